@@ -1,0 +1,127 @@
+// What the user asked for: plain structs with their defaults. config/read.cpp fills them from TOML;
+// everything below reads them. Names and meanings of keys are those of the config file.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace pipetrain {
+
+struct ModelConfig {
+  std::filesystem::path file;  // empty where the layers stand inline
+  std::filesystem::path init;  // optional safetensors with every parameter
+};
+
+struct SampleRange {  // [first, last) of the files
+  std::int64_t first = 0, last = 0;
+};
+
+struct DataConfig {
+  std::string kind = "glyphs";
+  std::filesystem::path train_images, train_labels, train_inputs;
+  std::filesystem::path validation_images, validation_labels, validation_inputs;
+  std::optional<SampleRange> train_range, validation_range;
+  std::int64_t train_samples = 10000, validation_samples = 2000;  // glyphs, synthetic: how many to draw
+  std::int64_t batch_size = 64;
+  bool shuffle = true;
+  bool drop_last = true;
+};
+
+struct PipeMareConfig {
+  std::int64_t anneal_steps = 0;
+  double decay = 0.135;
+  std::int64_t sync_warmup_epochs = 0;
+};
+
+struct ITimePrestConfig {
+  double lambda = 1.0;
+  std::string sigma = "exp";
+  bool stash = true;
+  double decay = 0.135;
+};
+
+struct SplitConfig {  // "auto", "uniform", "parameters", or the first layers of stages 1..
+  std::string rule = "auto";
+  std::vector<std::string> first_layers;  // used where not empty
+};
+
+struct PipelineConfig {
+  std::string schedule = "1f1b";
+  std::filesystem::path schedule_csv;
+  int stages = 1;
+  int microbatches = 1;
+  SplitConfig split;
+  std::vector<int> replicas = {1};
+  int virtual_stages = 1;
+  std::string warmup = "1f1b";
+  bool vertical_sync = false;
+  std::string gradient_rule = "saved";
+  std::string recompute = "none";
+  PipeMareConfig pipemare;
+  ITimePrestConfig i_timeprest;
+};
+
+struct OptimizerConfig {
+  std::string kind = "sgd";  // sgd | adam | adamw
+  double lr = 0.01;
+  double momentum = 0;
+  bool nesterov = false;
+  double weight_decay = 0;
+  double beta1 = 0.9, beta2 = 0.999, eps = 1e-8;
+  double max_norm = 0;  // 0: no clipping
+};
+
+struct LrScheduleConfig {
+  std::string kind = "constant";  // constant | step | linear | cosine | inverse_sqrt
+  std::int64_t warmup_steps = 0;
+  std::vector<std::int64_t> milestones;  // step: mini-batches at which lr is multiplied by gamma
+  double gamma = 0.1;
+  double min_lr = 0;
+};
+
+struct TrainingConfig {
+  std::int64_t epochs = 0;  // one of epochs and steps is given; steps wins over the default of 1 epoch
+  std::int64_t steps = 0;
+  std::uint64_t seed = 1;
+  std::string precision = "f32";
+  std::string on_nonfinite = "stop";
+};
+
+struct ValidationConfig {
+  std::int64_t every_steps = 0, every_epochs = 0;  // both 0: no validation
+  std::int64_t batch_size = 256;
+  bool before_first_step = false;
+  std::int64_t early_stopping = 0;
+};
+
+struct MetricsConfig {
+  std::int64_t log_every_steps = 10;
+};
+
+struct HardwareConfig {
+  std::string backend = "cpu";      // cpu | cuda | reference
+  std::string workers = "threads";  // threads | inline | mpi
+  int threads_per_stage = 1;        // 0 shares the machine out
+  std::int64_t memory_limit = 0;    // bytes per stage; 0: none
+};
+
+struct Config {
+  std::string name;  // of the (last) config file without folder and extension: "quickstart"
+  ModelConfig model;
+  std::string inline_model;  // the [model] table's inline layers as TOML text; empty where model.file names them
+  DataConfig data;
+  PipelineConfig pipeline;
+  OptimizerConfig optimizer;
+  LrScheduleConfig lr_schedule;
+  TrainingConfig training;
+  ValidationConfig validation;
+  MetricsConfig metrics;
+  HardwareConfig hardware;
+};
+
+}  // namespace pipetrain

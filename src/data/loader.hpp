@@ -1,0 +1,53 @@
+// Mini-batches in order, made ahead by a thread of their own. Which samples a mini-batch holds is a
+// function of (seed, mini-batch) alone: it depends on no stage, worker or timing.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "backend/backend.hpp"
+#include "base/ids.hpp"
+#include "data/dataset.hpp"
+
+namespace pipetrain {
+
+struct MiniBatch {
+  std::int64_t step = 0;  // 0-based number of this mini-batch
+  int samples = 0;
+  std::vector<float> inputs;          // [samples, input shape]
+  std::vector<std::int32_t> classes;  // [samples], or
+  std::vector<float> values;          // [samples, target shape]
+  std::vector<SampleId> ids;          // [samples]
+};
+
+struct LoaderOptions {
+  std::int64_t batch_size = 1;
+  bool shuffle = true;
+  bool drop_last = true;   // false: the last mini-batch of an epoch is the rest
+  bool repeat = true;      // false: one pass, for validation
+  std::uint64_t seed = 1;
+  std::int64_t first_step = 0;  // where to begin
+  int depth = 4;           // mini-batches held at once: more than any run has in flight
+};
+
+// Threading: `get` and `release` from any thread; `get(step)` waits until that mini-batch is made.
+// Every mini-batch is released exactly `readers` times (stage 0 and the last stage), then its memory
+// is reused; at most `depth` are held. A reading error is rethrown by `get`. `close` wakes everyone:
+// from then on `get` throws.
+class Loader {
+ public:
+  Loader(const Dataset& dataset, const LoaderOptions& options, int readers);
+  ~Loader();
+  std::int64_t steps_per_epoch() const;
+  const MiniBatch& get(std::int64_t step);
+  void release(std::int64_t step);
+  void close() noexcept;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace pipetrain

@@ -1,0 +1,32 @@
+// A published schedule is an order, a cadence of updates and a version policy: one row of a table.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "program/program.hpp"
+
+namespace pipetrain {
+
+// What a schedule is made for. Invalid combinations throw UsageError with the rule and a valid value.
+struct ScheduleRequest {
+  std::string schedule = "1f1b";
+  int stages = 1;        // pipeline workers P
+  int microbatches = 1;  // per mini-batch, N
+  int minibatches = 1;   // K
+  bool sync_gradients = false;  // updates wait for the whole model's gradient norm (clipping, skipping)
+};
+
+struct Schedule {
+  std::string_view name, summary, source;  // source: paper and section
+  bool flushes = true;                     // the pipeline drains at every update
+};
+
+std::span<const Schedule> schedules();
+const Schedule* find_schedule(std::string_view name);
+
+// The whole line: order, updates, versions, loads and transfers, checked.
+Program make_program(const ScheduleRequest& request);
+
+}  // namespace pipetrain
