@@ -1,0 +1,8 @@
+// Catch2, version 2 (Debian 12) or 3.
+#pragma once
+#ifdef CATCH_V3
+#include <catch2/catch_all.hpp>
+using Catch::Approx;
+#else
+#include <catch2/catch.hpp>
+#endif
