@@ -1,0 +1,37 @@
+# Who may include whom, from the bottom up: a part may include itself, and what its row names.
+# A name is a folder of src/, or one header. docs/architecture.md says why the arrows point this way.
+ALLOWED = {
+    "base": [],
+    "graph": ["base"],
+    "program": ["base"],
+    # Orders and version policies are pure functions of a program's shape: they see the program's
+    # types and its text, and neither each other nor anything that runs.
+    "order": ["base", "program/program.hpp", "program/text.hpp"],
+    "versions": ["base", "program/program.hpp", "program/text.hpp"],
+    "schedules": ["base", "program", "order", "versions"],  # src/schedules.hpp, src/schedules.cpp
+    "config": ["base", "schedules.hpp"],
+    "data": ["base", "graph", "config"],
+    "plan": ["base", "graph", "config", "program", "schedules.hpp"],
+    "backend": ["base", "graph"],
+    "transport": ["base", "program/program.hpp"],
+    "checkpoint": ["base", "graph", "config"],
+    "metrics": ["base", "graph", "config", "program", "plan"],
+    "runtime": ["base", "graph", "config", "data", "program", "schedules.hpp", "plan", "backend",
+                "transport", "checkpoint", "metrics"],
+    "app": ["base", "graph", "config", "data", "program", "schedules.hpp", "plan", "backend",
+            "transport", "checkpoint", "metrics", "runtime"],
+    "main": ["base", "app"],  # src/main.cpp
+}
+
+# Libraries that only some parts may see, so that each has one wrapper and few files pay for it.
+LIBRARIES = {
+    "toml++/": ["config", "graph", "app"],
+    "CLI/": ["app", "main"],
+    "nlohmann/": ["program", "plan", "checkpoint", "metrics", "app"],
+    "dnnl": ["backend/cpu"],
+    "oneapi/dnnl/": ["backend/cpu"],
+    "zlib.h": ["data"],
+}
+
+# Folders of tests/ that mirror no folder of src/: suites across parts.
+SUITES = {"golden", "semantics", "faults", "cli", "gpu", "tidy"}

@@ -1,0 +1,98 @@
+# Tests the house rules themselves: a small clean tree passes, and each tampering with it is refused
+# by its rule, at its file and line.
+import tempfile
+import unittest
+from pathlib import Path
+
+from include_table import ALLOWED
+from rules import check
+
+CLEAN = {
+    "src/base/ids.hpp": "// Ids.\n#pragma once\n",
+    "src/program/program.hpp": '// Programs.\n#include "base/ids.hpp"\n',
+    "src/program/check.hpp": "// Checks.\n",
+    "src/program/check.cpp": '#include "program/check.hpp"\n',
+    "src/order/gpipe.cpp": '// GPipe.\n#include "program/program.hpp"\n#include <vector>\n',
+    "src/versions/latest.cpp": '// Latest.\n#include "program/program.hpp"\n',
+    "src/backend/backend.hpp": '// The seam.\n#include "base/ids.hpp"\n',
+    "src/backend/cpu/relu.cpp": '// ReLU.\n#include <dnnl.hpp>\n#include "backend/backend.hpp"\n',
+    "src/backend/reference/relu.hpp": "// ReLU.\n",
+    "src/backend/make_backend.cpp": '// The factory.\n#include "backend/reference/relu.hpp"\n',
+    "src/data/loader.hpp": "// Loader.\n",
+    "src/config/read.cpp": "// Reads.\n#include <toml++/toml.h>\n",
+    "src/metrics/jsonl.cpp": "// Lines.\n#include <nlohmann/json.hpp>\n",
+    "src/runtime/worker.cpp": '// A worker.\n#include "backend/backend.hpp"\n',
+    "src/schedules.hpp": '// Rows.\n#include "program/program.hpp"\n',
+    "tests/order/gpipe_test.cpp": '// Tests.\n#include "figure.hpp"\n#include "catch.hpp"\n',
+    "tests/order/figure.hpp": "// A figure.\n",
+    "tests/catch.hpp": "// Catch2.\n",
+    "tests/cli/cli_test.py": "# Runs it.\n",
+    "scripts/run": "#!/usr/bin/env bash\n# Runs.\n",
+    "docs/hacking.md": "# Hacking\n[code](../src/schedules.hpp#row) `[x](no)` [web](https://example.org)\n",
+    "README.md": "# It\n[hack](docs/hacking.md)\n",
+}
+
+# What is added at the end of a file (or the file made), and the finding: rule, line.
+TAMPERED = [
+    ("src/order/gpipe.cpp", '#include "versions/latest.cpp"\n', "include-table", 4),
+    ("src/order/gpipe.cpp", '#include "backend/backend.hpp"\n', "include-table", 4),
+    ("src/order/gpipe.cpp", '#include "program/check.hpp"\n', "include-table", 4),
+    ("src/versions/latest.cpp", '#include "order/gpipe.cpp"\n', "include-table", 3),
+    ("src/base/ids.hpp", '#include "program/program.hpp"\n', "include-table", 3),
+    ("src/data/loader.hpp", '#include "backend/backend.hpp"\n', "include-table", 2),
+    ("src/metrics/jsonl.cpp", '  #  include "backend/backend.hpp"\n', "include-table", 3),
+    ("src/backend/cpu/relu.cpp", '#include "backend/reference/relu.hpp"\n', "include-table", 4),
+    ("src/program/check.hpp", '#include "schedules.hpp"\n', "include-table", 2),
+    ("src/managers/one.cpp", "// One.\n", "include-table", 1),
+    ("src/runtime/worker.cpp", '#include "worker.hpp"\n', "include-path", 3),
+    ("tests/order/gpipe_test.cpp", '#include "order/none.hpp"\n', "include-path", 4),
+    ("src/runtime/worker.cpp", "#include <dnnl.hpp>\n", "library", 3),
+    ("src/backend/reference/relu.hpp", "#include <oneapi/dnnl/dnnl.h>\n", "library", 2),
+    ("src/order/gpipe.cpp", "#include <nlohmann/json.hpp>\n", "library", 4),
+    ("src/config/config.hpp", "// Config.\n#include <toml++/toml.h>\n", "library", 2),
+    ("src/base/error.hpp", "#pragma once\n", "opening", 1),
+    ("src/base/rng.cpp", '#include "base/ids.hpp"\n', "opening", 1),
+    ("scripts/build", "#!/usr/bin/env bash\nset -e\n", "opening", 2),
+    ("tests/cli/more_test.py", "import os\n", "opening", 1),
+    ("src/base/rng.cpp", "// Long.\n" + "int x;\n" * 500, "file-size", 501),
+    ("src/schedules.hpp", "\tint x;\n", "tab", 3),
+    ("README.md", "word \n", "trailing-blank", 3),
+    ("README.md", "no end", "last-line", 3),
+    ("src/schedules.hpp", "// TO" "DO later\n", "left-open", 3),
+    ("scripts/run", "cd /ho" "me/me/project\n", "machine-path", 3),
+    ("docs/hacking.md", "look in /ro" "ot/x\n", "machine-path", 3),
+    ("scripts/run", "pip install --index" "-url x\n", "package-source", 3),
+    ("tests/helpers/a_test.cpp", "// Helps.\n", "tests-mirror-src", 1),
+    ("README.md", "[gone](docs/gone.md#here)\n", "link", 3),
+]
+
+
+def write(root: Path, files: dict[str, str]) -> Path:
+    for name, text in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    return root
+
+
+class Rules(unittest.TestCase):
+    def test_a_clean_tree_has_no_finding(self):
+        with tempfile.TemporaryDirectory() as folder:
+            self.assertEqual(check(write(Path(folder), CLEAN)), [])
+
+    def test_each_tampering_is_refused_by_its_rule_alone(self):
+        for name, added, rule, line in TAMPERED:
+            with self.subTest(name=name, added=added[:60]), tempfile.TemporaryDirectory() as folder:
+                found = check(write(Path(folder), CLEAN | {name: CLEAN.get(name, "") + added}))
+                self.assertEqual([(f.rule, f.line) for f in found], [(rule, line)], found)
+                self.assertTrue(name.startswith(found[0].file))
+
+    def test_the_arrows_of_the_table_point_down(self):
+        above = list(ALLOWED)
+        for part, rows in ALLOWED.items():
+            for row in rows:
+                lower = row.split("/")[0].removesuffix(".hpp")
+                self.assertLess(above.index(lower), above.index(part), f"{part} -> {row}")
+
+
+if __name__ == "__main__":
+    unittest.main()
