@@ -86,8 +86,7 @@ std::vector<StepSummary> measure(Pipeline& pipeline, const Config& config, const
                  .shuffle = false,
                  .seed = config.training.seed,
                  .depth = pipeline.loader_depth(),
-                 .reader_threads = pipeline.reader_threads(),
-                 .recycle = true},
+                 .reader_threads = pipeline.reader_threads()},
                 pipeline.loader_readers());
   StepReporter reporter(graph, {.steps_per_epoch = 1, .steps = 1}, pipeline.memory());
   std::vector<StepSummary> steps;
