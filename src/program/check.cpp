@@ -287,8 +287,11 @@ std::string show(const Program& program, const std::vector<Diagnostic>& diagnost
       const bool marked = std::any_of(diagnostics.begin(), diagnostics.end(), [&](const auto& d) {
         return d.worker.value == static_cast<int>(w) && d.index == at;
       });
-      const auto cell = at < list.size() ? to_text(list[at]) : std::string(marked ? "end" : "");
-      text += marked ? fmt::format(" >{}<", cell) : fmt::format(" {}", cell);
+      const auto cell = at < list.size() ? to_text(list[at]) : "end";
+      if (marked)
+        text += fmt::format(" >{}<", cell);
+      else if (at < list.size())
+        text += fmt::format(" {}", cell);
     }
     text += '\n';
   }

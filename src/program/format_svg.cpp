@@ -54,10 +54,6 @@ std::string box(const ScheduleView& view, std::size_t worker, std::size_t at, do
   const auto& i = view.program.workers[worker][at];
   const auto& span = view.timeline.spans[worker][at];
   const double x = left + span.start * scale, y = top + row_height * static_cast<double>(worker);
-  if (i.op == Op::Update)
-    return fmt::format(
-        "<line class=\"update\" x1=\"{0:.2f}\" x2=\"{0:.2f}\" y1=\"{1:.2f}\" y2=\"{2:.2f}\"/>\n",
-        left + span.end * scale, y - 2, y + box_height + 2);
   const double width = (span.end - span.start) * scale;
   if (!computes(i.op) || width <= 0) return "";
   const auto colour = kind_of(i.op).colours[view.program.minibatch_of(i.microbatch).value % 2];
@@ -69,6 +65,15 @@ std::string box(const ScheduleView& view, std::size_t worker, std::size_t at, do
       "fill=\"{}\"/><text class=\"number\" x=\"{:.2f}\" y=\"{:.2f}\">{}</text></g>\n",
       to_text(i), span.start, span.end, x, y, width, box_height, colour, x + width / 2, y + 16,
       label);
+}
+
+std::string update_tick(const ScheduleView& view, std::size_t worker, std::size_t at,
+                        double scale) {
+  if (view.program.workers[worker][at].op != Op::Update) return "";
+  const double y = top + row_height * static_cast<double>(worker);
+  return fmt::format(
+      "<line class=\"update\" x1=\"{0:.2f}\" x2=\"{0:.2f}\" y1=\"{1:.2f}\" y2=\"{2:.2f}\"/>\n",
+      left + view.timeline.spans[worker][at].end * scale, y - 2, y + box_height + 2);
 }
 
 // Round steps of time, about ten of them.
@@ -139,6 +144,8 @@ std::string format_svg(const ScheduleView& view) {
         y, view.timeline.makespan * scale, box_height);
     for (std::size_t at = 0; at < view.program.workers[w].size(); ++at)
       text += box(view, w, at, scale);
+    for (std::size_t at = 0; at < view.program.workers[w].size(); ++at)
+      text += update_tick(view, w, at, scale);  // over the boxes
   }
   text += axis(view, scale, bottom + 4);
   text += legend(view, bottom + 36);

@@ -189,7 +189,8 @@ std::string to_text(const Program& program) {
                           program.microbatches, program.minibatches, placement_text(program));
   for (std::size_t worker = 0; worker < program.workers.size(); ++worker) {
     text += fmt::format("{}:", worker);
-    for (const auto& instruction : program.workers[worker]) text += fmt::format(" {}", to_text(instruction));
+    for (const auto& instruction : program.workers[worker])
+      text += fmt::format(" {}", to_text(instruction));
     text += '\n';
   }
   return text;
