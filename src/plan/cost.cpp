@@ -12,6 +12,17 @@ constexpr double kSamples = 16;
 // Read by forward and backward, gradient read and written, read and written by the update.
 constexpr double kWeightPasses = 6;
 
+// Layers that a backend does without touching memory: another view of the same bytes, or a ReLU
+// that the layer before it applies as it writes.
+bool is_free(const Graph& graph, const Layer& layer) {
+  if (std::holds_alternative<Flatten>(layer.spec) || std::holds_alternative<Identity>(layer.spec))
+    return true;
+  if (!std::holds_alternative<Relu>(layer.spec) || layer.inputs[0].value == 0) return false;
+  const LayerSpec& before = graph.layers[static_cast<std::size_t>(layer.inputs[0].value - 1)].spec;
+  return (std::holds_alternative<Conv2d>(before) || std::holds_alternative<Linear>(before)) &&
+         graph.consumers(layer.inputs[0]).size() == 1;
+}
+
 }  // namespace
 
 std::int64_t parameter_elements(const Layer& layer) {
@@ -21,6 +32,7 @@ std::int64_t parameter_elements(const Layer& layer) {
 }
 
 double estimated_cost(const Graph& graph, const Layer& layer) {
+  if (is_free(graph, layer)) return 0;
   const auto weights = static_cast<double>(parameter_elements(layer));
   // Backward finds the gradient of the input, and of the weights where there are any.
   const double flops = static_cast<double>(layer.flops) * (weights > 0 ? 3 : 2);

@@ -81,6 +81,17 @@ TEST_CASE("rules on LeNet-5") {
         239904 + 4704 + 4704 + 481600 + 1600 + 1600 + 96120 + 120 + 20244 + 84 + 1690);
 }
 
+TEST_CASE("auto keeps a ReLU or a flatten with the layer before it") {
+  const Graph graph = model("lenet5.toml");
+  for (int stages = 2; stages <= 4; ++stages)
+    for (const StagePlan& stage : make_plan(graph, config(stages)).stages) {
+      const Layer& first = graph.layers[static_cast<std::size_t>(stage.first.value)];
+      INFO(stages << " " << first.name);
+      CHECK_FALSE(std::holds_alternative<Relu>(first.spec));
+      CHECK_FALSE(std::holds_alternative<Flatten>(first.spec));
+    }
+}
+
 TEST_CASE("a stage knows what it computes and what it sends") {
   const Graph graph = model("lenet5.toml");
   const Plan plan = make_plan(graph, config(2, {"auto", {"conv2"}}));
