@@ -64,7 +64,8 @@ struct Constant {
 };
 using Initial = std::variant<Uniform, Constant>;
 
-struct Parameter {  // PyTorch's name and layout: "conv1.weight" [O, I/groups, kh, kw], "fc.weight" [out, in]
+struct Parameter {  // PyTorch's name and layout: "conv1.weight" [O, I/groups, kh, kw], "fc.weight"
+                    // [out, in]
   std::string name;
   Shape shape;
   Initial initial;
@@ -81,8 +82,9 @@ struct Layer {
   std::vector<ValueId> inputs;
   Shape output;
   std::vector<Parameter> parameters;  // weight, bias
-  std::vector<Buffer> buffers;        // running_mean, running_var (num_batches_tracked: the runtime's counter)
-  std::int64_t flops = 0;             // of one sample's forward; a multiply-add counts 2
+  std::vector<Buffer>
+      buffers;             // running_mean, running_var (num_batches_tracked: the runtime's counter)
+  std::int64_t flops = 0;  // of one sample's forward; a multiply-add counts 2
 };
 
 enum class Loss { CrossEntropy, Mse };

@@ -1,0 +1,41 @@
+// A model's weights as a file has them: PyTorch's names and layouts, its state_dict.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "graph/graph.hpp"
+
+namespace pipetrain {
+
+struct NamedTensor {
+  Shape shape;                                                         // no dimensions: a scalar
+  std::variant<std::vector<float>, std::vector<std::int64_t>> values;  // row-major
+};
+using NamedTensors = std::map<std::string, NamedTensor>;
+
+// Every parameter and buffer of the graph, and `num_batches_tracked` (an I64 scalar) of each
+// batch_norm, as training starts.
+NamedTensors initial_parameters(const Graph& graph, std::uint64_t seed);
+
+// The same names and shapes from a file. DataError lists all that is missing, extra or of another
+// shape or type. Only num_batches_tracked may be absent: then it is 0.
+NamedTensors read_parameters(const std::filesystem::path& file, const Graph& graph);
+
+// Atomic, as write_safetensors().
+void write_parameters(const std::filesystem::path& file, const NamedTensors& tensors);
+
+// "bn1.num_batches_tracked".
+std::string batches_tracked_name(const Layer& batch_norm);
+
+// The values of a name that must be there with that type (our own mistake otherwise).
+std::vector<float>& floats(NamedTensors& tensors, const std::string& name);
+const std::vector<float>& floats(const NamedTensors& tensors, const std::string& name);
+std::int64_t& count(NamedTensors& tensors, const std::string& name);
+std::int64_t count(const NamedTensors& tensors, const std::string& name);
+
+}  // namespace pipetrain

@@ -1,0 +1,182 @@
+#include "checkpoint/safetensors.hpp"
+
+#include <fcntl.h>
+#include <spdlog/fmt/fmt.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+
+#include "base/check.hpp"
+#include "base/error.hpp"
+#include "checkpoint/safetensors_header.hpp"
+
+namespace pipetrain {
+namespace {
+
+static_assert(std::endian::native == std::endian::little,
+              "tensors are stored as they lie in memory");
+
+constexpr std::uint64_t kLargestHeader = 100'000'000;  // the format's own limit
+
+class Descriptor {  // closes what it opened
+ public:
+  Descriptor(const std::filesystem::path& path, int flags)
+      : value_(::open(path.c_str(), flags | O_CLOEXEC, 0644)) {}
+  ~Descriptor() {
+    if (value_ >= 0) ::close(value_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int get() const { return value_; }
+  bool ok() const { return value_ >= 0; }
+
+ private:
+  int value_;
+};
+
+class Reader {
+ public:
+  explicit Reader(const std::filesystem::path& path) : file_(path.string()), in_(path, O_RDONLY) {
+    struct stat status {};
+    if (!in_.ok() || ::fstat(in_.get(), &status) != 0) fail(std::strerror(errno));
+    if (!S_ISREG(status.st_mode)) fail("it is no regular file");
+    size_ = static_cast<std::uint64_t>(status.st_size);
+  }
+
+  std::uint64_t size() const { return size_; }
+  const std::string& file() const { return file_; }
+
+  void take(void* bytes, std::size_t count) {
+    auto* at = static_cast<std::byte*>(bytes);
+    while (count > 0) {
+      const ssize_t got = ::read(in_.get(), at, count);
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0) fail(std::strerror(errno));
+      if (got == 0) fail("it became shorter while it was read");
+      at += got;
+      count -= static_cast<std::size_t>(got);
+    }
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& why) const {
+    throw DataError(fmt::format("{}: cannot be read: {}; check the path", file_, why));
+  }
+
+  std::string file_;
+  Descriptor in_;
+  std::uint64_t size_ = 0;
+};
+
+std::uint64_t read_header_length(Reader& reader) {
+  std::uint64_t length = 0;
+  if (reader.size() < sizeof length)
+    throw DataError(
+        fmt::format("{}: not a valid safetensors file: it has {} bytes, fewer than the "
+                    "header's length takes; write or download it again",
+                    reader.file(), reader.size()));
+  reader.take(&length, sizeof length);
+  if (length > kLargestHeader || length > reader.size() - sizeof length)
+    throw DataError(
+        fmt::format("{}: not a valid safetensors file: its header claims {} bytes of a "
+                    "file of {}; write or download it again",
+                    reader.file(), length, reader.size()));
+  return length;
+}
+
+// A file under a temporary name until commit(); gone where that is not reached.
+class AtomicFile {
+ public:
+  explicit AtomicFile(const std::filesystem::path& path)
+      : path_(path),
+        temporary_(path.string() + fmt::format(".{}.tmp", ::getpid())),
+        out_(temporary_, O_WRONLY | O_CREAT | O_TRUNC) {
+    if (!out_.ok()) fail("created");
+  }
+  ~AtomicFile() {
+    if (!committed_) ::unlink(temporary_.c_str());
+  }
+  AtomicFile(const AtomicFile&) = delete;
+  AtomicFile& operator=(const AtomicFile&) = delete;
+
+  void write(const void* bytes, std::size_t count) {
+    const auto* at = static_cast<const std::byte*>(bytes);
+    while (count > 0) {
+      const ssize_t done = ::write(out_.get(), at, count);
+      if (done < 0 && errno == EINTR) continue;
+      if (done < 0) fail("written");
+      at += done;
+      count -= static_cast<std::size_t>(done);
+    }
+  }
+
+  void commit() {
+    if (::fsync(out_.get()) != 0) fail("flushed to the disk");
+    if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail("renamed into place");
+    committed_ = true;
+    const auto folder = path_.has_parent_path() ? path_.parent_path() : std::filesystem::path(".");
+    const Descriptor entry(folder, O_RDONLY | O_DIRECTORY);
+    if (!entry.ok() || ::fsync(entry.get()) != 0) fail("flushed to the disk with its folder");
+  }
+
+ private:
+  [[noreturn]] void fail(const char* what) const {
+    const int error = errno;
+    throw DeviceError(fmt::format("{}: cannot be {}: {}; check the disk and its permissions",
+                                  path_.string(), what, std::strerror(error)));
+  }
+
+  std::filesystem::path path_, temporary_;
+  Descriptor out_;
+  bool committed_ = false;
+};
+
+// By name, but wide elements first, so that each tensor lies aligned in the file.
+void sort_for_file(std::vector<StoredTensor>& tensors) {
+  std::sort(tensors.begin(), tensors.end(), [](const StoredTensor& a, const StoredTensor& b) {
+    const std::size_t wide_a = dtype_bytes(a.dtype), wide_b = dtype_bytes(b.dtype);
+    return wide_a != wide_b ? wide_a > wide_b : a.name < b.name;
+  });
+}
+
+}  // namespace
+
+std::vector<StoredTensor> read_safetensors(const std::filesystem::path& file) {
+  Reader reader(file);
+  std::string header(read_header_length(reader), '\0');
+  reader.take(header.data(), header.size());
+  const std::uint64_t data_bytes = reader.size() - sizeof(std::uint64_t) - header.size();
+  std::vector<StoredTensor> tensors;
+  for (TensorPlace& place : parse_safetensors_header(header, data_bytes, reader.file())) {
+    StoredTensor tensor{std::move(place.name), std::move(place.dtype), std::move(place.shape), {}};
+    tensor.data.resize(place.end - place.begin);
+    reader.take(tensor.data.data(), tensor.data.size());
+    tensors.push_back(std::move(tensor));
+  }
+  std::sort(tensors.begin(), tensors.end(),
+            [](const StoredTensor& a, const StoredTensor& b) { return a.name < b.name; });
+  return tensors;
+}
+
+void write_safetensors(const std::filesystem::path& file, std::vector<StoredTensor> tensors) {
+  for (const StoredTensor& tensor : tensors) {
+    std::uint64_t bytes = dtype_bytes(tensor.dtype);
+    for (const std::int64_t dim : tensor.shape) bytes *= static_cast<std::uint64_t>(dim);
+    PIPETRAIN_CHECK(bytes == tensor.data.size(), "{} {} has {} bytes", tensor.name, tensor.dtype,
+                    tensor.data.size());
+  }
+  sort_for_file(tensors);
+  const std::string header = make_safetensors_header(tensors);
+  const std::uint64_t length = header.size();
+  AtomicFile out(file);
+  out.write(&length, sizeof length);
+  out.write(header.data(), header.size());
+  for (const StoredTensor& tensor : tensors) out.write(tensor.data.data(), tensor.data.size());
+  out.commit();
+}
+
+}  // namespace pipetrain

@@ -1,0 +1,32 @@
+// The safetensors format: eight bytes with the length of a JSON header, the header (name -> dtype,
+// shape, offsets), then the tensors' bytes, little-endian, row-major, without gaps.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace pipetrain {
+
+struct StoredTensor {
+  std::string name;
+  std::string dtype;  // "F32", "I64", ...
+  std::vector<std::int64_t> shape;
+  std::vector<std::byte> data;
+};
+
+// Bytes of one element; 0 for a dtype that the format does not have.
+std::size_t dtype_bytes(const std::string& dtype);
+
+// Every tensor of a file, by name. DataError with the file and the problem for anything that is not
+// a whole, well-formed file; memory is taken only for what the file really holds.
+std::vector<StoredTensor> read_safetensors(const std::filesystem::path& file);
+
+// The same tensors give the same bytes, in whatever order they come. Written beside the file,
+// flushed to the disk, then renamed: the file is the old one or the new one, whole. DeviceError
+// where the disk fails; the old file is untouched then.
+void write_safetensors(const std::filesystem::path& file, std::vector<StoredTensor> tensors);
+
+}  // namespace pipetrain

@@ -1,0 +1,46 @@
+// Blocks of a model file: a list of layers under a name, written out wherever a layer says
+// `block = "..."` in place of a kind.
+//
+//   [blocks.residual]
+//   defaults = { stride = 1 }
+//   layers = [ { name = "conv1", kind = "conv2d", out_channels = "$channels", ... }, ... ]
+//   [[layers]]
+//   name = "layer1"
+//   block = "residual"
+//   repeat = 2                      # layer1.0.conv1 .. layer1.1.conv1; without it: layer1.conv1
+//   with = { channels = 64 }
+//   first = { stride = 2 }          # instead, in the first copy
+//
+// `first_index = 1` counts from there: layer1.1.conv1, layer1.2.conv1.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "graph/fields.hpp"
+#include "graph/model_text.hpp"
+#include "graph/problems.hpp"
+
+namespace pipetrain::model_file {
+
+struct BlockCopy {
+  std::string name;  // "layer1.0"
+  Table parameters;  // the value of each "$name"
+};
+
+struct BlockUse {
+  std::string block;
+  const List* layers = nullptr;
+  std::vector<BlockCopy> copies;
+};
+
+// Takes a use's own keys from its table and finishes it. `outer` holds the parameters of the block
+// around. Nothing: there was a problem.
+std::optional<BlockUse> read_block_use(Fields& fields, const std::string& name, const Table& blocks,
+                                       const Table& outer, Problems& problems);
+
+// Every "$name" in a list of layers, with its position.
+std::vector<Entry> parameters_used(const List& layers);
+
+}  // namespace pipetrain::model_file

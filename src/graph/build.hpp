@@ -1,0 +1,15 @@
+// From the tables of a model file to layers: names resolved, blocks written out, shapes inferred.
+#pragma once
+
+#include "graph/graph.hpp"
+#include "graph/model_text.hpp"
+#include "graph/problems.hpp"
+
+namespace pipetrain::model_file {
+
+// Appends the layers of `list` to a graph that has its input (without dimensions where that
+// could not be read). What is wrong goes to `problems`; a
+// graph with problems is good for nothing else.
+void build_layers(const List& list, const Table& blocks, Graph& graph, Problems& problems);
+
+}  // namespace pipetrain::model_file

@@ -1,0 +1,62 @@
+// The keys of one table, taken one by one. Whatever is missing, unknown or out of range goes to
+// Problems; reading goes on with some legal value, so that one run finds every problem.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "graph/graph.hpp"
+#include "graph/model_text.hpp"
+#include "graph/problems.hpp"
+
+namespace pipetrain::model_file {
+
+struct NumberRule {
+  bool (*holds)(double);
+  std::string_view words;  // "above 0"
+};
+
+class Fields {
+ public:
+  // `what` names the table in messages: "conv2d 'conv1'". `parameters` are the values of "$name"
+  // strings. All must outlive this object.
+  Fields(const Value& table, std::string what, const Table& parameters, Problems& problems);
+
+  // A whole number of at least `least`; required where no fallback is given.
+  std::int64_t size(std::string_view key, std::optional<std::int64_t> fallback = {},
+                    std::int64_t least = 1);
+  // A number or [height, width].
+  Pair pair(std::string_view key, std::optional<Pair> fallback = {}, std::int64_t least = 1);
+  bool flag(std::string_view key, bool fallback);
+  double number(std::string_view key, double fallback, const NumberRule& rule);
+  std::string text(std::string_view key, std::optional<std::string> fallback = {});
+  // A list of strings; nothing where the key is absent.
+  std::optional<std::vector<std::string>> texts(std::string_view key);
+  const Table* table(std::string_view key);  // null: absent
+  const List* list(std::string_view key);    // null: absent
+
+  // Reports what is missing and what nobody took. True: all keys were fine.
+  bool finish();
+
+  const std::string& what() const { return what_; }
+  Position at() const { return at_; }
+  Position at(std::string_view key) const;  // of the key's value, or of the table
+
+ private:
+  const Value* take(std::string_view key, bool required);
+  void wrong(std::string_view key, const Value& value, std::string_view wanted);
+  bool whole(std::string_view key, const Value& value, std::int64_t least, std::int64_t& out);
+
+  const Table* entries_;
+  Position at_;
+  std::string what_;
+  const Table& parameters_;
+  Problems& problems_;
+  std::vector<std::string_view> known_, missing_;
+  bool fine_ = true;
+};
+
+}  // namespace pipetrain::model_file

@@ -1,0 +1,41 @@
+#include "graph/graph.hpp"
+
+#include <algorithm>
+
+#include "base/check.hpp"
+#include "graph/kinds.hpp"
+
+namespace pipetrain {
+
+std::int64_t Shape::elements() const {
+  std::int64_t count = 1;
+  for (const std::int64_t dim : dims) count *= dim;
+  return count;
+}
+
+std::string Shape::text() const { return fmt::format("[{}]", fmt::join(dims, ", ")); }
+
+const Shape& Graph::shape(ValueId value) const {
+  PIPETRAIN_CHECK(value.value >= 0 && value.value <= static_cast<int>(layers.size()),
+                  "value {} of a graph with {} layers", value.value, layers.size());
+  return value.value == 0 ? input : layers[static_cast<std::size_t>(value.value - 1)].output;
+}
+
+std::vector<LayerId> Graph::consumers(ValueId value) const {
+  std::vector<LayerId> readers;
+  for (std::size_t i = 0; i < layers.size(); ++i)
+    if (std::count(layers[i].inputs.begin(), layers[i].inputs.end(), value) > 0)
+      readers.push_back(LayerId{static_cast<int>(i)});
+  return readers;
+}
+
+std::int64_t Graph::parameter_count() const {
+  std::int64_t count = 0;
+  for (const Layer& layer : layers)
+    for (const Parameter& parameter : layer.parameters) count += parameter.shape.elements();
+  return count;
+}
+
+std::string_view kind_name(const LayerSpec& spec) { return layer_kinds()[spec.index()].name; }
+
+}  // namespace pipetrain

@@ -1,0 +1,19 @@
+#include "graph/initial.hpp"
+
+#include "base/rng.hpp"
+
+namespace pipetrain {
+
+std::vector<float> initial_values(const Parameter& parameter, std::uint64_t seed) {
+  std::vector<float> values(static_cast<std::size_t>(parameter.shape.elements()));
+  if (const auto* constant = std::get_if<Constant>(&parameter.initial)) {
+    values.assign(values.size(), static_cast<float>(constant->value));
+    return values;
+  }
+  const double bound = std::get<Uniform>(parameter.initial).bound;
+  Random random(seed, parameter.name);
+  for (float& value : values) value = static_cast<float>(random.uniform(-bound, bound));
+  return values;
+}
+
+}  // namespace pipetrain

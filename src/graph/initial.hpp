@@ -1,0 +1,15 @@
+// How training starts: the first value of every element of a parameter.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "graph/graph.hpp"
+
+namespace pipetrain {
+
+// Plain row-major values in PyTorch's layout: a function of (seed, parameter name) alone, so that
+// no cut of the model and no other layer changes them.
+std::vector<float> initial_values(const Parameter& parameter, std::uint64_t seed);
+
+}  // namespace pipetrain

@@ -1,0 +1,80 @@
+#include "graph/kinds.hpp"
+
+#include <array>
+
+#include "graph/fields.hpp"
+
+namespace pipetrain {
+namespace {
+
+using model_file::Fields;
+
+LayerSpec read_linear(Fields& f) {
+  return Linear{.out_features = f.size("out_features"), .bias = f.flag("bias", true)};
+}
+
+LayerSpec read_conv2d(Fields& f) {
+  return Conv2d{.out_channels = f.size("out_channels"),
+                .kernel = f.pair("kernel"),
+                .stride = f.pair("stride", Pair{1, 1}),
+                .padding = f.pair("padding", Pair{0, 0}, 0),
+                .groups = f.size("groups", 1),
+                .bias = f.flag("bias", true)};
+}
+
+LayerSpec read_batch_norm(Fields& f) {
+  return BatchNorm{
+      .eps = f.number("eps", 1e-5, {[](double x) { return x > 0; }, "above 0"}),
+      .momentum =
+          f.number("momentum", 0.1, {[](double x) { return x >= 0 && x <= 1; }, "from 0 to 1"})};
+}
+
+template <class Pool>
+LayerSpec read_pool(Fields& f) {
+  Pool pool;
+  pool.kernel = f.pair("kernel");
+  pool.stride = f.pair("stride", pool.kernel);
+  pool.padding = f.pair("padding", Pair{0, 0}, 0);
+  return pool;
+}
+
+LayerSpec read_dropout(Fields& f) {
+  return Dropout{
+      .p =
+          f.number("p", 0.5, {[](double x) { return x >= 0 && x < 1; }, "at least 0 and below 1"})};
+}
+
+template <class Spec>
+LayerSpec read_plain(Fields&) {
+  return Spec{};
+}
+
+constexpr std::array<LayerKind, std::variant_size_v<LayerSpec>> kKinds = {{
+    {"linear", "out_features, bias = true", "y = x W^T + b on a [features] input", read_linear},
+    {"conv2d", "out_channels, kernel, stride = 1, padding = 0, groups = 1, bias = true",
+     "cross-correlation of an image; a size is a number or a [height, width] pair", read_conv2d},
+    {"batch_norm", "eps = 1e-5, momentum = 0.1",
+     "normalises each channel over the micro-batch; running statistics in evaluation",
+     read_batch_norm},
+    {"relu", "", "max(x, 0)", read_plain<Relu>},
+    {"max_pool", "kernel, stride = kernel, padding = 0", "the largest of each window",
+     read_pool<MaxPool>},
+    {"avg_pool", "kernel, stride = kernel, padding = 0",
+     "the mean of each window; padding counts as zeros", read_pool<AvgPool>},
+    {"global_avg_pool", "", "the mean of each channel: [C, H, W] -> [C, 1, 1]",
+     read_plain<GlobalAvgPool>},
+    {"flatten", "", "one vector of all elements: [C, H, W] -> [C*H*W]", read_plain<Flatten>},
+    {"dropout", "p = 0.5", "in training zeroes an element with probability p, scales the others",
+     read_dropout},
+    {"add", "", "the sum of two or more inputs of one shape", read_plain<Add>},
+    {"identity", "", "its input as it is", read_plain<Identity>},
+}};
+
+// A row for each alternative of LayerSpec, in its order (which a test holds).
+static_assert(!kKinds.back().name.empty());
+
+}  // namespace
+
+std::span<const LayerKind> layer_kinds() { return kKinds; }
+
+}  // namespace pipetrain

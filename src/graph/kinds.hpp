@@ -1,0 +1,25 @@
+// The table of layer kinds: what a model file may say, and what `pipetrain layers` prints.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "graph/graph.hpp"
+
+namespace pipetrain {
+
+namespace model_file {
+class Fields;
+}
+
+struct LayerKind {
+  std::string_view name;  // in TOML: "conv2d"
+  std::string_view keys;  // as a user would write them, with their defaults
+  std::string_view summary;
+  LayerSpec (*read)(model_file::Fields&);  // takes its keys from a layer's table
+};
+
+// In the order of LayerSpec's alternatives.
+std::span<const LayerKind> layer_kinds();
+
+}  // namespace pipetrain

@@ -1,0 +1,112 @@
+#include "graph/read.hpp"
+
+#include <spdlog/fmt/fmt.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+
+#include "base/error.hpp"
+#include "base/suggest.hpp"
+#include "graph/build.hpp"
+#include "graph/fields.hpp"
+#include "graph/shapes.hpp"
+
+namespace pipetrain {
+using namespace model_file;
+
+namespace {
+
+const Table kNoTable;
+constexpr std::array<std::string_view, 2> kLosses = {"cross_entropy", "mse"};
+
+Loss read_loss(Fields& fields, Problems& problems) {
+  const std::string written = fields.text("loss", std::string(kLosses[0]));
+  if (written == kLosses[1]) return Loss::Mse;
+  if (written != kLosses[0]) {
+    const std::string near = suggest(written, kLosses);
+    problems.add(fields.at("loss"),
+                 fmt::format("there is no loss '{}'{}", written,
+                             near.empty() ? "; write \"cross_entropy\" or \"mse\"" : near));
+  }
+  return Loss::CrossEntropy;
+}
+
+bool is_dimension(const Value& value) {
+  const auto* dim = std::get_if<std::int64_t>(&value.data);
+  return dim && *dim > 0;
+}
+
+// The model's input shape; empty, and a problem, where it is missing or wrong.
+Shape read_input(const Value& table, Problems& problems) {
+  Fields fields(table, "input", kNoTable, problems);
+  const List* list = fields.list("shape");
+  Shape shape;
+  for (const Value& value : list ? *list : List{})
+    if (is_dimension(value)) shape.dims.push_back(std::get<std::int64_t>(value.data));
+  const auto* entries = std::get_if<Table>(&table.data);
+  if (entries && (find(*entries, "tokens") || find(*entries, "vocabulary"))) {
+    problems.add(table.at, "input = { tokens, vocabulary } is not built yet; write a shape");
+    return {};
+  }
+  fields.finish();
+  const bool fits = (shape.dims.size() == 1 || shape.dims.size() == 3) && list &&
+                    list->size() == shape.dims.size() && reasonable(shape);
+  if (fits) return shape;
+  problems.add(fields.at("shape"),
+               "input's shape must be [channels, height, width] or [features], of whole numbers "
+               "from 1; write input = { shape = [1, 28, 28] }");
+  return {};
+}
+
+void check_loss(const Graph& graph, Position at, Problems& problems) {
+  const Layer& last = graph.layers.back();
+  const bool classes = last.output.dims.size() == 1 && last.output.dims[0] >= 2;
+  if (graph.loss == Loss::CrossEntropy && !classes)
+    problems.add(at, fmt::format("cross_entropy needs a [classes] output of two or more, but the "
+                                 "last layer '{}' makes {}; end in a flatten and a linear layer, "
+                                 "or write loss = \"mse\"",
+                                 last.name, last.output.text()));
+}
+
+std::string load(const std::filesystem::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  std::ostringstream text;
+  if (std::filesystem::is_directory(file) || !(in && text << in.rdbuf()))
+    throw UsageError(
+        fmt::format("{}: this model file cannot be read: {}; check model.file", file.string(),
+                    std::filesystem::is_directory(file) ? "it is a folder" : std::strerror(errno)));
+  return text.str();
+}
+
+}  // namespace
+
+Graph read_model_text(const std::string& toml, const std::string& origin) {
+  const Value text{{1, 1}, parse_model_text(toml, origin)};
+  Problems problems(origin);
+  Fields fields(text, "the model", kNoTable, problems);
+  Graph graph;
+  graph.name = fields.text("name", std::filesystem::path(origin).stem().string());
+  graph.loss = read_loss(fields, problems);
+  const Table* blocks = fields.table("blocks");
+  const List* layers = fields.list("layers");
+  const Table* input = fields.table("input");
+  fields.finish();
+  if (!find(std::get<Table>(text.data), "input"))
+    problems.add(text.at, "the model has no input; write input = { shape = [1, 28, 28] }");
+  if (!layers || layers->empty())
+    problems.add(text.at, "the model has no layers; write at least one [[layers]]");
+  if (input) graph.input = read_input({fields.at("input"), *input}, problems);
+  build_layers(layers ? *layers : List{}, blocks ? *blocks : kNoTable, graph, problems);
+  if (!problems.any()) check_loss(graph, layers->back().at, problems);
+  problems.throw_if_any();
+  return graph;
+}
+
+Graph read_model(const std::filesystem::path& file) {
+  return read_model_text(load(file), file.string());
+}
+
+}  // namespace pipetrain

@@ -1,0 +1,17 @@
+// models/*.toml -> Graph. The keys are described in docs/adding-a-layer.md and `pipetrain layers`.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "graph/graph.hpp"
+
+namespace pipetrain {
+
+// UsageError lists every problem as `file:line:column: what is wrong; what to write instead`.
+Graph read_model(const std::filesystem::path& file);
+
+// `origin` stands for the file in messages, and names the model where `name` is absent.
+Graph read_model_text(const std::string& toml, const std::string& origin);
+
+}  // namespace pipetrain

@@ -1,0 +1,170 @@
+#include "graph/shapes.hpp"
+
+#include <spdlog/fmt/fmt.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace pipetrain {
+namespace {
+
+using Result = std::variant<LayerFacts, Misfit>;
+
+constexpr double kMostElements = 0x1p40;
+constexpr double kMostFlops = 0x1p50;
+
+double product(std::initializer_list<std::int64_t> factors) {
+  double out = 1;
+  for (const std::int64_t factor : factors) out *= static_cast<double>(factor);
+  return out;
+}
+
+// The count as an integer; where it is out of bounds, something that is_too_large() finds.
+std::int64_t flops(double count) {
+  return static_cast<std::int64_t>(std::min(count, 2 * kMostFlops));
+}
+
+// Kaiming uniform with a = sqrt(5): its bound comes to 1 / sqrt(fan_in), the bias's too.
+Initial by_fan_in(double fan_in) { return Uniform{1 / std::sqrt(fan_in)}; }
+
+bool is_image(const Shape& shape) { return shape.dims.size() == 3; }
+
+Misfit needs_image() { return {"it needs a [C, H, W] input; place it before the flatten layer"}; }
+
+// Windows of `kernel` that fit into a padded length, `stride` apart.
+std::int64_t windows(std::int64_t length, std::int64_t kernel, std::int64_t stride,
+                     std::int64_t padding) {
+  return (length + 2 * padding - kernel) / stride + 1;
+}
+
+template <class Spec>
+Result windowed(const Spec& spec, const Shape& in, std::int64_t channels) {
+  if (!is_image(in)) return needs_image();
+  LayerFacts facts;
+  facts.output.dims = {channels};
+  for (std::size_t axis = 0; axis < 2; ++axis) {
+    const std::int64_t length = in.dims[axis + 1], padded = length + 2 * spec.padding[axis];
+    if (spec.kernel[axis] > padded)
+      return Misfit{
+          fmt::format("its kernel of {} is larger than the padded {} of {}; use a smaller "
+                      "kernel or more padding",
+                      spec.kernel[axis], axis == 0 ? "height" : "width", padded)};
+    facts.output.dims.push_back(
+        windows(length, spec.kernel[axis], spec.stride[axis], spec.padding[axis]));
+  }
+  return facts;
+}
+
+struct Rule {
+  std::span<const Shape> inputs;
+  const Shape& in() const { return inputs[0]; }
+  double elements() const { return static_cast<double>(in().elements()); }
+
+  Result same(double flops_per_element) const {
+    return LayerFacts{in(), {}, {}, flops(flops_per_element * elements())};
+  }
+
+  Result operator()(const Linear& spec) const {
+    if (in().dims.size() != 1)
+      return Misfit{"it needs a [features] input; add a flatten layer before it"};
+    const std::int64_t features = in().dims[0], out = spec.out_features;
+    LayerFacts facts{{{out}}, {}, {}, flops(product({2, features, out}) + (spec.bias ? out : 0))};
+    const Initial initial = by_fan_in(static_cast<double>(features));
+    facts.parameters.push_back({"weight", {{out, features}}, initial});
+    if (spec.bias) facts.parameters.push_back({"bias", {{out}}, initial});
+    return facts;
+  }
+
+  Result operator()(const Conv2d& spec) const {
+    Result result = windowed(spec, in(), spec.out_channels);
+    auto* facts = std::get_if<LayerFacts>(&result);
+    if (!facts) return result;
+    if (in().dims[0] % spec.groups != 0 || spec.out_channels % spec.groups != 0)
+      return Misfit{
+          fmt::format("its {} input and {} output channels are not both divisible by "
+                      "groups = {}; use a divisor of both",
+                      in().dims[0], spec.out_channels, spec.groups)};
+    const std::int64_t channels = in().dims[0] / spec.groups;  // that one output channel reads
+    const double fan_in = product({channels, spec.kernel[0], spec.kernel[1]});
+    const std::vector<std::int64_t>& out = facts->output.dims;
+    facts->flops = flops(product({out[0], out[1], out[2]}) * (2 * fan_in + (spec.bias ? 1 : 0)));
+    const Shape weight{{spec.out_channels, channels, spec.kernel[0], spec.kernel[1]}};
+    facts->parameters.push_back({"weight", weight, by_fan_in(fan_in)});
+    if (spec.bias) facts->parameters.push_back({"bias", {{out[0]}}, by_fan_in(fan_in)});
+    return result;
+  }
+
+  // Counted: the two reductions of the statistics (3), then subtract, scale and shift.
+  Result operator()(const BatchNorm&) const {
+    const Shape channels{{in().dims[0]}};
+    return LayerFacts{in(),
+                      {{"weight", channels, Constant{1}}, {"bias", channels, Constant{0}}},
+                      {{"running_mean", channels, 0}, {"running_var", channels, 1}},
+                      flops(6 * elements())};
+  }
+
+  template <class Pool>
+  Result pool(const Pool& spec) const {
+    for (std::size_t axis = 0; axis < 2; ++axis)
+      if (2 * spec.padding[axis] > spec.kernel[axis])
+        return Misfit{
+            fmt::format("its padding of {} is more than half its kernel of {}; pad less, "
+                        "or whole windows would lie outside",
+                        spec.padding[axis], spec.kernel[axis])};
+    Result result = windowed(spec, in(), in().dims[0]);
+    if (auto* facts = std::get_if<LayerFacts>(&result)) {
+      const std::vector<std::int64_t>& out = facts->output.dims;
+      facts->flops = flops(product({out[0], out[1], out[2], spec.kernel[0], spec.kernel[1]}));
+    }
+    return result;
+  }
+  Result operator()(const MaxPool& spec) const { return pool(spec); }
+  Result operator()(const AvgPool& spec) const { return pool(spec); }
+
+  Result operator()(const GlobalAvgPool&) const {
+    if (!is_image(in())) return needs_image();
+    return LayerFacts{{{in().dims[0], 1, 1}}, {}, {}, flops(elements())};
+  }
+  Result operator()(const Flatten&) const { return LayerFacts{{{in().elements()}}, {}, {}, 0}; }
+  Result operator()(const Relu&) const { return same(1); }
+  Result operator()(const Dropout&) const { return same(1); }
+  Result operator()(const Identity&) const { return same(0); }
+
+  Result operator()(const Add&) const {
+    for (const Shape& shape : inputs)
+      if (shape != in())
+        return Misfit{"the shapes must be equal; change the sizes of the layers that make them"};
+    return same(static_cast<double>(inputs.size() - 1));
+  }
+};
+
+bool is_too_large(const LayerFacts& facts) {
+  return !reasonable(facts.output) || static_cast<double>(facts.flops) > kMostFlops ||
+         std::any_of(facts.parameters.begin(), facts.parameters.end(),
+                     [](const Parameter& parameter) { return !reasonable(parameter.shape); });
+}
+
+}  // namespace
+
+bool reasonable(const Shape& shape) {
+  double elements = 1;
+  for (const std::int64_t dim : shape.dims) elements *= static_cast<double>(dim);
+  const bool positive =
+      std::all_of(shape.dims.begin(), shape.dims.end(), [](std::int64_t dim) { return dim > 0; });
+  return positive && elements < kMostElements;
+}
+
+Result shape_rule(const LayerSpec& spec, std::span<const Shape> inputs) {
+  const bool joins = std::holds_alternative<Add>(spec);
+  if (joins && inputs.size() < 2)
+    return Misfit{"it needs two inputs or more; write inputs = [\"a\", \"b\"]"};
+  if (!joins && inputs.size() != 1)
+    return Misfit{fmt::format("it takes one input, not {}; join them with an add layer before it",
+                              inputs.size())};
+  Result result = std::visit(Rule{inputs}, spec);
+  if (const auto* facts = std::get_if<LayerFacts>(&result); facts && is_too_large(*facts))
+    return Misfit{"its output, weights or work are beyond any machine; use smaller sizes"};
+  return result;
+}
+
+}  // namespace pipetrain

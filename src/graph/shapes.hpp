@@ -1,0 +1,31 @@
+// The shape rule of each layer: what follows from its sizes and its inputs' shapes, as PyTorch has
+// it (floor mode), with parameters in PyTorch's names, layouts and default initialisation.
+#pragma once
+
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "graph/graph.hpp"
+
+namespace pipetrain {
+
+struct LayerFacts {
+  Shape output;
+  std::vector<Parameter> parameters;  // names within the layer: "weight"
+  std::vector<Buffer> buffers;
+  std::int64_t flops = 0;
+};
+
+struct Misfit {
+  std::string why;  // "it needs a [features] input; add a flatten layer before it"
+};
+
+std::variant<LayerFacts, Misfit> shape_rule(const LayerSpec& spec, std::span<const Shape> inputs);
+
+// Whether every dimension is positive and the product is below 2^40, so that sums of sizes over a
+// whole model cannot overflow.
+bool reasonable(const Shape& shape);
+
+}  // namespace pipetrain

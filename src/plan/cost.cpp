@@ -1,0 +1,51 @@
+#include "plan/cost.hpp"
+
+#include "plan/crossing.hpp"
+
+namespace pipetrain {
+namespace {
+
+// A core with wide vectors does a few hundred GFLOP/s and moves some ten GB/s.
+constexpr double kFlopsPerByte = 16;
+// Weights are touched once a micro-batch, however many samples it has; a usual size.
+constexpr double kSamples = 16;
+// Read by forward and backward, gradient read and written, read and written by the update.
+constexpr double kWeightPasses = 6;
+
+// Layers that a backend does without touching memory: another view of the same bytes, or a ReLU
+// that the layer before it applies as it writes.
+bool is_free(const Graph& graph, const Layer& layer) {
+  if (std::holds_alternative<Flatten>(layer.spec) || std::holds_alternative<Identity>(layer.spec))
+    return true;
+  if (!std::holds_alternative<Relu>(layer.spec) || layer.inputs[0].value == 0) return false;
+  const LayerSpec& before = graph.layers[static_cast<std::size_t>(layer.inputs[0].value - 1)].spec;
+  return (std::holds_alternative<Conv2d>(before) || std::holds_alternative<Linear>(before)) &&
+         graph.consumers(layer.inputs[0]).size() == 1;
+}
+
+}  // namespace
+
+std::int64_t parameter_elements(const Layer& layer) {
+  std::int64_t elements = 0;
+  for (const Parameter& parameter : layer.parameters) elements += parameter.shape.elements();
+  return elements;
+}
+
+double estimated_cost(const Graph& graph, const Layer& layer) {
+  if (is_free(graph, layer)) return 0;
+  const auto weights = static_cast<double>(parameter_elements(layer));
+  // Backward finds the gradient of the input, and of the weights where there are any.
+  const double flops = static_cast<double>(layer.flops) * (weights > 0 ? 3 : 2);
+  auto activations = static_cast<double>(layer.output.elements());
+  for (const ValueId input : layer.inputs)
+    activations += static_cast<double>(graph.shape(input).elements());
+  // Forward moves each activation once, backward it and its gradient.
+  const double elements = 3 * activations + kWeightPasses * weights / kSamples;
+  return flops + elements * sizeof(float) * kFlopsPerByte;
+}
+
+double estimated_crossing_cost(const Graph& graph, LayerId first_of_next_stage) {
+  return 2 * static_cast<double>(crossing_bytes(graph, first_of_next_stage)) * kFlopsPerByte;
+}
+
+}  // namespace pipetrain

@@ -1,0 +1,20 @@
+// What a layer costs before anything was measured: an estimate from its FLOPs and the bytes it
+// moves, good enough to balance stages, not to predict a time.
+#pragma once
+
+#include <cstdint>
+
+#include "graph/graph.hpp"
+
+namespace pipetrain {
+
+// Forward and backward of one sample, in FLOPs; a byte moved counts as the FLOPs that a core does
+// in its time.
+double estimated_cost(const Graph& graph, const Layer& layer);
+
+// Moving one sample's values over a cut and their gradients back, in the same unit.
+double estimated_crossing_cost(const Graph& graph, LayerId first_of_next_stage);
+
+std::int64_t parameter_elements(const Layer& layer);
+
+}  // namespace pipetrain

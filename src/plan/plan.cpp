@@ -1,0 +1,135 @@
+#include "plan/plan.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "base/check.hpp"
+#include "base/error.hpp"
+#include "base/suggest.hpp"
+#include "plan/cost.hpp"
+#include "plan/crossing.hpp"
+#include "plan/split.hpp"
+
+namespace pipetrain {
+namespace {
+
+std::vector<int> split_auto(const Graph& graph, int stages) {
+  SplitCosts costs;
+  for (std::size_t i = 0; i < graph.layers.size(); ++i) {
+    costs.layers.push_back(estimated_cost(graph, graph.layers[i]));
+    costs.cuts.push_back(estimated_crossing_cost(graph, LayerId{static_cast<int>(i)}));
+  }
+  return best_split(costs, stages);
+}
+
+std::vector<int> split_uniform(const Graph& graph, int stages) {
+  std::vector<int> firsts;
+  for (int s = 0; s < stages; ++s)
+    firsts.push_back(s * static_cast<int>(graph.layers.size()) / stages);
+  return firsts;
+}
+
+std::vector<int> split_by_parameters(const Graph& graph, int stages) {
+  SplitCosts costs;
+  for (const Layer& layer : graph.layers)
+    costs.layers.push_back(static_cast<double>(parameter_elements(layer)));
+  costs.cuts.assign(costs.layers.size(), 0);
+  return best_split(costs, stages);
+}
+
+// A layer's name, or the name of a block: its first layer.
+int find_layer(const Graph& graph, const std::string& name) {
+  for (std::size_t i = 0; i < graph.layers.size(); ++i)
+    if (graph.layers[i].name == name || graph.layers[i].name.starts_with(name + "."))
+      return static_cast<int>(i);
+  std::vector<std::string_view> known;
+  for (const Layer& layer : graph.layers) known.push_back(layer.name);
+  const std::string near = suggest(name, known);
+  throw UsageError(fmt::format(
+      "pipeline.split: model '{}' has no layer '{}'{}", graph.name, name,
+      near.empty() ? fmt::format("; its layers are {}", fmt::join(known, ", ")) : near));
+}
+
+std::vector<int> split_at(const Graph& graph, const std::vector<std::string>& names, int stages) {
+  if (names.size() != static_cast<std::size_t>(stages - 1))
+    throw UsageError(
+        fmt::format("pipeline.split names {} layers, but {} stages need {}: the first "
+                    "layer of stages 1 to {}; write as many, or stages = {}",
+                    names.size(), stages, stages - 1, stages - 1, names.size() + 1));
+  std::vector<int> firsts = {0};
+  for (const std::string& name : names) {
+    const int first = find_layer(graph, name);
+    if (first == 0)
+      throw UsageError(
+          fmt::format("pipeline.split: '{}' is the model's first layer and begins "
+                      "stage 0; name the first layers of the later stages",
+                      name));
+    if (first <= firsts.back())
+      throw UsageError(
+          fmt::format("pipeline.split: '{}' does not come after '{}'; name each layer "
+                      "once, in the order of the model",
+                      name, names[firsts.size() - 2]));
+    firsts.push_back(first);
+  }
+  return firsts;
+}
+
+std::vector<int> choose_cuts(const Graph& graph, const PipelineConfig& config) {
+  const int stages = config.stages;
+  if (!config.split.first_layers.empty()) return split_at(graph, config.split.first_layers, stages);
+  const std::string& rule = config.split.rule;
+  if (rule == "auto") return split_auto(graph, stages);
+  if (rule == "uniform") return split_uniform(graph, stages);
+  if (rule == "parameters") return split_by_parameters(graph, stages);
+  constexpr std::array<std::string_view, 3> kRules = {"auto", "uniform", "parameters"};
+  const std::string near = suggest(rule, kRules);
+  throw UsageError(fmt::format("pipeline.split = \"{}\" is no rule{}", rule,
+                               near.empty() ? "; write \"auto\", \"uniform\", \"parameters\" or a "
+                                              "list of layer names"
+                                            : near));
+}
+
+}  // namespace
+
+Plan plan_from_cuts(const Graph& graph, const std::vector<int>& firsts) {
+  const int layers = static_cast<int>(graph.layers.size());
+  PIPETRAIN_CHECK(!firsts.empty() && firsts[0] == 0, "a plan begins at layer 0");
+  Plan plan;
+  for (std::size_t s = 0; s < firsts.size(); ++s) {
+    const int end = s + 1 < firsts.size() ? firsts[s + 1] : layers;
+    PIPETRAIN_CHECK(firsts[s] < end && end <= layers, "stage {} holds layers {} to {} of {}", s,
+                    firsts[s], end - 1, layers);
+    StagePlan stage{.first = {firsts[s]}, .last = {end - 1}};
+    for (int i = firsts[s]; i < end; ++i) {
+      const Layer& layer = graph.layers[static_cast<std::size_t>(i)];
+      stage.parameters += parameter_elements(layer);
+      stage.flops += layer.flops;
+      stage.activation_bytes += layer.output.elements() * static_cast<std::int64_t>(sizeof(float));
+    }
+    stage.received_bytes = crossing_bytes(graph, stage.first);
+    stage.sent_bytes = end < layers ? crossing_bytes(graph, LayerId{end}) : 0;
+    plan.stages.push_back(stage);
+  }
+  return plan;
+}
+
+Plan make_plan(const Graph& graph, const PipelineConfig& config) {
+  const auto layers = static_cast<int>(graph.layers.size());
+  if (config.stages < 1)
+    throw UsageError(fmt::format("pipeline.stages is {}; write 1 or more", config.stages));
+  if (config.stages > layers)
+    throw UsageError(
+        fmt::format("pipeline.stages is {}, but model '{}' has {} layers and every "
+                    "stage needs one; write at most {}",
+                    config.stages, graph.name, layers, layers));
+  return plan_from_cuts(graph, choose_cuts(graph, config));
+}
+
+StageId stage_of(const Plan& plan, LayerId layer) {
+  for (std::size_t s = 0; s < plan.stages.size(); ++s)
+    if (plan.stages[s].first <= layer && layer <= plan.stages[s].last)
+      return StageId{static_cast<int>(s)};
+  PIPETRAIN_CHECK(false, "layer {} is in no stage", layer.value);
+}
+
+}  // namespace pipetrain

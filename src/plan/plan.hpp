@@ -1,0 +1,42 @@
+// Where each layer runs: contiguous stages, in the order of the graph.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "base/ids.hpp"
+#include "config/config.hpp"
+#include "graph/graph.hpp"
+
+namespace pipetrain {
+
+struct StagePlan {
+  LayerId first, last;                // inclusive
+  std::int64_t parameters = 0;        // elements
+  std::int64_t flops = 0;             // of one sample's forward
+  std::int64_t activation_bytes = 0;  // outputs of its layers, one sample, f32
+  std::int64_t received_bytes = 0;    // from the stage before (stage 0: the input), one sample, f32
+  std::int64_t sent_bytes = 0;        // to the next stage (the last: 0), one sample, f32
+};
+
+struct Plan {
+  std::vector<StagePlan> stages;  // every layer of the graph is in exactly one
+};
+
+// Cuts by `config.split` into `config.stages`. UsageError where that cannot be.
+Plan make_plan(const Graph& graph, const PipelineConfig& config);
+
+// The plan with stage s beginning at firsts[s]; firsts[0] is layer 0.
+Plan plan_from_cuts(const Graph& graph, const std::vector<int>& firsts);
+
+StageId stage_of(const Plan& plan, LayerId layer);
+
+// plan.json: layers, parameters, FLOPs and bytes of each stage, and what crosses each cut.
+nlohmann::json plan_json(const Graph& graph, const Plan& plan);
+// The same as an aligned table, ending in a newline: what a user sees once at the start.
+std::string plan_text(const Graph& graph, const Plan& plan);
+
+}  // namespace pipetrain

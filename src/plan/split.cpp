@@ -1,0 +1,72 @@
+#include "plan/split.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "base/check.hpp"
+
+namespace pipetrain {
+namespace {
+
+constexpr double kImpossible = std::numeric_limits<double>::infinity();
+
+// Dynamic programming over (stages, layers): value[s][j] is the best of cutting the first j layers
+// into s stages, from[s][j] where the last of them begins.
+struct Search {
+  const SplitCosts& costs;
+  int layers, stages;
+  std::vector<double> before = {};  // cost of the layers before each
+  std::vector<std::vector<double>> value = {};
+  std::vector<std::vector<int>> from = {};
+
+  double stage_cost(int first, int end) const {
+    const auto f = static_cast<std::size_t>(first), e = static_cast<std::size_t>(end);
+    return before[e] - before[f] + (first > 0 ? costs.cuts[f] : 0) +
+           (end < layers ? costs.cuts[e] : 0);
+  }
+
+  template <class Join>  // (value of the stages before, cost of the last) -> value
+  void run(Join join) {
+    const auto n = static_cast<std::size_t>(layers) + 1;
+    value.assign(static_cast<std::size_t>(stages) + 1, std::vector<double>(n, kImpossible));
+    from.assign(value.size(), std::vector<int>(n, 0));
+    value[0][0] = 0;
+    for (int s = 1; s <= stages; ++s)
+      for (int j = s; j <= layers; ++j)
+        for (int i = s - 1; i < j; ++i) take(s, j, i, join);
+  }
+
+  template <class Join>
+  void take(int stage, int end, int first, Join join) {
+    const auto s = static_cast<std::size_t>(stage), j = static_cast<std::size_t>(end);
+    const double candidate =
+        join(value[s - 1][static_cast<std::size_t>(first)], stage_cost(first, end));
+    if (candidate > value[s][j] || candidate == kImpossible) return;
+    value[s][j] = candidate;
+    from[s][j] = first;
+  }
+};
+
+}  // namespace
+
+std::vector<int> best_split(const SplitCosts& costs, int stages) {
+  const int layers = static_cast<int>(costs.layers.size());
+  PIPETRAIN_CHECK(stages >= 1 && stages <= layers, "{} stages of {} layers", stages, layers);
+  Search search{costs, layers, stages};
+  search.before = {0};
+  for (const double cost : costs.layers) search.before.push_back(search.before.back() + cost);
+
+  search.run([](double others, double last) { return std::max(others, last); });
+  const double largest = search.value[static_cast<std::size_t>(stages)].back();
+  search.run([largest](double others, double last) {
+    return last <= largest ? others + last * last : kImpossible;
+  });
+
+  std::vector<int> firsts(static_cast<std::size_t>(stages));
+  int end = layers;
+  for (std::size_t s = firsts.size(); s > 0; --s)
+    firsts[s - 1] = end = search.from[s][static_cast<std::size_t>(end)];
+  return firsts;
+}
+
+}  // namespace pipetrain

@@ -1,0 +1,29 @@
+#include "graph/initial.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "catch.hpp"
+
+using namespace pipetrain;
+
+TEST_CASE("uniform values fill their range, and depend on seed and name only") {
+  const Parameter weight{"fc.weight", {{50, 40}}, Uniform{0.25}};
+  const std::vector<float> values = initial_values(weight, 1);
+  REQUIRE(values.size() == 2000);
+  const auto [least, most] = std::minmax_element(values.begin(), values.end());
+  CHECK(*least >= -0.25f);
+  CHECK(*least < -0.24f);
+  CHECK(*most <= 0.25f);
+  CHECK(*most > 0.24f);
+  CHECK(std::abs(std::accumulate(values.begin(), values.end(), 0.0) / 2000) < 0.02);
+
+  CHECK(initial_values(weight, 1) == values);
+  CHECK(initial_values(weight, 2) != values);
+  CHECK(initial_values({"fc2.weight", {{50, 40}}, Uniform{0.25}}, 1) != values);
+}
+
+TEST_CASE("constants are constant") {
+  CHECK(initial_values({"bn.weight", {{3}}, Constant{1}}, 7) == std::vector<float>{1, 1, 1});
+}

@@ -1,0 +1,140 @@
+// Whole models: names, shapes, parameters and positions of what a file says.
+#include "graph/read.hpp"
+
+#include <cstdlib>
+
+#include "base/error.hpp"
+#include "catch.hpp"
+#include "graph/kinds.hpp"
+
+using namespace pipetrain;
+
+namespace {
+
+std::filesystem::path model(const char* name) {
+  const char* source = std::getenv("PIPETRAIN_SOURCE");
+  REQUIRE(source);
+  return std::filesystem::path(source) / "models" / name;
+}
+
+const Layer& layer(const Graph& graph, const std::string& name) {
+  for (const Layer& candidate : graph.layers)
+    if (candidate.name == name) return candidate;
+  FAIL("no layer " << name);
+  return graph.layers.front();
+}
+
+std::string message_of(const char* file) {
+  try {
+    read_model(file);
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+std::string layer_names(const Graph& graph) {
+  std::string names;
+  for (const Layer& l : graph.layers) names += l.name + ' ';
+  names.pop_back();
+  return names;
+}
+
+}  // namespace
+
+TEST_CASE("LeNet-5 has its layers, shapes and 61,706 parameters") {
+  const Graph graph = read_model(model("lenet5.toml"));
+  CHECK(graph.name == "lenet5");
+  CHECK(graph.loss == Loss::CrossEntropy);
+  CHECK(layer_names(graph) ==
+        "conv1 relu1 pool1 conv2 relu2 pool2 flatten fc1 relu3 fc2 relu4 fc3");
+  CHECK(graph.parameter_count() == 61706);
+  CHECK(layer(graph, "conv1").output.text() == "[6, 28, 28]");
+  CHECK(layer(graph, "pool2").output.text() == "[16, 5, 5]");
+  CHECK(layer(graph, "flatten").output.text() == "[400]");
+  CHECK(layer(graph, "fc3").output.text() == "[10]");
+  CHECK(layer(graph, "conv2").parameters[0].name == "conv2.weight");
+  CHECK(layer(graph, "conv2").parameters[0].shape.text() == "[16, 6, 5, 5]");
+  CHECK(layer(graph, "conv2").parameters[1].shape.text() == "[16]");
+  CHECK(layer(graph, "fc1").parameters[0].shape.text() == "[120, 400]");
+  CHECK(std::get<Uniform>(layer(graph, "fc1").parameters[1].initial).bound == Approx(0.05));
+  CHECK(layer(graph, "fc1").flops == 2 * 400 * 120 + 120);
+  CHECK(layer(graph, "conv1").flops == 6 * 28 * 28 * (2 * 25 + 1));
+}
+
+TEST_CASE("the other models of the repository read") {
+  const Graph mlp = read_model(model("mlp.toml"));
+  CHECK(layer_names(mlp) == "flatten fc1 relu1 fc2 relu2 fc3");
+  CHECK(mlp.parameter_count() == 784 * 512 + 512 + 512 * 512 + 512 + 5120 + 10);
+
+  const Graph residual = read_model(model("small-residual.toml"));
+  CHECK(layer_names(residual) ==
+        "conv1 pool1 layer1.conv1 layer1.bn1 layer1.relu1 layer1.conv2 layer1.bn2 layer1.sum "
+        "layer1.relu2 flatten dropout fc");
+  const Layer& sum = layer(residual, "layer1.sum");
+  CHECK(sum.inputs == std::vector<ValueId>{{7}, {2}});
+  CHECK(residual.consumers(ValueId{2}) == std::vector<LayerId>{{2}, {7}});
+  CHECK(residual.shape(ValueId{2}).text() == "[8, 7, 7]");
+  const Layer& norm = layer(residual, "layer1.bn1");
+  CHECK(norm.parameters[0].name == "layer1.bn1.weight");
+  CHECK(std::get<Constant>(norm.parameters[0].initial).value == 1);
+  CHECK(std::get<Constant>(norm.parameters[1].initial).value == 0);
+  CHECK(norm.buffers[0].name == "layer1.bn1.running_mean");
+  CHECK(norm.buffers[1].initial == 1);
+}
+
+TEST_CASE("every kind of the table reads into its own alternative, under its own name") {
+  for (const LayerKind& kind : layer_kinds()) {
+    INFO(kind.name);
+    std::string text =
+        "input = { shape = [4, 8, 8] }\nloss = \"mse\"\n[[layers]]\nname = \"a\"\n"
+        "kind = \"identity\"\n[[layers]]\nname = \"f\"\n";
+    if (kind.name == "linear") text += "kind = \"flatten\"\n[[layers]]\nname = \"g\"\n";
+    text += "kind = \"" + std::string(kind.name) + "\"\n";
+    if (kind.name == "linear") text += "out_features = 3\n";
+    if (kind.name == "conv2d") text += "out_channels = 3\n";
+    if (kind.name == "add") text += "inputs = [\"a\", \"input\"]\n";
+    if (kind.keys.find("kernel") != std::string_view::npos) text += "kernel = [3, 2]\n";
+    CHECK(kind_name(read_model_text(text, "m.toml").layers.back().spec) == kind.name);
+  }
+}
+
+TEST_CASE("sizes: pairs, defaults, and a pool's stride is its kernel") {
+  const Graph graph = read_model_text(R"(
+input = { shape = [4, 9, 12] }
+loss = "mse"
+[[layers]]
+name = "conv"
+kind = "conv2d"
+out_channels = 6
+kernel = [3, 5]
+stride = [2, 1]
+padding = [0, 2]
+groups = 2
+bias = false
+[[layers]]
+name = "pool"
+kind = "max_pool"
+kernel = [2, 3]
+[[layers]]
+name = "bn"
+kind = "batch_norm"
+momentum = 1
+eps = 1e-3
+)",
+                                      "folder/pairs.toml");
+  CHECK(graph.name == "pairs");
+  CHECK(graph.loss == Loss::Mse);
+  CHECK(graph.layers[0].output.text() == "[6, 4, 12]");
+  CHECK(graph.layers[0].parameters.size() == 1);
+  CHECK(graph.layers[0].parameters[0].shape.text() == "[6, 2, 3, 5]");
+  CHECK(std::get<MaxPool>(graph.layers[1].spec).stride == Pair{2, 3});
+  CHECK(graph.layers[1].output.text() == "[6, 2, 4]");
+  CHECK(std::get<BatchNorm>(graph.layers[2].spec).momentum == 1.0);
+  CHECK(std::get<BatchNorm>(graph.layers[2].spec).eps == 1e-3);
+}
+
+TEST_CASE("a model file that is not there is the user's error, by name") {
+  CHECK(message_of("no/such.toml").find("no/such.toml: ") == 0);
+  CHECK(message_of("/").find("it is a folder") != std::string::npos);
+}

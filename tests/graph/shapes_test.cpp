@@ -1,0 +1,91 @@
+// The shape rules by hand values, most of them PyTorch's.
+#include "graph/shapes.hpp"
+
+#include "catch.hpp"
+
+using namespace pipetrain;
+
+namespace {
+
+std::string output(const LayerSpec& spec, std::vector<Shape> inputs) {
+  const auto result = shape_rule(spec, inputs);
+  if (const auto* misfit = std::get_if<Misfit>(&result)) return misfit->why;
+  return std::get<LayerFacts>(result).output.text();
+}
+
+LayerFacts facts(const LayerSpec& spec, std::vector<Shape> inputs) {
+  return std::get<LayerFacts>(shape_rule(spec, inputs));
+}
+
+const Shape kImage{{3, 7, 10}};
+
+}  // namespace
+
+TEST_CASE("convolution and pooling round down") {
+  CHECK(output(Conv2d{.out_channels = 5, .kernel = {3, 3}, .stride = {2, 2}}, {kImage}) ==
+        "[5, 3, 4]");
+  CHECK(output(Conv2d{.out_channels = 5, .kernel = {3, 4}, .stride = {2, 2}, .padding = {1, 1}},
+               {kImage}) == "[5, 4, 5]");
+  CHECK(output(MaxPool{.kernel = {2, 2}, .stride = {2, 2}}, {kImage}) == "[3, 3, 5]");
+  CHECK(output(AvgPool{.kernel = {3, 3}, .stride = {2, 2}, .padding = {1, 1}}, {kImage}) ==
+        "[3, 4, 5]");
+  CHECK(output(MaxPool{.kernel = {7, 10}, .stride = {1, 1}}, {kImage}) == "[3, 1, 1]");
+}
+
+TEST_CASE("a kernel may fill the padded input and no more") {
+  CHECK(output(Conv2d{.out_channels = 1, .kernel = {9, 12}, .padding = {1, 1}}, {kImage}) ==
+        "[1, 1, 1]");
+  CHECK(output(Conv2d{.out_channels = 1, .kernel = {10, 12}, .padding = {1, 1}}, {kImage})
+            .starts_with("its kernel of 10 is larger than the padded height of 9"));
+  CHECK(output(MaxPool{.kernel = {1, 11}, .stride = {1, 1}}, {kImage})
+            .starts_with("its kernel of 11 is larger than the padded width of 10"));
+  CHECK(output(MaxPool{.kernel = {2, 2}, .stride = {2, 2}, .padding = {2, 2}}, {kImage})
+            .starts_with("its padding of 2 is more than half its kernel of 2"));
+}
+
+TEST_CASE("groups divide both channel counts") {
+  const auto grouped = [](std::int64_t out, std::int64_t groups) {
+    return Conv2d{.out_channels = out, .kernel = {1, 1}, .groups = groups};
+  };
+  CHECK(output(grouped(6, 3), {kImage}) == "[6, 7, 10]");
+  CHECK(facts(grouped(6, 3), {kImage}).parameters[0].shape.text() == "[6, 1, 1, 1]");
+  CHECK(output(grouped(6, 2), {kImage}).starts_with("its 3 input and 6 output channels"));
+  CHECK(output(grouped(4, 3), {kImage}).starts_with("its 3 input and 4 output channels"));
+}
+
+TEST_CASE("shapes of the rest") {
+  CHECK(output(Flatten{}, {kImage}) == "[210]");
+  CHECK(output(Flatten{}, {Shape{{5}}}) == "[5]");
+  CHECK(output(GlobalAvgPool{}, {kImage}) == "[3, 1, 1]");
+  CHECK(output(BatchNorm{}, {kImage}) == "[3, 7, 10]");
+  CHECK(output(BatchNorm{}, {Shape{{5}}}) == "[5]");
+  CHECK(facts(BatchNorm{}, {kImage}).parameters[1].shape.text() == "[3]");
+  CHECK(output(Linear{.out_features = 2}, {Shape{{5}}}) == "[2]");
+  CHECK(facts(Linear{.out_features = 2, .bias = false}, {Shape{{5}}}).flops == 20);
+  CHECK(output(Dropout{}, {kImage}) == "[3, 7, 10]");
+  CHECK(output(Add{}, {kImage, kImage, kImage}) == "[3, 7, 10]");
+  CHECK(facts(Add{}, {kImage, kImage, kImage}).flops == 420);
+}
+
+TEST_CASE("what does not fit says what would") {
+  CHECK(output(Linear{.out_features = 2}, {kImage}).find("add a flatten") != std::string::npos);
+  CHECK(output(Conv2d{.out_channels = 1, .kernel = {1, 1}}, {Shape{{5}}}).find("[C, H, W]") !=
+        std::string::npos);
+  CHECK(output(GlobalAvgPool{}, {Shape{{5}}}).find("[C, H, W]") != std::string::npos);
+  CHECK(output(Add{}, {kImage}).find("two inputs") != std::string::npos);
+  CHECK(output(Add{}, {kImage, Shape{{210}}}).find("must be equal") != std::string::npos);
+  CHECK(output(Relu{}, {kImage, kImage}).find("one input, not 2") != std::string::npos);
+}
+
+TEST_CASE("sizes beyond any machine are refused before they overflow") {
+  const std::int64_t huge = 2147483647;
+  CHECK(output(Linear{.out_features = huge}, {Shape{{huge}}}).find("beyond") != std::string::npos);
+  CHECK(output(Conv2d{.out_channels = huge, .kernel = {1, 1}, .padding = {huge, huge}}, {kImage})
+            .find("beyond") != std::string::npos);
+}
+
+TEST_CASE("initial bounds are Kaiming's, by fan-in") {
+  const auto conv = facts(Conv2d{.out_channels = 6, .kernel = {2, 2}, .groups = 3}, {kImage});
+  CHECK(std::get<Uniform>(conv.parameters[0].initial).bound == Approx(0.5));
+  CHECK(std::get<Uniform>(conv.parameters[1].initial).bound == Approx(0.5));
+}

@@ -1,0 +1,148 @@
+#include "plan/plan.hpp"
+
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+#include "base/error.hpp"
+#include "catch.hpp"
+#include "graph/read.hpp"
+
+using namespace pipetrain;
+
+namespace {
+
+Graph model(const char* name) {
+  const char* source = std::getenv("PIPETRAIN_SOURCE");
+  REQUIRE(source);
+  return read_model(std::filesystem::path(source) / "models" / name);
+}
+
+PipelineConfig config(int stages, SplitConfig split = {}) {
+  PipelineConfig out;
+  out.stages = stages;
+  out.split = std::move(split);
+  return out;
+}
+
+std::string cuts(const Graph& graph, const Plan& plan) {
+  std::string text;
+  for (const StagePlan& stage : plan.stages)
+    text += graph.layers[static_cast<std::size_t>(stage.first.value)].name + ' ';
+  text.pop_back();
+  return text;
+}
+
+std::string error_of(const Graph& graph, const PipelineConfig& config) {
+  try {
+    make_plan(graph, config);
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("every layer is in exactly one stage, under every rule and count") {
+  for (const char* name : {"lenet5.toml", "small-residual.toml"}) {
+    const Graph graph = model(name);
+    const auto layers = static_cast<int>(graph.layers.size());
+    for (const char* rule : {"auto", "uniform", "parameters"})
+      for (int stages = 1; stages <= layers; ++stages) {
+        INFO(name << " " << rule << " " << stages);
+        const Plan plan = make_plan(graph, config(stages, {rule, {}}));
+        REQUIRE(plan.stages.size() == static_cast<std::size_t>(stages));
+        int next = 0;
+        std::int64_t parameters = 0;
+        for (const StagePlan& stage : plan.stages) {
+          CHECK(stage.first.value == next);
+          CHECK(stage.last.value >= stage.first.value);
+          next = stage.last.value + 1;
+          parameters += stage.parameters;
+        }
+        CHECK(next == layers);
+        CHECK(parameters == graph.parameter_count());
+      }
+  }
+}
+
+TEST_CASE("rules on LeNet-5") {
+  const Graph graph = model("lenet5.toml");
+  CHECK(cuts(graph, make_plan(graph, config(4, {"uniform", {}}))) == "conv1 conv2 flatten fc2");
+  CHECK(cuts(graph, make_plan(graph, config(3, {"parameters", {}}))) == "conv1 fc1 fc2");
+  CHECK(cuts(graph, make_plan(graph, config(3, {"auto", {"conv2", "fc1"}}))) == "conv1 conv2 fc1");
+  CHECK(cuts(graph, make_plan(graph, config(1))) == "conv1");
+  const Plan plan = make_plan(graph, config(2));
+  CHECK(plan.stages[0].flops + plan.stages[1].flops ==
+        239904 + 4704 + 4704 + 481600 + 1600 + 1600 + 96120 + 120 + 20244 + 84 + 1690);
+}
+
+TEST_CASE("auto keeps a ReLU or a flatten with the layer before it") {
+  const Graph graph = model("lenet5.toml");
+  for (int stages = 2; stages <= 4; ++stages)
+    for (const StagePlan& stage : make_plan(graph, config(stages)).stages) {
+      const Layer& first = graph.layers[static_cast<std::size_t>(stage.first.value)];
+      INFO(stages << " " << first.name);
+      CHECK_FALSE(std::holds_alternative<Relu>(first.spec));
+      CHECK_FALSE(std::holds_alternative<Flatten>(first.spec));
+    }
+}
+
+TEST_CASE("a stage knows what it computes and what it sends") {
+  const Graph graph = model("lenet5.toml");
+  const Plan plan = make_plan(graph, config(2, {"auto", {"conv2"}}));
+  const StagePlan& first = plan.stages[0];
+  CHECK(first.parameters == 156);
+  CHECK(first.flops == 239904 + 4704 + 4704);
+  CHECK(first.activation_bytes == 4 * (2 * 6 * 28 * 28 + 6 * 14 * 14));
+  CHECK(first.received_bytes == 4 * 784);
+  CHECK(first.sent_bytes == 4 * 6 * 14 * 14);
+  CHECK(plan.stages[1].received_bytes == first.sent_bytes);
+  CHECK(plan.stages[1].sent_bytes == 0);
+  CHECK(stage_of(plan, LayerId{2}) == StageId{0});
+  CHECK(stage_of(plan, LayerId{3}) == StageId{1});
+}
+
+TEST_CASE("the name of a block stands for its first layer") {
+  const Graph graph = model("small-residual.toml");
+  CHECK(cuts(graph, make_plan(graph, config(3, {"auto", {"layer1", "flatten"}}))) ==
+        "conv1 layer1.conv1 flatten");
+}
+
+TEST_CASE("splits that cannot be say why and what to write") {
+  const Graph graph = model("lenet5.toml");
+  CHECK(contains(error_of(graph, config(13)), "has 12 layers"));
+  CHECK(contains(error_of(graph, config(0)), "pipeline.stages is 0"));
+  CHECK(contains(error_of(graph, config(2, {"auto", {"cnv2"}})), "did you mean 'conv2'?"));
+  CHECK(contains(error_of(graph, config(2, {"auto", {"xyzzy"}})), "its layers are conv1, relu1"));
+  CHECK(contains(error_of(graph, config(3, {"auto", {"fc1"}})),
+                 "names 1 layers, but 3 stages need 2"));
+  CHECK(contains(error_of(graph, config(1, {"auto", {"fc1"}})), "or stages = 2"));
+  CHECK(contains(error_of(graph, config(3, {"auto", {"fc1", "conv2"}})),
+                 "'conv2' does not come after 'fc1'"));
+  CHECK(contains(error_of(graph, config(3, {"auto", {"fc1", "fc1"}})), "does not come after"));
+  CHECK(contains(error_of(graph, config(2, {"auto", {"conv1"}})), "begins stage 0"));
+  CHECK(contains(error_of(graph, config(2, {"unifrom", {}})), "did you mean 'uniform'?"));
+}
+
+TEST_CASE("plan.json and the table show stages and what crosses") {
+  const Graph graph = model("small-residual.toml");
+  const Plan plan = make_plan(graph, config(3, {"auto", {"layer1.relu1", "fc"}}));
+  const nlohmann::json json = plan_json(graph, plan);
+  CHECK(json["stages"].size() == 3);
+  CHECK(json["stages"][0]["layers"] == nlohmann::json({"conv1", "layer1.bn1"}));
+  CHECK(json["stages"][0]["sends"].dump() ==
+        R"([{"shape":[8,7,7],"value":"pool1"},{"shape":[8,7,7],"value":"layer1.bn1"}])");
+  CHECK(json["stages"][2]["sends"].empty());
+  CHECK(json["parameters"] == graph.parameter_count());
+
+  const std::string text = plan_text(graph, plan);
+  INFO(text);
+  CHECK(contains(text, "pool1 [8, 7, 7], layer1.bn1 [8, 7, 7]"));
+  CHECK(contains(text, "layer1.relu1 .. dropout (7 layers)"));
+  CHECK(contains(text, "conv1 pool1 layer1.conv1 layer1.bn1"));
+}
