@@ -8,6 +8,9 @@
 #include "config/read.hpp"
 
 namespace pipetrain {
+
+using namespace config;
+
 namespace {
 
 bool has_field(const Key& key) { return !std::holds_alternative<std::monostate>(key.field); }
@@ -27,6 +30,16 @@ class Tables {
   std::string text_;
   std::string_view table_;
 };
+
+// Not for schedules or kinds that only later versions know.
+bool can_apply(const Key& key) {
+  if (!has_field(key) || !key.built) return false;
+  if (key.of.empty()) return true;
+  const auto& chosen = find_key(key.of)->values;
+  return std::ranges::any_of(key.only, [&](std::string_view word) {
+    return std::ranges::find(chosen, word) != chosen.end();
+  });
+}
 
 }  // namespace
 
@@ -64,7 +77,7 @@ std::string describe_keys() {
   Config defaults;
   Tables tables;
   for (const Key& key : keys()) {
-    if (!has_field(key) || !key.built) continue;
+    if (!can_apply(key)) continue;
     const std::string value = write_field(key, defaults);
     const std::string line = value.empty() ? fmt::format("# {} =", key.name())
                                            : fmt::format("{} = {}", key.name(), value);

@@ -10,7 +10,7 @@
 
 #include "config/suggest.hpp"
 
-namespace pipetrain {
+namespace pipetrain::config {
 namespace {
 
 constexpr struct {
@@ -336,4 +336,4 @@ bool applies(const Key& key, Config& config) {
 
 std::string expectation(const Key& key) { return std::visit(Expect{key}, key.field); }
 
-}  // namespace pipetrain
+}  // namespace pipetrain::config

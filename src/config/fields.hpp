@@ -6,7 +6,7 @@
 #include "config/keys.hpp"
 #include "config/value.hpp"
 
-namespace pipetrain {
+namespace pipetrain::config {
 
 // Puts `value` into the key's field, or says what is wrong with it. False where it did.
 bool read_field(const Key& key, const Value& value, Config& config, Problems& problems);
@@ -20,4 +20,4 @@ bool applies(const Key& key, Config& config);
 // What may be written: "a whole number from 1 to 1024", "one of: sgd, adam, adamw".
 std::string expectation(const Key& key);
 
-}  // namespace pipetrain
+}  // namespace pipetrain::config

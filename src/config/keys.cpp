@@ -9,7 +9,7 @@
 #include "config/value.hpp"
 #include "schedules.hpp"  // for the names of the schedules, so that a new one is a row there alone
 
-namespace pipetrain {
+namespace pipetrain::config {
 namespace {
 
 using Words = std::vector<std::string_view>;
@@ -211,4 +211,4 @@ std::string suggest_key(std::string_view path) {
   return "";
 }
 
-}  // namespace pipetrain
+}  // namespace pipetrain::config

@@ -11,7 +11,7 @@
 
 #include "config/config.hpp"
 
-namespace pipetrain {
+namespace pipetrain::config {
 
 template <class T>
 using FieldOf = T& (*)(Config&);
@@ -59,4 +59,4 @@ std::span<const std::string_view> model_file_keys();
 // "did you mean pipeline.stages?" for a key or table that is not there, or nothing.
 std::string suggest_key(std::string_view path);
 
-}  // namespace pipetrain
+}  // namespace pipetrain::config

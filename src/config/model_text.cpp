@@ -6,7 +6,7 @@
 
 #include "config/keys.hpp"
 
-namespace pipetrain {
+namespace pipetrain::config {
 
 std::string model_text(const std::map<std::string, ModelPart>& parts) {
   std::string text;  // plain keys stand before tables: the order of model_file_keys()
@@ -25,4 +25,4 @@ std::string model_table(const std::string& inline_model, const std::filesystem::
   return text.str() + "\n";
 }
 
-}  // namespace pipetrain
+}  // namespace pipetrain::config

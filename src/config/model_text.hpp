@@ -6,7 +6,7 @@
 
 #include "config/sources.hpp"
 
-namespace pipetrain {
+namespace pipetrain::config {
 
 // The parts as the text of a model file.
 std::string model_text(const std::map<std::string, ModelPart>& parts);
@@ -14,4 +14,4 @@ std::string model_text(const std::map<std::string, ModelPart>& parts);
 // The other way: a [model] table with the model in it, and `init` where it is not empty.
 std::string model_table(const std::string& inline_model, const std::filesystem::path& init);
 
-}  // namespace pipetrain
+}  // namespace pipetrain::config

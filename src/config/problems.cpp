@@ -6,7 +6,7 @@
 
 #include "base/error.hpp"
 
-namespace pipetrain {
+namespace pipetrain::config {
 
 std::string Place::text() const {
   return line > 0 ? fmt::format("{}:{}:{}", name, line, column) : name;
@@ -23,4 +23,4 @@ void raise(Problems problems) {
   throw UsageError(message);
 }
 
-}  // namespace pipetrain
+}  // namespace pipetrain::config

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace pipetrain {
+namespace pipetrain::config {
 
 // Where something was written. Places sort in the order in which a reader meets them.
 struct Place {
@@ -30,4 +30,4 @@ using Problems = std::vector<Problem>;
 // are none.
 void raise(Problems problems);
 
-}  // namespace pipetrain
+}  // namespace pipetrain::config

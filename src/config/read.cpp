@@ -6,6 +6,9 @@
 #include "config/sources.hpp"
 
 namespace pipetrain {
+
+using namespace config;
+
 namespace {
 
 using Wrong = std::set<std::string, std::less<>>;

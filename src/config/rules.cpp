@@ -8,7 +8,7 @@
 
 #include "config/fields.hpp"
 
-namespace pipetrain {
+namespace pipetrain::config {
 namespace {
 
 using Paths = std::initializer_list<std::string_view>;
@@ -230,4 +230,4 @@ std::vector<std::string> unused_keys(const Given& given, const Config& config) {
   return notes;
 }
 
-}  // namespace pipetrain
+}  // namespace pipetrain::config

@@ -8,7 +8,7 @@
 #include "config/config.hpp"
 #include "config/sources.hpp"
 
-namespace pipetrain {
+namespace pipetrain::config {
 
 // What was read: `wrong` holds the keys with a problem of their own, of which no rule says more.
 struct Given {
@@ -26,4 +26,4 @@ void check_rules(const Given& given, const Config& config, Problems& problems);
 // Keys that have no effect under the chosen kind or schedule, in words.
 std::vector<std::string> unused_keys(const Given& given, const Config& config);
 
-}  // namespace pipetrain
+}  // namespace pipetrain::config

@@ -12,7 +12,7 @@
 
 #include "config/keys.hpp"
 
-namespace pipetrain {
+namespace pipetrain::config {
 namespace {
 
 struct Source {
@@ -186,4 +186,4 @@ Sources load_sources(const std::vector<std::filesystem::path>& files,
   return sources;
 }
 
-}  // namespace pipetrain
+}  // namespace pipetrain::config

@@ -9,7 +9,7 @@
 
 #include "config/value.hpp"
 
-namespace pipetrain {
+namespace pipetrain::config {
 
 struct ModelPart {  // one key of a model file that stands in [model]
   Place place;
@@ -27,4 +27,4 @@ struct Sources {
 Sources load_sources(const std::vector<std::filesystem::path>& files,
                      const std::vector<std::string>& sets, Problems& problems);
 
-}  // namespace pipetrain
+}  // namespace pipetrain::config

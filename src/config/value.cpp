@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-namespace pipetrain {
+namespace pipetrain::config {
 
 std::string type_of(const Value& value) {
   static constexpr const char* kNames[] = {"true or false", "a whole number", "a number",
@@ -61,4 +61,4 @@ std::string show(const Value& value) {
   return text.size() <= kLongest ? text : text.substr(0, kLongest) + "...";
 }
 
-}  // namespace pipetrain
+}  // namespace pipetrain::config

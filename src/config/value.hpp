@@ -11,7 +11,7 @@
 
 #include "config/problems.hpp"
 
-namespace pipetrain {
+namespace pipetrain::config {
 
 struct Value {
   struct Other {  // a table, a date, a time: no key takes one
@@ -31,4 +31,4 @@ std::string number(double value);            // a TOML float that reads back to 
 // By dotted key ("pipeline.stages"): the value of the last source that gives it.
 using Settings = std::map<std::string, Value, std::less<>>;
 
-}  // namespace pipetrain
+}  // namespace pipetrain::config

@@ -294,9 +294,9 @@ TEST_CASE("edit distance and the nearest word") {
 }
 
 TEST_CASE("keys have paths of their own, and choosing keys stand before what they choose") {
-  for (const Key& key : keys()) {
+  for (const config::Key& key : config::keys()) {
     INFO(key.path);
-    CHECK(find_key(key.path) == &key);
-    if (!key.of.empty()) CHECK(find_key(key.of) < &key);
+    CHECK(config::find_key(key.path) == &key);
+    if (!key.of.empty()) CHECK(config::find_key(key.of) < &key);
   }
 }
