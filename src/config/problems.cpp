@@ -3,6 +3,8 @@
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
+#include <functional>
+#include <tuple>
 
 #include "base/error.hpp"
 
@@ -12,9 +14,14 @@ std::string Place::text() const {
   return line > 0 ? fmt::format("{}:{}:{}", name, line, column) : name;
 }
 
+bool Place::operator<(const Place& other) const {
+  return std::tie(source, line, column, name) <
+         std::tie(other.source, other.line, other.column, other.name);
+}
+
 void raise(Problems problems) {
   if (problems.empty()) return;
-  std::sort(problems.begin(), problems.end());
+  std::ranges::stable_sort(problems, std::less<>(), &Problem::place);
   std::string message;
   for (const Problem& problem : problems) {
     if (!message.empty()) message += '\n';

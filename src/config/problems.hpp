@@ -1,7 +1,6 @@
 // What is wrong with a config, all of it: collected while reading, reported together.
 #pragma once
 
-#include <compare>
 #include <string>
 #include <vector>
 
@@ -14,14 +13,13 @@ struct Place {
   std::string name;          // "configs/quickstart.toml" or "--set pipeline.stages"
 
   std::string text() const;  // "configs/quickstart.toml:12:3"
-  auto operator<=>(const Place&) const = default;
+  bool operator<(const Place& other) const;
 };
 
 struct Problem {
   Place place;
   std::string what;     // is wrong
   std::string instead;  // what to write
-  auto operator<=>(const Problem&) const = default;
 };
 
 using Problems = std::vector<Problem>;
