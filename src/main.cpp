@@ -1,1 +1,218 @@
-int main() { return 0; }
+// The verbs, as one table; the only place that prints an error and picks the exit code.
+#include <fcntl.h>
+#include <poll.h>
+#include <spdlog/fmt/fmt.h>
+#include <spdlog/sinks/stdout_color_sinks.h>
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <iostream>
+#include <new>
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+#include "app/build_info.hpp"
+#include "app/verbs.hpp"
+#include "app/version.hpp"
+#include "base/check.hpp"
+#include "base/error.hpp"
+#include "config/read.hpp"
+#include "config/suggest.hpp"
+
+namespace pipetrain {
+namespace {
+
+struct Verb {
+  std::string_view name, summary;
+  int (*run)(const Options&) = nullptr;  // null: not built yet
+  void (*options)(CLI::App&, Options&) = nullptr;
+  bool needs_argument = false;  // with nothing, it prints its options
+  bool takes_config = false;
+};
+
+constexpr Verb verbs[] = {
+    {"train", "train a network as a pipeline", train, train_options, true, true},
+    {"eval", "loss and metrics of trained weights on the validation data", eval, eval_options, true,
+     true},
+    {"benchmark", "throughput, step time, bubble and memory per stage", benchmark,
+     benchmark_options, false, true},
+    {"profile", "time, bytes and FLOPs of each layer on this machine"},
+    {"plan", "partition, predicted time and memory per stage"},
+    {"schedule", "the program of a schedule, on paper", schedule, schedule_options, true, false},
+    {"checkpoint", "look into checkpoints, check, export and prune them"},
+    {"generate", "text from a language model"},
+    {"methods", "the schedules of this build", methods, list_options},
+    {"layers", "the kinds of layer with their keys and defaults", layers, list_options},
+    {"devices", "what this machine has for stages to run on", devices, list_options},
+};
+
+constexpr int kOurBug = 70;
+
+std::string help() {
+  std::string text = "pipetrain trains neural networks by pipeline parallelism.\n\n";
+  for (const Verb& verb : verbs) {
+    text += fmt::format("  pipetrain {:<11} {}{}\n", verb.name, verb.summary,
+                        verb.run ? "" : " (not built yet)");
+  }
+  return text +
+         "\n`pipetrain VERB` prints the options of a verb with their defaults.\n"
+         "--help, --version, --build-info\n";
+}
+
+std::string verb_help(const Verb& verb, const CLI::App& app) {
+  std::string text = app.help();
+  if (verb.takes_config) text += "\nKeys of a config, with their defaults:\n\n" + describe_keys();
+  return text;
+}
+
+const Verb& find_verb(std::string_view name) {
+  std::vector<std::string_view> names;
+  for (const Verb& verb : verbs) {
+    if (verb.name == name) return verb;
+    names.push_back(verb.name);
+  }
+  throw UsageError(fmt::format("pipetrain: there is no verb {}{} (pipetrain --help lists them)",
+                               name, did_you_mean(name, names)));
+}
+
+// Logs go to standard error, so that standard output is the verb's alone.
+void set_up_logging(const Options& options) {
+  auto logger = spdlog::stderr_color_mt("pipetrain");
+  logger->set_pattern("%v");
+  logger->set_level(options.quiet ? spdlog::level::warn
+                                  : spdlog::level::from_str(options.log_level));
+  spdlog::set_default_logger(std::move(logger));
+}
+
+// "; did you mean --output?" where an option was not expected.
+std::string suggest_option(const CLI::App& app) {
+  std::vector<std::string> known;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
+  }
+  const std::vector<std::string_view> names(known.begin(), known.end());
+  for (const std::string& given : app.remaining()) {
+    const auto hint = did_you_mean(given.substr(0, given.find('=')), names);
+    if (!hint.empty()) return hint;
+  }
+  return "";
+}
+
+int run_verb(const Verb& verb, int argc, char** argv) {
+  if (!verb.run) {
+    throw UsageError(
+        fmt::format("pipetrain {} is not built yet; pipetrain --help lists what is", verb.name));
+  }
+  Options options;
+  CLI::App app(std::string(verb.summary), fmt::format("pipetrain {}", verb.name));
+  verb.options(app, options);
+  if (argc == 1 && verb.needs_argument) {
+    std::cout << verb_help(verb, app);
+    return 0;
+  }
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp&) {
+    std::cout << verb_help(verb, app);
+    return 0;
+  } catch (const CLI::ParseError& error) {
+    throw UsageError(fmt::format("pipetrain {0}: {1}{2}; pipetrain {0} --help lists the options",
+                                 verb.name, error.what(), suggest_option(app)));
+  }
+  set_up_logging(options);
+  if (options.dump_config) {
+    const Config config = read_config(options.configs, options.sets).config;
+    std::cout << dump_config(config, *options.dump_config == "minimal");
+    return 0;
+  }
+  return verb.run(options);
+}
+
+void print_build_info(bool json) {
+  const auto info = build_info();
+  if (json) {
+    std::cout << info.dump(2) << '\n';
+    return;
+  }
+  for (const auto& [name, version] : info.items()) {
+    std::cout << fmt::format("{:<14} {}\n", name, version.get<std::string>());
+  }
+}
+
+int run(int argc, char** argv) {
+  const std::string_view first = argc > 1 ? argv[1] : "--help";
+  if (first == "--help" || first == "-h" || first == "help") {
+    std::cout << help();
+  } else if (first == "--version") {
+    std::cout << "pipetrain " << PIPETRAIN_VERSION << '\n';
+  } else if (first == "--build-info") {
+    print_build_info(argc > 2 && std::string_view(argv[2]) == "--json");
+  } else if (first.starts_with('-')) {
+    throw UsageError(
+        fmt::format("pipetrain: the verb comes first, not {}; pipetrain VERB [OPTIONS]", first));
+  } else {
+    return run_verb(find_verb(first), argc - 1, argv + 1);
+  }
+  return 0;
+}
+
+// Descriptors 0 to 2 are taken, so that no file that we open becomes standard output by accident.
+void open_standard_streams() {
+  for (int fd = 0; fd <= 2; ++fd) {
+    if (fcntl(fd, F_GETFD) == -1) (void)!open("/dev/null", O_RDWR);
+  }
+}
+
+// A reader that has seen enough (`| head -1`) is no error; a full disk is.
+void finish_output() {
+  std::cout.flush();
+  const bool failed = std::fflush(stdout) != 0 || std::ferror(stdout) || !std::cout;
+  if (!failed) return;
+  const int why = errno;
+  pollfd out{STDOUT_FILENO, 0, 0};
+  if (poll(&out, 1, 0) == 1 && (out.revents & POLLERR) != 0) return;
+  throw DeviceError(fmt::format("standard output cannot be written: {}", std::strerror(why)));
+}
+
+int report(std::string_view message, int code) {
+  std::fprintf(stderr, "%.*s\n", static_cast<int>(message.size()), message.data());
+  return code;
+}
+
+int guarded_run(int argc, char** argv) {
+  try {
+    const int code = run(argc, argv);
+    finish_output();
+    return code;
+  } catch (const Error& error) {
+    return report(error.what(), static_cast<int>(error.code()));
+  } catch (const std::system_error& error) {
+    return report(fmt::format("pipetrain: the system refused: {}", error.what()),
+                  static_cast<int>(ExitCode::Device));
+  } catch (const std::bad_alloc&) {
+    return report("pipetrain: out of memory; use smaller mini-batches or more micro-batches",
+                  static_cast<int>(ExitCode::Device));
+  } catch (const InternalError& error) {
+    return report(error.what(), kOurBug);
+  } catch (const std::exception& error) {
+    return report(fmt::format("pipetrain: a bug in pipetrain: {}", error.what()), kOurBug);
+  }
+}
+
+}  // namespace
+}  // namespace pipetrain
+
+int main(int argc, char** argv) {
+  std::signal(SIGPIPE, SIG_IGN);
+  pipetrain::open_standard_streams();
+  return pipetrain::guarded_run(argc, argv);
+}

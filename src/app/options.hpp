@@ -1,20 +1,51 @@
-// What the command line says, one plain struct for every verb.
+// What the command line said: plain data, filled by one registering function per verb.
 #pragma once
 
+#include <filesystem>
+#include <optional>
 #include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+}
 
 namespace pipetrain {
 
 struct Options {
-  std::string name;  // schedule: which
+  // Verbs that take a config.
+  std::vector<std::filesystem::path> configs;
+  std::vector<std::string> sets;           // "key.path=value"
+  std::optional<std::string> dump_config;  // "full" | "minimal"; main prints it, verbs never see it
+
+  // Every verb.
+  bool json = false;   // one JSON document on stdout
+  bool quiet = false;  // warnings only
+  std::string log_level = "info";
+
+  // train, eval, benchmark
+  std::filesystem::path output;  // empty: runs/<config name>
+  std::string resume = "auto";   // auto | never | a checkpoint
+  bool dry_run = false;
+  bool overfit_one_batch = false;
+  std::filesystem::path model;  // eval: the model.safetensors to read; empty: that of the run
+
+  // schedule
+  std::string name;
   int stages = 4;
   int microbatches = 8;
   int steps = 1;
   int virtual_stages = 1;
   std::string warmup = "1f1b";
   bool vertical_sync = false;
-  std::string times;  // empty: not given
+  std::string times;  // "F=1,B=2"; empty: F = B = W = 1
   std::string format = "text";
 };
+
+void train_options(CLI::App& app, Options& options);
+void eval_options(CLI::App& app, Options& options);
+void benchmark_options(CLI::App& app, Options& options);
+void schedule_options(CLI::App& app, Options& options);
+void list_options(CLI::App& app, Options& options);  // methods, layers, devices
 
 }  // namespace pipetrain

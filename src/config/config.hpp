@@ -15,10 +15,12 @@ namespace pipetrain {
 struct ModelConfig {
   std::filesystem::path file;  // empty where the layers stand inline
   std::filesystem::path init;  // optional safetensors with every parameter
+  bool operator==(const ModelConfig&) const = default;
 };
 
 struct SampleRange {  // [first, last) of the files
   std::int64_t first = 0, last = 0;
+  bool operator==(const SampleRange&) const = default;
 };
 
 struct DataConfig {
@@ -26,16 +28,19 @@ struct DataConfig {
   std::filesystem::path train_images, train_labels, train_inputs;
   std::filesystem::path validation_images, validation_labels, validation_inputs;
   std::optional<SampleRange> train_range, validation_range;
-  std::int64_t train_samples = 10000, validation_samples = 2000;  // glyphs, synthetic: how many to draw
+  std::int64_t train_samples = 10000,
+               validation_samples = 2000;  // glyphs, synthetic: how many to draw
   std::int64_t batch_size = 64;
   bool shuffle = true;
   bool drop_last = true;
+  bool operator==(const DataConfig&) const = default;
 };
 
 struct PipeMareConfig {
   std::int64_t anneal_steps = 0;
   double decay = 0.135;
   std::int64_t sync_warmup_epochs = 0;
+  bool operator==(const PipeMareConfig&) const = default;
 };
 
 struct ITimePrestConfig {
@@ -43,11 +48,13 @@ struct ITimePrestConfig {
   std::string sigma = "exp";
   bool stash = true;
   double decay = 0.135;
+  bool operator==(const ITimePrestConfig&) const = default;
 };
 
 struct SplitConfig {  // "auto", "uniform", "parameters", or the first layers of stages 1..
   std::string rule = "auto";
   std::vector<std::string> first_layers;  // used where not empty
+  bool operator==(const SplitConfig&) const = default;
 };
 
 struct PipelineConfig {
@@ -64,6 +71,7 @@ struct PipelineConfig {
   std::string recompute = "none";
   PipeMareConfig pipemare;
   ITimePrestConfig i_timeprest;
+  bool operator==(const PipelineConfig&) const = default;
 };
 
 struct OptimizerConfig {
@@ -74,6 +82,7 @@ struct OptimizerConfig {
   double weight_decay = 0;
   double beta1 = 0.9, beta2 = 0.999, eps = 1e-8;
   double max_norm = 0;  // 0: no clipping
+  bool operator==(const OptimizerConfig&) const = default;
 };
 
 struct LrScheduleConfig {
@@ -82,14 +91,17 @@ struct LrScheduleConfig {
   std::vector<std::int64_t> milestones;  // step: mini-batches at which lr is multiplied by gamma
   double gamma = 0.1;
   double min_lr = 0;
+  bool operator==(const LrScheduleConfig&) const = default;
 };
 
 struct TrainingConfig {
-  std::int64_t epochs = 0;  // one of epochs and steps is given; steps wins over the default of 1 epoch
+  std::int64_t epochs =
+      0;  // one of epochs and steps is given; steps wins over the default of 1 epoch
   std::int64_t steps = 0;
   std::uint64_t seed = 1;
   std::string precision = "f32";
   std::string on_nonfinite = "stop";
+  bool operator==(const TrainingConfig&) const = default;
 };
 
 struct ValidationConfig {
@@ -97,10 +109,12 @@ struct ValidationConfig {
   std::int64_t batch_size = 256;
   bool before_first_step = false;
   std::int64_t early_stopping = 0;
+  bool operator==(const ValidationConfig&) const = default;
 };
 
 struct MetricsConfig {
   std::int64_t log_every_steps = 10;
+  bool operator==(const MetricsConfig&) const = default;
 };
 
 struct HardwareConfig {
@@ -108,12 +122,14 @@ struct HardwareConfig {
   std::string workers = "threads";  // threads | inline | mpi
   int threads_per_stage = 1;        // 0 shares the machine out
   std::int64_t memory_limit = 0;    // bytes per stage; 0: none
+  bool operator==(const HardwareConfig&) const = default;
 };
 
 struct Config {
   std::string name;  // of the (last) config file without folder and extension: "quickstart"
   ModelConfig model;
-  std::string inline_model;  // the [model] table's inline layers as TOML text; empty where model.file names them
+  std::string inline_model;  // the [model] table's inline layers as TOML text; empty where
+                             // model.file names them
   DataConfig data;
   PipelineConfig pipeline;
   OptimizerConfig optimizer;
@@ -122,6 +138,7 @@ struct Config {
   ValidationConfig validation;
   MetricsConfig metrics;
   HardwareConfig hardware;
+  bool operator==(const Config&) const = default;
 };
 
 }  // namespace pipetrain

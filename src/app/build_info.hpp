@@ -1,0 +1,11 @@
+// What this binary was made of: --build-info, and build.json of a run directory.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+
+namespace pipetrain {
+
+// {"pipetrain": "0.1.0", "compiler": ..., "onednn": ..., ...}
+nlohmann::ordered_json build_info();
+
+}  // namespace pipetrain

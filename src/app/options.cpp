@@ -1,0 +1,96 @@
+// The command line of each verb: names, defaults and what may be given. One function per verb.
+#include "app/options.hpp"
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+
+namespace pipetrain {
+namespace {
+
+void common_options(CLI::App& app, Options& options) {
+  app.option_defaults()->always_capture_default();
+  app.add_option("--log-level", options.log_level, "what is logged to standard error")
+      ->check(CLI::IsMember({"trace", "debug", "info", "warn", "error", "off"}));
+  app.add_flag("--quiet", options.quiet, "log warnings and errors only");
+}
+
+void json_option(CLI::App& app, Options& options) {
+  app.add_flag("--json", options.json, "one JSON document on standard output");
+}
+
+void config_options(CLI::App& app, Options& options) {
+  common_options(app, options);
+  json_option(app, options);
+  app.add_option("CONFIG", options.configs, "TOML files; later ones win over earlier ones")
+      ->default_str("");
+  app.add_option("--set", options.sets, "key.path=value: wins over the files; repeatable")
+      ->allow_extra_args(false)
+      ->default_str("");
+  app.add_flag("--dump-config{full}", options.dump_config,
+               "print the effective config (--dump-config=minimal: what differs from the "
+               "defaults) and stop")
+      ->check(CLI::IsMember({"full", "minimal"}));
+}
+
+void output_option(CLI::App& app, Options& options) {
+  app.add_option("--output", options.output, "run directory; runs/<config name> where not given");
+}
+
+// An option of schedules that are not built yet takes its default only.
+template <class T>
+CLI::Validator only(const T& value) {
+  const std::string text = CLI::detail::to_string(value);
+  return {[text](std::string& given) {
+            return given == text ? "" : given + " is not built yet; leave it out, or write " + text;
+          },
+          ""};
+}
+
+}  // namespace
+
+void train_options(CLI::App& app, Options& options) {
+  config_options(app, options);
+  output_option(app, options);
+  app.add_option("--resume", options.resume, "auto, never, or the path of a checkpoint");
+  app.add_flag("--dry-run", options.dry_run, "everything up to the first step, and stop");
+  app.add_flag("--overfit-one-batch", options.overfit_one_batch,
+               "train on the first mini-batch again and again: the loss must go to 0");
+}
+
+void eval_options(CLI::App& app, Options& options) {
+  config_options(app, options);
+  output_option(app, options);
+  app.add_option("--model", options.model, "a model.safetensors; that of the run where not given");
+}
+
+void benchmark_options(CLI::App& app, Options& options) { config_options(app, options); }
+
+void schedule_options(CLI::App& app, Options& options) {
+  common_options(app, options);
+  app.add_option("NAME", options.name, "of a schedule; pipetrain methods lists them")->required();
+  app.add_option("--stages", options.stages, "pipeline workers P")->check(CLI::Range(1, 1024));
+  app.add_option("--microbatches", options.microbatches, "per mini-batch")
+      ->check(CLI::Range(1, 65536));
+  app.add_option("--steps", options.steps, "mini-batches")->check(CLI::Range(1, 65536));
+  app.add_option("--virtual-stages", options.virtual_stages, "parts of the model per worker")
+      ->check(only(options.virtual_stages));
+  app.add_option("--warmup", options.warmup, "forwards before the first backward")
+      ->check(only(options.warmup));
+  app.add_flag_callback(
+      "--vertical-sync",
+      [] { throw CLI::ValidationError("--vertical-sync", "not built yet; leave it out"); },
+      "all stages read the version of stage 0 (not built yet)");
+  app.add_option("--times", options.times, "F=1,B=1,W=0,transfer=0: what is not named is 0");
+  app.add_option("--format", options.format, "of the output")
+      ->check(CLI::IsMember({"text", "versions", "csv", "svg", "trace", "json"}));
+  app.add_flag_callback(
+      "--json", [&options] { options.format = "json"; }, "as --format json");
+}
+
+void list_options(CLI::App& app, Options& options) {
+  common_options(app, options);
+  json_option(app, options);
+}
+
+}  // namespace pipetrain

@@ -1,0 +1,17 @@
+// The verbs: each a function from options to an exit code, in a file of its own name. They throw
+// the errors of base/error.hpp; main.cpp prints them.
+#pragma once
+
+#include "app/options.hpp"
+
+namespace pipetrain {
+
+int train(const Options& options);
+int eval(const Options& options);
+int benchmark(const Options& options);
+int schedule(const Options& options);
+int methods(const Options& options);
+int layers(const Options& options);
+int devices(const Options& options);
+
+}  // namespace pipetrain

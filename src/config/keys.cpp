@@ -1,0 +1,214 @@
+#include "config/keys.hpp"
+
+#include <spdlog/fmt/fmt.h>
+
+#include <algorithm>
+#include <array>
+
+#include "config/suggest.hpp"
+#include "config/value.hpp"
+#include "schedules.hpp"  // for the names of the schedules, so that a new one is a row there alone
+
+namespace pipetrain::config {
+namespace {
+
+using Words = std::vector<std::string_view>;
+
+constexpr Range at_least(double low) { return {.low = low}; }
+constexpr Range above(double low) { return {.low = low, .above_low = true}; }
+constexpr Range from_to(double low, double high) { return {.low = low, .high = high}; }
+constexpr Range from_to_below(double low, double high) {
+  return {.low = low, .high = high, .below_high = true};
+}
+constexpr double kMostSteps = 2147483647;  // a Version counts updates in 31 bits
+constexpr double kMostSamples = 1e12;
+
+Words schedule_names() {
+  Words names;
+  for (const Schedule& schedule : schedules()) names.push_back(schedule.name);
+  return names;
+}
+
+// Published schedules that have a name in configs but no row in schedules.cpp yet.
+Words schedules_to_come() {
+  Words names = {"interleaved_1f1b", "zb_h1",         "zb_h2",    "zb_v",      "chimera",
+                 "pipedream",        "pipedream_2bw", "pipemare", "timeprest", "v_timeprest",
+                 "i_timeprest",      "data_parallel", "auto"};
+  std::erase_if(names, [](std::string_view name) { return find_schedule(name) != nullptr; });
+  return names;
+}
+
+// The path of a key is that of its field.
+#define KEY(member) \
+  .path = #member, .field = [](Config & config) -> auto& { return config.member; }
+
+std::vector<Key> make_keys() {
+  const Words idx = {"idx"}, npy = {"npy"}, files = {"idx", "npy"}, drawn = {"glyphs", "synthetic"};
+  const Words asynchronous = {"pipedream", "pipedream_2bw", "pipemare"};
+  const Words two_versions = {"pipemare", "timeprest", "v_timeprest", "i_timeprest"};
+  const Words pipemare = {"pipemare"}, i_timeprest = {"i_timeprest"};
+  const Words adam = {"adam", "adamw"};
+  const Range count = from_to(1, kMostSteps), count_or_none = from_to(0, kMostSteps);
+  // clang-format off
+  return {
+    {KEY(model.file), .help = "a model file; or the layers inline as [[model.layers]]"},
+    {KEY(model.init), .help = "initial weights by parameter name (.safetensors)"},
+
+    {KEY(data.kind), .help = "what the samples are", .values = {"idx", "npy", "glyphs", "synthetic"},
+     .later = {"cifar10", "cifar100", "image_folder", "text", "tokens", "parallel_text"}},
+    {KEY(data.train_images), .help = "idx: images, .gz or plain", .of = "data.kind", .only = idx},
+    {KEY(data.train_inputs), .help = "npy: inputs, float32", .of = "data.kind", .only = npy},
+    {KEY(data.train_labels), .help = "idx, npy: labels", .of = "data.kind", .only = files},
+    {KEY(data.validation_images), .help = "as train_images", .of = "data.kind", .only = idx},
+    {KEY(data.validation_inputs), .help = "as train_inputs", .of = "data.kind", .only = npy},
+    {KEY(data.validation_labels), .help = "as train_labels", .of = "data.kind", .only = files},
+    {.path = "data.train_text", .built = false},
+    {KEY(data.train_range), .help = "[first, last): part of the files", .of = "data.kind", .only = files},
+    {KEY(data.validation_range), .help = "[first, last): part of the files", .of = "data.kind", .only = files},
+    {KEY(data.train_samples), .help = "how many samples to draw", .range = from_to(1, kMostSamples), .of = "data.kind", .only = drawn},
+    {KEY(data.validation_samples), .help = "how many samples to draw", .range = from_to(0, kMostSamples), .of = "data.kind", .only = drawn},
+    {KEY(data.batch_size), .help = "samples per update: the mini-batch", .range = from_to(1, 1 << 24)},
+    {KEY(data.shuffle), .help = "false: file order, wrapping round"},
+    {KEY(data.drop_last), .help = "false: an epoch ends with a smaller mini-batch"},
+
+    {KEY(pipeline.schedule), .help = "pipetrain methods lists them", .values = schedule_names(), .later = schedules_to_come()},
+    {KEY(pipeline.schedule_csv), .help = "an order of your own", .built = false, .off = "\"\""},
+    {KEY(pipeline.stages), .help = "pipeline workers P; the model is cut in as many parts", .range = from_to(1, 1024)},
+    {KEY(pipeline.microbatches), .help = "per mini-batch", .range = from_to(1, 65536)},
+    {KEY(pipeline.split), .help = "or names of the first layer of stages 1.. ([\"conv3\", \"fc1\"])", .values = {"auto", "uniform", "parameters"}},
+    {KEY(pipeline.replicas), .help = "of each stage", .range = from_to(1, 1024), .built = false, .off = "1"},
+    {KEY(pipeline.virtual_stages), .help = "parts of the model per worker", .range = from_to(1, 1024), .built = false, .off = "1"},
+    {KEY(pipeline.warmup), .help = "forwards before the first backward", .values = {"1f1b", "double", "full"}, .of = "pipeline.schedule", .only = asynchronous},
+    {KEY(pipeline.vertical_sync), .help = "all stages read the version of stage 0", .of = "pipeline.schedule", .only = {"pipedream"}},
+    {KEY(pipeline.gradient_rule), .help = "backward with other weights than forward", .values = {"saved", "recompute"}, .of = "pipeline.schedule", .only = two_versions},
+    {KEY(pipeline.recompute), .help = "keep stage inputs only", .values = {"none"}, .later = {"stage"}},
+    {KEY(pipeline.pipemare.anneal_steps), .help = "T1; 0: off", .range = count_or_none, .of = "pipeline.schedule", .only = pipemare},
+    {KEY(pipeline.pipemare.decay), .help = "T2; 0: off", .range = from_to_below(0, 1), .of = "pipeline.schedule", .only = pipemare},
+    {KEY(pipeline.pipemare.sync_warmup_epochs), .help = "T3", .range = count_or_none, .of = "pipeline.schedule", .only = pipemare},
+    {KEY(pipeline.i_timeprest.lambda), .help = "sigma = exp(-lambda d)", .range = at_least(0), .of = "pipeline.schedule", .only = i_timeprest},
+    {KEY(pipeline.i_timeprest.sigma), .help = "the share of stale weights", .values = {"exp", "inverse", "power_of_two", "constant"}, .of = "pipeline.schedule", .only = i_timeprest},
+    {KEY(pipeline.i_timeprest.stash), .help = "false: estimated by delta", .of = "pipeline.schedule", .only = i_timeprest},
+    {KEY(pipeline.i_timeprest.decay), .help = "of delta", .range = from_to_below(0, 1), .of = "pipeline.schedule", .only = i_timeprest},
+
+    {KEY(optimizer.kind), .help = "the update rule", .values = {"sgd", "adam", "adamw"}},
+    {KEY(optimizer.lr), .help = "learning rate", .range = at_least(0)},
+    {KEY(optimizer.momentum), .help = "sgd", .range = from_to_below(0, 1), .of = "optimizer.kind", .only = {"sgd"}},
+    {KEY(optimizer.nesterov), .help = "sgd", .of = "optimizer.kind", .only = {"sgd"}},
+    {KEY(optimizer.weight_decay), .help = "adamw: decoupled", .range = at_least(0)},
+    {KEY(optimizer.beta1), .help = "adam, adamw", .range = from_to_below(0, 1), .of = "optimizer.kind", .only = adam},
+    {KEY(optimizer.beta2), .help = "adam, adamw", .range = from_to_below(0, 1), .of = "optimizer.kind", .only = adam},
+    {KEY(optimizer.eps), .help = "adam, adamw", .range = above(0), .of = "optimizer.kind", .only = adam},
+    {KEY(optimizer.max_norm), .help = "gradients are clipped to it; 0: never", .range = at_least(0)},
+
+    {KEY(lr_schedule.kind), .help = "how the learning rate moves", .values = {"constant", "step", "linear", "cosine", "inverse_sqrt"}},
+    {KEY(lr_schedule.warmup_steps), .help = "linear rise from 0", .range = count_or_none},
+    {KEY(lr_schedule.milestones), .help = "step: where lr is multiplied by gamma", .range = count, .of = "lr_schedule.kind", .only = {"step"}},
+    {KEY(lr_schedule.gamma), .help = "step", .range = above(0), .of = "lr_schedule.kind", .only = {"step"}},
+    {KEY(lr_schedule.min_lr), .help = "linear, cosine: where lr ends", .range = at_least(0), .of = "lr_schedule.kind", .only = {"linear", "cosine"}},
+
+    {KEY(training.epochs), .help = "1 where steps is not given either", .range = count},
+    {KEY(training.steps), .help = "updates; instead of epochs", .range = count},
+    {KEY(training.seed), .help = "of weights, shuffling, dropout, drawn data", .range = at_least(0)},
+    {KEY(training.precision), .help = "of compute", .values = {"f32"}, .later = {"bf16"}},
+    {KEY(training.on_nonfinite), .help = "when the loss or a gradient is not finite", .values = {"stop", "skip"}},
+
+    {KEY(validation.every_steps), .help = "0: never", .range = count_or_none},
+    {KEY(validation.every_epochs), .help = "0: never", .range = count_or_none},
+    {KEY(validation.batch_size), .help = "samples at once", .range = from_to(1, 1 << 24)},
+    {KEY(validation.before_first_step), .help = "validate the initial weights too"},
+    {KEY(validation.early_stopping), .help = "validations without progress; 0: never", .range = count_or_none, .built = false, .off = "0"},
+
+    {.path = "checkpoint.every_steps", .built = false, .off = "0"},
+    {.path = "checkpoint.every_epochs", .built = false, .off = "0"},
+    {.path = "checkpoint.every_minutes", .built = false, .off = "0"},
+    {.path = "checkpoint.keep_latest", .built = false},
+    {.path = "checkpoint.keep_best", .built = false, .off = "false"},
+
+    {KEY(metrics.log_every_steps), .help = "the console's; metrics.jsonl has every step", .range = count},
+    {.path = "metrics.tensorboard", .built = false, .off = "false"},
+    {.path = "metrics.trace_steps", .built = false, .off = "[]"},
+
+    {KEY(hardware.backend), .help = "cpu is oneDNN, reference plain loops", .values = {"cpu", "reference"}, .later = {"cuda"}},
+    {.path = "hardware.devices", .built = false, .off = "[]", .of = "hardware.backend", .only = {"cuda"}},
+    {KEY(hardware.workers), .help = "inline: one thread runs all stages", .values = {"threads", "inline"}, .later = {"mpi"}},
+    {KEY(hardware.threads_per_stage), .help = "cores that a stage's kernels use; 0 shares the machine out", .range = from_to(0, 1024)},
+    {KEY(hardware.memory_limit), .help = "per stage, as \"8GiB\"; 0: none", .range = at_least(0), .bytes = true},
+  };
+  // clang-format on
+}
+
+#undef KEY
+
+std::string bound(double value) { return fmt::format("{:.12g}", value); }
+
+}  // namespace
+
+bool Range::holds(double value) const {
+  return (above_low ? value > low : value >= low) && (below_high ? value < high : value <= high);
+}
+
+std::string Range::text() const {
+  const Range all;
+  const std::string from = above_low ? "above " + bound(low) : "from " + bound(low);
+  if (low == all.low) return "";
+  if (high == all.high) return above_low ? from : "at least " + bound(low);
+  return from + (below_high ? " to below " : " to ") + bound(high);
+}
+
+std::span<const Key> keys() {
+  static const std::vector<Key> table = make_keys();
+  return table;
+}
+
+const Key* find_key(std::string_view path) {
+  const auto found = std::ranges::find(keys(), path, &Key::path);
+  return found == keys().end() ? nullptr : &*found;
+}
+
+bool is_table(std::string_view path) {
+  return std::ranges::any_of(keys(), [&](const Key& key) {
+    return key.path.starts_with(path) && key.path.substr(path.size()).starts_with('.');
+  });
+}
+
+std::span<const std::string_view> model_file_keys() {
+  static constexpr std::array<std::string_view, 5> names = {"name", "loss", "input", "blocks",
+                                                            "layers"};
+  return names;
+}
+
+std::string suggest_key(std::string_view path) {
+  // Strings that views can point to for the life of the program.
+  static const std::vector<std::string> model_paths = [] {
+    std::vector<std::string> paths;
+    for (const std::string_view name : model_file_keys())
+      paths.push_back(fmt::format("model.{}", name));
+    return paths;
+  }();
+  std::vector<std::string_view> paths(model_paths.begin(), model_paths.end());
+  for (const Key& key : keys()) paths.push_back(key.path);
+
+  const auto last = [](std::string_view p) { return p.substr(p.rfind('.') + 1); };
+  const auto parent = [](std::string_view p) {
+    return p.substr(0, p.rfind('.') == p.npos ? 0 : p.rfind('.'));
+  };
+  // First among its neighbours (keys and tables of the same table), then by name in other tables.
+  std::vector<std::string_view> near;
+  for (std::string_view known : paths) {
+    for (; !known.empty(); known = parent(known)) {
+      if (parent(known) == parent(path)) near.push_back(known);
+    }
+  }
+  std::vector<std::string_view> names;
+  for (const std::string_view known : near) names.push_back(last(known));
+  if (const auto best = nearest(last(path), names)) {
+    const auto at = std::ranges::find(names, *best) - names.begin();
+    return fmt::format("did you mean {}?", near[at]);
+  }
+  for (const std::string_view known : paths) {
+    if (last(known) == last(path)) return fmt::format("did you mean {}?", known);
+  }
+  return "";
+}
+
+}  // namespace pipetrain::config

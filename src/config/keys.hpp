@@ -1,0 +1,62 @@
+// Every key of a config, one row each: reading, dumping, comparing, the help and "did you mean" all
+// walk this table. To add a key: a field in config.hpp, a row in keys.cpp.
+#pragma once
+
+#include <limits>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "config/config.hpp"
+
+namespace pipetrain::config {
+
+template <class T>
+using FieldOf = T& (*)(Config&);
+
+// Where a key's value goes; its type says what may be written.
+using Field =
+    std::variant<std::monostate,  // known by name, but there is nothing yet that would read it
+                 FieldOf<bool>, FieldOf<int>, FieldOf<std::int64_t>, FieldOf<std::uint64_t>,
+                 FieldOf<double>, FieldOf<std::string>, FieldOf<std::filesystem::path>,
+                 FieldOf<std::optional<SampleRange>>, FieldOf<std::vector<int>>,
+                 FieldOf<std::vector<std::int64_t>>, FieldOf<SplitConfig>>;
+
+struct Range {  // of a number
+  double low = std::numeric_limits<double>::lowest(), high = std::numeric_limits<double>::max();
+  bool above_low = false, below_high = false;  // the end itself is out
+
+  bool holds(double value) const;
+  std::string text() const;  // "from 1 to 1024"; empty where everything is allowed
+};
+
+struct Key {
+  std::string_view path;
+  Field field = {};
+  std::string_view help = {};
+  Range range = {};                           // numbers: what may be written
+  std::vector<std::string_view> values = {};  // words: what may be written ...
+  std::vector<std::string_view> later = {};   // ... and what other versions of pipetrain know
+  bool built = true;                          // false: only `off` may be written
+  std::string_view off = {};
+  bool bytes = false;  // a whole number of bytes, or "8GiB"
+  // The key has a meaning only where `of` (itself a key of words) has one of the values `only`.
+  std::string_view of = {};
+  std::vector<std::string_view> only = {};
+
+  std::string_view table() const { return path.substr(0, path.rfind('.')); }
+  std::string_view name() const { return path.substr(path.rfind('.') + 1); }
+};
+
+std::span<const Key> keys();  // in the order of the documentation, a table's keys together
+const Key* find_key(std::string_view path);
+bool is_table(std::string_view path);  // "pipeline", "pipeline.pipemare"
+// The keys of a model file, which may also stand in [model].
+std::span<const std::string_view> model_file_keys();
+
+// "did you mean pipeline.stages?" for a key or table that is not there, or nothing.
+std::string suggest_key(std::string_view path);
+
+}  // namespace pipetrain::config

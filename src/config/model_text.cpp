@@ -1,0 +1,28 @@
+#include "config/model_text.hpp"
+
+#include <toml++/toml.h>
+
+#include <sstream>
+
+#include "config/keys.hpp"
+
+namespace pipetrain::config {
+
+std::string model_text(const std::map<std::string, ModelPart>& parts) {
+  std::string text;  // plain keys stand before tables: the order of model_file_keys()
+  for (const std::string_view key : model_file_keys()) {
+    const auto part = parts.find(std::string(key));
+    if (part != parts.end()) text += part->second.toml;
+  }
+  return text;
+}
+
+std::string model_table(const std::string& inline_model, const std::filesystem::path& init) {
+  toml::table model = toml::parse(std::string_view(inline_model));
+  if (!init.empty()) model.insert("init", init.string());
+  std::ostringstream text;
+  text << toml::toml_formatter{toml::table{{"model", std::move(model)}}};
+  return text.str() + "\n";
+}
+
+}  // namespace pipetrain::config

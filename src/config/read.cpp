@@ -1,0 +1,47 @@
+#include "config/read.hpp"
+
+#include "config/fields.hpp"
+#include "config/model_text.hpp"
+#include "config/rules.hpp"
+#include "config/sources.hpp"
+
+namespace pipetrain {
+
+using namespace config;
+
+namespace {
+
+using Wrong = std::set<std::string, std::less<>>;
+
+// In the order of the table, in which the key that chooses a kind stands before the keys of its
+// kinds.
+Wrong read_fields(const Sources& sources, Config& config, Problems& problems) {
+  Wrong wrong;
+  for (const Key& key : keys()) {
+    const auto found = sources.settings.find(key.path);
+    if (found == sources.settings.end()) continue;
+    const bool has_field = !std::holds_alternative<std::monostate>(key.field);
+    if (!has_field && !applies(key, config)) continue;
+    if (!read_field(key, found->second, config, problems)) wrong.emplace(key.path);
+  }
+  return wrong;
+}
+
+}  // namespace
+
+ReadConfig read_config(const std::vector<std::filesystem::path>& files,
+                       const std::vector<std::string>& sets) {
+  Problems problems;
+  const Sources sources = load_sources(files, sets, problems);
+  Config config;
+  if (!files.empty()) config.name = files.back().stem().string();
+  config.inline_model = model_text(sources.model);
+  const Wrong wrong = read_fields(sources, config, problems);
+  const Given given{sources, wrong};
+  settle(given, config, problems);
+  if (sources.whole) check_rules(given, config, problems);
+  raise(std::move(problems));
+  return {config, unused_keys(given, config)};
+}
+
+}  // namespace pipetrain

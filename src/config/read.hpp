@@ -1,0 +1,33 @@
+// TOML files and --set options -> Config, and back.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "config/config.hpp"
+
+namespace pipetrain {
+
+struct ReadConfig {
+  Config config;
+  std::vector<std::string> notes;  // keys without effect under the chosen kind or schedule
+};
+
+// A later file wins over an earlier one, `sets` ("key.path=TOMLVALUE") over all. Paths in a file
+// start from its folder, those of `sets` from the current one; all become absolute. Throws one
+// UsageError with every problem, a line each: `file:line:column: what is wrong; what to write`.
+ReadConfig read_config(const std::vector<std::filesystem::path>& files,
+                       const std::vector<std::string>& sets);
+
+// TOML that reads back to an equal config (but for its name, which is the file's).
+// `minimal`: only what differs from the defaults.
+std::string dump_config(const Config& config, bool minimal);
+
+// The dotted keys whose values differ, in the order of the documentation.
+std::vector<std::string> differing_keys(const Config& a, const Config& b);
+
+// Every key that may be written, with its default and what it means, as TOML with comments.
+std::string describe_keys();
+
+}  // namespace pipetrain

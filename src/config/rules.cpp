@@ -1,0 +1,233 @@
+#include "config/rules.hpp"
+
+#include <spdlog/fmt/fmt.h>
+#include <spdlog/fmt/ranges.h>
+
+#include <algorithm>
+#include <initializer_list>
+
+#include "config/fields.hpp"
+
+namespace pipetrain::config {
+namespace {
+
+using Paths = std::initializer_list<std::string_view>;
+
+const Value* setting(const Given& given, std::string_view path) {
+  const auto found = given.sources.settings.find(path);
+  return found == given.sources.settings.end() ? nullptr : &found->second;
+}
+
+// The place of the first of `paths` that somebody wrote.
+Place place(const Given& given, Paths paths) {
+  for (const std::string_view path : paths) {
+    if (const Value* value = setting(given, path)) return value->place;
+  }
+  return given.sources.end;
+}
+
+bool fine(const Given& given, Paths paths) {
+  return std::ranges::none_of(paths,
+                              [&](std::string_view path) { return given.wrong.contains(path); });
+}
+
+// ---- settle
+
+void settle_pair(const Given& given, std::string_view a, std::int64_t& a_field, std::string_view b,
+                 std::int64_t& b_field, Problems& problems) {
+  if (a_field == 0 || b_field == 0 || !fine(given, {a, b})) return;
+  const Place at = setting(given, a)->place, bt = setting(given, b)->place;
+  if (at.source == bt.source) {
+    problems.push_back(
+        {std::max(at, bt), fmt::format("{} and {} are both given", a, b), "write one of them"});
+    return;
+  }
+  (at.source < bt.source ? a_field : b_field) = 0;
+}
+
+// [model] file, or the model itself inline.
+void settle_model(const Given& given, Config& config, Problems& problems) {
+  const auto& parts = given.sources.model;
+  const Value* file = setting(given, "model.file");
+  const auto layers = parts.find("layers");
+  if (file && layers != parts.end() && file->place.source < layers->second.place.source) {
+    config.model.file.clear();
+    return;
+  }
+  if (!file || config.model.file.empty()) return;
+  for (const auto& [key, part] : parts) {
+    if (part.place.source < file->place.source) continue;
+    problems.push_back({part.place, fmt::format("model.{} is given, and model.file too", key),
+                        "describe the model in one of them: remove model.file, or write this in "
+                        "the model file"});
+  }
+  config.inline_model.clear();
+}
+
+// ---- rules
+
+void check_model(const Given& given, const Config& config, Problems& problems) {
+  if (!fine(given, {"model.file"}) || !config.model.file.empty()) return;
+  if (given.sources.model.contains("layers")) return;
+  const auto& parts = given.sources.model;
+  problems.push_back({parts.empty() ? given.sources.end : parts.begin()->second.place,
+                      "no model is named",
+                      "write [model] with file = \"lenet5.toml\", or [[model.layers]]"});
+}
+
+std::string nearest_below_and_above(std::int64_t below, std::int64_t above) {
+  return below > 0 && below != above ? fmt::format("{} or {}", below, above)
+                                     : fmt::format("{}", above);
+}
+
+void check_microbatches(const Given& given, const Config& config, Problems& problems) {
+  const std::int64_t batch = config.data.batch_size, parts = config.pipeline.microbatches;
+  if (!fine(given, {"data.batch_size", "pipeline.microbatches"}) || batch % parts == 0) return;
+  const Place where = place(given, {"pipeline.microbatches", "data.batch_size"});
+  if (parts > batch) {
+    problems.push_back(
+        {where,
+         fmt::format("pipeline.microbatches = {} is more than data.batch_size = {}", parts, batch),
+         fmt::format("write microbatches = {0} or less, or batch_size = {1}", batch, parts)});
+    return;
+  }
+  std::int64_t fewer = parts, more = parts;
+  while (batch % fewer != 0) --fewer;
+  while (batch % more != 0) ++more;
+  problems.push_back(
+      {where,
+       fmt::format("data.batch_size = {} does not divide into pipeline.microbatches = {}", batch,
+                   parts),
+       fmt::format("write batch_size = {}, or microbatches = {}",
+                   nearest_below_and_above(batch / parts * parts, (batch / parts + 1) * parts),
+                   nearest_below_and_above(fewer, more))});
+}
+
+void check_split(const Given& given, const Config& config, Problems& problems) {
+  const auto& names = config.pipeline.split.first_layers;
+  const std::size_t cuts = static_cast<std::size_t>(config.pipeline.stages) - 1;
+  if (!fine(given, {"pipeline.split", "pipeline.stages"})) return;
+  if (names.empty() || names.size() == cuts) return;
+  problems.push_back(
+      {place(given, {"pipeline.split"}),
+       fmt::format("pipeline.split names {} layers, but pipeline.stages = {} makes {} cuts",
+                   names.size(), config.pipeline.stages, cuts),
+       fmt::format("name the first layer of each stage but the first, or write "
+                   "stages = {}",
+                   names.size() + 1)});
+}
+
+void check_data_files(const Given& given, const Config& config, Problems& problems) {
+  const DataConfig& data = config.data;
+  const bool idx = data.kind == "idx";
+  if ((!idx && data.kind != "npy") || !fine(given, {"data.kind"})) return;
+  const std::string inputs = idx ? "images" : "inputs";
+  const auto need = [&](const std::string& name, const std::filesystem::path& file,
+                        const std::string& why) {
+    const std::string path = "data." + name;
+    if (!file.empty() || !fine(given, {path})) return;
+    problems.push_back({place(given, {path, "data.kind"}),
+                        fmt::format("{} is missing: {}", path, why),
+                        fmt::format("write {} = \"FILE\"", name)});
+  };
+  const auto why = fmt::format("data.kind = \"{}\" reads it", data.kind);
+  need("train_" + inputs, idx ? data.train_images : data.train_inputs, why);
+  need("train_labels", data.train_labels, why);
+  const auto& validation = idx ? data.validation_images : data.validation_inputs;
+  if (validation.empty() != data.validation_labels.empty()) {
+    const std::string pair = "inputs and labels come in pairs";
+    need("validation_" + inputs, validation, pair);
+    need("validation_labels", data.validation_labels, pair);
+  }
+}
+
+void check_validation(const Given& given, const Config& config, Problems& problems) {
+  const ValidationConfig& wanted = config.validation;
+  const DataConfig& data = config.data;
+  const bool any = wanted.every_steps > 0 || wanted.every_epochs > 0 || wanted.before_first_step;
+  if (!any || !fine(given, {"data.kind", "data.validation_range", "data.validation_images",
+                            "data.validation_inputs", "data.validation_labels"})) {
+    return;
+  }
+  const bool files = data.kind == "idx" || data.kind == "npy";
+  const bool named = !data.validation_images.empty() || !data.validation_inputs.empty() ||
+                     !data.validation_labels.empty() || data.validation_range;
+  if (files ? named : data.validation_samples > 0) return;
+  problems.push_back({place(given, {"validation.every_epochs", "validation.every_steps",
+                                    "validation.before_first_step"}),
+                      "validation is asked for, but [data] has no validation samples",
+                      files ? "write data.validation_range, or name validation files"
+                            : "write data.validation_samples above 0"});
+}
+
+void check_optimizer(const Given& given, const Config& config, Problems& problems) {
+  const OptimizerConfig& optimizer = config.optimizer;
+  if (optimizer.kind != "sgd" || !optimizer.nesterov || optimizer.momentum > 0) return;
+  if (!fine(given, {"optimizer.kind", "optimizer.nesterov", "optimizer.momentum"})) return;
+  problems.push_back({place(given, {"optimizer.nesterov"}),
+                      "optimizer.nesterov = true without momentum",
+                      "write momentum = 0.9, or nesterov = false"});
+}
+
+void check_lr_schedule(const Given& given, const Config& config, Problems& problems) {
+  const LrScheduleConfig& schedule = config.lr_schedule;
+  if (!fine(given, {"lr_schedule.kind", "lr_schedule.milestones", "lr_schedule.warmup_steps",
+                    "lr_schedule.min_lr", "optimizer.lr"})) {
+    return;
+  }
+  const auto wrong = [&](Paths paths, const std::string& what, const std::string& instead) {
+    problems.push_back({place(given, paths), what, instead});
+  };
+  if (schedule.kind == "step" && schedule.milestones.empty()) {
+    wrong({"lr_schedule.milestones", "lr_schedule.kind"},
+          "lr_schedule.kind = \"step\" has no milestones",
+          "write milestones = [1000, 2000], the steps at which lr is multiplied by gamma");
+  }
+  if (schedule.kind == "inverse_sqrt" && schedule.warmup_steps == 0) {
+    wrong({"lr_schedule.warmup_steps", "lr_schedule.kind"},
+          "lr_schedule.kind = \"inverse_sqrt\" starts after a warm-up, and there is none",
+          "write warmup_steps = 1 or more");
+  }
+  const bool falls = schedule.kind == "linear" || schedule.kind == "cosine";
+  if (falls && schedule.min_lr > config.optimizer.lr) {
+    wrong({"lr_schedule.min_lr", "optimizer.lr"},
+          fmt::format("lr_schedule.min_lr = {} is above optimizer.lr = {}", schedule.min_lr,
+                      config.optimizer.lr),
+          fmt::format("write min_lr = {} or less", config.optimizer.lr));
+  }
+}
+
+}  // namespace
+
+void settle(const Given& given, Config& config, Problems& problems) {
+  settle_pair(given, "training.epochs", config.training.epochs, "training.steps",
+              config.training.steps, problems);
+  settle_pair(given, "validation.every_steps", config.validation.every_steps,
+              "validation.every_epochs", config.validation.every_epochs, problems);
+  settle_model(given, config, problems);
+}
+
+void check_rules(const Given& given, const Config& config, Problems& problems) {
+  check_model(given, config, problems);
+  check_microbatches(given, config, problems);
+  check_split(given, config, problems);
+  check_data_files(given, config, problems);
+  check_validation(given, config, problems);
+  check_optimizer(given, config, problems);
+  check_lr_schedule(given, config, problems);
+}
+
+std::vector<std::string> unused_keys(const Given& given, const Config& config) {
+  Config chosen = config;
+  std::vector<std::string> notes;
+  for (const Key& key : keys()) {
+    const Value* value = setting(given, key.path);
+    if (!value || applies(key, chosen)) continue;
+    notes.push_back(fmt::format("{}: {} has no effect with {} = {} (it is for {})",
+                                value->place.text(), key.path, key.of,
+                                write_field(*find_key(key.of), chosen), fmt::join(key.only, ", ")));
+  }
+  return notes;
+}
+
+}  // namespace pipetrain::config

@@ -1,0 +1,122 @@
+// The binary from outside: verbs, lists, what goes where, and the exit codes.
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+#include "catch.hpp"
+#include "run_binary.hpp"
+
+namespace {
+
+bool has(const std::string& text, const std::string& part) { return text.find(part) != text.npos; }
+
+const char* const kVerbs[] = {"train",   "eval",     "benchmark",  "profile",
+                              "plan",    "schedule", "checkpoint", "generate",
+                              "methods", "layers",   "devices"};
+
+}  // namespace
+
+TEST_CASE("help lists every verb") {
+  for (const std::string arguments : {"", "--help", "-h"}) {
+    const Ran ran = run_binary(arguments);
+    CHECK(ran.code == 0);
+    CHECK(ran.err.empty());
+    for (const std::string verb : kVerbs) CHECK(has(ran.out, "pipetrain " + verb));
+  }
+}
+
+TEST_CASE("version and build information") {
+  CHECK(has(run_binary("--version").out, "pipetrain 0."));
+  const Ran text = run_binary("--build-info");
+  CHECK(text.code == 0);
+  CHECK(has(text.out, "onednn         3."));
+  const auto json = nlohmann::json::parse(run_binary("--build-info --json").out);
+  for (const char* name : {"pipetrain", "compiler", "onednn", "toml++", "cli11", "spdlog", "fmt",
+                           "nlohmann-json", "zlib"}) {
+    CHECK(json.contains(name));
+  }
+}
+
+TEST_CASE("a verb that needs an argument prints its options and their defaults without one") {
+  const Ran train = run_binary("train");
+  CHECK(train.code == 0);
+  CHECK(has(train.out, "--resume TEXT=auto"));
+  CHECK(has(train.out, "batch_size = 64 "));
+  const Ran schedule = run_binary("schedule");
+  CHECK(schedule.code == 0);
+  CHECK(has(schedule.out, "--stages"));
+  CHECK_FALSE(has(schedule.out, "batch_size"));
+  CHECK(run_binary("train --help").out == train.out);
+}
+
+TEST_CASE("the lists") {
+  const Ran methods = run_binary("methods");
+  CHECK(methods.code == 0);
+  CHECK(has(methods.out, "gpipe"));
+  CHECK(has(methods.out, "1f1b"));
+  CHECK(nlohmann::json::parse(run_binary("methods --json").out).size() >= 2);
+  CHECK(has(run_binary("layers").out, "relu"));
+  CHECK(nlohmann::json::parse(run_binary("layers --json").out)[0].contains("keys"));
+  CHECK(has(run_binary("devices").out, "cuda      not in this build"));
+  CHECK(nlohmann::json::parse(run_binary("devices --json").out)["cpu"]["cores"] >= 1);
+}
+
+TEST_CASE("a wrong command line exits with 2 and says what to write") {
+  const struct {
+    std::string arguments, words;
+  } rows[] = {
+      {"trian", "no verb trian; did you mean train?"},
+      {"--foo", "the verb comes first"},
+      {"plan", "pipetrain plan is not built yet"},
+      {"profile x.toml", "pipetrain profile is not built yet"},
+      {"checkpoint info x", "pipetrain checkpoint is not built yet"},
+      {"generate x.toml", "pipetrain generate is not built yet"},
+      {"train x.toml --ouput y", "did you mean --output?"},
+      {"train x.toml --output", "--output"},
+      {"train x.toml --log-level loud", "loud"},
+      {"train no-such.toml", "no-such.toml: cannot be read: No such file or directory"},
+      {"train --set pipeline.stages=2", "no model is named"},
+      {"train x.toml --dump-config=ful", "ful"},
+      {"schedule --stages 2", "NAME"},
+      {"schedule gpipe --stages 0", "--stages"},
+      {"schedule gpipe --stages two", "two"},
+      {"schedule gpipe --virtual-stages 2", "2 is not built yet"},
+      {"schedule gpipe --vertical-sync", "not built yet"},
+      {"schedule gpipe --format png", "png"},
+      {"methods extra", "extra"},
+  };
+  for (const auto& row : rows) {
+    const Ran ran = run_binary(row.arguments);
+    INFO(row.arguments << "\n" << ran.err);
+    CHECK(ran.code == 2);
+    CHECK(ran.out.empty());
+    CHECK(has(ran.err, row.words));
+  }
+}
+
+TEST_CASE("the effective config is printed, and what is printed is read") {
+  const std::string configs = std::string(std::getenv("PIPETRAIN_SOURCE")) + "/configs/";
+  const std::string train = "train '" + configs + "quickstart.toml' ";
+  const Ran full =
+      run_binary(train + "--set pipeline.stages=2 --dump-config --set 'optimizer.lr=0.5'");
+  CHECK(full.code == 0);
+  CHECK(has(full.out, "stages = 2\n"));
+  CHECK(has(full.out, "lr = 0.5\n"));
+  CHECK(has(full.out, "/models/lenet5.toml"));
+  const Ran minimal = run_binary(train + "--dump-config=minimal");
+  CHECK(minimal.out.size() < full.out.size());
+  CHECK_FALSE(has(minimal.out, "seed"));
+  CHECK(
+      run_binary("train --dump-config=minimal /dev/stdin <<'END'\n" + minimal.out + "END\n").out ==
+      minimal.out);
+}
+
+TEST_CASE("standard output may be closed, full, or read in part") {
+  CHECK(run_binary("methods >&-").code == 0);
+  CHECK(run_binary("methods 2>&- <&-").code == 0);
+  const Ran full = run_binary("methods > /dev/full");
+  CHECK(full.code == 4);
+  CHECK(has(full.err, "standard output cannot be written"));
+  // The reader is gone before anything is written; the status is that of the binary.
+  const Ran gone = run_binary("train; echo \"status $?\" >&2; } | true", "{ sleep 0.2;");
+  CHECK(has(gone.err, "status 0"));
+}

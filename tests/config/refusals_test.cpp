@@ -1,0 +1,285 @@
+// Everything that a config can get wrong, and the words that help.
+#include <sstream>
+
+#include "catch.hpp"
+#include "read_support.hpp"
+
+using namespace pipetrain;
+
+namespace {
+
+struct Bad {
+  std::string toml;   // after the model, which is lines 1 and 2
+  std::string place;  // "3:1"
+  std::vector<std::string> words;
+};
+
+const std::string kModel = "[model]\nfile = \"m.toml\"\n";
+
+const std::vector<Bad>& table() {
+  static const std::vector<Bad> rows = {
+      // ---- keys and tables that are not there
+      {"[pipelin]\nstages = 2", "3:2", {"unknown table pipelin", "did you mean pipeline?"}},
+      {"[pipeline]\nstags = 2",
+       "4:1",
+       {"unknown key pipeline.stags", "did you mean pipeline.stages?"}},
+      {"[pipeline]\n  micro_batches = 2", "4:3", {"did you mean pipeline.microbatches?"}},
+      {"[pipeline]\nlr = 2", "4:1", {"unknown key pipeline.lr", "did you mean optimizer.lr?"}},
+      {"[pipeline.pipemair]\ndecay = 0",
+       "3:11",
+       {"unknown table pipeline.pipemair", "did you mean pipeline.pipemare?"}},
+      {"[optimizer]\nlearning_rate = 2",
+       "4:1",
+       {"unknown key optimizer.learning_rate", "pipetrain train lists the keys"}},
+      {"[zzz]", "3:2", {"unknown table zzz"}},
+      {"[trainig]\nepochs = 1", "3:2", {"did you mean training?"}},
+      {"[data]\nbatchsize = 1", "4:1", {"did you mean data.batch_size?"}},
+      {"[data]\nbatch_szie = 1", "4:1", {"did you mean data.batch_size?"}},
+      {"[[layers]]\nname = \"x\"", "3:3", {"unknown key layers", "did you mean model.layers?"}},
+      {"[pipeline]\nsplit.rule = \"auto\"", "4:1", {"pipeline.split is a table"}},
+      // ---- tables that are none
+      {"[[pipeline]]\nstages = 2", "3:1", {"pipeline is an array", "[pipeline]"}},
+      {"[pipeline]\npipemare = 3", "4:12", {"pipeline.pipemare is a value", "[pipeline.pipemare]"}},
+      // ---- types
+      {"[pipeline]\nstages = \"four\"",
+       "4:10",
+       {"pipeline.stages is a string (\"four\")", "a whole number from 1 to 1024"}},
+      {"[pipeline]\nstages = 2.0", "4:10", {"is a number (2.0)", "a whole number"}},
+      {"[pipeline]\nstages = true", "4:10", {"is true or false (true)", "a whole number"}},
+      {"[pipeline]\nstages = [2]", "4:10", {"is an array ([2])"}},
+      {"[pipeline]\nstages = {}", "4:10", {"is a table"}},
+      {"[pipeline]\nstages = 1979-05-27", "4:10", {"is a date"}},
+      {"[data]\nshuffle = 1",
+       "4:11",
+       {"data.shuffle is a whole number (1)", "write true or false"}},
+      {"[data]\nshuffle = \"true\"", "4:11", {"is a string (\"true\")", "write true or false"}},
+      {"[data]\nkind = 3",
+       "4:8",
+       {"data.kind is a whole number (3)", "one of: idx, npy, glyphs, synthetic"}},
+      {"[data]\nkind = \"idx\"\ntrain_images = 3\ntrain_labels = \"l\"",
+       "5:16",
+       {"data.train_images", "a path in quotes"}},
+      {"[optimizer]\nlr = \"0.1\"",
+       "4:6",
+       {"optimizer.lr is a string (\"0.1\")", "a number at least 0"}},
+      {"[hardware]\nmemory_limit = true", "4:16", {"number of bytes", "\"8GiB\""}},
+      {"[pipeline]\nsplit = [1, 2]\nstages = 3",
+       "4:10",
+       {"pipeline.split is a whole number (1)", "names of the first layers"}},
+      {"[pipeline]\nsplit = []", "4:9", {"pipeline.split is an array ([])"}},
+      // ---- ranges
+      {"[pipeline]\nstages = 0", "4:10", {"pipeline.stages = 0 is out of range", "from 1 to 1024"}},
+      {"[pipeline]\nstages = -3", "4:10", {"pipeline.stages = -3 is out of range"}},
+      {"[pipeline]\nmicrobatches = 0", "4:16", {"from 1 to 65536"}},
+      {"[pipeline]\nstages = 4294967297", "4:10", {"pipeline.stages = 4294967297 is out of range"}},
+      {"[pipeline]\nstages = 99999999999999999999", "4:", {"64 bits"}},
+      {"[data]\nbatch_size = 0", "4:14", {"data.batch_size = 0 is out of range"}},
+      {"[optimizer]\nlr = -0.1", "4:6", {"optimizer.lr = -0.1 is out of range", "at least 0"}},
+      {"[optimizer]\nlr = nan", "4:6", {"optimizer.lr = nan is not finite"}},
+      {"[optimizer]\nlr = inf", "4:6", {"optimizer.lr = inf is not finite"}},
+      {"[optimizer]\nmomentum = 1",
+       "4:12",
+       {"optimizer.momentum = 1 is out of range", "from 0 to below 1"}},
+      {"[optimizer]\nkind = \"adam\"\nbeta2 = 1.5", "5:9", {"from 0 to below 1"}},
+      {"[optimizer]\nkind = \"adam\"\neps = 0",
+       "5:7",
+       {"optimizer.eps = 0 is out of range", "above 0"}},
+      {"[training]\nseed = -1", "4:8", {"training.seed = -1 is out of range", "at least 0"}},
+      {"[training]\nepochs = 0", "4:10", {"training.epochs = 0 is out of range", "from 1"}},
+      {"[training]\nsteps = 3000000000", "4:9", {"from 1 to 2147483647"}},
+      {"[metrics]\nlog_every_steps = 0", "4:19", {"metrics.log_every_steps = 0 is out of range"}},
+      {"[hardware]\nthreads_per_stage = -1", "4:21", {"from 0 to 1024"}},
+      {"[hardware]\nmemory_limit = -1", "4:16", {"hardware.memory_limit = -1 is out of range"}},
+      {"[hardware]\nmemory_limit = \"8 gigs\"", "4:16", {"is not a size", "\"8GiB\""}},
+      {"[hardware]\nmemory_limit = \"GiB\"", "4:16", {"is not a size"}},
+      {"[hardware]\nmemory_limit = \"1.2.3GiB\"", "4:16", {"is not a size"}},
+      {"[hardware]\nmemory_limit = \"99999999999TiB\"", "4:16", {"is not a size"}},
+      {"[data]\nkind = \"npy\"\ntrain_inputs = \"a\"\ntrain_labels = \"b\"\ntrain_range = [5, 5]",
+       "7:15",
+       {"holds no samples", "first < last"}},
+      {"[data]\ntrain_range = [8000, 0]",
+       "4:15",
+       {"data.train_range = [8000, 0] holds no samples"}},
+      {"[data]\ntrain_range = [-1, 10]", "4:15", {"holds no samples"}},
+      {"[data]\ntrain_range = [1]", "4:15", {"two whole numbers"}},
+      {"[lr_schedule]\nkind = \"step\"\nmilestones = [20, 10]",
+       "5:14",
+       {"[20, 10] is not ascending"}},
+      {"[lr_schedule]\nkind = \"step\"\nmilestones = [10, 10]", "5:14", {"is not ascending"}},
+      {"[lr_schedule]\nkind = \"step\"\nmilestones = [0]",
+       "5:15",
+       {"lr_schedule.milestones = 0 is out of range"}},
+      // ---- words
+      {"[pipeline]\nschedule = \"1f1bb\"",
+       "4:12",
+       {"pipeline.schedule = \"1f1bb\" is not known", "one of: gpipe, 1f1b", "did you mean 1f1b?"}},
+      {"[pipeline]\nschedule = \"Gpipe\"", "4:12", {"did you mean gpipe?"}},
+      {"[pipeline]\nsplit = \"even\"", "4:9", {"one of: auto, uniform, parameters"}},
+      {"[optimizer]\nkind = \"adma\"", "4:8", {"one of: sgd, adam, adamw", "did you mean adam?"}},
+      {"[hardware]\nworkers = \"thread\"", "4:11", {"did you mean threads?"}},
+      {"[training]\non_nonfinite = \"ignore\"", "4:16", {"one of: stop, skip"}},
+      // ---- known, not built yet
+      {"[pipeline]\nschedule = \"zb_h1\"",
+       "4:12",
+       {"pipeline.schedule = \"zb_h1\" is not built yet", "gpipe, 1f1b"}},
+      {"[pipeline]\nschedule = \"auto\"", "4:12", {"\"auto\" is not built yet"}},
+      {"[pipeline]\nschedule_csv = \"a.csv\"",
+       "4:16",
+       {"pipeline.schedule_csv = \"a.csv\" is not built yet"}},
+      {"[pipeline]\nreplicas = 2",
+       "4:12",
+       {"pipeline.replicas = 2 is not built yet", "replicas = 1"}},
+      {"[pipeline]\nreplicas = [3, 1]", "4:12", {"pipeline.replicas = [3, 1] is not built yet"}},
+      {"[pipeline]\nreplicas = [0]", "4:13", {"pipeline.replicas = 0 is out of range"}},
+      {"[pipeline]\nvirtual_stages = 2", "4:18", {"pipeline.virtual_stages = 2 is not built yet"}},
+      {"[pipeline]\nrecompute = \"stage\"",
+       "4:13",
+       {"pipeline.recompute = \"stage\" is not built yet", "\"none\""}},
+      {"[training]\nprecision = \"bf16\"",
+       "4:13",
+       {"training.precision = \"bf16\" is not built yet", "\"f32\""}},
+      {"[hardware]\nbackend = \"cuda\"",
+       "4:11",
+       {"hardware.backend = \"cuda\" is not built yet", "cpu, reference"}},
+      {"[hardware]\nworkers = \"mpi\"", "4:11", {"\"mpi\" is not built yet", "threads, inline"}},
+      {"[data]\nkind = \"cifar10\"", "4:8", {"data.kind = \"cifar10\" is not built yet"}},
+      {"[data]\ntrain_text = \"x\"",
+       "4:14",
+       {"data.train_text = \"x\" is not built yet", "leave it out"}},
+      {"[metrics]\ntensorboard = true",
+       "4:15",
+       {"metrics.tensorboard = true is not built yet", "tensorboard = false"}},
+      {"[metrics]\ntrace_steps = [10, 12]",
+       "4:15",
+       {"metrics.trace_steps = [10, 12] is not built yet"}},
+      {"[checkpoint]\nevery_steps = 10", "4:15", {"checkpoint.every_steps = 10 is not built yet"}},
+      {"[checkpoint]\nkeep_latest = 2", "4:15", {"checkpoint.keep_latest = 2 is not built yet"}},
+      {"[validation]\nearly_stopping = 3",
+       "4:18",
+       {"validation.early_stopping = 3 is not built yet"}},
+      // ---- keys together
+      {"[data]\nbatch_size = 10\n[pipeline]\nmicrobatches = 4",
+       "6:16",
+       {"data.batch_size = 10 does not divide", "batch_size = 8 or 12", "microbatches = 2 or 5"}},
+      {"[data]\nbatch_size = 7\n[pipeline]\nmicrobatches = 2",
+       "6:16",
+       {"batch_size = 6 or 8", "microbatches = 1 or 7"}},
+      {"[data]\nbatch_size = 4\n[pipeline]\nmicrobatches = 8",
+       "6:16",
+       {"is more than data.batch_size = 4", "microbatches = 4 or less"}},
+      {"[training]\nepochs = 1\nsteps = 10",
+       "5:9",
+       {"training.epochs and training.steps are both given"}},
+      {"[validation]\nevery_epochs = 1\nevery_steps = 10", "5:15", {"are both given"}},
+      {"[pipeline]\nstages = 3\nsplit = [\"fc1\"]",
+       "5:9",
+       {"names 1 layers, but pipeline.stages = 3 makes 2 cuts", "stages = 2"}},
+      {"[pipeline]\nstages = 3\nsplit = [\"fc1\", \"fc1\"]", "5:17", {"names \"fc1\" twice"}},
+      {"[data]\nkind = \"idx\"",
+       "4:8",
+       {"data.train_images is missing", "data.train_labels is missing"}},
+      {"[data]\nkind = \"npy\"", "4:8", {"data.train_inputs is missing"}},
+      {"[data]\nkind = \"idx\"\ntrain_images = \"a\"\ntrain_labels = \"b\"\nvalidation_images = "
+       "\"c\"",
+       "4:8",
+       {"data.validation_labels is missing", "pairs"}},
+      {"[data]\nkind = \"idx\"\ntrain_images = \"a\"\ntrain_labels = "
+       "\"b\"\n[validation]\nevery_epochs = 1",
+       "8:16",
+       {"no validation samples", "validation_range"}},
+      {"[data]\nvalidation_samples = 0\n[validation]\nevery_steps = 5",
+       "6:15",
+       {"no validation samples", "validation_samples"}},
+      {"[optimizer]\nnesterov = true", "4:12", {"without momentum", "momentum = 0.9"}},
+      {"[lr_schedule]\nkind = \"step\"", "4:8", {"no milestones"}},
+      {"[lr_schedule]\nkind = \"inverse_sqrt\"", "4:8", {"warmup_steps = 1"}},
+      {"[lr_schedule]\nkind = \"cosine\"\nmin_lr = 0.5",
+       "5:10",
+       {"lr_schedule.min_lr = 0.5 is above optimizer.lr = 0.01"}},
+      {"[[model.layers]]\nname = \"a\"\nkind = \"relu\"",
+       "3:",
+       {"model.layers is given, and model.file too"}},
+      // ---- no TOML
+      {"[data\nkind = 1", "3:6", {"write valid TOML here"}},
+      {"[data]\nkind = ", "4:8", {"write valid TOML here"}},
+      {"[data]\nkind = \"idx\"\nkind = \"npy\"", "5:", {"kind"}},
+      {"[data]\nkind = gpipe", "4:", {"write valid TOML here"}},
+  };
+  return rows;
+}
+
+int lines_of(const std::string& text) {
+  std::istringstream stream(text);
+  int lines = 0;
+  for (std::string line; std::getline(stream, line);) ++lines;
+  return lines;
+}
+
+}  // namespace
+
+TEST_CASE("each wrong config is refused at its place, with words that help") {
+  REQUIRE(table().size() >= 60);
+  for (const Bad& bad : table()) {
+    const std::string message = refusal(kModel + bad.toml + "\n");
+    INFO(bad.toml << "\n-> " << message);
+    CHECK(message.find("run.toml:" + bad.place) == 0);
+    for (const std::string& word : bad.words) {
+      INFO("expected: " << word);
+      CHECK(message.find(word) != std::string::npos);
+    }
+    CHECK(message.find("; ") != std::string::npos);
+  }
+}
+
+TEST_CASE("every problem is found in one run, in the order of the file") {
+  const std::string message = refusal(
+      "[pipeline]\nstags = 2\nmicrobatches = 0\nschedule = \"zb_h1\"\n[data]\nkind = \"idx\"\n"
+      "[optimizer]\nlr = \"x\"\n");
+  INFO(message);
+  CHECK(lines_of(message) == 7);  // also: no model, no train_images, no train_labels
+  CHECK(message.find("run.toml:1:1: no model is named") == 0);
+  CHECK(message.find("run.toml:2:1") < message.find("run.toml:3:16"));
+  CHECK(message.find("run.toml:3:16") < message.find("run.toml:4:12"));
+  CHECK(message.find("run.toml:8:6") != std::string::npos);
+}
+
+TEST_CASE("a key with a problem of its own gets no second one from the rules") {
+  CHECK(lines_of(refusal(kModel + "[pipeline]\nmicrobatches = 0\n[data]\nbatch_size = 7\n")) == 1);
+  CHECK(lines_of(refusal(kModel + "[data]\nkind = \"idxx\"\n[validation]\nevery_steps = 1\n")) ==
+        1);
+}
+
+TEST_CASE("a model is asked for, and unknown keys of [model] are refused") {
+  CHECK(refusal("").find("run.toml:1:1: no model is named; write [model]") == 0);
+  CHECK(refusal("[model]\nname = \"x\"\n").find("no model is named") != std::string::npos);
+  const std::string message = refusal("[model]\nfiel = \"x\"\n");
+  CHECK(message.find("unknown key model.fiel; did you mean model.file?") != std::string::npos);
+}
+
+TEST_CASE("files that cannot be read are named, all of them") {
+  const Folder folder;
+  try {
+    read_config({folder.path() / "none.toml", folder.path()}, {});
+    FAIL("was taken");
+  } catch (const UsageError& error) {
+    const std::string message = error.what();
+    INFO(message);
+    CHECK(message.find("none.toml: cannot be read: No such file") != std::string::npos);
+    CHECK(message.find("Is a directory") != std::string::npos);
+    CHECK(lines_of(message) == 2);
+  }
+}
+
+TEST_CASE("problems of --set name it") {
+  const auto with = [](const std::string& set) { return refusal(kModel, {set}); };
+  CHECK(with("pipeline.stages=0")
+            .find("--set pipeline.stages: pipeline.stages = 0 is out of range") == 0);
+  CHECK(with("pipeline.stags=2").find("--set pipeline.stags: unknown key") == 0);
+  CHECK(with("pipeline.stages").find("--set pipeline.stages: this is no setting") == 0);
+  CHECK(with("=3").find("write --set key.path=value") != std::string::npos);
+  CHECK(with("a b=3").find("this is no setting") != std::string::npos);
+  CHECK(with("pipeline.stages=").find("--set pipeline.stages: ") == 0);
+  CHECK(with("pipeline.split=[\"a\"").find("--set pipeline.split: ") == 0);
+  CHECK(with("pipeline.schedule=gpip").find("did you mean gpipe?") != std::string::npos);
+  CHECK(with("pipeline=3").find("pipeline is a value") != std::string::npos);
+}
