@@ -18,7 +18,7 @@ namespace {
 // clang-format off
 const std::array table{
     Schedule{"gpipe", "all forwards, then all backwards, one flush per mini-batch",
-             "Huang et al., arXiv 1811.06965, section 2.3", &orders::gpipe, &versions::latest, true},
+             "Huang et al., arXiv 1811.06965, section 2.2", &orders::gpipe, &versions::latest, true},
     Schedule{"1f1b", "one forward, one backward, at most P micro-batches in flight, one flush per mini-batch",
              "Narayanan et al., arXiv 2006.09503, section 3.2 (PipeDream-Flush)", &orders::one_f_one_b, &versions::latest, true},
 };

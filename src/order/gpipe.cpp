@@ -1,5 +1,5 @@
 // GPipe: Huang et al., "GPipe: Efficient Training of Giant Neural Networks using Pipeline
-// Parallelism" (arXiv 1811.06965, section 2.3). Every forward of a mini-batch, then its backwards,
+// Parallelism" (arXiv 1811.06965, section 2.2). Every forward of a mini-batch, then its backwards,
 // the last micro-batch first; the pipeline drains before the update (the | after a backward).
 //
 // 3 stages, 4 micro-batches, forward and backward take as long:

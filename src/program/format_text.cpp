@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "program/format.hpp"
 #include "program/text.hpp"
@@ -8,16 +9,22 @@
 namespace pipetrain {
 namespace {
 
-// The time of one column: what divides all durations, or the shortest where that would be tiny.
+// The greatest time that both are multiples of, but for rounding.
+double common_divisor(double a, double b) {
+  for (const double tiny = std::max(a, b) * 1e-6; b > tiny;) a = std::exchange(b, std::fmod(a, b));
+  return a;
+}
+
+// The time of one column: what divides all starts and durations, or the shortest duration where
+// that would take too many columns.
 double column_time(const Program& program, const Timeline& line) {
   double shortest = 0, divisor = 0;
   for (std::size_t w = 0; w < program.workers.size(); ++w)
     for (std::size_t at = 0; at < line.spans[w].size(); ++at) {
-      double time = line.spans[w][at].end - line.spans[w][at].start;
-      if (!computes(program.workers[w][at].op) || time <= 0) continue;
-      shortest = shortest == 0 ? time : std::min(shortest, time);
-      for (const double tiny = time * 1e-6; time > tiny;)
-        std::swap(divisor = std::fmod(divisor, time), time);
+      const auto [start, end] = line.spans[w][at];
+      if (!computes(program.workers[w][at].op) || end <= start) continue;
+      shortest = shortest == 0 ? end - start : std::min(shortest, end - start);
+      divisor = common_divisor(common_divisor(divisor, start), end - start);
     }
   return divisor * 4 >= shortest ? divisor : shortest;
 }

@@ -92,7 +92,7 @@ TEST_CASE("flushing schedules are plain SGD, whatever the stages") {
   }
 }
 
-// PipeDream, section 3.3: w(t+1) = w(t) - lr * grad f(w_1(t-n+1), w_2(t-n+2), .., w_n(t)).
+// PipeDream: w(t+1) = w(t) - lr * grad f(w_1(t-n+1), w_2(t-n+2), .., w_n(t)).
 TEST_CASE("stashing gives PipeDream's recurrence") {
   const auto seed = std::random_device{}();
   CAPTURE(seed);

@@ -1,6 +1,5 @@
-// Test-only: an asynchronous 1F1B that never drains, and the policy of PipeDream (arXiv 1806.03377,
-// section 3.3: weight stashing), to prove that a version policy is one value and nothing else
-// moves.
+// Test-only: an asynchronous 1F1B that never drains, and the weight stashing of PipeDream
+// (arXiv 1806.03377), to prove that a version policy is one value and nothing else moves.
 #pragma once
 
 #include "order/parts.hpp"
