@@ -1,12 +1,12 @@
 // Softmax and negative log-likelihood of a class per sample: log(sum(exp(y))) - y[class], shifted
 // by the largest output so that no exponential overflows. d/dy = softmax(y) - onehot(class).
+#include <spdlog/fmt/fmt.h>
+
 #include <algorithm>
 #include <cmath>
 
 #include "backend/reference/kernel.hpp"
 #include "base/error.hpp"
-
-#include <spdlog/fmt/fmt.h>
 
 namespace pipetrain::reference {
 namespace {
