@@ -9,24 +9,35 @@
 
 namespace pipetrain {
 
-// What a schedule is made for. Invalid combinations throw UsageError with the rule and a valid value.
+struct Order;          // order/order.hpp
+struct VersionPolicy;  // versions/policy.hpp
+
+// What a schedule is made for. Invalid combinations throw UsageError with the rule and a valid
+// value.
 struct ScheduleRequest {
   std::string schedule = "1f1b";
   int stages = 1;        // pipeline workers P
   int microbatches = 1;  // per mini-batch, N
   int minibatches = 1;   // K
-  bool sync_gradients = false;  // updates wait for the whole model's gradient norm (clipping, skipping)
+  bool sync_gradients =
+      false;  // updates wait for the whole model's gradient norm (clipping, skipping)
 };
 
 struct Schedule {
   std::string_view name, summary, source;  // source: paper and section
-  bool flushes = true;                     // the pipeline drains at every update
+  const Order* order = nullptr;
+  const VersionPolicy* versions = nullptr;
+  bool flushes = true;  // the pipeline drains at every update
 };
 
 std::span<const Schedule> schedules();
 const Schedule* find_schedule(std::string_view name);
+// Throws UsageError: not built yet, or unknown with the nearest name.
+const Schedule& require_schedule(std::string_view name);
 
 // The whole line: order, updates, versions, loads and transfers, checked.
 Program make_program(const ScheduleRequest& request);
+// The same for parts of the caller's own, named in what a failed check says.
+Program make_program(const Schedule& schedule, const ScheduleRequest& request);
 
 }  // namespace pipetrain

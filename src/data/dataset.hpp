@@ -14,10 +14,11 @@ class Dataset {
  public:
   virtual ~Dataset() = default;
   virtual std::int64_t size() const = 0;
-  virtual const Shape& input_shape() const = 0;  // [C, H, W] or [features]
-  virtual int classes() const = 0;               // 0: targets are float tensors (mse)
+  virtual const Shape& input_shape() const = 0;   // [C, H, W] or [features]
+  virtual int classes() const = 0;                // 0: targets are float tensors (mse)
   virtual const Shape& target_shape() const = 0;  // of a float target; empty for class labels
-  // One sample, plain row-major. `target_class` or `target_values` is written, the other may be null.
+  // One sample, plain row-major. `target_class` or `target_values` is written, the other may be
+  // null.
   virtual void read(std::int64_t index, float* input, std::int32_t* target_class,
                     float* target_values) const = 0;
 };

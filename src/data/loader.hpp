@@ -1,13 +1,13 @@
 // Mini-batches in order, made ahead by a thread of their own. Which samples a mini-batch holds is a
-// function of (seed, mini-batch) alone: it depends on no stage, worker or timing.
+// function of (seed, mini-batch) alone: it depends on no stage, worker or timing
+// (sample_order.hpp).
 #pragma once
 
 #include <cstdint>
 #include <memory>
-#include <span>
+#include <stdexcept>
 #include <vector>
 
-#include "backend/backend.hpp"
 #include "base/ids.hpp"
 #include "data/dataset.hpp"
 
@@ -25,21 +25,33 @@ struct MiniBatch {
 struct LoaderOptions {
   std::int64_t batch_size = 1;
   bool shuffle = true;
-  bool drop_last = true;   // false: the last mini-batch of an epoch is the rest
-  bool repeat = true;      // false: one pass, for validation
+  bool drop_last = true;  // false: the last mini-batch of an epoch is the rest
+  bool repeat = true;     // false: one pass, for validation
   std::uint64_t seed = 1;
   std::int64_t first_step = 0;  // where to begin
-  int depth = 4;           // mini-batches held at once: more than any run has in flight
+  int depth = 4;                // mini-batches held at once: more than any run has in flight
+  int reader_threads =
+      0;  // threads that the readers run on; 0: one each (1 where one thread does all)
+};
+
+// What `get` throws once the loader is closed: somebody else failed or is done.
+struct LoaderClosed : std::runtime_error {
+  LoaderClosed() : std::runtime_error("the loader was closed") {}
 };
 
 // Threading: `get` and `release` from any thread; `get(step)` waits until that mini-batch is made.
-// Every mini-batch is released exactly `readers` times (stage 0 and the last stage), then its memory
-// is reused; at most `depth` are held. A reading error is rethrown by `get`. `close` wakes everyone:
-// from then on `get` throws.
+// Every mini-batch is released exactly `readers` times (stage 0 and the last stage), each time by a
+// thread that got it; then its memory is reused; at most `depth` are held. A reference from `get`
+// is valid until that reader's release. Mini-batches before a reading error are still given; from
+// the failed one on `get` rethrows it. `close` wakes everyone: from then on `get` throws
+// LoaderClosed. A `get` that can never return is a bug of the caller and throws InternalError: a
+// mini-batch that is already released, that lies past the end of a single pass, or that waits for
+// memory while this thread keeps that memory itself, or while all readers' threads wait likewise.
+// The constructor allocates all memory.
 class Loader {
  public:
   Loader(const Dataset& dataset, const LoaderOptions& options, int readers);
-  ~Loader();
+  ~Loader();  // closes, and joins the thread: waits for one sample's read at most
   std::int64_t steps_per_epoch() const;
   const MiniBatch& get(std::int64_t step);
   void release(std::int64_t step);

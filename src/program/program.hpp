@@ -5,7 +5,6 @@
 // updates since the program began; a program that is run again begins at 0 again.
 #pragma once
 
-#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -28,6 +27,26 @@ enum class Op {
   Update,             // U  the optimizer's step of one mini-batch
 };
 
+constexpr bool is_backward(Op op) {
+  return op == Op::Backward || op == Op::BackwardInput || op == Op::BackwardWeight;
+}
+// From here on the previous stage can go on, and the activation counts as no longer in flight.
+constexpr bool gives_input_gradient(Op op) { return op == Op::Backward || op == Op::BackwardInput; }
+// From here on the stage has all that the micro-batch adds to its weights' gradients.
+constexpr bool gives_weight_gradient(Op op) {
+  return op == Op::Backward || op == Op::BackwardWeight;
+}
+constexpr bool reads_weights(Op op) {
+  return op == Op::Forward || gives_input_gradient(op) || op == Op::Recompute;
+}
+constexpr bool computes(Op op) {
+  return op == Op::Forward || is_backward(op) || op == Op::Recompute;
+}
+constexpr bool is_send(Op op) { return op == Op::SendActivation || op == Op::SendGradient; }
+constexpr bool is_receive(Op op) {
+  return op == Op::ReceiveActivation || op == Op::ReceiveGradient;
+}
+
 struct AsStored {
   bool operator==(const AsStored&) const = default;
 };
@@ -41,7 +60,7 @@ struct Blend {  // (1 - other_share) * w[version] + other_share * w[other]  (I-T
   bool operator==(const Blend&) const = default;
 };
 
-// Which weights a compute instruction reads; of an Update, the version that it makes.
+// Which weights an instruction reads (see reads_weights); of an Update, the version that it makes.
 struct WeightRead {
   Version version;
   std::variant<AsStored, Extrapolate, Blend> how;
@@ -50,20 +69,32 @@ struct WeightRead {
 
 struct Instruction {
   Op op = Op::Forward;
-  StageId stage;
+  StageId stage;            // of a send the sender's, of a receive the receiver's
   MicrobatchId microbatch;  // of SyncGradients and Update: the last micro-batch of their mini-batch
   WeightRead weights;
   bool operator==(const Instruction&) const = default;
 };
 
 struct Program {
-  int stages = 1;
+  int stages = 1;        // parts of the model; a worker may hold several
   int microbatches = 1;  // per mini-batch
   int minibatches = 1;
   std::vector<std::vector<Instruction>> workers;  // each runs top to bottom
+  // placement[s]: the workers that hold a copy of stage s; number m mod size of them runs
+  // micro-batch m. Empty: stage s lies on worker s alone.
+  std::vector<std::vector<WorkerId>> placement;
   bool operator==(const Program&) const = default;
 
   MinibatchId minibatch_of(MicrobatchId m) const { return {m.value / microbatches}; }
+  MicrobatchId last_microbatch_of(MinibatchId k) const {
+    return {(k.value + 1) * microbatches - 1};
+  }
+  int total_microbatches() const { return microbatches * minibatches; }
+  WorkerId worker_of(StageId s, MicrobatchId m) const {
+    if (placement.empty()) return {s.value};
+    const auto& copies = placement[s.value];
+    return copies[m.value % copies.size()];
+  }
 };
 
 }  // namespace pipetrain

@@ -1,0 +1,191 @@
+// How fast a config trains on this machine, and where the time goes: samples per second, step time,
+// share of peak, bubble and memory per stage. Data lies ready in memory; nothing is written.
+#include <spdlog/fmt/fmt.h>
+
+#include <algorithm>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "app/peak.hpp"
+#include "app/report.hpp"
+#include "app/session.hpp"
+#include "app/verbs.hpp"
+#include "config/read.hpp"
+#include "metrics/console.hpp"
+
+namespace pipetrain {
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr std::int64_t warmup_steps = 5, measured_steps = 20;
+constexpr double measured_seconds = 3;
+
+// What a user without a config measures.
+constexpr std::string_view suite[] = {
+    R"(name = "mlp"
+input = { shape = [1, 28, 28] }
+layers = [
+  { name = "flatten", kind = "flatten" },
+  { name = "fc1", kind = "linear", out_features = 512 }, { name = "relu1", kind = "relu" },
+  { name = "fc2", kind = "linear", out_features = 512 }, { name = "relu2", kind = "relu" },
+  { name = "fc3", kind = "linear", out_features = 10 },
+])",
+    R"(name = "lenet5"
+input = { shape = [1, 28, 28] }
+layers = [
+  { name = "conv1", kind = "conv2d", out_channels = 6, kernel = 5, padding = 2 },
+  { name = "relu1", kind = "relu" }, { name = "pool1", kind = "max_pool", kernel = 2 },
+  { name = "conv2", kind = "conv2d", out_channels = 16, kernel = 5 },
+  { name = "relu2", kind = "relu" }, { name = "pool2", kind = "max_pool", kernel = 2 },
+  { name = "flatten", kind = "flatten" },
+  { name = "fc1", kind = "linear", out_features = 120 }, { name = "relu3", kind = "relu" },
+  { name = "fc2", kind = "linear", out_features = 84 }, { name = "relu4", kind = "relu" },
+  { name = "fc3", kind = "linear", out_features = 10 },
+])"};
+
+std::vector<Config> configs_of(const Options& options) {
+  std::vector<Config> configs;
+  for (const auto& file : options.configs) configs.push_back(read_config({file}, options.sets).config);
+  if (!configs.empty()) return configs;
+  for (const std::string_view model : suite)
+    for (const int stages : {1, 2}) {
+      Config config;
+      config.inline_model = model;
+      config.name = fmt::format("{}, {} stage{}", model == suite[0] ? "mlp" : "lenet5", stages,
+                                stages > 1 ? "s" : "");
+      config.data.kind = "synthetic";
+      config.pipeline.stages = stages;
+      config.pipeline.microbatches = stages == 1 ? 1 : 8;
+      config.hardware.threads_per_stage = 0;
+      configs.push_back(config);
+    }
+  return configs;
+}
+
+// Multiply-adds of forward and backward, two FLOPs each; the first layer with parameters has no input gradient.
+double training_flops(const Graph& graph) {
+  const std::vector<bool> needed = needs_gradient(graph);
+  double flops = 0;
+  for (const Layer& layer : graph.layers) {
+    int passes = layer.parameters.empty() ? 1 : 2;
+    for (const ValueId input : layer.inputs)
+      if (needed[static_cast<std::size_t>(input.value)]) {
+        ++passes;
+        break;
+      }
+    flops += passes * static_cast<double>(layer.flops);
+  }
+  return flops;
+}
+
+std::vector<StepSummary> measure(Pipeline& pipeline, const Config& config, const Graph& graph,
+                                 const Dataset& dataset) {
+  Loader loader(dataset,
+                {.batch_size = config.data.batch_size,
+                 .shuffle = false,
+                 .seed = config.training.seed,
+                 .depth = pipeline.loader_depth(),
+                 .reader_threads = pipeline.reader_threads()},
+                pipeline.loader_readers());
+  StepReporter reporter(graph, {.steps_per_epoch = 1, .steps = 1}, pipeline.memory());
+  std::vector<StepSummary> steps;
+  pipeline.train(loader, 0, warmup_steps, [&](const StepRecord&) {});
+  double seconds = 0;
+  for (std::int64_t first = warmup_steps; seconds < measured_seconds;) {
+    // As many at once as the time that is left asks for: a segment's drain is no part of a step.
+    const double each = steps.empty() ? 0 : seconds / static_cast<double>(steps.size());
+    const auto count = each > 0 ? std::max<std::int64_t>(
+                                      1, static_cast<std::int64_t>((measured_seconds - seconds) / each))
+                                : measured_steps;
+    reporter.begin_segment();
+    pipeline.train(loader, first, count, [&](const StepRecord& record) {
+      steps.push_back(reporter.summarize(record));
+      seconds += steps.back().seconds;
+    });
+    first += count;
+  }
+  return steps;
+}
+
+double median(std::vector<double> values) {
+  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
+  return values[values.size() / 2];
+}
+
+ordered_json benchmark_one(const Config& config, double peak_gflops) {
+  const Graph graph = load_graph(config);
+  const Datasets data = open_datasets(config.data, graph, config.training.seed);
+  const Plan plan = make_plan(graph, config.pipeline);
+  const std::unique_ptr<Backend> backend = make_backend(config.hardware.backend);
+  PipelineInput input{graph, plan, config, *backend, 1};
+  input.train_samples = data.train->size();
+  const std::vector<MemoryAccount> predicted = predict_memory(input);
+  Pipeline pipeline(input);
+  pipeline.set_parameters(first_parameters(config, graph));
+  const std::vector<StepSummary> steps = measure(pipeline, config, graph, *data.train);
+
+  std::vector<double> seconds;
+  double total = 0, bubble = 0, samples = 0;
+  for (const StepSummary& s : steps) {
+    seconds.push_back(s.seconds);
+    total += s.seconds;
+    bubble += s.bubble * s.seconds;
+    samples += s.samples;
+  }
+  const double per_second = samples / total;
+  const double gflops = training_flops(graph) * per_second * 1e-9;
+  ordered_json result = {{"config", config.name},
+                         {"samples_per_second", per_second},
+                         {"step_ms_median", 1e3 * median(seconds)},
+                         {"step_ms_min", 1e3 * *std::min_element(seconds.begin(), seconds.end())},
+                         {"gflops", gflops},
+                         {"share_of_peak", gflops / peak_gflops},
+                         {"bubble", bubble / total}};
+  const std::vector<MemoryAccount> memory = pipeline.memory();
+  for (std::size_t stage = 0; stage < memory.size(); ++stage) {
+    double busy = 0, waiting = 0;
+    for (const StepSummary& s : steps) {
+      busy += s.stages[stage].busy * s.seconds / total;
+      waiting += s.stages[stage].waiting * s.seconds / total;
+    }
+    result["stages"].push_back({{"busy", busy},
+                                {"waiting", waiting},
+                                {"memory_bytes_predicted", predicted[stage].total()},
+                                {"memory_bytes_measured", memory[stage].total()}});
+  }
+  return result;
+}
+
+void print(const ordered_json& r) {
+  fmt::print("{:28} {:>10.0f} {:>10.3f} {:>10.3f} {:>9.1f} {:>6.1f}% {:>7.1f}%\n",
+             r["config"].get<std::string>(), r["samples_per_second"].get<double>(),
+             r["step_ms_median"].get<double>(), r["step_ms_min"].get<double>(),
+             r["gflops"].get<double>(), 100 * r["share_of_peak"].get<double>(),
+             100 * r["bubble"].get<double>());
+  int stage = 0;
+  for (const ordered_json& s : r["stages"])
+    fmt::print("  stage {:<3} busy {:>4.0f}%  waiting {:>4.0f}%  memory {} (predicted {})\n", stage++,
+               100 * s["busy"].get<double>(), 100 * s["waiting"].get<double>(),
+               bytes_text(s["memory_bytes_measured"].get<std::size_t>()),
+               bytes_text(s["memory_bytes_predicted"].get<std::size_t>()));
+}
+
+}  // namespace
+
+int benchmark(const Options& options) {
+  ordered_json results = ordered_json::array();
+  const std::vector<Config> configs = configs_of(options);
+  const double peak = measured_peak_gflops(configs.front().hardware.backend);
+  if (!options.json)
+    fmt::print("peak of this machine: {:.0f} GFLOP/s, one large matmul\n\n{:28} {:>10} {:>10} {:>10} {:>9} {:>7} {:>8}\n",
+               peak, "", "samples/s", "ms median", "ms min", "GFLOP/s", "peak", "bubble");
+  for (const Config& config : configs) {
+    results.push_back(benchmark_one(config, peak));
+    if (!options.json) print(results.back());
+  }
+  if (options.json) std::cout << ordered_json{{"peak_gflops", peak}, {"results", results}}.dump(2) << std::endl;
+  return 0;
+}
+
+}  // namespace pipetrain

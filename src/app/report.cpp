@@ -1,0 +1,74 @@
+#include "app/report.hpp"
+
+#include <spdlog/fmt/fmt.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.hpp"
+
+namespace pipetrain {
+namespace {
+
+std::int64_t now_ns() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+// The first parameter whose gradient is not finite: where a search should begin.
+std::string first_bad_parameter(const Graph& graph, const StepRecord& record) {
+  std::size_t p = 0;
+  for (const Layer& layer : graph.layers)
+    for (const Parameter& parameter : layer.parameters)
+      if (!std::isfinite(record.sums_of_squares[p++]))
+        return fmt::format("; the first gradient that is not finite is that of {}", parameter.name);
+  return "";
+}
+
+}  // namespace
+
+StepReporter::StepReporter(const Graph& graph, const TrainingLength& length,
+                           std::vector<MemoryAccount> memory)
+    : graph_(graph), length_(length), memory_(std::move(memory)) {
+  begin_segment();
+}
+
+void StepReporter::begin_segment() { last_end_ns_ = now_ns(); }
+
+StepSummary StepReporter::summarize(const StepRecord& record) {
+  std::int64_t end = last_end_ns_;
+  double busy = 0;
+  for (const StageStep& stage : record.stages) {
+    end = std::max(end, stage.end_ns);
+    busy += stage.busy_seconds;
+  }
+  const StageStep& last = record.stages.back();
+  StepSummary s;
+  s.step = record.step + 1;
+  s.epoch = record.step / length_.steps_per_epoch + 1;
+  s.samples = last.samples;
+  s.loss = last.loss.sum / last.samples;
+  s.accuracy = static_cast<double>(last.loss.correct) / last.samples;
+  s.lr = record.lr;
+  s.grad_norm = std::sqrt(record.squared_norm());
+  s.seconds = std::max(1e-9, static_cast<double>(end - last_end_ns_) * 1e-9);
+  s.samples_per_second = s.samples / s.seconds;
+  s.bubble = std::clamp(1 - busy / (s.seconds * static_cast<double>(record.stages.size())), 0.0, 1.0);
+  s.skipped = record.stages.front().skipped;
+  last_end_ns_ = end;
+  for (std::size_t i = 0; i < record.stages.size(); ++i) {
+    const StageStep& stage = record.stages[i];
+    s.stages.push_back({std::min(1.0, stage.busy_seconds / s.seconds),
+                        std::min(1.0, stage.waiting_seconds / s.seconds), memory_[i].total(),
+                        stage.weight_versions, stage.staleness});
+  }
+  if (!s.skipped && !(std::isfinite(s.loss) && std::isfinite(s.grad_norm)))
+    throw DivergedError(fmt::format(
+        "training diverged at step {}: loss {}, gradient norm {}{}; lower optimizer.lr, set "
+        "optimizer.max_norm, or skip such updates with training.on_nonfinite = \"skip\"",
+        s.step, s.loss, s.grad_norm, first_bad_parameter(graph_, record)));
+  return s;
+}
+
+}  // namespace pipetrain

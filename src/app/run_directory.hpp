@@ -1,0 +1,26 @@
+// The folder that holds one run and everything that replays it.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "app/options.hpp"
+#include "config/config.hpp"
+
+namespace pipetrain {
+
+// --output, or runs/<config name>.
+std::filesystem::path run_directory(const Options& options, const Config& config);
+
+enum class Earlier { Nothing, Finished };  // what an earlier run of the same command left
+
+// May this command write here? UsageError names the keys in which an earlier run's config differs,
+// and the ways out. A run that was cut short left no checkpoint: it begins anew.
+Earlier check_earlier_run(const std::filesystem::path& folder, const Options& options,
+                          const Config& config);
+
+void make_folder(const std::filesystem::path& folder);
+// Whole or not at all; DeviceError with the system's reason.
+void write_file(const std::filesystem::path& file, const std::string& text);
+
+}  // namespace pipetrain

@@ -1,0 +1,66 @@
+#include "app/session.hpp"
+
+#include <algorithm>
+
+#include "graph/read.hpp"
+
+namespace pipetrain {
+
+Graph load_graph(const Config& config) {
+  if (!config.inline_model.empty()) return read_model_text(config.inline_model, config.name);
+  return read_model(config.model.file);
+}
+
+NamedTensors first_parameters(const Config& config, const Graph& graph) {
+  if (!config.model.init.empty()) return read_parameters(config.model.init, graph);
+  return initial_parameters(graph, config.training.seed);
+}
+
+TrainingLength training_length(const Config& config, const Dataset& train) {
+  const std::int64_t batch = config.data.batch_size;
+  TrainingLength length;
+  length.steps_per_epoch =
+      config.data.drop_last ? train.size() / batch : (train.size() + batch - 1) / batch;
+  length.steps = config.training.steps > 0 ? config.training.steps
+                                           : config.training.epochs * length.steps_per_epoch;
+  return length;
+}
+
+PipelineInput pipeline_input(const Config& config, const Graph& graph, const Plan& plan,
+                             Backend& backend, const Datasets& data, const TrainingLength& length) {
+  const bool validates = config.validation.every_steps > 0 || config.validation.every_epochs > 0 ||
+                         config.validation.before_first_step;
+  return {.graph = graph,
+          .plan = plan,
+          .config = config,
+          .backend = backend,
+          .total_steps = length.steps,
+          .train_samples = data.train ? data.train->size() : 0,
+          .validation_samples = validates && data.validation ? data.validation->size() : 0};
+}
+
+std::int64_t segment_end(const Config& config, const TrainingLength& length, std::int64_t step) {
+  std::int64_t end = length.steps;
+  const auto next_multiple = [&](std::int64_t every) {
+    if (every > 0) end = std::min(end, (step / every + 1) * every);
+  };
+  next_multiple(config.validation.every_steps);
+  next_multiple(config.validation.every_epochs * length.steps_per_epoch);
+  return end;
+}
+
+Evaluation evaluate(Pipeline& pipeline, const Dataset& dataset) {
+  Loader loader(dataset,
+                {.batch_size = pipeline.evaluation_batch(),
+                 .shuffle = false,
+                 .drop_last = false,
+                 .repeat = false,
+                 .depth = pipeline.loader_depth(),
+                 .reader_threads = pipeline.reader_threads()},
+                pipeline.loader_readers());
+  const EvaluationSum sum = pipeline.evaluate(loader);
+  const auto samples = static_cast<double>(sum.samples);
+  return {sum.loss / samples, static_cast<double>(sum.correct) / samples, sum.samples};
+}
+
+}  // namespace pipetrain

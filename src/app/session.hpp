@@ -1,0 +1,40 @@
+// What train, eval and benchmark build first from a config: graph, data, plan, backend, pipeline.
+#pragma once
+
+#include <memory>
+
+#include "app/options.hpp"
+#include "backend/backend.hpp"
+#include "config/config.hpp"
+#include "data/dataset.hpp"
+#include "graph/graph.hpp"
+#include "plan/plan.hpp"
+#include "runtime/pipeline.hpp"
+
+namespace pipetrain {
+
+Graph load_graph(const Config& config);
+
+// The initial weights that the config asks for: its file, or drawn from the seed.
+NamedTensors first_parameters(const Config& config, const Graph& graph);
+
+// mini-batches of one epoch and of the whole training.
+struct TrainingLength {
+  std::int64_t steps_per_epoch = 1, steps = 1;
+};
+TrainingLength training_length(const Config& config, const Dataset& train);
+
+PipelineInput pipeline_input(const Config& config, const Graph& graph, const Plan& plan,
+                             Backend& backend, const Datasets& data, const TrainingLength& length);
+
+// Where validation closes a segment: the first such mini-batch behind `step`, at most the end.
+std::int64_t segment_end(const Config& config, const TrainingLength& length, std::int64_t step);
+
+struct Evaluation {
+  double loss = 0;      // mean over samples
+  double accuracy = 0;  // 0..1; 0 for mse
+  std::int64_t samples = 0;
+};
+Evaluation evaluate(Pipeline& pipeline, const Dataset& dataset);
+
+}  // namespace pipetrain

@@ -1,0 +1,32 @@
+// The backends this binary has, by name.
+#include "backend/backend.hpp"
+
+#include <spdlog/fmt/fmt.h>
+
+#include "backend/reference/reference_backend.hpp"
+#include "base/error.hpp"
+
+namespace pipetrain {
+namespace {
+
+struct Entry {
+  std::string_view name;
+  std::unique_ptr<Backend> (*make)();
+};
+
+constexpr Entry backends[] = {
+    {"reference", make_reference_backend},
+};
+
+}  // namespace
+
+std::unique_ptr<Backend> make_backend(std::string_view name) {
+  for (const Entry& entry : backends)
+    if (entry.name == name) return entry.make();
+  if (name == "cuda")
+    throw UsageError("backend \"cuda\" is not built into this binary; write backend = \"cpu\"");
+  throw UsageError(
+      fmt::format("there is no backend \"{}\"; write backend = \"cpu\" or \"reference\"", name));
+}
+
+}  // namespace pipetrain

@@ -1,0 +1,45 @@
+// The sum of any number of values, in their order; rectified where a relu alone reads it.
+#include "backend/cpu/kernel.hpp"
+#include "backend/cpu/parallel.hpp"
+#include "backend/cpu/vector_loops.hpp"
+
+namespace pipetrain::cpu {
+namespace {
+
+class AddKernel final : public CpuKernel {
+ public:
+  explicit AddKernel(Problem problem) : CpuKernel(std::move(problem)) {
+    traits_.aliases_gradient = true;
+    traits_.aliases_input = problem_.inputs.size() == 1 && !problem_.rectifies;
+  }
+
+  void forward(const ForwardArguments& a) override {
+    if (traits_.aliases_input) return;
+    const std::int64_t elements = problem_.output_elements();
+    parallel_ranges(elements, elements, [&](std::int64_t begin, std::int64_t end) {
+      sum_range(a, begin, end - begin);
+    });
+  }
+
+  void backward_input(const BackwardInputArguments&) override {}
+
+ private:
+  void sum_range(const ForwardArguments& a, std::int64_t begin, std::int64_t count) const {
+    float* sum = floats(a.output) + begin;
+    const float* so_far = floats(a.inputs[0]) + begin;
+    if (a.inputs.size() == 1) loops_.relu_forward(so_far, sum, count);
+    for (std::size_t i = 1; i < a.inputs.size(); ++i, so_far = sum)
+      loops_.add(so_far, floats(a.inputs[i]) + begin, sum, count,
+                 problem_.rectifies && i + 1 == a.inputs.size());
+  }
+
+  const VectorLoops& loops_ = vector_loops();
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_kernel(const Add&, Problem problem) {
+  return std::make_unique<AddKernel>(std::move(problem));
+}
+
+}  // namespace pipetrain::cpu

@@ -1,0 +1,178 @@
+// Batch normalisation per channel (Ioffe and Szegedy, 2015), 16 channels at a time: statistics in
+// one pass over x, shifted by its first value so that nothing cancels, and the result in another.
+// Where a relu alone reads the output, its forward is done here, and its backward too: training
+// saves which elements it kept, a byte each.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "backend/cpu/kernel.hpp"
+#include "backend/cpu/parallel.hpp"
+#include "backend/cpu/vector_loops.hpp"
+
+namespace pipetrain::cpu {
+namespace {
+
+struct Lanes {
+  alignas(64) float values[kLanes] = {};
+};
+
+class BatchNormKernel final : public CpuKernel {
+ public:
+  BatchNormKernel(const BatchNorm& spec, Problem problem)
+      : CpuKernel(std::move(problem)),
+        spec_(spec),
+        channels_(problem_.output.channels),
+        blocks_(round_up(channels_, kLanes) / kLanes),
+        count_(static_cast<double>(problem_.samples * problem_.output.pixels())) {
+    traits_.backward_input_reads_inputs = traits_.backward_weight_reads_inputs = true;
+    if (problem_.mode == Mode::Train)
+      traits_.saved_bytes = statistics_bytes() +
+                            (masks() ? static_cast<std::size_t>(problem_.output_elements()) : 0);
+  }
+
+  void forward(const ForwardArguments& a) override {
+    each_block([&](std::int64_t b) { forward_block(a, b); });
+  }
+
+  void backward_input(const BackwardInputArguments& a) override {
+    if (!a.input_gradients[0]) return;
+    each_block([&](std::int64_t b) {
+      const float *x = floats(a.inputs[0]) + offset(b), *dy = floats(a.output_gradient) + offset(b);
+      const BatchNormLoop loop = loop_of(a.saved, b);
+      double sum[kLanes], product[kLanes];
+      loops_.gradient_sums(loop, x, dy, sum, product);
+      Lanes factor, shift, slope;
+      const float* gamma = floats(a.weights.parameters[0]) + b * kLanes;
+      for (std::int64_t i = 0; i < kLanes; ++i) {
+        const double scale = static_cast<double>(loop.scale[i]);
+        factor.values[i] = loop.scale[i] * gamma[i];
+        shift.values[i] = static_cast<float>(sum[i] / count_);
+        slope.values[i] = static_cast<float>(product[i] / count_ * scale * scale);
+      }
+      loops_.normalise_backward(loop, x, dy, factor.values, shift.values, slope.values,
+                                floats(a.input_gradients[0]) + offset(b));
+    });
+  }
+
+  void backward_weight(const BackwardWeightArguments& a) override {
+    each_block([&](std::int64_t b) {
+      const BatchNormLoop loop = loop_of(a.saved, b);
+      double sum[kLanes], product[kLanes];
+      loops_.gradient_sums(loop, floats(a.inputs[0]) + offset(b),
+                           floats(a.output_gradient) + offset(b), sum, product);
+      float *gamma = floats(a.gradients[0]) + b * kLanes, *beta = floats(a.gradients[1]) + b * kLanes;
+      for (std::int64_t i = 0; i < kLanes; ++i) {
+        const auto dgamma = static_cast<float>(product[i] * static_cast<double>(loop.scale[i]));
+        const auto dbeta = static_cast<float>(sum[i]);
+        gamma[i] = a.accumulate ? gamma[i] + dgamma : dgamma;
+        beta[i] = a.accumulate ? beta[i] + dbeta : dbeta;
+      }
+    });
+  }
+
+ private:
+  bool masks() const { return problem_.rectifies && problem_.mode == Mode::Train; }
+  // Saved: mean [padded channels], scale [padded channels], then the mask.
+  std::size_t statistics_bytes() const {
+    return static_cast<std::size_t>(2 * blocks_ * kLanes) * sizeof(float);
+  }
+  std::int64_t lanes(std::int64_t block) const {
+    return problem_.output.blocked ? kLanes : std::min(kLanes, channels_ - block * kLanes);
+  }
+  // Of the block in its value. A vector's pixel is its sample.
+  std::int64_t offset(std::int64_t block) const {
+    return block * kLanes * (problem_.output.blocked ? problem_.output.pixels() : 1);
+  }
+  ChannelWalk walk(std::int64_t block) const {
+    const ValueLayout& layout = problem_.output;
+    return {.samples = problem_.samples,
+            .sample_stride = layout.stored_elements(),
+            .pixels = layout.pixels(),
+            .pixel_stride = kLanes,
+            .lanes = lanes(block)};
+  }
+  BatchNormLoop loop_of(const void* saved, std::int64_t block) const {
+    const float* statistics = floats(saved) + block * kLanes;
+    return {.walk = walk(block),
+            .mean = statistics,
+            .scale = statistics + blocks_ * kLanes,
+            .kept = masks() ? bytes(saved) + statistics_bytes() + offset(block) : nullptr};
+  }
+  template <class Body>
+  void each_block(Body body) const {
+    parallel_each(blocks_, 2 * problem_.output_elements(), body);
+  }
+
+  void forward_block(const ForwardArguments& a, std::int64_t b) const {
+    const float* x = floats(a.inputs[0]) + offset(b);
+    Lanes mean, scale;
+    std::uint8_t* kept = nullptr;
+    if (problem_.mode == Mode::Train) {
+      measure(a, b, x, mean, scale);
+      float* statistics = floats(a.saved) + b * kLanes;
+      std::memcpy(statistics, mean.values, sizeof mean.values);
+      std::memcpy(statistics + blocks_ * kLanes, scale.values, sizeof scale.values);
+      if (masks()) kept = bytes(a.saved) + statistics_bytes() + offset(b);
+    } else {
+      recall(a, b, mean, scale);
+    }
+    const BatchNormLoop loop{
+        .walk = walk(b), .mean = mean.values, .scale = scale.values, .kept = nullptr};
+    loops_.normalise(loop, x, floats(a.weights.parameters[0]) + b * kLanes,
+                     floats(a.weights.parameters[1]) + b * kLanes, floats(a.output) + offset(b),
+                     kept, problem_.rectifies);
+  }
+
+  float scale_of(double variance) const {
+    return static_cast<float>(1 / std::sqrt(variance + spec_.eps));
+  }
+
+  // The micro-batch's statistics, which the running ones move towards.
+  void measure(const ForwardArguments& a, std::int64_t b, const float* x, Lanes& mean,
+               Lanes& scale) const {
+    Lanes shift;
+    double sum[kLanes], squares[kLanes];
+    std::copy_n(x, lanes(b), shift.values);
+    loops_.moments(walk(b), x, shift.values, sum, squares);
+    const double m = spec_.momentum;
+    for (std::int64_t i = 0; i < lanes(b); ++i) {
+      const double shifted = sum[i] / count_;
+      const double centred = static_cast<double>(shift.values[i]) + shifted;
+      const double spread = std::max(squares[i] - sum[i] * shifted, 0.0);
+      mean.values[i] = static_cast<float>(centred);
+      scale.values[i] = scale_of(spread / count_);
+      const std::int64_t c = b * kLanes + i;
+      if (c >= channels_) continue;
+      float &running_mean = floats(a.buffers[0])[c], &running_var = floats(a.buffers[1])[c];
+      // One value alone has no unbiased variance; its 0 is taken.
+      const double unbiased = spread / std::max(count_ - 1, 1.0);
+      running_mean = static_cast<float>((1 - m) * static_cast<double>(running_mean) + m * centred);
+      running_var = static_cast<float>((1 - m) * static_cast<double>(running_var) + m * unbiased);
+    }
+  }
+
+  void recall(const ForwardArguments& a, std::int64_t b, Lanes& mean, Lanes& scale) const {
+    for (std::int64_t c = b * kLanes; c < std::min(channels_, (b + 1) * kLanes); ++c) {
+      mean.values[c % kLanes] = floats(a.buffers[0])[c];
+      scale.values[c % kLanes] = scale_of(static_cast<double>(floats(a.buffers[1])[c]));
+    }
+  }
+
+  const VectorLoops& loops_ = vector_loops();
+  BatchNorm spec_;
+  std::int64_t channels_, blocks_;
+  double count_;  // values of a channel
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_kernel(const BatchNorm& spec, Problem problem) {
+  return std::make_unique<BatchNormKernel>(spec, std::move(problem));
+}
+
+ParameterLayout parameter_layout(const BatchNorm&, const Problem& problem, int) {
+  return channel_parameter(problem.output.channels, kLanes);
+}
+
+}  // namespace pipetrain::cpu

@@ -1,0 +1,31 @@
+// How a convolution's operands lie, in oneDNN's terms. Channels are counted as they are stored, in
+// blocks of 16 with zeros at the end: the library never sees a ragged block.
+#pragma once
+
+#include <oneapi/dnnl/dnnl.hpp>
+
+#include "backend/cpu/kernel.hpp"
+
+namespace pipetrain::cpu {
+
+struct ConvLayout {
+  enum class Kind {
+    Plain,      // reads the plain input of the graph: weights [O/16][kh][kw][C][16o]
+    Depthwise,  // one channel a group: weights [G/16][kh][kw][16g]
+    Blocked,    // weights [g][O/16][C/16][kh][kw][16c][16o]
+  };
+  Kind kind = Kind::Blocked;
+  std::int64_t channels = 0, outputs = 0;  // as stored
+  // Neighbouring groups are merged until a group fills blocks of 16: then its weights are a block
+  // diagonal, and what lies beside the diagonal is zero always.
+  std::int64_t groups = 1;
+  bool merged = false;
+  std::int64_t weight_elements = 0;
+
+  dnnl::memory::desc input, output, weights, bias;
+  dnnl::memory::desc packed_weights;  // as the input gradient reads them
+};
+
+ConvLayout conv_layout(const Conv2d& spec, const Problem& problem);
+
+}  // namespace pipetrain::cpu

@@ -1,0 +1,50 @@
+#include "backend/cpu/cpu_backend.hpp"
+
+#include <spdlog/fmt/fmt.h>
+
+#include <cstdlib>
+#include <cstring>
+
+#include "backend/cpu/lowering.hpp"
+#include "backend/cpu/update.hpp"
+#include "base/error.hpp"
+
+namespace pipetrain {
+namespace {
+
+constexpr std::size_t kAlignment = 64;
+
+class CpuBackend final : public Backend {
+ public:
+  std::string_view name() const override { return "cpu"; }
+
+  // Layouts suit every number of samples, so the options change nothing.
+  std::unique_ptr<const Lowering> lower(const Graph& graph, const LowerOptions&) override {
+    return cpu::lower(graph);
+  }
+
+  void* allocate(std::size_t bytes) override {
+    const std::size_t rounded = (bytes + kAlignment - 1) / kAlignment * kAlignment;
+    void* memory = rounded < bytes ? nullptr : std::aligned_alloc(kAlignment, rounded);
+    if (!memory && bytes > 0)
+      throw DeviceError(fmt::format(
+          "no memory for {} more bytes; use smaller micro-batches, more stages or a smaller model",
+          bytes));
+    if (memory) std::memset(memory, 0, rounded);
+    return memory;
+  }
+  void release(void* memory) noexcept override { std::free(memory); }
+
+  void apply(const UpdateRule& rule, const UpdateArguments& arguments) override {
+    cpu::update(rule, arguments);
+  }
+  double sum_of_squares(const float* values, std::int64_t elements) override {
+    return cpu::sum_of_squares(values, elements);
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Backend> make_cpu_backend() { return std::make_unique<CpuBackend>(); }
+
+}  // namespace pipetrain

@@ -1,0 +1,70 @@
+// Zeroes elements with probability p and scales the others by 1 / (1 - p). The mask is drawn in
+// plain order (backend/dropout_mask.hpp) and saved, a byte an element, as the value is stored.
+#include <algorithm>
+#include <cstring>
+
+#include "backend/cpu/identity.hpp"
+#include "backend/cpu/parallel.hpp"
+#include "backend/cpu/vector_loops.hpp"
+#include "backend/dropout_mask.hpp"
+
+namespace pipetrain::cpu {
+namespace {
+
+constexpr std::int64_t kDrawn = 256;  // factors drawn at a time
+
+class DropoutKernel final : public CpuKernel {
+ public:
+  DropoutKernel(const Dropout& spec, Problem problem)
+      : CpuKernel(std::move(problem)),
+        p_(spec.p),
+        scale_(spec.p < 1 ? static_cast<float>(1 / (1 - spec.p)) : 0.0f) {
+    traits_.saved_bytes = static_cast<std::size_t>(problem_.output_elements());
+  }
+
+  void forward(const ForwardArguments& a) override {
+    draw(a.random, bytes(a.saved));
+    apply(floats(a.inputs[0]), bytes(a.saved), floats(a.output));
+  }
+  void backward_input(const BackwardInputArguments& a) override {
+    if (a.input_gradients[0])
+      apply(floats(a.output_gradient), bytes(a.saved), floats(a.input_gradients[0]));
+  }
+
+ private:
+  void draw(const RandomKey& key, std::uint8_t* kept) const {
+    const DropoutMask mask(p_, problem_.layer->name, key);
+    const ValueLayout& layout = problem_.output;
+    if (layout.stored_elements() != layout.elements()) std::memset(kept, 0, traits_.saved_bytes);
+    parallel_each(problem_.samples, 4 * problem_.output_elements(), [&](std::int64_t n) {
+      float factors[kDrawn];
+      std::uint8_t* sample = kept + n * layout.stored_elements();
+      for (std::int64_t first = 0; first < layout.elements(); first += kDrawn) {
+        const std::int64_t count = std::min(kDrawn, layout.elements() - first);
+        mask.factors(n * layout.elements() + first, count, factors);
+        for (std::int64_t i = 0; i < count; ++i)
+          sample[layout.position(first + i)] = factors[i] != 0;
+      }
+    });
+  }
+
+  void apply(const float* from, const std::uint8_t* kept, float* to) const {
+    const std::int64_t elements = problem_.output_elements();
+    parallel_ranges(elements, elements, [&](std::int64_t begin, std::int64_t end) {
+      loops_.drop(from + begin, kept + begin, scale_, to + begin, end - begin);
+    });
+  }
+
+  const VectorLoops& loops_ = vector_loops();
+  double p_;
+  float scale_;
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_kernel(const Dropout& spec, Problem problem) {
+  if (problem.mode == Mode::Evaluate || spec.p == 0) return make_alias(std::move(problem));
+  return std::make_unique<DropoutKernel>(spec, std::move(problem));
+}
+
+}  // namespace pipetrain::cpu

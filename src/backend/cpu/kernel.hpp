@@ -1,0 +1,90 @@
+// What the kernels of this backend share: what one is made for, and how it is made.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "backend/backend.hpp"
+#include "backend/cpu/layout.hpp"
+
+namespace pipetrain::cpu {
+
+// Who does a relu's backward, decided on the uncut graph (lowering.cpp). Whoever does it, the
+// gradient that leaves the relu's region of the graph is the same.
+enum class Mask {
+  Own,       // the relu's kernel, by its output
+  Producer,  // the batch_norm before it
+  Reader,    // the max_pool behind it
+};
+
+// A layer in its graph, as lowered.
+struct Problem {
+  const Layer* layer = nullptr;
+  std::vector<ValueLayout> inputs;
+  ValueLayout output;
+  bool rectifies = false;        // the relu that alone reads this output is done by this kernel
+  bool rectified_ahead = false;  // relu: the kernel before did the forward
+  Mask mask = Mask::Own;         // relu: who does the backward
+  bool masks_input = false;      // max_pool: does the backward of the relu before it
+  std::int64_t samples = 1;
+  Mode mode = Mode::Train;
+
+  std::int64_t input_elements() const { return samples * inputs[0].stored_elements(); }
+  std::int64_t output_elements() const { return samples * output.stored_elements(); }
+};
+
+// Layers without parameters keep the backward_weight of this class, which has nothing to do.
+class CpuKernel : public Kernel {
+ public:
+  explicit CpuKernel(Problem problem) : problem_(std::move(problem)) {}
+  const KernelTraits& traits() const final { return traits_; }
+  void backward_weight(const BackwardWeightArguments&) override {}
+
+ protected:
+  Problem problem_;
+  KernelTraits traits_;
+};
+
+inline const float* floats(const void* memory) { return static_cast<const float*>(memory); }
+inline float* floats(void* memory) { return static_cast<float*>(memory); }
+inline const std::uint8_t* bytes(const void* memory) {
+  return static_cast<const std::uint8_t*>(memory);
+}
+inline std::uint8_t* bytes(void* memory) { return static_cast<std::uint8_t*>(memory); }
+
+std::unique_ptr<Kernel> make_kernel(const Linear& spec, Problem problem);
+std::unique_ptr<Kernel> make_kernel(const Conv2d& spec, Problem problem);
+std::unique_ptr<Kernel> make_kernel(const BatchNorm& spec, Problem problem);
+std::unique_ptr<Kernel> make_kernel(const Relu& spec, Problem problem);
+std::unique_ptr<Kernel> make_kernel(const MaxPool& spec, Problem problem);
+std::unique_ptr<Kernel> make_kernel(const AvgPool& spec, Problem problem);
+std::unique_ptr<Kernel> make_kernel(const GlobalAvgPool& spec, Problem problem);
+std::unique_ptr<Kernel> make_kernel(const Flatten& spec, Problem problem);
+std::unique_ptr<Kernel> make_kernel(const Dropout& spec, Problem problem);
+std::unique_ptr<Kernel> make_kernel(const Add& spec, Problem problem);
+std::unique_ptr<Kernel> make_kernel(const Identity& spec, Problem problem);
+
+std::unique_ptr<LossKernel> make_cross_entropy(const ValueLayout& output, std::int64_t samples);
+std::unique_ptr<LossKernel> make_mse(const ValueLayout& output, std::int64_t samples);
+
+// ---- parameters
+
+struct ParameterLayout {
+  std::int64_t elements = 0;                               // stored
+  std::function<std::int64_t(std::int64_t)> position;  // plain index -> stored index
+};
+
+ParameterLayout parameter_layout(const Linear& spec, const Problem& problem, int parameter);
+ParameterLayout parameter_layout(const Conv2d& spec, const Problem& problem, int parameter);
+ParameterLayout parameter_layout(const BatchNorm& spec, const Problem& problem, int parameter);
+
+// One value per channel, filled up with zeros.
+ParameterLayout channel_parameter(std::int64_t channels, std::int64_t multiple);
+
+// The copy of a convolution's weights that its input gradient reads; 0 bytes where it reads them
+// as they are stored.
+std::size_t packed_bytes(const Conv2d& spec, const Problem& problem);
+void pack(const Conv2d& spec, const Problem& problem, const float* weights, float* packed);
+
+}  // namespace pipetrain::cpu

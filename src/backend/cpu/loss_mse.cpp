@@ -1,0 +1,58 @@
+// Squared difference, meaned over a sample's elements and summed over samples, in f64.
+#include <algorithm>
+
+#include "backend/cpu/kernel.hpp"
+
+namespace pipetrain::cpu {
+namespace {
+
+class Mse final : public LossKernel {
+ public:
+  Mse(const ValueLayout& output, std::int64_t samples) : layout_(output), samples_(samples) {}
+
+  std::size_t scratch_bytes() const override { return 0; }
+
+  LossResult forward(const void* output, const Targets& targets, void*) override {
+    double squares = 0;
+    each_element([&](std::int64_t stored, std::int64_t plain) {
+      const double d = difference(output, targets, stored, plain);
+      squares += d * d;
+    });
+    return {.sum = squares / static_cast<double>(layout_.elements()), .correct = 0};
+  }
+
+  void backward(const void* output, const Targets& targets, double scale, void* gradient,
+                void*) override {
+    std::fill_n(floats(gradient), samples_ * layout_.stored_elements(), 0.0f);
+    const double factor = 2 * scale / static_cast<double>(layout_.elements());
+    each_element([&](std::int64_t stored, std::int64_t plain) {
+      floats(gradient)[stored] =
+          static_cast<float>(factor * difference(output, targets, stored, plain));
+    });
+  }
+
+ private:
+  static double difference(const void* output, const Targets& targets, std::int64_t stored,
+                           std::int64_t plain) {
+    return static_cast<double>(floats(output)[stored]) -
+           static_cast<double>(targets.values[plain]);
+  }
+
+  template <class Visit>
+  void each_element(Visit visit) const {
+    for (std::int64_t n = 0; n < samples_; ++n)
+      for (std::int64_t i = 0; i < layout_.elements(); ++i)
+        visit(n * layout_.stored_elements() + layout_.position(i), n * layout_.elements() + i);
+  }
+
+  ValueLayout layout_;
+  std::int64_t samples_;
+};
+
+}  // namespace
+
+std::unique_ptr<LossKernel> make_mse(const ValueLayout& output, std::int64_t samples) {
+  return std::make_unique<Mse>(output, samples);
+}
+
+}  // namespace pipetrain::cpu

@@ -1,0 +1,221 @@
+#include "backend/cpu/lowering.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "backend/cpu/kernel.hpp"
+#include "backend/cpu/parallel.hpp"
+#include "backend/cpu/vector_loops.hpp"
+#include "base/check.hpp"
+
+namespace pipetrain::cpu {
+namespace {
+
+constexpr std::int64_t kPlainChannelsMax = 3;  // of an input that convolutions read as it comes
+
+template <class Spec>
+bool is(const Layer& layer) {
+  return std::holds_alternative<Spec>(layer.spec);
+}
+
+const Layer& layer_of(const Graph& graph, LayerId id) {
+  return graph.layers[static_cast<std::size_t>(id.value)];
+}
+
+// ---- layouts
+
+bool is_image(const Shape& shape) { return shape.dims.size() == 3; }
+
+// A convolution of few channels reads plain images faster than 16 channels that are mostly zeros.
+bool input_stays_plain(const Graph& graph) {
+  const auto readers = graph.consumers(ValueId{0});
+  return std::all_of(readers.begin(), readers.end(), [&](LayerId id) {
+    const Layer& reader = layer_of(graph, id);
+    const auto* conv = std::get_if<Conv2d>(&reader.spec);
+    return is<Flatten>(reader) ||
+           (conv && conv->groups == 1 && graph.input.dims[0] <= kPlainChannelsMax);
+  });
+}
+
+// Linear layers alone, perhaps behind elementwise ones: they take features in any order.
+bool only_linear_reads(const Graph& graph, ValueId value) {
+  if (value.value == static_cast<int>(graph.layers.size())) return false;  // the loss
+  const auto readers = graph.consumers(value);
+  return std::all_of(readers.begin(), readers.end(), [&](LayerId id) {
+    const Layer& reader = layer_of(graph, id);
+    if (is<Linear>(reader)) return true;
+    return (is<Relu>(reader) || is<Dropout>(reader) || is<Identity>(reader)) &&
+           only_linear_reads(graph, Graph::output_of(id));
+  });
+}
+
+ValueLayout output_layout(const Graph& graph, LayerId id, const ValueLayout& input) {
+  const Layer& layer = layer_of(graph, id);
+  if (is_image(layer.output)) return blocked_layout(layer.output);
+  const bool follows = is<Relu>(layer) || is<Dropout>(layer) || is<Identity>(layer);
+  if (follows) return input;
+  if (is<Flatten>(layer) && !input.is_plain() && only_linear_reads(graph, Graph::output_of(id)))
+    return input;
+  return plain_layout(layer.output);
+}
+
+std::vector<ValueLayout> choose_layouts(const Graph& graph) {
+  std::vector<ValueLayout> layouts;
+  layouts.push_back(is_image(graph.input) && !input_stays_plain(graph)
+                        ? blocked_layout(graph.input)
+                        : plain_layout(graph.input));
+  for (std::size_t i = 0; i < graph.layers.size(); ++i) {
+    const auto input = static_cast<std::size_t>(graph.layers[i].inputs[0].value);
+    layouts.push_back(output_layout(graph, LayerId{static_cast<int>(i)}, layouts[input]));
+  }
+  return layouts;
+}
+
+// ---- relus
+
+bool can_rectify(const Layer& layer) {
+  return is<Conv2d>(layer) || is<Linear>(layer) || is<BatchNorm>(layer) || is<Add>(layer);
+}
+
+// The layer that alone reads a value; null where there are more, or none.
+Problem* only_reader(const Graph& graph, std::vector<Problem>& problems, ValueId value) {
+  const auto readers = graph.consumers(value);
+  if (readers.size() != 1) return nullptr;
+  return &problems[static_cast<std::size_t>(readers[0].value)];
+}
+
+void fuse_relu(const Graph& graph, std::vector<Problem>& problems, std::size_t relu) {
+  Problem& problem = problems[relu];
+  const ValueId input = problem.layer->inputs[0];
+  Problem* producer =
+      input.value > 0 ? &problems[static_cast<std::size_t>(input.value - 1)] : nullptr;
+  if (producer && can_rectify(*producer->layer) && graph.consumers(input).size() == 1) {
+    producer->rectifies = problem.rectified_ahead = true;
+    if (is<BatchNorm>(*producer->layer)) {
+      problem.mask = Mask::Producer;
+      return;
+    }
+  }
+  Problem* reader =
+      only_reader(graph, problems, Graph::output_of(LayerId{static_cast<int>(relu)}));
+  if (reader && is<MaxPool>(*reader->layer)) {
+    problem.mask = Mask::Reader;
+    reader->masks_input = true;
+  }
+}
+
+// ---- the lowering
+
+std::vector<Problem> make_problems(const Graph& graph, const std::vector<ValueLayout>& layouts) {
+  std::vector<Problem> problems(graph.layers.size());
+  for (std::size_t i = 0; i < problems.size(); ++i) {
+    problems[i].layer = &graph.layers[i];
+    for (const ValueId input : graph.layers[i].inputs)
+      problems[i].inputs.push_back(layouts[static_cast<std::size_t>(input.value)]);
+    problems[i].output = layouts[i + 1];
+  }
+  for (std::size_t i = 0; i < problems.size(); ++i)
+    if (is<Relu>(graph.layers[i])) fuse_relu(graph, problems, i);
+  return problems;
+}
+
+class CpuLowering final : public Lowering {
+ public:
+  explicit CpuLowering(const Graph& graph)
+      : graph_(graph), layouts_(choose_layouts(graph_)), problems_(make_problems(graph_, layouts_)) {}
+  CpuLowering(const CpuLowering&) = delete;  // problems_ point into graph_
+  CpuLowering& operator=(const CpuLowering&) = delete;
+
+  std::size_t value_bytes(ValueId value, int samples) const override {
+    return static_cast<std::size_t>(samples * layout(value).stored_elements()) * sizeof(float);
+  }
+  void load_input(const float* plain, int samples, void* stored) const override {
+    to_stored(layouts_[0], samples, plain, floats(stored));
+  }
+  void store_value(ValueId value, const void* stored, int samples, float* plain) const override {
+    to_plain(layout(value), samples, floats(stored), plain);
+  }
+  void add_value(ValueId value, int samples, void* a, const void* b) const override {
+    const std::int64_t elements = samples * layout(value).stored_elements();
+    parallel_ranges(elements, elements, [&](std::int64_t begin, std::int64_t end) {
+      vector_loops().add(floats(a) + begin, floats(b) + begin, floats(a) + begin, end - begin,
+                         false);
+    });
+  }
+
+  std::size_t parameter_bytes(LayerId layer, int parameter) const override {
+    return static_cast<std::size_t>(layout_of(layer, parameter).elements) * sizeof(float);
+  }
+  void load_parameter(LayerId layer, int parameter, const float* plain, void* stored) const override {
+    const ParameterLayout layout = layout_of(layer, parameter);
+    std::memset(stored, 0, static_cast<std::size_t>(layout.elements) * sizeof(float));
+    for (std::int64_t i = 0; i < plain_elements(layer, parameter); ++i)
+      floats(stored)[layout.position(i)] = plain[i];
+  }
+  void store_parameter(LayerId layer, int parameter, const void* stored, float* plain) const override {
+    const ParameterLayout layout = layout_of(layer, parameter);
+    for (std::int64_t i = 0; i < plain_elements(layer, parameter); ++i)
+      plain[i] = floats(stored)[layout.position(i)];
+  }
+
+  std::size_t packed_bytes(LayerId layer, Pass pass) const override {
+    const auto* conv = std::get_if<Conv2d>(&problem(layer).layer->spec);
+    return conv && pass == Pass::Backward ? cpu::packed_bytes(*conv, problem(layer)) : 0;
+  }
+  void pack(LayerId layer, Pass pass, std::span<const void* const> parameters,
+            void* packed) const override {
+    if (packed_bytes(layer, pass) > 0)
+      cpu::pack(std::get<Conv2d>(problem(layer).layer->spec), problem(layer),
+                floats(parameters[0]), floats(packed));
+  }
+
+  std::unique_ptr<Kernel> make_kernel(LayerId layer, const KernelOptions& options) const override {
+    Problem made = problem(layer);
+    made.samples = options.samples;
+    made.mode = options.mode;
+    return std::visit(
+        [&](const auto& spec) { return cpu::make_kernel(spec, std::move(made)); },
+        problem(layer).layer->spec);
+  }
+  std::unique_ptr<LossKernel> make_loss(int samples) const override {
+    return graph_.loss == Loss::CrossEntropy ? make_cross_entropy(layouts_.back(), samples)
+                                             : make_mse(layouts_.back(), samples);
+  }
+
+ private:
+  const ValueLayout& layout(ValueId value) const {
+    return layouts_[static_cast<std::size_t>(value.value)];
+  }
+  const Problem& problem(LayerId layer) const {
+    return problems_[static_cast<std::size_t>(layer.value)];
+  }
+  std::int64_t plain_elements(LayerId layer, int parameter) const {
+    return problem(layer).layer->parameters[static_cast<std::size_t>(parameter)].shape.elements();
+  }
+  ParameterLayout layout_of(LayerId layer, int parameter) const {
+    return std::visit(
+        [&](const auto& spec) -> ParameterLayout {
+          if constexpr (requires { cpu::parameter_layout(spec, problem(layer), parameter); })
+            return cpu::parameter_layout(spec, problem(layer), parameter);
+          PIPETRAIN_CHECK(false, "layer {} has no parameters", problem(layer).layer->name);
+          return {};
+        },
+        problem(layer).layer->spec);
+  }
+
+  Graph graph_;
+  std::vector<ValueLayout> layouts_;
+  std::vector<Problem> problems_;
+};
+
+}  // namespace
+
+ParameterLayout channel_parameter(std::int64_t channels, std::int64_t multiple) {
+  return {.elements = round_up(channels, multiple), .position = [](std::int64_t i) { return i; }};
+}
+
+std::unique_ptr<const Lowering> lower(const Graph& graph) {
+  return std::make_unique<CpuLowering>(graph);
+}
+
+}  // namespace pipetrain::cpu

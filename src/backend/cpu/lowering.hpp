@@ -1,0 +1,10 @@
+// The whole graph as this backend computes it: layouts of values, and who does a relu's work.
+#pragma once
+
+#include "backend/backend.hpp"
+
+namespace pipetrain::cpu {
+
+std::unique_ptr<const Lowering> lower(const Graph& graph);
+
+}  // namespace pipetrain::cpu

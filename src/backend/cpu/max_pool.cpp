@@ -1,0 +1,50 @@
+// The largest of each window. Training saves which tap of its window won, a byte an output, so that
+// the backward reads neither input nor output. Behind a relu it also does the relu's backward: a
+// window whose largest value is 0 passes no gradient on.
+#include <spdlog/fmt/fmt.h>
+
+#include "backend/cpu/pool.hpp"
+#include "base/error.hpp"
+
+namespace pipetrain::cpu {
+namespace {
+
+constexpr std::int64_t kTapsMax = 255;  // number 255 says that no tap won
+
+class MaxPoolKernel final : public PoolKernel {
+ public:
+  MaxPoolKernel(const MaxPool& spec, Problem problem)
+      : PoolKernel(spec.kernel, spec.stride, spec.padding, std::move(problem)) {
+    if (problem_.mode == Mode::Train)
+      traits_.saved_bytes = static_cast<std::size_t>(problem_.output_elements());
+  }
+
+  void forward(const ForwardArguments& a) override {
+    std::uint8_t* taps = problem_.mode == Mode::Train ? bytes(a.saved) : nullptr;
+    each_block([&](std::int64_t in, std::int64_t out) {
+      loops_.max_pool(loop_, floats(a.inputs[0]) + in, floats(a.output) + out,
+                      taps ? taps + out : nullptr);
+    });
+  }
+
+  void backward_input(const BackwardInputArguments& a) override {
+    if (!a.input_gradients[0]) return;
+    each_block([&](std::int64_t in, std::int64_t out) {
+      loops_.max_pool_backward(loop_, bytes(a.saved) + out, floats(a.output_gradient) + out,
+                               floats(a.input_gradients[0]) + in);
+    });
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_kernel(const MaxPool& spec, Problem problem) {
+  if (spec.kernel[0] * spec.kernel[1] > kTapsMax)
+    throw UsageError(fmt::format(
+        "layer \"{}\": a max_pool window of {} x {} is more than the cpu backend's {} elements; "
+        "use a smaller kernel, or backend = \"reference\"",
+        problem.layer->name, spec.kernel[0], spec.kernel[1], kTapsMax));
+  return std::make_unique<MaxPoolKernel>(spec, std::move(problem));
+}
+
+}  // namespace pipetrain::cpu

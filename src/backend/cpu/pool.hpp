@@ -1,0 +1,37 @@
+// What the pools share: blocks of 16 channels, one after the other, in one geometry.
+#pragma once
+
+#include "backend/cpu/kernel.hpp"
+#include "backend/cpu/parallel.hpp"
+#include "backend/cpu/vector_loops.hpp"
+
+namespace pipetrain::cpu {
+
+class PoolKernel : public CpuKernel {
+ protected:
+  PoolKernel(const Pair& kernel, const Pair& stride, const Pair& padding, Problem problem)
+      : CpuKernel(std::move(problem)),
+        loop_{.in_height = problem_.inputs[0].height,
+              .in_width = problem_.inputs[0].width,
+              .out_height = problem_.output.height,
+              .out_width = problem_.output.width,
+              .kernel = kernel,
+              .stride = stride,
+              .padding = padding,
+              .rectified = problem_.masks_input} {}
+
+  // Calls body(offset of the block in the input, in the output).
+  template <class Body>
+  void each_block(Body body) const {
+    const std::int64_t blocks = problem_.samples * problem_.output.stored_channels() / kLanes;
+    const std::int64_t in = problem_.inputs[0].pixels() * kLanes,
+                       out = problem_.output.pixels() * kLanes;
+    parallel_each(blocks, problem_.input_elements(),
+                  [&](std::int64_t b) { body(b * in, b * out); });
+  }
+
+  const VectorLoops& loops_ = vector_loops();
+  PoolLoop loop_;
+};
+
+}  // namespace pipetrain::cpu

@@ -1,0 +1,48 @@
+// max(x, 0). Where the kernel before it rectified already, the output is the input's memory.
+#include "backend/cpu/kernel.hpp"
+#include "backend/cpu/parallel.hpp"
+#include "backend/cpu/vector_loops.hpp"
+
+namespace pipetrain::cpu {
+namespace {
+
+class ReluKernel final : public CpuKernel {
+ public:
+  explicit ReluKernel(Problem problem) : CpuKernel(std::move(problem)) {
+    traits_.aliases_input = problem_.rectified_ahead;
+    traits_.aliases_gradient = problem_.mask != Mask::Own;
+    traits_.backward_input_reads_output = problem_.mask == Mask::Own;
+  }
+
+  void forward(const ForwardArguments& a) override {
+    if (traits_.aliases_input) return;
+    ranges([&](std::int64_t begin, std::int64_t count) {
+      loops_.relu_forward(floats(a.inputs[0]) + begin, floats(a.output) + begin, count);
+    });
+  }
+
+  void backward_input(const BackwardInputArguments& a) override {
+    if (traits_.aliases_gradient || !a.input_gradients[0]) return;
+    ranges([&](std::int64_t begin, std::int64_t count) {
+      loops_.relu_backward(floats(a.output) + begin, floats(a.output_gradient) + begin,
+                           floats(a.input_gradients[0]) + begin, count);
+    });
+  }
+
+ private:
+  template <class Body>
+  void ranges(Body body) {
+    parallel_ranges(problem_.output_elements(), problem_.output_elements(),
+                    [&](std::int64_t begin, std::int64_t end) { body(begin, end - begin); });
+  }
+
+  const VectorLoops& loops_ = vector_loops();
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_kernel(const Relu&, Problem problem) {
+  return std::make_unique<ReluKernel>(std::move(problem));
+}
+
+}  // namespace pipetrain::cpu

@@ -1,0 +1,11 @@
+// One optimizer step over one parameter, and the norm that clipping needs.
+#pragma once
+
+#include "backend/backend.hpp"
+
+namespace pipetrain::cpu {
+
+void update(const UpdateRule& rule, const UpdateArguments& arguments);
+double sum_of_squares(const float* values, std::int64_t elements);
+
+}  // namespace pipetrain::cpu

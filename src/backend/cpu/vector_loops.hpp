@@ -1,0 +1,98 @@
+// The inner loops of this backend's own kernels, each over a range of its work: compiled once per
+// instruction set (vector_loops_*.cpp), picked once for the machine. They neither allocate nor
+// start threads, and what one output element is summed from never depends on the range, so that
+// results do not depend on the number of threads.
+//
+// Images lie in blocks of 16 channels, [sample][C/16][H][W][16]: a vector is 16 channels of a pixel.
+#pragma once
+
+#include <cstdint>
+
+#include "backend/backend.hpp"
+#include "graph/graph.hpp"
+
+namespace pipetrain::cpu {
+
+constexpr std::int64_t kLanes = 16;  // channels of a block
+constexpr std::int64_t kPanel = 32;  // outputs of a panel of a linear layer's weights
+
+// y = x w + b. Weights are panels [ceil(out / 32)][in][32], zero beyond `out`.
+struct LinearForwardLoop {
+  const float *x, *weights, *bias;  // bias: null, or padded as the weights are
+  float* y;
+  std::int64_t samples, in, out;
+  bool rectify;
+};
+// `gradient` is dy in panels [ceil(out / 32)][samples][32], zero beyond `out`.
+struct LinearInputLoop {
+  const float *gradient, *weights;
+  float* dx;
+  std::int64_t samples, in, panels;
+};
+struct LinearWeightLoop {
+  const float *x, *gradient;
+  float *weights, *bias;  // what they are gradients of; bias may be null
+  std::int64_t samples, in;
+  bool accumulate;
+};
+
+// Sixteen channels (fewer at the end of a vector) over all samples and pixels.
+struct ChannelWalk {
+  std::int64_t samples, sample_stride, pixels, pixel_stride, lanes;
+};
+struct BatchNormLoop {
+  ChannelWalk walk;
+  const float *mean, *scale;  // scale: 1 / sqrt(var + eps); both [16]
+  const std::uint8_t* kept;   // null, or 0 where the relu that is fused gave 0
+};
+
+struct PoolLoop {  // of one block of one sample
+  std::int64_t in_height, in_width, out_height, out_width;
+  Pair kernel, stride, padding;
+  bool rectified;  // max_pool: the input is a relu's output, whose gradient is masked here too
+};
+
+struct VectorLoops {
+  void (*linear_forward)(const LinearForwardLoop&, std::int64_t panel_begin, std::int64_t panel_end);
+  void (*linear_backward_input)(const LinearInputLoop&, std::int64_t in_begin, std::int64_t in_end);
+  void (*linear_backward_weight)(const LinearWeightLoop&, std::int64_t panel_begin,
+                                 std::int64_t panel_end);
+
+  void (*relu_forward)(const float* x, float* y, std::int64_t count);
+  void (*relu_backward)(const float* y, const float* dy, float* dx, std::int64_t count);
+  void (*add)(const float* a, const float* b, float* sum, std::int64_t count, bool rectify);
+  void (*drop)(const float* x, const std::uint8_t* kept, float scale, float* y, std::int64_t count);
+
+  // Per lane: sum(x - shift), sum((x - shift)^2).
+  void (*moments)(const ChannelWalk&, const float* x, const float* shift, double* sum,
+                  double* squares);
+  // kept: null, or where to note what the relu keeps
+  void (*normalise)(const BatchNormLoop&, const float* x, const float* gamma, const float* beta,
+                    float* y, std::uint8_t* kept, bool rectify);
+  // Per lane: sum(dy), sum(dy (x - mean)).
+  void (*gradient_sums)(const BatchNormLoop&, const float* x, const float* dy, double* sum,
+                        double* product);
+  // dx = factor (dy - shift - (x - mean) slope)
+  void (*normalise_backward)(const BatchNormLoop&, const float* x, const float* dy,
+                             const float* factor, const float* shift, const float* slope, float* dx);
+
+  void (*max_pool)(const PoolLoop&, const float* x, float* y, std::uint8_t* taps);  // taps: or null
+  void (*max_pool_backward)(const PoolLoop&, const std::uint8_t* taps, const float* dy, float* dx);
+  void (*avg_pool)(const PoolLoop&, const float* x, float* y);
+  void (*avg_pool_backward)(const PoolLoop&, const float* dy, float* dx);
+
+  // Blocks of 16 x 16, each transposed.
+  void (*transpose_blocks)(const float* from, float* to, std::int64_t blocks);
+
+  void (*update)(const UpdateRule&, const UpdateArguments&, std::int64_t begin, std::int64_t end);
+  double (*sum_of_squares)(const float* values, std::int64_t count);
+};
+
+// The loops for this machine.
+const VectorLoops& vector_loops();
+
+const VectorLoops& avx512_loops();
+const VectorLoops& avx2_loops();
+const VectorLoops& portable_loops();
+
+}  // namespace pipetrain::cpu

@@ -1,0 +1,33 @@
+#include "backend/dropout_mask.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/rng.hpp"
+
+namespace pipetrain {
+
+// The first block, drawn from all that names the mask, is the key and the stream of the others.
+DropoutMask::DropoutMask(double p, std::string_view layer, const RandomKey& key)
+    : dropped_below_(static_cast<std::uint64_t>(std::llround(p * 0x1p32))),
+      scale_(p < 1 ? static_cast<float>(1 / (1 - p)) : 0.0f) {
+  const auto block = philox(key.seed ^ hash_name(layer), key.step, key.microbatch);
+  key_ = (std::uint64_t{block[1]} << 32) | block[0];
+  stream_ = (std::uint64_t{block[3]} << 32) | block[2];
+}
+
+// Element i is number i % 4 of block i / 4.
+void DropoutMask::factors(std::int64_t first, std::int64_t count, float* factors) const {
+  for (std::int64_t done = 0; done < count;) {
+    const std::int64_t element = first + done, skipped = element % 4;
+    const auto numbers = philox(key_, static_cast<std::uint64_t>(element / 4), stream_);
+    const std::int64_t taken = std::min(4 - skipped, count - done);
+    for (std::int64_t i = 0; i < taken; ++i) {
+      const auto number = numbers[static_cast<std::size_t>(skipped + i)];
+      factors[done + i] = number < dropped_below_ ? 0.0f : scale_;
+    }
+    done += taken;
+  }
+}
+
+}  // namespace pipetrain

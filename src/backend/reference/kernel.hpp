@@ -1,0 +1,61 @@
+// What the reference kernels share: plain layout [samples, shape] of f32, and sums in f64.
+// Written to be read: every other backend is tested against these loops.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "backend/backend.hpp"
+
+namespace pipetrain::reference {
+
+// What a kernel is made for.
+struct Problem {
+  std::string layer;
+  std::vector<Shape> inputs;
+  Shape output;
+  std::int64_t samples = 1;
+  Mode mode = Mode::Train;
+
+  std::int64_t input_elements() const { return samples * inputs[0].elements(); }
+  std::int64_t output_elements() const { return samples * output.elements(); }
+};
+
+// Layers without parameters keep the backward_weight of this class, which has nothing to do.
+class ReferenceKernel : public Kernel {
+ public:
+  explicit ReferenceKernel(Problem problem) : problem_(std::move(problem)) {}
+  const KernelTraits& traits() const final { return traits_; }
+  void backward_weight(const BackwardWeightArguments&) override {}
+
+ protected:
+  Problem problem_;
+  KernelTraits traits_;
+};
+
+inline const float* floats(const void* memory) { return static_cast<const float*>(memory); }
+inline float* floats(void* memory) { return static_cast<float*>(memory); }
+
+// Stores a sum, or adds it to what is there.
+inline void put(float& to, double sum, bool accumulate) {
+  to = static_cast<float>(accumulate ? to + sum : sum);
+}
+
+std::unique_ptr<Kernel> make_kernel(const Linear& spec, Problem problem);
+std::unique_ptr<Kernel> make_kernel(const Conv2d& spec, Problem problem);
+std::unique_ptr<Kernel> make_kernel(const BatchNorm& spec, Problem problem);
+std::unique_ptr<Kernel> make_kernel(const Relu& spec, Problem problem);
+std::unique_ptr<Kernel> make_kernel(const MaxPool& spec, Problem problem);
+std::unique_ptr<Kernel> make_kernel(const AvgPool& spec, Problem problem);
+std::unique_ptr<Kernel> make_kernel(const GlobalAvgPool& spec, Problem problem);
+std::unique_ptr<Kernel> make_kernel(const Flatten& spec, Problem problem);
+std::unique_ptr<Kernel> make_kernel(const Dropout& spec, Problem problem);
+std::unique_ptr<Kernel> make_kernel(const Add& spec, Problem problem);
+std::unique_ptr<Kernel> make_kernel(const Identity& spec, Problem problem);
+
+std::unique_ptr<LossKernel> make_cross_entropy(std::int64_t samples, std::int64_t classes);
+std::unique_ptr<LossKernel> make_mse(std::int64_t samples, std::int64_t elements);
+
+}  // namespace pipetrain::reference

@@ -1,0 +1,74 @@
+#include "backend/reference/lowering.hpp"
+
+#include <algorithm>
+
+#include "backend/reference/kernel.hpp"
+
+namespace pipetrain::reference {
+namespace {
+
+class ReferenceLowering final : public Lowering {
+ public:
+  explicit ReferenceLowering(const Graph& graph) : graph_(graph) {}
+
+  std::size_t value_bytes(ValueId value, int samples) const override {
+    return static_cast<std::size_t>(elements(value, samples)) * sizeof(float);
+  }
+  void load_input(const float* plain, int samples, void* stored) const override {
+    std::copy_n(plain, elements(ValueId{0}, samples), floats(stored));
+  }
+  void store_value(ValueId value, const void* stored, int samples, float* plain) const override {
+    std::copy_n(floats(stored), elements(value, samples), plain);
+  }
+  void add_value(ValueId value, int samples, void* a, const void* b) const override {
+    for (std::int64_t i = 0; i < elements(value, samples); ++i) floats(a)[i] += floats(b)[i];
+  }
+
+  std::size_t parameter_bytes(LayerId layer, int parameter) const override {
+    return static_cast<std::size_t>(parameter_elements(layer, parameter)) * sizeof(float);
+  }
+  void load_parameter(LayerId layer, int parameter, const float* plain,
+                      void* stored) const override {
+    std::copy_n(plain, parameter_elements(layer, parameter), floats(stored));
+  }
+  void store_parameter(LayerId layer, int parameter, const void* stored,
+                       float* plain) const override {
+    std::copy_n(floats(stored), parameter_elements(layer, parameter), plain);
+  }
+  std::size_t packed_bytes(LayerId, Pass) const override { return 0; }
+  void pack(LayerId, Pass, std::span<const void* const>, void*) const override {}
+
+  std::unique_ptr<Kernel> make_kernel(LayerId id, const KernelOptions& options) const override {
+    const Layer& layer = graph_.layers[static_cast<std::size_t>(id.value)];
+    Problem problem{layer.name, {}, layer.output, options.samples, options.mode};
+    for (const ValueId input : layer.inputs) problem.inputs.push_back(graph_.shape(input));
+    return std::visit(
+        [&](const auto& spec) { return reference::make_kernel(spec, std::move(problem)); },
+        layer.spec);
+  }
+
+  std::unique_ptr<LossKernel> make_loss(int samples) const override {
+    const std::int64_t elements = graph_.layers.back().output.elements();
+    return graph_.loss == Loss::Mse ? make_mse(samples, elements)
+                                    : make_cross_entropy(samples, elements);
+  }
+
+ private:
+  std::int64_t elements(ValueId value, int samples) const {
+    return samples * graph_.shape(value).elements();
+  }
+  std::int64_t parameter_elements(LayerId layer, int parameter) const {
+    const Layer& owner = graph_.layers[static_cast<std::size_t>(layer.value)];
+    return owner.parameters[static_cast<std::size_t>(parameter)].shape.elements();
+  }
+
+  const Graph graph_;
+};
+
+}  // namespace
+
+std::unique_ptr<const Lowering> lower(const Graph& graph) {
+  return std::make_unique<ReferenceLowering>(graph);
+}
+
+}  // namespace pipetrain::reference

@@ -1,0 +1,50 @@
+#include "backend/reference/reference_backend.hpp"
+
+#include <spdlog/fmt/fmt.h>
+
+#include <cstring>
+#include <new>
+
+#include "backend/reference/lowering.hpp"
+#include "backend/reference/update.hpp"
+#include "base/error.hpp"
+
+namespace pipetrain {
+namespace {
+
+constexpr std::align_val_t alignment{64};
+
+class ReferenceBackend final : public Backend {
+ public:
+  std::string_view name() const override { return "reference"; }
+
+  std::unique_ptr<const Lowering> lower(const Graph& graph, const LowerOptions&) override {
+    return reference::lower(graph);
+  }
+
+  void* allocate(std::size_t bytes) override {
+    void* memory = ::operator new(bytes, alignment, std::nothrow);
+    if (!memory)
+      throw DeviceError(fmt::format(
+          "no memory: {} more bytes were wanted; use a smaller batch_size or more microbatches",
+          bytes));
+    return std::memset(memory, 0, bytes);
+  }
+  void release(void* memory) noexcept override { ::operator delete(memory, alignment); }
+
+  void apply(const UpdateRule& rule, const UpdateArguments& arguments) override {
+    reference::update(rule, arguments);
+  }
+
+  double sum_of_squares(const float* values, std::int64_t elements) override {
+    double sum = 0;
+    for (std::int64_t i = 0; i < elements; ++i) sum += double{values[i]} * values[i];
+    return sum;
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Backend> make_reference_backend() { return std::make_unique<ReferenceBackend>(); }
+
+}  // namespace pipetrain

@@ -1,0 +1,10 @@
+// One optimizer step over one parameter, with PyTorch's formulas.
+#pragma once
+
+#include "backend/backend.hpp"
+
+namespace pipetrain::reference {
+
+void update(const UpdateRule& rule, const UpdateArguments& arguments);
+
+}  // namespace pipetrain::reference

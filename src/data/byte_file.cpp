@@ -1,0 +1,97 @@
+#include "data/byte_file.hpp"
+
+#include <spdlog/fmt/fmt.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <string>
+
+#include "base/error.hpp"
+
+namespace pipetrain {
+
+namespace {
+
+// Deflate cannot pack better than 1032 to 1 (zlib's technical details: "maximum compression
+// factor").
+constexpr std::uint64_t deflate_ratio_max = 1032;
+constexpr std::size_t chunk_bytes = std::size_t{1} << 20;
+
+gzFile handle(void* file) { return static_cast<gzFile>(file); }
+
+}  // namespace
+
+std::uint64_t product_or_max(std::span<const std::uint64_t> factors) {
+  std::uint64_t product = 1;
+  for (const std::uint64_t factor : factors)
+    if (__builtin_mul_overflow(product, factor, &product)) return ~std::uint64_t{0};
+  return product;
+}
+
+ByteFile::ByteFile(const std::filesystem::path& path) : path_(path) {
+  std::error_code error;
+  if (!std::filesystem::exists(path, error)) fail("no such file; check the path in [data]");
+  if (!std::filesystem::is_regular_file(path, error))
+    fail("this is not a file; name the data file itself");
+  const std::uint64_t bytes = std::filesystem::file_size(path, error);
+  errno = 0;
+  file_ = gzopen(path.c_str(), "rb");
+  if (!file_) fail(fmt::format("cannot be opened: {}", std::strerror(errno)));
+  gzbuffer(handle(file_), 1 << 17);
+  most_ = gzdirect(handle(file_)) ? bytes : bytes * deflate_ratio_max;
+}
+
+ByteFile::~ByteFile() {
+  if (file_) gzclose(handle(file_));
+}
+
+void ByteFile::fail(std::string_view why) const {
+  throw DataError(fmt::format("{}: {}", path_.string(), why));
+}
+
+std::size_t ByteFile::read_some(std::uint8_t* to, std::size_t count) {
+  const int got = gzread(handle(file_), to, static_cast<unsigned>(std::min(count, chunk_bytes)));
+  int code = Z_OK;
+  const char* why = gzerror(handle(file_), &code);
+  if (code == Z_BUF_ERROR) fail("the gzip data ends early: the file is truncated; copy it again");
+  if (code == Z_ERRNO) fail(fmt::format("cannot be read: {}", std::strerror(errno)));
+  if (got < 0 || code != Z_OK)
+    fail(fmt::format("the gzip data is damaged ({}); copy it again", why));
+  position_ += static_cast<std::uint64_t>(got);
+  return static_cast<std::size_t>(got);
+}
+
+std::vector<std::uint8_t> ByteFile::read(std::uint64_t count, std::string_view what) {
+  const auto refuse = [&](std::string_view have) {
+    fail(fmt::format("{} take {} bytes, but {}: the file is truncated or its header is damaged",
+                     what, count, have));
+  };
+  if (count > most_ - std::min(most_, position_))
+    refuse(fmt::format("the file can hold at most {} after the first {}",
+                       most_ - std::min(most_, position_), position_));
+  // Grown as bytes arrive: a damaged header of a small packed file must not take the memory first.
+  std::vector<std::uint8_t> bytes;
+  std::size_t have = 0;
+  while (have < count) {
+    if (have == bytes.size())
+      bytes.resize(std::min<std::uint64_t>(count, std::max(chunk_bytes, 2 * have)));
+    const std::size_t got = read_some(bytes.data() + have, bytes.size() - have);
+    if (got == 0) refuse(fmt::format("only {} are there", have));
+    have += got;
+  }
+  return bytes;
+}
+
+std::vector<std::uint8_t> ByteFile::read_rest(std::uint64_t count, std::string_view what) {
+  std::vector<std::uint8_t> bytes = read(count, what);
+  std::uint8_t extra;
+  if (read_some(&extra, 1) != 0)
+    fail(fmt::format(
+        "bytes are left over after the {} bytes of {}: the header does not fit the file", count,
+        what));
+  return bytes;
+}
+
+}  // namespace pipetrain

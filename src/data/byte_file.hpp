@@ -1,0 +1,42 @@
+// A data file read from front to back, plain or gzip (told by its first bytes, not by its name).
+// Every failure is a DataError that names the file.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace pipetrain {
+
+// For sizes that a header claims: the largest number where the product does not fit. No factor is
+// 0.
+std::uint64_t product_or_max(std::span<const std::uint64_t> factors);
+
+class ByteFile {
+ public:
+  explicit ByteFile(const std::filesystem::path& path);
+  ~ByteFile();
+  ByteFile(const ByteFile&) = delete;
+  ByteFile& operator=(const ByteFile&) = delete;
+
+  // Exactly `count` bytes; `what` names them in the message where the file ends before.
+  std::vector<std::uint8_t> read(std::uint64_t count, std::string_view what);
+  // The rest of the file, which must be `count` bytes: refused before anything is allocated where
+  // the file cannot hold that many, and where bytes are left over.
+  std::vector<std::uint8_t> read_rest(std::uint64_t count, std::string_view what);
+
+  [[noreturn]] void fail(std::string_view why) const;
+
+ private:
+  std::size_t read_some(std::uint8_t* to, std::size_t count);
+
+  std::filesystem::path path_;
+  void* file_ = nullptr;        // gzFile
+  std::uint64_t position_ = 0;  // in the unpacked bytes
+  std::uint64_t most_ = 0;      // unpacked bytes that a file of this size can hold
+};
+
+}  // namespace pipetrain

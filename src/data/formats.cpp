@@ -1,0 +1,56 @@
+#include "data/formats.hpp"
+
+#include <spdlog/fmt/fmt.h>
+
+#include "base/check.hpp"
+#include "base/error.hpp"
+
+namespace pipetrain {
+
+const Shape& model_output(const Graph& graph) {
+  PIPETRAIN_CHECK(!graph.layers.empty(), "the model {} has no layers", graph.name);
+  return graph.layers.back().output;
+}
+
+int model_classes(const Graph& graph) {
+  if (graph.loss == Loss::Mse) return 0;
+  return static_cast<int>(model_output(graph).elements());
+}
+
+void refuse_input_shape(std::string_view source, const Shape& found, const Graph& graph) {
+  throw UsageError(
+      fmt::format("{}: a sample has shape {}, but the model's input has shape {}; write input = {{ "
+                  "shape = {} }} "
+                  "in the model, or name data that fits",
+                  source, found.text(), graph.input.text(), found.text()));
+}
+
+void require_class_loss(std::string_view source, const Graph& graph) {
+  if (graph.loss == Loss::CrossEntropy) return;
+  throw UsageError(
+      fmt::format("{}: the targets are class labels, but the model's loss is mse; write loss = "
+                  "\"cross_entropy\" "
+                  "in the model, or use kind = \"npy\" with float targets of shape {}",
+                  source, model_output(graph).text()));
+}
+
+void check_label(const std::filesystem::path& file, std::int64_t sample, std::int64_t label,
+                 int classes) {
+  if (label >= 0 && label < classes) return;
+  throw DataError(
+      fmt::format("{}: the label of sample {} is {}, but the model has {} outputs: labels are "
+                  "0..{}; correct the "
+                  "file, or give the last layer more outputs",
+                  file.string(), sample, label, classes, classes - 1));
+}
+
+void check_counts(const DataFiles& files, std::int64_t inputs, std::int64_t labels) {
+  if (inputs != labels)
+    throw DataError(
+        fmt::format("{} has {} samples, but {} has {} labels; name two files of one set",
+                    files.inputs.string(), inputs, files.labels.string(), labels));
+  if (inputs == 0)
+    throw DataError(fmt::format("{}: there are no samples in it", files.inputs.string()));
+}
+
+}  // namespace pipetrain

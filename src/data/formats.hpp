@@ -1,0 +1,47 @@
+// The kinds of data set that `open_datasets` knows, one .cpp each, and what they check alike.
+// All throw DataError for a file that cannot be read and UsageError for one that does not fit the
+// model.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string_view>
+
+#include "data/dataset.hpp"
+
+namespace pipetrain {
+
+struct DataFiles {
+  std::filesystem::path inputs, labels;
+};
+struct DrawOptions {
+  std::int64_t samples = 0;
+  std::uint64_t seed = 1;
+  std::string_view part;  // "train" | "validation": streams that never meet
+};
+
+std::unique_ptr<const Dataset> open_idx(const DataFiles& files, const Graph& graph);
+std::unique_ptr<const Dataset> open_npy(const DataFiles& files, const Graph& graph);
+std::unique_ptr<const Dataset> draw_glyphs(const DrawOptions& options, const Graph& graph);
+std::unique_ptr<const Dataset> draw_synthetic(const DrawOptions& options, const Graph& graph);
+
+// Samples [first, last) of another data set, numbered from 0.
+std::unique_ptr<const Dataset> slice(std::shared_ptr<const Dataset> whole, SampleRange range);
+
+// What the model predicts: its number of classes, 0 under mse.
+int model_classes(const Graph& graph);
+// What the loss compares with the targets.
+const Shape& model_output(const Graph& graph);
+// UsageError that names both shapes; `source` is a file or a kind.
+[[noreturn]] void refuse_input_shape(std::string_view source, const Shape& found,
+                                     const Graph& graph);
+// UsageError: class labels, and a model that is trained by mse.
+void require_class_loss(std::string_view source, const Graph& graph);
+// DataError that names the file, the sample and the label where it is not in 0..classes-1.
+void check_label(const std::filesystem::path& file, std::int64_t sample, std::int64_t label,
+                 int classes);
+// DataError where a file has no samples, or the two files have different numbers of them.
+void check_counts(const DataFiles& files, std::int64_t inputs, std::int64_t labels);
+
+}  // namespace pipetrain

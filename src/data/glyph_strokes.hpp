@@ -1,0 +1,17 @@
+// The ten digits as strokes of our own design: what `glyphs` draws. Coordinates: x to the right, y
+// down, a digit about 1.2 wide and 2 high around the origin.
+#pragma once
+
+#include <vector>
+
+namespace pipetrain {
+
+struct Point {
+  double x = 0, y = 0;
+};
+using Stroke = std::vector<Point>;  // a polyline; arcs are finely sampled
+
+// The ways to write `digit` (0..9), each a list of strokes. At least one.
+const std::vector<std::vector<Stroke>>& glyph_shapes(int digit);
+
+}  // namespace pipetrain

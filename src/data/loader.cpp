@@ -1,0 +1,230 @@
+#include "data/loader.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <exception>
+#include <limits>
+#include <mutex>
+#include <span>
+#include <thread>
+#include <utility>
+
+#include "base/check.hpp"
+#include "data/sample_order.hpp"
+
+namespace pipetrain {
+
+namespace {
+
+// One place of the ring: mini-batch `step` lives in slot step % depth.
+struct Slot {
+  MiniBatch batch;
+  bool ready = false;  // made, and not yet released by every reader
+  int readers_left = 0;
+  std::vector<std::thread::id> holders;  // threads that got it and have not released it
+};
+
+}  // namespace
+
+struct Loader::Impl {
+  Impl(const Dataset& data, const LoaderOptions& o, int reader_count)
+      : dataset(data),
+        options(o),
+        readers(reader_count),
+        reader_threads(o.reader_threads > 0 ? o.reader_threads : reader_count),
+        order({data.size(), o.batch_size, o.shuffle, o.drop_last, o.seed}),
+        next(o.first_step),
+        slots(static_cast<std::size_t>(std::max(o.depth, 1))) {
+    PIPETRAIN_CHECK(o.depth > 0 && reader_count > 0 && o.first_step >= 0,
+                    "depth {}, {} readers, first mini-batch {}", o.depth, reader_count,
+                    o.first_step);
+    for (Slot& slot : slots) reserve(slot);
+    producer = std::thread([this] { produce(); });
+  }
+  ~Impl() {
+    close();
+    producer.join();
+    std::unique_lock lock(mutex);  // whom close() woke must have left before the lock goes
+    changed.wait(lock, [&] { return inside == 0; });
+  }
+
+  void reserve(Slot& slot) {
+    slot.holders.reserve(static_cast<std::size_t>(readers));
+    const auto samples = static_cast<std::size_t>(std::min(options.batch_size, dataset.size()));
+    slot.batch.inputs.resize(samples * static_cast<std::size_t>(dataset.input_shape().elements()));
+    slot.batch.ids.resize(samples);
+    if (dataset.classes() > 0)
+      slot.batch.classes.resize(samples);
+    else
+      slot.batch.values.resize(samples *
+                               static_cast<std::size_t>(dataset.target_shape().elements()));
+  }
+
+  Slot& slot_of(std::int64_t step) {
+    return slots[static_cast<std::size_t>(step % static_cast<std::int64_t>(slots.size()))];
+  }
+  std::int64_t end() const {
+    return options.repeat ? std::numeric_limits<std::int64_t>::max() : order.steps_per_epoch();
+  }
+
+  // ---- the producer's side
+  void produce() {
+    while (true) {
+      std::unique_lock lock(mutex);
+      if (next >= end()) return;
+      Slot& slot = slot_of(next);
+      changed.wait(lock, [&] { return closed || !slot.ready; });
+      if (closed) return;
+      lock.unlock();
+      std::exception_ptr error;
+      try {
+        if (!fill(slot.batch, next)) return;
+      } catch (...) {
+        error = std::current_exception();
+      }
+      lock.lock();
+      if (error) {
+        failure = error;
+      } else {
+        slot.readers_left = readers;
+        slot.ready = true;
+        ++next;
+      }
+      announce();
+      if (error) return;
+    }
+  }
+
+  // False where the loader was closed meanwhile.
+  bool fill(MiniBatch& batch, std::int64_t step) {
+    const std::span<const SampleId> ids = order.of(step);
+    const auto elements = static_cast<std::size_t>(dataset.input_shape().elements());
+    const auto values = static_cast<std::size_t>(dataset.target_shape().elements());
+    const bool classes = dataset.classes() > 0;
+    batch.step = step;
+    batch.samples = static_cast<int>(ids.size());
+    batch.inputs.resize(ids.size() * elements);
+    batch.ids.assign(ids.begin(), ids.end());
+    batch.classes.resize(classes ? ids.size() : 0);
+    batch.values.resize(classes ? 0 : ids.size() * values);
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      if (closed) return false;
+      dataset.read(ids[i], batch.inputs.data() + i * elements,
+                   classes ? &batch.classes[i] : nullptr,
+                   classes ? nullptr : batch.values.data() + i * values);
+    }
+    return true;
+  }
+
+  // ---- the readers' side
+  const MiniBatch& get(std::int64_t step) {
+    std::unique_lock lock(mutex);
+    const Visit visit(*this);
+    PIPETRAIN_CHECK(step >= options.first_step && step < end(),
+                    "mini-batch {} was asked for; this loader makes {} to {}", step,
+                    options.first_step, end() - 1);
+    while (!closed) {
+      if (step < next) {
+        Slot& slot = slot_of(step);
+        PIPETRAIN_CHECK(slot.ready && slot.batch.step == step,
+                        "mini-batch {} was asked for, but every reader has released it", step);
+        hold(slot);
+        return slot.batch;
+      }
+      if (failure) std::rethrow_exception(failure);
+      wait_for_change(lock, step);
+    }
+    throw LoaderClosed();
+  }
+
+  // Mini-batch `step` is not made yet. Where the producer is blocked, that takes a release first:
+  // refused where nobody is left to do it.
+  void wait_for_change(std::unique_lock<std::mutex>& lock, std::int64_t step) {
+    const Slot& blocking = slot_of(next);
+    if (blocking.ready) {
+      PIPETRAIN_CHECK(!holds(blocking),
+                      "mini-batch {} waits for the release of {} by this very thread", step,
+                      blocking.batch.step);
+      PIPETRAIN_CHECK(
+          blocked + 1 < reader_threads,
+          "mini-batch {} waits for the release of {}, and no reader is left to do it: {} "
+          "mini-batches are too few",
+          step, blocking.batch.step, slots.size());
+      ++blocked;
+    }
+    const std::uint64_t seen = changes;
+    changed.wait(lock, [&] { return changes != seen; });
+  }
+
+  bool holds(const Slot& slot) const {
+    return std::find(slot.holders.begin(), slot.holders.end(), std::this_thread::get_id()) !=
+           slot.holders.end();
+  }
+  void hold(Slot& slot) {
+    if (!holds(slot)) slot.holders.push_back(std::this_thread::get_id());
+  }
+
+  void release(std::int64_t step) {
+    const std::lock_guard lock(mutex);
+    PIPETRAIN_CHECK(step >= options.first_step, "mini-batch {} was released", step);
+    Slot& slot = slot_of(step);
+    PIPETRAIN_CHECK(slot.ready && slot.batch.step == step,
+                    "mini-batch {} was released more than {} times, or was never made", step,
+                    readers);
+    std::erase(slot.holders, std::this_thread::get_id());
+    if (--slot.readers_left > 0) return;
+    slot.holders.clear();
+    slot.ready = false;
+    announce();
+  }
+
+  void close() noexcept {
+    const std::lock_guard lock(mutex);
+    closed = true;
+    announce();
+  }
+
+  // Under the lock: whoever waits looks again, and counts itself as blocked again where it is.
+  void announce() noexcept {
+    ++changes;
+    blocked = 0;
+    changed.notify_all();
+  }
+
+  // A thread inside get().
+  struct Visit {
+    explicit Visit(Impl& visited) : impl(visited) { ++impl.inside; }
+    ~Visit() {
+      if (--impl.inside == 0 && impl.closed) impl.changed.notify_all();
+    }
+    Impl& impl;
+  };
+
+  const Dataset& dataset;
+  const LoaderOptions options;
+  const int readers, reader_threads;
+  SampleOrder order;  // the producer's
+
+  std::mutex mutex;  // of all below, but for the contents of a mini-batch while it is made or read
+  std::condition_variable changed;
+  std::uint64_t changes = 0;  // of `next`, of a slot's `ready`, of `failure` and `closed`
+  std::int64_t next;          // the mini-batch that is being made
+  std::vector<Slot> slots;
+  std::exception_ptr failure;
+  std::atomic<bool> closed = false;  // also read without the lock, between two samples
+  int blocked = 0;  // readers that since the last change found that they wait for a release
+  int inside = 0;
+  std::thread producer;
+};
+
+Loader::Loader(const Dataset& dataset, const LoaderOptions& options, int readers)
+    : impl_(std::make_unique<Impl>(dataset, options, readers)) {}
+Loader::~Loader() = default;
+
+std::int64_t Loader::steps_per_epoch() const { return impl_->order.steps_per_epoch(); }
+const MiniBatch& Loader::get(std::int64_t step) { return impl_->get(step); }
+void Loader::release(std::int64_t step) { impl_->release(step); }
+void Loader::close() noexcept { impl_->close(); }
+
+}  // namespace pipetrain

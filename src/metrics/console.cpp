@@ -1,0 +1,82 @@
+#include "metrics/console.hpp"
+
+#include <spdlog/fmt/fmt.h>
+
+#include <algorithm>
+#include <array>
+
+namespace pipetrain {
+
+std::string duration_text(double seconds) {
+  const auto s = static_cast<std::int64_t>(seconds + 0.5);
+  if (s >= 3600) return fmt::format("{}:{:02}:{:02}", s / 3600, s / 60 % 60, s % 60);
+  return fmt::format("{}:{:02}", s / 60, s % 60);
+}
+
+std::string bytes_text(std::size_t bytes) {
+  constexpr std::array units = {"B", "KiB", "MiB", "GiB", "TiB"};
+  auto value = static_cast<double>(bytes);
+  std::size_t unit = 0;
+  while (value >= 1024 && unit + 1 < units.size()) {
+    value /= 1024;
+    ++unit;
+  }
+  return unit == 0 ? fmt::format("{} B", bytes) : fmt::format("{:.1f} {}", value, units[unit]);
+}
+
+void Console::step(const StepSummary& s) {
+  interval_seconds_ += s.seconds;
+  total_seconds_ += s.seconds;
+  interval_samples_ += s.samples;
+  interval_bubble_ += s.bubble * s.seconds;
+  ++steps_seen_;
+  const bool due = s.step % options_.log_every_steps == 0 || s.step == options_.total_steps;
+  if (due) {
+    std::size_t memory = 0;
+    for (const StageSummary& stage : s.stages) memory += stage.memory_bytes;
+    const double left = total_seconds_ / static_cast<double>(steps_seen_) *
+                        static_cast<double>(options_.total_steps - s.step);
+    const double seconds = std::max(interval_seconds_, 1e-9);
+    line(fmt::format("step {:>{}}/{}  epoch {}  loss {:<8.4g}  norm {:<8.3g}  lr {:<8.3g}  "
+                     "{:>8.0f} samples/s  bubble {:>3.0f}%  memory {}  ETA {}{}",
+                     s.step, fmt::formatted_size("{}", options_.total_steps), options_.total_steps,
+                     s.epoch, s.loss, s.grad_norm, s.lr,
+                     static_cast<double>(interval_samples_) / seconds,
+                     100 * interval_bubble_ / seconds, bytes_text(memory), duration_text(left),
+                     s.skipped ? "  gradient not finite: skipped" : ""));
+    interval_seconds_ = interval_bubble_ = 0;
+    interval_samples_ = 0;
+  }
+  if (due || total_seconds_ - last_bar_ > 0.1) draw_bar(s.step);
+}
+
+void Console::line(const std::string& text) {
+  if (options_.quiet) return;
+  wipe();
+  fmt::print(options_.out, "{}\n", text);
+  std::fflush(options_.out);
+}
+
+void Console::end() {
+  wipe();
+  std::fflush(options_.out);
+}
+
+void Console::wipe() {
+  if (bar_drawn_) fmt::print(options_.out, "\r\033[K");
+  bar_drawn_ = false;
+}
+
+void Console::draw_bar(std::int64_t step) {
+  if (options_.quiet || !options_.terminal) return;
+  constexpr int width = 40;
+  const auto full = static_cast<int>(width * step / std::max<std::int64_t>(1, options_.total_steps));
+  wipe();
+  fmt::print(options_.out, "[{:=<{}}{: <{}}] {:3.0f}%", "", full, "", width - full,
+             100.0 * static_cast<double>(step) / static_cast<double>(options_.total_steps));
+  std::fflush(options_.out);
+  bar_drawn_ = true;
+  last_bar_ = total_seconds_;
+}
+
+}  // namespace pipetrain

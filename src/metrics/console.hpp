@@ -1,0 +1,43 @@
+// What a person sees while training: one line per log interval, and on a terminal a progress bar
+// that is drawn over. In a pipe only plain lines.
+#pragma once
+
+#include <cstdint>
+#include <cstdio>
+#include <string>
+
+#include "metrics/step_summary.hpp"
+
+namespace pipetrain {
+
+struct ConsoleOptions {
+  std::FILE* out = stdout;
+  bool quiet = false;
+  bool terminal = false;          // `out` is one: draw the bar
+  std::int64_t log_every_steps = 10;
+  std::int64_t total_steps = 1;
+};
+
+class Console {
+ public:
+  explicit Console(const ConsoleOptions& options) : options_(options) {}
+
+  void step(const StepSummary& summary);
+  void line(const std::string& text);  // anything else: the plan, a validation
+  void end();                          // wipes the bar
+
+ private:
+  void wipe();
+  void draw_bar(std::int64_t step);
+
+  ConsoleOptions options_;
+  double interval_seconds_ = 0, total_seconds_ = 0, last_bar_ = 0;
+  std::int64_t interval_samples_ = 0, steps_seen_ = 0;
+  double interval_bubble_ = 0;
+  bool bar_drawn_ = false;
+};
+
+std::string duration_text(double seconds);   // "1:05", "2:03:05"
+std::string bytes_text(std::size_t bytes);   // "3.1 MiB"
+
+}  // namespace pipetrain

@@ -1,0 +1,302 @@
+#include "program/check.hpp"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <tuple>
+
+#include "base/check.hpp"
+#include "program/channel.hpp"
+#include "program/liveness.hpp"
+#include "program/text.hpp"
+
+namespace pipetrain {
+namespace {
+
+bool ends_minibatch(Op op) { return op == Op::Update || op == Op::SyncGradients; }
+
+struct Checker {
+  const Program& program;
+  std::vector<Diagnostic> found = {};
+  // Where each instruction stands on its worker, by what it is.
+  std::map<std::tuple<WorkerId, StageId, Op, MicrobatchId>, std::size_t> index = {};
+
+  template <class... Args>
+  void report(std::string_view rule, WorkerId worker, std::size_t at,
+              fmt::format_string<Args...> message, Args&&... args) {
+    found.push_back(
+        {std::string(rule), fmt::format(message, std::forward<Args>(args)...), worker, at});
+  }
+
+  std::optional<std::size_t> find(WorkerId worker, StageId stage, Op op, MicrobatchId m) const {
+    auto it = index.find({worker, stage, op, m});
+    return it == index.end() ? std::nullopt : std::optional(it->second);
+  }
+
+  // ---- place
+  bool check_sizes() {
+    const auto workers = program.workers.size();
+    if (program.stages < 1 || program.microbatches < 1 || program.minibatches < 1)
+      report("place", {0}, 0, "stages, micro-batches and mini-batches are at least 1");
+    else if (program.placement.empty() && workers != static_cast<std::size_t>(program.stages))
+      report("place", {0}, 0, "{} stages on {} workers need a placement", program.stages, workers);
+    else if (!program.placement.empty())
+      check_placement();
+    return found.empty();
+  }
+
+  void check_placement() {
+    if (program.placement.size() != static_cast<std::size_t>(program.stages))
+      return report("place", {0}, 0, "the placement has {} stages, the program {}",
+                    program.placement.size(), program.stages);
+    for (std::size_t s = 0; s < program.placement.size(); ++s) {
+      if (program.placement[s].empty()) report("place", {0}, 0, "stage {} lies nowhere", s);
+      for (auto w : program.placement[s])
+        if (w.value < 0 || w.value >= static_cast<int>(program.workers.size()))
+          report("place", {0}, 0, "stage {} lies on worker {}, of {}", s, w.value,
+                 program.workers.size());
+    }
+  }
+
+  bool holds(WorkerId worker, StageId stage) const {
+    if (program.placement.empty()) return worker.value == stage.value;
+    const auto& copies = program.placement[stage.value];
+    return std::find(copies.begin(), copies.end(), worker) != copies.end();
+  }
+
+  bool belongs(WorkerId worker, const Instruction& i) const {
+    if (ends_minibatch(i.op))
+      return holds(worker, i.stage) &&
+             i.microbatch == program.last_microbatch_of(program.minibatch_of(i.microbatch));
+    return program.worker_of(i.stage, i.microbatch) == worker;
+  }
+
+  void check_places() {
+    each([&](WorkerId w, std::size_t at, const Instruction& i) {
+      if (i.stage.value < 0 || i.stage.value >= program.stages || i.microbatch.value < 0 ||
+          i.microbatch.value >= program.total_microbatches())
+        return report("place", w, at, "{}: there are {} stages and {} micro-batches", to_text(i),
+                      program.stages, program.total_microbatches());
+      if (!belongs(w, i))
+        report("place", w, at, "{} does not belong on worker {}", to_text(i), w.value);
+      if (!index.emplace(std::tuple{w, i.stage, i.op, i.microbatch}, at).second)
+        report("place", w, at, "{} stands twice", to_text(i));
+    });
+  }
+
+  // ---- compute, input
+  // `then` needs `first` before it on the same worker. Both are looked up; `then` is there.
+  void need_before(std::string_view rule, const Instruction& then, std::size_t at, Op first) {
+    const auto worker = program.worker_of(then.stage, then.microbatch);
+    const auto before = find(worker, then.stage, first, then.microbatch);
+    const auto text = short_text({first, then.stage, then.microbatch, {}});
+    if (!before)
+      report(rule, worker, at, "{} needs {} ({}) before it", to_text(then), text, op_name(first));
+    else if (*before > at)
+      report(rule, worker, at, "{} stands before {} ({})", to_text(then), text, op_name(first));
+  }
+
+  void need(std::string_view rule, StageId s, MicrobatchId m, Op op) {
+    const auto worker = program.worker_of(s, m);
+    if (!find(worker, s, op, m))
+      report(rule, worker, program.workers[worker.value].size(), "{} ({}) lacks",
+             short_text({op, s, m, {}}), op_name(op));
+  }
+
+  Op input_half(const Instruction& i) const {
+    const auto worker = program.worker_of(i.stage, i.microbatch);
+    const bool whole = find(worker, i.stage, Op::Backward, i.microbatch).has_value();
+    return whole ? Op::Backward : Op::BackwardInput;
+  }
+
+  void check_presence() {
+    const StageId last{program.stages - 1};
+    for (StageId s{0}; s <= last; ++s.value)
+      for (MicrobatchId m{0}; m.value < program.total_microbatches(); ++m.value) {
+        const auto w = program.worker_of(s, m);
+        need("compute", s, m, Op::Forward);
+        if (auto i = find(w, s, Op::BackwardInput, m)) {
+          need("compute", s, m, Op::BackwardWeight);
+          if (find(w, s, Op::Backward, m))
+            report("compute", w, *i, "micro-batch {} goes backward twice on stage {}", m.value,
+                   s.value);
+        } else {
+          need("compute", s, m, Op::Backward);
+        }
+        if (s < last) need("input", s, m, Op::SendActivation);
+        if (s.value > 0) need("input", s, m, Op::SendGradient);
+      }
+  }
+
+  void check_dependence(WorkerId w, std::size_t at, const Instruction& i) {
+    const bool bottom = i.stage.value == 0, top = i.stage.value == program.stages - 1;
+    switch (i.op) {
+      case Op::Forward:
+        return need_before("input", i, at, bottom ? Op::LoadInput : Op::ReceiveActivation);
+      case Op::Backward:
+      case Op::BackwardInput:
+        need_before("compute", i, at, Op::Forward);
+        if (find(w, i.stage, Op::Recompute, i.microbatch))
+          need_before("compute", i, at, Op::Recompute);
+        if (!top) need_before("input", i, at, Op::ReceiveGradient);
+        return;
+      case Op::BackwardWeight:
+        return need_before("compute", i, at, Op::BackwardInput);
+      case Op::Recompute:
+        return need_before("compute", i, at, Op::Forward);
+      case Op::SendActivation:
+        return top ? misplaced(w, at, i) : need_before("input", i, at, Op::Forward);
+      case Op::SendGradient:
+        return bottom ? misplaced(w, at, i) : need_before("input", i, at, input_half(i));
+      case Op::LoadInput:
+        return bottom ? void() : misplaced(w, at, i);
+      case Op::ReceiveActivation:
+        return bottom ? misplaced(w, at, i) : void();
+      case Op::ReceiveGradient:
+        return top ? misplaced(w, at, i) : void();
+      default:
+        return;
+    }
+  }
+
+  void misplaced(WorkerId w, std::size_t at, const Instruction& i) {
+    report("input", w, at, "{}: stage {} of {} has no {}", to_text(i), i.stage.value,
+           program.stages, op_name(i.op));
+  }
+
+  // ---- order
+  void check_channels() {
+    std::map<ChannelId, std::vector<MicrobatchId>> sent;
+    each([&](WorkerId, std::size_t, const Instruction& i) {
+      if (is_send(i.op)) sent[channel_of(program, i)].push_back(i.microbatch);
+    });
+    std::map<ChannelId, std::size_t> taken;
+    each([&](WorkerId w, std::size_t at, const Instruction& i) {
+      if (!is_receive(i.op)) return;
+      const auto channel = channel_of(program, i);
+      const auto& packets = sent[channel];
+      const auto next = taken[channel]++;
+      if (next >= packets.size())
+        report("order", w, at, "{}: nobody sends it", to_text(i));
+      else if (packets[next] != i.microbatch)
+        report("order", w, at, "{} is sent micro-batch {} instead", to_text(i),
+               packets[next].value);
+    });
+    for (const auto& [channel, packets] : sent)
+      if (taken[channel] < packets.size())
+        report("order", channel.to, program.workers[channel.to.value].size(),
+               "micro-batch {} is sent over boundary {} and nobody receives it",
+               packets[taken[channel]].value, channel.boundary);
+  }
+
+  // ---- update
+  void check_updates() {
+    const bool synced = std::any_of(index.begin(), index.end(), [](const auto& entry) {
+      return std::get<Op>(entry.first) == Op::SyncGradients;
+    });
+    for (int w = 0; w < static_cast<int>(program.workers.size()); ++w)
+      for (StageId s{0}; s.value < program.stages; ++s.value)
+        if (holds({w}, s)) check_updates_of({w}, s, synced);
+  }
+
+  void check_updates_of(WorkerId w, StageId s, bool synced) {
+    std::size_t previous = 0;
+    for (MinibatchId k{0}; k.value < program.minibatches; ++k.value) {
+      const auto last = program.last_microbatch_of(k);
+      const auto at = find(w, s, Op::Update, last);
+      if (!at) {
+        report("update", w, program.workers[w.value].size(), "{} (update) lacks",
+               short_text({Op::Update, s, last, {}}));
+        continue;
+      }
+      check_update(w, *at, k, synced);
+      if (*at < previous) report("update", w, *at, "mini-batch {} updates too early", k.value);
+      previous = *at;
+    }
+  }
+
+  void check_update(WorkerId w, std::size_t at, MinibatchId k, bool synced) {
+    const Instruction& update = program.workers[w.value][at];
+    if (update.weights != WeightRead{{k.value + 1}, AsStored{}})
+      report("update", w, at, "{} makes version {}", to_text(update), k.value + 1);
+    const auto sync = find(w, update.stage, Op::SyncGradients, update.microbatch);
+    if (synced && (!sync || *sync > at))
+      report("update", w, at, "{} needs {} before it", to_text(update),
+             short_text({Op::SyncGradients, update.stage, update.microbatch, {}}));
+    for (int m = k.value * program.microbatches; m <= update.microbatch.value; ++m)
+      for (Op op : {Op::Backward, Op::BackwardWeight}) {
+        const auto backward = find(w, update.stage, op, {m});
+        if (backward && *backward > std::min(at, sync.value_or(at)))
+          report("update", w, at, "{} stands before {}", to_text(update),
+                 short_text({op, update.stage, {m}, {}}));
+      }
+  }
+
+  // ---- version
+  void check_versions(const std::vector<int>& allowed) {
+    std::map<std::pair<WorkerId, StageId>, Version> newest;
+    each([&](WorkerId w, std::size_t at, const Instruction& i) {
+      Version& live = newest[{w, i.stage}];
+      if (i.op == Op::Update) live = i.weights.version;
+      if (!reads_weights(i.op)) return;
+      const auto* blend = std::get_if<Blend>(&i.weights.how);
+      for (Version v : {i.weights.version, blend ? blend->other : i.weights.version})
+        if (v.value < 0 || v > live)
+          return report("version", w, at, "{} reads version {}, the newest there is {}", to_text(i),
+                        v.value, live.value);
+    });
+    if (allowed.empty() || !found.empty()) return;
+    const auto held = peak_weight_versions(program);
+    for (int s = 0; s < program.stages; ++s)
+      if (held[s] > allowed[s])
+        report("version", program.worker_of({s}, {0}), 0, "stage {} holds {} versions, {} may", s,
+               held[s], allowed[s]);
+  }
+
+  template <class Visit>
+  void each(Visit visit) {
+    for (std::size_t w = 0; w < program.workers.size(); ++w)
+      for (std::size_t at = 0; at < program.workers[w].size(); ++at)
+        visit(WorkerId{static_cast<int>(w)}, at, program.workers[w][at]);
+  }
+};
+
+}  // namespace
+
+std::vector<Diagnostic> check(const Program& program, const CheckOptions& options) {
+  Checker checker{program};
+  if (!checker.check_sizes()) return checker.found;
+  checker.check_places();
+  if (!checker.found.empty()) return checker.found;  // the other rules look things up by place
+  checker.check_presence();
+  checker.each([&](WorkerId w, std::size_t at, const Instruction& i) {
+    checker.check_dependence(w, at, i);
+  });
+  if (checker.found.empty()) checker.check_channels();
+  checker.check_updates();
+  checker.check_versions(options.weight_versions);
+  return checker.found.empty() ? find_deadlock(program, options.channel_capacity) : checker.found;
+}
+
+std::string show(const Program& program, const std::vector<Diagnostic>& diagnostics) {
+  std::string text;
+  for (std::size_t w = 0; w < program.workers.size(); ++w) {
+    text += fmt::format("worker {} ", w);
+    const auto& list = program.workers[w];
+    for (std::size_t at = 0; at <= list.size(); ++at) {
+      const bool marked = std::any_of(diagnostics.begin(), diagnostics.end(), [&](const auto& d) {
+        return d.worker.value == static_cast<int>(w) && d.index == at;
+      });
+      const auto cell = at < list.size() ? to_text(list[at]) : "end";
+      if (marked)
+        text += fmt::format(" >{}<", cell);
+      else if (at < list.size())
+        text += fmt::format(" {}", cell);
+    }
+    text += '\n';
+  }
+  for (const auto& d : diagnostics) text += fmt::format("{}: {}\n", d.rule, d.message);
+  return text;
+}
+
+}  // namespace pipetrain

@@ -1,0 +1,40 @@
+// Refuses ill-formed programs before anything runs. What holds where `check` finds nothing:
+//
+//   place     every instruction is of a stage that its worker holds; none stands twice
+//   compute   each micro-batch goes forward once and backward once (B, or I and W) on each stage,
+//             in that order; a recomputation lies between the two
+//   input     stage 0 loads what it forwards; the others receive it, and pass on what they make
+//   order     each channel is read in the order in which it is written
+//   update    each copy of a stage updates once per mini-batch, in turn, after all its backwards
+//   version   what is read exists already, and no stage holds more versions than allowed
+//   deadlock  the program finishes with channels that hold `channel_capacity` packets, where a
+//             send waits while its channel is full, and an update for all SyncGradients
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "program/program.hpp"
+
+namespace pipetrain {
+
+struct CheckOptions {
+  int channel_capacity = 1;
+  std::vector<int> weight_versions = {};  // that each stage may hold at once; empty: any number
+};
+
+struct Diagnostic {
+  std::string rule, message;
+  WorkerId worker;
+  std::size_t index = 0;  // into the worker's list; its size where something lacks at the end
+};
+
+std::vector<Diagnostic> check(const Program& program, const CheckOptions& options = {});
+
+// The whole grid, each find marked >like this<, and the messages below.
+std::string show(const Program& program, const std::vector<Diagnostic>& diagnostics);
+
+// Where each worker stands that cannot go on; empty where the program finishes.
+std::vector<Diagnostic> find_deadlock(const Program& program, int channel_capacity);
+
+}  // namespace pipetrain

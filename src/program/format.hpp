@@ -1,0 +1,32 @@
+// What `pipetrain schedule` prints: one function and one file per --format.
+#pragma once
+
+#include <string>
+
+#include "program/simulate.hpp"
+
+namespace pipetrain {
+
+struct ScheduleView {
+  std::string title;  // "1f1b, 4 stages, 8 micro-batches"
+  const Program& program;
+  const Timeline& timeline;
+};
+
+std::string format_text(const ScheduleView& view);      // the papers' figure, and the numbers
+std::string format_versions(const ScheduleView& view);  // who reads which version, how stale
+std::string format_csv(const ScheduleView& view);       // one row per instruction
+std::string format_svg(const ScheduleView& view);       // the figure for a paper
+std::string format_trace(const ScheduleView& view);     // Chrome trace JSON, opens in Perfetto
+std::string format_json(const ScheduleView& view);      // for programs to read
+
+// The figure alone: a line per worker, a column per unit of time. A compute instruction begins with
+// its letter and micro-batch and goes on with dashes; | behind it is an update; . is idle time.
+std::string draw(const Program& program, const Timeline& timeline);
+
+// A name for each row of a figure: "stage 2" where each worker holds one stage, else "worker 2".
+std::string row_name(const Program& program, std::size_t worker);
+// What stands in a figure's cell: F3, or 2F3 where workers hold several stages.
+std::string cell_text(const Program& program, const Instruction& instruction);
+
+}  // namespace pipetrain

@@ -1,0 +1,155 @@
+// The figure for a paper: a row per worker, a box per compute instruction, the micro-batch in it,
+// colour by kind, lighter in every other mini-batch, a tick per update, a time axis and a legend.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <set>
+
+#include "program/format.hpp"
+#include "program/text.hpp"
+#include "spdlog/fmt/fmt.h"
+
+namespace pipetrain {
+namespace {
+
+constexpr double left = 80, top = 44, row_height = 30, box_height = 24, right = 20;
+
+struct Kind {
+  Op op;
+  std::string_view colours[2];  // of even and odd mini-batches
+  std::string_view name;
+};
+constexpr std::array<Kind, 5> kinds{{
+    {Op::Forward, {"#4c78a8", "#7fa6d0"}, "forward"},
+    {Op::Backward, {"#e8923c", "#f2b97c"}, "backward"},
+    {Op::BackwardInput, {"#e8923c", "#f2b97c"}, "backward, input half"},
+    {Op::BackwardWeight, {"#5ba053", "#90c98a"}, "backward, weight half"},
+    {Op::Recompute, {"#9a9a9a", "#c0c0c0"}, "recompute"},
+}};
+
+const Kind& kind_of(Op op) {
+  return *std::find_if(kinds.begin(), kinds.end(), [&](const Kind& k) { return k.op == op; });
+}
+
+std::string escaped(std::string_view text) {
+  std::string safe;
+  for (char c : text)
+    safe += c == '&' ? "&amp;" : c == '<' ? "&lt;" : c == '>' ? "&gt;" : std::string(1, c);
+  return safe;
+}
+
+// Points per unit of time: the shortest box has room for its number, the picture stays drawable.
+double scale_of(const ScheduleView& view) {
+  double shortest = view.timeline.makespan;
+  for (std::size_t w = 0; w < view.program.workers.size(); ++w)
+    for (std::size_t at = 0; at < view.program.workers[w].size(); ++at)
+      if (const auto& s = view.timeline.spans[w][at];
+          computes(view.program.workers[w][at].op) && s.end > s.start)
+        shortest = std::min(shortest, s.end - s.start);
+  if (!(shortest > 0)) return 1;
+  return std::min(26 / shortest, 20000 / view.timeline.makespan);
+}
+
+std::string box(const ScheduleView& view, std::size_t worker, std::size_t at, double scale) {
+  const auto& i = view.program.workers[worker][at];
+  const auto& span = view.timeline.spans[worker][at];
+  const double x = left + span.start * scale, y = top + row_height * static_cast<double>(worker);
+  const double width = (span.end - span.start) * scale;
+  if (!computes(i.op) || width <= 0) return "";
+  const auto colour = kind_of(i.op).colours[view.program.minibatch_of(i.microbatch).value % 2];
+  const auto label = view.program.placement.empty() ? std::to_string(i.microbatch.value)
+                                                    : cell_text(view.program, i);
+  return fmt::format(
+      "<g><title>{}: {:g} to {:g}</title><rect x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:.2f}\" "
+      "height=\"{:g}\" "
+      "fill=\"{}\"/><text class=\"number\" x=\"{:.2f}\" y=\"{:.2f}\">{}</text></g>\n",
+      to_text(i), span.start, span.end, x, y, width, box_height, colour, x + width / 2, y + 16,
+      label);
+}
+
+std::string update_tick(const ScheduleView& view, std::size_t worker, std::size_t at,
+                        double scale) {
+  if (view.program.workers[worker][at].op != Op::Update) return "";
+  const double y = top + row_height * static_cast<double>(worker);
+  return fmt::format(
+      "<line class=\"update\" x1=\"{0:.2f}\" x2=\"{0:.2f}\" y1=\"{1:.2f}\" y2=\"{2:.2f}\"/>\n",
+      left + view.timeline.spans[worker][at].end * scale, y - 2, y + box_height + 2);
+}
+
+// Round steps of time, about ten of them.
+std::string axis(const ScheduleView& view, double scale, double y) {
+  const double end = view.timeline.makespan;
+  auto text = fmt::format(
+      "<line class=\"axis\" x1=\"{0:g}\" x2=\"{1:.2f}\" y1=\"{2:.2f}\" y2=\"{2:.2f}\"/>\n", left,
+      left + end * scale, y);
+  if (end <= 0) return text;
+  double step = std::pow(10, std::floor(std::log10(end / 5)));
+  while (end / step > 12) step *= step * 5 > end / 5 ? 2 : 5;
+  for (int tick = 0; tick * step <= end * (1 + 1e-9); ++tick)
+    text += fmt::format(
+        "<line class=\"axis\" x1=\"{0:.2f}\" x2=\"{0:.2f}\" y1=\"{1:.2f}\" y2=\"{2:.2f}\"/>"
+        "<text class=\"tick\" x=\"{0:.2f}\" y=\"{3:.2f}\">{4:g}</text>\n",
+        left + tick * step * scale, y, y + 4, y + 16, tick * step);
+  return text;
+}
+
+std::string legend(const ScheduleView& view, double y) {
+  std::set<Op> used;
+  for (const auto& list : view.program.workers)
+    for (const auto& i : list) used.insert(i.op);
+  double x = left;
+  std::string text;
+  for (const auto& kind : kinds) {
+    if (!used.contains(kind.op)) continue;
+    text += fmt::format(
+        "<rect x=\"{:.2f}\" y=\"{:.2f}\" width=\"14\" height=\"14\" fill=\"{}\"/>"
+        "<text x=\"{:.2f}\" y=\"{:.2f}\">{}</text>\n",
+        x, y, kind.colours[0], x + 19, y + 11, kind.name);
+    x += 40 + 7 * static_cast<double>(kind.name.size());
+  }
+  text += fmt::format(
+      "<line class=\"update\" x1=\"{0:.2f}\" x2=\"{0:.2f}\" y1=\"{1:.2f}\" y2=\"{2:.2f}\"/>"
+      "<text x=\"{3:.2f}\" y=\"{4:.2f}\">update</text>\n",
+      x + 2, y - 1, y + 15, x + 9, y + 11);
+  return text;
+}
+
+constexpr std::string_view style =
+    "<style>text{font:12px "
+    "Helvetica,Arial,sans-serif;fill:#222}.number{text-anchor:middle;fill:#fff}"
+    ".tick{text-anchor:middle;font-size:11px}.title{font-weight:bold}rect{stroke:#fff;stroke-width:"
+    "1}"
+    ".axis{stroke:#222}.update{stroke:#c0262d;stroke-width:2.5}</style>\n";
+
+}  // namespace
+
+std::string format_svg(const ScheduleView& view) {
+  const double scale = scale_of(view),
+               bottom = top + row_height * static_cast<double>(view.program.workers.size());
+  const double width = std::max(left + view.timeline.makespan * scale + right, 620.0),
+               height = bottom + 64;
+  auto text = fmt::format(
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" viewBox=\"0 "
+      "0 {0:.0f} {1:.0f}\">\n{2}"
+      "<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n"
+      "<text class=\"title\" x=\"{3:g}\" y=\"22\">{4}: makespan {5:g}, bubble {6:.1f}%</text>\n",
+      width, height, style, left, escaped(view.title), view.timeline.makespan,
+      100 * view.timeline.bubble);
+  for (std::size_t w = 0; w < view.program.workers.size(); ++w) {
+    const double y = top + row_height * static_cast<double>(w);
+    text +=
+        fmt::format("<text x=\"12\" y=\"{:.2f}\">{}</text>\n", y + 16, row_name(view.program, w));
+    text += fmt::format(
+        "<rect x=\"{:g}\" y=\"{:.2f}\" width=\"{:.2f}\" height=\"{:g}\" fill=\"#f0f0f0\"/>\n", left,
+        y, view.timeline.makespan * scale, box_height);
+    for (std::size_t at = 0; at < view.program.workers[w].size(); ++at)
+      text += box(view, w, at, scale);
+    for (std::size_t at = 0; at < view.program.workers[w].size(); ++at)
+      text += update_tick(view, w, at, scale);  // over the boxes
+  }
+  text += axis(view, scale, bottom + 4);
+  text += legend(view, bottom + 36);
+  return text + "</svg>\n";
+}
+
+}  // namespace pipetrain

@@ -1,0 +1,104 @@
+#include <algorithm>
+#include <cmath>
+
+#include "program/format.hpp"
+#include "program/text.hpp"
+#include "spdlog/fmt/fmt.h"
+
+namespace pipetrain {
+namespace {
+
+// The time of one column: what divides all durations, or the shortest where that would be tiny.
+double column_time(const Program& program, const Timeline& line) {
+  double shortest = 0, divisor = 0;
+  for (std::size_t w = 0; w < program.workers.size(); ++w)
+    for (std::size_t at = 0; at < line.spans[w].size(); ++at) {
+      double time = line.spans[w][at].end - line.spans[w][at].start;
+      if (!computes(program.workers[w][at].op) || time <= 0) continue;
+      shortest = shortest == 0 ? time : std::min(shortest, time);
+      for (const double tiny = time * 1e-6; time > tiny;)
+        std::swap(divisor = std::fmod(divisor, time), time);
+    }
+  return divisor * 4 >= shortest ? divisor : shortest;
+}
+
+std::size_t label_width(const Program& program) {
+  std::size_t width = 1;
+  for (const auto& list : program.workers)
+    for (const auto& i : list)
+      if (computes(i.op)) width = std::max(width, cell_text(program, i).size());
+  return width;
+}
+
+struct Row {
+  std::size_t width;  // of a cell, without the mark behind it
+  std::string text = {};
+  std::size_t columns = 0;
+
+  void idle_until(std::size_t column) {
+    for (; columns < column; ++columns) text += fmt::format("{:>{}} ", ".", width);
+  }
+  void put(const std::string& label, std::size_t end) {
+    if (columns >= end) return;
+    text += fmt::format("{:>{}}", label, width);
+    text += std::string((end - columns - 1) * (width + 1), '-') + " ";
+    columns = end;
+  }
+};
+
+std::string list_of(const std::vector<int>& values) {
+  return fmt::format("{}", fmt::join(values, " "));
+}
+
+}  // namespace
+
+std::string row_name(const Program& program, std::size_t worker) {
+  return fmt::format("{} {}", program.placement.empty() ? "stage" : "worker", worker);
+}
+
+std::string cell_text(const Program& program, const Instruction& i) {
+  const auto text = fmt::format("{}{}", letters(i.op), i.microbatch.value);
+  return program.placement.empty() ? text : std::to_string(i.stage.value) + text;
+}
+
+std::string draw(const Program& program, const Timeline& line) {
+  const double unit = column_time(program, line);
+  const auto column = [&](double time) {
+    return unit > 0 ? static_cast<std::size_t>(std::lround(time / unit)) : 0;
+  };
+  const auto width = label_width(program);
+  std::string text;
+  for (std::size_t w = 0; w < program.workers.size(); ++w) {
+    Row row{width};
+    for (std::size_t at = 0; at < program.workers[w].size(); ++at) {
+      const auto& i = program.workers[w][at];
+      const auto& span = line.spans[w][at];
+      if (computes(i.op)) {
+        row.idle_until(column(span.start));
+        row.put(cell_text(program, i), column(span.end));
+      }
+      if (i.op == Op::Update && !row.text.empty()) row.text.back() = '|';
+    }
+    while (row.text.ends_with(' ')) row.text.pop_back();
+    text += row_name(program, w) + "  " + row.text + "\n";
+  }
+  return text;
+}
+
+std::string format_text(const ScheduleView& view) {
+  const auto& line = view.timeline;
+  auto text = fmt::format("{}; one column is {:g}\n\n{}\n", view.title,
+                          column_time(view.program, line), draw(view.program, line));
+  text += fmt::format("makespan              {:g}\n", line.makespan);
+  text += fmt::format("bubble                {:.4f} of the workers' time\n", line.bubble);
+  text += fmt::format(
+      "idle                  {:g}  (per worker, between its first and last instruction)\n",
+      fmt::join(line.idle, " "));
+  text += fmt::format("peak activations      {}  (micro-batches in flight, per worker)\n",
+                      list_of(line.peak_activations));
+  text +=
+      fmt::format("peak weight versions  {}  (per worker)\n", list_of(line.peak_weight_versions));
+  return text;
+}
+
+}  // namespace pipetrain

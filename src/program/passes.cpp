@@ -1,0 +1,74 @@
+#include "program/passes.hpp"
+
+#include <map>
+
+namespace pipetrain {
+namespace {
+
+// Replaces each instruction by what `expand(worker, instruction, out)` appends for it.
+template <class Expand>
+Program rewrite(Program program, Expand expand) {
+  for (std::size_t w = 0; w < program.workers.size(); ++w) {
+    std::vector<Instruction> out;
+    for (const auto& instruction : program.workers[w])
+      expand(WorkerId{static_cast<int>(w)}, instruction, out);
+    program.workers[w] = std::move(out);
+  }
+  return program;
+}
+
+// How many micro-batches of the mini-batch run on this copy of the stage.
+int share_of(const Program& program, WorkerId worker, StageId stage, MinibatchId minibatch) {
+  int share = 0, first = minibatch.value * program.microbatches;
+  for (int m = first; m < first + program.microbatches; ++m)
+    share += program.worker_of(stage, {m}) == worker;
+  return share;
+}
+
+}  // namespace
+
+Program add_updates(Program program) {
+  const Program order = program;
+  std::map<std::pair<StageId, MinibatchId>, int> done;
+  WorkerId at{-1};
+  return rewrite(std::move(program), [&](WorkerId worker, const Instruction& i, auto& out) {
+    if (worker != at) done.clear();
+    at = worker;
+    out.push_back(i);
+    if (!gives_weight_gradient(i.op)) return;
+    const auto minibatch = order.minibatch_of(i.microbatch);
+    if (++done[{i.stage, minibatch}] == share_of(order, worker, i.stage, minibatch))
+      out.push_back({Op::Update, i.stage, order.last_microbatch_of(minibatch), {}});
+  });
+}
+
+Program add_loads(Program program) {
+  return rewrite(std::move(program), [](WorkerId, const Instruction& i, auto& out) {
+    if (i.op == Op::Forward && i.stage.value == 0)
+      out.push_back({Op::LoadInput, i.stage, i.microbatch, {}});
+    out.push_back(i);
+  });
+}
+
+Program add_gradient_sync(Program program) {
+  return rewrite(std::move(program), [](WorkerId, const Instruction& i, auto& out) {
+    if (i.op == Op::Update) out.push_back({Op::SyncGradients, i.stage, i.microbatch, {}});
+    out.push_back(i);
+  });
+}
+
+Program add_transfers(Program program) {
+  const int last = program.stages - 1;
+  return rewrite(std::move(program), [last](WorkerId, const Instruction& i, auto& out) {
+    const bool first_stage = i.stage.value == 0, last_stage = i.stage.value == last;
+    const bool f = i.op == Op::Forward, b = gives_input_gradient(i.op);
+    auto transfer = [&](Op op) { out.push_back({op, i.stage, i.microbatch, {}}); };
+    if (f && !first_stage) transfer(Op::ReceiveActivation);
+    if (b && !last_stage) transfer(Op::ReceiveGradient);
+    out.push_back(i);
+    if (f && !last_stage) transfer(Op::SendActivation);
+    if (b && !first_stage) transfer(Op::SendGradient);
+  });
+}
+
+}  // namespace pipetrain

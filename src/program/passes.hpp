@@ -1,0 +1,23 @@
+// From an order (only F, B, I, W) to a whole program, one addition at a time:
+//   add_updates > bind_versions (versions/bind.hpp) > add_loads > add_gradient_sync > add_transfers
+#pragma once
+
+#include "program/program.hpp"
+
+namespace pipetrain {
+
+// On each copy of a stage, an Update right behind the backward that completes a mini-batch there.
+Program add_updates(Program program);
+
+// LoadInput in front of each forward of stage 0.
+Program add_loads(Program program);
+
+// SyncGradients in front of each Update. It hands in what this stage knows of its mini-batch's
+// gradient (its norm); the Update behind it waits until every stage has done so.
+Program add_gradient_sync(Program program);
+
+// A receive in front of each forward and backward whose input another stage makes, a send behind
+// each whose output another stage reads.
+Program add_transfers(Program program);
+
+}  // namespace pipetrain

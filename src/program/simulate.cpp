@@ -1,0 +1,144 @@
+#include "program/simulate.hpp"
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <optional>
+
+#include "base/check.hpp"
+#include "program/channel.hpp"
+#include "program/liveness.hpp"
+#include "program/text.hpp"
+
+namespace pipetrain {
+namespace {
+
+double duration(const StageCosts& costs, Op op) {
+  switch (op) {
+    case Op::Forward:
+    case Op::Recompute:
+      return costs.forward;
+    case Op::Backward:
+      return costs.backward_input + costs.backward_weight;
+    case Op::BackwardInput:
+      return costs.backward_input;
+    case Op::BackwardWeight:
+      return costs.backward_weight;
+    default:
+      return 0;
+  }
+}
+
+struct Link {
+  std::deque<double> arrivals;
+  double free_at = 0;
+};
+
+// Gradient norms handed in for one mini-batch.
+struct Sync {
+  int missing = 0;
+  double complete_at = 0;
+};
+
+struct Clock {
+  const Program& program;
+  const Costs& costs;
+  std::map<ChannelId, Link> links = {};
+  std::map<MinibatchId, Sync> syncs = {};
+
+  // When the instruction begins and ends on a worker that is free at `now`; nothing where it waits
+  // for something that no worker has done yet.
+  std::optional<Span> run(const Instruction& i, double now) {
+    if (is_send(i.op)) return send(i, now);
+    if (is_receive(i.op)) return receive(i, now);
+    if (i.op == Op::SyncGradients || i.op == Op::Update) return sync(i, now);
+    return Span{now, now + duration(costs.of(i.stage), i.op)};
+  }
+
+  Span send(const Instruction& i, double now) {
+    const auto channel = channel_of(program, i);
+    Link& link = links[channel];
+    link.free_at = std::max(now, link.free_at) + costs.of({channel.boundary}).transfer;
+    link.arrivals.push_back(link.free_at);
+    return {now, now};
+  }
+
+  std::optional<Span> receive(const Instruction& i, double now) {
+    Link& link = links[channel_of(program, i)];
+    if (link.arrivals.empty()) return std::nullopt;
+    const double arrival = link.arrivals.front();
+    link.arrivals.pop_front();
+    return Span{now, std::max(now, arrival)};
+  }
+
+  std::optional<Span> sync(const Instruction& i, double now) {
+    auto found = syncs.find(program.minibatch_of(i.microbatch));
+    if (found == syncs.end()) return Span{now, now};
+    Sync& sync = found->second;
+    if (i.op == Op::SyncGradients) {
+      --sync.missing;
+      sync.complete_at = std::max(sync.complete_at, now);
+      return Span{now, now};
+    }
+    if (sync.missing > 0) return std::nullopt;
+    return Span{now, std::max(now, sync.complete_at)};
+  }
+};
+
+void run_all(Clock& clock, Timeline& line) {
+  const auto& workers = clock.program.workers;
+  for (bool moved = true; moved;) {
+    moved = false;
+    for (std::size_t w = 0; w < workers.size(); ++w) {
+      auto& spans = line.spans[w];
+      while (spans.size() < workers[w].size()) {
+        auto span = clock.run(workers[w][spans.size()], spans.empty() ? 0 : spans.back().end);
+        if (!span) break;
+        spans.push_back(*span);
+        moved = true;
+      }
+    }
+  }
+  for (std::size_t w = 0; w < workers.size(); ++w)
+    PIPETRAIN_CHECK(line.spans[w].size() == workers[w].size(), "worker {} waits for ever at {}", w,
+                    to_text(workers[w][line.spans[w].size()]));
+}
+
+void summarise(const Program& program, Timeline& line) {
+  double busy_total = 0;
+  for (std::size_t w = 0; w < program.workers.size(); ++w) {
+    double busy = 0;
+    std::optional<double> first;
+    double last = 0;
+    for (std::size_t at = 0; at < line.spans[w].size(); ++at) {
+      const Span& span = line.spans[w][at];
+      line.makespan = std::max(line.makespan, span.end);
+      if (!computes(program.workers[w][at].op)) continue;
+      busy += span.end - span.start;
+      if (!first) first = span.start;
+      last = span.end;
+    }
+    busy_total += busy;
+    line.idle.push_back(last - first.value_or(0) - busy);
+  }
+  const double worker_time = line.makespan * static_cast<double>(program.workers.size());
+  if (worker_time > 0) line.bubble = (worker_time - busy_total) / worker_time;
+}
+
+}  // namespace
+
+Timeline simulate(const Program& program, const Costs& costs) {
+  Timeline line;
+  line.spans.resize(program.workers.size());
+  Clock clock{program, costs};
+  for (const auto& list : program.workers)
+    for (const auto& i : list)
+      if (i.op == Op::SyncGradients) ++clock.syncs[program.minibatch_of(i.microbatch)].missing;
+  run_all(clock, line);
+  summarise(program, line);
+  line.peak_activations = peak_in_flight(program);
+  line.peak_weight_versions = peak_weight_versions_of_workers(program);
+  return line;
+}
+
+}  // namespace pipetrain

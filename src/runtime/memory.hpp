@@ -1,0 +1,42 @@
+// The memory of one stage: taken from the backend before training, accounted by what it is for.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <vector>
+
+#include "backend/backend.hpp"
+
+namespace pipetrain {
+
+// What a stage's bytes are for, in the order of reports.
+enum class Use { Weights, Gradients, Optimizer, Activations, Workspace, Packets };
+inline constexpr int use_count = 6;
+
+struct MemoryAccount {
+  std::array<std::size_t, use_count> bytes{};
+  std::size_t& operator[](Use use) { return bytes[static_cast<std::size_t>(use)]; }
+  std::size_t total() const;
+};
+
+// Owns blocks of one backend. Not thread-safe; the backend outlives it.
+class StageMemory {
+ public:
+  explicit StageMemory(Backend& backend) : backend_(backend) {}
+  StageMemory(const StageMemory&) = delete;
+  StageMemory& operator=(const StageMemory&) = delete;
+  ~StageMemory();
+
+  // Zeroed, 64-byte aligned; null for 0 bytes. DeviceError when the backend has no more.
+  std::byte* take(Use use, std::size_t bytes);
+  // A larger block in place of `block` (null: a first one); what it held is lost.
+  std::byte* exchange(Use use, std::byte* block, std::size_t old_bytes, std::size_t bytes);
+  const MemoryAccount& account() const { return account_; }
+
+ private:
+  Backend& backend_;
+  std::vector<void*> blocks_;
+  MemoryAccount account_;
+};
+
+}  // namespace pipetrain

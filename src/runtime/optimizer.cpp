@@ -1,0 +1,71 @@
+#include "runtime/optimizer.hpp"
+
+#include <cstring>
+
+namespace pipetrain {
+namespace {
+
+UpdateRule rule_of(const OptimizerConfig& config) {
+  UpdateRule rule;
+  rule.kind = config.kind == "adam"    ? UpdateRule::Kind::Adam
+              : config.kind == "adamw" ? UpdateRule::Kind::AdamW
+                                       : UpdateRule::Kind::Sgd;
+  rule.momentum = config.momentum;
+  rule.weight_decay = config.weight_decay;
+  rule.beta1 = config.beta1;
+  rule.beta2 = config.beta2;
+  rule.eps = config.eps;
+  rule.nesterov = config.nesterov;
+  return rule;
+}
+
+}  // namespace
+
+StageOptimizer::StageOptimizer(Backend& backend, const OptimizerConfig& config,
+                               const WeightStore& weights, int layers, StageMemory& memory)
+    : backend_(backend), config_(config), gradients_(static_cast<std::size_t>(layers)) {
+  const bool sgd = config.kind == "sgd";
+  const auto take = [&](Use use, std::size_t elements) {
+    return reinterpret_cast<float*>(memory.take(use, elements * sizeof(float)));
+  };
+  for (int l = 0; l < layers; ++l) {
+    for (int p = 0; p < weights.parameters(l); ++p) {
+      const std::size_t elements = weights.elements(l, p);
+      Item item{l, p, static_cast<std::int64_t>(elements), take(Use::Gradients, elements), nullptr, nullptr};
+      if (!sgd || config.momentum != 0) item.first_moment = take(Use::Optimizer, elements);
+      if (!sgd) item.second_moment = take(Use::Optimizer, elements);
+      gradients_[static_cast<std::size_t>(l)].push_back(item.gradient);
+      items_.push_back(item);
+    }
+  }
+}
+
+void StageOptimizer::sums_of_squares(std::span<double> sums) const {
+  for (std::size_t i = 0; i < items_.size(); ++i)
+    sums[i] = backend_.sum_of_squares(items_[i].gradient, items_[i].elements);
+}
+
+void StageOptimizer::apply(WeightStore& weights, double lr, double gradient_scale,
+                           std::int64_t step) const {
+  UpdateRule rule = rule_of(config_);
+  rule.lr = lr;
+  rule.gradient_scale = gradient_scale;
+  rule.step = step;
+  for (const Item& item : items_)
+    backend_.apply(rule, {.elements = item.elements,
+                          .weights = weights.parameter(item.layer, item.parameter),
+                          .new_weights = weights.next_parameter(item.layer, item.parameter),
+                          .gradient = item.gradient,
+                          .first_moment = item.first_moment,
+                          .second_moment = item.second_moment});
+}
+
+void StageOptimizer::skip(WeightStore& weights) const {
+  if (weights.copies() == 1) return;
+  for (const Item& item : items_)
+    std::memcpy(weights.next_parameter(item.layer, item.parameter),
+                weights.parameter(item.layer, item.parameter),
+                static_cast<std::size_t>(item.elements) * sizeof(float));
+}
+
+}  // namespace pipetrain

@@ -1,0 +1,46 @@
+// The optimizer's step of one stage: its rule from the config, its moments in the stage's memory.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "backend/backend.hpp"
+#include "config/config.hpp"
+#include "runtime/weight_store.hpp"
+
+namespace pipetrain {
+
+// Accumulated gradients and moments of one stage's parameters. Of one worker.
+class StageOptimizer {
+ public:
+  StageOptimizer(Backend& backend, const OptimizerConfig& config, const WeightStore& weights,
+                 int layers, StageMemory& memory);
+
+  // Gradient accumulators of one layer, in the stored layout, for BackwardWeightArguments.
+  std::span<void* const> gradients(int layer) const {
+    return gradients_[static_cast<std::size_t>(layer)];
+  }
+  // Sum of squares of each parameter's gradient, in parameter order.
+  void sums_of_squares(std::span<double> sums) const;
+  // One step at this rate; `step` counts from 1. Writes the next version; the caller advances.
+  void apply(WeightStore& weights, double lr, double gradient_scale, std::int64_t step) const;
+  // An update by nothing: the next version equals the live one.
+  void skip(WeightStore& weights) const;
+
+  int parameters() const { return static_cast<int>(items_.size()); }
+
+ private:
+  struct Item {  // one parameter
+    int layer = 0, parameter = 0;
+    std::int64_t elements = 0;
+    float* gradient = nullptr;
+    float *first_moment = nullptr, *second_moment = nullptr;
+  };
+  Backend& backend_;
+  OptimizerConfig config_;
+  std::vector<Item> items_;
+  std::vector<std::vector<void*>> gradients_;  // per layer
+};
+
+}  // namespace pipetrain

@@ -1,0 +1,294 @@
+#include "runtime/pipeline.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <mutex>
+#include <thread>
+
+#include "base/check.hpp"
+#include "base/error.hpp"
+#include "program/liveness.hpp"
+#include "runtime/segment_program.hpp"
+
+namespace pipetrain {
+namespace {
+
+// The first failure wins: it is kept, everything that anybody could wait for is closed.
+class FirstFailure {
+ public:
+  explicit FirstFailure(std::function<void()> close_all) : close_all_(std::move(close_all)) {}
+  void report(std::exception_ptr failure) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (!first_) first_ = failure;
+    }
+    failed_ = true;
+    close_all_();
+  }
+  bool any() const { return failed_; }
+  void rethrow() const {
+    if (first_) std::rethrow_exception(first_);
+  }
+
+ private:
+  std::function<void()> close_all_;
+  std::mutex mutex_;
+  std::exception_ptr first_;
+  std::atomic<bool> failed_ = false;
+};
+
+}  // namespace
+
+struct Pipeline::Impl {
+  explicit Impl(const PipelineInput& in)
+      : graph(in.graph),
+        plan(in.plan),
+        config(in.config),
+        backend(in.backend),
+        make_channel(in.make_channel),
+        learning_rate{config.lr_schedule, config.optimizer.lr, in.total_steps},
+        threads(threads_for(in)),
+        lowering(lower_for(in)),
+        program(training_program(config, stage_count())) {
+    make_stages(peak_activations(program));
+    const auto sizes = microbatch_sizes(config, in.train_samples, in.validation_samples);
+    for (const MicrobatchSize& size : sizes)
+      for (const auto& stage : stages) stage->prepare(size.samples, size.mode);
+    evaluation_batch = largest_microbatch(sizes, Mode::Evaluate);
+    validation_samples = in.validation_samples;
+    make_boundaries(training, largest_microbatch(sizes, Mode::Train), Mode::Train);
+    make_boundaries(evaluation, evaluation_batch, Mode::Evaluate);
+  }
+
+  static ThreadPlan threads_for(const PipelineInput& in) {
+    const bool shared = in.config.hardware.workers == "inline";
+    return plan_threads(shared ? 1 : static_cast<int>(in.plan.stages.size()),
+                        in.config.hardware.threads_per_stage);
+  }
+  int stage_count() const { return static_cast<int>(plan.stages.size()); }
+
+  void make_stages(const std::vector<int>& slots) {
+    for (int s = 0; s < stage_count(); ++s) {
+      const StagePlan& part = plan.stages[static_cast<std::size_t>(s)];
+      stages.push_back(std::make_unique<Stage>(
+          StageInput{.graph = graph,
+                     .lowering = *lowering,
+                     .backend = backend,
+                     .optimizer = config.optimizer,
+                     .id = {s},
+                     .first = part.first,
+                     .last = part.last,
+                     .weight_copies = versions_kept(program, {s}),
+                     .slots = slots[static_cast<std::size_t>(s)],
+                     .split_backward = splits_backward(program)}));
+      parameter_count += stages.back()->parameters();
+    }
+  }
+
+  void make_boundaries(std::vector<Boundary>& boundaries, int samples, Mode mode) {
+    if (samples == 0) return;
+    for (std::size_t s = 0; s + 1 < stages.size(); ++s) {
+      const LayerId next = stages[s + 1]->first();
+      const std::size_t bytes = activation_packet(graph, *lowering, next, samples).bytes;
+      Boundary& boundary = boundaries.emplace_back();
+      const int count = mode == Mode::Train ? stages[s]->slots() : evaluation_packets;
+      boundary.activations = channel(*stages[s], bytes, count, samples);
+      if (mode == Mode::Evaluate) continue;
+      boundary.gradients = channel(*stages[s + 1], gradient_packet(graph, *lowering, next, samples).bytes,
+                                   gradient_packets, samples);
+    }
+  }
+  std::unique_ptr<Channel> channel(Stage& owner, std::size_t bytes, int count, int samples) {
+    ChannelOptions options;
+    for (int i = 0; i < count; ++i)
+      options.packets.push_back(owner.take_memory().take(Use::Packets, std::max<std::size_t>(bytes, 64)));
+    options.samples = samples;
+    options.spin = threads.fits && config.hardware.workers != "inline";
+    return make_channel(options);
+  }
+
+  void close_all(Loader& loader, StepBoard* board) {
+    for (std::vector<Boundary>* boundaries : {&training, &evaluation})
+      for (Boundary& b : *boundaries)
+        for (Channel* c : {b.activations.get(), b.gradients.get()})
+          if (c) c->close();
+    loader.close();
+    if (board) board->close();
+  }
+
+  // Runs every worker to its end. `report` is called again and again from this thread while they
+  // run and waits for something to report; it returns false when there is nothing left.
+  void run(const Run& run, const std::function<bool(bool wait)>& report) {
+    FirstFailure failure([&] { close_all(run.loader, run.board); });
+    std::vector<Worker> workers;
+    for (int w = 0; w < static_cast<int>(run.program.workers.size()); ++w)
+      workers.emplace_back(run, WorkerId{w});
+    if (config.hardware.workers == "inline")
+      run_inline(workers, report, failure);
+    else
+      run_threads(workers, report, failure);
+    failure.rethrow();
+  }
+
+  void run_inline(std::vector<Worker>& workers, const std::function<bool(bool)>& report,
+                  FirstFailure& failure) {
+    try {
+      for (bool moved = true; moved;) {
+        moved = false;
+        for (Worker& worker : workers)
+          while (!worker.done() && !worker.blocked()) {
+            worker.step();
+            moved = true;
+          }
+        while (report(false)) moved = true;
+      }
+      for (Worker& worker : workers) PIPETRAIN_CHECK(worker.done(), "the program is stuck");
+    } catch (...) {
+      failure.report(std::current_exception());
+    }
+  }
+
+  void run_threads(std::vector<Worker>& workers, const std::function<bool(bool)>& report,
+                   FirstFailure& failure) {
+    std::vector<std::thread> pool;
+    for (std::size_t w = 0; w < workers.size(); ++w)
+      pool.emplace_back([&, w] {
+        try {
+          set_kernel_threads(threads.threads_per_stage);
+          if (threads.fits) pin_worker(static_cast<int>(w), threads.threads_per_stage);
+          workers[w].run();
+        } catch (...) {
+          failure.report(std::current_exception());
+        }
+      });
+    try {
+      while (report(true)) {
+      }
+    } catch (...) {
+      failure.report(std::current_exception());
+    }
+    for (std::thread& thread : pool) thread.join();
+  }
+
+  const Graph& graph;
+  const Plan& plan;
+  const Config& config;
+  Backend& backend;
+  std::function<std::unique_ptr<Channel>(const ChannelOptions&)> make_channel;
+  LearningRate learning_rate;
+  ThreadPlan threads;
+  std::unique_ptr<const Lowering> lowering;
+  Program program;
+  std::vector<std::unique_ptr<Stage>> stages;
+  int parameter_count = 0;
+  std::vector<Boundary> training, evaluation;
+  int evaluation_batch = 0;
+  std::int64_t validation_samples = 0;
+};
+
+Pipeline::Pipeline(const PipelineInput& input) : impl_(std::make_unique<Impl>(input)) {}
+Pipeline::~Pipeline() = default;
+
+const Program& Pipeline::program() const { return impl_->program; }
+int Pipeline::loader_readers() const { return impl_->stage_count() > 1 ? 2 : 1; }
+int Pipeline::evaluation_batch() const { return impl_->evaluation_batch; }
+int Pipeline::reader_threads() const { return impl_->config.hardware.workers == "inline" ? 1 : 0; }
+int Pipeline::loader_depth() const {
+  // In flight at once: what the first stage is ahead of the last, the one being read, two made ahead.
+  return impl_->stage_count() / std::max(1, impl_->config.pipeline.microbatches) + 4;
+}
+
+std::vector<MemoryAccount> Pipeline::memory() const {
+  std::vector<MemoryAccount> accounts;
+  for (const auto& stage : impl_->stages) accounts.push_back(stage->memory());
+  return accounts;
+}
+
+void Pipeline::train(Loader& loader, std::int64_t first, std::int64_t count,
+                     const std::function<void(const StepRecord&)>& on_step) {
+  Impl& p = *impl_;
+  if (count == 0) return;
+  StepBoard board({.stages = p.stage_count(), .parameters = p.parameter_count, .first_step = first});
+  const Run run{.program = p.program,
+                .stages = p.stages,
+                .boundaries = p.training,
+                .loader = loader,
+                .board = &board,
+                .mode = Mode::Train,
+                .first_step = first,
+                .repeats = count,
+                .seed = p.config.training.seed,
+                .learning_rate = p.learning_rate,
+                .max_norm = p.config.optimizer.max_norm,
+                .skip_nonfinite = p.config.training.on_nonfinite == "skip"};
+  std::int64_t left = count;
+  p.run(run, [&](bool wait) {
+    if (left == 0) return false;
+    const StepRecord* record = wait ? board.next() : board.try_next();
+    if (!record) return false;
+    on_step(*record);
+    board.pop();
+    --left;
+    return true;
+  });
+}
+
+EvaluationSum Pipeline::evaluate(Loader& loader) {
+  Impl& p = *impl_;
+  const Program program = evaluation_program(p.stage_count());
+  EvaluationSum sum;
+  const Run run{.program = program,
+                .stages = p.stages,
+                .boundaries = p.evaluation,
+                .loader = loader,
+                .sum = &sum,
+                .mode = Mode::Evaluate,
+                .repeats = (p.validation_samples + p.evaluation_batch - 1) / p.evaluation_batch,
+                .seed = p.config.training.seed,
+                .learning_rate = p.learning_rate};
+  p.run(run, [](bool) { return false; });
+  return sum;
+}
+
+void Pipeline::set_parameters(const NamedTensors& tensors) {
+  for (const auto& stage : impl_->stages) {
+    for (int l = 0; l < stage->layers(); ++l) {
+      const Layer& layer = stage->layer(l);
+      for (std::size_t i = 0; i < layer.parameters.size(); ++i)
+        stage->set_parameter(l, static_cast<int>(i), floats(tensors, layer.parameters[i].name).data());
+      for (std::size_t i = 0; i < layer.buffers.size(); ++i)
+        std::ranges::copy(floats(tensors, layer.buffers[i].name),
+                          stage->buffer(l, static_cast<int>(i)).begin());
+      if (std::holds_alternative<BatchNorm>(layer.spec))
+        stage->set_batches_tracked(count(tensors, batches_tracked_name(layer)));
+    }
+    stage->finish_loading();
+  }
+}
+
+NamedTensors Pipeline::parameters() const {
+  NamedTensors tensors = initial_parameters(impl_->graph, 0);  // the names and shapes
+  for (const auto& stage : impl_->stages)
+    for (int l = 0; l < stage->layers(); ++l) {
+      const Layer& layer = stage->layer(l);
+      for (std::size_t i = 0; i < layer.parameters.size(); ++i)
+        stage->get_parameter(l, static_cast<int>(i), floats(tensors, layer.parameters[i].name).data());
+      for (std::size_t i = 0; i < layer.buffers.size(); ++i)
+        std::ranges::copy(stage->buffer(l, static_cast<int>(i)),
+                          floats(tensors, layer.buffers[i].name).begin());
+      if (std::holds_alternative<BatchNorm>(layer.spec))
+        count(tensors, batches_tracked_name(layer)) = stage->batches_tracked();
+    }
+  return tensors;
+}
+
+std::unique_ptr<const Lowering> lower_for(const PipelineInput& input) {
+  const Config& config = input.config;
+  set_kernel_threads(Pipeline::Impl::threads_for(input).threads_per_stage);
+  const auto microbatch = sample_part(static_cast<int>(config.data.batch_size),
+                                      config.pipeline.microbatches, 0);
+  return input.backend.lower(input.graph, {.samples = microbatch.count});
+}
+
+}  // namespace pipetrain

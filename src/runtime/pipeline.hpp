@@ -1,0 +1,70 @@
+// A planned model on its workers: stages, channels and the threads that run programs over them.
+// The only place that starts threads for training.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "backend/backend.hpp"
+#include "checkpoint/parameters.hpp"
+#include "config/config.hpp"
+#include "data/loader.hpp"
+#include "plan/plan.hpp"
+#include "runtime/threads.hpp"
+#include "runtime/worker.hpp"
+
+namespace pipetrain {
+
+struct PipelineInput {
+  const Graph& graph;
+  const Plan& plan;
+  const Config& config;
+  Backend& backend;
+  std::int64_t total_steps = 1;  // of the whole training, for the learning rate
+  std::int64_t train_samples = 0, validation_samples = 0;  // 0: none of that kind will be run
+  // Makes the channel of a boundary; tests put faults in here.
+  std::function<std::unique_ptr<Channel>(const ChannelOptions&)> make_channel = make_in_process_channel;
+};
+
+// Threading: all calls from one thread. After an exception the pipeline is closed: only its
+// destructor may follow.
+class Pipeline {
+ public:
+  explicit Pipeline(const PipelineInput& input);
+  ~Pipeline();
+
+  // Weights and buffers by name, in PyTorch's layout; every name of the graph must be there.
+  void set_parameters(const NamedTensors& tensors);
+  NamedTensors parameters() const;
+
+  // Trains mini-batches [first, first + count) as one segment: begins and ends drained. on_step is
+  // called in order, from this thread. The first failure of any worker (or of on_step) is rethrown
+  // once all workers have stopped.
+  void train(Loader& loader, std::int64_t first, std::int64_t count,
+             const std::function<void(const StepRecord&)>& on_step);
+
+  // One pass over the validation samples: a loader made with repeat = false and evaluation_batch().
+  EvaluationSum evaluate(Loader& loader);
+  int evaluation_batch() const;
+
+  const Program& program() const;  // of one training segment, as make_program gave it
+  int loader_readers() const;
+  int loader_depth() const;
+  int reader_threads() const;
+  std::vector<MemoryAccount> memory() const;  // measured, per stage
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+// The whole graph for the config's micro-batches; sets this thread's kernel threads first, because
+// kernels are compiled for their number.
+std::unique_ptr<const Lowering> lower_for(const PipelineInput& input);
+
+// Bytes of each stage before anything is allocated; equal to what memory() says later.
+std::vector<MemoryAccount> predict_memory(const PipelineInput& input);
+
+}  // namespace pipetrain

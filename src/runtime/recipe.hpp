@@ -1,0 +1,82 @@
+// How one stage computes one micro-batch: a flat list of kernel calls with every operand's place
+// worked out before training, so that running it is a loop without a decision or an allocation.
+//
+// Where an operand can lie:
+//
+//   Slot         kept from forward to backward, one per micro-batch in flight
+//   Workspace    shared by all micro-batches, reused within a pass by liveness
+//   PacketIn     activations that came from the stage before     GradientIn   from the stage behind
+//   PacketOut    activations for the stage behind                GradientOut  for the stage before
+//
+// A value that several layers read (a fan-out) has its gradient summed from the last reader to the
+// first, over cuts too: what a later stage sent is the partial sum so far. So no cut changes a bit.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "backend/backend.hpp"
+#include "graph/graph.hpp"
+
+namespace pipetrain {
+
+enum class Area { None, Slot, Workspace, PacketIn, PacketOut, GradientIn, GradientOut };
+inline constexpr int area_count = 7;
+
+struct Place {
+  Area area = Area::None;
+  std::size_t offset = 0;
+};
+
+struct Step {
+  enum class Kind { Forward, BackwardInput, BackwardWeight, Add, Copy };
+  Kind kind = Kind::Forward;
+  int layer = 0;               // within the stage
+  std::vector<Place> inputs;   // Add: [addend]; Copy: [source]
+  Place output;                // Add, Copy: the destination
+  Place output_gradient;
+  std::vector<Place> input_gradients;
+  Place saved;
+  ValueId value;               // Add: whose gradient
+  std::size_t bytes = 0;       // Copy
+};
+
+// The tensors that cross one cut in one packet.
+struct PacketLayout {
+  std::vector<ValueId> values;
+  std::vector<std::size_t> offsets;
+  std::size_t bytes = 0;
+};
+
+struct Recipe {
+  std::vector<Step> forward;
+  std::vector<Step> backward;  // both halves; BackwardInput runs all but the BackwardWeight steps
+  std::size_t slot_bytes = 0, workspace_bytes = 0, scratch_bytes = 0;
+  Place input;          // stage 0: where the graph's input is loaded
+  Place output;         // last stage: what the loss reads
+  Place loss_gradient;  // last stage: what the loss writes
+};
+
+struct RecipeInput {
+  const Graph& graph;
+  const Lowering& lowering;
+  LayerId first, last;  // the stage's layers, inclusive
+  std::span<const std::unique_ptr<Kernel>> kernels;
+  int samples = 1;
+  Mode mode = Mode::Train;
+  bool split_backward = false;  // halves run apart: gradients that the second half reads go to the slot
+};
+
+Recipe make_recipe(const RecipeInput& input);
+
+// The packets at the cut before layer `next`: every value made before it and read behind it, or the
+// gradients of those that have one.
+PacketLayout activation_packet(const Graph& graph, const Lowering& lowering, LayerId next, int samples);
+PacketLayout gradient_packet(const Graph& graph, const Lowering& lowering, LayerId next, int samples);
+
+// Does training need the gradient of this value? True when a parameter lies at or before it.
+std::vector<bool> needs_gradient(const Graph& graph);
+
+}  // namespace pipetrain

@@ -1,0 +1,193 @@
+#include "runtime/stage.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/check.hpp"
+
+namespace pipetrain {
+
+Stage::Stage(const StageInput& input)
+    : input_(input),
+      memory_(input.backend),
+      weights_({input.graph, input.lowering, input.first, input.last, input.weight_copies}, memory_),
+      optimizer_(input.backend, input.optimizer, weights_, layers(), memory_),
+      slots_(static_cast<std::size_t>(input.slots), nullptr),
+      gradient_started_(static_cast<std::size_t>(layers()), false) {
+  std::size_t operands = 1;
+  for (int l = 0; l < layers(); ++l) {
+    operands = std::max(operands, layer(l).inputs.size());
+    auto& spans = buffers_.emplace_back();
+    auto& pointers = buffer_pointers_.emplace_back();
+    for (const Buffer& b : layer(l).buffers) {
+      const auto count = static_cast<std::size_t>(b.shape.elements());
+      auto* const data =
+          reinterpret_cast<float*>(memory_.take(Use::Weights, count * sizeof(float)));
+      std::fill_n(data, count, static_cast<float>(b.initial));
+      spans.emplace_back(data, count);
+      pointers.push_back(data);
+    }
+  }
+  operand_inputs_.resize(operands);
+  operand_gradients_.resize(operands);
+}
+
+void Stage::prepare(int samples, Mode mode) {
+  for (const CompiledStage& c : compiled_)
+    if (c.samples == samples && c.mode == mode) return;
+  compiled_.push_back(compile_stage({.graph = input_.graph,
+                                     .lowering = input_.lowering,
+                                     .first = input_.first,
+                                     .last = input_.last,
+                                     .samples = samples,
+                                     .mode = mode,
+                                     .split_backward = input_.split_backward}));
+  grow();
+}
+
+// Memory for the largest of what has been prepared. Nothing is in flight yet.
+void Stage::grow() {
+  const StageSizes old = sizes_;
+  sizes_ = largest(old, sizes_of(compiled_.back()));
+  if (sizes_.slot > old.slot)
+    for (std::byte*& s : slots_) s = memory_.exchange(Use::Activations, s, old.slot, sizes_.slot);
+  if (sizes_.workspace > old.workspace)
+    workspace_ = memory_.exchange(Use::Workspace, workspace_, old.workspace, sizes_.workspace);
+  if (sizes_.scratch > old.scratch)
+    scratch_ = memory_.exchange(Use::Workspace, scratch_, old.scratch, sizes_.scratch);
+}
+
+CompiledStage& Stage::compiled(const PassCall& call) {
+  for (CompiledStage& c : compiled_)
+    if (c.samples == call.samples && c.mode == call.mode) return c;
+  PIPETRAIN_CHECK(false, "stage {} was not prepared for {} samples", id().value, call.samples);
+}
+
+Stage::Bases Stage::bases(const PassCall& call) const {
+  return {nullptr,        slots_[static_cast<std::size_t>(call.slot)],
+          workspace_,     call.packet_in,
+          call.packet_out, call.gradient_in,
+          call.gradient_out};
+}
+
+namespace {
+
+std::byte* at(const std::array<std::byte*, area_count>& bases, const Place& place) {
+  std::byte* const base = bases[static_cast<std::size_t>(place.area)];
+  return base ? base + place.offset : nullptr;
+}
+
+}  // namespace
+
+void Stage::load_input(const PassCall& call, const float* plain) {
+  const CompiledStage& c = compiled(call);
+  input_.lowering.load_input(plain, call.samples, at(bases(call), c.recipe.input));
+}
+
+void Stage::forward(const PassCall& call) {
+  CompiledStage& c = compiled(call);
+  const Bases base = bases(call);
+  for (const Step& step : c.recipe.forward) run(c, step, base, call);
+  if (call.mode == Mode::Train) ++batches_tracked_;
+}
+
+LossResult Stage::loss(const PassCall& call, const Targets& targets) {
+  CompiledStage& c = compiled(call);
+  return c.loss->forward(at(bases(call), c.recipe.output), targets, scratch_);
+}
+
+void Stage::loss_gradient(const PassCall& call, const Targets& targets, double scale) {
+  CompiledStage& c = compiled(call);
+  const Bases base = bases(call);
+  c.loss->backward(at(base, c.recipe.output), targets, scale, at(base, c.recipe.loss_gradient),
+                   scratch_);
+}
+
+void Stage::backward(const PassCall& call, Half half) {
+  CompiledStage& c = compiled(call);
+  const Bases base = bases(call);
+  for (const Step& step : c.recipe.backward) {
+    const bool weight = step.kind == Step::Kind::BackwardWeight;
+    if (half == Half::Both || weight == (half == Half::Weight)) run(c, step, base, call);
+  }
+}
+
+void Stage::run(CompiledStage& compiled, const Step& step, const Bases& bases, const PassCall& call) {
+  const auto l = static_cast<std::size_t>(step.layer);
+  for (std::size_t i = 0; i < step.inputs.size(); ++i) operand_inputs_[i] = at(bases, step.inputs[i]);
+  const std::span<const void* const> inputs(operand_inputs_.data(), step.inputs.size());
+  switch (step.kind) {
+    case Step::Kind::Forward:
+      compiled.kernels[l]->forward({.inputs = inputs,
+                                    .output = at(bases, step.output),
+                                    .weights = weights_.read(step.layer, Pass::Forward, call.weights),
+                                    .buffers = buffer_pointers_[l],
+                                    .saved = at(bases, step.saved),
+                                    .scratch = scratch_,
+                                    .random = call.random});
+      return;
+    case Step::Kind::BackwardInput:
+      for (std::size_t i = 0; i < step.input_gradients.size(); ++i)
+        operand_gradients_[i] = at(bases, step.input_gradients[i]);
+      compiled.kernels[l]->backward_input(
+          {.inputs = inputs,
+           .output = at(bases, step.output),
+           .output_gradient = at(bases, step.output_gradient),
+           .input_gradients = {operand_gradients_.data(), step.input_gradients.size()},
+           .weights = weights_.read(step.layer, Pass::Backward, call.weights),
+           .saved = at(bases, step.saved),
+           .scratch = scratch_,
+           .random = call.random});
+      return;
+    case Step::Kind::BackwardWeight:
+      compiled.kernels[l]->backward_weight({.inputs = inputs,
+                                            .output_gradient = at(bases, step.output_gradient),
+                                            .gradients = optimizer_.gradients(step.layer),
+                                            .accumulate = gradient_started_[l],
+                                            .saved = at(bases, step.saved),
+                                            .scratch = scratch_});
+      gradient_started_[l] = true;
+      return;
+    case Step::Kind::Add:
+      input_.lowering.add_value(step.value, call.samples, at(bases, step.output), operand_inputs_[0]);
+      return;
+    case Step::Kind::Copy:
+      std::memcpy(at(bases, step.output), operand_inputs_[0], step.bytes);
+      return;
+  }
+}
+
+void Stage::update(double lr, double gradient_scale, std::int64_t step) {
+  optimizer_.apply(weights_, lr, gradient_scale, step);
+  weights_.advance();
+  gradient_started_.assign(gradient_started_.size(), false);
+}
+
+void Stage::skip_update() {
+  optimizer_.skip(weights_);
+  weights_.advance();
+  gradient_started_.assign(gradient_started_.size(), false);
+}
+
+void Stage::set_parameter(int layer, int parameter, const float* plain) {
+  input_.lowering.load_parameter({input_.first.value + layer}, parameter, plain,
+                                 weights_.parameter(layer, parameter));
+}
+
+void Stage::get_parameter(int layer, int parameter, float* plain) const {
+  input_.lowering.store_parameter({input_.first.value + layer}, parameter,
+                                  weights_.parameter(layer, parameter), plain);
+}
+
+std::span<float> Stage::buffer(int layer, int index) {
+  return buffers_[static_cast<std::size_t>(layer)][static_cast<std::size_t>(index)];
+}
+
+void Stage::read_output(const PassCall& call, float* plain) const {
+  for (const CompiledStage& c : compiled_)
+    if (c.samples == call.samples && c.mode == call.mode)
+      input_.lowering.store_value(Graph::output_of(input_.last), at(bases(call), c.recipe.output),
+                                  call.samples, plain);
+}
+
+}  // namespace pipetrain

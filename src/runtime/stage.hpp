@@ -1,0 +1,116 @@
+// One stage at work: its weights, its memory, its kernels. Runs passes over one micro-batch; knows
+// neither threads nor channels nor what comes next (runtime/worker.hpp does).
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "backend/backend.hpp"
+#include "config/config.hpp"
+#include "runtime/compiled_stage.hpp"
+#include "runtime/memory.hpp"
+#include "runtime/optimizer.hpp"
+#include "runtime/weight_store.hpp"
+
+namespace pipetrain {
+
+struct StageInput {
+  const Graph& graph;
+  const Lowering& lowering;
+  Backend& backend;
+  const OptimizerConfig& optimizer;
+  StageId id;
+  LayerId first, last;  // inclusive
+  int weight_copies = 1;
+  int slots = 1;  // micro-batches in flight
+  bool split_backward = false;
+};
+
+// Both halves, or the half that one instruction asks for.
+enum class Half { Both, Input, Weight };
+
+// Everything that one pass over one micro-batch is told. Packets are null where there is no such
+// boundary or the pass does not touch it.
+struct PassCall {
+  Mode mode = Mode::Train;
+  int samples = 0;
+  int slot = 0;
+  std::byte* packet_in = nullptr;
+  std::byte* packet_out = nullptr;
+  std::byte* gradient_in = nullptr;
+  std::byte* gradient_out = nullptr;
+  WeightRead weights;
+  RandomKey random;
+};
+
+// Threading: of one worker at a time.
+class Stage {
+ public:
+  explicit Stage(const StageInput& input);
+
+  // Makes kernels and memory for micro-batches of this size; must precede any pass over one.
+  void prepare(int samples, Mode mode);
+
+  void load_input(const PassCall& call, const float* plain);  // first stage
+  void forward(const PassCall& call);
+  LossResult loss(const PassCall& call, const Targets& targets);  // last stage, behind forward()
+  // Last stage: what the loss sends back; precedes backward(). scale: 1 / samples of the mini-batch.
+  void loss_gradient(const PassCall& call, const Targets& targets, double scale);
+  void backward(const PassCall& call, Half half);
+
+  void sums_of_squares(std::span<double> sums) const { optimizer_.sums_of_squares(sums); }
+  // `step` counts from 1 since training began. The weights' next version becomes live.
+  void update(double lr, double gradient_scale, std::int64_t step);
+  void skip_update();
+  void begin_program() { weights_.begin(); }
+
+  // Plain, PyTorch's layout. For initial values, checkpoints and exports; between programs only.
+  void set_parameter(int layer, int parameter, const float* plain);
+  void get_parameter(int layer, int parameter, float* plain) const;
+  std::span<float> buffer(int layer, int index);
+  std::int64_t batches_tracked() const { return batches_tracked_; }
+  void set_batches_tracked(std::int64_t count) { batches_tracked_ = count; }
+  void finish_loading() { weights_.pack(); }
+  void read_output(const PassCall& call, float* plain) const;  // last stage, behind forward()
+
+  StageId id() const { return input_.id; }
+  LayerId first() const { return input_.first; }
+  int layers() const { return input_.last.value - input_.first.value + 1; }
+  const Layer& layer(int l) const {
+    return input_.graph.layers[static_cast<std::size_t>(input_.first.value + l)];
+  }
+  int slots() const { return static_cast<int>(slots_.size()); }
+  int parameters() const { return optimizer_.parameters(); }
+  const WeightStore& weights() const { return weights_; }
+  const MemoryAccount& memory() const { return memory_.account(); }
+  StageMemory& take_memory() { return memory_; }
+
+ private:
+  using Bases = std::array<std::byte*, area_count>;
+
+  CompiledStage& compiled(const PassCall& call);
+  Bases bases(const PassCall& call) const;
+  void grow();
+  void run(CompiledStage& compiled, const Step& step, const Bases& bases, const PassCall& call);
+
+  StageInput input_;
+  StageMemory memory_;
+  WeightStore weights_;
+  StageOptimizer optimizer_;
+  std::vector<std::vector<std::span<float>>> buffers_;  // per layer
+  std::vector<std::vector<void*>> buffer_pointers_;
+  std::vector<CompiledStage> compiled_;
+  StageSizes sizes_;
+  std::vector<std::byte*> slots_;
+  std::byte* workspace_ = nullptr;
+  std::byte* scratch_ = nullptr;
+  std::vector<const void*> operand_inputs_;  // reused by every step
+  std::vector<void*> operand_gradients_;
+  std::vector<bool> gradient_started_;  // per layer: its sum holds something
+  std::int64_t batches_tracked_ = 0;
+};
+
+}  // namespace pipetrain

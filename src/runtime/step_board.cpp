@@ -1,0 +1,94 @@
+#include "runtime/step_board.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "transport/channel.hpp"
+
+namespace pipetrain {
+
+double StepRecord::squared_norm() const {
+  return std::accumulate(sums_of_squares.begin(), sums_of_squares.end(), 0.0);
+}
+
+StepBoard::StepBoard(const Options& options)
+    : stages_(options.stages),
+      entries_(static_cast<std::size_t>(options.capacity)),
+      next_(options.first_step) {
+  for (Entry& e : entries_) {
+    e.record.stages.resize(static_cast<std::size_t>(options.stages));
+    e.record.sums_of_squares.resize(static_cast<std::size_t>(options.parameters));
+  }
+}
+
+StepBoard::Entry& StepBoard::entry(std::int64_t step) {
+  return entries_[static_cast<std::size_t>(step) % entries_.size()];
+}
+const StepBoard::Entry& StepBoard::entry(std::int64_t step) const {
+  return entries_[static_cast<std::size_t>(step) % entries_.size()];
+}
+
+void StepBoard::wait(std::unique_lock<std::mutex>& lock, const auto& condition) {
+  changed_.wait(lock, [&] { return closed_ || condition(); });
+  if (closed_) throw ChannelClosed();
+}
+
+bool StepBoard::can_deposit(std::int64_t step) const {
+  const std::lock_guard lock(mutex_);
+  return closed_ || step < next_ + static_cast<std::int64_t>(entries_.size());
+}
+
+void StepBoard::deposit(std::int64_t step, int first_parameter, std::span<const double> sums) {
+  std::unique_lock lock(mutex_);
+  wait(lock, [&] { return step < next_ + static_cast<std::int64_t>(entries_.size()); });
+  Entry& e = entry(step);
+  std::copy(sums.begin(), sums.end(), e.record.sums_of_squares.begin() + first_parameter);
+  if (++e.deposited == stages_) changed_.notify_all();
+}
+
+bool StepBoard::has_total(std::int64_t step) const {
+  const std::lock_guard lock(mutex_);
+  return closed_ || entry(step).deposited == stages_;
+}
+
+double StepBoard::total(std::int64_t step) {
+  std::unique_lock lock(mutex_);
+  wait(lock, [&] { return entry(step).deposited == stages_; });
+  return entry(step).record.squared_norm();
+}
+
+void StepBoard::finish(std::int64_t step, StageId stage, double lr, const StageStep& part) {
+  const std::lock_guard lock(mutex_);
+  if (closed_) throw ChannelClosed();
+  Entry& e = entry(step);
+  e.record.step = step;
+  e.record.lr = lr;
+  e.record.stages[static_cast<std::size_t>(stage.value)] = part;
+  if (++e.finished == stages_) changed_.notify_all();
+}
+
+const StepRecord* StepBoard::next() {
+  std::unique_lock lock(mutex_);
+  wait(lock, [&] { return entry(next_).finished == stages_; });
+  return &entry(next_).record;
+}
+
+const StepRecord* StepBoard::try_next() {
+  const std::lock_guard lock(mutex_);
+  return entry(next_).finished == stages_ ? &entry(next_).record : nullptr;
+}
+
+void StepBoard::pop() {
+  const std::lock_guard lock(mutex_);
+  Entry& e = entry(next_++);
+  e.deposited = e.finished = 0;
+  changed_.notify_all();
+}
+
+void StepBoard::close() noexcept {
+  const std::lock_guard lock(mutex_);
+  closed_ = true;
+  changed_.notify_all();
+}
+
+}  // namespace pipetrain

@@ -1,0 +1,78 @@
+// Where the stages meet once per mini-batch: they leave their gradients' sums of squares (for the
+// norm of the whole model) and what they measured; the reporter takes whole records in order.
+//
+// Threading: deposit, total and finish from the workers; next and pop from one reporter. A worker
+// that is `capacity` mini-batches ahead of the reporter waits. After close() every wait throws
+// ChannelClosed.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "backend/backend.hpp"
+#include "base/ids.hpp"
+
+namespace pipetrain {
+
+struct StageStep {  // one stage's part of one mini-batch
+  double busy_seconds = 0, waiting_seconds = 0;  // since the stage's update before
+  std::int64_t end_ns = 0;                       // steady clock, behind the update
+  LossResult loss;                               // last stage
+  int samples = 0;                               // last stage
+  int weight_versions = 1;                       // kept
+  double staleness = 0;  // updates between a micro-batch's forward and its backward, mean
+  bool skipped = false;  // the gradient was not finite, and on_nonfinite = "skip"
+};
+
+struct StepRecord {
+  std::int64_t step = 0;  // from 0 since training began
+  double lr = 0;
+  std::vector<StageStep> stages;
+  std::vector<double> sums_of_squares;  // of every parameter's gradient, in parameter order
+  double squared_norm() const;
+};
+
+class StepBoard {
+ public:
+  struct Options {
+    int stages = 1;
+    int parameters = 0;
+    int capacity = 64;
+    std::int64_t first_step = 0;
+  };
+  explicit StepBoard(const Options& options);
+
+  // The sums of one stage, whose first parameter is the `first_parameter`th of the model.
+  void deposit(std::int64_t step, int first_parameter, std::span<const double> sums);
+  bool can_deposit(std::int64_t step) const;  // else deposit() would wait
+  // The whole model's squared norm: waits until every stage has deposited.
+  double total(std::int64_t step);
+  bool has_total(std::int64_t step) const;
+  void finish(std::int64_t step, StageId stage, double lr, const StageStep& part);
+
+  const StepRecord* next();      // waits for the next whole record
+  const StepRecord* try_next();  // null while there is none
+  void pop();
+  void close() noexcept;
+
+ private:
+  struct Entry {
+    StepRecord record;
+    int deposited = 0, finished = 0;
+  };
+  Entry& entry(std::int64_t step);
+  const Entry& entry(std::int64_t step) const;
+  void wait(std::unique_lock<std::mutex>& lock, const auto& condition);
+
+  const int stages_;
+  std::vector<Entry> entries_;
+  std::int64_t next_;  // the reporter's
+  bool closed_ = false;
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+};
+
+}  // namespace pipetrain

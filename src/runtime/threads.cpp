@@ -1,0 +1,47 @@
+#include "runtime/threads.hpp"
+
+#include <omp.h>
+#include <pthread.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <vector>
+
+namespace pipetrain {
+namespace {
+
+std::vector<int> allowed_cores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  std::vector<int> cores;
+  if (sched_getaffinity(0, sizeof set, &set) == 0)
+    for (int c = 0; c < CPU_SETSIZE; ++c)
+      if (CPU_ISSET(c, &set)) cores.push_back(c);
+  return cores;
+}
+
+}  // namespace
+
+int available_cores() { return std::max<int>(1, static_cast<int>(allowed_cores().size())); }
+
+ThreadPlan plan_threads(int workers_at_once, int threads_per_stage) {
+  const int cores = available_cores();
+  ThreadPlan plan;
+  plan.threads_per_stage =
+      threads_per_stage > 0 ? threads_per_stage : std::max(1, cores / workers_at_once);
+  plan.fits = plan.threads_per_stage * workers_at_once <= cores;
+  return plan;
+}
+
+void set_kernel_threads(int threads) { omp_set_num_threads(threads); }
+
+void pin_worker(int worker, int threads_per_stage) {
+  const std::vector<int> cores = allowed_cores();
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  for (int t = 0; t < threads_per_stage; ++t)
+    CPU_SET(cores[static_cast<std::size_t>(worker * threads_per_stage + t) % cores.size()], &set);
+  pthread_setaffinity_np(pthread_self(), sizeof set, &set);
+}
+
+}  // namespace pipetrain

@@ -1,0 +1,25 @@
+// Threads of kernels and workers on this machine's cores.
+#pragma once
+
+#include <string_view>
+
+namespace pipetrain {
+
+int available_cores();
+
+struct ThreadPlan {
+  int threads_per_stage = 1;  // of a stage's kernels
+  bool fits = false;          // every worker has cores of its own: pin it there, and waiting may spin
+};
+
+// `threads_per_stage` 0 shares the machine's cores among the workers that run at once.
+ThreadPlan plan_threads(int workers_at_once, int threads_per_stage);
+
+// The kernels that this thread calls from now on use so many threads.
+void set_kernel_threads(int threads);
+
+// Keeps this thread, and the kernel threads that it starts, on the cores of its worker. Only a
+// matter of speed: where the system refuses, nothing happens.
+void pin_worker(int worker, int threads_per_stage);
+
+}  // namespace pipetrain

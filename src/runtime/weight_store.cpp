@@ -1,0 +1,109 @@
+#include "runtime/weight_store.hpp"
+
+#include <algorithm>
+
+#include "base/check.hpp"
+
+namespace pipetrain {
+namespace {
+
+bool reads_weights(Op op) {
+  return op == Op::Forward || op == Op::Backward || op == Op::BackwardInput || op == Op::Recompute;
+}
+
+int oldest_read(const WeightRead& read) {
+  if (const auto* blend = std::get_if<Blend>(&read.how))
+    return std::min(read.version.value, blend->other.value);
+  return read.version.value;
+}
+
+}  // namespace
+
+int versions_kept(const Program& program, StageId stage) {
+  std::vector<Instruction> mine;
+  for (const auto& worker : program.workers)
+    for (const Instruction& i : worker)
+      if (i.stage == stage && (reads_weights(i.op) || i.op == Op::Update)) mine.push_back(i);
+  // From the end: the oldest version that is still to be read, beside the newest one made so far.
+  int newest = 0;
+  for (const Instruction& i : mine) newest += i.op == Op::Update;
+  int oldest = newest, kept = 1;
+  for (auto i = mine.rbegin(); i != mine.rend(); ++i) {
+    if (i->op == Op::Update) {
+      if (oldest < newest) kept = std::max(kept, newest - oldest + 1);
+      --newest;
+      oldest = std::min(oldest, newest);
+    } else {
+      oldest = std::min(oldest, oldest_read(i->weights));
+      kept = std::max(kept, newest - oldest + 1);
+    }
+  }
+  return kept;
+}
+
+WeightStore::WeightStore(const WeightStoreInput& input, StageMemory& memory)
+    : lowering_(input.lowering), first_(input.first), copies_(static_cast<std::size_t>(input.copies)) {
+  for (int l = input.first.value; l <= input.last.value; ++l) {
+    const Layer& layer = input.graph.layers[static_cast<std::size_t>(l)];
+    bytes_.emplace_back();
+    for (std::size_t p = 0; p < layer.parameters.size(); ++p)
+      bytes_.back().push_back(lowering_.parameter_bytes({l}, static_cast<int>(p)));
+  }
+  for (Copy& copy : copies_) {
+    for (std::size_t l = 0; l < bytes_.size(); ++l) {
+      const LayerId id{first_.value + static_cast<int>(l)};
+      LayerWeights& weights = copy.emplace_back();
+      for (const std::size_t bytes : bytes_[l])
+        weights.parameters.push_back(memory.take(Use::Weights, bytes));
+      weights.packed_forward = memory.take(Use::Weights, lowering_.packed_bytes(id, Pass::Forward));
+      weights.packed_backward = memory.take(Use::Weights, lowering_.packed_bytes(id, Pass::Backward));
+    }
+  }
+}
+
+void WeightStore::begin() {
+  origin_ = (origin_ + live_.value) % copies();
+  live_ = {0};
+}
+
+const WeightStore::Copy& WeightStore::copy(Version version) const {
+  return copies_[static_cast<std::size_t>((origin_ + version.value) % copies())];
+}
+
+float* WeightStore::at(Version version, int layer, int p) const {
+  const auto& parameters = copy(version)[static_cast<std::size_t>(layer)].parameters;
+  return static_cast<float*>(const_cast<void*>(parameters[static_cast<std::size_t>(p)]));
+}
+
+std::size_t WeightStore::elements(int layer, int p) const {
+  return bytes_[static_cast<std::size_t>(layer)][static_cast<std::size_t>(p)] / sizeof(float);
+}
+
+Weights WeightStore::read(int layer, Pass pass, const WeightRead& read) const {
+  const int version = read.version.value;
+  PIPETRAIN_CHECK(std::holds_alternative<AsStored>(read.how), "only stored versions can be read");
+  PIPETRAIN_CHECK(version <= live_.value && version > live_.value - copies() && version >= 0,
+                  "version {} is read while {} is live and {} are kept", version, live_.value, copies());
+  const LayerWeights& weights = copy(read.version)[static_cast<std::size_t>(layer)];
+  return {weights.parameters,
+          pass == Pass::Forward ? weights.packed_forward : weights.packed_backward};
+}
+
+void WeightStore::advance() {
+  ++live_.value;
+  pack();
+}
+
+void WeightStore::pack() {
+  const Copy& copy = this->copy(live_);
+  for (std::size_t l = 0; l < copy.size(); ++l) {
+    const LayerId id{first_.value + static_cast<int>(l)};
+    const LayerWeights& weights = copy[l];
+    if (weights.packed_forward)
+      lowering_.pack(id, Pass::Forward, weights.parameters, weights.packed_forward);
+    if (weights.packed_backward)
+      lowering_.pack(id, Pass::Backward, weights.parameters, weights.packed_backward);
+  }
+}
+
+}  // namespace pipetrain

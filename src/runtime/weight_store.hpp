@@ -1,0 +1,74 @@
+// The weights of one stage: a ring of as many versions as the program ever needs at once.
+//
+// Version v of a program lies in slot (origin + v) mod copies. Reading hands out pointers, never
+// copies; an update writes the next slot, or in place where one copy is kept. Packed copies (layouts
+// that only kernels understand) are made once per version, right behind the update.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "backend/backend.hpp"
+#include "program/program.hpp"
+#include "runtime/memory.hpp"
+
+namespace pipetrain {
+
+// How many consecutive versions `stage` must keep, so that every read of the program finds its own.
+int versions_kept(const Program& program, StageId stage);
+
+struct WeightStoreInput {
+  const Graph& graph;
+  const Lowering& lowering;
+  LayerId first, last;
+  int copies = 1;
+};
+
+// Threading: of one worker.
+class WeightStore {
+ public:
+  WeightStore(const WeightStoreInput& input, StageMemory& memory);
+
+  // A program begins: the live version is called 0 from now on.
+  void begin();
+  Version live() const { return live_; }
+  int copies() const { return static_cast<int>(copies_.size()); }
+
+  // Weights of a layer (counted within the stage) for one pass.
+  Weights read(int layer, Pass pass, const WeightRead& read) const;
+
+  // Parameter `p` of the live version, and where its successor goes: the same where one copy is kept.
+  const float* parameter(int layer, int p) const { return at(live_, layer, p); }
+  float* parameter(int layer, int p) { return at(live_, layer, p); }
+  float* next_parameter(int layer, int p) { return at({live_.value + 1}, layer, p); }
+  std::size_t elements(int layer, int p) const;
+  int parameters(int layer) const {
+    return static_cast<int>(bytes_[static_cast<std::size_t>(layer)].size());
+  }
+
+  // The successor is whole: it becomes live, its packed copies are made.
+  void advance();
+  // Packs the live version anew, after its parameters were written from outside.
+  void pack();
+
+ private:
+  struct LayerWeights {
+    std::vector<const void*> parameters;
+    void* packed_forward = nullptr;
+    void* packed_backward = nullptr;
+  };
+  using Copy = std::vector<LayerWeights>;  // per layer of the stage
+
+  const Copy& copy(Version version) const;
+  float* at(Version version, int layer, int p) const;
+
+  const Lowering& lowering_;
+  const LayerId first_;
+  std::vector<std::vector<std::size_t>> bytes_;  // per layer, per parameter
+  std::vector<Copy> copies_;
+  int origin_ = 0;
+  Version live_{0};
+};
+
+}  // namespace pipetrain

@@ -1,0 +1,61 @@
+// How a micro-batch's tensors cross from one stage to the next: the second virtual seam.
+//
+// A channel belongs to one boundary and one kind (activations forward, gradients backward) and is
+// first in, first out. It owns a fixed set of packets:
+//
+//   sender    acquire() ─> writes packet.data ─> send()          receiver    receive() ─> reads ─> release()
+//                 ^                                                                          │
+//                 └──────────────────────── free packets ────────────────────────────────────┘
+//
+// send() never blocks; acquire() waits while no packet is free and receive() while none has been
+// sent. In one process a packet's memory is handed over, nothing is copied. A sender that still
+// reads what it sent (retain()) shares the packet: it is free when both have released it.
+//
+// Threading: one sending and one receiving thread. close() from any thread, also more than once:
+// from then on acquire() and receive() throw ChannelClosed, those that wait included.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <stdexcept>
+#include <vector>
+
+#include "base/ids.hpp"
+
+namespace pipetrain {
+
+struct Packet {
+  std::byte* data = nullptr;
+  int samples = 0;
+  MicrobatchId microbatch;
+  std::vector<SampleId> ids;  // capacity reserved for a whole micro-batch; travels with the tensors
+  int holders = 0;            // the channel's own count
+};
+
+struct ChannelClosed : std::runtime_error {
+  ChannelClosed() : std::runtime_error("the channel is closed") {}
+};
+
+class Channel {
+ public:
+  virtual ~Channel() = default;
+  virtual Packet* acquire() = 0;
+  virtual void send(Packet* packet) = 0;
+  virtual Packet* receive() = 0;
+  virtual void retain(Packet* packet) = 0;   // before send()
+  virtual void release(Packet* packet) = 0;
+  // Would the call wait? For workers that share a thread.
+  virtual bool can_acquire() const = 0;
+  virtual bool can_receive() const = 0;
+  virtual void close() noexcept = 0;
+};
+
+struct ChannelOptions {
+  std::vector<std::byte*> packets;  // memory of each; the caller's, alive as long as the channel
+  int samples = 1;                  // largest micro-batch
+  bool spin = false;  // wait actively for some microseconds first: only where every worker has a core
+};
+
+std::unique_ptr<Channel> make_in_process_channel(const ChannelOptions& options);
+
+}  // namespace pipetrain

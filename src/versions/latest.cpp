@@ -1,0 +1,16 @@
+// The newest weights of the stage, in forward and in backward:
+//   w(t+1) = w(t) - lr * grad f(w(t))
+// under every order that drains at an update, since no update comes between the two.
+#include "versions/policy.hpp"
+
+namespace pipetrain::versions {
+
+extern const VersionPolicy latest{"latest", "forward and backward read the newest weights",
+                                  [](const ReadContext& at) {
+                                    return WeightRead{at.at_forward, AsStored{}};
+                                  },
+                                  [](const ReadContext& at, const WeightRead&) {
+                                    return WeightRead{at.at_backward, AsStored{}};
+                                  }};
+
+}  // namespace pipetrain::versions

@@ -1,0 +1,28 @@
+// A version policy says which weights each forward and backward reads: two pure functions.
+// bind.hpp calls them while the program is made, so what a run reads can be printed beforehand.
+#pragma once
+
+#include <string_view>
+
+#include "program/program.hpp"
+
+namespace pipetrain {
+
+// What the order alone says about one forward or backward. Versions count a stage's updates.
+struct ReadContext {
+  StageId stage;
+  int stages = 1;
+  MicrobatchId microbatch;  // counted over the whole program
+  int microbatches = 1;     // per mini-batch, N
+  Version at_entry;         // newest on stage 0 as the micro-batch's forward begins there
+  Version at_forward;       // newest on this stage as its forward begins
+  Version at_backward;      // newest on this stage as its backward begins; not known to `forward`
+};
+
+struct VersionPolicy {
+  std::string_view name, summary;
+  WeightRead (*forward)(const ReadContext&);
+  WeightRead (*backward)(const ReadContext&, const WeightRead& used_by_forward);
+};
+
+}  // namespace pipetrain

@@ -1,0 +1,23 @@
+// The parameter lists of the backend tests. A new backend is one more name here.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "harness.hpp"
+
+namespace pipetrain::testing {
+
+inline std::vector<std::string> backend_names() { return {"reference"}; }
+
+struct Case {
+  std::string name;
+  Graph graph;
+  int samples = 1;
+  Mode mode = Mode::Train;
+};
+
+std::vector<Case> layer_cases();  // one layer each, in several shapes
+std::vector<Case> chain_cases();  // small graphs, where a backend fuses and chooses layouts
+
+}  // namespace pipetrain::testing

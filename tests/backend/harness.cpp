@@ -1,0 +1,352 @@
+#include "harness.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <numeric>
+#include <utility>
+
+#include "base/check.hpp"
+#include "base/rng.hpp"
+
+namespace pipetrain::testing {
+namespace {
+
+// ---- graphs
+
+std::vector<Parameter> parameters_of(const Node& node, const Shape& input) {
+  const auto two = [&](Shape weight, std::int64_t bias, bool has_bias) {
+    std::vector<Parameter> result = {{node.name + ".weight", std::move(weight), Constant{0}}};
+    if (has_bias) result.push_back({node.name + ".bias", Shape{{bias}}, Constant{0}});
+    return result;
+  };
+  if (const auto* linear = std::get_if<Linear>(&node.spec))
+    return two(Shape{{linear->out_features, input.dims.back()}}, linear->out_features,
+               linear->bias);
+  if (const auto* conv = std::get_if<Conv2d>(&node.spec))
+    return two(
+        Shape{{conv->out_channels, input.dims[0] / conv->groups, conv->kernel[0], conv->kernel[1]}},
+        conv->out_channels, conv->bias);
+  if (std::holds_alternative<BatchNorm>(node.spec))
+    return two(Shape{{input.dims[0]}}, input.dims[0], true);
+  return {};
+}
+
+std::vector<Buffer> buffers_of(const Node& node, const Shape& input) {
+  if (!std::holds_alternative<BatchNorm>(node.spec)) return {};
+  const Shape channels{{input.dims[0]}};
+  return {{node.name + ".running_mean", channels, 0}, {node.name + ".running_var", channels, 1}};
+}
+
+// ---- random data
+
+Floats normal_values(Random& random, std::int64_t count, double scale = 1) {
+  Floats values(static_cast<std::size_t>(count));
+  for (float& value : values) value = static_cast<float>(scale * random.normal());
+  return values;
+}
+
+// Evenly spaced in (-1, 1), shuffled.
+Floats distinct_values(Random& random, std::int64_t count) {
+  Floats values(static_cast<std::size_t>(count));
+  for (std::int64_t i = 0; i < count; ++i)
+    values[static_cast<std::size_t>(i)] =
+        static_cast<float>(2 * i + 1 - count) / static_cast<float>(count);
+  for (std::size_t i = values.size(); i > 1; --i) std::swap(values[i - 1], values[random.below(i)]);
+  return values;
+}
+
+Microbatch make_microbatch(const Graph& graph, int samples, int index, Random& random) {
+  Microbatch microbatch;
+  const Shape& output = graph.layers.back().output;
+  microbatch.input = distinct_values(random, samples * graph.input.elements());
+  microbatch.random = {7, 3, static_cast<std::uint64_t>(index)};
+  if (graph.loss == Loss::Mse)
+    microbatch.values = normal_values(random, samples * output.elements());
+  for (int i = 0; graph.loss == Loss::CrossEntropy && i < samples; ++i)
+    microbatch.classes.push_back(
+        static_cast<std::int32_t>(random.below(static_cast<std::uint64_t>(output.elements()))));
+  return microbatch;
+}
+
+// ---- one run
+
+using Memory = std::unique_ptr<void, std::function<void(void*)>>;
+
+class Run {
+ public:
+  Run(Backend& backend, const Task& task)
+      : backend_(backend),
+        task_(task),
+        graph_(task.graph),
+        lowering_(backend.lower(
+            task.graph, {.samples = task.lowered_samples ? task.lowered_samples : task.samples})) {
+    for (std::size_t i = 0; i < graph_.layers.size(); ++i) prepare(i);
+  }
+
+  Outcome all() {
+    Outcome outcome;
+    std::vector<Flight> flights;
+    for (const Microbatch& microbatch : task_.microbatches) flights.push_back(forward(microbatch));
+    for (std::size_t m = 0; m < flights.size(); ++m)
+      outcome.microbatches.push_back(finish(flights[m], task_.microbatches[m], m > 0));
+    store_state(outcome);
+    return outcome;
+  }
+
+ private:
+  struct LayerState {
+    std::unique_ptr<Kernel> kernel;
+    std::vector<const void*> parameters;
+    std::vector<void*> gradients;
+    const void *packed_forward = nullptr, *packed_backward = nullptr;
+    std::vector<Floats> buffers;
+    std::vector<void*> buffer_pointers;
+    void* scratch = nullptr;
+  };
+  struct Flight {  // one micro-batch between its forward and its backward
+    std::vector<void*> values;
+    std::vector<void*> saved;  // by layer
+  };
+
+  void* allocate(std::size_t bytes) {
+    memory_.emplace_back(backend_.allocate(bytes), [this](void* p) { backend_.release(p); });
+    sizes_[memory_.back().get()] = bytes;
+    return memory_.back().get();
+  }
+  void* spoil(void* memory) {  // every f32 in it becomes a NaN
+    return std::memset(memory, 0xFF, sizes_.at(memory));
+  }
+  void* spoilt(std::size_t bytes) { return spoil(allocate(bytes)); }
+
+  void prepare(std::size_t index) {
+    const Layer& layer = graph_.layers[index];
+    const LayerId id{static_cast<int>(index)};
+    LayerState state;
+    state.kernel = lowering_->make_kernel(id, {.samples = task_.samples, .mode = task_.mode});
+    for (int p = 0; p < std::ssize(layer.parameters); ++p) {
+      void* stored = allocate(lowering_->parameter_bytes(id, p));
+      const auto& name = layer.parameters[static_cast<std::size_t>(p)].name;
+      lowering_->load_parameter(id, p, task_.weighting.parameters.at(name).data(), stored);
+      state.parameters.push_back(stored);
+      state.gradients.push_back(spoilt(lowering_->parameter_bytes(id, p)));
+    }
+    state.packed_forward = pack(id, Pass::Forward, state.parameters);
+    state.packed_backward = pack(id, Pass::Backward, state.parameters);
+    for (const Buffer& buffer : layer.buffers)
+      state.buffers.push_back(task_.weighting.buffers.at(buffer.name));
+    for (Floats& buffer : state.buffers) state.buffer_pointers.push_back(buffer.data());
+    state.scratch = allocate(state.kernel->traits().scratch_bytes);
+    layers_.push_back(std::move(state));
+  }
+
+  const void* pack(LayerId id, Pass pass, std::span<const void* const> parameters) {
+    const std::size_t bytes = lowering_->packed_bytes(id, pass);
+    if (bytes == 0) return nullptr;
+    void* packed = spoilt(bytes);
+    lowering_->pack(id, pass, parameters, packed);
+    return packed;
+  }
+
+  Flight forward(const Microbatch& microbatch) {
+    Flight flight;
+    flight.values.push_back(spoilt(lowering_->value_bytes(ValueId{0}, task_.samples)));
+    lowering_->load_input(microbatch.input.data(), task_.samples, flight.values[0]);
+    for (std::size_t i = 0; i < layers_.size(); ++i) forward_layer(i, flight, microbatch.random);
+    return flight;
+  }
+
+  void forward_layer(std::size_t i, Flight& flight, const RandomKey& random) {
+    LayerState& state = layers_[i];
+    const KernelTraits& traits = state.kernel->traits();
+    const auto inputs = inputs_of(i, flight);
+    flight.values.push_back(traits.aliases_input
+                                ? const_cast<void*>(inputs[0])
+                                : spoilt(lowering_->value_bytes(output_of(i), task_.samples)));
+    flight.saved.push_back(spoilt(traits.saved_bytes));
+    state.kernel->forward({.inputs = inputs,
+                           .output = flight.values.back(),
+                           .weights = {state.parameters, state.packed_forward},
+                           .buffers = state.buffer_pointers,
+                           .saved = flight.saved.back(),
+                           .scratch = spoil(state.scratch),
+                           .random = random});
+  }
+
+  MicrobatchOutcome finish(const Flight& flight, const Microbatch& microbatch, bool accumulate) {
+    MicrobatchOutcome outcome;
+    const ValueId last = output_of(layers_.size() - 1);
+    const auto loss = lowering_->make_loss(task_.samples);
+    void* scratch = spoilt(loss->scratch_bytes());
+    const Targets targets{microbatch.classes.data(), microbatch.values.data()};
+    const void* output = flight.values.back();
+    outcome.output = plain(last, output);
+    outcome.loss = loss->forward(output, targets, scratch);
+    if (task_.mode == Mode::Evaluate) return outcome;
+
+    std::vector<void*> gradients;
+    for (std::size_t v = 0; v < flight.values.size(); ++v)
+      gradients.push_back(allocate(lowering_->value_bytes(ValueId{int(v)}, task_.samples)));
+    loss->backward(output, targets, task_.loss_scale, spoil(gradients.back()), spoil(scratch));
+    for (std::size_t i = layers_.size(); i-- > 0;)
+      backward_layer(i, flight, gradients, microbatch.random, accumulate);
+    outcome.output_gradient = plain(last, gradients.back());
+    outcome.input_gradient = plain(ValueId{0}, gradients[0]);
+    return outcome;
+  }
+
+  void backward_layer(std::size_t i, const Flight& flight, const std::vector<void*>& gradients,
+                      const RandomKey& random, bool accumulate) {
+    LayerState& state = layers_[i];
+    const Layer& layer = graph_.layers[i];
+    const KernelTraits& traits = state.kernel->traits();
+    const auto inputs = inputs_of(i, flight);
+    const std::vector<const void*> nothing(inputs.size(), nullptr);
+    std::vector<void*> shares;
+    for (const ValueId input : layer.inputs)
+      shares.push_back(traits.aliases_gradient
+                           ? gradients[i + 1]
+                           : spoilt(lowering_->value_bytes(input, task_.samples)));
+    state.kernel->backward_input(
+        {.inputs = traits.backward_input_reads_inputs ? inputs : nothing,
+         .output = traits.backward_input_reads_output ? flight.values[i + 1] : nullptr,
+         .output_gradient = gradients[i + 1],
+         .input_gradients = shares,
+         .weights = {state.parameters, state.packed_backward},
+         .saved = flight.saved[i],
+         .scratch = spoil(state.scratch),
+         .random = random});
+    if (!layer.parameters.empty())
+      state.kernel->backward_weight(
+          {.inputs = traits.backward_weight_reads_inputs ? inputs : nothing,
+           .output_gradient = gradients[i + 1],
+           .gradients = state.gradients,
+           .accumulate = accumulate,
+           .saved = flight.saved[i],
+           .scratch = spoil(state.scratch)});
+    for (std::size_t k = 0; k < shares.size(); ++k)
+      lowering_->add_value(layer.inputs[k], task_.samples,
+                           gradients[static_cast<std::size_t>(layer.inputs[k].value)], shares[k]);
+  }
+
+  void store_state(Outcome& outcome) {
+    for (std::size_t i = 0; i < layers_.size(); ++i) {
+      const Layer& layer = graph_.layers[i];
+      for (std::size_t b = 0; b < layer.buffers.size(); ++b)
+        outcome.buffers[layer.buffers[b].name] = layers_[i].buffers[b];
+      for (std::size_t p = 0; task_.mode == Mode::Train && p < layer.parameters.size(); ++p)
+        store_gradient(LayerId{int(i)}, int(p), outcome);
+    }
+  }
+
+  void store_gradient(LayerId id, int p, Outcome& outcome) {
+    const auto layer = static_cast<std::size_t>(id.value), index = static_cast<std::size_t>(p);
+    const Parameter& parameter = graph_.layers[layer].parameters[index];
+    const void* stored = layers_[layer].gradients[index];
+    Floats values(static_cast<std::size_t>(parameter.shape.elements()));
+    lowering_->store_parameter(id, p, stored, values.data());
+    outcome.gradients[parameter.name] = std::move(values);
+    outcome.squares[parameter.name] = backend_.sum_of_squares(
+        static_cast<const float*>(stored),
+        static_cast<std::int64_t>(lowering_->parameter_bytes(id, p) / sizeof(float)));
+  }
+
+  std::vector<const void*> inputs_of(std::size_t i, const Flight& flight) const {
+    std::vector<const void*> inputs;
+    for (const ValueId value : graph_.layers[i].inputs)
+      inputs.push_back(flight.values[static_cast<std::size_t>(value.value)]);
+    return inputs;
+  }
+  static ValueId output_of(std::size_t layer) {
+    return Graph::output_of({static_cast<int>(layer)});
+  }
+
+  Floats plain(ValueId value, const void* stored) const {
+    Floats values(static_cast<std::size_t>(task_.samples * graph_.shape(value).elements()));
+    lowering_->store_value(value, stored, task_.samples, values.data());
+    return values;
+  }
+
+  Backend& backend_;
+  const Task& task_;
+  const Graph& graph_;
+  std::vector<Memory> memory_;
+  std::map<void*, std::size_t> sizes_;
+  std::unique_ptr<const Lowering> lowering_;
+  std::vector<LayerState> layers_;
+};
+
+}  // namespace
+
+Graph make_graph(std::vector<std::int64_t> input, const std::vector<Node>& nodes, Loss loss) {
+  Graph graph;
+  graph.name = "test";
+  graph.input = Shape{std::move(input)};
+  graph.loss = loss;
+  std::map<std::string, ValueId> values = {{"input", ValueId{0}}};
+  ValueId last{0};
+  for (const Node& node : nodes) {
+    Layer layer{.name = node.name,
+                .spec = node.spec,
+                .inputs = {},
+                .output = Shape{node.output},
+                .parameters = {},
+                .buffers = {}};
+    for (const std::string& name : node.inputs) layer.inputs.push_back(values.at(name));
+    if (layer.inputs.empty()) layer.inputs.push_back(last);
+    const Shape from = graph.shape(layer.inputs[0]);
+    layer.parameters = parameters_of(node, from);
+    layer.buffers = buffers_of(node, from);
+    graph.layers.push_back(std::move(layer));
+    last = ValueId{static_cast<int>(graph.layers.size())};
+    values[node.name] = last;
+  }
+  return graph;
+}
+
+Task make_task(const Graph& graph, int samples, Mode mode, int microbatches, std::uint64_t seed) {
+  Random random(seed, "harness");
+  Task task{.graph = graph,
+            .samples = samples,
+            .lowered_samples = 0,
+            .mode = mode,
+            .weighting = {},
+            .microbatches = {}};
+  for (const Layer& layer : graph.layers) {
+    for (const Parameter& parameter : layer.parameters) {
+      const std::int64_t count = parameter.shape.elements();
+      const auto fan_in = static_cast<double>(count / parameter.shape.dims[0]);
+      task.weighting.parameters[parameter.name] =
+          normal_values(random, count, 1 / std::sqrt(fan_in));
+    }
+    for (const Buffer& buffer : layer.buffers) {
+      Floats values = normal_values(random, buffer.shape.elements());
+      if (buffer.initial == 1)  // a variance
+        for (float& value : values) value = 0.5f + std::fabs(value);
+      task.weighting.buffers[buffer.name] = std::move(values);
+    }
+  }
+  for (int m = 0; m < microbatches; ++m)
+    task.microbatches.push_back(make_microbatch(graph, samples, m, random));
+  return task;
+}
+
+Outcome run(Backend& backend, const Task& task) { return Run(backend, task).all(); }
+
+double difference(const Floats& a, const Floats& b) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  if (a.size() != b.size()) return infinity;
+  double largest = 0, apart = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const double distance = std::fabs(double{a[i]} - b[i]);
+    if (std::isnan(distance)) return infinity;
+    apart = std::max(apart, distance);
+    largest = std::max(largest, std::fabs(double{b[i]}));
+  }
+  return largest > 0 ? apart / largest : apart;
+}
+
+}  // namespace pipetrain::testing

@@ -1,0 +1,110 @@
+// Runs case folders of scripts/check-torch on one backend:
+//   kernel_runner BACKEND FOLDER...
+// A folder holds case.json (the graph), input.f32, target.f32 or target.i32 and NAME.f32 of every
+// parameter and buffer, raw little-endian. Results go to FOLDER/BACKEND/.
+#include <cstdio>
+#include <exception>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "base/error.hpp"
+#include "harness.hpp"
+
+using namespace pipetrain;
+using namespace pipetrain::testing;
+using nlohmann::json;
+using std::filesystem::path;
+
+namespace {
+
+template <class T>
+std::vector<T> read(const path& file) {
+  std::ifstream in(file, std::ios::binary | std::ios::ate);
+  if (!in) throw DataError("cannot read " + file.string());
+  std::vector<T> values(static_cast<std::size_t>(in.tellg()) / sizeof(T));
+  in.seekg(0).read(reinterpret_cast<char*>(values.data()),
+                   static_cast<std::streamsize>(values.size() * sizeof(T)));
+  return values;
+}
+
+void write(const path& file, const Floats& values) {
+  std::ofstream(file, std::ios::binary)
+      .write(reinterpret_cast<const char*>(values.data()),
+             static_cast<std::streamsize>(values.size() * sizeof(float)));
+}
+
+LayerSpec spec_of(const json& layer) {
+  const std::string kind = layer.at("kind");
+  const auto pair = [&](const char* key) { return layer.at(key).get<Pair>(); };
+  if (kind == "linear") return Linear{layer.at("out_features"), layer.at("bias")};
+  if (kind == "conv2d")
+    return Conv2d{layer.at("out_channels"), pair("kernel"),     pair("stride"),
+                  pair("padding"),          layer.at("groups"), layer.at("bias")};
+  if (kind == "batch_norm") return BatchNorm{layer.at("eps"), layer.at("momentum")};
+  if (kind == "max_pool") return MaxPool{pair("kernel"), pair("stride"), pair("padding")};
+  if (kind == "avg_pool") return AvgPool{pair("kernel"), pair("stride"), pair("padding")};
+  if (kind == "dropout") return Dropout{layer.at("p")};
+  static const std::map<std::string, LayerSpec> plain = {{"relu", Relu{}},
+                                                         {"global_avg_pool", GlobalAvgPool{}},
+                                                         {"flatten", Flatten{}},
+                                                         {"add", Add{}},
+                                                         {"identity", Identity{}}};
+  return plain.at(kind);
+}
+
+Task read_task(const path& folder) {
+  const json spec = json::parse(std::ifstream(folder / "case.json"));
+  std::vector<Node> nodes;
+  for (const json& layer : spec.at("layers"))
+    nodes.push_back({layer.at("name"), spec_of(layer), layer.at("output"), layer.at("inputs")});
+  const Loss loss = spec.at("loss") == "mse" ? Loss::Mse : Loss::CrossEntropy;
+  Task task;
+  task.graph = make_graph(spec.at("input"), nodes, loss);
+  task.samples = spec.at("samples");
+  task.mode = spec.at("mode") == "train" ? Mode::Train : Mode::Evaluate;
+  task.loss_scale = spec.at("loss_scale");
+  for (const Layer& layer : task.graph.layers) {
+    for (const auto& p : layer.parameters)
+      task.weighting.parameters[p.name] = read<float>(folder / (p.name + ".f32"));
+    for (const auto& b : layer.buffers)
+      task.weighting.buffers[b.name] = read<float>(folder / (b.name + ".f32"));
+  }
+  Microbatch& microbatch = task.microbatches.emplace_back();
+  microbatch.input = read<float>(folder / "input.f32");
+  if (loss == Loss::Mse)
+    microbatch.values = read<float>(folder / "target.f32");
+  else
+    microbatch.classes = read<std::int32_t>(folder / "target.i32");
+  return task;
+}
+
+void write_outcome(const path& folder, const Outcome& outcome) {
+  std::filesystem::create_directories(folder);
+  const MicrobatchOutcome& microbatch = outcome.microbatches[0];
+  write(folder / "output.f32", microbatch.output);
+  write(folder / "output_gradient.f32", microbatch.output_gradient);
+  write(folder / "input_gradient.f32", microbatch.input_gradient);
+  for (const auto& [name, values] : outcome.gradients)
+    write(folder / ("gradient." + name + ".f32"), values);
+  for (const auto& [name, values] : outcome.buffers)
+    write(folder / ("buffer." + name + ".f32"), values);
+  std::ofstream(folder / "result.json")
+      << json{{"loss", microbatch.loss.sum}, {"correct", microbatch.loss.correct}};
+}
+
+}  // namespace
+
+int main(int count, char** arguments) try {
+  if (count < 3) throw UsageError("usage: kernel_runner BACKEND FOLDER...");
+  const auto backend = make_backend(arguments[1]);
+  for (int i = 2; i < count; ++i) {
+    const path folder = arguments[i];
+    write_outcome(folder / arguments[1], run(*backend, read_task(folder)));
+  }
+  return 0;
+} catch (const std::exception& error) {
+  std::fprintf(stderr, "kernel_runner: %s\n", error.what());
+  return 1;
+}

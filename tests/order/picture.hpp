@@ -1,0 +1,44 @@
+// The picture in an order's source file is its test: what the order makes is drawn and compared
+// with the comment, line by line.
+#pragma once
+
+#include <cstdlib>
+#include <fstream>
+#include <string>
+
+#include "catch.hpp"
+#include "order/order.hpp"
+#include "program/format.hpp"
+#include "program/passes.hpp"
+
+namespace pipetrain::test {
+
+// The lines of the comment that begin with "stage" or "worker".
+inline std::string picture_in(const std::string& file) {
+  const char* root = std::getenv("PIPETRAIN_SOURCE");
+  REQUIRE(root != nullptr);
+  std::ifstream in(root + ("/" + file));
+  REQUIRE(in.good());
+  std::string picture;
+  for (std::string line; std::getline(in, line);)
+    if (line.starts_with("//   stage ") || line.starts_with("//   worker "))
+      picture += line.substr(5) + "\n";
+  return picture;
+}
+
+// The order with its updates and transfers, drawn with forwards and backwards of one unit.
+inline std::string drawn(const Order& order, const OrderInput& input) {
+  const auto program = add_transfers(add_updates(order.make(input)));
+  return draw(program, simulate(program, {.all = {1, 1, 0, 0}}));
+}
+
+// "F0 F1 B1 B0" of one worker.
+inline std::string list_text(const Order& order, const OrderInput& input, int worker) {
+  std::string text;
+  const auto program = order.make(input);
+  for (const auto& i : program.workers[worker]) text += cell_text(program, i) + " ";
+  if (!text.empty()) text.pop_back();
+  return text;
+}
+
+}  // namespace pipetrain::test

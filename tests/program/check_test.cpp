@@ -1,0 +1,167 @@
+// One tampered program per rule of check.hpp. Each is well-formed but for one change.
+#include "program/check.hpp"
+
+#include <algorithm>
+
+#include "program/contains.hpp"
+#include "program/text.hpp"
+#include "schedules.hpp"
+
+using namespace pipetrain;
+
+namespace {
+
+const std::string good =
+    "program stages=2 microbatches=2 minibatches=2\n"
+    "0: 0L0 0F0 0SA0 0L1 0F1 0SA1 0RG0 0B0 0RG1 0B1 0U1@1 "
+    "0L2 0F2@1 0SA2 0L3 0F3@1 0SA3 0RG2 0B2@1 0RG3 0B3@1 0U3@2\n"
+    "1: 1RA0 1F0 1B0 1SG0 1RA1 1F1 1B1 1SG1 1U1@1 "
+    "1RA2 1F2@1 1B2@1 1SG2 1RA3 1F3@1 1B3@1 1SG3 1U3@2\n";
+
+std::string replaced(std::string text, const std::string& old, const std::string& fresh) {
+  const auto at = text.find(old);
+  REQUIRE(at != text.npos);
+  return text.replace(at, old.size(), fresh);
+}
+
+// The first diagnostic after `old` became `fresh`, as "rule: message".
+std::string refused(const std::string& old, const std::string& fresh, CheckOptions options = {}) {
+  const auto found = check(parse_program(replaced(good, old, fresh)), options);
+  return found.empty() ? "nothing" : found[0].rule + ": " + found[0].message;
+}
+
+}  // namespace
+
+TEST_CASE("the program that the others tamper with is well-formed") {
+  CHECK(show(parse_program(good), check(parse_program(good))).find(": ") == std::string::npos);
+  CHECK(parse_program(good) == make_program({"1f1b", 2, 2, 2}));
+}
+
+TEST_CASE("place: an instruction on a worker that does not hold its stage") {
+  CHECK_THAT(refused("0F0 ", "1F0 "), Contains("place: 1F0") && Contains("worker 0"));
+}
+TEST_CASE("place: a micro-batch or stage that there is none of") {
+  CHECK_THAT(refused("0F0 ", "0F4 "), Contains("place: 0F4"));
+  CHECK_THAT(refused("0F0 ", "2F0 "), Contains("place: 2F0"));
+}
+TEST_CASE("place: an instruction twice") {
+  CHECK_THAT(refused("0F0 ", "0F0 0F0 "), Contains("0F0 stands twice"));
+}
+TEST_CASE("place: a worker too few, and a placement out of range") {
+  CHECK_THAT(refused("stages=2", "stages=3"), Contains("place"));
+  CHECK_THAT(refused("minibatches=2", "minibatches=2 placement=0,2"), Contains("worker 2, of 2"));
+  CHECK_THAT(refused("minibatches=2", "minibatches=2 placement=0"), Contains("placement has 1"));
+}
+TEST_CASE("place: an update of a mini-batch that is not complete there") {
+  CHECK_THAT(refused("0U1@1", "0U0@1"), Contains("place: 0U0@1"));
+}
+TEST_CASE("compute: a forward lacks") {
+  CHECK_THAT(refused("1RA1 1F1 ", "1RA1 "), Contains("compute: 1F1 (forward) lacks"));
+}
+TEST_CASE("compute: a backward lacks, or its weight half") {
+  CHECK_THAT(refused("1B1 1SG1 ", "1SG1 "), Contains("compute: 1B1 (backward) lacks"));
+  CHECK_THAT(refused("1B1 1SG1 ", "1I1 1SG1 "), Contains("1W1") && Contains("lacks"));
+}
+TEST_CASE("compute: a backward both split and whole") {
+  CHECK_THAT(refused("1B1 ", "1B1 1I1 1W1 "), Contains("goes backward twice"));
+}
+TEST_CASE("compute: a backward before its forward") {
+  CHECK_THAT(refused("1F1 1B1 ", "1B1 1F1 "), Contains("compute: 1B1 stands before 1F1"));
+}
+TEST_CASE("compute: a weight half before its input half") {
+  CHECK_THAT(refused("1B1 ", "1W1 1I1 "), Contains("compute: 1W1 stands before 1I1"));
+}
+TEST_CASE("compute: a recomputation after its backward") {
+  CHECK_THAT(refused("1B1 ", "1B1 1R1 "), Contains("compute: 1B1 stands before 1R1"));
+}
+TEST_CASE("input: stage 0 forwards what it has not loaded") {
+  CHECK_THAT(refused("0L1 ", ""), Contains("input: 0F1 needs 0L1"));
+}
+TEST_CASE("input: a receive lacks, or a send") {
+  CHECK_THAT(refused("1RA1 ", ""), Contains("input: 1F1 needs 1RA1"));
+  CHECK_THAT(refused("0RG1 ", ""), Contains("input: 0B1 needs 0RG1"));
+  CHECK_THAT(refused("0SA1 ", ""), Contains("input: 0SA1 (send activation) lacks"));
+  CHECK_THAT(refused("1SG1 ", ""), Contains("input: 1SG1 (send gradient) lacks"));
+}
+TEST_CASE("input: a send before what makes it") {
+  CHECK_THAT(refused("0F1 0SA1 ", "0SA1 0F1 "), Contains("input: 0SA1 stands before 0F1"));
+  CHECK_THAT(refused("1B1 1SG1 ", "1SG1 1B1 "), Contains("input: 1SG1 stands before 1B1"));
+}
+TEST_CASE("input: the outer stages have no transfers outwards") {
+  CHECK_THAT(refused("0F0 ", "0RA0 0F0 "), Contains("stage 0 of 2 has no receive activation"));
+  CHECK_THAT(refused("1F0 ", "1F0 1SA0 "), Contains("stage 1 of 2 has no send activation"));
+  CHECK_THAT(refused("1F0 ", "1L0 1F0 "), Contains("stage 1 of 2 has no load input"));
+}
+TEST_CASE("order: a channel is read in another order than it is written") {
+  CHECK_THAT(refused("1RA0 1F0 1B0 1SG0 1RA1 1F1 1B1 1SG1", "1RA1 1F1 1B1 1SG1 1RA0 1F0 1B0 1SG0"),
+             Contains("order: 0RG0 is sent micro-batch 1 instead"));
+}
+TEST_CASE("update: before the last backward of its mini-batch") {
+  CHECK_THAT(refused("0RG1 0B1 0U1@1", "0U1@1 0RG1 0B1"),
+             Contains("update: 0U1@1 stands before 0B1"));
+}
+TEST_CASE("update: it lacks, or makes another version than its mini-batch's") {
+  CHECK_THAT(refused("0U3@2", ""), Contains("update: 0U3 (update) lacks"));
+  CHECK_THAT(refused("0U3@2", "0U3@3"), Contains("update: 0U3@3 makes version 2"));
+}
+TEST_CASE("update: mini-batches in turn") {
+  const auto text = replaced(replaced(good, "0U1@1 ", ""), "0U3@2", "0U3@2 0U1@1");
+  const auto found = check(parse_program(text));
+  REQUIRE(!found.empty());
+  CHECK_THAT(found[0].message, Contains("mini-batch 1 updates too early"));
+}
+TEST_CASE("update: once one stage hands in its norms, all do") {
+  CHECK_THAT(refused("0U1@1", "0Y1 0U1@1"), Contains("update: 0U3@2 needs 0Y3"));
+  CHECK_THAT(refused("0RG1 0B1 0U1@1", "0Y1 0RG1 0B1 0U1@1"), Contains("stands before 0B1"));
+}
+TEST_CASE("version: one that is not made yet") {
+  CHECK_THAT(refused("0F2@1", "0F2@2"),
+             Contains("version: 0F2@2 reads version 2, the newest there is 1"));
+  CHECK_THAT(refused("0B2@1", "0B2@1~2*0.5"), Contains("version: 0B2@1~2*0.5"));
+}
+TEST_CASE("version: more held than the store has room for") {
+  const CheckOptions one{.weight_versions = {1, 1}};
+  CHECK(check(parse_program(good), one).empty());
+  CHECK_THAT(refused("0B3@1", "0B3", one), Contains("version: stage 0 holds 2 versions, 1 may"));
+  CHECK(refused("0B3@1", "0B3", {.weight_versions = {2, 1}}) == "nothing");
+}
+TEST_CASE("deadlock: both wait for the other") {
+  const auto found = check(
+      parse_program(replaced(good, "0SA0 0L1 0F1 0SA1 0RG0 0B0 ", "0RG0 0L1 0F1 0SA0 0SA1 0B0 ")));
+  REQUIRE(found.size() == 2);
+  CHECK(found[0].message == "worker 0 waits for ever at 0RG0 (receive gradient): nothing comes");
+  CHECK(found[1].message == "worker 1 waits for ever at 1RA0 (receive activation): nothing comes");
+}
+TEST_CASE("deadlock: stages that agree on the order and not on when, by the channels' room") {
+  // Stage 0 forwards everything first, stage 1 goes backward at once.
+  const auto program = parse_program(
+      "program stages=2 microbatches=4 minibatches=1\n"
+      "0: 0L0 0F0 0SA0 0L1 0F1 0SA1 0L2 0F2 0SA2 0L3 0F3 0SA3 "
+      "0RG0 0B0 0RG1 0B1 0RG2 0B2 0RG3 0B3 0U3@1\n"
+      "1: 1RA0 1F0 1B0 1SG0 1RA1 1F1 1B1 1SG1 1RA2 1F2 1B2 1SG2 1RA3 1F3 1B3 1SG3 1U3@1\n");
+  const auto found = check(program);
+  REQUIRE(found.size() == 2);
+  CHECK(found[0].message ==
+        "worker 0 waits for ever at 0SA3 (send activation): its channel holds 1 already");
+  CHECK(found[1].message ==
+        "worker 1 waits for ever at 1SG1 (send gradient): its channel holds 1 already");
+  CHECK(check(program, {.channel_capacity = 2, .weight_versions = {}}).empty());
+}
+TEST_CASE("deadlock: norms that are waited for in a circle") {
+  // Stage 0 hands in mini-batch 0 behind mini-batch 1, which stage 1 does not begin before that.
+  const auto found =
+      check(parse_program("program stages=2 microbatches=1 minibatches=2\n"
+                          "0: 0L0 0F0 0SA0 0L1 0F1 0SA1 0RG0 0B0 0RG1 0B1 0Y0 0U0@1 0Y1 0U1@2\n"
+                          "1: 1RA0 1F0 1B0 1SG0 1Y0 1U0@1 1RA1 1F1@1 1B1@1 1SG1 1Y1 1U1@2\n"));
+  REQUIRE(found.size() == 2);
+  CHECK_THAT(found[0].message, Contains("0RG1"));
+  CHECK_THAT(found[1].message, Contains("1U0@1 (update): not every stage hands in"));
+}
+
+TEST_CASE("show marks what was found in the grid") {
+  const auto program =
+      parse_program("program stages=1 microbatches=1 minibatches=1\n0: 0L0 0B0 0F0 0U0@1\n");
+  CHECK(show(program, check(program)) ==
+        "worker 0  0L0 >0B0< 0F0 0U0@1\n"
+        "compute: 0B0 stands before 0F0 (forward)\n");
+}

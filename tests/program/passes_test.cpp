@@ -1,0 +1,49 @@
+#include "program/passes.hpp"
+
+#include "catch.hpp"
+#include "program/text.hpp"
+
+using namespace pipetrain;
+
+namespace {
+Program parsed(const char* workers,
+               const char* head = "program stages=2 microbatches=2 minibatches=1\n") {
+  return parse_program(std::string(head) + workers);
+}
+std::string body(const Program& program) {
+  const auto text = to_text(program);
+  return text.substr(text.find('\n') + 1);
+}
+}  // namespace
+
+TEST_CASE("an update stands right behind the backward that completes its mini-batch") {
+  CHECK(body(add_updates(parsed("0: 0F0 0F1 0B1 0B0\n1: 1F0 1B0 1F1 1B1\n"))) ==
+        "0: 0F0 0F1 0B1 0B0 0U1\n1: 1F0 1B0 1F1 1B1 1U1\n");
+}
+
+TEST_CASE("of a split backward the weight half completes it") {
+  CHECK(body(add_updates(parsed("0: 0F0 0F1 0I0 0I1 0W0 0W1\n1: 1F0 1I0 1F1 1I1 1W0 1W1\n"))) ==
+        "0: 0F0 0F1 0I0 0I1 0W0 0W1 0U1\n1: 1F0 1I0 1F1 1I1 1W0 1W1 1U1\n");
+}
+
+TEST_CASE("each copy of a stage updates after the micro-batches that it runs") {
+  const auto head = "program stages=1 microbatches=2 minibatches=2 placement=0+1\n";
+  CHECK(body(add_updates(parsed("0: 0F0 0B0 0F2 0B2\n1: 0F1 0B1 0F3 0B3\n", head))) ==
+        "0: 0F0 0B0 0U1 0F2 0B2 0U3\n1: 0F1 0B1 0U1 0F3 0B3 0U3\n");
+}
+
+TEST_CASE("loads, norms and transfers stand next to what needs them") {
+  const auto order = add_updates(parsed("0: 0F0 0F1 0B0 0B1\n1: 1F0 1B0 1F1 1B1\n"));
+  CHECK(body(add_loads(order)) == "0: 0L0 0F0 0L1 0F1 0B0 0B1 0U1\n1: 1F0 1B0 1F1 1B1 1U1\n");
+  CHECK(body(add_gradient_sync(order)) ==
+        "0: 0F0 0F1 0B0 0B1 0Y1 0U1\n1: 1F0 1B0 1F1 1B1 1Y1 1U1\n");
+  CHECK(body(add_transfers(order)) ==
+        "0: 0F0 0SA0 0F1 0SA1 0RG0 0B0 0RG1 0B1 0U1\n"
+        "1: 1RA0 1F0 1B0 1SG0 1RA1 1F1 1B1 1SG1 1U1\n");
+}
+
+TEST_CASE("gradients are sent behind the input half") {
+  const auto head = "program stages=2 microbatches=1 minibatches=1\n";
+  CHECK(body(add_transfers(parsed("0: 0F0 0I0 0W0\n1: 1F0 1I0 1W0\n", head))) ==
+        "0: 0F0 0SA0 0RG0 0I0 0W0\n1: 1RA0 1F0 1I0 1SG0 1W0\n");
+}

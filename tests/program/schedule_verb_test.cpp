@@ -1,0 +1,124 @@
+// `pipetrain schedule`, from its options to what it prints.
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "app/schedule.hpp"
+#include "base/error.hpp"
+#include "program/contains.hpp"
+#include "program/text.hpp"
+#include "schedules.hpp"
+
+using namespace pipetrain;
+
+namespace {
+
+Options options_of(const std::string& name, const std::string& format) {
+  Options options;
+  options.name = name;
+  options.format = format;
+  return options;
+}
+
+std::string printed(const Options& options) {
+  std::ostringstream out;
+  auto* console = std::cout.rdbuf(out.rdbuf());
+  int code = -1;
+  try {
+    code = schedule(options);
+  } catch (...) {
+    std::cout.rdbuf(console);
+    throw;
+  }
+  std::cout.rdbuf(console);
+  CHECK(code == 0);
+  return out.str();
+}
+
+}  // namespace
+
+TEST_CASE("json: the fixed names, and instruction texts that make the program again") {
+  auto options = options_of("1f1b", "json");
+  options.times = "F=1,B=2";
+  const auto document = nlohmann::json::parse(printed(options));
+  CHECK(document["makespan"] == 33);
+  CHECK(document["bubble"].get<double>() == Approx(3.0 / 11));
+  CHECK(document["idle"] == nlohmann::json({9, 6, 3, 0}));
+  CHECK(document["peak_activations"] == nlohmann::json({4, 3, 2, 1}));
+  CHECK(document["peak_weight_versions"] == nlohmann::json({1, 1, 1, 1}));
+  Program program;
+  program.stages = 4;
+  program.microbatches = 8;
+  for (const auto& list : document["workers"]) {
+    program.workers.emplace_back();
+    for (const auto& text : list)
+      program.workers.back().push_back(parse_instruction(text.get<std::string>()));
+  }
+  CHECK(program == make_program({"1f1b", 4, 8}));
+}
+
+TEST_CASE("without --times forward takes 1 and backward 2") {
+  CHECK(nlohmann::json::parse(printed(options_of("gpipe", "json")))["makespan"] == 33);
+}
+
+TEST_CASE("csv has one row per instruction") {
+  auto options = options_of("1f1b", "csv");
+  options.stages = options.microbatches = 1;
+  options.steps = 2;
+  CHECK(
+      printed(options) ==
+      "worker,start,end,instruction,op,stage,microbatch,minibatch,version\n"
+      "0,0,0,0L0,L,0,0,0,\n0,0,1,0F0,F,0,0,0,0\n0,1,3,0B0,B,0,0,0,0\n0,3,3,0U0@1,U,0,0,0,1\n"
+      "0,3,3,0L1,L,0,1,1,\n0,3,4,0F1@1,F,0,1,1,1\n0,4,6,0B1@1,B,0,1,1,1\n0,6,6,0U1@2,U,0,1,1,2\n");
+}
+
+TEST_CASE("trace: a thread per worker, complete events in microseconds") {
+  const auto document = nlohmann::json::parse(printed(options_of("1f1b", "trace")));
+  int forwards = 0;
+  double end = 0;
+  for (const auto& event : document["traceEvents"]) {
+    if (event["ph"] != "X") continue;
+    forwards += event["cat"] == "forward";
+    end = std::max(end, event["ts"].get<double>() + event["dur"].get<double>());
+  }
+  CHECK(forwards == 4 * 8);
+  CHECK(end == 33000);
+}
+
+TEST_CASE("svg: a box with a number per compute instruction, a tick per update") {
+  const auto svg = printed(options_of("gpipe", "svg"));
+  const auto count = [&](const std::string& what) {
+    int found = 0;
+    for (auto at = svg.find(what); at != svg.npos; at = svg.find(what, at + 1)) ++found;
+    return found;
+  };
+  CHECK(svg.starts_with("<svg "));
+  CHECK(svg.ends_with("</svg>\n"));
+  CHECK(count("class=\"number\"") == 4 * 16);
+  CHECK(count("class=\"update\"") == 4 + 1);  // one in the legend
+  CHECK(count("<g>") == count("</g>"));
+}
+
+TEST_CASE("what is wrong is refused before anything is printed") {
+  CHECK_THROWS_WITH(printed(options_of("1fb1", "text")), Contains("did you mean `1f1b`"));
+  CHECK_THROWS_WITH(printed(options_of("banana", "text")),
+                    Contains("gpipe, 1f1b") && !Contains("did you mean"));
+  for (const char* later : {"interleaved_1f1b", "zb_h1", "chimera", "pipedream_2bw", "auto"})
+    CHECK_THROWS_WITH(printed(options_of(later, "text")),
+                      Contains(later) && Contains("not built yet"));
+  CHECK_THROWS_WITH(printed(options_of("1f1b", "pdf")), Contains("svg"));
+  auto options = options_of("1f1b", "text");
+  options.microbatches = 0;
+  CHECK_THROWS_WITH(printed(options), Contains("microbatches = 0"));
+  options.microbatches = 1;
+  options.times = "F";
+  CHECK_THROWS_AS(printed(options), UsageError);
+}
+
+TEST_CASE("a time axis without any time is still a picture") {
+  auto options = options_of("1f1b", "text");
+  options.times = "F=0";
+  CHECK_THAT(printed(options), Contains("makespan              0\n"));
+  options.format = "svg";
+  CHECK_THAT(printed(options), Contains("</svg>"));
+}

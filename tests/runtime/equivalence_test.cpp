@@ -1,0 +1,121 @@
+// Flushing schedules compute the same bits whatever the number of stages and kind of worker.
+#include <cmath>
+
+#include "catch.hpp"
+#include "training.hpp"
+
+using namespace pipetrain;
+using namespace pipetrain::testing;
+
+TEST_CASE("stages and workers change no bit under a flushing schedule", "[equivalence]") {
+  const std::string backend = GENERATE("reference", "cpu");
+  const std::string schedule = GENERATE("gpipe", "1f1b");
+  const std::string model = GENERATE(as<std::string>(), mlp_model, residual_model);
+  const Trained one =
+      train({.model = model, .config = make_config({.schedule = schedule, .backend = backend})});
+  REQUIRE(one.losses.size() == 4);
+  for (const int stages : {1, 2, 3, 4, 6})
+    for (const std::string workers : {"threads", "inline"}) {
+      const Trained many = train({.model = model,
+                                  .config = make_config({.stages = stages,
+                                                         .schedule = schedule,
+                                                         .workers = workers,
+                                                         .backend = backend})});
+      INFO(backend << " " << schedule << " " << stages << " stages, " << workers);
+      CHECK(many.losses == one.losses);
+      CHECK(many.norms == one.norms);
+      CHECK(same_bits(many.parameters, one.parameters));
+    }
+}
+
+TEST_CASE("every single cut of a net with skip connections gives the same bits", "[equivalence]") {
+  const std::string backend = GENERATE("reference", "cpu");
+  const Trained one = train({.model = residual_model, .config = make_config({.backend = backend})});
+  for (const std::string first : {"bn1", "relu1", "conv2", "drop", "bn2", "sum", "relu2", "again",
+                                  "pool", "mean", "flatten", "fc"}) {
+    Config config = make_config({.stages = 2, .workers = "inline", .backend = backend});
+    config.pipeline.split.first_layers = {first};
+    const Trained two = train({.model = residual_model, .config = config});
+    INFO(backend << ", cut before " << first);
+    CHECK(two.losses == one.losses);
+    CHECK(same_bits(two.parameters, one.parameters));
+  }
+}
+
+TEST_CASE("as many stages as layers", "[equivalence]") {
+  const Trained one = train({.model = residual_model, .config = make_config({})});
+  const Trained all = train({.model = residual_model, .config = make_config({.stages = 13})});
+  CHECK(all.losses == one.losses);
+  CHECK(same_bits(all.parameters, one.parameters));
+}
+
+TEST_CASE("clipping is by the whole model's norm, as at one stage", "[equivalence]") {
+  Config config = make_config({});
+  config.optimizer.max_norm = 0.1;
+  const Trained one = train({.model = mlp_model, .config = config});
+  config.pipeline.stages = 4;
+  const Trained four = train({.model = mlp_model, .config = config});
+  config.hardware.workers = "inline";
+  const Trained in_turn = train({.model = mlp_model, .config = config});
+  CHECK(one.losses == four.losses);
+  CHECK(same_bits(one.parameters, four.parameters));
+  CHECK(same_bits(one.parameters, in_turn.parameters));
+  config.optimizer.max_norm = 0;
+  CHECK_FALSE(same_bits(one.parameters, train({.model = mlp_model, .config = config}).parameters));
+}
+
+TEST_CASE("ragged last mini-batches give the same bits at any number of stages", "[equivalence]") {
+  Config config = make_config({.microbatches = 4});
+  config.data.drop_last = false;
+  const auto run = [&](int stages, std::int64_t samples) {
+    config.pipeline.stages = stages;
+    return train({.model = mlp_model, .config = config, .steps = 6, .samples = samples});
+  };
+  for (const std::int64_t samples : {35, 33, 34, 47}) {
+    const Trained one = run(1, samples), three = run(3, samples);
+    INFO(samples << " samples");
+    CHECK(one.losses == three.losses);
+    CHECK(same_bits(one.parameters, three.parameters));
+  }
+}
+
+TEST_CASE("evaluation changes nothing and does not depend on its batch size", "[evaluation]") {
+  Config config = make_config({.stages = 3});
+  const Trained plain = train({.model = residual_model, .config = config});
+  const Trained evaluated = train({.model = residual_model, .config = config, .evaluate = true});
+  CHECK(same_bits(plain.parameters, evaluated.parameters));
+  CHECK(evaluated.before.samples == 64);
+  CHECK(evaluated.after.loss != evaluated.before.loss);
+  config.validation.batch_size = 7;
+  const Trained other = train({.model = residual_model, .config = config, .evaluate = true});
+  CHECK(other.before.loss == Approx(evaluated.before.loss).epsilon(1e-6));
+  CHECK(other.after.loss == Approx(evaluated.after.loss).epsilon(1e-6));
+  CHECK(other.after.accuracy == evaluated.after.accuracy);
+}
+
+TEST_CASE("predicted and measured memory are equal, stage by stage", "[memory]") {
+  const std::string backend = GENERATE("reference", "cpu");
+  const std::string schedule = GENERATE("gpipe", "1f1b");
+  const bool evaluate = GENERATE(false, true);
+  for (const int stages : {1, 2, 4}) {
+    const Trained t = train({.model = residual_model,
+                             .config = make_config({.stages = stages,
+                                                    .schedule = schedule,
+                                                    .backend = backend}),
+                             .evaluate = evaluate});
+    REQUIRE(t.predicted.size() == static_cast<std::size_t>(stages));
+    for (int s = 0; s < stages; ++s) {
+      INFO(backend << " " << schedule << " stage " << s << " of " << stages);
+      CHECK(t.predicted[s].bytes == t.measured[s].bytes);
+      CHECK(t.measured[s].total() > 0);
+    }
+  }
+}
+
+TEST_CASE("1f1b holds fewer activations than gpipe", "[memory]") {
+  const auto activations = [&](const std::string& schedule) {
+    return train({.model = mlp_model, .config = make_config({.stages = 3, .microbatches = 8, .schedule = schedule})})
+        .measured[2][Use::Activations];
+  };
+  CHECK(activations("1f1b") * 8 == activations("gpipe"));
+}

@@ -1,0 +1,132 @@
+#include "failing.hpp"
+
+#include "base/error.hpp"
+
+namespace pipetrain::testing {
+
+void Countdown::tick() {
+  if (--left_ != 0) return;
+  fired_ = true;
+  throw DeviceError("the test's fault");
+}
+
+namespace {
+
+class FailingKernel final : public Kernel {
+ public:
+  FailingKernel(std::unique_ptr<Kernel> real, Countdown& countdown)
+      : real_(std::move(real)), countdown_(countdown) {}
+  const KernelTraits& traits() const override { return real_->traits(); }
+  void forward(const ForwardArguments& a) override {
+    countdown_.tick();
+    real_->forward(a);
+  }
+  void backward_input(const BackwardInputArguments& a) override {
+    countdown_.tick();
+    real_->backward_input(a);
+  }
+  void backward_weight(const BackwardWeightArguments& a) override {
+    countdown_.tick();
+    real_->backward_weight(a);
+  }
+
+ private:
+  std::unique_ptr<Kernel> real_;
+  Countdown& countdown_;
+};
+
+class FailingLowering final : public Lowering {
+ public:
+  FailingLowering(std::unique_ptr<const Lowering> real, Countdown& countdown)
+      : real_(std::move(real)), countdown_(countdown) {}
+  std::size_t value_bytes(ValueId v, int n) const override { return real_->value_bytes(v, n); }
+  void load_input(const float* plain, int n, void* stored) const override {
+    real_->load_input(plain, n, stored);
+  }
+  void store_value(ValueId v, const void* stored, int n, float* plain) const override {
+    real_->store_value(v, stored, n, plain);
+  }
+  void add_value(ValueId v, int n, void* a, const void* b) const override {
+    real_->add_value(v, n, a, b);
+  }
+  std::size_t parameter_bytes(LayerId l, int p) const override { return real_->parameter_bytes(l, p); }
+  void load_parameter(LayerId l, int p, const float* plain, void* stored) const override {
+    real_->load_parameter(l, p, plain, stored);
+  }
+  void store_parameter(LayerId l, int p, const void* stored, float* plain) const override {
+    real_->store_parameter(l, p, stored, plain);
+  }
+  std::size_t packed_bytes(LayerId l, Pass pass) const override { return real_->packed_bytes(l, pass); }
+  void pack(LayerId l, Pass pass, std::span<const void* const> parameters, void* packed) const override {
+    real_->pack(l, pass, parameters, packed);
+  }
+  std::unique_ptr<Kernel> make_kernel(LayerId l, const KernelOptions& options) const override {
+    return std::make_unique<FailingKernel>(real_->make_kernel(l, options), countdown_);
+  }
+  std::unique_ptr<LossKernel> make_loss(int n) const override { return real_->make_loss(n); }
+
+ private:
+  std::unique_ptr<const Lowering> real_;
+  Countdown& countdown_;
+};
+
+class FailingBackend final : public Backend {
+ public:
+  FailingBackend(std::unique_ptr<Backend> real, Countdown& countdown)
+      : real_(std::move(real)), countdown_(countdown) {}
+  std::string_view name() const override { return real_->name(); }
+  std::unique_ptr<const Lowering> lower(const Graph& graph, const LowerOptions& options) override {
+    return std::make_unique<FailingLowering>(real_->lower(graph, options), countdown_);
+  }
+  void* allocate(std::size_t bytes) override { return real_->allocate(bytes); }
+  void release(void* memory) noexcept override { real_->release(memory); }
+  void apply(const UpdateRule& rule, const UpdateArguments& arguments) override {
+    countdown_.tick();
+    real_->apply(rule, arguments);
+  }
+  double sum_of_squares(const float* values, std::int64_t n) override {
+    return real_->sum_of_squares(values, n);
+  }
+
+ private:
+  std::unique_ptr<Backend> real_;
+  Countdown& countdown_;
+};
+
+class FailingChannel final : public Channel {
+ public:
+  FailingChannel(std::unique_ptr<Channel> real, Countdown& countdown)
+      : real_(std::move(real)), countdown_(countdown) {}
+  Packet* acquire() override {
+    countdown_.tick();
+    return real_->acquire();
+  }
+  void send(Packet* packet) override {
+    countdown_.tick();
+    real_->send(packet);
+  }
+  Packet* receive() override {
+    countdown_.tick();
+    return real_->receive();
+  }
+  void retain(Packet* packet) override { real_->retain(packet); }
+  void release(Packet* packet) override { real_->release(packet); }
+  bool can_acquire() const override { return real_->can_acquire(); }
+  bool can_receive() const override { return real_->can_receive(); }
+  void close() noexcept override { real_->close(); }
+
+ private:
+  std::unique_ptr<Channel> real_;
+  Countdown& countdown_;
+};
+
+}  // namespace
+
+std::unique_ptr<Backend> failing_backend(std::unique_ptr<Backend> real, Countdown& countdown) {
+  return std::make_unique<FailingBackend>(std::move(real), countdown);
+}
+std::unique_ptr<Channel> failing_channel(std::unique_ptr<Channel> real, Countdown& countdown) {
+  return std::make_unique<FailingChannel>(std::move(real), countdown);
+}
+
+}  // namespace pipetrain::testing

@@ -1,0 +1,94 @@
+#include "training.hpp"
+
+#include "data/formats.hpp"
+#include "graph/read.hpp"
+
+namespace pipetrain::testing {
+
+const char* const mlp_model = R"(
+name = "mlp"
+input = { shape = [12] }
+layers = [
+  { name = "fc1", kind = "linear", out_features = 16 }, { name = "relu1", kind = "relu" },
+  { name = "fc2", kind = "linear", out_features = 16 }, { name = "relu2", kind = "relu" },
+  { name = "drop", kind = "dropout", p = 0.25 },
+  { name = "fc3", kind = "linear", out_features = 5 },
+]
+)";
+
+const char* const residual_model = R"(
+name = "residual"
+input = { shape = [1, 8, 8] }
+layers = [
+  { name = "conv1", kind = "conv2d", out_channels = 8, kernel = 3, padding = 1, bias = false },
+  { name = "bn1", kind = "batch_norm" },
+  { name = "relu1", kind = "relu" },
+  { name = "conv2", kind = "conv2d", out_channels = 8, kernel = 3, padding = 1 },
+  { name = "drop", kind = "dropout", p = 0.2 },
+  { name = "bn2", kind = "batch_norm" },
+  { name = "sum", kind = "add", inputs = ["bn2", "relu1"] },
+  { name = "relu2", kind = "relu" },
+  { name = "again", kind = "add", inputs = ["relu2", "conv1"] },
+  { name = "pool", kind = "max_pool", kernel = 2 },
+  { name = "mean", kind = "global_avg_pool" },
+  { name = "flatten", kind = "flatten" },
+  { name = "fc", kind = "linear", out_features = 5 },
+]
+)";
+
+Config make_config(const ConfigChoice& choice) {
+  Config config;
+  config.name = "test";
+  config.data.kind = "synthetic";
+  config.data.batch_size = 16;
+  config.pipeline.stages = choice.stages;
+  config.pipeline.microbatches = choice.microbatches;
+  config.pipeline.schedule = choice.schedule;
+  config.pipeline.split.rule = "uniform";
+  config.optimizer.lr = 0.05;
+  config.optimizer.momentum = 0.9;
+  config.validation.batch_size = 24;
+  config.hardware.backend = choice.backend;
+  config.hardware.workers = choice.workers;
+  return config;
+}
+
+Trained train(const TrainingSetup& setup) {
+  const Config& config = setup.config;
+  const Graph graph = read_model_text(setup.model, "test");
+  const auto data = draw_synthetic({.samples = setup.samples, .seed = 3, .part = "train"}, graph);
+  const Plan plan = make_plan(graph, config.pipeline);
+  const auto backend = setup.make_backend(config.hardware.backend);
+  PipelineInput input{graph, plan, config, *backend, setup.steps, setup.samples};
+  if (setup.evaluate) input.validation_samples = setup.samples;
+  input.make_channel = setup.make_channel;
+  Trained result;
+  result.predicted = predict_memory(input);
+  Pipeline pipeline(input);
+  pipeline.set_parameters(first_parameters(config, graph));
+  result.measured = pipeline.memory();
+  if (setup.evaluate) result.before = evaluate(pipeline, *data);
+  Loader loader(*data,
+                {.batch_size = config.data.batch_size,
+                 .drop_last = config.data.drop_last,
+                 .depth = pipeline.loader_depth(),
+                 .reader_threads = pipeline.reader_threads()},
+                pipeline.loader_readers());
+  pipeline.train(loader, 0, setup.steps, [&](const StepRecord& record) {
+    result.losses.push_back(record.stages.back().loss.sum / record.stages.back().samples);
+    result.norms.push_back(record.squared_norm());
+    setup.on_step(record);
+  });
+  if (setup.evaluate) result.after = evaluate(pipeline, *data);
+  result.parameters = pipeline.parameters();
+  return result;
+}
+
+bool same_bits(const NamedTensors& a, const NamedTensors& b) {
+  if (a.size() != b.size()) return false;
+  for (const auto& [name, tensor] : a)
+    if (!b.contains(name) || b.at(name).values != tensor.values) return false;
+  return true;
+}
+
+}  // namespace pipetrain::testing

@@ -1,0 +1,47 @@
+// Small trainings for tests: a model as TOML text, a config by its fields, everything in memory.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "app/session.hpp"
+
+namespace pipetrain::testing {
+
+struct Trained {
+  std::vector<double> losses, norms;  // per step
+  NamedTensors parameters;
+  std::vector<MemoryAccount> predicted, measured;
+  Evaluation before, after;  // on the training samples
+};
+
+struct TrainingSetup {
+  std::string model;
+  Config config;
+  std::int64_t steps = 4;
+  std::int64_t samples = 64;
+  bool evaluate = false;
+  std::function<std::unique_ptr<Channel>(const ChannelOptions&)> make_channel = make_in_process_channel;
+  std::function<std::unique_ptr<Backend>(std::string_view)> make_backend = pipetrain::make_backend;
+  std::function<void(const StepRecord&)> on_step = [](const StepRecord&) {};
+};
+
+Trained train(const TrainingSetup& setup);
+
+// A config of stages, micro-batches, schedule, kind of worker, backend; batch 16, sgd with momentum.
+struct ConfigChoice {
+  int stages = 1;
+  int microbatches = 4;
+  std::string schedule = "1f1b";
+  std::string workers = "threads";
+  std::string backend = "reference";
+};
+Config make_config(const ConfigChoice& choice);
+
+extern const char* const mlp_model;       // 6 layers, 12 inputs, 5 classes
+extern const char* const residual_model;  // convolutions, batch norm, dropout, a skip connection
+
+bool same_bits(const NamedTensors& a, const NamedTensors& b);
+
+}  // namespace pipetrain::testing

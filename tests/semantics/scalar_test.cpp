@@ -1,0 +1,149 @@
+// Programs replayed on the smallest trainer, against the papers' recurrences written out.
+#include <cmath>
+#include <random>
+
+#include "catch.hpp"
+#include "program/random_program.hpp"
+#include "schedules.hpp"
+#include "semantics/scalar_trainer.hpp"
+#include "semantics/stash.hpp"
+#include "versions/versions.hpp"
+
+using namespace pipetrain;
+using namespace pipetrain::test;
+
+namespace {
+
+ScalarTask task_for(std::mt19937& random, int stages, int microbatches) {
+  std::uniform_real_distribution<double> weight(0.6, 1.4), data(-1, 1);
+  ScalarTask task;
+  for (int s = 0; s < stages; ++s) task.weights.push_back(weight(random));
+  for (int m = 0; m < microbatches; ++m) {
+    task.inputs.push_back(data(random));
+    task.targets.push_back(2 * task.inputs.back() + 0.1 * data(random));
+  }
+  return task;
+}
+
+void check_equal(const History& got, const History& expected) {
+  REQUIRE(got.size() == expected.size());
+  for (std::size_t s = 0; s < got.size(); ++s) {
+    REQUIRE(got[s].size() == expected[s].size());
+    for (std::size_t v = 0; v < got[s].size(); ++v) {
+      CAPTURE(s, v);
+      CHECK(std::abs(got[s][v] - expected[s][v]) <= 1e-12);
+    }
+  }
+}
+
+// w_s(k+1) = w_s(k) - lr * mean over micro-batches of the gradient at the versions that
+// `forward(m, j)` and `backward(m, j)` give for each stage j.
+template <class Forward, class Backward>
+History recurrence(const ScalarTask& task, int n, int k, Forward forward, Backward backward) {
+  const int p = static_cast<int>(task.weights.size());
+  History w;
+  for (double weight : task.weights) w.push_back({weight});
+  for (int t = 0; t < k; ++t) {
+    std::vector<double> sum(p, 0);
+    for (int m = t * n; m < (t + 1) * n; ++m) {
+      std::vector<double> f, b;
+      for (int j = 0; j < p; ++j) {
+        f.push_back(w[j][forward(m, j)]);
+        b.push_back(w[j][backward(m, j)]);
+      }
+      for (int s = 0; s < p; ++s)
+        sum[s] += scalar_gradient(f, b, s, task.inputs[m], task.targets[m]) / n;
+    }
+    for (int s = 0; s < p; ++s) w[s].push_back(w[s].back() - task.lr * sum[s]);
+  }
+  return w;
+}
+
+// The versions in a program's own instructions.
+struct Bound {
+  std::map<std::pair<int, int>, int> forward, backward;
+  explicit Bound(const Program& program) {
+    for (const auto& list : program.workers)
+      for (const auto& i : list) {
+        const std::pair key{i.microbatch.value, i.stage.value};
+        if (i.op == Op::Forward) forward[key] = i.weights.version.value;
+        if (gives_input_gradient(i.op)) backward[key] = i.weights.version.value;
+      }
+  }
+};
+
+}  // namespace
+
+TEST_CASE("flushing schedules are plain SGD, whatever the stages") {
+  const auto seed = std::random_device{}();
+  CAPTURE(seed);
+  std::mt19937 random(seed);
+  for (const auto& row : schedules()) {
+    if (!row.flushes) continue;
+    for (auto [p, n] : {std::pair{1, 1}, {1, 4}, {2, 2}, {4, 4}, {3, 5}, {6, 2}})
+      for (bool sync : {false, true}) {
+        const int k = 6;
+        CAPTURE(row.name, p, n, sync);
+        const auto task = task_for(random, p, n * k);
+        const auto program = make_program({std::string(row.name), p, n, k, sync});
+        const auto plain = [&](int m, int) { return m / n; };
+        check_equal(ScalarTrainer(program, task).run(), recurrence(task, n, k, plain, plain));
+      }
+  }
+}
+
+// PipeDream, section 3.3: w(t+1) = w(t) - lr * grad f(w_1(t-n+1), w_2(t-n+2), .., w_n(t)).
+TEST_CASE("stashing gives PipeDream's recurrence") {
+  const auto seed = std::random_device{}();
+  CAPTURE(seed);
+  std::mt19937 random(seed);
+  for (int p : {1, 2, 3, 4, 7}) {
+    const int k = 20;
+    CAPTURE(p);
+    const auto task = task_for(random, p, k);
+    const auto program = make_program(stashing, {"stashing", p, 1, k});
+    const auto stale = [&](int t, int j) { return std::max(0, t - (p - 1 - j)); };
+    check_equal(ScalarTrainer(program, task).run(), recurrence(task, 1, k, stale, stale));
+  }
+}
+
+// The same with vertical sync: w(t+1) = w(t) - lr * grad f(w_1(t-n+1), .., w_n(t-n+1)).
+TEST_CASE("vertical sync gives the recurrence of delayed SGD") {
+  const auto seed = std::random_device{}();
+  CAPTURE(seed);
+  std::mt19937 random(seed);
+  for (int p : {1, 2, 4}) {
+    const int k = 15;
+    const auto task = task_for(random, p, k);
+    const auto program = make_program(vertical_sync, {"vertical_sync", p, 1, k});
+    const auto stale = [&](int t, int) { return std::max(0, t - (p - 1)); };
+    check_equal(ScalarTrainer(program, task).run(), recurrence(task, 1, k, stale, stale));
+  }
+}
+
+TEST_CASE("without a stash the asynchronous pipeline is another method") {
+  std::mt19937 random(1);
+  const auto task = task_for(random, 4, 12);
+  const Schedule naive{"naive", "", "", &never_drained, &versions::latest, false};
+  const auto a = make_program(naive, {"naive", 4, 1, 12});
+  const auto b = make_program(stashing, {"stashing", 4, 1, 12});
+  CHECK(ScalarTrainer(a, task).run() != ScalarTrainer(b, task).run());
+  CHECK(peak_weight_versions(a) == std::vector{1, 1, 1, 1});
+}
+
+TEST_CASE("random programs train as the versions in their instructions say") {
+  const auto seed = std::random_device{}();
+  CAPTURE(seed);
+  std::mt19937 random(seed);
+  for (int n = 0; n < 120; ++n) {
+    const auto& policy = n % 3 == 0 ? versions::latest : n % 3 == 1 ? stash : vertical;
+    const auto program = random_program(random, policy);
+    CAPTURE(policy.name, to_text(program));
+    const auto task = task_for(random, program.stages, program.total_microbatches());
+    Bound bound(program);
+    const auto f = [&](int m, int j) { return bound.forward.at({m, j}); };
+    const auto b = [&](int m, int j) { return bound.backward.at({m, j}); };
+    check_equal(ScalarTrainer(program, task).run(),
+                recurrence(task, program.microbatches, program.minibatches, f, b));
+  }
+}

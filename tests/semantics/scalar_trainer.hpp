@@ -1,0 +1,182 @@
+// The smallest trainer that can tell schedules apart: stage s is y = w_s x with a scalar weight,
+// the loss of a micro-batch is (y - target)^2 / (2 N), the optimizer is plain SGD. It runs a
+// program as the real runtime does: bounded channels, stores that hold no more versions than
+// liveness says.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <vector>
+
+#include "base/check.hpp"
+#include "program/channel.hpp"
+#include "program/liveness.hpp"
+#include "program/text.hpp"
+
+namespace pipetrain::test {
+
+struct ScalarTask {
+  std::vector<double> weights;          // of each stage, at version 0
+  std::vector<double> inputs, targets;  // of each micro-batch
+  double lr = 0.05;
+};
+
+using History = std::vector<std::vector<double>>;  // [stage][version]
+
+class ScalarTrainer {
+ public:
+  ScalarTrainer(const Program& program, const ScalarTask& task)
+      : program_(program), task_(task), stages_(program.stages) {
+    const auto held = peak_weight_versions(program);
+    const auto open = peak_activations(program);
+    for (int s = 0; s < program.stages; ++s) {
+      stages_[s].slots = static_cast<std::size_t>(held[s]);
+      stages_[s].room = static_cast<std::size_t>(open[s]);
+      stages_[s].held = {{Version{0}, task.weights[s]}};
+      history_.push_back({task.weights[s]});
+    }
+    for (const auto& list : program.workers)
+      for (const auto& i : list)
+        if (reads_weights(i.op)) ++stages_[i.stage.value].readers[i.weights.version];
+  }
+
+  History run() {
+    std::vector<std::size_t> at(program_.workers.size(), 0);
+    for (bool moved = true; moved;) {
+      moved = false;
+      for (std::size_t w = 0; w < at.size(); ++w)
+        if (at[w] < program_.workers[w].size() && step(program_.workers[w][at[w]]))
+          ++at[w], moved = true;
+    }
+    for (std::size_t w = 0; w < at.size(); ++w)
+      PIPETRAIN_CHECK(at[w] == program_.workers[w].size(), "worker {} is stuck", w);
+    return history_;
+  }
+
+ private:
+  struct Stage {
+    std::size_t slots = 1, room = 1;
+    std::map<Version, double> held;
+    std::map<Version, int> readers;  // reads still to come
+    Version newest;
+    std::map<MicrobatchId, double> input, output, output_gradient, input_gradient;
+    std::map<MicrobatchId, double> saved;  // from forward to the weight half of backward
+    double gradient = 0;
+  };
+
+  bool step(const Instruction& i) {
+    Stage& stage = stages_[i.stage.value];
+    const auto m = i.microbatch;
+    switch (i.op) {
+      case Op::LoadInput:
+        stage.input[m] = task_.inputs[m.value];
+        break;
+      case Op::Forward:
+        forward(stage, i);
+        break;
+      case Op::Backward:
+        backward_input(stage, i), backward_weight(stage, m);
+        break;
+      case Op::BackwardInput:
+        backward_input(stage, i);
+        break;
+      case Op::BackwardWeight:
+        backward_weight(stage, m);
+        break;
+      case Op::SendActivation:
+        return send(i, stage.output);
+      case Op::SendGradient:
+        return send(i, stage.input_gradient);
+      case Op::ReceiveActivation:
+        return receive(i, stage.input);
+      case Op::ReceiveGradient:
+        return receive(i, stage.output_gradient);
+      case Op::Update:
+        update(stage, i);
+        break;
+      default:
+        break;
+    }
+    return true;
+  }
+
+  double read(Stage& stage, const Instruction& i) {
+    const Version v = i.weights.version;
+    PIPETRAIN_CHECK(stage.held.contains(v), "{} reads what is gone", to_text(i));
+    const double weight = stage.held[v];
+    --stage.readers[v];
+    drop(stage);
+    return weight;
+  }
+
+  void drop(Stage& stage) {
+    std::erase_if(stage.held, [&](const auto& entry) {
+      return entry.first != stage.newest && stage.readers[entry.first] == 0;
+    });
+    PIPETRAIN_CHECK(stage.held.size() <= stage.slots, "more versions than liveness says");
+  }
+
+  void forward(Stage& stage, const Instruction& i) {
+    const auto m = i.microbatch;
+    stage.saved[m] = stage.input.at(m);
+    PIPETRAIN_CHECK(stage.saved.size() <= stage.room, "more activations than liveness says");
+    stage.output[m] = stage.input.at(m) * read(stage, i);
+    stage.input.erase(m);
+    if (i.stage.value == program_.stages - 1)
+      stage.output_gradient[m] =
+          (stage.output.at(m) - task_.targets[m.value]) / program_.microbatches;
+  }
+
+  void backward_input(Stage& stage, const Instruction& i) {
+    stage.input_gradient[i.microbatch] = stage.output_gradient.at(i.microbatch) * read(stage, i);
+  }
+  void backward_weight(Stage& stage, MicrobatchId m) {
+    stage.gradient += stage.output_gradient.at(m) * stage.saved.at(m);
+    stage.saved.erase(m);
+    stage.output_gradient.erase(m);
+  }
+
+  bool send(const Instruction& i, std::map<MicrobatchId, double>& from) {
+    auto& channel = channels_[channel_of(program_, i)];
+    if (!channel.empty()) return false;
+    channel.push_back(from.at(i.microbatch));
+    return from.erase(i.microbatch) == 1;
+  }
+  bool receive(const Instruction& i, std::map<MicrobatchId, double>& to) {
+    auto& channel = channels_[channel_of(program_, i)];
+    if (channel.empty()) return false;
+    to[i.microbatch] = channel.front();
+    channel.pop_front();
+    return true;
+  }
+
+  void update(Stage& stage, const Instruction& i) {
+    const double next = stage.held.at(stage.newest) - task_.lr * stage.gradient;
+    stage.gradient = 0;
+    stage.newest = i.weights.version;
+    stage.held[stage.newest] = next;
+    history_[i.stage.value].push_back(next);
+    drop(stage);
+  }
+
+  const Program& program_;
+  const ScalarTask& task_;
+  std::vector<Stage> stages_;
+  std::map<ChannelId, std::deque<double>> channels_;
+  History history_;
+};
+
+// The gradient of the weight of stage s by one micro-batch, where forward reads `f` and backward
+// `b`.
+inline double scalar_gradient(const std::vector<double>& f, const std::vector<double>& b, int s,
+                              double input, double target) {
+  double before = input, output = input, above = 1;
+  for (std::size_t j = 0; j < f.size(); ++j) {
+    if (static_cast<int>(j) < s) before *= f[j];
+    if (static_cast<int>(j) > s) above *= b[j];
+    output *= f[j];
+  }
+  return (output - target) * above * before;
+}
+
+}  // namespace pipetrain::test
