@@ -65,15 +65,22 @@ def opening(name: str, lines: list[str]) -> Iterator[Finding]:
     suffix = Path(name).suffix
     script = lines[0].startswith("#!")
     if suffix in {".cpp", ".hpp", ".cu", ".cuh"}:
-        # x.cpp and x_test.cpp may leave the word to x.hpp, which they include first.
-        own = Path(name).stem.removesuffix("_test") + ".hpp"
-        good = lines[0].startswith("// ") or lines[0].startswith("#include") and own in lines[0]
+        good = lines[0].startswith("// ") or opens_with_its_header(name, lines[0])
     elif suffix == ".py" or script:
         good = "".join(lines[script : script + 1]).startswith(("# ", '"""'))
     else:
         return
     if not good:
         yield Finding(name, 1 + script, "opening", "begin with a comment that says what the file is for")
+
+
+def opens_with_its_header(name: str, line: str) -> bool:
+    """x.cpp may leave the word to x.hpp, and a test to the header that it tests."""
+    path = Path(name)
+    if path.stem.endswith("_test"):
+        return line.startswith(f'#include "{path.parent.name}/')
+    own = [f"{name.removeprefix('src/')[:-4]}.hpp"] + [f"{path.stem}.hpp"] * name.startswith("tests/")
+    return path.suffix == ".cpp" and line in [f'#include "{header}"' for header in own]
 
 
 def words(name: str, lines: list[str]) -> Iterator[Finding]:
