@@ -48,8 +48,10 @@ double measured_peak_gflops(std::string_view name) {
   const ForwardArguments arguments{.inputs = {&input, 1},
                                    .output = output,
                                    .weights = {{&weight, 1}, packed},
+                                   .buffers = {},
                                    .saved = take(kernel->traits().saved_bytes),
-                                   .scratch = take(kernel->traits().scratch_bytes)};
+                                   .scratch = take(kernel->traits().scratch_bytes),
+                                   .random = {}};
   double best = 1e30;
   for (int run = 0; run < (slow ? 3 : 30); ++run) {
     const auto start = std::chrono::steady_clock::now();

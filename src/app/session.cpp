@@ -21,8 +21,9 @@ TrainingLength training_length(const Config& config, const Dataset& train) {
   TrainingLength length;
   length.steps_per_epoch =
       config.data.drop_last ? train.size() / batch : (train.size() + batch - 1) / batch;
-  length.steps = config.training.steps > 0 ? config.training.steps
-                                           : config.training.epochs * length.steps_per_epoch;
+  length.steps = config.training.steps > 0
+                     ? config.training.steps
+                     : std::max<std::int64_t>(1, config.training.epochs) * length.steps_per_epoch;
   return length;
 }
 

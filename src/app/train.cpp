@@ -169,7 +169,8 @@ void write_run_files(const std::filesystem::path& folder, const Config& config, 
 }  // namespace
 
 int train(const Options& options) {
-  const Config config = read_config(options.configs, options.sets).config;
+  const auto [config, notes] = read_config(options.configs, options.sets);
+  for (const std::string& note : notes) spdlog::info("{}", note);
   const std::filesystem::path folder = run_directory(options, config);
   if (!options.dry_run && check_earlier_run(folder, options, config) == Earlier::Finished) {
     spdlog::info("{}: this run has finished; nothing to do (--resume never starts it anew)", folder.string());

@@ -38,6 +38,12 @@ class FirstFailure {
   std::atomic<bool> failed_ = false;
 };
 
+ThreadPlan threads_for(const Config& config, const Plan& plan) {
+  const bool shared = config.hardware.workers == "inline";
+  return plan_threads(shared ? 1 : static_cast<int>(plan.stages.size()),
+                      config.hardware.threads_per_stage);
+}
+
 }  // namespace
 
 struct Pipeline::Impl {
@@ -48,7 +54,7 @@ struct Pipeline::Impl {
         backend(in.backend),
         make_channel(in.make_channel),
         learning_rate{config.lr_schedule, config.optimizer.lr, in.total_steps},
-        threads(threads_for(in)),
+        threads(threads_for(in.config, in.plan)),
         lowering(lower_for(in)),
         program(training_program(config, stage_count())) {
     make_stages(peak_activations(program));
@@ -61,11 +67,6 @@ struct Pipeline::Impl {
     make_boundaries(evaluation, evaluation_batch, Mode::Evaluate);
   }
 
-  static ThreadPlan threads_for(const PipelineInput& in) {
-    const bool shared = in.config.hardware.workers == "inline";
-    return plan_threads(shared ? 1 : static_cast<int>(in.plan.stages.size()),
-                        in.config.hardware.threads_per_stage);
-  }
   int stage_count() const { return static_cast<int>(plan.stages.size()); }
 
   void make_stages(const std::vector<int>& slots) {
@@ -285,7 +286,7 @@ NamedTensors Pipeline::parameters() const {
 
 std::unique_ptr<const Lowering> lower_for(const PipelineInput& input) {
   const Config& config = input.config;
-  set_kernel_threads(Pipeline::Impl::threads_for(input).threads_per_stage);
+  set_kernel_threads(threads_for(input.config, input.plan).threads_per_stage);
   const auto microbatch = sample_part(static_cast<int>(config.data.batch_size),
                                       config.pipeline.microbatches, 0);
   return input.backend.lower(input.graph, {.samples = microbatch.count});

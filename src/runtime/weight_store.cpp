@@ -7,10 +7,6 @@
 namespace pipetrain {
 namespace {
 
-bool reads_weights(Op op) {
-  return op == Op::Forward || op == Op::Backward || op == Op::BackwardInput || op == Op::Recompute;
-}
-
 int oldest_read(const WeightRead& read) {
   if (const auto* blend = std::get_if<Blend>(&read.how))
     return std::min(read.version.value, blend->other.value);
