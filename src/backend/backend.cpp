@@ -3,6 +3,7 @@
 
 #include <spdlog/fmt/fmt.h>
 
+#include "backend/cpu/cpu_backend.hpp"
 #include "backend/reference/reference_backend.hpp"
 #include "base/error.hpp"
 
@@ -15,6 +16,7 @@ struct Entry {
 };
 
 constexpr Entry backends[] = {
+    {"cpu", make_cpu_backend},
     {"reference", make_reference_backend},
 };
 

@@ -29,7 +29,10 @@ dnnl::primitive_attr attributes(bool rectifies) {
 class ConvKernel final : public CpuKernel {
  public:
   ConvKernel(const Conv2d& spec, Problem problem)
-      : CpuKernel(std::move(problem)), spec_(spec), layout_(conv_layout(spec, problem_)) {
+      : CpuKernel(std::move(problem)),
+        spec_(spec),
+        layout_(conv_layout(spec, problem_)),
+        is_packed_(layout_.kind == ConvLayout::Kind::Blocked) {
     traits_.backward_weight_reads_inputs = true;
     with_onednn(name(), "convolution", [&] { prepare(); });
     if (layout_.merged && problem_.mode == Mode::Train) mark_diagonal();
@@ -45,17 +48,23 @@ class ConvKernel final : public CpuKernel {
 
   void backward_input(const BackwardInputArguments& a) override {
     if (!a.input_gradients[0]) return;
-    const bool packed = layout_.kind == ConvLayout::Kind::Blocked;
-    backward_input_(name(), {a.input_gradients[0],
-                             packed ? a.weights.packed : a.weights.parameters[0],
-                             a.output_gradient, a.scratch});
+    const void* packed = a.weights.packed;
+    char* scratchpad = static_cast<char*>(a.scratch);
+    if (!is_packed_)
+      packed = a.weights.parameters[0];
+    else if (!problem_.wants_input_gradient) {
+      pack(spec_, problem_, floats(a.weights.parameters[0]), floats(a.scratch));
+      packed = a.scratch;
+      scratchpad += packed_bytes(spec_, problem_);
+    }
+    backward_input_(name(), {a.input_gradients[0], packed, a.output_gradient, scratchpad});
   }
 
   // The library only overwrites: to accumulate, the sum goes to scratch first.
   void backward_weight(const BackwardWeightArguments& a) override {
     float* scratch = floats(a.scratch);
     float* weights = a.accumulate ? scratch : floats(a.gradients[0]);
-    float* bias = !spec_.bias ? nullptr
+    float* bias = !spec_.bias    ? nullptr
                   : a.accumulate ? scratch + layout_.weight_elements
                                  : floats(a.gradients[1]);
     void* scratchpad = scratch + accumulator_elements();
@@ -97,17 +106,19 @@ class ConvKernel final : public CpuKernel {
                                                  padding, forward, attributes(false));
     backward_weight_ = call(weight, DNNL_ARG_SRC, l.input, DNNL_ARG_DIFF_WEIGHTS, l.weights,
                             DNNL_ARG_DIFF_DST, DNNL_ARG_DIFF_BIAS);
-    traits_.scratch_bytes = std::max(
-        {traits_.scratch_bytes, backward_input_.scratchpad_bytes(),
-         backward_weight_.scratchpad_bytes() +
-             static_cast<std::size_t>(accumulator_elements()) * sizeof(float)});
+    traits_.scratch_bytes =
+        std::max({traits_.scratch_bytes,
+                  backward_input_.scratchpad_bytes() +
+                      (problem_.wants_input_gradient ? 0 : packed_bytes(spec_, problem_)),
+                  backward_weight_.scratchpad_bytes() +
+                      static_cast<std::size_t>(accumulator_elements()) * sizeof(float)});
   }
 
   // Image, weights, output, and the bias where the layer has one and the primitive takes it.
   template <class Description>
-  PreparedCall call(const Description& description, int image_name,
-                    const dnnl::memory::desc& image, int weights_name,
-                    const dnnl::memory::desc& weights, int output_name, int bias_name) const {
+  PreparedCall call(const Description& description, int image_name, const dnnl::memory::desc& image,
+                    int weights_name, const dnnl::memory::desc& weights, int output_name,
+                    int bias_name) const {
     std::vector<PreparedCall::Argument> arguments{
         {image_name, image}, {weights_name, weights}, {output_name, layout_.output}};
     if (spec_.bias && bias_name != 0) arguments.push_back({bias_name, layout_.bias});
@@ -134,6 +145,7 @@ class ConvKernel final : public CpuKernel {
   const VectorLoops& loops_ = vector_loops();
   Conv2d spec_;
   ConvLayout layout_;
+  bool is_packed_;
   PreparedCall forward_, backward_input_, backward_weight_;
   std::vector<std::uint8_t> on_diagonal_;
 };
