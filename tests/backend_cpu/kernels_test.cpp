@@ -108,6 +108,17 @@ TEST_CASE("groups that do not fill blocks of 16 agree with the reference", "[cpu
               run(*reference, make_task(graph, 3, Mode::Train, 2)));
 }
 
+TEST_CASE("convolutions of few channels agree with the reference for every width", "[cpu]") {
+  const auto cpu = make_cpu_backend(), reference = make_reference_backend();
+  const std::int64_t width = GENERATE(1, 3, 5, 8, 9, 10, 11, 12, 13, 14, 15, 27);
+  INFO("width " << width);
+  const Conv2d conv{.out_channels = 20, .kernel = {2, 6}};
+  const Graph graph = make_graph(
+      {5, 4, width + 5}, {{"conv", conv, {20, 3, width}}, {"relu", Relu{}, {20, 3, width}}});
+  check_close(run(*cpu, make_task(graph, 3, Mode::Train, 2)),
+              run(*reference, make_task(graph, 3, Mode::Train, 2)));
+}
+
 TEST_CASE("a flatten that others read too restores the plain order", "[cpu]") {
   const auto cpu = make_cpu_backend(), reference = make_reference_backend();
   const Graph graph =

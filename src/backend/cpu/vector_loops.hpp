@@ -31,6 +31,16 @@ struct LinearWeightLoop {
   bool accumulate;
 };
 
+// A convolution of few channels, stride 1, no padding, over one block of input channels: the
+// library would multiply the zeros that fill the block up. Weights are [out /
+// 16][kh][kw][16c][16o].
+struct FewChannelsLoop {
+  std::int64_t in_height, in_width, out_height, out_width, channels, out_blocks;
+  Pair kernel;
+  bool rectify;
+};
+constexpr std::int64_t kFewChannels = 8;
+
 // Sixteen channels (fewer at the end of a vector) over all samples and pixels.
 struct ChannelWalk {
   std::int64_t samples, sample_stride, pixels, pixel_stride, lanes;
@@ -52,6 +62,15 @@ struct VectorLoops {
                          std::int64_t panel_end);
   void (*linear_backward_weight)(const LinearWeightLoop&, std::int64_t panel_begin,
                                  std::int64_t panel_end);
+
+  // One sample.
+  void (*few_channels_forward)(const FewChannelsLoop&, const float* x, const float* weights,
+                               const float* bias, float* y);
+  // Adds one sample's gradient of the weights of an output block and a row of taps.
+  void (*few_channels_weight)(const FewChannelsLoop&, std::int64_t out_block, std::int64_t row,
+                              const float* x, const float* dy, float* weights);
+  // sum[16] += over pixels
+  void (*sum_pixels)(const float* values, std::int64_t pixels, float* sum);
 
   void (*relu_forward)(const float* x, float* y, std::int64_t count);
   void (*relu_backward)(const float* y, const float* dy, float* dx, std::int64_t count);
