@@ -28,7 +28,8 @@ PIPETRAIN_INLINE Vector load_some(const float* from, std::int64_t lanes) {
 PIPETRAIN_INLINE void store_some(float* to, const Vector& v, std::int64_t lanes) {
   std::memcpy(to, &v, static_cast<std::size_t>(lanes) * sizeof(float));
 }
-PIPETRAIN_INLINE Vector positive_part(const Vector& v) { return v > 0.0f ? v : Vector{}; }
+// A NaN stays one, so that divergence is seen.
+PIPETRAIN_INLINE Vector positive_part(const Vector& v) { return v < 0.0f ? Vector{} : v; }
 PIPETRAIN_INLINE std::int64_t lesser(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
 PIPETRAIN_INLINE std::int64_t greater(std::int64_t a, std::int64_t b) { return a > b ? a : b; }
 
@@ -248,7 +249,7 @@ void sum_pixels(const float* values, std::int64_t pixels, float* sum) {
 
 void relu_forward(const float* x, float* y, std::int64_t count) {
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < count; ++i) y[i] = x[i] > 0 ? x[i] : 0.0f;
+  for (std::int64_t i = 0; i < count; ++i) y[i] = x[i] < 0 ? 0.0f : x[i];
 }
 
 void relu_backward(const float* y, const float* dy, float* dx, std::int64_t count) {
