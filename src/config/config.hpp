@@ -51,9 +51,9 @@ struct ITimePrestConfig {
   bool operator==(const ITimePrestConfig&) const = default;
 };
 
-struct SplitConfig {  // "auto", "uniform", "parameters", or the first layers of stages 1..
+struct SplitConfig {  // "auto", "uniform", "parameters"; empty: the first layers of stages 1..
   std::string rule = "auto";
-  std::vector<std::string> first_layers;  // used where not empty
+  std::vector<std::string> first_layers;
   bool operator==(const SplitConfig&) const = default;
 };
 

@@ -208,8 +208,8 @@ struct Take {
       return true;
     }
     const auto* names = as<std::vector<Value>>(value);
-    if (!names || names->empty()) return wrong_type(value);
-    SplitConfig split;
+    if (!names) return wrong_type(value);
+    SplitConfig split{.rule = "", .first_layers = {}};
     for (const Value& name : *names) {
       const auto* text = as<std::string>(name);
       if (!text) return wrong_type(name);
@@ -266,7 +266,7 @@ struct Write {
   }
   std::string operator()(FieldOf<SplitConfig> field) const {
     const SplitConfig& split = field(config);
-    if (split.first_layers.empty()) return quote(split.rule);
+    if (!split.rule.empty()) return quote(split.rule);
     std::vector<std::string> names;
     for (const std::string& name : split.first_layers) names.push_back(quote(name));
     return list(names);

@@ -107,7 +107,7 @@ void check_split(const Given& given, const Config& config, Problems& problems) {
   const auto& names = config.pipeline.split.first_layers;
   const std::size_t cuts = static_cast<std::size_t>(config.pipeline.stages) - 1;
   if (!fine(given, {"pipeline.split", "pipeline.stages"})) return;
-  if (names.empty() || names.size() == cuts) return;
+  if (!config.pipeline.split.rule.empty() || names.size() == cuts) return;
   problems.push_back(
       {place(given, {"pipeline.split"}),
        fmt::format("pipeline.split names {} layers, but pipeline.stages = {} makes {} cuts",

@@ -76,7 +76,7 @@ std::vector<int> split_at(const Graph& graph, const std::vector<std::string>& na
 
 std::vector<int> choose_cuts(const Graph& graph, const PipelineConfig& config) {
   const int stages = config.stages;
-  if (!config.split.first_layers.empty()) return split_at(graph, config.split.first_layers, stages);
+  if (config.split.rule.empty()) return split_at(graph, config.split.first_layers, stages);
   const std::string& rule = config.split.rule;
   if (rule == "auto") return split_auto(graph, stages);
   if (rule == "uniform") return split_uniform(graph, stages);

@@ -154,7 +154,7 @@ std::vector<Case> chain_cases() {
                          {"fc2", Linear{.out_features = 5}, {5}}}),
        4},
       {"linear batch_norm relu",
-       make_graph({12}, {{"fc", Linear{.out_features = 20}, {20}},
+       make_graph({12}, {{"fc", Linear{.out_features = 20, .bias = false}, {20}},
                          {"bn", BatchNorm{}, {20}},
                          {"relu", Relu{}, {20}}}),
        6},

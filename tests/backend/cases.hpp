@@ -8,7 +8,7 @@
 
 namespace pipetrain::testing {
 
-inline std::vector<std::string> backend_names() { return {"reference"}; }
+inline std::vector<std::string> backend_names() { return {"cpu", "reference"}; }
 
 struct Case {
   std::string name;

@@ -34,7 +34,7 @@ TEST_CASE("every single cut of a net with skip connections gives the same bits",
   for (const std::string first : {"bn1", "relu1", "conv2", "drop", "bn2", "sum", "relu2", "again",
                                   "pool", "mean", "flatten", "fc"}) {
     Config config = make_config({.stages = 2, .workers = "inline", .backend = backend});
-    config.pipeline.split.first_layers = {first};
+    config.pipeline.split = {.rule = "", .first_layers = {first}};
     const Trained two = train({.model = residual_model, .config = config});
     INFO(backend << ", cut before " << first);
     CHECK(two.losses == one.losses);

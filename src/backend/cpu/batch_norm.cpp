@@ -27,8 +27,8 @@ class BatchNormKernel final : public CpuKernel {
         count_(static_cast<double>(problem_.samples * problem_.output.pixels())) {
     traits_.backward_input_reads_inputs = traits_.backward_weight_reads_inputs = true;
     if (problem_.mode == Mode::Train)
-      traits_.saved_bytes = statistics_bytes() +
-                            (masks() ? static_cast<std::size_t>(problem_.output_elements()) : 0);
+      traits_.saved_bytes =
+          statistics_bytes() + (masks() ? static_cast<std::size_t>(problem_.output_elements()) : 0);
   }
 
   void forward(const ForwardArguments& a) override {
@@ -61,7 +61,8 @@ class BatchNormKernel final : public CpuKernel {
       double sum[kLanes], product[kLanes];
       loops_.gradient_sums(loop, floats(a.inputs[0]) + offset(b),
                            floats(a.output_gradient) + offset(b), sum, product);
-      float *gamma = floats(a.gradients[0]) + b * kLanes, *beta = floats(a.gradients[1]) + b * kLanes;
+      float *gamma = floats(a.gradients[0]) + b * kLanes,
+            *beta = floats(a.gradients[1]) + b * kLanes;
       for (std::int64_t i = 0; i < kLanes; ++i) {
         const auto dgamma = static_cast<float>(product[i] * static_cast<double>(loop.scale[i]));
         const auto dbeta = static_cast<float>(sum[i]);

@@ -1,6 +1,7 @@
 // Convolutions by oneDNN, on images in blocks of 16 channels. The weight gradient is written in the
 // layout that the forward reads; the input gradient reads a packed copy. A relu that alone reads
-// the output is done by the forward's primitive.
+// the output is done by the forward's primitive. Where few channels of a block are filled, our own
+// loops do the forward and the weight gradient.
 #include <algorithm>
 
 #include "backend/cpu/conv_layout.hpp"
@@ -29,13 +30,20 @@ dnnl::primitive_attr attributes(bool rectifies) {
 class ConvKernel final : public CpuKernel {
  public:
   ConvKernel(const Conv2d& spec, Problem problem)
-      : CpuKernel(std::move(problem)), spec_(spec), layout_(conv_layout(spec, problem_)) {
+      : CpuKernel(std::move(problem)),
+        spec_(spec),
+        layout_(conv_layout(spec, problem_)),
+        is_packed_(layout_.kind == ConvLayout::Kind::Blocked) {
     traits_.backward_weight_reads_inputs = true;
+    few_channels_ = layout_.kind == ConvLayout::Kind::Blocked && spec.groups == 1 &&
+                    problem_.inputs[0].channels <= kFewChannels && spec.stride == Pair{1, 1} &&
+                    spec.padding == Pair{0, 0};
     with_onednn(name(), "convolution", [&] { prepare(); });
     if (layout_.merged && problem_.mode == Mode::Train) mark_diagonal();
   }
 
   void forward(const ForwardArguments& a) override {
+    if (few_channels_) return few_channels_forward(a);
     const void *input = a.inputs[0], *weights = a.weights.parameters[0];
     if (spec_.bias)
       forward_(name(), {input, weights, a.output, a.weights.parameters[1], a.scratch});
@@ -45,17 +53,24 @@ class ConvKernel final : public CpuKernel {
 
   void backward_input(const BackwardInputArguments& a) override {
     if (!a.input_gradients[0]) return;
-    const bool packed = layout_.kind == ConvLayout::Kind::Blocked;
-    backward_input_(name(), {a.input_gradients[0],
-                             packed ? a.weights.packed : a.weights.parameters[0],
-                             a.output_gradient, a.scratch});
+    const void* packed = a.weights.packed;
+    char* scratchpad = static_cast<char*>(a.scratch);
+    if (!is_packed_)
+      packed = a.weights.parameters[0];
+    else if (!problem_.wants_input_gradient) {
+      pack(spec_, problem_, floats(a.weights.parameters[0]), floats(a.scratch));
+      packed = a.scratch;
+      scratchpad += packed_bytes(spec_, problem_);
+    }
+    backward_input_(name(), {a.input_gradients[0], packed, a.output_gradient, scratchpad});
   }
 
   // The library only overwrites: to accumulate, the sum goes to scratch first.
   void backward_weight(const BackwardWeightArguments& a) override {
+    if (few_channels_) return few_channels_weight(a);
     float* scratch = floats(a.scratch);
     float* weights = a.accumulate ? scratch : floats(a.gradients[0]);
-    float* bias = !spec_.bias ? nullptr
+    float* bias = !spec_.bias    ? nullptr
                   : a.accumulate ? scratch + layout_.weight_elements
                                  : floats(a.gradients[1]);
     void* scratchpad = scratch + accumulator_elements();
@@ -70,6 +85,54 @@ class ConvKernel final : public CpuKernel {
   }
 
  private:
+  FewChannelsLoop few_channels_loop() const {
+    const ValueLayout &in = problem_.inputs[0], &out = problem_.output;
+    return {.in_height = in.height,
+            .in_width = in.width,
+            .out_height = out.height,
+            .out_width = out.width,
+            .channels = in.channels,
+            .out_blocks = layout_.outputs / kLanes,
+            .kernel = spec_.kernel,
+            .rectify = problem_.rectifies};
+  }
+  std::int64_t few_channels_work() const {
+    return problem_.output_elements() * spec_.kernel[0] * spec_.kernel[1] * kFewChannels;
+  }
+
+  void few_channels_forward(const ForwardArguments& a) const {
+    const FewChannelsLoop loop = few_channels_loop();
+    const float* bias = spec_.bias ? floats(a.weights.parameters[1]) : nullptr;
+    parallel_each(problem_.samples, few_channels_work(), [&](std::int64_t n) {
+      loops_.few_channels_forward(loop,
+                                  floats(a.inputs[0]) + n * problem_.inputs[0].stored_elements(),
+                                  floats(a.weights.parameters[0]), bias,
+                                  floats(a.output) + n * problem_.output.stored_elements());
+    });
+  }
+
+  // A thread has rows of taps of its own, and adds the samples up in their order.
+  void few_channels_weight(const BackwardWeightArguments& a) const {
+    const FewChannelsLoop loop = few_channels_loop();
+    const std::int64_t rows = loop.kernel[0], pixels = problem_.output.pixels() * kLanes;
+    const std::int64_t row_elements = loop.kernel[1] * kLanes * kLanes;
+    parallel_each(loop.out_blocks * rows, few_channels_work(), [&](std::int64_t i) {
+      const std::int64_t block = i / rows, row = i % rows;
+      float* bias = spec_.bias && row == 0 ? floats(a.gradients[1]) + block * kLanes : nullptr;
+      if (!a.accumulate) {
+        std::fill_n(floats(a.gradients[0]) + i * row_elements, row_elements, 0.0f);
+        if (bias) std::fill_n(bias, kLanes, 0.0f);
+      }
+      for (std::int64_t n = 0; n < problem_.samples; ++n) {
+        const float* dy = floats(a.output_gradient) + n * problem_.output.stored_elements();
+        loops_.few_channels_weight(loop, block, row,
+                                   floats(a.inputs[0]) + n * problem_.inputs[0].stored_elements(),
+                                   dy, floats(a.gradients[0]));
+        if (bias) loops_.sum_pixels(dy + block * pixels, problem_.output.pixels(), bias);
+      }
+    });
+  }
+
   const std::string& name() const { return problem_.layer->name; }
   std::int64_t accumulator_elements() const { return layout_.weight_elements + layout_.outputs; }
 
@@ -97,17 +160,19 @@ class ConvKernel final : public CpuKernel {
                                                  padding, forward, attributes(false));
     backward_weight_ = call(weight, DNNL_ARG_SRC, l.input, DNNL_ARG_DIFF_WEIGHTS, l.weights,
                             DNNL_ARG_DIFF_DST, DNNL_ARG_DIFF_BIAS);
-    traits_.scratch_bytes = std::max(
-        {traits_.scratch_bytes, backward_input_.scratchpad_bytes(),
-         backward_weight_.scratchpad_bytes() +
-             static_cast<std::size_t>(accumulator_elements()) * sizeof(float)});
+    traits_.scratch_bytes =
+        std::max({traits_.scratch_bytes,
+                  backward_input_.scratchpad_bytes() +
+                      (problem_.wants_input_gradient ? 0 : packed_bytes(spec_, problem_)),
+                  backward_weight_.scratchpad_bytes() +
+                      static_cast<std::size_t>(accumulator_elements()) * sizeof(float)});
   }
 
   // Image, weights, output, and the bias where the layer has one and the primitive takes it.
   template <class Description>
-  PreparedCall call(const Description& description, int image_name,
-                    const dnnl::memory::desc& image, int weights_name,
-                    const dnnl::memory::desc& weights, int output_name, int bias_name) const {
+  PreparedCall call(const Description& description, int image_name, const dnnl::memory::desc& image,
+                    int weights_name, const dnnl::memory::desc& weights, int output_name,
+                    int bias_name) const {
     std::vector<PreparedCall::Argument> arguments{
         {image_name, image}, {weights_name, weights}, {output_name, layout_.output}};
     if (spec_.bias && bias_name != 0) arguments.push_back({bias_name, layout_.bias});
@@ -134,6 +199,8 @@ class ConvKernel final : public CpuKernel {
   const VectorLoops& loops_ = vector_loops();
   Conv2d spec_;
   ConvLayout layout_;
+  bool is_packed_;
+  bool few_channels_ = false;  // our own loops do the forward and the weight gradient
   PreparedCall forward_, backward_input_, backward_weight_;
   std::vector<std::uint8_t> on_diagonal_;
 };

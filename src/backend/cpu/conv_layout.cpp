@@ -1,5 +1,6 @@
 #include "backend/cpu/conv_layout.hpp"
 
+#include "backend/cpu/parallel.hpp"
 #include "backend/cpu/vector_loops.hpp"
 
 namespace pipetrain::cpu {
@@ -8,6 +9,8 @@ namespace {
 using Desc = dnnl::memory::desc;
 using Tag = dnnl::memory::format_tag;
 using Kind = ConvLayout::Kind;
+
+constexpr std::int64_t kBlock = kLanes * kLanes;
 
 Desc f32(const dnnl::memory::dims& dims, Tag tag) {
   return {dims, dnnl::memory::data_type::f32, tag};
@@ -82,16 +85,18 @@ ParameterLayout parameter_layout(const Conv2d& spec, const Problem& problem, int
                      outputs_per_group = spec.out_channels / spec.groups;
   const std::int64_t c_merged = l.channels / l.groups;  // blocks of outputs run on over groups
   const Kind kind = l.kind;
-  return {.elements = l.weight_elements, .position = [=](std::int64_t index) {
-            const std::int64_t tap = index % taps, o = index / taps / per_group;
-            const std::int64_t c = o / outputs_per_group * per_group + index / taps % per_group;
-            if (kind == Kind::Plain)
-              return ((o / kLanes * taps + tap) * per_group + c) * kLanes + o % kLanes;
-            if (kind == Kind::Depthwise) return (o / kLanes * taps + tap) * kLanes + o % kLanes;
-            const std::int64_t o_block = o / kLanes, c_block = c % c_merged / kLanes;
-            return (((o_block * (c_merged / kLanes) + c_block) * taps + tap) * kLanes +
-                    c % kLanes) * kLanes + o % kLanes;
-          }};
+  return {
+      .elements = l.weight_elements, .position = [=](std::int64_t index) {
+        const std::int64_t tap = index % taps, o = index / taps / per_group;
+        const std::int64_t c = o / outputs_per_group * per_group + index / taps % per_group;
+        if (kind == Kind::Plain)
+          return ((o / kLanes * taps + tap) * per_group + c) * kLanes + o % kLanes;
+        if (kind == Kind::Depthwise) return (o / kLanes * taps + tap) * kLanes + o % kLanes;
+        const std::int64_t o_block = o / kLanes, c_block = c % c_merged / kLanes;
+        return (((o_block * (c_merged / kLanes) + c_block) * taps + tap) * kLanes + c % kLanes) *
+                   kLanes +
+               o % kLanes;
+      }};
 }
 
 std::size_t packed_bytes(const Conv2d& spec, const Problem& problem) {
@@ -101,18 +106,17 @@ std::size_t packed_bytes(const Conv2d& spec, const Problem& problem) {
 
 void pack(const Conv2d& spec, const Problem& problem, const float* weights, float* packed) {
   const ConvLayout l = conv_layout(spec, problem);
-  const std::int64_t blocks = l.weight_elements / (kLanes * kLanes);
-  if (!is_pointwise(spec)) {
-    vector_loops().transpose_blocks(weights, packed, blocks);
-    return;
-  }
-  const std::int64_t c_blocks = l.channels / l.groups / kLanes,
+  const std::int64_t taps = spec.kernel[0] * spec.kernel[1],
+                     c_blocks = l.channels / l.groups / kLanes,
                      o_blocks = l.outputs / l.groups / kLanes;
-  for (std::int64_t b = 0; b < blocks; ++b) {
+  const bool pointwise = is_pointwise(spec);
+  parallel_each(l.groups * o_blocks * c_blocks, l.weight_elements, [&](std::int64_t b) {
     const std::int64_t c = b % c_blocks, o = b / c_blocks % o_blocks, g = b / c_blocks / o_blocks;
-    const std::int64_t to = (g * c_blocks + c) * o_blocks + o;
-    vector_loops().transpose_blocks(weights + b * kLanes * kLanes, packed + to * kLanes * kLanes, 1);
-  }
+    const std::int64_t to = pointwise ? (g * c_blocks + c) * o_blocks + o : b;
+    for (std::int64_t tap = 0; tap < taps; ++tap)
+      vector_loops().transpose_tile(weights + (b * taps + tap) * kBlock, kLanes, kLanes,
+                                    packed + (to * taps + tap) * kBlock, kLanes, kLanes);
+  });
 }
 
 }  // namespace pipetrain::cpu

@@ -22,7 +22,8 @@ class FlattenKernel final : public CpuKernel {
 }  // namespace
 
 std::unique_ptr<Kernel> make_kernel(const Flatten&, Problem problem) {
-  const bool same_memory = problem.inputs[0].blocked == problem.output.blocked || problem.inputs[0].is_plain();
+  const bool same_memory =
+      problem.inputs[0].blocked == problem.output.blocked || problem.inputs[0].is_plain();
   if (same_memory) return make_alias(std::move(problem));
   return std::make_unique<FlattenKernel>(std::move(problem));
 }

@@ -23,10 +23,11 @@ struct Problem {
   const Layer* layer = nullptr;
   std::vector<ValueLayout> inputs;
   ValueLayout output;
-  bool rectifies = false;        // the relu that alone reads this output is done by this kernel
-  bool rectified_ahead = false;  // relu: the kernel before did the forward
-  Mask mask = Mask::Own;         // relu: who does the backward
-  bool masks_input = false;      // max_pool: does the backward of the relu before it
+  bool rectifies = false;            // the relu that alone reads this output is done by this kernel
+  bool rectified_ahead = false;      // relu: the kernel before did the forward
+  Mask mask = Mask::Own;             // relu: who does the backward
+  bool masks_input = false;          // max_pool: does the backward of the relu before it
+  bool wants_input_gradient = true;  // parameters lie before this layer
   std::int64_t samples = 1;
   Mode mode = Mode::Train;
 
@@ -71,7 +72,7 @@ std::unique_ptr<LossKernel> make_mse(const ValueLayout& output, std::int64_t sam
 // ---- parameters
 
 struct ParameterLayout {
-  std::int64_t elements = 0;                               // stored
+  std::int64_t elements = 0;                           // stored
   std::function<std::int64_t(std::int64_t)> position;  // plain index -> stored index
 };
 
@@ -82,9 +83,12 @@ ParameterLayout parameter_layout(const BatchNorm& spec, const Problem& problem, 
 // One value per channel, filled up with zeros.
 ParameterLayout channel_parameter(std::int64_t channels, std::int64_t multiple);
 
-// The copy of a convolution's weights that its input gradient reads; 0 bytes where it reads them
-// as they are stored.
+// The copy of its weights that a layer's input gradient reads; 0 bytes where it reads them as they
+// are stored. Where nobody can want that gradient (Problem::wants_input_gradient), no copy is kept
+// per version: a kernel that is asked all the same packs into its scratch.
+std::size_t packed_bytes(const Linear& spec, const Problem& problem);
 std::size_t packed_bytes(const Conv2d& spec, const Problem& problem);
+void pack(const Linear& spec, const Problem& problem, const float* weights, float* packed);
 void pack(const Conv2d& spec, const Problem& problem, const float* weights, float* packed);
 
 }  // namespace pipetrain::cpu

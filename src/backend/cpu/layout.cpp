@@ -23,7 +23,8 @@ std::int64_t ValueLayout::position(std::int64_t index) const {
 
 ValueLayout plain_layout(const Shape& shape) {
   if (shape.dims.size() != 3) return {.blocked = false, .channels = shape.elements()};
-  return {.blocked = false, .channels = shape.dims[0], .height = shape.dims[1], .width = shape.dims[2]};
+  return {
+      .blocked = false, .channels = shape.dims[0], .height = shape.dims[1], .width = shape.dims[2]};
 }
 
 ValueLayout blocked_layout(const Shape& image) {

@@ -1,6 +1,6 @@
 // How the values of a graph lie in memory. Vectors and, where its readers allow, the graph's input
-// are plain row-major. Images are blocked by 16 channels, [samples, ceil(C / 16), H, W, 16], and the
-// channels that fill up the last block are zeros always: every layer keeps them so. A flattened
+// are plain row-major. Images are blocked by 16 channels, [samples, ceil(C / 16), H, W, 16], and
+// the channels that fill up the last block are zeros always: every layer keeps them so. A flattened
 // image that only linear layers read stays as it is; their weights are permuted instead.
 #pragma once
 
@@ -18,7 +18,7 @@ struct ValueLayout {
 
   std::int64_t pixels() const { return height * width; }
   std::int64_t stored_channels() const;
-  std::int64_t elements() const { return channels * pixels(); }               // of a sample
+  std::int64_t elements() const { return channels * pixels(); }                  // of a sample
   std::int64_t stored_elements() const { return stored_channels() * pixels(); }  // of a sample
   // Where element `index` of a plain sample is stored in its sample.
   std::int64_t position(std::int64_t index) const;

@@ -1,6 +1,7 @@
-// y = x W^T + b by our own loops. The weights are stored in panels of 32 outputs, [out / 32][in][32],
-// which the forward streams, the weight gradient is written in, and the input gradient reads as
-// they are: no copy is ever packed. `in` is in the order in which the input is stored.
+// y = x W^T + b by our own loops. The weights are stored in panels of 32 outputs, [out /
+// 32][in][32], which the forward streams and the weight gradient is written in. The input gradient
+// is the forward of the transposed weights, packed once per version. `in` is in the order in which
+// the input is stored.
 #include <algorithm>
 #include <cstring>
 
@@ -11,46 +12,55 @@
 namespace pipetrain::cpu {
 namespace {
 
+std::int64_t panel_count(std::int64_t outputs) { return round_up(outputs, kPanel) / kPanel; }
+
+// Transposed: [in / 32][out][32].
+std::size_t packed_size(std::int64_t in, std::int64_t out) {
+  return static_cast<std::size_t>(panel_count(in) * out * kPanel) * sizeof(float);
+}
+
 class LinearKernel final : public CpuKernel {
  public:
   LinearKernel(const Linear& spec, Problem problem)
       : CpuKernel(std::move(problem)),
+        spec_(spec),
         in_(problem_.inputs[0].stored_elements()),
         out_(spec.out_features),
-        panels_(round_up(out_, kPanel) / kPanel),
-        work_(problem_.samples * in_ * out_),
-        bias_(spec.bias) {
+        panels_(panel_count(out_)),
+        work_(problem_.samples * in_ * out_) {
     traits_.backward_weight_reads_inputs = true;
     traits_.scratch_bytes =
         static_cast<std::size_t>(panels_ * problem_.samples * kPanel) * sizeof(float);
+    if (!problem_.wants_input_gradient && problem_.mode == Mode::Train)
+      traits_.scratch_bytes = std::max(traits_.scratch_bytes, packed_size(in_, out_));
   }
 
   void forward(const ForwardArguments& a) override {
-    const LinearForwardLoop loop{.x = floats(a.inputs[0]),
-                                 .weights = floats(a.weights.parameters[0]),
-                                 .bias = bias_ ? floats(a.weights.parameters[1]) : nullptr,
-                                 .y = floats(a.output),
-                                 .samples = problem_.samples,
-                                 .in = in_,
-                                 .out = out_,
-                                 .rectify = problem_.rectifies};
-    parallel_ranges(panels_, work_, [&](std::int64_t begin, std::int64_t end) {
-      loops_.linear_forward(loop, begin, end);
-    });
+    run(LinearForwardLoop{.x = floats(a.inputs[0]),
+                          .weights = floats(a.weights.parameters[0]),
+                          .bias = spec_.bias ? floats(a.weights.parameters[1]) : nullptr,
+                          .y = floats(a.output),
+                          .samples = problem_.samples,
+                          .in = in_,
+                          .out = out_,
+                          .rectify = problem_.rectifies});
   }
 
   void backward_input(const BackwardInputArguments& a) override {
     if (!a.input_gradients[0]) return;
-    gather_panels(floats(a.output_gradient), floats(a.scratch));
-    const LinearInputLoop loop{.gradient = floats(a.scratch),
-                               .weights = floats(a.weights.parameters[0]),
-                               .dx = floats(a.input_gradients[0]),
-                               .samples = problem_.samples,
-                               .in = in_,
-                               .panels = panels_};
-    parallel_ranges(in_, work_, [&](std::int64_t begin, std::int64_t end) {
-      loops_.linear_backward_input(loop, begin, end);
-    });
+    const void* packed = a.weights.packed;
+    if (!problem_.wants_input_gradient) {
+      pack(spec_, problem_, floats(a.weights.parameters[0]), floats(a.scratch));
+      packed = a.scratch;
+    }
+    run(LinearForwardLoop{.x = floats(a.output_gradient),
+                          .weights = floats(packed),
+                          .bias = nullptr,
+                          .y = floats(a.input_gradients[0]),
+                          .samples = problem_.samples,
+                          .in = out_,
+                          .out = in_,
+                          .rectify = false});
   }
 
   void backward_weight(const BackwardWeightArguments& a) override {
@@ -58,7 +68,7 @@ class LinearKernel final : public CpuKernel {
     const LinearWeightLoop loop{.x = floats(a.inputs[0]),
                                 .gradient = floats(a.scratch),
                                 .weights = floats(a.gradients[0]),
-                                .bias = bias_ ? floats(a.gradients[1]) : nullptr,
+                                .bias = spec_.bias ? floats(a.gradients[1]) : nullptr,
                                 .samples = problem_.samples,
                                 .in = in_,
                                 .accumulate = a.accumulate};
@@ -68,6 +78,12 @@ class LinearKernel final : public CpuKernel {
   }
 
  private:
+  void run(const LinearForwardLoop& loop) const {
+    parallel_ranges(panel_count(loop.out), work_, [&](std::int64_t begin, std::int64_t end) {
+      loops_.linear_forward(loop, begin, end);
+    });
+  }
+
   // [samples][out] -> [out / 32][samples][32]: rows of a panel lie together, its end is zeros.
   void gather_panels(const float* gradient, float* panels) const {
     for (std::int64_t p = 0; p < panels_; ++p) {
@@ -82,8 +98,8 @@ class LinearKernel final : public CpuKernel {
   }
 
   const VectorLoops& loops_ = vector_loops();
+  Linear spec_;
   std::int64_t in_, out_, panels_, work_;
-  bool bias_;
 };
 
 }  // namespace
@@ -101,6 +117,23 @@ ParameterLayout parameter_layout(const Linear& spec, const Problem& problem, int
             const std::int64_t o = index / input.elements(), i = index % input.elements();
             return (o / kPanel * in + input.position(i)) * kPanel + o % kPanel;
           }};
+}
+
+std::size_t packed_bytes(const Linear& spec, const Problem& problem) {
+  return packed_size(problem.inputs[0].stored_elements(), spec.out_features);
+}
+
+// In tiles of 16 x 16. Inputs beyond the last one become zeros.
+void pack(const Linear& spec, const Problem& problem, const float* weights, float* packed) {
+  const std::int64_t in = problem.inputs[0].stored_elements(), out = spec.out_features;
+  parallel_each(panel_count(in), in * out, [&](std::int64_t panel) {
+    for (std::int64_t i = panel * kPanel; i < (panel + 1) * kPanel; i += kLanes)
+      for (std::int64_t o = 0; o < out; o += kLanes)
+        vector_loops().transpose_tile(weights + (o / kPanel * in + i) * kPanel + o % kPanel, kPanel,
+                                      std::clamp<std::int64_t>(in - i, 0, kLanes),
+                                      packed + (panel * out + o) * kPanel + i % kPanel, kPanel,
+                                      std::min(kLanes, out - o));
+  });
 }
 
 }  // namespace pipetrain::cpu

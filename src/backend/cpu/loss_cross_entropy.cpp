@@ -1,5 +1,6 @@
 // Softmax and negative log-likelihood of one class a sample, in f64: log(sum(exp(y))) - y[class],
-// shifted by the largest output so that no exponential overflows. d/dy = softmax(y) - onehot(class).
+// shifted by the largest output so that no exponential overflows. d/dy = softmax(y) -
+// onehot(class).
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>

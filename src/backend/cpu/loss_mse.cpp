@@ -34,8 +34,7 @@ class Mse final : public LossKernel {
  private:
   static double difference(const void* output, const Targets& targets, std::int64_t stored,
                            std::int64_t plain) {
-    return static_cast<double>(floats(output)[stored]) -
-           static_cast<double>(targets.values[plain]);
+    return static_cast<double>(floats(output)[stored]) - static_cast<double>(targets.values[plain]);
   }
 
   template <class Visit>

@@ -61,9 +61,8 @@ ValueLayout output_layout(const Graph& graph, LayerId id, const ValueLayout& inp
 
 std::vector<ValueLayout> choose_layouts(const Graph& graph) {
   std::vector<ValueLayout> layouts;
-  layouts.push_back(is_image(graph.input) && !input_stays_plain(graph)
-                        ? blocked_layout(graph.input)
-                        : plain_layout(graph.input));
+  layouts.push_back(is_image(graph.input) && !input_stays_plain(graph) ? blocked_layout(graph.input)
+                                                                       : plain_layout(graph.input));
   for (std::size_t i = 0; i < graph.layers.size(); ++i) {
     const auto input = static_cast<std::size_t>(graph.layers[i].inputs[0].value);
     layouts.push_back(output_layout(graph, LayerId{static_cast<int>(i)}, layouts[input]));
@@ -96,8 +95,7 @@ void fuse_relu(const Graph& graph, std::vector<Problem>& problems, std::size_t r
       return;
     }
   }
-  Problem* reader =
-      only_reader(graph, problems, Graph::output_of(LayerId{static_cast<int>(relu)}));
+  Problem* reader = only_reader(graph, problems, Graph::output_of(LayerId{static_cast<int>(relu)}));
   if (reader && is<MaxPool>(*reader->layer)) {
     problem.mask = Mask::Reader;
     reader->masks_input = true;
@@ -106,13 +104,27 @@ void fuse_relu(const Graph& graph, std::vector<Problem>& problems, std::size_t r
 
 // ---- the lowering
 
+// Which values have parameters before them: only their gradients are ever wanted in training.
+std::vector<bool> trained_values(const Graph& graph) {
+  std::vector<bool> trained = {false};
+  for (const Layer& layer : graph.layers)
+    trained.push_back(!layer.parameters.empty() ||
+                      std::any_of(layer.inputs.begin(), layer.inputs.end(), [&](ValueId input) {
+                        return trained[static_cast<std::size_t>(input.value)];
+                      }));
+  return trained;
+}
+
 std::vector<Problem> make_problems(const Graph& graph, const std::vector<ValueLayout>& layouts) {
   std::vector<Problem> problems(graph.layers.size());
+  const std::vector<bool> trained = trained_values(graph);
   for (std::size_t i = 0; i < problems.size(); ++i) {
     problems[i].layer = &graph.layers[i];
     for (const ValueId input : graph.layers[i].inputs)
       problems[i].inputs.push_back(layouts[static_cast<std::size_t>(input.value)]);
     problems[i].output = layouts[i + 1];
+    problems[i].wants_input_gradient =
+        trained[static_cast<std::size_t>(graph.layers[i].inputs[0].value)];
   }
   for (std::size_t i = 0; i < problems.size(); ++i)
     if (is<Relu>(graph.layers[i])) fuse_relu(graph, problems, i);
@@ -122,7 +134,9 @@ std::vector<Problem> make_problems(const Graph& graph, const std::vector<ValueLa
 class CpuLowering final : public Lowering {
  public:
   explicit CpuLowering(const Graph& graph)
-      : graph_(graph), layouts_(choose_layouts(graph_)), problems_(make_problems(graph_, layouts_)) {}
+      : graph_(graph),
+        layouts_(choose_layouts(graph_)),
+        problems_(make_problems(graph_, layouts_)) {}
   CpuLowering(const CpuLowering&) = delete;  // problems_ point into graph_
   CpuLowering& operator=(const CpuLowering&) = delete;
 
@@ -146,36 +160,47 @@ class CpuLowering final : public Lowering {
   std::size_t parameter_bytes(LayerId layer, int parameter) const override {
     return static_cast<std::size_t>(layout_of(layer, parameter).elements) * sizeof(float);
   }
-  void load_parameter(LayerId layer, int parameter, const float* plain, void* stored) const override {
+  void load_parameter(LayerId layer, int parameter, const float* plain,
+                      void* stored) const override {
     const ParameterLayout layout = layout_of(layer, parameter);
     std::memset(stored, 0, static_cast<std::size_t>(layout.elements) * sizeof(float));
     for (std::int64_t i = 0; i < plain_elements(layer, parameter); ++i)
       floats(stored)[layout.position(i)] = plain[i];
   }
-  void store_parameter(LayerId layer, int parameter, const void* stored, float* plain) const override {
+  void store_parameter(LayerId layer, int parameter, const void* stored,
+                       float* plain) const override {
     const ParameterLayout layout = layout_of(layer, parameter);
     for (std::int64_t i = 0; i < plain_elements(layer, parameter); ++i)
       plain[i] = floats(stored)[layout.position(i)];
   }
 
   std::size_t packed_bytes(LayerId layer, Pass pass) const override {
-    const auto* conv = std::get_if<Conv2d>(&problem(layer).layer->spec);
-    return conv && pass == Pass::Backward ? cpu::packed_bytes(*conv, problem(layer)) : 0;
+    if (pass == Pass::Forward || !problem(layer).wants_input_gradient) return 0;
+    return std::visit(
+        [&](const auto& spec) -> std::size_t {
+          if constexpr (requires { cpu::packed_bytes(spec, problem(layer)); })
+            return cpu::packed_bytes(spec, problem(layer));
+          return 0;
+        },
+        problem(layer).layer->spec);
   }
   void pack(LayerId layer, Pass pass, std::span<const void* const> parameters,
             void* packed) const override {
-    if (packed_bytes(layer, pass) > 0)
-      cpu::pack(std::get<Conv2d>(problem(layer).layer->spec), problem(layer),
-                floats(parameters[0]), floats(packed));
+    if (packed_bytes(layer, pass) == 0) return;
+    std::visit(
+        [&](const auto& spec) {
+          if constexpr (requires { cpu::packed_bytes(spec, problem(layer)); })
+            cpu::pack(spec, problem(layer), floats(parameters[0]), floats(packed));
+        },
+        problem(layer).layer->spec);
   }
 
   std::unique_ptr<Kernel> make_kernel(LayerId layer, const KernelOptions& options) const override {
     Problem made = problem(layer);
     made.samples = options.samples;
     made.mode = options.mode;
-    return std::visit(
-        [&](const auto& spec) { return cpu::make_kernel(spec, std::move(made)); },
-        problem(layer).layer->spec);
+    return std::visit([&](const auto& spec) { return cpu::make_kernel(spec, std::move(made)); },
+                      problem(layer).layer->spec);
   }
   std::unique_ptr<LossKernel> make_loss(int samples) const override {
     return graph_.loss == Loss::CrossEntropy ? make_cross_entropy(layouts_.back(), samples)

@@ -36,9 +36,8 @@ void PreparedCall::operator()(const std::string& layer, std::initializer_list<co
                   memory.size(), memory_.size());
   const void* const* handle = memory.begin();
   for (dnnl::memory& argument : memory_) argument.set_data_handle(const_cast<void*>(*handle++));
-  const dnnl_status_t status =
-      dnnl_primitive_execute(primitive_.get(), stream_.get(), static_cast<int>(arguments_.size()),
-                             arguments_.data());
+  const dnnl_status_t status = dnnl_primitive_execute(
+      primitive_.get(), stream_.get(), static_cast<int>(arguments_.size()), arguments_.data());
   if (status != dnnl_success)
     throw_device_error(layer, "computation", dnnl::error(status, "execution failed"));
 }

@@ -18,9 +18,9 @@ constexpr std::int64_t kParts = 64;  // of a sum: as many for any number of thre
 
 void update(const UpdateRule& rule, const UpdateArguments& arguments) {
   const VectorLoops& loops = vector_loops();
-  parallel_ranges(arguments.elements, arguments.elements, [&](std::int64_t begin, std::int64_t end) {
-    loops.update(rule, arguments, begin, end);
-  });
+  parallel_ranges(
+      arguments.elements, arguments.elements,
+      [&](std::int64_t begin, std::int64_t end) { loops.update(rule, arguments, begin, end); });
 }
 
 double sum_of_squares(const float* values, std::int64_t elements) {

@@ -3,7 +3,8 @@
 // start threads, and what one output element is summed from never depends on the range, so that
 // results do not depend on the number of threads.
 //
-// Images lie in blocks of 16 channels, [sample][C/16][H][W][16]: a vector is 16 channels of a pixel.
+// Images lie in blocks of 16 channels, [sample][C/16][H][W][16]: a vector is 16 channels of a
+// pixel.
 #pragma once
 
 #include <cstdint>
@@ -23,18 +24,22 @@ struct LinearForwardLoop {
   std::int64_t samples, in, out;
   bool rectify;
 };
-// `gradient` is dy in panels [ceil(out / 32)][samples][32], zero beyond `out`.
-struct LinearInputLoop {
-  const float *gradient, *weights;
-  float* dx;
-  std::int64_t samples, in, panels;
-};
 struct LinearWeightLoop {
-  const float *x, *gradient;
-  float *weights, *bias;  // what they are gradients of; bias may be null
+  const float *x, *gradient;  // dy in panels [ceil(out / 32)][samples][32], zero beyond `out`
+  float *weights, *bias;      // what they are gradients of; bias may be null
   std::int64_t samples, in;
   bool accumulate;
 };
+
+// A convolution of few channels, stride 1, no padding, over one block of input channels: the
+// library would multiply the zeros that fill the block up. Weights are [out /
+// 16][kh][kw][16c][16o].
+struct FewChannelsLoop {
+  std::int64_t in_height, in_width, out_height, out_width, channels, out_blocks;
+  Pair kernel;
+  bool rectify;
+};
+constexpr std::int64_t kFewChannels = 8;
 
 // Sixteen channels (fewer at the end of a vector) over all samples and pixels.
 struct ChannelWalk {
@@ -53,10 +58,19 @@ struct PoolLoop {  // of one block of one sample
 };
 
 struct VectorLoops {
-  void (*linear_forward)(const LinearForwardLoop&, std::int64_t panel_begin, std::int64_t panel_end);
-  void (*linear_backward_input)(const LinearInputLoop&, std::int64_t in_begin, std::int64_t in_end);
+  void (*linear_forward)(const LinearForwardLoop&, std::int64_t panel_begin,
+                         std::int64_t panel_end);
   void (*linear_backward_weight)(const LinearWeightLoop&, std::int64_t panel_begin,
                                  std::int64_t panel_end);
+
+  // One sample.
+  void (*few_channels_forward)(const FewChannelsLoop&, const float* x, const float* weights,
+                               const float* bias, float* y);
+  // Adds one sample's gradient of the weights of an output block and a row of taps.
+  void (*few_channels_weight)(const FewChannelsLoop&, std::int64_t out_block, std::int64_t row,
+                              const float* x, const float* dy, float* weights);
+  // sum[16] += over pixels
+  void (*sum_pixels)(const float* values, std::int64_t pixels, float* sum);
 
   void (*relu_forward)(const float* x, float* y, std::int64_t count);
   void (*relu_backward)(const float* y, const float* dy, float* dx, std::int64_t count);
@@ -74,15 +88,17 @@ struct VectorLoops {
                         double* product);
   // dx = factor (dy - shift - (x - mean) slope)
   void (*normalise_backward)(const BatchNormLoop&, const float* x, const float* dy,
-                             const float* factor, const float* shift, const float* slope, float* dx);
+                             const float* factor, const float* shift, const float* slope,
+                             float* dx);
 
   void (*max_pool)(const PoolLoop&, const float* x, float* y, std::uint8_t* taps);  // taps: or null
   void (*max_pool_backward)(const PoolLoop&, const std::uint8_t* taps, const float* dy, float* dx);
   void (*avg_pool)(const PoolLoop&, const float* x, float* y);
   void (*avg_pool_backward)(const PoolLoop&, const float* dy, float* dx);
 
-  // Blocks of 16 x 16, each transposed.
-  void (*transpose_blocks)(const float* from, float* to, std::int64_t blocks);
+  // Up to 16 rows of 16 (the others are zeros) -> up to 16 columns, each written as a row of 16.
+  void (*transpose_tile)(const float* from, std::int64_t from_stride, std::int64_t rows, float* to,
+                         std::int64_t to_stride, std::int64_t columns);
 
   void (*update)(const UpdateRule&, const UpdateArguments&, std::int64_t begin, std::int64_t end);
   double (*sum_of_squares)(const float* values, std::int64_t count);

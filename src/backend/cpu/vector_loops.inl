@@ -28,37 +28,14 @@ PIPETRAIN_INLINE Vector load_some(const float* from, std::int64_t lanes) {
 PIPETRAIN_INLINE void store_some(float* to, const Vector& v, std::int64_t lanes) {
   std::memcpy(to, &v, static_cast<std::size_t>(lanes) * sizeof(float));
 }
-PIPETRAIN_INLINE Vector positive_part(Vector v) { return v > 0.0f ? v : Vector{}; }
+// A NaN stays one, so that divergence is seen.
+PIPETRAIN_INLINE Vector positive_part(const Vector& v) { return v < 0.0f ? Vector{} : v; }
 PIPETRAIN_INLINE std::int64_t lesser(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
 PIPETRAIN_INLINE std::int64_t greater(std::int64_t a, std::int64_t b) { return a > b ? a : b; }
 
-// ---- 16 vectors at once
+// ---- transposition
 
-// Sums each of 16 vectors over its lanes: lane i of the result is the sum of rows[i].
-PIPETRAIN_INLINE Vector sum_each(const Vector (&rows)[16]) {
-  Vector eight[8], four[4], two[2];
-  for (int i = 0; i < 8; ++i)
-    eight[i] = __builtin_shufflevector(rows[i], rows[i + 8], 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19,
-                                       20, 21, 22, 23) +
-               __builtin_shufflevector(rows[i], rows[i + 8], 8, 9, 10, 11, 12, 13, 14, 15, 24, 25,
-                                       26, 27, 28, 29, 30, 31);
-  for (int i = 0; i < 4; ++i)
-    four[i] = __builtin_shufflevector(eight[i], eight[i + 4], 0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10,
-                                      11, 24, 25, 26, 27) +
-              __builtin_shufflevector(eight[i], eight[i + 4], 4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14,
-                                      15, 28, 29, 30, 31);
-  for (int i = 0; i < 2; ++i)
-    two[i] = __builtin_shufflevector(four[i], four[i + 2], 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25,
-                                     12, 13, 28, 29) +
-             __builtin_shufflevector(four[i], four[i + 2], 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26,
-                                     27, 14, 15, 30, 31);
-  return __builtin_shufflevector(two[0], two[1], 0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28,
-                                 14, 30) +
-         __builtin_shufflevector(two[0], two[1], 1, 17, 3, 19, 5, 21, 7, 23, 9, 25, 11, 27, 13, 29,
-                                 15, 31);
-}
-
-// The butterfly of sum_each without its additions.
+// Rows become columns by exchanging halves, quarters, pairs and neighbours.
 PIPETRAIN_INLINE void transpose(Vector (&r)[16]) {
   Vector t[16];
   for (int i = 0; i < 8; ++i) {
@@ -82,20 +59,19 @@ PIPETRAIN_INLINE void transpose(Vector (&r)[16]) {
                                          14, 15, 30, 31);
     }
   for (int i = 0; i < 16; i += 2) {
-    r[i] = __builtin_shufflevector(t[i], t[i + 1], 0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28,
-                                   14, 30);
-    r[i + 1] = __builtin_shufflevector(t[i], t[i + 1], 1, 17, 3, 19, 5, 21, 7, 23, 9, 25, 11, 27, 13,
-                                       29, 15, 31);
+    r[i] = __builtin_shufflevector(t[i], t[i + 1], 0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12,
+                                   28, 14, 30);
+    r[i + 1] = __builtin_shufflevector(t[i], t[i + 1], 1, 17, 3, 19, 5, 21, 7, 23, 9, 25, 11, 27,
+                                       13, 29, 15, 31);
   }
 }
 
-void transpose_blocks(const float* from, float* to, std::int64_t blocks) {
-  for (std::int64_t b = 0; b < blocks; ++b, from += 256, to += 256) {
-    Vector rows[16];
-    for (int i = 0; i < 16; ++i) rows[i] = load(from + 16 * i);
-    transpose(rows);
-    for (int i = 0; i < 16; ++i) store(to + 16 * i, rows[i]);
-  }
+void transpose_tile(const float* from, std::int64_t from_stride, std::int64_t rows, float* to,
+                    std::int64_t to_stride, std::int64_t columns) {
+  Vector r[16] = {};
+  for (std::int64_t i = 0; i < rows; ++i) r[i] = load(from + i * from_stride);
+  transpose(r);
+  for (std::int64_t i = 0; i < columns; ++i) store(to + i * to_stride, r[i]);
 }
 
 // ---- linear: tiles of Rows samples x 32 outputs stay in registers while the sum runs
@@ -178,47 +154,102 @@ void linear_backward_weight(const LinearWeightLoop& l, std::int64_t panel_begin,
   }
 }
 
-// Four samples x four inputs: each of the 16 vectors sums products over outputs, its lanes are
-// summed at the end. No transposed copy of the weights is needed.
-template <int Rows, int Columns>
-PIPETRAIN_INLINE void input_tile(const LinearInputLoop& l, std::int64_t sample, std::int64_t in) {
-  Vector sum[16] = {};
-  for (std::int64_t p = 0; p < l.panels; ++p) {
-    const float* g = l.gradient + (p * l.samples + sample) * kPanel;
-    const float* w = l.weights + (p * l.in + in) * kPanel;
-    for (int h = 0; h < 2; ++h) {
-      Vector column[Columns];
-      for (int c = 0; c < Columns; ++c) column[c] = load(w + c * kPanel + h * kLanes);
-      for (int r = 0; r < Rows; ++r) {
-        const Vector row = load(g + r * kPanel + h * kLanes);
-        for (int c = 0; c < Columns; ++c) sum[4 * r + c] += row * column[c];
+// ---- convolutions of few channels
+
+constexpr std::int64_t kTilePixels = 14;
+
+// Pixels neighbours of a row x 16 outputs stay in registers while the sum runs.
+template <int Pixels>
+PIPETRAIN_INLINE void few_channels_tile(const FewChannelsLoop& l, const float* x, const float* w,
+                                        const Vector& start, float* y) {
+  Vector sum[Pixels];
+  for (int i = 0; i < Pixels; ++i) sum[i] = start;
+  for (std::int64_t row = 0; row < l.kernel[0]; ++row)
+    for (std::int64_t column = 0; column < l.kernel[1]; ++column, w += kLanes * kLanes) {
+      const float* pixel = x + (row * l.in_width + column) * kLanes;
+      for (std::int64_t c = 0; c < l.channels; ++c) {
+        const Vector weight = load(w + c * kLanes);
+        for (int i = 0; i < Pixels; ++i) sum[i] += pixel[i * kLanes + c] * weight;
       }
     }
-  }
-  float sums[16];
-  store(sums, sum_each(sum));
-  for (int r = 0; r < Rows; ++r)
-    std::memcpy(l.dx + (sample + r) * l.in + in, sums + 4 * r, Columns * sizeof(float));
+  for (int i = 0; i < Pixels; ++i)
+    store(y + i * kLanes, l.rectify ? positive_part(sum[i]) : sum[i]);
+}
+
+// The last tile of a row overlaps the one before it, and computes the same values again.
+template <int Pixels>
+void few_channels_rows(const FewChannelsLoop& l, const float* x, const float* w, const float* bias,
+                       float* y) {
+  const std::int64_t taps = l.kernel[0] * l.kernel[1];
+  for (std::int64_t block = 0; block < l.out_blocks; ++block)
+    for (std::int64_t oy = 0; oy < l.out_height; ++oy)
+      for (std::int64_t ox = 0; ox < l.out_width; ox += Pixels) {
+        const std::int64_t from = lesser(ox, l.out_width - Pixels);
+        few_channels_tile<Pixels>(l, x + (oy * l.in_width + from) * kLanes,
+                                  w + block * taps * kLanes * kLanes,
+                                  bias ? load(bias + block * kLanes) : Vector{},
+                                  y + ((block * l.out_height + oy) * l.out_width + from) * kLanes);
+      }
+}
+
+void few_channels_forward(const FewChannelsLoop& l, const float* x, const float* weights,
+                          const float* bias, float* y) {
+  const std::int64_t tiles = (l.out_width + kTilePixels - 1) / kTilePixels;
+  const std::int64_t pixels = (l.out_width + tiles - 1) / tiles;
+  const auto rows =
+      pixels > 12   ? (l.out_width >= 14 ? few_channels_rows<14> : few_channels_rows<13>)
+      : pixels > 10 ? (l.out_width >= 12 ? few_channels_rows<12> : few_channels_rows<11>)
+      : pixels > 8  ? (l.out_width >= 10 ? few_channels_rows<10> : few_channels_rows<9>)
+      : pixels == 8 ? few_channels_rows<8>
+      : pixels >= 4 ? few_channels_rows<4>
+                    : few_channels_rows<1>;
+  rows(l, x, weights, bias, y);
 }
 
 template <int Columns>
-PIPETRAIN_INLINE void input_columns(const LinearInputLoop& l, std::int64_t in) {
-  std::int64_t n = 0;
-  for (; n + 4 <= l.samples; n += 4) input_tile<4, Columns>(l, n, in);
-  for (; n < l.samples; ++n) input_tile<1, Columns>(l, n, in);
+PIPETRAIN_INLINE void few_channels_taps(const FewChannelsLoop& l, const float* x, const float* dy,
+                                        float* w) {
+  Vector sum[Columns][kFewChannels] = {};
+  for (std::int64_t oy = 0; oy < l.out_height; ++oy)
+    for (std::int64_t ox = 0; ox < l.out_width; ++ox) {
+      const Vector g = load(dy + (oy * l.out_width + ox) * kLanes);
+      const float* pixel = x + (oy * l.in_width + ox) * kLanes;
+      for (int column = 0; column < Columns; ++column)
+        for (int c = 0; c < kFewChannels; ++c) sum[column][c] += pixel[column * kLanes + c] * g;
+    }
+  for (int column = 0; column < Columns; ++column)
+    for (int c = 0; c < kFewChannels; ++c) {
+      float* to = w + (column * kLanes + c) * kLanes;
+      store(to, load(to) + sum[column][c]);
+    }
 }
 
-void linear_backward_input(const LinearInputLoop& l, std::int64_t in_begin, std::int64_t in_end) {
-  std::int64_t i = in_begin;
-  for (; i + 4 <= in_end; i += 4) input_columns<4>(l, i);
-  for (; i < in_end; ++i) input_columns<1>(l, i);
+void few_channels_weight(const FewChannelsLoop& l, std::int64_t out_block, std::int64_t row,
+                         const float* x, const float* dy, float* weights) {
+  x += row * l.in_width * kLanes;
+  dy += out_block * l.out_height * l.out_width * kLanes;
+  weights += (out_block * l.kernel[0] + row) * l.kernel[1] * kLanes * kLanes;
+  std::int64_t column = 0;
+  const auto at = [&](std::int64_t i) { return weights + i * kLanes * kLanes; };
+  for (; column + 3 <= l.kernel[1]; column += 3)
+    few_channels_taps<3>(l, x + column * kLanes, dy, at(column));
+  for (; column + 2 <= l.kernel[1]; column += 2)
+    few_channels_taps<2>(l, x + column * kLanes, dy, at(column));
+  for (; column < l.kernel[1]; ++column)
+    few_channels_taps<1>(l, x + column * kLanes, dy, at(column));
+}
+
+void sum_pixels(const float* values, std::int64_t pixels, float* sum) {
+  Vector total = load(sum);
+  for (std::int64_t i = 0; i < pixels; ++i) total += load(values + i * kLanes);
+  store(sum, total);
 }
 
 // ---- elementwise: left to the compiler; arguments may be the same memory, never overlap otherwise
 
 void relu_forward(const float* x, float* y, std::int64_t count) {
 #pragma GCC ivdep
-  for (std::int64_t i = 0; i < count; ++i) y[i] = x[i] > 0 ? x[i] : 0.0f;
+  for (std::int64_t i = 0; i < count; ++i) y[i] = x[i] < 0 ? 0.0f : x[i];
 }
 
 void relu_backward(const float* y, const float* dy, float* dx, std::int64_t count) {
@@ -309,26 +340,32 @@ PIPETRAIN_INLINE Vector gradient_at(const BatchNormLoop& l, Lanes lanes, const f
 
 void moments(const ChannelWalk& w, const float* x, const float* shift, double* sum,
              double* squares) {
-  by_lanes(w, [&](auto lanes) __attribute__((always_inline)) {
-    const Vector origin = load(shift);
-    each_sample(w, sum, squares, [&](std::int64_t at, Vector& a, Vector& b) __attribute__((always_inline)) {
-      const Vector d = lanes.get(x + at) - origin;
-      a += d;
-      b += d * d;
-    });
-  });
+  by_lanes(
+      w, [&](auto lanes) __attribute__((always_inline)) {
+        const Vector origin = load(shift);
+        each_sample(
+            w, sum,
+            squares, [&](std::int64_t at, Vector & a, Vector & b) __attribute__((always_inline)) {
+              const Vector d = lanes.get(x + at) - origin;
+              a += d;
+              b += d * d;
+            });
+      });
 }
 
 void gradient_sums(const BatchNormLoop& l, const float* x, const float* dy, double* sum,
                    double* product) {
-  by_lanes(l.walk, [&](auto lanes) __attribute__((always_inline)) {
-    const Vector mean = load(l.mean);
-    each_sample(l.walk, sum, product, [&](std::int64_t at, Vector& a, Vector& b) __attribute__((always_inline)) {
-      const Vector g = gradient_at(l, lanes, dy, at);
-      a += g;
-      b += g * (lanes.get(x + at) - mean);
-    });
-  });
+  by_lanes(
+      l.walk, [&](auto lanes) __attribute__((always_inline)) {
+        const Vector mean = load(l.mean);
+        each_sample(
+            l.walk, sum,
+            product, [&](std::int64_t at, Vector & a, Vector & b) __attribute__((always_inline)) {
+              const Vector g = gradient_at(l, lanes, dy, at);
+              a += g;
+              b += g * (lanes.get(x + at) - mean);
+            });
+      });
 }
 
 template <class Visit>
@@ -339,25 +376,29 @@ PIPETRAIN_INLINE void each_pixel(const ChannelWalk& w, Visit visit) {
 
 void normalise(const BatchNormLoop& l, const float* x, const float* gamma, const float* beta,
                float* y, std::uint8_t* kept, bool rectify) {
-  by_lanes(l.walk, [&](auto lanes) __attribute__((always_inline)) {
-    const Vector mean = load(l.mean), factor = load(l.scale) * load(gamma), shift = load(beta);
-    each_pixel(l.walk, [&](std::int64_t at) __attribute__((always_inline)) {
-      Vector v = (lanes.get(x + at) - mean) * factor + shift;
-      if (kept) lanes.put(kept + at, __builtin_convertvector(v > 0.0f, Bytes));
-      lanes.put(y + at, rectify ? positive_part(v) : v);
-    });
-  });
+  by_lanes(
+      l.walk, [&](auto lanes) __attribute__((always_inline)) {
+        const Vector mean = load(l.mean), factor = load(l.scale) * load(gamma), shift = load(beta);
+        each_pixel(
+            l.walk, [&](std::int64_t at) __attribute__((always_inline)) {
+              Vector v = (lanes.get(x + at) - mean) * factor + shift;
+              if (kept) lanes.put(kept + at, __builtin_convertvector(v > 0.0f, Bytes));
+              lanes.put(y + at, rectify ? positive_part(v) : v);
+            });
+      });
 }
 
 void normalise_backward(const BatchNormLoop& l, const float* x, const float* dy,
                         const float* factor, const float* shift, const float* slope, float* dx) {
-  by_lanes(l.walk, [&](auto lanes) __attribute__((always_inline)) {
-    const Vector mean = load(l.mean), f = load(factor), s = load(shift), k = load(slope);
-    each_pixel(l.walk, [&](std::int64_t at) __attribute__((always_inline)) {
-      const Vector g = gradient_at(l, lanes, dy, at);
-      lanes.put(dx + at, f * (g - s - (lanes.get(x + at) - mean) * k));
-    });
-  });
+  by_lanes(
+      l.walk, [&](auto lanes) __attribute__((always_inline)) {
+        const Vector mean = load(l.mean), f = load(factor), s = load(shift), k = load(slope);
+        each_pixel(
+            l.walk, [&](std::int64_t at) __attribute__((always_inline)) {
+              const Vector g = gradient_at(l, lanes, dy, at);
+              lanes.put(dx + at, f * (g - s - (lanes.get(x + at) - mean) * k));
+            });
+      });
 }
 
 // ---- pools
@@ -368,13 +409,27 @@ struct Window {  // the part of a window that lies inside the image; taps count 
 
 PIPETRAIN_INLINE Window window_at(const PoolLoop& p, std::int64_t oy, std::int64_t ox) {
   const std::int64_t top = oy * p.stride[0] - p.padding[0], left = ox * p.stride[1] - p.padding[1];
-  return {top, left, greater(top, 0), lesser(top + p.kernel[0], p.in_height), greater(left, 0),
+  return {top,
+          left,
+          greater(top, 0),
+          lesser(top + p.kernel[0], p.in_height),
+          greater(left, 0),
           lesser(left + p.kernel[1], p.in_width)};
 }
 
-// Calls visit(offset of the input pixel, number of its tap).
+// Calls visit(offset of the input pixel, number of its tap). The common 2 x 2 is written out.
 template <class Visit>
 PIPETRAIN_INLINE void each_tap(const PoolLoop& p, const Window& w, Visit visit) {
+  if (p.kernel[0] == 2 && p.kernel[1] == 2 && w.y_end - w.y_begin == 2 &&
+      w.x_end - w.x_begin == 2) {
+    const std::int64_t upper = (w.top * p.in_width + w.left) * kLanes,
+                       lower = upper + p.in_width * kLanes;
+    visit(upper, 0);
+    visit(upper + kLanes, 1);
+    visit(lower, 2);
+    visit(lower + kLanes, 3);
+    return;
+  }
   for (std::int64_t y = w.y_begin; y < w.y_end; ++y)
     for (std::int64_t x = w.x_begin; x < w.x_end; ++x)
       visit((y * p.in_width + x) * kLanes,
@@ -382,7 +437,8 @@ PIPETRAIN_INLINE void each_tap(const PoolLoop& p, const Window& w, Visit visit) 
 }
 
 template <class Visit>
-PIPETRAIN_INLINE void each_window(const PoolLoop& p, Visit visit) {
+PIPETRAIN_INLINE void each_window(const PoolLoop& loop, Visit visit) {
+  const PoolLoop p = loop;  // a copy that no store can change
   for (std::int64_t oy = 0; oy < p.out_height; ++oy)
     for (std::int64_t ox = 0; ox < p.out_width; ++ox)
       visit(window_at(p, oy, ox), (oy * p.out_width + ox) * kLanes);
@@ -391,21 +447,24 @@ PIPETRAIN_INLINE void each_window(const PoolLoop& p, Visit visit) {
 constexpr std::int32_t kNoTap = 255;
 
 void max_pool(const PoolLoop& p, const float* x, float* y, std::uint8_t* taps) {
-  each_window(p, [&](const Window& w, std::int64_t at) __attribute__((always_inline)) {
-    Vector best = Vector{} - std::numeric_limits<float>::infinity();
-    Ints best_tap{};
-    each_tap(p, w, [&](std::int64_t from, std::int32_t tap) __attribute__((always_inline)) {
-      const Vector v = load(x + from);
-      const Ints better = (v > best) | (v != v);  // the first of equals wins; a NaN always does
-      best = better ? v : best;
-      best_tap = better ? Ints{} + tap : best_tap;
-    });
-    store(y + at, best);
-    if (!taps) return;
-    if (p.rectified) best_tap = best > 0.0f ? best_tap : Ints{} + kNoTap;
-    const Bytes bytes = __builtin_convertvector(best_tap, Bytes);
-    std::memcpy(taps + at, &bytes, sizeof bytes);
-  });
+  each_window(
+      p, [&](const Window& w, std::int64_t at) __attribute__((always_inline)) {
+        Vector best = Vector{} - std::numeric_limits<float>::infinity();
+        Ints best_tap{};
+        each_tap(
+            p, w, [&](std::int64_t from, std::int32_t tap) __attribute__((always_inline)) {
+              const Vector v = load(x + from);
+              const Ints better =
+                  (v > best) | (v != v);  // the first of equals wins; a NaN always does
+              best = better ? v : best;
+              best_tap = better ? Ints{} + tap : best_tap;
+            });
+        store(y + at, best);
+        if (!taps) return;
+        if (p.rectified) best_tap = best > 0.0f ? best_tap : Ints{} + kNoTap;
+        const Bytes bytes = __builtin_convertvector(best_tap, Bytes);
+        std::memcpy(taps + at, &bytes, sizeof bytes);
+      });
 }
 
 PIPETRAIN_INLINE bool disjoint(const PoolLoop& p) {
@@ -424,37 +483,45 @@ PIPETRAIN_INLINE void clear_unless_tiled(const PoolLoop& p, float* dx) {
 void max_pool_backward(const PoolLoop& p, const std::uint8_t* taps, const float* dy, float* dx) {
   clear_unless_tiled(p, dx);
   const bool alone = disjoint(p);
-  each_window(p, [&](const Window& w, std::int64_t at) __attribute__((always_inline)) {
-    Bytes bytes;
-    std::memcpy(&bytes, taps + at, sizeof bytes);
-    const Ints winner = __builtin_convertvector(bytes, Ints);
-    const Vector g = load(dy + at);
-    each_tap(p, w, [&](std::int64_t to, std::int32_t tap) __attribute__((always_inline)) {
-      const Vector share = winner == tap ? g : Vector{};
-      store(dx + to, alone ? share : load(dx + to) + share);
-    });
-  });
+  each_window(
+      p, [&](const Window& w, std::int64_t at) __attribute__((always_inline)) {
+        Bytes bytes;
+        std::memcpy(&bytes, taps + at, sizeof bytes);
+        const Ints winner = __builtin_convertvector(bytes, Ints);
+        const Vector g = load(dy + at);
+        each_tap(
+            p, w, [&](std::int64_t to, std::int32_t tap) __attribute__((always_inline)) {
+              const Vector share = winner == tap ? g : Vector{};
+              store(dx + to, alone ? share : load(dx + to) + share);
+            });
+      });
 }
 
 void avg_pool(const PoolLoop& p, const float* x, float* y) {
   const auto count = static_cast<float>(p.kernel[0] * p.kernel[1]);
-  each_window(p, [&](const Window& w, std::int64_t at) __attribute__((always_inline)) {
-    Vector sum{};
-    each_tap(p, w, [&](std::int64_t from, std::int32_t) __attribute__((always_inline)) { sum += load(x + from); });
-    store(y + at, sum / count);
-  });
+  each_window(
+      p, [&](const Window& w, std::int64_t at) __attribute__((always_inline)) {
+        Vector sum{};
+        each_tap(
+            p, w, [&](std::int64_t from, std::int32_t) __attribute__((always_inline)) {
+              sum += load(x + from);
+            });
+        store(y + at, sum / count);
+      });
 }
 
 void avg_pool_backward(const PoolLoop& p, const float* dy, float* dx) {
   clear_unless_tiled(p, dx);
   const bool alone = disjoint(p);
   const auto count = static_cast<float>(p.kernel[0] * p.kernel[1]);
-  each_window(p, [&](const Window& w, std::int64_t at) __attribute__((always_inline)) {
-    const Vector share = load(dy + at) / count;
-    each_tap(p, w, [&](std::int64_t to, std::int32_t) __attribute__((always_inline)) {
-      store(dx + to, alone ? share : load(dx + to) + share);
-    });
-  });
+  each_window(
+      p, [&](const Window& w, std::int64_t at) __attribute__((always_inline)) {
+        const Vector share = load(dy + at) / count;
+        each_tap(
+            p, w, [&](std::int64_t to, std::int32_t) __attribute__((always_inline)) {
+              store(dx + to, alone ? share : load(dx + to) + share);
+            });
+      });
 }
 
 // ---- optimizers (formulas: update.cpp)
@@ -471,7 +538,8 @@ void sgd(const UpdateRule& rule, const UpdateArguments& a, std::int64_t begin, s
       next[i] = w[i] - lr * (gradient[i] * scale + decay * w[i]);
     return;
   }
-  const float of_gradient = rule.nesterov ? 1.0f : 0.0f, of_velocity = rule.nesterov ? momentum : 1.0f;
+  const float of_gradient = rule.nesterov ? 1.0f : 0.0f,
+              of_velocity = rule.nesterov ? momentum : 1.0f;
 #pragma GCC ivdep
   for (std::int64_t i = begin; i < end; ++i) {
     const float g = gradient[i] * scale + decay * w[i];
@@ -505,7 +573,8 @@ void adam(const UpdateRule& rule, const UpdateArguments& a, std::int64_t begin, 
   }
 }
 
-void update(const UpdateRule& rule, const UpdateArguments& a, std::int64_t begin, std::int64_t end) {
+void update(const UpdateRule& rule, const UpdateArguments& a, std::int64_t begin,
+            std::int64_t end) {
   if (rule.kind == UpdateRule::Kind::Sgd)
     sgd(rule, a, begin, end);
   else
@@ -534,8 +603,10 @@ double sum_of_squares(const float* values, std::int64_t count) {
 const VectorLoops& PIPETRAIN_LOOPS() {
   static constexpr VectorLoops loops = {
       .linear_forward = linear_forward,
-      .linear_backward_input = linear_backward_input,
       .linear_backward_weight = linear_backward_weight,
+      .few_channels_forward = few_channels_forward,
+      .few_channels_weight = few_channels_weight,
+      .sum_pixels = sum_pixels,
       .relu_forward = relu_forward,
       .relu_backward = relu_backward,
       .add = add,
@@ -548,7 +619,7 @@ const VectorLoops& PIPETRAIN_LOOPS() {
       .max_pool_backward = max_pool_backward,
       .avg_pool = avg_pool,
       .avg_pool_backward = avg_pool_backward,
-      .transpose_blocks = transpose_blocks,
+      .transpose_tile = transpose_tile,
       .update = update,
       .sum_of_squares = sum_of_squares,
   };
