@@ -46,7 +46,8 @@ layers = [
 
 std::vector<Config> configs_of(const Options& options) {
   std::vector<Config> configs;
-  for (const auto& file : options.configs) configs.push_back(read_config({file}, options.sets).config);
+  for (const auto& file : options.configs)
+    configs.push_back(read_config({file}, options.sets).config);
   if (!configs.empty()) return configs;
   for (const std::string_view model : suite)
     for (const int stages : {1, 2}) {
@@ -63,7 +64,8 @@ std::vector<Config> configs_of(const Options& options) {
   return configs;
 }
 
-// Multiply-adds of forward and backward, two FLOPs each; the first layer with parameters has no input gradient.
+// Multiply-adds of forward and backward, two FLOPs each; the first layer with parameters has no
+// input gradient.
 double training_flops(const Graph& graph) {
   const std::vector<bool> needed = needs_gradient(graph);
   double flops = 0;
@@ -95,9 +97,10 @@ std::vector<StepSummary> measure(Pipeline& pipeline, const Config& config, const
   for (std::int64_t first = warmup_steps; seconds < measured_seconds;) {
     // As many at once as the time that is left asks for: a segment's drain is no part of a step.
     const double each = steps.empty() ? 0 : seconds / static_cast<double>(steps.size());
-    const auto count = each > 0 ? std::max<std::int64_t>(
-                                      1, static_cast<std::int64_t>((measured_seconds - seconds) / each))
-                                : measured_steps;
+    const auto count = each > 0
+                           ? std::max<std::int64_t>(
+                                 1, static_cast<std::int64_t>((measured_seconds - seconds) / each))
+                           : measured_steps;
     reporter.begin_segment();
     pipeline.train(loader, first, count, [&](const StepRecord& record) {
       steps.push_back(reporter.summarize(record));
@@ -109,7 +112,8 @@ std::vector<StepSummary> measure(Pipeline& pipeline, const Config& config, const
 }
 
 double median(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
+  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2),
+                   values.end());
   return values[values.size() / 2];
 }
 
@@ -165,8 +169,8 @@ void print(const ordered_json& r) {
              100 * r["bubble"].get<double>());
   int stage = 0;
   for (const ordered_json& s : r["stages"])
-    fmt::print("  stage {:<3} busy {:>4.0f}%  waiting {:>4.0f}%  memory {} (predicted {})\n", stage++,
-               100 * s["busy"].get<double>(), 100 * s["waiting"].get<double>(),
+    fmt::print("  stage {:<3} busy {:>4.0f}%  waiting {:>4.0f}%  memory {} (predicted {})\n",
+               stage++, 100 * s["busy"].get<double>(), 100 * s["waiting"].get<double>(),
                bytes_text(s["memory_bytes_measured"].get<std::size_t>()),
                bytes_text(s["memory_bytes_predicted"].get<std::size_t>()));
 }
@@ -178,13 +182,16 @@ int benchmark(const Options& options) {
   const std::vector<Config> configs = configs_of(options);
   const double peak = measured_peak_gflops(configs.front().hardware.backend);
   if (!options.json)
-    fmt::print("peak of this machine: {:.0f} GFLOP/s, one large matmul\n\n{:28} {:>10} {:>10} {:>10} {:>9} {:>7} {:>8}\n",
-               peak, "", "samples/s", "ms median", "ms min", "GFLOP/s", "peak", "bubble");
+    fmt::print(
+        "peak of this machine: {:.0f} GFLOP/s, one large matmul\n\n{:28} {:>10} {:>10} {:>10} "
+        "{:>9} {:>7} {:>8}\n",
+        peak, "", "samples/s", "ms median", "ms min", "GFLOP/s", "peak", "bubble");
   for (const Config& config : configs) {
     results.push_back(benchmark_one(config, peak));
     if (!options.json) print(results.back());
   }
-  if (options.json) std::cout << ordered_json{{"peak_gflops", peak}, {"results", results}}.dump(2) << std::endl;
+  if (options.json)
+    std::cout << ordered_json{{"peak_gflops", peak}, {"results", results}}.dump(2) << std::endl;
   return 0;
 }
 

@@ -1,4 +1,5 @@
-// From the records that stages leave to what is told of a step, on the console and in metrics.jsonl.
+// From the records that stages leave to what is told of a step, on the console and in
+// metrics.jsonl.
 #pragma once
 
 #include <chrono>

@@ -17,8 +17,8 @@ namespace {
 
 // Keys that do not change what is computed, or only where and how long.
 bool may_differ(std::string_view key) {
-  constexpr std::array free = {"hardware.", "metrics.", "pipeline.stages", "pipeline.split",
-                               "training.epochs", "training.steps"};
+  constexpr std::array free = {"hardware.",      "metrics.",        "pipeline.stages",
+                               "pipeline.split", "training.epochs", "training.steps"};
   return std::any_of(free.begin(), free.end(),
                      [&](std::string_view prefix) { return key.starts_with(prefix); });
 }
@@ -35,7 +35,8 @@ Earlier check_earlier_run(const std::filesystem::path& folder, const Options& op
   const std::filesystem::path resolved = folder / "config.resolved.toml";
   if (options.resume == "never" || !std::filesystem::exists(resolved)) return Earlier::Nothing;
   if (options.resume != "auto")
-    throw UsageError("--resume PATH needs checkpoints, which are not built yet; use --resume never");
+    throw UsageError(
+        "--resume PATH needs checkpoints, which are not built yet; use --resume never");
   const Config earlier = read_config({resolved}, {}).config;
   std::string differing;
   for (const std::string& key : differing_keys(earlier, config))
@@ -68,7 +69,8 @@ void write_file(const std::filesystem::path& file, const std::string& text) {
     good = std::fclose(out) == 0 && good;
   }
   if (!good || std::rename(part.c_str(), file.c_str()) != 0)
-    throw DeviceError(fmt::format("{}: cannot be written: {}", file.string(), std::strerror(errno)));
+    throw DeviceError(
+        fmt::format("{}: cannot be written: {}", file.string(), std::strerror(errno)));
 }
 
 }  // namespace pipetrain

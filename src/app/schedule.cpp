@@ -3,10 +3,10 @@
 #include <array>
 #include <iostream>
 
+#include <spdlog/fmt/fmt.h>
 #include "base/error.hpp"
 #include "program/format.hpp"
 #include "schedules.hpp"
-#include "spdlog/fmt/fmt.h"
 
 namespace pipetrain {
 namespace {

@@ -35,11 +35,12 @@ ordered_json plan_report(const Graph& graph, const Plan& plan, const PipelineInp
   for (const MemoryAccount& account : predict_memory(input)) {
     const auto bytes = static_cast<std::int64_t>(account.total());
     if (limit > 0 && bytes > limit)
-      throw UsageError(fmt::format(
-          "stage {} needs {} and hardware.memory_limit is {}; use more stages, smaller micro-batches "
-          "(pipeline.microbatches), or a larger limit",
-          report["memory_bytes"].size(), bytes_text(account.total()),
-          bytes_text(static_cast<std::size_t>(limit))));
+      throw UsageError(
+          fmt::format("stage {} needs {} and hardware.memory_limit is {}; use more stages, smaller "
+                      "micro-batches "
+                      "(pipeline.microbatches), or a larger limit",
+                      report["memory_bytes"].size(), bytes_text(account.total()),
+                      bytes_text(static_cast<std::size_t>(limit))));
     report["memory_bytes"].push_back(bytes);
   }
   return report;
@@ -134,7 +135,8 @@ class Training {
     if (!data_.validation) return;
     const Evaluation e = evaluate(pipeline_, *data_.validation);
     const std::int64_t epoch = (step + length_.steps_per_epoch - 1) / length_.steps_per_epoch;
-    ordered_json event = {{"event", "validation"}, {"step", step}, {"epoch", epoch}, {"loss", e.loss}};
+    ordered_json event = {
+        {"event", "validation"}, {"step", step}, {"epoch", epoch}, {"loss", e.loss}};
     std::string text = fmt::format("validation after step {}: loss {:.4f}", step, e.loss);
     if (data_.validation->classes() > 0) {
       event["accuracy"] = e.accuracy;
@@ -173,7 +175,8 @@ int train(const Options& options) {
   for (const std::string& note : notes) spdlog::info("{}", note);
   const std::filesystem::path folder = run_directory(options, config);
   if (!options.dry_run && check_earlier_run(folder, options, config) == Earlier::Finished) {
-    spdlog::info("{}: this run has finished; nothing to do (--resume never starts it anew)", folder.string());
+    spdlog::info("{}: this run has finished; nothing to do (--resume never starts it anew)",
+                 folder.string());
     return 0;
   }
   const Graph graph = load_graph(config);

@@ -1,10 +1,10 @@
 // How layers are computed: one of the two virtual seams. A backend lowers the whole, uncut graph
-// once; layouts, fusions and rounding points are chosen there, so that no cut of the graph changes a
-// bit. Stages then take the kernels of their layers from that one lowering.
+// once; layouts, fusions and rounding points are chosen there, so that no cut of the graph changes
+// a bit. Stages then take the kernels of their layers from that one lowering.
 //
 // Memory is the caller's throughout: kernels get pointers, never allocate and never keep one.
-// Threading: a Lowering may be used by several threads at once once made; a Kernel by one at a time.
-// Errors: a failing library call throws DeviceError with the layer's name.
+// Threading: a Lowering may be used by several threads at once once made; a Kernel by one at a
+// time. Errors: a failing library call throws DeviceError with the layer's name.
 #pragma once
 
 #include <cstddef>
@@ -65,8 +65,9 @@ struct BackwardWeightArguments {
 
 // What the memory plan must know about a kernel; fixed when it is made.
 struct KernelTraits {
-  bool aliases_input = false;     // output is inputs[0]: forward() does nothing
-  bool aliases_gradient = false;  // every input gradient is the output gradient: backward_input() does nothing
+  bool aliases_input = false;  // output is inputs[0]: forward() does nothing
+  bool aliases_gradient =
+      false;  // every input gradient is the output gradient: backward_input() does nothing
   bool backward_input_reads_inputs = false, backward_input_reads_output = false;
   bool backward_weight_reads_inputs = false;
   std::size_t saved_bytes = 0, scratch_bytes = 0;
@@ -82,13 +83,13 @@ class Kernel {
   virtual void backward_weight(const BackwardWeightArguments& arguments) = 0;
 };
 
-struct Targets {                   // of one micro-batch; one of the two is set
+struct Targets {                          // of one micro-batch; one of the two is set
   const std::int32_t* classes = nullptr;  // cross_entropy: [samples]
   const float* values = nullptr;          // mse: [samples, output shape], plain row-major
 };
 
 struct LossResult {
-  double sum = 0;            // over samples: cross entropy, or mean squared error of each sample's elements
+  double sum = 0;  // over samples: cross entropy, or mean squared error of each sample's elements
   std::int64_t correct = 0;  // samples whose largest output is their class (cross_entropy)
 };
 
@@ -125,15 +126,18 @@ class Lowering {
 
   // Parameters live in a stored layout (f32, any permutation, zero-padded); PyTorch's is `plain`.
   virtual std::size_t parameter_bytes(LayerId layer, int parameter) const = 0;
-  virtual void load_parameter(LayerId layer, int parameter, const float* plain, void* stored) const = 0;
-  virtual void store_parameter(LayerId layer, int parameter, const void* stored, float* plain) const = 0;
+  virtual void load_parameter(LayerId layer, int parameter, const float* plain,
+                              void* stored) const = 0;
+  virtual void store_parameter(LayerId layer, int parameter, const void* stored,
+                               float* plain) const = 0;
 
   // Copies made once per weight version, for kernels that want another layout or type. 0: none.
   virtual std::size_t packed_bytes(LayerId layer, Pass pass) const = 0;
   virtual void pack(LayerId layer, Pass pass, std::span<const void* const> parameters,
                     void* packed) const = 0;
 
-  virtual std::unique_ptr<Kernel> make_kernel(LayerId layer, const KernelOptions& options) const = 0;
+  virtual std::unique_ptr<Kernel> make_kernel(LayerId layer,
+                                              const KernelOptions& options) const = 0;
   virtual std::unique_ptr<LossKernel> make_loss(int samples) const = 0;
 };
 
@@ -148,11 +152,11 @@ struct UpdateRule {
 
 struct UpdateArguments {
   std::int64_t elements = 0;
-  const float* weights = nullptr;      // the live version
-  float* new_weights = nullptr;        // where the next version goes; may be `weights`
+  const float* weights = nullptr;  // the live version
+  float* new_weights = nullptr;    // where the next version goes; may be `weights`
   const float* gradient = nullptr;
-  float* first_moment = nullptr;       // sgd: velocity (null without momentum); adam: m
-  float* second_moment = nullptr;      // adam: v
+  float* first_moment = nullptr;   // sgd: velocity (null without momentum); adam: m
+  float* second_moment = nullptr;  // adam: v
 };
 
 struct LowerOptions {
@@ -163,9 +167,11 @@ class Backend {
  public:
   virtual ~Backend() = default;
   virtual std::string_view name() const = 0;
-  virtual std::unique_ptr<const Lowering> lower(const Graph& graph, const LowerOptions& options) = 0;
+  virtual std::unique_ptr<const Lowering> lower(const Graph& graph,
+                                                const LowerOptions& options) = 0;
 
-  virtual void* allocate(std::size_t bytes) = 0;  // 64-byte aligned, zeroed; DeviceError when there is none
+  virtual void* allocate(
+      std::size_t bytes) = 0;  // 64-byte aligned, zeroed; DeviceError when there is none
   virtual void release(void* memory) noexcept = 0;
   virtual void apply(const UpdateRule& rule, const UpdateArguments& arguments) = 0;
   // Sum of squares in f64, in a fixed order for a fixed number of threads.

@@ -1,6 +1,6 @@
-// Which elements dropout keeps: a pure function of the random key, the layer's name and the element's
-// index in plain row-major order over the micro-batch, so that every backend and every cut of the
-// graph draws the same mask.
+// Which elements dropout keeps: a pure function of the random key, the layer's name and the
+// element's index in plain row-major order over the micro-batch, so that every backend and every
+// cut of the graph draws the same mask.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// PIPETRAIN_CHECK(condition, "format {}", arguments...): we are wrong, not the user. Always on outside kernels.
+// PIPETRAIN_CHECK(condition, "format {}", arguments...): we are wrong, not the user. Always on
+// outside kernels.
 #pragma once
 
 #include <spdlog/fmt/fmt.h>
@@ -14,14 +15,14 @@ struct InternalError : std::logic_error {
 
 [[noreturn]] inline void fail_check(const char* file, int line, const char* condition,
                                     const std::string& why) {
-  throw InternalError(fmt::format("{}:{}: a bug in pipetrain: {} does not hold: {}", file, line,
-                                  condition, why));
+  throw InternalError(
+      fmt::format("{}:{}: a bug in pipetrain: {} does not hold: {}", file, line, condition, why));
 }
 
 }  // namespace pipetrain
 
-#define PIPETRAIN_CHECK(condition, ...)                                                        \
-  do {                                                                                         \
-    if (!(condition))                                                                          \
-      ::pipetrain::fail_check(__FILE__, __LINE__, #condition, fmt::format(__VA_ARGS__));       \
+#define PIPETRAIN_CHECK(condition, ...)                                                  \
+  do {                                                                                   \
+    if (!(condition))                                                                    \
+      ::pipetrain::fail_check(__FILE__, __LINE__, #condition, fmt::format(__VA_ARGS__)); \
   } while (false)

@@ -1,5 +1,5 @@
-// What can go wrong outside our own code. Each type has one exit code; `main` alone prints and exits.
-// A message says what is wrong, where (`file:line:column`), and what to do next.
+// What can go wrong outside our own code. Each type has one exit code; `main` alone prints and
+// exits. A message says what is wrong, where (`file:line:column`), and what to do next.
 #pragma once
 
 #include <stdexcept>

@@ -16,10 +16,11 @@ struct Id {
   constexpr auto operator<=>(const Id&) const = default;
 };
 
-using WorkerId = Id<struct WorkerTag>;          // one thread, process or device that runs instructions
-using StageId = Id<struct StageTag>;            // one contiguous part of the model
-using MicrobatchId = Id<struct MicrobatchTag>;  // counted from the start of a program, over all its mini-batches
-using MinibatchId = Id<struct MinibatchTag>;    // counted from the start of a program
+using WorkerId = Id<struct WorkerTag>;  // one thread, process or device that runs instructions
+using StageId = Id<struct StageTag>;    // one contiguous part of the model
+using MicrobatchId =
+    Id<struct MicrobatchTag>;  // counted from the start of a program, over all its mini-batches
+using MinibatchId = Id<struct MinibatchTag>;  // counted from the start of a program
 using Version = Id<struct VersionTag>;
 using LayerId = Id<struct LayerTag>;  // index into Graph::layers
 using ValueId = Id<struct ValueTag>;  // 0 is the graph's input, i + 1 the output of layer i

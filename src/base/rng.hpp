@@ -27,7 +27,7 @@ class Random {
   {
     return low + (high - low) * uniform();
   }
-  double normal();                          // mean 0, deviation 1 (Box-Muller)
+  double normal();                           // mean 0, deviation 1 (Box-Muller)
   std::uint64_t below(std::uint64_t count);  // 0 .. count-1, unbiased
 
  private:

@@ -37,13 +37,13 @@ void Console::step(const StepSummary& s) {
     const double left = total_seconds_ / static_cast<double>(steps_seen_) *
                         static_cast<double>(options_.total_steps - s.step);
     const double seconds = std::max(interval_seconds_, 1e-9);
-    line(fmt::format("step {:>{}}/{}  epoch {}  loss {:<8.4g}  norm {:<8.3g}  lr {:<8.3g}  "
-                     "{:>8.0f} samples/s  bubble {:>3.0f}%  memory {}  ETA {}{}",
-                     s.step, fmt::formatted_size("{}", options_.total_steps), options_.total_steps,
-                     s.epoch, s.loss, s.grad_norm, s.lr,
-                     static_cast<double>(interval_samples_) / seconds,
-                     100 * interval_bubble_ / seconds, bytes_text(memory), duration_text(left),
-                     s.skipped ? "  gradient not finite: skipped" : ""));
+    line(fmt::format(
+        "step {:>{}}/{}  epoch {}  loss {:<8.4g}  norm {:<8.3g}  lr {:<8.3g}  "
+        "{:>8.0f} samples/s  bubble {:>3.0f}%  memory {}  ETA {}{}",
+        s.step, fmt::formatted_size("{}", options_.total_steps), options_.total_steps, s.epoch,
+        s.loss, s.grad_norm, s.lr, static_cast<double>(interval_samples_) / seconds,
+        100 * interval_bubble_ / seconds, bytes_text(memory), duration_text(left),
+        s.skipped ? "  gradient not finite: skipped" : ""));
     interval_seconds_ = interval_bubble_ = 0;
     interval_samples_ = 0;
   }
@@ -70,7 +70,8 @@ void Console::wipe() {
 void Console::draw_bar(std::int64_t step) {
   if (options_.quiet || !options_.terminal) return;
   constexpr int width = 40;
-  const auto full = static_cast<int>(width * step / std::max<std::int64_t>(1, options_.total_steps));
+  const auto full =
+      static_cast<int>(width * step / std::max<std::int64_t>(1, options_.total_steps));
   wipe();
   fmt::print(options_.out, "[{:=<{}}{: <{}}] {:3.0f}%", "", full, "", width - full,
              100.0 * static_cast<double>(step) / static_cast<double>(options_.total_steps));

@@ -13,7 +13,7 @@ namespace pipetrain {
 struct ConsoleOptions {
   std::FILE* out = stdout;
   bool quiet = false;
-  bool terminal = false;          // `out` is one: draw the bar
+  bool terminal = false;  // `out` is one: draw the bar
   std::int64_t log_every_steps = 10;
   std::int64_t total_steps = 1;
 };
@@ -37,7 +37,7 @@ class Console {
   bool bar_drawn_ = false;
 };
 
-std::string duration_text(double seconds);   // "1:05", "2:03:05"
-std::string bytes_text(std::size_t bytes);   // "3.1 MiB"
+std::string duration_text(double seconds);  // "1:05", "2:03:05"
+std::string bytes_text(std::size_t bytes);  // "3.1 MiB"
 
 }  // namespace pipetrain

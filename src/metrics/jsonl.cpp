@@ -13,7 +13,8 @@ namespace pipetrain {
 MetricsFile::MetricsFile(const std::filesystem::path& path)
     : path_(path), file_(std::fopen(path.c_str(), "w")) {
   if (!file_)
-    throw DeviceError(fmt::format("{}: cannot be written: {}", path_.string(), std::strerror(errno)));
+    throw DeviceError(
+        fmt::format("{}: cannot be written: {}", path_.string(), std::strerror(errno)));
 }
 
 MetricsFile::~MetricsFile() { std::fclose(file_); }

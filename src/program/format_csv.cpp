@@ -1,6 +1,6 @@
+#include <spdlog/fmt/fmt.h>
 #include "program/format.hpp"
 #include "program/text.hpp"
-#include "spdlog/fmt/fmt.h"
 
 namespace pipetrain {
 

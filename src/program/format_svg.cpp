@@ -5,9 +5,9 @@
 #include <cmath>
 #include <set>
 
+#include <spdlog/fmt/fmt.h>
 #include "program/format.hpp"
 #include "program/text.hpp"
-#include "spdlog/fmt/fmt.h"
 
 namespace pipetrain {
 namespace {

@@ -2,9 +2,9 @@
 #include <cmath>
 #include <utility>
 
+#include <spdlog/fmt/fmt.h>
 #include "program/format.hpp"
 #include "program/text.hpp"
-#include "spdlog/fmt/fmt.h"
 
 namespace pipetrain {
 namespace {

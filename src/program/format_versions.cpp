@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <map>
 
+#include <spdlog/fmt/fmt.h>
 #include "program/format.hpp"
 #include "program/liveness.hpp"
 #include "program/text.hpp"
-#include "spdlog/fmt/fmt.h"
 
 namespace pipetrain {
 namespace {

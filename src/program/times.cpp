@@ -2,9 +2,9 @@
 #include <charconv>
 #include <cmath>
 
+#include <spdlog/fmt/fmt.h>
 #include "base/error.hpp"
 #include "program/simulate.hpp"
-#include "spdlog/fmt/fmt.h"
 
 namespace pipetrain {
 namespace {

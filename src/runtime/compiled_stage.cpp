@@ -29,7 +29,8 @@ StageSizes sizes_of(const CompiledStage& c) {
 }
 
 StageSizes largest(const StageSizes& a, const StageSizes& b) {
-  return {std::max(a.slot, b.slot), std::max(a.workspace, b.workspace), std::max(a.scratch, b.scratch)};
+  return {std::max(a.slot, b.slot), std::max(a.workspace, b.workspace),
+          std::max(a.scratch, b.scratch)};
 }
 
 SamplePart sample_part(int samples, int parts, int index) {
@@ -43,8 +44,11 @@ std::vector<MicrobatchSize> microbatch_sizes(const Config& config, std::int64_t 
   const auto add = [&](std::int64_t minibatch, int parts, Mode mode) {
     for (int i = 0; i < parts; ++i) {
       const int count = sample_part(static_cast<int>(minibatch), parts, i).count;
-      const auto same = [&](const MicrobatchSize& s) { return s.samples == count && s.mode == mode; };
-      if (count > 0 && std::none_of(sizes.begin(), sizes.end(), same)) sizes.push_back({count, mode});
+      const auto same = [&](const MicrobatchSize& s) {
+        return s.samples == count && s.mode == mode;
+      };
+      if (count > 0 && std::none_of(sizes.begin(), sizes.end(), same))
+        sizes.push_back({count, mode});
     }
   };
   const int parts = config.pipeline.microbatches;

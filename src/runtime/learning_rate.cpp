@@ -11,7 +11,8 @@ double LearningRate::at(std::int64_t step) const {
   if (step < warmup) return base * static_cast<double>(step + 1) / static_cast<double>(warmup);
   // 0 right behind the warm-up, 1 at the last mini-batch.
   const std::int64_t span = std::max<std::int64_t>(1, total_steps - 1 - warmup);
-  const double progress = std::min(1.0, static_cast<double>(step - warmup) / static_cast<double>(span));
+  const double progress =
+      std::min(1.0, static_cast<double>(step - warmup) / static_cast<double>(span));
   if (schedule.kind == "linear") return base + (schedule.min_lr - base) * progress;
   if (schedule.kind == "cosine")
     return schedule.min_lr +

@@ -31,7 +31,9 @@ StageOptimizer::StageOptimizer(Backend& backend, const OptimizerConfig& config,
   for (int l = 0; l < layers; ++l) {
     for (int p = 0; p < weights.parameters(l); ++p) {
       const std::size_t elements = weights.elements(l, p);
-      Item item{l, p, static_cast<std::int64_t>(elements), take(Use::Gradients, elements), nullptr, nullptr};
+      Item item{
+          l,       p,      static_cast<std::int64_t>(elements), take(Use::Gradients, elements),
+          nullptr, nullptr};
       if (!sgd || config.momentum != 0) item.first_moment = take(Use::Optimizer, elements);
       if (!sgd) item.second_moment = take(Use::Optimizer, elements);
       gradients_[static_cast<std::size_t>(l)].push_back(item.gradient);

@@ -36,7 +36,8 @@ std::vector<bool> needs_gradient(const Graph& graph) {
   for (std::size_t i = 0; i < graph.layers.size(); ++i) {
     const Layer& layer = graph.layers[i];
     bool any = !layer.parameters.empty();
-    for (const ValueId input : layer.inputs) any = any || needed[static_cast<std::size_t>(input.value)];
+    for (const ValueId input : layer.inputs)
+      any = any || needed[static_cast<std::size_t>(input.value)];
     needed[i + 1] = any;
   }
   return needed;

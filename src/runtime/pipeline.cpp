@@ -72,17 +72,17 @@ struct Pipeline::Impl {
   void make_stages(const std::vector<int>& slots) {
     for (int s = 0; s < stage_count(); ++s) {
       const StagePlan& part = plan.stages[static_cast<std::size_t>(s)];
-      stages.push_back(std::make_unique<Stage>(
-          StageInput{.graph = graph,
-                     .lowering = *lowering,
-                     .backend = backend,
-                     .optimizer = config.optimizer,
-                     .id = {s},
-                     .first = part.first,
-                     .last = part.last,
-                     .weight_copies = versions_kept(program, {s}),
-                     .slots = slots[static_cast<std::size_t>(s)],
-                     .split_backward = splits_backward(program)}));
+      stages.push_back(
+          std::make_unique<Stage>(StageInput{.graph = graph,
+                                             .lowering = *lowering,
+                                             .backend = backend,
+                                             .optimizer = config.optimizer,
+                                             .id = {s},
+                                             .first = part.first,
+                                             .last = part.last,
+                                             .weight_copies = versions_kept(program, {s}),
+                                             .slots = slots[static_cast<std::size_t>(s)],
+                                             .split_backward = splits_backward(program)}));
       parameter_count += stages.back()->parameters();
     }
   }
@@ -96,14 +96,16 @@ struct Pipeline::Impl {
       const int count = mode == Mode::Train ? stages[s]->slots() : evaluation_packets;
       boundary.activations = channel(*stages[s], bytes, count, samples);
       if (mode == Mode::Evaluate) continue;
-      boundary.gradients = channel(*stages[s + 1], gradient_packet(graph, *lowering, next, samples).bytes,
-                                   gradient_packets, samples);
+      boundary.gradients =
+          channel(*stages[s + 1], gradient_packet(graph, *lowering, next, samples).bytes,
+                  gradient_packets, samples);
     }
   }
   std::unique_ptr<Channel> channel(Stage& owner, std::size_t bytes, int count, int samples) {
     ChannelOptions options;
     for (int i = 0; i < count; ++i)
-      options.packets.push_back(owner.take_memory().take(Use::Packets, std::max<std::size_t>(bytes, 64)));
+      options.packets.push_back(
+          owner.take_memory().take(Use::Packets, std::max<std::size_t>(bytes, 64)));
     options.samples = samples;
     options.spin = threads.fits && config.hardware.workers != "inline";
     return make_channel(options);
@@ -196,7 +198,8 @@ int Pipeline::loader_readers() const { return impl_->stage_count() > 1 ? 2 : 1; 
 int Pipeline::evaluation_batch() const { return impl_->evaluation_batch; }
 int Pipeline::reader_threads() const { return impl_->config.hardware.workers == "inline" ? 1 : 0; }
 int Pipeline::loader_depth() const {
-  // In flight at once: what the first stage is ahead of the last, the one being read, two made ahead.
+  // In flight at once: what the first stage is ahead of the last, the one being read, two made
+  // ahead.
   return impl_->stage_count() / std::max(1, impl_->config.pipeline.microbatches) + 4;
 }
 
@@ -210,7 +213,8 @@ void Pipeline::train(Loader& loader, std::int64_t first, std::int64_t count,
                      const std::function<void(const StepRecord&)>& on_step) {
   Impl& p = *impl_;
   if (count == 0) return;
-  StepBoard board({.stages = p.stage_count(), .parameters = p.parameter_count, .first_step = first});
+  StepBoard board(
+      {.stages = p.stage_count(), .parameters = p.parameter_count, .first_step = first});
   const Run run{.program = p.program,
                 .stages = p.stages,
                 .boundaries = p.training,
@@ -257,7 +261,8 @@ void Pipeline::set_parameters(const NamedTensors& tensors) {
     for (int l = 0; l < stage->layers(); ++l) {
       const Layer& layer = stage->layer(l);
       for (std::size_t i = 0; i < layer.parameters.size(); ++i)
-        stage->set_parameter(l, static_cast<int>(i), floats(tensors, layer.parameters[i].name).data());
+        stage->set_parameter(l, static_cast<int>(i),
+                             floats(tensors, layer.parameters[i].name).data());
       for (std::size_t i = 0; i < layer.buffers.size(); ++i)
         std::ranges::copy(floats(tensors, layer.buffers[i].name),
                           stage->buffer(l, static_cast<int>(i)).begin());
@@ -274,7 +279,8 @@ NamedTensors Pipeline::parameters() const {
     for (int l = 0; l < stage->layers(); ++l) {
       const Layer& layer = stage->layer(l);
       for (std::size_t i = 0; i < layer.parameters.size(); ++i)
-        stage->get_parameter(l, static_cast<int>(i), floats(tensors, layer.parameters[i].name).data());
+        stage->get_parameter(l, static_cast<int>(i),
+                             floats(tensors, layer.parameters[i].name).data());
       for (std::size_t i = 0; i < layer.buffers.size(); ++i)
         std::ranges::copy(stage->buffer(l, static_cast<int>(i)),
                           floats(tensors, layer.buffers[i].name).begin());
@@ -287,8 +293,8 @@ NamedTensors Pipeline::parameters() const {
 std::unique_ptr<const Lowering> lower_for(const PipelineInput& input) {
   const Config& config = input.config;
   set_kernel_threads(threads_for(input.config, input.plan).threads_per_stage);
-  const auto microbatch = sample_part(static_cast<int>(config.data.batch_size),
-                                      config.pipeline.microbatches, 0);
+  const auto microbatch =
+      sample_part(static_cast<int>(config.data.batch_size), config.pipeline.microbatches, 0);
   return input.backend.lower(input.graph, {.samples = microbatch.count});
 }
 

@@ -25,7 +25,8 @@ struct PipelineInput {
   std::int64_t total_steps = 1;  // of the whole training, for the learning rate
   std::int64_t train_samples = 0, validation_samples = 0;  // 0: none of that kind will be run
   // Makes the channel of a boundary; tests put faults in here.
-  std::function<std::unique_ptr<Channel>(const ChannelOptions&)> make_channel = make_in_process_channel;
+  std::function<std::unique_ptr<Channel>(const ChannelOptions&)> make_channel =
+      make_in_process_channel;
 };
 
 // Threading: all calls from one thread. After an exception the pipeline is closed: only its

@@ -18,8 +18,8 @@ void count_parameters(const PipelineInput& in, const Lowering& lowering, const S
     for (int p = 0; p < static_cast<int>(layer.parameters.size()); ++p)
       stored += lowering.parameter_bytes(l, p);
     account[Use::Weights] +=
-        static_cast<std::size_t>(copies) *
-        (stored + lowering.packed_bytes(l, Pass::Forward) + lowering.packed_bytes(l, Pass::Backward));
+        static_cast<std::size_t>(copies) * (stored + lowering.packed_bytes(l, Pass::Forward) +
+                                            lowering.packed_bytes(l, Pass::Backward));
     for (const Buffer& buffer : layer.buffers)
       account[Use::Weights] += static_cast<std::size_t>(buffer.shape.elements()) * sizeof(float);
     account[Use::Gradients] += stored;

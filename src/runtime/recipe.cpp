@@ -97,9 +97,7 @@ class Writer {
 
  private:
   bool is_first() const { return in_.first.value == 0; }
-  bool is_last() const {
-    return in_.last.value + 1 == static_cast<int>(in_.graph.layers.size());
-  }
+  bool is_last() const { return in_.last.value + 1 == static_cast<int>(in_.graph.layers.size()); }
   const Layer& layer(int l) const {
     return in_.graph.layers[static_cast<std::size_t>(in_.first.value + l)];
   }
@@ -158,8 +156,7 @@ class Writer {
       slot_of(storage_, {0}) = input_;
       return;
     }
-    const PacketLayout packet =
-        activation_packet(in_.graph, in_.lowering, in_.first, in_.samples);
+    const PacketLayout packet = activation_packet(in_.graph, in_.lowering, in_.first, in_.samples);
     for (std::size_t i = 0; i < packet.values.size(); ++i)
       slot_of(storage_, packet.values[i]) =
           new_buffer(Area::PacketIn, bytes(packet.values[i]), packet.offsets[i]);
@@ -217,13 +214,15 @@ class Writer {
       draft.output = storage(output_of(l));
       saved_.push_back(std::nullopt);
       if (t.saved_bytes > 0)
-        saved_.back() = new_buffer(in_.mode == Mode::Train ? Area::Slot : Area::Workspace, t.saved_bytes);
+        saved_.back() =
+            new_buffer(in_.mode == Mode::Train ? Area::Slot : Area::Workspace, t.saved_bytes);
       draft.saved = saved_.back();
       if (!t.aliases_input) add(std::move(draft));
     }
   }
 
-  // Values that leave but lie elsewhere (passed through, or a second name of what leaves) are copied.
+  // Values that leave but lie elsewhere (passed through, or a second name of what leaves) are
+  // copied.
   void leave() {
     for (std::size_t i = 0; i < out_.values.size(); ++i) {
       const BufferId from = storage(out_.values[i]);
@@ -276,7 +275,8 @@ class Writer {
 
   void backward(int l) {
     const GradientState& state = gradient(output_of(l));
-    PIPETRAIN_CHECK(state.kind != GradientState::None, "layer '{}' gets no gradient", layer(l).name);
+    PIPETRAIN_CHECK(state.kind != GradientState::None, "layer '{}' gets no gradient",
+                    layer(l).name);
     const BufferId output_gradient = state.buffer;
     Draft draft;
     draft.step.layer = l;

@@ -33,14 +33,14 @@ struct Place {
 struct Step {
   enum class Kind { Forward, BackwardInput, BackwardWeight, Add, Copy };
   Kind kind = Kind::Forward;
-  int layer = 0;               // within the stage
-  std::vector<Place> inputs;   // Add: [addend]; Copy: [source]
-  Place output;                // Add, Copy: the destination
+  int layer = 0;              // within the stage
+  std::vector<Place> inputs;  // Add: [addend]; Copy: [source]
+  Place output;               // Add, Copy: the destination
   Place output_gradient;
   std::vector<Place> input_gradients;
   Place saved;
-  ValueId value;               // Add: whose gradient
-  std::size_t bytes = 0;       // Copy
+  ValueId value;          // Add: whose gradient
+  std::size_t bytes = 0;  // Copy
 };
 
 // The tensors that cross one cut in one packet.
@@ -66,15 +66,18 @@ struct RecipeInput {
   std::span<const std::unique_ptr<Kernel>> kernels;
   int samples = 1;
   Mode mode = Mode::Train;
-  bool split_backward = false;  // halves run apart: gradients that the second half reads go to the slot
+  bool split_backward =
+      false;  // halves run apart: gradients that the second half reads go to the slot
 };
 
 Recipe make_recipe(const RecipeInput& input);
 
 // The packets at the cut before layer `next`: every value made before it and read behind it, or the
 // gradients of those that have one.
-PacketLayout activation_packet(const Graph& graph, const Lowering& lowering, LayerId next, int samples);
-PacketLayout gradient_packet(const Graph& graph, const Lowering& lowering, LayerId next, int samples);
+PacketLayout activation_packet(const Graph& graph, const Lowering& lowering, LayerId next,
+                               int samples);
+PacketLayout gradient_packet(const Graph& graph, const Lowering& lowering, LayerId next,
+                             int samples);
 
 // Does training need the gradient of this value? True when a parameter lies at or before it.
 std::vector<bool> needs_gradient(const Graph& graph);

@@ -7,12 +7,12 @@
 namespace pipetrain {
 
 Program training_program(const Config& config, int stages) {
-  return make_program({.schedule = config.pipeline.schedule,
-                       .stages = stages,
-                       .microbatches = config.pipeline.microbatches,
-                       .minibatches = 1,
-                       .sync_gradients = config.optimizer.max_norm > 0 ||
-                                         config.training.on_nonfinite == "skip"});
+  return make_program(
+      {.schedule = config.pipeline.schedule,
+       .stages = stages,
+       .microbatches = config.pipeline.microbatches,
+       .minibatches = 1,
+       .sync_gradients = config.optimizer.max_norm > 0 || config.training.on_nonfinite == "skip"});
 }
 
 Program evaluation_program(int stages) {

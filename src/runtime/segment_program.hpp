@@ -16,7 +16,8 @@ Program evaluation_program(int stages);
 bool splits_backward(const Program& program);
 
 // Packets of the channels behind a stage. An activation's is held by its sender from forward to
-// backward: as many as it has slots. A gradient's: one being written, one under way, one being read.
+// backward: as many as it has slots. A gradient's: one being written, one under way, one being
+// read.
 inline constexpr int gradient_packets = 3, evaluation_packets = 2;
 
 }  // namespace pipetrain

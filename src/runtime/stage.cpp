@@ -10,7 +10,8 @@ namespace pipetrain {
 Stage::Stage(const StageInput& input)
     : input_(input),
       memory_(input.backend),
-      weights_({input.graph, input.lowering, input.first, input.last, input.weight_copies}, memory_),
+      weights_({input.graph, input.lowering, input.first, input.last, input.weight_copies},
+               memory_),
       optimizer_(input.backend, input.optimizer, weights_, layers(), memory_),
       slots_(static_cast<std::size_t>(input.slots), nullptr),
       gradient_started_(static_cast<std::size_t>(layers()), false) {
@@ -64,9 +65,9 @@ CompiledStage& Stage::compiled(const PassCall& call) {
 }
 
 Stage::Bases Stage::bases(const PassCall& call) const {
-  return {nullptr,        slots_[static_cast<std::size_t>(call.slot)],
-          workspace_,     call.packet_in,
-          call.packet_out, call.gradient_in,
+  return {nullptr,          slots_[static_cast<std::size_t>(call.slot)],
+          workspace_,       call.packet_in,
+          call.packet_out,  call.gradient_in,
           call.gradient_out};
 }
 
@@ -112,19 +113,22 @@ void Stage::backward(const PassCall& call, Half half) {
   }
 }
 
-void Stage::run(CompiledStage& compiled, const Step& step, const Bases& bases, const PassCall& call) {
+void Stage::run(CompiledStage& compiled, const Step& step, const Bases& bases,
+                const PassCall& call) {
   const auto l = static_cast<std::size_t>(step.layer);
-  for (std::size_t i = 0; i < step.inputs.size(); ++i) operand_inputs_[i] = at(bases, step.inputs[i]);
+  for (std::size_t i = 0; i < step.inputs.size(); ++i)
+    operand_inputs_[i] = at(bases, step.inputs[i]);
   const std::span<const void* const> inputs(operand_inputs_.data(), step.inputs.size());
   switch (step.kind) {
     case Step::Kind::Forward:
-      compiled.kernels[l]->forward({.inputs = inputs,
-                                    .output = at(bases, step.output),
-                                    .weights = weights_.read(step.layer, Pass::Forward, call.weights),
-                                    .buffers = buffer_pointers_[l],
-                                    .saved = at(bases, step.saved),
-                                    .scratch = scratch_,
-                                    .random = call.random});
+      compiled.kernels[l]->forward(
+          {.inputs = inputs,
+           .output = at(bases, step.output),
+           .weights = weights_.read(step.layer, Pass::Forward, call.weights),
+           .buffers = buffer_pointers_[l],
+           .saved = at(bases, step.saved),
+           .scratch = scratch_,
+           .random = call.random});
       return;
     case Step::Kind::BackwardInput:
       for (std::size_t i = 0; i < step.input_gradients.size(); ++i)
@@ -149,7 +153,8 @@ void Stage::run(CompiledStage& compiled, const Step& step, const Bases& bases, c
       gradient_started_[l] = true;
       return;
     case Step::Kind::Add:
-      input_.lowering.add_value(step.value, call.samples, at(bases, step.output), operand_inputs_[0]);
+      input_.lowering.add_value(step.value, call.samples, at(bases, step.output),
+                                operand_inputs_[0]);
       return;
     case Step::Kind::Copy:
       std::memcpy(at(bases, step.output), operand_inputs_[0], step.bytes);

@@ -57,7 +57,8 @@ class Stage {
   void load_input(const PassCall& call, const float* plain);  // first stage
   void forward(const PassCall& call);
   LossResult loss(const PassCall& call, const Targets& targets);  // last stage, behind forward()
-  // Last stage: what the loss sends back; precedes backward(). scale: 1 / samples of the mini-batch.
+  // Last stage: what the loss sends back; precedes backward(). scale: 1 / samples of the
+  // mini-batch.
   void loss_gradient(const PassCall& call, const Targets& targets, double scale);
   void backward(const PassCall& call, Half half);
 

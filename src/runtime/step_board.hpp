@@ -17,7 +17,7 @@
 
 namespace pipetrain {
 
-struct StageStep {  // one stage's part of one mini-batch
+struct StageStep {                               // one stage's part of one mini-batch
   double busy_seconds = 0, waiting_seconds = 0;  // since the stage's update before
   std::int64_t end_ns = 0;                       // steady clock, behind the update
   LossResult loss;                               // last stage

@@ -9,7 +9,7 @@ int available_cores();
 
 struct ThreadPlan {
   int threads_per_stage = 1;  // of a stage's kernels
-  bool fits = false;          // every worker has cores of its own: pin it there, and waiting may spin
+  bool fits = false;  // every worker has cores of its own: pin it there, and waiting may spin
 };
 
 // `threads_per_stage` 0 shares the machine's cores among the workers that run at once.

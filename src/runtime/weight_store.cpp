@@ -38,7 +38,9 @@ int versions_kept(const Program& program, StageId stage) {
 }
 
 WeightStore::WeightStore(const WeightStoreInput& input, StageMemory& memory)
-    : lowering_(input.lowering), first_(input.first), copies_(static_cast<std::size_t>(input.copies)) {
+    : lowering_(input.lowering),
+      first_(input.first),
+      copies_(static_cast<std::size_t>(input.copies)) {
   for (int l = input.first.value; l <= input.last.value; ++l) {
     const Layer& layer = input.graph.layers[static_cast<std::size_t>(l)];
     bytes_.emplace_back();
@@ -52,7 +54,8 @@ WeightStore::WeightStore(const WeightStoreInput& input, StageMemory& memory)
       for (const std::size_t bytes : bytes_[l])
         weights.parameters.push_back(memory.take(Use::Weights, bytes));
       weights.packed_forward = memory.take(Use::Weights, lowering_.packed_bytes(id, Pass::Forward));
-      weights.packed_backward = memory.take(Use::Weights, lowering_.packed_bytes(id, Pass::Backward));
+      weights.packed_backward =
+          memory.take(Use::Weights, lowering_.packed_bytes(id, Pass::Backward));
     }
   }
 }
@@ -79,7 +82,8 @@ Weights WeightStore::read(int layer, Pass pass, const WeightRead& read) const {
   const int version = read.version.value;
   PIPETRAIN_CHECK(std::holds_alternative<AsStored>(read.how), "only stored versions can be read");
   PIPETRAIN_CHECK(version <= live_.value && version > live_.value - copies() && version >= 0,
-                  "version {} is read while {} is live and {} are kept", version, live_.value, copies());
+                  "version {} is read while {} is live and {} are kept", version, live_.value,
+                  copies());
   const LayerWeights& weights = copy(read.version)[static_cast<std::size_t>(layer)];
   return {weights.parameters,
           pass == Pass::Forward ? weights.packed_forward : weights.packed_backward};

@@ -1,8 +1,8 @@
 // The weights of one stage: a ring of as many versions as the program ever needs at once.
 //
 // Version v of a program lies in slot (origin + v) mod copies. Reading hands out pointers, never
-// copies; an update writes the next slot, or in place where one copy is kept. Packed copies (layouts
-// that only kernels understand) are made once per version, right behind the update.
+// copies; an update writes the next slot, or in place where one copy is kept. Packed copies
+// (layouts that only kernels understand) are made once per version, right behind the update.
 #pragma once
 
 #include <cstddef>
@@ -38,7 +38,8 @@ class WeightStore {
   // Weights of a layer (counted within the stage) for one pass.
   Weights read(int layer, Pass pass, const WeightRead& read) const;
 
-  // Parameter `p` of the live version, and where its successor goes: the same where one copy is kept.
+  // Parameter `p` of the live version, and where its successor goes: the same where one copy is
+  // kept.
   const float* parameter(int layer, int p) const { return at(live_, layer, p); }
   float* parameter(int layer, int p) { return at(live_, layer, p); }
   float* next_parameter(int layer, int p) { return at({live_.value + 1}, layer, p); }

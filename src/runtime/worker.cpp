@@ -28,7 +28,8 @@ struct Flight {
 struct StageState {
   std::vector<Flight> flights;  // by micro-batch of the program
   std::vector<int> free_slots;
-  std::vector<int> unread;  // by mini-batch: micro-batches that the loader's memory is still needed for
+  std::vector<int>
+      unread;  // by mini-batch: micro-batches that the loader's memory is still needed for
   StageStep measured;
   int first_parameter = 0;
   std::vector<double> sums;
@@ -40,13 +41,18 @@ struct StageState {
 
 struct Worker::Impl {
   Impl(const Run& r, WorkerId id)
-      : run(r), list(r.program.workers[static_cast<std::size_t>(id.value)]), states(r.stages.size()) {
+      : run(r),
+        list(r.program.workers[static_cast<std::size_t>(id.value)]),
+        states(r.stages.size()) {
     int first_parameter = 0;
     for (std::size_t s = 0; s < states.size(); ++s) {
       StageState& state = states[s];
-      state.flights.resize(static_cast<std::size_t>(run.program.microbatches * run.program.minibatches));
-      state.unread.assign(static_cast<std::size_t>(run.program.minibatches), run.program.microbatches);
-      for (int slot = run.stages[s]->slots() - 1; slot >= 0; --slot) state.free_slots.push_back(slot);
+      state.flights.resize(
+          static_cast<std::size_t>(run.program.microbatches * run.program.minibatches));
+      state.unread.assign(static_cast<std::size_t>(run.program.minibatches),
+                          run.program.microbatches);
+      for (int slot = run.stages[s]->slots() - 1; slot >= 0; --slot)
+        state.free_slots.push_back(slot);
       state.first_parameter = first_parameter;
       state.sums.resize(static_cast<std::size_t>(run.stages[s]->parameters()));
       first_parameter += run.stages[s]->parameters();
@@ -63,12 +69,15 @@ struct Worker::Impl {
   }
   bool is_first(StageId id) const { return id.value == 0; }
   bool is_last(StageId id) const { return id.value + 1 == static_cast<int>(run.stages.size()); }
-  Boundary& before(StageId id) const { return run.boundaries[static_cast<std::size_t>(id.value - 1)]; }
+  Boundary& before(StageId id) const {
+    return run.boundaries[static_cast<std::size_t>(id.value - 1)];
+  }
   Boundary& behind(StageId id) const { return run.boundaries[static_cast<std::size_t>(id.value)]; }
   bool sends_gradient(StageId id) const { return !is_first(id) && run.mode == Mode::Train; }
 
   std::int64_t absolute_step(const Instruction& i) const {
-    return run.first_step + repeat * run.program.minibatches + run.program.minibatch_of(i.microbatch).value;
+    return run.first_step + repeat * run.program.minibatches +
+           run.program.minibatch_of(i.microbatch).value;
   }
   int index_in_minibatch(const Instruction& i) const {
     return i.microbatch.value % run.program.microbatches;
@@ -130,7 +139,8 @@ struct Worker::Impl {
     return *waiting(i.stage, [&] { return &run.loader.get(absolute_step(i)); });
   }
   void done_with_minibatch(const Instruction& i) {
-    int& left = state(i.stage).unread[static_cast<std::size_t>(run.program.minibatch_of(i.microbatch).value)];
+    int& left = state(i.stage)
+                    .unread[static_cast<std::size_t>(run.program.minibatch_of(i.microbatch).value)];
     if (--left > 0) return;
     left = run.program.microbatches;
     run.loader.release(absolute_step(i));
@@ -164,8 +174,7 @@ struct Worker::Impl {
   }
 
   void receive_activation(const Instruction& i) {
-    Packet* const packet =
-        waiting(i.stage, [&] { return before(i.stage).activations->receive(); });
+    Packet* const packet = waiting(i.stage, [&] { return before(i.stage).activations->receive(); });
     PIPETRAIN_CHECK(packet->microbatch == i.microbatch, "micro-batch {} arrived instead of {}",
                     packet->microbatch.value, i.microbatch.value);
     open(i, packet->samples);
@@ -213,9 +222,7 @@ struct Worker::Impl {
     const std::size_t size = batch.values.size() / batch.ids.size();
     return {.values = batch.values.data() + static_cast<std::size_t>(p.first) * size};
   }
-  void release_targets(const Instruction& i) {
-    done_with_minibatch(i);
-  }
+  void release_targets(const Instruction& i) { done_with_minibatch(i); }
 
   void send_activation(const Instruction& i) {
     Flight& f = flight(i);
@@ -225,7 +232,8 @@ struct Worker::Impl {
 
   void receive_gradient(const Instruction& i) {
     Packet* const packet = waiting(i.stage, [&] { return behind(i.stage).gradients->receive(); });
-    PIPETRAIN_CHECK(packet->microbatch == i.microbatch, "the gradient of micro-batch {} arrived instead of {}",
+    PIPETRAIN_CHECK(packet->microbatch == i.microbatch,
+                    "the gradient of micro-batch {} arrived instead of {}",
                     packet->microbatch.value, i.microbatch.value);
     flight(i).gradient_in = packet;
   }
@@ -251,7 +259,8 @@ struct Worker::Impl {
     const MiniBatch& batch = run.loader.get(absolute_step(i));
     if (f.samples > 0)
       busy(i.stage, [&] {
-        stage(i.stage).loss_gradient(call(i, f), targets(batch, part(i, batch)), 1.0 / batch.samples);
+        stage(i.stage).loss_gradient(call(i, f), targets(batch, part(i, batch)),
+                                     1.0 / batch.samples);
       });
     release_targets(i);
   }
@@ -303,18 +312,30 @@ struct Worker::Impl {
 
   void execute(const Instruction& i) {
     switch (i.op) {
-      case Op::LoadInput: return load_input(i);
-      case Op::Forward: return forward(i);
-      case Op::Backward: return backward(i, Half::Both);
-      case Op::BackwardInput: return backward(i, Half::Input);
-      case Op::BackwardWeight: return backward(i, Half::Weight);
-      case Op::SendActivation: return send_activation(i);
-      case Op::ReceiveActivation: return receive_activation(i);
-      case Op::SendGradient: return send_gradient(i);
-      case Op::ReceiveGradient: return receive_gradient(i);
-      case Op::SyncGradients: return sync_gradients(i);
-      case Op::Update: return update(i);
-      case Op::Recompute: break;
+      case Op::LoadInput:
+        return load_input(i);
+      case Op::Forward:
+        return forward(i);
+      case Op::Backward:
+        return backward(i, Half::Both);
+      case Op::BackwardInput:
+        return backward(i, Half::Input);
+      case Op::BackwardWeight:
+        return backward(i, Half::Weight);
+      case Op::SendActivation:
+        return send_activation(i);
+      case Op::ReceiveActivation:
+        return receive_activation(i);
+      case Op::SendGradient:
+        return send_gradient(i);
+      case Op::ReceiveGradient:
+        return receive_gradient(i);
+      case Op::SyncGradients:
+        return sync_gradients(i);
+      case Op::Update:
+        return update(i);
+      case Op::Recompute:
+        break;
     }
     PIPETRAIN_CHECK(false, "this instruction cannot be run");
   }
@@ -322,20 +343,26 @@ struct Worker::Impl {
   bool blocked() const {
     const Instruction& i = list[next];
     switch (i.op) {
-      case Op::LoadInput: return !is_last(i.stage) && !behind(i.stage).activations->can_acquire();
+      case Op::LoadInput:
+        return !is_last(i.stage) && !behind(i.stage).activations->can_acquire();
       case Op::Forward:
-        return !is_first(i.stage) && !is_last(i.stage) && !behind(i.stage).activations->can_acquire();
-      case Op::ReceiveActivation: return !before(i.stage).activations->can_receive();
-      case Op::ReceiveGradient: return !behind(i.stage).gradients->can_receive();
+        return !is_first(i.stage) && !is_last(i.stage) &&
+               !behind(i.stage).activations->can_acquire();
+      case Op::ReceiveActivation:
+        return !before(i.stage).activations->can_receive();
+      case Op::ReceiveGradient:
+        return !behind(i.stage).gradients->can_receive();
       case Op::Backward:
       case Op::BackwardInput:
         return sends_gradient(i.stage) && !before(i.stage).gradients->can_acquire();
-      case Op::SyncGradients: return !run.board->can_deposit(absolute_step(i));
+      case Op::SyncGradients:
+        return !run.board->can_deposit(absolute_step(i));
       case Op::Update:
         if (states[static_cast<std::size_t>(i.stage.value)].deposited)
           return !run.board->has_total(absolute_step(i));
         return !run.board->can_deposit(absolute_step(i));
-      default: return false;
+      default:
+        return false;
     }
   }
 
@@ -375,11 +402,14 @@ void Worker::step() {
   } catch (const LoaderClosed&) {
     throw;
   } catch (const Error& error) {
-    throw Error(error.code(), fmt::format("{}: {}", where(i, w.absolute_step(i), w.run.program), error.what()));
+    throw Error(error.code(),
+                fmt::format("{}: {}", where(i, w.absolute_step(i), w.run.program), error.what()));
   } catch (const InternalError& error) {
-    throw InternalError(fmt::format("{}: {}", where(i, w.absolute_step(i), w.run.program), error.what()));
+    throw InternalError(
+        fmt::format("{}: {}", where(i, w.absolute_step(i), w.run.program), error.what()));
   } catch (const std::exception& error) {
-    throw DeviceError(fmt::format("{}: {}", where(i, w.absolute_step(i), w.run.program), error.what()));
+    throw DeviceError(
+        fmt::format("{}: {}", where(i, w.absolute_step(i), w.run.program), error.what()));
   }
   if (++w.next == w.list.size()) {
     w.next = 0;

@@ -1,4 +1,5 @@
-// One worker: runs its list of a program top to bottom, instruction by instruction. Decides nothing.
+// One worker: runs its list of a program top to bottom, instruction by instruction. Decides
+// nothing.
 //
 // A thread calls run(); workers that share a thread are stepped while they are not blocked().
 #pragma once
@@ -17,7 +18,8 @@
 
 namespace pipetrain {
 
-// The channels at the cut behind one stage; gradients is null where nothing comes back (evaluation).
+// The channels at the cut behind one stage; gradients is null where nothing comes back
+// (evaluation).
 struct Boundary {
   std::unique_ptr<Channel> activations, gradients;
 };
@@ -33,14 +35,14 @@ struct Run {
   std::span<const std::unique_ptr<Stage>> stages;
   std::span<Boundary> boundaries;  // [s]: between stages s and s + 1
   Loader& loader;
-  StepBoard* board = nullptr;      // training only
-  EvaluationSum* sum = nullptr;    // evaluation only: written by the last stage
+  StepBoard* board = nullptr;    // training only
+  EvaluationSum* sum = nullptr;  // evaluation only: written by the last stage
   Mode mode = Mode::Train;
-  std::int64_t first_step = 0;     // mini-batches before this run
+  std::int64_t first_step = 0;  // mini-batches before this run
   std::int64_t repeats = 1;
   std::uint64_t seed = 1;
   LearningRate learning_rate;
-  double max_norm = 0;             // 0: no clipping
+  double max_norm = 0;  // 0: no clipping
   bool skip_nonfinite = false;
 };
 
@@ -52,8 +54,8 @@ class Worker {
 
   bool done() const;
   bool blocked() const;  // would the next instruction wait for another worker?
-  void step();           // runs the next instruction; an error names stage, instruction, micro-batch
-  void run();            // all of them
+  void step();  // runs the next instruction; an error names stage, instruction, micro-batch
+  void run();   // all of them
 
  private:
   struct Impl;

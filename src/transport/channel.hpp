@@ -3,7 +3,8 @@
 // A channel belongs to one boundary and one kind (activations forward, gradients backward) and is
 // first in, first out. It owns a fixed set of packets:
 //
-//   sender    acquire() ─> writes packet.data ─> send()          receiver    receive() ─> reads ─> release()
+//   sender    acquire() ─> writes packet.data ─> send()          receiver    receive() ─> reads ─>
+//   release()
 //                 ^                                                                          │
 //                 └──────────────────────── free packets ────────────────────────────────────┘
 //
@@ -42,7 +43,7 @@ class Channel {
   virtual Packet* acquire() = 0;
   virtual void send(Packet* packet) = 0;
   virtual Packet* receive() = 0;
-  virtual void retain(Packet* packet) = 0;   // before send()
+  virtual void retain(Packet* packet) = 0;  // before send()
   virtual void release(Packet* packet) = 0;
   // Would the call wait? For workers that share a thread.
   virtual bool can_acquire() const = 0;
@@ -53,7 +54,8 @@ class Channel {
 struct ChannelOptions {
   std::vector<std::byte*> packets;  // memory of each; the caller's, alive as long as the channel
   int samples = 1;                  // largest micro-batch
-  bool spin = false;  // wait actively for some microseconds first: only where every worker has a core
+  bool spin =
+      false;  // wait actively for some microseconds first: only where every worker has a core
 };
 
 std::unique_ptr<Channel> make_in_process_channel(const ChannelOptions& options);

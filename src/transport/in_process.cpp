@@ -14,9 +14,7 @@ class Ring {
  public:
   explicit Ring(std::size_t capacity) : items_(capacity) {}
   bool empty() const { return count_ == 0; }
-  void push(Packet* packet) {
-    items_[(first_ + count_++) % items_.size()] = packet;
-  }
+  void push(Packet* packet) { items_[(first_ + count_++) % items_.size()] = packet; }
   Packet* pop() {
     Packet* const packet = items_[first_];
     first_ = (first_ + 1) % items_.size();

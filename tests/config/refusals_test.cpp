@@ -66,7 +66,7 @@ const std::vector<Bad>& table() {
       {"[pipeline]\nsplit = [1, 2]\nstages = 3",
        "4:10",
        {"pipeline.split is a whole number (1)", "names of the first layers"}},
-      {"[pipeline]\nsplit = []", "4:9", {"pipeline.split is an array ([])"}},
+      {"[pipeline]\nstages = 2\nsplit = []", "5:9", {"names 0 layers", "makes 1 cuts"}},
       // ---- ranges
       {"[pipeline]\nstages = 0", "4:10", {"pipeline.stages = 0 is out of range", "from 1 to 1024"}},
       {"[pipeline]\nstages = -3", "4:10", {"pipeline.stages = -3 is out of range"}},

@@ -74,7 +74,7 @@ TEST_CASE("rules on LeNet-5") {
   const Graph graph = model("lenet5.toml");
   CHECK(cuts(graph, make_plan(graph, config(4, {"uniform", {}}))) == "conv1 conv2 flatten fc2");
   CHECK(cuts(graph, make_plan(graph, config(3, {"parameters", {}}))) == "conv1 fc1 fc2");
-  CHECK(cuts(graph, make_plan(graph, config(3, {"auto", {"conv2", "fc1"}}))) == "conv1 conv2 fc1");
+  CHECK(cuts(graph, make_plan(graph, config(3, {"", {"conv2", "fc1"}}))) == "conv1 conv2 fc1");
   CHECK(cuts(graph, make_plan(graph, config(1))) == "conv1");
   const Plan plan = make_plan(graph, config(2));
   CHECK(plan.stages[0].flops + plan.stages[1].flops ==
@@ -94,7 +94,7 @@ TEST_CASE("auto keeps a ReLU or a flatten with the layer before it") {
 
 TEST_CASE("a stage knows what it computes and what it sends") {
   const Graph graph = model("lenet5.toml");
-  const Plan plan = make_plan(graph, config(2, {"auto", {"conv2"}}));
+  const Plan plan = make_plan(graph, config(2, {"", {"conv2"}}));
   const StagePlan& first = plan.stages[0];
   CHECK(first.parameters == 156);
   CHECK(first.flops == 239904 + 4704 + 4704);
@@ -109,7 +109,7 @@ TEST_CASE("a stage knows what it computes and what it sends") {
 
 TEST_CASE("the name of a block stands for its first layer") {
   const Graph graph = model("small-residual.toml");
-  CHECK(cuts(graph, make_plan(graph, config(3, {"auto", {"layer1", "flatten"}}))) ==
+  CHECK(cuts(graph, make_plan(graph, config(3, {"", {"layer1", "flatten"}}))) ==
         "conv1 layer1.conv1 flatten");
 }
 
@@ -117,21 +117,20 @@ TEST_CASE("splits that cannot be say why and what to write") {
   const Graph graph = model("lenet5.toml");
   CHECK(contains(error_of(graph, config(13)), "has 12 layers"));
   CHECK(contains(error_of(graph, config(0)), "pipeline.stages is 0"));
-  CHECK(contains(error_of(graph, config(2, {"auto", {"cnv2"}})), "did you mean 'conv2'?"));
-  CHECK(contains(error_of(graph, config(2, {"auto", {"xyzzy"}})), "its layers are conv1, relu1"));
-  CHECK(contains(error_of(graph, config(3, {"auto", {"fc1"}})),
-                 "names 1 layers, but 3 stages need 2"));
-  CHECK(contains(error_of(graph, config(1, {"auto", {"fc1"}})), "or stages = 2"));
-  CHECK(contains(error_of(graph, config(3, {"auto", {"fc1", "conv2"}})),
+  CHECK(contains(error_of(graph, config(2, {"", {"cnv2"}})), "did you mean 'conv2'?"));
+  CHECK(contains(error_of(graph, config(2, {"", {"xyzzy"}})), "its layers are conv1, relu1"));
+  CHECK(contains(error_of(graph, config(3, {"", {"fc1"}})), "names 1 layers, but 3 stages need 2"));
+  CHECK(contains(error_of(graph, config(1, {"", {"fc1"}})), "or stages = 2"));
+  CHECK(contains(error_of(graph, config(3, {"", {"fc1", "conv2"}})),
                  "'conv2' does not come after 'fc1'"));
-  CHECK(contains(error_of(graph, config(3, {"auto", {"fc1", "fc1"}})), "does not come after"));
-  CHECK(contains(error_of(graph, config(2, {"auto", {"conv1"}})), "begins stage 0"));
+  CHECK(contains(error_of(graph, config(3, {"", {"fc1", "fc1"}})), "does not come after"));
+  CHECK(contains(error_of(graph, config(2, {"", {"conv1"}})), "begins stage 0"));
   CHECK(contains(error_of(graph, config(2, {"unifrom", {}})), "did you mean 'uniform'?"));
 }
 
 TEST_CASE("plan.json and the table show stages and what crosses") {
   const Graph graph = model("small-residual.toml");
-  const Plan plan = make_plan(graph, config(3, {"auto", {"layer1.relu1", "fc"}}));
+  const Plan plan = make_plan(graph, config(3, {"", {"layer1.relu1", "fc"}}));
   const nlohmann::json json = plan_json(graph, plan);
   CHECK(json["stages"].size() == 3);
   CHECK(json["stages"][0]["layers"] == nlohmann::json({"conv1", "layer1.bn1"}));

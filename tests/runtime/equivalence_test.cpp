@@ -16,11 +16,10 @@ TEST_CASE("stages and workers change no bit under a flushing schedule", "[equiva
   REQUIRE(one.losses.size() == 4);
   for (const int stages : {1, 2, 3, 4, 6})
     for (const std::string workers : {"threads", "inline"}) {
-      const Trained many = train({.model = model,
-                                  .config = make_config({.stages = stages,
-                                                         .schedule = schedule,
-                                                         .workers = workers,
-                                                         .backend = backend})});
+      const Trained many = train(
+          {.model = model,
+           .config = make_config(
+               {.stages = stages, .schedule = schedule, .workers = workers, .backend = backend})});
       INFO(backend << " " << schedule << " " << stages << " stages, " << workers);
       CHECK(many.losses == one.losses);
       CHECK(many.norms == one.norms);
@@ -98,11 +97,10 @@ TEST_CASE("predicted and measured memory are equal, stage by stage", "[memory]")
   const std::string schedule = GENERATE("gpipe", "1f1b");
   const bool evaluate = GENERATE(false, true);
   for (const int stages : {1, 2, 4}) {
-    const Trained t = train({.model = residual_model,
-                             .config = make_config({.stages = stages,
-                                                    .schedule = schedule,
-                                                    .backend = backend}),
-                             .evaluate = evaluate});
+    const Trained t =
+        train({.model = residual_model,
+               .config = make_config({.stages = stages, .schedule = schedule, .backend = backend}),
+               .evaluate = evaluate});
     REQUIRE(t.predicted.size() == static_cast<std::size_t>(stages));
     for (int s = 0; s < stages; ++s) {
       INFO(backend << " " << schedule << " stage " << s << " of " << stages);
@@ -114,7 +112,8 @@ TEST_CASE("predicted and measured memory are equal, stage by stage", "[memory]")
 
 TEST_CASE("1f1b holds fewer activations than gpipe", "[memory]") {
   const auto activations = [&](const std::string& schedule) {
-    return train({.model = mlp_model, .config = make_config({.stages = 3, .microbatches = 8, .schedule = schedule})})
+    return train({.model = mlp_model,
+                  .config = make_config({.stages = 3, .microbatches = 8, .schedule = schedule})})
         .measured[2][Use::Activations];
   };
   CHECK(activations("1f1b") * 8 == activations("gpipe"));

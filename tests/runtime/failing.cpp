@@ -49,15 +49,20 @@ class FailingLowering final : public Lowering {
   void add_value(ValueId v, int n, void* a, const void* b) const override {
     real_->add_value(v, n, a, b);
   }
-  std::size_t parameter_bytes(LayerId l, int p) const override { return real_->parameter_bytes(l, p); }
+  std::size_t parameter_bytes(LayerId l, int p) const override {
+    return real_->parameter_bytes(l, p);
+  }
   void load_parameter(LayerId l, int p, const float* plain, void* stored) const override {
     real_->load_parameter(l, p, plain, stored);
   }
   void store_parameter(LayerId l, int p, const void* stored, float* plain) const override {
     real_->store_parameter(l, p, stored, plain);
   }
-  std::size_t packed_bytes(LayerId l, Pass pass) const override { return real_->packed_bytes(l, pass); }
-  void pack(LayerId l, Pass pass, std::span<const void* const> parameters, void* packed) const override {
+  std::size_t packed_bytes(LayerId l, Pass pass) const override {
+    return real_->packed_bytes(l, pass);
+  }
+  void pack(LayerId l, Pass pass, std::span<const void* const> parameters,
+            void* packed) const override {
     real_->pack(l, pass, parameters, packed);
   }
   std::unique_ptr<Kernel> make_kernel(LayerId l, const KernelOptions& options) const override {

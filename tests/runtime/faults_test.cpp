@@ -38,11 +38,16 @@ TEST_CASE("the n-th kernel call fails", "[faults]") {
   const std::string workers = GENERATE("threads", "inline");
   const std::string schedule = GENERATE("gpipe", "1f1b");
   Countdown countdown;
-  TrainingSetup setup{.model = mlp_model,
-                      .config = make_config({.stages = 3, .microbatches = 2, .schedule = schedule, .workers = workers}),
-                      .steps = 2};
-  setup.make_backend = [&](std::string_view name) { return failing_backend(make_backend(name), countdown); };
-  // 2 steps of 2 micro-batches: 6 forwards, 3 weight and 5 input halves each, of which relu's and so on count too.
+  TrainingSetup setup{
+      .model = mlp_model,
+      .config =
+          make_config({.stages = 3, .microbatches = 2, .schedule = schedule, .workers = workers}),
+      .steps = 2};
+  setup.make_backend = [&](std::string_view name) {
+    return failing_backend(make_backend(name), countdown);
+  };
+  // 2 steps of 2 micro-batches: 6 forwards, 3 weight and 5 input halves each, of which relu's and
+  // so on count too.
   CHECK(fail_each(setup, countdown) >= 2 * 2 * 14);
 }
 
@@ -61,7 +66,8 @@ TEST_CASE("the n-th channel operation fails", "[faults]") {
 
 TEST_CASE("the reporter fails: workers stop, its error comes out", "[faults]") {
   const std::string workers = GENERATE("threads", "inline");
-  TrainingSetup setup{.model = mlp_model, .config = make_config({.stages = 4, .workers = workers}), .steps = 50};
+  TrainingSetup setup{
+      .model = mlp_model, .config = make_config({.stages = 4, .workers = workers}), .steps = 50};
   setup.on_step = [](const StepRecord& record) {
     if (record.step == 2) throw DivergedError("enough");
   };
@@ -70,8 +76,11 @@ TEST_CASE("the reporter fails: workers stop, its error comes out", "[faults]") {
 
 TEST_CASE("evaluation fails like training", "[faults]") {
   Countdown countdown;
-  TrainingSetup setup{.model = mlp_model, .config = make_config({.stages = 3}), .steps = 1, .evaluate = true};
-  setup.make_backend = [&](std::string_view name) { return failing_backend(make_backend(name), countdown); };
+  TrainingSetup setup{
+      .model = mlp_model, .config = make_config({.stages = 3}), .steps = 1, .evaluate = true};
+  setup.make_backend = [&](std::string_view name) {
+    return failing_backend(make_backend(name), countdown);
+  };
   countdown.set(5);
   CHECK_THROWS_AS(train(setup), Error);
 }

@@ -22,14 +22,16 @@ struct TrainingSetup {
   std::int64_t steps = 4;
   std::int64_t samples = 64;
   bool evaluate = false;
-  std::function<std::unique_ptr<Channel>(const ChannelOptions&)> make_channel = make_in_process_channel;
+  std::function<std::unique_ptr<Channel>(const ChannelOptions&)> make_channel =
+      make_in_process_channel;
   std::function<std::unique_ptr<Backend>(std::string_view)> make_backend = pipetrain::make_backend;
   std::function<void(const StepRecord&)> on_step = [](const StepRecord&) {};
 };
 
 Trained train(const TrainingSetup& setup);
 
-// A config of stages, micro-batches, schedule, kind of worker, backend; batch 16, sgd with momentum.
+// A config of stages, micro-batches, schedule, kind of worker, backend; batch 16, sgd with
+// momentum.
 struct ConfigChoice {
   int stages = 1;
   int microbatches = 4;
