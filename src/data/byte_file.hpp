@@ -15,6 +15,9 @@ namespace pipetrain {
 // 0.
 std::uint64_t product_or_max(std::span<const std::uint64_t> factors);
 
+// Of the library that unpacks; its header stays in byte_file.cpp.
+std::string_view zlib_version();
+
 class ByteFile {
  public:
   explicit ByteFile(const std::filesystem::path& path);
