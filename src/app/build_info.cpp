@@ -41,7 +41,7 @@ nlohmann::ordered_json build_info() {
       {"fmt", version(FMT_VERSION / 10000, FMT_VERSION / 100 % 100, FMT_VERSION % 100)},
       {"nlohmann-json", version(NLOHMANN_JSON_VERSION_MAJOR, NLOHMANN_JSON_VERSION_MINOR,
                                 NLOHMANN_JSON_VERSION_PATCH)},
-      {"zlib", zlib_version()},
+      {"zlib", version_of_zlib()},
   };
 }
 

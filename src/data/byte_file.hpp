@@ -15,8 +15,8 @@ namespace pipetrain {
 // 0.
 std::uint64_t product_or_max(std::span<const std::uint64_t> factors);
 
-// Of the library that unpacks; its header stays in byte_file.cpp.
-std::string_view zlib_version();
+// zlib.h stays in byte_file.cpp: others ask here.
+std::string_view version_of_zlib();
 
 class ByteFile {
  public:
