@@ -43,8 +43,8 @@ class Pipeline {
   NamedTensors parameters() const;
 
   // Trains mini-batches [first, first + count) as one segment: begins and ends drained; `count` is
-  // a multiple of the program's mini-batches. on_step is called in order, from this thread. The first failure of any worker (or of on_step) is rethrown
-  // once all workers have stopped.
+  // a multiple of the program's mini-batches. on_step is called in order, from this thread. The
+  // first failure of any worker (or of on_step) is rethrown once all workers have stopped.
   void train(Loader& loader, std::int64_t first, std::int64_t count,
              const std::function<void(const StepRecord&)>& on_step);
 

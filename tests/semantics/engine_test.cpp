@@ -1,6 +1,7 @@
 // The real engine against the scalar trainer on the same programs: asynchronous ones with a
-// stash of weights too, which no schedule of the table needs yet. A stage is one linear layer of one
-// weight, the loss mse: twice the scalar trainer's, so that half its rate gives the same updates.
+// stash of weights too, which no schedule of the table needs yet. A stage is one linear layer of
+// one weight, the loss mse: twice the scalar trainer's, so that half its rate gives the same
+// updates.
 #include <random>
 
 #include "app/session.hpp"
@@ -94,8 +95,7 @@ std::vector<double> train(const Program& program, const ScalarTask& task, const 
   pipeline.train(loader, 0, program.minibatches, [](const StepRecord&) {});
   weights = pipeline.parameters();
   std::vector<double> result;
-  for (int s = 0; s < stages; ++s)
-    result.push_back(floats(weights, layer_name(s) + ".weight")[0]);
+  for (int s = 0; s < stages; ++s) result.push_back(floats(weights, layer_name(s) + ".weight")[0]);
   return result;
 }
 
