@@ -67,11 +67,10 @@ TEST_CASE("bytes in the unit that fits", "[metrics]") {
 }
 
 TEST_CASE("a pipe gets one plain line an interval", "[metrics]") {
-  const std::string text =
-      written({.log_every_steps = 2, .total_steps = 5}, [](Console& console) {
-        for (int step = 1; step <= 5; ++step) console.step(summary(step));
-        console.end();
-      });
+  const std::string text = written({.log_every_steps = 2, .total_steps = 5}, [](Console& console) {
+    for (int step = 1; step <= 5; ++step) console.step(summary(step));
+    console.end();
+  });
   CHECK(count(text, '\n') == 3);  // 2, 4, and the last
   CHECK(text.find('\033') == std::string::npos);
   CHECK(text.find('\r') == std::string::npos);
@@ -81,14 +80,13 @@ TEST_CASE("a pipe gets one plain line an interval", "[metrics]") {
 }
 
 TEST_CASE("a line has the figures of its interval", "[metrics]") {
-  const std::string text =
-      written({.log_every_steps = 2, .total_steps = 12}, [](Console& console) {
-        StepSummary slow = summary(1);
-        slow.seconds = 1.5;
-        slow.bubble = 0.5;
-        console.step(slow);
-        console.step(summary(2));
-      });
+  const std::string text = written({.log_every_steps = 2, .total_steps = 12}, [](Console& console) {
+    StepSummary slow = summary(1);
+    slow.seconds = 1.5;
+    slow.bubble = 0.5;
+    console.step(slow);
+    console.step(summary(2));
+  });
   CHECK(contains(text, "step  2/12"));  // as wide as the last step's number
   CHECK(contains(text, "epoch 2"));
   CHECK(contains(text, "loss 0.125"));
@@ -102,46 +100,43 @@ TEST_CASE("a line has the figures of its interval", "[metrics]") {
 }
 
 TEST_CASE("intervals begin anew", "[metrics]") {
-  const std::string text =
-      written({.log_every_steps = 1, .total_steps = 4}, [](Console& console) {
-        console.step(summary(1));
-        StepSummary fast = summary(2);
-        fast.seconds = 0.25;
-        console.step(fast);
-      });
+  const std::string text = written({.log_every_steps = 1, .total_steps = 4}, [](Console& console) {
+    console.step(summary(1));
+    StepSummary fast = summary(2);
+    fast.seconds = 0.25;
+    console.step(fast);
+  });
   CHECK(contains(text, " 128 samples/s"));
   CHECK(contains(text, " 256 samples/s"));
 }
 
 TEST_CASE("a skipped step says so", "[metrics]") {
-  const std::string text =
-      written({.log_every_steps = 1, .total_steps = 4}, [](Console& console) {
-        StepSummary skipped = summary(1);
-        skipped.skipped = true;
-        console.step(skipped);
-      });
+  const std::string text = written({.log_every_steps = 1, .total_steps = 4}, [](Console& console) {
+    StepSummary skipped = summary(1);
+    skipped.skipped = true;
+    console.step(skipped);
+  });
   CHECK(contains(text, "gradient not finite: skipped"));
 }
 
 TEST_CASE("a step without time is no division by zero", "[metrics]") {
-  const std::string text =
-      written({.log_every_steps = 1, .total_steps = 1}, [](Console& console) {
-        StepSummary instant = summary(1);
-        instant.seconds = 0;
-        console.step(instant);
-      });
+  const std::string text = written({.log_every_steps = 1, .total_steps = 1}, [](Console& console) {
+    StepSummary instant = summary(1);
+    instant.seconds = 0;
+    console.step(instant);
+  });
   CHECK_FALSE(contains(text, "nan"));
   CHECK_FALSE(contains(text, "inf "));
 }
 
 TEST_CASE("quiet says nothing", "[metrics]") {
-  const std::string text = written({.quiet = true, .terminal = true, .total_steps = 2},
-                                   [](Console& console) {
-                                     console.line("hello");
-                                     console.step(summary(1));
-                                     console.step(summary(2));
-                                     console.end();
-                                   });
+  const std::string text =
+      written({.quiet = true, .terminal = true, .total_steps = 2}, [](Console& console) {
+        console.line("hello");
+        console.step(summary(1));
+        console.step(summary(2));
+        console.end();
+      });
   CHECK(text.empty());
 }
 
@@ -167,15 +162,14 @@ TEST_CASE("without a bar nothing is wiped", "[metrics]") {
 }
 
 TEST_CASE("a bar is drawn at most ten times a second", "[metrics]") {
-  const std::string text =
-      written({.terminal = true, .log_every_steps = 1000, .total_steps = 400},
-              [](Console& console) {
-                for (int step = 1; step < 100; ++step) {
-                  StepSummary fast = summary(step);
-                  fast.seconds = 0.01;
-                  console.step(fast);
-                }
-              });
+  const std::string text = written({.terminal = true, .log_every_steps = 1000, .total_steps = 400},
+                                   [](Console& console) {
+                                     for (int step = 1; step < 100; ++step) {
+                                       StepSummary fast = summary(step);
+                                       fast.seconds = 0.01;
+                                       console.step(fast);
+                                     }
+                                   });
   CHECK(count(text, ']') >= 5);
   CHECK(count(text, ']') <= 10);
 }

@@ -94,10 +94,10 @@ TEST_CASE("a compiled stage has its layers' kernels; only the last has the loss"
   const Graph graph = read_model_text(testing::mlp_model, "test");
   const auto backend = make_backend("reference");
   const auto lowering = backend->lower(graph, {.samples = 4});
-  const CompiledStage front =
-      compile_stage({.graph = graph, .lowering = *lowering, .first = {0}, .last = {2}, .samples = 4});
-  const CompiledStage back =
-      compile_stage({.graph = graph, .lowering = *lowering, .first = {3}, .last = {5}, .samples = 4});
+  const CompiledStage front = compile_stage(
+      {.graph = graph, .lowering = *lowering, .first = {0}, .last = {2}, .samples = 4});
+  const CompiledStage back = compile_stage(
+      {.graph = graph, .lowering = *lowering, .first = {3}, .last = {5}, .samples = 4});
   CHECK(front.kernels.size() == 3);
   CHECK(back.kernels.size() == 3);
   CHECK_FALSE(front.loss);

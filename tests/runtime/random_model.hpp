@@ -8,8 +8,8 @@
 namespace pipetrain::testing {
 
 struct RandomModelOptions {
-  int layers = 8;           // of images, before the head
-  bool batch_norm = true;   // its running statistics depend on micro-batches
+  int layers = 8;          // of images, before the head
+  bool batch_norm = true;  // its running statistics depend on micro-batches
 };
 
 std::string random_model(std::uint64_t seed, const RandomModelOptions& options = {});

@@ -79,8 +79,8 @@ TEST_CASE("stages of random nets on the cpu backend find all they read", "[recip
 TEST_CASE("random nets have what makes recipes hard", "[recipe]") {
   int fan_outs = 0, skips = 0, input_read_late = 0, identities = 0;
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
-    const Graph graph = read_model_text(
-        random_model(seed, {.layers = 4 + static_cast<int>(seed % 9)}), "test");
+    const Graph graph =
+        read_model_text(random_model(seed, {.layers = 4 + static_cast<int>(seed % 9)}), "test");
     for (std::size_t v = 0; v <= graph.layers.size(); ++v) {
       const auto readers = graph.consumers({static_cast<int>(v)});
       fan_outs += readers.size() > 1;

@@ -24,8 +24,8 @@ class Replay {
  public:
   explicit Replay(const ReplayInput& in) : in_(in) {
     for (std::size_t l = 0; l < in.graph.layers.size(); ++l)
-      all_kernels_.push_back(in.lowering.make_kernel({static_cast<int>(l)},
-                                                     {.samples = in.samples, .mode = in.mode}));
+      all_kernels_.push_back(
+          in.lowering.make_kernel({static_cast<int>(l)}, {.samples = in.samples, .mode = in.mode}));
     for (int l = in.first.value; l <= in.last.value; ++l)
       kernels_.push_back(in.lowering.make_kernel({l}, {.samples = in.samples, .mode = in.mode}));
     recipe_ = make_recipe({.graph = in.graph,
@@ -223,8 +223,7 @@ class Replay {
   void check_leaving_gradients() {
     if (is_first()) return;
     where_ = "behind backward: ";
-    const PacketLayout packet =
-        gradient_packet(in_.graph, in_.lowering, in_.first, in_.samples);
+    const PacketLayout packet = gradient_packet(in_.graph, in_.lowering, in_.first, in_.samples);
     for (std::size_t i = 0; i < packet.values.size(); ++i)
       expect({Area::GradientOut, packet.offsets[i]}, bytes(packet.values[i]),
              gradient(packet.values[i]), "gradient packet");

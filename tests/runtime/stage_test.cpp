@@ -44,10 +44,9 @@ TEST_CASE("halves that lie apart give the bits of a whole backward, at any cut",
     REQUIRE(whole.sums_of_squares.front() > 0);
     for (const Backward backward : {Backward::Fused, Backward::Halves, Backward::Deferred}) {
       INFO("backward " << static_cast<int>(backward));
-      check_same(whole, run_chain({.graph = graph,
-                                   .backend = backend,
-                                   .firsts = cuts,
-                                   .backward = backward}));
+      check_same(
+          whole,
+          run_chain({.graph = graph, .backend = backend, .firsts = cuts, .backward = backward}));
     }
   }
 }

@@ -33,8 +33,7 @@ struct Rig {
     store.advance();
   }
   float first_weight(int version, Pass pass = Pass::Forward) const {
-    return *static_cast<const float*>(
-        store.read(0, pass, {{version}, AsStored{}}).parameters[0]);
+    return *static_cast<const float*>(store.read(0, pass, {{version}, AsStored{}}).parameters[0]);
   }
   Graph graph;
   std::unique_ptr<Backend> backend;
@@ -48,8 +47,8 @@ struct Rig {
 TEST_CASE("flushing schedules keep one version", "[weight store]") {
   for (const std::string schedule : {"gpipe", "1f1b"})
     for (const int stages : {1, 2, 4}) {
-      const Program program =
-          make_program({.schedule = schedule, .stages = stages, .microbatches = 4, .minibatches = 3});
+      const Program program = make_program(
+          {.schedule = schedule, .stages = stages, .microbatches = 4, .minibatches = 3});
       for (int s = 0; s < stages; ++s) CHECK(versions_kept(program, {s}) == 1);
     }
 }

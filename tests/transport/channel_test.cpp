@@ -1,4 +1,5 @@
-// What every transport promises (transport/channel.hpp). A new one is one more line of `transports`.
+// What every transport promises (transport/channel.hpp). A new one is one more line of
+// `transports`.
 #include "transport/channel.hpp"
 
 #include <atomic>
@@ -258,6 +259,5 @@ TEST_CASE("many packets across two threads arrive whole and in order", "[transpo
 }
 
 TEST_CASE("a channel without packets is refused", "[transport]") {
-  for (const Transport& transport : transports)
-    CHECK_THROWS_AS(transport.make({}), InternalError);
+  for (const Transport& transport : transports) CHECK_THROWS_AS(transport.make({}), InternalError);
 }
