@@ -1,8 +1,10 @@
 """Our numbers against PyTorch's, in f32: max|a - b| / max|b| per tensor. See scripts/check-torch.
 
-First part (torch_layers.py): every layer and loss on every backend, forward and both backward
-halves, through the test program kernel_runner. Second part (torch_training.py): what the binary
-trains and exports.
+  layers      (torch_layers.py) every layer and loss on every backend, forward and both backward
+              halves, through the test program kernel_runner
+  optimizers  (torch_optimizers.py) update rules, clipping, learning-rate schedules
+  initial     (torch_initial.py) names, shapes and distributions of the initial values
+  training    (torch_training.py) what the binary trains and exports
 """
 
 import argparse
@@ -10,8 +12,13 @@ import pathlib
 import sys
 import tempfile
 
+import torch
+import torch_initial
 import torch_layers
+import torch_optimizers
 import torch_training
+
+PARTS = ["layers", "optimizers", "initial", "training"]
 
 
 class Report:
@@ -20,16 +27,18 @@ class Report:
     def __init__(self):
         self.agree = self.differ = 0
 
-    def case(self, name, differences, tolerance):
-        """`differences`: of each thing compared, by name."""
+    def case(self, where, name, differences, tolerance):
+        """`where`: a backend; `differences`: of each thing compared, by name."""
         worst = max(differences, key=lambda key: differences[key])
         fits = differences[worst] <= tolerance
-        self.line(fits, f"{name}: {differences[worst]:.1e} ({worst} of {len(differences)})")
+        others = f", worst of {len(differences)}" if len(differences) > 1 else ""
+        self.line(fits, where, name, f"{differences[worst]:.1e} {'<=' if fits else '> '} "
+                                     f"{tolerance:.0e}  {worst}{others}")
 
-    def line(self, fits, text):
+    def line(self, fits, where, name, text):
         self.agree += fits
         self.differ += not fits
-        print(("agrees   " if fits else "DIFFERS  ") + text, flush=True)
+        print(f"{'agrees' if fits else 'DIFFERS':8}{where:10}{name:48}{text}", flush=True)
 
 
 def main():
@@ -38,21 +47,27 @@ def main():
     parser.add_argument("--pipetrain", type=pathlib.Path, default=root / "build",
                         metavar="BUILD-FOLDER", help="where scripts/build built (default: build)")
     parser.add_argument("--backends", default="reference,cpu")
-    parser.add_argument("--only", choices=["layers", "training"])
+    parser.add_argument("--only", choices=PARTS)
     options = parser.parse_args()
     runner = options.pipetrain.resolve() / "tests/backend/kernel_runner"
     binary = options.pipetrain.resolve() / "pipetrain"
     for program in (runner, binary):
         if not program.exists():
-            sys.exit(f"check-torch: {program} is not there; run scripts/build first")
+            sys.exit(f"check-torch: {program} is not there; run scripts/build --all first")
 
+    torch.set_num_threads(1)  # small tensors: threads would only wait for each other
     report = Report()
     backends = options.backends.split(",")
     with tempfile.TemporaryDirectory(prefix="check-torch-") as folder:
         folder = pathlib.Path(folder)
-        if options.only != "training":
+        wanted = [options.only] if options.only else PARTS
+        if "layers" in wanted:
             torch_layers.check(runner, backends, folder, report)
-        if options.only != "layers":
+        if "optimizers" in wanted:
+            torch_optimizers.check(binary, backends, folder, report)
+        if "initial" in wanted:
+            torch_initial.check(binary, folder, report)
+        if "training" in wanted:
             torch_training.check(binary, runner, backends, folder, report)
     print(f"{report.agree} agree, {report.differ} do not")
     return 1 if report.differ else 0

@@ -347,12 +347,12 @@ def check(runner, backends, folder, report):
     for backend in backends:
         error = run_cases(runner, backend, [p[-1] for p in prepared])
         if error:
-            report.line(False, f"{backend}: {error}")
+            report.line(False, backend, "layers", error)
             continue
         for case, x, target, scale, where in prepared:
-            report.case(f"{backend}, {case.name}",
-                        compare(case, x, target, scale, where / backend), TOLERANCE)
+            report.case(backend, case.name, compare(case, x, target, scale, where / backend),
+                        TOLERANCE)
             if case.train and case.name.startswith("dropout"):
                 deviations = dropped_share(case, where / backend)
-                report.line(deviations < 5, f"{backend}, {case.name}: the share that is dropped, "
-                                            f"{deviations:.1f} deviations from p")
+                report.line(deviations < 5, backend, f"{case.name}, the share that is dropped",
+                            f"{deviations:.1f} < 5    standard deviations from p")

@@ -1,236 +1,131 @@
-"""What the binary trains and exports: two small nets for 20 steps, in PyTorch and in a pipeline of
-four stages, from the same initial weights, on the same samples, with the same micro-batches.
+"""What the binary trains and exports: three nets in PyTorch and in a pipeline of four stages, from
+the same initial weights, on the same samples, with the same micro-batches. Then the exported model
+in PyTorch: its names and shapes, its outputs on each backend, its loss and accuracy by `eval`.
 """
 
-import copy
-import dataclasses
 import json
-import struct
+import pathlib
 import subprocess
-from collections import OrderedDict
 
-import numpy
 import torch
 from torch import nn
 from torch.nn import functional
 
 import torch_layers
+import torch_task
 
-TRAINED, LOGITS = 1e-4, 1e-5  # tolerances
-STEPS, BATCH, MICROBATCHES, SAMPLES = 20, 64, 4, 320
-
-
-@dataclasses.dataclass
-class Net:
-    name: str
-    layers: dict
-    optimizer: str  # the config's table
-    make_optimizer: object  # parameters -> torch.optim
-    input: tuple = (1, 28, 28)
-
-    def module(self):
-        """With the initial weights; a new one each time."""
-        return nn.Sequential(OrderedDict(copy.deepcopy(self.layers)))
+TRAINED, SHORTLY_TRAINED, OUTPUTS = 1e-4, 1e-5, 1e-5  # tolerances: 20 steps, 10 steps, no step
 
 
-def nets():
+class Residual(nn.Module):
+    """The block of models/small-residual.toml."""
+
+    def __init__(self, channels):
+        super().__init__()
+        self.conv1 = nn.Conv2d(channels, channels, 3, padding=1, bias=False)
+        self.bn1 = nn.BatchNorm2d(channels)
+        self.conv2 = nn.Conv2d(channels, channels, 3, padding=1, bias=False)
+        self.bn2 = nn.BatchNorm2d(channels)
+
+    def forward(self, x):
+        return torch.relu(self.bn2(self.conv2(torch.relu(self.bn1(self.conv1(x))))) + x)
+
+
+class SmallResidual(nn.Module):
+    """models/small-residual.toml without its dropout."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv1 = nn.Conv2d(1, 8, 3, stride=2, padding=1)
+        self.layer1 = Residual(8)
+        self.fc = nn.Linear(8 * 7 * 7, 10)
+
+    def forward(self, x):
+        return self.fc(self.layer1(functional.max_pool2d(self.conv1(x), 2)).flatten(1))
+
+
+def small_residual():
+    file = pathlib.Path(__file__).resolve().parent.parent / "models/small-residual.toml"
+    text = file.read_text()
+    without_dropout = text.replace("p = 0.2", "p = 0.0")
+    if text == without_dropout:
+        raise ValueError(f"{file} has no p = 0.2 any more; write its dropout here")
+    return torch_task.Net("small-residual", without_dropout, SmallResidual())
+
+
+def sgd(lr, momentum, weight_decay):
+    return torch_task.Optimizer(
+        f'kind = "sgd"\nlr = {lr}\nmomentum = {momentum}\nweight_decay = {weight_decay}\n',
+        lambda p: torch.optim.SGD(p, lr=lr, momentum=momentum, weight_decay=weight_decay))
+
+
+def trainings():
+    """Net, optimizer, steps, tolerance."""
     torch.manual_seed(1)
-    yield Net("LeNet-5", torch_layers.lenet5(),
-              'kind = "sgd"\nlr = 0.05\nmomentum = 0.9\nweight_decay = 0.0005\n',
-              lambda p: torch.optim.SGD(p, lr=0.05, momentum=0.9, weight_decay=0.0005))
+    yield (torch_task.chain("LeNet-5", torch_layers.lenet5()), sgd(0.05, 0.9, 0.0005), 20, TRAINED)
     # eps is large, so that a gradient of next to nothing does not become a step of the full rate.
-    yield Net("a net with batch_norm under adamw",
-              {"conv1": nn.Conv2d(1, 8, 3, stride=2, padding=1, bias=False),
+    yield (torch_task.chain("batch_norm under adamw", {
+               "conv1": nn.Conv2d(1, 8, 3, stride=2, padding=1, bias=False),
                "bn1": nn.BatchNorm2d(8), "relu1": nn.ReLU(),
                "conv2": nn.Conv2d(8, 16, 3, padding=1, bias=False), "bn2": nn.BatchNorm2d(16),
                "relu2": nn.ReLU(), "pool": nn.AdaptiveAvgPool2d(1), "flatten": nn.Flatten(),
-               "fc": nn.Linear(16, 10)},
-              'kind = "adamw"\nlr = 0.002\nweight_decay = 0.1\neps = 1e-3\n',
-              lambda p: torch.optim.AdamW(p, lr=0.002, weight_decay=0.1, eps=1e-3))
+               "fc": nn.Linear(16, 10)}),
+           torch_task.Optimizer(
+               'kind = "adamw"\nlr = 0.002\nweight_decay = 0.1\neps = 1e-3\n',
+               lambda p: torch.optim.AdamW(p, lr=0.002, weight_decay=0.1, eps=1e-3)), 20, TRAINED)
+    yield small_residual(), sgd(0.02, 0.9, 0.0005), 10, SHORTLY_TRAINED
 
 
-# ---- safetensors: a length, a JSON header, the bytes
-
-
-def write_safetensors(path, tensors):
-    header, data = {}, b""
-    for name, tensor in tensors.items():
-        raw = tensor.detach().contiguous().numpy().tobytes()
-        header[name] = {"dtype": {torch.float32: "F32", torch.int64: "I64"}[tensor.dtype],
-                        "shape": list(tensor.shape), "data_offsets": [len(data), len(data) + len(raw)]}
-        data += raw
-    text = json.dumps(header).encode()
-    path.write_bytes(struct.pack("<Q", len(text)) + text + data)
-
-
-def read_safetensors(path):
-    raw = path.read_bytes()
-    (length,) = struct.unpack("<Q", raw[:8])
-    header = json.loads(raw[8:8 + length])
-    header.pop("__metadata__", None)
-    tensors = {}
-    for name, entry in header.items():
-        begin, end = (8 + length + offset for offset in entry["data_offsets"])
-        kind = {"F32": numpy.float32, "I64": numpy.int64}[entry["dtype"]]
-        values = numpy.frombuffer(raw[begin:end], kind).reshape(entry["shape"])
-        tensors[name] = torch.from_numpy(values.copy())
-    return tensors
-
-
-# ---- the same task for both
-
-
-def toml_value(value):
-    if isinstance(value, str):
-        return f'"{value}"'
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def model_toml(net):
-    """The module as a model file; what follows from the input is left to pipetrain."""
-    lines = [f'name = "check"\ninput = {{ shape = {list(net.input)} }}\n']
-    for name, module in net.layers.items():
-        keys = {"name": name, **torch_layers.layer_keys(module)}
-        lines.append("[[layers]]\n" + "".join(f"{k} = {toml_value(v)}\n" for k, v in keys.items()))
-    return "\n".join(lines)
-
-
-def config_toml(net, backend):
-    return f"""
-[model]
-file = "model.toml"
-init = "init.safetensors"
-[data]
-kind = "npy"
-train_inputs = "images.npy"
-train_labels = "labels.npy"
-validation_inputs = "images.npy"
-validation_labels = "labels.npy"
-batch_size = {BATCH}
-shuffle = false
-[pipeline]
-schedule = "1f1b"
-stages = 4
-microbatches = {MICROBATCHES}
-[optimizer]
-{net.optimizer}
-[training]
-steps = {STEPS}
-[hardware]
-backend = "{backend}"
-"""
-
-
-def write_task(net, backend, folder):
-    """Class-dependent images, so that there is something to learn. Returns images, labels."""
-    folder.mkdir(parents=True)
-    generator = torch.Generator().manual_seed(2)
-    labels = torch.randint(10, (SAMPLES,), generator=generator)
-    patterns = torch.randn(10, *net.input, generator=generator)
-    images = patterns[labels] + torch.randn(SAMPLES, *net.input, generator=generator)
-    numpy.save(folder / "images.npy", images.numpy())
-    numpy.save(folder / "labels.npy", labels.numpy())
-    write_safetensors(folder / "init.safetensors", net.module().state_dict())
-    (folder / "model.toml").write_text(model_toml(net))
-    (folder / "config.toml").write_text(config_toml(net, backend))
-    return images, labels
-
-
-def train_torch(net, images, labels):
-    """The loss of each step; the module is left trained. Files are read in order, wrapping round."""
-    module = net.module().train()
-    optimizer = net.make_optimizer(module.parameters())
-    losses = []
-    for step in range(STEPS):
-        wanted = torch.arange(step * BATCH, (step + 1) * BATCH) % SAMPLES
-        optimizer.zero_grad()
-        total = 0.0
-        for part in wanted.chunk(MICROBATCHES):
-            loss = functional.cross_entropy(module(images[part]), labels[part],
-                                            reduction="sum") / BATCH
-            loss.backward()
-            total += loss.item()
-        optimizer.step()
-        losses.append(total)
-    return module, losses
-
-
-def pipetrain(binary, *arguments):
-    done = subprocess.run([binary, *arguments], capture_output=True, text=True)
-    if done.returncode:
-        words = (done.stderr or done.stdout).strip() or "it said nothing"
-        raise RuntimeError(f"pipetrain {arguments[0]} ended with exit {done.returncode}: {words}")
-    return done.stdout
-
-
-def step_losses(run):
-    events = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
-    return [event["loss"] for event in events if event["event"] == "step"]
-
-
-# ---- what must agree
-
-
-def compare_training(net, run, module, losses):
-    weights = read_safetensors(run / "model.safetensors")
-    found = {"losses": torch_layers.difference(torch.tensor(step_losses(run)), torch.tensor(losses))}
-    for name, tensor in module.state_dict().items():
-        ours = weights.get(name, torch.empty(0))  # a missing name differs infinitely
-        found[name] = torch_layers.difference(ours, tensor)
-    return found
-
-
-def compare_logits(net, run, runner, backend, images, labels, folder):
-    """The exported model in PyTorch, and in the backend's own kernels."""
-    case = torch_layers.Case(net.name, dict(net.layers), list(net.input), BATCH, train=False,
-                             loss="cross_entropy")
-    torch_layers.write_case(case, images[:BATCH], labels[:BATCH], 1.0, folder)
-    weights = read_safetensors(run / "model.safetensors")
-    for name, tensor in weights.items():
-        torch_layers.write_tensor(folder / f"{name}.f32", tensor)
-    error = torch_layers.run_cases(runner, backend, [folder])
-    if error:
-        raise RuntimeError(error)
-    logits = torch_layers.read_tensor(folder / backend / "output.f32")
-    return {"logits": torch_layers.difference(logits, exported(net, run)(images[:BATCH]))}
-
-
-def exported(net, run):
-    module = net.module()
-    module.load_state_dict(read_safetensors(run / "model.safetensors"), strict=True)
+def load_exported(task):
+    module = task.net.fresh()
+    module.load_state_dict(torch_task.read_safetensors(task.exported), strict=True)
     return module.eval()
 
 
-def compare_eval(net, run, binary, images, labels, folder):
-    """`pipetrain eval` of the exported model against PyTorch's loss and accuracy over the whole set."""
-    answer = json.loads(pipetrain(binary, "eval", folder / "config.toml", "--json", "--set",
-                                  f'model.init="{run / "model.safetensors"}"'))
+def outputs(task, runner, backend):
+    """The logits of the exported model by a backend's kernels."""
+    images, result = task.folder / "images.f32", task.folder / f"logits-{backend}.f32"
+    torch_layers.write_tensor(images, task.images[:torch_task.BATCH])
+    done = subprocess.run([runner, backend, "--outputs", task.folder / "model.toml", task.exported,
+                           images, result], capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(done.stderr.strip() or f"kernel_runner ended with {done.returncode}")
+    return torch_layers.read_tensor(result)
+
+
+def compare_eval(task, binary, module):
+    """`pipetrain eval` of the exported model against PyTorch, over the whole set."""
+    answer = json.loads(torch_task.pipetrain(binary, "eval", task.config, "--model", task.exported,
+                                             "--json"))
     with torch.no_grad():
-        logits = exported(net, run)(images)
-    loss = functional.cross_entropy(logits, labels)
-    accuracy = (logits.argmax(1) == labels).float().mean()
+        logits = module(task.images)
+    loss = functional.cross_entropy(logits, task.labels)
+    accuracy = (logits.argmax(1) == task.labels).float().mean()
     return {"loss": torch_layers.difference(torch.tensor(answer["loss"]), loss),
             "accuracy": torch_layers.difference(torch.tensor(answer["accuracy"]), accuracy)}
 
 
-def check_net(net, backend, binary, runner, folder, report):
-    images, labels = write_task(net, backend, folder)
-    run = folder / "run"
-    module, losses = train_torch(net, images, labels)
-    pipetrain(binary, "train", folder / "config.toml", "--output", run, "--quiet")
-    label = f"{backend}, {net.name}"
-    report.case(f"{label}, {STEPS} steps", compare_training(net, run, module, losses), TRAINED)
-    exported(net, run)
-    report.line(True, f"{label}: the exported model loads by load_state_dict(strict=True)")
-    report.case(f"{label}, exported",
-                compare_logits(net, run, runner, backend, images, labels, folder / "logits"), LOGITS)
-    report.case(f"{label}, eval", compare_eval(net, run, binary, images, labels, folder), LOGITS)
+def check_training(task, tolerance, binary, runner, report):
+    where, name = task.backend, task.net.name
+    report.case(where, f"{name}, {task.steps} steps",
+                torch_task.compare(torch_task.train_pipetrain(task, binary),
+                                   torch_task.train_torch(task)), tolerance)
+    module = load_exported(task)
+    report.line(True, where, f"{name}, exported, strict load",
+                f"{len(module.state_dict())} tensors by load_state_dict(strict=True)")
+    with torch.no_grad():
+        logits = module(task.images[:torch_task.BATCH])
+    report.case(where, f"{name}, exported, outputs",
+                {"logits": torch_layers.difference(outputs(task, runner, where), logits)}, OUTPUTS)
+    report.case(where, f"{name}, exported, eval", compare_eval(task, binary, module), OUTPUTS)
 
 
 def check(binary, runner, backends, folder, report):
-    for number, net in enumerate(nets()):
+    for number, (net, optimizer, steps, tolerance) in enumerate(trainings()):
         for backend in backends:
             try:
-                check_net(net, backend, binary, runner, folder / f"net-{number}-{backend}", report)
+                task = torch_task.Task(net, optimizer, backend, steps,
+                                       folder / f"training-{number}-{backend}")
+                check_training(task, tolerance, binary, runner, report)
             except (RuntimeError, OSError, KeyError, ValueError) as error:
-                report.line(False, f"{backend}, {net.name}: {error}")
+                report.line(False, backend, net.name, str(error))

@@ -15,18 +15,17 @@
 #include <cstring>
 #include <iostream>
 #include <new>
-#include <nlohmann/json.hpp>
 #include <string_view>
 #include <system_error>
 #include <vector>
 
 #include "app/build_info.hpp"
+#include "app/effective_config.hpp"
 #include "app/verbs.hpp"
 #include "app/version.hpp"
 #include "base/check.hpp"
 #include "base/error.hpp"
-#include "config/read.hpp"
-#include "config/suggest.hpp"
+#include "base/suggest.hpp"
 
 namespace pipetrain {
 namespace {
@@ -69,9 +68,7 @@ std::string help() {
 }
 
 std::string verb_help(const Verb& verb, const CLI::App& app) {
-  std::string text = app.help();
-  if (verb.takes_config) text += "\nKeys of a config, with their defaults:\n\n" + describe_keys();
-  return text;
+  return app.help() + (verb.takes_config ? config_help() : "");
 }
 
 const Verb& find_verb(std::string_view name) {
@@ -81,7 +78,7 @@ const Verb& find_verb(std::string_view name) {
     names.push_back(verb.name);
   }
   throw UsageError(fmt::format("pipetrain: there is no verb {}{} (pipetrain --help lists them)",
-                               name, did_you_mean(name, names)));
+                               name, suggest(name, names)));
 }
 
 // Logs go to standard error, so that standard output is the verb's alone.
@@ -101,7 +98,7 @@ std::string suggest_option(const CLI::App& app) {
   }
   const std::vector<std::string_view> names(known.begin(), known.end());
   for (const std::string& given : app.remaining()) {
-    const auto hint = did_you_mean(given.substr(0, given.find('=')), names);
+    const auto hint = suggest(given.substr(0, given.find('=')), names);
     if (!hint.empty()) return hint;
   }
   return "";
@@ -130,22 +127,10 @@ int run_verb(const Verb& verb, int argc, char** argv) {
   }
   set_up_logging(options);
   if (options.dump_config) {
-    const Config config = read_config(options.configs, options.sets).config;
-    std::cout << dump_config(config, *options.dump_config == "minimal");
+    print_config(options);
     return 0;
   }
   return verb.run(options);
-}
-
-void print_build_info(bool json) {
-  const auto info = build_info();
-  if (json) {
-    std::cout << info.dump(2) << '\n';
-    return;
-  }
-  for (const auto& [name, version] : info.items()) {
-    std::cout << fmt::format("{:<14} {}\n", name, version.get<std::string>());
-  }
 }
 
 int run(int argc, char** argv) {

@@ -6,6 +6,7 @@
 
 #include "base/check.hpp"
 #include "base/error.hpp"
+#include "base/suggest.hpp"
 #include "order/orders.hpp"
 #include "program/check.hpp"
 #include "program/passes.hpp"
@@ -34,28 +35,10 @@ std::string names() {
   return text;
 }
 
-// Letters to change, add or drop to get from one name to the other.
-std::size_t distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    std::size_t corner = row[0]++;
-    for (std::size_t j = 0; j < b.size(); ++j) {
-      const auto replaced = corner + (a[i] != b[j]);
-      corner = row[j + 1];
-      row[j + 1] = std::min({replaced, row[j] + 1, corner + 1});
-    }
-  }
-  return row.back();
-}
-
 std::string did_you_mean(std::string_view name) {
   std::vector<std::string_view> known(not_built.begin(), not_built.end());
   for (const auto& row : table) known.push_back(row.name);
-  const auto nearest = *std::min_element(known.begin(), known.end(), [&](auto a, auto b) {
-    return distance(name, a) < distance(name, b);
-  });
-  return distance(name, nearest) <= 3 ? fmt::format("did you mean `{}`? ", nearest) : "";
+  return suggest(name, known);
 }
 
 void require_positive(std::string_view what, int value) {
@@ -76,8 +59,8 @@ const Schedule& require_schedule(std::string_view name) {
   if (const auto* found = find_schedule(name)) return *found;
   if (std::find(not_built.begin(), not_built.end(), name) != not_built.end())
     throw UsageError(fmt::format("schedule `{}` is not built yet; use one of: {}", name, names()));
-  throw UsageError(fmt::format("no schedule is called `{}`; {}there are: {}", name,
-                               did_you_mean(name), names()));
+  throw UsageError(fmt::format("no schedule is called `{}`; use one of: {}{}", name, names(),
+                               did_you_mean(name)));
 }
 
 Program make_program(const ScheduleRequest& request) {

@@ -1,16 +1,17 @@
 #include "app/build_info.hpp"
 
-#include <dnnl.h>
 #include <spdlog/fmt/fmt.h>
 #include <spdlog/version.h>
 #include <toml++/impl/version.h>
-#include <zlib.h>
 
 #include <CLI/Version.hpp>
+#include <iostream>
 #include <nlohmann/json.hpp>
 #include <string>
 
 #include "app/version.hpp"
+#include "backend/cpu/onednn_info.hpp"
+#include "data/byte_file.hpp"
 
 namespace pipetrain {
 namespace {
@@ -27,27 +28,32 @@ std::string compiler() {
 #endif
 }
 
-std::string onednn() {
-  const dnnl_version_t* found = dnnl_version();
-  return fmt::format("{} ({})", version(found->major, found->minor, found->patch),
-                     std::string(found->hash).substr(0, 8));
-}
-
 }  // namespace
 
 nlohmann::ordered_json build_info() {
   return {
       {"pipetrain", PIPETRAIN_VERSION},
       {"compiler", compiler()},
-      {"onednn", onednn()},
+      {"onednn", cpu::onednn_version()},
       {"toml++", version(TOML_LIB_MAJOR, TOML_LIB_MINOR, TOML_LIB_PATCH)},
       {"cli11", CLI11_VERSION},
       {"spdlog", version(SPDLOG_VER_MAJOR, SPDLOG_VER_MINOR, SPDLOG_VER_PATCH)},
       {"fmt", version(FMT_VERSION / 10000, FMT_VERSION / 100 % 100, FMT_VERSION % 100)},
       {"nlohmann-json", version(NLOHMANN_JSON_VERSION_MAJOR, NLOHMANN_JSON_VERSION_MINOR,
                                 NLOHMANN_JSON_VERSION_PATCH)},
-      {"zlib", zlibVersion()},
+      {"zlib", version_of_zlib()},
   };
+}
+
+void print_build_info(bool json) {
+  const auto info = build_info();
+  if (json) {
+    std::cout << info.dump(2) << '\n';
+    return;
+  }
+  for (const auto& [name, version] : info.items()) {
+    std::cout << fmt::format("{:<14} {}\n", name, version.get<std::string>());
+  }
 }
 
 }  // namespace pipetrain

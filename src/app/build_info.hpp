@@ -8,4 +8,7 @@ namespace pipetrain {
 // {"pipetrain": "0.1.0", "compiler": ..., "onednn": ..., ...}
 nlohmann::ordered_json build_info();
 
+// A line each, or one JSON document.
+void print_build_info(bool json);
+
 }  // namespace pipetrain

@@ -1,5 +1,4 @@
 // pipetrain devices: what this machine has for stages to run on, and what this build can use.
-#include <dnnl.h>
 #include <sched.h>
 #include <spdlog/fmt/fmt.h>
 #include <unistd.h>
@@ -12,6 +11,7 @@
 
 #include "app/columns.hpp"
 #include "app/verbs.hpp"
+#include "backend/cpu/onednn_info.hpp"
 
 namespace pipetrain {
 namespace {
@@ -36,40 +36,13 @@ std::int64_t memory_bytes() {
   return static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
 }
 
-std::string_view vector_instructions() {
-  switch (dnnl_get_effective_cpu_isa()) {
-    case dnnl_cpu_isa_sse41:
-      return "SSE4.1";
-    case dnnl_cpu_isa_avx:
-      return "AVX";
-    case dnnl_cpu_isa_avx2:
-      return "AVX2";
-    case dnnl_cpu_isa_avx2_vnni:
-      return "AVX2-VNNI";
-    case dnnl_cpu_isa_avx512_core:
-      return "AVX-512";
-    case dnnl_cpu_isa_avx512_core_vnni:
-      return "AVX-512 VNNI";
-    case dnnl_cpu_isa_avx512_core_bf16:
-      return "AVX-512 BF16";
-    case dnnl_cpu_isa_avx512_core_fp16:
-      return "AVX-512 FP16";
-    case dnnl_cpu_isa_avx512_core_amx:
-      return "AMX";
-    case dnnl_cpu_isa_avx512_core_amx_fp16:
-      return "AMX FP16";
-    default:
-      return "all that the CPU has";
-  }
-}
-
 }  // namespace
 
 int devices(const Options& options) {
   const nlohmann::ordered_json cpu = {{"name", cpu_name()},
                                       {"cores", usable_cores()},
                                       {"memory_bytes", memory_bytes()},
-                                      {"instructions", vector_instructions()}};
+                                      {"instructions", cpu::onednn_instructions()}};
   const nlohmann::ordered_json all = {
       {"cpu", cpu}, {"cuda", nullptr}, {"backends", {"cpu", "reference"}}};
   if (options.json) {
@@ -77,10 +50,11 @@ int devices(const Options& options) {
     return 0;
   }
   const double memory_gib = static_cast<double>(memory_bytes()) / (1 << 30);
-  std::cout << columns({{"cpu", fmt::format("{}, {} cores, {:.1f} GiB, {}", cpu_name(),
-                                            usable_cores(), memory_gib, vector_instructions())},
-                        {"cuda", "not in this build"},
-                        {"backends", "cpu (oneDNN), reference (plain loops)"}});
+  std::cout << columns(
+      {{"cpu", fmt::format("{}, {} cores, {:.1f} GiB, {}", cpu_name(), usable_cores(), memory_gib,
+                           cpu::onednn_instructions())},
+       {"cuda", "not in this build"},
+       {"backends", "cpu (oneDNN), reference (plain loops)"}});
   return 0;
 }
 

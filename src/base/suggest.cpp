@@ -1,16 +1,13 @@
 #include "base/suggest.hpp"
 
 #include <algorithm>
-#include <cstddef>
 #include <numeric>
 #include <vector>
 
 namespace pipetrain {
-namespace {
 
-// Edits (insert, remove, replace, swap of neighbours) that make one word the other: the
-// optimal-string-alignment distance, over three rows of its table.
-std::size_t edits(std::string_view a, std::string_view b) {
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  // Three rows of the table: a swap looks back over two.
   std::vector<std::size_t> before(b.size() + 1), last(b.size() + 1), row(b.size() + 1);
   std::iota(last.begin(), last.end(), std::size_t{0});
   for (std::size_t i = 1; i <= a.size(); ++i) {
@@ -27,20 +24,26 @@ std::size_t edits(std::string_view a, std::string_view b) {
   return last[b.size()];
 }
 
-}  // namespace
+std::optional<std::string_view> nearest(std::string_view word,
+                                        std::span<const std::string_view> known) {
+  constexpr std::size_t longest_word = 64;  // beyond is nobody's slip, and the table is quadratic
+  if (word.empty() || word.size() > longest_word) return std::nullopt;
+  std::optional<std::string_view> best;
+  std::size_t best_distance = 0;
+  for (const std::string_view candidate : known) {
+    const std::size_t distance = edit_distance(word, candidate);
+    const std::size_t longer = std::max(word.size(), candidate.size());
+    if (distance > std::max<std::size_t>(1, longer / 3) || distance >= candidate.size()) continue;
+    if (best && distance >= best_distance) continue;
+    best = candidate;
+    best_distance = distance;
+  }
+  return best;
+}
 
 std::string suggest(std::string_view word, std::span<const std::string_view> known) {
-  std::size_t nearest =
-      std::max<std::size_t>(1, word.size() / 3) + 1;  // further is no typing error
-  std::string_view best;
-  for (const std::string_view candidate : known) {
-    const std::size_t distance = edits(word, candidate);
-    if (distance < nearest && distance < candidate.size()) {
-      nearest = distance;
-      best = candidate;
-    }
-  }
-  return best.empty() ? "" : "; did you mean '" + std::string(best) + "'?";
+  const auto best = nearest(word, known);
+  return best ? "; did you mean '" + std::string(*best) + "'?" : "";
 }
 
 }  // namespace pipetrain

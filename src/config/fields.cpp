@@ -8,7 +8,7 @@
 #include <limits>
 #include <utility>
 
-#include "config/suggest.hpp"
+#include "base/suggest.hpp"
 
 namespace pipetrain::config {
 namespace {
@@ -141,7 +141,7 @@ struct Take {
     std::vector<std::string_view> known = key.values;
     known.insert(known.end(), key.later.begin(), key.later.end());
     return refuse(value, fmt::format("{} = {} is not known", key.path, show(value)),
-                  "write " + expectation(key) + did_you_mean(text, known));
+                  "write " + expectation(key) + suggest(text, known));
   }
   bool operator()(FieldOf<std::string> field) const {
     const auto* text = as<std::string>(value);

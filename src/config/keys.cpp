@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 
-#include "config/suggest.hpp"
+#include "base/suggest.hpp"
 #include "config/value.hpp"
 #include "schedules.hpp"  // for the names of the schedules, so that a new one is a row there alone
 

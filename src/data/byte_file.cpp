@@ -23,6 +23,8 @@ gzFile handle(void* file) { return static_cast<gzFile>(file); }
 
 }  // namespace
 
+std::string_view version_of_zlib() { return zlibVersion(); }
+
 std::uint64_t product_or_max(std::span<const std::uint64_t> factors) {
   std::uint64_t product = 1;
   for (const std::uint64_t factor : factors)

@@ -15,6 +15,9 @@ namespace pipetrain {
 // 0.
 std::uint64_t product_or_max(std::span<const std::uint64_t> factors);
 
+// zlib.h stays in byte_file.cpp: others ask here.
+std::string_view version_of_zlib();
+
 class ByteFile {
  public:
   explicit ByteFile(const std::filesystem::path& path);

@@ -1,3 +1,4 @@
+// One JSON document: what simulate and liveness say of the program, and the program itself.
 #include <nlohmann/json.hpp>
 
 #include "program/format.hpp"

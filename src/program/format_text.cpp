@@ -1,3 +1,4 @@
+// The grid on a terminal: a row per worker, a column per unit of time, and the figures below it.
 #include <algorithm>
 #include <cmath>
 #include <utility>

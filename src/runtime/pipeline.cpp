@@ -56,7 +56,7 @@ struct Pipeline::Impl {
         learning_rate{config.lr_schedule, config.optimizer.lr, in.total_steps},
         threads(threads_for(in.config, in.plan)),
         lowering(lower_for(in)),
-        program(training_program(config, stage_count())) {
+        program(in.program ? *in.program : training_program(config, stage_count())) {
     make_stages(peak_activations(program));
     const auto sizes = microbatch_sizes(config, in.train_samples, in.validation_samples);
     for (const MicrobatchSize& size : sizes)
@@ -212,6 +212,8 @@ std::vector<MemoryAccount> Pipeline::memory() const {
 void Pipeline::train(Loader& loader, std::int64_t first, std::int64_t count,
                      const std::function<void(const StepRecord&)>& on_step) {
   Impl& p = *impl_;
+  PIPETRAIN_CHECK(count % p.program.minibatches == 0, "{} mini-batches do not fill programs of {}",
+                  count, p.program.minibatches);
   if (count == 0) return;
   StepBoard board(
       {.stages = p.stage_count(), .parameters = p.parameter_count, .first_step = first});
@@ -222,7 +224,7 @@ void Pipeline::train(Loader& loader, std::int64_t first, std::int64_t count,
                 .board = &board,
                 .mode = Mode::Train,
                 .first_step = first,
-                .repeats = count,
+                .repeats = count / p.program.minibatches,
                 .seed = p.config.training.seed,
                 .learning_rate = p.learning_rate,
                 .max_norm = p.config.optimizer.max_norm,

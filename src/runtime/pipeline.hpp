@@ -24,6 +24,8 @@ struct PipelineInput {
   Backend& backend;
   std::int64_t total_steps = 1;  // of the whole training, for the learning rate
   std::int64_t train_samples = 0, validation_samples = 0;  // 0: none of that kind will be run
+  // What a training segment runs, instead of the config's schedule: an order of the user's own.
+  const Program* program = nullptr;
   // Makes the channel of a boundary; tests put faults in here.
   std::function<std::unique_ptr<Channel>(const ChannelOptions&)> make_channel =
       make_in_process_channel;
@@ -40,9 +42,9 @@ class Pipeline {
   void set_parameters(const NamedTensors& tensors);
   NamedTensors parameters() const;
 
-  // Trains mini-batches [first, first + count) as one segment: begins and ends drained. on_step is
-  // called in order, from this thread. The first failure of any worker (or of on_step) is rethrown
-  // once all workers have stopped.
+  // Trains mini-batches [first, first + count) as one segment: begins and ends drained; `count` is
+  // a multiple of the program's mini-batches. on_step is called in order, from this thread. The
+  // first failure of any worker (or of on_step) is rethrown once all workers have stopped.
   void train(Loader& loader, std::int64_t first, std::int64_t count,
              const std::function<void(const StepRecord&)>& on_step);
 

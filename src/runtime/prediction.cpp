@@ -34,7 +34,7 @@ std::size_t at_least_a_line(std::size_t bytes) { return std::max<std::size_t>(by
 std::vector<MemoryAccount> predict_memory(const PipelineInput& in) {
   const int stages = static_cast<int>(in.plan.stages.size());
   const auto sizes = microbatch_sizes(in.config, in.train_samples, in.validation_samples);
-  const Program program = training_program(in.config, stages);
+  const Program program = in.program ? *in.program : training_program(in.config, stages);
   const std::vector<int> in_flight = peak_activations(program);
   const auto lowering = lower_for(in);
   std::vector<MemoryAccount> accounts(static_cast<std::size_t>(stages));

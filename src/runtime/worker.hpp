@@ -1,65 +1,36 @@
 // One worker: runs its list of a program top to bottom, instruction by instruction. Decides
-// nothing.
+// nothing; what an instruction does is in runtime/stage_runner.cpp.
 //
 // A thread calls run(); workers that share a thread are stepped while they are not blocked().
 #pragma once
 
 #include <cstdint>
-#include <memory>
-#include <span>
 #include <vector>
 
-#include "data/loader.hpp"
-#include "program/program.hpp"
-#include "runtime/learning_rate.hpp"
-#include "runtime/stage.hpp"
-#include "runtime/step_board.hpp"
-#include "transport/channel.hpp"
+#include "runtime/run.hpp"
+#include "runtime/stage_runner.hpp"
 
 namespace pipetrain {
-
-// The channels at the cut behind one stage; gradients is null where nothing comes back
-// (evaluation).
-struct Boundary {
-  std::unique_ptr<Channel> activations, gradients;
-};
-
-struct EvaluationSum {  // over every sample seen
-  double loss = 0;
-  std::int64_t correct = 0, samples = 0;
-};
-
-// One run of a program, `repeats` times in a row. Everything outlives the workers.
-struct Run {
-  const Program& program;
-  std::span<const std::unique_ptr<Stage>> stages;
-  std::span<Boundary> boundaries;  // [s]: between stages s and s + 1
-  Loader& loader;
-  StepBoard* board = nullptr;    // training only
-  EvaluationSum* sum = nullptr;  // evaluation only: written by the last stage
-  Mode mode = Mode::Train;
-  std::int64_t first_step = 0;  // mini-batches before this run
-  std::int64_t repeats = 1;
-  std::uint64_t seed = 1;
-  LearningRate learning_rate;
-  double max_norm = 0;  // 0: no clipping
-  bool skip_nonfinite = false;
-};
 
 class Worker {
  public:
   Worker(const Run& run, WorkerId id);
-  ~Worker();
-  Worker(Worker&&) noexcept;
 
-  bool done() const;
+  bool done() const { return list_->empty() || repeat_ == run_->repeats; }
   bool blocked() const;  // would the next instruction wait for another worker?
   void step();  // runs the next instruction; an error names stage, instruction, micro-batch
   void run();   // all of them
 
  private:
-  struct Impl;
-  std::unique_ptr<Impl> impl_;
+  std::int64_t base_step() const;  // mini-batches trained before this repetition of the program
+  std::size_t runner_of(StageId stage) const;  // index in runners_
+  std::string where(const Instruction& i) const;
+
+  const Run* run_;
+  const std::vector<Instruction>* list_;
+  std::vector<StageRunner> runners_;  // of the stages in the list
+  std::size_t next_ = 0;
+  std::int64_t repeat_ = 0;
 };
 
 }  // namespace pipetrain

@@ -1,3 +1,4 @@
+// What every backend promises besides layers: its name, memory, sums, loading and storing.
 #include <cstdint>
 #include <string>
 

@@ -1,3 +1,4 @@
+// Dropout: which elements fall is a function of seed, step, micro-batch and layer alone.
 #include <cmath>
 #include <set>
 

@@ -1,16 +1,24 @@
-// Runs case folders of scripts/check-torch on one backend:
+// What scripts/check-torch asks of a backend:
 //   kernel_runner BACKEND FOLDER...
 // A folder holds case.json (the graph), input.f32, target.f32 or target.i32 and NAME.f32 of every
 // parameter and buffer, raw little-endian. Results go to FOLDER/BACKEND/.
+//   kernel_runner BACKEND --outputs MODEL.toml WEIGHTS.safetensors INPUT.f32 OUTPUT.f32
+// What a trained model gives, evaluated as training would: the model and the weights read as
+// `pipetrain eval` reads them, one stage of the runtime, all samples at once.
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <filesystem>
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <string_view>
 
 #include "base/error.hpp"
+#include "checkpoint/parameters.hpp"
+#include "graph/read.hpp"
 #include "harness.hpp"
+#include "runtime/stage.hpp"
 
 using namespace pipetrain;
 using namespace pipetrain::testing;
@@ -94,11 +102,56 @@ void write_outcome(const path& folder, const Outcome& outcome) {
       << json{{"loss", microbatch.loss.sum}, {"correct", microbatch.loss.correct}};
 }
 
+void load(Stage& stage, const NamedTensors& tensors) {
+  for (int l = 0; l < stage.layers(); ++l) {
+    const Layer& layer = stage.layer(l);
+    for (int p = 0; p < std::ssize(layer.parameters); ++p)
+      stage.set_parameter(
+          l, p, floats(tensors, layer.parameters[static_cast<std::size_t>(p)].name).data());
+    for (int b = 0; b < std::ssize(layer.buffers); ++b)
+      std::ranges::copy(floats(tensors, layer.buffers[static_cast<std::size_t>(b)].name),
+                        stage.buffer(l, b).begin());
+  }
+  stage.finish_loading();
+  stage.begin_program();
+}
+
+Floats outputs(Backend& backend, const path& model, const path& weights, const Floats& input) {
+  const Graph graph = read_model(model);
+  const int samples = static_cast<int>(std::ssize(input) / graph.input.elements());
+  const auto lowering = backend.lower(graph, {.samples = samples});
+  const OptimizerConfig none;
+  const LayerId last{static_cast<int>(graph.layers.size()) - 1};
+  Stage stage({.graph = graph,
+               .lowering = *lowering,
+               .backend = backend,
+               .optimizer = none,
+               .id = {0},
+               .first = {0},
+               .last = last});
+  stage.prepare(samples, Mode::Evaluate);
+  load(stage, read_parameters(weights, graph));
+  PassCall call;
+  call.mode = Mode::Evaluate;
+  call.samples = samples;
+  stage.load_input(call, input.data());
+  stage.forward(call);
+  Floats values(static_cast<std::size_t>(samples * graph.layers.back().output.elements()));
+  stage.read_output(call, values.data());
+  return values;
+}
+
 }  // namespace
 
 int main(int count, char** arguments) try {
-  if (count < 3) throw UsageError("usage: kernel_runner BACKEND FOLDER...");
+  if (count < 3)
+    throw UsageError(
+        "usage: kernel_runner BACKEND (FOLDER... | --outputs MODEL WEIGHTS INPUT OUTPUT)");
   const auto backend = make_backend(arguments[1]);
+  if (count == 7 && std::string_view(arguments[2]) == "--outputs") {
+    write(arguments[6], outputs(*backend, arguments[3], arguments[4], read<float>(arguments[5])));
+    return 0;
+  }
   for (int i = 2; i < count; ++i) {
     const path folder = arguments[i];
     write_outcome(folder / arguments[1], run(*backend, read_task(folder)));

@@ -1,3 +1,4 @@
+// The two losses by hand values, at extreme outputs, and what they refuse.
 #include <cmath>
 #include <limits>
 

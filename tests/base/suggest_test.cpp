@@ -1,6 +1,7 @@
 #include "base/suggest.hpp"
 
 #include <array>
+#include <string>
 
 #include "catch.hpp"
 
@@ -17,11 +18,20 @@ TEST_CASE("the nearest word within a third of its letters is suggested") {
   CHECK(suggest("rleu", kWords) == "; did you mean 'relu'?");
 }
 
+TEST_CASE("edit distance counts a swap of neighbours once") {
+  CHECK(edit_distance("", "abc") == 3);
+  CHECK(edit_distance("abc", "") == 3);
+  CHECK(edit_distance("kitten", "sitting") == 3);
+  CHECK(edit_distance("batch_szie", "batch_size") == 1);
+  CHECK(edit_distance("same", "same") == 0);
+}
+
 TEST_CASE("nothing near, nothing said") {
   CHECK(suggest("attention", kWords) == "");
   CHECK(suggest("", kWords) == "");
   CHECK(suggest("q", kWords) == "");  // any one letter would be one edit from "p"
   CHECK(suggest("relu", {}) == "");
+  CHECK_FALSE(nearest(std::string(100000, 'r'), kWords));  // and soon
 }
 
 TEST_CASE("of two words equally near the first wins") {

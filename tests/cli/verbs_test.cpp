@@ -62,13 +62,13 @@ TEST_CASE("a wrong command line exits with 2 and says what to write") {
   const struct {
     std::string arguments, words;
   } rows[] = {
-      {"trian", "no verb trian; did you mean train?"},
+      {"trian", "no verb trian; did you mean 'train'?"},
       {"--foo", "the verb comes first"},
       {"plan", "pipetrain plan is not built yet"},
       {"profile x.toml", "pipetrain profile is not built yet"},
       {"checkpoint info x", "pipetrain checkpoint is not built yet"},
       {"generate x.toml", "pipetrain generate is not built yet"},
-      {"train x.toml --ouput y", "did you mean --output?"},
+      {"train x.toml --ouput y", "did you mean '--output'?"},
       {"train x.toml --output", "--output"},
       {"train x.toml --log-level loud", "loud"},
       {"train no-such.toml", "no-such.toml: cannot be read: No such file or directory"},

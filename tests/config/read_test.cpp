@@ -1,7 +1,6 @@
 // What is read: values, precedence, paths, the inline model, notes, and back to TOML.
 #include "catch.hpp"
 #include "config/keys.hpp"
-#include "config/suggest.hpp"
 #include "read_support.hpp"
 
 using namespace pipetrain;
@@ -280,17 +279,6 @@ TEST_CASE("the description has a line for each key that may be written") {
   CHECK(text.find("[pipeline]\nschedule = \"1f1b\"") != std::string::npos);
   CHECK(text.find("gpipe | 1f1b") != std::string::npos);
   CHECK(text.find("[checkpoint]") == std::string::npos);
-}
-
-TEST_CASE("edit distance and the nearest word") {
-  CHECK(edit_distance("", "abc") == 3);
-  CHECK(edit_distance("kitten", "sitting") == 3);
-  CHECK(edit_distance("batch_szie", "batch_size") == 1);  // a swap of neighbours
-  const std::vector<std::string_view> words = {"stages", "split", "schedule"};
-  CHECK(nearest("stage", words) == "stages");
-  CHECK(nearest("spilt", words) == "split");
-  CHECK_FALSE(nearest("momentum", words));
-  CHECK_FALSE(nearest("", words));
 }
 
 TEST_CASE("keys have paths of their own, and choosing keys stand before what they choose") {

@@ -112,11 +112,12 @@ const std::vector<Bad>& table() {
       // ---- words
       {"[pipeline]\nschedule = \"1f1bb\"",
        "4:12",
-       {"pipeline.schedule = \"1f1bb\" is not known", "one of: gpipe, 1f1b", "did you mean 1f1b?"}},
-      {"[pipeline]\nschedule = \"Gpipe\"", "4:12", {"did you mean gpipe?"}},
+       {"pipeline.schedule = \"1f1bb\" is not known", "one of: gpipe, 1f1b",
+        "did you mean '1f1b'?"}},
+      {"[pipeline]\nschedule = \"Gpipe\"", "4:12", {"did you mean 'gpipe'?"}},
       {"[pipeline]\nsplit = \"even\"", "4:9", {"one of: auto, uniform, parameters"}},
-      {"[optimizer]\nkind = \"adma\"", "4:8", {"one of: sgd, adam, adamw", "did you mean adam?"}},
-      {"[hardware]\nworkers = \"thread\"", "4:11", {"did you mean threads?"}},
+      {"[optimizer]\nkind = \"adma\"", "4:8", {"one of: sgd, adam, adamw", "did you mean 'adam'?"}},
+      {"[hardware]\nworkers = \"thread\"", "4:11", {"did you mean 'threads'?"}},
       {"[training]\non_nonfinite = \"ignore\"", "4:16", {"one of: stop, skip"}},
       // ---- known, not built yet
       {"[pipeline]\nschedule = \"zb_h1\"",
@@ -280,6 +281,6 @@ TEST_CASE("problems of --set name it") {
   CHECK(with("a b=3").find("this is no setting") != std::string::npos);
   CHECK(with("pipeline.stages=").find("--set pipeline.stages: ") == 0);
   CHECK(with("pipeline.split=[\"a\"").find("--set pipeline.split: ") == 0);
-  CHECK(with("pipeline.schedule=gpip").find("did you mean gpipe?") != std::string::npos);
+  CHECK(with("pipeline.schedule=gpip").find("did you mean 'gpipe'?") != std::string::npos);
   CHECK(with("pipeline=3").find("pipeline is a value") != std::string::npos);
 }

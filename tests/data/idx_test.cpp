@@ -1,3 +1,4 @@
+// IDX files, plain and gzip: values, ranges, and each way in which a file can be wrong.
 #include "catch.hpp"
 #include "data_files.hpp"
 

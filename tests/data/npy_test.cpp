@@ -1,3 +1,4 @@
+// npy files: element types, ranges, and each way in which a file can be wrong.
 #include "catch.hpp"
 #include "data_files.hpp"
 

@@ -1,3 +1,4 @@
+// Which samples a mini-batch holds: a function of the seed and of its number, and of nothing else.
 #include <algorithm>
 #include <set>
 

@@ -1,39 +1,89 @@
+// metrics.jsonl: a line is whole or there is an error.
 #include "metrics/jsonl.hpp"
 
 #include <unistd.h>
 
 #include <fstream>
-#include <iterator>
+#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
 #include "catch.hpp"
 
 using namespace pipetrain;
-namespace fs = std::filesystem;
 
-TEST_CASE("a line is in the file when write returns, and an earlier run's are gone") {
-  const fs::path file =
-      fs::temp_directory_path() / ("pipetrain-jsonl-" + std::to_string(::getpid()));
-  std::ofstream(file) << "{\"event\":\"old\"}\n{\"torn";
-  MetricsFile metrics(file);
-  metrics.write({{"event", "start"}, {"config", "caf\xe9"}});  // no UTF-8: told all the same
-  metrics.write({{"event", "step"}, {"loss", 0.5}});
-  std::ifstream stream(file);
-  const std::string text{std::istreambuf_iterator<char>(stream), {}};
-  CHECK(
-      text ==
-      "{\"event\":\"start\",\"config\":\"caf\xef\xbf\xbd\"}\n{\"event\":\"step\",\"loss\":0.5}\n");
-  metrics.close();
-  fs::remove(file);
+namespace {
+
+std::filesystem::path scratch_file() {
+  return std::filesystem::temp_directory_path() /
+         ("pipetrain-jsonl-" + std::to_string(::getpid()) + ".jsonl");
 }
 
-TEST_CASE("a disk that is full is named") {
-  MetricsFile metrics("/dev/full");
+std::vector<std::string> lines(const std::filesystem::path& path) {
+  std::ifstream in(path);
+  std::vector<std::string> all;
+  for (std::string line; std::getline(in, line);) all.push_back(line);
+  return all;
+}
+
+std::string refusal(const std::function<void()>& action) {
   try {
-    metrics.write({{"event", "start"}});
-    FAIL("nothing was thrown");
+    action();
   } catch (const DeviceError& error) {
-    CHECK(std::string(error.what()).find("/dev/full: cannot be written: No space left") == 0);
+    return error.what();
   }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("one object a line, readable at once, keys in their order", "[metrics]") {
+  const auto path = scratch_file();
+  MetricsFile file(path);
+  file.write({{"event", "start"}, {"a", 1}});
+  CHECK(lines(path) == std::vector<std::string>{R"({"event":"start","a":1})"});
+  file.write({{"event", "end"}, {"text", "two\nlines"}});
+  CHECK(lines(path) == std::vector<std::string>{R"({"event":"start","a":1})",
+                                                R"({"event":"end","text":"two\nlines"})"});
+  std::filesystem::remove(path);
+}
+
+TEST_CASE("a new file takes the place of an old one", "[metrics]") {
+  const auto path = scratch_file();
+  { MetricsFile(path).write({{"event", "old"}}); }
+  { MetricsFile(path).write({{"event", "new"}}); }
+  CHECK(lines(path) == std::vector<std::string>{R"({"event":"new"})"});
+  std::filesystem::remove(path);
+}
+
+TEST_CASE("a loss that is not finite is still JSON", "[metrics]") {
+  const auto path = scratch_file();
+  { MetricsFile(path).write({{"loss", std::numeric_limits<double>::quiet_NaN()}}); }
+  CHECK(nlohmann::json::parse(lines(path).at(0))["loss"].is_null());
+  std::filesystem::remove(path);
+}
+
+TEST_CASE("a full disk is a device error that names the file and the reason", "[metrics]") {
+  if (!std::filesystem::exists("/dev/full")) {
+    WARN("skipped: this system has no /dev/full");
+    return;
+  }
+  MetricsFile file("/dev/full");
+  const std::string message = refusal([&] { file.write({{"event", "step"}}); });
+  CHECK(message.find("/dev/full") != std::string::npos);
+  CHECK(message.find("No space left on device") != std::string::npos);
+}
+
+TEST_CASE("a file that cannot be opened is a device error that names it", "[metrics]") {
+  const std::string path = "/nowhere/at/all/metrics.jsonl";
+  const std::string message = refusal([&] { MetricsFile file(path); });
+  CHECK(message.find(path) != std::string::npos);
+  CHECK(message.find("No such file") != std::string::npos);
+}
+
+TEST_CASE("a name that is no UTF-8 is told all the same", "[metrics]") {
+  const auto path = scratch_file();
+  { MetricsFile(path).write({{"config", "caf\xe9"}}); }
+  CHECK(lines(path) == std::vector<std::string>{"{\"config\":\"caf\xef\xbf\xbd\"}"});
+  std::filesystem::remove(path);
 }

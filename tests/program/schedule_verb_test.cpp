@@ -100,7 +100,7 @@ TEST_CASE("svg: a box with a number per compute instruction, a tick per update")
 }
 
 TEST_CASE("what is wrong is refused before anything is printed") {
-  CHECK_THROWS_WITH(printed(options_of("1fb1", "text")), Contains("did you mean `1f1b`"));
+  CHECK_THROWS_WITH(printed(options_of("1fb1", "text")), Contains("did you mean '1f1b'?"));
   CHECK_THROWS_WITH(printed(options_of("banana", "text")),
                     Contains("gpipe, 1f1b") && !Contains("did you mean"));
   for (const char* later : {"interleaved_1f1b", "zb_h1", "chimera", "pipedream_2bw", "auto"})

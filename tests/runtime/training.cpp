@@ -56,7 +56,9 @@ Config make_config(const ConfigChoice& choice) {
 Trained train(const TrainingSetup& setup) {
   const Config& config = setup.config;
   const Graph graph = read_model_text(setup.model, "test");
-  const auto data = draw_synthetic({.samples = setup.samples, .seed = 3, .part = "train"}, graph);
+  const auto synthetic =
+      draw_synthetic({.samples = setup.samples, .seed = 3, .part = "train"}, graph);
+  const Dataset* const data = setup.data ? setup.data : synthetic.get();
   const Plan plan = make_plan(graph, config.pipeline);
   const auto backend = setup.make_backend(config.hardware.backend);
   PipelineInput input{graph, plan, config, *backend, setup.steps, setup.samples};
@@ -65,11 +67,13 @@ Trained train(const TrainingSetup& setup) {
   Trained result;
   result.predicted = predict_memory(input);
   Pipeline pipeline(input);
-  pipeline.set_parameters(first_parameters(config, graph));
+  pipeline.set_parameters(setup.parameters ? *setup.parameters : first_parameters(config, graph));
+  setup.on_built();
   result.measured = pipeline.memory();
   if (setup.evaluate) result.before = evaluate(pipeline, *data);
   Loader loader(*data,
                 {.batch_size = config.data.batch_size,
+                 .shuffle = config.data.shuffle,
                  .drop_last = config.data.drop_last,
                  .depth = pipeline.loader_depth(),
                  .reader_threads = pipeline.reader_threads()},

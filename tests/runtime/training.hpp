@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,9 @@ struct TrainingSetup {
   std::int64_t steps = 4;
   std::int64_t samples = 64;
   bool evaluate = false;
+  const Dataset* data = nullptr;             // null: synthetic
+  std::optional<NamedTensors> parameters{};  // to begin with; none: drawn from the seed
+  std::function<void()> on_built = [] {};    // the pipeline stands, nothing has run
   std::function<std::unique_ptr<Channel>(const ChannelOptions&)> make_channel =
       make_in_process_channel;
   std::function<std::unique_ptr<Backend>(std::string_view)> make_backend = pipetrain::make_backend;

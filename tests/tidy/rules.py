@@ -7,7 +7,7 @@ from typing import Iterator, NamedTuple
 from include_table import ALLOWED, LIBRARIES, SUITES
 
 LINES_MAX = 500
-CODE = {".cpp", ".hpp", ".cu", ".cuh", ".py"}
+CODE = {".cpp", ".hpp", ".inl", ".cu", ".cuh", ".py"}
 TEXT = CODE | {".md", ".toml", ".build", ".ini", ".supp", ".csv", ""}
 PARTS = ["src", "tests", "scripts", ".ci", "meson", "docs", "configs", "models"]
 
@@ -64,7 +64,7 @@ def size(name: str, lines: list[str]) -> Iterator[Finding]:
 def opening(name: str, lines: list[str]) -> Iterator[Finding]:
     suffix = Path(name).suffix
     script = lines[0].startswith("#!")
-    if suffix in {".cpp", ".hpp", ".cu", ".cuh"}:
+    if suffix in CODE - {".py"}:
         good = lines[0].startswith("// ") or opens_with_its_header(name, lines[0])
     elif suffix == ".py" or script:
         good = "".join(lines[script : script + 1]).startswith(("# ", '"""'))
@@ -143,9 +143,15 @@ def includes(root: Path, name: str, lines: list[str]) -> Iterator[Finding]:
 
 
 def resolves(root: Path, name: str, header: str) -> bool:
-    """From src/ or tests/; a test may name its neighbours alone."""
+    """From src/ or tests/, or made there by Meson; a test may name its neighbours alone."""
     roots = [root / "src", root / "tests"]
-    return any((top / header).is_file() for top in roots + [(root / name).parent] * name.startswith("tests/"))
+    return is_generated(root / "src" / header) or any((top / header).is_file() for top in roots + [(root / name).parent] * name.startswith("tests/"))
+
+
+def is_generated(header: Path) -> bool:
+    """Meson makes it: the build file of its folder names it as an output."""
+    build = header.parent / "meson.build"
+    return build.is_file() and f"output: '{header.name}'" in build.read_text(encoding="utf-8")
 
 
 def libraries(name: str, number: int, header: str) -> Iterator[Finding]:

@@ -1,3 +1,4 @@
+// The policy latest by itself, and bound into a flushing schedule.
 #include "catch.hpp"
 #include "schedules.hpp"
 #include "versions/versions.hpp"

@@ -5,9 +5,9 @@
 #include <cmath>
 #include <memory>
 
-#include "../backend/harness.hpp"
 #include "backend/cpu/cpu_backend.hpp"
 #include "backend/cpu/vector_loops.hpp"
+#include "backend/harness.hpp"
 #include "backend/reference/reference_backend.hpp"
 #include "base/error.hpp"
 #include "catch.hpp"

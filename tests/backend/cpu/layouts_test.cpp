@@ -3,8 +3,8 @@
 #include <memory>
 #include <numeric>
 
-#include "../backend/harness.hpp"
 #include "backend/cpu/cpu_backend.hpp"
+#include "backend/harness.hpp"
 #include "catch.hpp"
 
 using namespace pipetrain;

@@ -1,0 +1,18 @@
+#include "app/effective_config.hpp"
+
+#include <iostream>
+
+#include "config/read.hpp"
+
+namespace pipetrain {
+
+void print_config(const Options& options) {
+  const Config config = read_config(options.configs, options.sets).config;
+  std::cout << dump_config(config, options.dump_config == "minimal");
+}
+
+std::string config_help() {
+  return "\nKeys of a config, with their defaults:\n\n" + describe_keys();
+}
+
+}  // namespace pipetrain

@@ -1,0 +1,16 @@
+// What a verb's config comes to, and which keys there are: answered without a run.
+#pragma once
+
+#include <string>
+
+#include "app/options.hpp"
+
+namespace pipetrain {
+
+// The effective config, or what of it differs from the defaults, as TOML (--dump-config).
+void print_config(const Options& options);
+
+// Every key with its default, for the help of a verb that takes a config.
+std::string config_help();
+
+}  // namespace pipetrain

@@ -1,0 +1,123 @@
+// Batch normalisation, 16 channels to a vector. Included by vector_loops.inl.
+
+// Calls visit(offset) for every pixel; the sums of a sample are f32, over samples f64.
+template <class Sample>
+PIPETRAIN_INLINE void each_sample(const ChannelWalk& w, double* first, double* second,
+                                  Sample sample) {
+  for (int i = 0; i < kLanes; ++i) first[i] = second[i] = 0;
+  for (std::int64_t n = 0; n < w.samples; ++n) {
+    Vector a[2] = {}, b[2] = {};
+    for (std::int64_t i = 0; i < w.pixels; ++i)
+      sample(n * w.sample_stride + i * w.pixel_stride, a[i % 2], b[i % 2]);
+    const Vector sa = a[0] + a[1], sb = b[0] + b[1];
+    for (int i = 0; i < kLanes; ++i) {
+      first[i] += static_cast<double>(sa[i]);
+      second[i] += static_cast<double>(sb[i]);
+    }
+  }
+}
+
+struct Whole {  // all 16 lanes
+  PIPETRAIN_INLINE Vector get(const float* from) const { return load(from); }
+  PIPETRAIN_INLINE void put(float* to, const Vector& v) const { store(to, v); }
+  PIPETRAIN_INLINE Bytes get(const std::uint8_t* from) const {
+    Bytes bytes;
+    std::memcpy(&bytes, from, sizeof bytes);
+    return bytes;
+  }
+  PIPETRAIN_INLINE void put(std::uint8_t* to, Bytes bytes) const {
+    std::memcpy(to, &bytes, sizeof bytes);
+  }
+};
+struct Part {  // the last lanes of a vector
+  std::int64_t lanes;
+  PIPETRAIN_INLINE Vector get(const float* from) const { return load_some(from, lanes); }
+  PIPETRAIN_INLINE void put(float* to, const Vector& v) const { store_some(to, v, lanes); }
+  PIPETRAIN_INLINE Bytes get(const std::uint8_t* from) const {
+    Bytes bytes{};
+    std::memcpy(&bytes, from, static_cast<std::size_t>(lanes));
+    return bytes;
+  }
+  PIPETRAIN_INLINE void put(std::uint8_t* to, Bytes bytes) const {
+    std::memcpy(to, &bytes, static_cast<std::size_t>(lanes));
+  }
+};
+
+template <class Body>
+PIPETRAIN_INLINE void by_lanes(const ChannelWalk& w, Body body) {
+  if (w.lanes == kLanes)
+    body(Whole{});
+  else
+    body(Part{w.lanes});
+}
+
+template <class Lanes>
+PIPETRAIN_INLINE Vector gradient_at(const BatchNormLoop& l, Lanes lanes, const float* dy,
+                                    std::int64_t at) {
+  const Vector g = lanes.get(dy + at);
+  if (!l.kept) return g;
+  return __builtin_convertvector(lanes.get(l.kept + at), Ints) != 0 ? g : Vector{};
+}
+
+void moments(const ChannelWalk& w, const float* x, const float* shift, double* sum,
+             double* squares) {
+  by_lanes(
+      w, [&](auto lanes) __attribute__((always_inline)) {
+        const Vector origin = load(shift);
+        each_sample(
+            w, sum,
+            squares, [&](std::int64_t at, Vector & a, Vector & b) __attribute__((always_inline)) {
+              const Vector d = lanes.get(x + at) - origin;
+              a += d;
+              b += d * d;
+            });
+      });
+}
+
+void gradient_sums(const BatchNormLoop& l, const float* x, const float* dy, double* sum,
+                   double* product) {
+  by_lanes(
+      l.walk, [&](auto lanes) __attribute__((always_inline)) {
+        const Vector mean = load(l.mean);
+        each_sample(
+            l.walk, sum,
+            product, [&](std::int64_t at, Vector & a, Vector & b) __attribute__((always_inline)) {
+              const Vector g = gradient_at(l, lanes, dy, at);
+              a += g;
+              b += g * (lanes.get(x + at) - mean);
+            });
+      });
+}
+
+template <class Visit>
+PIPETRAIN_INLINE void each_pixel(const ChannelWalk& w, Visit visit) {
+  for (std::int64_t n = 0; n < w.samples; ++n)
+    for (std::int64_t i = 0; i < w.pixels; ++i) visit(n * w.sample_stride + i * w.pixel_stride);
+}
+
+void normalise(const BatchNormLoop& l, const float* x, const float* gamma, const float* beta,
+               float* y, std::uint8_t* kept, bool rectify) {
+  by_lanes(
+      l.walk, [&](auto lanes) __attribute__((always_inline)) {
+        const Vector mean = load(l.mean), factor = load(l.scale) * load(gamma), shift = load(beta);
+        each_pixel(
+            l.walk, [&](std::int64_t at) __attribute__((always_inline)) {
+              Vector v = (lanes.get(x + at) - mean) * factor + shift;
+              if (kept) lanes.put(kept + at, __builtin_convertvector(v > 0.0f, Bytes));
+              lanes.put(y + at, rectify ? positive_part(v) : v);
+            });
+      });
+}
+
+void normalise_backward(const BatchNormLoop& l, const float* x, const float* dy,
+                        const float* factor, const float* shift, const float* slope, float* dx) {
+  by_lanes(
+      l.walk, [&](auto lanes) __attribute__((always_inline)) {
+        const Vector mean = load(l.mean), f = load(factor), s = load(shift), k = load(slope);
+        each_pixel(
+            l.walk, [&](std::int64_t at) __attribute__((always_inline)) {
+              const Vector g = gradient_at(l, lanes, dy, at);
+              lanes.put(dx + at, f * (g - s - (lanes.get(x + at) - mean) * k));
+            });
+      });
+}

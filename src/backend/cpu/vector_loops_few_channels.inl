@@ -1,0 +1,90 @@
+// Convolutions of few channels, 16 outputs to a vector. Included by vector_loops.inl.
+
+constexpr std::int64_t kTilePixels = 14;
+
+// Pixels neighbours of a row x 16 outputs stay in registers while the sum runs.
+template <int Pixels>
+PIPETRAIN_INLINE void few_channels_tile(const FewChannelsLoop& l, const float* x, const float* w,
+                                        const Vector& start, float* y) {
+  Vector sum[Pixels];
+  for (int i = 0; i < Pixels; ++i) sum[i] = start;
+  for (std::int64_t row = 0; row < l.kernel[0]; ++row)
+    for (std::int64_t column = 0; column < l.kernel[1]; ++column, w += kLanes * kLanes) {
+      const float* pixel = x + (row * l.in_width + column) * kLanes;
+      for (std::int64_t c = 0; c < l.channels; ++c) {
+        const Vector weight = load(w + c * kLanes);
+        for (int i = 0; i < Pixels; ++i) sum[i] += pixel[i * kLanes + c] * weight;
+      }
+    }
+  for (int i = 0; i < Pixels; ++i)
+    store(y + i * kLanes, l.rectify ? positive_part(sum[i]) : sum[i]);
+}
+
+// The last tile of a row overlaps the one before it, and computes the same values again.
+template <int Pixels>
+void few_channels_rows(const FewChannelsLoop& l, const float* x, const float* w, const float* bias,
+                       float* y) {
+  const std::int64_t taps = l.kernel[0] * l.kernel[1];
+  for (std::int64_t block = 0; block < l.out_blocks; ++block)
+    for (std::int64_t oy = 0; oy < l.out_height; ++oy)
+      for (std::int64_t ox = 0; ox < l.out_width; ox += Pixels) {
+        const std::int64_t from = lesser(ox, l.out_width - Pixels);
+        few_channels_tile<Pixels>(l, x + (oy * l.in_width + from) * kLanes,
+                                  w + block * taps * kLanes * kLanes,
+                                  bias ? load(bias + block * kLanes) : Vector{},
+                                  y + ((block * l.out_height + oy) * l.out_width + from) * kLanes);
+      }
+}
+
+void few_channels_forward(const FewChannelsLoop& l, const float* x, const float* weights,
+                          const float* bias, float* y) {
+  const std::int64_t tiles = (l.out_width + kTilePixels - 1) / kTilePixels;
+  const std::int64_t pixels = (l.out_width + tiles - 1) / tiles;
+  const auto rows =
+      pixels > 12   ? (l.out_width >= 14 ? few_channels_rows<14> : few_channels_rows<13>)
+      : pixels > 10 ? (l.out_width >= 12 ? few_channels_rows<12> : few_channels_rows<11>)
+      : pixels > 8  ? (l.out_width >= 10 ? few_channels_rows<10> : few_channels_rows<9>)
+      : pixels == 8 ? few_channels_rows<8>
+      : pixels >= 4 ? few_channels_rows<4>
+                    : few_channels_rows<1>;
+  rows(l, x, weights, bias, y);
+}
+
+template <int Columns>
+PIPETRAIN_INLINE void few_channels_taps(const FewChannelsLoop& l, const float* x, const float* dy,
+                                        float* w) {
+  Vector sum[Columns][kFewChannels] = {};
+  for (std::int64_t oy = 0; oy < l.out_height; ++oy)
+    for (std::int64_t ox = 0; ox < l.out_width; ++ox) {
+      const Vector g = load(dy + (oy * l.out_width + ox) * kLanes);
+      const float* pixel = x + (oy * l.in_width + ox) * kLanes;
+      for (int column = 0; column < Columns; ++column)
+        for (int c = 0; c < kFewChannels; ++c) sum[column][c] += pixel[column * kLanes + c] * g;
+    }
+  for (int column = 0; column < Columns; ++column)
+    for (int c = 0; c < kFewChannels; ++c) {
+      float* to = w + (column * kLanes + c) * kLanes;
+      store(to, load(to) + sum[column][c]);
+    }
+}
+
+void few_channels_weight(const FewChannelsLoop& l, std::int64_t out_block, std::int64_t row,
+                         const float* x, const float* dy, float* weights) {
+  x += row * l.in_width * kLanes;
+  dy += out_block * l.out_height * l.out_width * kLanes;
+  weights += (out_block * l.kernel[0] + row) * l.kernel[1] * kLanes * kLanes;
+  std::int64_t column = 0;
+  const auto at = [&](std::int64_t i) { return weights + i * kLanes * kLanes; };
+  for (; column + 3 <= l.kernel[1]; column += 3)
+    few_channels_taps<3>(l, x + column * kLanes, dy, at(column));
+  for (; column + 2 <= l.kernel[1]; column += 2)
+    few_channels_taps<2>(l, x + column * kLanes, dy, at(column));
+  for (; column < l.kernel[1]; ++column)
+    few_channels_taps<1>(l, x + column * kLanes, dy, at(column));
+}
+
+void sum_pixels(const float* values, std::int64_t pixels, float* sum) {
+  Vector total = load(sum);
+  for (std::int64_t i = 0; i < pixels; ++i) total += load(values + i * kLanes);
+  store(sum, total);
+}

@@ -1,0 +1,122 @@
+// Pools, 16 channels to a vector. Included by vector_loops.inl.
+
+struct Window {  // the part of a window that lies inside the image; taps count over the whole one
+  std::int64_t top, left, y_begin, y_end, x_begin, x_end;
+};
+
+PIPETRAIN_INLINE Window window_at(const PoolLoop& p, std::int64_t oy, std::int64_t ox) {
+  const std::int64_t top = oy * p.stride[0] - p.padding[0], left = ox * p.stride[1] - p.padding[1];
+  return {top,
+          left,
+          greater(top, 0),
+          lesser(top + p.kernel[0], p.in_height),
+          greater(left, 0),
+          lesser(left + p.kernel[1], p.in_width)};
+}
+
+// Calls visit(offset of the input pixel, number of its tap). The common 2 x 2 is written out.
+template <class Visit>
+PIPETRAIN_INLINE void each_tap(const PoolLoop& p, const Window& w, Visit visit) {
+  if (p.kernel[0] == 2 && p.kernel[1] == 2 && w.y_end - w.y_begin == 2 &&
+      w.x_end - w.x_begin == 2) {
+    const std::int64_t upper = (w.top * p.in_width + w.left) * kLanes,
+                       lower = upper + p.in_width * kLanes;
+    visit(upper, 0);
+    visit(upper + kLanes, 1);
+    visit(lower, 2);
+    visit(lower + kLanes, 3);
+    return;
+  }
+  for (std::int64_t y = w.y_begin; y < w.y_end; ++y)
+    for (std::int64_t x = w.x_begin; x < w.x_end; ++x)
+      visit((y * p.in_width + x) * kLanes,
+            static_cast<std::int32_t>((y - w.top) * p.kernel[1] + x - w.left));
+}
+
+template <class Visit>
+PIPETRAIN_INLINE void each_window(const PoolLoop& loop, Visit visit) {
+  const PoolLoop p = loop;  // a copy that no store can change
+  for (std::int64_t oy = 0; oy < p.out_height; ++oy)
+    for (std::int64_t ox = 0; ox < p.out_width; ++ox)
+      visit(window_at(p, oy, ox), (oy * p.out_width + ox) * kLanes);
+}
+
+constexpr std::int32_t kNoTap = 255;
+
+void max_pool(const PoolLoop& p, const float* x, float* y, std::uint8_t* taps) {
+  each_window(
+      p, [&](const Window& w, std::int64_t at) __attribute__((always_inline)) {
+        Vector best = Vector{} - std::numeric_limits<float>::infinity();
+        Ints best_tap{};
+        each_tap(
+            p, w, [&](std::int64_t from, std::int32_t tap) __attribute__((always_inline)) {
+              const Vector v = load(x + from);
+              const Ints better =
+                  (v > best) | (v != v);  // the first of equals wins; a NaN always does
+              best = better ? v : best;
+              best_tap = better ? Ints{} + tap : best_tap;
+            });
+        store(y + at, best);
+        if (!taps) return;
+        if (p.rectified) best_tap = best > 0.0f ? best_tap : Ints{} + kNoTap;
+        const Bytes bytes = __builtin_convertvector(best_tap, Bytes);
+        std::memcpy(taps + at, &bytes, sizeof bytes);
+      });
+}
+
+PIPETRAIN_INLINE bool disjoint(const PoolLoop& p) {
+  return p.stride[0] >= p.kernel[0] && p.stride[1] >= p.kernel[1];
+}
+// Every input pixel lies in exactly one window.
+PIPETRAIN_INLINE bool tiled(const PoolLoop& p) {
+  return p.stride == p.kernel && p.padding[0] == 0 && p.padding[1] == 0 &&
+         p.out_height * p.stride[0] == p.in_height && p.out_width * p.stride[1] == p.in_width;
+}
+PIPETRAIN_INLINE void clear_unless_tiled(const PoolLoop& p, float* dx) {
+  if (!tiled(p))
+    std::memset(dx, 0, static_cast<std::size_t>(p.in_height * p.in_width * kLanes) * sizeof(float));
+}
+
+void max_pool_backward(const PoolLoop& p, const std::uint8_t* taps, const float* dy, float* dx) {
+  clear_unless_tiled(p, dx);
+  const bool alone = disjoint(p);
+  each_window(
+      p, [&](const Window& w, std::int64_t at) __attribute__((always_inline)) {
+        Bytes bytes;
+        std::memcpy(&bytes, taps + at, sizeof bytes);
+        const Ints winner = __builtin_convertvector(bytes, Ints);
+        const Vector g = load(dy + at);
+        each_tap(
+            p, w, [&](std::int64_t to, std::int32_t tap) __attribute__((always_inline)) {
+              const Vector share = winner == tap ? g : Vector{};
+              store(dx + to, alone ? share : load(dx + to) + share);
+            });
+      });
+}
+
+void avg_pool(const PoolLoop& p, const float* x, float* y) {
+  const auto count = static_cast<float>(p.kernel[0] * p.kernel[1]);
+  each_window(
+      p, [&](const Window& w, std::int64_t at) __attribute__((always_inline)) {
+        Vector sum{};
+        each_tap(
+            p, w, [&](std::int64_t from, std::int32_t) __attribute__((always_inline)) {
+              sum += load(x + from);
+            });
+        store(y + at, sum / count);
+      });
+}
+
+void avg_pool_backward(const PoolLoop& p, const float* dy, float* dx) {
+  clear_unless_tiled(p, dx);
+  const bool alone = disjoint(p);
+  const auto count = static_cast<float>(p.kernel[0] * p.kernel[1]);
+  each_window(
+      p, [&](const Window& w, std::int64_t at) __attribute__((always_inline)) {
+        const Vector share = load(dy + at) / count;
+        each_tap(
+            p, w, [&](std::int64_t to, std::int32_t) __attribute__((always_inline)) {
+              store(dx + to, alone ? share : load(dx + to) + share);
+            });
+      });
+}

@@ -1,0 +1,45 @@
+// What all workers of one run share: the program, the stages, the channels, and what is asked for.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "data/loader.hpp"
+#include "program/program.hpp"
+#include "runtime/learning_rate.hpp"
+#include "runtime/stage.hpp"
+#include "runtime/step_board.hpp"
+#include "transport/channel.hpp"
+
+namespace pipetrain {
+
+// The channels at the cut behind one stage; gradients is null where nothing comes back
+// (evaluation).
+struct Boundary {
+  std::unique_ptr<Channel> activations, gradients;
+};
+
+struct EvaluationSum {  // over every sample seen
+  double loss = 0;
+  std::int64_t correct = 0, samples = 0;
+};
+
+// One run of a program, `repeats` times in a row. Everything outlives the workers.
+struct Run {
+  const Program& program;
+  std::span<const std::unique_ptr<Stage>> stages;
+  std::span<Boundary> boundaries;  // [s]: between stages s and s + 1
+  Loader& loader;
+  StepBoard* board = nullptr;    // training only
+  EvaluationSum* sum = nullptr;  // evaluation only: written by the last stage
+  Mode mode = Mode::Train;
+  std::int64_t first_step = 0;  // mini-batches before this run
+  std::int64_t repeats = 1;
+  std::uint64_t seed = 1;
+  LearningRate learning_rate;
+  double max_norm = 0;  // 0: no clipping
+  bool skip_nonfinite = false;
+};
+
+}  // namespace pipetrain

@@ -1,0 +1,84 @@
+// What each instruction of a program does on one stage: joins the stage's computation with its
+// channels, the loader and the step board, and measures where the time goes.
+//
+// Which micro-batch lies in which activation slot, and which packets it holds, is kept here from
+// its forward to its backward. Threading: of one worker.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "runtime/run.hpp"
+
+namespace pipetrain {
+
+class StageRunner {
+ public:
+  StageRunner(const Run& run, StageId stage);
+
+  StageId stage() const { return id_; }
+  // A repetition of the program begins, `base_step` mini-batches after training did; weight
+  // versions count from here.
+  void begin_program(std::int64_t base_step);
+  bool blocked(const Instruction& i) const;  // would execute() wait for another worker?
+  void execute(const Instruction& i);
+
+ private:
+  struct Flight {  // a micro-batch between its forward and its backward
+    int slot = -1, samples = 0;
+    int forward_version = 0;
+    Packet *in = nullptr, *out = nullptr, *gradient_in = nullptr, *gradient_out = nullptr;
+  };
+
+  bool is_first() const { return id_.value == 0; }
+  bool is_last() const { return id_.value + 1 == static_cast<int>(run_.stages.size()); }
+  bool trains() const { return run_.mode == Mode::Train; }
+  Boundary& before() const { return run_.boundaries[static_cast<std::size_t>(id_.value - 1)]; }
+  Boundary& behind() const { return run_.boundaries[static_cast<std::size_t>(id_.value)]; }
+  Flight& flight(const Instruction& i) {
+    return flights_[static_cast<std::size_t>(i.microbatch.value)];
+  }
+  std::int64_t step_of(const Instruction& i) const {
+    return base_step_ + run_.program.minibatch_of(i.microbatch).value;
+  }
+  SamplePart part(const Instruction& i, const MiniBatch& batch) const;
+  PassCall call(const Instruction& i) const;
+
+  template <class Wait>
+  auto waiting(const Wait& wait);
+  template <class Work>
+  void busy(const Work& work);
+
+  void open(const Instruction& i, int samples);
+  void close(const Instruction& i);
+  const MiniBatch& minibatch(const Instruction& i);
+  void done_with_minibatch(const Instruction& i);
+  Packet* acquire_out(const Instruction& i);
+
+  void load_input(const Instruction& i);
+  void receive_activation(const Instruction& i);
+  void forward(const Instruction& i);
+  void loss(const Instruction& i);
+  void send_activation(const Instruction& i);
+  void receive_gradient(const Instruction& i);
+  void backward(const Instruction& i, Half half);
+  void loss_gradient(const Instruction& i);
+  void send_gradient(const Instruction& i);
+  void sync_gradients(const Instruction& i);
+  void update(const Instruction& i);
+
+  const Run& run_;
+  const StageId id_;
+  Stage& stage_;
+  int first_parameter_ = 0;  // of the whole model's
+  std::int64_t base_step_ = 0;
+  std::vector<Flight> flights_;  // by micro-batch of the program
+  std::vector<int> free_slots_;
+  std::vector<int> unread_;  // by mini-batch: micro-batches that still need the loader's memory
+  std::vector<double> sums_of_squares_;
+  bool deposited_ = false;
+  double staleness_sum_ = 0;
+  StageStep measured_;
+};
+
+}  // namespace pipetrain

@@ -1,0 +1,73 @@
+// A stage's memory: every byte accounted, every block given back.
+#include "runtime/memory.hpp"
+
+#include <algorithm>
+
+#include "catch.hpp"
+#include "counting.hpp"
+
+using namespace pipetrain;
+using namespace pipetrain::testing;
+
+TEST_CASE("bytes are accounted by what they are for", "[memory]") {
+  const auto backend = make_backend("reference");
+  StageMemory memory(*backend);
+  memory.take(Use::Weights, 100);
+  memory.take(Use::Weights, 28);
+  memory.take(Use::Packets, 64);
+  MemoryAccount account = memory.account();
+  CHECK(account[Use::Weights] == 128);
+  CHECK(account[Use::Packets] == 64);
+  CHECK(account[Use::Gradients] == 0);
+  CHECK(account.total() == 192);
+}
+
+TEST_CASE("memory is zeroed and aligned", "[memory]") {
+  const std::string name = GENERATE("reference", "cpu");
+  const auto backend = make_backend(name);
+  StageMemory memory(*backend);
+  for (const std::size_t bytes : {1, 100, 4096, 100000}) {
+    const std::byte* const block = memory.take(Use::Workspace, bytes);
+    REQUIRE(block != nullptr);
+    CHECK(reinterpret_cast<std::uintptr_t>(block) % 64 == 0);
+    CHECK(std::all_of(block, block + bytes, [](std::byte b) { return b == std::byte{0}; }));
+  }
+}
+
+TEST_CASE("nothing is taken for 0 bytes", "[memory]") {
+  BackendCounts counts;
+  const auto backend = counting_backend(make_backend("reference"), counts);
+  StageMemory memory(*backend);
+  CHECK(memory.take(Use::Gradients, 0) == nullptr);
+  CHECK(memory.account().total() == 0);
+  CHECK(counts.allocations == 0);
+}
+
+TEST_CASE("an exchange counts the new block only, and gives the old one back", "[memory]") {
+  BackendCounts counts;
+  const auto backend = counting_backend(make_backend("reference"), counts);
+  StageMemory memory(*backend);
+  std::byte* block = memory.exchange(Use::Activations, nullptr, 0, 64);
+  CHECK(memory.account().total() == 64);
+  CHECK(counts.releases == 0);
+  block = memory.exchange(Use::Activations, block, 64, 256);
+  REQUIRE(block != nullptr);
+  block[255] = std::byte{1};
+  MemoryAccount account = memory.account();
+  CHECK(account[Use::Activations] == 256);
+  CHECK(counts.allocations == 2);
+  CHECK(counts.releases == 1);
+}
+
+TEST_CASE("every block goes back to the backend", "[memory]") {
+  BackendCounts counts;
+  const auto backend = counting_backend(make_backend("reference"), counts);
+  {
+    StageMemory memory(*backend);
+    memory.take(Use::Weights, 8);
+    memory.exchange(Use::Workspace, memory.take(Use::Workspace, 8), 8, 16);
+    memory.take(Use::Packets, 8);
+  }
+  CHECK(counts.allocations == 4);
+  CHECK(counts.releases == 4);
+}

@@ -1,0 +1,132 @@
+// One stage's update: its rule by hand, where it writes, and what a skipped one leaves.
+#include "runtime/optimizer.hpp"
+
+#include <algorithm>
+
+#include "catch.hpp"
+#include "graph/read.hpp"
+
+using namespace pipetrain;
+
+namespace {
+
+// y = W x, one weight matrix of 1 x 2.
+struct Rig {
+  explicit Rig(const OptimizerConfig& config, int copies = 1)
+      : graph(read_model_text(R"(
+input = { shape = [2] }
+loss = "mse"
+layers = [ { name = "fc", kind = "linear", out_features = 1, bias = false } ]
+)",
+                              "test")),
+        backend(make_backend("reference")),
+        lowering(backend->lower(graph, {.samples = 1})),
+        memory(*backend),
+        weights({graph, *lowering, {0}, {0}, copies}, memory),
+        optimizer(*backend, config, weights, 1, memory) {}
+  void set(float a, float b) {
+    weights.parameter(0, 0)[0] = a;
+    weights.parameter(0, 0)[1] = b;
+  }
+  void step(float gradient_a, float gradient_b, double lr, double scale = 1) {
+    auto* const gradient = static_cast<float*>(optimizer.gradients(0)[0]);
+    gradient[0] = gradient_a;
+    gradient[1] = gradient_b;
+    optimizer.apply(weights, lr, scale, ++steps);
+    weights.advance();
+  }
+  float weight(int i) const { return weights.parameter(0, 0)[i]; }
+  Graph graph;
+  std::unique_ptr<Backend> backend;
+  std::unique_ptr<const Lowering> lowering;
+  StageMemory memory;
+  WeightStore weights;
+  StageOptimizer optimizer;
+  int steps = 0;
+};
+
+}  // namespace
+
+TEST_CASE("plain sgd", "[optimizer]") {
+  Rig rig({.kind = "sgd"});
+  rig.set(1, 2);
+  rig.step(0.5f, -1, 0.1);
+  CHECK(rig.weight(0) == Approx(0.95));
+  CHECK(rig.weight(1) == Approx(2.1));
+  MemoryAccount account = rig.memory.account();
+  CHECK(account[Use::Optimizer] == 0);
+  CHECK(account[Use::Gradients] == 2 * sizeof(float));
+}
+
+TEST_CASE("momentum and weight decay", "[optimizer]") {
+  Rig rig({.kind = "sgd", .momentum = 0.5, .weight_decay = 0.1});
+  rig.set(1, 0);
+  rig.step(1, 1, 0.1);  // v = 1 + 0.1 * 1, 1
+  CHECK(rig.weight(0) == Approx(0.89));
+  CHECK(rig.weight(1) == Approx(-0.1));
+  rig.step(0, 0, 0.1);  // v = 0.55 + 0.089, 0.5 - 0.01
+  CHECK(rig.weight(0) == Approx(0.89 - 0.0639));
+  CHECK(rig.weight(1) == Approx(-0.1 - 0.049));
+  MemoryAccount account = rig.memory.account();
+  CHECK(account[Use::Optimizer] == 2 * sizeof(float));
+}
+
+TEST_CASE("adam's first step is the rate itself, whatever the gradient", "[optimizer]") {
+  Rig rig({.kind = "adam"});
+  rig.set(1, 1);
+  rig.step(3, -0.01f, 0.1);
+  CHECK(rig.weight(0) == Approx(0.9).epsilon(1e-5));
+  CHECK(rig.weight(1) == Approx(1.1).epsilon(1e-5));
+  MemoryAccount account = rig.memory.account();
+  CHECK(account[Use::Optimizer] == 4 * sizeof(float));
+}
+
+TEST_CASE("adamw decays beside the step", "[optimizer]") {
+  Rig rig({.kind = "adamw", .weight_decay = 0.5});
+  rig.set(1, 1);
+  rig.step(1, -1, 0.1);
+  CHECK(rig.weight(0) == Approx(0.85).epsilon(1e-5));  // 1 - 0.1 * 0.5, then the step
+  CHECK(rig.weight(1) == Approx(1.05).epsilon(1e-5));
+}
+
+TEST_CASE("clipping scales the gradient", "[optimizer]") {
+  Rig rig({.kind = "sgd"});
+  rig.set(0, 0);
+  rig.step(2, 4, 1, 0.25);
+  CHECK(rig.weight(0) == Approx(-0.5));
+  CHECK(rig.weight(1) == Approx(-1));
+}
+
+TEST_CASE("the norm's parts are sums of squares of the gradient", "[optimizer]") {
+  Rig rig({.kind = "sgd"});
+  rig.step(3, -4, 0);
+  std::vector<double> sums(1);
+  rig.optimizer.sums_of_squares(sums);
+  CHECK(sums[0] == 25.0);
+}
+
+TEST_CASE("an update leaves the versions that are kept", "[optimizer]") {
+  Rig rig({.kind = "sgd"}, 2);
+  rig.set(1, 2);
+  const float* const old = rig.weights.parameter(0, 0);
+  rig.step(1, 1, 0.5);
+  CHECK(old[0] == 1);
+  CHECK(old[1] == 2);
+  CHECK(rig.weight(0) == 0.5f);
+  CHECK(rig.weight(1) == 1.5f);
+}
+
+TEST_CASE("a skipped update makes a version that equals the one before", "[optimizer]") {
+  const int copies = GENERATE(1, 2, 3);
+  Rig rig({.kind = "sgd", .momentum = 0.5}, copies);
+  rig.set(1, 2);
+  rig.step(1, 1, 1);  // v = 1: 0, 1
+  rig.optimizer.skip(rig.weights);
+  rig.weights.advance();
+  CHECK(rig.weights.live() == Version{2});
+  CHECK(rig.weight(0) == 0);
+  CHECK(rig.weight(1) == 1);
+  rig.step(0, 0, 1);  // the velocity is what the last update left
+  CHECK(rig.weight(0) == -0.5f);
+  CHECK(rig.weight(1) == 0.5f);
+}

@@ -1,0 +1,129 @@
+// Recipes of random nets, replayed over symbols (replay.hpp) for every kind of cut.
+#include "runtime/recipe.hpp"
+
+#include "base/rng.hpp"
+#include "catch.hpp"
+#include "graph/read.hpp"
+#include "random_model.hpp"
+#include "replay.hpp"
+#include "training.hpp"
+
+using namespace pipetrain;
+using namespace pipetrain::testing;
+
+namespace {
+
+// Replays the layers [first, last] in every way that a run may compile them.
+int replay_range(const Graph& graph, const Lowering& lowering, int first, int last) {
+  int problems = 0;
+  const auto try_one = [&](Mode mode, bool split) {
+    const auto found = replay({.graph = graph,
+                               .lowering = lowering,
+                               .first = {first},
+                               .last = {last},
+                               .samples = 3,
+                               .mode = mode,
+                               .split_backward = split});
+    INFO("layers " << first << " to " << last << (mode == Mode::Train ? ", train" : ", evaluate")
+                   << (split ? ", split" : ""));
+    for (const std::string& problem : found) {
+      INFO(problem);
+      CHECK(false);
+      ++problems;
+    }
+  };
+  try_one(Mode::Train, false);
+  try_one(Mode::Train, true);
+  try_one(Mode::Evaluate, false);
+  return problems;
+}
+
+int replay_every_range(const std::string& model, const std::string& backend_name) {
+  const Graph graph = read_model_text(model, "test");
+  const auto backend = make_backend(backend_name);
+  const auto lowering = backend->lower(graph, {.samples = 3});
+  const int layers = static_cast<int>(graph.layers.size());
+  int problems = 0;
+  for (int first = 0; first < layers && problems == 0; ++first)
+    for (int last = first; last < layers && problems == 0; ++last)
+      problems += replay_range(graph, *lowering, first, last);
+  return problems;
+}
+
+}  // namespace
+
+TEST_CASE("every stage that small nets can be cut into finds all it reads", "[recipe]") {
+  const std::string backend = GENERATE("reference", "cpu");
+  for (const std::string model : {mlp_model, residual_model}) {
+    INFO(backend << model);
+    CHECK(replay_every_range(model, backend) == 0);
+  }
+}
+
+TEST_CASE("every stage of random nets finds all it reads", "[recipe]") {
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    const std::string model = random_model(seed, {.layers = 4 + static_cast<int>(seed % 9)});
+    INFO("seed " << seed << "\n" << model);
+    REQUIRE(replay_every_range(model, "reference") == 0);
+  }
+}
+
+TEST_CASE("stages of random nets on the cpu backend find all they read", "[recipe]") {
+  for (std::uint64_t seed = 100; seed <= 105; ++seed) {
+    const std::string model = random_model(seed, {.layers = 7});
+    INFO("seed " << seed << "\n" << model);
+    REQUIRE(replay_every_range(model, "cpu") == 0);
+  }
+}
+
+TEST_CASE("random nets have what makes recipes hard", "[recipe]") {
+  int fan_outs = 0, skips = 0, input_read_late = 0, identities = 0;
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    const Graph graph =
+        read_model_text(random_model(seed, {.layers = 4 + static_cast<int>(seed % 9)}), "test");
+    for (std::size_t v = 0; v <= graph.layers.size(); ++v) {
+      const auto readers = graph.consumers({static_cast<int>(v)});
+      fan_outs += readers.size() > 1;
+      skips += !readers.empty() && readers.back().value > static_cast<int>(v) + 1;
+      input_read_late += v == 0 && readers.back().value > 2;
+    }
+    for (const Layer& layer : graph.layers)
+      identities += std::holds_alternative<Identity>(layer.spec);
+  }
+  CHECK(fan_outs > 60);
+  CHECK(skips > 60);
+  CHECK(input_read_late > 10);
+  CHECK(identities > 20);
+}
+
+TEST_CASE("values before the first parameter have no gradient", "[recipe]") {
+  const Graph graph = read_model_text(R"(
+input = { shape = [4] }
+layers = [
+  { name = "relu", kind = "relu" },
+  { name = "fc1", kind = "linear", out_features = 4 },
+  { name = "sum", kind = "add", inputs = ["fc1", "relu"] },
+  { name = "fc2", kind = "linear", out_features = 2 },
+]
+)",
+                                      "test");
+  CHECK(needs_gradient(graph) == std::vector<bool>{false, false, true, true, true});
+  const auto lowering = make_backend("reference")->lower(graph, {.samples = 2});
+  // relu's output crosses the cut before sum, but nobody wants its gradient back.
+  CHECK(activation_packet(graph, *lowering, {2}, 2).values == std::vector<ValueId>{{1}, {2}});
+  CHECK(gradient_packet(graph, *lowering, {2}, 2).values == std::vector<ValueId>{{2}});
+  CHECK(gradient_packet(graph, *lowering, {1}, 2).values.empty());
+  CHECK(gradient_packet(graph, *lowering, {1}, 2).bytes == 0);
+}
+
+TEST_CASE("tensors in a packet lie apart, each on a line of its own", "[recipe]") {
+  const Graph graph = read_model_text(residual_model, "test");
+  const auto lowering = make_backend("reference")->lower(graph, {.samples = 3});
+  const PacketLayout packet = activation_packet(graph, *lowering, {5}, 3);
+  // conv1 for `again`, relu1 for `sum`, drop for bn2
+  CHECK(packet.values == std::vector<ValueId>{{1}, {3}, {5}});
+  REQUIRE(packet.offsets.size() == 3);
+  const std::size_t each = 3 * 8 * 8 * 8 * sizeof(float);
+  CHECK(packet.offsets == std::vector<std::size_t>{0, each, 2 * each});
+  CHECK(packet.bytes == 3 * each);
+}

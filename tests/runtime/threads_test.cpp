@@ -1,0 +1,60 @@
+// Cores and kernel threads.
+#include "runtime/threads.hpp"
+
+#include <omp.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "catch.hpp"
+
+using namespace pipetrain;
+
+TEST_CASE("there is a core", "[threads]") { CHECK(available_cores() >= 1); }
+
+TEST_CASE("a given number of threads is kept, and fits where there are cores", "[threads]") {
+  const int cores = available_cores();
+  CHECK(plan_threads(1, 1).threads_per_stage == 1);
+  CHECK(plan_threads(1, 1).fits);
+  CHECK(plan_threads(cores, 1).fits);
+  CHECK_FALSE(plan_threads(cores + 1, 1).fits);
+  CHECK(plan_threads(1, cores).fits);
+  CHECK(plan_threads(3, cores + 5).threads_per_stage == cores + 5);
+  CHECK_FALSE(plan_threads(1, cores + 1).fits);
+}
+
+TEST_CASE("0 shares the cores out, at least one each", "[threads]") {
+  const int cores = available_cores();
+  CHECK(plan_threads(1, 0).threads_per_stage == cores);
+  CHECK(plan_threads(1, 0).fits);
+  CHECK(plan_threads(2, 0).threads_per_stage == std::max(1, cores / 2));
+  CHECK(plan_threads(10 * cores, 0).threads_per_stage == 1);
+  CHECK_FALSE(plan_threads(10 * cores, 0).fits);
+}
+
+TEST_CASE("kernel threads are a thread's own", "[threads]") {
+  const int before = omp_get_max_threads();
+  int inside = 0;
+  std::thread([&] {
+    set_kernel_threads(3);
+    inside = omp_get_max_threads();
+  }).join();
+  CHECK(inside == 3);
+  CHECK(omp_get_max_threads() == before);
+}
+
+TEST_CASE("a pinned worker has as many cores as kernel threads", "[threads]") {
+  const int cores = available_cores();
+  int one = 0, all = 0;
+  std::thread([&] {
+    pin_worker(7, 1);  // more workers than cores: they come round
+    one = available_cores();
+  }).join();
+  std::thread([&] {
+    pin_worker(0, cores);
+    all = available_cores();
+  }).join();
+  CHECK(one == 1);
+  CHECK(all == cores);
+  CHECK(available_cores() == cores);  // this thread stays free
+}
