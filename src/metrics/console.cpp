@@ -38,8 +38,7 @@ std::string step_line(const StepSummary& s, const StepColumns& columns) {
       s.step, fmt::formatted_size("{}", columns.total_steps), columns.total_steps, s.epoch,
       fmt::formatted_size("{}", columns.total_epochs), s.loss, s.grad_norm, s.lr,
       columns.samples_per_second, 100 * columns.bubble, bytes_text(memory),
-      duration_text(columns.seconds_left),
-      s.skipped ? "  gradient not finite: update skipped" : "");
+      duration_text(columns.seconds_left), s.skipped ? "  gradient not finite: skipped" : "");
 }
 
 void Console::step(const StepSummary& s) {

@@ -6,12 +6,12 @@
 #include <filesystem>
 #include <string>
 
-#include "../cli/run_folder.hpp"
+#include "cli/run_folder.hpp"
 
 struct Fault {
-  std::string kind;             // "write" | "read" | "kernel"
-  int at = 1;                   // from 1
-  int reason = EIO;             // errno
+  std::string kind;                  // "write" | "read" | "kernel"
+  int at = 1;                        // from 1
+  int reason = EIO;                  // errno
   std::filesystem::path under = {};  // write, read: files here only
 };
 
@@ -31,7 +31,7 @@ inline Failed run_failing(const std::string& arguments, const Fault& fault,
                                " FAIL_ERRNO=" + std::to_string(fault.reason) + " FAIL_UNDER='" +
                                fault.under.string() + "' FAIL_MARK='" + mark.string() +
                                "' LD_PRELOAD='" + (library / "fail_call.so").string() +
-                               "' ASAN_OPTIONS=verify_asan_link_order=0 timeout 30";
+                               "' ASAN_OPTIONS=$ASAN_OPTIONS:verify_asan_link_order=0 timeout 30";
   const Ran ran = run_binary(arguments, settings);
   return {ran, std::filesystem::exists(mark)};
 }

@@ -2,7 +2,7 @@
 // right code and names the file and the reason, and half a model.safetensors is never left.
 #include <fstream>
 
-#include "../catch.hpp"
+#include "catch.hpp"
 #include "failing_run.hpp"
 
 namespace fs = std::filesystem;

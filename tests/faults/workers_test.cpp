@@ -1,7 +1,7 @@
 // A kernel that fails inside a worker, seen from the command line: exit 4, and the message names
 // stage, instruction and micro-batch. tests/runtime fails every operation; this is the whole way
 // out.
-#include "../catch.hpp"
+#include "catch.hpp"
 #include "failing_run.hpp"
 
 namespace fs = std::filesystem;
