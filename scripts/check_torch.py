@@ -53,7 +53,7 @@ def main():
     binary = options.pipetrain.resolve() / "pipetrain"
     for program in (runner, binary):
         if not program.exists():
-            sys.exit(f"check-torch: {program} is not there; run scripts/build first")
+            sys.exit(f"check-torch: {program} is not there; run scripts/build --all first")
 
     torch.set_num_threads(1)  # small tensors: threads would only wait for each other
     report = Report()

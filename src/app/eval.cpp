@@ -1,5 +1,5 @@
 // Loss and metrics of trained weights on the validation data; without any, on the training data.
-#include <spdlog/fmt/fmt.h>
+#include <spdlog/spdlog.h>
 
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -7,15 +7,31 @@
 #include "app/run_directory.hpp"
 #include "app/session.hpp"
 #include "app/verbs.hpp"
+#include "base/error.hpp"
 #include "config/read.hpp"
 
 namespace pipetrain {
+namespace {
+
+// --model, else what the run wrote, else what the config begins with.
+std::filesystem::path weights_to_read(const Options& options, const Config& config) {
+  if (!options.model.empty()) return options.model;
+  const std::filesystem::path trained = run_directory(options, config) / "model.safetensors";
+  if (std::filesystem::exists(trained)) return trained;
+  if (options.output.empty() && !config.model.init.empty()) return config.model.init;
+  throw DataError(fmt::format(
+      "{}: there are no trained weights; train first, or name a file with --model, or the run's "
+      "folder with --output",
+      trained.string()));
+}
+
+}  // namespace
 
 int eval(const Options& options) {
-  const Config config = read_config(options.configs, options.sets).config;
+  const auto [config, notes] = read_config(options.configs, options.sets);
+  for (const std::string& note : notes) spdlog::info("{}", note);
   const Graph graph = load_graph(config);
-  const std::filesystem::path weights =
-      options.model.empty() ? run_directory(options, config) / "model.safetensors" : options.model;
+  const std::filesystem::path weights = weights_to_read(options, config);
   const NamedTensors parameters = read_parameters(weights, graph);
   const Datasets data = open_datasets(config.data, graph, config.training.seed);
   const Dataset& dataset = data.validation ? *data.validation : *data.train;
@@ -29,16 +45,15 @@ int eval(const Options& options) {
   pipeline.set_parameters(parameters);
   const Evaluation e = evaluate(pipeline, dataset);
   const char* const part = data.validation ? "validation" : "train";
-  nlohmann::ordered_json result = {
-      {"model", weights.string()}, {"data", part}, {"samples", e.samples}, {"loss", e.loss}};
-  if (dataset.classes() > 0) result["accuracy"] = e.accuracy;
   if (options.json) {
+    nlohmann::ordered_json result = {
+        {"model", weights.string()}, {"data", part}, {"samples", e.samples}, {"loss", e.loss}};
+    if (dataset.classes() > 0) result["accuracy"] = e.accuracy;
     std::cout << result.dump(2) << std::endl;
-    return 0;
+  } else {
+    std::cout << fmt::format("{} on the {} data: {}\n", weights.string(), part,
+                             text_of(e, dataset));
   }
-  fmt::print("{} on {} {} samples: loss {:.6f}", weights.string(), e.samples, part, e.loss);
-  if (dataset.classes() > 0) fmt::print(", accuracy {:.2f}%", 100 * e.accuracy);
-  fmt::print("\n");
   return 0;
 }
 

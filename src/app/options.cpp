@@ -54,14 +54,19 @@ void train_options(CLI::App& app, Options& options) {
   output_option(app, options);
   app.add_option("--resume", options.resume, "auto, never, or the path of a checkpoint");
   app.add_flag("--dry-run", options.dry_run, "everything up to the first step, and stop");
-  app.add_flag("--overfit-one-batch", options.overfit_one_batch,
-               "train on the first mini-batch again and again: the loss must go to 0");
+  app.add_flag(
+      "--overfit-one-batch", options.overfit_one_batch,
+      "train on the first mini-batch alone, for training.steps or 500 steps: the loss must go "
+      "to 0");
 }
 
 void eval_options(CLI::App& app, Options& options) {
   config_options(app, options);
   output_option(app, options);
-  app.add_option("--model", options.model, "a model.safetensors; that of the run where not given");
+  app.add_option(
+      "--model", options.model,
+      "a safetensors file; where not given, the run's model.safetensors, and without one the "
+      "config's model.init");
 }
 
 void benchmark_options(CLI::App& app, Options& options) { config_options(app, options); }

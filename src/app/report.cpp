@@ -26,6 +26,9 @@ std::string first_bad_parameter(const Graph& graph, const StepRecord& record) {
   return "";
 }
 
+// Which sign a NaN has says nothing; "-nan" would make a reader ask.
+double unsigned_nan(double value) { return std::isnan(value) ? std::abs(value) : value; }
+
 }  // namespace
 
 StepReporter::StepReporter(const Graph& graph, const TrainingLength& length,
@@ -48,10 +51,10 @@ StepSummary StepReporter::summarize(const StepRecord& record) {
   s.step = record.step + 1;
   s.epoch = record.step / length_.steps_per_epoch + 1;
   s.samples = last.samples;
-  s.loss = last.loss.sum / last.samples;
+  s.loss = unsigned_nan(last.loss.sum / last.samples);
   s.accuracy = static_cast<double>(last.loss.correct) / last.samples;
   s.lr = record.lr;
-  s.grad_norm = std::sqrt(record.squared_norm());
+  s.grad_norm = unsigned_nan(std::sqrt(record.squared_norm()));
   s.seconds = std::max(1e-9, static_cast<double>(end - last_end_ns_) * 1e-9);
   s.samples_per_second = s.samples / s.seconds;
   s.bubble =

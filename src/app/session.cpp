@@ -1,5 +1,7 @@
 #include "app/session.hpp"
 
+#include <spdlog/fmt/fmt.h>
+
 #include <algorithm>
 
 #include "graph/read.hpp"
@@ -16,6 +18,21 @@ NamedTensors first_parameters(const Config& config, const Graph& graph) {
   return initial_parameters(graph, config.training.seed);
 }
 
+Config overfit_one_batch(Config config) {
+  DataConfig& data = config.data;
+  const bool drawn = data.kind == "glyphs" || data.kind == "synthetic";
+  const std::int64_t first = data.train_range ? data.train_range->first : 0;
+  if (drawn)
+    data.train_samples = std::min(data.train_samples, data.batch_size);
+  else if (!data.train_range || data.train_range->last - first > data.batch_size)
+    data.train_range = SampleRange{first, first + data.batch_size};
+  if (config.training.steps == 0) config.training.steps = 500;
+  config.training.epochs = 0;
+  config.validation = {};
+  config.name += "-overfit-one-batch";
+  return config;
+}
+
 TrainingLength training_length(const Config& config, const Dataset& train) {
   const std::int64_t batch = config.data.batch_size;
   TrainingLength length;
@@ -27,17 +44,21 @@ TrainingLength training_length(const Config& config, const Dataset& train) {
   return length;
 }
 
+bool asks_for_validation(const Config& config) {
+  return config.validation.every_steps > 0 || config.validation.every_epochs > 0 ||
+         config.validation.before_first_step;
+}
+
 PipelineInput pipeline_input(const Config& config, const Graph& graph, const Plan& plan,
                              Backend& backend, const Datasets& data, const TrainingLength& length) {
-  const bool validates = config.validation.every_steps > 0 || config.validation.every_epochs > 0 ||
-                         config.validation.before_first_step;
   return {.graph = graph,
           .plan = plan,
           .config = config,
           .backend = backend,
           .total_steps = length.steps,
           .train_samples = data.train ? data.train->size() : 0,
-          .validation_samples = validates && data.validation ? data.validation->size() : 0};
+          .validation_samples =
+              asks_for_validation(config) && data.validation ? data.validation->size() : 0};
 }
 
 std::int64_t segment_end(const Config& config, const TrainingLength& length, std::int64_t step) {
@@ -62,6 +83,12 @@ Evaluation evaluate(Pipeline& pipeline, const Dataset& dataset) {
   const EvaluationSum sum = pipeline.evaluate(loader);
   const auto samples = static_cast<double>(sum.samples);
   return {sum.loss / samples, static_cast<double>(sum.correct) / samples, sum.samples};
+}
+
+std::string text_of(const Evaluation& e, const Dataset& dataset) {
+  if (dataset.classes() == 0) return fmt::format("loss {:.6f} of {} samples", e.loss, e.samples);
+  return fmt::format("loss {:.4f}, accuracy {:.2f}% of {} samples", e.loss, 100 * e.accuracy,
+                     e.samples);
 }
 
 }  // namespace pipetrain

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "app/options.hpp"
 #include "backend/backend.hpp"
@@ -18,11 +19,17 @@ Graph load_graph(const Config& config);
 // The initial weights that the config asks for: its file, or drawn from the seed.
 NamedTensors first_parameters(const Config& config, const Graph& graph);
 
+// What --overfit-one-batch trains: the first mini-batch alone, without validation; as many steps as
+// training.steps says, 500 where the length is given in epochs.
+Config overfit_one_batch(Config config);
+
 // mini-batches of one epoch and of the whole training.
 struct TrainingLength {
   std::int64_t steps_per_epoch = 1, steps = 1;
 };
 TrainingLength training_length(const Config& config, const Dataset& train);
+
+bool asks_for_validation(const Config& config);
 
 PipelineInput pipeline_input(const Config& config, const Graph& graph, const Plan& plan,
                              Backend& backend, const Datasets& data, const TrainingLength& length);
@@ -36,5 +43,7 @@ struct Evaluation {
   std::int64_t samples = 0;
 };
 Evaluation evaluate(Pipeline& pipeline, const Dataset& dataset);
+// "loss 0.0423, accuracy 98.75% of 2000 samples"
+std::string text_of(const Evaluation& evaluation, const Dataset& dataset);
 
 }  // namespace pipetrain

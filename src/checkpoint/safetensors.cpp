@@ -12,6 +12,7 @@
 
 #include "base/check.hpp"
 #include "base/error.hpp"
+#include "checkpoint/atomic_file.hpp"
 #include "checkpoint/safetensors_header.hpp"
 
 namespace pipetrain {
@@ -87,53 +88,6 @@ std::uint64_t read_header_length(Reader& reader) {
                     reader.file(), length, reader.size()));
   return length;
 }
-
-// A file under a temporary name until commit(); gone where that is not reached.
-class AtomicFile {
- public:
-  explicit AtomicFile(const std::filesystem::path& path)
-      : path_(path),
-        temporary_(path.string() + fmt::format(".{}.tmp", ::getpid())),
-        out_(temporary_, O_WRONLY | O_CREAT | O_TRUNC) {
-    if (!out_.ok()) fail("created");
-  }
-  ~AtomicFile() {
-    if (!committed_) ::unlink(temporary_.c_str());
-  }
-  AtomicFile(const AtomicFile&) = delete;
-  AtomicFile& operator=(const AtomicFile&) = delete;
-
-  void write(const void* bytes, std::size_t count) {
-    const auto* at = static_cast<const std::byte*>(bytes);
-    while (count > 0) {
-      const ssize_t done = ::write(out_.get(), at, count);
-      if (done < 0 && errno == EINTR) continue;
-      if (done < 0) fail("written");
-      at += done;
-      count -= static_cast<std::size_t>(done);
-    }
-  }
-
-  void commit() {
-    if (::fsync(out_.get()) != 0) fail("flushed to the disk");
-    if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail("renamed into place");
-    committed_ = true;
-    const auto folder = path_.has_parent_path() ? path_.parent_path() : std::filesystem::path(".");
-    const Descriptor entry(folder, O_RDONLY | O_DIRECTORY);
-    if (!entry.ok() || ::fsync(entry.get()) != 0) fail("flushed to the disk with its folder");
-  }
-
- private:
-  [[noreturn]] void fail(const char* what) const {
-    const int error = errno;
-    throw DeviceError(fmt::format("{}: cannot be {}: {}; check the disk and its permissions",
-                                  path_.string(), what, std::strerror(error)));
-  }
-
-  std::filesystem::path path_, temporary_;
-  Descriptor out_;
-  bool committed_ = false;
-};
 
 // By name, but wide elements first, so that each tensor lies aligned in the file.
 void sort_for_file(std::vector<StoredTensor>& tensors) {

@@ -4,6 +4,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
+#include <cstring>
+
+#include "base/error.hpp"
 
 namespace pipetrain {
 
@@ -24,6 +28,19 @@ std::string bytes_text(std::size_t bytes) {
   return unit == 0 ? fmt::format("{} B", bytes) : fmt::format("{:.1f} {}", value, units[unit]);
 }
 
+std::string step_line(const StepSummary& s, const StepColumns& columns) {
+  std::size_t memory = 0;
+  for (const StageSummary& stage : s.stages) memory += stage.memory_bytes;
+  // The widest of four digits that are not negative: 0.0006677 and 1.234e-05.
+  return fmt::format(
+      "step {:>{}}/{}  epoch {:>{}}  loss {:<#9.4g}  norm {:<#8.3g}  lr {:<#8.3g}  "
+      "{:>8.0f} samples/s  bubble {:>3.0f}%  memory {}  ETA {}{}",
+      s.step, fmt::formatted_size("{}", columns.total_steps), columns.total_steps, s.epoch,
+      fmt::formatted_size("{}", columns.total_epochs), s.loss, s.grad_norm, s.lr,
+      columns.samples_per_second, 100 * columns.bubble, bytes_text(memory),
+      duration_text(columns.seconds_left), s.skipped ? "  gradient not finite: skipped" : "");
+}
+
 void Console::step(const StepSummary& s) {
   interval_seconds_ += s.seconds;
   total_seconds_ += s.seconds;
@@ -32,18 +49,13 @@ void Console::step(const StepSummary& s) {
   ++steps_seen_;
   const bool due = s.step % options_.log_every_steps == 0 || s.step == options_.total_steps;
   if (due) {
-    std::size_t memory = 0;
-    for (const StageSummary& stage : s.stages) memory += stage.memory_bytes;
-    const double left = total_seconds_ / static_cast<double>(steps_seen_) *
-                        static_cast<double>(options_.total_steps - s.step);
     const double seconds = std::max(interval_seconds_, 1e-9);
-    line(fmt::format(
-        "step {:>{}}/{}  epoch {}  loss {:<8.4g}  norm {:<8.3g}  lr {:<8.3g}  "
-        "{:>8.0f} samples/s  bubble {:>3.0f}%  memory {}  ETA {}{}",
-        s.step, fmt::formatted_size("{}", options_.total_steps), options_.total_steps, s.epoch,
-        s.loss, s.grad_norm, s.lr, static_cast<double>(interval_samples_) / seconds,
-        100 * interval_bubble_ / seconds, bytes_text(memory), duration_text(left),
-        s.skipped ? "  gradient not finite: skipped" : ""));
+    line(step_line(s, {.samples_per_second = static_cast<double>(interval_samples_) / seconds,
+                       .bubble = interval_bubble_ / seconds,
+                       .seconds_left = total_seconds_ / static_cast<double>(steps_seen_) *
+                                       static_cast<double>(options_.total_steps - s.step),
+                       .total_steps = options_.total_steps,
+                       .total_epochs = options_.total_epochs}));
     interval_seconds_ = interval_bubble_ = 0;
     interval_samples_ = 0;
   }
@@ -53,17 +65,27 @@ void Console::step(const StepSummary& s) {
 void Console::line(const std::string& text) {
   if (options_.quiet) return;
   wipe();
-  fmt::print(options_.out, "{}\n", text);
-  std::fflush(options_.out);
+  print(text + "\n");
 }
 
-void Console::end() {
-  wipe();
-  std::fflush(options_.out);
+void Console::end() { wipe(); }
+
+void Console::print(const std::string& text) {
+  errno = 0;
+  if (std::fwrite(text.data(), 1, text.size(), options_.out) == text.size() &&
+      std::fflush(options_.out) == 0)
+    return;
+  const int why = errno;
+  options_.quiet = true;
+  bar_drawn_ = false;
+  if (why != EPIPE)
+    throw DeviceError(
+        fmt::format("standard {} cannot be written: {}; send it elsewhere, or train with --quiet",
+                    options_.out == stderr ? "error" : "output", std::strerror(why)));
 }
 
 void Console::wipe() {
-  if (bar_drawn_) fmt::print(options_.out, "\r\033[K");
+  if (bar_drawn_) print("\r\033[K");
   bar_drawn_ = false;
 }
 
@@ -73,10 +95,9 @@ void Console::draw_bar(std::int64_t step) {
   const auto full =
       static_cast<int>(width * step / std::max<std::int64_t>(1, options_.total_steps));
   wipe();
-  fmt::print(options_.out, "[{:=<{}}{: <{}}] {:3.0f}%", "", full, "", width - full,
-             100.0 * static_cast<double>(step) / static_cast<double>(options_.total_steps));
-  std::fflush(options_.out);
-  bar_drawn_ = true;
+  print(fmt::format("[{:=<{}}{: <{}}] {:3.0f}%", "", full, "", width - full,
+                    100.0 * static_cast<double>(step) / static_cast<double>(options_.total_steps)));
+  bar_drawn_ = !options_.quiet;
   last_bar_ = total_seconds_;
 }
 

@@ -15,9 +15,11 @@ struct ConsoleOptions {
   bool quiet = false;
   bool terminal = false;  // `out` is one: draw the bar
   std::int64_t log_every_steps = 10;
-  std::int64_t total_steps = 1;
+  std::int64_t total_steps = 1, total_epochs = 1;
 };
 
+// DeviceError where `out` cannot be written. A reader who has seen enough (`| head`) is no error:
+// from then on nothing is printed.
 class Console {
  public:
   explicit Console(const ConsoleOptions& options) : options_(options) {}
@@ -27,6 +29,7 @@ class Console {
   void end();                          // wipes the bar
 
  private:
+  void print(const std::string& text);
   void wipe();
   void draw_bar(std::int64_t step);
 
@@ -36,6 +39,13 @@ class Console {
   double interval_bubble_ = 0;
   bool bar_drawn_ = false;
 };
+
+// One line of a training: columns stay under each other whatever the numbers.
+struct StepColumns {
+  double samples_per_second = 0, bubble = 0, seconds_left = 0;
+  std::int64_t total_steps = 1, total_epochs = 1;
+};
+std::string step_line(const StepSummary& summary, const StepColumns& columns);
 
 std::string duration_text(double seconds);  // "1:05", "2:03:05"
 std::string bytes_text(std::size_t bytes);  // "3.1 MiB"

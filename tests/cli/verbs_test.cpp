@@ -3,11 +3,9 @@
 #include <nlohmann/json.hpp>
 
 #include "catch.hpp"
-#include "run_binary.hpp"
+#include "run_folder.hpp"
 
 namespace {
-
-bool has(const std::string& text, const std::string& part) { return text.find(part) != text.npos; }
 
 const char* const kVerbs[] = {"train",   "eval",     "benchmark",  "profile",
                               "plan",    "schedule", "checkpoint", "generate",

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "base/error.hpp"
 #include "catch.hpp"
 
 using namespace pipetrain;
@@ -172,4 +173,31 @@ TEST_CASE("a bar is drawn at most ten times a second", "[metrics]") {
                                    });
   CHECK(count(text, ']') >= 5);
   CHECK(count(text, ']') <= 10);
+}
+
+TEST_CASE("the columns of a step's line stand under each other whatever the numbers", "[metrics]") {
+  const StepColumns columns{
+      .samples_per_second = 128, .bubble = 0.25, .seconds_left = 65, .total_steps = 1000};
+  StepSummary s = summary(20);
+  s.loss = 2.3;
+  CHECK(step_line(s, columns) ==
+        "step   20/1000  epoch 2  loss 2.300      norm 1.50      lr 0.0500         128 samples/s  "
+        "bubble  25%  memory 2.5 MiB  ETA 1:05");
+  const auto width = step_line(s, columns).size();
+  for (const double value : {0.0, 0.0006677, 0.00066771, 1.23456e-7, 0.05, 9.9999, 123.4, 1.5e6}) {
+    s.loss = s.grad_norm = s.lr = value;
+    CHECK(step_line(s, columns).size() == width);
+  }
+}
+
+TEST_CASE("a full disk is an error, once", "[metrics]") {
+  std::FILE* const full = std::fopen("/dev/full", "w");
+  if (!full) {
+    WARN("skipped: this system has no /dev/full");
+    return;
+  }
+  Console console({.out = full});
+  CHECK_THROWS_AS(console.line("x"), DeviceError);
+  CHECK_NOTHROW(console.line("x"));
+  std::fclose(full);
 }

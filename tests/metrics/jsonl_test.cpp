@@ -80,3 +80,10 @@ TEST_CASE("a file that cannot be opened is a device error that names it", "[metr
   CHECK(message.find(path) != std::string::npos);
   CHECK(message.find("No such file") != std::string::npos);
 }
+
+TEST_CASE("a name that is no UTF-8 is told all the same", "[metrics]") {
+  const auto path = scratch_file();
+  { MetricsFile(path).write({{"config", "caf\xe9"}}); }
+  CHECK(lines(path) == std::vector<std::string>{"{\"config\":\"caf\xef\xbf\xbd\"}"});
+  std::filesystem::remove(path);
+}

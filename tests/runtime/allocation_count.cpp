@@ -1,6 +1,7 @@
 #include "allocation_count.hpp"
 
 #include <atomic>
+#include <cstddef>
 #include <cstdlib>
 #include <new>
 
@@ -31,21 +32,35 @@ void reset_allocation_count() {
 
 }  // namespace pipetrain::testing
 
-// The library's other forms (arrays, nothrow) call these.
-void* operator new(std::size_t bytes) {
+namespace {
+
+void* give(std::size_t bytes, std::size_t alignment) noexcept {
   pipetrain::testing::note_allocation(bytes);
-  void* const memory = std::malloc(bytes > 0 ? bytes : 1);
-  if (!memory) throw std::bad_alloc();
-  return memory;
+  if (alignment <= alignof(std::max_align_t)) return std::malloc(bytes > 0 ? bytes : 1);
+  return std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
 }
-void* operator new(std::size_t bytes, std::align_val_t alignment) {
-  pipetrain::testing::note_allocation(bytes);
-  const auto align = static_cast<std::size_t>(alignment);
-  void* const memory = std::aligned_alloc(align, (bytes + align - 1) / align * align);
-  if (!memory) throw std::bad_alloc();
-  return memory;
+void* give_or_throw(std::size_t bytes, std::size_t alignment = 1) {
+  if (void* const memory = give(bytes, alignment)) return memory;
+  throw std::bad_alloc();
 }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
+std::size_t size(std::align_val_t alignment) { return static_cast<std::size_t>(alignment); }
+
+}  // namespace
+
+// Every form: under a sanitizer those that are left out would be the sanitizer's own.
+void* operator new(std::size_t n) { return give_or_throw(n); }
+void* operator new[](std::size_t n) { return give_or_throw(n); }
+void* operator new(std::size_t n, std::align_val_t a) { return give_or_throw(n, size(a)); }
+void* operator new[](std::size_t n, std::align_val_t a) { return give_or_throw(n, size(a)); }
+void* operator new(std::size_t n, const std::nothrow_t&) noexcept { return give(n, 1); }
+void* operator new[](std::size_t n, const std::nothrow_t&) noexcept { return give(n, 1); }
+void operator delete(void* p) noexcept { std::free(p); }
+void operator delete[](void* p) noexcept { std::free(p); }
+void operator delete(void* p, std::size_t) noexcept { std::free(p); }
+void operator delete[](void* p, std::size_t) noexcept { std::free(p); }
+void operator delete(void* p, std::align_val_t) noexcept { std::free(p); }
+void operator delete[](void* p, std::align_val_t) noexcept { std::free(p); }
+void operator delete(void* p, std::size_t, std::align_val_t) noexcept { std::free(p); }
+void operator delete[](void* p, std::size_t, std::align_val_t) noexcept { std::free(p); }
+void operator delete(void* p, const std::nothrow_t&) noexcept { std::free(p); }
+void operator delete[](void* p, const std::nothrow_t&) noexcept { std::free(p); }

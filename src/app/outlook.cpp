@@ -1,0 +1,126 @@
+#include "app/outlook.hpp"
+
+#include <spdlog/fmt/fmt.h>
+
+#include <array>
+#include <sstream>
+#include <string_view>
+
+#include "app/columns.hpp"
+#include "base/error.hpp"
+#include "metrics/console.hpp"
+#include "program/text.hpp"
+#include "runtime/segment_program.hpp"
+
+namespace pipetrain {
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr std::array<std::string_view, use_count> use_names = {
+    "weights", "gradients", "optimizer", "activations", "workspace", "packets"};
+
+void check_limit(std::size_t stage, std::size_t bytes, std::int64_t limit) {
+  if (limit == 0 || bytes <= static_cast<std::size_t>(limit)) return;
+  throw UsageError(fmt::format(
+      "stage {} needs {} and hardware.memory_limit is {}; use more stages, smaller micro-batches "
+      "(pipeline.microbatches), or a larger limit",
+      stage, bytes_text(bytes), bytes_text(static_cast<std::size_t>(limit))));
+}
+
+ordered_json layers_json(const Graph& graph, const Plan& plan) {
+  auto layers = ordered_json::array();
+  for (std::size_t i = 0; i < graph.layers.size(); ++i) {
+    const Layer& layer = graph.layers[i];
+    ordered_json shapes = ordered_json::object();
+    for (const Parameter& parameter : layer.parameters)
+      shapes[parameter.name] = parameter.shape.dims;
+    layers.push_back({{"name", layer.name},
+                      {"kind", kind_name(layer.spec)},
+                      {"stage", stage_of(plan, LayerId{static_cast<int>(i)}).value},
+                      {"output", layer.output.dims},
+                      {"parameters", shapes}});
+  }
+  return layers;
+}
+
+std::string layers_text(const Graph& graph, const Plan& plan) {
+  std::vector<std::vector<std::string>> rows = {{"layer", "kind", "stage", "output", "parameters"}};
+  for (std::size_t i = 0; i < graph.layers.size(); ++i) {
+    const Layer& layer = graph.layers[i];
+    std::string parameters;
+    for (const Parameter& parameter : layer.parameters)
+      parameters += fmt::format("{}{} {}", parameters.empty() ? "" : ", ", parameter.name,
+                                parameter.shape.text());
+    rows.push_back({layer.name, std::string(kind_name(layer.spec)),
+                    std::to_string(stage_of(plan, LayerId{static_cast<int>(i)}).value),
+                    layer.output.text(), parameters});
+  }
+  return columns(rows);
+}
+
+std::string memory_text(const std::vector<MemoryAccount>& accounts) {
+  std::vector<std::vector<std::string>> rows = {{"stage", "memory"}};
+  rows[0].insert(rows[0].end(), use_names.begin(), use_names.end());
+  for (std::size_t s = 0; s < accounts.size(); ++s) {
+    rows.push_back({std::to_string(s), bytes_text(accounts[s].total())});
+    for (const std::size_t bytes : accounts[s].bytes) rows.back().push_back(bytes_text(bytes));
+  }
+  return columns(rows);
+}
+
+std::string program_of(const PipelineInput& in) {
+  return to_text(training_program(in.config, static_cast<int>(in.plan.stages.size())));
+}
+
+std::int64_t size_of(const std::unique_ptr<const Dataset>& dataset) {
+  return dataset ? dataset->size() : 0;
+}
+
+}  // namespace
+
+ordered_json outlook(const PipelineInput& in) {
+  const PipelineConfig& pipeline = in.config.pipeline;
+  ordered_json result = {{"model", in.graph.name},
+                         {"parameters", in.graph.parameter_count()},
+                         {"schedule", pipeline.schedule},
+                         {"microbatches", pipeline.microbatches},
+                         {"stages", plan_json(in.graph, in.plan)["stages"]}};
+  auto& memory = result["memory_bytes"] = ordered_json::array();
+  for (const MemoryAccount& account : predict_memory(in)) {
+    check_limit(memory.size(), account.total(), in.config.hardware.memory_limit);
+    memory.push_back(account.total());
+  }
+  return result;
+}
+
+ordered_json outlook_details(const PipelineInput& in, const Datasets& data,
+                             const TrainingLength& length) {
+  ordered_json result = {{"train_samples", size_of(data.train)},
+                         {"validation_samples", size_of(data.validation)},
+                         {"batch_size", in.config.data.batch_size},
+                         {"steps_per_epoch", length.steps_per_epoch},
+                         {"steps", length.steps},
+                         {"layers", layers_json(in.graph, in.plan)}};
+  for (const MemoryAccount& account : predict_memory(in)) {
+    ordered_json uses;
+    for (std::size_t u = 0; u < use_names.size(); ++u)
+      uses[std::string(use_names[u])] = account.bytes[u];
+    result["memory"].push_back(uses);
+  }
+  std::istringstream lines(program_of(in));
+  for (std::string line; std::getline(lines, line);) result["program"].push_back(line);
+  return result;
+}
+
+std::string outlook_text(const PipelineInput& in, const Datasets& data,
+                         const TrainingLength& length) {
+  return fmt::format(
+      "{}\n{}\n{} samples to train, {} to validate; mini-batches of {}: {} an epoch, {} in all\n\n"
+      "{}",
+      layers_text(in.graph, in.plan), memory_text(predict_memory(in)), size_of(data.train),
+      size_of(data.validation), in.config.data.batch_size, length.steps_per_epoch, length.steps,
+      program_of(in));
+}
+
+}  // namespace pipetrain

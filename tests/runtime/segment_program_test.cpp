@@ -1,0 +1,59 @@
+// The programs that runs are made of.
+#include "runtime/segment_program.hpp"
+
+#include <algorithm>
+
+#include "catch.hpp"
+#include "program/text.hpp"
+#include "training.hpp"
+
+using namespace pipetrain;
+using namespace pipetrain::testing;
+
+namespace {
+
+long count(const Program& program, Op op) {
+  long all = 0;
+  for (const auto& list : program.workers)
+    all +=
+        std::count_if(list.begin(), list.end(), [&](const Instruction& i) { return i.op == op; });
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("a training program is one mini-batch of the config's schedule", "[segment program]") {
+  for (const std::string schedule : {"gpipe", "1f1b"}) {
+    const Program program =
+        training_program(make_config({.microbatches = 5, .schedule = schedule}), 3);
+    CHECK(program.workers.size() == 3);
+    CHECK(program.minibatches == 1);
+    CHECK(count(program, Op::LoadInput) == 5);
+    CHECK(count(program, Op::Forward) == 15);
+    CHECK(count(program, Op::Update) == 3);
+    CHECK_FALSE(splits_backward(program));
+  }
+}
+
+TEST_CASE("updates wait for each other only where a norm is asked for", "[segment program]") {
+  Config config = make_config({});
+  CHECK(count(training_program(config, 3), Op::SyncGradients) == 0);
+  config.optimizer.max_norm = 1;
+  CHECK(count(training_program(config, 3), Op::SyncGradients) == 3);
+  config.optimizer.max_norm = 0;
+  config.training.on_nonfinite = "skip";
+  CHECK(count(training_program(config, 3), Op::SyncGradients) == 3);
+}
+
+TEST_CASE("evaluation is a forward through every stage", "[segment program]") {
+  CHECK(to_text(evaluation_program(1)) ==
+        to_text(parse_program("program stages=1 microbatches=1 minibatches=1\n0: 0L0 0F0\n")));
+  CHECK(to_text(evaluation_program(3)) ==
+        to_text(parse_program("program stages=3 microbatches=1 minibatches=1\n"
+                              "0: 0L0 0F0 0SA0\n1: 1RA0 1F0 1SA0\n2: 2RA0 2F0\n")));
+}
+
+TEST_CASE("an input half that stands alone is a split backward", "[segment program]") {
+  CHECK(splits_backward(
+      parse_program("program stages=1 microbatches=1 minibatches=1\n0: 0L0 0F0 0I0 0W0 0U0@1\n")));
+}
