@@ -33,7 +33,11 @@ ThreadPlan plan_threads(int workers_at_once, int threads_per_stage) {
   return plan;
 }
 
-void set_kernel_threads(int threads) { omp_set_num_threads(threads); }
+void set_kernel_threads(int threads) {
+  omp_set_dynamic(0);
+  omp_set_max_active_levels(std::max(1, omp_get_max_active_levels()));
+  omp_set_num_threads(std::min(threads, omp_get_thread_limit()));
+}
 
 void pin_worker(int worker, int threads_per_stage) {
   const std::vector<int> cores = allowed_cores();

@@ -15,7 +15,10 @@ struct ThreadPlan {
 // `threads_per_stage` 0 shares the machine's cores among the workers that run at once.
 ThreadPlan plan_threads(int workers_at_once, int threads_per_stage);
 
-// The kernels that this thread calls from now on use so many threads.
+// The kernels that this thread calls from now on use so many threads, or as many as
+// OMP_THREAD_LIMIT allows. A team that is asked for must be had in full: oneDNN's kernels wait at
+// barriers for every member, for ever. So other settings of the environment that make teams smaller
+// are overruled.
 void set_kernel_threads(int threads);
 
 // Keeps this thread, and the kernel threads that it starts, on the cores of its worker. Only a

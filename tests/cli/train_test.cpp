@@ -230,3 +230,33 @@ TEST_CASE("bad data exits with 3 and writes nothing") {
   CHECK(has(ran.err, images.string()));
   CHECK_FALSE(fs::exists(run));
 }
+
+// It once waited for ever: a convolution's kernel was made for two threads, and got one.
+TEST_CASE("a training ends, however few threads the environment allows") {
+  const TestFolder folder;
+  const fs::path config = folder.write("conv.toml", R"(
+training = { steps = 1 }
+data = { kind = "synthetic", train_samples = 4, validation_samples = 4, batch_size = 4 }
+optimizer = { kind = "sgd", lr = 0.01 }
+hardware = { threads_per_stage = 2 }
+
+[model]
+name = "conv"
+input = { shape = [16, 8, 8] }
+layers = [
+  { name = "conv1", kind = "conv2d", out_channels = 32, kernel = 3 },
+  { name = "conv2", kind = "conv2d", out_channels = 32, kernel = 3 },
+  { name = "flat", kind = "flatten" },
+  { name = "fc", kind = "linear", out_features = 10 },
+]
+)");
+  for (const char* setting :
+       {"OMP_THREAD_LIMIT=1", "OMP_DYNAMIC=true", "OMP_MAX_ACTIVE_LEVELS=0"}) {
+    INFO(setting);
+    const Ran ran =
+        run_binary("train " + config.string() + " --output " + (folder.path / setting).string(),
+                   std::string(setting) + " timeout 100");
+    INFO(ran.err);
+    CHECK(ran.code == 0);
+  }
+}
