@@ -1,7 +1,6 @@
 #include "runtime/pipeline.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <exception>
 #include <mutex>
 #include <thread>
@@ -23,10 +22,8 @@ class FirstFailure {
       const std::lock_guard lock(mutex_);
       if (!first_) first_ = failure;
     }
-    failed_ = true;
     close_all_();
   }
-  bool any() const { return failed_; }
   void rethrow() const {
     if (first_) std::rethrow_exception(first_);
   }
@@ -35,7 +32,6 @@ class FirstFailure {
   std::function<void()> close_all_;
   std::mutex mutex_;
   std::exception_ptr first_;
-  std::atomic<bool> failed_ = false;
 };
 
 ThreadPlan threads_for(const Config& config, const Plan& plan) {
@@ -155,18 +151,18 @@ struct Pipeline::Impl {
 
   void run_threads(std::vector<Worker>& workers, const std::function<bool(bool)>& report,
                    FirstFailure& failure) {
+    const auto work = [&](std::size_t w) {
+      try {
+        set_kernel_threads(threads.threads_per_stage);
+        if (threads.fits) pin_worker(static_cast<int>(w), threads.threads_per_stage);
+        workers[w].run();
+      } catch (...) {
+        failure.report(std::current_exception());
+      }
+    };
     std::vector<std::thread> pool;
-    for (std::size_t w = 0; w < workers.size(); ++w)
-      pool.emplace_back([&, w] {
-        try {
-          set_kernel_threads(threads.threads_per_stage);
-          if (threads.fits) pin_worker(static_cast<int>(w), threads.threads_per_stage);
-          workers[w].run();
-        } catch (...) {
-          failure.report(std::current_exception());
-        }
-      });
     try {
+      for (std::size_t w = 0; w < workers.size(); ++w) pool.emplace_back(work, w);
       while (report(true)) {
       }
     } catch (...) {
