@@ -25,9 +25,10 @@ const std::array table{
 };
 // clang-format on
 
-constexpr std::array<std::string_view, 12> not_built{
-    "interleaved_1f1b", "zb_h1",    "zb_h2",     "zb_v",        "chimera",     "pipedream",
-    "pipedream_2bw",    "pipemare", "timeprest", "v_timeprest", "i_timeprest", "auto"};
+constexpr std::array<std::string_view, 13> to_come{
+    "interleaved_1f1b", "zb_h1",         "zb_h2",    "zb_v",      "chimera",
+    "pipedream",        "pipedream_2bw", "pipemare", "timeprest", "v_timeprest",
+    "i_timeprest",      "data_parallel", "auto"};
 
 std::string names() {
   std::string text;
@@ -36,7 +37,7 @@ std::string names() {
 }
 
 std::string did_you_mean(std::string_view name) {
-  std::vector<std::string_view> known(not_built.begin(), not_built.end());
+  std::vector<std::string_view> known(to_come.begin(), to_come.end());
   for (const auto& row : table) known.push_back(row.name);
   return suggest(name, known);
 }
@@ -49,6 +50,8 @@ void require_positive(std::string_view what, int value) {
 
 std::span<const Schedule> schedules() { return table; }
 
+std::span<const std::string_view> schedules_to_come() { return to_come; }
+
 const Schedule* find_schedule(std::string_view name) {
   for (const auto& row : table)
     if (row.name == name) return &row;
@@ -57,7 +60,7 @@ const Schedule* find_schedule(std::string_view name) {
 
 const Schedule& require_schedule(std::string_view name) {
   if (const auto* found = find_schedule(name)) return *found;
-  if (std::find(not_built.begin(), not_built.end(), name) != not_built.end())
+  if (std::find(to_come.begin(), to_come.end(), name) != to_come.end())
     throw UsageError(fmt::format("schedule `{}` is not built yet; use one of: {}", name, names()));
   throw UsageError(fmt::format("no schedule is called `{}`; use one of: {}{}", name, names(),
                                did_you_mean(name)));

@@ -6,10 +6,10 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
-#include "app/peak.hpp"
 #include "app/report.hpp"
 #include "app/session.hpp"
 #include "app/verbs.hpp"
+#include "backend/cpu/peak.hpp"
 #include "config/read.hpp"
 #include "metrics/console.hpp"
 
@@ -44,14 +44,13 @@ layers = [
   { name = "fc3", kind = "linear", out_features = 10 },
 ])"};
 
-std::vector<Config> configs_of(const Options& options) {
-  std::vector<Config> configs;
-  for (const auto& file : options.configs)
-    configs.push_back(read_config({file}, options.sets).config);
+std::vector<ReadConfig> configs_of(const Options& options) {
+  std::vector<ReadConfig> configs;
+  for (const auto& file : options.configs) configs.push_back(read_config({file}, options.sets));
   if (!configs.empty()) return configs;
   for (const std::string_view model : suite)
     for (const int stages : {1, 2}) {
-      Config config;
+      Config& config = configs.emplace_back().config;
       config.inline_model = model;
       config.name = fmt::format("{}, {} stage{}", model == suite[0] ? "mlp" : "lenet5", stages,
                                 stages > 1 ? "s" : "");
@@ -59,7 +58,6 @@ std::vector<Config> configs_of(const Options& options) {
       config.pipeline.stages = stages;
       config.pipeline.microbatches = stages == 1 ? 1 : 8;
       config.hardware.threads_per_stage = 0;
-      configs.push_back(config);
     }
   return configs;
 }
@@ -117,10 +115,11 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-ordered_json benchmark_one(const Config& config, double peak_gflops) {
-  const Graph graph = load_graph(config);
+ordered_json benchmark_one(const ReadConfig& read, double peak_gflops) {
+  const Config& config = read.config;
+  const Graph graph = load_graph(read);
   const Datasets data = open_datasets(config.data, graph, config.training.seed);
-  const Plan plan = make_plan(graph, config.pipeline);
+  const Plan plan = load_plan(read, graph);
   const std::unique_ptr<Backend> backend = make_backend(config.hardware.backend);
   PipelineInput input{graph, plan, config, *backend, 1};
   input.train_samples = data.train->size();
@@ -179,15 +178,16 @@ void print(const ordered_json& r) {
 
 int benchmark(const Options& options) {
   ordered_json results = ordered_json::array();
-  const std::vector<Config> configs = configs_of(options);
-  const double peak = measured_peak_gflops(configs.front().hardware.backend);
+  const std::vector<ReadConfig> configs = configs_of(options);
+  set_kernel_threads(available_cores());
+  const double peak = measured_peak_gflops();
   if (!options.json)
     fmt::print(
         "peak of this machine: {:.0f} GFLOP/s, one large matmul\n\n{:28} {:>10} {:>10} {:>10} "
         "{:>9} {:>7} {:>8}\n",
         peak, "", "samples/s", "ms median", "ms min", "GFLOP/s", "peak", "bubble");
-  for (const Config& config : configs) {
-    results.push_back(benchmark_one(config, peak));
+  for (const ReadConfig& read : configs) {
+    results.push_back(benchmark_one(read, peak));
     if (!options.json) print(results.back());
   }
   if (options.json)

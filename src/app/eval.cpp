@@ -28,14 +28,15 @@ std::filesystem::path weights_to_read(const Options& options, const Config& conf
 }  // namespace
 
 int eval(const Options& options) {
-  const auto [config, notes] = read_config(options.configs, options.sets);
-  for (const std::string& note : notes) spdlog::info("{}", note);
-  const Graph graph = load_graph(config);
+  const ReadConfig read = read_config(options.configs, options.sets);
+  const Config& config = read.config;
+  for (const std::string& note : read.notes) spdlog::info("{}", note);
+  const Graph graph = load_graph(read);
   const std::filesystem::path weights = weights_to_read(options, config);
   const NamedTensors parameters = read_parameters(weights, graph);
   const Datasets data = open_datasets(config.data, graph, config.training.seed);
   const Dataset& dataset = data.validation ? *data.validation : *data.train;
-  const Plan plan = make_plan(graph, config.pipeline);
+  const Plan plan = load_plan(read, graph);
   const std::unique_ptr<Backend> backend = make_backend(config.hardware.backend);
   Pipeline pipeline({.graph = graph,
                      .plan = plan,

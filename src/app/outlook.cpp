@@ -24,7 +24,7 @@ void check_limit(std::size_t stage, std::size_t bytes, std::int64_t limit) {
   if (limit == 0 || bytes <= static_cast<std::size_t>(limit)) return;
   throw UsageError(fmt::format(
       "stage {} needs {} and hardware.memory_limit is {}; use more stages, smaller micro-batches "
-      "(pipeline.microbatches), or a larger limit",
+      "(pipeline.microbatches), a smaller validation.batch_size, or a larger limit",
       stage, bytes_text(bytes), bytes_text(static_cast<std::size_t>(limit))));
 }
 

@@ -4,13 +4,24 @@
 
 #include <algorithm>
 
+#include "base/error.hpp"
 #include "graph/read.hpp"
 
 namespace pipetrain {
 
-Graph load_graph(const Config& config) {
+Graph load_graph(const ReadConfig& read) {
+  if (!read.inline_model_file.empty()) return read_inline_model(read.inline_model_file);
+  const Config& config = read.config;
   if (!config.inline_model.empty()) return read_model_text(config.inline_model, config.name);
   return read_model(config.model.file);
+}
+
+Plan load_plan(const ReadConfig& read, const Graph& graph) {
+  try {
+    return make_plan(graph, read.config.pipeline);
+  } catch (const UsageError& error) {
+    throw UsageError(with_place(read, error.what()));
+  }
 }
 
 NamedTensors first_parameters(const Config& config, const Graph& graph) {

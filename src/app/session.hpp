@@ -6,7 +6,7 @@
 
 #include "app/options.hpp"
 #include "backend/backend.hpp"
-#include "config/config.hpp"
+#include "config/read.hpp"
 #include "data/dataset.hpp"
 #include "graph/graph.hpp"
 #include "plan/plan.hpp"
@@ -14,7 +14,8 @@
 
 namespace pipetrain {
 
-Graph load_graph(const Config& config);
+Graph load_graph(const ReadConfig& read);
+Plan load_plan(const ReadConfig& read, const Graph& graph);
 
 // The initial weights that the config asks for: its file, or drawn from the seed.
 NamedTensors first_parameters(const Config& config, const Graph& graph);

@@ -93,16 +93,17 @@ ordered_json run_training(const TrainingInput& input, const std::filesystem::pat
 }  // namespace
 
 int train(const Options& options) {
-  auto [config, notes] = read_config(options.configs, options.sets);
-  for (const std::string& note : notes) spdlog::info("{}", note);
-  if (options.overfit_one_batch) config = overfit_one_batch(config);
+  ReadConfig read = read_config(options.configs, options.sets);
+  for (const std::string& note : read.notes) spdlog::info("{}", note);
+  if (options.overfit_one_batch) read.config = overfit_one_batch(read.config);
+  const Config& config = read.config;
   const std::filesystem::path folder = run_directory(options, config);
   if (!options.dry_run && check_earlier_run(folder, options, config) == Earlier::Finished)
     return tell_finished(options, folder);
 
-  const Graph graph = load_graph(config);
+  const Graph graph = load_graph(read);
   const Datasets data = open_datasets(config.data, graph, config.training.seed);
-  const Plan plan = make_plan(graph, config.pipeline);
+  const Plan plan = load_plan(read, graph);
   const TrainingLength length = training_length(config, *data.train);
   const std::unique_ptr<Backend> backend = make_backend(config.hardware.backend);
   const PipelineInput input = pipeline_input(config, graph, plan, *backend, data, length);

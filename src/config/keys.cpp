@@ -29,13 +29,9 @@ Words schedule_names() {
   return names;
 }
 
-// Published schedules that have a name in configs but no row in schedules.cpp yet.
-Words schedules_to_come() {
-  Words names = {"interleaved_1f1b", "zb_h1",         "zb_h2",    "zb_v",      "chimera",
-                 "pipedream",        "pipedream_2bw", "pipemare", "timeprest", "v_timeprest",
-                 "i_timeprest",      "data_parallel", "auto"};
-  std::erase_if(names, [](std::string_view name) { return find_schedule(name) != nullptr; });
-  return names;
+Words names_to_come() {
+  const auto names = schedules_to_come();
+  return {names.begin(), names.end()};
 }
 
 // The path of a key is that of its field.
@@ -71,7 +67,7 @@ std::vector<Key> make_keys() {
     {KEY(data.shuffle), .help = "false: file order, wrapping round"},
     {KEY(data.drop_last), .help = "false: an epoch ends with a smaller mini-batch"},
 
-    {KEY(pipeline.schedule), .help = "pipetrain methods lists them", .values = schedule_names(), .later = schedules_to_come()},
+    {KEY(pipeline.schedule), .help = "pipetrain methods lists them", .values = schedule_names(), .later = names_to_come()},
     {KEY(pipeline.schedule_csv), .help = "an order of your own", .built = false, .off = "\"\""},
     {KEY(pipeline.stages), .help = "pipeline workers P; the model is cut in as many parts", .range = from_to(1, 1024)},
     {KEY(pipeline.microbatches), .help = "per mini-batch", .range = from_to(1, 65536)},

@@ -27,6 +27,16 @@ Wrong read_fields(const Sources& sources, Config& config, Problems& problems) {
   return wrong;
 }
 
+// The file that the whole inline model stands in; empty where its parts come from several sources.
+std::filesystem::path only_file(const Sources& sources,
+                                const std::vector<std::filesystem::path>& files) {
+  const int source = sources.model.begin()->second.place.source;
+  for (const auto& [key, part] : sources.model)
+    if (part.place.source != source) return {};
+  const auto index = static_cast<std::size_t>(source);
+  return index < files.size() ? files[index] : std::filesystem::path();
+}
+
 }  // namespace
 
 ReadConfig read_config(const std::vector<std::filesystem::path>& files,
@@ -41,7 +51,17 @@ ReadConfig read_config(const std::vector<std::filesystem::path>& files,
   settle(given, config, problems);
   if (sources.whole) check_rules(given, config, problems);
   raise(std::move(problems));
-  return {config, unused_keys(given, config)};
+  ReadConfig read{config, unused_keys(given, config), {}, {}};
+  for (const auto& [key, value] : sources.settings) read.places[key] = value.place.text();
+  if (!config.inline_model.empty()) read.inline_model_file = only_file(sources, files);
+  return read;
+}
+
+std::string with_place(const ReadConfig& read, const std::string& message) {
+  const std::string key =
+      message.substr(0, message.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_."));
+  const auto place = read.places.find(key);
+  return place == read.places.end() ? message : place->second + ": " + message;
 }
 
 }  // namespace pipetrain

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -12,7 +13,12 @@ namespace pipetrain {
 struct ReadConfig {
   Config config;
   std::vector<std::string> notes;  // keys without effect under the chosen kind or schedule
+  std::map<std::string, std::string> places;  // by key: "quickstart.toml:12:3"
+  std::filesystem::path inline_model_file;    // has all inline layers; empty: none or several have
 };
+
+// A message that begins with a key, with the key's place in front, where it was written.
+std::string with_place(const ReadConfig& read, const std::string& message);
 
 // A later file wins over an earlier one, `sets` ("key.path=TOMLVALUE") over all. Paths in a file
 // start from its folder, those of `sets` from the current one; all become absolute. Throws one

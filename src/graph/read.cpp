@@ -8,6 +8,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "base/check.hpp"
 #include "base/error.hpp"
 #include "base/suggest.hpp"
 #include "graph/build.hpp"
@@ -81,10 +82,7 @@ std::string load(const std::filesystem::path& file) {
   return text.str();
 }
 
-}  // namespace
-
-Graph read_model_text(const std::string& toml, const std::string& origin) {
-  const Value text{{1, 1}, parse_model_text(toml, origin)};
+Graph read(const Value& text, const std::string& origin) {
   Problems problems(origin);
   Fields fields(text, "the model", kNoTable, problems);
   Graph graph;
@@ -103,6 +101,23 @@ Graph read_model_text(const std::string& toml, const std::string& origin) {
   if (!problems.any()) check_loss(graph, layers->back().at, problems);
   problems.throw_if_any();
   return graph;
+}
+
+}  // namespace
+
+Graph read_model_text(const std::string& toml, const std::string& origin) {
+  return read({{1, 1}, parse_model_text(toml, origin)}, origin);
+}
+
+Graph read_inline_model(const std::filesystem::path& config) {
+  const Table whole = parse_model_text(load(config), config.string());
+  const Entry* const model = find(whole, "model");
+  PIPETRAIN_CHECK(model && std::holds_alternative<Table>(model->value.data), "{} has no [model]",
+                  config.string());
+  Table part;
+  for (const Entry& entry : std::get<Table>(model->value.data))
+    if (entry.key != "init") part.push_back(entry);
+  return read({model->value.at, std::move(part)}, config.string());
 }
 
 Graph read_model(const std::filesystem::path& file) {

@@ -89,16 +89,17 @@ struct Pipeline::Impl {
 
   void make_boundaries(std::vector<Boundary>& boundaries, int samples, Mode mode) {
     if (samples == 0) return;
+    const std::vector<PacketCounts> counts = packet_counts(program);
     for (std::size_t s = 0; s + 1 < stages.size(); ++s) {
       const LayerId next = stages[s + 1]->first();
       const std::size_t bytes = activation_packet(graph, *lowering, next, samples).bytes;
       Boundary& boundary = boundaries.emplace_back();
-      const int count = mode == Mode::Train ? stages[s]->slots() : evaluation_packets;
+      const int count = mode == Mode::Train ? counts[s].activations : evaluation_packets;
       boundary.activations = channel(*stages[s], bytes, count, samples);
       if (mode == Mode::Evaluate) continue;
       boundary.gradients =
           channel(*stages[s + 1], gradient_packet(graph, *lowering, next, samples).bytes,
-                  gradient_packets, samples);
+                  counts[s].gradients, samples);
     }
   }
   std::unique_ptr<Channel> channel(Stage& owner, std::size_t bytes, int count, int samples) {

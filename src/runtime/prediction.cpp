@@ -36,6 +36,7 @@ std::vector<MemoryAccount> predict_memory(const PipelineInput& in) {
   const auto sizes = microbatch_sizes(in.config, in.train_samples, in.validation_samples);
   const Program program = in.program ? *in.program : training_program(in.config, stages);
   const std::vector<int> in_flight = peak_activations(program);
+  const std::vector<PacketCounts> counts = packet_counts(program);
   const auto lowering = lower_for(in);
   std::vector<MemoryAccount> accounts(static_cast<std::size_t>(stages));
   for (std::size_t s = 0; s < accounts.size(); ++s) {
@@ -60,12 +61,12 @@ std::vector<MemoryAccount> predict_memory(const PipelineInput& in) {
       const bool train = mode == Mode::Train;
       if (s + 1 < accounts.size())
         account[Use::Packets] +=
-            (train ? slots : evaluation_packets) *
+            static_cast<std::size_t>(train ? counts[s].activations : evaluation_packets) *
             at_least_a_line(
                 activation_packet(in.graph, *lowering, in.plan.stages[s + 1].first, samples).bytes);
       if (s > 0 && train)
         account[Use::Packets] +=
-            gradient_packets *
+            static_cast<std::size_t>(counts[s - 1].gradients) *
             at_least_a_line(gradient_packet(in.graph, *lowering, stage.first, samples).bytes);
     }
   }

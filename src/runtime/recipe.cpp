@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "base/check.hpp"
+#include "runtime/workspace.hpp"
 
 namespace pipetrain {
 namespace {
@@ -11,38 +12,6 @@ namespace {
 std::size_t round_up(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
 
 using BufferId = std::size_t;
-
-// A piece of memory while the recipe is being written; gets its offset once its lifetime is known.
-struct Buffer {
-  Area area = Area::Workspace;
-  std::size_t bytes = 0, offset = 0;
-  int first_use = -1, last_use = -1;  // steps of the pass, Workspace only
-};
-
-// First fit by lifetime: buffers that are never alive together may share bytes.
-std::size_t place_workspace(std::vector<Buffer>& buffers, std::size_t from) {
-  std::vector<std::size_t> placed;
-  std::size_t end = 0;
-  for (std::size_t b = from; b < buffers.size(); ++b) {
-    Buffer& buffer = buffers[b];
-    if (buffer.area != Area::Workspace || buffer.first_use < 0) continue;
-    std::vector<std::pair<std::size_t, std::size_t>> taken;
-    for (const std::size_t p : placed) {
-      const Buffer& other = buffers[p];
-      if (other.first_use <= buffer.last_use && buffer.first_use <= other.last_use)
-        taken.emplace_back(other.offset, other.offset + other.bytes);
-    }
-    std::sort(taken.begin(), taken.end());
-    buffer.offset = 0;
-    for (const auto& [begin, stop] : taken) {
-      if (buffer.offset + buffer.bytes <= begin) break;
-      buffer.offset = std::max(buffer.offset, stop);
-    }
-    end = std::max(end, buffer.offset + buffer.bytes);
-    placed.push_back(b);
-  }
-  return end;
-}
 
 // The gradient of one value while its readers are visited from the last to the first.
 struct GradientState {
@@ -124,7 +93,7 @@ class Writer {
     return buffers_.size() - 1;
   }
   void touch(BufferId id, int step) {
-    Buffer& buffer = buffers_[id];
+    Block& buffer = buffers_[id];
     if (buffer.first_use < 0) buffer.first_use = step;
     buffer.last_use = std::max(buffer.last_use, step);
   }
@@ -226,7 +195,7 @@ class Writer {
   void leave() {
     for (std::size_t i = 0; i < out_.values.size(); ++i) {
       const BufferId from = storage(out_.values[i]);
-      const Buffer& buffer = buffers_[from];
+      const Block& buffer = buffers_[from];
       if (buffer.area == Area::PacketOut && buffer.offset == out_.offsets[i]) continue;
       const BufferId to = new_buffer(Area::PacketOut, bytes(out_.values[i]), out_.offsets[i]);
       add_copy(from, to, bytes(out_.values[i]));
@@ -360,7 +329,7 @@ class Writer {
 
   // ---- places
   void place_slots(Recipe& recipe) {
-    for (Buffer& buffer : buffers_) {
+    for (Block& buffer : buffers_) {
       if (buffer.area != Area::Slot) continue;
       buffer.offset = recipe.slot_bytes;
       recipe.slot_bytes += buffer.bytes;
@@ -385,7 +354,7 @@ class Writer {
 
   const RecipeInput& in_;
   const std::vector<bool> needed_;
-  std::vector<Buffer> buffers_;
+  std::vector<Block> buffers_;
   std::vector<Draft> drafts_;
   std::vector<std::optional<BufferId>> storage_;  // of values, forward
   std::vector<std::optional<BufferId>> saved_;    // of layers

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "program/liveness.hpp"
 #include "schedules.hpp"
 
 namespace pipetrain {
@@ -33,6 +34,33 @@ bool splits_backward(const Program& program) {
                     [](const Instruction& i) { return i.op == Op::BackwardInput; }))
       return true;
   return false;
+}
+
+namespace {
+
+// The most micro-batches of a stage whose weight half is still to come behind their input half.
+int put_off(const Program& program, StageId stage) {
+  int most = 0;
+  for (const auto& worker : program.workers) {
+    int now = 0;
+    for (const Instruction& i : worker) {
+      if (i.stage != stage) continue;
+      if (i.op == Op::BackwardInput) most = std::max(most, ++now);
+      if (i.op == Op::BackwardWeight) --now;
+    }
+  }
+  return most;
+}
+
+}  // namespace
+
+std::vector<PacketCounts> packet_counts(const Program& program) {
+  const std::vector<int> in_flight = peak_activations(program);
+  std::vector<PacketCounts> counts;
+  for (int s = 0; s + 1 < program.stages; ++s)
+    counts.push_back({in_flight[static_cast<std::size_t>(s)] + put_off(program, {s + 1}),
+                      3 + put_off(program, {s})});
+  return counts;
 }
 
 }  // namespace pipetrain

@@ -15,9 +15,14 @@ Program evaluation_program(int stages);
 
 bool splits_backward(const Program& program);
 
-// Packets of the channels behind a stage. An activation's is held by its sender from forward to
-// backward: as many as it has slots. A gradient's: one being written, one under way, one being
-// read.
-inline constexpr int gradient_packets = 3, evaluation_packets = 2;
+// How many packets the channels between stages s and s + 1 need, so that no order waits for one
+// that its own later instruction would free. A receiver that puts off its weight halves holds what
+// they read.
+struct PacketCounts {
+  int activations = 0;  // held by the sender from forward to backward
+  int gradients = 0;    // one being written, one under way, one being read
+};
+std::vector<PacketCounts> packet_counts(const Program& program);
+inline constexpr int evaluation_packets = 2;
 
 }  // namespace pipetrain

@@ -26,7 +26,6 @@ int versions_kept(const Program& program, StageId stage) {
   int oldest = newest, kept = 1;
   for (auto i = mine.rbegin(); i != mine.rend(); ++i) {
     if (i->op == Op::Update) {
-      if (oldest < newest) kept = std::max(kept, newest - oldest + 1);
       --newest;
       oldest = std::min(oldest, newest);
     } else {
