@@ -1,6 +1,8 @@
 // One run of a task on a backend; the memory, the pointers and the order of calls are a worker's.
 #include "harness.hpp"
 
+#include <omp.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -219,7 +221,10 @@ class Run {
 
 }  // namespace
 
-Outcome run(Backend& backend, const Task& task) { return Run(backend, task).all(); }
+Outcome run(Backend& backend, const Task& task) {
+  omp_set_num_threads(std::min(omp_get_max_threads(), omp_get_thread_limit()));  // as a worker does
+  return Run(backend, task).all();
+}
 
 double difference(const Floats& a, const Floats& b) {
   constexpr double infinity = std::numeric_limits<double>::infinity();

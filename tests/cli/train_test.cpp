@@ -236,16 +236,17 @@ TEST_CASE("a training ends, however few threads the environment allows") {
   const TestFolder folder;
   const fs::path config = folder.write("conv.toml", R"(
 training = { steps = 1 }
-data = { kind = "synthetic", train_samples = 4, validation_samples = 4, batch_size = 4 }
+data = { kind = "synthetic", train_samples = 32, validation_samples = 4, batch_size = 32 }
 optimizer = { kind = "sgd", lr = 0.01 }
 hardware = { threads_per_stage = 2 }
 
 [model]
 name = "conv"
-input = { shape = [16, 8, 8] }
+input = { shape = [32, 16, 16] }
 layers = [
-  { name = "conv1", kind = "conv2d", out_channels = 32, kernel = 3 },
-  { name = "conv2", kind = "conv2d", out_channels = 32, kernel = 3 },
+  { name = "conv1", kind = "conv2d", out_channels = 64, kernel = 3, padding = 1 },
+  { name = "conv2", kind = "conv2d", out_channels = 64, kernel = 3, padding = 1 },
+  { name = "pool", kind = "global_avg_pool" },
   { name = "flat", kind = "flatten" },
   { name = "fc", kind = "linear", out_features = 10 },
 ]
