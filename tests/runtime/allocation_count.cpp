@@ -54,6 +54,12 @@ void* operator new(std::size_t n, std::align_val_t a) { return give_or_throw(n, 
 void* operator new[](std::size_t n, std::align_val_t a) { return give_or_throw(n, size(a)); }
 void* operator new(std::size_t n, const std::nothrow_t&) noexcept { return give(n, 1); }
 void* operator new[](std::size_t n, const std::nothrow_t&) noexcept { return give(n, 1); }
+void* operator new(std::size_t n, std::align_val_t a, const std::nothrow_t&) noexcept {
+  return give(n, size(a));
+}
+void* operator new[](std::size_t n, std::align_val_t a, const std::nothrow_t&) noexcept {
+  return give(n, size(a));
+}
 void operator delete(void* p) noexcept { std::free(p); }
 void operator delete[](void* p) noexcept { std::free(p); }
 void operator delete(void* p, std::size_t) noexcept { std::free(p); }
@@ -64,3 +70,5 @@ void operator delete(void* p, std::size_t, std::align_val_t) noexcept { std::fre
 void operator delete[](void* p, std::size_t, std::align_val_t) noexcept { std::free(p); }
 void operator delete(void* p, const std::nothrow_t&) noexcept { std::free(p); }
 void operator delete[](void* p, const std::nothrow_t&) noexcept { std::free(p); }
+void operator delete(void* p, std::align_val_t, const std::nothrow_t&) noexcept { std::free(p); }
+void operator delete[](void* p, std::align_val_t, const std::nothrow_t&) noexcept { std::free(p); }
