@@ -29,9 +29,9 @@ class BatchNormKernel final : public ReferenceKernel {
     const float *x = floats(a.inputs[0]), *gamma = floats(a.weights.parameters[0]),
                 *beta = floats(a.weights.parameters[1]);
     for (std::int64_t c = 0; c < channels_; ++c) {
-      const auto [mean, scale] = statistics(a, c);
+      const Statistics of = statistics(a, c);
       for_each(c, [&](std::int64_t i) {
-        floats(a.output)[i] = static_cast<float>((x[i] - mean) * scale * gamma[c] + beta[c]);
+        floats(a.output)[i] = static_cast<float>((x[i] - of.mean) * of.scale * gamma[c] + beta[c]);
       });
     }
   }
