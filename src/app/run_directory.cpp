@@ -10,7 +10,6 @@
 #include <string_view>
 
 #include "base/error.hpp"
-#include "checkpoint/atomic_file.hpp"
 #include "config/read.hpp"
 
 namespace pipetrain {
@@ -94,12 +93,6 @@ void remove_file(const std::filesystem::path& file) {
   if (error)
     throw DeviceError(fmt::format("{}: cannot be removed: {}; choose another folder with --output",
                                   file.string(), error.message()));
-}
-
-void write_file(const std::filesystem::path& file, const std::string& text) {
-  AtomicFile out(file);
-  out.write(text.data(), text.size());
-  out.commit();
 }
 
 }  // namespace pipetrain

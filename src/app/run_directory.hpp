@@ -28,6 +28,5 @@ nlohmann::ordered_json end_of_run(const std::filesystem::path& folder);
 // DeviceError with the file and the system's reason.
 void make_folder(const std::filesystem::path& folder);
 void remove_file(const std::filesystem::path& file);
-void write_file(const std::filesystem::path& file, const std::string& text);  // whole or not at all
 
 }  // namespace pipetrain

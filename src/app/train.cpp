@@ -12,6 +12,7 @@
 #include "app/run_directory.hpp"
 #include "app/training.hpp"
 #include "app/verbs.hpp"
+#include "checkpoint/atomic_file.hpp"
 #include "config/read.hpp"
 #include "program/text.hpp"
 

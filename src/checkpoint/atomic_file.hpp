@@ -4,7 +4,9 @@
 
 #include <cstddef>
 #include <filesystem>
-#include <string_view>
+#include <string>
+
+#include "checkpoint/output_file.hpp"
 
 namespace pipetrain {
 
@@ -18,16 +20,17 @@ class AtomicFile {
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
 
-  void write(const void* bytes, std::size_t count);
+  OutputFile& out() { return out_; }
+  void write(const void* bytes, std::size_t count) { out_.write(bytes, count); }
   void commit();
 
  private:
-  [[noreturn]] void fail(std::string_view what) const;
-  void flush_folder() const;
-
   std::filesystem::path path_, part_;
-  int out_ = -1;
+  OutputFile out_;
   bool renamed_ = false;
 };
+
+// A small file in one call.
+void write_file(const std::filesystem::path& file, const std::string& text);
 
 }  // namespace pipetrain

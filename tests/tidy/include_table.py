@@ -30,7 +30,7 @@ LIBRARIES = {
     "nlohmann/": ["program", "plan", "checkpoint", "metrics", "app"],
     "dnnl": ["backend/cpu"],
     "oneapi/dnnl/": ["backend/cpu"],
-    "zlib.h": ["data"],
+    "zlib.h": ["data", "checkpoint"],
 }
 
 # Folders of tests/ that mirror no folder of src/: suites across parts.

@@ -1,0 +1,55 @@
+// manifest.json: what a checkpoint is, which files belong to it, and how to see that they are
+// whole. Written last.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "checkpoint/output_file.hpp"
+
+namespace pipetrain {
+
+struct ValidationResult {
+  std::int64_t step = 0, epoch = 0;  // when: mini-batches trained
+  double loss = 0;                   // mean over the set
+  std::optional<double> accuracy;    // 0..1
+  bool operator==(const ValidationResult&) const = default;
+};
+
+// How far a training has come. With the tensors it is all that going on needs: which samples come
+// next and every random number follow from `step` and the config's seed.
+struct Progress {
+  std::int64_t step = 0;                 // mini-batches trained: the next one's 0-based number
+  std::int64_t skipped = 0;              // of them, updates left out as not finite
+  double seconds = 0;                    // of training, over all its starts
+  std::optional<ValidationResult> last;  // validation
+  std::optional<ValidationResult> best;  // the one of the smallest loss
+  std::int64_t without_progress = 0;     // validations since the best one
+  bool operator==(const Progress&) const = default;
+};
+
+struct CheckpointFile {
+  std::string name;  // within the checkpoint
+  FileSum sum;
+  std::vector<std::string> layers;  // whose tensors it holds, in order; empty for other files
+  bool operator==(const CheckpointFile&) const = default;
+};
+
+struct Manifest {
+  std::string model;  // its name
+  std::uint64_t seed = 1;
+  std::int64_t epoch = 0;  // that the last mini-batch belonged to, from 1
+  Progress progress;
+  std::vector<CheckpointFile> files;
+  bool operator==(const Manifest&) const = default;
+};
+
+// The text names its own checksum too: a flipped bit in it is found.
+std::string manifest_text(const Manifest& manifest);
+
+// DataError, beginning with `file`, for anything that manifest_text() does not write.
+Manifest parse_manifest(const std::string& text, const std::string& file);
+
+}  // namespace pipetrain

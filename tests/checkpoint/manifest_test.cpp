@@ -1,0 +1,88 @@
+// manifest.json: what is written reads back, and nothing else does.
+#include "checkpoint/manifest.hpp"
+
+#include <cmath>
+#include <limits>
+
+#include "base/error.hpp"
+#include "catch.hpp"
+
+using namespace pipetrain;
+
+namespace {
+
+Manifest example() {
+  Manifest m;
+  m.model = "lenet5";
+  m.seed = 18446744073709551615u;
+  m.epoch = 3;
+  m.progress.step = 300;
+  m.progress.skipped = 2;
+  m.progress.seconds = 1.25;
+  m.progress.last = ValidationResult{300, 3, 0.1, 0.97};
+  m.progress.best = ValidationResult{200, 2, 0.3 - 0.2, {}};
+  m.progress.without_progress = 1;
+  m.files = {{"stage-0000.safetensors", {1234, 0xdeadbeef}, {"conv1", "block.0.fc"}},
+             {"config.resolved.toml", {7, 1}, {}}};
+  return m;
+}
+
+std::string refusal(const std::string& text) {
+  try {
+    parse_manifest(text, "ck/manifest.json");
+  } catch (const DataError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+std::string replaced(std::string text, const std::string& old, const std::string& other) {
+  const auto at = text.find(old);
+  REQUIRE(at != text.npos);
+  return text.replace(at, old.size(), other);
+}
+
+}  // namespace
+
+TEST_CASE("a manifest reads back as it was written") {
+  CHECK(parse_manifest(manifest_text(example()), "m") == example());
+  Manifest empty;
+  CHECK(parse_manifest(manifest_text(empty), "m") == empty);
+  Manifest diverged = example();
+  diverged.progress.last->loss = std::numeric_limits<double>::infinity();
+  CHECK(std::isnan(parse_manifest(manifest_text(diverged), "m").progress.last->loss));
+}
+
+TEST_CASE("any flipped bit of a manifest is found, or changes nothing") {
+  const std::string text = manifest_text(example());
+  for (std::size_t i = 0; i < text.size(); ++i)
+    for (int bit = 0; bit < 8; ++bit) {
+      std::string flipped = text;
+      flipped[i] = static_cast<char>(flipped[i] ^ (1 << bit));
+      bool same = true;
+      try {
+        same = parse_manifest(flipped, "m") == example();
+      } catch (const DataError&) {
+      }
+      CHECK(same);
+    }
+}
+
+TEST_CASE("what is no manifest is refused with its name and the reason") {
+  const std::string text = manifest_text(example());
+  for (const std::string bad : {"", "{", "[]", "3", "null", "{}"})
+    CHECK(refusal(bad).find("ck/manifest.json: not a valid manifest") == 0);
+  CHECK(refusal(text.substr(0, text.size() / 2)) != "");
+  CHECK(refusal(replaced(text, "\"version\": 1", "\"version\": 2")).find("version 2") !=
+        std::string::npos);
+  CHECK(refusal(replaced(text, "\"step\": 300", "\"step\": 301")).find("checksum") !=
+        std::string::npos);
+  CHECK(refusal(replaced(text, "\"step\": 300", "\"step\": -1")).find("'step'") !=
+        std::string::npos);
+  CHECK(refusal(replaced(text, "\"bytes\": 1234", "\"bytes\": 1e99")).find("'bytes'") !=
+        std::string::npos);
+  CHECK(refusal(replaced(text, "deadbeef", "deadbeeX")).find("hexadecimal") != std::string::npos);
+  CHECK(refusal(replaced(text, "stage-0000", "../0000")).find("file name") != std::string::npos);
+  CHECK(refusal(replaced(text, "config.resolved.toml", "stage-0000.safetensors")).find("twice") !=
+        std::string::npos);
+}
