@@ -8,16 +8,21 @@
 #include "app/session.hpp"
 #include "app/verbs.hpp"
 #include "base/error.hpp"
+#include "checkpoint/folder.hpp"
+#include "checkpoint/load.hpp"
 #include "config/read.hpp"
 
 namespace pipetrain {
 namespace {
 
-// --model, else what the run wrote, else what the config begins with.
+// --model, else what the run wrote: its final weights or its newest checkpoint; else what the
+// config begins with.
 std::filesystem::path weights_to_read(const Options& options, const Config& config) {
   if (!options.model.empty()) return options.model;
   const std::filesystem::path trained = run_directory(options, config) / "model.safetensors";
   if (std::filesystem::exists(trained)) return trained;
+  const std::filesystem::path checkpoints = trained.parent_path() / "checkpoints";
+  if (!committed_checkpoints(checkpoints).empty()) return find_checkpoint(checkpoints);
   if (options.output.empty() && !config.model.init.empty()) return config.model.init;
   throw DataError(fmt::format(
       "{}: there are no trained weights; train first, or name a file with --model, or the run's "
@@ -33,7 +38,7 @@ int eval(const Options& options) {
   for (const std::string& note : read.notes) spdlog::info("{}", note);
   const Graph graph = load_graph(read);
   const std::filesystem::path weights = weights_to_read(options, config);
-  const NamedTensors parameters = read_parameters(weights, graph);
+  const NamedTensors parameters = read_weights(weights, graph);
   const Datasets data = open_datasets(config.data, graph, config.training.seed);
   const Dataset& dataset = data.validation ? *data.validation : *data.train;
   const Plan plan = load_plan(read, graph);

@@ -52,7 +52,8 @@ CLI::Validator only(const T& value) {
 void train_options(CLI::App& app, Options& options) {
   config_options(app, options);
   output_option(app, options);
-  app.add_option("--resume", options.resume, "auto, never, or the path of a checkpoint");
+  app.add_option("--resume", options.resume,
+                 "auto (go on from the newest checkpoint), never (begin anew), or a checkpoint");
   app.add_flag("--dry-run", options.dry_run, "everything up to the first step, and stop");
   app.add_flag(
       "--overfit-one-batch", options.overfit_one_batch,
@@ -65,8 +66,8 @@ void eval_options(CLI::App& app, Options& options) {
   output_option(app, options);
   app.add_option(
       "--model", options.model,
-      "a safetensors file; where not given, the run's model.safetensors, and without one the "
-      "config's model.init");
+      "a safetensors file or a checkpoint; where not given, the run's model.safetensors, else its "
+      "newest checkpoint, else the config's model.init");
 }
 
 void benchmark_options(CLI::App& app, Options& options) { config_options(app, options); }
@@ -91,6 +92,24 @@ void schedule_options(CLI::App& app, Options& options) {
       ->check(CLI::IsMember({"text", "versions", "csv", "svg", "trace", "json"}));
   app.add_flag_callback(
       "--json", [&options] { options.format = "json"; }, "as --format json");
+}
+
+void checkpoint_options(CLI::App& app, Options& options) {
+  common_options(app, options);
+  json_option(app, options);
+  app.add_option("VERB", options.name, "info | verify | reshard | export | prune")->required();
+  app.add_option("DIR", options.checkpoint,
+                 "a checkpoint, or the folder of a run (the newest is meant; verify, info: all)")
+      ->required();
+  app.add_option("--output", options.output,
+                 "export: the safetensors file; reshard: the folder to write to");
+  options.stages = 1;
+  app.add_option("--stages", options.stages, "reshard: into this many files")
+      ->check(CLI::Range(1, 1024));
+  app.add_option("--keep-latest", options.keep_latest, "prune: how many of the newest stay")
+      ->check(CLI::Range(1, 1 << 30));
+  app.add_option("--keep-best", options.keep_best,
+                 "prune: that of the smallest validation loss stays too");
 }
 
 void list_options(CLI::App& app, Options& options) {

@@ -40,12 +40,18 @@ struct Options {
   bool vertical_sync = false;
   std::string times;  // "F=1,B=2"; empty: F = B = W = 1
   std::string format = "text";
+
+  // checkpoint: `name` is its verb; `stages`, `output`
+  std::filesystem::path checkpoint;
+  std::int64_t keep_latest = 2;
+  bool keep_best = true;
 };
 
 void train_options(CLI::App& app, Options& options);
 void eval_options(CLI::App& app, Options& options);
 void benchmark_options(CLI::App& app, Options& options);
 void schedule_options(CLI::App& app, Options& options);
+void checkpoint_options(CLI::App& app, Options& options);
 void list_options(CLI::App& app, Options& options);  // methods, layers, devices
 
 }  // namespace pipetrain

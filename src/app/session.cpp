@@ -79,6 +79,8 @@ std::int64_t segment_end(const Config& config, const TrainingLength& length, std
   };
   next_multiple(config.validation.every_steps);
   next_multiple(config.validation.every_epochs * length.steps_per_epoch);
+  next_multiple(config.checkpoint.every_steps);
+  next_multiple(config.checkpoint.every_epochs * length.steps_per_epoch);
   return end;
 }
 

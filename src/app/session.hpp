@@ -35,7 +35,8 @@ bool asks_for_validation(const Config& config);
 PipelineInput pipeline_input(const Config& config, const Graph& graph, const Plan& plan,
                              Backend& backend, const Datasets& data, const TrainingLength& length);
 
-// Where validation closes a segment: the first such mini-batch behind `step`, at most the end.
+// Where a validation or a checkpoint that the config asks for closes a segment: behind `step`, at
+// most at the end.
 std::int64_t segment_end(const Config& config, const TrainingLength& length, std::int64_t step);
 
 struct Evaluation {

@@ -8,11 +8,14 @@
 #include <nlohmann/json.hpp>
 
 #include "app/build_info.hpp"
+#include "app/earlier_run.hpp"
 #include "app/outlook.hpp"
 #include "app/run_directory.hpp"
+#include "app/run_lock.hpp"
 #include "app/training.hpp"
 #include "app/verbs.hpp"
 #include "checkpoint/atomic_file.hpp"
+#include "checkpoint/folder.hpp"
 #include "config/read.hpp"
 #include "program/text.hpp"
 
@@ -45,12 +48,8 @@ int tell_finished(const Options& options, const std::filesystem::path& folder) {
   return 0;
 }
 
-// What an interrupted run or --resume never leaves goes first: from here on the folder tells of
-// this run only.
-void begin_run(const std::filesystem::path& folder, const Config& config, const ordered_json& plan,
-               const Program& program) {
-  make_folder(folder);
-  remove_file(folder / "model.safetensors");
+void describe_run(const std::filesystem::path& folder, const Config& config,
+                  const ordered_json& plan, const Program& program) {
   write_file(folder / "config.resolved.toml", dump_config(config, false));
   write_file(folder / "build.json", build_info().dump(2) + "\n");
   write_file(folder / "plan.json", plan.dump(2) + "\n");
@@ -66,21 +65,53 @@ std::string end_text(const ordered_json& end, const std::filesystem::path& folde
     if (last.contains("accuracy"))
       text += fmt::format(", accuracy {:.2f}%", 100 * last["accuracy"].get<double>());
   }
+  if (end.value("stopped_by", "") == "early_stopping") text += "; stopped early";
   return fmt::format("{}\nweights  {}\nmetrics  {}", text, (folder / "model.safetensors").string(),
                      (folder / "metrics.jsonl").string());
 }
 
-// Trains, and tells metrics.jsonl how it ended, whichever way. Returns the end's event.
-ordered_json run_training(const TrainingInput& input, const std::filesystem::path& weights) {
+std::string interrupted_text(const ordered_json& end, const std::filesystem::path& folder) {
+  const auto step = end["step"].get<std::int64_t>();
+  return fmt::format(
+      "stopped by {} after step {}\ncheckpoint  {}\nThe same command goes on from it.",
+      end["stopped_by"].get<std::string>(), step,
+      (folder / "checkpoints" / checkpoint_name(step)).string());
+}
+
+// The weights to begin with: those of a checkpoint with all that belongs to them, or the first
+// ones.
+Progress load_beginning(Pipeline& pipeline, const Config& config, const Graph& graph,
+                        const std::optional<std::filesystem::path>& checkpoint,
+                        std::int64_t steps) {
+  if (!checkpoint) {
+    pipeline.set_parameters(first_parameters(config, graph));
+    return {};
+  }
+  const Checkpoint read = read_checkpoint(*checkpoint);
+  check_length(read, steps);
+  pipeline.set_state(match_tensors(read.tensors, expected_state(graph, config.optimizer),
+                                   checkpoint->string(), graph));
+  return read.manifest.progress;
+}
+
+struct Ended {
+  ordered_json event;
+  int signal = 0;  // that ended it
+};
+
+// Trains, and tells metrics.jsonl how it ended, whichever way.
+Ended run_training(const TrainingInput& input) {
   Training training(input);
   try {
     input.metrics.write(training.start_event());
     training.run();
-    write_parameters(weights, input.pipeline.parameters());
+    const int signal = training.stop_signal();
+    if (signal == 0)
+      write_parameters(input.folder / "model.safetensors", input.pipeline.parameters());
     const ordered_json end = training.end_event();
     input.metrics.write(end);
     input.metrics.close();
-    return end;
+    return {end, signal};
   } catch (const std::exception& error) {
     try {
       input.console.end();
@@ -99,8 +130,13 @@ int train(const Options& options) {
   if (options.overfit_one_batch) read.config = overfit_one_batch(read.config);
   const Config& config = read.config;
   const std::filesystem::path folder = run_directory(options, config);
-  if (!options.dry_run && check_earlier_run(folder, options, config) == Earlier::Finished)
-    return tell_finished(options, folder);
+  std::optional<RunLock> lock;
+  EarlierRun earlier;
+  if (!options.dry_run) {
+    lock.emplace(folder);
+    earlier = earlier_run(folder, options, config);
+    if (earlier.finished && earlier.same_length) return tell_finished(options, folder);
+  }
 
   const Graph graph = load_graph(read);
   const Datasets data = open_datasets(config.data, graph, config.training.seed);
@@ -125,23 +161,31 @@ int train(const Options& options) {
     return 0;
   }
   Pipeline pipeline(input);
-  pipeline.set_parameters(first_parameters(config, graph));
-  begin_run(folder, config, result, pipeline.program());
-  MetricsFile metrics(folder / "metrics.jsonl");
-  const ordered_json end = run_training({.config = config,
-                                         .graph = graph,
-                                         .data = data,
-                                         .length = length,
-                                         .pipeline = pipeline,
-                                         .metrics = metrics,
-                                         .console = console},
-                                        folder / "model.safetensors");
-  console.line(end_text(end, folder));
+  const Progress begin = load_beginning(pipeline, config, graph, earlier.checkpoint, length.steps);
+  if (earlier.finished && begin.step == length.steps) return tell_finished(options, folder);
+  if (begin.step > 0)
+    console.line(
+        fmt::format("goes on after step {}, from {}", begin.step, earlier.checkpoint->string()));
+  make_folder(folder);
+  lock->take();
+  clear_run(folder, earlier.checkpoint ? std::optional(begin.step) : std::nullopt);
+  describe_run(folder, config, result, pipeline.program());
+  MetricsFile metrics(folder / "metrics.jsonl", begin.step);
+  const auto [end, signal] = run_training({.config = config,
+                                           .graph = graph,
+                                           .data = data,
+                                           .length = length,
+                                           .pipeline = pipeline,
+                                           .metrics = metrics,
+                                           .console = console,
+                                           .folder = folder,
+                                           .begin = begin});
+  console.line(signal ? interrupted_text(end, folder) : end_text(end, folder));
   result.update(end);
   result.erase("event");
   result["output"] = folder.string();
   print_json(options, result);
-  return 0;
+  return signal ? 128 + signal : 0;
 }
 
 }  // namespace pipetrain

@@ -2,14 +2,34 @@
 
 #include <spdlog/fmt/fmt.h>
 
+#include <cmath>
+
 #include "base/error.hpp"
 
 namespace pipetrain {
 
 using nlohmann::ordered_json;
 
+namespace {
+
+ordered_json json_of(const ValidationResult& v) {
+  ordered_json json = {{"step", v.step}, {"epoch", v.epoch}, {"loss", v.loss}};
+  if (v.accuracy) json["accuracy"] = *v.accuracy;
+  return json;
+}
+
+}  // namespace
+
 Training::Training(const TrainingInput& input)
-    : in_(input), reporter_(input.graph, input.length, input.pipeline.memory()) {}
+    : in_(input),
+      progress_(input.begin),
+      saving_({.config = input.config,
+               .graph = input.graph,
+               .pipeline = input.pipeline,
+               .metrics = input.metrics,
+               .run = input.folder,
+               .steps_per_epoch = input.length.steps_per_epoch}),
+      reporter_(input.graph, input.length, input.pipeline.memory()) {}
 
 void Training::run() {
   const DataConfig& data = in_.config.data;
@@ -18,48 +38,109 @@ void Training::run() {
                  .shuffle = data.shuffle,
                  .drop_last = data.drop_last,
                  .seed = in_.config.training.seed,
+                 .first_step = progress_.step,
                  .depth = in_.pipeline.loader_depth(),
                  .reader_threads = in_.pipeline.reader_threads()},
                 in_.pipeline.loader_readers());
-  if (in_.config.validation.before_first_step) validate(0);
-  for (std::int64_t step = 0; step < in_.length.steps;) {
-    const std::int64_t end = segment_end(in_.config, in_.length, step);
-    reporter_.begin_segment();
-    in_.pipeline.train(loader, step, end - step, [&](const StepRecord& record) { report(record); });
-    step = end;
-    if (validates()) validate(step);
+  if (in_.config.validation.before_first_step && progress_.step == 0 && !progress_.last) validate();
+  while (!ended()) {
+    train_segment(loader);
+    const bool due = validation_is_due();
+    if (due) validate();
+    const bool best = due && progress_.best && progress_.best->step == progress_.step;
+    if (const auto reason = reason_to_save(best)) {
+      progress_.seconds = seconds();
+      saving_.save(progress_, *reason);
+    }
+    saving_.tell();
   }
+  saving_.finish();
   in_.console.end();
 }
 
-bool Training::validates() const {
-  return in_.config.validation.every_steps > 0 || in_.config.validation.every_epochs > 0;
+bool Training::ended() const {
+  return progress_.step >= in_.length.steps || interrupted_ || stopped_early();
+}
+
+bool Training::stopped_early() const {
+  const std::int64_t patience = in_.config.validation.early_stopping;
+  return patience > 0 && progress_.without_progress >= patience;
+}
+
+void Training::train_segment(Loader& loader) {
+  const std::int64_t first = progress_.step;
+  const std::int64_t end = segment_end(in_.config, in_.length, first);
+  std::atomic<bool>& drain = interrupts_.drain();
+  reporter_.begin_segment();
+  progress_.step += in_.pipeline.train(
+      loader, first, end - first,
+      [&](const StepRecord& record) {
+        report(record);
+        saving_.tell();
+        if (saving_.minutes_are_over()) drain = true;
+      },
+      &drain);
+  drain = false;
+  interrupted_ = interrupts_.stop_signal() != 0 && progress_.step < in_.length.steps;
+}
+
+std::optional<std::string> Training::reason_to_save(bool best) {
+  const bool asked = interrupts_.take_save_request();
+  if (interrupted_) return "signal";
+  if (ended()) return "end";
+  if (const auto key = saving_.due(progress_.step)) return key;
+  const CheckpointConfig& rule = in_.config.checkpoint;
+  const bool saves = rule.every_steps > 0 || rule.every_epochs > 0 || rule.every_minutes > 0;
+  if (best && saves && rule.keep_best) return "best";
+  if (saving_.minutes_are_over()) return "every_minutes";
+  if (asked) return "request";
+  return std::nullopt;
 }
 
 void Training::report(const StepRecord& record) {
   const StepSummary summary = reporter_.summarize(record);
   in_.metrics.write(step_event(summary));
   in_.console.step(summary);
+  progress_.skipped += summary.skipped ? 1 : 0;
   last_step_ = summary;
 }
 
-void Training::validate(std::int64_t step) {
+bool Training::validation_is_due() const {
+  const ValidationConfig& rule = in_.config.validation;
+  const std::int64_t step = progress_.step, epoch = in_.length.steps_per_epoch;
+  if (!in_.data.validation || (rule.every_steps == 0 && rule.every_epochs == 0)) return false;
+  if (progress_.last && progress_.last->step == step) return false;
+  return step == in_.length.steps || (rule.every_steps > 0 && step % rule.every_steps == 0) ||
+         (rule.every_epochs > 0 && step % (rule.every_epochs * epoch) == 0);
+}
+
+void Training::validate() {
   if (!in_.data.validation) return;
   const Evaluation e = evaluate(in_.pipeline, *in_.data.validation);
-  const std::int64_t epoch = (step + in_.length.steps_per_epoch - 1) / in_.length.steps_per_epoch;
-  ordered_json result = {{"step", step}, {"epoch", epoch}, {"loss", e.loss}};
-  if (in_.data.validation->classes() > 0) result["accuracy"] = e.accuracy;
+  const std::int64_t step = progress_.step, epoch_steps = in_.length.steps_per_epoch;
+  ValidationResult result{step, (step + epoch_steps - 1) / epoch_steps, e.loss, {}};
+  if (in_.data.validation->classes() > 0) result.accuracy = e.accuracy;
   ordered_json event = {{"event", "validation"}};
-  event.update(result);
+  event.update(json_of(result));
   in_.metrics.write(event);
   in_.console.line(
       fmt::format("validation after step {}: {}", step, text_of(e, *in_.data.validation)));
-  last_validation_ = result;
+  const bool better =
+      !progress_.best || std::isnan(progress_.best->loss) || result.loss < progress_.best->loss;
+  if (better) progress_.best = result;
+  progress_.without_progress = better ? 0 : progress_.without_progress + 1;
+  progress_.last = result;
+}
+
+double Training::seconds() const {
+  const std::chrono::duration<double> now = std::chrono::steady_clock::now() - started_;
+  return in_.begin.seconds + now.count();
 }
 
 ordered_json Training::start_event() const {
   const PipelineConfig& pipeline = in_.config.pipeline;
   return {{"event", "start"},
+          {"step", in_.begin.step},
           {"config", in_.config.name},
           {"model", in_.graph.name},
           {"parameters", in_.graph.parameter_count()},
@@ -71,15 +152,21 @@ ordered_json Training::start_event() const {
 }
 
 ordered_json Training::end_event() const {
-  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - started_;
-  ordered_json event = {{"event", "end"}, {"step", in_.length.steps}, {"seconds", seconds.count()}};
+  ordered_json event = {{"event", "end"}, {"step", progress_.step}, {"seconds", seconds()}};
+  if (interrupted_)
+    event["stopped_by"] = signal_name(interrupts_.stop_signal());
+  else if (stopped_early())
+    event["stopped_by"] = "early_stopping";
+  if (progress_.skipped > 0) event["skipped"] = progress_.skipped;
   if (last_step_) event["loss"] = last_step_->loss;
-  if (last_validation_) event["validation"] = *last_validation_;
+  if (progress_.last) event["validation"] = json_of(*progress_.last);
+  if (progress_.best) event["best_validation"] = json_of(*progress_.best);
   return event;
 }
 
 ordered_json Training::error_event(const std::exception& error) const {
-  ordered_json event = {{"event", "error"}, {"step", last_step_ ? last_step_->step : 0}};
+  ordered_json event = {{"event", "error"},
+                        {"step", last_step_ ? last_step_->step : in_.begin.step}};
   if (const auto* ours = dynamic_cast<const Error*>(&error))
     event["exit_code"] = static_cast<int>(ours->code());
   event["message"] = error.what();

@@ -1,13 +1,16 @@
-// One training from its first to its last mini-batch: segments between validations, each step told
-// to metrics.jsonl and the console.
+// One training from where it begins to its end: segments between validations and saves, each step
+// told to the run's metrics and the console.
 #pragma once
 
 #include <chrono>
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "app/interrupts.hpp"
 #include "app/report.hpp"
+#include "app/saving.hpp"
 #include "app/session.hpp"
+#include "checkpoint/manifest.hpp"
 #include "metrics/console.hpp"
 #include "metrics/jsonl.hpp"
 
@@ -21,6 +24,8 @@ struct TrainingInput {  // everything outlives the training
   Pipeline& pipeline;
   MetricsFile& metrics;
   Console& console;
+  const std::filesystem::path& folder;  // of the run
+  Progress begin = {};                  // where it begins: 0, or at a checkpoint
 };
 
 class Training {
@@ -28,19 +33,30 @@ class Training {
   explicit Training(const TrainingInput& input);
 
   void run();
+  int stop_signal() const { return interrupts_.stop_signal() * interrupted_; }  // 0: ran to its end
+  const Progress& progress() const { return progress_; }
+
   nlohmann::ordered_json start_event() const;
   nlohmann::ordered_json end_event() const;
   nlohmann::ordered_json error_event(const std::exception& error) const;
 
  private:
-  bool validates() const;
+  bool ended() const;
+  bool stopped_early() const;
+  void train_segment(Loader& loader);
+  bool validation_is_due() const;
+  void validate();
+  std::optional<std::string> reason_to_save(bool best);
   void report(const StepRecord& record);
-  void validate(std::int64_t step);
+  double seconds() const;
 
   TrainingInput in_;
+  Progress progress_;
+  Interrupts interrupts_;
+  Saving saving_;
   StepReporter reporter_;
   std::optional<StepSummary> last_step_;
-  std::optional<nlohmann::ordered_json> last_validation_;
+  bool interrupted_ = false;
   const std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
 };
 

@@ -6,7 +6,7 @@
 
 #include "base/check.hpp"
 #include "base/error.hpp"
-#include "checkpoint/safetensors.hpp"
+#include "checkpoint/atomic_file.hpp"
 #include "graph/initial.hpp"
 
 namespace pipetrain {
@@ -19,28 +19,8 @@ std::vector<T> elements(const StoredTensor& tensor) {
   return values;
 }
 
-template <class T>
-std::vector<std::byte> bytes(const std::vector<T>& values) {
-  const auto raw = std::as_bytes(std::span(values));
-  return {raw.begin(), raw.end()};
-}
-
 bool is_count(const NamedTensor& tensor) {
   return std::holds_alternative<std::vector<std::int64_t>>(tensor.values);
-}
-
-// What a graph's file must hold: names, shapes and types, without values.
-NamedTensors expected_tensors(const Graph& graph) {
-  NamedTensors tensors;
-  for (const Layer& layer : graph.layers) {
-    for (const Parameter& parameter : layer.parameters)
-      tensors[parameter.name] = {parameter.shape, std::vector<float>{}};
-    for (const Buffer& buffer : layer.buffers)
-      tensors[buffer.name] = {buffer.shape, std::vector<float>{}};
-    if (std::holds_alternative<BatchNorm>(layer.spec))
-      tensors[batches_tracked_name(layer)] = {Shape{}, std::vector<std::int64_t>{0}};
-  }
-  return tensors;
 }
 
 // What is wrong with a stored tensor; nothing where its values were taken.
@@ -73,8 +53,21 @@ std::string batches_tracked_name(const Layer& batch_norm) {
   return batch_norm.name + ".num_batches_tracked";
 }
 
+NamedTensors expected_parameters(const Graph& graph) {
+  NamedTensors tensors;
+  for (const Layer& layer : graph.layers) {
+    for (const Parameter& parameter : layer.parameters)
+      tensors[parameter.name] = {parameter.shape, std::vector<float>{}};
+    for (const Buffer& buffer : layer.buffers)
+      tensors[buffer.name] = {buffer.shape, std::vector<float>{}};
+    if (std::holds_alternative<BatchNorm>(layer.spec))
+      tensors[batches_tracked_name(layer)] = {Shape{}, std::vector<std::int64_t>{0}};
+  }
+  return tensors;
+}
+
 NamedTensors initial_parameters(const Graph& graph, std::uint64_t seed) {
-  NamedTensors tensors = expected_tensors(graph);
+  NamedTensors tensors = expected_parameters(graph);
   for (const Layer& layer : graph.layers) {
     for (const Parameter& parameter : layer.parameters)
       tensors[parameter.name].values = initial_values(parameter, seed);
@@ -86,18 +79,22 @@ NamedTensors initial_parameters(const Graph& graph, std::uint64_t seed) {
 }
 
 NamedTensors read_parameters(const std::filesystem::path& file, const Graph& graph) {
-  NamedTensors tensors = expected_tensors(graph);
+  return match_tensors(read_safetensors(file), expected_parameters(graph), file.string(), graph);
+}
+
+NamedTensors match_tensors(const std::vector<StoredTensor>& stored, NamedTensors expected,
+                           const std::string& file, const Graph& graph) {
   std::map<std::string, const NamedTensor*> missing;
-  for (const auto& [name, tensor] : tensors)
+  for (const auto& [name, tensor] : expected)
     if (!is_count(tensor)) missing[name] = &tensor;
   std::vector<std::string> problems;
-  for (const StoredTensor& stored : read_safetensors(file)) {
-    const auto found = tensors.find(stored.name);
-    const std::string problem = found == tensors.end()
-                                    ? fmt::format("'{}' is not in the model", stored.name)
-                                    : take(stored, found->second);
+  for (const StoredTensor& one : stored) {
+    const auto found = expected.find(one.name);
+    const std::string problem = found == expected.end()
+                                    ? fmt::format("'{}' is not in the model", one.name)
+                                    : take(one, found->second);
     if (!problem.empty()) problems.push_back(problem);
-    missing.erase(stored.name);
+    missing.erase(one.name);
   }
   for (const auto& [name, tensor] : missing)
     problems.push_back(fmt::format("'{}' {} is missing", name, tensor->shape.text()));
@@ -105,16 +102,23 @@ NamedTensors read_parameters(const std::filesystem::path& file, const Graph& gra
     throw DataError(
         fmt::format("{}: these are not the weights of model '{}':\n  {}\nName the file "
                     "or the model that belongs to the other",
-                    file.string(), graph.name, fmt::join(problems, "\n  ")));
-  return tensors;
+                    file, graph.name, fmt::join(problems, "\n  ")));
+  return expected;
+}
+
+std::vector<TensorView> views_of(const NamedTensors& tensors) {
+  std::vector<TensorView> views;
+  for (const auto& [name, tensor] : tensors)
+    views.push_back({name, is_count(tensor) ? "I64" : "F32", tensor.shape.dims,
+                     std::visit([](const auto& values) { return std::as_bytes(std::span(values)); },
+                                tensor.values)});
+  return views;
 }
 
 void write_parameters(const std::filesystem::path& file, const NamedTensors& tensors) {
-  std::vector<StoredTensor> stored;
-  for (const auto& [name, tensor] : tensors)
-    stored.push_back({name, is_count(tensor) ? "I64" : "F32", tensor.shape.dims,
-                      std::visit([](const auto& values) { return bytes(values); }, tensor.values)});
-  write_safetensors(file, std::move(stored));
+  AtomicFile out(file);
+  write_safetensors(out.out(), views_of(tensors));
+  out.commit();
 }
 
 std::vector<float>& floats(NamedTensors& tensors, const std::string& name) {

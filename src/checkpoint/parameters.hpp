@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "checkpoint/safetensors.hpp"
 #include "graph/graph.hpp"
 
 namespace pipetrain {
@@ -19,12 +20,23 @@ struct NamedTensor {
 using NamedTensors = std::map<std::string, NamedTensor>;
 
 // Every parameter and buffer of the graph, and `num_batches_tracked` (an I64 scalar) of each
-// batch_norm, as training starts.
+// batch_norm: names, shapes and types; the values are empty.
+NamedTensors expected_parameters(const Graph& graph);
+
+// The same with the values that training starts from.
 NamedTensors initial_parameters(const Graph& graph, std::uint64_t seed);
 
 // The same names and shapes from a file. DataError lists all that is missing, extra or of another
 // shape or type. Only num_batches_tracked may be absent: then it is 0.
 NamedTensors read_parameters(const std::filesystem::path& file, const Graph& graph);
+
+// The values of the expected tensors out of what a file holds; `file` begins the message. Errors as
+// of read_parameters.
+NamedTensors match_tensors(const std::vector<StoredTensor>& stored, NamedTensors expected,
+                           const std::string& file, const Graph& graph);
+
+// As a safetensors file sees them; `tensors` outlives the views.
+std::vector<TensorView> views_of(const NamedTensors& tensors);
 
 // Atomic, as write_safetensors().
 void write_parameters(const std::filesystem::path& file, const NamedTensors& tensors);

@@ -90,8 +90,8 @@ std::uint64_t read_header_length(Reader& reader) {
 }
 
 // By name, but wide elements first, so that each tensor lies aligned in the file.
-void sort_for_file(std::vector<StoredTensor>& tensors) {
-  std::sort(tensors.begin(), tensors.end(), [](const StoredTensor& a, const StoredTensor& b) {
+void sort_for_file(std::vector<TensorView>& tensors) {
+  std::sort(tensors.begin(), tensors.end(), [](const TensorView& a, const TensorView& b) {
     const std::size_t wide_a = dtype_bytes(a.dtype), wide_b = dtype_bytes(b.dtype);
     return wide_a != wide_b ? wide_a > wide_b : a.name < b.name;
   });
@@ -116,8 +116,18 @@ std::vector<StoredTensor> read_safetensors(const std::filesystem::path& file) {
   return tensors;
 }
 
-void write_safetensors(const std::filesystem::path& file, std::vector<StoredTensor> tensors) {
-  for (const StoredTensor& tensor : tensors) {
+void write_safetensors(const std::filesystem::path& file,
+                       const std::vector<StoredTensor>& tensors) {
+  std::vector<TensorView> views;
+  for (const StoredTensor& tensor : tensors)
+    views.push_back({tensor.name, tensor.dtype, tensor.shape, tensor.data});
+  AtomicFile out(file);
+  write_safetensors(out.out(), std::move(views));
+  out.commit();
+}
+
+void write_safetensors(OutputFile& out, std::vector<TensorView> tensors) {
+  for (const TensorView& tensor : tensors) {
     std::uint64_t bytes = dtype_bytes(tensor.dtype);
     for (const std::int64_t dim : tensor.shape) bytes *= static_cast<std::uint64_t>(dim);
     PIPETRAIN_CHECK(bytes == tensor.data.size(), "{} {} has {} bytes", tensor.name, tensor.dtype,
@@ -126,11 +136,9 @@ void write_safetensors(const std::filesystem::path& file, std::vector<StoredTens
   sort_for_file(tensors);
   const std::string header = make_safetensors_header(tensors);
   const std::uint64_t length = header.size();
-  AtomicFile out(file);
   out.write(&length, sizeof length);
   out.write(header.data(), header.size());
-  for (const StoredTensor& tensor : tensors) out.write(tensor.data.data(), tensor.data.size());
-  out.commit();
+  for (const TensorView& tensor : tensors) out.write(tensor.data.data(), tensor.data.size());
 }
 
 }  // namespace pipetrain

@@ -5,8 +5,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <span>
 #include <string>
 #include <vector>
+
+#include "checkpoint/output_file.hpp"
 
 namespace pipetrain {
 
@@ -15,6 +18,13 @@ struct StoredTensor {
   std::string dtype;  // "F32", "I64", ...
   std::vector<std::int64_t> shape;
   std::vector<std::byte> data;
+};
+
+struct TensorView {  // the same, its data elsewhere
+  std::string name;
+  std::string dtype;
+  std::vector<std::int64_t> shape;
+  std::span<const std::byte> data;
 };
 
 // Bytes of one element; 0 for a dtype that the format does not have.
@@ -27,6 +37,9 @@ std::vector<StoredTensor> read_safetensors(const std::filesystem::path& file);
 // The same tensors give the same bytes, in whatever order they come. Written beside the file,
 // flushed to the disk, then renamed: the file is the old one or the new one, whole. DeviceError
 // where the disk fails; the old file is untouched then.
-void write_safetensors(const std::filesystem::path& file, std::vector<StoredTensor> tensors);
+void write_safetensors(const std::filesystem::path& file, const std::vector<StoredTensor>& tensors);
+
+// The same into a file that the caller finishes.
+void write_safetensors(OutputFile& out, std::vector<TensorView> tensors);
 
 }  // namespace pipetrain

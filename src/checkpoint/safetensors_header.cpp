@@ -124,10 +124,10 @@ std::vector<TensorPlace> parse_safetensors_header(const std::string& json, std::
   return places;
 }
 
-std::string make_safetensors_header(const std::vector<StoredTensor>& tensors) {
+std::string make_safetensors_header(const std::vector<TensorView>& tensors) {
   Json header = {{kMetadata, {{"format", "pt"}}}};
   std::uint64_t begin = 0;
-  for (const StoredTensor& tensor : tensors) {
+  for (const TensorView& tensor : tensors) {
     const std::uint64_t end = begin + tensor.data.size();
     header[tensor.name] = {
         {"dtype", tensor.dtype}, {"shape", tensor.shape}, {"data_offsets", {begin, end}}};

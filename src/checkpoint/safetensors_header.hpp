@@ -20,6 +20,6 @@ std::vector<TensorPlace> parse_safetensors_header(const std::string& json, std::
                                                   const std::string& file);
 
 // The header of these tensors in this order, padded with spaces to a multiple of 8.
-std::string make_safetensors_header(const std::vector<StoredTensor>& tensors);
+std::string make_safetensors_header(const std::vector<TensorView>& tensors);
 
 }  // namespace pipetrain

@@ -112,6 +112,14 @@ struct ValidationConfig {
   bool operator==(const ValidationConfig&) const = default;
 };
 
+struct CheckpointConfig {
+  std::int64_t every_steps = 0, every_epochs = 0;
+  double every_minutes = 0;  // all 0: only where a run ends or is ended
+  std::int64_t keep_latest = 2;
+  bool keep_best = true;
+  bool operator==(const CheckpointConfig&) const = default;
+};
+
 struct MetricsConfig {
   std::int64_t log_every_steps = 10;
   bool operator==(const MetricsConfig&) const = default;
@@ -136,6 +144,7 @@ struct Config {
   LrScheduleConfig lr_schedule;
   TrainingConfig training;
   ValidationConfig validation;
+  CheckpointConfig checkpoint;
   MetricsConfig metrics;
   HardwareConfig hardware;
   bool operator==(const Config&) const = default;

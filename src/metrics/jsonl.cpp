@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -13,10 +14,33 @@
 
 namespace pipetrain {
 
-MetricsFile::MetricsFile(const std::filesystem::path& path)
-    : path_(path),
-      file_(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0644)) {
+namespace {
+
+// Does what stands in this line belong to a training that has come to `step` and goes on?
+bool stays(const std::string& line, std::int64_t step) {
+  const auto event = nlohmann::json::parse(line, nullptr, false);
+  if (!event.is_object()) return false;
+  const std::string kind = event.value("event", "");
+  const auto at = event.find("step");
+  return kind != "end" && kind != "error" && at != event.end() && at->is_number_integer() &&
+         at->get<std::int64_t>() <= step;
+}
+
+}  // namespace
+
+MetricsFile::MetricsFile(const std::filesystem::path& path, std::int64_t keep_steps)
+    : path_(path), file_(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644)) {
   if (file_ < 0) fail("created");
+  cut_back(keep_steps);
+}
+
+void MetricsFile::cut_back(std::int64_t keep_steps) {
+  if (keep_steps > 0) {
+    std::ifstream lines(path_);
+    for (std::string line; std::getline(lines, line) && !lines.eof() && stays(line, keep_steps);)
+      bytes_ += line.size() + 1;
+  }
+  if (::ftruncate(file_, static_cast<off_t>(bytes_)) != 0) fail("cut back");
 }
 
 MetricsFile::~MetricsFile() {
@@ -42,8 +66,12 @@ void MetricsFile::write(const nlohmann::ordered_json& event) {
   bytes_ += line.size();
 }
 
-void MetricsFile::close() {
+void MetricsFile::flush() {
   if (::fsync(file_) != 0) fail("flushed to the disk");
+}
+
+void MetricsFile::close() {
+  flush();
   if (::close(std::exchange(file_, -1)) != 0) fail("closed");
 }
 

@@ -1,6 +1,9 @@
 #include "runtime/optimizer.hpp"
 
+#include <algorithm>
 #include <cstring>
+
+#include "base/check.hpp"
 
 namespace pipetrain {
 namespace {
@@ -40,6 +43,15 @@ StageOptimizer::StageOptimizer(Backend& backend, const OptimizerConfig& config,
       items_.push_back(item);
     }
   }
+}
+
+float* StageOptimizer::moment(int layer, int parameter, int which) const {
+  const auto item = std::ranges::find_if(
+      items_, [&](const Item& i) { return i.layer == layer && i.parameter == parameter; });
+  PIPETRAIN_CHECK(item != items_.end(), "layer {} has no parameter {}", layer, parameter);
+  float* const moment = which == 0 ? item->first_moment : item->second_moment;
+  PIPETRAIN_CHECK(moment, "the rule keeps no moment {}", which);
+  return moment;
 }
 
 void StageOptimizer::sums_of_squares(std::span<double> sums) const {

@@ -29,6 +29,8 @@ class StageOptimizer {
   void skip(WeightStore& weights) const;
 
   int parameters() const { return static_cast<int>(items_.size()); }
+  // What the rule remembers of a parameter, in the stored layout: its first or second moment.
+  float* moment(int layer, int parameter, int which) const;
 
  private:
   struct Item {  // one parameter

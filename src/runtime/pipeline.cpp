@@ -9,6 +9,7 @@
 #include "base/error.hpp"
 #include "program/liveness.hpp"
 #include "runtime/segment_program.hpp"
+#include "runtime/stage_tensors.hpp"
 
 namespace pipetrain {
 namespace {
@@ -206,14 +207,18 @@ std::vector<MemoryAccount> Pipeline::memory() const {
   return accounts;
 }
 
-void Pipeline::train(Loader& loader, std::int64_t first, std::int64_t count,
-                     const std::function<void(const StepRecord&)>& on_step) {
+std::int64_t Pipeline::train(Loader& loader, std::int64_t first, std::int64_t count,
+                             const std::function<void(const StepRecord&)>& on_step,
+                             const std::atomic<bool>* drain) {
   Impl& p = *impl_;
   PIPETRAIN_CHECK(count % p.program.minibatches == 0, "{} mini-batches do not fill programs of {}",
                   count, p.program.minibatches);
-  if (count == 0) return;
-  StepBoard board(
-      {.stages = p.stage_count(), .parameters = p.parameter_count, .first_step = first});
+  if (count == 0) return 0;
+  StepBoard board({.stages = p.stage_count(),
+                   .parameters = p.parameter_count,
+                   .first_step = first,
+                   .end = first + count,
+                   .drain = drain});
   const Run run{.program = p.program,
                 .stages = p.stages,
                 .boundaries = p.training,
@@ -221,21 +226,18 @@ void Pipeline::train(Loader& loader, std::int64_t first, std::int64_t count,
                 .board = &board,
                 .mode = Mode::Train,
                 .first_step = first,
-                .repeats = count / p.program.minibatches,
                 .seed = p.config.training.seed,
                 .learning_rate = p.learning_rate,
                 .max_norm = p.config.optimizer.max_norm,
                 .skip_nonfinite = p.config.training.on_nonfinite == "skip"};
-  std::int64_t left = count;
   p.run(run, [&](bool wait) {
-    if (left == 0) return false;
     const StepRecord* record = wait ? board.next() : board.try_next();
     if (!record) return false;
     on_step(*record);
     board.pop();
-    --left;
     return true;
   });
+  return board.end() - first;
 }
 
 EvaluationSum Pipeline::evaluate(Loader& loader) {
@@ -256,37 +258,31 @@ EvaluationSum Pipeline::evaluate(Loader& loader) {
 }
 
 void Pipeline::set_parameters(const NamedTensors& tensors) {
-  for (const auto& stage : impl_->stages) {
-    for (int l = 0; l < stage->layers(); ++l) {
-      const Layer& layer = stage->layer(l);
-      for (std::size_t i = 0; i < layer.parameters.size(); ++i)
-        stage->set_parameter(l, static_cast<int>(i),
-                             floats(tensors, layer.parameters[i].name).data());
-      for (std::size_t i = 0; i < layer.buffers.size(); ++i)
-        std::ranges::copy(floats(tensors, layer.buffers[i].name),
-                          stage->buffer(l, static_cast<int>(i)).begin());
-      if (std::holds_alternative<BatchNorm>(layer.spec))
-        stage->set_batches_tracked(count(tensors, batches_tracked_name(layer)));
-    }
-    stage->finish_loading();
-  }
+  for (const auto& stage : impl_->stages) put_parameters(*stage, tensors);
 }
 
 NamedTensors Pipeline::parameters() const {
-  NamedTensors tensors = initial_parameters(impl_->graph, 0);  // the names and shapes
-  for (const auto& stage : impl_->stages)
-    for (int l = 0; l < stage->layers(); ++l) {
-      const Layer& layer = stage->layer(l);
-      for (std::size_t i = 0; i < layer.parameters.size(); ++i)
-        stage->get_parameter(l, static_cast<int>(i),
-                             floats(tensors, layer.parameters[i].name).data());
-      for (std::size_t i = 0; i < layer.buffers.size(); ++i)
-        std::ranges::copy(stage->buffer(l, static_cast<int>(i)),
-                          floats(tensors, layer.buffers[i].name).begin());
-      if (std::holds_alternative<BatchNorm>(layer.spec))
-        count(tensors, batches_tracked_name(layer)) = stage->batches_tracked();
-    }
+  NamedTensors tensors;
+  for (const auto& stage : impl_->stages) take_parameters(*stage, tensors);
   return tensors;
+}
+
+std::vector<StageTensors> Pipeline::state() const {
+  std::vector<StageTensors> state;
+  for (const auto& stage : impl_->stages) {
+    StageTensors& part = state.emplace_back();
+    for (int l = 0; l < stage->layers(); ++l) part.layers.push_back(stage->layer(l).name);
+    take_parameters(*stage, part.tensors);
+    take_moments(*stage, impl_->config.optimizer, part.tensors);
+  }
+  return state;
+}
+
+void Pipeline::set_state(const NamedTensors& tensors) {
+  for (const auto& stage : impl_->stages) {
+    put_parameters(*stage, tensors);
+    put_moments(*stage, impl_->config.optimizer, tensors);
+  }
 }
 
 std::unique_ptr<const Lowering> lower_for(const PipelineInput& input) {

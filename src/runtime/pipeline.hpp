@@ -2,6 +2,7 @@
 // The only place that starts threads for training.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -9,6 +10,7 @@
 
 #include "backend/backend.hpp"
 #include "checkpoint/parameters.hpp"
+#include "checkpoint/state.hpp"
 #include "config/config.hpp"
 #include "data/loader.hpp"
 #include "plan/plan.hpp"
@@ -42,11 +44,20 @@ class Pipeline {
   void set_parameters(const NamedTensors& tensors);
   NamedTensors parameters() const;
 
+  // All that training has made so far, per stage, copied: weights, buffers, the optimizer's
+  // moments.
+  std::vector<StageTensors> state() const;
+  // The same names from all stages together, under whatever split they were.
+  void set_state(const NamedTensors& tensors);
+
   // Trains mini-batches [first, first + count) as one segment: begins and ends drained; `count` is
   // a multiple of the program's mini-batches. on_step is called in order, from this thread. The
   // first failure of any worker (or of on_step) is rethrown once all workers have stopped.
-  void train(Loader& loader, std::int64_t first, std::int64_t count,
-             const std::function<void(const StepRecord&)>& on_step);
+  // Once `drain` says true, what has begun is finished and nothing else begins. Returns the
+  // mini-batches trained.
+  std::int64_t train(Loader& loader, std::int64_t first, std::int64_t count,
+                     const std::function<void(const StepRecord&)>& on_step,
+                     const std::atomic<bool>* drain = nullptr);
 
   // One pass over the validation samples: a loader made with repeat = false and evaluation_batch().
   EvaluationSum evaluate(Loader& loader);

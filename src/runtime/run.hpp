@@ -35,7 +35,7 @@ struct Run {
   EvaluationSum* sum = nullptr;  // evaluation only: written by the last stage
   Mode mode = Mode::Train;
   std::int64_t first_step = 0;  // mini-batches before this run
-  std::int64_t repeats = 1;
+  std::int64_t repeats = 1;     // evaluation; in training the board says how long
   std::uint64_t seed = 1;
   LearningRate learning_rate;
   double max_norm = 0;  // 0: no clipping

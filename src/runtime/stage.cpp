@@ -184,6 +184,16 @@ void Stage::get_parameter(int layer, int parameter, float* plain) const {
                                   weights_.parameter(layer, parameter), plain);
 }
 
+void Stage::set_moment(int layer, int parameter, int moment, const float* plain) {
+  input_.lowering.load_parameter({input_.first.value + layer}, parameter, plain,
+                                 optimizer_.moment(layer, parameter, moment));
+}
+
+void Stage::get_moment(int layer, int parameter, int moment, float* plain) const {
+  input_.lowering.store_parameter({input_.first.value + layer}, parameter,
+                                  optimizer_.moment(layer, parameter, moment), plain);
+}
+
 std::span<float> Stage::buffer(int layer, int index) {
   return buffers_[static_cast<std::size_t>(layer)][static_cast<std::size_t>(index)];
 }

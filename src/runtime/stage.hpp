@@ -71,6 +71,8 @@ class Stage {
   // Plain, PyTorch's layout. For initial values, checkpoints and exports; between programs only.
   void set_parameter(int layer, int parameter, const float* plain);
   void get_parameter(int layer, int parameter, float* plain) const;
+  void set_moment(int layer, int parameter, int moment, const float* plain);
+  void get_moment(int layer, int parameter, int moment, float* plain) const;
   std::span<float> buffer(int layer, int index);
   std::int64_t batches_tracked() const { return batches_tracked_; }
   void set_batches_tracked(std::int64_t count) { batches_tracked_ = count; }

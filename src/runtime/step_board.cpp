@@ -13,8 +13,11 @@ double StepRecord::squared_norm() const {
 
 StepBoard::StepBoard(const Options& options)
     : stages_(options.stages),
+      drain_(options.drain),
       entries_(static_cast<std::size_t>(options.capacity)),
-      next_(options.first_step) {
+      next_(options.first_step),
+      begun_(options.first_step),
+      end_(options.end) {
   for (Entry& e : entries_) {
     e.record.stages.resize(static_cast<std::size_t>(options.stages));
     e.record.sums_of_squares.resize(static_cast<std::size_t>(options.parameters));
@@ -31,6 +34,22 @@ const StepBoard::Entry& StepBoard::entry(std::int64_t step) const {
 void StepBoard::wait(std::unique_lock<std::mutex>& lock, const auto& condition) {
   changed_.wait(lock, [&] { return closed_ || condition(); });
   if (closed_) throw ChannelClosed();
+}
+
+bool StepBoard::begin(std::int64_t step, std::int64_t count) {
+  const std::lock_guard lock(mutex_);
+  if (drain_ && drain_->load(std::memory_order_relaxed) && begun_ < end_) {
+    end_ = begun_;
+    changed_.notify_all();
+  }
+  if (step >= end_) return false;
+  begun_ = std::max(begun_, step + count);
+  return true;
+}
+
+std::int64_t StepBoard::end() const {
+  const std::lock_guard lock(mutex_);
+  return end_;
 }
 
 bool StepBoard::can_deposit(std::int64_t step) const {
@@ -69,13 +88,13 @@ void StepBoard::finish(std::int64_t step, StageId stage, double lr, const StageS
 
 const StepRecord* StepBoard::next() {
   std::unique_lock lock(mutex_);
-  wait(lock, [&] { return entry(next_).finished == stages_; });
-  return &entry(next_).record;
+  wait(lock, [&] { return next_ >= end_ || entry(next_).finished == stages_; });
+  return next_ >= end_ ? nullptr : &entry(next_).record;
 }
 
 const StepRecord* StepBoard::try_next() {
   const std::lock_guard lock(mutex_);
-  return entry(next_).finished == stages_ ? &entry(next_).record : nullptr;
+  return next_ < end_ && entry(next_).finished == stages_ ? &entry(next_).record : nullptr;
 }
 
 void StepBoard::pop() {

@@ -1,13 +1,16 @@
-// Where the stages meet once per mini-batch: they leave their gradients' sums of squares (for the
-// norm of the whole model) and what they measured; the reporter takes whole records in order.
+// Where the stages meet once per mini-batch: they agree on which mini-batch is the last one, leave
+// their gradients' sums of squares (for the norm of the whole model) and what they measured; the
+// reporter takes whole records in order.
 //
-// Threading: deposit, total and finish from the workers; next and pop from one reporter. A worker
-// that is `capacity` mini-batches ahead of the reporter waits. After close() every wait throws
-// ChannelClosed.
+// Threading: begin, deposit, total and finish from the workers; next, pop and end from one
+// reporter. A worker that is `capacity` mini-batches ahead of the reporter waits. After close()
+// every wait throws ChannelClosed.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <limits>
 #include <mutex>
 #include <span>
 #include <vector>
@@ -42,8 +45,15 @@ class StepBoard {
     int parameters = 0;
     int capacity = 64;
     std::int64_t first_step = 0;
+    std::int64_t end =
+        std::numeric_limits<std::int64_t>::max();  // of the segment: one behind its last
+    // Once it says true, no mini-batch begins that no stage has begun yet. Optional.
+    const std::atomic<bool>* drain = nullptr;
   };
   explicit StepBoard(const Options& options);
+
+  // May a worker begin the mini-batches [step, step + count)? What one worker begins, all do.
+  bool begin(std::int64_t step, std::int64_t count);
 
   // The sums of one stage, whose first parameter is the `first_parameter`th of the model.
   void deposit(std::int64_t step, int first_parameter, std::span<const double> sums);
@@ -53,8 +63,9 @@ class StepBoard {
   bool has_total(std::int64_t step) const;
   void finish(std::int64_t step, StageId stage, double lr, const StageStep& part);
 
-  const StepRecord* next();      // waits for the next whole record
+  const StepRecord* next();      // waits for the next whole record; null where none is left
   const StepRecord* try_next();  // null while there is none
+  std::int64_t end() const;      // of the segment, after a drain the earlier one
   void pop();
   void close() noexcept;
 
@@ -68,8 +79,10 @@ class StepBoard {
   void wait(std::unique_lock<std::mutex>& lock, const auto& condition);
 
   const int stages_;
+  const std::atomic<bool>* const drain_;
   std::vector<Entry> entries_;
-  std::int64_t next_;  // the reporter's
+  std::int64_t next_;         // the reporter's
+  std::int64_t begun_, end_;  // mini-batches before these
   bool closed_ = false;
   mutable std::mutex mutex_;
   std::condition_variable changed_;

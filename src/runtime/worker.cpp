@@ -26,6 +26,14 @@ std::size_t Worker::runner_of(StageId stage) const {
   return r;
 }
 
+bool Worker::done() {
+  if (list_->empty()) return true;
+  if (!begun_)
+    begun_ = run_->board ? run_->board->begin(base_step(), run_->program.minibatches)
+                         : repeat_ < run_->repeats;
+  return !begun_;
+}
+
 bool Worker::blocked() const {
   const Instruction& i = (*list_)[next_];
   return runners_[runner_of(i.stage)].blocked(i);
@@ -58,6 +66,7 @@ void Worker::step() {
   if (++next_ == list_->size()) {
     next_ = 0;
     ++repeat_;
+    begun_ = false;
   }
 }
 

@@ -16,7 +16,7 @@ class Worker {
  public:
   Worker(const Run& run, WorkerId id);
 
-  bool done() const { return list_->empty() || repeat_ == run_->repeats; }
+  bool done();           // nothing is left to run; between programs: asks whether another begins
   bool blocked() const;  // would the next instruction wait for another worker?
   void step();  // runs the next instruction; an error names stage, instruction, micro-batch
   void run();   // all of them
@@ -31,6 +31,7 @@ class Worker {
   std::vector<StageRunner> runners_;  // of the stages in the list
   std::size_t next_ = 0;
   std::int64_t repeat_ = 0;
+  bool begun_ = false;  // this repetition of the program
 };
 
 }  // namespace pipetrain

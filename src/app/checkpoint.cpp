@@ -1,0 +1,189 @@
+// Looks into checkpoints, checks, exports, reshards and prunes them. No device is touched.
+#include <spdlog/fmt/fmt.h>
+#include <spdlog/fmt/ranges.h>
+
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "app/verbs.hpp"
+#include "base/error.hpp"
+#include "base/suggest.hpp"
+#include "checkpoint/atomic_file.hpp"
+#include "checkpoint/folder.hpp"
+#include "checkpoint/load.hpp"
+#include "checkpoint/reshard.hpp"
+#include "metrics/console.hpp"
+
+namespace pipetrain {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::ordered_json;
+
+// The checkpoints that a folder of a run, or of checkpoints, holds; or the one that was named.
+std::vector<fs::path> checkpoints_of(const fs::path& named) {
+  const fs::path newest = find_checkpoint(named);
+  if (fs::exists(named / "manifest.json") || fs::is_regular_file(named)) return {newest};
+  std::vector<fs::path> all;
+  for (const std::int64_t step : committed_checkpoints(newest.parent_path()))
+    all.push_back(newest.parent_path() / checkpoint_name(step));
+  return all;
+}
+
+ordered_json description(const fs::path& folder) {
+  const Manifest manifest = read_manifest(folder);
+  const Progress& p = manifest.progress;
+  ordered_json files = ordered_json::array();
+  std::uint64_t bytes = 0;
+  for (const CheckpointFile& file : manifest.files) {
+    files.push_back({{"name", file.name}, {"bytes", file.sum.bytes}, {"layers", file.layers}});
+    bytes += file.sum.bytes;
+  }
+  ordered_json out = {{"path", folder.string()}, {"model", manifest.model},     {"step", p.step},
+                      {"epoch", manifest.epoch}, {"seed", manifest.seed},       {"bytes", bytes},
+                      {"seconds", p.seconds},    {"skipped_updates", p.skipped}};
+  const auto add = [&](const char* name, const std::optional<ValidationResult>& v) {
+    if (!v) return;
+    out[name] = {{"step", v->step}, {"loss", v->loss}};
+    if (v->accuracy) out[name]["accuracy"] = *v->accuracy;
+  };
+  add("last_validation", p.last);
+  add("best_validation", p.best);
+  out["files"] = files;
+  return out;
+}
+
+std::string line_of(const char* name, const ordered_json& validation) {
+  std::string text =
+      fmt::format("  {:<16} loss {:.4f} after step {}", name, validation["loss"].get<double>(),
+                  validation["step"].get<std::int64_t>());
+  if (validation.contains("accuracy"))
+    text += fmt::format(", accuracy {:.2f}%", 100 * validation["accuracy"].get<double>());
+  return text + "\n";
+}
+
+std::string text_of(const ordered_json& d) {
+  std::string text = fmt::format(
+      "{}\n  {:<16} {}\n  {:<16} {} (epoch {})\n  {:<16} {}\n", d["path"].get<std::string>(),
+      "model", d["model"].get<std::string>(), "step", d["step"].get<std::int64_t>(),
+      d["epoch"].get<std::int64_t>(), "size", bytes_text(d["bytes"].get<std::size_t>()));
+  if (d.contains("last_validation")) text += line_of("last validation", d["last_validation"]);
+  if (d.contains("best_validation")) text += line_of("best validation", d["best_validation"]);
+  for (const ordered_json& file : d["files"])
+    text += fmt::format("  {:<24} {:>10}  {}\n", file["name"].get<std::string>(),
+                        bytes_text(file["bytes"].get<std::size_t>()),
+                        fmt::join(file["layers"].get<std::vector<std::string>>(), " "));
+  return text;
+}
+
+void print(const Options& options, const ordered_json& json, const std::string& text) {
+  std::cout << (options.json ? json.dump(2) + "\n" : text);
+}
+
+int info(const Options& options) {
+  ordered_json all = ordered_json::array();
+  std::string text;
+  for (const fs::path& folder : checkpoints_of(options.checkpoint)) {
+    all.push_back(description(folder));
+    text += text_of(all.back());
+  }
+  print(options, {{"checkpoints", all}}, text);
+  return 0;
+}
+
+// Each is looked at, then the first bad one ends it.
+int verify(const Options& options) {
+  ordered_json all = ordered_json::array();
+  std::string text, problems;
+  for (const fs::path& folder : checkpoints_of(options.checkpoint)) {
+    std::string problem;
+    try {
+      (void)read_checkpoint(folder);
+    } catch (const DataError& error) {
+      problem = error.what();
+    }
+    all.push_back({{"path", folder.string()}, {"whole", problem.empty()}});
+    if (problem.empty())
+      text += fmt::format("{}: whole\n", folder.string());
+    else
+      problems += (problems.empty() ? "" : "\n") + problem;
+  }
+  print(options, {{"checkpoints", all}}, text);
+  if (!problems.empty()) throw DataError(problems);
+  return 0;
+}
+
+const fs::path& output_of(const Options& options, const char* what) {
+  if (options.output.empty())
+    throw UsageError(
+        fmt::format("pipetrain checkpoint {0} writes to a place of its own: name it "
+                    "with --output {1}",
+                    options.name, what));
+  return options.output;
+}
+
+int reshard(const Options& options) {
+  const fs::path output = output_of(options, "DIR");
+  if (fs::exists(output))
+    throw UsageError(fmt::format("{}: is there already; name a new folder", output.string()));
+  const fs::path from = find_checkpoint(options.checkpoint);
+  const Snapshot snapshot = resharded(read_checkpoint(from), options.stages);
+  fs::create_directories(output);
+  save_checkpoint(output, snapshot);
+  const fs::path to = output / checkpoint_name(snapshot.manifest.progress.step);
+  print(options, description(to), text_of(description(to)));
+  return 0;
+}
+
+int export_weights(const Options& options) {
+  const fs::path output = output_of(options, "FILE.safetensors");
+  const fs::path from = find_checkpoint(options.checkpoint);
+  const auto tensors = model_tensors(read_checkpoint(from));
+  write_safetensors(output, tensors);
+  print(options,
+        {{"from", from.string()}, {"weights", output.string()}, {"tensors", tensors.size()}},
+        fmt::format("{}: the weights of {}, {} tensors\n", output.string(), from.string(),
+                    tensors.size()));
+  return 0;
+}
+
+int prune(const Options& options) {
+  const fs::path newest = find_checkpoint(options.checkpoint);
+  const fs::path folder = newest.parent_path();
+  KeepRule keep{options.keep_latest, std::nullopt};
+  if (options.keep_best && fs::exists(folder / "best"))
+    keep.best = read_manifest(find_checkpoint(folder / "best")).progress.step;
+  remove_leftovers(folder);
+  const auto removed = prune_checkpoints(folder, keep);
+  std::string text;
+  for (const std::int64_t step : removed)
+    text += fmt::format("{}: removed\n", (folder / checkpoint_name(step)).string());
+  for (const std::int64_t step : committed_checkpoints(folder))
+    text += fmt::format("{}: kept\n", (folder / checkpoint_name(step)).string());
+  print(options, {{"removed", removed}, {"kept", committed_checkpoints(folder)}}, text);
+  return 0;
+}
+
+struct Verb {
+  std::string_view name;
+  int (*run)(const Options&);
+};
+constexpr Verb verbs[] = {{"info", info},
+                          {"verify", verify},
+                          {"reshard", reshard},
+                          {"export", export_weights},
+                          {"prune", prune}};
+
+}  // namespace
+
+int checkpoint(const Options& options) {
+  std::vector<std::string_view> names;
+  for (const Verb& verb : verbs) {
+    if (verb.name == options.name) return verb.run(options);
+    names.push_back(verb.name);
+  }
+  throw UsageError(fmt::format("pipetrain checkpoint: there is no verb {}{}; write one of: {}",
+                               options.name, suggest(options.name, names), fmt::join(names, ", ")));
+}
+
+}  // namespace pipetrain

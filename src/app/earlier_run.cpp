@@ -1,0 +1,104 @@
+#include "app/earlier_run.hpp"
+
+#include <spdlog/fmt/fmt.h>
+#include <spdlog/fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "base/error.hpp"
+#include "checkpoint/folder.hpp"
+#include "checkpoint/save.hpp"
+#include "config/read.hpp"
+
+namespace pipetrain {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr std::string_view ways_out =
+    "write elsewhere with --output DIR, or replace it with --resume never";
+
+constexpr std::array length_keys = {"training.epochs", "training.steps"};
+
+// Keys that do not change what is computed, or only where and how long.
+bool may_differ(std::string_view key) {
+  constexpr std::array free = {
+      "hardware.",           "metrics.",       "pipeline.stages",          "pipeline.split",
+      "training.epochs",     "training.steps", "checkpoint.every_minutes", "checkpoint.keep_latest",
+      "checkpoint.keep_best"};
+  return std::any_of(free.begin(), free.end(),
+                     [&](std::string_view prefix) { return key.starts_with(prefix); });
+}
+
+Config config_of(const fs::path& folder) {
+  try {
+    return read_config({folder / kConfigFile}, {}).config;
+  } catch (const UsageError& error) {
+    throw UsageError(fmt::format("{}\n{}: what this earlier run was cannot be told; {}",
+                                 error.what(), folder.string(), ways_out));
+  }
+}
+
+// Compares with the config that `folder` keeps. Returns whether the lengths are the same.
+bool check_config(const fs::path& folder, const Config& config) {
+  std::vector<std::string> differing;
+  bool same_length = true;
+  for (const std::string& key : differing_keys(config_of(folder), config)) {
+    if (!may_differ(key)) differing.push_back(key);
+    if (std::ranges::find(length_keys, key) != length_keys.end()) same_length = false;
+  }
+  if (!differing.empty())
+    throw UsageError(fmt::format("{}: holds a run of another config (these keys differ: {}); {}",
+                                 folder.string(), fmt::join(differing, ", "), ways_out));
+  return same_length;
+}
+
+}  // namespace
+
+EarlierRun earlier_run(const fs::path& folder, const Options& options, const Config& config) {
+  EarlierRun earlier;
+  if (options.resume == "never") return earlier;
+  const bool was_here = fs::exists(folder / kConfigFile);
+  if (was_here) earlier.same_length = check_config(folder, config);
+  if (options.resume != "auto") {
+    earlier.checkpoint = find_checkpoint(options.resume);
+    check_config(*earlier.checkpoint, config);
+    return earlier;
+  }
+  const auto steps = committed_checkpoints(folder / "checkpoints");
+  if (!steps.empty()) {
+    earlier.checkpoint = folder / "checkpoints" / checkpoint_name(steps.back());
+    if (!was_here) earlier.same_length = check_config(*earlier.checkpoint, config);
+  }
+  earlier.finished = was_here && fs::exists(folder / "model.safetensors");
+  if (earlier.finished && !earlier.checkpoint && !earlier.same_length)
+    throw UsageError(fmt::format(
+        "{}: holds a finished run of another length, and no checkpoint to go on from; {}",
+        folder.string(), ways_out));
+  return earlier;
+}
+
+void check_length(const Checkpoint& checkpoint, std::int64_t steps) {
+  const std::int64_t trained = checkpoint.manifest.progress.step;
+  if (steps < trained)
+    throw UsageError(fmt::format(
+        "{}: {} steps are trained already, and the config asks for {}; ask for at least as many "
+        "(training.steps, training.epochs), or {}",
+        checkpoint.folder.string(), trained, steps, ways_out));
+}
+
+nlohmann::ordered_json end_of_run(const fs::path& folder) {
+  std::ifstream lines(folder / "metrics.jsonl");
+  auto end = nlohmann::ordered_json::object();
+  for (std::string line; std::getline(lines, line);) {
+    auto event = nlohmann::ordered_json::parse(line, nullptr, false);
+    if (event.is_object() && event.value("event", "") == "end") end = std::move(event);
+  }
+  end.erase("event");
+  return end;
+}
+
+}  // namespace pipetrain

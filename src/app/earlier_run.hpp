@@ -1,0 +1,33 @@
+// What an earlier start of the same command left in the run's folder, and whether to go on from it.
+#pragma once
+
+#include <filesystem>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+
+#include "app/options.hpp"
+#include "checkpoint/load.hpp"
+#include "config/config.hpp"
+
+namespace pipetrain {
+
+struct EarlierRun {
+  std::optional<std::filesystem::path> checkpoint;  // to go on from; none: begin anew
+  bool finished = false;                            // it has written its model.safetensors
+  bool same_length = false;  // training.epochs and training.steps are what they were
+};
+
+// By --resume. "auto": the newest checkpoint of the folder; "never": none; else the one that is
+// named. UsageError names the keys in which the config of the earlier run differs, but for those
+// that change nothing of what is computed or only how long; and the ways out. DataError where a
+// checkpoint is named and not there.
+EarlierRun earlier_run(const std::filesystem::path& folder, const Options& options,
+                       const Config& config);
+
+// UsageError where the training asked for ends before the checkpoint.
+void check_length(const Checkpoint& checkpoint, std::int64_t steps);
+
+// The "end" event of a finished run, less its name; empty where metrics.jsonl has none.
+nlohmann::ordered_json end_of_run(const std::filesystem::path& folder);
+
+}  // namespace pipetrain

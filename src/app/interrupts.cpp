@@ -1,0 +1,61 @@
+#include "app/interrupts.hpp"
+
+#include <unistd.h>
+
+#include <array>
+#include <csignal>
+
+#include "base/check.hpp"
+
+namespace pipetrain {
+namespace {
+
+// A handler can reach nothing else; lock-free, or it could not touch them.
+std::atomic<int> stop_asked{0};
+std::atomic<bool> save_asked{false}, drain_asked{false}, handled{false};
+static_assert(std::atomic<int>::is_always_lock_free && std::atomic<bool>::is_always_lock_free);
+
+constexpr std::array stopping = {SIGINT, SIGTERM, SIGHUP};
+constexpr std::array all = {SIGINT, SIGTERM, SIGHUP, SIGUSR1};
+std::array<struct sigaction, all.size()> before;
+
+extern "C" void on_stop(int signal) {
+  if (stop_asked.exchange(signal) != 0) _exit(128 + signal);
+  drain_asked = true;
+}
+
+extern "C" void on_save(int) {
+  save_asked = true;
+  drain_asked = true;
+}
+
+}  // namespace
+
+Interrupts::Interrupts() {
+  PIPETRAIN_CHECK(!handled.exchange(true), "signals are handled already");
+  stop_asked = 0;
+  save_asked = drain_asked = false;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    struct sigaction action {};
+    action.sa_handler = i < stopping.size() ? on_stop : on_save;
+    action.sa_flags = SA_RESTART;  // files and channels need not know of it
+    ::sigaction(all[i], nullptr, &before[i]);
+    if (before[i].sa_handler != SIG_IGN) ::sigaction(all[i], &action, nullptr);
+  }
+}
+
+Interrupts::~Interrupts() {
+  for (std::size_t i = 0; i < all.size(); ++i) ::sigaction(all[i], &before[i], nullptr);
+  handled = false;
+}
+
+int Interrupts::stop_signal() const { return stop_asked; }
+bool Interrupts::take_save_request() { return save_asked.exchange(false); }
+std::atomic<bool>& Interrupts::drain() { return drain_asked; }
+
+std::string signal_name(int signal) {
+  const char* const name = sigabbrev_np(signal);
+  return name ? std::string("SIG") + name : "signal " + std::to_string(signal);
+}
+
+}  // namespace pipetrain

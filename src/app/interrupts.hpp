@@ -1,0 +1,30 @@
+// What the outside asks of a training that runs: signals, and time that has passed.
+//
+//   SIGINT, SIGTERM, SIGHUP   finish what has begun, save, end with 128 + n; the second one ends at
+//   once SIGUSR1                   save, and go on
+#pragma once
+
+#include <atomic>
+#include <string>
+
+namespace pipetrain {
+
+// Handles the signals while it lives; one at a time. A signal that the process was started to
+// ignore (nohup, a background job of a script) stays ignored.
+class Interrupts {
+ public:
+  Interrupts();
+  ~Interrupts();
+  Interrupts(const Interrupts&) = delete;
+  Interrupts& operator=(const Interrupts&) = delete;
+
+  int stop_signal() const;   // 0: none so far
+  bool take_save_request();  // SIGUSR1 since this was asked last
+  // True: the pipeline begins no further mini-batch. Set by every signal, or by whoever wants to
+  // save at a step that nobody configured; whoever has seen to it clears it.
+  std::atomic<bool>& drain();
+};
+
+std::string signal_name(int signal);  // "SIGTERM"
+
+}  // namespace pipetrain

@@ -1,0 +1,65 @@
+#include "checkpoint/save.hpp"
+
+#include <spdlog/fmt/fmt.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <numeric>
+
+#include "checkpoint/folder.hpp"
+#include "checkpoint/safetensors.hpp"
+
+namespace pipetrain {
+namespace fs = std::filesystem;
+namespace {
+
+void make_folder(const fs::path& folder) {
+  if (::mkdir(folder.c_str(), 0755) != 0 && errno != EEXIST) fail_file(folder, "created");
+}
+
+FileSum write_text(const fs::path& file, const std::string& text) {
+  OutputFile out(file);
+  out.write(text.data(), text.size());
+  return out.finish();
+}
+
+FileSum write_tensors(const fs::path& file, const NamedTensors& tensors) {
+  OutputFile out(file);
+  write_safetensors(out, views_of(tensors));
+  return out.finish();
+}
+
+std::uint64_t write_files(const fs::path& folder, Snapshot& snapshot) {
+  std::vector<CheckpointFile>& files = snapshot.manifest.files;
+  for (std::size_t s = 0; s < snapshot.stages.size(); ++s) {
+    const StageTensors& stage = snapshot.stages[s];
+    const std::string name = fmt::format("stage-{:04}.safetensors", s);
+    files.push_back({name, write_tensors(folder / name, stage.tensors), stage.layers});
+  }
+  files.push_back({kConfigFile, write_text(folder / kConfigFile, snapshot.config), {}});
+  const FileSum manifest = write_text(folder / kManifestFile, manifest_text(snapshot.manifest));
+  return std::accumulate(files.begin(), files.end(), manifest.bytes,
+                         [](std::uint64_t sum, const auto& f) { return sum + f.sum.bytes; });
+}
+
+}  // namespace
+
+std::uint64_t save_checkpoint(const fs::path& checkpoints, Snapshot snapshot) {
+  const std::int64_t step = snapshot.manifest.progress.step;
+  const fs::path whole = checkpoints / checkpoint_name(step);
+  const fs::path part = whole.string() + ".part";
+  make_folder(checkpoints);
+  remove_leftovers(checkpoints);
+  make_folder(part);
+  const std::uint64_t bytes = write_files(part, snapshot);
+  flush_folder(part, part);
+  const fs::path replaced = whole.string() + ".replaced.part";
+  const bool replaces = fs::exists(whole);
+  if (replaces && ::rename(whole.c_str(), replaced.c_str()) != 0) fail_file(whole, "replaced");
+  if (::rename(part.c_str(), whole.c_str()) != 0) fail_file(whole, "renamed into place");
+  flush_folder(checkpoints, whole);
+  if (replaces) remove_leftovers(checkpoints);
+  return bytes;
+}
+
+}  // namespace pipetrain
