@@ -180,7 +180,10 @@ int train(const Options& options) {
                                            .console = console,
                                            .folder = folder,
                                            .begin = begin});
-  console.line(signal ? interrupted_text(end, folder) : end_text(end, folder));
+  if (signal)
+    spdlog::warn("{}", interrupted_text(end, folder));
+  else
+    console.line(end_text(end, folder));
   result.update(end);
   result.erase("event");
   result["output"] = folder.string();

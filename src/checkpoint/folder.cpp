@@ -36,7 +36,8 @@ std::vector<std::string> names_in(const fs::path& folder) {
   std::vector<std::string> names;
   std::error_code error;
   fs::directory_iterator entry(folder, error);
-  if (error == std::errc::no_such_file_or_directory) return names;
+  if (error == std::errc::no_such_file_or_directory || error == std::errc::not_a_directory)
+    return names;
   for (; !error && entry != fs::directory_iterator(); entry.increment(error))
     names.push_back(entry->path().filename().string());
   if (error) fail(folder, "listed", error);

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <spdlog/fmt/fmt.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -40,7 +41,10 @@ void MetricsFile::cut_back(std::int64_t keep_steps) {
     for (std::string line; std::getline(lines, line) && !lines.eof() && stays(line, keep_steps);)
       bytes_ += line.size() + 1;
   }
-  if (::ftruncate(file_, static_cast<off_t>(bytes_)) != 0) fail("cut back");
+  struct stat status {};
+  if (::fstat(file_, &status) != 0) fail("read");
+  const auto end = static_cast<off_t>(bytes_);
+  if (status.st_size != end && ::ftruncate(file_, end) != 0) fail("cut back");
 }
 
 MetricsFile::~MetricsFile() {

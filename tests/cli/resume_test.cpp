@@ -7,6 +7,44 @@
 using nlohmann::json;
 namespace fs = std::filesystem;
 
+namespace {
+
+std::vector<int> steps_of(const fs::path& run) {
+  std::vector<int> steps;
+  for (const json& event : events_of(run))
+    if (event["event"] == "step") steps.push_back(event["step"]);
+  return steps;
+}
+
+std::vector<int> counted(int last) {
+  std::vector<int> steps;
+  for (int step = 1; step <= last; ++step) steps.push_back(step);
+  return steps;
+}
+
+// Adam, a learning rate that moves and dropout-free layers: whatever is not restored shows.
+struct Trainings {
+  const TestFolder folder;
+  const fs::path run = folder.path / "run", other = folder.path / "other";
+  const std::string config = folder.config().string();
+  const std::string sets =
+      " --quiet --set 'optimizer.kind=\"adam\"' --set optimizer.lr=0.01 "
+      "--set 'lr_schedule.kind=\"cosine\"' --set checkpoint.every_steps=2";
+  Ran train(const fs::path& output, const std::string& more = "") const {
+    return run_binary("train " + config + sets + " --output " + output.string() + " " + more);
+  }
+};
+
+// As if the process had been killed behind its save of `step`: everything later is gone.
+void cut_to(const fs::path& run, int step) {
+  fs::remove(run / "model.safetensors");
+  for (const std::string& name : files_of(run / "checkpoints"))
+    if (name.starts_with("step-") && std::stoi(name.substr(5)) > step)
+      fs::remove_all(run / "checkpoints" / name);
+}
+
+}  // namespace
+
 TEST_CASE("a finished run is not run again, and says so") {
   const TestFolder folder;
   const fs::path run = folder.path / "run";
@@ -27,7 +65,57 @@ TEST_CASE("a finished run is not run again, and says so") {
   CHECK(run_binary(train + " --set pipeline.stages=1 --set 'pipeline.split=\"auto\"' "
                            "--set 'hardware.workers=\"inline\"' --set metrics.log_every_steps=3")
             .code == 0);
+  CHECK(run_binary(train + " --set training.steps=6").code == 0);  // as many as two epochs have
   CHECK(bytes_of(run / "metrics.jsonl") == metrics);
+}
+
+TEST_CASE("a run goes on from its newest checkpoint to the same bits, under any layout") {
+  const Trainings t;
+  REQUIRE(t.train(t.other).code == 0);
+  const std::string whole = bytes_of(t.other / "model.safetensors");
+  const std::string layout = GENERATE("", "--set pipeline.stages=1 --set 'pipeline.split=\"auto\"'",
+                                      "--set pipeline.stages=4 --set 'pipeline.split=\"uniform\"' "
+                                      "--set 'hardware.workers=\"inline\"'");
+  REQUIRE(t.train(t.run, "--set checkpoint.keep_latest=9").code == 0);
+  cut_to(t.run, 2);
+  CHECK(steps_of(t.run) == counted(6));
+  const Ran again = t.train(t.run, layout + " --set checkpoint.keep_latest=9");
+  INFO(again.err);
+  REQUIRE(again.code == 0);
+  CHECK((bytes_of(t.run / "model.safetensors") == whole));
+  CHECK(steps_of(t.run) == counted(6));
+  CHECK(losses_of(t.run) == losses_of(t.other));
+  const json start = events_of(t.run).at(0);
+  CHECK(start["step"] == 0);
+  int starts = 0, validations = 0;
+  for (const json& event : events_of(t.run)) {
+    starts += event["event"] == "start";
+    validations += event["event"] == "validation";
+  }
+  CHECK(starts == 2);
+  CHECK(validations == 2);
+  // Once more, from where it was continued to.
+  cut_to(t.run, 4);
+  REQUIRE(t.train(t.run).code == 0);
+  CHECK((bytes_of(t.run / "model.safetensors") == whole));
+  CHECK(steps_of(t.run) == counted(6));
+}
+
+TEST_CASE("a longer training goes on from the finished one; a shorter one is refused") {
+  const TestFolder folder;
+  const fs::path run = folder.path / "run", at_once = folder.path / "at-once";
+  const std::string train = "train --quiet " + folder.config().string() + " --output ";
+  REQUIRE(run_binary(train + at_once.string() + " --set training.epochs=4").code == 0);
+  REQUIRE(run_binary(train + run.string()).code == 0);
+  const Ran longer = run_binary(train + run.string() + " --set training.epochs=4");
+  INFO(longer.err);
+  REQUIRE(longer.code == 0);
+  CHECK((bytes_of(run / "model.safetensors") == bytes_of(at_once / "model.safetensors")));
+  CHECK(steps_of(run) == counted(12));
+  const Ran shorter = run_binary(train + run.string() + " --set training.epochs=1");
+  CHECK(shorter.code == 2);
+  CHECK(has(shorter.err, "12 steps are trained already"));
+  CHECK(has(shorter.err, "training.epochs"));
 }
 
 TEST_CASE("a run of another config is kept: exit 2 names the keys and the ways out") {
@@ -41,11 +129,11 @@ TEST_CASE("a run of another config is kept: exit 2 names the keys and the ways o
   CHECK(has(other.err, "optimizer.lr, training.seed"));
   CHECK(has(other.err, "--output"));
   CHECK(has(other.err, "--resume never"));
-  const Ran longer = run_binary(train + " --set training.epochs=3");
-  CHECK(longer.code == 2);
-  CHECK(has(longer.err, "training.epochs"));
   CHECK(bytes_of(run / "model.safetensors") == weights);
-  CHECK(run_binary(train + " --resume checkpoints/step-00000001").code == 2);
+  const Ran missing =
+      run_binary(train + " --resume " + (run / "checkpoints/step-00000001").string());
+  CHECK(missing.code == 3);
+  CHECK(has(missing.err, "there is no checkpoint"));
 
   fs::remove(run / "config.resolved.toml");
   std::ofstream(run / "config.resolved.toml") << "[pipeline]\nstages = \"many\"\n";
@@ -55,9 +143,59 @@ TEST_CASE("a run of another config is kept: exit 2 names the keys and the ways o
 
   REQUIRE(run_binary(train + " --quiet --resume never --set training.seed=2").code == 0);
   CHECK(bytes_of(run / "model.safetensors") != weights);
+  CHECK(steps_of(run) == counted(6));
 }
 
-TEST_CASE("a killed run leaves whole lines and begins anew; leftovers are harmless") {
+TEST_CASE("--resume PATH goes on from an older checkpoint, here or in a folder of its own") {
+  const Trainings t;
+  REQUIRE(t.train(t.other, "--set checkpoint.keep_latest=9").code == 0);
+  const std::string whole = bytes_of(t.other / "model.safetensors");
+  const fs::path older = t.other / "checkpoints/step-00000002";
+  REQUIRE(t.train(t.run, "--resume " + older.string()).code == 0);
+  CHECK((bytes_of(t.run / "model.safetensors") == whole));
+  CHECK(steps_of(t.run) == std::vector<int>{3, 4, 5, 6});
+  REQUIRE(t.train(t.other, "--resume " + older.string()).code == 0);
+  CHECK((bytes_of(t.other / "model.safetensors") == whole));
+  CHECK(steps_of(t.other) == counted(6));
+  CHECK(t.train(t.run, "--resume " + older.string() + " --set training.seed=3").code == 2);
+}
+
+TEST_CASE("a damaged checkpoint is found, named, and the one before it is offered") {
+  const Trainings t;
+  REQUIRE(t.train(t.run, "--set checkpoint.keep_latest=9").code == 0);
+  cut_to(t.run, 4);
+  const fs::path newest = t.run / "checkpoints/step-00000004";
+  const fs::path file = newest / GENERATE("stage-0001.safetensors", "manifest.json");
+  std::string bytes = bytes_of(file);
+  bytes[bytes.size() / 2] = static_cast<char>(bytes[bytes.size() / 2] ^ 4);
+  std::ofstream(file, std::ios::binary) << bytes;
+  const Ran refused = t.train(t.run);
+  CHECK(refused.code == 3);
+  CHECK(has(refused.err, file.string()));
+  CHECK(has(refused.err, "--resume"));
+  CHECK(run_binary("checkpoint verify " + newest.string()).code == 3);
+  CHECK(run_binary("checkpoint verify " + (t.run / "checkpoints/step-00000002").string()).code ==
+        0);
+  REQUIRE(t.train(t.run, "--resume " + (t.run / "checkpoints/step-00000002").string()).code == 0);
+  CHECK(steps_of(t.run) == counted(6));
+}
+
+TEST_CASE("a checkpoint of another model: every difference is listed") {
+  const Trainings t;
+  REQUIRE(t.train(t.run).code == 0);
+  cut_to(t.run, 4);
+  // The model's text is a part of the config; a model file may change behind its name.
+  std::string model = bytes_of(t.run / "config.resolved.toml");
+  const auto at = model.find("out_features = 16");
+  REQUIRE(at != model.npos);
+  const Ran eval = run_binary(
+      "eval " + t.folder.write("wide.toml", model.replace(at, 17, "out_features = 17")).string() +
+      " --model " + (t.run / "checkpoints/step-00000004").string());
+  CHECK(eval.code == 3);
+  for (const char* name : {"fc1.weight", "fc1.bias", "fc2.weight"}) CHECK(has(eval.err, name));
+}
+
+TEST_CASE("a run killed before its first save leaves whole lines and begins anew") {
   const TestFolder folder;
   const fs::path run = folder.path / "run";
   const std::string train = "train " + folder.config().string() + " --quiet --output " +
@@ -74,10 +212,26 @@ TEST_CASE("a killed run leaves whole lines and begins anew; leftovers are harmle
   std::ofstream(run / "metrics.jsonl", std::ios::app) << "{\"event\":\"st";
   for (const char* name : {"model.safetensors.part", "config.resolved.toml.part"})
     std::ofstream(run / name) << "half";
+  fs::create_directories(run / "checkpoints/step-00000004.part");
+  std::ofstream(run / "checkpoints/step-00000004.part/stage-0000.safetensors") << "half";
   const Ran again = run_binary(train + "4");
   INFO(again.err);
   REQUIRE(again.code == 0);
   CHECK(losses_of(run).size() == 4);
   CHECK(events_of(run).back()["event"] == "end");
-  for (const std::string& name : files_of(run)) CHECK_FALSE(name.ends_with(".part"));
+  for (const fs::path& place : {run, run / "checkpoints"})
+    for (const std::string& name : files_of(place)) CHECK_FALSE(name.ends_with(".part"));
+}
+
+TEST_CASE("two trainings do not share a folder") {
+  const TestFolder folder;
+  const fs::path run = folder.path / "run";
+  const std::string train = "train " + folder.config().string() + " --quiet --output " +
+                            run.string() + " --set training.steps=";
+  const std::string binary = std::string("'") + std::getenv("PIPETRAIN_BINARY") + "' ";
+  const Ran both = run_binary(train + "100000000 & pid=$!; while [ ! -s " +
+                              (run / "metrics.jsonl").string() + " ]; do sleep 0.05; done; " +
+                              binary + train + "4; code=$?; kill -9 $pid; wait $pid; exit $code");
+  CHECK(both.code == 2);
+  CHECK(has(both.err, "another process is training"));
 }

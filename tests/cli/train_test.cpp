@@ -16,8 +16,9 @@ Names keys_of(const json& object) {
   return names;
 }
 
-const Names run_files = {"build.json", "config.resolved.toml", "metrics.jsonl", "model.safetensors",
-                         "plan.json",  "program.txt"};
+const Names run_files = {"build.json",    "checkpoints",       "config.resolved.toml",
+                         "metrics.jsonl", "model.safetensors", "plan.json",
+                         "program.txt"};
 
 }  // namespace
 
@@ -40,7 +41,7 @@ TEST_CASE("a run directory holds everything, and metrics.jsonl has the events of
   Names order;
   for (const json& event : events) order.push_back(event["event"]);
   CHECK(order == Names{"start", "validation", "step", "step", "step", "validation", "step", "step",
-                       "step", "validation", "end"});
+                       "step", "validation", "checkpoint", "end"});
   CHECK(events[0]["steps"] == 6);
   const json& step = events[2];
   CHECK(keys_of(step) == Names{"bubble", "epoch", "event", "grad_norm", "loss", "lr", "samples",
@@ -60,7 +61,7 @@ TEST_CASE("a run directory holds everything, and metrics.jsonl has the events of
   }
   CHECK(events[1]["step"] == 0);
   CHECK(events[9]["step"] == 6);
-  CHECK(events[10]["validation"]["loss"] == events[9]["loss"]);
+  CHECK(events[11]["validation"]["loss"] == events[9]["loss"]);
 
   // For people: the plan once, the last step, the validation, where things are.
   CHECK(has(ran.out, "stage  layers"));

@@ -66,7 +66,7 @@ TEST_CASE("a wrong command line exits with 2 and says what to write") {
       {"--foo", "the verb comes first"},
       {"plan", "pipetrain plan is not built yet"},
       {"profile x.toml", "pipetrain profile is not built yet"},
-      {"checkpoint info x", "pipetrain checkpoint is not built yet"},
+      {"checkpoint look x", "there is no verb look"},
       {"generate x.toml", "pipetrain generate is not built yet"},
       {"train x.toml --ouput y", "did you mean '--output'?"},
       {"train x.toml --output", "--output"},

@@ -1,12 +1,14 @@
 // Makes the n-th operation of a program fail, for LD_PRELOAD: the test's disk and device.
 //
-//   FAIL_KIND    write: open for writing, write, fsync, rename, close, mkdir under FAIL_UNDER
+//   FAIL_KIND    write: whatever changes or lists something under FAIL_UNDER: open for writing,
+//                       write, fsync, ftruncate, rename, close, mkdir, remove, opendir
 //                read: open for reading and read under FAIL_UNDER
 //                kernel: a call of the kernel library, wherever it comes from
 //   FAIL_AT      which one, from 1
 //   FAIL_ERRNO   the reason given
 //   FAIL_MARK    a file that is made when it fires: without it, the program did fewer
 #undef _FILE_OFFSET_BITS  // it would make `open` another name of `open64`
+#include <dirent.h>
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -127,6 +129,27 @@ int close(int file) {
 int rename(const char* from, const char* to) {
   if (under(to) && fires("write")) return -1;
   return real<int(const char*, const char*)>("rename")(from, to);
+}
+
+int ftruncate(int file, off_t size) {
+  if (kind_of(file) == Kind::Write && fires("write")) return -1;
+  return real<int(int, off_t)>("ftruncate")(file, size);
+}
+
+int remove(const char* path) {
+  if (under(path) && fires("write")) return -1;
+  return real<int(const char*)>("remove")(path);
+}
+
+// Within a folder that is being removed, by the folder's descriptor: `path` has no folder.
+int unlinkat(int folder, const char* path, int flags) {
+  if (fires("write")) return -1;
+  return real<int(int, const char*, int)>("unlinkat")(folder, path, flags);
+}
+
+DIR* opendir(const char* path) {
+  if (under(path) && fires("write")) return nullptr;
+  return real<DIR*(const char*)>("opendir")(path);
 }
 
 int mkdir(const char* path, mode_t mode) {

@@ -143,3 +143,33 @@ TEST_CASE("close wakes everybody, and all that waits throws from then on", "[ste
   CHECK(board.can_deposit(1));  // none of them would wait: they throw
   CHECK(board.has_total(0));
 }
+
+TEST_CASE("after a drain nothing begins that nobody has begun", "[step board]") {
+  std::atomic<bool> drain = false;
+  StepBoard board({.stages = 2, .first_step = 10, .end = 20, .drain = &drain});
+  CHECK(board.begin(10, 1));
+  CHECK(board.begin(11, 1));
+  drain = true;
+  CHECK(board.begin(10, 1));  // the other worker: what one began, all do
+  CHECK(board.begin(11, 1));
+  CHECK_FALSE(board.begin(12, 1));
+  CHECK(board.end() == 12);
+  drain = false;
+  CHECK_FALSE(board.begin(12, 1));
+}
+
+TEST_CASE("the reporter is told the end, though it waits", "[step board]") {
+  std::atomic<bool> drain = false;
+  StepBoard board({.stages = 1, .end = 5, .drain = &drain});
+  CHECK(board.begin(0, 1));
+  std::thread reporter([&] {
+    CHECK(board.next() != nullptr);
+    board.pop();
+    CHECK(board.next() == nullptr);
+  });
+  board.deposit(0, 0, {});
+  board.finish(0, {0}, 0.1, {});
+  drain = true;
+  CHECK_FALSE(board.begin(1, 1));
+  reporter.join();
+}

@@ -1,0 +1,24 @@
+// A folder of a test's own, gone at its end.
+#pragma once
+
+#include <stdlib.h>
+
+#include <filesystem>
+#include <string>
+
+#include "catch.hpp"
+
+struct Scratch {
+  Scratch() {
+    std::string name = std::filesystem::temp_directory_path() / "pipetrain-checkpoint-XXXXXX";
+    REQUIRE(mkdtemp(name.data()));
+    path = name;
+  }
+  ~Scratch() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path, ignored);
+  }
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+  std::filesystem::path path;
+};

@@ -1,0 +1,81 @@
+// Signals from outside: a run that is ended saves first, and goes on as if it had not been.
+#include <fstream>
+
+#include "catch.hpp"
+#include "run_folder.hpp"
+
+using nlohmann::json;
+namespace fs = std::filesystem;
+
+namespace {
+
+struct Endless {
+  const TestFolder folder;
+  const fs::path run = folder.path / "run";
+  std::string train(const std::string& steps) const {
+    return "train " + folder.config().string() + " --quiet --output " + run.string() +
+           " --set training.steps=" + steps;
+  }
+  std::string wait_for(const std::string& pattern) const {
+    return "for i in $(seq 1500); do grep -q '" + pattern + "' " +
+           (run / "metrics.jsonl").string() + " 2>/dev/null && break; sleep 0.02; done; ";
+  }
+};
+
+int last_step(const fs::path& run) {
+  int last = 0;
+  for (const json& event : events_of(run))
+    if (event["event"] == "step") last = event["step"];
+  return last;
+}
+
+}  // namespace
+
+TEST_CASE("SIGTERM and SIGINT finish, save and end with 128 + n; the same command goes on") {
+  const auto [name, code] = GENERATE(std::pair("TERM", 143), std::pair("INT", 130));
+  const std::string workers = GENERATE("threads", "inline");
+  const Endless e;
+  const std::string kind = " --set 'hardware.workers=\"" + workers + "\"'";
+  const std::string sets = " --set validation.every_epochs=0";
+  // A background job of a shell ignores SIGINT: timeout makes it a child that does not.
+  const Ran stopped = run_binary(e.train("100000000") + kind + sets,
+                                 std::string("timeout --preserve-status -s ") + name + " 1");
+  INFO(stopped.err);
+  CHECK(stopped.code == code);
+  CHECK(has(stopped.err, std::string("stopped by SIG") + name));
+  const int trained = last_step(e.run);
+  REQUIRE(trained > 0);
+  const std::vector<json> events = events_of(e.run);
+  CHECK(events.back()["event"] == "end");
+  CHECK(events.back()["stopped_by"] == std::string("SIG") + name);
+  CHECK(events[events.size() - 2]["reason"] == "signal");
+  CHECK(events[events.size() - 2]["step"] == trained);
+  CHECK_FALSE(fs::exists(e.run / "model.safetensors"));
+
+  const std::string end = std::to_string(trained + 7);
+  REQUIRE(run_binary(e.train(end) + kind + sets).code == 0);
+  CHECK(last_step(e.run) == trained + 7);
+  const std::string continued = bytes_of(e.run / "model.safetensors");
+  REQUIRE(run_binary(e.train(end) + sets + " --resume never").code == 0);
+  CHECK((bytes_of(e.run / "model.safetensors") == continued));
+}
+
+TEST_CASE("SIGUSR1 saves and goes on") {
+  const Endless e;
+  const Ran ran =
+      run_binary(e.train("100000000") + " & pid=$!; " + e.wait_for("\"step\":3") +
+                 "kill -USR1 $pid; " + e.wait_for("\"request\"") + "kill -TERM $pid; wait $pid");
+  CHECK(ran.code == 143);
+  int saves = 0;
+  for (const json& event : events_of(e.run)) saves += event["event"] == "checkpoint";
+  CHECK(saves == 2);
+}
+
+TEST_CASE("every_minutes saves where time has passed") {
+  const Endless e;
+  REQUIRE(run_binary(e.train("400") + " --set checkpoint.every_minutes=0.0001").code == 0);
+  int saves = 0;
+  for (const json& event : events_of(e.run))
+    saves += event["event"] == "checkpoint" && event["reason"] == "every_minutes";
+  CHECK(saves > 0);
+}

@@ -1,0 +1,79 @@
+// Early stopping, the best checkpoint, and how many are kept.
+#include "catch.hpp"
+#include "run_folder.hpp"
+
+using nlohmann::json;
+namespace fs = std::filesystem;
+
+namespace {
+
+std::vector<double> validation_losses(const fs::path& run) {
+  std::vector<double> losses;
+  for (const json& event : events_of(run))
+    if (event["event"] == "validation") losses.push_back(event["loss"]);
+  return losses;
+}
+
+}  // namespace
+
+TEST_CASE("training stops when validation has not improved for so many times") {
+  const TestFolder folder;
+  const fs::path run = folder.path / "run";
+  // A rate of 0 never improves anything: the first validation stays the best.
+  const std::string train = "train --quiet " + folder.config().string() + " --output " +
+                            run.string() +
+                            " --set optimizer.lr=0.0 --set training.epochs=50 "
+                            "--set validation.early_stopping=3 --set checkpoint.every_epochs=1";
+  REQUIRE(run_binary(train).code == 0);
+  CHECK(validation_losses(run).size() == 4);
+  const json end = events_of(run).back();
+  CHECK(end["stopped_by"] == "early_stopping");
+  CHECK(end["step"] == 12);
+  CHECK(end["best_validation"]["step"] == 3);
+  CHECK(fs::exists(run / "model.safetensors"));
+  CHECK(bytes_of(run / "checkpoints/best") == "step-00000003\n");
+  CHECK(bytes_of(run / "checkpoints/latest") == "step-00000012\n");
+  CHECK(files_of(run / "checkpoints") == std::vector<std::string>{"best", "latest", "step-00000003",
+                                                                  "step-00000009",
+                                                                  "step-00000012"});
+  CHECK(has(run_binary(train).err + run_binary(train + " --json").out, "finished"));
+}
+
+TEST_CASE("the best checkpoint is that of the smallest validation loss") {
+  const TestFolder folder;
+  const fs::path run = folder.path / "run";
+  REQUIRE(run_binary("train --quiet " + folder.config().string() + " --output " + run.string() +
+                     " --set optimizer.lr=0.4 --set training.epochs=8 "
+                     "--set checkpoint.every_steps=100 --set checkpoint.keep_latest=1")
+              .code == 0);
+  const std::vector<double> losses = validation_losses(run);
+  const auto best = std::ranges::min_element(losses) - losses.begin();
+  const std::string name = bytes_of(run / "checkpoints/best");
+  CHECK(std::stoi(name.substr(5)) == 3 * (best + 1));
+  const Ran eval = run_binary("eval --json " + folder.config().string() + " --model " +
+                              (run / "checkpoints/best").string());
+  REQUIRE(eval.code == 0);
+  CHECK(json::parse(eval.out)["loss"].get<double>() == losses[static_cast<std::size_t>(best)]);
+}
+
+TEST_CASE("evaluation gives the same before, between and after, with any batch size") {
+  const TestFolder folder;
+  const fs::path run = folder.path / "run";
+  const std::string config = folder.config().string();
+  REQUIRE(run_binary("train --quiet " + config + " --output " + run.string() +
+                     " --set validation.before_first_step=true --set checkpoint.every_epochs=1")
+              .code == 0);
+  const std::vector<double> losses = validation_losses(run);
+  REQUIRE(losses.size() == 3);
+  for (const int size : {1, 7, 40, 1000})
+    for (const int step : {3, 6}) {
+      const Ran eval =
+          run_binary("eval --json " + config + " --model " +
+                     (run / "checkpoints" / ("step-0000000" + std::to_string(step))).string() +
+                     " --set validation.batch_size=" + std::to_string(size));
+      INFO(eval.err);
+      REQUIRE(eval.code == 0);
+      CHECK(json::parse(eval.out)["loss"].get<double>() ==
+            Approx(losses[static_cast<std::size_t>(step / 3)]).epsilon(1e-6));
+    }
+}
