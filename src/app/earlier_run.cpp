@@ -13,6 +13,7 @@
 #include "checkpoint/folder.hpp"
 #include "checkpoint/save.hpp"
 #include "config/read.hpp"
+#include "graph/read.hpp"
 
 namespace pipetrain {
 namespace fs = std::filesystem;
@@ -88,6 +89,34 @@ void check_length(const Checkpoint& checkpoint, std::int64_t steps) {
         "{}: {} steps are trained already, and the config asks for {}; ask for at least as many "
         "(training.steps, training.epochs), or {}",
         checkpoint.folder.string(), trained, steps, ways_out));
+}
+
+void check_model(const fs::path& checkpoint, const Graph& graph) {
+  const fs::path file = checkpoint / kModelFile;
+  if (!fs::exists(file)) return;  // the config has the layers, and was compared
+  const Graph then = read_model(file);
+  std::vector<std::string> differences;
+  if (then.input != graph.input)
+    differences.push_back(
+        fmt::format("the input is {} there, {} now", then.input.text(), graph.input.text()));
+  if (then.loss != graph.loss) differences.push_back("the loss is another one");
+  const auto describe = [](const Layer& l) {
+    return fmt::format("{} '{}' {}", kind_name(l.spec), l.name, l.output.text());
+  };
+  for (std::size_t l = 0; l < std::max(then.layers.size(), graph.layers.size()); ++l) {
+    if (l >= graph.layers.size())
+      differences.push_back(fmt::format("{} is gone", describe(then.layers[l])));
+    else if (l >= then.layers.size())
+      differences.push_back(fmt::format("{} is new", describe(graph.layers[l])));
+    else if (then.layers[l] != graph.layers[l])
+      differences.push_back(fmt::format("{} was {}, or has other keys or inputs",
+                                        describe(graph.layers[l]), describe(then.layers[l])));
+  }
+  if (!differences.empty())
+    throw UsageError(
+        fmt::format("{}: model '{}' has changed since:\n  {}\nrestore it ({} has it as it was), {}",
+                    checkpoint.string(), graph.name, fmt::join(differences, "\n  "),
+                    file.string(), ways_out));
 }
 
 nlohmann::ordered_json end_of_run(const fs::path& folder) {

@@ -8,6 +8,7 @@
 #include "app/options.hpp"
 #include "checkpoint/load.hpp"
 #include "config/config.hpp"
+#include "graph/graph.hpp"
 
 namespace pipetrain {
 
@@ -26,6 +27,10 @@ EarlierRun earlier_run(const std::filesystem::path& folder, const Options& optio
 
 // UsageError where the training asked for ends before the checkpoint.
 void check_length(const Checkpoint& checkpoint, std::int64_t steps);
+
+// UsageError lists every layer in which the model is not that of the checkpoint: a model file may
+// change behind its name.
+void check_model(const std::filesystem::path& checkpoint, const Graph& graph);
 
 // The "end" event of a finished run, less its name; empty where metrics.jsonl has none.
 nlohmann::ordered_json end_of_run(const std::filesystem::path& folder);

@@ -1,5 +1,7 @@
 #include "app/saving.hpp"
 
+#include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "config/read.hpp"
@@ -20,7 +22,11 @@ Saving::Saving(const SavingInput& input)
       saver_({.checkpoints = input.run / "checkpoints",
               .keep_latest = input.config.checkpoint.keep_latest,
               .keep_best = input.config.checkpoint.keep_best,
-              .before_commit = [&metrics = input.metrics] { metrics.flush(); }}) {}
+              .before_commit = [&metrics = input.metrics] { metrics.flush(); }}) {
+  if (input.config.model.file.empty()) return;
+  std::ifstream in(input.config.model.file, std::ios::binary);
+  model_.assign(std::istreambuf_iterator<char>(in), {});
+}
 
 std::optional<std::string> Saving::due(std::int64_t step) const {
   const CheckpointConfig& rule = in_.config.checkpoint;
@@ -47,6 +53,7 @@ void Saving::save(const Progress& progress, const std::string& reason) {
   snapshot.manifest.progress = progress;
   snapshot.stages = in_.pipeline.state();
   snapshot.config = dump_config(in_.config, false);
+  snapshot.model = model_;
   pending_ = {reason, seconds_since(start)};
   saver_.save(std::move(snapshot));
   last_step_ = progress.step;

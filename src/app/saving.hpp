@@ -44,6 +44,7 @@ class Saving {
     double copy_seconds = 0;
   };
   SavingInput in_;
+  std::string model_;  // the model file's text
   BackgroundSaver saver_;
   Pending pending_;  // of the save under way
   std::optional<std::int64_t> last_step_;

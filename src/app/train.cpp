@@ -130,15 +130,16 @@ int train(const Options& options) {
   if (options.overfit_one_batch) read.config = overfit_one_batch(read.config);
   const Config& config = read.config;
   const std::filesystem::path folder = run_directory(options, config);
+  const Graph graph = load_graph(read);
   std::optional<RunLock> lock;
   EarlierRun earlier;
   if (!options.dry_run) {
     lock.emplace(folder);
     earlier = earlier_run(folder, options, config);
+    if (earlier.checkpoint) check_model(*earlier.checkpoint, graph);
     if (earlier.finished && earlier.same_length) return tell_finished(options, folder);
   }
 
-  const Graph graph = load_graph(read);
   const Datasets data = open_datasets(config.data, graph, config.training.seed);
   const Plan plan = load_plan(read, graph);
   const TrainingLength length = training_length(config, *data.train);

@@ -85,7 +85,7 @@ std::vector<std::string> damages(const fs::path& checkpoint, const Manifest& man
 }
 
 Checkpoint read_checkpoint(const fs::path& checkpoint) {
-  Checkpoint read{checkpoint, read_manifest(checkpoint), "", {}};
+  Checkpoint read{checkpoint, read_manifest(checkpoint), "", "", {}};
   const auto found = damages(checkpoint, read.manifest);
   if (!found.empty())
     throw DataError(fmt::format("{}: this checkpoint is damaged:\n  {}\n{}", checkpoint.string(),
@@ -96,6 +96,7 @@ Checkpoint read_checkpoint(const fs::path& checkpoint) {
     const fs::path path = checkpoint / file.name;
     std::string problem;
     if (file.name == kConfigFile) read.config = read_text(path, problem);
+    if (file.name == kModelFile) read.model = read_text(path, problem);
     if (!file.name.ends_with(".safetensors")) continue;
     for (StoredTensor& tensor : read_safetensors(path)) {
       if (!names.insert(tensor.name).second)

@@ -19,7 +19,8 @@ std::vector<std::string> damages(const std::filesystem::path& checkpoint, const 
 struct Checkpoint {
   std::filesystem::path folder;
   Manifest manifest;
-  std::string config;                 // the resolved config that it was trained with, as TOML
+  std::string config;  // the resolved config that it was trained with, as TOML
+  std::string model;   // the model file's text; empty where the config has the layers
   std::vector<StoredTensor> tensors;  // of all stages, each name once
 };
 

@@ -37,6 +37,8 @@ std::uint64_t write_files(const fs::path& folder, Snapshot& snapshot) {
     files.push_back({name, write_tensors(folder / name, stage.tensors), stage.layers});
   }
   files.push_back({kConfigFile, write_text(folder / kConfigFile, snapshot.config), {}});
+  if (!snapshot.model.empty())
+    files.push_back({kModelFile, write_text(folder / kModelFile, snapshot.model), {}});
   const FileSum manifest = write_text(folder / kManifestFile, manifest_text(snapshot.manifest));
   return std::accumulate(files.begin(), files.end(), manifest.bytes,
                          [](std::uint64_t sum, const auto& f) { return sum + f.sum.bytes; });

@@ -27,30 +27,46 @@ using Pair = std::array<std::int64_t, 2>;  // height, width
 struct Linear {
   std::int64_t out_features = 0;
   bool bias = true;
+  bool operator==(const Linear&) const = default;
 };
 struct Conv2d {
   std::int64_t out_channels = 0;
   Pair kernel{}, stride{1, 1}, padding{0, 0};
   std::int64_t groups = 1;
   bool bias = true;
+  bool operator==(const Conv2d&) const = default;
 };
 struct BatchNorm {
   double eps = 1e-5, momentum = 0.1;
+  bool operator==(const BatchNorm&) const = default;
 };
-struct Relu {};
+struct Relu {
+  bool operator==(const Relu&) const = default;
+};
 struct MaxPool {
   Pair kernel{}, stride{}, padding{0, 0};
+  bool operator==(const MaxPool&) const = default;
 };
 struct AvgPool {  // padding counts as zeros (count_include_pad, PyTorch's default)
   Pair kernel{}, stride{}, padding{0, 0};
+  bool operator==(const AvgPool&) const = default;
 };
-struct GlobalAvgPool {};  // [C, H, W] -> [C, 1, 1], as AdaptiveAvgPool2d(1)
-struct Flatten {};
+struct GlobalAvgPool {
+  bool operator==(const GlobalAvgPool&) const = default;
+};  // [C, H, W] -> [C, 1, 1], as AdaptiveAvgPool2d(1)
+struct Flatten {
+  bool operator==(const Flatten&) const = default;
+};
 struct Dropout {
   double p = 0.5;
+  bool operator==(const Dropout&) const = default;
 };
-struct Add {};  // any number of inputs of one shape
-struct Identity {};
+struct Add {
+  bool operator==(const Add&) const = default;
+};  // any number of inputs of one shape
+struct Identity {
+  bool operator==(const Identity&) const = default;
+};
 
 using LayerSpec = std::variant<Linear, Conv2d, BatchNorm, Relu, MaxPool, AvgPool, GlobalAvgPool,
                                Flatten, Dropout, Add, Identity>;
@@ -58,9 +74,11 @@ using LayerSpec = std::variant<Linear, Conv2d, BatchNorm, Relu, MaxPool, AvgPool
 // How a parameter starts, from a generator keyed by (seed, parameter name).
 struct Uniform {
   double bound = 0;  // in [-bound, bound)
+  bool operator==(const Uniform&) const = default;
 };
 struct Constant {
   double value = 0;
+  bool operator==(const Constant&) const = default;
 };
 using Initial = std::variant<Uniform, Constant>;
 
@@ -69,11 +87,13 @@ struct Parameter {  // PyTorch's name and layout: "conv1.weight" [O, I/groups, k
   std::string name;
   Shape shape;
   Initial initial;
+  bool operator==(const Parameter&) const = default;
 };
 struct Buffer {  // state that is not trained and never versioned: "bn.running_mean", f32
   std::string name;
   Shape shape;
   double initial = 0;
+  bool operator==(const Buffer&) const = default;
 };
 
 struct Layer {
@@ -85,6 +105,7 @@ struct Layer {
   std::vector<Buffer>
       buffers;             // running_mean, running_var (num_batches_tracked: the runtime's counter)
   std::int64_t flops = 0;  // of one sample's forward; a multiply-add counts 2
+  bool operator==(const Layer&) const = default;
 };
 
 enum class Loss { CrossEntropy, Mse };

@@ -195,6 +195,37 @@ TEST_CASE("a checkpoint of another model: every difference is listed") {
   for (const char* name : {"fc1.weight", "fc1.bias", "fc2.weight"}) CHECK(has(eval.err, name));
 }
 
+TEST_CASE("a model file that changed behind its name is refused, layer by layer") {
+  const TestFolder folder;
+  const std::string model = R"(name = "toy"
+input = { shape = [1, 28, 28] }
+layers = [
+  { name = "flatten", kind = "flatten" },
+  { name = "drop", kind = "dropout", p = 0.5 },
+  { name = "fc", kind = "linear", out_features = 10 },
+]
+)";
+  const fs::path file = folder.write("toy.toml", model);
+  const fs::path config = folder.write("run.toml", R"(model.file = "toy.toml"
+[data]
+kind = "glyphs"
+train_samples = 64
+batch_size = 32
+)");
+  const fs::path run = folder.path / "run";
+  const std::string train = "train --quiet " + config.string() + " --output " + run.string();
+  REQUIRE(run_binary(train).code == 0);
+  std::string changed = model;
+  folder.write("toy.toml", "# only a remark\n" + model);
+  CHECK(run_binary(train + " --set training.epochs=2").code == 0);
+  folder.write("toy.toml", changed.replace(changed.find("0.5"), 3, "0.4"));
+  const Ran ran = run_binary(train + " --set training.epochs=3");
+  CHECK(ran.code == 2);
+  CHECK(has(ran.err, "dropout 'drop'"));
+  CHECK_FALSE(has(ran.err, "'fc'"));
+  CHECK(has(ran.err, "--resume never"));
+}
+
 TEST_CASE("a run killed before its first save leaves whole lines and begins anew") {
   const TestFolder folder;
   const fs::path run = folder.path / "run";
