@@ -57,7 +57,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--output", metavar="DIR", type=Path, help="default: runs/<name of the grid>")
     parser.add_argument("--dry-run", action="store_true", help="print the points and their commands, and stop")
     parser.add_argument("--no-plot", action="store_true", help="leave the plot out")
-    given = parser.parse_args()
+    given = parser.parse_intermixed_args()
     given.output = (given.output or Path("runs") / given.grid.stem).resolve()
     return given
 
