@@ -138,6 +138,8 @@ def word(value: Any) -> str:
     if isinstance(value, list):
         return "+".join(word(element) for element in value)
     text = value if isinstance(value, str) else to_toml(value)
+    if isinstance(value, float) and float(f"{value:g}") == value:
+        text = f"{value:g}"  # 1e+09, not 1000000000.0
     if "/" in text:
         text = Path(text).stem
     return re.sub(r"[^A-Za-z0-9._+-]", "-", text)

@@ -40,12 +40,17 @@ def plot(results: list[Result], title: str, file: Path) -> None:
     figure, (curves, bars) = pyplot.subplots(1, 2, figsize=(13, height), layout="constrained",
                                              width_ratios=[1.3, 1])
     figure.suptitle(title)
-    for result, line_color in zip(shown, color):
+    for i, result in enumerate(shown):
         steps, losses = zip(*result.steps)
-        curves.plot(steps, smoothed(losses), color=line_color, linewidth=1.4, label=label(result))
+        # Dashes over full lines, since schedules that train alike lie upon each other.
+        curves.plot(steps, smoothed(losses), color=color[i], linestyle=["-", "--", ":"][i % 3], linewidth=1.6,
+                    label=label(result))
     curves.set(xlabel="step", ylabel="training loss (mean of a few steps)")
-    if any(loss > 0 for result in shown for _, loss in result.steps):
-        curves.set_yscale("log")
+    curves.set_yscale("log")
+    # A point that diverged must not flatten the others.
+    losses = [loss for result in shown for loss in smoothed([loss for _, loss in result.steps]) if loss > 0]
+    if losses:
+        curves.set_ylim(0.8 * min(losses), min(1.2 * max(losses), 3 * max(result.steps[0][1] for result in shown)))
     curves.grid(alpha=0.3)
     if len(shown) <= 10:
         curves.legend(fontsize=8, framealpha=0.8)

@@ -1,5 +1,5 @@
 // Configs, as TOML and as --set: each line `--set KEY=VALUE` of the input is such an option. What
-// reads must come back equal from both of its dumps.
+// reads must come back equal from its dump, full or minimal.
 #include <vector>
 
 #include "config/read.hpp"
@@ -36,11 +36,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t cou
   return fuzz::refused_or_read([&] {
     const Input input = split(fuzz::text_of(bytes, count));
     const ReadConfig read = read_config({file.holding(input.file)}, input.sets);
-    for (const bool minimal : {false, true}) {
-      ReadConfig again = read_config({dumped.holding(dump_config(read.config, minimal))}, {});
-      again.config.name = read.config.name;  // the file's
-      fuzz::require(again.config == read.config, "a config reads back equal from its dump");
-    }
+    const bool minimal = count % 2 == 0;  // one of the two, for speed
+    ReadConfig again = read_config({dumped.holding(dump_config(read.config, minimal))}, {});
+    again.config.name = read.config.name;  // the file's
+    fuzz::require(again.config == read.config, "a config reads back equal from its dump");
     if (!read.inline_model_file.empty()) read_inline_model(read.inline_model_file);
   });
 }
