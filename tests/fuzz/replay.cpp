@@ -16,7 +16,8 @@ Paths files_in(const std::filesystem::path& path) {
   Paths files;
   if (std::filesystem::is_regular_file(path)) files.push_back(path);
   if (std::filesystem::is_directory(path))
-    for (const auto& entry : std::filesystem::directory_iterator(path)) files.push_back(entry);
+    for (const auto& entry : std::filesystem::directory_iterator(path))
+      if (entry.is_regular_file()) files.push_back(entry);
   std::sort(files.begin(), files.end());
   return files;
 }
