@@ -10,6 +10,7 @@
 #include <optional>
 #include <sstream>
 
+#include "base/toml_text.hpp"
 #include "config/keys.hpp"
 
 namespace pipetrain::config {
@@ -110,12 +111,19 @@ struct Collect {
 };
 
 void parse(const std::string& text, const Source& source, Sources& sources, Problems& problems) {
+  const std::string instead =
+      source.is_file ? "write valid TOML here" : "write --set key.path=value";
+  if (const auto stray = stray_character(text)) {
+    sources.whole = false;
+    const int line = source.is_file ? stray->line : 0, column = source.is_file ? stray->column : 0;
+    problems.push_back({{source.number, line, column, source.name}, stray->message(), instead});
+    return;
+  }
   try {
     Collect{source, sources, problems}.table(toml::parse(text, source.name), "");
   } catch (const toml::parse_error& error) {
     sources.whole = false;
-    problems.push_back({source.place(error.source()), std::string(error.description()),
-                        source.is_file ? "write valid TOML here" : "write --set key.path=value"});
+    problems.push_back({source.place(error.source()), std::string(error.description()), instead});
   }
 }
 
@@ -147,6 +155,7 @@ bool is_bare_word(const std::string& text) {
 }
 
 bool is_toml_value(const std::string& text) {
+  if (stray_character(text)) return false;
   try {
     return toml::parse("value = " + text).size() == 1;
   } catch (const toml::parse_error&) {

@@ -123,9 +123,9 @@ std::optional<BlockUse> read_block_use(Fields& fields, const std::string& name, 
   override_with(common, with, outer);
   Table of_first = common;
   override_with(of_first, first, outer);
-  const bool given = check_given(fields, use.block, body.defaults, used, problems) &
-                     check_given(fields, use.block, with, used, problems) &
-                     check_given(fields, use.block, first, used, problems);
+  bool given = true;  // every table is checked, whatever the ones before it lack
+  for (const Table* table : {body.defaults, with, first})
+    given &= check_given(fields, use.block, table, used, problems);
   if (!given || !check_complete(fields, use.block, repeat > 1 ? common : of_first, used, problems))
     return std::nullopt;
 

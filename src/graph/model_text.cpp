@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/error.hpp"
+#include "base/toml_text.hpp"
 
 namespace pipetrain::model_file {
 namespace {
@@ -43,6 +44,9 @@ Value convert(const toml::node& node) {
 }  // namespace
 
 Table parse_model_text(const std::string& toml, const std::string& origin) {
+  if (const auto stray = stray_character(toml))
+    throw UsageError(fmt::format("{}:{}:{}: this is no TOML: {}", origin, stray->line,
+                                 stray->column, stray->message()));
   try {
     return convert_table(toml::parse(toml, origin));
   } catch (const toml::parse_error& error) {

@@ -86,3 +86,11 @@ TEST_CASE("what is no manifest is refused with its name and the reason") {
   CHECK(refusal(replaced(text, "config.resolved.toml", "stage-0000.safetensors")).find("twice") !=
         std::string::npos);
 }
+
+TEST_CASE("a manifest of lists within lists without end is refused, not unfolded") {
+  const std::string nested = std::string(100000, '[') + std::string(100000, ']');
+  const std::string text = manifest_text(example());
+  CHECK(refusal("{\"more\": " + nested + "," + text.substr(1)).find("checksum") !=
+        std::string::npos);
+  CHECK(!refusal(nested).empty());
+}

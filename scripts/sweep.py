@@ -1,0 +1,155 @@
+"""Trains every point of a grid of settings (scripts/sweep).
+
+Each point has a run directory below --output, named after its settings, and a log beside it. A point that
+fails does not stop the others. The same command again goes on: what has finished is left as it is, what was
+interrupted is continued. At the end there is a table (on screen and results.csv) and a plot (results.png).
+
+Exit status: 0 all points finished, 1 some failed, 2 the grid or the command line is wrong, 128+n stopped by
+signal n.
+"""
+import argparse
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Optional
+
+from sweep_grid import Grid, GridError, Point, read_grid
+from sweep_plot import have_matplotlib, install_matplotlib, plot
+from sweep_results import Ending, Result, on_screen, result_of, write_csv
+
+USAGE = 2
+BINARY = Path(os.environ.get("PIPETRAIN_BINARY", "build/pipetrain")).resolve()
+
+
+class Child:
+    """The training that runs now. It has a session of its own, so that each signal reaches it once, from us."""
+
+    def __init__(self) -> None:
+        self.process: Optional[subprocess.Popen] = None
+        self.stopped_by = 0
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, self.pass_on)
+
+    def pass_on(self, number: int, _frame) -> None:
+        self.stopped_by = number
+        if self.process and self.process.poll() is None:
+            print("\nsweep: the training ends its mini-batch and stops; the same signal again stops it at once",
+                  file=sys.stderr, flush=True)
+            self.process.send_signal(number)
+
+    def run(self, command: list[str], folder: Path, log: Path) -> int:
+        with open(log, "a", encoding="utf-8") as out:
+            out.write(f"$ {shlex.join(command)}\n")
+            out.flush()
+            self.process = subprocess.Popen(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=out, stderr=out,
+                                            start_new_session=True)
+            return self.process.wait()
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="scripts/sweep", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("grid", metavar="GRID.toml", type=Path)
+    parser.add_argument("--output", metavar="DIR", type=Path, help="default: runs/<name of the grid>")
+    parser.add_argument("--dry-run", action="store_true", help="print the points and their commands, and stop")
+    parser.add_argument("--no-plot", action="store_true", help="leave the plot out")
+    given = parser.parse_intermixed_args()
+    given.output = (given.output or Path("runs") / given.grid.stem).resolve()
+    return given
+
+
+def command_of(grid: Grid, point: Point, output: Path) -> list[str]:
+    return [str(BINARY), "train", *grid.options(point), "--output", str(output / point.name), "--quiet"]
+
+
+def refuse_unknown_keys(grid: Grid) -> None:
+    """A key that no config has is a slip in the grid: better said once, before anything runs."""
+    for point in grid.points:
+        command = [str(BINARY), "train", *grid.options(point), "--dump-config"]
+        tried = subprocess.run(command, cwd=grid.file.parent, capture_output=True, text=True)
+        unknown = [line for line in tried.stderr.splitlines() if "unknown key" in line or "unknown table" in line]
+        if unknown:
+            raise GridError(f"{grid.file}: " + "\n".join(unknown))
+
+
+def last_message(log: Path) -> str:
+    lines = [line.strip() for line in log.read_text(encoding="utf-8", errors="replace").splitlines()]
+    lines = [line for line in lines if line and not line.startswith("$ ")]
+    return lines[-1] if lines else "no message"
+
+
+def ending_of(code: int, stopped: bool, log: Path) -> Ending:
+    code = 128 - code if code < 0 else code  # a signal that it could not answer
+    if code == 0:
+        return Ending("finished", 0)
+    if stopped and code > 128:
+        return Ending("stopped", code)
+    return Ending("failed", code, last_message(log))
+
+
+def train_points(grid: Grid, output: Path, child: Child) -> list[Result]:
+    endings = {point.name: Ending("not run") for point in grid.points}
+
+    def results() -> list[Result]:
+        return [result_of(point, endings[point.name], output / point.name) for point in grid.points]
+
+    for number, point in enumerate(grid.points, 1):
+        if child.stopped_by:
+            break
+        print(f"[{number}/{len(grid.points)}] {point.name}", end=" ", flush=True)
+        began, log = time.monotonic(), output / f"{point.name}.log"
+        log.unlink(missing_ok=True)
+        code = child.run(command_of(grid, point, output), grid.file.parent, log)
+        ending = endings[point.name] = ending_of(code, child.stopped_by != 0, log)
+        words = f", exit code {ending.code}: {ending.message}" if ending.message else ""
+        print(f" {ending.status} after {time.monotonic() - began:.1f} s{words}", flush=True)
+        write_csv(grid, results(), output / "results.csv")
+    return results()
+
+
+def make_plot(results: list[Result], title: str, file: Path) -> None:
+    why_not = "no point has made a step" if not any(result.steps for result in results) else ""
+    if not why_not and not have_matplotlib():
+        why_not = install_matplotlib()
+    if why_not:
+        print(f"no plot: {why_not}")
+        return
+    plot(results, title, file)
+    print(f"plot   {file}")
+
+
+def main() -> int:
+    given = arguments()
+    try:
+        grid = read_grid(given.grid.resolve())
+        if not given.dry_run:
+            refuse_unknown_keys(grid)
+    except GridError as error:
+        print(f"sweep: {error}", file=sys.stderr)
+        return USAGE
+    if given.dry_run:
+        print(f"cd {shlex.quote(str(grid.file.parent))}")
+        for point in grid.points:
+            print(shlex.join(command_of(grid, point, given.output)))
+        return 0
+    given.output.mkdir(parents=True, exist_ok=True)
+    child = Child()
+    results = train_points(grid, given.output, child)
+    print("\n" + on_screen(grid, results))
+    print(f"\ntable  {given.output / 'results.csv'}")
+    if child.stopped_by:
+        print(f"stopped; to go on: scripts/sweep {shlex.join(sys.argv[1:])}")
+        return 128 + child.stopped_by
+    if not given.no_plot:
+        make_plot(results, given.grid.stem, given.output / "results.png")
+    failed = sum(result.ending.status == "failed" for result in results)
+    print(f"{len(results) - failed} points finished, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

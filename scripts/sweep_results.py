@@ -1,0 +1,106 @@
+"""What a point of a sweep came to, from its metrics.jsonl, and the table of all points."""
+import csv
+import json
+import statistics
+from pathlib import Path
+from typing import Any, NamedTuple, Optional
+
+from sweep_grid import Grid, Point
+
+
+class Ending(NamedTuple):
+    status: str  # finished | failed | stopped | not run
+    code: Optional[int] = None  # exit code, where it ran
+    message: str = ""  # the last one, where it failed
+
+
+class Result(NamedTuple):
+    point: Point
+    ending: Ending
+    steps: list[tuple[int, float]]  # step, loss; a loss that is not finite is left out
+    numbers: dict[str, Any]  # the columns of the table that were measured
+
+
+MEASURED = ["steps", "loss", "validation_loss", "accuracy", "samples_per_second", "bubble", "seconds"]
+
+
+def events_of(run: Path) -> list[dict[str, Any]]:
+    """A torn last line, of a run that was killed, is left out."""
+    events = []
+    try:
+        lines = (run / "metrics.jsonl").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return []
+    for line in lines:
+        try:
+            events.append(json.loads(line))
+        except json.JSONDecodeError:
+            break
+    return events
+
+
+def result_of(point: Point, ending: Ending, run: Path) -> Result:
+    events = events_of(run)
+    steps = [event for event in events if event.get("event") == "step"]
+    validations = [event for event in events if event.get("event") == "validation"]
+    end = next((event for event in events if event.get("event") == "end"), {})
+    numbers: dict[str, Any] = {"seconds": end.get("seconds")}
+    if steps:
+        numbers |= {"steps": steps[-1]["step"], "loss": steps[-1]["loss"],
+                    "samples_per_second": median(steps, "samples_per_second"), "bubble": median(steps, "bubble")}
+    if validations:
+        numbers |= {"validation_loss": validations[-1].get("loss"), "accuracy": validations[-1].get("accuracy")}
+    losses = [(event["step"], event["loss"]) for event in steps if isinstance(event.get("loss"), (int, float))]
+    return Result(point, ending, losses, {name: value for name, value in numbers.items() if value is not None})
+
+
+def median(steps: list[dict[str, Any]], key: str) -> Optional[float]:
+    values = [step[key] for step in steps if isinstance(step.get(key), (int, float))]
+    return statistics.median(values) if values else None
+
+
+def columns_of(grid: Grid) -> list[str]:
+    keys = list(dict.fromkeys(key for point in grid.points for key in point.settings))
+    return ["point", *keys, "status", "exit_code", *MEASURED, "message"]
+
+
+def row_of(result: Result) -> dict[str, Any]:
+    settings = {key: ",".join(map(str, value)) if isinstance(value, list) else value
+                for key, value in result.point.settings.items()}
+    ending = {"status": result.ending.status, "exit_code": result.ending.code, "message": result.ending.message}
+    return {"point": result.point.name, **settings, **ending, **result.numbers}
+
+
+def write_csv(grid: Grid, results: list[Result], file: Path) -> None:
+    """Written beside and renamed: a reader never sees half a table."""
+    beside = file.with_suffix(".csv.new")
+    with open(beside, "w", newline="", encoding="utf-8") as out:
+        writer = csv.DictWriter(out, columns_of(grid), restval="")
+        writer.writeheader()
+        writer.writerows(row_of(result) for result in results)
+    beside.replace(file)
+
+
+def on_screen(grid: Grid, results: list[Result]) -> str:
+    names = [name for name in columns_of(grid) if name not in ("exit_code", "message", "seconds")]
+    rows = [[cell(name, row_of(result).get(name)) for name in names] for result in results]
+    heads = [name.rpartition(".")[2] if name.count(".") else name for name in names]
+    heads = [{"samples_per_second": "samples/s", "validation_loss": "val. loss"}.get(head, head) for head in heads]
+    # A point's name repeats its settings: it is for the folders.
+    table = [row[1:] for row in [heads, *rows]]
+    widths = [max(len(row[i]) for row in table) for i in range(len(table[0]))]
+    lines = ["  ".join(text.rjust(width) for text, width in zip(row, widths)) for row in table]
+    for result in results:
+        if result.ending.status == "failed":
+            lines.append(f"failed: {result.point.name}, exit code {result.ending.code}: {result.ending.message}")
+    return "\n".join(lines)
+
+
+def cell(name: str, value: Any) -> str:
+    if value is None or value == "":
+        return "-"
+    if name == "accuracy" or name == "bubble":
+        return f"{100 * value:.2f}%" if name == "accuracy" else f"{100 * value:.0f}%"
+    if name == "samples_per_second":
+        return f"{value:.0f}"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

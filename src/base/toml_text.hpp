@@ -1,0 +1,21 @@
+// What is looked at before a text is given to the TOML library.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace pipetrain {
+
+struct StrayCharacter {
+  int line = 1, column = 1;  // from 1, in characters
+  std::string text;          // the character, UTF-8
+
+  std::string message() const;
+};
+
+// The first character beyond ASCII outside quotes and comments, where TOML has none. toml++ 3.3
+// counts on not seeing some of them (is_non_ascii_horizontal_whitespace), so it must not be asked.
+std::optional<StrayCharacter> stray_character(std::string_view toml);
+
+}  // namespace pipetrain

@@ -1,0 +1,36 @@
+// Found by fuzzing: `shape = [1, ν]` took the TOML library to a point that it holds for impossible.
+#include "base/toml_text.hpp"
+
+#include "catch.hpp"
+
+using namespace pipetrain;
+
+namespace {
+
+std::string found(const std::string& toml) {
+  const auto stray = stray_character(toml);
+  if (!stray) return "";
+  return std::to_string(stray->line) + ":" + std::to_string(stray->column) + " " + stray->text;
+}
+
+}  // namespace
+
+TEST_CASE("a character beyond ASCII outside quotes and comments is found at its place") {
+  CHECK(found("a = 1\nshape = [1, ν]") == "2:13 ν");
+  CHECK(found("é = 1") == "1:1 é");
+  CHECK(found("a = \"é\"\u00A0") == "1:8 \u00A0");  // a blank that is none
+  CHECK(found("a = 'x\\' ν") == "1:10 ν");          // no escapes between single quotes
+  CHECK(found("a = \"x\\\" ν\" ν") == "1:13 ν");
+  CHECK(found("a = \"\"\"x\"\"\"\"\" ν") == "1:15 ν");
+  CHECK(found("a = 1\n\xCE") == "2:1 \xCE");  // a broken character
+}
+
+TEST_CASE("inside quotes and comments every character may stand") {
+  CHECK(found("") == "");
+  CHECK(found("a = 'é' # ν") == "");
+  CHECK(found("a = \"\"\"é\n\\\"\"\"ν\n\"\"\" # ν\nb = '''\nν''ν'''") == "");
+  CHECK(found("'é' = \"ü\"") == "");
+  CHECK(found("\xEF\xBB\xBF"
+              "a = 1") == "");  // a byte order mark
+  CHECK(found("a = \"not closed ν\nb = 1") == "");
+}
