@@ -60,6 +60,14 @@ TEST_CASE("SIGTERM and SIGINT finish, save and end with 128 + n; the same comman
   CHECK((bytes_of(e.run / "model.safetensors") == continued));
 }
 
+TEST_CASE("a signal that comes twice at once is one signal") {
+  const Endless e;
+  const Ran ran = run_binary(e.train("100000000") + " & pid=$!; " + e.wait_for("\"step\":3") +
+                             "kill -TERM $pid; kill -TERM $pid; wait $pid");
+  CHECK(ran.code == 143);
+  CHECK(events_of(e.run).back()["event"] == "end");
+}
+
 TEST_CASE("SIGUSR1 saves and goes on") {
   const Endless e;
   const Ran ran =
