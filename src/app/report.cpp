@@ -5,16 +5,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/clock.hpp"
 #include "base/error.hpp"
 
 namespace pipetrain {
 namespace {
-
-std::int64_t now_ns() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
 
 // The first parameter whose gradient is not finite: where a search should begin.
 std::string first_bad_parameter(const Graph& graph, const StepRecord& record) {

@@ -8,18 +8,6 @@
 
 namespace pipetrain {
 namespace fs = std::filesystem;
-namespace {
-
-void remove_file(const fs::path& file) {
-  std::error_code error;
-  fs::remove(file, error);
-  if (error)
-    throw DeviceError(fmt::format("{}: cannot be removed: {}; choose another folder with --output",
-                                  file.string(), error.message()));
-}
-
-}  // namespace
-
 fs::path run_directory(const Options& options, const Config& config) {
   if (!options.output.empty()) return options.output;
   return fs::path("runs") / config.name;
@@ -31,6 +19,14 @@ void make_folder(const fs::path& folder) {
   if (error)
     throw DeviceError(fmt::format("{}: cannot be made: {}; choose another folder with --output",
                                   folder.string(), error.message()));
+}
+
+void remove_file(const fs::path& file) {
+  std::error_code error;
+  fs::remove(file, error);
+  if (error)
+    throw DeviceError(fmt::format("{}: cannot be removed: {}; choose another folder with --output",
+                                  file.string(), error.message()));
 }
 
 void clear_run(const fs::path& folder, std::optional<std::int64_t> step) {

@@ -15,6 +15,7 @@ std::filesystem::path run_directory(const Options& options, const Config& config
 
 // DeviceError with the file and the system's reason.
 void make_folder(const std::filesystem::path& folder);
+void remove_file(const std::filesystem::path& file);  // one that is not there is no error
 
 // From here on the folder tells of this run only: final weights go, and every checkpoint later than
 // `step`, where this run goes on; all where it begins anew. DeviceError.

@@ -7,9 +7,9 @@
 #include <optional>
 #include <string>
 
+#include "app/run_metrics.hpp"
 #include "checkpoint/background.hpp"
 #include "config/config.hpp"
-#include "metrics/jsonl.hpp"
 #include "runtime/pipeline.hpp"
 
 namespace pipetrain {
@@ -18,7 +18,7 @@ struct SavingInput {  // everything outlives it
   const Config& config;
   const Graph& graph;
   const Pipeline& pipeline;
-  MetricsFile& metrics;
+  RunMetrics& metrics;
   std::filesystem::path run;  // its folder
   std::int64_t steps_per_epoch = 1;
 };

@@ -171,7 +171,11 @@ int train(const Options& options) {
   lock->take();
   clear_run(folder, earlier.checkpoint ? std::optional(begin.step) : std::nullopt);
   describe_run(folder, config, result, pipeline.program());
-  MetricsFile metrics(folder / "metrics.jsonl", begin.step);
+  RunMetrics metrics({.folder = folder,
+                      .config = config.metrics,
+                      .program = pipeline.program(),
+                      .keep_steps = begin.step});
+  pipeline.set_trace(metrics.trace());
   const auto [end, signal] = run_training({.config = config,
                                            .graph = graph,
                                            .data = data,

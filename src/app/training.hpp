@@ -8,11 +8,11 @@
 
 #include "app/interrupts.hpp"
 #include "app/report.hpp"
+#include "app/run_metrics.hpp"
 #include "app/saving.hpp"
 #include "app/session.hpp"
 #include "checkpoint/manifest.hpp"
 #include "metrics/console.hpp"
-#include "metrics/jsonl.hpp"
 
 namespace pipetrain {
 
@@ -22,7 +22,7 @@ struct TrainingInput {  // everything outlives the training
   const Datasets& data;
   const TrainingLength& length;
   Pipeline& pipeline;
-  MetricsFile& metrics;
+  RunMetrics& metrics;
   Console& console;
   const std::filesystem::path& folder;  // of the run
   Progress begin = {};                  // where it begins: 0, or at a checkpoint

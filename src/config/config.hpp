@@ -120,8 +120,15 @@ struct CheckpointConfig {
   bool operator==(const CheckpointConfig&) const = default;
 };
 
+struct StepRange {  // both ends are in; from 1
+  std::int64_t first = 1, last = 1;
+  bool operator==(const StepRange&) const = default;
+};
+
 struct MetricsConfig {
   std::int64_t log_every_steps = 10;
+  bool tensorboard = false;
+  std::optional<StepRange> trace_steps;
   bool operator==(const MetricsConfig&) const = default;
 };
 

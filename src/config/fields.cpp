@@ -174,6 +174,24 @@ struct Take {
     return true;
   }
 
+  bool operator()(FieldOf<std::optional<StepRange>> field) const {
+    constexpr std::int64_t longest = 1000;
+    std::vector<std::int64_t> steps;
+    if (!numbers(steps)) return false;
+    if (steps.empty()) {
+      field(config).reset();
+      return true;
+    }
+    if (steps.size() != 2) return wrong_type(value);
+    const StepRange range{steps[0], steps[1]};
+    if (range.last < range.first || range.last - range.first >= longest)
+      return refuse(value,
+                    fmt::format("{} = {} are not 1 to {} steps", key.path, show(value), longest),
+                    "write [first, last] with first <= last; both are in");
+    field(config) = range;
+    return true;
+  }
+
   template <class Int>
   bool numbers(std::vector<Int>& out) const {
     const auto* values = as<std::vector<Value>>(value);
@@ -257,6 +275,10 @@ struct Write {
     const auto& range = field(config);
     return range ? fmt::format("[{}, {}]", range->first, range->last) : "";
   }
+  std::string operator()(FieldOf<std::optional<StepRange>> field) const {
+    const auto& range = field(config);
+    return range ? fmt::format("[{}, {}]", range->first, range->last) : "[]";
+  }
   std::string operator()(FieldOf<std::vector<std::int64_t>> field) const {
     return list(field(config));
   }
@@ -297,6 +319,9 @@ struct Expect {
   std::string operator()(FieldOf<std::filesystem::path>) const { return "a path in quotes"; }
   std::string operator()(FieldOf<std::optional<SampleRange>>) const {
     return "two whole numbers, [first, last]";
+  }
+  std::string operator()(FieldOf<std::optional<StepRange>>) const {
+    return numbers("[first, last], each") + ", or []";
   }
   std::string operator()(FieldOf<std::vector<std::int64_t>>) const {
     return numbers("an array of whole numbers, each");

@@ -121,8 +121,8 @@ std::vector<Key> make_keys() {
     {KEY(checkpoint.keep_best), .help = "that of the smallest validation loss stays too"},
 
     {KEY(metrics.log_every_steps), .help = "the console's; metrics.jsonl has every step", .range = count},
-    {.path = "metrics.tensorboard", .built = false, .off = "false"},
-    {.path = "metrics.trace_steps", .built = false, .off = "[]"},
+    {KEY(metrics.tensorboard), .help = "write events.out.tfevents.* for TensorBoard"},
+    {KEY(metrics.trace_steps), .help = "[first, last], both in: trace.json shows these steps; []: none", .range = count},
 
     {KEY(hardware.backend), .help = "cpu is oneDNN, reference plain loops", .values = {"cpu", "reference"}, .later = {"cuda"}},
     {.path = "hardware.devices", .built = false, .off = "[]", .of = "hardware.backend", .only = {"cuda"}},

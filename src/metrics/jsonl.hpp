@@ -1,12 +1,12 @@
 // metrics.jsonl: one JSON object a line, for tools and for eyes.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <string_view>
 
 #include <nlohmann/json_fwd.hpp>
+
+#include "metrics/append_file.hpp"
 
 namespace pipetrain {
 
@@ -17,21 +17,13 @@ namespace pipetrain {
 class MetricsFile {
  public:
   explicit MetricsFile(const std::filesystem::path& path, std::int64_t keep_steps = 0);
-  ~MetricsFile();
-  MetricsFile(const MetricsFile&) = delete;
-  MetricsFile& operator=(const MetricsFile&) = delete;
 
   void write(const nlohmann::ordered_json& event);  // one line, whole in the file when this returns
-  void flush();  // what was written is on the disk when this returns; from any thread
-  void close();  // the same, and the last call
+  void flush() const { file_.flush(); }  // it is on the disk when this returns; from any thread
+  void close() { file_.close(); }        // the same, and the last call
 
  private:
-  void cut_back(std::int64_t keep_steps);
-  [[noreturn]] void fail(std::string_view what) const;
-
-  std::filesystem::path path_;
-  int file_ = -1;
-  std::size_t bytes_ = 0;  // of whole lines
+  AppendFile file_;
 };
 
 }  // namespace pipetrain

@@ -186,11 +186,13 @@ struct Pipeline::Impl {
   std::vector<Boundary> training, evaluation;
   int evaluation_batch = 0;
   std::int64_t validation_samples = 0;
+  Trace* trace = nullptr;
 };
 
 Pipeline::Pipeline(const PipelineInput& input) : impl_(std::make_unique<Impl>(input)) {}
 Pipeline::~Pipeline() = default;
 
+void Pipeline::set_trace(Trace* trace) { impl_->trace = trace; }
 const Program& Pipeline::program() const { return impl_->program; }
 int Pipeline::loader_readers() const { return impl_->stage_count() > 1 ? 2 : 1; }
 int Pipeline::evaluation_batch() const { return impl_->evaluation_batch; }
@@ -229,7 +231,8 @@ std::int64_t Pipeline::train(Loader& loader, std::int64_t first, std::int64_t co
                 .seed = p.config.training.seed,
                 .learning_rate = p.learning_rate,
                 .max_norm = p.config.optimizer.max_norm,
-                .skip_nonfinite = p.config.training.on_nonfinite == "skip"};
+                .skip_nonfinite = p.config.training.on_nonfinite == "skip",
+                .trace = p.trace};
   p.run(run, [&](bool wait) {
     const StepRecord* record = wait ? board.next() : board.try_next();
     if (!record) return false;

@@ -59,6 +59,9 @@ class Pipeline {
                      const std::function<void(const StepRecord&)>& on_step,
                      const std::atomic<bool>* drain = nullptr);
 
+  // Records what train() does from here on; null: no more. It outlives the pipeline, or that call.
+  void set_trace(Trace* trace);
+
   // One pass over the validation samples: a loader made with repeat = false and evaluation_batch().
   EvaluationSum evaluate(Loader& loader);
   int evaluation_batch() const;

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "data/loader.hpp"
+#include "metrics/trace.hpp"
 #include "program/program.hpp"
 #include "runtime/learning_rate.hpp"
 #include "runtime/stage.hpp"
@@ -40,6 +41,7 @@ struct Run {
   LearningRate learning_rate;
   double max_norm = 0;  // 0: no clipping
   bool skip_nonfinite = false;
+  Trace* trace = nullptr;  // where instructions are recorded, if anywhere
 };
 
 }  // namespace pipetrain

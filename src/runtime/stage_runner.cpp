@@ -1,19 +1,13 @@
 #include "runtime/stage_runner.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 
 #include "base/check.hpp"
+#include "base/clock.hpp"
 
 namespace pipetrain {
 namespace {
-
-std::int64_t now_ns() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
 
 std::byte* data_of(const Packet* packet) { return packet ? packet->data : nullptr; }
 
@@ -37,6 +31,7 @@ StageRunner::StageRunner(const Run& run, StageId stage)
     : run_(run),
       id_(stage),
       stage_(*run.stages[static_cast<std::size_t>(stage.value)]),
+      trace_(run.trace ? &run.trace->track(stage) : nullptr),
       flights_(static_cast<std::size_t>(run.program.total_microbatches())),
       unread_(static_cast<std::size_t>(run.program.minibatches), run.program.microbatches),
       sums_of_squares_(static_cast<std::size_t>(stage_.parameters())) {
@@ -77,7 +72,9 @@ template <class Wait>
 auto StageRunner::waiting(const Wait& wait) {
   const std::int64_t start = now_ns();
   auto result = wait();
-  measured_.waiting_seconds += static_cast<double>(now_ns() - start) * 1e-9;
+  const std::int64_t end = now_ns();
+  measured_.waiting_seconds += static_cast<double>(end - start) * 1e-9;
+  if (trace_) trace_->waited(start, end);
   return result;
 }
 

@@ -17,6 +17,7 @@ class StageRunner {
   StageRunner(const Run& run, StageId stage);
 
   StageId stage() const { return id_; }
+  TraceTrack* trace() const { return trace_; }  // null: nothing is traced
   // A repetition of the program begins, `base_step` mini-batches after training did; weight
   // versions count from here.
   void begin_program(std::int64_t base_step);
@@ -70,6 +71,7 @@ class StageRunner {
   const Run& run_;
   const StageId id_;
   Stage& stage_;
+  TraceTrack* trace_ = nullptr;
   int first_parameter_ = 0;  // of the whole model's
   std::int64_t base_step_ = 0;
   std::vector<Flight> flights_;  // by micro-batch of the program

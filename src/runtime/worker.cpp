@@ -20,6 +20,10 @@ std::int64_t Worker::base_step() const {
   return run_->first_step + repeat_ * run_->program.minibatches;
 }
 
+std::int64_t Worker::minibatch_of(const Instruction& i) const {
+  return base_step() + run_->program.minibatch_of(i.microbatch).value;
+}
+
 std::size_t Worker::runner_of(StageId stage) const {
   std::size_t r = 0;
   while (runners_[r].stage() != stage) ++r;
@@ -42,8 +46,7 @@ bool Worker::blocked() const {
 std::string Worker::where(const Instruction& i) const {
   const Program& program = run_->program;
   return fmt::format("stage {}, instruction {} (micro-batch {} of mini-batch {})", i.stage.value,
-                     to_text(i), i.microbatch.value % program.microbatches,
-                     base_step() + program.minibatch_of(i.microbatch).value + 1);
+                     to_text(i), i.microbatch.value % program.microbatches, minibatch_of(i) + 1);
 }
 
 void Worker::step() {
@@ -51,7 +54,11 @@ void Worker::step() {
   try {
     if (next_ == 0)
       for (StageRunner& r : runners_) r.begin_program(base_step());
-    runners_[runner_of(i.stage)].execute(i);
+    StageRunner& runner = runners_[runner_of(i.stage)];
+    TraceTrack* const trace = runner.trace();
+    if (trace) trace->begin(minibatch_of(i) + 1, i);
+    runner.execute(i);
+    if (trace) trace->end();
   } catch (const ChannelClosed&) {
     throw;
   } catch (const LoaderClosed&) {

@@ -23,7 +23,8 @@ class Worker {
 
  private:
   std::int64_t base_step() const;  // mini-batches trained before this repetition of the program
-  std::size_t runner_of(StageId stage) const;  // index in runners_
+  std::int64_t minibatch_of(const Instruction& i) const;  // from 0 since training began
+  std::size_t runner_of(StageId stage) const;             // index in runners_
   std::string where(const Instruction& i) const;
 
   const Run* run_;

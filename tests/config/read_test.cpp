@@ -54,8 +54,8 @@ batch_size = 17
 before_first_step = true
 [metrics]
 log_every_steps = 3
-tensorboard = false
-trace_steps = []
+tensorboard = true
+trace_steps = [10, 12]
 [hardware]
 backend = "reference"
 workers = "inline"
@@ -111,7 +111,18 @@ TEST_CASE("each value lands in its field") {
   CHECK(config.training.steps == 100);
   CHECK(config.training.seed == 9223372036854775807u);
   CHECK(config.training.on_nonfinite == "skip");
+  CHECK(config.metrics.tensorboard);
+  CHECK(config.metrics.trace_steps == StepRange{10, 12});
   CHECK(config.hardware.memory_limit == 1610612736);
+}
+
+TEST_CASE("steps to trace are a first and a last one, or none") {
+  const auto steps = [](const std::string& text) {
+    return read_text(kModel, {"metrics.trace_steps=" + text}).config.metrics.trace_steps;
+  };
+  CHECK(steps("[3, 3]") == StepRange{3, 3});
+  CHECK(steps("[1, 1000]") == StepRange{1, 1000});
+  CHECK_FALSE(steps("[]").has_value());
 }
 
 TEST_CASE("sizes are bytes, in binary or decimal units") {
@@ -225,6 +236,7 @@ TEST_CASE("every single key survives, those of other kinds too") {
                                          "data.train_inputs=x y",
                                          "training.epochs=2147483647",
                                          "hardware.memory_limit=1000",
+                                         "metrics.trace_steps=[4,4]",
                                          "data.train_range=[3,4]"};
   for (std::string set : sets) {
     if (set.find(' ') != set.npos) set = "data.train_inputs=\"x y\\\"\\t\"";

@@ -56,6 +56,32 @@ TEST_CASE("a new file takes the place of an old one", "[metrics]") {
   std::filesystem::remove(path);
 }
 
+TEST_CASE("a run that goes on keeps the lines up to its step", "[metrics]") {
+  const auto path = scratch_file();
+  {
+    MetricsFile file(path);
+    file.write({{"event", "start"}});
+    for (int step = 1; step < 4; ++step) file.write({{"event", "step"}, {"step", step}});
+  }
+  { MetricsFile(path, 2).write({{"event", "step"}, {"step", 3}, {"again", true}}); }
+  CHECK(lines(path) == std::vector<std::string>{R"({"event":"start"})",
+                                                R"({"event":"step","step":1})",
+                                                R"({"event":"step","step":2})",
+                                                R"({"event":"step","step":3,"again":true})"});
+  std::filesystem::remove(path);
+}
+
+TEST_CASE("a torn last line goes", "[metrics]") {
+  const auto path = scratch_file();
+  for (const std::string torn :
+       {"{\"event\":\"step\",\"st", "{\"event\":\"step\",\"step\":2}", "3\n"}) {
+    std::ofstream(path, std::ios::binary) << "{\"step\":1}\n" << torn;
+    { MetricsFile(path, 9).write({{"step", 5}}); }
+    CHECK(lines(path) == std::vector<std::string>{R"({"step":1})", R"({"step":5})"});
+  }
+  std::filesystem::remove(path);
+}
+
 TEST_CASE("a loss that is not finite is still JSON", "[metrics]") {
   const auto path = scratch_file();
   { MetricsFile(path).write({{"loss", std::numeric_limits<double>::quiet_NaN()}}); }

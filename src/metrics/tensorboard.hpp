@@ -1,0 +1,51 @@
+// The event file of a run, which TensorBoard shows: the numbers of metrics.jsonl as scalars.
+//
+//   train/loss, lr, grad_norm, samples_per_second, bubble, ...   each step
+//   stage_0/busy, waiting, memory_bytes, weight_versions, staleness, and so on for each stage
+//   validation/loss, accuracy                                    each validation
+//
+// A start that goes on from step n writes a new file: an order to forget what was read before (a
+// TensorBoard that watches the folder has read the old file), what the old one has up to step n,
+// then the new steps. The old one goes. So no step shows twice, to no reader.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "metrics/append_file.hpp"
+#include "metrics/event_records.hpp"
+
+namespace pipetrain {
+
+class TensorBoardFile {
+ public:
+  // In `folder`; of the event files that lie there, only what belongs to steps up to `keep_steps`
+  // stays.
+  TensorBoardFile(const std::filesystem::path& folder, std::int64_t keep_steps);
+
+  // An event as metrics.jsonl has it; one that is no step and no validation is passed over.
+  void write(const nlohmann::ordered_json& event);
+  void flush() const { file_.flush(); }
+  void close() { file_.close(); }
+
+  struct Begun {
+    std::filesystem::path path;
+    std::size_t bytes = 0;
+  };
+
+ private:
+  explicit TensorBoardFile(const Begun& begun);
+
+  AppendFile file_;
+};
+
+std::vector<std::filesystem::path> event_files(const std::filesystem::path& folder);  // by age
+void remove_event_files(const std::filesystem::path& folder);
+
+// The numbers of a "step" or "validation" event by tag.
+std::vector<Scalar> scalars_of(const nlohmann::ordered_json& event);
+
+}  // namespace pipetrain

@@ -1,0 +1,76 @@
+// What the workers really did in a few steps: metrics.trace_steps, written as trace.json.
+//
+//   stage 0   compute   [F0][F1]        [B0]        [B1]
+//             send          \SA0 \SA1
+//             receive             RG0----/     RG1--/
+//             update                                    [U1]
+//   stage 1   receive   RA0--\ ...                          arrows: SA > RA > F, and SG > RG > B
+//
+// A receive lasts while it waits. Where another instruction waits (for a packet, for the loader,
+// for the other stages' norms) for a microsecond or more, a slice "waiting" lies in its own.
+//
+// Threading: a stage's track is written by the worker that runs it. Whoever reads is synchronised
+// with the workers: all have stopped, or a step behind the last one traced has been reported.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "config/config.hpp"
+#include "program/program.hpp"
+
+namespace pipetrain {
+
+struct TraceRecord {
+  const Instruction* instruction = nullptr;
+  std::int64_t begin_ns = 0, end_ns = 0;
+  std::int64_t step = 0;  // from 1
+  bool waiting = false;   // a part of the instruction; the record of the whole follows
+};
+
+// One stage's. Takes all its memory when it is made; a step that is not traced costs a comparison.
+class TraceTrack {
+ public:
+  TraceTrack(const StepRange& steps, std::size_t instructions);
+
+  void begin(std::int64_t step, const Instruction& instruction) {
+    traced_ = step >= steps_.first && step <= steps_.last;
+    if (traced_)
+      open_ = {.instruction = &instruction, .begin_ns = now_ns(), .end_ns = 0, .step = step};
+  }
+  void waited(std::int64_t begin_ns, std::int64_t end_ns) {
+    if (traced_) record(begin_ns, end_ns, true);
+  }
+  void end() {
+    if (traced_) record(open_.begin_ns, now_ns(), false);
+    traced_ = false;
+  }
+  const std::vector<TraceRecord>& records() const { return records_; }
+
+ private:
+  void record(std::int64_t begin_ns, std::int64_t end_ns, bool waiting);
+
+  StepRange steps_;
+  TraceRecord open_;  // of the instruction that runs
+  bool traced_ = false;
+  std::vector<TraceRecord> records_;
+};
+
+class Trace {
+ public:
+  Trace(const StepRange& steps, const Program& program);  // the program outlives it
+
+  const StepRange& steps() const { return steps_; }
+  TraceTrack& track(StageId stage) { return tracks_[static_cast<std::size_t>(stage.value)]; }
+  bool empty() const;
+  std::string text() const;  // trace.json; what a failure cut short is left out
+
+ private:
+  StepRange steps_;
+  int microbatches_;
+  std::vector<TraceTrack> tracks_;  // by stage
+};
+
+}  // namespace pipetrain
