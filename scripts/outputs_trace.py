@@ -125,7 +125,7 @@ def trace_processor(trace):
     except (OSError, subprocess.SubprocessError) as error:
         if os.environ.get("PIPETRAIN_TRACE_PROCESSOR"):
             raise
-        return None, str(error).splitlines()[0]
+        return None, "its download failed" if "curl" in str(error) else str(error).splitlines()[0]
 
 
 ABSENT = []  # why there is no trace processor, once that is known
@@ -137,8 +137,8 @@ def check_perfetto(report, where, trace, expected, arrows):
     processor, reason = trace_processor(pathlib.Path(trace))
     if not processor:
         ABSENT.append(reason)
-        print(f"skipped  perfetto        its trace processor is not to be had here ({reason}); set "
-              "PIPETRAIN_TRACE_PROCESSOR")
+        print(f"skipped perfetto        the trace processor is not to be had here ({reason}); set "
+              "PIPETRAIN_TRACE_PROCESSOR", flush=True)
         return
 
     def rows(query):

@@ -19,7 +19,8 @@ struct Measured {
 };
 
 // Every stage must have parameters: its first update is where counting begins.
-Measured measure(const std::string& model, const Config& config) {
+Measured measure(const std::string& model, const Config& config,
+                 std::optional<StepRange> trace_steps = std::nullopt) {
   Measured measured;
   std::atomic<int> threads = 0;
   BackendCounts counts;
@@ -31,6 +32,7 @@ Measured measure(const std::string& model, const Config& config) {
   };
   std::int64_t built = 0;
   TrainingSetup setup{.model = model, .config = config, .steps = 12};
+  setup.trace_steps = trace_steps;
   setup.make_backend = [&](std::string_view name) {
     return counting_backend(make_backend(name), counts);
   };
@@ -107,6 +109,12 @@ TEST_CASE("behind the first step clipping, skipping and moments allocate nothing
   CHECK(m.threads == 3);
   CHECK(m.workers.allocations == 0);
   CHECK(m.backend_late == 0);
+}
+
+TEST_CASE("recording a trace allocates nothing either", "[allocations]") {
+  const Measured m = measure(mlp_model, make_config({.stages = 3}), StepRange{3, 10});
+  CHECK(m.threads == 3);
+  CHECK(m.workers.allocations == 0);
 }
 
 TEST_CASE("on the cpu backend only the library's small bookkeeping is left", "[allocations]") {

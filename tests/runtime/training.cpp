@@ -68,6 +68,8 @@ Trained train(const TrainingSetup& setup) {
   result.predicted = predict_memory(input);
   Pipeline pipeline(input);
   pipeline.set_parameters(setup.parameters ? *setup.parameters : first_parameters(config, graph));
+  std::optional<Trace> trace;
+  if (setup.trace_steps) pipeline.set_trace(&trace.emplace(*setup.trace_steps, pipeline.program()));
   setup.on_built();
   result.measured = pipeline.memory();
   if (setup.evaluate) result.before = evaluate(pipeline, *data);
@@ -84,6 +86,7 @@ Trained train(const TrainingSetup& setup) {
     setup.on_step(record);
   });
   if (setup.evaluate) result.after = evaluate(pipeline, *data);
+  if (trace) setup.on_traced(*trace);
   result.parameters = pipeline.parameters();
   return result;
 }

@@ -26,6 +26,8 @@ struct TrainingSetup {
   const Dataset* data = nullptr;             // null: synthetic
   std::optional<NamedTensors> parameters{};  // to begin with; none: drawn from the seed
   std::function<void()> on_built = [] {};    // the pipeline stands, nothing has run
+  std::optional<StepRange> trace_steps{};
+  std::function<void(Trace&)> on_traced = [](Trace&) {};  // when training is over
   std::function<std::unique_ptr<Channel>(const ChannelOptions&)> make_channel =
       make_in_process_channel;
   std::function<std::unique_ptr<Backend>(std::string_view)> make_backend = pipetrain::make_backend;

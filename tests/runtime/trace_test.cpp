@@ -1,0 +1,80 @@
+// What is recorded of a real run: every instruction of the traced steps, once, in the program's
+// order, and the same weights as without.
+#include "metrics/trace.hpp"
+
+#include <spdlog/fmt/fmt.h>
+
+#include "catch.hpp"
+#include "program/text.hpp"
+#include "runtime/segment_program.hpp"
+#include "training.hpp"
+
+using namespace pipetrain;
+using namespace pipetrain::testing;
+
+namespace {
+
+struct Recorded {
+  std::vector<std::string> instructions;  // "step 3: 0F1"
+  bool in_order = true, nested = true;    // in time; waits within their instruction
+};
+
+Recorded read(Trace& trace, int stage) {
+  Recorded out;
+  std::int64_t last_end = 0, wait_begin = 0, wait_end = 0;
+  for (const TraceRecord& r : trace.track({stage}).records()) {
+    out.in_order &= r.begin_ns >= last_end && r.end_ns >= r.begin_ns;
+    if (r.waiting) {
+      if (wait_end == 0) wait_begin = r.begin_ns;
+      wait_end = r.end_ns;
+      continue;
+    }
+    if (wait_end > 0) out.nested &= r.begin_ns <= wait_begin && wait_end <= r.end_ns;
+    wait_end = 0;
+    last_end = r.end_ns;
+    out.instructions.push_back(fmt::format("step {}: {}", r.step, to_text(*r.instruction)));
+  }
+  return out;
+}
+
+std::vector<std::string> expected(const Program& program, int stage, const StepRange& steps) {
+  std::vector<std::string> out;
+  for (std::int64_t step = steps.first; step <= steps.last; ++step)
+    for (const Instruction& i : program.workers[static_cast<std::size_t>(stage)])
+      out.push_back(fmt::format("step {}: {}", step, to_text(i)));
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("a run's trace has the program's instructions", "[trace]") {
+  const std::string workers = GENERATE("threads", "inline"), schedule = GENERATE("gpipe", "1f1b");
+  for (const int stages : {1, 3}) {
+    INFO(workers << ", " << schedule << ", " << stages << " stages");
+    Config config = make_config({.stages = stages, .schedule = schedule, .workers = workers});
+    config.optimizer.max_norm = 1;
+    TrainingSetup setup{.model = mlp_model, .config = config, .steps = 7, .evaluate = true};
+    const Trained without = train(setup);
+    setup.trace_steps = StepRange{3, 5};
+    bool traced = false;
+    setup.on_traced = [&](Trace& trace) {
+      traced = true;
+      for (int stage = 0; stage < stages; ++stage) {
+        const Recorded found = read(trace, stage);
+        CHECK(found.in_order);
+        CHECK(found.nested);
+        CHECK(found.instructions ==
+              expected(training_program(config, stages), stage, *setup.trace_steps));
+      }
+    };
+    CHECK(same_bits(train(setup).parameters, without.parameters));
+    CHECK(traced);
+  }
+}
+
+TEST_CASE("steps behind the end of the run leave an empty trace", "[trace]") {
+  TrainingSetup setup{.model = mlp_model, .config = make_config({.stages = 2}), .steps = 2};
+  setup.trace_steps = StepRange{3, 5};
+  setup.on_traced = [](Trace& trace) { CHECK(trace.empty()); };
+  train(setup);
+}
