@@ -10,6 +10,7 @@
 #include "app/session.hpp"
 #include "app/verbs.hpp"
 #include "backend/cpu/peak.hpp"
+#include "base/process_memory.hpp"
 #include "config/read.hpp"
 #include "metrics/console.hpp"
 
@@ -79,8 +80,16 @@ double training_flops(const Graph& graph) {
   return flops;
 }
 
-std::vector<StepSummary> measure(Pipeline& pipeline, const Config& config, const Graph& graph,
-                                 const Dataset& dataset) {
+struct Measured {
+  std::vector<StepSummary> steps;
+  ProcessMemory warm;            // behind the warm-up
+  std::size_t loader_bytes = 0;  // of warm.heap_bytes
+};
+
+Measured measure(Pipeline& pipeline, const Config& config, const Graph& graph,
+                 const Dataset& dataset) {
+  Measured measured;
+  const std::size_t without_loader = process_memory().heap_bytes;
   Loader loader(dataset,
                 {.batch_size = config.data.batch_size,
                  .shuffle = false,
@@ -89,8 +98,10 @@ std::vector<StepSummary> measure(Pipeline& pipeline, const Config& config, const
                  .reader_threads = pipeline.reader_threads()},
                 pipeline.loader_readers());
   StepReporter reporter(graph, {.steps_per_epoch = 1, .steps = 1}, pipeline.memory());
-  std::vector<StepSummary> steps;
+  measured.loader_bytes = process_memory().heap_bytes - without_loader;
+  std::vector<StepSummary>& steps = measured.steps;
   pipeline.train(loader, 0, warmup_steps, [&](const StepRecord&) {});
+  measured.warm = process_memory();
   double seconds = 0;
   for (std::int64_t first = warmup_steps; seconds < measured_seconds;) {
     // As many at once as the time that is left asks for: a segment's drain is no part of a step.
@@ -106,7 +117,7 @@ std::vector<StepSummary> measure(Pipeline& pipeline, const Config& config, const
     });
     first += count;
   }
-  return steps;
+  return measured;
 }
 
 double median(std::vector<double> values) {
@@ -123,10 +134,12 @@ ordered_json benchmark_one(const ReadConfig& read, double peak_gflops) {
   const std::unique_ptr<Backend> backend = make_backend(config.hardware.backend);
   PipelineInput input{graph, plan, config, *backend, 1};
   input.train_samples = data.train->size();
+  const ProcessMemory before = process_memory();
   const std::vector<MemoryAccount> predicted = predict_memory(input);
   Pipeline pipeline(input);
   pipeline.set_parameters(first_parameters(config, graph));
-  const std::vector<StepSummary> steps = measure(pipeline, config, graph, *data.train);
+  const Measured measured = measure(pipeline, config, graph, *data.train);
+  const std::vector<StepSummary>& steps = measured.steps;
 
   std::vector<double> seconds;
   double total = 0, bubble = 0, samples = 0;
@@ -157,6 +170,11 @@ ordered_json benchmark_one(const ReadConfig& read, double peak_gflops) {
                                 {"memory_bytes_predicted", predicted[stage].total()},
                                 {"memory_bytes_measured", memory[stage].total()}});
   }
+  // What nobody accounts for is in here too: compiled kernels, threads.
+  result["process"] = {
+      {"pipeline_bytes", measured.warm.heap_bytes - measured.loader_bytes - before.heap_bytes},
+      {"loader_bytes", measured.loader_bytes},
+      {"resident_bytes", measured.warm.resident_bytes - before.resident_bytes}};
   return result;
 }
 
