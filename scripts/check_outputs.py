@@ -78,11 +78,16 @@ SHAPES = {"conv1.weight": (8, 1, 5, 5), "conv1.bias": (8,), "bn1.weight": (8,), 
           "fc1.weight": (10, 1152), "fc1.bias": (10,)}
 STEP_NUMBERS = ["loss", "lr", "grad_norm", "samples_per_second", "bubble"]
 STAGE_NUMBERS = ["busy", "waiting", "memory_bytes", "staleness"]
-# How a run is made: several ways that must all leave files of the same form.
-RUNS = {"1f1b, threads": [], "1f1b, inline": ["hardware.workers=inline"],
-        "gpipe, threads": ["pipeline.schedule=gpipe"],
-        "one stage": ["pipeline.stages=1"],
-        "run again": []}
+# How a run is made, in one call or two: several ways that must all leave files of the same form.
+RUNS = {"1f1b, threads": [[]],
+        "1f1b, inline": [["--set", "hardware.workers=inline"]],
+        "gpipe, threads": [["--set", "pipeline.schedule=gpipe"]],
+        "one stage": [["--set", "pipeline.stages=1"]],
+        "anew": [[], ["--resume", "never"]],
+        "goes on": [["--set", "training.steps=9"], []],
+        "goes back": [["--set", "checkpoint.every_steps=3", "--set", "checkpoint.keep_latest=9"],
+                      ["--set", "checkpoint.every_steps=3", "--set", "checkpoint.keep_latest=9",
+                       "--resume", "FOLDER/checkpoints/step-00000003"]]}
 
 
 class Report:
@@ -98,10 +103,9 @@ class Report:
               f"{'' if good or not otherwise else ': ' + str(otherwise)}", flush=True)
 
 
-def train(binary, config, folder, sets):
+def train(binary, config, folder, options):
     call = [binary, "train", config, "--output", folder, "--quiet"]
-    for key in sets:
-        call += ["--set", key]
+    call += [option.replace("FOLDER", str(folder)) for option in options]
     done = subprocess.run(call, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         sys.exit(f"check-outputs: {' '.join(map(str, call))} ended with {done.returncode}:\n{done.stderr}")
@@ -180,12 +184,10 @@ def main():
         base.mkdir(parents=True, exist_ok=True)
         config = base / "small.toml"
         config.write_text(CONFIG)
-        for number, (where, sets) in enumerate(RUNS.items()):
+        for number, (where, calls) in enumerate(RUNS.items()):
             folder = base / f"run-{number}"
-            train(binary, config, folder, sets)
-            if where == "run again":  # anew in the same folder: nothing of the first may be left
-                (folder / "model.safetensors").unlink()
-                train(binary, config, folder, sets)
+            for call in calls:
+                train(binary, config, folder, call)
             stages = len(json.loads((folder / "plan.json").read_text())["stages"])
             check_weights(report, where, folder)
             check_events(report, where, folder, stages)

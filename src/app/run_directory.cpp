@@ -8,6 +8,7 @@
 
 namespace pipetrain {
 namespace fs = std::filesystem;
+
 fs::path run_directory(const Options& options, const Config& config) {
   if (!options.output.empty()) return options.output;
   return fs::path("runs") / config.name;

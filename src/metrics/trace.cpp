@@ -67,46 +67,75 @@ class Index {
   std::map<Key, const TraceRecord*> records_;
 };
 
-// What a send leads to: the receive of the neighbour, and what reads it there.
+// The instructions on the way of a micro-batch's tensor over a cut.
 struct Crossing {
   std::string_view name;
-  const TraceRecord *receive = nullptr, *reader = nullptr;
+  const TraceRecord *send = nullptr, *receive = nullptr, *reader = nullptr;
 };
 
-Crossing crossing_of(const Index& index, const TraceRecord& send) {
-  const int stage = send.instruction->stage.value;
-  if (send.instruction->op == Op::SendActivation)
-    return {"activation", index.find(Op::ReceiveActivation, stage + 1, send),
-            index.find(Op::Forward, stage + 1, send)};
-  const TraceRecord* whole = index.find(Op::Backward, stage - 1, send);
-  return {"gradient", index.find(Op::ReceiveGradient, stage - 1, send),
-          whole ? whole : index.find(Op::BackwardInput, stage - 1, send)};
+Crossing crossing_of(const Index& index, const TraceRecord& receive) {
+  const int stage = receive.instruction->stage.value;
+  if (receive.instruction->op == Op::ReceiveActivation)
+    return {"activation", index.find(Op::SendActivation, stage - 1, receive), &receive,
+            index.find(Op::Forward, stage, receive)};
+  const TraceRecord* whole = index.find(Op::Backward, stage, receive);
+  return {"gradient", index.find(Op::SendGradient, stage + 1, receive), &receive,
+          whole ? whole : index.find(Op::BackwardInput, stage, receive)};
 }
 
-bool is_shown(const TraceRecord& r) {
-  constexpr std::int64_t shortest_wait_ns = 1000;
-  if (!r.waiting) return true;
-  return !is_receive(r.instruction->op) && r.end_ns - r.begin_ns >= shortest_wait_ns;
-}
+constexpr std::int64_t shortest_wait_ns = 1000;  // shorter ones are the price of a lock
 
-double since(std::int64_t origin_ns, std::int64_t ns) {
-  return static_cast<double>(ns - origin_ns) / 1000;
-}
+// Adds what was recorded to a timeline.
+class Writer {
+ public:
+  Writer(const std::vector<TraceTrack>& tracks, int microbatches)
+      : index_(tracks), microbatches_(microbatches) {
+    for (const TraceTrack& track : tracks)
+      for (const TraceRecord& r : track.records()) origin_ns_ = std::min(origin_ns_, r.begin_ns);
+  }
 
-// Times of arrows must rise and lie within their slices, so that of the receive is in the middle of
-// where both have begun.
-void add_arrow(TraceEvents& events, const Index& index, const TraceRecord& send, std::int64_t id,
-               std::int64_t origin_ns) {
-  const auto [name, receive, reader] = crossing_of(index, send);
-  if (!receive) return;
-  const std::int64_t both = std::max(send.begin_ns, receive->begin_ns);
-  const std::int64_t passed = both + (receive->end_ns - both) / 2;
-  events.add(Arrow::Begins, name, id, place_of(send), since(origin_ns, send.begin_ns));
-  events.add(reader ? Arrow::Passes : Arrow::Ends, name, id, place_of(*receive),
-             since(origin_ns, passed));
-  if (reader)
-    events.add(Arrow::Ends, name, id, place_of(*reader), since(origin_ns, reader->begin_ns));
-}
+  // What waits for a send that has not begun is shown as waiting, so that an arrow never goes to a
+  // slice that began before its own.
+  void add_slices(const TraceRecord& r) {
+    if (!is_receive(r.instruction->op)) return add(r, r.waiting, r.begin_ns, r.end_ns);
+    if (r.waiting) return;  // the whole record tells it
+    const TraceRecord* const send = crossing_of(index_, r).send;
+    const std::int64_t begin = send ? std::max(r.begin_ns, send->begin_ns) : r.begin_ns;
+    add(r, true, r.begin_ns, begin);
+    add(r, false, begin, r.end_ns);
+  }
+
+  void add_arrow(const TraceRecord& r) {
+    const Crossing c = crossing_of(index_, r);
+    if (!c.send || !c.reader) return;
+    ++arrows_;
+    const std::int64_t begin = std::max(r.begin_ns, c.send->begin_ns);
+    events_.add(Arrow::Begins, c.name, arrows_, place_of(*c.send), us(c.send->begin_ns));
+    events_.add(Arrow::Passes, c.name, arrows_, place_of(r), us(begin + (r.end_ns - begin) / 2));
+    events_.add(Arrow::Ends, c.name, arrows_, place_of(*c.reader), us(c.reader->begin_ns));
+  }
+
+  TraceEvents& events() { return events_; }
+
+ private:
+  double us(std::int64_t ns) const { return static_cast<double>(ns - origin_ns_) / 1000; }
+
+  void add(const TraceRecord& r, bool waiting, std::int64_t begin_ns, std::int64_t end_ns) {
+    if (waiting && end_ns - begin_ns < shortest_wait_ns) return;
+    events_.add({.on = place_of(r),
+                 .name = waiting ? "waiting" : name_of(*r.instruction),
+                 .category = waiting ? "waiting" : op_name(r.instruction->op),
+                 .start_us = us(begin_ns),
+                 .duration_us = static_cast<double>(end_ns - begin_ns) / 1000,
+                 .args = args_of(r, microbatches_)});
+  }
+
+  Index index_;
+  int microbatches_;
+  std::int64_t origin_ns_ = std::numeric_limits<std::int64_t>::max();
+  std::int64_t arrows_ = 0;
+  TraceEvents events_;
+};
 
 }  // namespace
 
@@ -137,31 +166,19 @@ bool Trace::empty() const {
 }
 
 std::string Trace::text() const {
-  std::int64_t origin_ns = std::numeric_limits<std::int64_t>::max();
-  for (const TraceTrack& track : tracks_)
-    for (const TraceRecord& r : track.records()) origin_ns = std::min(origin_ns, r.begin_ns);
-
-  TraceEvents events;
+  Writer writer(tracks_, microbatches_);
   for (int stage = 0; stage < static_cast<int>(tracks_.size()); ++stage) {
-    events.name_group(stage, fmt::format("stage {}", stage));
+    writer.events().name_group(stage, fmt::format("stage {}", stage));
     for (int row = 0; row < static_cast<int>(row_names.size()); ++row)
-      events.name_track({.group = stage, .track = row}, row_names[static_cast<std::size_t>(row)]);
+      writer.events().name_track({.group = stage, .track = row},
+                                 row_names[static_cast<std::size_t>(row)]);
   }
-  const Index index(tracks_);
-  std::int64_t arrow = 0;
+  for (const TraceTrack& track : tracks_)
+    for (const TraceRecord& r : track.records()) writer.add_slices(r);
   for (const TraceTrack& track : tracks_)
     for (const TraceRecord& r : track.records())
-      if (is_shown(r))
-        events.add({.on = place_of(r),
-                    .name = r.waiting ? "waiting" : name_of(*r.instruction),
-                    .category = r.waiting ? "waiting" : op_name(r.instruction->op),
-                    .start_us = since(origin_ns, r.begin_ns),
-                    .duration_us = static_cast<double>(r.end_ns - r.begin_ns) / 1000,
-                    .args = args_of(r, microbatches_)});
-  for (const TraceTrack& track : tracks_)
-    for (const TraceRecord& r : track.records())
-      if (!r.waiting && is_send(r.instruction->op)) add_arrow(events, index, r, ++arrow, origin_ns);
-  return events.text();
+      if (!r.waiting && is_receive(r.instruction->op)) writer.add_arrow(r);
+  return writer.events().text();
 }
 
 }  // namespace pipetrain

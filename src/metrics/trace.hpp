@@ -1,13 +1,14 @@
 // What the workers really did in a few steps: metrics.trace_steps, written as trace.json.
 //
-//   stage 0   compute   [F0][F1]        [B0]        [B1]
-//             send          \SA0 \SA1
-//             receive             RG0----/     RG1--/
-//             update                                    [U1]
-//   stage 1   receive   RA0--\ ...                          arrows: SA > RA > F, and SG > RG > B
+//   stage 0   compute   [F0][F1]              [B0]          [B1]
+//             send          [SA0][SA1]
+//             receive             [waiting][RG0]   [wait][RG1]
+//             update                                            [U1]
+//   stage 1   receive   [waiting][RA0] ...           arrows: SA > RA > F and SG > RG > B
 //
-// A receive lasts while it waits. Where another instruction waits (for a packet, for the loader,
-// for the other stages' norms) for a microsecond or more, a slice "waiting" lies in its own.
+// A receive begins with the send that it waited for; until then, and wherever else an instruction
+// waits for a microsecond or more (for a packet, for the loader, for the other stages' norms), a
+// slice "waiting" is shown.
 //
 // Threading: a stage's track is written by the worker that runs it. Whoever reads is synchronised
 // with the workers: all have stopped, or a step behind the last one traced has been reported.

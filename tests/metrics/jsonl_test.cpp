@@ -60,11 +60,11 @@ TEST_CASE("a run that goes on keeps the lines up to its step", "[metrics]") {
   const auto path = scratch_file();
   {
     MetricsFile file(path);
-    file.write({{"event", "start"}});
+    file.write({{"event", "start"}, {"step", 0}});
     for (int step = 1; step < 4; ++step) file.write({{"event", "step"}, {"step", step}});
   }
   { MetricsFile(path, 2).write({{"event", "step"}, {"step", 3}, {"again", true}}); }
-  CHECK(lines(path) == std::vector<std::string>{R"({"event":"start"})",
+  CHECK(lines(path) == std::vector<std::string>{R"({"event":"start","step":0})",
                                                 R"({"event":"step","step":1})",
                                                 R"({"event":"step","step":2})",
                                                 R"({"event":"step","step":3,"again":true})"});

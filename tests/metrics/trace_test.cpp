@@ -132,7 +132,7 @@ TEST_CASE("a wait of a microsecond or more is a slice in that of its instruction
     track.end();
   }
   const json slices = events_of(trace, "X");
-  REQUIRE(slices.size() == 4);
+  REQUIRE(slices.size() == 4);  // none in RG, whose own record tells it
   CHECK(slices[0]["name"] == "waiting");
   CHECK(slices[0]["dur"] == 1.0);
   CHECK(slices[0]["tid"] == 2);
@@ -140,4 +140,24 @@ TEST_CASE("a wait of a microsecond or more is a slice in that of its instruction
   CHECK(slices[1]["name"] == "L0");
   CHECK(slices[2]["name"] == "F0");
   CHECK(slices[3]["name"] == "RG0");
+}
+
+TEST_CASE("a receive begins with its send; until then it waits", "[trace]") {
+  Trace trace({.first = 1, .last = 1}, two_stages());
+  const Instruction& send = two_stages().workers[0][2];
+  trace.track({1}).begin(1, two_stages().workers[1][0]);
+  for (const std::int64_t start = now_ns(); now_ns() < start + 2000;) {
+  }
+  trace.track({0}).begin(1, send);
+  trace.track({0}).end();
+  trace.track({1}).end();
+  const json slices = events_of(trace, "X");
+  REQUIRE(slices.size() == 3);
+  CHECK(slices[0]["name"] == "SA0");
+  CHECK(slices[1]["name"] == "waiting");
+  CHECK(slices[1]["ts"] == 0.0);
+  CHECK(slices[1]["dur"] == slices[0]["ts"]);
+  CHECK(slices[2]["name"] == "RA0");
+  CHECK(slices[2]["ts"] == slices[0]["ts"]);
+  CHECK(slices[2]["tid"] == slices[1]["tid"]);
 }

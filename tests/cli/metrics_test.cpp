@@ -1,0 +1,68 @@
+// The files that [metrics] asks for, and what a later start makes of them.
+#include <algorithm>
+
+#include "catch.hpp"
+#include "run_folder.hpp"
+
+using nlohmann::json;
+namespace fs = std::filesystem;
+
+namespace {
+
+const std::string both = " --quiet --set metrics.tensorboard=true --set metrics.trace_steps=[2,3]";
+
+std::vector<std::string> event_files(const fs::path& run) {
+  std::vector<std::string> found = files_of(run);
+  std::erase_if(found, [](const std::string& name) { return !has(name, "tfevents"); });
+  return found;
+}
+
+// The steps that slices of trace.json are of.
+std::vector<int> traced_steps(const fs::path& run) {
+  std::vector<int> steps;
+  const json document = json::parse(bytes_of(run / "trace.json"));
+  for (const json& event : document["traceEvents"])
+    if (event["ph"] == "X" && std::ranges::count(steps, event["args"]["step"].get<int>()) == 0)
+      steps.push_back(event["args"]["step"]);
+  std::ranges::sort(steps);
+  return steps;
+}
+
+}  // namespace
+
+TEST_CASE("events and a trace are written where they are asked for, and change no weight") {
+  const TestFolder folder;
+  const fs::path with = folder.path / "with", without = folder.path / "without";
+  const std::string train = "train " + folder.config().string() + " --output ";
+  REQUIRE(run_binary(train + with.string() + both).code == 0);
+  REQUIRE(run_binary(train + without.string() + " --quiet").code == 0);
+  CHECK(event_files(with).size() == 1);
+  CHECK(traced_steps(with) == std::vector<int>{2, 3});
+  CHECK(event_files(without).empty());
+  CHECK_FALSE(fs::exists(without / "trace.json"));
+  CHECK(bytes_of(with / "model.safetensors") == bytes_of(without / "model.safetensors"));
+}
+
+TEST_CASE("a run anew leaves no events or trace of the one before") {
+  const TestFolder folder;
+  const fs::path run = folder.path / "run";
+  const std::string train = "train " + folder.config().string() + " --output " + run.string();
+  REQUIRE(run_binary(train + both).code == 0);
+  REQUIRE(run_binary(train + " --quiet --resume never").code == 0);
+  CHECK(event_files(run).empty());
+  CHECK_FALSE(fs::exists(run / "trace.json"));
+}
+
+TEST_CASE("a trace that reaches beyond the end, or beyond a failure, has what there is") {
+  const TestFolder folder;
+  const fs::path run = folder.path / "run";
+  const std::string train =
+      "train " + folder.config().string() + " --quiet --output " + run.string();
+  REQUIRE(run_binary(train + " --set metrics.trace_steps=[5,100]").code == 0);
+  CHECK(traced_steps(run) == std::vector<int>{5, 6});
+  CHECK(run_binary(train +
+                   " --resume never --set metrics.trace_steps=[1,100] --set optimizer.lr=1e30")
+            .code == 5);
+  REQUIRE(fs::exists(run / "trace.json"));
+  CHECK(traced_steps(run).front() == 1);
+}
