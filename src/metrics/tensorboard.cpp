@@ -66,6 +66,25 @@ void remove_old(const fs::path& file) {
 }
 
 // Whole under its name or not there at all: the old file is still needed where this is cut short.
+void write_whole(const fs::path& path, const std::string& bytes) {
+  const fs::path part = path.parent_path() / ".tfevents.part";
+  std::error_code error;
+  try {
+    AppendFile file(part);
+    file.write(bytes);
+    file.close();
+    fs::rename(part, path, error);
+    if (error)
+      throw DeviceError(
+          fmt::format("{}: cannot be renamed into place: {}; check the disk and its "
+                      "permissions, then run the same command again",
+                      path.string(), error.message()));
+  } catch (const DeviceError&) {
+    fs::remove(part, error);
+    throw;
+  }
+}
+
 TensorBoardFile::Begun begin_file(const fs::path& folder, std::int64_t keep_steps) {
   const std::vector<fs::path> earlier = event_files(folder);
   const double now = now_seconds();
@@ -74,17 +93,8 @@ TensorBoardFile::Begun begin_file(const fs::path& folder, std::int64_t keep_step
     front += restart_record(now, 0);
     if (keep_steps > 0) front += kept_records(bytes_of(earlier.back()), keep_steps);
   }
-  const fs::path path = next_file(folder, earlier), part = folder / ".tfevents.part";
-  AppendFile begun(part);
-  begun.write(front);
-  begun.close();
-  std::error_code error;
-  fs::rename(part, path, error);
-  if (error)
-    throw DeviceError(
-        fmt::format("{}: cannot be renamed into place: {}; check the disk and its "
-                    "permissions, then run the same command again",
-                    path.string(), error.message()));
+  const fs::path path = next_file(folder, earlier);
+  write_whole(path, front);
   for (const fs::path& old : earlier) remove_old(old);
   return {path, front.size()};
 }

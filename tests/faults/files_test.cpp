@@ -18,7 +18,9 @@ TEST_CASE("the n-th operation on a file of the run directory fails", "[faults]")
   const TestFolder folder;
   const fs::path run = folder.path / "out" / "run";
   const std::string train = "train --quiet " + folder.config().string() + " --output " +
-                            run.string() + " --set training.steps=2";
+                            run.string() +
+                            " --set training.steps=2 --set metrics.tensorboard=true "
+                            "--set metrics.trace_steps=[1,2]";
   REQUIRE(run_binary(train).code == 0);
   const std::string whole = bytes_of(run / "model.safetensors");
 
