@@ -79,8 +79,7 @@ double training_flops(const Graph& graph) {
   return flops;
 }
 
-std::vector<StepSummary> measure(Pipeline& pipeline, const Config& config, const Graph& graph,
-                                 const Dataset& dataset) {
+std::vector<StepSummary> measure(Pipeline& pipeline, const Config& config, const Dataset& dataset) {
   Loader loader(dataset,
                 {.batch_size = config.data.batch_size,
                  .shuffle = false,
@@ -88,7 +87,7 @@ std::vector<StepSummary> measure(Pipeline& pipeline, const Config& config, const
                  .depth = pipeline.loader_depth(),
                  .reader_threads = pipeline.reader_threads()},
                 pipeline.loader_readers());
-  StepReporter reporter(graph, {.steps_per_epoch = 1, .steps = 1}, pipeline.memory());
+  StepReporter reporter({.steps_per_epoch = 1, .steps = 1}, pipeline.memory());
   std::vector<StepSummary> steps;
   pipeline.train(loader, 0, warmup_steps, [&](const StepRecord&) {});
   double seconds = 0;
@@ -126,7 +125,7 @@ ordered_json benchmark_one(const ReadConfig& read, double peak_gflops) {
   const std::vector<MemoryAccount> predicted = predict_memory(input);
   Pipeline pipeline(input);
   pipeline.set_parameters(first_parameters(config, graph));
-  const std::vector<StepSummary> steps = measure(pipeline, config, graph, *data.train);
+  const std::vector<StepSummary> steps = measure(pipeline, config, *data.train);
 
   std::vector<double> seconds;
   double total = 0, bubble = 0, samples = 0;

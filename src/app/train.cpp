@@ -66,6 +66,8 @@ std::string end_text(const ordered_json& end, const std::filesystem::path& folde
       text += fmt::format(", accuracy {:.2f}%", 100 * last["accuracy"].get<double>());
   }
   if (end.value("stopped_by", "") == "early_stopping") text += "; stopped early";
+  if (const auto skipped = end.value("skipped", std::int64_t{0}); skipped > 0)
+    text += fmt::format("; {} updates skipped: gradients not finite", skipped);
   return fmt::format("{}\nweights  {}\nmetrics  {}", text, (folder / "model.safetensors").string(),
                      (folder / "metrics.jsonl").string());
 }
@@ -174,6 +176,7 @@ int train(const Options& options) {
   MetricsFile metrics(folder / "metrics.jsonl", begin.step);
   const auto [end, signal] = run_training({.config = config,
                                            .graph = graph,
+                                           .plan = plan,
                                            .data = data,
                                            .length = length,
                                            .pipeline = pipeline,
