@@ -37,6 +37,7 @@ Config overfit_one_batch(Config config) {
     data.train_samples = std::min(data.train_samples, data.batch_size);
   else if (!data.train_range || data.train_range->last - first > data.batch_size)
     data.train_range = SampleRange{first, first + data.batch_size};
+  data.validation_fraction = 0;
   if (config.training.steps == 0) config.training.steps = 500;
   config.training.epochs = 0;
   config.validation = {};

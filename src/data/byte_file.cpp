@@ -96,4 +96,19 @@ std::vector<std::uint8_t> ByteFile::read_rest(std::uint64_t count, std::string_v
   return bytes;
 }
 
+std::vector<std::uint8_t> ByteFile::read_all() {
+  // A plain file's length is known; a packed one grows as it comes.
+  std::vector<std::uint8_t> bytes(gzdirect(handle(file_)) ? most_ - std::min(most_, position_) : 0);
+  std::size_t have = 0;
+  while (true) {
+    if (have == bytes.size()) bytes.resize(have + std::max(chunk_bytes, have / 2));
+    const std::size_t got = read_some(bytes.data() + have, bytes.size() - have);
+    if (got == 0) break;
+    have += got;
+  }
+  bytes.resize(have);
+  bytes.shrink_to_fit();
+  return bytes;
+}
+
 }  // namespace pipetrain

@@ -30,6 +30,8 @@ class ByteFile {
   // The rest of the file, which must be `count` bytes: refused before anything is allocated where
   // the file cannot hold that many, and where bytes are left over.
   std::vector<std::uint8_t> read_rest(std::uint64_t count, std::string_view what);
+  // The rest of the file, however long it is.
+  std::vector<std::uint8_t> read_all();
 
   [[noreturn]] void fail(std::string_view why) const;
 
