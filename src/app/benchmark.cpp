@@ -117,7 +117,7 @@ double median(std::vector<double> values) {
 ordered_json benchmark_one(const ReadConfig& read, double peak_gflops) {
   const Config& config = read.config;
   const Graph graph = load_graph(read);
-  const Datasets data = open_datasets(config.data, graph, config.training.seed);
+  const Datasets data = load_datasets(read, graph);
   const Plan plan = load_plan(read, graph);
   const std::unique_ptr<Backend> backend = make_backend(config.hardware.backend);
   PipelineInput input{graph, plan, config, *backend, 1};

@@ -2,6 +2,7 @@
 #include <spdlog/fmt/fmt.h>
 
 #include <array>
+#include <new>
 #include <string>
 #include <utility>
 
@@ -90,6 +91,18 @@ Datasets open_cifar_files(const DataConfig& config, const Graph& graph) {
       config);
 }
 
+std::unique_ptr<const Dataset> draw_samples(Draw draw, const DrawOptions& options,
+                                            const Graph& graph) {
+  try {
+    return draw(options, graph);
+  } catch (const std::bad_alloc&) {
+    throw UsageError(
+        fmt::format("data.{}_samples = {} do not fit in this machine's memory; write "
+                    "fewer",
+                    options.part, options.samples));
+  }
+}
+
 Datasets open_drawn(Draw draw, const DataConfig& config, const Graph& graph, std::uint64_t seed) {
   if (config.train_samples < 1)
     throw UsageError(
@@ -97,12 +110,13 @@ Datasets open_drawn(Draw draw, const DataConfig& config, const Graph& graph, std
   if (config.validation_samples < 0)
     throw UsageError(fmt::format("data.validation_samples = {}: write 0 for none, or more",
                                  config.validation_samples));
-  Datasets datasets{part_of(draw({config.train_samples, seed, "train"}, graph), config.train_range,
-                            "train_range"),
+  Datasets datasets{part_of(draw_samples(draw, {config.train_samples, seed, "train"}, graph),
+                            config.train_range, "train_range"),
                     nullptr};
   if (config.validation_samples > 0)
-    datasets.validation = part_of(draw({config.validation_samples, seed, "validation"}, graph),
-                                  config.validation_range, "validation_range");
+    datasets.validation =
+        part_of(draw_samples(draw, {config.validation_samples, seed, "validation"}, graph),
+                config.validation_range, "validation_range");
   return datasets;
 }
 

@@ -54,8 +54,9 @@ std::vector<InputFile> base_files() {
       {"train.bin", std::string(3 * 3074, '\1')},
       {"fc.toml", fc + "out_features = 3\n"},
       {"good.safetensors", good_weights()},
-      {"weights.toml", "[model]\nfile = \"fc.toml\"\ninit = \"good.safetensors\"\n"
-                       "[data]\nkind = \"synthetic\"\ntrain_samples = 8\nvalidation_samples = 0\n"
-                       "batch_size = 4\n"},
+      {"weights.toml",
+       "[model]\nfile = \"fc.toml\"\ninit = \"good.safetensors\"\n"
+       "[data]\nkind = \"synthetic\"\ntrain_samples = 8\nvalidation_samples = 0\n"
+       "batch_size = 4\n"},
   };
 }

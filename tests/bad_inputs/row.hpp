@@ -16,6 +16,7 @@ struct Row {
   int code = 2;                    // docs/errors.md
   std::vector<std::string> words;  // all of them stand in what it prints on standard error
   bool little_memory = false;      // under a limit of virtual memory: a header claims too much
+  std::string prepare = {};        // shell commands before it; $PIPETRAIN_BINARY is the binary
 };
 
 // Good inputs that a row spoils: base.toml trains on glyphs, tiny.toml on images.idx and labels.idx
@@ -30,3 +31,4 @@ std::vector<Row> plan_rows();
 std::vector<Row> image_rows();
 std::vector<Row> array_rows();
 std::vector<Row> weight_rows();
+std::vector<Row> checkpoint_rows();
