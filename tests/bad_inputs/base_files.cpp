@@ -1,3 +1,4 @@
+// The good inputs that rows spoil.
 #include "data/data_files.hpp"
 #include "files.hpp"
 #include "row.hpp"
