@@ -115,7 +115,7 @@ TEST_CASE("each mistake is named with its place") {
       {"[[layers]]\nname='a'\nblock='b'\nrepeat=200\n[blocks.b]\nlayers=[{name='d',block='c',"
        "repeat="
        "100}]\n[blocks.c]\nlayers=[{name='e',kind='relu'}]",
-       "9:9", "more than 10000 layers"},
+       "7:9", "more than 10000 layers"},
       {"layers=[3]", "2:9", "is 3; write a table"},
       {"loss='mse '\n[[layers]]\nname='a'\nkind='relu'", "2:6", "did you mean 'mse'?"},
       {"[[layers]]\nname='a'\nkind='relu'", "2:1",
