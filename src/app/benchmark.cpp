@@ -86,8 +86,7 @@ struct Measured {
   std::size_t loader_bytes = 0;  // of warm.heap_bytes
 };
 
-Measured measure(Pipeline& pipeline, const Config& config, const Graph& graph,
-                 const Dataset& dataset) {
+Measured measure(Pipeline& pipeline, const Config& config, const Dataset& dataset) {
   Measured measured;
   const std::size_t without_loader = process_memory().heap_bytes;
   Loader loader(dataset,
@@ -97,7 +96,7 @@ Measured measure(Pipeline& pipeline, const Config& config, const Graph& graph,
                  .depth = pipeline.loader_depth(),
                  .reader_threads = pipeline.reader_threads()},
                 pipeline.loader_readers());
-  StepReporter reporter(graph, {.steps_per_epoch = 1, .steps = 1}, pipeline.memory());
+  StepReporter reporter({.steps_per_epoch = 1, .steps = 1}, pipeline.memory());
   measured.loader_bytes = process_memory().heap_bytes - without_loader;
   std::vector<StepSummary>& steps = measured.steps;
   pipeline.train(loader, 0, warmup_steps, [&](const StepRecord&) {});
@@ -129,7 +128,7 @@ double median(std::vector<double> values) {
 ordered_json benchmark_one(const ReadConfig& read, double peak_gflops) {
   const Config& config = read.config;
   const Graph graph = load_graph(read);
-  const Datasets data = open_datasets(config.data, graph, config.training.seed);
+  const Datasets data = load_datasets(read, graph);
   const Plan plan = load_plan(read, graph);
   const std::unique_ptr<Backend> backend = make_backend(config.hardware.backend);
   PipelineInput input{graph, plan, config, *backend, 1};
@@ -138,7 +137,7 @@ ordered_json benchmark_one(const ReadConfig& read, double peak_gflops) {
   const std::vector<MemoryAccount> predicted = predict_memory(input);
   Pipeline pipeline(input);
   pipeline.set_parameters(first_parameters(config, graph));
-  const Measured measured = measure(pipeline, config, graph, *data.train);
+  const Measured measured = measure(pipeline, config, *data.train);
   const std::vector<StepSummary>& steps = measured.steps;
 
   std::vector<double> seconds;

@@ -113,10 +113,9 @@ void check_model(const fs::path& checkpoint, const Graph& graph) {
                                         describe(graph.layers[l]), describe(then.layers[l])));
   }
   if (!differences.empty())
-    throw UsageError(
-        fmt::format("{}: model '{}' has changed since:\n  {}\nrestore it ({} has it as it was), {}",
-                    checkpoint.string(), graph.name, fmt::join(differences, "\n  "),
-                    file.string(), ways_out));
+    throw UsageError(fmt::format(
+        "{}: model '{}' has changed since:\n  {}\nrestore it ({} has it as it was), {}",
+        checkpoint.string(), graph.name, fmt::join(differences, "\n  "), file.string(), ways_out));
 }
 
 nlohmann::ordered_json end_of_run(const fs::path& folder) {

@@ -39,7 +39,7 @@ int eval(const Options& options) {
   const Graph graph = load_graph(read);
   const std::filesystem::path weights = weights_to_read(options, config);
   const NamedTensors parameters = read_weights(weights, graph);
-  const Datasets data = open_datasets(config.data, graph, config.training.seed);
+  const Datasets data = load_datasets(read, graph);
   const Dataset& dataset = data.validation ? *data.validation : *data.train;
   const Plan plan = load_plan(read, graph);
   const std::unique_ptr<Backend> backend = make_backend(config.hardware.backend);

@@ -23,9 +23,10 @@ constexpr std::array<std::string_view, use_count> use_names = {
 void check_limit(std::size_t stage, std::size_t bytes, std::int64_t limit) {
   if (limit == 0 || bytes <= static_cast<std::size_t>(limit)) return;
   throw UsageError(fmt::format(
-      "stage {} needs {} and hardware.memory_limit is {}; use more stages, smaller micro-batches "
-      "(pipeline.microbatches), a smaller validation.batch_size, or a larger limit",
-      stage, bytes_text(bytes), bytes_text(static_cast<std::size_t>(limit))));
+      "hardware.memory_limit = {} is too small: stage {} needs {} ({} bytes); use more stages, "
+      "smaller micro-batches (pipeline.microbatches), a smaller validation.batch_size, or a larger "
+      "limit",
+      bytes_text(static_cast<std::size_t>(limit)), stage, bytes_text(bytes), bytes));
 }
 
 ordered_json layers_json(const Graph& graph, const Plan& plan) {

@@ -1,34 +1,20 @@
 #include "app/report.hpp"
 
-#include <spdlog/fmt/fmt.h>
-
 #include <algorithm>
 #include <cmath>
 
 #include "base/clock.hpp"
-#include "base/error.hpp"
 
 namespace pipetrain {
 namespace {
-
-// The first parameter whose gradient is not finite: where a search should begin.
-std::string first_bad_parameter(const Graph& graph, const StepRecord& record) {
-  std::size_t p = 0;
-  for (const Layer& layer : graph.layers)
-    for (const Parameter& parameter : layer.parameters)
-      if (!std::isfinite(record.sums_of_squares[p++]))
-        return fmt::format("; the first gradient that is not finite is that of {}", parameter.name);
-  return "";
-}
 
 // Which sign a NaN has says nothing; "-nan" would make a reader ask.
 double unsigned_nan(double value) { return std::isnan(value) ? std::abs(value) : value; }
 
 }  // namespace
 
-StepReporter::StepReporter(const Graph& graph, const TrainingLength& length,
-                           std::vector<MemoryAccount> memory)
-    : graph_(graph), length_(length), memory_(std::move(memory)) {
+StepReporter::StepReporter(const TrainingLength& length, std::vector<MemoryAccount> memory)
+    : length_(length), memory_(std::move(memory)) {
   begin_segment();
 }
 
@@ -62,11 +48,6 @@ StepSummary StepReporter::summarize(const StepRecord& record) {
                         std::min(1.0, stage.waiting_seconds / s.seconds), memory_[i].total(),
                         stage.weight_versions, stage.staleness});
   }
-  if (!s.skipped && !(std::isfinite(s.loss) && std::isfinite(s.grad_norm)))
-    throw DivergedError(fmt::format(
-        "training diverged at step {}: loss {}, gradient norm {}{}; lower optimizer.lr, set "
-        "optimizer.max_norm, or skip such updates with training.on_nonfinite = \"skip\"",
-        s.step, s.loss, s.grad_norm, first_bad_parameter(graph_, record)));
   return s;
 }
 

@@ -13,15 +13,12 @@ namespace pipetrain {
 // Turns records, which come in order, into summaries; a step lasts from the end of the one before.
 class StepReporter {
  public:
-  StepReporter(const Graph& graph, const TrainingLength& length, std::vector<MemoryAccount> memory);
+  StepReporter(const TrainingLength& length, std::vector<MemoryAccount> memory);
   // A segment begins now: what passed since the last step (a validation) belongs to no step.
   void begin_segment();
-  // DivergedError when the loss or a gradient is not finite and was not skipped: it names the
-  // mini-batch and the first parameter.
   StepSummary summarize(const StepRecord& record);
 
  private:
-  const Graph& graph_;
   TrainingLength length_;
   std::vector<MemoryAccount> memory_;
   std::int64_t last_end_ns_ = 0;

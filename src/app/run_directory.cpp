@@ -14,6 +14,18 @@ fs::path run_directory(const Options& options, const Config& config) {
   return fs::path("runs") / config.name;
 }
 
+void check_output(const fs::path& folder) {
+  for (fs::path path = folder; !path.empty(); path = path.parent_path()) {
+    std::error_code ignored;
+    const fs::file_status status = fs::status(path, ignored);
+    if (fs::exists(status) && !fs::is_directory(status))
+      throw UsageError(fmt::format(
+          "{} is a file, and the run directory {} cannot be there; name another with --output",
+          path.string(), folder.string()));
+    if (fs::exists(status) || path == path.parent_path()) return;
+  }
+}
+
 void make_folder(const fs::path& folder) {
   std::error_code error;
   fs::create_directories(folder, error);

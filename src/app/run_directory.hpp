@@ -12,6 +12,8 @@ namespace pipetrain {
 
 // --output, or runs/<config name>.
 std::filesystem::path run_directory(const Options& options, const Config& config);
+// UsageError where the folder, or one above it, is a file.
+void check_output(const std::filesystem::path& folder);
 
 // DeviceError with the file and the system's reason.
 void make_folder(const std::filesystem::path& folder);

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "base/error.hpp"
 #include "graph/read.hpp"
 
 namespace pipetrain {
@@ -16,12 +15,13 @@ Graph load_graph(const ReadConfig& read) {
   return read_model(config.model.file);
 }
 
+Datasets load_datasets(const ReadConfig& read, const Graph& graph) {
+  return placed(read,
+                [&] { return open_datasets(read.config.data, graph, read.config.training.seed); });
+}
+
 Plan load_plan(const ReadConfig& read, const Graph& graph) {
-  try {
-    return make_plan(graph, read.config.pipeline);
-  } catch (const UsageError& error) {
-    throw UsageError(with_place(read, error.what()));
-  }
+  return placed(read, [&] { return make_plan(graph, read.config.pipeline); });
 }
 
 NamedTensors first_parameters(const Config& config, const Graph& graph) {
@@ -37,6 +37,7 @@ Config overfit_one_batch(Config config) {
     data.train_samples = std::min(data.train_samples, data.batch_size);
   else if (!data.train_range || data.train_range->last - first > data.batch_size)
     data.train_range = SampleRange{first, first + data.batch_size};
+  data.validation_fraction = 0;
   if (config.training.steps == 0) config.training.steps = 500;
   config.training.epochs = 0;
   config.validation = {};

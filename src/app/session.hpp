@@ -6,6 +6,7 @@
 
 #include "app/options.hpp"
 #include "backend/backend.hpp"
+#include "base/error.hpp"
 #include "config/read.hpp"
 #include "data/dataset.hpp"
 #include "graph/graph.hpp"
@@ -15,6 +16,17 @@
 namespace pipetrain {
 
 Graph load_graph(const ReadConfig& read);
+// What `make` makes; a UsageError that begins with a key gets the place where the key was written.
+template <class Make>
+auto placed(const ReadConfig& read, Make make) {
+  try {
+    return make();
+  } catch (const UsageError& error) {
+    throw UsageError(with_place(read, error.what()));
+  }
+}
+
+Datasets load_datasets(const ReadConfig& read, const Graph& graph);
 Plan load_plan(const ReadConfig& read, const Graph& graph);
 
 // The initial weights that the config asks for: its file, or drawn from the seed.

@@ -66,6 +66,8 @@ std::string end_text(const ordered_json& end, const std::filesystem::path& folde
       text += fmt::format(", accuracy {:.2f}%", 100 * last["accuracy"].get<double>());
   }
   if (end.value("stopped_by", "") == "early_stopping") text += "; stopped early";
+  if (const auto skipped = end.value("skipped", std::int64_t{0}); skipped > 0)
+    text += fmt::format("; {} updates skipped: gradients not finite", skipped);
   return fmt::format("{}\nweights  {}\nmetrics  {}", text, (folder / "model.safetensors").string(),
                      (folder / "metrics.jsonl").string());
 }
@@ -130,6 +132,7 @@ int train(const Options& options) {
   if (options.overfit_one_batch) read.config = overfit_one_batch(read.config);
   const Config& config = read.config;
   const std::filesystem::path folder = run_directory(options, config);
+  check_output(folder);
   const Graph graph = load_graph(read);
   std::optional<RunLock> lock;
   EarlierRun earlier;
@@ -140,7 +143,7 @@ int train(const Options& options) {
     if (earlier.finished && earlier.same_length) return tell_finished(options, folder);
   }
 
-  const Datasets data = open_datasets(config.data, graph, config.training.seed);
+  const Datasets data = load_datasets(read, graph);
   const Plan plan = load_plan(read, graph);
   const TrainingLength length = training_length(config, *data.train);
   const std::unique_ptr<Backend> backend = make_backend(config.hardware.backend);
@@ -149,7 +152,7 @@ int train(const Options& options) {
     spdlog::warn("[validation] is asked for, but [data] has no validation samples: none is done");
 
   Console console(console_options(options, config, length));
-  ordered_json result = outlook(input);
+  ordered_json result = placed(read, [&] { return outlook(input); });
   console.line(plan_text(graph, plan));
   if (options.dry_run) {
     if (!config.model.init.empty()) (void)first_parameters(config, graph);  // can it be read?
@@ -178,6 +181,7 @@ int train(const Options& options) {
   pipeline.set_trace(metrics.trace());
   const auto [end, signal] = run_training({.config = config,
                                            .graph = graph,
+                                           .plan = plan,
                                            .data = data,
                                            .length = length,
                                            .pipeline = pipeline,

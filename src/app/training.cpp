@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "app/divergence.hpp"
 #include "base/error.hpp"
 
 namespace pipetrain {
@@ -29,7 +30,7 @@ Training::Training(const TrainingInput& input)
                .metrics = input.metrics,
                .run = input.folder,
                .steps_per_epoch = input.length.steps_per_epoch}),
-      reporter_(input.graph, input.length, input.pipeline.memory()) {}
+      reporter_(input.length, input.pipeline.memory()) {}
 
 void Training::run() {
   const DataConfig& data = in_.config.data;
@@ -99,6 +100,7 @@ std::optional<std::string> Training::reason_to_save(bool best) {
 
 void Training::report(const StepRecord& record) {
   const StepSummary summary = reporter_.summarize(record);
+  check_divergence({in_.config, in_.graph, in_.plan, *in_.data.train}, record, summary);
   in_.metrics.write(step_event(summary));
   in_.console.step(summary);
   progress_.skipped += summary.skipped ? 1 : 0;

@@ -19,6 +19,7 @@ namespace pipetrain {
 struct TrainingInput {  // everything outlives the training
   const Config& config;
   const Graph& graph;
+  const Plan& plan;
   const Datasets& data;
   const TrainingLength& length;
   Pipeline& pipeline;

@@ -27,7 +27,11 @@ struct DataConfig {
   std::string kind = "glyphs";
   std::filesystem::path train_images, train_labels, train_inputs;
   std::filesystem::path validation_images, validation_labels, validation_inputs;
+  std::vector<std::filesystem::path> train_files, validation_files;  // cifar10, cifar100
+  std::string labels = "fine";                                       // cifar100: fine | coarse
   std::optional<SampleRange> train_range, validation_range;
+  double validation_fraction = 0;  // of the training samples, picked by the seed; 0: none
+  std::uint64_t validation_seed = 1;
   std::int64_t train_samples = 10000,
                validation_samples = 2000;  // glyphs, synthetic: how many to draw
   std::int64_t batch_size = 64;

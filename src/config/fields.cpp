@@ -151,12 +151,30 @@ struct Take {
     return true;
   }
 
+  std::filesystem::path located(const std::string& path) const {
+    return std::filesystem::absolute(value.folder / path).lexically_normal();
+  }
   bool operator()(FieldOf<std::filesystem::path> field) const {
     const auto* text = as<std::string>(value);
     if (!text) return wrong_type(value);
-    field(config) = text->empty()
-                        ? std::filesystem::path()
-                        : std::filesystem::absolute(value.folder / *text).lexically_normal();
+    field(config) = text->empty() ? std::filesystem::path() : located(*text);
+    return true;
+  }
+  // One path, or several in an array.
+  bool operator()(FieldOf<std::vector<std::filesystem::path>> field) const {
+    const auto* names = as<std::vector<Value>>(value);
+    const std::vector<Value> one = {value};
+    std::vector<std::filesystem::path> paths;
+    for (const Value& name : names ? *names : one) {
+      const auto* text = as<std::string>(name);
+      if (!text) return wrong_type(name);
+      if (!text->empty()) {
+        paths.push_back(located(*text));
+      } else if (names) {
+        return refuse(name, fmt::format("{} names a file \"\"", key.path), "write its path");
+      }
+    }
+    field(config) = paths;
     return true;
   }
 
@@ -271,6 +289,12 @@ struct Write {
   std::string operator()(FieldOf<std::filesystem::path> field) const {
     return field(config).empty() ? "" : quote(field(config).string());
   }
+  std::string operator()(FieldOf<std::vector<std::filesystem::path>> field) const {
+    std::vector<std::string> paths;
+    for (const auto& path : field(config)) paths.push_back(quote(path.string()));
+    if (paths.empty()) return "";
+    return paths.size() == 1 ? paths[0] : list(paths);
+  }
   std::string operator()(FieldOf<std::optional<SampleRange>> field) const {
     const auto& range = field(config);
     return range ? fmt::format("[{}, {}]", range->first, range->last) : "";
@@ -317,6 +341,9 @@ struct Expect {
     return key.values.size() == 1 ? quote(std::string(key.values[0])) : words();
   }
   std::string operator()(FieldOf<std::filesystem::path>) const { return "a path in quotes"; }
+  std::string operator()(FieldOf<std::vector<std::filesystem::path>>) const {
+    return "a path in quotes, or several in an array";
+  }
   std::string operator()(FieldOf<std::optional<SampleRange>>) const {
     return "two whole numbers, [first, last]";
   }

@@ -39,7 +39,8 @@ Words names_to_come() {
   .path = #member, .field = [](Config & config) -> auto& { return config.member; }
 
 std::vector<Key> make_keys() {
-  const Words idx = {"idx"}, npy = {"npy"}, files = {"idx", "npy"}, drawn = {"glyphs", "synthetic"};
+  const Words idx = {"idx"}, npy = {"npy"}, pairs = {"idx", "npy"}, drawn = {"glyphs", "synthetic"};
+  const Words cifar = {"cifar10", "cifar100"}, files = {"idx", "npy", "cifar10", "cifar100"};
   const Words asynchronous = {"pipedream", "pipedream_2bw", "pipemare"};
   const Words two_versions = {"pipemare", "timeprest", "v_timeprest", "i_timeprest"};
   const Words pipemare = {"pipemare"}, i_timeprest = {"i_timeprest"};
@@ -50,17 +51,22 @@ std::vector<Key> make_keys() {
     {KEY(model.file), .help = "a model file; or the layers inline as [[model.layers]]"},
     {KEY(model.init), .help = "initial weights by parameter name (.safetensors)"},
 
-    {KEY(data.kind), .help = "what the samples are", .values = {"idx", "npy", "glyphs", "synthetic"},
-     .later = {"cifar10", "cifar100", "image_folder", "text", "tokens", "parallel_text"}},
+    {KEY(data.kind), .help = "what the samples are", .values = {"idx", "cifar10", "cifar100", "npy", "glyphs", "synthetic"},
+     .later = {"image_folder", "text", "tokens", "parallel_text"}},
     {KEY(data.train_images), .help = "idx: images, .gz or plain", .of = "data.kind", .only = idx},
     {KEY(data.train_inputs), .help = "npy: inputs, float32", .of = "data.kind", .only = npy},
-    {KEY(data.train_labels), .help = "idx, npy: labels", .of = "data.kind", .only = files},
+    {KEY(data.train_labels), .help = "idx, npy: labels", .of = "data.kind", .only = pairs},
     {KEY(data.validation_images), .help = "as train_images", .of = "data.kind", .only = idx},
     {KEY(data.validation_inputs), .help = "as train_inputs", .of = "data.kind", .only = npy},
-    {KEY(data.validation_labels), .help = "as train_labels", .of = "data.kind", .only = files},
+    {KEY(data.validation_labels), .help = "as train_labels", .of = "data.kind", .only = pairs},
+    {KEY(data.train_files), .help = "cifar10, cifar100: a .bin file or a list, .gz or plain", .of = "data.kind", .only = cifar},
+    {KEY(data.validation_files), .help = "as train_files", .of = "data.kind", .only = cifar},
+    {KEY(data.labels), .help = "cifar100: which of its two", .values = {"fine", "coarse"}, .of = "data.kind", .only = {"cifar100"}},
     {.path = "data.train_text", .built = false},
     {KEY(data.train_range), .help = "[first, last): part of the files", .of = "data.kind", .only = files},
     {KEY(data.validation_range), .help = "[first, last): part of the files", .of = "data.kind", .only = files},
+    {KEY(data.validation_fraction), .help = "of the training samples, picked by validation_seed; 0: none", .range = from_to_below(0, 1), .of = "data.kind", .only = files},
+    {KEY(data.validation_seed), .help = "which samples validation_fraction keeps", .range = at_least(0), .of = "data.kind", .only = files},
     {KEY(data.train_samples), .help = "how many samples to draw", .range = from_to(1, kMostSamples), .of = "data.kind", .only = drawn},
     {KEY(data.validation_samples), .help = "how many samples to draw", .range = from_to(0, kMostSamples), .of = "data.kind", .only = drawn},
     {KEY(data.batch_size), .help = "samples per update: the mini-batch", .range = from_to(1, 1 << 24)},

@@ -117,27 +117,69 @@ void check_split(const Given& given, const Config& config, Problems& problems) {
                    names.size() + 1)});
 }
 
+struct FileKey {
+  std::string_view path;
+  bool named;
+};
+
+std::vector<FileKey> validation_file_keys(const DataConfig& data) {
+  if (data.kind == "idx")
+    return {{"data.validation_images", !data.validation_images.empty()},
+            {"data.validation_labels", !data.validation_labels.empty()}};
+  if (data.kind == "npy")
+    return {{"data.validation_inputs", !data.validation_inputs.empty()},
+            {"data.validation_labels", !data.validation_labels.empty()}};
+  if (data.kind == "cifar10" || data.kind == "cifar100")
+    return {{"data.validation_files", !data.validation_files.empty()}};
+  return {};
+}
+
+std::vector<FileKey> train_file_keys(const DataConfig& data) {
+  if (data.kind == "idx")
+    return {{"data.train_images", !data.train_images.empty()},
+            {"data.train_labels", !data.train_labels.empty()}};
+  if (data.kind == "npy")
+    return {{"data.train_inputs", !data.train_inputs.empty()},
+            {"data.train_labels", !data.train_labels.empty()}};
+  if (data.kind == "cifar10" || data.kind == "cifar100")
+    return {{"data.train_files", !data.train_files.empty()}};
+  return {};
+}
+
+bool reads_files(const DataConfig& data) { return !train_file_keys(data).empty(); }
+
 void check_data_files(const Given& given, const Config& config, Problems& problems) {
-  const DataConfig& data = config.data;
-  const bool idx = data.kind == "idx";
-  if ((!idx && data.kind != "npy") || !fine(given, {"data.kind"})) return;
-  const std::string inputs = idx ? "images" : "inputs";
-  const auto need = [&](const std::string& name, const std::filesystem::path& file,
-                        const std::string& why) {
-    const std::string path = "data." + name;
-    if (!file.empty() || !fine(given, {path})) return;
-    problems.push_back({place(given, {path, "data.kind"}),
-                        fmt::format("{} is missing: {}", path, why),
-                        fmt::format("write {} = \"FILE\"", name)});
+  if (!fine(given, {"data.kind"})) return;
+  const auto need = [&](const FileKey& key, const std::string& why) {
+    if (key.named || !fine(given, {key.path})) return;
+    problems.push_back({place(given, {key.path, "data.kind"}),
+                        fmt::format("{} is missing: {}", key.path, why),
+                        fmt::format("write {} = \"FILE\"", find_key(key.path)->name())});
   };
-  const auto why = fmt::format("data.kind = \"{}\" reads it", data.kind);
-  need("train_" + inputs, idx ? data.train_images : data.train_inputs, why);
-  need("train_labels", data.train_labels, why);
-  const auto& validation = idx ? data.validation_images : data.validation_inputs;
-  if (validation.empty() != data.validation_labels.empty()) {
-    const std::string pair = "inputs and labels come in pairs";
-    need("validation_" + inputs, validation, pair);
-    need("validation_labels", data.validation_labels, pair);
+  for (const FileKey& key : train_file_keys(config.data))
+    need(key, fmt::format("data.kind = \"{}\" reads it", config.data.kind));
+  const auto validation = validation_file_keys(config.data);
+  if (std::ranges::none_of(validation, &FileKey::named)) return;
+  for (const FileKey& key : validation) need(key, "inputs and labels come in pairs");
+}
+
+// Which samples validate is said once: by files, by ranges, or by a share and a seed.
+void check_validation_fraction(const Given& given, const Config& config, Problems& problems) {
+  const DataConfig& data = config.data;
+  if (data.validation_fraction == 0 || !reads_files(data) ||
+      !fine(given, {"data.kind", "data.validation_fraction"}))
+    return;
+  std::vector<FileKey> others = validation_file_keys(data);
+  others.push_back({"data.train_range", data.train_range.has_value()});
+  others.push_back({"data.validation_range", data.validation_range.has_value()});
+  for (const FileKey& other : others) {
+    if (!other.named) continue;
+    problems.push_back(
+        {place(given, {"data.validation_fraction"}),
+         fmt::format("data.validation_fraction is given, and {} too", other.path),
+         "say once which samples validate: remove one of them (validation_fraction = 0 is as "
+         "good)"});
+    return;
   }
 }
 
@@ -146,17 +188,19 @@ void check_validation(const Given& given, const Config& config, Problems& proble
   const DataConfig& data = config.data;
   const bool any = wanted.every_steps > 0 || wanted.every_epochs > 0 || wanted.before_first_step;
   if (!any || !fine(given, {"data.kind", "data.validation_range", "data.validation_images",
-                            "data.validation_inputs", "data.validation_labels"})) {
+                            "data.validation_inputs", "data.validation_labels",
+                            "data.validation_files", "data.validation_fraction"})) {
     return;
   }
-  const bool files = data.kind == "idx" || data.kind == "npy";
-  const bool named = !data.validation_images.empty() || !data.validation_inputs.empty() ||
-                     !data.validation_labels.empty() || data.validation_range;
+  const bool files = reads_files(data);
+  const bool named = std::ranges::any_of(validation_file_keys(data), &FileKey::named) ||
+                     data.validation_range || data.validation_fraction > 0;
   if (files ? named : data.validation_samples > 0) return;
   problems.push_back({place(given, {"validation.every_epochs", "validation.every_steps",
                                     "validation.before_first_step"}),
                       "validation is asked for, but [data] has no validation samples",
-                      files ? "write data.validation_range, or name validation files"
+                      files ? "write data.validation_fraction = 0.1 or data.validation_range, or "
+                              "name validation files"
                             : "write data.validation_samples above 0"});
 }
 
@@ -212,6 +256,7 @@ void check_rules(const Given& given, const Config& config, Problems& problems) {
   check_microbatches(given, config, problems);
   check_split(given, config, problems);
   check_data_files(given, config, problems);
+  check_validation_fraction(given, config, problems);
   check_validation(given, config, problems);
   check_optimizer(given, config, problems);
   check_lr_schedule(given, config, problems);

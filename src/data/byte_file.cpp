@@ -1,11 +1,8 @@
 #include "data/byte_file.hpp"
 
 #include <spdlog/fmt/fmt.h>
-#include <zlib.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <string>
 
 #include "base/error.hpp"
@@ -19,11 +16,7 @@ namespace {
 constexpr std::uint64_t deflate_ratio_max = 1032;
 constexpr std::size_t chunk_bytes = std::size_t{1} << 20;
 
-gzFile handle(void* file) { return static_cast<gzFile>(file); }
-
 }  // namespace
-
-std::string_view version_of_zlib() { return zlibVersion(); }
 
 std::uint64_t product_or_max(std::span<const std::uint64_t> factors) {
   std::uint64_t product = 1;
@@ -38,15 +31,8 @@ ByteFile::ByteFile(const std::filesystem::path& path) : path_(path) {
   if (!std::filesystem::is_regular_file(path, error))
     fail("this is not a file; name the data file itself");
   const std::uint64_t bytes = std::filesystem::file_size(path, error);
-  errno = 0;
-  file_ = gzopen(path.c_str(), "rb");
-  if (!file_) fail(fmt::format("cannot be opened: {}", std::strerror(errno)));
-  gzbuffer(handle(file_), 1 << 17);
-  most_ = gzdirect(handle(file_)) ? bytes : bytes * deflate_ratio_max;
-}
-
-ByteFile::~ByteFile() {
-  if (file_) gzclose(handle(file_));
+  bytes_.emplace(path);
+  most_ = bytes_->packed() ? bytes * deflate_ratio_max : bytes;
 }
 
 void ByteFile::fail(std::string_view why) const {
@@ -54,15 +40,9 @@ void ByteFile::fail(std::string_view why) const {
 }
 
 std::size_t ByteFile::read_some(std::uint8_t* to, std::size_t count) {
-  const int got = gzread(handle(file_), to, static_cast<unsigned>(std::min(count, chunk_bytes)));
-  int code = Z_OK;
-  const char* why = gzerror(handle(file_), &code);
-  if (code == Z_BUF_ERROR) fail("the gzip data ends early: the file is truncated; copy it again");
-  if (code == Z_ERRNO) fail(fmt::format("cannot be read: {}", std::strerror(errno)));
-  if (got < 0 || code != Z_OK)
-    fail(fmt::format("the gzip data is damaged ({}); copy it again", why));
-  position_ += static_cast<std::uint64_t>(got);
-  return static_cast<std::size_t>(got);
+  const std::size_t got = bytes_->read(to, count);
+  position_ += got;
+  return got;
 }
 
 std::vector<std::uint8_t> ByteFile::read(std::uint64_t count, std::string_view what) {
@@ -93,6 +73,21 @@ std::vector<std::uint8_t> ByteFile::read_rest(std::uint64_t count, std::string_v
     fail(fmt::format(
         "bytes are left over after the {} bytes of {}: the header does not fit the file", count,
         what));
+  return bytes;
+}
+
+std::vector<std::uint8_t> ByteFile::read_all() {
+  // A plain file's length is known; a packed one grows as it comes.
+  std::vector<std::uint8_t> bytes(bytes_->packed() ? 0 : most_ - std::min(most_, position_));
+  std::size_t have = 0;
+  while (true) {
+    if (have == bytes.size()) bytes.resize(have + std::max(chunk_bytes, have / 2));
+    const std::size_t got = read_some(bytes.data() + have, bytes.size() - have);
+    if (got == 0) break;
+    have += got;
+  }
+  bytes.resize(have);
+  bytes.shrink_to_fit();
   return bytes;
 }
 

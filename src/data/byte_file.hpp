@@ -5,9 +5,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
+
+#include "data/unpack.hpp"
 
 namespace pipetrain {
 
@@ -15,21 +18,17 @@ namespace pipetrain {
 // 0.
 std::uint64_t product_or_max(std::span<const std::uint64_t> factors);
 
-// zlib.h stays in byte_file.cpp: others ask here.
-std::string_view version_of_zlib();
-
 class ByteFile {
  public:
   explicit ByteFile(const std::filesystem::path& path);
-  ~ByteFile();
-  ByteFile(const ByteFile&) = delete;
-  ByteFile& operator=(const ByteFile&) = delete;
 
   // Exactly `count` bytes; `what` names them in the message where the file ends before.
   std::vector<std::uint8_t> read(std::uint64_t count, std::string_view what);
   // The rest of the file, which must be `count` bytes: refused before anything is allocated where
   // the file cannot hold that many, and where bytes are left over.
   std::vector<std::uint8_t> read_rest(std::uint64_t count, std::string_view what);
+  // The rest of the file, however long it is.
+  std::vector<std::uint8_t> read_all();
 
   [[noreturn]] void fail(std::string_view why) const;
 
@@ -37,7 +36,7 @@ class ByteFile {
   std::size_t read_some(std::uint8_t* to, std::size_t count);
 
   std::filesystem::path path_;
-  void* file_ = nullptr;        // gzFile
+  std::optional<Unpacker> bytes_;
   std::uint64_t position_ = 0;  // in the unpacked bytes
   std::uint64_t most_ = 0;      // unpacked bytes that a file of this size can hold
 };

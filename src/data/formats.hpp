@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <span>
 #include <string_view>
 
 #include "data/dataset.hpp"
@@ -20,9 +21,18 @@ struct DrawOptions {
   std::uint64_t seed = 1;
   std::string_view part;  // "train" | "validation": streams that never meet
 };
+struct CifarKind {  // how a record begins, and which of its bytes is the class
+  std::string_view name, labels_name;
+  std::size_t label_bytes, label;
+  int classes;
+};
+// Of "cifar10", or of "cifar100" with its "fine" or "coarse" labels.
+const CifarKind& cifar_kind(std::string_view name, std::string_view labels);
 
 std::unique_ptr<const Dataset> open_idx(const DataFiles& files, const Graph& graph);
 std::unique_ptr<const Dataset> open_npy(const DataFiles& files, const Graph& graph);
+std::unique_ptr<const Dataset> open_cifar(std::span<const std::filesystem::path> files,
+                                          const CifarKind& kind, const Graph& graph);
 std::unique_ptr<const Dataset> draw_glyphs(const DrawOptions& options, const Graph& graph);
 std::unique_ptr<const Dataset> draw_synthetic(const DrawOptions& options, const Graph& graph);
 

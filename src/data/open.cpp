@@ -2,23 +2,26 @@
 #include <spdlog/fmt/fmt.h>
 
 #include <array>
+#include <new>
 #include <string>
 #include <utility>
 
 #include "base/error.hpp"
 #include "data/formats.hpp"
+#include "data/split.hpp"
 
 namespace pipetrain {
 
 namespace {
 
+using Opened = std::shared_ptr<const Dataset>;
+using OpenPair = std::unique_ptr<const Dataset> (*)(const DataFiles&, const Graph&);
+using Draw = std::unique_ptr<const Dataset> (*)(const DrawOptions&, const Graph&);
+
 struct NamedFiles {
   DataFiles files;
   std::string_view inputs_key, labels_key;
 };
-
-using OpenFiles = std::unique_ptr<const Dataset> (*)(const DataFiles&, const Graph&);
-using Draw = std::unique_ptr<const Dataset> (*)(const DrawOptions&, const Graph&);
 
 void require(const std::filesystem::path& path, std::string_view key, std::string_view kind) {
   if (!path.empty()) return;
@@ -41,21 +44,63 @@ std::unique_ptr<const Dataset> part_of(std::shared_ptr<const Dataset> whole,
   return slice(std::move(whole), *range);
 }
 
-Datasets open_files(OpenFiles open, const NamedFiles& train, const NamedFiles& validation,
-                    const DataConfig& config, const Graph& graph) {
-  require(train.files.inputs, train.inputs_key, config.kind);
-  require(train.files.labels, train.labels_key, config.kind);
-  const std::shared_ptr<const Dataset> whole = open(train.files, graph);
-  Datasets datasets{part_of(whole, config.train_range, "train_range"), nullptr};
-  if (!validation.files.inputs.empty() || !validation.files.labels.empty()) {
-    require(validation.files.inputs, validation.inputs_key, config.kind);
-    require(validation.files.labels, validation.labels_key, config.kind);
+// Every other sample than those that the seed picks trains.
+Datasets split_by_seed(const Opened& whole, const DataConfig& config) {
+  if (whole->size() < 2)
+    throw UsageError(fmt::format(
+        "data.validation_fraction = {} needs 2 samples or more, and the files hold {}; leave it "
+        "out, or name other files",
+        config.validation_fraction, whole->size()));
+  SampleSplit split =
+      split_samples(whole->size(), {config.validation_fraction, config.validation_seed});
+  return {pick(whole, std::move(split.train)), pick(whole, std::move(split.validation))};
+}
+
+// The parts that the config asks for: of the training files, and of `validation` where files of its
+// own are named.
+Datasets parts_of(const Opened& train, const Opened& validation, const DataConfig& config) {
+  if (config.validation_fraction > 0) return split_by_seed(train, config);
+  Datasets datasets{part_of(train, config.train_range, "train_range"), nullptr};
+  if (validation || config.validation_range)
     datasets.validation =
-        part_of(open(validation.files, graph), config.validation_range, "validation_range");
-  } else if (config.validation_range) {
-    datasets.validation = part_of(whole, config.validation_range, "validation_range");
-  }
+        part_of(validation ? validation : train, config.validation_range, "validation_range");
   return datasets;
+}
+
+Opened open_pair(OpenPair open, const NamedFiles& named, const DataConfig& config,
+                 const Graph& graph) {
+  require(named.files.inputs, named.inputs_key, config.kind);
+  require(named.files.labels, named.labels_key, config.kind);
+  return open(named.files, graph);
+}
+
+Datasets open_pairs(OpenPair open, const NamedFiles& train, const NamedFiles& validation,
+                    const DataConfig& config, const Graph& graph) {
+  const Opened whole = open_pair(open, train, config, graph);
+  const bool named = !validation.files.inputs.empty() || !validation.files.labels.empty();
+  return parts_of(whole, named ? open_pair(open, validation, config, graph) : nullptr, config);
+}
+
+Datasets open_cifar_files(const DataConfig& config, const Graph& graph) {
+  const CifarKind& kind = cifar_kind(config.kind, config.labels);
+  if (config.train_files.empty()) require({}, "train_files", config.kind);
+  const Opened train = open_cifar(config.train_files, kind, graph);
+  return parts_of(
+      train,
+      config.validation_files.empty() ? nullptr : open_cifar(config.validation_files, kind, graph),
+      config);
+}
+
+std::unique_ptr<const Dataset> draw_samples(Draw draw, const DrawOptions& options,
+                                            const Graph& graph) {
+  try {
+    return draw(options, graph);
+  } catch (const std::bad_alloc&) {
+    throw UsageError(
+        fmt::format("data.{}_samples = {} do not fit in this machine's memory; write "
+                    "fewer",
+                    options.part, options.samples));
+  }
 }
 
 Datasets open_drawn(Draw draw, const DataConfig& config, const Graph& graph, std::uint64_t seed) {
@@ -65,12 +110,13 @@ Datasets open_drawn(Draw draw, const DataConfig& config, const Graph& graph, std
   if (config.validation_samples < 0)
     throw UsageError(fmt::format("data.validation_samples = {}: write 0 for none, or more",
                                  config.validation_samples));
-  Datasets datasets{part_of(draw({config.train_samples, seed, "train"}, graph), config.train_range,
-                            "train_range"),
+  Datasets datasets{part_of(draw_samples(draw, {config.train_samples, seed, "train"}, graph),
+                            config.train_range, "train_range"),
                     nullptr};
   if (config.validation_samples > 0)
-    datasets.validation = part_of(draw({config.validation_samples, seed, "validation"}, graph),
-                                  config.validation_range, "validation_range");
+    datasets.validation =
+        part_of(draw_samples(draw, {config.validation_samples, seed, "validation"}, graph),
+                config.validation_range, "validation_range");
   return datasets;
 }
 
@@ -79,19 +125,23 @@ struct Kind {
   Datasets (*open)(const DataConfig&, const Graph&, std::uint64_t seed);
 };
 
-constexpr std::array<Kind, 4> kinds = {{
+constexpr std::array<Kind, 6> kinds = {{
     {"glyphs", [](const DataConfig& c, const Graph& g,
                   std::uint64_t seed) { return open_drawn(draw_glyphs, c, g, seed); }},
     {"idx",
      [](const DataConfig& c, const Graph& g, std::uint64_t) {
-       return open_files(
+       return open_pairs(
            open_idx, {{c.train_images, c.train_labels}, "train_images", "train_labels"},
            {{c.validation_images, c.validation_labels}, "validation_images", "validation_labels"},
            c, g);
      }},
+    {"cifar10",
+     [](const DataConfig& c, const Graph& g, std::uint64_t) { return open_cifar_files(c, g); }},
+    {"cifar100",
+     [](const DataConfig& c, const Graph& g, std::uint64_t) { return open_cifar_files(c, g); }},
     {"npy",
      [](const DataConfig& c, const Graph& g, std::uint64_t) {
-       return open_files(
+       return open_pairs(
            open_npy, {{c.train_inputs, c.train_labels}, "train_inputs", "train_labels"},
            {{c.validation_inputs, c.validation_labels}, "validation_inputs", "validation_labels"},
            c, g);

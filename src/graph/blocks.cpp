@@ -108,9 +108,14 @@ std::optional<BlockUse> read_block_use(Fields& fields, const std::string& name, 
   BlockUse use{fields.text("block"), nullptr, {}};
   const std::int64_t repeat = fields.size("repeat", kOnce);
   const std::int64_t first_index = fields.size("first_index", 0, 0);
+  if (repeat > most_layers)
+    problems.add(fields.at("repeat"),
+                 fmt::format("{}: repeat = {} makes more than {} layers, the most of a model; "
+                             "write a smaller number",
+                             fields.what(), repeat, most_layers));
   const Table* with = fields.table("with");
   const Table* first = fields.table("first");
-  const bool fine = fields.finish();
+  const bool fine = fields.finish() && repeat <= most_layers;
   const Entry* block = find_block(fields, use.block, blocks, problems);
   if (!block) return std::nullopt;
   const Body body = read_body(*block, problems);

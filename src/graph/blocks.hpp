@@ -14,6 +14,7 @@
 // `first_index = 1` counts from there: layer1.1.conv1, layer1.2.conv1.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -23,6 +24,9 @@
 #include "graph/problems.hpp"
 
 namespace pipetrain::model_file {
+
+// Of a model: a slip in (nested) repeats must not fill the memory.
+inline constexpr std::int64_t most_layers = 10000;
 
 struct BlockCopy {
   std::string name;  // "layer1.0"

@@ -16,7 +16,6 @@
 namespace pipetrain::model_file {
 namespace {
 
-constexpr std::size_t kMostLayers = 10000;  // a slip in nested repeats must not fill the memory
 const Table kNoTable;
 
 // Where names are looked up: the model itself, or one copy of a block. In a block, "input" is what
@@ -262,10 +261,10 @@ ValueId Builder::add_list(const List& list, Scope scope) {
   ValueId before = scope.input;
   for (const Value& table : list) {
     const std::string name = name_of(table);
-    if (graph_.layers.size() >= kMostLayers) {
+    if (std::ssize(graph_.layers) >= most_layers) {
       problems_.add(table.at, fmt::format("the model has more than {} layers; repeat its blocks "
                                           "less often",
-                                          kMostLayers));
+                                          most_layers));
       return before;
     }
     before = has_block(table) ? add_block(table, name, scope, before)

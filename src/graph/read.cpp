@@ -6,7 +6,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
-#include <sstream>
+#include <iterator>
 
 #include "base/check.hpp"
 #include "base/error.hpp"
@@ -73,13 +73,14 @@ void check_loss(const Graph& graph, Position at, Problems& problems) {
 }
 
 std::string load(const std::filesystem::path& file) {
+  const auto refuse = [&](const std::string& why) {
+    throw UsageError(fmt::format("{}: this model file cannot be read: {}; check model.file",
+                                 file.string(), why));
+  };
+  if (std::filesystem::is_directory(file)) refuse("it is a folder");
   std::ifstream in(file, std::ios::binary);
-  std::ostringstream text;
-  if (std::filesystem::is_directory(file) || !(in && text << in.rdbuf()))
-    throw UsageError(
-        fmt::format("{}: this model file cannot be read: {}; check model.file", file.string(),
-                    std::filesystem::is_directory(file) ? "it is a folder" : std::strerror(errno)));
-  return text.str();
+  if (!in) refuse(std::strerror(errno));
+  return {std::istreambuf_iterator<char>(in), {}};
 }
 
 Graph read(const Value& text, const std::string& origin) {

@@ -111,6 +111,10 @@ TEST_CASE("each mistake is named with its place") {
       {"[[layers]]\nname='a'\nkind='dropout'\np='$rate'", "5:3",
        "\"$rate\" is for layers in a block"},
       {"[[layers]]\nname='a'\nblock='b'\nrepeat=20000\n[blocks.b]\nlayers=[{name='d',kind='relu'}]",
+       "5:8", "repeat = 20000 makes more than 10000 layers"},
+      {"[[layers]]\nname='a'\nblock='b'\nrepeat=200\n[blocks.b]\nlayers=[{name='d',block='c',"
+       "repeat="
+       "100}]\n[blocks.c]\nlayers=[{name='e',kind='relu'}]",
        "7:9", "more than 10000 layers"},
       {"layers=[3]", "2:9", "is 3; write a table"},
       {"loss='mse '\n[[layers]]\nname='a'\nkind='relu'", "2:6", "did you mean 'mse'?"},

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "altered_data.hpp"
+#include "app/divergence.hpp"
 #include "app/report.hpp"
 #include "base/error.hpp"
 #include "catch.hpp"
@@ -88,21 +89,26 @@ TEST_CASE("skip and clipping together", "[nonfinite]") {
   CHECK(all_finite(t.parameters));
 }
 
-TEST_CASE("without skip the run stops at that step and names a parameter", "[nonfinite]") {
+TEST_CASE("without skip the run stops: step, parameter, layer, stage, sample", "[nonfinite]") {
   const std::string backend = GENERATE("reference", "cpu");
   const std::string workers = GENERATE("threads", "inline");
   const auto data = poisoned();
   const Graph graph = read_model_text(mlp_model, "test");
   for (const int stages : {1, 3}) {
     INFO(backend << ", " << workers << ", " << stages << " stages");
-    StepReporter reporter(graph, {.steps_per_epoch = 4, .steps = 4},
+    StepReporter reporter({.steps_per_epoch = 4, .steps = 4},
                           std::vector<MemoryAccount>(static_cast<std::size_t>(stages)));
     TrainingSetup setup{
         .model = mlp_model,
         .config = config_of({.stages = stages, .workers = workers, .backend = backend}, "stop"),
         .data = data.get()};
+    const Plan plan = make_plan(graph, setup.config.pipeline);
     std::int64_t told = 0;
-    setup.on_step = [&](const StepRecord& record) { told = reporter.summarize(record).step; };
+    setup.on_step = [&](const StepRecord& record) {
+      const StepSummary summary = reporter.summarize(record);
+      check_divergence({setup.config, graph, plan, *data}, record, summary);
+      told = summary.step;
+    };
     std::string message;
     try {
       train(setup);
@@ -112,29 +118,43 @@ TEST_CASE("without skip the run stops at that step and names a parameter", "[non
     INFO(message);
     CHECK(told == bad_step);  // the steps before were told
     CHECK(message.find("step 3:") != std::string::npos);
-    CHECK(message.find("fc1.weight") != std::string::npos);
+    CHECK(message.find("fc1.weight, layer \"fc1\" on stage 0") != std::string::npos);
+    CHECK(message.find("1 of its samples") != std::string::npos);
+    CHECK(message.find("training sample 35") != std::string::npos);
     CHECK(message.find("on_nonfinite") != std::string::npos);
   }
 }
 
-TEST_CASE("the parameter named is the first whose gradient is not finite", "[nonfinite]") {
+TEST_CASE("the layer named is the first whose gradient is not finite", "[nonfinite]") {
   const Graph graph = read_model_text(mlp_model, "test");
-  StepReporter reporter(graph, {.steps_per_epoch = 4, .steps = 8}, {MemoryAccount{}});
-  StepRecord record{.step = 5, .lr = 0.1, .stages = {StageStep{}}, .sums_of_squares = {1, 1, 1}};
-  record.stages[0].samples = 16;
-  record.stages[0].loss.sum = 8;
-  record.sums_of_squares.resize(6, 1);
+  Config config = config_of({.stages = 6}, "stop");
+  const Plan plan = make_plan(graph, config.pipeline);
+  const auto data = draw_synthetic({.samples = 128, .seed = 3, .part = "train"}, graph);
+  const TrainingParts parts{config, graph, plan, *data};
+  StepReporter reporter({.steps_per_epoch = 4, .steps = 8}, std::vector<MemoryAccount>(6));
+  StepRecord record{.step = 5, .lr = 0.1, .stages = {}, .sums_of_squares = {1, 1, 1, 1, 1, 1}};
+  record.stages.resize(6);
+  record.stages.back().samples = 16;
+  record.stages.back().loss.sum = 8;
+  const auto message = [&]() -> std::string {
+    try {
+      check_divergence(parts, record, reporter.summarize(record));
+    } catch (const DivergedError& error) {
+      return error.what();
+    }
+    return "";
+  };
   CHECK(reporter.summarize(record).loss == 0.5);
   CHECK(reporter.summarize(record).epoch == 2);
+  CHECK(message().empty());
+  record.stages.back().loss.sum = std::numeric_limits<double>::infinity();
+  CHECK(message().find("loss alone") != std::string::npos);
+  CHECK(message().find("on stage 5") != std::string::npos);
   record.sums_of_squares[3] = std::numeric_limits<double>::infinity();
   record.sums_of_squares[5] = std::numeric_limits<double>::quiet_NaN();
-  try {
-    reporter.summarize(record);
-    CHECK(false);
-  } catch (const DivergedError& error) {
-    CHECK(std::string(error.what()).find("fc2.bias") != std::string::npos);
-    CHECK(std::string(error.what()).find("step 6:") != std::string::npos);
-  }
+  CHECK(message().find("fc2.bias, layer \"fc2\" on stage 2") != std::string::npos);
+  CHECK(message().find("step 6:") != std::string::npos);
+  CHECK(message().find("of its samples") == std::string::npos);  // the data are finite
   record.stages[0].skipped = true;
-  CHECK(reporter.summarize(record).skipped);
+  CHECK(message().empty());
 }

@@ -34,4 +34,4 @@ LIBRARIES = {
 }
 
 # Folders of tests/ that mirror no folder of src/: suites across parts.
-SUITES = {"golden", "semantics", "faults", "cli", "gpu", "fuzz", "tidy"}
+SUITES = {"golden", "semantics", "faults", "bad_inputs", "cli", "gpu", "fuzz", "tidy"}

@@ -1,0 +1,30 @@
+// A part of the training samples kept for validation, chosen by a seed of its own: the training
+// seed, the mini-batch and the number of stages do not move it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/ids.hpp"
+#include "data/dataset.hpp"
+
+namespace pipetrain {
+
+struct SampleSplit {
+  std::vector<SampleId> train, validation;  // ascending; disjoint; together every sample
+};
+struct SplitChoice {
+  double fraction = 0;  // above 0, below 1
+  std::uint64_t seed = 1;
+};
+
+// floor(samples * fraction) for validation, but at least one sample in each part: `samples` is 2 or
+// more.
+SampleSplit split_samples(std::int64_t samples, const SplitChoice& choice);
+
+// The samples `picked` of another data set, in this order, numbered from 0.
+std::unique_ptr<const Dataset> pick(std::shared_ptr<const Dataset> whole,
+                                    std::vector<SampleId> picked);
+
+}  // namespace pipetrain

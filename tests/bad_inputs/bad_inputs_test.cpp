@@ -1,0 +1,82 @@
+// Every row of the table through the front door: the built binary, in a folder of its own. Refused
+// with the right code, in words that help, with nothing written, and without a crash.
+#include <filesystem>
+#include <fstream>
+#include <set>
+
+#include "catch.hpp"
+#include "cli/run_binary.hpp"
+#include "data/data_files.hpp"
+#include "row.hpp"
+
+namespace fs = std::filesystem;
+using pipetrain::test::contains;
+using pipetrain::test::Folder;
+
+namespace {
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool sanitized = true;  // they map terabytes for themselves
+#else
+constexpr bool sanitized = false;
+#endif
+
+std::vector<Row> all_rows() {
+  std::vector<Row> rows;
+  for (const auto part : {command_rows, config_rows, model_rows, plan_rows, image_rows, array_rows,
+                          weight_rows, checkpoint_rows})
+    for (Row& row : part()) rows.push_back(std::move(row));
+  return rows;
+}
+
+void write(const fs::path& folder, const std::vector<InputFile>& files) {
+  for (const InputFile& file : files) {
+    const fs::path path = folder / file.name;
+    if (file.name.ends_with('/')) {
+      fs::create_directories(path);
+      continue;
+    }
+    fs::create_directories(path.parent_path());
+    std::ofstream(path, std::ios::binary) << file.bytes;
+  }
+}
+
+Ran run_row(const Row& row, const fs::path& folder) {
+  const std::string limit = row.little_memory && !sanitized ? "ulimit -v 2000000; " : "";
+  return run_binary(row.command, "cd '" + folder.string() + "'; " + row.prepare + limit);
+}
+
+}  // namespace
+
+TEST_CASE("what the rows spoil is good as it stands", "[bad_inputs]") {
+  const Folder folder;
+  write(folder / "", base_files());
+  for (const std::string config : {"base", "tiny", "array", "c10", "c100", "weights"}) {
+    const Row row{config, {}, "train " + config + ".toml --output out/" + config, 0, {}, true};
+    const Ran ran = run_row(row, folder / "");
+    INFO(config << ": " << ran.err);
+    CHECK(ran.code == 0);
+  }
+}
+
+TEST_CASE("every bad input is refused with its code and words that help", "[bad_inputs]") {
+  const std::vector<Row> rows = all_rows();
+  CHECK(rows.size() >= 100);
+  std::set<std::string> names;
+  for (const Row& row : rows) {
+    const Folder folder;
+    write(folder / "", base_files());
+    write(folder / "", row.files);
+    const Ran ran = run_row(row, folder / "");
+    INFO(row.name << ": pipetrain " << row.command << "\n-> " << ran.code << "\n" << ran.err);
+    CHECK(names.insert(row.name).second);
+    CHECK(ran.code == row.code);
+    CHECK_FALSE(row.words.empty());
+    for (const std::string& word : row.words) {
+      INFO("expected: " << word);
+      CHECK(contains(ran.err, word));
+    }
+    CHECK_FALSE(contains(ran.err, "a bug in pipetrain"));
+    CHECK_FALSE((row.code == 2 && fs::exists(folder / "runs")));  // nothing was written
+  }
+}

@@ -1,0 +1,63 @@
+// The good inputs that rows spoil.
+#include "data/data_files.hpp"
+#include "files.hpp"
+#include "row.hpp"
+
+using namespace pipetrain::test;
+
+namespace {
+
+const std::string head = R"([optimizer]
+lr = 0.1
+[training]
+steps = 3
+[model]
+name = "small"
+)";
+
+std::string layers(const std::string& outputs) {
+  return "[[model.layers]]\nname = \"flatten\"\nkind = \"flatten\"\n"
+         "[[model.layers]]\nname = \"fc1\"\nkind = \"linear\"\nout_features = 5\n"
+         "[[model.layers]]\nname = \"relu1\"\nkind = \"relu\"\n"
+         "[[model.layers]]\nname = \"fc2\"\nkind = \"linear\"\nout_features = " +
+         outputs + "\n";
+}
+
+std::string config(const std::string& shape, const std::string& outputs, const std::string& rest) {
+  return head + "input = { shape = " + shape + " }\n" + layers(outputs) + rest;
+}
+
+}  // namespace
+
+std::vector<InputFile> base_files() {
+  const std::string fc = "input = { shape = [2] }\n[[layers]]\nname = \"fc\"\nkind = \"linear\"\n";
+  return {
+      {"base.toml", config("[1, 28, 28]", "10",
+                           "[data]\nkind = \"glyphs\"\ntrain_samples = 32\nvalidation_samples = 8\n"
+                           "batch_size = 8\n")},
+      {"tiny.toml", config("[1, 2, 2]", "3",
+                           "[data]\nkind = \"idx\"\ntrain_images = \"images.idx\"\n"
+                           "train_labels = \"labels.idx\"\nbatch_size = 2\n")},
+      {"images.idx", good_images()},
+      {"labels.idx", good_labels()},
+      {"array.toml", config("[4]", "3",
+                            "[data]\nkind = \"npy\"\ntrain_inputs = \"x.npy\"\n"
+                            "train_labels = \"y.npy\"\nbatch_size = 2\n")},
+      {"x.npy", npy(npy_header("<f4", "(6, 4)"), raw(std::vector<float>(24, 0.5f)))},
+      {"y.npy", npy(npy_header("<i8", "(6,)"), raw(std::vector<std::int64_t>{0, 1, 2, 0, 1, 2}))},
+      {"c10.toml", config("[3, 32, 32]", "10",
+                          "[data]\nkind = \"cifar10\"\ntrain_files = \"batch.bin\"\n"
+                          "batch_size = 2\n")},
+      {"batch.bin", std::string(3 * 3073, '\1')},
+      {"c100.toml", config("[3, 32, 32]", "100",
+                           "[data]\nkind = \"cifar100\"\ntrain_files = \"train.bin\"\n"
+                           "batch_size = 2\n")},
+      {"train.bin", std::string(3 * 3074, '\1')},
+      {"fc.toml", fc + "out_features = 3\n"},
+      {"good.safetensors", good_weights()},
+      {"weights.toml",
+       "[model]\nfile = \"fc.toml\"\ninit = \"good.safetensors\"\n"
+       "[data]\nkind = \"synthetic\"\ntrain_samples = 8\nvalidation_samples = 0\n"
+       "batch_size = 4\n"},
+  };
+}
