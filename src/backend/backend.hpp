@@ -157,6 +157,7 @@ struct UpdateArguments {
   const float* gradient = nullptr;
   float* first_moment = nullptr;   // sgd: velocity (null without momentum); adam: m
   float* second_moment = nullptr;  // adam: v
+  double* sum_of_squares = nullptr;  // null, or where to put what sum_of_squares(gradient) gives
 };
 
 struct LowerOptions {

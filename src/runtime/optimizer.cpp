@@ -60,18 +60,21 @@ void StageOptimizer::sums_of_squares(std::span<double> sums) const {
 }
 
 void StageOptimizer::apply(WeightStore& weights, double lr, double gradient_scale,
-                           std::int64_t step) const {
+                           std::int64_t step, std::span<double> sums) const {
   UpdateRule rule = rule_of(config_);
   rule.lr = lr;
   rule.gradient_scale = gradient_scale;
   rule.step = step;
-  for (const Item& item : items_)
+  for (std::size_t i = 0; i < items_.size(); ++i) {
+    const Item& item = items_[i];
     backend_.apply(rule, {.elements = item.elements,
                           .weights = weights.parameter(item.layer, item.parameter),
                           .new_weights = weights.next_parameter(item.layer, item.parameter),
                           .gradient = item.gradient,
                           .first_moment = item.first_moment,
-                          .second_moment = item.second_moment});
+                          .second_moment = item.second_moment,
+                          .sum_of_squares = sums.empty() ? nullptr : &sums[i]});
+  }
 }
 
 void StageOptimizer::skip(WeightStore& weights) const {

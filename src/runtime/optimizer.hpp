@@ -23,8 +23,10 @@ class StageOptimizer {
   }
   // Sum of squares of each parameter's gradient, in parameter order.
   void sums_of_squares(std::span<double> sums) const;
-  // One step at this rate; `step` counts from 1. Writes the next version; the caller advances.
-  void apply(WeightStore& weights, double lr, double gradient_scale, std::int64_t step) const;
+  // One step at this rate; `step` counts from 1. Writes the next version; the caller advances. Where
+  // `sums` is not empty it gets what sums_of_squares() gives, without another pass.
+  void apply(WeightStore& weights, double lr, double gradient_scale, std::int64_t step,
+             std::span<double> sums = {}) const;
   // An update by nothing: the next version equals the live one.
   void skip(WeightStore& weights) const;
 

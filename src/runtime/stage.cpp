@@ -162,8 +162,8 @@ void Stage::run(CompiledStage& compiled, const Step& step, const Bases& bases,
   }
 }
 
-void Stage::update(double lr, double gradient_scale, std::int64_t step) {
-  optimizer_.apply(weights_, lr, gradient_scale, step);
+void Stage::update(double lr, double gradient_scale, std::int64_t step, std::span<double> sums) {
+  optimizer_.apply(weights_, lr, gradient_scale, step, sums);
   weights_.advance();
   gradient_started_.assign(gradient_started_.size(), false);
 }

@@ -64,7 +64,7 @@ class Stage {
 
   void sums_of_squares(std::span<double> sums) const { optimizer_.sums_of_squares(sums); }
   // `step` counts from 1 since training began. The weights' next version becomes live.
-  void update(double lr, double gradient_scale, std::int64_t step);
+  void update(double lr, double gradient_scale, std::int64_t step, std::span<double> sums = {});
   void skip_update();
   void begin_program() { weights_.begin(); }
 

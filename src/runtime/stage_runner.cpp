@@ -232,21 +232,21 @@ void StageRunner::sync_gradients(const Instruction& i) {
 void StageRunner::update(const Instruction& i) {
   const std::int64_t step = step_of(i);
   const double lr = run_.learning_rate.at(step);
-  double scale = 1;
   if (deposited_) {
     const double norm = std::sqrt(waiting([&] { return run_.board->total(step); }));
     measured_.skipped = run_.skip_nonfinite && !std::isfinite(norm);
-    if (run_.max_norm > 0) scale = std::min(1.0, run_.max_norm / (norm + 1e-6));
-  } else {
-    sync_gradients(i);
+    const double scale = run_.max_norm > 0 ? std::min(1.0, run_.max_norm / (norm + 1e-6)) : 1;
+    busy([&] {
+      if (measured_.skipped)
+        stage_.skip_update();
+      else
+        stage_.update(lr, scale, step + 1);
+    });
+  } else {  // the norm is only reported: it is taken on the way
+    busy([&] { stage_.update(lr, 1, step + 1, sums_of_squares_); });
+    run_.board->deposit(step, first_parameter_, sums_of_squares_);
   }
   deposited_ = false;
-  busy([&] {
-    if (measured_.skipped)
-      stage_.skip_update();
-    else
-      stage_.update(lr, scale, step + 1);
-  });
   measured_.end_ns = now_ns();
   measured_.weight_versions = stage_.weights().copies();
   measured_.staleness = staleness_sum_ / run_.program.microbatches;

@@ -72,16 +72,17 @@ class LinearKernel final : public CpuKernel {
                                 .samples = problem_.samples,
                                 .in = in_,
                                 .accumulate = a.accumulate};
-    parallel_ranges(panels_, work_, [&](std::int64_t begin, std::int64_t end) {
+    parallel_ranges(panels_ * linear_tiles(in_), work_, [&](std::int64_t begin, std::int64_t end) {
       loops_.linear_backward_weight(loop, begin, end);
     });
   }
 
  private:
   void run(const LinearForwardLoop& loop) const {
-    parallel_ranges(panel_count(loop.out), work_, [&](std::int64_t begin, std::int64_t end) {
-      loops_.linear_forward(loop, begin, end);
-    });
+    parallel_ranges(panel_count(loop.out) * linear_tiles(loop.samples), work_,
+                    [&](std::int64_t begin, std::int64_t end) {
+                      loops_.linear_forward(loop, begin, end);
+                    });
   }
 
   // [samples][out] -> [out / 32][samples][32]: rows of a panel lie together, its end is zeros.

@@ -17,6 +17,11 @@ namespace pipetrain::cpu {
 constexpr std::int64_t kLanes = 16;  // channels of a block
 constexpr std::int64_t kPanel = 32;  // outputs of a panel of a linear layer's weights
 
+// Rows of a tile that stays in registers: 28 sums, two vectors of weights and a value are 31. Work is
+// split into as few tiles as that allows, all about as high.
+constexpr std::int64_t kTileRows = 14;
+constexpr std::int64_t linear_tiles(std::int64_t rows) { return (rows + kTileRows - 1) / kTileRows; }
+
 // y = x w + b. Weights are panels [ceil(out / 32)][in][32], zero beyond `out`.
 struct LinearForwardLoop {
   const float *x, *weights, *bias;  // bias: null, or padded as the weights are
@@ -58,10 +63,10 @@ struct PoolLoop {  // of one block of one sample
 };
 
 struct VectorLoops {
-  void (*linear_forward)(const LinearForwardLoop&, std::int64_t panel_begin,
-                         std::int64_t panel_end);
-  void (*linear_backward_weight)(const LinearWeightLoop&, std::int64_t panel_begin,
-                                 std::int64_t panel_end);
+  // Units: panels times linear_tiles(samples) in the forward, linear_tiles(in) in the other.
+  void (*linear_forward)(const LinearForwardLoop&, std::int64_t unit_begin, std::int64_t unit_end);
+  void (*linear_backward_weight)(const LinearWeightLoop&, std::int64_t unit_begin,
+                                 std::int64_t unit_end);
 
   // One sample.
   void (*few_channels_forward)(const FewChannelsLoop&, const float* x, const float* weights,
