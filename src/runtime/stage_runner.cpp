@@ -43,6 +43,25 @@ StageRunner::StageRunner(const Run& run, StageId stage)
   for (int slot = stage_.slots() - 1; slot >= 0; --slot) free_slots_.push_back(slot);
   for (int s = 0; s < stage.value; ++s)
     first_parameter_ += run.stages[static_cast<std::size_t>(s)]->parameters();
+  find_updates();
+}
+
+void StageRunner::find_updates() {
+  update_behind_.assign(flights_.size(), nullptr);
+  const Instruction* backward = nullptr;
+  for (const auto& worker : run_.program.workers)
+    for (const Instruction& i : worker) {
+      if (i.stage != id_) continue;
+      if (i.op == Op::Backward || i.op == Op::BackwardWeight) {
+        backward = &i;
+      } else if (i.op == Op::Update) {
+        if (backward) update_behind_[static_cast<std::size_t>(backward->microbatch.value)] = &i;
+        backward = nullptr;
+      } else if (i.op == Op::Forward || i.op == Op::BackwardInput || i.op == Op::Recompute ||
+                 i.op == Op::SyncGradients) {
+        backward = nullptr;
+      }
+    }
 }
 
 void StageRunner::begin_program(std::int64_t base_step) {
@@ -204,7 +223,14 @@ void StageRunner::backward(const Instruction& i, Half half) {
     staleness_sum_ += static_cast<double>(i.weights.version.value - f.forward_version);
     if (is_last()) loss_gradient(i);
   }
-  if (f.samples > 0) busy([&] { stage_.backward(call(i), half); });
+  const Instruction* behind =
+      half == Half::Input ? nullptr : update_behind_[static_cast<std::size_t>(i.microbatch.value)];
+  UpdateCall update{.sums = sums_of_squares_};
+  if (behind) {
+    update.lr = run_.learning_rate.at(step_of(*behind));
+    update.step = step_of(*behind) + 1;
+  }
+  if (f.samples > 0) busy([&] { stage_.backward(call(i), half, behind ? &update : nullptr); });
   if (half != Half::Input) close(i);
 }
 

@@ -29,11 +29,22 @@ struct LinearForwardLoop {
   std::int64_t samples, in, out;
   bool rectify;
 };
+// dx = dy w^T, samples by 32 and inputs by 16.
+struct LinearInputLoop {
+  const float *gradient, *weights;  // dy turned: [samples / 32][out][32]
+  float* dx;
+  std::int64_t samples, in, out;
+};
 struct LinearWeightLoop {
   const float *x, *gradient;  // dy in panels [ceil(out / 32)][samples][32], zero beyond `out`
   float *weights, *bias;      // what they are gradients of; bias may be null
   std::int64_t samples, in;
   bool accumulate;
+  // Null, or: updates the weights by sgd instead of storing their gradient, and puts the sum of its
+  // squares in a unit's place.
+  const UpdateRule* rule = nullptr;
+  const UpdateArguments* update = nullptr;
+  double* squares = nullptr;
 };
 
 // A convolution of few channels, stride 1, no padding, over one block of input channels: the
@@ -65,6 +76,8 @@ struct PoolLoop {  // of one block of one sample
 struct VectorLoops {
   // Units: panels times linear_tiles(samples) in the forward, linear_tiles(in) in the other.
   void (*linear_forward)(const LinearForwardLoop&, std::int64_t unit_begin, std::int64_t unit_end);
+  // Blocks of 16 inputs.
+  void (*linear_backward_input)(const LinearInputLoop&, std::int64_t begin, std::int64_t end);
   void (*linear_backward_weight)(const LinearWeightLoop&, std::int64_t unit_begin,
                                  std::int64_t unit_end);
 

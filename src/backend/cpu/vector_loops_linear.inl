@@ -1,3 +1,6 @@
+void transpose_tile(const float* from, std::int64_t from_stride, std::int64_t rows, float* to,
+                    std::int64_t to_stride, std::int64_t columns);  // vector_loops_transpose.inl
+
 // Linear layers: tiles of Rows samples x 32 outputs stay in registers while the sum runs. Included
 // by vector_loops.inl.
 
@@ -25,11 +28,15 @@ PIPETRAIN_INLINE void with_rows(std::int64_t rows, const Body& body) {
   }
 }
 
+// Weights come from far away at every panel's first tile: the panel behind is asked for meanwhile.
+constexpr int kIntoSecondCache = 2;
+
 template <int Rows>
 PIPETRAIN_INLINE void forward_tile(const LinearForwardLoop& l, std::int64_t panel,
                                    std::int64_t sample) {
   const float* x = l.x + sample * l.in;
   const float* w = l.weights + panel * l.in * kPanel;
+  const bool fetches = sample == 0 && l.samples > kTileRows;
   Vector sum[Rows][2];
 #pragma GCC unroll 16
   for (int r = 0; r < Rows; ++r)
@@ -37,6 +44,10 @@ PIPETRAIN_INLINE void forward_tile(const LinearForwardLoop& l, std::int64_t pane
     for (int h = 0; h < 2; ++h)
       sum[r][h] = l.bias ? load(l.bias + panel * kPanel + h * kLanes) : Vector{};
   for (std::int64_t i = 0; i < l.in; ++i) {
+    if (fetches) {
+      __builtin_prefetch(w + (l.in + i) * kPanel, 0, kIntoSecondCache);
+      __builtin_prefetch(w + (l.in + i) * kPanel + kLanes, 0, kIntoSecondCache);
+    }
     const Vector w0 = load(w + i * kPanel), w1 = load(w + i * kPanel + kLanes);
 #pragma GCC unroll 16
     for (int r = 0; r < Rows; ++r) {
@@ -69,10 +80,77 @@ void linear_forward(const LinearForwardLoop& l, std::int64_t unit_begin, std::in
   }
 }
 
+// Eight inputs of 32 samples, 32 to a row.
+template <bool Fetches>
+PIPETRAIN_INLINE void input_tile(const LinearInputLoop& l, const float* gradient, std::int64_t in,
+                                 float* tile) {
+  constexpr int rows = 8;
+  Vector sum[rows][2] = {};
+  for (std::int64_t first = 0; first < l.out; first += kPanel) {
+    const float* w = l.weights + (first / kPanel * l.in + in) * kPanel;
+    const std::int64_t outputs = lesser(l.out - first, kPanel);
+    for (std::int64_t o = 0; o < outputs; ++o) {
+      if constexpr (Fetches)  // a line of the next 16 inputs, of which a panel has 32
+        __builtin_prefetch(w + kLanes * kPanel + o * kLanes, 0, kIntoSecondCache);
+      const float* g = gradient + (first + o) * kPanel;
+      const Vector g0 = load(g), g1 = load(g + kLanes);
+#pragma GCC unroll 8
+      for (int r = 0; r < rows; ++r) {
+        const float value = w[r * kPanel + o];
+        sum[r][0] += value * g0;
+        sum[r][1] += value * g1;
+      }
+    }
+  }
+#pragma GCC unroll 8
+  for (int r = 0; r < rows; ++r)
+#pragma GCC unroll 2
+    for (int h = 0; h < 2; ++h) store(tile + r * kPanel + h * kLanes, sum[r][h]);
+}
+
+void linear_backward_input(const LinearInputLoop& l, std::int64_t begin, std::int64_t end) {
+  alignas(64) float tile[kLanes * kPanel];
+  for (std::int64_t block = begin; block < end; ++block)
+    for (std::int64_t n = 0; n < l.samples; n += kPanel) {
+      const float* gradient = l.gradient + n * l.out;
+      const std::int64_t in = block * kLanes;
+      if (n == 0)
+        input_tile<true>(l, gradient, in, tile);
+      else
+        input_tile<false>(l, gradient, in, tile);
+      input_tile<false>(l, gradient, in + 8, tile + 8 * kPanel);
+      for (std::int64_t h = 0; h < kPanel; h += kLanes)
+        transpose_tile(tile + h, kPanel, kLanes, l.dx + (n + h) * l.in + in, l.in, kLanes);
+    }
+}
+
+// Updates a tile's weights by its gradient; the sum of squares of that.
 template <int Rows>
-PIPETRAIN_INLINE void weight_tile(const LinearWeightLoop& l, std::int64_t panel, std::int64_t in) {
+PIPETRAIN_INLINE double update_tile(const UpdateRule& rule, const UpdateArguments& a,
+                                    std::int64_t offset, const Vector (&gradient)[Rows][2]) {
+  const SgdStep step = sgd_step(rule);
+  const bool remembers = rule.momentum != 0;
+  Doubles squares[2] = {};
+#pragma GCC unroll 16
+  for (int r = 0; r < Rows; ++r)
+#pragma GCC unroll 16
+    for (int h = 0; h < 2; ++h) {
+      const std::int64_t i = offset + r * kPanel + h * kLanes;
+      Vector velocity = remembers ? load(a.first_moment + i) : Vector{};
+      store(a.new_weights + i, sgd_vector(step, load(a.weights + i), gradient[r][h],
+                                          remembers ? &velocity : nullptr));
+      if (remembers) store(a.first_moment + i, velocity);
+      add_squares(gradient[r][h], squares);
+    }
+  return sum_lanes(squares[0] + squares[1]);
+}
+
+template <int Rows, bool Updates>
+PIPETRAIN_INLINE void weight_tile(const LinearWeightLoop& l, std::int64_t unit, std::int64_t panel,
+                                  std::int64_t in) {
   const float* gradient = l.gradient + panel * l.samples * kPanel;
-  float* w = l.weights + (panel * l.in + in) * kPanel;
+  const std::int64_t offset = (panel * l.in + in) * kPanel;
+  float* w = l.weights + offset;
   Vector sum[Rows][2];
 #pragma GCC unroll 16
   for (int r = 0; r < Rows; ++r)
@@ -80,6 +158,11 @@ PIPETRAIN_INLINE void weight_tile(const LinearWeightLoop& l, std::int64_t panel,
     for (int h = 0; h < 2; ++h)
       sum[r][h] = l.accumulate ? load(w + r * kPanel + h * kLanes) : Vector{};
   for (std::int64_t n = 0; n < l.samples; ++n) {
+    if constexpr (Updates)
+      if (n < 2 * Rows) {  // a line each of what the update needs
+        __builtin_prefetch(l.update->weights + offset + n * kLanes);
+        if (l.update->first_moment) __builtin_prefetch(l.update->first_moment + offset + n * kLanes);
+      }
     const Vector g0 = load(gradient + n * kPanel), g1 = load(gradient + n * kPanel + kLanes);
 #pragma GCC unroll 16
     for (int r = 0; r < Rows; ++r) {
@@ -88,15 +171,18 @@ PIPETRAIN_INLINE void weight_tile(const LinearWeightLoop& l, std::int64_t panel,
       sum[r][1] += value * g1;
     }
   }
+  if constexpr (Updates) {
+    l.squares[unit] = update_tile<Rows>(*l.rule, *l.update, offset, sum);
+  } else {
 #pragma GCC unroll 16
-  for (int r = 0; r < Rows; ++r)
+    for (int r = 0; r < Rows; ++r)
 #pragma GCC unroll 16
-    for (int h = 0; h < 2; ++h) store(w + r * kPanel + h * kLanes, sum[r][h]);
+      for (int h = 0; h < 2; ++h) store(w + r * kPanel + h * kLanes, sum[r][h]);
+  }
 }
 
 PIPETRAIN_INLINE void bias_panel(const LinearWeightLoop& l, std::int64_t panel) {
   const float* gradient = l.gradient + panel * l.samples * kPanel;
-#pragma GCC unroll 16
   for (int h = 0; h < 2; ++h) {
     float* bias = l.bias + panel * kPanel + h * kLanes;
     Vector sum = l.accumulate ? load(bias) : Vector{};
@@ -105,13 +191,21 @@ PIPETRAIN_INLINE void bias_panel(const LinearWeightLoop& l, std::int64_t panel) 
   }
 }
 
-void linear_backward_weight(const LinearWeightLoop& l, std::int64_t unit_begin,
-                            std::int64_t unit_end) {
+template <bool Updates>
+void weight_units(const LinearWeightLoop& l, std::int64_t unit_begin, std::int64_t unit_end) {
   const std::int64_t tiles = linear_tiles(l.in);
   for (std::int64_t u = unit_begin; u < unit_end; ++u) {
     const std::int64_t panel = u / tiles, t = u % tiles, first = l.in * t / tiles;
     with_rows(l.in * (t + 1) / tiles - first,
-              [&]<int Rows>(Count<Rows>) { weight_tile<Rows>(l, panel, first); });
+              [&]<int Rows>(Count<Rows>) { weight_tile<Rows, Updates>(l, u, panel, first); });
     if (l.bias && t == 0) bias_panel(l, panel);
   }
+}
+
+void linear_backward_weight(const LinearWeightLoop& l, std::int64_t unit_begin,
+                            std::int64_t unit_end) {
+  if (l.update)
+    weight_units<true>(l, unit_begin, unit_end);
+  else
+    weight_units<false>(l, unit_begin, unit_end);
 }
