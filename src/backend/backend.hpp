@@ -54,11 +54,39 @@ struct BackwardInputArguments {
   RandomKey random;
 };
 
+// One fused pass over a parameter. Moments are zero at first.
+struct UpdateRule {
+  enum class Kind { Sgd, Adam, AdamW } kind = Kind::Sgd;
+  double lr = 0, momentum = 0, weight_decay = 0, beta1 = 0.9, beta2 = 0.999, eps = 1e-8;
+  bool nesterov = false;
+  double gradient_scale = 1;  // clipping
+  std::int64_t step = 1;      // from 1: Adam's bias correction, and sgd's first momentum
+};
+
+struct UpdateArguments {
+  std::int64_t elements = 0;
+  const float* weights = nullptr;  // the live version
+  float* new_weights = nullptr;    // where the next version goes; may be `weights`
+  const float* gradient = nullptr;
+  float* first_moment = nullptr;     // sgd: velocity (null without momentum); adam: m
+  float* second_moment = nullptr;    // adam: v
+  double* sum_of_squares = nullptr;  // null, or where to put what sum_of_squares(gradient) gives
+};
+
+// The update that follows a layer's last weight gradient at once.
+struct FusedUpdate {
+  UpdateRule rule;
+  std::span<const UpdateArguments> parameters;  // in the layer's order
+};
+
 struct BackwardWeightArguments {
   std::span<const void* const> inputs;
   const void* output_gradient = nullptr;
   std::span<void* const> gradients;  // f32, stored layout, one per parameter
   bool accumulate = false;           // add to what is there; otherwise overwrite
+  // Where fuses_sgd, else null: update the parameters too, by the gradients as they are summed up.
+  // What is in `gradients` afterwards is of no use.
+  const FusedUpdate* update = nullptr;
   const void* saved = nullptr;
   void* scratch = nullptr;
 };
@@ -70,6 +98,7 @@ struct KernelTraits {
       false;  // every input gradient is the output gradient: backward_input() does nothing
   bool backward_input_reads_inputs = false, backward_input_reads_output = false;
   bool backward_weight_reads_inputs = false;
+  bool fuses_sgd = false;  // backward_weight() can do an update by sgd
   std::size_t saved_bytes = 0, scratch_bytes = 0;
 };
 
@@ -139,24 +168,6 @@ class Lowering {
   virtual std::unique_ptr<Kernel> make_kernel(LayerId layer,
                                               const KernelOptions& options) const = 0;
   virtual std::unique_ptr<LossKernel> make_loss(int samples) const = 0;
-};
-
-// One fused pass over a parameter. Moments are zero at first.
-struct UpdateRule {
-  enum class Kind { Sgd, Adam, AdamW } kind = Kind::Sgd;
-  double lr = 0, momentum = 0, weight_decay = 0, beta1 = 0.9, beta2 = 0.999, eps = 1e-8;
-  bool nesterov = false;
-  double gradient_scale = 1;  // clipping
-  std::int64_t step = 1;      // from 1: Adam's bias correction, and sgd's first momentum
-};
-
-struct UpdateArguments {
-  std::int64_t elements = 0;
-  const float* weights = nullptr;  // the live version
-  float* new_weights = nullptr;    // where the next version goes; may be `weights`
-  const float* gradient = nullptr;
-  float* first_moment = nullptr;   // sgd: velocity (null without momentum); adam: m
-  float* second_moment = nullptr;  // adam: v
 };
 
 struct LowerOptions {

@@ -26,7 +26,10 @@ UpdateRule rule_of(const OptimizerConfig& config) {
 
 StageOptimizer::StageOptimizer(Backend& backend, const OptimizerConfig& config,
                                const WeightStore& weights, int layers, StageMemory& memory)
-    : backend_(backend), config_(config), gradients_(static_cast<std::size_t>(layers)) {
+    : backend_(backend),
+      config_(config),
+      gradients_(static_cast<std::size_t>(layers)),
+      done_(static_cast<std::size_t>(layers), false) {
   const bool sgd = config.kind == "sgd";
   const auto take = [&](Use use, std::size_t elements) {
     return reinterpret_cast<float*>(memory.take(use, elements * sizeof(float)));
@@ -43,6 +46,7 @@ StageOptimizer::StageOptimizer(Backend& backend, const OptimizerConfig& config,
       items_.push_back(item);
     }
   }
+  fused_arguments_.reserve(items_.size());
 }
 
 float* StageOptimizer::moment(int layer, int parameter, int which) const {
@@ -59,19 +63,45 @@ void StageOptimizer::sums_of_squares(std::span<double> sums) const {
     sums[i] = backend_.sum_of_squares(items_[i].gradient, items_[i].elements);
 }
 
-void StageOptimizer::apply(WeightStore& weights, double lr, double gradient_scale,
-                           std::int64_t step) const {
+UpdateRule StageOptimizer::rule(double lr, double gradient_scale, std::int64_t step) const {
   UpdateRule rule = rule_of(config_);
   rule.lr = lr;
   rule.gradient_scale = gradient_scale;
   rule.step = step;
-  for (const Item& item : items_)
-    backend_.apply(rule, {.elements = item.elements,
-                          .weights = weights.parameter(item.layer, item.parameter),
-                          .new_weights = weights.next_parameter(item.layer, item.parameter),
-                          .gradient = item.gradient,
-                          .first_moment = item.first_moment,
-                          .second_moment = item.second_moment});
+  return rule;
+}
+
+UpdateArguments StageOptimizer::arguments(const Item& item, WeightStore& weights,
+                                          double* sum) const {
+  return {.elements = item.elements,
+          .weights = weights.parameter(item.layer, item.parameter),
+          .new_weights = weights.next_parameter(item.layer, item.parameter),
+          .gradient = item.gradient,
+          .first_moment = item.first_moment,
+          .second_moment = item.second_moment,
+          .sum_of_squares = sum};
+}
+
+void StageOptimizer::apply(WeightStore& weights, double lr, double gradient_scale,
+                           std::int64_t step, std::span<double> sums) {
+  const UpdateRule rule = this->rule(lr, gradient_scale, step);
+  for (std::size_t i = 0; i < items_.size(); ++i)
+    if (!done_[static_cast<std::size_t>(items_[i].layer)])
+      backend_.apply(rule, arguments(items_[i], weights, sums.empty() ? nullptr : &sums[i]));
+  done_.assign(done_.size(), false);
+}
+
+const FusedUpdate* StageOptimizer::fused(WeightStore& weights, int layer, double lr,
+                                         std::int64_t step, std::span<double> sums) {
+  fused_.rule = rule(lr, 1, step);
+  if (fused_.rule.kind != UpdateRule::Kind::Sgd) return nullptr;
+  fused_arguments_.clear();
+  for (std::size_t i = 0; i < items_.size(); ++i)
+    if (items_[i].layer == layer)
+      fused_arguments_.push_back(arguments(items_[i], weights, &sums[i]));
+  fused_.parameters = fused_arguments_;
+  done_[static_cast<std::size_t>(layer)] = true;
+  return &fused_;
 }
 
 void StageOptimizer::skip(WeightStore& weights) const {

@@ -23,10 +23,17 @@ class StageOptimizer {
   }
   // Sum of squares of each parameter's gradient, in parameter order.
   void sums_of_squares(std::span<double> sums) const;
-  // One step at this rate; `step` counts from 1. Writes the next version; the caller advances.
-  void apply(WeightStore& weights, double lr, double gradient_scale, std::int64_t step) const;
+  // One step at this rate; `step` counts from 1. Writes the next version; the caller advances. Where
+  // `sums` is not empty it gets what sums_of_squares() gives, without another pass.
+  void apply(WeightStore& weights, double lr, double gradient_scale, std::int64_t step,
+             std::span<double> sums = {});
   // An update by nothing: the next version equals the live one.
   void skip(WeightStore& weights) const;
+
+  // The same for one layer, done by its backward_weight; null where the rule is not sgd. Holds until
+  // the next call. Where it was done, apply() leaves the layer out.
+  const FusedUpdate* fused(WeightStore& weights, int layer, double lr, std::int64_t step,
+                           std::span<double> sums);
 
   int parameters() const { return static_cast<int>(items_.size()); }
   // What the rule remembers of a parameter, in the stored layout: its first or second moment.
@@ -39,10 +46,16 @@ class StageOptimizer {
     float* gradient = nullptr;
     float *first_moment = nullptr, *second_moment = nullptr;
   };
+  UpdateRule rule(double lr, double gradient_scale, std::int64_t step) const;
+  UpdateArguments arguments(const Item& item, WeightStore& weights, double* sum) const;
+
   Backend& backend_;
   OptimizerConfig config_;
   std::vector<Item> items_;
   std::vector<std::vector<void*>> gradients_;  // per layer
+  std::vector<bool> done_;                     // per layer: fused into its backward
+  std::vector<UpdateArguments> fused_arguments_;
+  FusedUpdate fused_;
 };
 
 }  // namespace pipetrain

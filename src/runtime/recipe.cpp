@@ -253,19 +253,23 @@ class Writer {
     draft.output = kept_storage(output_of(l));
     draft.output_gradient = output_gradient;
     draft.saved = saved_[static_cast<std::size_t>(l)];
-    if (!layer(l).parameters.empty()) {
-      Draft weight = draft;
-      weight.step.kind = Step::Kind::BackwardWeight;
-      if (in_.split_backward && buffers_[output_gradient].area == Area::Workspace)
-        buffers_[output_gradient].area = Area::Slot;
-      add(std::move(weight));
-    }
+    const Draft weight = draft;
     if (traits(l).aliases_gradient) {
       for (const ValueId input : layer(l).inputs)
         if (needs(input)) borrow(input, output_gradient);
     } else {
       backward_input(l, std::move(draft));
     }
+    if (!layer(l).parameters.empty()) backward_weight(weight);
+  }
+
+  // Behind the layer's input gradient, which reads the weights: these may be updated on the way.
+  void backward_weight(Draft draft) {
+    draft.step.kind = Step::Kind::BackwardWeight;
+    const BufferId output_gradient = *draft.output_gradient;
+    if (in_.split_backward && buffers_[output_gradient].area == Area::Workspace)
+      buffers_[output_gradient].area = Area::Slot;
+    add(std::move(draft));
   }
 
   // What forward left of a value: nothing where its memory has been reused.

@@ -104,17 +104,18 @@ void Stage::loss_gradient(const PassCall& call, const Targets& targets, double s
                    scratch_);
 }
 
-void Stage::backward(const PassCall& call, Half half) {
+void Stage::backward(const PassCall& call, Half half, const UpdateCall* update) {
   CompiledStage& c = compiled(call);
   const Bases base = bases(call);
   for (const Step& step : c.recipe.backward) {
     const bool weight = step.kind == Step::Kind::BackwardWeight;
-    if (half == Half::Both || weight == (half == Half::Weight)) run(c, step, base, call);
+    if (half == Half::Both || weight == (half == Half::Weight))
+      run(c, step, base, call, update);
   }
 }
 
 void Stage::run(CompiledStage& compiled, const Step& step, const Bases& bases,
-                const PassCall& call) {
+                const PassCall& call, const UpdateCall* update) {
   const auto l = static_cast<std::size_t>(step.layer);
   for (std::size_t i = 0; i < step.inputs.size(); ++i)
     operand_inputs_[i] = at(bases, step.inputs[i]);
@@ -148,6 +149,7 @@ void Stage::run(CompiledStage& compiled, const Step& step, const Bases& bases,
                                             .output_gradient = at(bases, step.output_gradient),
                                             .gradients = optimizer_.gradients(step.layer),
                                             .accumulate = gradient_started_[l],
+                                            .update = fused(compiled, step.layer, update),
                                             .saved = at(bases, step.saved),
                                             .scratch = scratch_});
       gradient_started_[l] = true;
@@ -162,8 +164,15 @@ void Stage::run(CompiledStage& compiled, const Step& step, const Bases& bases,
   }
 }
 
-void Stage::update(double lr, double gradient_scale, std::int64_t step) {
-  optimizer_.apply(weights_, lr, gradient_scale, step);
+const FusedUpdate* Stage::fused(const CompiledStage& compiled, int layer,
+                                const UpdateCall* update) {
+  if (!update || !compiled.kernels[static_cast<std::size_t>(layer)]->traits().fuses_sgd)
+    return nullptr;
+  return optimizer_.fused(weights_, layer, update->lr, update->step, update->sums);
+}
+
+void Stage::update(double lr, double gradient_scale, std::int64_t step, std::span<double> sums) {
+  optimizer_.apply(weights_, lr, gradient_scale, step, sums);
   weights_.advance();
   gradient_started_.assign(gradient_started_.size(), false);
 }

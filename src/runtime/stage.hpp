@@ -46,6 +46,14 @@ struct PassCall {
   RandomKey random;
 };
 
+// An update that follows a backward with nothing of its stage in between, at this rate. `sums`: of
+// squares, as update() gives them.
+struct UpdateCall {
+  double lr = 0;
+  std::int64_t step = 1;  // from 1
+  std::span<double> sums;
+};
+
 // Threading: of one worker at a time.
 class Stage {
  public:
@@ -60,11 +68,13 @@ class Stage {
   // Last stage: what the loss sends back; precedes backward(). scale: 1 / samples of the
   // mini-batch.
   void loss_gradient(const PassCall& call, const Targets& targets, double scale);
-  void backward(const PassCall& call, Half half);
+  // Where `update` is set, layers whose kernels can do so are updated on the way; the same update()
+  // must follow and does the rest.
+  void backward(const PassCall& call, Half half, const UpdateCall* update = nullptr);
 
   void sums_of_squares(std::span<double> sums) const { optimizer_.sums_of_squares(sums); }
   // `step` counts from 1 since training began. The weights' next version becomes live.
-  void update(double lr, double gradient_scale, std::int64_t step);
+  void update(double lr, double gradient_scale, std::int64_t step, std::span<double> sums = {});
   void skip_update();
   void begin_program() { weights_.begin(); }
 
@@ -97,7 +107,10 @@ class Stage {
   CompiledStage& compiled(const PassCall& call);
   Bases bases(const PassCall& call) const;
   void grow();
-  void run(CompiledStage& compiled, const Step& step, const Bases& bases, const PassCall& call);
+  void run(CompiledStage& compiled, const Step& step, const Bases& bases, const PassCall& call,
+           const UpdateCall* update = nullptr);
+
+  const FusedUpdate* fused(const CompiledStage& compiled, int layer, const UpdateCall* update);
 
   StageInput input_;
   StageMemory memory_;

@@ -38,6 +38,25 @@ StageRunner::StageRunner(const Run& run, StageId stage)
   for (int slot = stage_.slots() - 1; slot >= 0; --slot) free_slots_.push_back(slot);
   for (int s = 0; s < stage.value; ++s)
     first_parameter_ += run.stages[static_cast<std::size_t>(s)]->parameters();
+  find_updates();
+}
+
+void StageRunner::find_updates() {
+  update_behind_.assign(flights_.size(), nullptr);
+  const Instruction* backward = nullptr;
+  for (const auto& worker : run_.program.workers)
+    for (const Instruction& i : worker) {
+      if (i.stage != id_) continue;
+      if (i.op == Op::Backward || i.op == Op::BackwardWeight) {
+        backward = &i;
+      } else if (i.op == Op::Update) {
+        if (backward) update_behind_[static_cast<std::size_t>(backward->microbatch.value)] = &i;
+        backward = nullptr;
+      } else if (i.op == Op::Forward || i.op == Op::BackwardInput || i.op == Op::Recompute ||
+                 i.op == Op::SyncGradients) {
+        backward = nullptr;
+      }
+    }
 }
 
 void StageRunner::begin_program(std::int64_t base_step) {
@@ -201,7 +220,14 @@ void StageRunner::backward(const Instruction& i, Half half) {
     staleness_sum_ += static_cast<double>(i.weights.version.value - f.forward_version);
     if (is_last()) loss_gradient(i);
   }
-  if (f.samples > 0) busy([&] { stage_.backward(call(i), half); });
+  const Instruction* behind =
+      half == Half::Input ? nullptr : update_behind_[static_cast<std::size_t>(i.microbatch.value)];
+  UpdateCall update{.sums = sums_of_squares_};
+  if (behind) {
+    update.lr = run_.learning_rate.at(step_of(*behind));
+    update.step = step_of(*behind) + 1;
+  }
+  if (f.samples > 0) busy([&] { stage_.backward(call(i), half, behind ? &update : nullptr); });
   if (half != Half::Input) close(i);
 }
 
@@ -229,21 +255,21 @@ void StageRunner::sync_gradients(const Instruction& i) {
 void StageRunner::update(const Instruction& i) {
   const std::int64_t step = step_of(i);
   const double lr = run_.learning_rate.at(step);
-  double scale = 1;
   if (deposited_) {
     const double norm = std::sqrt(waiting([&] { return run_.board->total(step); }));
     measured_.skipped = run_.skip_nonfinite && !std::isfinite(norm);
-    if (run_.max_norm > 0) scale = std::min(1.0, run_.max_norm / (norm + 1e-6));
-  } else {
-    sync_gradients(i);
+    const double scale = run_.max_norm > 0 ? std::min(1.0, run_.max_norm / (norm + 1e-6)) : 1;
+    busy([&] {
+      if (measured_.skipped)
+        stage_.skip_update();
+      else
+        stage_.update(lr, scale, step + 1);
+    });
+  } else {  // the norm is only reported: it is taken on the way
+    busy([&] { stage_.update(lr, 1, step + 1, sums_of_squares_); });
+    run_.board->deposit(step, first_parameter_, sums_of_squares_);
   }
   deposited_ = false;
-  busy([&] {
-    if (measured_.skipped)
-      stage_.skip_update();
-    else
-      stage_.update(lr, scale, step + 1);
-  });
   measured_.end_ns = now_ns();
   measured_.weight_versions = stage_.weights().copies();
   measured_.staleness = staleness_sum_ / run_.program.microbatches;

@@ -39,13 +39,19 @@ void set_kernel_threads(int threads) {
   omp_set_num_threads(std::min(threads, omp_get_thread_limit()));
 }
 
+// A core each: two that share one take turns at every barrier, and the scheduler does not always see
+// it.
 void pin_worker(int worker, int threads_per_stage) {
   const std::vector<int> cores = allowed_cores();
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  for (int t = 0; t < threads_per_stage; ++t)
-    CPU_SET(cores[static_cast<std::size_t>(worker * threads_per_stage + t) % cores.size()], &set);
-  pthread_setaffinity_np(pthread_self(), sizeof set, &set);
+  if (cores.empty()) return;
+#pragma omp parallel
+  {
+    const int thread = worker * threads_per_stage + omp_get_thread_num();
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(cores[static_cast<std::size_t>(thread) % cores.size()], &set);
+    pthread_setaffinity_np(pthread_self(), sizeof set, &set);
+  }
 }
 
 }  // namespace pipetrain

@@ -21,8 +21,8 @@ ThreadPlan plan_threads(int workers_at_once, int threads_per_stage);
 // are overruled.
 void set_kernel_threads(int threads);
 
-// Keeps this thread, and the kernel threads that it starts, on the cores of its worker. Only a
-// matter of speed: where the system refuses, nothing happens.
+// Keeps this thread and its kernel threads, one each, on the cores of its worker; call
+// set_kernel_threads before. Only a matter of speed: where the system refuses, nothing happens.
 void pin_worker(int worker, int threads_per_stage);
 
 }  // namespace pipetrain

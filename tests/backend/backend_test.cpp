@@ -60,6 +60,26 @@ TEST_CASE("sum of squares is in f64", "[backend]") {
   CHECK(backend->sum_of_squares(values.data(), 0) == 0);
 }
 
+TEST_CASE("an update gives the sum of squares of its gradient", "[backend]") {
+  const auto backend = make_backend(GENERATE(from_range(backend_names())));
+  const std::int64_t elements = GENERATE(1, 63, 2049, 300001);
+  Floats gradient(static_cast<std::size_t>(elements)), with = gradient, without = gradient;
+  for (std::size_t i = 0; i < gradient.size(); ++i)
+    gradient[i] = 0.001f * static_cast<float>(i % 977) - 0.3f;
+  double sum = -1;
+  const auto step = [&](Floats& weights, double* squares) {
+    backend->apply({.lr = 0.5}, {.elements = elements,
+                                 .weights = weights.data(),
+                                 .new_weights = weights.data(),
+                                 .gradient = gradient.data(),
+                                 .sum_of_squares = squares});
+  };
+  step(with, &sum);
+  step(without, nullptr);
+  CHECK(with == without);
+  CHECK(sum == backend->sum_of_squares(gradient.data(), elements));  // bit for bit
+}
+
 TEST_CASE("plain to stored and back loses nothing", "[backend]") {
   const auto backend = make_backend(GENERATE(from_range(backend_names())));
   for (const Case& c : chain_cases()) {

@@ -2,9 +2,12 @@
 #include "runtime/threads.hpp"
 
 #include <omp.h>
+#include <sched.h>
 
 #include <algorithm>
+#include <set>
 #include <thread>
+#include <vector>
 
 #include "catch.hpp"
 
@@ -60,18 +63,32 @@ TEST_CASE("kernel threads come in full, whatever the environment says", "[thread
   CHECK(came == promised);
 }
 
-TEST_CASE("a pinned worker has as many cores as kernel threads", "[threads]") {
+TEST_CASE("a pinned worker's kernel threads have a core each", "[threads]") {
   const int cores = available_cores();
-  int one = 0, all = 0;
+  int one = 0;
+  std::vector<int> core_of(static_cast<std::size_t>(cores), -1), free_to_go(core_of);
   std::thread([&] {
+    set_kernel_threads(1);
     pin_worker(7, 1);  // more workers than cores: they come round
     one = available_cores();
   }).join();
+  int team = 0;
   std::thread([&] {
+    set_kernel_threads(cores);
     pin_worker(0, cores);
-    all = available_cores();
+#pragma omp parallel
+    {
+      const auto thread = static_cast<std::size_t>(omp_get_thread_num());
+      core_of[thread] = sched_getcpu();
+      free_to_go[thread] = available_cores();
+#pragma omp single
+      team = omp_get_num_threads();
+    }
   }).join();
   CHECK(one == 1);
-  CHECK(all == cores);
+  core_of.resize(static_cast<std::size_t>(team));
+  free_to_go.resize(static_cast<std::size_t>(team));
+  CHECK(std::set<int>(core_of.begin(), core_of.end()).size() == core_of.size());
+  CHECK(free_to_go == std::vector<int>(free_to_go.size(), 1));
   CHECK(available_cores() == cores);  // this thread stays free
 }

@@ -18,9 +18,8 @@ class CpuBackend final : public Backend {
  public:
   std::string_view name() const override { return "cpu"; }
 
-  // Layouts suit every number of samples, so the options change nothing.
-  std::unique_ptr<const Lowering> lower(const Graph& graph, const LowerOptions&) override {
-    return cpu::lower(graph);
+  std::unique_ptr<const Lowering> lower(const Graph& graph, const LowerOptions& options) override {
+    return cpu::lower(graph, options.samples);
   }
 
   void* allocate(std::size_t bytes) override {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "backend/cpu/parallel.hpp"
 #include "backend/cpu/vector_loops.hpp"
 
 namespace pipetrain::cpu {
@@ -36,7 +37,11 @@ ValueLayout blocked_layout(const Shape& image) {
 void to_stored(const ValueLayout& layout, std::int64_t samples, const float* plain, float* stored) {
   const auto bytes = static_cast<std::size_t>(samples * layout.stored_elements()) * sizeof(float);
   if (layout.is_plain()) {
-    std::memcpy(stored, plain, bytes);
+    const std::int64_t each = layout.stored_elements();
+    parallel_ranges(samples, samples * each, [&](std::int64_t begin, std::int64_t end) {
+      std::memcpy(stored + begin * each, plain + begin * each,
+                  static_cast<std::size_t>((end - begin) * each) * sizeof(float));
+    });
     return;
   }
   if (layout.channels % kLanes != 0) std::memset(stored, 0, bytes);

@@ -1,12 +1,15 @@
 // y = x W^T + b by our own loops. The weights are stored in panels of 32 outputs, [out /
 // 32][in][32], which the forward streams and the weight gradient is written in. The input gradient
-// is the forward of the transposed weights, packed once per version. `in` is in the order in which
-// the input is stored.
+// of few samples is the forward of the transposed weights, packed once per version; that of many
+// reads the weights as they are, 16 samples to a vector. Both add up in the same order. `in` is in
+// the order in which the input is stored.
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 
 #include "backend/cpu/kernel.hpp"
 #include "backend/cpu/parallel.hpp"
+#include "backend/cpu/update.hpp"
 #include "backend/cpu/vector_loops.hpp"
 
 namespace pipetrain::cpu {
@@ -19,6 +22,11 @@ std::size_t packed_size(std::int64_t in, std::int64_t out) {
   return static_cast<std::size_t>(panel_count(in) * out * kPanel) * sizeof(float);
 }
 
+// Whole vectors of samples and inputs, and enough samples to pay for turning the gradient.
+bool reads_stored_weights(const Problem& problem) {
+  return problem.samples % kPanel == 0 && problem.inputs[0].stored_elements() % kLanes == 0;
+}
+
 class LinearKernel final : public CpuKernel {
  public:
   LinearKernel(const Linear& spec, Problem problem)
@@ -27,11 +35,12 @@ class LinearKernel final : public CpuKernel {
         in_(problem_.inputs[0].stored_elements()),
         out_(spec.out_features),
         panels_(panel_count(out_)),
-        work_(problem_.samples * in_ * out_) {
+        work_(problem_.samples * in_ * out_),
+        reads_stored_(reads_stored_weights(problem_)) {
     traits_.backward_weight_reads_inputs = true;
-    traits_.scratch_bytes =
-        static_cast<std::size_t>(panels_ * problem_.samples * kPanel) * sizeof(float);
-    if (!problem_.wants_input_gradient && problem_.mode == Mode::Train)
+    traits_.fuses_sgd = true;
+    traits_.scratch_bytes = gathered_bytes() + static_cast<std::size_t>(units()) * sizeof(double);
+    if (!reads_stored_ && !problem_.keeps_packed && problem_.mode == Mode::Train)
       traits_.scratch_bytes = std::max(traits_.scratch_bytes, packed_size(in_, out_));
   }
 
@@ -48,8 +57,9 @@ class LinearKernel final : public CpuKernel {
 
   void backward_input(const BackwardInputArguments& a) override {
     if (!a.input_gradients[0]) return;
+    if (reads_stored_) return backward_input_of_many(a);
     const void* packed = a.weights.packed;
-    if (!problem_.wants_input_gradient) {
+    if (!problem_.keeps_packed) {
       pack(spec_, problem_, floats(a.weights.parameters[0]), floats(a.scratch));
       packed = a.scratch;
     }
@@ -65,23 +75,65 @@ class LinearKernel final : public CpuKernel {
 
   void backward_weight(const BackwardWeightArguments& a) override {
     gather_panels(floats(a.output_gradient), floats(a.scratch));
+    const UpdateArguments* parameters = a.update ? a.update->parameters.data() : nullptr;
+    auto* const squares =
+        reinterpret_cast<double*>(static_cast<std::byte*>(a.scratch) + gathered_bytes());
     const LinearWeightLoop loop{.x = floats(a.inputs[0]),
                                 .gradient = floats(a.scratch),
                                 .weights = floats(a.gradients[0]),
                                 .bias = spec_.bias ? floats(a.gradients[1]) : nullptr,
                                 .samples = problem_.samples,
                                 .in = in_,
-                                .accumulate = a.accumulate};
-    parallel_ranges(panels_, work_, [&](std::int64_t begin, std::int64_t end) {
+                                .accumulate = a.accumulate,
+                                .rule = a.update ? &a.update->rule : nullptr,
+                                .update = parameters,
+                                .squares = squares};
+    parallel_ranges(units(), work_, [&](std::int64_t begin, std::int64_t end) {
       loops_.linear_backward_weight(loop, begin, end);
     });
+    if (!a.update) return;
+    if (parameters[0].sum_of_squares)
+      *parameters[0].sum_of_squares = std::accumulate(squares, squares + units(), 0.0);
+    if (spec_.bias) update(a.update->rule, parameters[1]);
   }
 
  private:
-  void run(const LinearForwardLoop& loop) const {
-    parallel_ranges(panel_count(loop.out), work_, [&](std::int64_t begin, std::int64_t end) {
-      loops_.linear_forward(loop, begin, end);
+  void backward_input_of_many(const BackwardInputArguments& a) const {
+    turn(floats(a.output_gradient), floats(a.scratch));
+    const LinearInputLoop loop{.gradient = floats(a.scratch),
+                               .weights = floats(a.weights.parameters[0]),
+                               .dx = floats(a.input_gradients[0]),
+                               .samples = problem_.samples,
+                               .in = in_,
+                               .out = out_};
+    parallel_ranges(in_ / kLanes, work_, [&](std::int64_t begin, std::int64_t end) {
+      loops_.linear_backward_input(loop, begin, end);
     });
+  }
+
+  // [samples][out] -> [samples / 32][out][32]
+  void turn(const float* gradient, float* turned) const {
+    const std::int64_t whole = out_ / kLanes * kLanes;
+    for (std::int64_t n = 0; n < problem_.samples; n += kLanes) {
+      const float* from = gradient + n * out_;
+      float* to = turned + n / kPanel * out_ * kPanel + n % kPanel;
+      for (std::int64_t o = 0; o < whole; o += kLanes)
+        loops_.transpose_tile(from + o, out_, kLanes, to + o * kPanel, kPanel, kLanes);
+      for (std::int64_t o = whole; o < out_; ++o)
+        for (std::int64_t i = 0; i < kLanes; ++i) to[o * kPanel + i] = from[i * out_ + o];
+    }
+  }
+
+  std::int64_t units() const { return panels_ * linear_tiles(in_); }  // of the weight gradient
+  std::size_t gathered_bytes() const {
+    return static_cast<std::size_t>(panels_ * problem_.samples * kPanel) * sizeof(float);
+  }
+
+  void run(const LinearForwardLoop& loop) const {
+    parallel_ranges(panel_count(loop.out) * linear_tiles(loop.samples), work_,
+                    [&](std::int64_t begin, std::int64_t end) {
+                      loops_.linear_forward(loop, begin, end);
+                    });
   }
 
   // [samples][out] -> [out / 32][samples][32]: rows of a panel lie together, its end is zeros.
@@ -100,6 +152,7 @@ class LinearKernel final : public CpuKernel {
   const VectorLoops& loops_ = vector_loops();
   Linear spec_;
   std::int64_t in_, out_, panels_, work_;
+  bool reads_stored_;
 };
 
 }  // namespace
@@ -120,6 +173,7 @@ ParameterLayout parameter_layout(const Linear& spec, const Problem& problem, int
 }
 
 std::size_t packed_bytes(const Linear& spec, const Problem& problem) {
+  if (reads_stored_weights(problem)) return 0;
   return packed_size(problem.inputs[0].stored_elements(), spec.out_features);
 }
 

@@ -133,10 +133,14 @@ std::vector<Problem> make_problems(const Graph& graph, const std::vector<ValueLa
 
 class CpuLowering final : public Lowering {
  public:
-  explicit CpuLowering(const Graph& graph)
+  CpuLowering(const Graph& graph, std::int64_t samples)
       : graph_(graph),
         layouts_(choose_layouts(graph_)),
-        problems_(make_problems(graph_, layouts_)) {}
+        problems_(make_problems(graph_, layouts_)) {
+    for (Problem& p : problems_) p.samples = samples;
+    for (std::size_t l = 0; l < problems_.size(); ++l)
+      problems_[l].keeps_packed = packed_bytes(LayerId{static_cast<int>(l)}, Pass::Backward) > 0;
+  }
   CpuLowering(const CpuLowering&) = delete;  // problems_ point into graph_
   CpuLowering& operator=(const CpuLowering&) = delete;
 
@@ -239,8 +243,8 @@ ParameterLayout channel_parameter(std::int64_t channels, std::int64_t multiple) 
   return {.elements = round_up(channels, multiple), .position = [](std::int64_t i) { return i; }};
 }
 
-std::unique_ptr<const Lowering> lower(const Graph& graph) {
-  return std::make_unique<CpuLowering>(graph);
+std::unique_ptr<const Lowering> lower(const Graph& graph, std::int64_t samples) {
+  return std::make_unique<CpuLowering>(graph, samples);
 }
 
 }  // namespace pipetrain::cpu

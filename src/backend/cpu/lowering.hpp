@@ -5,6 +5,6 @@
 
 namespace pipetrain::cpu {
 
-std::unique_ptr<const Lowering> lower(const Graph& graph);
+std::unique_ptr<const Lowering> lower(const Graph& graph, std::int64_t samples);
 
 }  // namespace pipetrain::cpu

@@ -17,6 +17,11 @@ namespace pipetrain::cpu {
 constexpr std::int64_t kLanes = 16;  // channels of a block
 constexpr std::int64_t kPanel = 32;  // outputs of a panel of a linear layer's weights
 
+// Rows of a tile that stays in registers: 28 sums, two vectors of weights and a value are 31. Work is
+// split into as few tiles as that allows, all about as high.
+constexpr std::int64_t kTileRows = 14;
+constexpr std::int64_t linear_tiles(std::int64_t rows) { return (rows + kTileRows - 1) / kTileRows; }
+
 // y = x w + b. Weights are panels [ceil(out / 32)][in][32], zero beyond `out`.
 struct LinearForwardLoop {
   const float *x, *weights, *bias;  // bias: null, or padded as the weights are
@@ -24,11 +29,22 @@ struct LinearForwardLoop {
   std::int64_t samples, in, out;
   bool rectify;
 };
+// dx = dy w^T, samples by 32 and inputs by 16.
+struct LinearInputLoop {
+  const float *gradient, *weights;  // dy turned: [samples / 32][out][32]
+  float* dx;
+  std::int64_t samples, in, out;
+};
 struct LinearWeightLoop {
   const float *x, *gradient;  // dy in panels [ceil(out / 32)][samples][32], zero beyond `out`
   float *weights, *bias;      // what they are gradients of; bias may be null
   std::int64_t samples, in;
   bool accumulate;
+  // Null, or: updates the weights by sgd instead of storing their gradient, and puts the sum of its
+  // squares in a unit's place.
+  const UpdateRule* rule = nullptr;
+  const UpdateArguments* update = nullptr;
+  double* squares = nullptr;
 };
 
 // A convolution of few channels, stride 1, no padding, over one block of input channels: the
@@ -58,10 +74,12 @@ struct PoolLoop {  // of one block of one sample
 };
 
 struct VectorLoops {
-  void (*linear_forward)(const LinearForwardLoop&, std::int64_t panel_begin,
-                         std::int64_t panel_end);
-  void (*linear_backward_weight)(const LinearWeightLoop&, std::int64_t panel_begin,
-                                 std::int64_t panel_end);
+  // Units: panels times linear_tiles(samples) in the forward, linear_tiles(in) in the other.
+  void (*linear_forward)(const LinearForwardLoop&, std::int64_t unit_begin, std::int64_t unit_end);
+  // Blocks of 16 inputs.
+  void (*linear_backward_input)(const LinearInputLoop&, std::int64_t begin, std::int64_t end);
+  void (*linear_backward_weight)(const LinearWeightLoop&, std::int64_t unit_begin,
+                                 std::int64_t unit_end);
 
   // One sample.
   void (*few_channels_forward)(const FewChannelsLoop&, const float* x, const float* weights,

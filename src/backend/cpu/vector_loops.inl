@@ -47,6 +47,7 @@ PIPETRAIN_INLINE std::int64_t greater(std::int64_t a, std::int64_t b) { return a
 const VectorLoops& PIPETRAIN_LOOPS() {
   static constexpr VectorLoops loops = {
       .linear_forward = linear_forward,
+      .linear_backward_input = linear_backward_input,
       .linear_backward_weight = linear_backward_weight,
       .few_channels_forward = few_channels_forward,
       .few_channels_weight = few_channels_weight,

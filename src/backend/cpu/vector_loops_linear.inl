@@ -1,24 +1,64 @@
+void transpose_tile(const float* from, std::int64_t from_stride, std::int64_t rows, float* to,
+                    std::int64_t to_stride, std::int64_t columns);  // vector_loops_transpose.inl
+
 // Linear layers: tiles of Rows samples x 32 outputs stay in registers while the sum runs. Included
 // by vector_loops.inl.
+
+template <int N>
+struct Count {};
+
+// Calls `body` with the number of rows as a constant.
+template <class Body>
+PIPETRAIN_INLINE void with_rows(std::int64_t rows, const Body& body) {
+  switch (rows) {
+    case 1: return body(Count<1>{});
+    case 2: return body(Count<2>{});
+    case 3: return body(Count<3>{});
+    case 4: return body(Count<4>{});
+    case 5: return body(Count<5>{});
+    case 6: return body(Count<6>{});
+    case 7: return body(Count<7>{});
+    case 8: return body(Count<8>{});
+    case 9: return body(Count<9>{});
+    case 10: return body(Count<10>{});
+    case 11: return body(Count<11>{});
+    case 12: return body(Count<12>{});
+    case 13: return body(Count<13>{});
+    default: return body(Count<14>{});
+  }
+}
+
+// Weights come from far away at every panel's first tile: the panel behind is asked for meanwhile.
+constexpr int kIntoSecondCache = 2;
 
 template <int Rows>
 PIPETRAIN_INLINE void forward_tile(const LinearForwardLoop& l, std::int64_t panel,
                                    std::int64_t sample) {
   const float* x = l.x + sample * l.in;
   const float* w = l.weights + panel * l.in * kPanel;
+  const bool fetches = sample == 0 && l.samples > kTileRows;
   Vector sum[Rows][2];
+#pragma GCC unroll 16
   for (int r = 0; r < Rows; ++r)
+#pragma GCC unroll 16
     for (int h = 0; h < 2; ++h)
       sum[r][h] = l.bias ? load(l.bias + panel * kPanel + h * kLanes) : Vector{};
   for (std::int64_t i = 0; i < l.in; ++i) {
+    if (fetches) {
+      __builtin_prefetch(w + (l.in + i) * kPanel, 0, kIntoSecondCache);
+      __builtin_prefetch(w + (l.in + i) * kPanel + kLanes, 0, kIntoSecondCache);
+    }
     const Vector w0 = load(w + i * kPanel), w1 = load(w + i * kPanel + kLanes);
+#pragma GCC unroll 16
     for (int r = 0; r < Rows; ++r) {
       const float value = x[r * l.in + i];
       sum[r][0] += value * w0;
       sum[r][1] += value * w1;
     }
   }
+#pragma GCC unroll 16
   for (int r = 0; r < Rows; ++r)
+#pragma GCC unroll 16
     for (int h = 0; h < 2; ++h) {
       const std::int64_t first = panel * kPanel + h * kLanes, lanes = lesser(l.out - first, kLanes);
       float* y = l.y + (sample + r) * l.out + first;
@@ -30,33 +70,115 @@ PIPETRAIN_INLINE void forward_tile(const LinearForwardLoop& l, std::int64_t pane
     }
 }
 
-void linear_forward(const LinearForwardLoop& l, std::int64_t panel_begin, std::int64_t panel_end) {
-  for (std::int64_t p = panel_begin; p < panel_end; ++p) {
-    std::int64_t n = 0;
-    for (; n + 8 <= l.samples; n += 8) forward_tile<8>(l, p, n);
-    for (; n + 2 <= l.samples; n += 2) forward_tile<2>(l, p, n);
-    for (; n < l.samples; ++n) forward_tile<1>(l, p, n);
+// A unit is a tile of a panel; a panel's tiles follow each other.
+void linear_forward(const LinearForwardLoop& l, std::int64_t unit_begin, std::int64_t unit_end) {
+  const std::int64_t tiles = linear_tiles(l.samples);
+  for (std::int64_t u = unit_begin; u < unit_end; ++u) {
+    const std::int64_t panel = u / tiles, t = u % tiles, first = l.samples * t / tiles;
+    with_rows(l.samples * (t + 1) / tiles - first,
+              [&]<int Rows>(Count<Rows>) { forward_tile<Rows>(l, panel, first); });
   }
 }
 
+// Eight inputs of 32 samples, 32 to a row.
+template <bool Fetches>
+PIPETRAIN_INLINE void input_tile(const LinearInputLoop& l, const float* gradient, std::int64_t in,
+                                 float* tile) {
+  constexpr int rows = 8;
+  Vector sum[rows][2] = {};
+  for (std::int64_t first = 0; first < l.out; first += kPanel) {
+    const float* w = l.weights + (first / kPanel * l.in + in) * kPanel;
+    const std::int64_t outputs = lesser(l.out - first, kPanel);
+    for (std::int64_t o = 0; o < outputs; ++o) {
+      if constexpr (Fetches)  // a line of the next 16 inputs, of which a panel has 32
+        __builtin_prefetch(w + kLanes * kPanel + o * kLanes, 0, kIntoSecondCache);
+      const float* g = gradient + (first + o) * kPanel;
+      const Vector g0 = load(g), g1 = load(g + kLanes);
+#pragma GCC unroll 8
+      for (int r = 0; r < rows; ++r) {
+        const float value = w[r * kPanel + o];
+        sum[r][0] += value * g0;
+        sum[r][1] += value * g1;
+      }
+    }
+  }
+#pragma GCC unroll 8
+  for (int r = 0; r < rows; ++r)
+#pragma GCC unroll 2
+    for (int h = 0; h < 2; ++h) store(tile + r * kPanel + h * kLanes, sum[r][h]);
+}
+
+void linear_backward_input(const LinearInputLoop& l, std::int64_t begin, std::int64_t end) {
+  alignas(64) float tile[kLanes * kPanel];
+  for (std::int64_t block = begin; block < end; ++block)
+    for (std::int64_t n = 0; n < l.samples; n += kPanel) {
+      const float* gradient = l.gradient + n * l.out;
+      const std::int64_t in = block * kLanes;
+      if (n == 0)
+        input_tile<true>(l, gradient, in, tile);
+      else
+        input_tile<false>(l, gradient, in, tile);
+      input_tile<false>(l, gradient, in + 8, tile + 8 * kPanel);
+      for (std::int64_t h = 0; h < kPanel; h += kLanes)
+        transpose_tile(tile + h, kPanel, kLanes, l.dx + (n + h) * l.in + in, l.in, kLanes);
+    }
+}
+
+// Updates a tile's weights by its gradient; the sum of squares of that.
 template <int Rows>
-PIPETRAIN_INLINE void weight_tile(const LinearWeightLoop& l, std::int64_t panel, std::int64_t in) {
-  const float* gradient = l.gradient + panel * l.samples * kPanel;
-  float* w = l.weights + (panel * l.in + in) * kPanel;
-  Vector sum[Rows][2];
+PIPETRAIN_INLINE double update_tile(const UpdateRule& rule, const UpdateArguments& a,
+                                    std::int64_t offset, const Vector (&gradient)[Rows][2]) {
+  const SgdStep step = sgd_step(rule);
+  const bool remembers = rule.momentum != 0;
+  Doubles squares[2] = {};
+#pragma GCC unroll 16
   for (int r = 0; r < Rows; ++r)
+#pragma GCC unroll 16
+    for (int h = 0; h < 2; ++h) {
+      const std::int64_t i = offset + r * kPanel + h * kLanes;
+      Vector velocity = remembers ? load(a.first_moment + i) : Vector{};
+      store(a.new_weights + i, sgd_vector(step, load(a.weights + i), gradient[r][h],
+                                          remembers ? &velocity : nullptr));
+      if (remembers) store(a.first_moment + i, velocity);
+      add_squares(gradient[r][h], squares);
+    }
+  return sum_lanes(squares[0] + squares[1]);
+}
+
+template <int Rows, bool Updates>
+PIPETRAIN_INLINE void weight_tile(const LinearWeightLoop& l, std::int64_t unit, std::int64_t panel,
+                                  std::int64_t in) {
+  const float* gradient = l.gradient + panel * l.samples * kPanel;
+  const std::int64_t offset = (panel * l.in + in) * kPanel;
+  float* w = l.weights + offset;
+  Vector sum[Rows][2];
+#pragma GCC unroll 16
+  for (int r = 0; r < Rows; ++r)
+#pragma GCC unroll 16
     for (int h = 0; h < 2; ++h)
       sum[r][h] = l.accumulate ? load(w + r * kPanel + h * kLanes) : Vector{};
   for (std::int64_t n = 0; n < l.samples; ++n) {
+    if constexpr (Updates)
+      if (n < 2 * Rows) {  // a line each of what the update needs
+        __builtin_prefetch(l.update->weights + offset + n * kLanes);
+        if (l.update->first_moment) __builtin_prefetch(l.update->first_moment + offset + n * kLanes);
+      }
     const Vector g0 = load(gradient + n * kPanel), g1 = load(gradient + n * kPanel + kLanes);
+#pragma GCC unroll 16
     for (int r = 0; r < Rows; ++r) {
       const float value = l.x[n * l.in + in + r];
       sum[r][0] += value * g0;
       sum[r][1] += value * g1;
     }
   }
-  for (int r = 0; r < Rows; ++r)
-    for (int h = 0; h < 2; ++h) store(w + r * kPanel + h * kLanes, sum[r][h]);
+  if constexpr (Updates) {
+    l.squares[unit] = update_tile<Rows>(*l.rule, *l.update, offset, sum);
+  } else {
+#pragma GCC unroll 16
+    for (int r = 0; r < Rows; ++r)
+#pragma GCC unroll 16
+      for (int h = 0; h < 2; ++h) store(w + r * kPanel + h * kLanes, sum[r][h]);
+  }
 }
 
 PIPETRAIN_INLINE void bias_panel(const LinearWeightLoop& l, std::int64_t panel) {
@@ -69,12 +191,21 @@ PIPETRAIN_INLINE void bias_panel(const LinearWeightLoop& l, std::int64_t panel) 
   }
 }
 
-void linear_backward_weight(const LinearWeightLoop& l, std::int64_t panel_begin,
-                            std::int64_t panel_end) {
-  for (std::int64_t p = panel_begin; p < panel_end; ++p) {
-    std::int64_t i = 0;
-    for (; i + 8 <= l.in; i += 8) weight_tile<8>(l, p, i);
-    for (; i < l.in; ++i) weight_tile<1>(l, p, i);
-    if (l.bias) bias_panel(l, p);
+template <bool Updates>
+void weight_units(const LinearWeightLoop& l, std::int64_t unit_begin, std::int64_t unit_end) {
+  const std::int64_t tiles = linear_tiles(l.in);
+  for (std::int64_t u = unit_begin; u < unit_end; ++u) {
+    const std::int64_t panel = u / tiles, t = u % tiles, first = l.in * t / tiles;
+    with_rows(l.in * (t + 1) / tiles - first,
+              [&]<int Rows>(Count<Rows>) { weight_tile<Rows, Updates>(l, u, panel, first); });
+    if (l.bias && t == 0) bias_panel(l, panel);
   }
+}
+
+void linear_backward_weight(const LinearWeightLoop& l, std::int64_t unit_begin,
+                            std::int64_t unit_end) {
+  if (l.update)
+    weight_units<true>(l, unit_begin, unit_end);
+  else
+    weight_units<false>(l, unit_begin, unit_end);
 }

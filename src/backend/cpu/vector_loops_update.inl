@@ -1,26 +1,22 @@
 // Optimizers (formulas: update.cpp) and the norm of a gradient. Included by vector_loops.inl.
 
 void sgd(const UpdateRule& rule, const UpdateArguments& a, std::int64_t begin, std::int64_t end) {
-  const auto lr = static_cast<float>(rule.lr), decay = static_cast<float>(rule.weight_decay),
-             momentum = static_cast<float>(rule.momentum),
-             scale = static_cast<float>(rule.gradient_scale);
-  const float *w = a.weights, *gradient = a.gradient;
-  float *next = a.new_weights, *velocity = a.first_moment;
-  if (momentum == 0) {
-#pragma GCC ivdep
-    for (std::int64_t i = begin; i < end; ++i)
-      next[i] = w[i] - lr * (gradient[i] * scale + decay * w[i]);
-    return;
+  const SgdStep step = sgd_step(rule);
+  const bool remembers = rule.momentum != 0;
+  std::int64_t i = begin;
+  for (; i + kLanes <= end; i += kLanes) {
+    Vector velocity = remembers ? load(a.first_moment + i) : Vector{};
+    store(a.new_weights + i, sgd_vector(step, load(a.weights + i), load(a.gradient + i),
+                                        remembers ? &velocity : nullptr));
+    if (remembers) store(a.first_moment + i, velocity);
   }
-  const float of_gradient = rule.nesterov ? 1.0f : 0.0f,
-              of_velocity = rule.nesterov ? momentum : 1.0f;
-#pragma GCC ivdep
-  for (std::int64_t i = begin; i < end; ++i) {
-    const float g = gradient[i] * scale + decay * w[i];
-    const float v = momentum * velocity[i] + g;
-    velocity[i] = v;
-    next[i] = w[i] - lr * (of_gradient * g + of_velocity * v);
-  }
+  const std::int64_t rest = end - i;
+  if (rest == 0) return;
+  Vector velocity = remembers ? load_some(a.first_moment + i, rest) : Vector{};
+  const Vector next = sgd_vector(step, load_some(a.weights + i, rest),
+                                 load_some(a.gradient + i, rest), remembers ? &velocity : nullptr);
+  store_some(a.new_weights + i, next, rest);
+  if (remembers) store_some(a.first_moment + i, velocity, rest);
 }
 
 void adam(const UpdateRule& rule, const UpdateArguments& a, std::int64_t begin, std::int64_t end) {

@@ -33,6 +33,8 @@ class ReferenceBackend final : public Backend {
   void release(void* memory) noexcept override { ::operator delete(memory, alignment); }
 
   void apply(const UpdateRule& rule, const UpdateArguments& arguments) override {
+    if (arguments.sum_of_squares)
+      *arguments.sum_of_squares = sum_of_squares(arguments.gradient, arguments.elements);
     reference::update(rule, arguments);
   }
 

@@ -1,0 +1,143 @@
+// Linear layers of the cpu backend: different ways to the same bits.
+#include <algorithm>
+#include <memory>
+#include <numeric>
+
+#include "backend/cpu/cpu_backend.hpp"
+#include "backend/harness.hpp"
+#include "catch.hpp"
+
+using namespace pipetrain;
+using namespace pipetrain::testing;
+
+namespace {
+
+Floats waves(std::size_t count, int seed) {
+  Floats values(count);
+  for (std::size_t i = 0; i < count; ++i)
+    values[i] = static_cast<float>((i * 2654435761u + static_cast<unsigned>(seed) * 40503u) % 1999) /
+                    1000.0f -
+                1.0f;
+  return values;
+}
+
+// The second of two linear layers, so that its input gradient is wanted.
+struct Net {
+  Net(std::int64_t in, std::int64_t out, int lowered_for)
+      : backend(make_cpu_backend()),
+        graph(make_graph({in}, {{"first", Linear{.out_features = in}, {in}},
+                                {"fc", Linear{.out_features = out}, {out}}})),
+        lowering(backend->lower(graph, {.samples = lowered_for})) {
+    for (int p = 0; p < 2; ++p)
+      weights.push_back(waves(lowering->parameter_bytes({1}, p) / sizeof(float), p));
+    packed.resize(lowering->packed_bytes({1}, Pass::Backward) / sizeof(float));
+    if (!packed.empty()) lowering->pack({1}, Pass::Backward, pointers(), packed.data());
+  }
+  std::vector<const void*> pointers() const { return {weights[0].data(), weights[1].data()}; }
+
+  std::unique_ptr<Backend> backend;
+  Graph graph;
+  std::unique_ptr<const Lowering> lowering;
+  std::vector<Floats> weights;
+  Floats packed;
+};
+
+Floats input_gradient(const Net& net, int samples, const Floats& output_gradient, std::int64_t in) {
+  const auto kernel = net.lowering->make_kernel({1}, {.samples = samples});
+  Floats gradient(static_cast<std::size_t>(samples * in)),
+      scratch(kernel->traits().scratch_bytes / sizeof(float));
+  const auto parameters = net.pointers();
+  const void* const input = nullptr;
+  void* const result = gradient.data();
+  kernel->backward_input({.inputs = {&input, 1},
+                          .output_gradient = output_gradient.data(),
+                          .input_gradients = {&result, 1},
+                          .weights = {parameters, net.packed.empty() ? nullptr : net.packed.data()},
+                          .scratch = scratch.data(),
+                          .random = {}});
+  return gradient;
+}
+
+// Weights, biases, their moments and the gradients' sums of squares behind one backward and update.
+struct Updated {
+  std::vector<Floats> weights, velocity;
+  double squares[2] = {};
+};
+
+Updated updated(Net& net, int samples, const UpdateRule& rule, bool accumulate, bool fused,
+                std::int64_t in, std::int64_t out) {
+  const auto kernel = net.lowering->make_kernel({1}, {.samples = samples});
+  REQUIRE(kernel->traits().fuses_sgd);
+  const Floats x = waves(static_cast<std::size_t>(samples * in), 3),
+               dy = waves(static_cast<std::size_t>(samples * out), 4);
+  Floats scratch(kernel->traits().scratch_bytes / sizeof(float));
+  Updated state;
+  std::vector<Floats> gradients;
+  FusedUpdate update{.rule = rule, .parameters = {}};
+  std::vector<UpdateArguments> arguments;
+  for (int p = 0; p < 2; ++p) {
+    const std::size_t count = net.weights[static_cast<std::size_t>(p)].size();
+    state.weights.push_back(net.weights[static_cast<std::size_t>(p)]);
+    state.velocity.push_back(waves(count, 7));
+    gradients.push_back(waves(count, 8));
+  }
+  for (std::size_t p = 0; p < 2; ++p)
+    arguments.push_back({.elements = std::ssize(gradients[p]),
+                         .weights = state.weights[p].data(),
+                         .new_weights = state.weights[p].data(),
+                         .gradient = gradients[p].data(),
+                         .first_moment = rule.momentum > 0 ? state.velocity[p].data() : nullptr,
+                         .sum_of_squares = &state.squares[p]});
+  update.parameters = arguments;
+  const void* const input = x.data();
+  void* const results[] = {gradients[0].data(), gradients[1].data()};
+  kernel->backward_weight({.inputs = {&input, 1},
+                           .output_gradient = dy.data(),
+                           .gradients = results,
+                           .accumulate = accumulate,
+                           .update = fused ? &update : nullptr,
+                           .scratch = scratch.data()});
+  if (!fused)
+    for (const UpdateArguments& a : arguments) net.backend->apply(rule, a);
+  return state;
+}
+
+}  // namespace
+
+TEST_CASE("a linear layer's fused update is its gradient's update, bit for bit", "[cpu]") {
+  const int samples = GENERATE(1, 8, 64);
+  const auto [in, out] = GENERATE(table<std::int64_t, std::int64_t>({{20, 33}, {7, 10}, {130, 64}}));
+  const bool accumulate = GENERATE(false, true);
+  const UpdateRule rule = GENERATE(UpdateRule{.lr = 0.1}, UpdateRule{.lr = 0.1, .momentum = 0.9},
+                                   UpdateRule{.lr = 0.03, .momentum = 0.8, .weight_decay = 0.01},
+                                   UpdateRule{.lr = 0.1, .momentum = 0.9, .nesterov = true});
+  CAPTURE(samples, in, out, accumulate, rule.momentum, rule.nesterov);
+  Net net(in, out, samples);
+  const Updated apart = updated(net, samples, rule, accumulate, false, in, out),
+                fused = updated(net, samples, rule, accumulate, true, in, out);
+  CHECK(fused.weights == apart.weights);
+  CHECK(fused.velocity == apart.velocity);
+  CHECK(fused.weights[0] != net.weights[0]);
+  for (int p = 0; p < 2; ++p)
+    CHECK(fused.squares[p] == Approx(apart.squares[p]).epsilon(1e-12));
+}
+
+TEST_CASE("an input gradient of many samples has the bits of that of single ones", "[cpu]") {
+  const int samples = GENERATE(32, 64);
+  const auto [in, out] =
+      GENERATE(table<std::int64_t, std::int64_t>({{16, 10}, {48, 70}, {160, 32}, {20, 33}}));
+  CAPTURE(samples, in, out);
+  const Net many(in, out, samples), single(in, out, 1);
+  CHECK(many.packed.empty() == (in % 16 == 0));
+  CHECK_FALSE(single.packed.empty());
+  const Floats dy = waves(static_cast<std::size_t>(samples * out), 5);
+  const Floats whole = input_gradient(many, samples, dy, in);
+  const Floats other = input_gradient(single, samples, dy, in);  // lowered for another size
+  CHECK(whole == other);
+  for (int n = 0; n < samples; ++n) {
+    const Floats row(dy.begin() + n * out, dy.begin() + (n + 1) * out);
+    for (const Net* net : {&many, &single})
+      REQUIRE(std::equal(whole.begin() + n * in, whole.begin() + (n + 1) * in,
+                         input_gradient(*net, 1, row, in).begin()));
+  }
+}
