@@ -196,8 +196,7 @@ void print(const ordered_json& r) {
 int benchmark(const Options& options) {
   ordered_json results = ordered_json::array();
   const std::vector<ReadConfig> configs = configs_of(options);
-  set_kernel_threads(available_cores());
-  const double peak = measured_peak_gflops();
+  const double peak = measured_peak_gflops(available_cores());
   if (!options.json)
     fmt::print(
         "peak of this machine: {:.0f} GFLOP/s, one large matmul\n\n{:28} {:>10} {:>10} {:>10} "

@@ -73,7 +73,7 @@ struct UpdateArguments {
   double* sum_of_squares = nullptr;  // null, or where to put what sum_of_squares(gradient) gives
 };
 
-// The update that follows a layer's last weight gradient at once.
+// An update of a layer's parameters by its kernel.
 struct FusedUpdate {
   UpdateRule rule;
   std::span<const UpdateArguments> parameters;  // in the layer's order
@@ -98,7 +98,7 @@ struct KernelTraits {
       false;  // every input gradient is the output gradient: backward_input() does nothing
   bool backward_input_reads_inputs = false, backward_input_reads_output = false;
   bool backward_weight_reads_inputs = false;
-  bool fuses_sgd = false;  // backward_weight() can do an update by sgd
+  bool fuses_sgd = false;  // backward_weight() and update() can do an update by sgd
   std::size_t saved_bytes = 0, scratch_bytes = 0;
 };
 
@@ -110,6 +110,9 @@ class Kernel {
   virtual void forward(const ForwardArguments& arguments) = 0;
   virtual void backward_input(const BackwardInputArguments& arguments) = 0;
   virtual void backward_weight(const BackwardWeightArguments& arguments) = 0;
+  // Where fuses_sgd: the same bits as an update on the way of backward_weight(), by gradients that
+  // it has left in memory.
+  virtual void update(const FusedUpdate&, void* /*scratch*/) {}
 };
 
 struct Targets {                          // of one micro-batch; one of the two is set

@@ -94,7 +94,8 @@ void StageOptimizer::apply(WeightStore& weights, double lr, double gradient_scal
 const FusedUpdate* StageOptimizer::fused(WeightStore& weights, int layer, double lr,
                                          std::int64_t step, std::span<double> sums) {
   fused_.rule = rule(lr, 1, step);
-  if (fused_.rule.kind != UpdateRule::Kind::Sgd) return nullptr;
+  if (fused_.rule.kind != UpdateRule::Kind::Sgd || done_[static_cast<std::size_t>(layer)])
+    return nullptr;
   fused_arguments_.clear();
   for (std::size_t i = 0; i < items_.size(); ++i)
     if (items_[i].layer == layer)

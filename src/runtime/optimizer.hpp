@@ -30,8 +30,8 @@ class StageOptimizer {
   // An update by nothing: the next version equals the live one.
   void skip(WeightStore& weights) const;
 
-  // The same for one layer, done by its backward_weight; null where the rule is not sgd. Holds until
-  // the next call. Where it was done, apply() leaves the layer out.
+  // The same for one layer, to be done by its kernel; null where the rule is not sgd, or where it has
+  // been asked for since the last apply(), which leaves the layer out. Holds until the next call.
   const FusedUpdate* fused(WeightStore& weights, int layer, double lr, std::int64_t step,
                            std::span<double> sums);
 

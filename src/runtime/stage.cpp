@@ -172,9 +172,20 @@ const FusedUpdate* Stage::fused(const CompiledStage& compiled, int layer,
 }
 
 void Stage::update(double lr, double gradient_scale, std::int64_t step, std::span<double> sums) {
+  if (!sums.empty()) update_by_kernels({.lr = lr, .step = step, .sums = sums});
   optimizer_.apply(weights_, lr, gradient_scale, step, sums);
   weights_.advance();
   gradient_started_.assign(gradient_started_.size(), false);
+}
+
+void Stage::update_by_kernels(const UpdateCall& call) {
+  for (const CompiledStage& c : compiled_) {
+    if (c.mode != Mode::Train) continue;
+    for (int l = 0; l < layers(); ++l)
+      if (const FusedUpdate* update = fused(c, l, &call))
+        c.kernels[static_cast<std::size_t>(l)]->update(*update, scratch_);
+    return;
+  }
 }
 
 void Stage::skip_update() {

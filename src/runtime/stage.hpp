@@ -73,7 +73,8 @@ class Stage {
   void backward(const PassCall& call, Half half, const UpdateCall* update = nullptr);
 
   void sums_of_squares(std::span<double> sums) const { optimizer_.sums_of_squares(sums); }
-  // `step` counts from 1 since training began. The weights' next version becomes live.
+  // `step` counts from 1 since training began. The weights' next version becomes live. `sums`, where
+  // the norm was not needed before: gets the gradients' sums of squares; gradient_scale must be 1.
   void update(double lr, double gradient_scale, std::int64_t step, std::span<double> sums = {});
   void skip_update();
   void begin_program() { weights_.begin(); }
@@ -110,6 +111,7 @@ class Stage {
   void run(CompiledStage& compiled, const Step& step, const Bases& bases, const PassCall& call,
            const UpdateCall* update = nullptr);
 
+  void update_by_kernels(const UpdateCall& call);
   const FusedUpdate* fused(const CompiledStage& compiled, int layer, const UpdateCall* update);
 
   StageInput input_;

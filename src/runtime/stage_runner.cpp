@@ -53,7 +53,7 @@ void StageRunner::find_updates() {
         if (backward) update_behind_[static_cast<std::size_t>(backward->microbatch.value)] = &i;
         backward = nullptr;
       } else if (i.op == Op::Forward || i.op == Op::BackwardInput || i.op == Op::Recompute ||
-                 i.op == Op::SyncGradients) {
+                 i.op == Op::SyncGradients || i.op == Op::SendGradient) {
         backward = nullptr;
       }
     }

@@ -79,8 +79,9 @@ class StageRunner {
   std::vector<Flight> flights_;  // by micro-batch of the program
   std::vector<int> free_slots_;
   std::vector<int> unread_;  // by mini-batch: micro-batches that still need the loader's memory
-  // By micro-batch: the update that follows its backward with no pass of the stage in between, and
-  // without waiting for the norm; null where there is none.
+  // By micro-batch: the update that follows its backward with no pass of the stage in between,
+  // without waiting for the norm, and with nobody waiting for a gradient to be sent first; null where
+  // there is none.
   std::vector<const Instruction*> update_behind_;
   std::vector<double> sums_of_squares_;
   bool deposited_ = false;

@@ -29,6 +29,10 @@ class FailingKernel final : public Kernel {
     countdown_.tick();
     real_->backward_weight(a);
   }
+  void update(const FusedUpdate& u, void* scratch) override {
+    countdown_.tick();
+    real_->update(u, scratch);
+  }
 
  private:
   std::unique_ptr<Kernel> real_;

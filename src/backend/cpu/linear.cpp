@@ -91,10 +91,15 @@ class LinearKernel final : public CpuKernel {
     parallel_ranges(units(), work_, [&](std::int64_t begin, std::int64_t end) {
       loops_.linear_backward_weight(loop, begin, end);
     });
-    if (!a.update) return;
-    if (parameters[0].sum_of_squares)
-      *parameters[0].sum_of_squares = std::accumulate(squares, squares + units(), 0.0);
-    if (spec_.bias) update(a.update->rule, parameters[1]);
+    if (a.update) finish_update(*a.update, squares);
+  }
+
+  void update(const FusedUpdate& u, void* scratch) override {
+    auto* const squares = static_cast<double*>(scratch);
+    parallel_ranges(units(), u.parameters[0].elements, [&](std::int64_t begin, std::int64_t end) {
+      loops_.linear_update(u.rule, u.parameters[0], in_, begin, end, squares);
+    });
+    finish_update(u, squares);
   }
 
  private:
@@ -122,6 +127,12 @@ class LinearKernel final : public CpuKernel {
       for (std::int64_t o = whole; o < out_; ++o)
         for (std::int64_t i = 0; i < kLanes; ++i) to[o * kPanel + i] = from[i * out_ + o];
     }
+  }
+
+  void finish_update(const FusedUpdate& u, const double* squares) const {
+    if (u.parameters[0].sum_of_squares)
+      *u.parameters[0].sum_of_squares = std::accumulate(squares, squares + units(), 0.0);
+    if (spec_.bias) cpu::update(u.rule, u.parameters[1]);
   }
 
   std::int64_t units() const { return panels_ * linear_tiles(in_); }  // of the weight gradient

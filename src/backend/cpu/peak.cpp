@@ -1,14 +1,19 @@
 #include "backend/cpu/peak.hpp"
 
+#include <omp.h>
+
 #include <algorithm>
 #include <chrono>
+#include <future>
 #include <vector>
 
 #include "backend/cpu/onednn.hpp"
 
 namespace pipetrain {
 
-double measured_peak_gflops() {
+namespace {
+
+double peak_of_this_thread() {
   constexpr dnnl::memory::dim size = 1536;
   constexpr int runs = 20;
   return cpu::with_onednn("matmul", "measure the peak", [] {
@@ -31,6 +36,17 @@ double measured_peak_gflops() {
     }
     return 2.0 * size * size * size / best * 1e-9;
   });
+}
+
+}  // namespace
+
+double measured_peak_gflops(int threads) {
+  return std::async(std::launch::async,
+                    [threads] {
+                      omp_set_num_threads(threads);
+                      return peak_of_this_thread();
+                    })
+      .get();
 }
 
 }  // namespace pipetrain

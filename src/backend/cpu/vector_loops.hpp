@@ -80,6 +80,9 @@ struct VectorLoops {
   void (*linear_backward_input)(const LinearInputLoop&, std::int64_t begin, std::int64_t end);
   void (*linear_backward_weight)(const LinearWeightLoop&, std::int64_t unit_begin,
                                  std::int64_t unit_end);
+  // What linear_backward_weight does with its gradients, by gradients that lie in memory.
+  void (*linear_update)(const UpdateRule&, const UpdateArguments&, std::int64_t in,
+                        std::int64_t unit_begin, std::int64_t unit_end, double* squares);
 
   // One sample.
   void (*few_channels_forward)(const FewChannelsLoop&, const float* x, const float* weights,

@@ -5,6 +5,12 @@
 #pragma GCC diagnostic ignored "-Wpsabi"  // every vector argument below is inlined
 
 #define PIPETRAIN_INLINE inline __attribute__((always_inline))
+// The loop behind it: what it writes is what it reads at the same index, or memory of its own.
+#if defined(__clang__)
+#define PIPETRAIN_VECTORIZE _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define PIPETRAIN_VECTORIZE _Pragma("GCC ivdep")
+#endif
 
 namespace pipetrain::cpu {
 namespace {
@@ -31,15 +37,24 @@ PIPETRAIN_INLINE void store_some(float* to, const Vector& v, std::int64_t lanes)
 }
 // A NaN stays one, so that divergence is seen.
 PIPETRAIN_INLINE Vector positive_part(const Vector& v) { return v < 0.0f ? Vector{} : v; }
+// GCC's own conversion goes by quarters of a vector and puts them together.
+PIPETRAIN_INLINE Doubles widen(const HalfVector& v) {
+#ifdef __AVX512F__
+  return (Doubles)_mm512_maskz_cvtps_pd(static_cast<__mmask8>(-1), (__m256)v);
+#else
+  return __builtin_convertvector(v, Doubles);
+#endif
+}
 PIPETRAIN_INLINE std::int64_t lesser(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
 PIPETRAIN_INLINE std::int64_t greater(std::int64_t a, std::int64_t b) { return a > b ? a : b; }
 
 #include "backend/cpu/vector_loops_batch_norm.inl"
 #include "backend/cpu/vector_loops_elementwise.inl"
 #include "backend/cpu/vector_loops_few_channels.inl"
+#include "backend/cpu/vector_loops_sgd.inl"
+#include "backend/cpu/vector_loops_transpose.inl"
 #include "backend/cpu/vector_loops_linear.inl"
 #include "backend/cpu/vector_loops_pool.inl"
-#include "backend/cpu/vector_loops_transpose.inl"
 #include "backend/cpu/vector_loops_update.inl"
 
 }  // namespace
@@ -49,6 +64,7 @@ const VectorLoops& PIPETRAIN_LOOPS() {
       .linear_forward = linear_forward,
       .linear_backward_input = linear_backward_input,
       .linear_backward_weight = linear_backward_weight,
+      .linear_update = linear_update,
       .few_channels_forward = few_channels_forward,
       .few_channels_weight = few_channels_weight,
       .sum_pixels = sum_pixels,

@@ -1,6 +1,3 @@
-void transpose_tile(const float* from, std::int64_t from_stride, std::int64_t rows, float* to,
-                    std::int64_t to_stride, std::int64_t columns);  // vector_loops_transpose.inl
-
 // Linear layers: tiles of Rows samples x 32 outputs stay in registers while the sum runs. Included
 // by vector_loops.inl.
 
@@ -125,24 +122,34 @@ void linear_backward_input(const LinearInputLoop& l, std::int64_t begin, std::in
 }
 
 // Updates a tile's weights by its gradient; the sum of squares of that.
-template <int Rows>
-PIPETRAIN_INLINE double update_tile(const UpdateRule& rule, const UpdateArguments& a,
-                                    std::int64_t offset, const Vector (&gradient)[Rows][2]) {
+template <Sgd Kind>
+double update_rows(const UpdateRule& rule, const UpdateArguments& a, std::int64_t offset,
+                   const float* gradient, std::int64_t rows) {
   const SgdStep step = sgd_step(rule);
-  const bool remembers = rule.momentum != 0;
-  Doubles squares[2] = {};
-#pragma GCC unroll 16
-  for (int r = 0; r < Rows; ++r)
-#pragma GCC unroll 16
+  Doubles squares[4] = {};
+  for (std::int64_t r = 0; r < rows; ++r)
+#pragma GCC unroll 2
     for (int h = 0; h < 2; ++h) {
-      const std::int64_t i = offset + r * kPanel + h * kLanes;
-      Vector velocity = remembers ? load(a.first_moment + i) : Vector{};
-      store(a.new_weights + i, sgd_vector(step, load(a.weights + i), gradient[r][h],
-                                          remembers ? &velocity : nullptr));
-      if (remembers) store(a.first_moment + i, velocity);
-      add_squares(gradient[r][h], squares);
+      const std::int64_t i = r * kPanel + h * kLanes;
+      const Vector g = load(gradient + i);
+      Vector velocity{};
+      if constexpr (Kind != Sgd::Plain) velocity = load(a.first_moment + offset + i);
+      const Vector w = load(a.weights + offset + i);
+      store(a.new_weights + offset + i, sgd_vector<Kind>(step, w, g, velocity));
+      if constexpr (Kind != Sgd::Plain) store(a.first_moment + offset + i, velocity);
+      add_squares(g, squares[2 * h], squares[2 * h + 1]);
     }
-  return sum_lanes(squares[0] + squares[1]);
+  return sum_lanes((squares[0] + squares[1]) + (squares[2] + squares[3]));
+}
+
+double update_tile(const UpdateRule& rule, const UpdateArguments& a, std::int64_t offset,
+                   const float* gradient, std::int64_t rows) {
+  switch (kind_of(rule)) {
+    case Sgd::Plain: return update_rows<Sgd::Plain>(rule, a, offset, gradient, rows);
+    case Sgd::Momentum: return update_rows<Sgd::Momentum>(rule, a, offset, gradient, rows);
+    case Sgd::Nesterov: return update_rows<Sgd::Nesterov>(rule, a, offset, gradient, rows);
+  }
+  return 0;
 }
 
 template <int Rows, bool Updates>
@@ -171,14 +178,13 @@ PIPETRAIN_INLINE void weight_tile(const LinearWeightLoop& l, std::int64_t unit, 
       sum[r][1] += value * g1;
     }
   }
-  if constexpr (Updates) {
-    l.squares[unit] = update_tile<Rows>(*l.rule, *l.update, offset, sum);
-  } else {
+  alignas(64) float tile[Updates ? Rows * kPanel : 1];
+  float* const to = Updates ? tile : w;
 #pragma GCC unroll 16
-    for (int r = 0; r < Rows; ++r)
-#pragma GCC unroll 16
-      for (int h = 0; h < 2; ++h) store(w + r * kPanel + h * kLanes, sum[r][h]);
-  }
+  for (int r = 0; r < Rows; ++r)
+#pragma GCC unroll 2
+    for (int h = 0; h < 2; ++h) store(to + r * kPanel + h * kLanes, sum[r][h]);
+  if constexpr (Updates) l.squares[unit] = update_tile(*l.rule, *l.update, offset, tile, Rows);
 }
 
 PIPETRAIN_INLINE void bias_panel(const LinearWeightLoop& l, std::int64_t panel) {
@@ -208,4 +214,14 @@ void linear_backward_weight(const LinearWeightLoop& l, std::int64_t unit_begin,
     weight_units<true>(l, unit_begin, unit_end);
   else
     weight_units<false>(l, unit_begin, unit_end);
+}
+
+void linear_update(const UpdateRule& rule, const UpdateArguments& a, std::int64_t in,
+                   std::int64_t unit_begin, std::int64_t unit_end, double* squares) {
+  const std::int64_t tiles = linear_tiles(in);
+  for (std::int64_t u = unit_begin; u < unit_end; ++u) {
+    const std::int64_t t = u % tiles, first = in * t / tiles;
+    const std::int64_t offset = (u / tiles * in + first) * kPanel;
+    squares[u] = update_tile(rule, a, offset, a.gradient + offset, in * (t + 1) / tiles - first);
+  }
 }

@@ -1,22 +1,31 @@
 // Optimizers (formulas: update.cpp) and the norm of a gradient. Included by vector_loops.inl.
 
+PIPETRAIN_INLINE Vector load_lanes(const float* from, std::int64_t lanes) {
+  return lanes == kLanes ? load(from) : load_some(from, lanes);
+}
+PIPETRAIN_INLINE void store_lanes(float* to, const Vector& v, std::int64_t lanes) {
+  if (lanes == kLanes)
+    store(to, v);
+  else
+    store_some(to, v, lanes);
+}
+
+template <Sgd Kind>
+PIPETRAIN_INLINE void sgd_lanes(const SgdStep& step, const UpdateArguments& a, std::int64_t i,
+                                std::int64_t lanes) {
+  Vector velocity{};
+  if constexpr (Kind != Sgd::Plain) velocity = load_lanes(a.first_moment + i, lanes);
+  const Vector w = load_lanes(a.weights + i, lanes), g = load_lanes(a.gradient + i, lanes);
+  store_lanes(a.new_weights + i, sgd_vector<Kind>(step, w, g, velocity), lanes);
+  if constexpr (Kind != Sgd::Plain) store_lanes(a.first_moment + i, velocity, lanes);
+}
+
+template <Sgd Kind>
 void sgd(const UpdateRule& rule, const UpdateArguments& a, std::int64_t begin, std::int64_t end) {
   const SgdStep step = sgd_step(rule);
-  const bool remembers = rule.momentum != 0;
   std::int64_t i = begin;
-  for (; i + kLanes <= end; i += kLanes) {
-    Vector velocity = remembers ? load(a.first_moment + i) : Vector{};
-    store(a.new_weights + i, sgd_vector(step, load(a.weights + i), load(a.gradient + i),
-                                        remembers ? &velocity : nullptr));
-    if (remembers) store(a.first_moment + i, velocity);
-  }
-  const std::int64_t rest = end - i;
-  if (rest == 0) return;
-  Vector velocity = remembers ? load_some(a.first_moment + i, rest) : Vector{};
-  const Vector next = sgd_vector(step, load_some(a.weights + i, rest),
-                                 load_some(a.gradient + i, rest), remembers ? &velocity : nullptr);
-  store_some(a.new_weights + i, next, rest);
-  if (remembers) store_some(a.first_moment + i, velocity, rest);
+  for (; i + kLanes <= end; i += kLanes) sgd_lanes<Kind>(step, a, i, kLanes);
+  if (i < end) sgd_lanes<Kind>(step, a, i, end - i);
 }
 
 void adam(const UpdateRule& rule, const UpdateArguments& a, std::int64_t begin, std::int64_t end) {
@@ -33,7 +42,7 @@ void adam(const UpdateRule& rule, const UpdateArguments& a, std::int64_t begin, 
              keep = static_cast<float>(decoupled ? 1 - rule.lr * rule.weight_decay : 1);
   const float *w = a.weights, *gradient = a.gradient;
   float *next = a.new_weights, *first = a.first_moment, *second = a.second_moment;
-#pragma GCC ivdep
+  PIPETRAIN_VECTORIZE
   for (std::int64_t i = begin; i < end; ++i) {
     const float g = gradient[i] * scale + in_gradient * w[i];
     const float m = beta1 * first[i] + rest1 * g, v = beta2 * second[i] + rest2 * g * g;
@@ -45,10 +54,12 @@ void adam(const UpdateRule& rule, const UpdateArguments& a, std::int64_t begin, 
 
 void update(const UpdateRule& rule, const UpdateArguments& a, std::int64_t begin,
             std::int64_t end) {
-  if (rule.kind == UpdateRule::Kind::Sgd)
-    sgd(rule, a, begin, end);
-  else
-    adam(rule, a, begin, end);
+  if (rule.kind != UpdateRule::Kind::Sgd) return adam(rule, a, begin, end);
+  switch (kind_of(rule)) {
+    case Sgd::Plain: return sgd<Sgd::Plain>(rule, a, begin, end);
+    case Sgd::Momentum: return sgd<Sgd::Momentum>(rule, a, begin, end);
+    case Sgd::Nesterov: return sgd<Sgd::Nesterov>(rule, a, begin, end);
+  }
 }
 
 double sum_of_squares(const float* values, std::int64_t count) {
@@ -58,12 +69,10 @@ double sum_of_squares(const float* values, std::int64_t count) {
     for (int part = 0; part < 4; ++part) {
       HalfVector half;
       std::memcpy(&half, values + i + 8 * part, sizeof half);
-      const Doubles wide = __builtin_convertvector(half, Doubles);
+      const Doubles wide = widen(half);
       sums[part] += wide * wide;
     }
-  const Doubles total = (sums[0] + sums[1]) + (sums[2] + sums[3]);
-  double sum = 0;
-  for (int lane = 0; lane < 8; ++lane) sum += total[lane];
+  double sum = sum_lanes((sums[0] + sums[1]) + (sums[2] + sums[3]));
   for (; i < count; ++i) sum += static_cast<double>(values[i]) * static_cast<double>(values[i]);
   return sum;
 }

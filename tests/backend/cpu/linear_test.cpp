@@ -64,7 +64,9 @@ struct Updated {
   double squares[2] = {};
 };
 
-Updated updated(Net& net, int samples, const UpdateRule& rule, bool accumulate, bool fused,
+enum class How { Fused, Kernel, Backend };
+
+Updated updated(Net& net, int samples, const UpdateRule& rule, bool accumulate, How how,
                 std::int64_t in, std::int64_t out) {
   const auto kernel = net.lowering->make_kernel({1}, {.samples = samples});
   REQUIRE(kernel->traits().fuses_sgd);
@@ -95,9 +97,10 @@ Updated updated(Net& net, int samples, const UpdateRule& rule, bool accumulate, 
                            .output_gradient = dy.data(),
                            .gradients = results,
                            .accumulate = accumulate,
-                           .update = fused ? &update : nullptr,
+                           .update = how == How::Fused ? &update : nullptr,
                            .scratch = scratch.data()});
-  if (!fused)
+  if (how == How::Kernel) kernel->update(update, scratch.data());
+  if (how == How::Backend)
     for (const UpdateArguments& a : arguments) net.backend->apply(rule, a);
   return state;
 }
@@ -113,8 +116,12 @@ TEST_CASE("a linear layer's fused update is its gradient's update, bit for bit",
                                    UpdateRule{.lr = 0.1, .momentum = 0.9, .nesterov = true});
   CAPTURE(samples, in, out, accumulate, rule.momentum, rule.nesterov);
   Net net(in, out, samples);
-  const Updated apart = updated(net, samples, rule, accumulate, false, in, out),
-                fused = updated(net, samples, rule, accumulate, true, in, out);
+  const Updated apart = updated(net, samples, rule, accumulate, How::Backend, in, out),
+                fused = updated(net, samples, rule, accumulate, How::Fused, in, out),
+                later = updated(net, samples, rule, accumulate, How::Kernel, in, out);
+  CHECK(fused.weights == later.weights);
+  CHECK(fused.velocity == later.velocity);
+  CHECK(std::ranges::equal(fused.squares, later.squares));
   CHECK(fused.weights == apart.weights);
   CHECK(fused.velocity == apart.velocity);
   CHECK(fused.weights[0] != net.weights[0]);
