@@ -18,8 +18,8 @@ namespace {
 enum Row { Compute, Send, Receive, Updates };  // the tracks of a stage
 constexpr std::array row_names = {"compute", "send", "receive", "update"};
 
-// An instruction waits for at most a packet and the loader.
-constexpr std::size_t records_per_instruction = 3;
+// An instruction waits for at most a packet and the loader, and goes on once behind another.
+constexpr std::size_t records_per_instruction = 4;
 
 Row row_of(Op op) {
   if (computes(op)) return Compute;
@@ -46,13 +46,13 @@ nlohmann::ordered_json args_of(const TraceRecord& r, int microbatches) {
   return args;
 }
 
-// Finds the instruction of a stage that has to do with a micro-batch of a step.
+// Finds the instruction of a stage that has to do with a micro-batch of a step: where it begins.
 class Index {
  public:
   explicit Index(const std::vector<TraceTrack>& tracks) {
     for (const TraceTrack& track : tracks)
       for (const TraceRecord& r : track.records())
-        if (!r.waiting) records_[key(r.instruction->op, r.instruction->stage.value, r)] = &r;
+        if (!r.waiting) records_.emplace(key(r.instruction->op, r.instruction->stage.value, r), &r);
   }
   const TraceRecord* find(Op op, int stage, const TraceRecord& same) const {
     const auto found = records_.find(key(op, stage, same));

@@ -56,6 +56,7 @@ class Writer {
     place_slots(recipe);
     recipe.forward = resolve(forward_drafts);
     recipe.backward = resolve(drafts_);
+    recipe.before_send = before_send_;
     if (input_) recipe.input = place(*input_);
     if (output_) recipe.output = place(*output_);
     if (loss_gradient_) recipe.loss_gradient = place(*loss_gradient_);
@@ -231,6 +232,16 @@ class Writer {
       if (state.kind == GradientState::Borrowed)
         add_copy(state.buffer, destination(value), bytes(value));
     }
+    before_send_ = drafts_.size();
+    if (behind_send_) add(std::move(*behind_send_));
+  }
+
+  // The weight half that nothing of the stage waits for: of its first layer with parameters.
+  bool comes_behind_send(int l) const {
+    if (is_first()) return false;
+    for (int below = 0; below < l; ++below)
+      if (!layer(below).parameters.empty()) return false;
+    return true;
   }
 
   GradientState& gradient(ValueId value) {
@@ -269,7 +280,10 @@ class Writer {
     const BufferId output_gradient = *draft.output_gradient;
     if (in_.split_backward && buffers_[output_gradient].area == Area::Workspace)
       buffers_[output_gradient].area = Area::Slot;
-    add(std::move(draft));
+    if (comes_behind_send(draft.step.layer))
+      behind_send_ = std::move(draft);
+    else
+      add(std::move(draft));
   }
 
   // What forward left of a value: nothing where its memory has been reused.
@@ -365,6 +379,8 @@ class Writer {
   std::vector<GradientState> gradients_;          // of values
   std::vector<std::optional<BufferId>> destinations_;
   PacketLayout out_;
+  std::optional<Draft> behind_send_;
+  std::size_t before_send_ = 0;
   std::optional<BufferId> input_, output_, loss_gradient_;
 };
 

@@ -104,13 +104,26 @@ void Stage::loss_gradient(const PassCall& call, const Targets& targets, double s
                    scratch_);
 }
 
-void Stage::backward(const PassCall& call, Half half, const UpdateCall* update) {
+void Stage::backward(const PassCall& call, BackwardPart part, const UpdateCall* update) {
   CompiledStage& c = compiled(call);
   const Bases base = bases(call);
-  for (const Step& step : c.recipe.backward) {
-    const bool weight = step.kind == Step::Kind::BackwardWeight;
-    if (half == Half::Both || weight == (half == Half::Weight))
-      run(c, step, base, call, update);
+  const std::span<const Step> steps = c.recipe.backward;
+  const auto run_steps = [&](std::span<const Step> some, const auto& chosen) {
+    for (const Step& step : some)
+      if (chosen(step.kind == Step::Kind::BackwardWeight)) run(c, step, base, call, update);
+  };
+  const auto all = [](bool) { return true; };
+  switch (part) {
+    case BackwardPart::Whole:
+      return run_steps(steps, all);
+    case BackwardPart::InputHalf:
+      return run_steps(steps, [](bool weight) { return !weight; });
+    case BackwardPart::WeightHalf:
+      return run_steps(steps, [](bool weight) { return weight; });
+    case BackwardPart::BeforeSend:
+      return run_steps(steps.first(c.recipe.before_send), all);
+    case BackwardPart::BehindSend:
+      return run_steps(steps.subspan(c.recipe.before_send), all);
   }
 }
 

@@ -29,8 +29,9 @@ struct StageInput {
   bool split_backward = false;
 };
 
-// Both halves, or the half that one instruction asks for.
-enum class Half { Both, Input, Weight };
+// What of a backward an instruction asks for: all of it; a half; or what comes before the gradient of
+// the stage's inputs is complete, so that it can be sent, and what comes behind.
+enum class BackwardPart { Whole, InputHalf, WeightHalf, BeforeSend, BehindSend };
 
 // Everything that one pass over one micro-batch is told. Packets are null where there is no such
 // boundary or the pass does not touch it.
@@ -70,7 +71,7 @@ class Stage {
   void loss_gradient(const PassCall& call, const Targets& targets, double scale);
   // Where `update` is set, layers whose kernels can do so are updated on the way; the same update()
   // must follow and does the rest.
-  void backward(const PassCall& call, Half half, const UpdateCall* update = nullptr);
+  void backward(const PassCall& call, BackwardPart part, const UpdateCall* update = nullptr);
 
   void sums_of_squares(std::span<double> sums) const { optimizer_.sums_of_squares(sums); }
   // `step` counts from 1 since training began. The weights' next version becomes live. `sums`, where

@@ -52,6 +52,9 @@ void StageRunner::find_updates() {
       } else if (i.op == Op::Update) {
         if (backward) update_behind_[static_cast<std::size_t>(backward->microbatch.value)] = &i;
         backward = nullptr;
+      } else if (i.op == Op::SendGradient && backward && backward->op == Op::Backward &&
+                 backward->microbatch == i.microbatch) {
+        continue;  // the backward goes on behind it
       } else if (i.op == Op::Forward || i.op == Op::BackwardInput || i.op == Op::Recompute ||
                  i.op == Op::SyncGradients || i.op == Op::SendGradient) {
         backward = nullptr;
@@ -208,9 +211,18 @@ void StageRunner::receive_gradient(const Instruction& i) {
   flight(i).gradient_in = packet;
 }
 
-void StageRunner::backward(const Instruction& i, Half half) {
+// What the stage before waits for is sent as soon as it is complete: a whole backward goes on behind
+// its send.
+void StageRunner::backward(const Instruction& i, BackwardPart part) {
   Flight& f = flight(i);
-  if (half != Half::Weight) {
+  if (part == BackwardPart::Whole && !is_first()) {
+    backward(i, BackwardPart::BeforeSend);
+    f.unfinished = &i;
+    return;
+  }
+  const bool begins = part != BackwardPart::WeightHalf && part != BackwardPart::BehindSend,
+             ends = part != BackwardPart::InputHalf && part != BackwardPart::BeforeSend;
+  if (begins) {
     if (!is_first()) {
       Channel& channel = *before().gradients;
       f.gradient_out = waiting([&] { return channel.acquire(); });
@@ -221,14 +233,14 @@ void StageRunner::backward(const Instruction& i, Half half) {
     if (is_last()) loss_gradient(i);
   }
   const Instruction* behind =
-      half == Half::Input ? nullptr : update_behind_[static_cast<std::size_t>(i.microbatch.value)];
+      ends ? update_behind_[static_cast<std::size_t>(i.microbatch.value)] : nullptr;
   UpdateCall update{.sums = sums_of_squares_};
   if (behind) {
     update.lr = run_.learning_rate.at(step_of(*behind));
     update.step = step_of(*behind) + 1;
   }
-  if (f.samples > 0) busy([&] { stage_.backward(call(i), half, behind ? &update : nullptr); });
-  if (half != Half::Input) close(i);
+  if (f.samples > 0) busy([&] { stage_.backward(call(i), part, behind ? &update : nullptr); });
+  if (ends) close(i);
 }
 
 void StageRunner::loss_gradient(const Instruction& i) {
@@ -244,6 +256,9 @@ void StageRunner::send_gradient(const Instruction& i) {
   Flight& f = flight(i);
   before().gradients->send(f.gradient_out);
   f.gradient_out = nullptr;
+  if (!f.unfinished) return;
+  if (trace_) trace_->goes_on(*f.unfinished);
+  backward(*f.unfinished, BackwardPart::BehindSend);
 }
 
 void StageRunner::sync_gradients(const Instruction& i) {
@@ -285,11 +300,11 @@ void StageRunner::execute(const Instruction& i) {
     case Op::Forward:
       return forward(i);
     case Op::Backward:
-      return backward(i, Half::Both);
+      return backward(i, BackwardPart::Whole);
     case Op::BackwardInput:
-      return backward(i, Half::Input);
+      return backward(i, BackwardPart::InputHalf);
     case Op::BackwardWeight:
-      return backward(i, Half::Weight);
+      return backward(i, BackwardPart::WeightHalf);
     case Op::SendActivation:
       return send_activation(i);
     case Op::ReceiveActivation:

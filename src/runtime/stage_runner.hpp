@@ -29,6 +29,7 @@ class StageRunner {
     int slot = -1, samples = 0;
     int forward_version = 0;
     Packet *in = nullptr, *out = nullptr, *gradient_in = nullptr, *gradient_out = nullptr;
+    const Instruction* unfinished = nullptr;  // a backward that goes on behind its send
   };
 
   bool is_first() const { return id_.value == 0; }
@@ -64,7 +65,7 @@ class StageRunner {
   void loss(const Instruction& i);
   void send_activation(const Instruction& i);
   void receive_gradient(const Instruction& i);
-  void backward(const Instruction& i, Half half);
+  void backward(const Instruction& i, BackwardPart part);
   void loss_gradient(const Instruction& i);
   void send_gradient(const Instruction& i);
   void sync_gradients(const Instruction& i);
@@ -80,8 +81,8 @@ class StageRunner {
   std::vector<int> free_slots_;
   std::vector<int> unread_;  // by mini-batch: micro-batches that still need the loader's memory
   // By micro-batch: the update that follows its backward with no pass of the stage in between,
-  // without waiting for the norm, and with nobody waiting for a gradient to be sent first; null where
-  // there is none.
+  // without waiting for the norm, and with no other stage waiting for what is sent in between; null
+  // where there is none.
   std::vector<const Instruction*> update_behind_;
   std::vector<double> sums_of_squares_;
   bool deposited_ = false;

@@ -32,7 +32,7 @@ class Chain {
                                              .first = {in.firsts[s]},
                                              .last = {next - 1},
                                              .slots = in.microbatches,
-                                             .split_backward = in.backward != Backward::Fused}));
+                                             .split_backward = in.backward == Backward::Halves || in.backward == Backward::Deferred}));
       stages_.back()->prepare(in.samples, Mode::Train);
       crossings_.emplace_back(static_cast<std::size_t>(in.microbatches));
       if (next < layers)
@@ -51,7 +51,7 @@ class Chain {
       if (in_.backward == Backward::Deferred)
         for (auto stage = stages_.rbegin(); stage != stages_.rend(); ++stage)
           for (int m = 0; m < in_.microbatches; ++m)
-            (*stage)->backward(call(**stage, step, m), Half::Weight);
+            (*stage)->backward(call(**stage, step, m), BackwardPart::WeightHalf);
       update(step);
     }
     read_parameters();
@@ -128,10 +128,15 @@ class Chain {
     for (auto stage = stages_.rbegin(); stage != stages_.rend(); ++stage) {
       const PassCall pass = call(**stage, step, m);
       if (in_.backward == Backward::Fused) {
-        (*stage)->backward(pass, Half::Both);
+        (*stage)->backward(pass, BackwardPart::Whole);
+      } else if (in_.backward == Backward::Sent) {
+        PassCall behind = pass;
+        (*stage)->backward(pass, BackwardPart::BeforeSend);
+        behind.gradient_out = nullptr;
+        (*stage)->backward(behind, BackwardPart::BehindSend);
       } else {
-        (*stage)->backward(pass, Half::Input);
-        if (in_.backward == Backward::Halves) (*stage)->backward(pass, Half::Weight);
+        (*stage)->backward(pass, BackwardPart::InputHalf);
+        if (in_.backward == Backward::Halves) (*stage)->backward(pass, BackwardPart::WeightHalf);
       }
     }
   }

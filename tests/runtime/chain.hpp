@@ -12,6 +12,7 @@ namespace pipetrain::testing {
 // How the backward of the micro-batches of one mini-batch is run.
 enum class Backward {
   Fused,     // both halves in one call
+  Sent,      // what completes the gradient that leaves the stage, then the rest
   Halves,    // the input half, then the weight half
   Deferred,  // the input halves of all micro-batches, on all stages, then all weight halves
 };

@@ -197,13 +197,16 @@ class Replay {
       write(recipe_.loss_gradient, bytes({in_.last.value + 1}), {"loss"});
     else
       fill_gradient_packet();
-    for (const Step& step : recipe_.backward)
+    const std::span<const Step> steps = recipe_.backward;
+    for (const Step& step : steps.first(recipe_.before_send))
       if (!deferred(step)) backward(step);
     check_leaving_gradients();
-    area(Area::Workspace).clear();    // other micro-batches pass through
     area(Area::GradientOut).clear();  // it is sent
-    for (const Step& step : recipe_.backward)
+    if (in_.split_backward) area(Area::Workspace).clear();  // other micro-batches pass through
+    for (const Step& step : steps)
       if (deferred(step)) backward(step);
+    for (const Step& step : steps.subspan(recipe_.before_send))
+      if (!deferred(step)) backward(step);
     check_every_parameter_once();
   }
   bool deferred(const Step& step) const {

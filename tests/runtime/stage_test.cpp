@@ -31,7 +31,7 @@ std::vector<int> random_cuts(Random& random, int layers, int most) {
 
 }  // namespace
 
-TEST_CASE("halves that lie apart give the bits of a whole backward, at any cut", "[stage]") {
+TEST_CASE("a backward in parts gives the bits of a whole one, at any cut", "[stage]") {
   const std::string backend = GENERATE("reference", "cpu");
   const std::uint64_t seeds = backend == "reference" ? 25 : 10;
   for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
@@ -42,7 +42,8 @@ TEST_CASE("halves that lie apart give the bits of a whole backward, at any cut",
     INFO(backend << ", seed " << seed << ", " << cuts.size() << " stages\n" << model);
     const ChainResult whole = run_chain({.graph = graph, .backend = backend});
     REQUIRE(whole.sums_of_squares.front() > 0);
-    for (const Backward backward : {Backward::Fused, Backward::Halves, Backward::Deferred}) {
+    for (const Backward backward :
+         {Backward::Fused, Backward::Sent, Backward::Halves, Backward::Deferred}) {
       INFO("backward " << static_cast<int>(backward));
       check_same(
           whole,

@@ -16,7 +16,7 @@ class AddKernel final : public CpuKernel {
   void forward(const ForwardArguments& a) override {
     if (traits_.aliases_input) return;
     const std::int64_t elements = problem_.output_elements();
-    parallel_ranges(elements, elements, [&](std::int64_t begin, std::int64_t end) {
+    parallel_ranges(elements, kElementWork * elements, [&](std::int64_t begin, std::int64_t end) {
       sum_range(a, begin, end - begin);
     });
   }

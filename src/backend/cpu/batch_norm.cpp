@@ -102,7 +102,7 @@ class BatchNormKernel final : public CpuKernel {
   }
   template <class Body>
   void each_block(Body body) const {
-    parallel_each(blocks_, 2 * problem_.output_elements(), body);
+    parallel_each(blocks_, 2 * kElementWork * problem_.output_elements(), body);
   }
 
   void forward_block(const ForwardArguments& a, std::int64_t b) const {

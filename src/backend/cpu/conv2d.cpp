@@ -191,7 +191,7 @@ class ConvKernel final : public CpuKernel {
   }
 
   void accumulate(const float* from, float* to, std::int64_t elements) const {
-    parallel_ranges(elements, elements, [&](std::int64_t begin, std::int64_t end) {
+    parallel_ranges(elements, kElementWork * elements, [&](std::int64_t begin, std::int64_t end) {
       loops_.add(to + begin, from + begin, to + begin, end - begin, false);
     });
   }

@@ -36,7 +36,7 @@ class DropoutKernel final : public CpuKernel {
     const DropoutMask mask(p_, problem_.layer->name, key);
     const ValueLayout& layout = problem_.output;
     if (layout.stored_elements() != layout.elements()) std::memset(kept, 0, traits_.saved_bytes);
-    parallel_each(problem_.samples, 4 * problem_.output_elements(), [&](std::int64_t n) {
+    parallel_each(problem_.samples, kElementWork * problem_.output_elements(), [&](std::int64_t n) {
       float factors[kDrawn];
       std::uint8_t* sample = kept + n * layout.stored_elements();
       for (std::int64_t first = 0; first < layout.elements(); first += kDrawn) {
@@ -50,7 +50,7 @@ class DropoutKernel final : public CpuKernel {
 
   void apply(const float* from, const std::uint8_t* kept, float* to) const {
     const std::int64_t elements = problem_.output_elements();
-    parallel_ranges(elements, elements, [&](std::int64_t begin, std::int64_t end) {
+    parallel_ranges(elements, kElementWork * elements, [&](std::int64_t begin, std::int64_t end) {
       loops_.drop(from + begin, kept + begin, scale_, to + begin, end - begin);
     });
   }

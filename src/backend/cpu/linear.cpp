@@ -96,7 +96,7 @@ class LinearKernel final : public CpuKernel {
 
   void update(const FusedUpdate& u, void* scratch) override {
     auto* const squares = static_cast<double*>(scratch);
-    parallel_ranges(units(), u.parameters[0].elements, [&](std::int64_t begin, std::int64_t end) {
+    parallel_ranges(units(), kElementWork * u.parameters[0].elements, [&](std::int64_t begin, std::int64_t end) {
       loops_.linear_update(u.rule, u.parameters[0], in_, begin, end, squares);
     });
     finish_update(u, squares);
@@ -119,14 +119,16 @@ class LinearKernel final : public CpuKernel {
   // [samples][out] -> [samples / 32][out][32]
   void turn(const float* gradient, float* turned) const {
     const std::int64_t whole = out_ / kLanes * kLanes;
-    for (std::int64_t n = 0; n < problem_.samples; n += kLanes) {
+    const std::int64_t blocks = problem_.samples / kLanes;
+    parallel_each(blocks, kElementWork * problem_.samples * out_, [&](std::int64_t block) {
+      const std::int64_t n = block * kLanes;
       const float* from = gradient + n * out_;
       float* to = turned + n / kPanel * out_ * kPanel + n % kPanel;
       for (std::int64_t o = 0; o < whole; o += kLanes)
         loops_.transpose_tile(from + o, out_, kLanes, to + o * kPanel, kPanel, kLanes);
       for (std::int64_t o = whole; o < out_; ++o)
         for (std::int64_t i = 0; i < kLanes; ++i) to[o * kPanel + i] = from[i * out_ + o];
-    }
+    });
   }
 
   void finish_update(const FusedUpdate& u, const double* squares) const {
@@ -149,7 +151,7 @@ class LinearKernel final : public CpuKernel {
 
   // [samples][out] -> [out / 32][samples][32]: rows of a panel lie together, its end is zeros.
   void gather_panels(const float* gradient, float* panels) const {
-    for (std::int64_t p = 0; p < panels_; ++p) {
+    parallel_each(panels_, kElementWork * problem_.samples * out_, [&](std::int64_t p) {
       const std::int64_t filled = std::min(kPanel, out_ - p * kPanel);
       for (std::int64_t n = 0; n < problem_.samples; ++n) {
         float* row = panels + (p * problem_.samples + n) * kPanel;
@@ -157,7 +159,7 @@ class LinearKernel final : public CpuKernel {
                     static_cast<std::size_t>(filled) * sizeof(float));
         for (std::int64_t i = filled; i < kPanel; ++i) row[i] = 0;
       }
-    }
+    });
   }
 
   const VectorLoops& loops_ = vector_loops();
@@ -191,7 +193,7 @@ std::size_t packed_bytes(const Linear& spec, const Problem& problem) {
 // In tiles of 16 x 16. Inputs beyond the last one become zeros.
 void pack(const Linear& spec, const Problem& problem, const float* weights, float* packed) {
   const std::int64_t in = problem.inputs[0].stored_elements(), out = spec.out_features;
-  parallel_each(panel_count(in), in * out, [&](std::int64_t panel) {
+  parallel_each(panel_count(in), kElementWork * in * out, [&](std::int64_t panel) {
     for (std::int64_t i = panel * kPanel; i < (panel + 1) * kPanel; i += kLanes)
       for (std::int64_t o = 0; o < out; o += kLanes)
         vector_loops().transpose_tile(weights + (o / kPanel * in + i) * kPanel + o % kPanel, kPanel,

@@ -155,7 +155,7 @@ class CpuLowering final : public Lowering {
   }
   void add_value(ValueId value, int samples, void* a, const void* b) const override {
     const std::int64_t elements = samples * layout(value).stored_elements();
-    parallel_ranges(elements, elements, [&](std::int64_t begin, std::int64_t end) {
+    parallel_ranges(elements, kElementWork * elements, [&](std::int64_t begin, std::int64_t end) {
       vector_loops().add(floats(a) + begin, floats(b) + begin, floats(a) + begin, end - begin,
                          false);
     });

@@ -8,10 +8,11 @@
 
 namespace pipetrain::cpu {
 
-constexpr std::int64_t kWorkWorthATeam = 64 * 1024;  // multiply-adds or elements
+constexpr std::int64_t kWorkWorthATeam = 64 * 1024;  // multiply-adds
+constexpr std::int64_t kElementWork = 4;             // of an element that is read and written once
 
-// Calls body(begin, end) for parts of [0, count); `work` is that of the whole range. The body must
-// not throw.
+// Calls body(begin, end) for parts of [0, count); `work` is that of the whole range, in
+// multiply-adds. The body must not throw.
 template <class Body>
 void parallel_ranges(std::int64_t count, std::int64_t work, Body body) {
   const int team = omp_get_max_threads();

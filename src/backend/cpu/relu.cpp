@@ -32,7 +32,7 @@ class ReluKernel final : public CpuKernel {
  private:
   template <class Body>
   void ranges(Body body) {
-    parallel_ranges(problem_.output_elements(), problem_.output_elements(),
+    parallel_ranges(problem_.output_elements(), kElementWork * problem_.output_elements(),
                     [&](std::int64_t begin, std::int64_t end) { body(begin, end - begin); });
   }
 

@@ -21,7 +21,7 @@ template <class Body>
 double sum_chunks(std::int64_t elements, Body body) {
   double sums[kParts] = {};
   const std::int64_t length = (elements + kParts - 1) / kParts;
-  parallel_each(kParts, elements, [&](std::int64_t part) {
+  parallel_each(kParts, kElementWork * elements, [&](std::int64_t part) {
     const std::int64_t part_end = std::min((part + 1) * length, elements);
     for (std::int64_t begin = part * length; begin < part_end; begin += kChunk)
       sums[part] += body(begin, std::min(begin + kChunk, part_end));
@@ -42,7 +42,7 @@ void update(const UpdateRule& rule, const UpdateArguments& a) {
       return sum;
     });
   else
-    parallel_ranges(a.elements, a.elements, [&](std::int64_t begin, std::int64_t end) {
+    parallel_ranges(a.elements, kElementWork * a.elements, [&](std::int64_t begin, std::int64_t end) {
       loops.update(rule, a, begin, end);
     });
 }

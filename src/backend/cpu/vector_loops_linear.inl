@@ -41,6 +41,10 @@ PIPETRAIN_INLINE void forward_tile(const LinearForwardLoop& l, std::int64_t pane
     for (int h = 0; h < 2; ++h)
       sum[r][h] = l.bias ? load(l.bias + panel * kPanel + h * kLanes) : Vector{};
   for (std::int64_t i = 0; i < l.in; ++i) {
+    if (l.samples <= kTileRows) {
+      __builtin_prefetch(w + (32 + i) * kPanel);
+      __builtin_prefetch(w + (32 + i) * kPanel + kLanes);
+    }
     if (fetches) {
       __builtin_prefetch(w + (l.in + i) * kPanel, 0, kIntoSecondCache);
       __builtin_prefetch(w + (l.in + i) * kPanel + kLanes, 0, kIntoSecondCache);
@@ -152,6 +156,8 @@ double update_tile(const UpdateRule& rule, const UpdateArguments& a, std::int64_
   return 0;
 }
 
+PIPETRAIN_INLINE void prefetch_to_write(const float* from) { __builtin_prefetch(from, 1); }
+
 template <int Rows, bool Updates>
 PIPETRAIN_INLINE void weight_tile(const LinearWeightLoop& l, std::int64_t unit, std::int64_t panel,
                                   std::int64_t in) {
@@ -164,12 +170,16 @@ PIPETRAIN_INLINE void weight_tile(const LinearWeightLoop& l, std::int64_t unit, 
 #pragma GCC unroll 16
     for (int h = 0; h < 2; ++h)
       sum[r][h] = l.accumulate ? load(w + r * kPanel + h * kLanes) : Vector{};
+  std::int64_t line = 0;  // of what the next tile needs
   for (std::int64_t n = 0; n < l.samples; ++n) {
-    if constexpr (Updates)
-      if (n < 2 * Rows) {  // a line each of what the update needs
-        __builtin_prefetch(l.update->weights + offset + n * kLanes);
-        if (l.update->first_moment) __builtin_prefetch(l.update->first_moment + offset + n * kLanes);
+    for (; line * l.samples < (n + 1) * 2 * Rows; ++line) {
+      const std::int64_t next = offset + Rows * kPanel + line * kLanes;
+      if (l.accumulate) prefetch_to_write(l.weights + next);
+      if constexpr (Updates) {
+        prefetch_to_write(l.update->weights + next);
+        if (l.update->first_moment) prefetch_to_write(l.update->first_moment + next);
       }
+    }
     const Vector g0 = load(gradient + n * kPanel), g1 = load(gradient + n * kPanel + kLanes);
 #pragma GCC unroll 16
     for (int r = 0; r < Rows; ++r) {
