@@ -185,8 +185,9 @@ int guarded_run(int argc, char** argv) {
     return report(fmt::format("pipetrain: the system refused: {}", error.what()),
                   static_cast<int>(ExitCode::Device));
   } catch (const std::bad_alloc&) {
-    return report("pipetrain: out of memory; use smaller mini-batches, more micro-batches or fewer samples",
-                  static_cast<int>(ExitCode::Device));
+    return report(
+        "pipetrain: out of memory; use smaller mini-batches, more micro-batches or fewer samples",
+        static_cast<int>(ExitCode::Device));
   } catch (const InternalError& error) {
     return report(error.what(), kOurBug);
   } catch (const std::exception& error) {

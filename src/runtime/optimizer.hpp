@@ -23,15 +23,16 @@ class StageOptimizer {
   }
   // Sum of squares of each parameter's gradient, in parameter order.
   void sums_of_squares(std::span<double> sums) const;
-  // One step at this rate; `step` counts from 1. Writes the next version; the caller advances. Where
-  // `sums` is not empty it gets what sums_of_squares() gives, without another pass.
+  // One step at this rate; `step` counts from 1. Writes the next version; the caller advances.
+  // Where `sums` is not empty it gets what sums_of_squares() gives, without another pass.
   void apply(WeightStore& weights, double lr, double gradient_scale, std::int64_t step,
              std::span<double> sums = {});
   // An update by nothing: the next version equals the live one.
   void skip(WeightStore& weights) const;
 
-  // The same for one layer, to be done by its kernel; null where the rule is not sgd, or where it has
-  // been asked for since the last apply(), which leaves the layer out. Holds until the next call.
+  // The same for one layer, to be done by its kernel; null where the rule is not sgd, or where it
+  // has been asked for since the last apply(), which leaves the layer out. Holds until the next
+  // call.
   const FusedUpdate* fused(WeightStore& weights, int layer, double lr, std::int64_t step,
                            std::span<double> sums);
 

@@ -52,7 +52,7 @@ struct PacketLayout {
 
 struct Recipe {
   std::vector<Step> forward;
-  std::vector<Step> backward;  // both halves; BackwardInput runs all but the BackwardWeight steps
+  std::vector<Step> backward;   // both halves; BackwardInput runs all but the BackwardWeight steps
   std::size_t before_send = 0;  // so many steps of it complete the gradients that leave the stage
   std::size_t slot_bytes = 0, workspace_bytes = 0, scratch_bytes = 0;
   Place input;          // stage 0: where the graph's input is loaded

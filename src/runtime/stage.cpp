@@ -127,8 +127,8 @@ void Stage::backward(const PassCall& call, BackwardPart part, const UpdateCall* 
   }
 }
 
-void Stage::run(CompiledStage& compiled, const Step& step, const Bases& bases,
-                const PassCall& call, const UpdateCall* update) {
+void Stage::run(CompiledStage& compiled, const Step& step, const Bases& bases, const PassCall& call,
+                const UpdateCall* update) {
   const auto l = static_cast<std::size_t>(step.layer);
   for (std::size_t i = 0; i < step.inputs.size(); ++i)
     operand_inputs_[i] = at(bases, step.inputs[i]);

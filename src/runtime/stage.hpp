@@ -29,8 +29,8 @@ struct StageInput {
   bool split_backward = false;
 };
 
-// What of a backward an instruction asks for: all of it; a half; or what comes before the gradient of
-// the stage's inputs is complete, so that it can be sent, and what comes behind.
+// What of a backward an instruction asks for: all of it; a half; or what comes before the gradient
+// of the stage's inputs is complete, so that it can be sent, and what comes behind.
 enum class BackwardPart { Whole, InputHalf, WeightHalf, BeforeSend, BehindSend };
 
 // Everything that one pass over one micro-batch is told. Packets are null where there is no such
@@ -74,8 +74,9 @@ class Stage {
   void backward(const PassCall& call, BackwardPart part, const UpdateCall* update = nullptr);
 
   void sums_of_squares(std::span<double> sums) const { optimizer_.sums_of_squares(sums); }
-  // `step` counts from 1 since training began. The weights' next version becomes live. `sums`, where
-  // the norm was not needed before: gets the gradients' sums of squares; gradient_scale must be 1.
+  // `step` counts from 1 since training began. The weights' next version becomes live. `sums`,
+  // where the norm was not needed before: gets the gradients' sums of squares; gradient_scale must
+  // be 1.
   void update(double lr, double gradient_scale, std::int64_t step, std::span<double> sums = {});
   void skip_update();
   void begin_program() { weights_.begin(); }

@@ -211,8 +211,8 @@ void StageRunner::receive_gradient(const Instruction& i) {
   flight(i).gradient_in = packet;
 }
 
-// What the stage before waits for is sent as soon as it is complete: a whole backward goes on behind
-// its send.
+// What the stage before waits for is sent as soon as it is complete: a whole backward goes on
+// behind its send.
 void StageRunner::backward(const Instruction& i, BackwardPart part) {
   Flight& f = flight(i);
   if (part == BackwardPart::Whole && !is_first()) {

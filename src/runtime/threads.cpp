@@ -39,8 +39,8 @@ void set_kernel_threads(int threads) {
   omp_set_num_threads(std::min(threads, omp_get_thread_limit()));
 }
 
-// A core each: two that share one take turns at every barrier, and the scheduler does not always see
-// it.
+// A core each: two that share one take turns at every barrier, and the scheduler does not always
+// see it.
 void pin_worker(int worker, int threads_per_stage) {
   const std::vector<int> cores = allowed_cores();
   if (cores.empty()) return;

@@ -23,16 +23,16 @@ class Chain {
     const int layers = static_cast<int>(in.graph.layers.size());
     for (std::size_t s = 0; s < in.firsts.size(); ++s) {
       const int next = s + 1 < in.firsts.size() ? in.firsts[s + 1] : layers;
-      stages_.push_back(
-          std::make_unique<Stage>(StageInput{.graph = in.graph,
-                                             .lowering = *lowering_,
-                                             .backend = *backend_,
-                                             .optimizer = optimizer_,
-                                             .id = {static_cast<int>(s)},
-                                             .first = {in.firsts[s]},
-                                             .last = {next - 1},
-                                             .slots = in.microbatches,
-                                             .split_backward = in.backward == Backward::Halves || in.backward == Backward::Deferred}));
+      stages_.push_back(std::make_unique<Stage>(StageInput{
+          .graph = in.graph,
+          .lowering = *lowering_,
+          .backend = *backend_,
+          .optimizer = optimizer_,
+          .id = {static_cast<int>(s)},
+          .first = {in.firsts[s]},
+          .last = {next - 1},
+          .slots = in.microbatches,
+          .split_backward = in.backward == Backward::Halves || in.backward == Backward::Deferred}));
       stages_.back()->prepare(in.samples, Mode::Train);
       crossings_.emplace_back(static_cast<std::size_t>(in.microbatches));
       if (next < layers)

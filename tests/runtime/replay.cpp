@@ -201,7 +201,7 @@ class Replay {
     for (const Step& step : steps.first(recipe_.before_send))
       if (!deferred(step)) backward(step);
     check_leaving_gradients();
-    area(Area::GradientOut).clear();  // it is sent
+    area(Area::GradientOut).clear();                        // it is sent
     if (in_.split_backward) area(Area::Workspace).clear();  // other micro-batches pass through
     for (const Step& step : steps)
       if (deferred(step)) backward(step);

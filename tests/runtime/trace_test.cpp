@@ -1,4 +1,5 @@
-// What is recorded of a real run: every instruction of the traced steps in the program's order, and the same weights as without.
+// What is recorded of a real run: every instruction of the traced steps in the program's order, and
+// the same weights as without.
 #include "metrics/trace.hpp"
 
 #include <spdlog/fmt/fmt.h>

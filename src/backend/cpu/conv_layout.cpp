@@ -110,13 +110,15 @@ void pack(const Conv2d& spec, const Problem& problem, const float* weights, floa
                      c_blocks = l.channels / l.groups / kLanes,
                      o_blocks = l.outputs / l.groups / kLanes;
   const bool pointwise = is_pointwise(spec);
-  parallel_each(l.groups * o_blocks * c_blocks, kElementWork * l.weight_elements, [&](std::int64_t b) {
-    const std::int64_t c = b % c_blocks, o = b / c_blocks % o_blocks, g = b / c_blocks / o_blocks;
-    const std::int64_t to = pointwise ? (g * c_blocks + c) * o_blocks + o : b;
-    for (std::int64_t tap = 0; tap < taps; ++tap)
-      vector_loops().transpose_tile(weights + (b * taps + tap) * kBlock, kLanes, kLanes,
-                                    packed + (to * taps + tap) * kBlock, kLanes, kLanes);
-  });
+  parallel_each(
+      l.groups * o_blocks * c_blocks, kElementWork * l.weight_elements, [&](std::int64_t b) {
+        const std::int64_t c = b % c_blocks, o = b / c_blocks % o_blocks,
+                           g = b / c_blocks / o_blocks;
+        const std::int64_t to = pointwise ? (g * c_blocks + c) * o_blocks + o : b;
+        for (std::int64_t tap = 0; tap < taps; ++tap)
+          vector_loops().transpose_tile(weights + (b * taps + tap) * kBlock, kLanes, kLanes,
+                                        packed + (to * taps + tap) * kBlock, kLanes, kLanes);
+      });
 }
 
 }  // namespace pipetrain::cpu

@@ -29,7 +29,7 @@ struct Problem {
   bool masks_input = false;          // max_pool: does the backward of the relu before it
   bool wants_input_gradient = true;  // parameters lie before this layer
   bool keeps_packed = false;         // a copy of the weights for the input gradient, per version
-  std::int64_t samples = 1;  // of the kernel; while lowering, of a training micro-batch
+  std::int64_t samples = 1;          // of the kernel; while lowering, of a training micro-batch
   Mode mode = Mode::Train;
 
   std::int64_t input_elements() const { return samples * inputs[0].stored_elements(); }
@@ -85,8 +85,9 @@ ParameterLayout parameter_layout(const BatchNorm& spec, const Problem& problem, 
 ParameterLayout channel_parameter(std::int64_t channels, std::int64_t multiple);
 
 // The copy of its weights that a layer's input gradient reads; 0 bytes where it reads them as they
-// are stored, which may depend on the number of samples. Where nobody can want that gradient (Problem::wants_input_gradient), no copy is kept
-// per version: a kernel that is asked all the same packs into its scratch.
+// are stored, which may depend on the number of samples. Where nobody can want that gradient
+// (Problem::wants_input_gradient), no copy is kept per version: a kernel that is asked all the same
+// packs into its scratch.
 std::size_t packed_bytes(const Linear& spec, const Problem& problem);
 std::size_t packed_bytes(const Conv2d& spec, const Problem& problem);
 void pack(const Linear& spec, const Problem& problem, const float* weights, float* packed);

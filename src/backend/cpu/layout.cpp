@@ -38,10 +38,11 @@ void to_stored(const ValueLayout& layout, std::int64_t samples, const float* pla
   const auto bytes = static_cast<std::size_t>(samples * layout.stored_elements()) * sizeof(float);
   if (layout.is_plain()) {
     const std::int64_t each = layout.stored_elements();
-    parallel_ranges(samples, kElementWork * samples * each, [&](std::int64_t begin, std::int64_t end) {
-      std::memcpy(stored + begin * each, plain + begin * each,
-                  static_cast<std::size_t>((end - begin) * each) * sizeof(float));
-    });
+    parallel_ranges(samples, kElementWork * samples * each,
+                    [&](std::int64_t begin, std::int64_t end) {
+                      std::memcpy(stored + begin * each, plain + begin * each,
+                                  static_cast<std::size_t>((end - begin) * each) * sizeof(float));
+                    });
     return;
   }
   if (layout.channels % kLanes != 0) std::memset(stored, 0, bytes);

@@ -96,9 +96,10 @@ class LinearKernel final : public CpuKernel {
 
   void update(const FusedUpdate& u, void* scratch) override {
     auto* const squares = static_cast<double*>(scratch);
-    parallel_ranges(units(), kElementWork * u.parameters[0].elements, [&](std::int64_t begin, std::int64_t end) {
-      loops_.linear_update(u.rule, u.parameters[0], in_, begin, end, squares);
-    });
+    parallel_ranges(units(), kElementWork * u.parameters[0].elements,
+                    [&](std::int64_t begin, std::int64_t end) {
+                      loops_.linear_update(u.rule, u.parameters[0], in_, begin, end, squares);
+                    });
     finish_update(u, squares);
   }
 
@@ -143,10 +144,9 @@ class LinearKernel final : public CpuKernel {
   }
 
   void run(const LinearForwardLoop& loop) const {
-    parallel_ranges(panel_count(loop.out) * linear_tiles(loop.samples), work_,
-                    [&](std::int64_t begin, std::int64_t end) {
-                      loops_.linear_forward(loop, begin, end);
-                    });
+    parallel_ranges(
+        panel_count(loop.out) * linear_tiles(loop.samples), work_,
+        [&](std::int64_t begin, std::int64_t end) { loops_.linear_forward(loop, begin, end); });
   }
 
   // [samples][out] -> [out / 32][samples][32]: rows of a panel lie together, its end is zeros.

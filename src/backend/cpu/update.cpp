@@ -13,7 +13,7 @@
 namespace pipetrain::cpu {
 namespace {
 
-constexpr std::int64_t kParts = 64;  // of a sum: as many for any number of threads, so one result
+constexpr std::int64_t kParts = 64;    // of a sum: as many for any number of threads, so one result
 constexpr std::int64_t kChunk = 2048;  // elements that the nearest cache holds
 
 // Calls body(begin, end), which returns a sum, for every chunk; adds the sums up in a fixed order.
@@ -42,9 +42,9 @@ void update(const UpdateRule& rule, const UpdateArguments& a) {
       return sum;
     });
   else
-    parallel_ranges(a.elements, kElementWork * a.elements, [&](std::int64_t begin, std::int64_t end) {
-      loops.update(rule, a, begin, end);
-    });
+    parallel_ranges(
+        a.elements, kElementWork * a.elements,
+        [&](std::int64_t begin, std::int64_t end) { loops.update(rule, a, begin, end); });
 }
 
 double sum_of_squares(const float* values, std::int64_t elements) {

@@ -17,10 +17,12 @@ namespace pipetrain::cpu {
 constexpr std::int64_t kLanes = 16;  // channels of a block
 constexpr std::int64_t kPanel = 32;  // outputs of a panel of a linear layer's weights
 
-// Rows of a tile that stays in registers: 28 sums, two vectors of weights and a value are 31. Work is
-// split into as few tiles as that allows, all about as high.
+// Rows of a tile that stays in registers: 28 sums, two vectors of weights and a value are 31. Work
+// is split into as few tiles as that allows, all about as high.
 constexpr std::int64_t kTileRows = 14;
-constexpr std::int64_t linear_tiles(std::int64_t rows) { return (rows + kTileRows - 1) / kTileRows; }
+constexpr std::int64_t linear_tiles(std::int64_t rows) {
+  return (rows + kTileRows - 1) / kTileRows;
+}
 
 // y = x w + b. Weights are panels [ceil(out / 32)][in][32], zero beyond `out`.
 struct LinearForwardLoop {

@@ -1,9 +1,9 @@
 // The vector loops with AVX-512: meson.build gives this file its instruction set.
+#include <immintrin.h>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <limits>
-#include <immintrin.h>
 
 #include "backend/cpu/vector_loops.hpp"
 

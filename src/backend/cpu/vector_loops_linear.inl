@@ -8,20 +8,34 @@ struct Count {};
 template <class Body>
 PIPETRAIN_INLINE void with_rows(std::int64_t rows, const Body& body) {
   switch (rows) {
-    case 1: return body(Count<1>{});
-    case 2: return body(Count<2>{});
-    case 3: return body(Count<3>{});
-    case 4: return body(Count<4>{});
-    case 5: return body(Count<5>{});
-    case 6: return body(Count<6>{});
-    case 7: return body(Count<7>{});
-    case 8: return body(Count<8>{});
-    case 9: return body(Count<9>{});
-    case 10: return body(Count<10>{});
-    case 11: return body(Count<11>{});
-    case 12: return body(Count<12>{});
-    case 13: return body(Count<13>{});
-    default: return body(Count<14>{});
+    case 1:
+      return body(Count<1>{});
+    case 2:
+      return body(Count<2>{});
+    case 3:
+      return body(Count<3>{});
+    case 4:
+      return body(Count<4>{});
+    case 5:
+      return body(Count<5>{});
+    case 6:
+      return body(Count<6>{});
+    case 7:
+      return body(Count<7>{});
+    case 8:
+      return body(Count<8>{});
+    case 9:
+      return body(Count<9>{});
+    case 10:
+      return body(Count<10>{});
+    case 11:
+      return body(Count<11>{});
+    case 12:
+      return body(Count<12>{});
+    case 13:
+      return body(Count<13>{});
+    default:
+      return body(Count<14>{});
   }
 }
 
@@ -149,9 +163,12 @@ double update_rows(const UpdateRule& rule, const UpdateArguments& a, std::int64_
 double update_tile(const UpdateRule& rule, const UpdateArguments& a, std::int64_t offset,
                    const float* gradient, std::int64_t rows) {
   switch (kind_of(rule)) {
-    case Sgd::Plain: return update_rows<Sgd::Plain>(rule, a, offset, gradient, rows);
-    case Sgd::Momentum: return update_rows<Sgd::Momentum>(rule, a, offset, gradient, rows);
-    case Sgd::Nesterov: return update_rows<Sgd::Nesterov>(rule, a, offset, gradient, rows);
+    case Sgd::Plain:
+      return update_rows<Sgd::Plain>(rule, a, offset, gradient, rows);
+    case Sgd::Momentum:
+      return update_rows<Sgd::Momentum>(rule, a, offset, gradient, rows);
+    case Sgd::Nesterov:
+      return update_rows<Sgd::Nesterov>(rule, a, offset, gradient, rows);
   }
   return 0;
 }

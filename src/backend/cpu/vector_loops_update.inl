@@ -56,9 +56,12 @@ void update(const UpdateRule& rule, const UpdateArguments& a, std::int64_t begin
             std::int64_t end) {
   if (rule.kind != UpdateRule::Kind::Sgd) return adam(rule, a, begin, end);
   switch (kind_of(rule)) {
-    case Sgd::Plain: return sgd<Sgd::Plain>(rule, a, begin, end);
-    case Sgd::Momentum: return sgd<Sgd::Momentum>(rule, a, begin, end);
-    case Sgd::Nesterov: return sgd<Sgd::Nesterov>(rule, a, begin, end);
+    case Sgd::Plain:
+      return sgd<Sgd::Plain>(rule, a, begin, end);
+    case Sgd::Momentum:
+      return sgd<Sgd::Momentum>(rule, a, begin, end);
+    case Sgd::Nesterov:
+      return sgd<Sgd::Nesterov>(rule, a, begin, end);
   }
 }
 

@@ -15,9 +15,10 @@ namespace {
 Floats waves(std::size_t count, int seed) {
   Floats values(count);
   for (std::size_t i = 0; i < count; ++i)
-    values[i] = static_cast<float>((i * 2654435761u + static_cast<unsigned>(seed) * 40503u) % 1999) /
-                    1000.0f -
-                1.0f;
+    values[i] =
+        static_cast<float>((i * 2654435761u + static_cast<unsigned>(seed) * 40503u) % 1999) /
+            1000.0f -
+        1.0f;
   return values;
 }
 
@@ -109,7 +110,8 @@ Updated updated(Net& net, int samples, const UpdateRule& rule, bool accumulate, 
 
 TEST_CASE("a linear layer's fused update is its gradient's update, bit for bit", "[cpu]") {
   const int samples = GENERATE(1, 8, 64);
-  const auto [in, out] = GENERATE(table<std::int64_t, std::int64_t>({{20, 33}, {7, 10}, {130, 64}}));
+  const auto [in, out] =
+      GENERATE(table<std::int64_t, std::int64_t>({{20, 33}, {7, 10}, {130, 64}}));
   const bool accumulate = GENERATE(false, true);
   const UpdateRule rule = GENERATE(UpdateRule{.lr = 0.1}, UpdateRule{.lr = 0.1, .momentum = 0.9},
                                    UpdateRule{.lr = 0.03, .momentum = 0.8, .weight_decay = 0.01},
@@ -125,8 +127,7 @@ TEST_CASE("a linear layer's fused update is its gradient's update, bit for bit",
   CHECK(fused.weights == apart.weights);
   CHECK(fused.velocity == apart.velocity);
   CHECK(fused.weights[0] != net.weights[0]);
-  for (int p = 0; p < 2; ++p)
-    CHECK(fused.squares[p] == Approx(apart.squares[p]).epsilon(1e-12));
+  for (int p = 0; p < 2; ++p) CHECK(fused.squares[p] == Approx(apart.squares[p]).epsilon(1e-12));
 }
 
 TEST_CASE("an input gradient of many samples has the bits of that of single ones", "[cpu]") {
