@@ -48,13 +48,15 @@ PIPETRAIN_INLINE Doubles widen(const HalfVector& v) {
 PIPETRAIN_INLINE std::int64_t lesser(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
 PIPETRAIN_INLINE std::int64_t greater(std::int64_t a, std::int64_t b) { return a > b ? a : b; }
 
+// What the others use.
+#include "backend/cpu/vector_loops_sgd.inl"
+#include "backend/cpu/vector_loops_transpose.inl"
+
 #include "backend/cpu/vector_loops_batch_norm.inl"
 #include "backend/cpu/vector_loops_elementwise.inl"
 #include "backend/cpu/vector_loops_few_channels.inl"
 #include "backend/cpu/vector_loops_linear.inl"
 #include "backend/cpu/vector_loops_pool.inl"
-#include "backend/cpu/vector_loops_sgd.inl"
-#include "backend/cpu/vector_loops_transpose.inl"
 #include "backend/cpu/vector_loops_update.inl"
 
 }  // namespace

@@ -95,6 +95,14 @@ void linear_forward(const LinearForwardLoop& l, std::int64_t unit_begin, std::in
   }
 }
 
+template <int Rows>
+PIPETRAIN_INLINE void store_rows(const Vector (&rows)[Rows][2], float* to) {
+#pragma GCC unroll 16
+  for (int r = 0; r < Rows; ++r)
+#pragma GCC unroll 2
+    for (int h = 0; h < 2; ++h) store(to + r * kPanel + h * kLanes, rows[r][h]);
+}
+
 // Eight inputs of 32 samples, 32 to a row.
 template <bool Fetches>
 PIPETRAIN_INLINE void input_tile(const LinearInputLoop& l, const float* gradient, std::int64_t in,
@@ -117,10 +125,7 @@ PIPETRAIN_INLINE void input_tile(const LinearInputLoop& l, const float* gradient
       }
     }
   }
-#pragma GCC unroll 8
-  for (int r = 0; r < rows; ++r)
-#pragma GCC unroll 2
-    for (int h = 0; h < 2; ++h) store(tile + r * kPanel + h * kLanes, sum[r][h]);
+  store_rows(sum, tile);
 }
 
 void linear_backward_input(const LinearInputLoop& l, std::int64_t begin, std::int64_t end) {
@@ -205,13 +210,13 @@ PIPETRAIN_INLINE void weight_tile(const LinearWeightLoop& l, std::int64_t unit, 
       sum[r][1] += value * g1;
     }
   }
-  alignas(64) float tile[Updates ? Rows * kPanel : 1];
-  float* const to = Updates ? tile : w;
-#pragma GCC unroll 16
-  for (int r = 0; r < Rows; ++r)
-#pragma GCC unroll 2
-    for (int h = 0; h < 2; ++h) store(to + r * kPanel + h * kLanes, sum[r][h]);
-  if constexpr (Updates) l.squares[unit] = update_tile(*l.rule, *l.update, offset, tile, Rows);
+  if constexpr (Updates) {
+    alignas(64) float tile[Rows * kPanel];
+    store_rows(sum, tile);
+    l.squares[unit] = update_tile(*l.rule, *l.update, offset, tile, Rows);
+  } else {
+    store_rows(sum, w);
+  }
 }
 
 PIPETRAIN_INLINE void bias_panel(const LinearWeightLoop& l, std::int64_t panel) {
