@@ -7,6 +7,10 @@
 
 namespace pipetrain {
 
+namespace {
+constexpr std::chrono::milliseconds pause(5);  // between two steps that wake the reporter
+}
+
 double StepRecord::squared_norm() const {
   return std::accumulate(sums_of_squares.begin(), sums_of_squares.end(), 0.0);
 }
@@ -32,15 +36,20 @@ const StepBoard::Entry& StepBoard::entry(std::int64_t step) const {
 }
 
 void StepBoard::wait(std::unique_lock<std::mutex>& lock, const auto& condition) {
-  changed_.wait(lock, [&] { return closed_ || condition(); });
+  workers_.wait(lock, [&] { return closed_ || condition(); });
   if (closed_) throw ChannelClosed();
+}
+
+void StepBoard::notify_all() noexcept {
+  reporter_.notify_all();
+  workers_.notify_all();
 }
 
 bool StepBoard::begin(std::int64_t step, std::int64_t count) {
   const std::lock_guard lock(mutex_);
   if (drain_ && drain_->load(std::memory_order_relaxed) && begun_ < end_) {
     end_ = begun_;
-    changed_.notify_all();
+    notify_all();
   }
   if (step >= end_) return false;
   begun_ = std::max(begun_, step + count);
@@ -62,7 +71,7 @@ void StepBoard::deposit(std::int64_t step, int first_parameter, std::span<const 
   wait(lock, [&] { return step < next_ + static_cast<std::int64_t>(entries_.size()); });
   Entry& e = entry(step);
   std::copy(sums.begin(), sums.end(), e.record.sums_of_squares.begin() + first_parameter);
-  if (++e.deposited == stages_) changed_.notify_all();
+  if (++e.deposited == stages_) workers_.notify_all();
 }
 
 bool StepBoard::has_total(std::int64_t step) const {
@@ -83,12 +92,24 @@ void StepBoard::finish(std::int64_t step, StageId stage, double lr, const StageS
   e.record.step = step;
   e.record.lr = lr;
   e.record.stages[static_cast<std::size_t>(stage.value)] = part;
-  if (++e.finished == stages_) changed_.notify_all();
+  if (++e.finished == stages_ && wakes_reporter(step)) reporter_.notify_all();
+}
+
+// What it is not woken for waits for the next step, or until the reporter looks by itself.
+bool StepBoard::wakes_reporter(std::int64_t step) {
+  const auto now = std::chrono::steady_clock::now();
+  const bool many = (step - next_) * 2 >= static_cast<std::int64_t>(entries_.size());
+  if (step + 1 < end_ && !many && now - woken_ < pause) return false;
+  woken_ = now;
+  return true;
 }
 
 const StepRecord* StepBoard::next() {
   std::unique_lock lock(mutex_);
-  wait(lock, [&] { return next_ >= end_ || entry(next_).finished == stages_; });
+  const auto ready = [&] { return closed_ || next_ >= end_ || entry(next_).finished == stages_; };
+  while (!reporter_.wait_for(lock, 10 * pause, ready)) {
+  }
+  if (closed_) throw ChannelClosed();
   return next_ >= end_ ? nullptr : &entry(next_).record;
 }
 
@@ -101,13 +122,13 @@ void StepBoard::pop() {
   const std::lock_guard lock(mutex_);
   Entry& e = entry(next_++);
   e.deposited = e.finished = 0;
-  changed_.notify_all();
+  workers_.notify_all();
 }
 
 void StepBoard::close() noexcept {
   const std::lock_guard lock(mutex_);
   closed_ = true;
-  changed_.notify_all();
+  notify_all();
 }
 
 }  // namespace pipetrain

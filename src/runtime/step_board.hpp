@@ -2,12 +2,15 @@
 // their gradients' sums of squares (for the norm of the whole model) and what they measured; the
 // reporter takes whole records in order.
 //
+// Short steps wake the reporter for several at a time: it runs on a core that computes.
+//
 // Threading: begin, deposit, total and finish from the workers; next, pop and end from one
 // reporter. A worker that is `capacity` mini-batches ahead of the reporter waits. After close()
 // every wait throws ChannelClosed.
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <limits>
@@ -76,7 +79,9 @@ class StepBoard {
   };
   Entry& entry(std::int64_t step);
   const Entry& entry(std::int64_t step) const;
-  void wait(std::unique_lock<std::mutex>& lock, const auto& condition);
+  void wait(std::unique_lock<std::mutex>& lock, const auto& condition);  // a worker
+  void notify_all() noexcept;
+  bool wakes_reporter(std::int64_t step);
 
   const int stages_;
   const std::atomic<bool>* const drain_;
@@ -84,8 +89,9 @@ class StepBoard {
   std::int64_t next_;         // the reporter's
   std::int64_t begun_, end_;  // mini-batches before these
   bool closed_ = false;
+  std::chrono::steady_clock::time_point woken_;  // the reporter, last
   mutable std::mutex mutex_;
-  std::condition_variable changed_;
+  std::condition_variable reporter_, workers_;
 };
 
 }  // namespace pipetrain
