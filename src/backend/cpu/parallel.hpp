@@ -4,12 +4,50 @@
 
 #include <omp.h>
 
+#include <algorithm>
+#include <array>
+#include <atomic>
 #include <cstdint>
 
 namespace pipetrain::cpu {
 
 constexpr std::int64_t kWorkWorthATeam = 64 * 1024;  // multiply-adds
 constexpr std::int64_t kElementWork = 4;             // of an element that is read and written once
+
+// The parts of a range, one for each thread, which goes through its own chunk by chunk and then
+// takes chunks of the others' that have not begun: a core that is held up by something else holds
+// up no other. Which thread does what changes no result.
+class SharedRange {
+ public:
+  SharedRange(std::int64_t count, int threads)
+      : count_(count), parts_(std::min<std::int64_t>(threads, kMostParts)) {
+    for (std::int64_t p = 0; p < parts_; ++p) next_[index(p)].at = begin(p);
+  }
+
+  template <class Body>
+  void work(std::int64_t thread, const Body& body) {
+    for (std::int64_t i = 0; i < parts_; ++i) {
+      const std::int64_t part = (thread + i) % parts_, end = begin(part + 1);
+      const std::int64_t chunk = std::max<std::int64_t>(1, (end - begin(part)) / kChunks);
+      std::atomic<std::int64_t>& next = next_[index(part)].at;
+      while (next.load(std::memory_order_relaxed) < end) {
+        const std::int64_t from = next.fetch_add(chunk, std::memory_order_relaxed);
+        if (from < end) body(from, std::min(from + chunk, end));
+      }
+    }
+  }
+
+ private:
+  static constexpr std::int64_t kMostParts = 64, kChunks = 8;
+  struct alignas(64) Next {
+    std::atomic<std::int64_t> at;
+  };
+  static std::size_t index(std::int64_t part) { return static_cast<std::size_t>(part); }
+  std::int64_t begin(std::int64_t part) const { return count_ * part / parts_; }
+
+  std::int64_t count_, parts_;
+  std::array<Next, kMostParts> next_;
+};
 
 // Calls body(begin, end) for parts of [0, count); `work` is that of the whole range, in
 // multiply-adds. The body must not throw.
@@ -20,12 +58,9 @@ void parallel_ranges(std::int64_t count, std::int64_t work, Body body) {
     body(std::int64_t{0}, count);
     return;
   }
+  SharedRange range(count, team);
 #pragma omp parallel num_threads(team)
-  {
-    const std::int64_t threads = omp_get_num_threads(), thread = omp_get_thread_num();
-    const std::int64_t begin = count * thread / threads, end = count * (thread + 1) / threads;
-    if (begin < end) body(begin, end);
-  }
+  range.work(omp_get_thread_num(), body);
 }
 
 // The same, one index at a time.
