@@ -1,11 +1,25 @@
 #include "runtime/memory.hpp"
 
 #include <numeric>
+#include <utility>
 
 namespace pipetrain {
+namespace {
+
+constexpr std::size_t kLine = 64, kLarge = std::size_t{2} << 20;
+
+}  // namespace
 
 std::size_t MemoryAccount::total() const {
   return std::accumulate(bytes.begin(), bytes.end(), std::size_t{0});
+}
+
+StageMemory::StageMemory(Backend& backend, std::size_t together) : backend_(backend) {
+  if (together < kLarge) return;
+  blocks_.reserve(1);
+  next_ = static_cast<std::byte*>(backend.allocate(together));
+  blocks_.push_back(next_);
+  left_ = together;
 }
 
 StageMemory::~StageMemory() {
@@ -14,10 +28,14 @@ StageMemory::~StageMemory() {
 
 std::byte* StageMemory::take(Use use, std::size_t bytes) {
   if (bytes == 0) return nullptr;
+  account_[use] += bytes;
+  if (const std::size_t lines = (bytes + kLine - 1) / kLine * kLine; lines <= left_) {
+    left_ -= lines;
+    return std::exchange(next_, next_ + lines);
+  }
   blocks_.reserve(blocks_.size() + 1);
   void* const block = backend_.allocate(bytes);
   blocks_.push_back(block);
-  account_[use] += bytes;
   return static_cast<std::byte*>(block);
 }
 

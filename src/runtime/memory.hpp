@@ -22,7 +22,9 @@ struct MemoryAccount {
 // Owns blocks of one backend. Not thread-safe; the backend outlives it.
 class StageMemory {
  public:
-  explicit StageMemory(Backend& backend) : backend_(backend) {}
+  // `together`: so many bytes, of what is taken first, lie in one block if that is a large one: a
+  // machine's large pages hold only what is whole.
+  explicit StageMemory(Backend& backend, std::size_t together = 0);
   StageMemory(const StageMemory&) = delete;
   StageMemory& operator=(const StageMemory&) = delete;
   ~StageMemory();
@@ -36,6 +38,8 @@ class StageMemory {
  private:
   Backend& backend_;
   std::vector<void*> blocks_;
+  std::byte* next_ = nullptr;  // of the common block
+  std::size_t left_ = 0;
   MemoryAccount account_;
 };
 

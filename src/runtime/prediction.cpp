@@ -2,30 +2,12 @@
 #include <algorithm>
 
 #include "program/liveness.hpp"
+#include "runtime/parameter_memory.hpp"
 #include "runtime/pipeline.hpp"
 #include "runtime/segment_program.hpp"
 
 namespace pipetrain {
 namespace {
-
-void count_parameters(const PipelineInput& in, const Lowering& lowering, const StagePlan& stage,
-                      int copies, MemoryAccount& account) {
-  const bool sgd = in.config.optimizer.kind == "sgd";
-  const std::size_t moments = sgd ? (in.config.optimizer.momentum != 0 ? 1 : 0) : 2;
-  for (LayerId l = stage.first; l <= stage.last; ++l.value) {
-    const Layer& layer = in.graph.layers[static_cast<std::size_t>(l.value)];
-    std::size_t stored = 0;
-    for (int p = 0; p < static_cast<int>(layer.parameters.size()); ++p)
-      stored += lowering.parameter_bytes(l, p);
-    account[Use::Weights] +=
-        static_cast<std::size_t>(copies) * (stored + lowering.packed_bytes(l, Pass::Forward) +
-                                            lowering.packed_bytes(l, Pass::Backward));
-    for (const Buffer& buffer : layer.buffers)
-      account[Use::Weights] += static_cast<std::size_t>(buffer.shape.elements()) * sizeof(float);
-    account[Use::Gradients] += stored;
-    account[Use::Optimizer] += moments * stored;
-  }
-}
 
 std::size_t at_least_a_line(std::size_t bytes) { return std::max<std::size_t>(bytes, 64); }
 
@@ -42,8 +24,13 @@ std::vector<MemoryAccount> predict_memory(const PipelineInput& in) {
   for (std::size_t s = 0; s < accounts.size(); ++s) {
     const StagePlan& stage = in.plan.stages[s];
     MemoryAccount& account = accounts[s];
+    account = parameter_memory({.graph = in.graph,
+                                .lowering = *lowering,
+                                .optimizer = in.config.optimizer,
+                                .first = stage.first,
+                                .last = stage.last,
+                                .weight_copies = versions_kept(program, {static_cast<int>(s)})});
     const auto slots = static_cast<std::size_t>(in_flight[s]);
-    count_parameters(in, *lowering, stage, versions_kept(program, {static_cast<int>(s)}), account);
     StageSizes most;
     for (const MicrobatchSize& size : sizes)
       most = largest(most, sizes_of(compile_stage({.graph = in.graph,

@@ -4,12 +4,15 @@
 #include <cstring>
 
 #include "base/check.hpp"
+#include "runtime/parameter_memory.hpp"
 
 namespace pipetrain {
 
 Stage::Stage(const StageInput& input)
     : input_(input),
-      memory_(input.backend),
+      memory_(input.backend, parameter_memory({input.graph, input.lowering, input.optimizer,
+                                               input.first, input.last, input.weight_copies})
+                                 .total()),
       weights_({input.graph, input.lowering, input.first, input.last, input.weight_copies},
                memory_),
       optimizer_(input.backend, input.optimizer, weights_, layers(), memory_),

@@ -34,6 +34,20 @@ TEST_CASE("memory is zeroed and aligned", "[memory]") {
   }
 }
 
+TEST_CASE("what is taken first lies together where that is much", "[memory]") {
+  const std::size_t large = std::size_t{4} << 20;
+  BackendCounts counts;
+  const auto backend = counting_backend(make_backend("cpu"), counts);
+  StageMemory memory(*backend, large);
+  std::byte* const first = memory.take(Use::Weights, large - 100);
+  std::byte* const second = memory.take(Use::Gradients, 10);
+  CHECK(second == first + large - 64);
+  CHECK(counts.allocations == 1);
+  memory.take(Use::Gradients, 1);  // no more room
+  CHECK(counts.allocations == 2);
+  CHECK(memory.account().total() == large - 100 + 11);
+}
+
 TEST_CASE("nothing is taken for 0 bytes", "[memory]") {
   BackendCounts counts;
   const auto backend = counting_backend(make_backend("reference"), counts);

@@ -15,7 +15,7 @@ namespace pipetrain::cpu {
 enum class Mask {
   Own,       // the relu's kernel, by its output
   Producer,  // the batch_norm before it
-  Reader,    // the max_pool behind it
+  Reader,    // the max_pool or linear layer behind it
 };
 
 // A layer in its graph, as lowered.
@@ -26,7 +26,7 @@ struct Problem {
   bool rectifies = false;            // the relu that alone reads this output is done by this kernel
   bool rectified_ahead = false;      // relu: the kernel before did the forward
   Mask mask = Mask::Own;             // relu: who does the backward
-  bool masks_input = false;          // max_pool: does the backward of the relu before it
+  bool masks_input = false;          // max_pool, linear: does the backward of the relu before
   bool wants_input_gradient = true;  // parameters lie before this layer
   bool keeps_packed = false;         // a copy of the weights for the input gradient, per version
   std::int64_t samples = 1;          // of the kernel; while lowering, of a training micro-batch

@@ -39,7 +39,9 @@ class LinearKernel final : public CpuKernel {
         reads_stored_(reads_stored_weights(problem_)) {
     traits_.backward_weight_reads_inputs = true;
     traits_.fuses_sgd = true;
-    traits_.scratch_bytes = gathered_bytes() + static_cast<std::size_t>(units()) * sizeof(double);
+    traits_.backward_input_reads_inputs = problem_.masks_input;
+    traits_.scratch_bytes = std::max(turned_bytes(), gathered_bytes()) +
+                            static_cast<std::size_t>(units()) * sizeof(double);
     if (!reads_stored_ && !problem_.keeps_packed && problem_.mode == Mode::Train)
       traits_.scratch_bytes = std::max(traits_.scratch_bytes, packed_size(in_, out_));
   }
@@ -70,27 +72,32 @@ class LinearKernel final : public CpuKernel {
                           .samples = problem_.samples,
                           .in = out_,
                           .out = in_,
-                          .rectify = false});
+                          .mask = mask(a)});
   }
 
   void backward_weight(const BackwardWeightArguments& a) override {
-    gather_panels(floats(a.output_gradient), floats(a.scratch));
     const UpdateArguments* parameters = a.update ? a.update->parameters.data() : nullptr;
     auto* const squares =
         reinterpret_cast<double*>(static_cast<std::byte*>(a.scratch) + gathered_bytes());
     const LinearWeightLoop loop{.x = floats(a.inputs[0]),
-                                .gradient = floats(a.scratch),
+                                .gradient = floats(a.output_gradient),
                                 .weights = floats(a.gradients[0]),
                                 .bias = spec_.bias ? floats(a.gradients[1]) : nullptr,
                                 .samples = problem_.samples,
                                 .in = in_,
+                                .out = out_,
                                 .accumulate = a.accumulate,
                                 .rule = a.update ? &a.update->rule : nullptr,
                                 .update = parameters,
                                 .squares = squares};
-    parallel_ranges(units(), work_, [&](std::int64_t begin, std::int64_t end) {
-      loops_.linear_backward_weight(loop, begin, end);
-    });
+    parallel_ranges_with(
+        units(), work_, threads_,
+        [&](int thread) {
+          return GatheredPanel{.rows = floats(a.scratch) + thread * problem_.samples * kPanel};
+        },
+        [&](GatheredPanel& panel, std::int64_t begin, std::int64_t end) {
+          loops_.linear_backward_weight(loop, panel, begin, end);
+        });
     if (a.update) finish_update(*a.update, squares);
   }
 
@@ -111,7 +118,8 @@ class LinearKernel final : public CpuKernel {
                                .dx = floats(a.input_gradients[0]),
                                .samples = problem_.samples,
                                .in = in_,
-                               .out = out_};
+                               .out = out_,
+                               .mask = mask(a)};
     parallel_ranges(in_ / kLanes, work_, [&](std::int64_t begin, std::int64_t end) {
       loops_.linear_backward_input(loop, begin, end);
     });
@@ -139,8 +147,15 @@ class LinearKernel final : public CpuKernel {
   }
 
   std::int64_t units() const { return panels_ * linear_tiles(in_); }  // of the weight gradient
+  std::size_t turned_bytes() const {
+    if (!reads_stored_ || problem_.mode != Mode::Train) return 0;
+    return static_cast<std::size_t>(problem_.samples * out_) * sizeof(float);
+  }
   std::size_t gathered_bytes() const {
-    return static_cast<std::size_t>(panels_ * problem_.samples * kPanel) * sizeof(float);
+    return static_cast<std::size_t>(threads_ * problem_.samples * kPanel) * sizeof(float);
+  }
+  const float* mask(const BackwardInputArguments& a) const {
+    return problem_.masks_input ? floats(a.inputs[0]) : nullptr;
   }
 
   void run(const LinearForwardLoop& loop) const {
@@ -149,22 +164,10 @@ class LinearKernel final : public CpuKernel {
         [&](std::int64_t begin, std::int64_t end) { loops_.linear_forward(loop, begin, end); });
   }
 
-  // [samples][out] -> [out / 32][samples][32]: rows of a panel lie together, its end is zeros.
-  void gather_panels(const float* gradient, float* panels) const {
-    parallel_each(panels_, kElementWork * problem_.samples * out_, [&](std::int64_t p) {
-      const std::int64_t filled = std::min(kPanel, out_ - p * kPanel);
-      for (std::int64_t n = 0; n < problem_.samples; ++n) {
-        float* row = panels + (p * problem_.samples + n) * kPanel;
-        std::memcpy(row, gradient + n * out_ + p * kPanel,
-                    static_cast<std::size_t>(filled) * sizeof(float));
-        for (std::int64_t i = filled; i < kPanel; ++i) row[i] = 0;
-      }
-    });
-  }
-
   const VectorLoops& loops_ = vector_loops();
   Linear spec_;
   std::int64_t in_, out_, panels_, work_;
+  int threads_ = omp_get_max_threads();
   bool reads_stored_;
 };
 

@@ -7,11 +7,14 @@
 #include <cmath>
 
 #include "backend/cpu/kernel.hpp"
+#include "backend/cpu/parallel.hpp"
 #include "base/check.hpp"
 #include "base/error.hpp"
 
 namespace pipetrain::cpu {
 namespace {
+
+constexpr std::int64_t kExpWork = 128;  // of an exponential, in multiply-adds
 
 class CrossEntropy final : public LossKernel {
  public:
@@ -20,14 +23,20 @@ class CrossEntropy final : public LossKernel {
     PIPETRAIN_CHECK(output.pixels() == 1, "cross_entropy of an image");
   }
 
-  std::size_t scratch_bytes() const override { return 0; }
+  std::size_t scratch_bytes() const override {
+    return static_cast<std::size_t>(samples_) * sizeof(double);
+  }
 
-  LossResult forward(const void* output, const Targets& targets, void*) override {
+  LossResult forward(const void* output, const Targets& targets, void* scratch) override {
+    check_labels(targets);
+    auto* const normalisers = static_cast<double*>(scratch);
+    each_sample(
+        [&](std::int64_t n) { normalisers[n] = log_sum_exp(floats(output) + n * stride_); });
     LossResult result;
     for (std::int64_t n = 0; n < samples_; ++n) {
       const float* y = floats(output) + n * stride_;
-      const std::int64_t label = label_of(targets, n);
-      result.sum += log_sum_exp(y) - static_cast<double>(y[label]);
+      const std::int64_t label = targets.classes[n];
+      result.sum += normalisers[n] - static_cast<double>(y[label]);
       result.correct += wins(y, label);
     }
     return result;
@@ -35,28 +44,33 @@ class CrossEntropy final : public LossKernel {
 
   void backward(const void* output, const Targets& targets, double scale, void* gradient,
                 void*) override {
-    for (std::int64_t n = 0; n < samples_; ++n) {
+    check_labels(targets);
+    each_sample([&](std::int64_t n) {
       const float* y = floats(output) + n * stride_;
       float* dy = floats(gradient) + n * stride_;
-      const std::int64_t label = label_of(targets, n);
       const double normaliser = log_sum_exp(y);
       for (std::int64_t c = 0; c < classes_; ++c) {
         const double softmax = std::exp(static_cast<double>(y[c]) - normaliser);
-        dy[c] = static_cast<float>(scale * (softmax - (c == label ? 1 : 0)));
+        dy[c] = static_cast<float>(scale * (softmax - (c == targets.classes[n] ? 1 : 0)));
       }
       std::fill(dy + classes_, dy + stride_, 0.0f);
-    }
+    });
   }
 
  private:
-  std::int64_t label_of(const Targets& targets, std::int64_t sample) const {
-    const std::int64_t label = targets.classes[sample];
-    if (label < 0 || label >= classes_)
-      throw DataError(fmt::format(
-          "a label is {}, but the model's output has {} classes (0 to {}); change the labels or "
-          "the size of the last layer",
-          label, classes_, classes_ - 1));
-    return label;
+  // Here, because a team's threads must not throw.
+  void check_labels(const Targets& targets) const {
+    for (std::int64_t n = 0; n < samples_; ++n)
+      if (const std::int64_t label = targets.classes[n]; label < 0 || label >= classes_)
+        throw DataError(fmt::format(
+            "a label is {}, but the model's output has {} classes (0 to {}); change the labels or "
+            "the size of the last layer",
+            label, classes_, classes_ - 1));
+  }
+
+  template <class Body>
+  void each_sample(Body body) const {
+    parallel_each(samples_, kExpWork * samples_ * classes_, body);
   }
 
   double log_sum_exp(const float* y) const {

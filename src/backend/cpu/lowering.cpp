@@ -96,7 +96,7 @@ void fuse_relu(const Graph& graph, std::vector<Problem>& problems, std::size_t r
     }
   }
   Problem* reader = only_reader(graph, problems, Graph::output_of(LayerId{static_cast<int>(relu)}));
-  if (reader && is<MaxPool>(*reader->layer)) {
+  if (reader && (is<MaxPool>(*reader->layer) || is<Linear>(*reader->layer))) {
     problem.mask = Mask::Reader;
     reader->masks_input = true;
   }

@@ -49,18 +49,33 @@ class SharedRange {
   std::array<Next, kMostParts> next_;
 };
 
-// Calls body(begin, end) for parts of [0, count); `work` is that of the whole range, in
-// multiply-adds. The body must not throw.
-template <class Body>
-void parallel_ranges(std::int64_t count, std::int64_t work, Body body) {
-  const int team = omp_get_max_threads();
+// Calls body(state, begin, end) for parts of [0, count), where `state` is what make(thread) gave
+// that thread, of at most `threads`; `work` is that of the whole range, in multiply-adds. The body
+// must not throw.
+template <class Make, class Body>
+void parallel_ranges_with(std::int64_t count, std::int64_t work, int threads, Make make,
+                          Body body) {
+  const int team = std::min(omp_get_max_threads(), threads);
   if (team <= 1 || count <= 1 || work < kWorkWorthATeam) {
-    body(std::int64_t{0}, count);
+    auto state = make(0);
+    body(state, std::int64_t{0}, count);
     return;
   }
   SharedRange range(count, team);
 #pragma omp parallel num_threads(team)
-  range.work(omp_get_thread_num(), body);
+  {
+    auto state = make(omp_get_thread_num());
+    range.work(omp_get_thread_num(),
+               [&](std::int64_t begin, std::int64_t end) { body(state, begin, end); });
+  }
+}
+
+// The same without a state.
+template <class Body>
+void parallel_ranges(std::int64_t count, std::int64_t work, Body body) {
+  parallel_ranges_with(
+      count, work, omp_get_max_threads(), [](int thread) { return thread; },
+      [&](int, std::int64_t begin, std::int64_t end) { body(begin, end); });
 }
 
 // The same, one index at a time.

@@ -29,18 +29,25 @@ struct LinearForwardLoop {
   const float *x, *weights, *bias;  // bias: null, or padded as the weights are
   float* y;
   std::int64_t samples, in, out;
-  bool rectify;
+  bool rectify = false;
+  const float* mask = nullptr;  // as y: where it is not above zero, y becomes zero
 };
 // dx = dy w^T, samples by 32 and inputs by 16.
 struct LinearInputLoop {
   const float *gradient, *weights;  // dy turned: [samples / 32][out][32]
   float* dx;
   std::int64_t samples, in, out;
+  const float* mask = nullptr;  // as dx
+};
+// Rows of a panel of dy together: its end is zeros. A thread's own.
+struct GatheredPanel {
+  std::int64_t panel = -1;  // which one lies there
+  float* rows;              // [samples][32]
 };
 struct LinearWeightLoop {
-  const float *x, *gradient;  // dy in panels [ceil(out / 32)][samples][32], zero beyond `out`
+  const float *x, *gradient;  // dy: [samples][out]
   float *weights, *bias;      // what they are gradients of; bias may be null
-  std::int64_t samples, in;
+  std::int64_t samples, in, out;
   bool accumulate;
   // Null, or: updates the weights by sgd instead of storing their gradient, and puts the sum of its
   // squares in a unit's place.
@@ -80,7 +87,7 @@ struct VectorLoops {
   void (*linear_forward)(const LinearForwardLoop&, std::int64_t unit_begin, std::int64_t unit_end);
   // Blocks of 16 inputs.
   void (*linear_backward_input)(const LinearInputLoop&, std::int64_t begin, std::int64_t end);
-  void (*linear_backward_weight)(const LinearWeightLoop&, std::int64_t unit_begin,
+  void (*linear_backward_weight)(const LinearWeightLoop&, GatheredPanel&, std::int64_t unit_begin,
                                  std::int64_t unit_end);
   // What linear_backward_weight does with its gradients, by gradients that lie in memory.
   void (*linear_update)(const UpdateRule&, const UpdateArguments&, std::int64_t in,

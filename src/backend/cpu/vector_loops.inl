@@ -35,8 +35,20 @@ PIPETRAIN_INLINE Vector load_some(const float* from, std::int64_t lanes) {
 PIPETRAIN_INLINE void store_some(float* to, const Vector& v, std::int64_t lanes) {
   std::memcpy(to, &v, static_cast<std::size_t>(lanes) * sizeof(float));
 }
+PIPETRAIN_INLINE Vector load_lanes(const float* from, std::int64_t lanes) {
+  return lanes == kLanes ? load(from) : load_some(from, lanes);
+}
+PIPETRAIN_INLINE void store_lanes(float* to, const Vector& v, std::int64_t lanes) {
+  if (lanes == kLanes)
+    store(to, v);
+  else
+    store_some(to, v, lanes);
+}
 // A NaN stays one, so that divergence is seen.
 PIPETRAIN_INLINE Vector positive_part(const Vector& v) { return v < 0.0f ? Vector{} : v; }
+PIPETRAIN_INLINE Vector where_positive(const Vector& mask, const Vector& v) {
+  return mask > 0.0f ? v : Vector{};
+}
 // GCC's own conversion goes by quarters of a vector and puts them together.
 PIPETRAIN_INLINE Doubles widen(const HalfVector& v) {
 #ifdef __AVX512F__

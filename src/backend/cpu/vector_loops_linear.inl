@@ -76,12 +76,11 @@ PIPETRAIN_INLINE void forward_tile(const LinearForwardLoop& l, std::int64_t pane
 #pragma GCC unroll 16
     for (int h = 0; h < 2; ++h) {
       const std::int64_t first = panel * kPanel + h * kLanes, lanes = lesser(l.out - first, kLanes);
-      float* y = l.y + (sample + r) * l.out + first;
-      const Vector v = l.rectify ? positive_part(sum[r][h]) : sum[r][h];
-      if (lanes == kLanes)
-        store(y, v);
-      else if (lanes > 0)
-        store_some(y, v, lanes);
+      if (lanes <= 0) continue;
+      const std::int64_t at = (sample + r) * l.out + first;
+      Vector v = l.rectify ? positive_part(sum[r][h]) : sum[r][h];
+      if (l.mask) v = where_positive(load_lanes(l.mask + at, lanes), v);
+      store_lanes(l.y + at, v, lanes);
     }
 }
 
@@ -128,6 +127,11 @@ PIPETRAIN_INLINE void input_tile(const LinearInputLoop& l, const float* gradient
   store_rows(sum, tile);
 }
 
+PIPETRAIN_INLINE void mask_tile(const float* mask, float* tile, std::int64_t stride) {
+  for (std::int64_t r = 0; r < kLanes; ++r)
+    store(tile + r * stride, where_positive(load(mask + r * stride), load(tile + r * stride)));
+}
+
 void linear_backward_input(const LinearInputLoop& l, std::int64_t begin, std::int64_t end) {
   alignas(64) float tile[kLanes * kPanel];
   for (std::int64_t block = begin; block < end; ++block)
@@ -139,8 +143,11 @@ void linear_backward_input(const LinearInputLoop& l, std::int64_t begin, std::in
       else
         input_tile<false>(l, gradient, in, tile);
       input_tile<false>(l, gradient, in + 8, tile + 8 * kPanel);
-      for (std::int64_t h = 0; h < kPanel; h += kLanes)
-        transpose_tile(tile + h, kPanel, kLanes, l.dx + (n + h) * l.in + in, l.in, kLanes);
+      for (std::int64_t h = 0; h < kPanel; h += kLanes) {
+        const std::int64_t at = (n + h) * l.in + in;
+        transpose_tile(tile + h, kPanel, kLanes, l.dx + at, l.in, kLanes);
+        if (l.mask) mask_tile(l.mask + at, l.dx + at, l.in);
+      }
     }
 }
 
@@ -181,9 +188,8 @@ double update_tile(const UpdateRule& rule, const UpdateArguments& a, std::int64_
 PIPETRAIN_INLINE void prefetch_to_write(const float* from) { __builtin_prefetch(from, 1); }
 
 template <int Rows, bool Updates>
-PIPETRAIN_INLINE void weight_tile(const LinearWeightLoop& l, std::int64_t unit, std::int64_t panel,
-                                  std::int64_t in) {
-  const float* gradient = l.gradient + panel * l.samples * kPanel;
+PIPETRAIN_INLINE void weight_tile(const LinearWeightLoop& l, const float* gradient,
+                                  std::int64_t unit, std::int64_t panel, std::int64_t in) {
   const std::int64_t offset = (panel * l.in + in) * kPanel;
   float* w = l.weights + offset;
   Vector sum[Rows][2];
@@ -219,8 +225,18 @@ PIPETRAIN_INLINE void weight_tile(const LinearWeightLoop& l, std::int64_t unit, 
   }
 }
 
-PIPETRAIN_INLINE void bias_panel(const LinearWeightLoop& l, std::int64_t panel) {
-  const float* gradient = l.gradient + panel * l.samples * kPanel;
+PIPETRAIN_INLINE void gather_panel(const LinearWeightLoop& l, std::int64_t panel, float* rows) {
+  const float* from = l.gradient + panel * kPanel;
+  const std::int64_t filled = l.out - panel * kPanel;
+  for (std::int64_t n = 0; n < l.samples; ++n)
+    for (std::int64_t h = 0; h < kPanel; h += kLanes) {
+      const std::int64_t lanes = lesser(filled - h, kLanes);
+      store(rows + n * kPanel + h, lanes > 0 ? load_lanes(from + n * l.out + h, lanes) : Vector{});
+    }
+}
+
+PIPETRAIN_INLINE void bias_panel(const LinearWeightLoop& l, const float* gradient,
+                                 std::int64_t panel) {
   for (int h = 0; h < 2; ++h) {
     float* bias = l.bias + panel * kPanel + h * kLanes;
     Vector sum = l.accumulate ? load(bias) : Vector{};
@@ -230,22 +246,28 @@ PIPETRAIN_INLINE void bias_panel(const LinearWeightLoop& l, std::int64_t panel) 
 }
 
 template <bool Updates>
-void weight_units(const LinearWeightLoop& l, std::int64_t unit_begin, std::int64_t unit_end) {
+void weight_units(const LinearWeightLoop& l, GatheredPanel& gathered, std::int64_t unit_begin,
+                  std::int64_t unit_end) {
   const std::int64_t tiles = linear_tiles(l.in);
   for (std::int64_t u = unit_begin; u < unit_end; ++u) {
     const std::int64_t panel = u / tiles, t = u % tiles, first = l.in * t / tiles;
-    with_rows(l.in * (t + 1) / tiles - first,
-              [&]<int Rows>(Count<Rows>) { weight_tile<Rows, Updates>(l, u, panel, first); });
-    if (l.bias && t == 0) bias_panel(l, panel);
+    if (gathered.panel != panel) {
+      gather_panel(l, panel, gathered.rows);
+      gathered.panel = panel;
+    }
+    with_rows(l.in * (t + 1) / tiles - first, [&]<int Rows>(Count<Rows>) {
+      weight_tile<Rows, Updates>(l, gathered.rows, u, panel, first);
+    });
+    if (l.bias && t == 0) bias_panel(l, gathered.rows, panel);
   }
 }
 
-void linear_backward_weight(const LinearWeightLoop& l, std::int64_t unit_begin,
-                            std::int64_t unit_end) {
+void linear_backward_weight(const LinearWeightLoop& l, GatheredPanel& gathered,
+                            std::int64_t unit_begin, std::int64_t unit_end) {
   if (l.update)
-    weight_units<true>(l, unit_begin, unit_end);
+    weight_units<true>(l, gathered, unit_begin, unit_end);
   else
-    weight_units<false>(l, unit_begin, unit_end);
+    weight_units<false>(l, gathered, unit_begin, unit_end);
 }
 
 void linear_update(const UpdateRule& rule, const UpdateArguments& a, std::int64_t in,

@@ -1,15 +1,5 @@
 // Optimizers (formulas: update.cpp) and the norm of a gradient. Included by vector_loops.inl.
 
-PIPETRAIN_INLINE Vector load_lanes(const float* from, std::int64_t lanes) {
-  return lanes == kLanes ? load(from) : load_some(from, lanes);
-}
-PIPETRAIN_INLINE void store_lanes(float* to, const Vector& v, std::int64_t lanes) {
-  if (lanes == kLanes)
-    store(to, v);
-  else
-    store_some(to, v, lanes);
-}
-
 template <Sgd Kind>
 PIPETRAIN_INLINE void sgd_lanes(const SgdStep& step, const UpdateArguments& a, std::int64_t i,
                                 std::int64_t lanes) {

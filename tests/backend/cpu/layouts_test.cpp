@@ -96,7 +96,8 @@ TEST_CASE("relus cost nothing where a neighbour does their work", "[cpu]") {
                              {"flat", Flatten{}, {64}},
                              {"fc", Linear{.out_features = 5}, {5}},
                              {"relu3", Relu{}, {5}},
-                             {"last", Linear{.out_features = 2}, {2}}});
+                             {"last", Linear{.out_features = 2}, {2}},
+                             {"relu4", Relu{}, {2}}});
   const auto lowering = backend->lower(graph, {.samples = 2});
   const auto traits = [&](int layer) {
     return lowering->make_kernel({layer}, {.samples = 2, .mode = Mode::Train})->traits();
@@ -104,7 +105,9 @@ TEST_CASE("relus cost nothing where a neighbour does their work", "[cpu]") {
   CHECK((traits(1).aliases_input && traits(1).aliases_gradient));  // max_pool masks
   CHECK((traits(4).aliases_input && traits(4).aliases_gradient));  // batch_norm masks
   CHECK((traits(5).aliases_input && traits(5).aliases_gradient));  // flatten
-  CHECK(traits(7).aliases_input);
-  CHECK_FALSE(traits(7).aliases_gradient);
-  CHECK(traits(7).backward_input_reads_output);
+  CHECK((traits(7).aliases_input && traits(7).aliases_gradient));  // the linear layer masks
+  CHECK(traits(8).backward_input_reads_inputs);
+  CHECK(traits(9).aliases_input);
+  CHECK_FALSE(traits(9).aliases_gradient);
+  CHECK(traits(9).backward_input_reads_output);
 }

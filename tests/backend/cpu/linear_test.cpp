@@ -22,33 +22,41 @@ Floats waves(std::size_t count, int seed) {
   return values;
 }
 
-// The second of two linear layers, so that its input gradient is wanted.
+// The second of two linear layers, so that its input gradient is wanted; perhaps a relu between.
 struct Net {
-  Net(std::int64_t in, std::int64_t out, int lowered_for)
+  Net(std::int64_t in, std::int64_t out, int lowered_for, bool relu = false)
       : backend(make_cpu_backend()),
-        graph(make_graph({in}, {{"first", Linear{.out_features = in}, {in}},
-                                {"fc", Linear{.out_features = out}, {out}}})),
-        lowering(backend->lower(graph, {.samples = lowered_for})) {
+        graph(make_graph({in}, nodes(in, out, relu))),
+        lowering(backend->lower(graph, {.samples = lowered_for})),
+        layer{static_cast<int>(graph.layers.size()) - 1} {
     for (int p = 0; p < 2; ++p)
-      weights.push_back(waves(lowering->parameter_bytes({1}, p) / sizeof(float), p));
-    packed.resize(lowering->packed_bytes({1}, Pass::Backward) / sizeof(float));
-    if (!packed.empty()) lowering->pack({1}, Pass::Backward, pointers(), packed.data());
+      weights.push_back(waves(lowering->parameter_bytes(layer, p) / sizeof(float), p));
+    packed.resize(lowering->packed_bytes(layer, Pass::Backward) / sizeof(float));
+    if (!packed.empty()) lowering->pack(layer, Pass::Backward, pointers(), packed.data());
+  }
+  static std::vector<Node> nodes(std::int64_t in, std::int64_t out, bool relu) {
+    std::vector<Node> nodes = {{"first", Linear{.out_features = in}, {in}}};
+    if (relu) nodes.push_back({"relu", Relu{}, {in}});
+    nodes.push_back({"fc", Linear{.out_features = out}, {out}});
+    return nodes;
   }
   std::vector<const void*> pointers() const { return {weights[0].data(), weights[1].data()}; }
 
   std::unique_ptr<Backend> backend;
   Graph graph;
   std::unique_ptr<const Lowering> lowering;
+  LayerId layer;
   std::vector<Floats> weights;
   Floats packed;
 };
 
-Floats input_gradient(const Net& net, int samples, const Floats& output_gradient, std::int64_t in) {
-  const auto kernel = net.lowering->make_kernel({1}, {.samples = samples});
+Floats input_gradient(const Net& net, int samples, const Floats& output_gradient, std::int64_t in,
+                      const Floats& x = {}) {
+  const auto kernel = net.lowering->make_kernel(net.layer, {.samples = samples});
   Floats gradient(static_cast<std::size_t>(samples * in)),
       scratch(kernel->traits().scratch_bytes / sizeof(float));
   const auto parameters = net.pointers();
-  const void* const input = nullptr;
+  const void* const input = x.empty() ? nullptr : x.data();
   void* const result = gradient.data();
   kernel->backward_input({.inputs = {&input, 1},
                           .output_gradient = output_gradient.data(),
@@ -69,7 +77,7 @@ enum class How { Fused, Kernel, Backend };
 
 Updated updated(Net& net, int samples, const UpdateRule& rule, bool accumulate, How how,
                 std::int64_t in, std::int64_t out) {
-  const auto kernel = net.lowering->make_kernel({1}, {.samples = samples});
+  const auto kernel = net.lowering->make_kernel(net.layer, {.samples = samples});
   REQUIRE(kernel->traits().fuses_sgd);
   const Floats x = waves(static_cast<std::size_t>(samples * in), 3),
                dy = waves(static_cast<std::size_t>(samples * out), 4);
@@ -148,4 +156,16 @@ TEST_CASE("an input gradient of many samples has the bits of that of single ones
       REQUIRE(std::equal(whole.begin() + n * in, whole.begin() + (n + 1) * in,
                          input_gradient(*net, 1, row, in).begin()));
   }
+}
+
+TEST_CASE("a linear layer masks its input gradient as the relu before it would", "[cpu]") {
+  const int samples = GENERATE(1, 14, 32);
+  const std::int64_t in = GENERATE(20, 48), out = 33;
+  CAPTURE(samples, in);
+  const Floats dy = waves(static_cast<std::size_t>(samples * out), 5),
+               x = waves(static_cast<std::size_t>(samples * in), 6);
+  Floats expected = input_gradient(Net(in, out, samples), samples, dy, in);
+  for (std::size_t i = 0; i < x.size(); ++i)
+    if (!(x[i] > 0)) expected[i] = 0;
+  CHECK(input_gradient(Net(in, out, samples, true), samples, dy, in, x) == expected);
 }
