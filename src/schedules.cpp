@@ -16,19 +16,61 @@
 namespace pipetrain {
 namespace {
 
+Warmup warmup_of(std::string_view name) {
+  if (name == "1f1b") return Warmup::OneFOneB;
+  if (name == "double") return Warmup::Double;
+  if (name == "full") return Warmup::Full;
+  throw UsageError(
+      fmt::format("warmup = \"{}\": there are \"1f1b\", \"double\" and \"full\"", name));
+}
+
+// ---- refusals
+
+void refuse_2bw(const ScheduleRequest& r) {
+  if (r.vertical_sync)
+    throw UsageError(
+        "pipedream_2bw already reads one version on every stage; write vertical_sync = false");
+  const int least = warmup_forwards(warmup_of(r.warmup), r.stages, {0}) + 1;
+  if (r.microbatches < least)
+    throw UsageError(fmt::format(
+        "pipedream_2bw keeps two versions, which is enough only for {} micro-batches or more with "
+        "{} stages and warmup = \"{}\"; write microbatches = {}",
+        least, r.stages, r.warmup, least));
+}
+
+void refuse_v_timeprest(const ScheduleRequest& r) {
+  if (r.stages > r.microbatches + 1)
+    throw UsageError(fmt::format(
+        "v_timeprest reads the newest weights only where stages are at most microbatches + 1; "
+        "write microbatches = {}, or stages = {}",
+        r.stages - 1, r.microbatches + 1));
+}
+
+// ---- the table
+
 // clang-format off
 const std::array table{
     Schedule{"gpipe", "all forwards, then all backwards, one flush per mini-batch",
-             "Huang et al., arXiv 1811.06965, section 2.2", &orders::gpipe, &versions::latest, true},
+             "Huang et al., arXiv 1811.06965, section 2.2", &orders::gpipe, &versions::latest},
     Schedule{"1f1b", "one forward, one backward, at most P micro-batches in flight, one flush per mini-batch",
-             "Narayanan et al., arXiv 2006.09503, section 3.2 (PipeDream-Flush)", &orders::one_f_one_b, &versions::latest, true},
+             "Narayanan et al., arXiv 2006.09503, section 3.2 (PipeDream-Flush)", &orders::one_f_one_b, &versions::latest},
+    Schedule{"pipedream", "never drained; a stage stashes the weights of every forward for its backward",
+             "Narayanan et al., SOSP 2019, section 3", &orders::async_one_f_one_b, &versions::stash, false, nullptr, &versions::vertical_sync},
+    Schedule{"pipedream_2bw", "never drained; two versions of the weights, gradients one update old",
+             "Narayanan et al., arXiv 2006.09503, section 3.1", &orders::async_one_f_one_b, &versions::double_buffered, false, refuse_2bw},
+    Schedule{"pipemare", "never drained; one version, rates by delay (T1), backward set back along delta (T2)",
+             "Yang et al., arXiv 1910.05124, section 3", &orders::async_one_f_one_b, &versions::pipemare, false},
+    Schedule{"timeprest", "N forwards, one backward, on the newest weights that every stage has made",
+             "Dutta et al., arXiv 2410.14312", &orders::nf1b, &versions::committed, false},
+    Schedule{"v_timeprest", "as timeprest, forward and backward on the newest weights of their stage; one version",
+             "Dutta et al., arXiv 2509.23241", &orders::nf1b, &versions::latest, false, refuse_v_timeprest},
+    Schedule{"i_timeprest", "as timeprest, backward on a blend of stale and newest weights",
+             "Dutta et al., arXiv 2509.23241", &orders::nf1b, &versions::intermediate, false},
 };
 // clang-format on
 
-constexpr std::array<std::string_view, 13> to_come{
-    "interleaved_1f1b", "zb_h1",         "zb_h2",    "zb_v",      "chimera",
-    "pipedream",        "pipedream_2bw", "pipemare", "timeprest", "v_timeprest",
-    "i_timeprest",      "data_parallel", "auto"};
+constexpr std::array<std::string_view, 7> to_come{
+    "interleaved_1f1b", "zb_h1", "zb_h2", "zb_v", "chimera", "data_parallel", "auto"};
 
 std::string names() {
   std::string text;
@@ -70,14 +112,29 @@ Program make_program(const ScheduleRequest& request) {
   return make_program(require_schedule(request.schedule), request);
 }
 
+std::vector<double> delays(const ScheduleRequest& request) {
+  std::vector<double> delays;
+  for (StageId s{0}; s.value < request.stages; ++s.value)
+    delays.push_back(
+        static_cast<double>(warmup_forwards(warmup_of(request.warmup), request.stages, s)) /
+        request.microbatches);
+  return delays;
+}
+
 Program make_program(const Schedule& schedule, const ScheduleRequest& request) {
   require_positive("stages", request.stages);
   require_positive("microbatches", request.microbatches);
   require_positive("steps", request.minibatches);
+  if (schedule.refuse) schedule.refuse(request);
   auto program = schedule.order->make({.stages = request.stages,
                                        .microbatches = request.microbatches,
-                                       .minibatches = request.minibatches});
-  program = bind_versions(add_updates(std::move(program)), *schedule.versions);
+                                       .minibatches = request.minibatches,
+                                       .warmup = warmup_of(request.warmup),
+                                       .virtual_stages = request.virtual_stages});
+  const bool vertical = request.vertical_sync && schedule.vertical;
+  program = bind_versions(
+      add_updates(std::move(program)), vertical ? *schedule.vertical : *schedule.versions,
+      {.mix = request.mix, .delays = schedule.flushes ? std::vector<double>{} : delays(request)});
   program = add_loads(std::move(program));
   if (request.sync_gradients) program = add_gradient_sync(std::move(program));
   program = add_transfers(std::move(program));

@@ -6,11 +6,11 @@
 #include <string_view>
 
 #include "program/program.hpp"
+#include "versions/policy.hpp"
 
 namespace pipetrain {
 
-struct Order;          // order/order.hpp
-struct VersionPolicy;  // versions/policy.hpp
+struct Order;  // order/order.hpp
 
 // What a schedule is made for. Invalid combinations throw UsageError with the rule and a valid
 // value.
@@ -21,6 +21,10 @@ struct ScheduleRequest {
   int minibatches = 1;   // K
   bool sync_gradients =
       false;  // updates wait for the whole model's gradient norm (clipping, skipping)
+  std::string warmup = "1f1b";  // 1f1b | double | full
+  bool vertical_sync = false;
+  int virtual_stages = 1;
+  MixRule mix = {};
 };
 
 struct Schedule {
@@ -28,6 +32,9 @@ struct Schedule {
   const Order* order = nullptr;
   const VersionPolicy* versions = nullptr;
   bool flushes = true;  // the pipeline drains at every update
+  // Throws UsageError where the schedule cannot be had so: the rule and the smallest valid number.
+  void (*refuse)(const ScheduleRequest&) = nullptr;
+  const VersionPolicy* vertical = nullptr;  // in place of `versions` under vertical_sync
 };
 
 std::span<const Schedule> schedules();
@@ -36,6 +43,10 @@ const Schedule* find_schedule(std::string_view name);
 std::span<const std::string_view> schedules_to_come();
 // Throws UsageError: not built yet, or unknown with the nearest name.
 const Schedule& require_schedule(std::string_view name);
+
+// Updates between a micro-batch's forward and its backward on each stage, the mean in steady state:
+// what PipeMare's T1 and T2 go by.
+std::vector<double> delays(const ScheduleRequest& request);
 
 // The whole line: order, updates, versions, loads and transfers, checked.
 Program make_program(const ScheduleRequest& request);

@@ -1,7 +1,8 @@
 // One forward, one backward, with a flush: "PipeDream-Flush" of Narayanan et al., "Memory-Efficient
 // Pipeline-Parallel DNN Training" (arXiv 2006.09503, section 3.2). Stage s of P runs P-1-s
 // forwards, then alternates, then drains before the update (the | after a backward). At most P-s
-// micro-batches are in flight on a stage, however many a mini-batch has.
+// micro-batches are in flight on a stage, however many a mini-batch has. A longer warm-up hides
+// transfers: 2(P-1-s) forwards are 1F1B-SO of Zhao et al., "BaPipe" (arXiv 2012.12544).
 //
 // 3 stages, 4 micro-batches, forward and backward take as long:
 //   stage 0  F0 F1 F2  .  . B0 F3 B1  . B2  . B3|
@@ -16,7 +17,8 @@ extern const Order one_f_one_b{"one_f_one_b", "one forward, one backward, draine
                                  return straight(input, [&](StageId stage) {
                                    std::vector<Instruction> list;
                                    const int n = input.microbatches,
-                                             warmup = input.stages - 1 - stage.value;
+                                             warmup =
+                                                 warmup_forwards(input.warmup, input.stages, stage);
                                    for (int first = 0; first < input.minibatches * n; first += n)
                                      append_one_f_one_b(list, stage, warmup, first, n);
                                    return list;

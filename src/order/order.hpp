@@ -8,10 +8,20 @@
 
 namespace pipetrain {
 
+// How many forwards a stage that alternates runs first: decides its delay. `stage` counts from 0.
+enum class Warmup {
+  OneFOneB,  // P-1-s:        as few as keep every stage busy
+  Double,    // 2(P-1-s):     transfers are hidden behind computation (BaPipe's 1F1B-SO)
+  Full,      // 2(P-1-s)+1:   the delay that PipeMare's paper counts
+};
+int warmup_forwards(Warmup warmup, int stages, StageId stage);
+
 struct OrderInput {
   int stages = 1;        // pipeline workers P
   int microbatches = 1;  // per mini-batch, N
   int minibatches = 1;   // K
+  Warmup warmup = Warmup::OneFOneB;
+  int virtual_stages = 1;  // parts of the model per worker, where the order leaves that open
 };
 
 struct Order {

@@ -87,9 +87,13 @@ struct Checker {
   // ---- compute, input
   // `then` needs `first` before it on the same worker. Both are looked up; `then` is there.
   void need_before(std::string_view rule, const Instruction& then, std::size_t at, Op first) {
+    need_before(rule, then, at, first, then.microbatch);
+  }
+  void need_before(std::string_view rule, const Instruction& then, std::size_t at, Op first,
+                   MicrobatchId m) {
     const auto worker = program.worker_of(then.stage, then.microbatch);
-    const auto before = find(worker, then.stage, first, then.microbatch);
-    const auto text = short_text({first, then.stage, then.microbatch, {}});
+    const auto before = find(worker, then.stage, first, m);
+    const auto text = short_text({first, then.stage, m, {}});
     if (!before)
       report(rule, worker, at, "{} needs {} ({}) before it", to_text(then), text, op_name(first));
     else if (*before > at)
@@ -103,10 +107,20 @@ struct Checker {
              short_text({op, s, m, {}}), op_name(op));
   }
 
-  Op input_half(const Instruction& i) const {
-    const auto worker = program.worker_of(i.stage, i.microbatch);
-    const bool whole = find(worker, i.stage, Op::Backward, i.microbatch).has_value();
+  Op input_half(StageId stage, MicrobatchId m) const {
+    const auto worker = program.worker_of(stage, m);
+    const bool whole = find(worker, stage, Op::Backward, m).has_value();
     return whole ? Op::Backward : Op::BackwardInput;
+  }
+
+  // The micro-batch that names the packet in which a gradient crosses a boundary.
+  MicrobatchId gradient_name(MicrobatchId m) const {
+    return program.gradients_together ? program.last_microbatch_of(program.minibatch_of(m)) : m;
+  }
+  void need_gradients_before(const Instruction& send, std::size_t at) {
+    const int count = program.gradients_together ? program.microbatches : 1;
+    for (MicrobatchId m{send.microbatch.value - count + 1}; m <= send.microbatch; ++m.value)
+      need_before("input", send, at, input_half(send.stage, m), m);
   }
 
   void check_presence() {
@@ -124,7 +138,7 @@ struct Checker {
           need("compute", s, m, Op::Backward);
         }
         if (s < last) need("input", s, m, Op::SendActivation);
-        if (s.value > 0) need("input", s, m, Op::SendGradient);
+        if (s.value > 0 && gradient_name(m) == m) need("input", s, m, Op::SendGradient);
       }
   }
 
@@ -138,7 +152,7 @@ struct Checker {
         need_before("compute", i, at, Op::Forward);
         if (find(w, i.stage, Op::Recompute, i.microbatch))
           need_before("compute", i, at, Op::Recompute);
-        if (!top) need_before("input", i, at, Op::ReceiveGradient);
+        if (!top) need_before("input", i, at, Op::ReceiveGradient, gradient_name(i.microbatch));
         return;
       case Op::BackwardWeight:
         return need_before("compute", i, at, Op::BackwardInput);
@@ -147,7 +161,8 @@ struct Checker {
       case Op::SendActivation:
         return top ? misplaced(w, at, i) : need_before("input", i, at, Op::Forward);
       case Op::SendGradient:
-        return bottom ? misplaced(w, at, i) : need_before("input", i, at, input_half(i));
+        return bottom || gradient_name(i.microbatch) != i.microbatch ? misplaced(w, at, i)
+                                                                     : need_gradients_before(i, at);
       case Op::LoadInput:
         return bottom ? void() : misplaced(w, at, i);
       case Op::ReceiveActivation:

@@ -24,9 +24,17 @@ std::string format_json(const ScheduleView& view);      // for programs to read
 // its letter and micro-batch and goes on with dashes; | behind it is an update; . is idle time.
 std::string draw(const Program& program, const Timeline& timeline);
 
+// What a figure shows as one box: a compute instruction, or a mini-batch's backwards together.
+struct Cell {
+  const Instruction* instruction = nullptr;  // the first one
+  Span span;
+  std::string number;  // of the micro-batch; of the mini-batch where backwards go together
+};
+std::vector<Cell> cells_of(const Program& program, const Timeline& timeline, std::size_t worker);
+
 // A name for each row of a figure: "stage 2" where each worker holds one stage, else "worker 2".
 std::string row_name(const Program& program, std::size_t worker);
 // What stands in a figure's cell: F3, or 2F3 where workers hold several stages.
-std::string cell_text(const Program& program, const Instruction& instruction);
+std::string cell_text(const Program& program, const Cell& cell);
 
 }  // namespace pipetrain

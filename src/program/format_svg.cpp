@@ -42,23 +42,21 @@ std::string escaped(std::string_view text) {
 double scale_of(const ScheduleView& view) {
   double shortest = view.timeline.makespan;
   for (std::size_t w = 0; w < view.program.workers.size(); ++w)
-    for (std::size_t at = 0; at < view.program.workers[w].size(); ++at)
-      if (const auto& s = view.timeline.spans[w][at];
-          computes(view.program.workers[w][at].op) && s.end > s.start)
-        shortest = std::min(shortest, s.end - s.start);
+    for (const Cell& cell : cells_of(view.program, view.timeline, w))
+      if (cell.span.end > cell.span.start)
+        shortest = std::min(shortest, cell.span.end - cell.span.start);
   if (!(shortest > 0)) return 1;
   return std::min(26 / shortest, 20000 / view.timeline.makespan);
 }
 
-std::string box(const ScheduleView& view, std::size_t worker, std::size_t at, double scale) {
-  const auto& i = view.program.workers[worker][at];
-  const auto& span = view.timeline.spans[worker][at];
+std::string box(const ScheduleView& view, std::size_t worker, const Cell& cell, double scale) {
+  const Instruction& i = *cell.instruction;
+  const Span& span = cell.span;
   const double x = left + span.start * scale, y = top + row_height * static_cast<double>(worker);
   const double width = (span.end - span.start) * scale;
-  if (!computes(i.op) || width <= 0) return "";
+  if (width <= 0) return "";
   const auto colour = kind_of(i.op).colours[view.program.minibatch_of(i.microbatch).value % 2];
-  const auto label = view.program.placement.empty() ? std::to_string(i.microbatch.value)
-                                                    : cell_text(view.program, i);
+  const auto label = view.program.placement.empty() ? cell.number : cell_text(view.program, cell);
   return fmt::format(
       "<g><title>{}: {:g} to {:g}</title><rect x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:.2f}\" "
       "height=\"{:g}\" "
@@ -142,8 +140,8 @@ std::string format_svg(const ScheduleView& view) {
     text += fmt::format(
         "<rect x=\"{:g}\" y=\"{:.2f}\" width=\"{:.2f}\" height=\"{:g}\" fill=\"#f0f0f0\"/>\n", left,
         y, view.timeline.makespan * scale, box_height);
-    for (std::size_t at = 0; at < view.program.workers[w].size(); ++at)
-      text += box(view, w, at, scale);
+    for (const Cell& cell : cells_of(view.program, view.timeline, w))
+      text += box(view, w, cell, scale);
     for (std::size_t at = 0; at < view.program.workers[w].size(); ++at)
       text += update_tick(view, w, at, scale);  // over the boxes
   }

@@ -21,20 +21,20 @@ double common_divisor(double a, double b) {
 double column_time(const Program& program, const Timeline& line) {
   double shortest = 0, divisor = 0;
   for (std::size_t w = 0; w < program.workers.size(); ++w)
-    for (std::size_t at = 0; at < line.spans[w].size(); ++at) {
-      const auto [start, end] = line.spans[w][at];
-      if (!computes(program.workers[w][at].op) || end <= start) continue;
+    for (const Cell& cell : cells_of(program, line, w)) {
+      const auto [start, end] = cell.span;
+      if (end <= start) continue;
       shortest = shortest == 0 ? end - start : std::min(shortest, end - start);
       divisor = common_divisor(common_divisor(divisor, start), end - start);
     }
   return divisor * 4 >= shortest ? divisor : shortest;
 }
 
-std::size_t label_width(const Program& program) {
+std::size_t label_width(const Program& program, const Timeline& line) {
   std::size_t width = 1;
-  for (const auto& list : program.workers)
-    for (const auto& i : list)
-      if (computes(i.op)) width = std::max(width, cell_text(program, i).size());
+  for (std::size_t w = 0; w < program.workers.size(); ++w)
+    for (const Cell& cell : cells_of(program, line, w))
+      width = std::max(width, cell_text(program, cell).size());
   return width;
 }
 
@@ -60,30 +60,22 @@ std::string list_of(const std::vector<int>& values) {
 
 }  // namespace
 
-std::string row_name(const Program& program, std::size_t worker) {
-  return fmt::format("{} {}", program.placement.empty() ? "stage" : "worker", worker);
-}
-
-std::string cell_text(const Program& program, const Instruction& i) {
-  const auto text = fmt::format("{}{}", letters(i.op), i.microbatch.value);
-  return program.placement.empty() ? text : std::to_string(i.stage.value) + text;
-}
-
 std::string draw(const Program& program, const Timeline& line) {
   const double unit = column_time(program, line);
   const auto column = [&](double time) {
     return unit > 0 ? static_cast<std::size_t>(std::lround(time / unit)) : 0;
   };
-  const auto width = label_width(program);
+  const auto width = label_width(program, line);
   std::string text;
   for (std::size_t w = 0; w < program.workers.size(); ++w) {
     Row row{width};
-    for (std::size_t at = 0; at < program.workers[w].size(); ++at) {
-      const auto& i = program.workers[w][at];
-      const auto& span = line.spans[w][at];
-      if (computes(i.op)) {
-        row.idle_until(column(span.start));
-        row.put(cell_text(program, i), column(span.end));
+    const std::vector<Cell> cells = cells_of(program, line, w);
+    auto cell = cells.begin();
+    for (const Instruction& i : program.workers[w]) {
+      if (cell != cells.end() && cell->instruction == &i) {
+        row.idle_until(column(cell->span.start));
+        row.put(cell_text(program, *cell), column(cell->span.end));
+        ++cell;
       }
       if (i.op == Op::Update && !row.text.empty()) row.text.back() = '|';
     }

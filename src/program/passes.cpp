@@ -58,16 +58,23 @@ Program add_gradient_sync(Program program) {
 }
 
 Program add_transfers(Program program) {
-  const int last = program.stages - 1;
-  return rewrite(std::move(program), [last](WorkerId, const Instruction& i, auto& out) {
-    const bool first_stage = i.stage.value == 0, last_stage = i.stage.value == last;
+  const Program order = program;
+  return rewrite(std::move(program), [&](WorkerId, const Instruction& i, auto& out) {
+    const bool first_stage = i.stage.value == 0, last_stage = i.stage.value == order.stages - 1;
     const bool f = i.op == Op::Forward, b = gives_input_gradient(i.op);
-    auto transfer = [&](Op op) { out.push_back({op, i.stage, i.microbatch, {}}); };
+    const bool together = b && order.gradients_together;
+    const bool begins = !together || i.microbatch.value % order.microbatches == 0,
+               ends = !together || order.ends_minibatch(i.microbatch);
+    const auto transfer = [&](Op op) {
+      const auto named =
+          together ? order.last_microbatch_of(order.minibatch_of(i.microbatch)) : i.microbatch;
+      out.push_back({op, i.stage, named, {}});
+    };
     if (f && !first_stage) transfer(Op::ReceiveActivation);
-    if (b && !last_stage) transfer(Op::ReceiveGradient);
+    if (b && !last_stage && begins) transfer(Op::ReceiveGradient);
     out.push_back(i);
     if (f && !last_stage) transfer(Op::SendActivation);
-    if (b && !first_stage) transfer(Op::SendGradient);
+    if (b && !first_stage && ends) transfer(Op::SendGradient);
   });
 }
 

@@ -17,7 +17,7 @@ Program add_loads(Program program);
 Program add_gradient_sync(Program program);
 
 // A receive in front of each forward and backward whose input another stage makes, a send behind
-// each whose output another stage reads.
+// each whose output another stage reads; for backwards whose gradients go together, one of each.
 Program add_transfers(Program program);
 
 }  // namespace pipetrain

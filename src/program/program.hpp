@@ -83,12 +83,16 @@ struct Program {
   // placement[s]: the workers that hold a copy of stage s; number m mod size of them runs
   // micro-batch m. Empty: stage s lies on worker s alone.
   std::vector<std::vector<WorkerId>> placement;
+  // A mini-batch's backwards follow each other, and what they give the stage before crosses the
+  // boundary in one packet: one send, one receive, named by the last micro-batch.
+  bool gradients_together = false;
   bool operator==(const Program&) const = default;
 
   MinibatchId minibatch_of(MicrobatchId m) const { return {m.value / microbatches}; }
   MicrobatchId last_microbatch_of(MinibatchId k) const {
     return {(k.value + 1) * microbatches - 1};
   }
+  bool ends_minibatch(MicrobatchId m) const { return (m.value + 1) % microbatches == 0; }
   int total_microbatches() const { return microbatches * minibatches; }
   WorkerId worker_of(StageId s, MicrobatchId m) const {
     if (placement.empty()) return {s.value};

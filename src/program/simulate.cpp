@@ -58,7 +58,8 @@ struct Clock {
   Span send(const Instruction& i, double now) {
     const auto channel = channel_of(program, i);
     Link& link = links[channel];
-    link.free_at = std::max(now, link.free_at) + costs.of({channel.boundary}).transfer;
+    const int packets = channel.gradient && program.gradients_together ? program.microbatches : 1;
+    link.free_at = std::max(now, link.free_at) + packets * costs.of({channel.boundary}).transfer;
     link.arrivals.push_back(link.free_at);
     return {now, now};
   }

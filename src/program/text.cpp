@@ -124,11 +124,12 @@ bool read_placement(Reader& in, std::vector<std::vector<WorkerId>>& placement) {
 
 bool read_header_word(std::string_view word, Program& program) {
   Reader in{word};
-  bool read = in.take("stages=")         ? in.count(program.stages)
-              : in.take("microbatches=") ? in.count(program.microbatches)
-              : in.take("minibatches=")  ? in.count(program.minibatches)
-              : in.take("placement=")    ? read_placement(in, program.placement)
-                                         : false;
+  bool read = in.take("stages=")              ? in.count(program.stages)
+              : in.take("microbatches=")      ? in.count(program.microbatches)
+              : in.take("minibatches=")       ? in.count(program.minibatches)
+              : in.take("placement=")         ? read_placement(in, program.placement)
+              : in.take("gradients=together") ? (program.gradients_together = true)
+                                              : false;
   return read && in.left.empty();
 }
 
@@ -143,7 +144,9 @@ void read_header(std::string_view line, int number, Program& program) {
               "a program begins with `program stages=2 microbatches=4 minibatches=1`");
   for (auto word = next_word(line); !word.empty(); word = next_word(line))
     if (!read_header_word(word, program))
-      fail_line(number, word, "known are stages=, microbatches=, minibatches=, placement=0,1+2,..");
+      fail_line(
+          number, word,
+          "known are stages=, microbatches=, minibatches=, placement=0,1+2,.., gradients=together");
   if (program.stages < 1 || program.microbatches < 1 || program.minibatches < 1)
     fail_line(number, "0", "stages, microbatches and minibatches are at least 1");
 }
@@ -185,8 +188,9 @@ std::string to_text(const Instruction& i) {
 }
 
 std::string to_text(const Program& program) {
-  auto text = fmt::format("program stages={} microbatches={} minibatches={}{}\n", program.stages,
-                          program.microbatches, program.minibatches, placement_text(program));
+  auto text = fmt::format("program stages={} microbatches={} minibatches={}{}{}\n", program.stages,
+                          program.microbatches, program.minibatches, placement_text(program),
+                          program.gradients_together ? " gradients=together" : "");
   for (std::size_t worker = 0; worker < program.workers.size(); ++worker) {
     text += fmt::format("{}:", worker);
     for (const auto& instruction : program.workers[worker])

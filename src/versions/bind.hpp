@@ -1,14 +1,23 @@
 // Writes into every instruction of a program the weights that it reads, and into every Update the
 // version that it makes. The program has its updates, but no transfers yet.
 //
-// The walk is one fixed legal execution: the workers in turn, one instruction each, those that lack
-// an input passed over. The order alone decides, never a clock.
+// The walk is one fixed legal execution by a clock of slots: a forward takes one, a backward with
+// its update one (that of a whole mini-batch where gradients go together), and may use what earlier
+// slots made. The order alone decides, never the clock of a machine.
 #pragma once
+
+#include <vector>
 
 #include "versions/policy.hpp"
 
 namespace pipetrain {
 
-Program bind_versions(Program program, const VersionPolicy& policy);
+struct BindRule {
+  MixRule mix = {};
+  // Per stage: ReadContext::delay. Empty: none.
+  std::vector<double> delays = {};
+};
+
+Program bind_versions(Program program, const VersionPolicy& policy, const BindRule& rule = {});
 
 }  // namespace pipetrain

@@ -8,6 +8,14 @@
 
 namespace pipetrain {
 
+// What the config says to policies that read weights which no update has made.
+struct MixRule {
+  bool extrapolates = true;                                                    // PipeMare: T2 is on
+  enum class Share { Exp, Inverse, PowerOfTwo, Constant } share = Share::Exp;  // I-TiMePReSt: sigma
+  double lambda = 1;
+  bool stash = true;  // I-TiMePReSt: stale weights are kept; false: estimated by delta
+};
+
 // What the order alone says about one forward or backward. Versions count a stage's updates.
 struct ReadContext {
   StageId stage;
@@ -17,6 +25,10 @@ struct ReadContext {
   Version at_entry;         // newest on stage 0 as the micro-batch's forward begins there
   Version at_forward;       // newest on this stage as its forward begins
   Version at_backward;      // newest on this stage as its backward begins; not known to `forward`
+  Version at_turn;          // newest on stage 0 as the mini-batch's backward begins on the last
+                            // stage: every stage has made it. Not known to `forward`
+  double delay = 0;         // updates between forward and backward, the mean in steady state
+  MixRule mix = {};
 };
 
 struct VersionPolicy {

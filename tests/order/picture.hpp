@@ -26,17 +26,23 @@ inline std::string picture_in(const std::string& file) {
   return picture;
 }
 
-// The order with its updates and transfers, drawn with forwards and backwards of one unit.
+// The order with its updates and transfers, drawn with forwards and backwards of one unit; halves
+// of a backward take one each.
 inline std::string drawn(const Order& order, const OrderInput& input) {
   const auto program = add_transfers(add_updates(order.make(input)));
-  return draw(program, simulate(program, {.all = {1, 1, 0, 0}}));
+  bool halves = false;
+  for (const auto& list : program.workers)
+    for (const auto& i : list) halves = halves || i.op == Op::BackwardInput;
+  const double backward = program.gradients_together ? 1.0 / input.microbatches : 1;
+  return draw(program, simulate(program, {.all = {1, backward, halves ? 1.0 : 0.0, 0}}));
 }
 
 // "F0 F1 B1 B0" of one worker.
 inline std::string list_text(const Order& order, const OrderInput& input, int worker) {
   std::string text;
   const auto program = order.make(input);
-  for (const auto& i : program.workers[worker]) text += cell_text(program, i) + " ";
+  for (const auto& i : program.workers[worker])
+    text += cell_text(program, {&i, {}, std::to_string(i.microbatch.value)}) + " ";
   if (!text.empty()) text.pop_back();
   return text;
 }

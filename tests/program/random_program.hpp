@@ -90,7 +90,7 @@ class RandomOrder {
 inline Program random_program(std::mt19937& random, const VersionPolicy& policy) {
   auto below = [&](int n) { return std::uniform_int_distribution<int>(1, n)(random); };
   const int stages = below(6), microbatches = below(6), minibatches = below(4);
-  const bool split = policy.name != "vertical" && random() % 2 == 0;
+  const bool split = policy.name != "vertical_sync" && random() % 2 == 0;
   auto order = RandomOrder(random, stages, microbatches, minibatches, split).make();
   return add_transfers(add_loads(bind_versions(add_updates(std::move(order)), policy)));
 }

@@ -9,7 +9,7 @@
 #include "program/random_program.hpp"
 #include "program/text.hpp"
 #include "schedules.hpp"
-#include "semantics/stash.hpp"
+#include "versions/versions.hpp"
 
 using namespace pipetrain;
 
@@ -66,7 +66,7 @@ TEST_CASE("never drained: K N (F+B) and one ramp, 1 + ceil(depth/N) versions") {
   for (int p : {1, 2, 4, 5})
     for (int n : {1, 2, 3, 8}) {
       CAPTURE(p, n);
-      const auto program = make_program(test::stashing, {"stashing", p, n, 8});
+      const auto program = make_program({"pipedream", p, n, 8});
       const auto line = simulate(program, {.all = {1, 1, 1, 0}});
       CHECK(line.makespan == (8 * n + p - 1) * 3);
       for (int s = 0; s < p; ++s) {
@@ -115,7 +115,8 @@ TEST_CASE("random programs pass, finish, and take no longer than one worker afte
   CAPTURE(seed);
   std::mt19937 random(seed);
   for (int n = 0; n < 100; ++n) {
-    const auto program = test::random_program(random, n % 2 ? test::stash : test::vertical);
+    const auto program =
+        test::random_program(random, n % 2 ? versions::stash : versions::vertical_sync);
     const auto found = check(program);
     CAPTURE(show(program, found));
     REQUIRE(found.empty());

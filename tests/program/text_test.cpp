@@ -6,7 +6,7 @@
 #include "program/contains.hpp"
 #include "program/random_program.hpp"
 #include "schedules.hpp"
-#include "semantics/stash.hpp"
+#include "versions/versions.hpp"
 
 using namespace pipetrain;
 
@@ -51,7 +51,7 @@ TEST_CASE("programs round-trip, random ones and placements too") {
   CAPTURE(seed);
   std::mt19937 random(seed);
   for (int n = 0; n < 50; ++n) {
-    const auto program = test::random_program(random, test::stash);
+    const auto program = test::random_program(random, versions::stash);
     CHECK(parse_program(to_text(program)) == program);
   }
   Program chimera;

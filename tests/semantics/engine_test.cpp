@@ -1,5 +1,5 @@
 // The real engine against the scalar trainer on the same programs: asynchronous ones with a
-// stash of weights too, which no schedule of the table needs yet. A stage is one linear layer of
+// stash of weights too. A stage is one linear layer of
 // one weight, the loss mse: twice the scalar trainer's, so that half its rate gives the same
 // updates.
 #include <random>
@@ -8,8 +8,9 @@
 #include "catch.hpp"
 #include "data/dataset.hpp"
 #include "graph/read.hpp"
+#include "order/orders.hpp"
+#include "schedules.hpp"
 #include "semantics/scalar_trainer.hpp"
-#include "semantics/stash.hpp"
 #include "versions/versions.hpp"
 
 using namespace pipetrain;
@@ -103,8 +104,8 @@ std::vector<double> train(const Program& program, const ScalarTask& task, const 
 
 TEST_CASE("the engine computes what a program says, stashed versions too") {
   const Choice choice{GENERATE("reference", "cpu"), GENERATE("threads", "inline")};
-  const Schedule naive{"naive", "", "", &never_drained, &versions::latest, false};
-  for (const Schedule* schedule : {&stashing, &vertical_sync, &naive})
+  const Schedule naive{"naive", "", "", &orders::async_one_f_one_b, &versions::latest, false};
+  for (const Schedule* schedule : {&require_schedule("pipedream"), &naive})
     for (const auto& [p, n] : {std::pair{1, 1}, {2, 1}, {4, 1}, {3, 2}, {4, 3}}) {
       const int k = 12;
       const ScalarTask task = random_task(p, n * k);

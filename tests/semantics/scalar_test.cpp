@@ -3,10 +3,10 @@
 #include <random>
 
 #include "catch.hpp"
+#include "order/orders.hpp"
 #include "program/random_program.hpp"
 #include "schedules.hpp"
 #include "semantics/scalar_trainer.hpp"
-#include "semantics/stash.hpp"
 #include "versions/versions.hpp"
 
 using namespace pipetrain;
@@ -101,7 +101,7 @@ TEST_CASE("stashing gives PipeDream's recurrence") {
     const int k = 20;
     CAPTURE(p);
     const auto task = task_for(random, p, k);
-    const auto program = make_program(stashing, {"stashing", p, 1, k});
+    const auto program = make_program({"pipedream", p, 1, k});
     const auto stale = [&](int t, int j) { return std::max(0, t - (p - 1 - j)); };
     check_equal(ScalarTrainer(program, task).run(), recurrence(task, 1, k, stale, stale));
   }
@@ -115,7 +115,8 @@ TEST_CASE("vertical sync gives the recurrence of delayed SGD") {
   for (int p : {1, 2, 4}) {
     const int k = 15;
     const auto task = task_for(random, p, k);
-    const auto program = make_program(vertical_sync, {"vertical_sync", p, 1, k});
+    const auto program = make_program(
+        {.schedule = "pipedream", .stages = p, .minibatches = k, .vertical_sync = true});
     const auto stale = [&](int t, int) { return std::max(0, t - (p - 1)); };
     check_equal(ScalarTrainer(program, task).run(), recurrence(task, 1, k, stale, stale));
   }
@@ -124,9 +125,9 @@ TEST_CASE("vertical sync gives the recurrence of delayed SGD") {
 TEST_CASE("without a stash the asynchronous pipeline is another method") {
   std::mt19937 random(1);
   const auto task = task_for(random, 4, 12);
-  const Schedule naive{"naive", "", "", &never_drained, &versions::latest, false};
+  const Schedule naive{"naive", "", "", &orders::async_one_f_one_b, &versions::latest, false};
   const auto a = make_program(naive, {"naive", 4, 1, 12});
-  const auto b = make_program(stashing, {"stashing", 4, 1, 12});
+  const auto b = make_program({"pipedream", 4, 1, 12});
   CHECK(ScalarTrainer(a, task).run() != ScalarTrainer(b, task).run());
   CHECK(peak_weight_versions(a) == std::vector{1, 1, 1, 1});
 }
@@ -136,7 +137,9 @@ TEST_CASE("random programs train as the versions in their instructions say") {
   CAPTURE(seed);
   std::mt19937 random(seed);
   for (int n = 0; n < 120; ++n) {
-    const auto& policy = n % 3 == 0 ? versions::latest : n % 3 == 1 ? stash : vertical;
+    const auto& policy = n % 3 == 0   ? versions::latest
+                         : n % 3 == 1 ? versions::stash
+                                      : versions::vertical_sync;
     const auto program = random_program(random, policy);
     CAPTURE(policy.name, to_text(program));
     const auto task = task_for(random, program.stages, program.total_microbatches());

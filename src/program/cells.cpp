@@ -1,0 +1,35 @@
+#include <spdlog/fmt/fmt.h>
+
+#include "program/format.hpp"
+#include "program/text.hpp"
+
+namespace pipetrain {
+
+std::string row_name(const Program& program, std::size_t worker) {
+  return fmt::format("{} {}", program.placement.empty() ? "stage" : "worker", worker);
+}
+
+std::string cell_text(const Program& program, const Cell& cell) {
+  const auto text = fmt::format("{}{}", letters(cell.instruction->op), cell.number);
+  return program.placement.empty() ? text : std::to_string(cell.instruction->stage.value) + text;
+}
+
+std::vector<Cell> cells_of(const Program& program, const Timeline& timeline, std::size_t worker) {
+  std::vector<Cell> cells;
+  for (std::size_t at = 0; at < program.workers[worker].size(); ++at) {
+    const Instruction& i = program.workers[worker][at];
+    if (!computes(i.op)) continue;
+    const Span& span = timeline.spans[worker][at];
+    const bool together = program.gradients_together && is_backward(i.op);
+    const MinibatchId minibatch = program.minibatch_of(i.microbatch);
+    if (together && !cells.empty() && cells.back().instruction->op == i.op &&
+        program.minibatch_of(cells.back().instruction->microbatch) == minibatch) {
+      cells.back().span.end = span.end;
+      continue;
+    }
+    cells.push_back({&i, span, std::to_string(together ? minibatch.value : i.microbatch.value)});
+  }
+  return cells;
+}
+
+}  // namespace pipetrain

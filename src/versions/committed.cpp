@@ -1,0 +1,18 @@
+// TiMePReSt: Dutta et al. (arXiv 2410.14312, section 3). Forward reads on every stage what stage 0
+// had as the micro-batch came in; backward the newest weights that every stage has made as the
+// backward begins on the last one. So a mini-batch's gradient is at one version of the whole model,
+// which is not the one that its forward read.
+#include "versions/policy.hpp"
+
+namespace pipetrain::versions {
+
+extern const VersionPolicy committed{
+    "committed", "forward reads stage 0's version at entry, backward the newest on every stage",
+    [](const ReadContext& at) {
+      return WeightRead{at.at_entry, AsStored{}};
+    },
+    [](const ReadContext& at, const WeightRead&) {
+      return WeightRead{at.at_turn, AsStored{}};
+    }};
+
+}  // namespace pipetrain::versions
