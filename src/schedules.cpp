@@ -121,6 +121,14 @@ std::vector<double> delays(const ScheduleRequest& request) {
   return delays;
 }
 
+int steady_minibatches(const Schedule& schedule, const ScheduleRequest& request) {
+  if (schedule.flushes) return 1;
+  // A stage is at most so many micro-batches ahead of its own backwards, and its versions so many
+  // updates behind; a mini-batch begun and one not ended.
+  const int ahead = 2 * request.stages + 1;
+  return 2 * ((ahead + request.microbatches - 1) / request.microbatches) + 2;
+}
+
 Program make_program(const Schedule& schedule, const ScheduleRequest& request) {
   require_positive("stages", request.stages);
   require_positive("microbatches", request.microbatches);

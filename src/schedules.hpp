@@ -48,6 +48,9 @@ const Schedule& require_schedule(std::string_view name);
 // what PipeMare's T1 and T2 go by.
 std::vector<double> delays(const ScheduleRequest& request);
 
+// So many mini-batches reach the steady state of a schedule that never drains and leave it again.
+int steady_minibatches(const Schedule& schedule, const ScheduleRequest& request);
+
 // The whole line: order, updates, versions, loads and transfers, checked.
 Program make_program(const ScheduleRequest& request);
 // The same for parts of the caller's own, named in what a failed check says.

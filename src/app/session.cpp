@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "graph/read.hpp"
+#include "runtime/segment_program.hpp"
 
 namespace pipetrain {
 
@@ -68,6 +69,7 @@ PipelineInput pipeline_input(const Config& config, const Graph& graph, const Pla
           .config = config,
           .backend = backend,
           .total_steps = length.steps,
+          .steps_per_epoch = length.steps_per_epoch,
           .train_samples = data.train ? data.train->size() : 0,
           .validation_samples =
               asks_for_validation(config) && data.validation ? data.validation->size() : 0};
@@ -82,6 +84,8 @@ std::int64_t segment_end(const Config& config, const TrainingLength& length, std
   next_multiple(config.validation.every_epochs * length.steps_per_epoch);
   next_multiple(config.checkpoint.every_steps);
   next_multiple(config.checkpoint.every_epochs * length.steps_per_epoch);
+  if (const std::int64_t sync = warmup_steps(config, length.steps_per_epoch); step < sync)
+    end = std::min(end, sync);
   return end;
 }
 

@@ -91,8 +91,8 @@ Progress load_beginning(Pipeline& pipeline, const Config& config, const Graph& g
   }
   const Checkpoint read = read_checkpoint(*checkpoint);
   check_length(read, steps);
-  pipeline.set_state(match_tensors(read.tensors, expected_state(graph, config.optimizer),
-                                   checkpoint->string(), graph));
+  pipeline.set_state(
+      match_tensors(read.tensors, expected_state(graph, config), checkpoint->string(), graph));
   return read.manifest.progress;
 }
 

@@ -61,6 +61,9 @@ struct UpdateRule {
   bool nesterov = false;
   double gradient_scale = 1;  // clipping
   std::int64_t step = 1;      // from 1: Adam's bias correction, and sgd's first momentum
+  // PipeMare, section 3.2: delta = delta_decay * delta + (1 - delta_decay) * (new - old weights);
+  // corrected = new weights - correction * delta.
+  double delta_decay = 0, correction = 0;
 };
 
 struct UpdateArguments {
@@ -71,6 +74,14 @@ struct UpdateArguments {
   float* first_moment = nullptr;     // sgd: velocity (null without momentum); adam: m
   float* second_moment = nullptr;    // adam: v
   double* sum_of_squares = nullptr;  // null, or where to put what sum_of_squares(gradient) gives
+  float *delta = nullptr, *corrected = nullptr;  // null, or kept up; corrected only beside delta
+};
+
+struct Combination {  // result = a * x + b * y, elementwise
+  std::int64_t elements = 0;
+  float* result = nullptr;
+  double a = 1, b = 0;
+  const float *x = nullptr, *y = nullptr;
 };
 
 // An update of a layer's parameters by its kernel.
@@ -188,6 +199,7 @@ class Backend {
       std::size_t bytes) = 0;  // 64-byte aligned, zeroed; DeviceError when there is none
   virtual void release(void* memory) noexcept = 0;
   virtual void apply(const UpdateRule& rule, const UpdateArguments& arguments) = 0;
+  virtual void combine(const Combination& combination) = 0;
   // Sum of squares in f64, in a fixed order for a fixed number of threads.
   virtual double sum_of_squares(const float* values, std::int64_t elements) = 0;
 };

@@ -12,11 +12,19 @@ std::string moment_name(const std::string& parameter, std::string_view moment) {
   return parameter + "/" + std::string(moment);
 }
 
-NamedTensors expected_state(const Graph& graph, const OptimizerConfig& optimizer) {
+bool keeps_delta(const PipelineConfig& pipeline) {
+  if (pipeline.schedule == "pipemare") return pipeline.pipemare.decay > 0;
+  return pipeline.schedule == "i_timeprest" && !pipeline.i_timeprest.stash &&
+         pipeline.i_timeprest.decay > 0;
+}
+
+NamedTensors expected_state(const Graph& graph, const Config& config) {
   NamedTensors tensors = expected_parameters(graph);
+  auto moments = moment_names(config.optimizer);
+  if (keeps_delta(config.pipeline)) moments.push_back(delta_name);
   for (const Layer& layer : graph.layers)
     for (const Parameter& parameter : layer.parameters)
-      for (const std::string_view moment : moment_names(optimizer))
+      for (const std::string_view moment : moments)
         tensors[moment_name(parameter.name, moment)] = {parameter.shape, std::vector<float>{}};
   return tensors;
 }

@@ -19,8 +19,13 @@ std::vector<std::string_view> moment_names(const OptimizerConfig& optimizer);
 // "conv1.weight/exp_avg": no layer has a slash in its name.
 std::string moment_name(const std::string& parameter, std::string_view moment);
 
+// Does training keep the mean motion of the weights (PipeMare, section 3.2)? It is stored as a
+// moment of this name; zero where a stage needs none.
+bool keeps_delta(const PipelineConfig& pipeline);
+inline constexpr std::string_view delta_name = "delta";
+
 // Names, shapes and types of a whole training's tensors; the values are empty.
-NamedTensors expected_state(const Graph& graph, const OptimizerConfig& optimizer);
+NamedTensors expected_state(const Graph& graph, const Config& config);
 
 struct StageTensors {               // of some consecutive layers
   std::vector<std::string> layers;  // their names

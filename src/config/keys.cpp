@@ -41,7 +41,7 @@ Words names_to_come() {
 std::vector<Key> make_keys() {
   const Words idx = {"idx"}, npy = {"npy"}, pairs = {"idx", "npy"}, drawn = {"glyphs", "synthetic"};
   const Words cifar = {"cifar10", "cifar100"}, files = {"idx", "npy", "cifar10", "cifar100"};
-  const Words asynchronous = {"pipedream", "pipedream_2bw", "pipemare"};
+  const Words alternating = {"1f1b", "pipedream", "pipedream_2bw", "pipemare"};
   const Words two_versions = {"pipemare", "timeprest", "v_timeprest", "i_timeprest"};
   const Words pipemare = {"pipemare"}, i_timeprest = {"i_timeprest"};
   const Words adam = {"adam", "adamw"};
@@ -80,9 +80,9 @@ std::vector<Key> make_keys() {
     {KEY(pipeline.split), .help = "or names of the first layer of stages 1.. ([\"conv3\", \"fc1\"])", .values = {"auto", "uniform", "parameters"}},
     {KEY(pipeline.replicas), .help = "of each stage", .range = from_to(1, 1024), .built = false, .off = "1"},
     {KEY(pipeline.virtual_stages), .help = "parts of the model per worker", .range = from_to(1, 1024), .built = false, .off = "1"},
-    {KEY(pipeline.warmup), .help = "forwards before the first backward", .values = {"1f1b", "double", "full"}, .of = "pipeline.schedule", .only = asynchronous},
+    {KEY(pipeline.warmup), .help = "forwards before the first backward", .values = {"1f1b", "double", "full"}, .of = "pipeline.schedule", .only = alternating},
     {KEY(pipeline.vertical_sync), .help = "all stages read the version of stage 0", .of = "pipeline.schedule", .only = {"pipedream"}},
-    {KEY(pipeline.gradient_rule), .help = "backward with other weights than forward", .values = {"saved", "recompute"}, .of = "pipeline.schedule", .only = two_versions},
+    {KEY(pipeline.gradient_rule), .help = "backward with other weights than forward", .values = {"saved"}, .later = {"recompute"}, .of = "pipeline.schedule", .only = two_versions},
     {KEY(pipeline.recompute), .help = "keep stage inputs only", .values = {"none"}, .later = {"stage"}},
     {KEY(pipeline.pipemare.anneal_steps), .help = "T1; 0: off", .range = count_or_none, .of = "pipeline.schedule", .only = pipemare},
     {KEY(pipeline.pipemare.decay), .help = "T2; 0: off", .range = from_to_below(0, 1), .of = "pipeline.schedule", .only = pipemare},

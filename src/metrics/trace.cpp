@@ -29,7 +29,7 @@ Row row_of(Op op) {
 }
 
 TraceTrackId place_of(const TraceRecord& r) {
-  return {.group = r.instruction->stage.value, .track = row_of(r.instruction->op)};
+  return {.group = r.instruction.stage.value, .track = row_of(r.instruction.op)};
 }
 
 // As in the program's text, less the stage, which the track tells.
@@ -38,7 +38,7 @@ std::string name_of(const Instruction& i) {
 }
 
 nlohmann::ordered_json args_of(const TraceRecord& r, int microbatches) {
-  const Instruction& i = *r.instruction;
+  const Instruction& i = r.instruction;
   nlohmann::ordered_json args = {{"step", r.step},
                                  {"microbatch", i.microbatch.value % microbatches},
                                  {"instruction", to_text(i)}};
@@ -52,7 +52,7 @@ class Index {
   explicit Index(const std::vector<TraceTrack>& tracks) {
     for (const TraceTrack& track : tracks)
       for (const TraceRecord& r : track.records())
-        if (!r.waiting) records_.emplace(key(r.instruction->op, r.instruction->stage.value, r), &r);
+        if (!r.waiting) records_.emplace(key(r.instruction.op, r.instruction.stage.value, r), &r);
   }
   const TraceRecord* find(Op op, int stage, const TraceRecord& same) const {
     const auto found = records_.find(key(op, stage, same));
@@ -62,7 +62,7 @@ class Index {
  private:
   using Key = std::tuple<Op, int, std::int64_t, int>;
   static Key key(Op op, int stage, const TraceRecord& r) {
-    return {op, stage, r.step, r.instruction->microbatch.value};
+    return {op, stage, r.step, r.instruction.microbatch.value};
   }
   std::map<Key, const TraceRecord*> records_;
 };
@@ -74,8 +74,8 @@ struct Crossing {
 };
 
 Crossing crossing_of(const Index& index, const TraceRecord& receive) {
-  const int stage = receive.instruction->stage.value;
-  if (receive.instruction->op == Op::ReceiveActivation)
+  const int stage = receive.instruction.stage.value;
+  if (receive.instruction.op == Op::ReceiveActivation)
     return {"activation", index.find(Op::SendActivation, stage - 1, receive), &receive,
             index.find(Op::Forward, stage, receive)};
   const TraceRecord* whole = index.find(Op::Backward, stage, receive);
@@ -97,7 +97,7 @@ class Writer {
   // What waits for a send that has not begun is shown as waiting, so that an arrow never goes to a
   // slice that began before its own.
   void add_slices(const TraceRecord& r) {
-    if (!is_receive(r.instruction->op)) return add(r, r.waiting, r.begin_ns, r.end_ns);
+    if (!is_receive(r.instruction.op)) return add(r, r.waiting, r.begin_ns, r.end_ns);
     if (r.waiting) return;  // the whole record tells it
     const TraceRecord* const send = crossing_of(index_, r).send;
     const std::int64_t begin = send ? std::max(r.begin_ns, send->begin_ns) : r.begin_ns;
@@ -123,8 +123,8 @@ class Writer {
   void add(const TraceRecord& r, bool waiting, std::int64_t begin_ns, std::int64_t end_ns) {
     if (waiting && end_ns - begin_ns < shortest_wait_ns) return;
     events_.add({.on = place_of(r),
-                 .name = waiting ? "waiting" : name_of(*r.instruction),
-                 .category = waiting ? "waiting" : op_name(r.instruction->op),
+                 .name = waiting ? "waiting" : name_of(r.instruction),
+                 .category = waiting ? "waiting" : op_name(r.instruction.op),
                  .start_us = us(begin_ns),
                  .duration_us = static_cast<double>(end_ns - begin_ns) / 1000,
                  .args = args_of(r, microbatches_)});
@@ -153,12 +153,14 @@ void TraceTrack::record(std::int64_t begin_ns, std::int64_t end_ns, bool waiting
 
 Trace::Trace(const StepRange& steps, const Program& program)
     : steps_(steps), microbatches_(program.microbatches) {
-  const auto repeats =
-      static_cast<std::size_t>((steps.last - steps.first) / program.minibatches + 2);
+  // Every mini-batch has as many instructions of a stage.
+  const auto minibatches = static_cast<std::size_t>(steps.last - steps.first + 1);
   std::vector<std::size_t> instructions(static_cast<std::size_t>(program.stages));
   for (const auto& worker : program.workers)
     for (const Instruction& i : worker) ++instructions[static_cast<std::size_t>(i.stage.value)];
-  for (const std::size_t count : instructions) tracks_.emplace_back(steps, count * repeats);
+  for (const std::size_t count : instructions)
+    tracks_.emplace_back(steps,
+                         count / static_cast<std::size_t>(program.minibatches) * minibatches);
 }
 
 bool Trace::empty() const {
@@ -177,7 +179,7 @@ std::string Trace::text() const {
     for (const TraceRecord& r : track.records()) writer.add_slices(r);
   for (const TraceTrack& track : tracks_)
     for (const TraceRecord& r : track.records())
-      if (!r.waiting && is_receive(r.instruction->op)) writer.add_arrow(r);
+      if (!r.waiting && is_receive(r.instruction.op)) writer.add_arrow(r);
   return writer.events().text();
 }
 

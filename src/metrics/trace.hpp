@@ -25,7 +25,7 @@
 namespace pipetrain {
 
 struct TraceRecord {
-  const Instruction* instruction = nullptr;
+  Instruction instruction;
   std::int64_t begin_ns = 0, end_ns = 0;
   std::int64_t step = 0;  // from 1
   bool waiting = false;   // a part of the instruction; the record of the whole follows
@@ -39,7 +39,7 @@ class TraceTrack {
   void begin(std::int64_t step, const Instruction& instruction) {
     traced_ = step >= steps_.first && step <= steps_.last;
     if (traced_)
-      open_ = {.instruction = &instruction, .begin_ns = now_ns(), .end_ns = 0, .step = step};
+      open_ = {.instruction = instruction, .begin_ns = now_ns(), .end_ns = 0, .step = step};
   }
   void waited(std::int64_t begin_ns, std::int64_t end_ns) {
     if (traced_) record(begin_ns, end_ns, true);

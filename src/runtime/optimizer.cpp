@@ -25,9 +25,11 @@ UpdateRule rule_of(const OptimizerConfig& config) {
 }  // namespace
 
 StageOptimizer::StageOptimizer(Backend& backend, const OptimizerConfig& config,
-                               const WeightStore& weights, int layers, StageMemory& memory)
+                               const DeltaRule& delta, const WeightStore& weights, int layers,
+                               StageMemory& memory)
     : backend_(backend),
       config_(config),
+      delta_(delta),
       gradients_(static_cast<std::size_t>(layers)),
       done_(static_cast<std::size_t>(layers), false) {
   const bool sgd = config.kind == "sgd";
@@ -37,11 +39,13 @@ StageOptimizer::StageOptimizer(Backend& backend, const OptimizerConfig& config,
   for (int l = 0; l < layers; ++l) {
     for (int p = 0; p < weights.parameters(l); ++p) {
       const std::size_t elements = weights.elements(l, p);
-      Item item{
-          l,       p,      static_cast<std::int64_t>(elements), take(Use::Gradients, elements),
-          nullptr, nullptr};
+      Item item{.layer = l,
+                .parameter = p,
+                .elements = static_cast<std::int64_t>(elements),
+                .gradient = take(Use::Gradients, elements)};
       if (!sgd || config.momentum != 0) item.first_moment = take(Use::Optimizer, elements);
       if (!sgd) item.second_moment = take(Use::Optimizer, elements);
+      if (delta.keeps) item.delta = take(Use::Optimizer, elements);
       gradients_[static_cast<std::size_t>(l)].push_back(item.gradient);
       items_.push_back(item);
     }
@@ -49,11 +53,20 @@ StageOptimizer::StageOptimizer(Backend& backend, const OptimizerConfig& config,
   fused_arguments_.reserve(items_.size());
 }
 
-float* StageOptimizer::moment(int layer, int parameter, int which) const {
+const StageOptimizer::Item& StageOptimizer::item(int layer, int parameter) const {
   const auto item = std::ranges::find_if(
       items_, [&](const Item& i) { return i.layer == layer && i.parameter == parameter; });
   PIPETRAIN_CHECK(item != items_.end(), "layer {} has no parameter {}", layer, parameter);
-  float* const moment = which == 0 ? item->first_moment : item->second_moment;
+  return *item;
+}
+
+float* StageOptimizer::delta(int layer, int parameter) const {
+  return item(layer, parameter).delta;
+}
+
+float* StageOptimizer::moment(int layer, int parameter, int which) const {
+  const Item& of = item(layer, parameter);
+  float* const moment = which == 0 ? of.first_moment : of.second_moment;
   PIPETRAIN_CHECK(moment, "the rule keeps no moment {}", which);
   return moment;
 }
@@ -68,6 +81,8 @@ UpdateRule StageOptimizer::rule(double lr, double gradient_scale, std::int64_t s
   rule.lr = lr;
   rule.gradient_scale = gradient_scale;
   rule.step = step;
+  rule.delta_decay = delta_.decay;
+  rule.correction = delta_.correction;
   return rule;
 }
 
@@ -79,7 +94,10 @@ UpdateArguments StageOptimizer::arguments(const Item& item, WeightStore& weights
           .gradient = item.gradient,
           .first_moment = item.first_moment,
           .second_moment = item.second_moment,
-          .sum_of_squares = sum};
+          .sum_of_squares = sum,
+          .delta = item.delta,
+          .corrected = delta_.correction != 0 ? weights.mixed_parameter(item.layer, item.parameter)
+                                              : nullptr};
 }
 
 void StageOptimizer::apply(WeightStore& weights, double lr, double gradient_scale,
@@ -94,7 +112,8 @@ void StageOptimizer::apply(WeightStore& weights, double lr, double gradient_scal
 const FusedUpdate* StageOptimizer::fused(WeightStore& weights, int layer, double lr,
                                          std::int64_t step, std::span<double> sums) {
   fused_.rule = rule(lr, 1, step);
-  if (fused_.rule.kind != UpdateRule::Kind::Sgd || done_[static_cast<std::size_t>(layer)])
+  if (fused_.rule.kind != UpdateRule::Kind::Sgd || delta_.keeps ||
+      done_[static_cast<std::size_t>(layer)])
     return nullptr;
   fused_arguments_.clear();
   for (std::size_t i = 0; i < items_.size(); ++i)
@@ -106,6 +125,13 @@ const FusedUpdate* StageOptimizer::fused(WeightStore& weights, int layer, double
 }
 
 void StageOptimizer::skip(WeightStore& weights) const {
+  for (const Item& item : items_)
+    if (item.delta)  // an update that moves nothing
+      backend_.combine({.elements = item.elements,
+                        .result = item.delta,
+                        .a = delta_.decay,
+                        .x = item.delta,
+                        .y = item.delta});
   if (weights.copies() == 1) return;
   for (const Item& item : items_)
     std::memcpy(weights.next_parameter(item.layer, item.parameter),

@@ -11,11 +11,18 @@
 
 namespace pipetrain {
 
-// Accumulated gradients and moments of one stage's parameters. Of one worker.
+// How a stage keeps up the mean motion of its weights (PipeMare, section 3.2).
+struct DeltaRule {
+  bool keeps = false;
+  double decay = 0;       // gamma of the stage
+  double correction = 0;  // updates that every backward is set back by; 0: differs, made when read
+};
+
+// Accumulated gradients, moments and delta of one stage's parameters. Of one worker.
 class StageOptimizer {
  public:
-  StageOptimizer(Backend& backend, const OptimizerConfig& config, const WeightStore& weights,
-                 int layers, StageMemory& memory);
+  StageOptimizer(Backend& backend, const OptimizerConfig& config, const DeltaRule& delta,
+                 const WeightStore& weights, int layers, StageMemory& memory);
 
   // Gradient accumulators of one layer, in the stored layout, for BackwardWeightArguments.
   std::span<void* const> gradients(int layer) const {
@@ -36,6 +43,8 @@ class StageOptimizer {
   const FusedUpdate* fused(WeightStore& weights, int layer, double lr, std::int64_t step,
                            std::span<double> sums);
 
+  // Null where the rule keeps none.
+  float* delta(int layer, int parameter) const;
   int parameters() const { return static_cast<int>(items_.size()); }
   // What the rule remembers of a parameter, in the stored layout: its first or second moment.
   float* moment(int layer, int parameter, int which) const;
@@ -45,13 +54,15 @@ class StageOptimizer {
     int layer = 0, parameter = 0;
     std::int64_t elements = 0;
     float* gradient = nullptr;
-    float *first_moment = nullptr, *second_moment = nullptr;
+    float *first_moment = nullptr, *second_moment = nullptr, *delta = nullptr;
   };
+  const Item& item(int layer, int parameter) const;
   UpdateRule rule(double lr, double gradient_scale, std::int64_t step) const;
   UpdateArguments arguments(const Item& item, WeightStore& weights, double* sum) const;
 
   Backend& backend_;
   OptimizerConfig config_;
+  DeltaRule delta_;
   std::vector<Item> items_;
   std::vector<std::vector<void*>> gradients_;  // per layer
   std::vector<bool> done_;                     // per layer: fused into its backward

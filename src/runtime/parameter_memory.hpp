@@ -14,6 +14,8 @@ struct ParameterMemoryInput {
   const OptimizerConfig& optimizer;
   LayerId first, last;  // inclusive
   int weight_copies = 1;
+  bool mixes = false;        // one copy more, of weights that no update made
+  bool keeps_delta = false;  // PipeMare's delta, the size of the weights
 };
 
 // Bytes by use, before any is taken.

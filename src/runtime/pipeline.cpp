@@ -7,8 +7,7 @@
 
 #include "base/check.hpp"
 #include "base/error.hpp"
-#include "program/liveness.hpp"
-#include "runtime/segment_program.hpp"
+#include "runtime/pipeline_sizes.hpp"
 #include "runtime/stage_tensors.hpp"
 
 namespace pipetrain {
@@ -51,10 +50,18 @@ struct Pipeline::Impl {
         backend(in.backend),
         make_channel(in.make_channel),
         learning_rate{config.lr_schedule, config.optimizer.lr, in.total_steps},
+        warmup_steps(pipetrain::warmup_steps(config, in.steps_per_epoch)),
+        given(in.program != nullptr),
         threads(threads_for(in.config, in.plan)),
         lowering(lower_for(in)),
-        program(in.program ? *in.program : training_program(config, stage_count())) {
-    make_stages(peak_activations(program));
+        needs(needs_of(in)) {
+    if (config.pipeline.schedule == "pipemare")
+      learning_rate.annealing = {.anneal_steps = config.pipeline.pipemare.anneal_steps,
+                                 .first_step = warmup_steps,
+                                 .delays = delays(schedule_request(config, stage_count()))};
+    own_norms = !given && !require_schedule(config.pipeline.schedule).flushes &&
+                (config.optimizer.max_norm > 0 || config.training.on_nonfinite == "skip");
+    make_stages();
     const auto sizes = microbatch_sizes(config, in.train_samples, in.validation_samples);
     for (const MicrobatchSize& size : sizes)
       for (const auto& stage : stages) stage->prepare(size.samples, size.mode);
@@ -66,47 +73,71 @@ struct Pipeline::Impl {
 
   int stage_count() const { return static_cast<int>(plan.stages.size()); }
 
-  void make_stages(const std::vector<int>& slots) {
+  void make_stages() {
     for (int s = 0; s < stage_count(); ++s) {
       const StagePlan& part = plan.stages[static_cast<std::size_t>(s)];
-      stages.push_back(
-          std::make_unique<Stage>(StageInput{.graph = graph,
-                                             .lowering = *lowering,
-                                             .backend = backend,
-                                             .optimizer = config.optimizer,
-                                             .id = {s},
-                                             .first = part.first,
-                                             .last = part.last,
-                                             .weight_copies = versions_kept(program, {s}),
-                                             .slots = slots[static_cast<std::size_t>(s)],
-                                             .split_backward = splits_backward(program)}));
+      const StageNeeds& need = needs.stages[static_cast<std::size_t>(s)];
+      stages.push_back(std::make_unique<Stage>(StageInput{.graph = graph,
+                                                          .lowering = *lowering,
+                                                          .backend = backend,
+                                                          .optimizer = config.optimizer,
+                                                          .id = {s},
+                                                          .first = part.first,
+                                                          .last = part.last,
+                                                          .weight_copies = need.weight_copies,
+                                                          .mixes_weights = need.mixes_weights,
+                                                          .delta = need.delta,
+                                                          .slots = need.slots,
+                                                          .split_backward = needs.split_backward}));
       parameter_count += stages.back()->parameters();
     }
   }
 
   void make_boundaries(std::vector<Boundary>& boundaries, int samples, Mode mode) {
     if (samples == 0) return;
-    const std::vector<PacketCounts> counts = packet_counts(program);
     for (std::size_t s = 0; s + 1 < stages.size(); ++s) {
       const LayerId next = stages[s + 1]->first();
       const std::size_t bytes = activation_packet(graph, *lowering, next, samples).bytes;
+      const StageNeeds& need = needs.stages[s];
       Boundary& boundary = boundaries.emplace_back();
-      const int count = mode == Mode::Train ? counts[s].activations : evaluation_packets;
-      boundary.activations = channel(*stages[s], bytes, count, samples);
+      const int count = mode == Mode::Train ? need.packets.activations : evaluation_packets;
+      boundary.activations = channel(*stages[s], packet_bytes(bytes, 1), count, samples);
       if (mode == Mode::Evaluate) continue;
+      boundary.gradient_bytes = gradient_packet(graph, *lowering, next, samples).bytes;
       boundary.gradients =
-          channel(*stages[s + 1], gradient_packet(graph, *lowering, next, samples).bytes,
-                  counts[s].gradients, samples);
+          channel(*stages[s + 1], packet_bytes(boundary.gradient_bytes, need.gradients_in_a_packet),
+                  need.packets.gradients, samples);
     }
   }
   std::unique_ptr<Channel> channel(Stage& owner, std::size_t bytes, int count, int samples) {
     ChannelOptions options;
     for (int i = 0; i < count; ++i)
-      options.packets.push_back(
-          owner.take_memory().take(Use::Packets, std::max<std::size_t>(bytes, 64)));
+      options.packets.push_back(owner.take_memory().take(Use::Packets, bytes));
     options.samples = samples;
     options.spin = threads.fits && config.hardware.workers != "inline";
     return make_channel(options);
+  }
+
+  // Of mini-batches [first, first + count).
+  const SegmentProgram& segment_program(std::int64_t first, std::int64_t count) {
+    const SegmentProgram& longest = needs.program;
+    if (first < warmup_steps) {
+      PIPETRAIN_CHECK(first + count <= warmup_steps, "a segment goes on behind the warm-up");
+      return needs.warmup;
+    }
+    if (given || require_schedule(config.pipeline.schedule).flushes) {
+      PIPETRAIN_CHECK(count % longest.program.minibatches == 0,
+                      "{} mini-batches do not fill programs of {}", count,
+                      longest.program.minibatches);
+      return longest;
+    }
+    const int minibatches = longest.program.minibatches;
+    if (longest.loops.empty() ? count == minibatches : count >= minibatches) return longest;
+    if (short_program.program.minibatches != count || short_program.program.workers.empty())
+      short_program = training_program(config, stage_count(), count);
+    PIPETRAIN_CHECK(short_program.loops.empty(), "a segment of {} is longer than the longest",
+                    count);
+    return short_program;
   }
 
   void close_all(Loader& loader, StepBoard* board) {
@@ -178,9 +209,13 @@ struct Pipeline::Impl {
   Backend& backend;
   std::function<std::unique_ptr<Channel>(const ChannelOptions&)> make_channel;
   LearningRate learning_rate;
+  const std::int64_t warmup_steps;  // PipeMare's synchronous epochs, in mini-batches
+  const bool given;                 // the program is the caller's own
+  bool own_norms = false;
   ThreadPlan threads;
   std::unique_ptr<const Lowering> lowering;
-  Program program;
+  PipelineNeeds needs;
+  SegmentProgram short_program;  // of a segment that is shorter than the longest one's warm-up
   std::vector<std::unique_ptr<Stage>> stages;
   int parameter_count = 0;
   std::vector<Boundary> training, evaluation;
@@ -193,14 +228,15 @@ Pipeline::Pipeline(const PipelineInput& input) : impl_(std::make_unique<Impl>(in
 Pipeline::~Pipeline() = default;
 
 void Pipeline::set_trace(Trace* trace) { impl_->trace = trace; }
-const Program& Pipeline::program() const { return impl_->program; }
+const Program& Pipeline::program() const { return impl_->needs.program.program; }
 int Pipeline::loader_readers() const { return impl_->stage_count() > 1 ? 2 : 1; }
 int Pipeline::evaluation_batch() const { return impl_->evaluation_batch; }
 int Pipeline::reader_threads() const { return impl_->config.hardware.workers == "inline" ? 1 : 0; }
 int Pipeline::loader_depth() const {
   // In flight at once: what the first stage is ahead of the last, the one being read, two made
   // ahead.
-  return impl_->stage_count() / std::max(1, impl_->config.pipeline.microbatches) + 4;
+  const Program& program = impl_->needs.program.program;
+  return std::max(impl_->needs.stages[0].slots, program.stages) / program.microbatches + 4;
 }
 
 std::vector<MemoryAccount> Pipeline::memory() const {
@@ -213,15 +249,15 @@ std::int64_t Pipeline::train(Loader& loader, std::int64_t first, std::int64_t co
                              const std::function<void(const StepRecord&)>& on_step,
                              const std::atomic<bool>* drain) {
   Impl& p = *impl_;
-  PIPETRAIN_CHECK(count % p.program.minibatches == 0, "{} mini-batches do not fill programs of {}",
-                  count, p.program.minibatches);
   if (count == 0) return 0;
+  const SegmentProgram& segment = p.segment_program(first, count);
   StepBoard board({.stages = p.stage_count(),
                    .parameters = p.parameter_count,
                    .first_step = first,
                    .end = first + count,
                    .drain = drain});
-  const Run run{.program = p.program,
+  const Run run{.program = segment.program,
+                .loops = segment.loops,
                 .stages = p.stages,
                 .boundaries = p.training,
                 .loader = loader,
@@ -232,6 +268,7 @@ std::int64_t Pipeline::train(Loader& loader, std::int64_t first, std::int64_t co
                 .learning_rate = p.learning_rate,
                 .max_norm = p.config.optimizer.max_norm,
                 .skip_nonfinite = p.config.training.on_nonfinite == "skip",
+                .own_norms = p.own_norms && first >= p.warmup_steps,
                 .trace = p.trace};
   p.run(run, [&](bool wait) {
     const StepRecord* record = wait ? board.next() : board.try_next();
@@ -248,6 +285,7 @@ EvaluationSum Pipeline::evaluate(Loader& loader) {
   const Program program = evaluation_program(p.stage_count());
   EvaluationSum sum;
   const Run run{.program = program,
+                .loops = {},
                 .stages = p.stages,
                 .boundaries = p.evaluation,
                 .loader = loader,
@@ -277,6 +315,7 @@ std::vector<StageTensors> Pipeline::state() const {
     for (int l = 0; l < stage->layers(); ++l) part.layers.push_back(stage->layer(l).name);
     take_parameters(*stage, part.tensors);
     take_moments(*stage, impl_->config.optimizer, part.tensors);
+    if (keeps_delta(impl_->config.pipeline)) take_delta(*stage, part.tensors);
   }
   return state;
 }
@@ -285,6 +324,7 @@ void Pipeline::set_state(const NamedTensors& tensors) {
   for (const auto& stage : impl_->stages) {
     put_parameters(*stage, tensors);
     put_moments(*stage, impl_->config.optimizer, tensors);
+    if (keeps_delta(impl_->config.pipeline)) put_delta(*stage, tensors);
   }
 }
 

@@ -24,7 +24,8 @@ struct PipelineInput {
   const Plan& plan;
   const Config& config;
   Backend& backend;
-  std::int64_t total_steps = 1;  // of the whole training, for the learning rate
+  std::int64_t total_steps = 1;  // of the whole training: no segment is longer
+  std::int64_t steps_per_epoch = 1;
   std::int64_t train_samples = 0, validation_samples = 0;  // 0: none of that kind will be run
   // What a training segment runs, instead of the config's schedule: an order of the user's own.
   const Program* program = nullptr;
@@ -50,11 +51,11 @@ class Pipeline {
   // The same names from all stages together, under whatever split they were.
   void set_state(const NamedTensors& tensors);
 
-  // Trains mini-batches [first, first + count) as one segment: begins and ends drained; `count` is
-  // a multiple of the program's mini-batches. on_step is called in order, from this thread. The
-  // first failure of any worker (or of on_step) is rethrown once all workers have stopped.
-  // Once `drain` says true, what has begun is finished and nothing else begins. Returns the
-  // mini-batches trained.
+  // Trains mini-batches [first, first + count) as one segment: begins and ends drained. A segment
+  // lies within PipeMare's synchronous epochs or behind them. on_step is called in order, from this
+  // thread. The first failure of any worker (or of on_step) is rethrown once all workers have
+  // stopped. Once `drain` says true, what has begun is finished and nothing else begins. Returns
+  // the mini-batches trained.
   std::int64_t train(Loader& loader, std::int64_t first, std::int64_t count,
                      const std::function<void(const StepRecord&)>& on_step,
                      const std::atomic<bool>* drain = nullptr);
@@ -66,7 +67,7 @@ class Pipeline {
   EvaluationSum evaluate(Loader& loader);
   int evaluation_batch() const;
 
-  const Program& program() const;  // of one training segment, as make_program gave it
+  const Program& program() const;  // of the longest segment; folded where it is long
   int loader_readers() const;
   int loader_depth() const;
   int reader_threads() const;

@@ -7,7 +7,7 @@
 
 #include "data/loader.hpp"
 #include "metrics/trace.hpp"
-#include "program/program.hpp"
+#include "program/fold.hpp"
 #include "runtime/learning_rate.hpp"
 #include "runtime/stage.hpp"
 #include "runtime/step_board.hpp"
@@ -19,6 +19,7 @@ namespace pipetrain {
 // (evaluation).
 struct Boundary {
   std::unique_ptr<Channel> activations, gradients;
+  std::size_t gradient_bytes = 0;  // of one micro-batch, where a packet holds several
 };
 
 struct EvaluationSum {  // over every sample seen
@@ -29,6 +30,7 @@ struct EvaluationSum {  // over every sample seen
 // One run of a program, `repeats` times in a row. Everything outlives the workers.
 struct Run {
   const Program& program;
+  std::span<const Loop> loops;  // per worker; empty: the program is not folded
   std::span<const std::unique_ptr<Stage>> stages;
   std::span<Boundary> boundaries;  // [s]: between stages s and s + 1
   Loader& loader;
@@ -41,6 +43,7 @@ struct Run {
   LearningRate learning_rate;
   double max_norm = 0;  // 0: no clipping
   bool skip_nonfinite = false;
+  bool own_norms = false;  // each stage clips and skips by its own gradient's norm
   Trace* trace = nullptr;  // where instructions are recorded, if anywhere
 };
 

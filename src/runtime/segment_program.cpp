@@ -1,19 +1,86 @@
 #include "runtime/segment_program.hpp"
 
 #include <algorithm>
+#include <cmath>
 
+#include "base/check.hpp"
+#include "checkpoint/state.hpp"
 #include "program/liveness.hpp"
-#include "schedules.hpp"
 
 namespace pipetrain {
 
-Program training_program(const Config& config, int stages) {
-  return make_program(
-      {.schedule = config.pipeline.schedule,
-       .stages = stages,
-       .microbatches = config.pipeline.microbatches,
-       .minibatches = 1,
-       .sync_gradients = config.optimizer.max_norm > 0 || config.training.on_nonfinite == "skip"});
+namespace {
+
+bool needs_norm(const Config& config) {
+  return config.optimizer.max_norm > 0 || config.training.on_nonfinite == "skip";
+}
+
+MixRule mix_rule(const PipelineConfig& pipeline) {
+  using Share = MixRule::Share;
+  const std::string& sigma = pipeline.i_timeprest.sigma;
+  return {.extrapolates = keeps_delta(pipeline),
+          .share = sigma == "inverse"        ? Share::Inverse
+                   : sigma == "power_of_two" ? Share::PowerOfTwo
+                   : sigma == "constant"     ? Share::Constant
+                                             : Share::Exp,
+          .lambda = pipeline.i_timeprest.lambda,
+          .stash = pipeline.i_timeprest.stash};
+}
+
+}  // namespace
+
+ScheduleRequest schedule_request(const Config& config, int stages) {
+  const PipelineConfig& pipeline = config.pipeline;
+  const Schedule& schedule = require_schedule(pipeline.schedule);
+  return {.schedule = pipeline.schedule,
+          .stages = stages,
+          .microbatches = pipeline.microbatches,
+          .minibatches = 1,
+          .sync_gradients = schedule.flushes && needs_norm(config),
+          .warmup = pipeline.warmup,
+          .vertical_sync = pipeline.vertical_sync,
+          .virtual_stages = pipeline.virtual_stages,
+          .mix = mix_rule(pipeline)};
+}
+
+SegmentProgram training_program(const Config& config, int stages, std::int64_t minibatches) {
+  ScheduleRequest request = schedule_request(config, stages);
+  const Schedule& schedule = require_schedule(request.schedule);
+  if (schedule.flushes) return {make_program(request), {}};
+  const int steady = steady_minibatches(schedule, request);
+  request.minibatches = static_cast<int>(std::min<std::int64_t>(minibatches, steady));
+  Program program = make_program(request);
+  if (minibatches <= steady) return {std::move(program), {}};
+  request.minibatches = steady + 1;
+  auto folded = fold(program, make_program(request));
+  PIPETRAIN_CHECK(folded, "schedule {} reaches no steady state in {} mini-batches", schedule.name,
+                  steady);
+  return {std::move(folded->program), std::move(folded->loops)};
+}
+
+Program warmup_program(const Config& config, int stages) {
+  return make_program({.schedule = "1f1b",
+                       .stages = stages,
+                       .microbatches = config.pipeline.microbatches,
+                       .sync_gradients = needs_norm(config)});
+}
+
+std::int64_t warmup_steps(const Config& config, std::int64_t steps_per_epoch) {
+  if (config.pipeline.schedule != "pipemare") return 0;
+  return config.pipeline.pipemare.sync_warmup_epochs * steps_per_epoch;
+}
+
+DeltaRule delta_rule(const Config& config, int stages, StageId stage) {
+  if (!keeps_delta(config.pipeline)) return {};
+  const double delay =
+      delays(schedule_request(config, stages))[static_cast<std::size_t>(stage.value)];
+  if (config.pipeline.schedule == "i_timeprest")
+    return {.keeps = true,
+            .decay = std::pow(config.pipeline.i_timeprest.decay, 1 / std::max(1.0, delay))};
+  if (delay == 0) return {};
+  return {.keeps = true,
+          .decay = std::pow(config.pipeline.pipemare.decay, 1 / delay),
+          .correction = delay};
 }
 
 Program evaluation_program(int stages) {

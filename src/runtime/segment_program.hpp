@@ -1,15 +1,34 @@
 // The programs that a config's runs are made of, and how much of everything they need.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "config/config.hpp"
-#include "program/program.hpp"
+#include "program/fold.hpp"
+#include "runtime/optimizer.hpp"
+#include "schedules.hpp"
 
 namespace pipetrain {
 
-// Training of one mini-batch under the config's schedule; run again for each.
-Program training_program(const Config& config, int stages);
+// What a segment of training runs. Under a schedule that drains at every update that is the program
+// of one mini-batch, again and again; under one that never does, the program of all its
+// mini-batches at once, folded where it is long.
+struct SegmentProgram {
+  Program program;
+  std::vector<Loop> loops;  // per worker; empty: not folded
+};
+
+ScheduleRequest schedule_request(const Config& config, int stages);
+// Of a segment of so many mini-batches.
+SegmentProgram training_program(const Config& config, int stages, std::int64_t minibatches);
+// PipeMare's first epochs (T3): one mini-batch under 1f1b.
+Program warmup_program(const Config& config, int stages);
+// How many mini-batches, from the first of the training, run under it.
+std::int64_t warmup_steps(const Config& config, std::int64_t steps_per_epoch);
+
+// What a stage keeps of its weights' mean motion.
+DeltaRule delta_rule(const Config& config, int stages, StageId stage);
 // Forward only, one micro-batch through every stage.
 Program evaluation_program(int stages);
 

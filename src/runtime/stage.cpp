@@ -11,11 +11,13 @@ namespace pipetrain {
 Stage::Stage(const StageInput& input)
     : input_(input),
       memory_(input.backend, parameter_memory({input.graph, input.lowering, input.optimizer,
-                                               input.first, input.last, input.weight_copies})
+                                               input.first, input.last, input.weight_copies,
+                                               input.mixes_weights, input.delta.keeps})
                                  .total()),
-      weights_({input.graph, input.lowering, input.first, input.last, input.weight_copies},
+      weights_({input.graph, input.lowering, input.first, input.last, input.weight_copies,
+                input.mixes_weights},
                memory_),
-      optimizer_(input.backend, input.optimizer, weights_, layers(), memory_),
+      optimizer_(input.backend, input.optimizer, input.delta, weights_, layers(), memory_),
       slots_(static_cast<std::size_t>(input.slots), nullptr),
       gradient_started_(static_cast<std::size_t>(layers()), false) {
   std::size_t operands = 1;
@@ -91,6 +93,7 @@ void Stage::load_input(const PassCall& call, const float* plain) {
 void Stage::forward(const PassCall& call) {
   CompiledStage& c = compiled(call);
   const Bases base = bases(call);
+  prepare(call.weights);
   for (const Step& step : c.recipe.forward) run(c, step, base, call);
   if (call.mode == Mode::Train) ++batches_tracked_;
 }
@@ -111,6 +114,7 @@ void Stage::backward(const PassCall& call, BackwardPart part, const UpdateCall* 
   CompiledStage& c = compiled(call);
   const Bases base = bases(call);
   const std::span<const Step> steps = c.recipe.backward;
+  prepare(call.weights);
   const auto run_steps = [&](std::span<const Step> some, const auto& chosen) {
     for (const Step& step : some)
       if (chosen(step.kind == Step::Kind::BackwardWeight)) run(c, step, base, call, update);
@@ -128,6 +132,24 @@ void Stage::backward(const PassCall& call, BackwardPart part, const UpdateCall* 
     case BackwardPart::BehindSend:
       return run_steps(steps.subspan(c.recipe.before_send), all);
   }
+}
+
+// Weights that no update made are put together once for all layers, and kept for the next read of
+// the same.
+void Stage::prepare(const WeightRead& read) {
+  const auto* back = std::get_if<Extrapolate>(&read.how);
+  const auto* blend = std::get_if<Blend>(&read.how);
+  if ((!back && !blend) || weights_.holds_mixed(read)) return;
+  for (int l = 0; l < layers(); ++l)
+    for (int p = 0; p < weights_.parameters(l); ++p)
+      input_.backend.combine(
+          {.elements = static_cast<std::int64_t>(weights_.elements(l, p)),
+           .result = weights_.mixed_parameter(l, p),
+           .a = blend ? 1 - blend->other_share : 1,
+           .b = blend ? blend->other_share : -back->updates,
+           .x = weights_.parameter(read.version, l, p),
+           .y = blend ? weights_.parameter(blend->other, l, p) : optimizer_.delta(l, p)});
+  weights_.set_mixed(read);
 }
 
 void Stage::run(CompiledStage& compiled, const Step& step, const Bases& bases, const PassCall& call,
@@ -191,6 +213,8 @@ void Stage::update(double lr, double gradient_scale, std::int64_t step, std::spa
   if (!sums.empty()) update_by_kernels({.lr = lr, .step = step, .sums = sums});
   optimizer_.apply(weights_, lr, gradient_scale, step, sums);
   weights_.advance();
+  if (const double back = input_.delta.correction; back != 0)
+    weights_.set_mixed({weights_.live(), Extrapolate{back}});
   gradient_started_.assign(gradient_started_.size(), false);
 }
 
@@ -218,6 +242,16 @@ void Stage::set_parameter(int layer, int parameter, const float* plain) {
 void Stage::get_parameter(int layer, int parameter, float* plain) const {
   input_.lowering.store_parameter({input_.first.value + layer}, parameter,
                                   weights_.parameter(layer, parameter), plain);
+}
+
+void Stage::set_delta(int layer, int parameter, const float* plain) {
+  if (float* const delta = optimizer_.delta(layer, parameter))
+    input_.lowering.load_parameter({input_.first.value + layer}, parameter, plain, delta);
+}
+
+void Stage::get_delta(int layer, int parameter, float* plain) const {
+  if (const float* const delta = optimizer_.delta(layer, parameter))
+    input_.lowering.store_parameter({input_.first.value + layer}, parameter, delta, plain);
 }
 
 void Stage::set_moment(int layer, int parameter, int moment, const float* plain) {

@@ -25,6 +25,8 @@ struct StageInput {
   StageId id;
   LayerId first, last;  // inclusive
   int weight_copies = 1;
+  bool mixes_weights = false;  // weights that no update made are read
+  DeltaRule delta;
   int slots = 1;  // micro-batches in flight
   bool split_backward = false;
 };
@@ -84,6 +86,9 @@ class Stage {
   // Plain, PyTorch's layout. For initial values, checkpoints and exports; between programs only.
   void set_parameter(int layer, int parameter, const float* plain);
   void get_parameter(int layer, int parameter, float* plain) const;
+  // Nothing where the stage keeps no delta: then it is taken for zero.
+  void set_delta(int layer, int parameter, const float* plain);
+  void get_delta(int layer, int parameter, float* plain) const;
   void set_moment(int layer, int parameter, int moment, const float* plain);
   void get_moment(int layer, int parameter, int moment, float* plain) const;
   std::span<float> buffer(int layer, int index);
@@ -114,6 +119,7 @@ class Stage {
            const UpdateCall* update = nullptr);
 
   void update_by_kernels(const UpdateCall& call);
+  void prepare(const WeightRead& read);
   const FusedUpdate* fused(const CompiledStage& compiled, int layer, const UpdateCall* update);
 
   StageInput input_;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
+#include <utility>
 
 #include "base/check.hpp"
 #include "base/clock.hpp"
@@ -10,6 +12,8 @@ namespace pipetrain {
 namespace {
 
 std::byte* data_of(const Packet* packet) { return packet ? packet->data : nullptr; }
+
+std::size_t index_of(int value, std::size_t size) { return static_cast<std::size_t>(value) % size; }
 
 // Inputs came through the pipeline, labels from the loader: they must be of the same samples.
 void check_samples(const Packet& packet, const MiniBatch& batch, const SamplePart& part) {
@@ -27,39 +31,47 @@ Targets targets(const MiniBatch& batch, const SamplePart& part) {
 
 }  // namespace
 
-StageRunner::StageRunner(const Run& run, StageId stage)
+StageRunner::StageRunner(const Run& run, WorkerId worker, StageId stage)
     : run_(run),
       id_(stage),
       stage_(*run.stages[static_cast<std::size_t>(stage.value)]),
       trace_(run.trace ? &run.trace->track(stage) : nullptr),
       flights_(static_cast<std::size_t>(run.program.total_microbatches())),
       unread_(static_cast<std::size_t>(run.program.minibatches), run.program.microbatches),
+      seen_(unread_.size()),
       sums_of_squares_(static_cast<std::size_t>(stage_.parameters())) {
   for (int slot = stage_.slots() - 1; slot >= 0; --slot) free_slots_.push_back(slot);
   for (int s = 0; s < stage.value; ++s)
     first_parameter_ += run.stages[static_cast<std::size_t>(s)]->parameters();
-  find_updates();
+  find_updates(worker);
 }
 
-void StageRunner::find_updates() {
-  update_behind_.assign(flights_.size(), nullptr);
+void StageRunner::find_updates(WorkerId worker) {
+  const auto& list = run_.program.workers[static_cast<std::size_t>(worker.value)];
+  update_behind_.assign(list.size(), false);
+  if (run_.own_norms) return;
   const Instruction* backward = nullptr;
-  for (const auto& worker : run_.program.workers)
-    for (const Instruction& i : worker) {
-      if (i.stage != id_) continue;
-      if (i.op == Op::Backward || i.op == Op::BackwardWeight) {
-        backward = &i;
-      } else if (i.op == Op::Update) {
-        if (backward) update_behind_[static_cast<std::size_t>(backward->microbatch.value)] = &i;
-        backward = nullptr;
-      } else if (i.op == Op::SendGradient && backward && backward->op == Op::Backward &&
-                 backward->microbatch == i.microbatch) {
-        continue;  // the backward goes on behind it
-      } else if (i.op == Op::Forward || i.op == Op::BackwardInput || i.op == Op::Recompute ||
-                 i.op == Op::SyncGradients || i.op == Op::SendGradient) {
-        backward = nullptr;
-      }
+  for (const Instruction& i : list) {
+    if (i.stage != id_) continue;
+    if (i.op == Op::Backward || i.op == Op::BackwardWeight) {
+      backward = &i;
+    } else if (i.op == Op::Update) {
+      if (backward) update_behind_[static_cast<std::size_t>(backward - list.data())] = true;
+      backward = nullptr;
+    } else if (i.op == Op::SendGradient && backward && backward->op == Op::Backward &&
+               backward->microbatch == i.microbatch) {
+      continue;  // the backward goes on behind it
+    } else if (i.op == Op::Forward || i.op == Op::BackwardInput || i.op == Op::Recompute ||
+               i.op == Op::SyncGradients || i.op == Op::SendGradient) {
+      backward = nullptr;
     }
+  }
+}
+
+// Where a micro-batch's gradient lies in a packet that may hold those of its whole mini-batch.
+std::byte* StageRunner::gradient_of(const Packet* packet, std::size_t bytes, MicrobatchId m) const {
+  if (!packet) return nullptr;
+  return packet->data + bytes * static_cast<std::size_t>(m.value - first_of_packet(m).value);
 }
 
 void StageRunner::begin_program(std::int64_t base_step) {
@@ -73,19 +85,22 @@ SamplePart StageRunner::part(const Instruction& i, const MiniBatch& batch) const
 }
 
 PassCall StageRunner::call(const Instruction& i) const {
-  const Flight& f = flights_[static_cast<std::size_t>(i.microbatch.value)];
+  const Flight& f = flight(i.microbatch);
   const int in_minibatch = i.microbatch.value % run_.program.microbatches;
-  return {.mode = run_.mode,
-          .samples = f.samples,
-          .slot = f.slot,
-          .packet_in = data_of(f.in),
-          .packet_out = data_of(f.out),
-          .gradient_in = data_of(f.gradient_in),
-          .gradient_out = data_of(f.gradient_out),
-          .weights = i.weights,
-          .random = {.seed = run_.seed,
-                     .step = static_cast<std::uint64_t>(step_of(i)),
-                     .microbatch = static_cast<std::uint64_t>(in_minibatch)}};
+  return {
+      .mode = run_.mode,
+      .samples = f.samples,
+      .slot = f.slot,
+      .packet_in = data_of(f.in),
+      .packet_out = data_of(f.out),
+      .gradient_in =
+          is_last() ? nullptr : gradient_of(f.gradient_in, behind().gradient_bytes, i.microbatch),
+      .gradient_out =
+          is_first() ? nullptr : gradient_of(f.gradient_out, before().gradient_bytes, i.microbatch),
+      .weights = i.weights,
+      .random = {.seed = run_.seed,
+                 .step = static_cast<std::uint64_t>(step_of(i)),
+                 .microbatch = static_cast<std::uint64_t>(in_minibatch)}};
 }
 
 // ---- time
@@ -112,6 +127,7 @@ void StageRunner::busy(const Work& work) {
 void StageRunner::open(const Instruction& i, int samples) {
   PIPETRAIN_CHECK(!free_slots_.empty(), "no free activation slot");
   Flight& f = flight(i);
+  PIPETRAIN_CHECK(f.slot < 0, "more micro-batches are in flight than the program has");
   f = {};
   f.slot = free_slots_.back();
   free_slots_.pop_back();
@@ -122,9 +138,14 @@ void StageRunner::close(const Instruction& i) {
   Flight& f = flight(i);
   if (f.in) before().activations->release(f.in);
   if (f.out && trains()) behind().activations->release(f.out);
-  if (f.gradient_in) behind().gradients->release(f.gradient_in);
+  const bool whole = !gradients_together() || run_.program.ends_minibatch(i.microbatch);
+  if (f.gradient_in && whole) behind().gradients->release(f.gradient_in);
   free_slots_.push_back(f.slot);
   f.slot = -1;
+}
+
+StageRunner::Seen& StageRunner::seen(const Instruction& i) {
+  return seen_[index_of(run_.program.minibatch_of(i.microbatch).value, seen_.size())];
 }
 
 const MiniBatch& StageRunner::minibatch(const Instruction& i) {
@@ -132,7 +153,7 @@ const MiniBatch& StageRunner::minibatch(const Instruction& i) {
 }
 
 void StageRunner::done_with_minibatch(const Instruction& i) {
-  int& left = unread_[static_cast<std::size_t>(run_.program.minibatch_of(i.microbatch).value)];
+  int& left = unread_[index_of(run_.program.minibatch_of(i.microbatch).value, unread_.size())];
   if (--left > 0) return;
   left = run_.program.microbatches;
   run_.loader.release(step_of(i));
@@ -188,10 +209,13 @@ void StageRunner::loss(const Instruction& i) {
   if (f.in) check_samples(*f.in, batch, p);
   LossResult result;
   if (f.samples > 0) busy([&] { result = stage_.loss(call(i), targets(batch, p)); });
-  measured_.loss.sum += result.sum;
-  measured_.loss.correct += result.correct;
-  measured_.samples += f.samples;
-  if (trains()) return;
+  if (trains()) {
+    Seen& all = seen(i);
+    all.loss.sum += result.sum;
+    all.loss.correct += result.correct;
+    all.samples += f.samples;
+    return;
+  }
   run_.sum->loss += result.sum;
   run_.sum->correct += result.correct;
   run_.sum->samples += f.samples;
@@ -208,38 +232,51 @@ void StageRunner::receive_gradient(const Instruction& i) {
   PIPETRAIN_CHECK(packet->microbatch == i.microbatch,
                   "the gradient of micro-batch {} arrived instead of {}", packet->microbatch.value,
                   i.microbatch.value);
-  flight(i).gradient_in = packet;
+  for (MicrobatchId m = first_of_packet(i.microbatch); m <= i.microbatch; ++m.value)
+    flight(m).gradient_in = packet;
+}
+
+void StageRunner::acquire_gradient(const Instruction& i) {
+  Flight& f = flight(i);
+  const MicrobatchId first = first_of_packet(i.microbatch);
+  if (i.microbatch != first) {
+    f.gradient_out = flight(first).gradient_out;
+    return;
+  }
+  Channel& channel = *before().gradients;
+  f.gradient_out = waiting([&] { return channel.acquire(); });
+  f.gradient_out->samples = f.samples;
+  f.gradient_out->microbatch =
+      gradients_together()
+          ? run_.program.last_microbatch_of(run_.program.minibatch_of(i.microbatch))
+          : i.microbatch;
 }
 
 // What the stage before waits for is sent as soon as it is complete: a whole backward goes on
 // behind its send.
-void StageRunner::backward(const Instruction& i, BackwardPart part) {
+void StageRunner::backward(const Instruction& i, std::size_t at, BackwardPart part) {
   Flight& f = flight(i);
-  if (part == BackwardPart::Whole && !is_first()) {
-    backward(i, BackwardPart::BeforeSend);
-    f.unfinished = &i;
+  const bool sends =
+      !is_first() && (!gradients_together() || run_.program.ends_minibatch(i.microbatch));
+  if (part == BackwardPart::Whole && sends) {
+    backward(i, at, BackwardPart::BeforeSend);
+    unfinished_ = {i, at};
     return;
   }
   const bool begins = part != BackwardPart::WeightHalf && part != BackwardPart::BehindSend,
              ends = part != BackwardPart::InputHalf && part != BackwardPart::BeforeSend;
   if (begins) {
-    if (!is_first()) {
-      Channel& channel = *before().gradients;
-      f.gradient_out = waiting([&] { return channel.acquire(); });
-      f.gradient_out->samples = f.samples;
-      f.gradient_out->microbatch = i.microbatch;
-    }
+    if (!is_first()) acquire_gradient(i);
     staleness_sum_ += static_cast<double>(i.weights.version.value - f.forward_version);
     if (is_last()) loss_gradient(i);
   }
-  const Instruction* behind =
-      ends ? update_behind_[static_cast<std::size_t>(i.microbatch.value)] : nullptr;
   UpdateCall update{.sums = sums_of_squares_};
-  if (behind) {
-    update.lr = run_.learning_rate.at(step_of(*behind));
-    update.step = step_of(*behind) + 1;
+  const bool updates = ends && update_behind_[at];
+  if (updates) {
+    update.lr = run_.learning_rate.at(step_of(i), id_);
+    update.step = step_of(i) + 1;
   }
-  if (f.samples > 0) busy([&] { stage_.backward(call(i), part, behind ? &update : nullptr); });
+  if (f.samples > 0) busy([&] { stage_.backward(call(i), part, updates ? &update : nullptr); });
   if (ends) close(i);
 }
 
@@ -253,12 +290,13 @@ void StageRunner::loss_gradient(const Instruction& i) {
 }
 
 void StageRunner::send_gradient(const Instruction& i) {
-  Flight& f = flight(i);
-  before().gradients->send(f.gradient_out);
-  f.gradient_out = nullptr;
-  if (!f.unfinished) return;
-  if (trace_) trace_->goes_on(*f.unfinished);
-  backward(*f.unfinished, BackwardPart::BehindSend);
+  before().gradients->send(flight(i).gradient_out);
+  for (MicrobatchId m = first_of_packet(i.microbatch); m <= i.microbatch; ++m.value)
+    flight(m).gradient_out = nullptr;
+  if (!unfinished_) return;
+  const auto [unfinished, at] = *std::exchange(unfinished_, std::nullopt);
+  if (trace_) trace_->goes_on(unfinished);
+  backward(unfinished, at, BackwardPart::BehindSend);
 }
 
 void StageRunner::sync_gradients(const Instruction& i) {
@@ -269,42 +307,54 @@ void StageRunner::sync_gradients(const Instruction& i) {
 
 void StageRunner::update(const Instruction& i) {
   const std::int64_t step = step_of(i);
-  const double lr = run_.learning_rate.at(step);
   if (deposited_) {
-    const double norm = std::sqrt(waiting([&] { return run_.board->total(step); }));
-    measured_.skipped = run_.skip_nonfinite && !std::isfinite(norm);
-    const double scale = run_.max_norm > 0 ? std::min(1.0, run_.max_norm / (norm + 1e-6)) : 1;
-    busy([&] {
-      if (measured_.skipped)
-        stage_.skip_update();
-      else
-        stage_.update(lr, scale, step + 1);
-    });
+    update_by_norm(i, std::sqrt(waiting([&] { return run_.board->total(step); })));
+  } else if (run_.own_norms) {
+    busy([&] { stage_.sums_of_squares(sums_of_squares_); });
+    run_.board->deposit(step, first_parameter_, sums_of_squares_);
+    update_by_norm(
+        i, std::sqrt(std::accumulate(sums_of_squares_.begin(), sums_of_squares_.end(), 0.0)));
   } else {  // the norm is only reported: it is taken on the way
+    const double lr = run_.learning_rate.at(step, id_);
     busy([&] { stage_.update(lr, 1, step + 1, sums_of_squares_); });
     run_.board->deposit(step, first_parameter_, sums_of_squares_);
   }
   deposited_ = false;
+  const Seen all = std::exchange(seen(i), {});
+  measured_.loss = all.loss;
+  measured_.samples = all.samples;
   measured_.end_ns = now_ns();
   measured_.weight_versions = stage_.weights().copies();
   measured_.staleness = staleness_sum_ / run_.program.microbatches;
-  run_.board->finish(step, id_, lr, measured_);
+  run_.board->finish(step, id_, run_.learning_rate.at(step), measured_);
   measured_ = {};
   staleness_sum_ = 0;
 }
 
-void StageRunner::execute(const Instruction& i) {
+void StageRunner::update_by_norm(const Instruction& i, double norm) {
+  const std::int64_t step = step_of(i);
+  measured_.skipped = run_.skip_nonfinite && !std::isfinite(norm);
+  const double scale = run_.max_norm > 0 ? std::min(1.0, run_.max_norm / (norm + 1e-6)) : 1;
+  busy([&] {
+    if (measured_.skipped)
+      stage_.skip_update();
+    else
+      stage_.update(run_.learning_rate.at(step, id_), scale, step + 1);
+  });
+}
+
+void StageRunner::execute(const Instruction& i, std::size_t at) {
   switch (i.op) {
     case Op::LoadInput:
       return load_input(i);
     case Op::Forward:
       return forward(i);
     case Op::Backward:
-      return backward(i, BackwardPart::Whole);
+      return backward(i, at, BackwardPart::Whole);
     case Op::BackwardInput:
-      return backward(i, BackwardPart::InputHalf);
+      return backward(i, at, BackwardPart::InputHalf);
     case Op::BackwardWeight:
-      return backward(i, BackwardPart::WeightHalf);
+      return backward(i, at, BackwardPart::WeightHalf);
     case Op::SendActivation:
       return send_activation(i);
     case Op::ReceiveActivation:
@@ -335,7 +385,8 @@ bool StageRunner::blocked(const Instruction& i) const {
       return !behind().gradients->can_receive();
     case Op::Backward:
     case Op::BackwardInput:
-      return !is_first() && !before().gradients->can_acquire();
+      return !is_first() && i.microbatch == first_of_packet(i.microbatch) &&
+             !before().gradients->can_acquire();
     case Op::SyncGradients:
       return !run_.board->can_deposit(step_of(i));
     case Op::Update:

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "runtime/run.hpp"
@@ -14,7 +15,7 @@ namespace pipetrain {
 
 class StageRunner {
  public:
-  StageRunner(const Run& run, StageId stage);
+  StageRunner(const Run& run, WorkerId worker, StageId stage);
 
   StageId stage() const { return id_; }
   TraceTrack* trace() const { return trace_; }  // null: nothing is traced
@@ -22,14 +23,18 @@ class StageRunner {
   // versions count from here.
   void begin_program(std::int64_t base_step);
   bool blocked(const Instruction& i) const;  // would execute() wait for another worker?
-  void execute(const Instruction& i);
+  // `at`: where it stands in the worker's list.
+  void execute(const Instruction& i, std::size_t at);
 
  private:
   struct Flight {  // a micro-batch between its forward and its backward
     int slot = -1, samples = 0;
     int forward_version = 0;
     Packet *in = nullptr, *out = nullptr, *gradient_in = nullptr, *gradient_out = nullptr;
-    const Instruction* unfinished = nullptr;  // a backward that goes on behind its send
+  };
+  struct Unfinished {  // a backward that goes on behind its send
+    Instruction backward;
+    std::size_t at = 0;
   };
 
   bool is_first() const { return id_.value == 0; }
@@ -37,8 +42,18 @@ class StageRunner {
   bool trains() const { return run_.mode == Mode::Train; }
   Boundary& before() const { return run_.boundaries[static_cast<std::size_t>(id_.value - 1)]; }
   Boundary& behind() const { return run_.boundaries[static_cast<std::size_t>(id_.value)]; }
-  Flight& flight(const Instruction& i) {
-    return flights_[static_cast<std::size_t>(i.microbatch.value)];
+  Flight& flight(MicrobatchId m) {
+    return flights_[static_cast<std::size_t>(m.value) % flights_.size()];
+  }
+  const Flight& flight(MicrobatchId m) const {
+    return flights_[static_cast<std::size_t>(m.value) % flights_.size()];
+  }
+  Flight& flight(const Instruction& i) { return flight(i.microbatch); }
+  bool gradients_together() const { return run_.program.gradients_together; }
+  // The first of the micro-batches whose gradients come in one packet with this one's.
+  MicrobatchId first_of_packet(MicrobatchId m) const {
+    if (!gradients_together()) return m;
+    return {run_.program.minibatch_of(m).value * run_.program.microbatches};
   }
   std::int64_t step_of(const Instruction& i) const {
     return base_step_ + run_.program.minibatch_of(i.microbatch).value;
@@ -51,10 +66,12 @@ class StageRunner {
   template <class Work>
   void busy(const Work& work);
 
-  void find_updates();
+  void find_updates(WorkerId worker);
+  std::byte* gradient_of(const Packet* packet, std::size_t bytes, MicrobatchId m) const;
 
   void open(const Instruction& i, int samples);
   void close(const Instruction& i);
+  Seen& seen(const Instruction& i);
   const MiniBatch& minibatch(const Instruction& i);
   void done_with_minibatch(const Instruction& i);
   Packet* acquire_out(const Instruction& i);
@@ -65,11 +82,13 @@ class StageRunner {
   void loss(const Instruction& i);
   void send_activation(const Instruction& i);
   void receive_gradient(const Instruction& i);
-  void backward(const Instruction& i, BackwardPart part);
+  void backward(const Instruction& i, std::size_t at, BackwardPart part);
+  void acquire_gradient(const Instruction& i);
   void loss_gradient(const Instruction& i);
   void send_gradient(const Instruction& i);
   void sync_gradients(const Instruction& i);
   void update(const Instruction& i);
+  void update_by_norm(const Instruction& i, double norm);
 
   const Run& run_;
   const StageId id_;
@@ -77,13 +96,20 @@ class StageRunner {
   TraceTrack* trace_ = nullptr;
   int first_parameter_ = 0;  // of the whole model's
   std::int64_t base_step_ = 0;
-  std::vector<Flight> flights_;  // by micro-batch of the program
+  // Rings by micro-batch and by mini-batch: as many as the program has are more than are in flight.
+  std::vector<Flight> flights_;
+  std::vector<int> unread_;  // micro-batches of a mini-batch that still need the loader's memory
+  struct Seen {              // of a mini-batch, by the last stage's forwards
+    LossResult loss;
+    int samples = 0;
+  };
+  std::vector<Seen> seen_;
   std::vector<int> free_slots_;
-  std::vector<int> unread_;  // by mini-batch: micro-batches that still need the loader's memory
-  // By micro-batch: the update that follows its backward with no pass of the stage in between,
-  // without waiting for the norm, and with no other stage waiting for what is sent in between; null
-  // where there is none.
-  std::vector<const Instruction*> update_behind_;
+  std::optional<Unfinished> unfinished_;
+  // By place in the worker's list, of backwards: is there an update behind it with no pass of the
+  // stage in between, without waiting for the norm, and with no other stage waiting for what is
+  // sent in between?
+  std::vector<bool> update_behind_;
   std::vector<double> sums_of_squares_;
   bool deposited_ = false;
   double staleness_sum_ = 0;

@@ -54,6 +54,23 @@ void take_moments(const Stage& stage, const OptimizerConfig& optimizer, NamedTen
     }
 }
 
+void take_delta(const Stage& stage, NamedTensors& tensors) {
+  for (int l = 0; l < stage.layers(); ++l)
+    for (std::size_t p = 0; p < stage.layer(l).parameters.size(); ++p) {
+      const Parameter& parameter = stage.layer(l).parameters[p];
+      stage.get_delta(l, static_cast<int>(p),
+                      add(tensors, moment_name(parameter.name, delta_name), parameter.shape));
+    }
+}
+
+void put_delta(Stage& stage, const NamedTensors& tensors) {
+  for (int l = 0; l < stage.layers(); ++l)
+    for (std::size_t p = 0; p < stage.layer(l).parameters.size(); ++p)
+      stage.set_delta(
+          l, static_cast<int>(p),
+          floats(tensors, moment_name(stage.layer(l).parameters[p].name, delta_name)).data());
+}
+
 void put_moments(Stage& stage, const OptimizerConfig& optimizer, const NamedTensors& tensors) {
   const auto moments = moment_names(optimizer);
   for (int l = 0; l < stage.layers(); ++l)

@@ -15,4 +15,8 @@ void put_parameters(Stage& stage, const NamedTensors& tensors);
 void take_moments(const Stage& stage, const OptimizerConfig& optimizer, NamedTensors& tensors);
 void put_moments(Stage& stage, const OptimizerConfig& optimizer, const NamedTensors& tensors);
 
+// The mean motion of the weights, where training keeps it (checkpoint/state.hpp).
+void take_delta(const Stage& stage, NamedTensors& tensors);
+void put_delta(Stage& stage, const NamedTensors& tensors);
+
 }  // namespace pipetrain

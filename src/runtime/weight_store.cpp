@@ -15,6 +15,13 @@ int oldest_read(const WeightRead& read) {
 
 }  // namespace
 
+bool mixes_weights(const Program& program, StageId stage) {
+  for (const auto& worker : program.workers)
+    for (const Instruction& i : worker)
+      if (i.stage == stage && !std::holds_alternative<AsStored>(i.weights.how)) return true;
+  return false;
+}
+
 int versions_kept(const Program& program, StageId stage) {
   std::vector<Instruction> mine;
   for (const auto& worker : program.workers)
@@ -46,22 +53,27 @@ WeightStore::WeightStore(const WeightStoreInput& input, StageMemory& memory)
     for (std::size_t p = 0; p < layer.parameters.size(); ++p)
       bytes_.back().push_back(lowering_.parameter_bytes({l}, static_cast<int>(p)));
   }
-  for (Copy& copy : copies_) {
-    for (std::size_t l = 0; l < bytes_.size(); ++l) {
-      const LayerId id{first_.value + static_cast<int>(l)};
-      LayerWeights& weights = copy.emplace_back();
-      for (const std::size_t bytes : bytes_[l])
-        weights.parameters.push_back(memory.take(Use::Weights, bytes));
-      weights.packed_forward = memory.take(Use::Weights, lowering_.packed_bytes(id, Pass::Forward));
-      weights.packed_backward =
-          memory.take(Use::Weights, lowering_.packed_bytes(id, Pass::Backward));
-    }
+  for (Copy& copy : copies_) copy = take_copy(memory);
+  if (input.mixes) mixed_ = take_copy(memory);
+}
+
+WeightStore::Copy WeightStore::take_copy(StageMemory& memory) const {
+  Copy copy;
+  for (std::size_t l = 0; l < bytes_.size(); ++l) {
+    const LayerId id{first_.value + static_cast<int>(l)};
+    LayerWeights& weights = copy.emplace_back();
+    for (const std::size_t bytes : bytes_[l])
+      weights.parameters.push_back(memory.take(Use::Weights, bytes));
+    weights.packed_forward = memory.take(Use::Weights, lowering_.packed_bytes(id, Pass::Forward));
+    weights.packed_backward = memory.take(Use::Weights, lowering_.packed_bytes(id, Pass::Backward));
   }
+  return copy;
 }
 
 void WeightStore::begin() {
   origin_ = (origin_ + live_.value) % copies();
   live_ = {0};
+  mixed_read_.reset();
 }
 
 const WeightStore::Copy& WeightStore::copy(Version version) const {
@@ -79,13 +91,29 @@ std::size_t WeightStore::elements(int layer, int p) const {
 
 Weights WeightStore::read(int layer, Pass pass, const WeightRead& read) const {
   const int version = read.version.value;
-  PIPETRAIN_CHECK(std::holds_alternative<AsStored>(read.how), "only stored versions can be read");
+  const auto weights_of = [&](const Copy& copy) -> Weights {
+    const LayerWeights& weights = copy[static_cast<std::size_t>(layer)];
+    return {weights.parameters,
+            pass == Pass::Forward ? weights.packed_forward : weights.packed_backward};
+  };
+  if (!std::holds_alternative<AsStored>(read.how)) {
+    PIPETRAIN_CHECK(holds_mixed(read), "mixed weights are read that were not made");
+    return weights_of(mixed_);
+  }
   PIPETRAIN_CHECK(version <= live_.value && version > live_.value - copies() && version >= 0,
                   "version {} is read while {} is live and {} are kept", version, live_.value,
                   copies());
-  const LayerWeights& weights = copy(read.version)[static_cast<std::size_t>(layer)];
-  return {weights.parameters,
-          pass == Pass::Forward ? weights.packed_forward : weights.packed_backward};
+  return weights_of(copy(read.version));
+}
+
+float* WeightStore::mixed_parameter(int layer, int p) {
+  const auto& parameters = mixed_[static_cast<std::size_t>(layer)].parameters;
+  return static_cast<float*>(const_cast<void*>(parameters[static_cast<std::size_t>(p)]));
+}
+
+void WeightStore::set_mixed(const WeightRead& read) {
+  mixed_read_ = read;
+  pack(mixed_);
 }
 
 void WeightStore::advance() {
@@ -93,8 +121,9 @@ void WeightStore::advance() {
   pack();
 }
 
-void WeightStore::pack() {
-  const Copy& copy = this->copy(live_);
+void WeightStore::pack() { pack(copy(live_)); }
+
+void WeightStore::pack(const Copy& copy) {
   for (std::size_t l = 0; l < copy.size(); ++l) {
     const LayerId id{first_.value + static_cast<int>(l)};
     const LayerWeights& weights = copy[l];

@@ -3,9 +3,12 @@
 // Version v of a program lies in slot (origin + v) mod copies. Reading hands out pointers, never
 // copies; an update writes the next slot, or in place where one copy is kept. Packed copies
 // (layouts that only kernels understand) are made once per version, right behind the update.
+//
+// Weights that no update made (extrapolated or blended ones) lie in one more place, one at a time.
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -15,6 +18,9 @@
 
 namespace pipetrain {
 
+// Does the stage read weights that no update made?
+bool mixes_weights(const Program& program, StageId stage);
+
 // How many consecutive versions `stage` must keep, so that every read of the program finds its own.
 int versions_kept(const Program& program, StageId stage);
 
@@ -23,6 +29,7 @@ struct WeightStoreInput {
   const Lowering& lowering;
   LayerId first, last;
   int copies = 1;
+  bool mixes = false;
 };
 
 // Threading: of one worker.
@@ -48,6 +55,12 @@ class WeightStore {
     return static_cast<int>(bytes_[static_cast<std::size_t>(layer)].size());
   }
 
+  // Where mixed weights are written, and what lies there; set_mixed() makes their packed copies.
+  float* mixed_parameter(int layer, int p);
+  bool holds_mixed(const WeightRead& read) const { return mixed_read_ == read; }
+  void set_mixed(const WeightRead& read);
+  const float* parameter(Version version, int layer, int p) const { return at(version, layer, p); }
+
   // The successor is whole: it becomes live, its packed copies are made.
   void advance();
   // Packs the live version anew, after its parameters were written from outside.
@@ -61,6 +74,8 @@ class WeightStore {
   };
   using Copy = std::vector<LayerWeights>;  // per layer of the stage
 
+  Copy take_copy(StageMemory& memory) const;
+  void pack(const Copy& copy);
   const Copy& copy(Version version) const;
   float* at(Version version, int layer, int p) const;
 
@@ -68,6 +83,8 @@ class WeightStore {
   const LayerId first_;
   std::vector<std::vector<std::size_t>> bytes_;  // per layer, per parameter
   std::vector<Copy> copies_;
+  Copy mixed_;
+  std::optional<WeightRead> mixed_read_;
   int origin_ = 0;
   Version live_{0};
 };

@@ -9,11 +9,13 @@
 namespace pipetrain {
 
 Worker::Worker(const Run& run, WorkerId id)
-    : run_(&run), list_(&run.program.workers[static_cast<std::size_t>(id.value)]) {
+    : run_(&run),
+      list_(&run.program.workers[static_cast<std::size_t>(id.value)]),
+      loop_(run.loops.empty() ? nullptr : &run.loops[static_cast<std::size_t>(id.value)]) {
   for (const Instruction& i : *list_)
     if (std::none_of(runners_.begin(), runners_.end(),
                      [&](const StageRunner& r) { return r.stage() == i.stage; }))
-      runners_.emplace_back(run, i.stage);
+      runners_.emplace_back(run, id, i.stage);
 }
 
 std::int64_t Worker::base_step() const {
@@ -32,15 +34,31 @@ std::size_t Worker::runner_of(StageId stage) const {
 
 bool Worker::done() {
   if (list_->empty()) return true;
-  if (!begun_)
-    begun_ = run_->board ? run_->board->begin(base_step(), run_->program.minibatches)
-                         : repeat_ < run_->repeats;
-  return !begun_;
+  if (begun_) return false;
+  if (loop_ && repeat_ > 0) return true;  // a folded program is a whole segment
+  // A folded program has one round of its loop, which need not be run.
+  const int minibatches = run_->program.minibatches - (loop_ ? 1 : 0);
+  begun_ = run_->board ? run_->board->begin(base_step(), minibatches) : repeat_ < run_->repeats;
+  if (!begun_) return true;
+  for (StageRunner& r : runners_) r.begin_program(base_step());
+  enter_loop();
+  return false;
+}
+
+// At the beginning of the loop: around once more, or on behind it.
+void Worker::enter_loop() {
+  if (!loop_ || !looping_ || next_ != loop_->begin) return;
+  const std::int64_t step = base_step() + run_->program.minibatches - 1 + rounds_;
+  looping_ = run_->board->begin(step, 1);
+  if (looping_)
+    ++rounds_;
+  else
+    next_ = loop_->end;
 }
 
 bool Worker::blocked() const {
   const Instruction& i = (*list_)[next_];
-  return runners_[runner_of(i.stage)].blocked(i);
+  return runners_[runner_of(i.stage)].blocked(shifted(i, run_->program, shift()));
 }
 
 std::string Worker::where(const Instruction& i) const {
@@ -50,14 +68,12 @@ std::string Worker::where(const Instruction& i) const {
 }
 
 void Worker::step() {
-  const Instruction& i = (*list_)[next_];
+  const Instruction i = shifted((*list_)[next_], run_->program, shift());
   try {
-    if (next_ == 0)
-      for (StageRunner& r : runners_) r.begin_program(base_step());
     StageRunner& runner = runners_[runner_of(i.stage)];
     TraceTrack* const trace = runner.trace();
     if (trace) trace->begin(minibatch_of(i) + 1, i);
-    runner.execute(i);
+    runner.execute(i, next_);
     if (trace) trace->end();
   } catch (const ChannelClosed&) {
     throw;
@@ -70,7 +86,10 @@ void Worker::step() {
   } catch (const std::exception& error) {
     throw DeviceError(fmt::format("{}: {}", where(i), error.what()));
   }
-  if (++next_ == list_->size()) {
+  ++next_;
+  if (loop_ && looping_ && next_ == loop_->end) next_ = loop_->begin;
+  enter_loop();
+  if (next_ == list_->size()) {
     next_ = 0;
     ++repeat_;
     begun_ = false;

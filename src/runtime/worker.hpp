@@ -23,6 +23,9 @@ class Worker {
 
  private:
   std::int64_t base_step() const;  // mini-batches trained before this repetition of the program
+  // Mini-batches that the instructions of a folded program lie behind their text.
+  int shift() const { return loop_ && next_ >= loop_->begin ? rounds_ - 1 : 0; }
+  void enter_loop();
   std::int64_t minibatch_of(const Instruction& i) const;  // from 0 since training began
   std::size_t runner_of(StageId stage) const;             // index in runners_
   std::string where(const Instruction& i) const;
@@ -30,9 +33,12 @@ class Worker {
   const Run* run_;
   const std::vector<Instruction>* list_;
   std::vector<StageRunner> runners_;  // of the stages in the list
+  const Loop* loop_ = nullptr;        // of a folded program
   std::size_t next_ = 0;
   std::int64_t repeat_ = 0;
-  bool begun_ = false;  // this repetition of the program
+  bool begun_ = false;   // this repetition of the program
+  int rounds_ = 0;       // of the loop, begun
+  bool looping_ = true;  // the loop lies ahead, or around
 };
 
 }  // namespace pipetrain

@@ -29,7 +29,10 @@ WeightRead backward(const ReadContext& at, const WeightRead& forward) {
   const int staleness = at.at_backward.value - forward.version.value;
   if (staleness == 0) return {at.at_backward, AsStored{}};
   const double share = share_of_stale(at.mix, staleness);
-  if (!at.mix.stash) return {at.at_backward, Extrapolate{share * staleness}};
+  if (!at.mix.stash) {
+    if (!at.mix.extrapolates) return {at.at_backward, AsStored{}};  // delta is off
+    return {at.at_backward, Extrapolate{share * staleness}};
+  }
   return {at.at_backward, Blend{forward.version, share}};
 }
 

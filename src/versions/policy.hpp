@@ -10,7 +10,7 @@ namespace pipetrain {
 
 // What the config says to policies that read weights which no update has made.
 struct MixRule {
-  bool extrapolates = true;                                                    // PipeMare: T2 is on
+  bool extrapolates = true;  // delta is kept: T2, or no stash below
   enum class Share { Exp, Inverse, PowerOfTwo, Constant } share = Share::Exp;  // I-TiMePReSt: sigma
   double lambda = 1;
   bool stash = true;  // I-TiMePReSt: stale weights are kept; false: estimated by delta

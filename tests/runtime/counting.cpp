@@ -23,6 +23,7 @@ class CountingBackend final : public Backend {
     real_->apply(rule, arguments);
     counts_.after_update();
   }
+  void combine(const Combination& combination) override { real_->combine(combination); }
   double sum_of_squares(const float* values, std::int64_t n) override {
     return real_->sum_of_squares(values, n);
   }

@@ -93,6 +93,7 @@ class FailingBackend final : public Backend {
     countdown_.tick();
     real_->apply(rule, arguments);
   }
+  void combine(const Combination& combination) override { real_->combine(combination); }
   double sum_of_squares(const float* values, std::int64_t n) override {
     return real_->sum_of_squares(values, n);
   }

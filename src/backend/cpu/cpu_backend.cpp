@@ -49,6 +49,7 @@ class CpuBackend final : public Backend {
   void apply(const UpdateRule& rule, const UpdateArguments& arguments) override {
     cpu::update(rule, arguments);
   }
+  void combine(const Combination& combination) override { cpu::combine(combination); }
   double sum_of_squares(const float* values, std::int64_t elements) override {
     return cpu::sum_of_squares(values, elements);
   }

@@ -47,6 +47,12 @@ void update(const UpdateRule& rule, const UpdateArguments& a) {
         [&](std::int64_t begin, std::int64_t end) { loops.update(rule, a, begin, end); });
 }
 
+void combine(const Combination& c) {
+  parallel_ranges(c.elements, kElementWork * c.elements, [&](std::int64_t begin, std::int64_t end) {
+    vector_loops().combine(c, begin, end);
+  });
+}
+
 double sum_of_squares(const float* values, std::int64_t elements) {
   return sum_chunks(elements, [&](std::int64_t begin, std::int64_t end) {
     return vector_loops().sum_of_squares(values + begin, end - begin);

@@ -6,6 +6,7 @@
 namespace pipetrain::cpu {
 
 void update(const UpdateRule& rule, const UpdateArguments& arguments);
+void combine(const Combination& combination);
 double sum_of_squares(const float* values, std::int64_t elements);
 
 }  // namespace pipetrain::cpu

@@ -131,6 +131,7 @@ struct VectorLoops {
                          std::int64_t to_stride, std::int64_t columns);
 
   void (*update)(const UpdateRule&, const UpdateArguments&, std::int64_t begin, std::int64_t end);
+  void (*combine)(const Combination&, std::int64_t begin, std::int64_t end);
   double (*sum_of_squares)(const float* values, std::int64_t count);
 };
 

@@ -96,6 +96,7 @@ const VectorLoops& PIPETRAIN_LOOPS() {
       .avg_pool_backward = avg_pool_backward,
       .transpose_tile = transpose_tile,
       .update = update,
+      .combine = combine,
       .sum_of_squares = sum_of_squares,
   };
   return loops;

@@ -8,14 +8,16 @@ PIPETRAIN_INLINE Sgd kind_of(const UpdateRule& rule) {
 }
 
 struct SgdStep {
-  float lr, decay, momentum, scale;
+  float lr, decay, momentum, scale, delta_decay, correction;
 };
 
 PIPETRAIN_INLINE SgdStep sgd_step(const UpdateRule& rule) {
   return {.lr = static_cast<float>(rule.lr),
           .decay = static_cast<float>(rule.weight_decay),
           .momentum = static_cast<float>(rule.momentum),
-          .scale = static_cast<float>(rule.gradient_scale)};
+          .scale = static_cast<float>(rule.gradient_scale),
+          .delta_decay = static_cast<float>(rule.delta_decay),
+          .correction = static_cast<float>(rule.correction)};
 }
 
 template <Sgd Kind>

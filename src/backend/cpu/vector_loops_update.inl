@@ -1,13 +1,23 @@
 // Optimizers (formulas: update.cpp) and the norm of a gradient. Included by vector_loops.inl.
 
+PIPETRAIN_INLINE void keep_up_delta(const SgdStep& step, const UpdateArguments& a, std::int64_t i,
+                                    std::int64_t lanes, const Vector& motion, const Vector& next) {
+  const Vector delta =
+      step.delta_decay * load_lanes(a.delta + i, lanes) + (1 - step.delta_decay) * motion;
+  store_lanes(a.delta + i, delta, lanes);
+  if (a.corrected) store_lanes(a.corrected + i, next - step.correction * delta, lanes);
+}
+
 template <Sgd Kind>
 PIPETRAIN_INLINE void sgd_lanes(const SgdStep& step, const UpdateArguments& a, std::int64_t i,
                                 std::int64_t lanes) {
   Vector velocity{};
   if constexpr (Kind != Sgd::Plain) velocity = load_lanes(a.first_moment + i, lanes);
   const Vector w = load_lanes(a.weights + i, lanes), g = load_lanes(a.gradient + i, lanes);
-  store_lanes(a.new_weights + i, sgd_vector<Kind>(step, w, g, velocity), lanes);
+  const Vector next = sgd_vector<Kind>(step, w, g, velocity);
+  store_lanes(a.new_weights + i, next, lanes);
   if constexpr (Kind != Sgd::Plain) store_lanes(a.first_moment + i, velocity, lanes);
+  if (a.delta) keep_up_delta(step, a, i, lanes, next - w, next);
 }
 
 template <Sgd Kind>
@@ -18,6 +28,7 @@ void sgd(const UpdateRule& rule, const UpdateArguments& a, std::int64_t begin, s
   if (i < end) sgd_lanes<Kind>(step, a, i, end - i);
 }
 
+template <bool Delta, bool Corrected>
 void adam(const UpdateRule& rule, const UpdateArguments& a, std::int64_t begin, std::int64_t end) {
   const auto step = static_cast<double>(rule.step);
   const double unbias1 = 1 - __builtin_pow(rule.beta1, step),
@@ -29,22 +40,35 @@ void adam(const UpdateRule& rule, const UpdateArguments& a, std::int64_t begin, 
              rest1 = static_cast<float>(1 - rule.beta1), rest2 = static_cast<float>(1 - rule.beta2),
              scale = static_cast<float>(rule.gradient_scale),
              in_gradient = static_cast<float>(decoupled ? 0 : rule.weight_decay),
-             keep = static_cast<float>(decoupled ? 1 - rule.lr * rule.weight_decay : 1);
+             keep = static_cast<float>(decoupled ? 1 - rule.lr * rule.weight_decay : 1),
+             delta_decay = static_cast<float>(rule.delta_decay),
+             correction = static_cast<float>(rule.correction);
   const float *w = a.weights, *gradient = a.gradient;
-  float *next = a.new_weights, *first = a.first_moment, *second = a.second_moment;
+  float *next = a.new_weights, *first = a.first_moment, *second = a.second_moment, *delta = a.delta,
+        *corrected = a.corrected;
   PIPETRAIN_VECTORIZE
   for (std::int64_t i = begin; i < end; ++i) {
     const float g = gradient[i] * scale + in_gradient * w[i];
     const float m = beta1 * first[i] + rest1 * g, v = beta2 * second[i] + rest2 * g * g;
     first[i] = m;
     second[i] = v;
-    next[i] = w[i] * keep - rate * m / (__builtin_sqrtf(v) * root + eps);
+    const float old = w[i], made = old * keep - rate * m / (__builtin_sqrtf(v) * root + eps);
+    next[i] = made;
+    if constexpr (Delta) {
+      const float d = delta_decay * delta[i] + (1 - delta_decay) * (made - old);
+      delta[i] = d;
+      if constexpr (Corrected) corrected[i] = made - correction * d;
+    }
   }
 }
 
 void update(const UpdateRule& rule, const UpdateArguments& a, std::int64_t begin,
             std::int64_t end) {
-  if (rule.kind != UpdateRule::Kind::Sgd) return adam(rule, a, begin, end);
+  if (rule.kind != UpdateRule::Kind::Sgd) {
+    if (a.corrected) return adam<true, true>(rule, a, begin, end);
+    if (a.delta) return adam<true, false>(rule, a, begin, end);
+    return adam<false, false>(rule, a, begin, end);
+  }
   switch (kind_of(rule)) {
     case Sgd::Plain:
       return sgd<Sgd::Plain>(rule, a, begin, end);
@@ -53,6 +77,14 @@ void update(const UpdateRule& rule, const UpdateArguments& a, std::int64_t begin
     case Sgd::Nesterov:
       return sgd<Sgd::Nesterov>(rule, a, begin, end);
   }
+}
+
+void combine(const Combination& c, std::int64_t begin, std::int64_t end) {
+  const auto a = static_cast<float>(c.a), b = static_cast<float>(c.b);
+  const float *x = c.x, *y = c.y;
+  float* result = c.result;
+  PIPETRAIN_VECTORIZE
+  for (std::int64_t i = begin; i < end; ++i) result[i] = a * x[i] + b * y[i];
 }
 
 double sum_of_squares(const float* values, std::int64_t count) {

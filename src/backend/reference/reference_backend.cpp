@@ -37,6 +37,7 @@ class ReferenceBackend final : public Backend {
       *arguments.sum_of_squares = sum_of_squares(arguments.gradient, arguments.elements);
     reference::update(rule, arguments);
   }
+  void combine(const Combination& combination) override { reference::combine(combination); }
 
   double sum_of_squares(const float* values, std::int64_t elements) override {
     double sum = 0;

@@ -47,8 +47,21 @@ double next_weight(const UpdateRule& rule, const UpdateArguments& a, std::int64_
 }  // namespace
 
 void update(const UpdateRule& rule, const UpdateArguments& a) {
-  for (std::int64_t i = 0; i < a.elements; ++i)
+  for (std::int64_t i = 0; i < a.elements; ++i) {
+    const float old = a.weights[i];
     a.new_weights[i] = static_cast<float>(next_weight(rule, a, i));
+    if (!a.delta) continue;
+    const double motion = static_cast<double>(a.new_weights[i]) - old;
+    a.delta[i] =
+        static_cast<float>(rule.delta_decay * a.delta[i] + (1 - rule.delta_decay) * motion);
+    if (a.corrected)
+      a.corrected[i] = static_cast<float>(a.new_weights[i] - rule.correction * a.delta[i]);
+  }
+}
+
+void combine(const Combination& c) {
+  for (std::int64_t i = 0; i < c.elements; ++i)
+    c.result[i] = static_cast<float>(c.a * c.x[i] + c.b * c.y[i]);
 }
 
 }  // namespace pipetrain::reference

@@ -6,5 +6,6 @@
 namespace pipetrain::reference {
 
 void update(const UpdateRule& rule, const UpdateArguments& arguments);
+void combine(const Combination& combination);
 
 }  // namespace pipetrain::reference

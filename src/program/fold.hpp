@@ -1,0 +1,37 @@
+// A long program in little memory: a schedule that never drains repeats itself once it is in steady
+// state, one mini-batch further each time.
+//
+//   worker 0   F0 F1 F2 B0 U0 | F3 B1 U1 | B2 U2 B3 U3      the part between the bars is a round
+//
+// Round r of a worker's loop, from 0, is run with r mini-batches added to every number: of
+// micro-batches and of versions; what stands behind the loop with those of the last round.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "program/program.hpp"
+
+namespace pipetrain {
+
+struct Loop {  // [begin, end) of a worker's list
+  std::size_t begin = 0, end = 0;
+  bool operator==(const Loop&) const = default;
+};
+
+struct FoldedProgram {
+  Program program;          // with one round of each loop
+  std::vector<Loop> loops;  // per worker
+};
+
+// The instruction, `minibatches` later.
+Instruction shifted(Instruction instruction, const Program& program, int minibatches);
+
+// From a schedule's programs of K and K + 1 mini-batches; none where the longer one is not the
+// shorter one with a round put in.
+std::optional<FoldedProgram> fold(const Program& shorter, const Program& longer);
+
+// The whole program, with that many rounds (0: none).
+Program unfold(const FoldedProgram& folded, int rounds);
+
+}  // namespace pipetrain

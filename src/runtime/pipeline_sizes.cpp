@@ -1,0 +1,53 @@
+#include "runtime/pipeline_sizes.hpp"
+
+#include <algorithm>
+
+#include "program/liveness.hpp"
+#include "runtime/weight_store.hpp"
+
+namespace pipetrain {
+namespace {
+
+// At least what the program asks of each stage.
+void add_needs(const Program& program, std::vector<StageNeeds>& stages) {
+  const std::vector<int> slots = peak_activations(program);
+  const std::vector<PacketCounts> packets = packet_counts(program);
+  for (std::size_t s = 0; s < stages.size(); ++s) {
+    StageNeeds& stage = stages[s];
+    const StageId id{static_cast<int>(s)};
+    stage.slots = std::max(stage.slots, slots[s]);
+    stage.weight_copies = std::max(stage.weight_copies, versions_kept(program, id));
+    stage.mixes_weights = stage.mixes_weights || mixes_weights(program, id);
+    if (program.gradients_together) stage.gradients_in_a_packet = program.microbatches;
+    if (s + 1 == stages.size()) continue;
+    stage.packets.activations = std::max(stage.packets.activations, packets[s].activations);
+    stage.packets.gradients = std::max(stage.packets.gradients, packets[s].gradients);
+  }
+}
+
+}  // namespace
+
+PipelineNeeds needs_of(const PipelineInput& in) {
+  const int stages = static_cast<int>(in.plan.stages.size());
+  const std::int64_t sync = warmup_steps(in.config, in.steps_per_epoch);
+  PipelineNeeds needs;
+  if (in.program)
+    needs.program.program = *in.program;
+  else
+    needs.program =
+        training_program(in.config, stages, std::max<std::int64_t>(1, in.total_steps - sync));
+  if (sync > 0) needs.warmup.program = warmup_program(in.config, stages);
+  needs.split_backward = splits_backward(needs.program.program);
+  needs.stages.resize(static_cast<std::size_t>(stages));
+  add_needs(needs.program.program, needs.stages);
+  if (sync > 0) add_needs(needs.warmup.program, needs.stages);
+  for (int s = 0; s < stages; ++s)
+    needs.stages[static_cast<std::size_t>(s)].delta = delta_rule(in.config, stages, {s});
+  return needs;
+}
+
+std::size_t packet_bytes(std::size_t bytes, int microbatches) {
+  return std::max<std::size_t>(bytes * static_cast<std::size_t>(microbatches), 64);
+}
+
+}  // namespace pipetrain

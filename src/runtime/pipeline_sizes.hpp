@@ -1,0 +1,32 @@
+// How much of everything a pipeline takes, worked out from its programs alone: memory is taken and
+// predicted by the same numbers.
+#pragma once
+
+#include <vector>
+
+#include "runtime/pipeline.hpp"
+#include "runtime/segment_program.hpp"
+
+namespace pipetrain {
+
+struct StageNeeds {
+  int slots = 1, weight_copies = 1;
+  bool mixes_weights = false;
+  DeltaRule delta;
+  PacketCounts packets;           // to and from the stage behind
+  int gradients_in_a_packet = 1;  // micro-batches
+};
+
+struct PipelineNeeds {
+  SegmentProgram program;  // of the longest segment
+  SegmentProgram warmup;   // PipeMare's synchronous epochs; no workers where there are none
+  bool split_backward = false;
+  std::vector<StageNeeds> stages;
+};
+
+PipelineNeeds needs_of(const PipelineInput& input);
+
+// A gradient packet's bytes, of micro-batches of so many samples: a cache line at least.
+std::size_t packet_bytes(std::size_t bytes, int microbatches);
+
+}  // namespace pipetrain
