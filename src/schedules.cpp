@@ -143,6 +143,12 @@ Program make_program(const Schedule& schedule, const ScheduleRequest& request) {
   program = bind_versions(
       add_updates(std::move(program)), vertical ? *schedule.vertical : *schedule.versions,
       {.mix = request.mix, .delays = schedule.flushes ? std::vector<double>{} : delays(request)});
+  if (request.recomputed_gradient && !schedule.flushes)
+    program = add_recomputes(std::move(program), RecomputeBy::Backward);
+  else if (request.recompute)
+    program =
+        add_recomputes(std::move(program), keeps_forward_versions(program) ? RecomputeBy::Forward
+                                                                           : RecomputeBy::Backward);
   program = add_loads(std::move(program));
   if (request.sync_gradients) program = add_gradient_sync(std::move(program));
   program = add_transfers(std::move(program));

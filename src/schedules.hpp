@@ -25,6 +25,8 @@ struct ScheduleRequest {
   bool vertical_sync = false;
   int virtual_stages = 1;
   MixRule mix = {};
+  bool recompute = false;            // keep stage inputs only
+  bool recomputed_gradient = false;  // gradient_rule = "recompute": by the weights of backward
 };
 
 struct Schedule {

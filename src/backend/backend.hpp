@@ -38,6 +38,7 @@ struct ForwardArguments {
   void* output = nullptr;  // equals inputs[0] where aliases_input()
   Weights weights;
   std::span<void* const> buffers;  // running statistics, updated in Train, read in Evaluate
+  bool again = false;              // a recomputation: running statistics stay as they are
   void* saved = nullptr;           // saved_bytes(), kept until the backward of this micro-batch
   void* scratch = nullptr;         // scratch_bytes(), free before and after the call
   RandomKey random;
@@ -186,6 +187,10 @@ class Lowering {
 
 struct LowerOptions {
   int samples = 1;  // of a training micro-batch: layouts are chosen for it
+  // A stage may make its activations again by other weights: no layer does a part of its
+  // neighbour's backward, which may lie behind a cut and see other activations. Changes no bit by
+  // itself.
+  bool recomputes = false;
 };
 
 class Backend {

@@ -66,6 +66,23 @@ std::vector<int> peak_activations(const Program& program) {
   });
 }
 
+std::vector<int> peak_slots(const Program& program) {
+  bool recomputes = false;
+  for (const auto& list : program.workers)
+    for (const auto& i : list) recomputes = recomputes || i.op == Op::Recompute;
+  if (!recomputes) return peak_activations(program);
+  return per_stage(program, [](const List& list, StageId stage) {
+    int open = 0, peak = 0;
+    for (const auto& i : list) {
+      if (i.stage != stage) continue;
+      if (i.op == Op::Forward) peak = std::max(peak, open + 1);
+      if (i.op == Op::Recompute) peak = std::max(peak, ++open);
+      if (gives_weight_gradient(i.op)) --open;
+    }
+    return peak;
+  });
+}
+
 std::vector<int> peak_weight_versions(const Program& program) {
   return per_stage(program, peak_versions);
 }

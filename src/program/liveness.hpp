@@ -10,6 +10,9 @@ namespace pipetrain {
 // Per stage, over its copies the largest.
 // Micro-batches from their forward to the end of the last half of their backward.
 std::vector<int> peak_activations(const Program& program);
+// Micro-batches whose activations are there at once: the same, but where a program recomputes, from
+// the recomputation on, and one more while a forward runs.
+std::vector<int> peak_slots(const Program& program);
 // Versions that are the newest or that a later instruction reads. An update whose old version
 // nobody reads any more happens in place and counts one.
 std::vector<int> peak_weight_versions(const Program& program);

@@ -42,6 +42,34 @@ Program add_updates(Program program) {
   });
 }
 
+Program add_recomputes(Program program, RecomputeBy weights) {
+  std::map<std::pair<StageId, MicrobatchId>, WeightRead> forward;
+  return rewrite(std::move(program), [&](WorkerId, const Instruction& i, auto& out) {
+    if (i.op == Op::Forward) forward[{i.stage, i.microbatch}] = i.weights;
+    if (gives_input_gradient(i.op))
+      out.push_back(
+          {Op::Recompute, i.stage, i.microbatch,
+           weights == RecomputeBy::Forward ? forward.at({i.stage, i.microbatch}) : i.weights});
+    out.push_back(i);
+  });
+}
+
+bool keeps_forward_versions(const Program& program) {
+  for (const auto& list : program.workers) {
+    std::map<std::pair<StageId, MicrobatchId>, Version> forward;
+    for (const Instruction& i : list) {
+      if (i.op == Op::Forward) forward[{i.stage, i.microbatch}] = i.weights.version;
+      if (!gives_input_gradient(i.op)) continue;
+      const Version version = forward[{i.stage, i.microbatch}];
+      const auto* blend = std::get_if<Blend>(&i.weights.how);
+      const bool stored = std::holds_alternative<AsStored>(i.weights.how);
+      if (!(stored && i.weights.version == version) && !(blend && blend->other == version))
+        return false;
+    }
+  }
+  return true;
+}
+
 Program add_loads(Program program) {
   return rewrite(std::move(program), [](WorkerId, const Instruction& i, auto& out) {
     if (i.op == Op::Forward && i.stage.value == 0)

@@ -1,5 +1,6 @@
 // From an order (only F, B, I, W) to a whole program, one addition at a time:
-//   add_updates > bind_versions (versions/bind.hpp) > add_loads > add_gradient_sync > add_transfers
+//   add_updates > bind_versions (versions/bind.hpp) > add_recomputes > add_loads >
+//   add_gradient_sync > add_transfers
 #pragma once
 
 #include "program/program.hpp"
@@ -8,6 +9,14 @@ namespace pipetrain {
 
 // On each copy of a stage, an Update right behind the backward that completes a mini-batch there.
 Program add_updates(Program program);
+
+// A Recompute in front of each backward: by the weights that the forward read, or by those that the
+// backward reads.
+enum class RecomputeBy { Forward, Backward };
+Program add_recomputes(Program program, RecomputeBy weights);
+// Does every backward read the version that its forward read (alone, or in a blend)? Then that
+// version is there to recompute with.
+bool keeps_forward_versions(const Program& program);
 
 // LoadInput in front of each forward of stage 0.
 Program add_loads(Program program);

@@ -19,18 +19,20 @@ CompiledStage compile_stage(const CompileInput& in) {
                           .kernels = c.kernels,
                           .samples = in.samples,
                           .mode = in.mode,
-                          .split_backward = in.split_backward});
+                          .split_backward = in.split_backward,
+                          .recomputes = in.recomputes});
   return c;
 }
 
 StageSizes sizes_of(const CompiledStage& c) {
   return {c.recipe.slot_bytes, c.recipe.workspace_bytes,
-          std::max(c.recipe.scratch_bytes, c.loss ? c.loss->scratch_bytes() : 0)};
+          std::max(c.recipe.scratch_bytes, c.loss ? c.loss->scratch_bytes() : 0),
+          c.recipe.input_slot_bytes};
 }
 
 StageSizes largest(const StageSizes& a, const StageSizes& b) {
   return {std::max(a.slot, b.slot), std::max(a.workspace, b.workspace),
-          std::max(a.scratch, b.scratch)};
+          std::max(a.scratch, b.scratch), std::max(a.input_slot, b.input_slot)};
 }
 
 SamplePart sample_part(int samples, int parts, int index) {

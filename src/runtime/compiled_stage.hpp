@@ -25,12 +25,13 @@ struct CompileInput {
   int samples = 1;
   Mode mode = Mode::Train;
   bool split_backward = false;
+  bool recomputes = false;
 };
 
 CompiledStage compile_stage(const CompileInput& input);
 
 struct StageSizes {  // bytes
-  std::size_t slot = 0, workspace = 0, scratch = 0;
+  std::size_t slot = 0, workspace = 0, scratch = 0, input_slot = 0;
 };
 StageSizes sizes_of(const CompiledStage& compiled);
 StageSizes largest(const StageSizes& a, const StageSizes& b);

@@ -88,6 +88,7 @@ struct Pipeline::Impl {
                                                           .mixes_weights = need.mixes_weights,
                                                           .delta = need.delta,
                                                           .slots = need.slots,
+                                                          .input_slots = need.input_slots,
                                                           .split_backward = needs.split_backward}));
       parameter_count += stages.back()->parameters();
     }
@@ -236,7 +237,8 @@ int Pipeline::loader_depth() const {
   // In flight at once: what the first stage is ahead of the last, the one being read, two made
   // ahead.
   const Program& program = impl_->needs.program.program;
-  return std::max(impl_->needs.stages[0].slots, program.stages) / program.microbatches + 4;
+  const StageNeeds& first = impl_->needs.stages[0];
+  return std::max({first.slots, first.input_slots, program.stages}) / program.microbatches + 4;
 }
 
 std::vector<MemoryAccount> Pipeline::memory() const {
@@ -333,7 +335,9 @@ std::unique_ptr<const Lowering> lower_for(const PipelineInput& input) {
   set_kernel_threads(threads_for(input.config, input.plan).threads_per_stage);
   const auto microbatch =
       sample_part(static_cast<int>(config.data.batch_size), config.pipeline.microbatches, 0);
-  return input.backend.lower(input.graph, {.samples = microbatch.count});
+  return input.backend.lower(input.graph, {.samples = microbatch.count,
+                                           .recomputes = config.pipeline.recompute != "none" ||
+                                                         config.pipeline.gradient_rule != "saved"});
 }
 
 }  // namespace pipetrain

@@ -10,7 +10,7 @@
 namespace pipetrain {
 
 struct StageNeeds {
-  int slots = 1, weight_copies = 1;
+  int slots = 1, input_slots = 0, weight_copies = 1;
   bool mixes_weights = false;
   DeltaRule delta;
   PacketCounts packets;           // to and from the stage behind

@@ -32,8 +32,10 @@ std::vector<MemoryAccount> predict_memory(const PipelineInput& in) {
                                                    .last = stage.last,
                                                    .samples = size.samples,
                                                    .mode = size.mode,
-                                                   .split_backward = needs.split_backward})));
-    account[Use::Activations] = static_cast<std::size_t>(need.slots) * most.slot;
+                                                   .split_backward = needs.split_backward,
+                                                   .recomputes = need.input_slots > 0})));
+    account[Use::Activations] = static_cast<std::size_t>(need.slots) * most.slot +
+                                static_cast<std::size_t>(need.input_slots) * most.input_slot;
     account[Use::Workspace] = most.workspace + most.scratch;
     for (const Mode mode : {Mode::Train, Mode::Evaluate}) {
       const int samples = largest_microbatch(sizes, mode);

@@ -121,7 +121,8 @@ class Writer {
   void enter() {
     if (is_first()) {
       // The graph's input, loaded into the slot where a backward reads it.
-      input_ = new_buffer(in_.mode == Mode::Train ? Area::Slot : Area::Workspace, bytes({0}));
+      const Area kept = in_.recomputes ? Area::InputSlot : Area::Slot;
+      input_ = new_buffer(in_.mode == Mode::Train ? kept : Area::Workspace, bytes({0}));
       touch(*input_, 0);
       slot_of(storage_, {0}) = input_;
       return;
@@ -348,10 +349,13 @@ class Writer {
   // ---- places
   void place_slots(Recipe& recipe) {
     for (Block& buffer : buffers_) {
-      if (buffer.area != Area::Slot) continue;
-      buffer.offset = recipe.slot_bytes;
-      recipe.slot_bytes += buffer.bytes;
+      if (buffer.area != Area::Slot && buffer.area != Area::InputSlot) continue;
+      std::size_t& end = buffer.area == Area::Slot ? recipe.slot_bytes : recipe.input_slot_bytes;
+      buffer.offset = end;
+      end += buffer.bytes;
     }
+    recipe.packet_out = recipe.slot_bytes;
+    if (in_.recomputes && in_.mode == Mode::Train) recipe.slot_bytes += out_.bytes;
   }
   Place place(BufferId id) const { return {buffers_[id].area, buffers_[id].offset}; }
   Place place(const std::optional<BufferId>& id) const { return id ? place(*id) : Place{}; }

@@ -3,7 +3,9 @@
 //
 // Where an operand can lie:
 //
-//   Slot         kept from forward to backward, one per micro-batch in flight
+//   Slot         kept from forward to backward, one per micro-batch in flight; where activations
+//                are recomputed, one per micro-batch between its recomputation and its backward
+//   InputSlot    where activations are recomputed: the loaded input, kept from forward to backward
 //   Workspace    shared by all micro-batches, reused within a pass by liveness
 //   PacketIn     activations that came from the stage before     GradientIn   from the stage behind
 //   PacketOut    activations for the stage behind                GradientOut  for the stage before
@@ -22,8 +24,8 @@
 
 namespace pipetrain {
 
-enum class Area { None, Slot, Workspace, PacketIn, PacketOut, GradientIn, GradientOut };
-inline constexpr int area_count = 7;
+enum class Area { None, Slot, Workspace, PacketIn, PacketOut, GradientIn, GradientOut, InputSlot };
+inline constexpr int area_count = 8;
 
 struct Place {
   Area area = Area::None;
@@ -54,10 +56,11 @@ struct Recipe {
   std::vector<Step> forward;
   std::vector<Step> backward;   // both halves; BackwardInput runs all but the BackwardWeight steps
   std::size_t before_send = 0;  // so many steps of it complete the gradients that leave the stage
-  std::size_t slot_bytes = 0, workspace_bytes = 0, scratch_bytes = 0;
-  Place input;          // stage 0: where the graph's input is loaded
-  Place output;         // last stage: what the loss reads
-  Place loss_gradient;  // last stage: what the loss writes
+  std::size_t slot_bytes = 0, input_slot_bytes = 0, workspace_bytes = 0, scratch_bytes = 0;
+  std::size_t packet_out = 0;  // where a recomputation's outputs lie in the slot
+  Place input;                 // stage 0: where the graph's input is loaded
+  Place output;                // last stage: what the loss reads
+  Place loss_gradient;         // last stage: what the loss writes
 };
 
 struct RecipeInput {
@@ -68,7 +71,8 @@ struct RecipeInput {
   int samples = 1;
   Mode mode = Mode::Train;
   bool split_backward =
-      false;  // halves run apart: gradients that the second half reads go to the slot
+      false;                // halves run apart: gradients that the second half reads go to the slot
+  bool recomputes = false;  // activations are made again for the backward
 };
 
 Recipe make_recipe(const RecipeInput& input);

@@ -40,7 +40,9 @@ ScheduleRequest schedule_request(const Config& config, int stages) {
           .warmup = pipeline.warmup,
           .vertical_sync = pipeline.vertical_sync,
           .virtual_stages = pipeline.virtual_stages,
-          .mix = mix_rule(pipeline)};
+          .mix = mix_rule(pipeline),
+          .recompute = pipeline.recompute == "stage",
+          .recomputed_gradient = pipeline.gradient_rule == "recompute"};
 }
 
 SegmentProgram training_program(const Config& config, int stages, std::int64_t minibatches) {
@@ -59,10 +61,13 @@ SegmentProgram training_program(const Config& config, int stages, std::int64_t m
 }
 
 Program warmup_program(const Config& config, int stages) {
-  return make_program({.schedule = "1f1b",
-                       .stages = stages,
-                       .microbatches = config.pipeline.microbatches,
-                       .sync_gradients = needs_norm(config)});
+  const PipelineConfig& pipeline = config.pipeline;
+  return make_program(
+      {.schedule = "1f1b",
+       .stages = stages,
+       .microbatches = config.pipeline.microbatches,
+       .sync_gradients = needs_norm(config),
+       .recompute = pipeline.recompute == "stage" || pipeline.gradient_rule == "recompute"});
 }
 
 std::int64_t warmup_steps(const Config& config, std::int64_t steps_per_epoch) {
@@ -95,13 +100,18 @@ Program evaluation_program(int stages) {
   return program;
 }
 
-bool splits_backward(const Program& program) {
+namespace {
+
+bool has(const Program& program, Op op) {
   for (const auto& worker : program.workers)
-    if (std::any_of(worker.begin(), worker.end(),
-                    [](const Instruction& i) { return i.op == Op::BackwardInput; }))
-      return true;
+    if (std::ranges::any_of(worker, [&](const Instruction& i) { return i.op == op; })) return true;
   return false;
 }
+
+}  // namespace
+
+bool splits_backward(const Program& program) { return has(program, Op::BackwardInput); }
+bool recomputes(const Program& program) { return has(program, Op::Recompute); }
 
 namespace {
 

@@ -33,6 +33,7 @@ DeltaRule delta_rule(const Config& config, int stages, StageId stage);
 Program evaluation_program(int stages);
 
 bool splits_backward(const Program& program);
+bool recomputes(const Program& program);
 
 // How many packets the channels between stages s and s + 1 need, so that no order waits for one
 // that its own later instruction would free. A receiver that puts off its weight halves holds what

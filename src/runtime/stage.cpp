@@ -19,6 +19,7 @@ Stage::Stage(const StageInput& input)
                memory_),
       optimizer_(input.backend, input.optimizer, input.delta, weights_, layers(), memory_),
       slots_(static_cast<std::size_t>(input.slots), nullptr),
+      input_slots_(static_cast<std::size_t>(input.input_slots), nullptr),
       gradient_started_(static_cast<std::size_t>(layers()), false) {
   std::size_t operands = 1;
   for (int l = 0; l < layers(); ++l) {
@@ -47,7 +48,8 @@ void Stage::prepare(int samples, Mode mode) {
                                      .last = input_.last,
                                      .samples = samples,
                                      .mode = mode,
-                                     .split_backward = input_.split_backward}));
+                                     .split_backward = input_.split_backward,
+                                     .recomputes = recomputes()}));
   grow();
 }
 
@@ -57,6 +59,9 @@ void Stage::grow() {
   sizes_ = largest(old, sizes_of(compiled_.back()));
   if (sizes_.slot > old.slot)
     for (std::byte*& s : slots_) s = memory_.exchange(Use::Activations, s, old.slot, sizes_.slot);
+  if (sizes_.input_slot > old.input_slot)
+    for (std::byte*& s : input_slots_)
+      s = memory_.exchange(Use::Activations, s, old.input_slot, sizes_.input_slot);
   if (sizes_.workspace > old.workspace)
     workspace_ = memory_.exchange(Use::Workspace, workspace_, old.workspace, sizes_.workspace);
   if (sizes_.scratch > old.scratch)
@@ -70,10 +75,22 @@ CompiledStage& Stage::compiled(const PassCall& call) {
 }
 
 Stage::Bases Stage::bases(const PassCall& call) const {
-  return {nullptr,          slots_[static_cast<std::size_t>(call.slot)],
-          workspace_,       call.packet_in,
-          call.packet_out,  call.gradient_in,
-          call.gradient_out};
+  return {nullptr,
+          call.slot < 0 ? nullptr : slots_[static_cast<std::size_t>(call.slot)],
+          workspace_,
+          call.packet_in,
+          call.packet_out,
+          call.gradient_in,
+          call.gradient_out,
+          call.input_slot < 0 ? nullptr : input_slots_[static_cast<std::size_t>(call.input_slot)]};
+}
+
+// What the forward sent is the next stage's by now: a recomputation's outputs lie in its slot.
+Stage::Bases Stage::recomputed_bases(const CompiledStage& compiled, const PassCall& call) const {
+  PassCall mine = call;
+  if (recomputes())
+    mine.packet_out = slots_[static_cast<std::size_t>(call.slot)] + compiled.recipe.packet_out;
+  return bases(mine);
 }
 
 namespace {
@@ -94,8 +111,15 @@ void Stage::forward(const PassCall& call) {
   CompiledStage& c = compiled(call);
   const Bases base = bases(call);
   prepare(call.weights);
-  for (const Step& step : c.recipe.forward) run(c, step, base, call);
+  for (const Step& step : c.recipe.forward) run(c, step, base, call, {});
   if (call.mode == Mode::Train) ++batches_tracked_;
+}
+
+void Stage::recompute(const PassCall& call) {
+  CompiledStage& c = compiled(call);
+  const Bases base = recomputed_bases(c, call);
+  prepare(call.weights);
+  for (const Step& step : c.recipe.forward) run(c, step, base, call, {.again = true});
 }
 
 LossResult Stage::loss(const PassCall& call, const Targets& targets) {
@@ -112,12 +136,13 @@ void Stage::loss_gradient(const PassCall& call, const Targets& targets, double s
 
 void Stage::backward(const PassCall& call, BackwardPart part, const UpdateCall* update) {
   CompiledStage& c = compiled(call);
-  const Bases base = bases(call);
+  const Bases base = recomputed_bases(c, call);
   const std::span<const Step> steps = c.recipe.backward;
   prepare(call.weights);
   const auto run_steps = [&](std::span<const Step> some, const auto& chosen) {
     for (const Step& step : some)
-      if (chosen(step.kind == Step::Kind::BackwardWeight)) run(c, step, base, call, update);
+      if (chosen(step.kind == Step::Kind::BackwardWeight))
+        run(c, step, base, call, {.update = update});
   };
   const auto all = [](bool) { return true; };
   switch (part) {
@@ -153,7 +178,7 @@ void Stage::prepare(const WeightRead& read) {
 }
 
 void Stage::run(CompiledStage& compiled, const Step& step, const Bases& bases, const PassCall& call,
-                const UpdateCall* update) {
+                const RunOptions& options) {
   const auto l = static_cast<std::size_t>(step.layer);
   for (std::size_t i = 0; i < step.inputs.size(); ++i)
     operand_inputs_[i] = at(bases, step.inputs[i]);
@@ -165,6 +190,7 @@ void Stage::run(CompiledStage& compiled, const Step& step, const Bases& bases, c
            .output = at(bases, step.output),
            .weights = weights_.read(step.layer, Pass::Forward, call.weights),
            .buffers = buffer_pointers_[l],
+           .again = options.again,
            .saved = at(bases, step.saved),
            .scratch = scratch_,
            .random = call.random});
@@ -187,7 +213,7 @@ void Stage::run(CompiledStage& compiled, const Step& step, const Bases& bases, c
                                             .output_gradient = at(bases, step.output_gradient),
                                             .gradients = optimizer_.gradients(step.layer),
                                             .accumulate = gradient_started_[l],
-                                            .update = fused(compiled, step.layer, update),
+                                            .update = fused(compiled, step.layer, options.update),
                                             .saved = at(bases, step.saved),
                                             .scratch = scratch_});
       gradient_started_[l] = true;

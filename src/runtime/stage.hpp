@@ -27,7 +27,8 @@ struct StageInput {
   int weight_copies = 1;
   bool mixes_weights = false;  // weights that no update made are read
   DeltaRule delta;
-  int slots = 1;  // micro-batches in flight
+  int slots = 1;        // micro-batches whose activations are there at once
+  int input_slots = 0;  // where those are recomputed: micro-batches in flight; else 0
   bool split_backward = false;
 };
 
@@ -40,7 +41,7 @@ enum class BackwardPart { Whole, InputHalf, WeightHalf, BeforeSend, BehindSend }
 struct PassCall {
   Mode mode = Mode::Train;
   int samples = 0;
-  int slot = 0;
+  int slot = 0, input_slot = -1;
   std::byte* packet_in = nullptr;
   std::byte* packet_out = nullptr;
   std::byte* gradient_in = nullptr;
@@ -67,6 +68,8 @@ class Stage {
 
   void load_input(const PassCall& call, const float* plain);  // first stage
   void forward(const PassCall& call);
+  // The forward again, into another slot, where activations are not kept.
+  void recompute(const PassCall& call);
   LossResult loss(const PassCall& call, const Targets& targets);  // last stage, behind forward()
   // Last stage: what the loss sends back; precedes backward(). scale: 1 / samples of the
   // mini-batch.
@@ -104,6 +107,8 @@ class Stage {
     return input_.graph.layers[static_cast<std::size_t>(input_.first.value + l)];
   }
   int slots() const { return static_cast<int>(slots_.size()); }
+  int input_slots() const { return static_cast<int>(input_slots_.size()); }
+  bool recomputes() const { return !input_slots_.empty(); }
   int parameters() const { return optimizer_.parameters(); }
   const WeightStore& weights() const { return weights_; }
   const MemoryAccount& memory() const { return memory_.account(); }
@@ -114,9 +119,14 @@ class Stage {
 
   CompiledStage& compiled(const PassCall& call);
   Bases bases(const PassCall& call) const;
+  Bases recomputed_bases(const CompiledStage& compiled, const PassCall& call) const;
   void grow();
+  struct RunOptions {
+    const UpdateCall* update = nullptr;
+    bool again = false;
+  };
   void run(CompiledStage& compiled, const Step& step, const Bases& bases, const PassCall& call,
-           const UpdateCall* update = nullptr);
+           const RunOptions& options);
 
   void update_by_kernels(const UpdateCall& call);
   void prepare(const WeightRead& read);
@@ -130,7 +140,7 @@ class Stage {
   std::vector<std::vector<void*>> buffer_pointers_;
   std::vector<CompiledStage> compiled_;
   StageSizes sizes_;
-  std::vector<std::byte*> slots_;
+  std::vector<std::byte*> slots_, input_slots_;
   std::byte* workspace_ = nullptr;
   std::byte* scratch_ = nullptr;
   std::vector<const void*> operand_inputs_;  // reused by every step

@@ -41,6 +41,7 @@ StageRunner::StageRunner(const Run& run, WorkerId worker, StageId stage)
       seen_(unread_.size()),
       sums_of_squares_(static_cast<std::size_t>(stage_.parameters())) {
   for (int slot = stage_.slots() - 1; slot >= 0; --slot) free_slots_.push_back(slot);
+  for (int slot = stage_.input_slots() - 1; slot >= 0; --slot) free_input_slots_.push_back(slot);
   for (int s = 0; s < stage.value; ++s)
     first_parameter_ += run.stages[static_cast<std::size_t>(s)]->parameters();
   find_updates(worker);
@@ -91,6 +92,7 @@ PassCall StageRunner::call(const Instruction& i) const {
       .mode = run_.mode,
       .samples = f.samples,
       .slot = f.slot,
+      .input_slot = f.input_slot,
       .packet_in = data_of(f.in),
       .packet_out = data_of(f.out),
       .gradient_in =
@@ -124,14 +126,23 @@ void StageRunner::busy(const Work& work) {
 
 // ---- what a micro-batch holds
 
+int StageRunner::take(std::vector<int>& free_slots) {
+  PIPETRAIN_CHECK(!free_slots.empty(), "no free activation slot");
+  const int slot = free_slots.back();
+  free_slots.pop_back();
+  return slot;
+}
+
 void StageRunner::open(const Instruction& i, int samples) {
-  PIPETRAIN_CHECK(!free_slots_.empty(), "no free activation slot");
   Flight& f = flight(i);
-  PIPETRAIN_CHECK(f.slot < 0, "more micro-batches are in flight than the program has");
+  PIPETRAIN_CHECK(!f.open, "more micro-batches are in flight than the program has");
   f = {};
-  f.slot = free_slots_.back();
-  free_slots_.pop_back();
+  f.open = true;
   f.samples = samples;
+  if (recomputes())
+    f.input_slot = take(free_input_slots_);
+  else
+    f.slot = take(free_slots_);
 }
 
 void StageRunner::close(const Instruction& i) {
@@ -141,7 +152,8 @@ void StageRunner::close(const Instruction& i) {
   const bool whole = !gradients_together() || run_.program.ends_minibatch(i.microbatch);
   if (f.gradient_in && whole) behind().gradients->release(f.gradient_in);
   free_slots_.push_back(f.slot);
-  f.slot = -1;
+  if (f.input_slot >= 0) free_input_slots_.push_back(f.input_slot);
+  f.open = false;
 }
 
 StageRunner::Seen& StageRunner::seen(const Instruction& i) {
@@ -165,7 +177,7 @@ Packet* StageRunner::acquire_out(const Instruction& i) {
   f.out = waiting([&] { return channel.acquire(); });
   f.out->samples = f.samples;
   f.out->microbatch = i.microbatch;
-  if (trains()) channel.retain(f.out);  // its own backward reads it too
+  if (trains() && !recomputes()) channel.retain(f.out);  // its own backward reads it too
   return f.out;
 }
 
@@ -196,10 +208,17 @@ void StageRunner::forward(const Instruction& i) {
   Flight& f = flight(i);
   if (!is_first() && !is_last()) acquire_out(i)->ids.assign(f.in->ids.begin(), f.in->ids.end());
   f.forward_version = i.weights.version.value;
+  if (recomputes()) f.slot = take(free_slots_);
   if (f.samples > 0) busy([&] { stage_.forward(call(i)); });
-  if (!is_last()) return;
-  loss(i);
-  if (!trains()) close(i);
+  if (is_last()) loss(i);
+  if (recomputes()) free_slots_.push_back(std::exchange(f.slot, -1));
+  if (is_last() && !trains()) close(i);
+}
+
+void StageRunner::recompute(const Instruction& i) {
+  Flight& f = flight(i);
+  f.slot = take(free_slots_);
+  if (f.samples > 0) busy([&] { stage_.recompute(call(i)); });
 }
 
 void StageRunner::loss(const Instruction& i) {
@@ -224,6 +243,7 @@ void StageRunner::loss(const Instruction& i) {
 
 void StageRunner::send_activation(const Instruction& i) {
   behind().activations->send(flight(i).out);
+  if (recomputes()) flight(i).out = nullptr;
   if (!trains()) close(i);
 }
 
@@ -368,9 +388,8 @@ void StageRunner::execute(const Instruction& i, std::size_t at) {
     case Op::Update:
       return update(i);
     case Op::Recompute:
-      break;
+      return recompute(i);
   }
-  PIPETRAIN_CHECK(false, "the runtime does not run instructions of this kind");
 }
 
 bool StageRunner::blocked(const Instruction& i) const {

@@ -28,7 +28,8 @@ class StageRunner {
 
  private:
   struct Flight {  // a micro-batch between its forward and its backward
-    int slot = -1, samples = 0;
+    int slot = -1, input_slot = -1, samples = 0;
+    bool open = false;
     int forward_version = 0;
     Packet *in = nullptr, *out = nullptr, *gradient_in = nullptr, *gradient_out = nullptr;
   };
@@ -37,8 +38,15 @@ class StageRunner {
     std::size_t at = 0;
   };
 
+  struct Seen {  // of a mini-batch, by the last stage's forwards
+    LossResult loss;
+    int samples = 0;
+  };
+
   bool is_first() const { return id_.value == 0; }
   bool is_last() const { return id_.value + 1 == static_cast<int>(run_.stages.size()); }
+  // Are activations thrown away behind the forward, and made again for the backward?
+  bool recomputes() const { return trains() && stage_.recomputes(); }
   bool trains() const { return run_.mode == Mode::Train; }
   Boundary& before() const { return run_.boundaries[static_cast<std::size_t>(id_.value - 1)]; }
   Boundary& behind() const { return run_.boundaries[static_cast<std::size_t>(id_.value)]; }
@@ -69,6 +77,7 @@ class StageRunner {
   void find_updates(WorkerId worker);
   std::byte* gradient_of(const Packet* packet, std::size_t bytes, MicrobatchId m) const;
 
+  static int take(std::vector<int>& free_slots);
   void open(const Instruction& i, int samples);
   void close(const Instruction& i);
   Seen& seen(const Instruction& i);
@@ -81,6 +90,7 @@ class StageRunner {
   void forward(const Instruction& i);
   void loss(const Instruction& i);
   void send_activation(const Instruction& i);
+  void recompute(const Instruction& i);
   void receive_gradient(const Instruction& i);
   void backward(const Instruction& i, std::size_t at, BackwardPart part);
   void acquire_gradient(const Instruction& i);
@@ -99,12 +109,8 @@ class StageRunner {
   // Rings by micro-batch and by mini-batch: as many as the program has are more than are in flight.
   std::vector<Flight> flights_;
   std::vector<int> unread_;  // micro-batches of a mini-batch that still need the loader's memory
-  struct Seen {              // of a mini-batch, by the last stage's forwards
-    LossResult loss;
-    int samples = 0;
-  };
   std::vector<Seen> seen_;
-  std::vector<int> free_slots_;
+  std::vector<int> free_slots_, free_input_slots_;
   std::optional<Unfinished> unfinished_;
   // By place in the worker's list, of backwards: is there an update behind it with no pass of the
   // stage in between, without waiting for the norm, and with no other stage waiting for what is

@@ -144,7 +144,7 @@ class BatchNormKernel final : public CpuKernel {
       mean.values[i] = static_cast<float>(centred);
       scale.values[i] = scale_of(spread / count_);
       const std::int64_t c = b * kLanes + i;
-      if (c >= channels_) continue;
+      if (c >= channels_ || a.again) continue;
       float &running_mean = floats(a.buffers[0])[c], &running_var = floats(a.buffers[1])[c];
       // One value alone has no unbiased variance; its 0 is taken.
       const double unbiased = spread / std::max(count_ - 1, 1.0);

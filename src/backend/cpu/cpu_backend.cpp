@@ -31,7 +31,7 @@ class CpuBackend final : public Backend {
   std::string_view name() const override { return "cpu"; }
 
   std::unique_ptr<const Lowering> lower(const Graph& graph, const LowerOptions& options) override {
-    return cpu::lower(graph, options.samples);
+    return cpu::lower(graph, options);
   }
 
   void* allocate(std::size_t bytes) override {

@@ -83,18 +83,20 @@ Problem* only_reader(const Graph& graph, std::vector<Problem>& problems, ValueId
   return &problems[static_cast<std::size_t>(readers[0].value)];
 }
 
-void fuse_relu(const Graph& graph, std::vector<Problem>& problems, std::size_t relu) {
+void fuse_relu(const Graph& graph, std::vector<Problem>& problems, std::size_t relu,
+               bool masks_elsewhere) {
   Problem& problem = problems[relu];
   const ValueId input = problem.layer->inputs[0];
   Problem* producer =
       input.value > 0 ? &problems[static_cast<std::size_t>(input.value - 1)] : nullptr;
   if (producer && can_rectify(*producer->layer) && graph.consumers(input).size() == 1) {
     producer->rectifies = problem.rectified_ahead = true;
-    if (is<BatchNorm>(*producer->layer)) {
+    if (masks_elsewhere && is<BatchNorm>(*producer->layer)) {
       problem.mask = Mask::Producer;
       return;
     }
   }
+  if (!masks_elsewhere) return;
   Problem* reader = only_reader(graph, problems, Graph::output_of(LayerId{static_cast<int>(relu)}));
   if (reader && (is<MaxPool>(*reader->layer) || is<Linear>(*reader->layer))) {
     problem.mask = Mask::Reader;
@@ -115,7 +117,8 @@ std::vector<bool> trained_values(const Graph& graph) {
   return trained;
 }
 
-std::vector<Problem> make_problems(const Graph& graph, const std::vector<ValueLayout>& layouts) {
+std::vector<Problem> make_problems(const Graph& graph, const std::vector<ValueLayout>& layouts,
+                                   bool recomputes) {
   std::vector<Problem> problems(graph.layers.size());
   const std::vector<bool> trained = trained_values(graph);
   for (std::size_t i = 0; i < problems.size(); ++i) {
@@ -127,17 +130,17 @@ std::vector<Problem> make_problems(const Graph& graph, const std::vector<ValueLa
         trained[static_cast<std::size_t>(graph.layers[i].inputs[0].value)];
   }
   for (std::size_t i = 0; i < problems.size(); ++i)
-    if (is<Relu>(graph.layers[i])) fuse_relu(graph, problems, i);
+    if (is<Relu>(graph.layers[i])) fuse_relu(graph, problems, i, !recomputes);
   return problems;
 }
 
 class CpuLowering final : public Lowering {
  public:
-  CpuLowering(const Graph& graph, std::int64_t samples)
+  CpuLowering(const Graph& graph, const LowerOptions& options)
       : graph_(graph),
         layouts_(choose_layouts(graph_)),
-        problems_(make_problems(graph_, layouts_)) {
-    for (Problem& p : problems_) p.samples = samples;
+        problems_(make_problems(graph_, layouts_, options.recomputes)) {
+    for (Problem& p : problems_) p.samples = options.samples;
     for (std::size_t l = 0; l < problems_.size(); ++l)
       problems_[l].keeps_packed = packed_bytes(LayerId{static_cast<int>(l)}, Pass::Backward) > 0;
   }
@@ -243,8 +246,8 @@ ParameterLayout channel_parameter(std::int64_t channels, std::int64_t multiple) 
   return {.elements = round_up(channels, multiple), .position = [](std::int64_t i) { return i; }};
 }
 
-std::unique_ptr<const Lowering> lower(const Graph& graph, std::int64_t samples) {
-  return std::make_unique<CpuLowering>(graph, samples);
+std::unique_ptr<const Lowering> lower(const Graph& graph, const LowerOptions& options) {
+  return std::make_unique<CpuLowering>(graph, options);
 }
 
 }  // namespace pipetrain::cpu

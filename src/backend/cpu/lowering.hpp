@@ -5,6 +5,6 @@
 
 namespace pipetrain::cpu {
 
-std::unique_ptr<const Lowering> lower(const Graph& graph, std::int64_t samples);
+std::unique_ptr<const Lowering> lower(const Graph& graph, const LowerOptions& options);
 
 }  // namespace pipetrain::cpu
