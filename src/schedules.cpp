@@ -63,8 +63,8 @@ void refuse_interleaved(const ScheduleRequest& r) {
 void refuse_chimera(const ScheduleRequest& r) {
   if (r.stages % 2 != 0)
     throw UsageError(fmt::format(
-        "chimera runs two pipelines in opposite directions, which do not get into each other's way "
-        "only where stages are even; write stages = {}",
+        "chimera runs two pipelines in opposite directions, which do not clash only where stages "
+        "is even; write stages = {}",
         nearest_multiples(r.stages, 2)));
   if (r.microbatches % 2 != 0)
     throw UsageError(

@@ -31,10 +31,10 @@ const Format& require_format(std::string_view name) {
       fmt::format("--format {}: there are text, versions, csv, svg, trace and json", name));
 }
 
-std::string title_of(const ScheduleRequest& request) {
+std::string title_of(const ScheduleRequest& request, const Program& program) {
   auto title = fmt::format("{}, {} stages, {} micro-batches", request.schedule, request.stages,
                            request.microbatches);
-  if (request.virtual_stages > 1)
+  if (request.virtual_stages > 1 && program.stages == request.stages * request.virtual_stages)
     title += fmt::format(", {} virtual stages", request.virtual_stages);
   return request.minibatches == 1 ? title
                                   : fmt::format("{}, {} mini-batches", title, request.minibatches);
@@ -65,7 +65,7 @@ int schedule(const Options& options) {
   const auto program = make_program(request);
   const auto costs = costs_of(options.times, program);
   const auto timeline = simulate(program, costs);
-  std::cout << format.write({title_of(request), program, timeline}) << std::flush;
+  std::cout << format.write({title_of(request, program), program, timeline}) << std::flush;
   return 0;
 }
 
