@@ -47,6 +47,18 @@ int warmup_of(const std::string& name, int behind) {
   return name == "1f1b" ? behind : name == "double" ? 2 * behind : 2 * behind + 1;
 }
 
+// Updates between a stage's forward and its backward, the mean over mini-batches `from` and on.
+double mean_staleness(const Program& program, int stage, int from) {
+  int newest = 0, total = 0, counted = 0;
+  for (const auto& i : program.workers[static_cast<std::size_t>(stage)]) {
+    if (i.op == Op::Update) newest = i.weights.version.value;
+    if (i.op != Op::Backward || program.minibatch_of(i.microbatch).value < from) continue;
+    total += newest - i.weights.version.value;
+    ++counted;
+  }
+  return double(total) / counted;
+}
+
 int divided_up(int a, int b) { return (a + b - 1) / b; }
 
 }  // namespace
@@ -179,7 +191,7 @@ TEST_CASE("data_parallel: N/P (F+B), nobody waits") {
   });
 }
 
-TEST_CASE("never drained: (KN+P-1)(F+B), versions by the warm-up alone") {
+TEST_CASE("never drained: (KN+P-1)(F+B), versions and staleness by the warm-up alone") {
   each_draw([](Draw draw) {
     const int p = draw.size(1, 6), n = draw.size(1, 8);
     const double f = draw.time(), b = draw.time();
@@ -197,6 +209,10 @@ TEST_CASE("never drained: (KN+P-1)(F+B), versions by the warm-up alone") {
       CHECK(stash.peak_activations == peaks(p, [&](int s) { return delay(s) + 1; }));
       CHECK(stash.peak_weight_versions ==
             peaks(p, [&](int s) { return 1 + divided_up(delay(s), n); }));
+      const auto program = make_program(request);
+      for (int s = 0; s < p; ++s)
+        CHECK(mean_staleness(program, s, divided_up(delay(s), n)) ==
+              Approx(double(delay(s)) / n).margin(1e-12));
       request.vertical_sync = true;
       CHECK(line_of(request, {f, b, 0, 0}).peak_weight_versions ==
             peaks(p, [&](int) { return 1 + divided_up(delay(0), n); }));
