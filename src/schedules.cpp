@@ -46,6 +46,41 @@ void refuse_v_timeprest(const ScheduleRequest& r) {
         r.stages - 1, r.microbatches + 1));
 }
 
+// The multiples of `step` on both sides of `value`, such as "4 or 8"; none is 0.
+std::string nearest_multiples(int value, int step) {
+  const int below = value / step * step, above = below + step;
+  return below > 0 ? fmt::format("{} or {}", below, above) : std::to_string(above);
+}
+
+void refuse_interleaved(const ScheduleRequest& r) {
+  if (r.microbatches % r.stages != 0)
+    throw UsageError(fmt::format(
+        "interleaved_1f1b runs micro-batches in groups of one per stage, so that microbatches must "
+        "be a multiple of stages = {}; write microbatches = {}",
+        r.stages, nearest_multiples(r.microbatches, r.stages)));
+}
+
+void refuse_chimera(const ScheduleRequest& r) {
+  if (r.stages % 2 != 0)
+    throw UsageError(fmt::format(
+        "chimera runs two pipelines in opposite directions, which do not clash only where stages "
+        "is even; write stages = {}",
+        nearest_multiples(r.stages, 2)));
+  if (r.microbatches % 2 != 0)
+    throw UsageError(
+        fmt::format("chimera sends half of the micro-batches in each direction, so that "
+                    "microbatches must be even; write microbatches = {}",
+                    nearest_multiples(r.microbatches, 2)));
+}
+
+void refuse_data_parallel(const ScheduleRequest& r) {
+  if (r.microbatches % r.stages != 0)
+    throw UsageError(fmt::format(
+        "data_parallel gives every worker as many micro-batches, so that microbatches must be a "
+        "multiple of stages = {}; write microbatches = {}",
+        r.stages, nearest_multiples(r.microbatches, r.stages)));
+}
+
 // ---- the table
 
 // clang-format off
@@ -54,6 +89,18 @@ const std::array table{
              "Huang et al., arXiv 1811.06965, section 2.2", &orders::gpipe, &versions::latest},
     Schedule{"1f1b", "one forward, one backward, at most P micro-batches in flight, one flush per mini-batch",
              "Narayanan et al., arXiv 2006.09503, section 3.2 (PipeDream-Flush)", &orders::one_f_one_b, &versions::latest},
+    Schedule{"interleaved_1f1b", "1f1b over several stages per worker: a smaller bubble for more transfers",
+             "Narayanan et al., arXiv 2104.04473, section 2.2", &orders::interleaved, &versions::latest, true, refuse_interleaved, nullptr, false},
+    Schedule{"zb_h1", "1f1b with backwards in halves, the weight halves put off into the drain",
+             "Qi et al., arXiv 2401.10241, section 2.1", &orders::zb_h1, &versions::latest},
+    Schedule{"zb_h2", "backwards in halves and a warm-up so long that no stage waits, at most 2P-1 micro-batches in flight",
+             "Qi et al., arXiv 2401.10241, section 2.2", &orders::zb_h2, &versions::latest},
+    Schedule{"zb_v", "backwards in halves, two stages per worker, down and up again: no stage waits, all keep the same",
+             "Qi et al., arXiv 2401.10241, ZB-V", &orders::zb_v, &versions::latest, true, nullptr, nullptr, false},
+    Schedule{"chimera", "two pipelines in opposite directions over two copies of the model, half the bubble",
+             "Li and Hoefler, arXiv 2107.06925, section 3", &orders::chimera, &versions::latest, true, refuse_chimera, nullptr, false},
+    Schedule{"data_parallel", "no pipeline: a copy of the model on every worker, gradients summed at the update",
+             "Li et al., arXiv 2006.15704, section 2", &orders::data_parallel, &versions::latest, true, refuse_data_parallel, nullptr, false},
     Schedule{"pipedream", "never drained; a stage stashes the weights of every forward for its backward",
              "Narayanan et al., SOSP 2019, section 3", &orders::async_one_f_one_b, &versions::stash, false, nullptr, &versions::vertical_sync},
     Schedule{"pipedream_2bw", "never drained; two versions of the weights, gradients one update old",
@@ -69,8 +116,7 @@ const std::array table{
 };
 // clang-format on
 
-constexpr std::array<std::string_view, 7> to_come{
-    "interleaved_1f1b", "zb_h1", "zb_h2", "zb_v", "chimera", "data_parallel", "auto"};
+constexpr std::array<std::string_view, 1> to_come{"auto"};
 
 std::string names() {
   std::string text;
@@ -133,6 +179,7 @@ Program make_program(const Schedule& schedule, const ScheduleRequest& request) {
   require_positive("stages", request.stages);
   require_positive("microbatches", request.microbatches);
   require_positive("steps", request.minibatches);
+  require_positive("virtual_stages", request.virtual_stages);
   if (schedule.refuse) schedule.refuse(request);
   auto program = schedule.order->make({.stages = request.stages,
                                        .microbatches = request.microbatches,
@@ -150,7 +197,8 @@ Program make_program(const Schedule& schedule, const ScheduleRequest& request) {
         add_recomputes(std::move(program), keeps_forward_versions(program) ? RecomputeBy::Forward
                                                                            : RecomputeBy::Backward);
   program = add_loads(std::move(program));
-  if (request.sync_gradients) program = add_gradient_sync(std::move(program));
+  if (request.sync_gradients || program.has_copies())
+    program = add_gradient_sync(std::move(program));
   program = add_transfers(std::move(program));
   const auto problems = check(program);
   PIPETRAIN_CHECK(problems.empty(), "schedule {} makes an ill-formed program\n{}", schedule.name,

@@ -20,10 +20,11 @@ struct ScheduleRequest {
   int microbatches = 1;  // per mini-batch, N
   int minibatches = 1;   // K
   bool sync_gradients =
-      false;  // updates wait for the whole model's gradient norm (clipping, skipping)
+      false;  // updates wait for the whole model's gradient norm (clipping, skipping); where
+              // stages have several copies they wait in any case, for the sum of their gradients
   std::string warmup = "1f1b";  // 1f1b | double | full
   bool vertical_sync = false;
-  int virtual_stages = 1;
+  int virtual_stages = 1;  // per worker, where the schedule leaves that open
   MixRule mix = {};
   bool recompute = false;            // keep stage inputs only
   bool recomputed_gradient = false;  // gradient_rule = "recompute": by the weights of backward
@@ -37,6 +38,7 @@ struct Schedule {
   // Throws UsageError where the schedule cannot be had so: the rule and the smallest valid number.
   void (*refuse)(const ScheduleRequest&) = nullptr;
   const VersionPolicy* vertical = nullptr;  // in place of `versions` under vertical_sync
+  bool runs = true;                         // false: on paper only, training is still to come
 };
 
 std::span<const Schedule> schedules();

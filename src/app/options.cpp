@@ -37,16 +37,6 @@ void output_option(CLI::App& app, Options& options) {
   app.add_option("--output", options.output, "run directory; runs/<config name> where not given");
 }
 
-// An option of schedules that are not built yet takes its default only.
-template <class T>
-CLI::Validator only(const T& value) {
-  const std::string text = CLI::detail::to_string(value);
-  return {[text](std::string& given) {
-            return given == text ? "" : given + " is not built yet; leave it out, or write " + text;
-          },
-          ""};
-}
-
 }  // namespace
 
 void train_options(CLI::App& app, Options& options) {
@@ -79,14 +69,15 @@ void schedule_options(CLI::App& app, Options& options) {
   app.add_option("--microbatches", options.microbatches, "per mini-batch")
       ->check(CLI::Range(1, 65536));
   app.add_option("--steps", options.steps, "mini-batches")->check(CLI::Range(1, 65536));
-  app.add_option("--virtual-stages", options.virtual_stages, "parts of the model per worker")
-      ->check(only(options.virtual_stages));
-  app.add_option("--warmup", options.warmup, "forwards before the first backward")
-      ->check(only(options.warmup));
-  app.add_flag_callback(
-      "--vertical-sync",
-      [] { throw CLI::ValidationError("--vertical-sync", "not built yet; leave it out"); },
-      "all stages read the version of stage 0 (not built yet)");
+  app.add_option("--virtual-stages", options.virtual_stages,
+                 "parts of the model per worker, under interleaved_1f1b")
+      ->check(CLI::Range(1, 1024));
+  app.add_option("--warmup", options.warmup,
+                 "forwards before the first backward, under 1f1b and "
+                 "the schedules that never drain")
+      ->check(CLI::IsMember({"1f1b", "double", "full"}));
+  app.add_flag("--vertical-sync", options.vertical_sync,
+               "all stages read the version of stage 0, under pipedream");
   app.add_option("--times", options.times, "F=1,B=1,W=0,transfer=0: what is not named is 0");
   app.add_option("--format", options.format, "of the output")
       ->check(CLI::IsMember({"text", "versions", "csv", "svg", "trace", "json"}));

@@ -31,25 +31,41 @@ const Format& require_format(std::string_view name) {
       fmt::format("--format {}: there are text, versions, csv, svg, trace and json", name));
 }
 
-std::string title_of(const ScheduleRequest& request) {
+std::string title_of(const ScheduleRequest& request, const Program& program) {
   auto title = fmt::format("{}, {} stages, {} micro-batches", request.schedule, request.stages,
                            request.microbatches);
+  if (request.virtual_stages > 1 && program.stages == request.stages * request.virtual_stages)
+    title += fmt::format(", {} virtual stages", request.virtual_stages);
   return request.minibatches == 1 ? title
                                   : fmt::format("{}, {} mini-batches", title, request.minibatches);
+}
+
+// A time of B or W is that of all that a figure shows as one backward: of the whole mini-batch
+// where backwards go together.
+Costs costs_of(const std::string& times, const Program& program) {
+  auto costs = times.empty() ? Costs{} : parse_times(times);
+  if (program.gradients_together) {
+    costs.all.backward_input /= program.microbatches;
+    costs.all.backward_weight /= program.microbatches;
+  }
+  return costs;
 }
 
 }  // namespace
 
 int schedule(const Options& options) {
   const auto& format = require_format(options.format);
-  const auto costs = options.times.empty() ? Costs{} : parse_times(options.times);
   const ScheduleRequest request{.schedule = options.name,
                                 .stages = options.stages,
                                 .microbatches = options.microbatches,
-                                .minibatches = options.steps};
+                                .minibatches = options.steps,
+                                .warmup = options.warmup,
+                                .vertical_sync = options.vertical_sync,
+                                .virtual_stages = options.virtual_stages};
   const auto program = make_program(request);
+  const auto costs = costs_of(options.times, program);
   const auto timeline = simulate(program, costs);
-  std::cout << format.write({title_of(request), program, timeline}) << std::flush;
+  std::cout << format.write({title_of(request, program), program, timeline}) << std::flush;
   return 0;
 }
 

@@ -1,6 +1,7 @@
 // What the orders are built from.
 #pragma once
 
+#include <utility>
 #include <vector>
 
 #include "order/order.hpp"
@@ -12,6 +13,14 @@ inline Instruction forward(StageId stage, int microbatch) {
 }
 inline Instruction backward(StageId stage, int microbatch) {
   return {Op::Backward, stage, {microbatch}, {}};
+}
+
+// The two halves, where an order names them apart.
+inline Instruction backward_input(StageId stage, int microbatch) {
+  return {Op::BackwardInput, stage, {microbatch}, {}};
+}
+inline Instruction backward_weight(StageId stage, int microbatch) {
+  return {Op::BackwardWeight, stage, {microbatch}, {}};
 }
 
 // Micro-batches first .. first+count-1: `warmup` forwards, then one forward and one backward in
@@ -32,6 +41,19 @@ Program straight(const OrderInput& input, OfStage of_stage) {
   program.microbatches = input.microbatches;
   program.minibatches = input.minibatches;
   for (int s = 0; s < input.stages; ++s) program.workers.push_back(of_stage(StageId{s}));
+  return program;
+}
+
+// Stage s on the workers placement[s], worker w of input.stages runs the list `of_worker(w)`.
+template <class OfWorker>
+Program placed(const OrderInput& input, std::vector<std::vector<WorkerId>> placement,
+               OfWorker of_worker) {
+  Program program;
+  program.stages = static_cast<int>(placement.size());
+  program.microbatches = input.microbatches;
+  program.minibatches = input.minibatches;
+  program.placement = std::move(placement);
+  for (int w = 0; w < input.stages; ++w) program.workers.push_back(of_worker(w));
   return program;
 }
 

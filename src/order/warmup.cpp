@@ -1,3 +1,4 @@
+// The three warm-ups of order.hpp as numbers of forwards.
 #include "order/order.hpp"
 
 namespace pipetrain {

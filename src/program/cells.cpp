@@ -1,3 +1,4 @@
+// What every figure shows in the same way: its boxes, their texts and the names of the rows.
 #include <spdlog/fmt/fmt.h>
 
 #include "program/format.hpp"

@@ -206,9 +206,10 @@ struct Checker {
 
   // ---- update
   void check_updates() {
-    const bool synced = std::any_of(index.begin(), index.end(), [](const auto& entry) {
-      return std::get<Op>(entry.first) == Op::SyncGradients;
-    });
+    const bool synced =
+        program.has_copies() || std::any_of(index.begin(), index.end(), [](const auto& entry) {
+          return std::get<Op>(entry.first) == Op::SyncGradients;
+        });
     for (int w = 0; w < static_cast<int>(program.workers.size()); ++w)
       for (StageId s{0}; s.value < program.stages; ++s.value)
         if (holds({w}, s)) check_updates_of({w}, s, synced);

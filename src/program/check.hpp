@@ -5,7 +5,8 @@
 //             in that order; a recomputation lies between the two
 //   input     stage 0 loads what it forwards; the others receive it, and pass on what they make
 //   order     each channel is read in the order in which it is written
-//   update    each copy of a stage updates once per mini-batch, in turn, after all its backwards
+//   update    each copy of a stage updates once per mini-batch, in turn, after all its backwards;
+//             where a stage has several copies, after a SyncGradients
 //   version   what is read exists already, and no stage holds more versions than allowed
 //   deadlock  the program finishes with channels that hold `channel_capacity` packets, where a
 //             send waits while its channel is full, and an update for all SyncGradients

@@ -37,7 +37,7 @@ struct Run {
   std::string why(const Instruction& i) const {
     if (is_send(i.op)) return fmt::format("its channel holds {} already", capacity);
     if (is_receive(i.op)) return "nothing comes";
-    return "not every stage hands in its gradient norms";
+    return "not every stage hands in its gradients";
   }
 };
 

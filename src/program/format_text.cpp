@@ -58,6 +58,12 @@ std::string list_of(const std::vector<int>& values) {
   return fmt::format("{}", fmt::join(values, " "));
 }
 
+// What a worker has in flight: of several stages on it each counts for itself.
+std::string_view counted(const Program& program) {
+  return program.stages > static_cast<int>(program.workers.size()) ? "micro-batches times stages"
+                                                                   : "micro-batches";
+}
+
 }  // namespace
 
 std::string draw(const Program& program, const Timeline& line) {
@@ -94,8 +100,8 @@ std::string format_text(const ScheduleView& view) {
   text += fmt::format(
       "idle                  {:g}  (per worker, between its first and last instruction)\n",
       fmt::join(line.idle, " "));
-  text += fmt::format("peak activations      {}  (micro-batches in flight, per worker)\n",
-                      list_of(line.peak_activations));
+  text += fmt::format("peak activations      {}  ({} in flight, per worker)\n",
+                      list_of(line.peak_activations), counted(view.program));
   text +=
       fmt::format("peak weight versions  {}  (per worker)\n", list_of(line.peak_weight_versions));
   return text;

@@ -79,9 +79,18 @@ Program add_loads(Program program) {
 }
 
 Program add_gradient_sync(Program program) {
-  return rewrite(std::move(program), [](WorkerId, const Instruction& i, auto& out) {
-    if (i.op == Op::Update) out.push_back({Op::SyncGradients, i.stage, i.microbatch, {}});
-    out.push_back(i);
+  std::map<std::pair<WorkerId, MicrobatchId>, int> stages_left;
+  for (std::size_t w = 0; w < program.workers.size(); ++w)
+    for (const auto& i : program.workers[w])
+      if (i.op == Op::Update) ++stages_left[{WorkerId{static_cast<int>(w)}, i.microbatch}];
+
+  std::map<std::pair<WorkerId, MicrobatchId>, std::vector<Instruction>> waiting;
+  return rewrite(std::move(program), [&](WorkerId worker, const Instruction& i, auto& out) {
+    if (i.op != Op::Update) return out.push_back(i);
+    const std::pair key{worker, i.microbatch};
+    out.push_back({Op::SyncGradients, i.stage, i.microbatch, {}});
+    waiting[key].push_back(i);
+    if (--stages_left[key] == 0) out.insert(out.end(), waiting[key].begin(), waiting[key].end());
   });
 }
 

@@ -21,8 +21,10 @@ bool keeps_forward_versions(const Program& program);
 // LoadInput in front of each forward of stage 0.
 Program add_loads(Program program);
 
-// SyncGradients in front of each Update. It hands in what this stage knows of its mini-batch's
-// gradient (its norm); the Update behind it waits until every stage has done so.
+// SyncGradients where each Update stood. It hands in what this copy of the stage knows of its
+// mini-batch's gradient: the norm, and the gradient itself where the stage has other copies. An
+// Update waits until every copy of every stage has done so; those of a worker's stages therefore
+// follow the last SyncGradients of their mini-batch on the worker.
 Program add_gradient_sync(Program program);
 
 // A receive in front of each forward and backward whose input another stage makes, a send behind

@@ -5,6 +5,7 @@
 // updates since the program began; a program that is run again begins at 0 again.
 #pragma once
 
+#include <algorithm>
 #include <variant>
 #include <vector>
 
@@ -94,6 +95,10 @@ struct Program {
   }
   bool ends_minibatch(MicrobatchId m) const { return (m.value + 1) % microbatches == 0; }
   int total_microbatches() const { return microbatches * minibatches; }
+  bool has_copies() const {  // of a stage, on several workers
+    return std::any_of(placement.begin(), placement.end(),
+                       [](const auto& copies) { return copies.size() > 1; });
+  }
   WorkerId worker_of(StageId s, MicrobatchId m) const {
     if (placement.empty()) return {s.value};
     const auto& copies = placement[s.value];

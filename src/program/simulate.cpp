@@ -34,7 +34,7 @@ struct Link {
   double free_at = 0;
 };
 
-// Gradient norms handed in for one mini-batch.
+// Gradients, or their norms, handed in for one mini-batch.
 struct Sync {
   int missing = 0;
   double complete_at = 0;

@@ -77,8 +77,9 @@ TEST_CASE("a wrong command line exits with 2 and says what to write") {
       {"schedule --stages 2", "NAME"},
       {"schedule gpipe --stages 0", "--stages"},
       {"schedule gpipe --stages two", "two"},
-      {"schedule gpipe --virtual-stages 2", "2 is not built yet"},
-      {"schedule gpipe --vertical-sync", "not built yet"},
+      {"schedule gpipe --warmup triple", "triple"},
+      {"schedule interleaved_1f1b --stages 4 --microbatches 6", "write microbatches = 4 or 8"},
+      {"schedule pipedream_2bw --vertical-sync", "vertical_sync = false"},
       {"schedule gpipe --format png", "png"},
       {"methods extra", "extra"},
   };

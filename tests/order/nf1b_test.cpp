@@ -1,3 +1,4 @@
+// nf1b against its picture, the paper's figure and its closed form.
 #include <algorithm>
 
 #include "order/orders.hpp"

@@ -114,6 +114,14 @@ TEST_CASE("update: once one stage hands in its norms, all do") {
   CHECK_THAT(refused("0U1@1", "0Y1 0U1@1"), Contains("update: 0U3@2 needs 0Y3"));
   CHECK_THAT(refused("0RG1 0B1 0U1@1", "0Y1 0RG1 0B1 0U1@1"), Contains("stands before 0B1"));
 }
+TEST_CASE("update: the copies of a stage sum their gradients before it") {
+  const std::string head = "program stages=1 microbatches=2 minibatches=1 placement=0+1\n";
+  const auto together = head + "0: 0L0 0F0 0B0 0Y1 0U1@1\n1: 0L1 0F1 0B1 0Y1 0U1@1\n";
+  CHECK(check(parse_program(together)).empty());
+  const auto apart = check(parse_program(head + "0: 0L0 0F0 0B0 0U1@1\n1: 0L1 0F1 0B1 0U1@1\n"));
+  REQUIRE(apart.size() == 2);
+  CHECK(apart[0].message == "0U1@1 needs 0Y1 before it");
+}
 TEST_CASE("version: one that is not made yet") {
   CHECK_THAT(refused("0F2@1", "0F2@2"),
              Contains("version: 0F2@2 reads version 2, the newest there is 1"));

@@ -32,6 +32,13 @@ TEST_CASE("each copy of a stage updates after the micro-batches that it runs") {
         "0: 0F0 0B0 0U1 0F2 0B2 0U3\n1: 0F1 0B1 0U1 0F3 0B3 0U3\n");
 }
 
+TEST_CASE("updates of a worker's stages wait for the last that it hands in") {
+  const auto head = "program stages=2 microbatches=1 minibatches=2 placement=0,0\n";
+  CHECK(
+      body(add_gradient_sync(add_updates(parsed("0: 0F0 1F0 1B0 0B0 0F1 1F1 1B1 0B1\n", head)))) ==
+      "0: 0F0 1F0 1B0 1Y0 0B0 0Y0 1U0 0U0 0F1 1F1 1B1 1Y1 0B1 0Y1 1U1 0U1\n");
+}
+
 TEST_CASE("loads, norms and transfers stand next to what needs them") {
   const auto order = add_updates(parsed("0: 0F0 0F1 0B0 0B1\n1: 1F0 1B0 1F1 1B1\n"));
   CHECK(body(add_loads(order)) == "0: 0L0 0F0 0L1 0F1 0B0 0B1 0U1\n1: 1F0 1B0 1F1 1B1 1U1\n");

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <random>
 
+#include "base/error.hpp"
 #include "catch.hpp"
 #include "order/orders.hpp"
 #include "program/random_program.hpp"
@@ -72,6 +73,13 @@ struct Bound {
   }
 };
 
+bool is_refused(const Schedule& row, const ScheduleRequest& request) try {
+  row.refuse(request);
+  return false;
+} catch (const UsageError&) {
+  return true;
+}
+
 }  // namespace
 
 TEST_CASE("flushing schedules are plain SGD, whatever the stages") {
@@ -80,12 +88,19 @@ TEST_CASE("flushing schedules are plain SGD, whatever the stages") {
   std::mt19937 random(seed);
   for (const auto& row : schedules()) {
     if (!row.flushes) continue;
-    for (auto [p, n] : {std::pair{1, 1}, {1, 4}, {2, 2}, {4, 4}, {3, 5}, {6, 2}})
+    for (auto [p, n] : {std::pair{1, 1}, {1, 4}, {2, 2}, {4, 4}, {3, 5}, {6, 2}, {2, 6}, {4, 8}})
       for (bool sync : {false, true}) {
-        const int k = 6;
+        const int k = 6, virtual_stages = p % 3 + 1;
         CAPTURE(row.name, p, n, sync);
-        const auto task = task_for(random, p, n * k);
-        const auto program = make_program({std::string(row.name), p, n, k, sync});
+        const ScheduleRequest request{.schedule = std::string(row.name),
+                                      .stages = p,
+                                      .microbatches = n,
+                                      .minibatches = k,
+                                      .sync_gradients = sync,
+                                      .virtual_stages = virtual_stages};
+        if (row.refuse && is_refused(row, request)) continue;
+        const auto program = make_program(request);
+        const auto task = task_for(random, program.stages, n * k);
         const auto plain = [&](int m, int) { return m / n; };
         check_equal(ScalarTrainer(program, task).run(), recurrence(task, n, k, plain, plain));
       }

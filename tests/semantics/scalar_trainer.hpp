@@ -1,7 +1,8 @@
 // The smallest trainer that can tell schedules apart: stage s is y = w_s x with a scalar weight,
 // the loss of a micro-batch is (y - target)^2 / (2 N), the optimizer is plain SGD. It runs a
 // program as the real runtime does: bounded channels, stores that hold no more versions than
-// liveness says.
+// liveness says. The copies of a stage hand in their gradients at SyncGradients, and each updates
+// by the sum.
 #pragma once
 
 #include <deque>
@@ -26,18 +27,19 @@ using History = std::vector<std::vector<double>>;  // [stage][version]
 class ScalarTrainer {
  public:
   ScalarTrainer(const Program& program, const ScalarTask& task)
-      : program_(program), task_(task), stages_(program.stages) {
+      : program_(program), task_(task), stages_(program.workers.size()) {
     const auto held = peak_weight_versions(program);
     const auto open = peak_activations(program);
-    for (int s = 0; s < program.stages; ++s) {
-      stages_[s].slots = static_cast<std::size_t>(held[s]);
-      stages_[s].room = static_cast<std::size_t>(open[s]);
-      stages_[s].held = {{Version{0}, task.weights[s]}};
-      history_.push_back({task.weights[s]});
-    }
-    for (const auto& list : program.workers)
-      for (const auto& i : list)
-        if (reads_weights(i.op)) ++stages_[i.stage.value].readers[i.weights.version];
+    for (double weight : task.weights) history_.push_back({weight});
+    for (std::size_t w = 0; w < program.workers.size(); ++w)
+      for (const auto& i : program.workers[w]) {
+        Stage& stage = stages_[w][i.stage];
+        stage.slots = static_cast<std::size_t>(held[i.stage.value]);
+        stage.room = static_cast<std::size_t>(open[i.stage.value]);
+        stage.held = {{Version{0}, task.weights[i.stage.value]}};
+        if (reads_weights(i.op)) ++stage.readers[i.weights.version];
+        if (i.op == Op::SyncGradients) ++sums_[program.minibatch_of(i.microbatch)].missing;
+      }
   }
 
   History run() {
@@ -45,7 +47,7 @@ class ScalarTrainer {
     for (bool moved = true; moved;) {
       moved = false;
       for (std::size_t w = 0; w < at.size(); ++w)
-        if (at[w] < program_.workers[w].size() && step(program_.workers[w][at[w]]))
+        if (at[w] < program_.workers[w].size() && step(stages_[w], program_.workers[w][at[w]]))
           ++at[w], moved = true;
     }
     for (std::size_t w = 0; w < at.size(); ++w)
@@ -64,8 +66,16 @@ class ScalarTrainer {
     double gradient = 0;
   };
 
-  bool step(const Instruction& i) {
-    Stage& stage = stages_[i.stage.value];
+  using Worker = std::map<StageId, Stage>;
+
+  // Of one mini-batch: the gradients handed in, per stage, and how many are still to come.
+  struct Sums {
+    int missing = 0;
+    std::map<StageId, double> gradient;
+  };
+
+  bool step(Worker& worker, const Instruction& i) {
+    Stage& stage = worker.at(i.stage);
     const auto m = i.microbatch;
     switch (i.op) {
       case Op::LoadInput:
@@ -91,9 +101,11 @@ class ScalarTrainer {
         return receive(i, stage.input);
       case Op::ReceiveGradient:
         return receive(i, stage.output_gradient);
-      case Op::Update:
-        update(stage, i);
+      case Op::SyncGradients:
+        hand_in(stage, i);
         break;
+      case Op::Update:
+        return update(stage, i);
       default:
         break;
     }
@@ -150,18 +162,33 @@ class ScalarTrainer {
     return true;
   }
 
-  void update(Stage& stage, const Instruction& i) {
+  void hand_in(Stage& stage, const Instruction& i) {
+    Sums& sums = sums_[program_.minibatch_of(i.microbatch)];
+    sums.gradient[i.stage] += stage.gradient;
+    --sums.missing;
+  }
+
+  bool update(Stage& stage, const Instruction& i) {
+    if (const auto sums = sums_.find(program_.minibatch_of(i.microbatch)); sums != sums_.end()) {
+      if (sums->second.missing > 0) return false;
+      stage.gradient = sums->second.gradient.at(i.stage);
+    }
     const double next = stage.held.at(stage.newest) - task_.lr * stage.gradient;
     stage.gradient = 0;
     stage.newest = i.weights.version;
     stage.held[stage.newest] = next;
-    history_[i.stage.value].push_back(next);
+    auto& history = history_[i.stage.value];
+    const auto version = static_cast<std::size_t>(stage.newest.value);
+    if (version == history.size()) history.push_back(next);
+    PIPETRAIN_CHECK(history.at(version) == next, "the copies of stage {} differ", i.stage.value);
     drop(stage);
+    return true;
   }
 
   const Program& program_;
   const ScalarTask& task_;
-  std::vector<Stage> stages_;
+  std::vector<Worker> stages_;  // [worker][stage]
+  std::map<MinibatchId, Sums> sums_;
   std::map<ChannelId, std::deque<double>> channels_;
   History history_;
 };

@@ -1,3 +1,4 @@
+// The policy committed: what timeprest reads, and how many versions it holds.
 #include <map>
 #include <set>
 

@@ -1,3 +1,4 @@
+// The policy double_buffered: what pipedream_2bw reads, and that two versions are enough.
 #include <algorithm>
 
 #include "catch.hpp"

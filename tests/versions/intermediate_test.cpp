@@ -1,3 +1,4 @@
+// The policy intermediate: the blends that i_timeprest reads.
 #include <cmath>
 #include <map>
 

@@ -1,3 +1,4 @@
+// The policy pipemare: newest weights forward, set back along delta backward.
 #include "catch.hpp"
 #include "program/liveness.hpp"
 #include "schedules.hpp"

@@ -1,3 +1,4 @@
+// The policy stash: what pipedream reads, and how many versions each stage holds.
 #include "catch.hpp"
 #include "program/liveness.hpp"
 #include "schedules.hpp"

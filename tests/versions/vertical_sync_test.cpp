@@ -1,3 +1,4 @@
+// The policy vertical_sync: what pipedream reads with one version on every stage.
 #include "catch.hpp"
 #include "program/liveness.hpp"
 #include "schedules.hpp"

@@ -1,0 +1,73 @@
+// What holds of every row of the table of schedules, at random sizes: it is refused for a reason,
+// or its program is well-formed and finishes with room for one packet in each channel.
+#include <map>
+#include <optional>
+#include <random>
+
+#include "base/error.hpp"
+#include "catch.hpp"
+#include "program/check.hpp"
+#include "program/liveness.hpp"
+#include "program/simulate.hpp"
+#include "program/text.hpp"
+#include "schedules.hpp"
+
+using namespace pipetrain;
+
+namespace {
+
+struct Made {
+  std::optional<Program> program;
+  std::string refusal;
+};
+
+Made make(const ScheduleRequest& request) try {
+  return {make_program(request), ""};
+} catch (const UsageError& error) {
+  return {std::nullopt, error.what()};
+}
+
+}  // namespace
+
+TEST_CASE("every schedule: refused with a valid value, or well-formed in channels of one") {
+  const auto seed = std::random_device{}();
+  CAPTURE(seed);
+  std::mt19937 random(seed);
+  const auto below = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
+  std::map<std::string, int> made;
+  for (int n = 0; n < 60; ++n)
+    for (const auto& row : schedules()) {
+      const char* warmups[] = {"1f1b", "double", "full"};
+      const ScheduleRequest request{.schedule = std::string(row.name),
+                                    .stages = 1 + below(8),
+                                    .microbatches = 1 + below(24),
+                                    .minibatches = 1 + below(3),
+                                    .sync_gradients = below(2) == 0 && row.flushes,
+                                    .warmup = warmups[below(3)],
+                                    .vertical_sync = below(2) == 0,
+                                    .virtual_stages = 1 + below(3)};
+      CAPTURE(row.name, request.stages, request.microbatches, request.minibatches,
+              request.sync_gradients, request.warmup, request.vertical_sync,
+              request.virtual_stages);
+      const auto [program, refusal] = make(request);
+      if (!program) {
+        CHECK(refusal.find("write ") != refusal.npos);
+        continue;
+      }
+      ++made[request.schedule];
+      const auto found = check(
+          *program, {.channel_capacity = 1, .weight_versions = peak_weight_versions(*program)});
+      CAPTURE(show(*program, found));
+      CHECK(found.empty());
+      CHECK(static_cast<int>(program->workers.size()) == request.stages);
+      CHECK(parse_program(to_text(*program)) == *program);
+      CHECK(simulate(*program, {}).makespan > 0);
+      if (row.flushes)
+        CHECK(peak_weight_versions(*program) ==
+              std::vector(static_cast<std::size_t>(program->stages), 1));
+    }
+  for (const auto& row : schedules()) {
+    CAPTURE(row.name);
+    CHECK(made[std::string(row.name)] > 0);
+  }
+}
