@@ -90,17 +90,17 @@ const std::array table{
     Schedule{"1f1b", "one forward, one backward, at most P micro-batches in flight, one flush per mini-batch",
              "Narayanan et al., arXiv 2006.09503, section 3.2 (PipeDream-Flush)", &orders::one_f_one_b, &versions::latest},
     Schedule{"interleaved_1f1b", "1f1b over several stages per worker: a smaller bubble for more transfers",
-             "Narayanan et al., arXiv 2104.04473, section 2.2", &orders::interleaved, &versions::latest, true, refuse_interleaved, nullptr, false},
+             "Narayanan et al., arXiv 2104.04473, section 2.2", &orders::interleaved, &versions::latest, true, refuse_interleaved, nullptr, true, Parts::VirtualStages},
     Schedule{"zb_h1", "1f1b with backwards in halves, the weight halves put off into the drain",
              "Qi et al., arXiv 2401.10241, section 2.1", &orders::zb_h1, &versions::latest},
     Schedule{"zb_h2", "backwards in halves and a warm-up so long that no stage waits, at most 2P-1 micro-batches in flight",
              "Qi et al., arXiv 2401.10241, section 2.2", &orders::zb_h2, &versions::latest},
     Schedule{"zb_v", "backwards in halves, two stages per worker, down and up again: no stage waits, all keep the same",
-             "Qi et al., arXiv 2401.10241, ZB-V", &orders::zb_v, &versions::latest, true, nullptr, nullptr, false},
+             "Qi et al., arXiv 2401.10241, ZB-V", &orders::zb_v, &versions::latest, true, nullptr, nullptr, true, Parts::TwoPerWorker},
     Schedule{"chimera", "two pipelines in opposite directions over two copies of the model, half the bubble",
              "Li and Hoefler, arXiv 2107.06925, section 3", &orders::chimera, &versions::latest, true, refuse_chimera, nullptr, false},
     Schedule{"data_parallel", "no pipeline: a copy of the model on every worker, gradients summed at the update",
-             "Li et al., arXiv 2006.15704, section 2", &orders::data_parallel, &versions::latest, true, refuse_data_parallel, nullptr, false},
+             "Li et al., arXiv 2006.15704, section 2", &orders::data_parallel, &versions::latest, true, refuse_data_parallel, nullptr, false, Parts::Whole},
     Schedule{"pipedream", "never drained; a stage stashes the weights of every forward for its backward",
              "Narayanan et al., SOSP 2019, section 3", &orders::async_one_f_one_b, &versions::stash, false, nullptr, &versions::vertical_sync},
     Schedule{"pipedream_2bw", "never drained; two versions of the weights, gradients one update old",
@@ -156,6 +156,20 @@ const Schedule& require_schedule(std::string_view name) {
 
 Program make_program(const ScheduleRequest& request) {
   return make_program(require_schedule(request.schedule), request);
+}
+
+int model_parts(const Schedule& schedule, int workers, int virtual_stages) {
+  switch (schedule.parts) {
+    case Parts::OnePerWorker:
+      return workers;
+    case Parts::VirtualStages:
+      return workers * virtual_stages;
+    case Parts::TwoPerWorker:
+      return 2 * workers;
+    case Parts::Whole:
+      return 1;
+  }
+  return workers;
 }
 
 std::vector<double> delays(const ScheduleRequest& request) {

@@ -30,6 +30,9 @@ struct ScheduleRequest {
   bool recomputed_gradient = false;  // gradient_rule = "recompute": by the weights of backward
 };
 
+// In how many parts a schedule has the model cut.
+enum class Parts { OnePerWorker, VirtualStages, TwoPerWorker, Whole };
+
 struct Schedule {
   std::string_view name, summary, source;  // source: paper and section
   const Order* order = nullptr;
@@ -39,6 +42,7 @@ struct Schedule {
   void (*refuse)(const ScheduleRequest&) = nullptr;
   const VersionPolicy* vertical = nullptr;  // in place of `versions` under vertical_sync
   bool runs = true;                         // false: on paper only, training is still to come
+  Parts parts = Parts::OnePerWorker;
 };
 
 std::span<const Schedule> schedules();
@@ -47,6 +51,8 @@ const Schedule* find_schedule(std::string_view name);
 std::span<const std::string_view> schedules_to_come();
 // Throws UsageError: not built yet, or unknown with the nearest name.
 const Schedule& require_schedule(std::string_view name);
+
+int model_parts(const Schedule& schedule, int workers, int virtual_stages);
 
 // Updates between a micro-batch's forward and its backward on each stage, the mean in steady state:
 // what PipeMare's T1 and T2 go by.

@@ -97,7 +97,8 @@ Measured measure(Pipeline& pipeline, const Config& config, const Dataset& datase
                  .depth = pipeline.loader_depth(),
                  .reader_threads = pipeline.reader_threads()},
                 pipeline.loader_readers());
-  StepReporter reporter({.steps_per_epoch = 1, .steps = 1}, pipeline.memory());
+  StepReporter reporter({.steps_per_epoch = 1, .steps = 1}, pipeline.memory(),
+                        config.pipeline.stages);
   measured.loader_bytes = process_memory().heap_bytes - without_loader;
   std::vector<StepSummary>& steps = measured.steps;
   pipeline.train(loader, 0, warmup_steps, [&](const StepRecord&) {});

@@ -13,8 +13,9 @@ double unsigned_nan(double value) { return std::isnan(value) ? std::abs(value) :
 
 }  // namespace
 
-StepReporter::StepReporter(const TrainingLength& length, std::vector<MemoryAccount> memory)
-    : length_(length), memory_(std::move(memory)) {
+StepReporter::StepReporter(const TrainingLength& length, std::vector<MemoryAccount> memory,
+                           int workers)
+    : length_(length), memory_(std::move(memory)), workers_(workers) {
   begin_segment();
 }
 
@@ -38,8 +39,7 @@ StepSummary StepReporter::summarize(const StepRecord& record) {
   s.grad_norm = unsigned_nan(std::sqrt(record.squared_norm()));
   s.seconds = std::max(1e-9, static_cast<double>(end - last_end_ns_) * 1e-9);
   s.samples_per_second = s.samples / s.seconds;
-  s.bubble =
-      std::clamp(1 - busy / (s.seconds * static_cast<double>(record.stages.size())), 0.0, 1.0);
+  s.bubble = std::clamp(1 - busy / (s.seconds * workers_), 0.0, 1.0);
   s.skipped = record.stages.front().skipped;
   last_end_ns_ = end;
   for (std::size_t i = 0; i < record.stages.size(); ++i) {

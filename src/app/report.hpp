@@ -13,7 +13,8 @@ namespace pipetrain {
 // Turns records, which come in order, into summaries; a step lasts from the end of the one before.
 class StepReporter {
  public:
-  StepReporter(const TrainingLength& length, std::vector<MemoryAccount> memory);
+  // `memory`: per stage; `workers`: that run the stages.
+  StepReporter(const TrainingLength& length, std::vector<MemoryAccount> memory, int workers);
   // A segment begins now: what passed since the last step (a validation) belongs to no step.
   void begin_segment();
   StepSummary summarize(const StepRecord& record);
@@ -21,6 +22,7 @@ class StepReporter {
  private:
   TrainingLength length_;
   std::vector<MemoryAccount> memory_;
+  int workers_;
   std::int64_t last_end_ns_ = 0;
 };
 

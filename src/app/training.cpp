@@ -30,7 +30,7 @@ Training::Training(const TrainingInput& input)
                .metrics = input.metrics,
                .run = input.folder,
                .steps_per_epoch = input.length.steps_per_epoch}),
-      reporter_(input.length, input.pipeline.memory()) {}
+      reporter_(input.length, input.pipeline.memory(), input.config.pipeline.stages) {}
 
 void Training::run() {
   const DataConfig& data = in_.config.data;

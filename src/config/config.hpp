@@ -78,6 +78,9 @@ struct PipelineConfig {
   bool operator==(const PipelineConfig&) const = default;
 };
 
+// How many parts the model is cut in: the schedule says how many a worker has.
+int model_parts(const PipelineConfig& pipeline);
+
 struct OptimizerConfig {
   std::string kind = "sgd";  // sgd | adam | adamw
   double lr = 0.01;

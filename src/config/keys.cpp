@@ -25,13 +25,17 @@ constexpr double kMostSamples = 1e12;
 
 Words schedule_names() {
   Words names;
-  for (const Schedule& schedule : schedules()) names.push_back(schedule.name);
+  for (const Schedule& schedule : schedules())
+    if (schedule.runs) names.push_back(schedule.name);
   return names;
 }
 
 Words names_to_come() {
-  const auto names = schedules_to_come();
-  return {names.begin(), names.end()};
+  const auto to_come = schedules_to_come();
+  Words names(to_come.begin(), to_come.end());
+  for (const Schedule& schedule : schedules())
+    if (!schedule.runs) names.push_back(schedule.name);
+  return names;
 }
 
 // The path of a key is that of its field.
@@ -79,7 +83,7 @@ std::vector<Key> make_keys() {
     {KEY(pipeline.microbatches), .help = "per mini-batch", .range = from_to(1, 65536)},
     {KEY(pipeline.split), .help = "or names of the first layer of stages 1.. ([\"conv3\", \"fc1\"])", .values = {"auto", "uniform", "parameters"}},
     {KEY(pipeline.replicas), .help = "of each stage", .range = from_to(1, 1024), .built = false, .off = "1"},
-    {KEY(pipeline.virtual_stages), .help = "parts of the model per worker", .range = from_to(1, 1024), .built = false, .off = "1"},
+    {KEY(pipeline.virtual_stages), .help = "parts of the model per worker", .range = from_to(1, 1024), .of = "pipeline.schedule", .only = {"interleaved_1f1b"}},
     {KEY(pipeline.warmup), .help = "forwards before the first backward", .values = {"1f1b", "double", "full"}, .of = "pipeline.schedule", .only = alternating},
     {KEY(pipeline.vertical_sync), .help = "all stages read the version of stage 0", .of = "pipeline.schedule", .only = {"pipedream"}},
     {KEY(pipeline.gradient_rule), .help = "backward with other weights than forward", .values = {"saved", "recompute"}, .of = "pipeline.schedule", .only = two_versions},

@@ -105,16 +105,20 @@ void check_microbatches(const Given& given, const Config& config, Problems& prob
 
 void check_split(const Given& given, const Config& config, Problems& problems) {
   const auto& names = config.pipeline.split.first_layers;
-  const std::size_t cuts = static_cast<std::size_t>(config.pipeline.stages) - 1;
-  if (!fine(given, {"pipeline.split", "pipeline.stages"})) return;
+  if (!fine(given,
+            {"pipeline.split", "pipeline.stages", "pipeline.virtual_stages", "pipeline.schedule"}))
+    return;
+  const std::size_t cuts = static_cast<std::size_t>(model_parts(config.pipeline)) - 1;
   if (!config.pipeline.split.rule.empty() || names.size() == cuts) return;
   problems.push_back(
       {place(given, {"pipeline.split"}),
        fmt::format("pipeline.split names {} layers, but pipeline.stages = {} makes {} cuts",
                    names.size(), config.pipeline.stages, cuts),
-       fmt::format("name the first layer of each stage but the first, or write "
-                   "stages = {}",
-                   names.size() + 1)});
+       model_parts(config.pipeline) == config.pipeline.stages
+           ? fmt::format("name the first layer of each stage but the first, or write stages = {}",
+                         names.size() + 1)
+           : fmt::format("name the first layer of each of the model's {} parts but the first",
+                         cuts + 1)});
 }
 
 struct FileKey {

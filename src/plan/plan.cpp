@@ -75,7 +75,7 @@ std::vector<int> split_at(const Graph& graph, const std::vector<std::string>& na
 }
 
 std::vector<int> choose_cuts(const Graph& graph, const PipelineConfig& config) {
-  const int stages = config.stages;
+  const int stages = model_parts(config);
   if (config.split.rule.empty()) return split_at(graph, config.split.first_layers, stages);
   const std::string& rule = config.split.rule;
   if (rule == "auto") return split_auto(graph, stages);
@@ -117,7 +117,14 @@ Plan make_plan(const Graph& graph, const PipelineConfig& config) {
   const auto layers = static_cast<int>(graph.layers.size());
   if (config.stages < 1)
     throw UsageError(fmt::format("pipeline.stages is {}; write 1 or more", config.stages));
-  if (config.stages > layers)
+  const int parts = model_parts(config);
+  if (parts > layers && parts != config.stages)
+    throw UsageError(
+        fmt::format("pipeline.stages is {}, which cuts the model in {} parts under {}, but model "
+                    "'{}' has {} layers and every part needs one; write at most stages = {}",
+                    config.stages, parts, config.schedule, graph.name, layers,
+                    std::max(1, layers / (parts / config.stages))));
+  if (parts > layers)
     throw UsageError(
         fmt::format("pipeline.stages is {}, but model '{}' has {} layers and every "
                     "stage needs one; write at most {}",

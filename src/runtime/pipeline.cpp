@@ -34,10 +34,9 @@ class FirstFailure {
   std::exception_ptr first_;
 };
 
-ThreadPlan threads_for(const Config& config, const Plan& plan) {
+ThreadPlan threads_for(const Config& config) {
   const bool shared = config.hardware.workers == "inline";
-  return plan_threads(shared ? 1 : static_cast<int>(plan.stages.size()),
-                      config.hardware.threads_per_stage);
+  return plan_threads(shared ? 1 : config.pipeline.stages, config.hardware.threads_per_stage);
 }
 
 }  // namespace
@@ -52,13 +51,14 @@ struct Pipeline::Impl {
         learning_rate{config.lr_schedule, config.optimizer.lr, in.total_steps},
         warmup_steps(pipetrain::warmup_steps(config, in.steps_per_epoch)),
         given(in.program != nullptr),
-        threads(threads_for(in.config, in.plan)),
+        threads(threads_for(in.config)),
         lowering(lower_for(in)),
         needs(needs_of(in)) {
     if (config.pipeline.schedule == "pipemare")
-      learning_rate.annealing = {.anneal_steps = config.pipeline.pipemare.anneal_steps,
-                                 .first_step = warmup_steps,
-                                 .delays = delays(schedule_request(config, stage_count()))};
+      learning_rate.annealing = {
+          .anneal_steps = config.pipeline.pipemare.anneal_steps,
+          .first_step = warmup_steps,
+          .delays = delays(schedule_request(config, config.pipeline.stages))};
     own_norms = !given && !require_schedule(config.pipeline.schedule).flushes &&
                 (config.optimizer.max_norm > 0 || config.training.on_nonfinite == "skip");
     make_stages();
@@ -135,7 +135,7 @@ struct Pipeline::Impl {
     const int minibatches = longest.program.minibatches;
     if (longest.loops.empty() ? count == minibatches : count >= minibatches) return longest;
     if (short_program.program.minibatches != count || short_program.program.workers.empty())
-      short_program = training_program(config, stage_count(), count);
+      short_program = training_program(config, config.pipeline.stages, count);
     PIPETRAIN_CHECK(short_program.loops.empty(), "a segment of {} is longer than the longest",
                     count);
     return short_program;
@@ -232,7 +232,11 @@ void Pipeline::set_trace(Trace* trace) { impl_->trace = trace; }
 const Program& Pipeline::program() const { return impl_->needs.program.program; }
 int Pipeline::loader_readers() const { return impl_->stage_count() > 1 ? 2 : 1; }
 int Pipeline::evaluation_batch() const { return impl_->evaluation_batch; }
-int Pipeline::reader_threads() const { return impl_->config.hardware.workers == "inline" ? 1 : 0; }
+int Pipeline::reader_threads() const {
+  const Program& program = impl_->needs.program.program;
+  const bool one = program.worker_of({0}, {0}) == program.worker_of({program.stages - 1}, {0});
+  return one || impl_->config.hardware.workers == "inline" ? 1 : 0;
+}
 int Pipeline::loader_depth() const {
   // In flight at once: what the first stage is ahead of the last, the one being read, two made
   // ahead.
@@ -284,7 +288,7 @@ std::int64_t Pipeline::train(Loader& loader, std::int64_t first, std::int64_t co
 
 EvaluationSum Pipeline::evaluate(Loader& loader) {
   Impl& p = *impl_;
-  const Program program = evaluation_program(p.stage_count());
+  const Program program = evaluation_program(p.needs.program.program);
   EvaluationSum sum;
   const Run run{.program = program,
                 .loops = {},
@@ -332,7 +336,7 @@ void Pipeline::set_state(const NamedTensors& tensors) {
 
 std::unique_ptr<const Lowering> lower_for(const PipelineInput& input) {
   const Config& config = input.config;
-  set_kernel_threads(threads_for(input.config, input.plan).threads_per_stage);
+  set_kernel_threads(threads_for(input.config).threads_per_stage);
   const auto microbatch =
       sample_part(static_cast<int>(config.data.batch_size), config.pipeline.microbatches, 0);
   return input.backend.lower(input.graph, {.samples = microbatch.count,

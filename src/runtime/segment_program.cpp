@@ -29,11 +29,11 @@ MixRule mix_rule(const PipelineConfig& pipeline) {
 
 }  // namespace
 
-ScheduleRequest schedule_request(const Config& config, int stages) {
+ScheduleRequest schedule_request(const Config& config, int workers) {
   const PipelineConfig& pipeline = config.pipeline;
   const Schedule& schedule = require_schedule(pipeline.schedule);
   return {.schedule = pipeline.schedule,
-          .stages = stages,
+          .stages = workers,
           .microbatches = pipeline.microbatches,
           .minibatches = 1,
           .sync_gradients = schedule.flushes && needs_norm(config),
@@ -45,8 +45,8 @@ ScheduleRequest schedule_request(const Config& config, int stages) {
           .recomputed_gradient = pipeline.gradient_rule == "recompute"};
 }
 
-SegmentProgram training_program(const Config& config, int stages, std::int64_t minibatches) {
-  ScheduleRequest request = schedule_request(config, stages);
+SegmentProgram training_program(const Config& config, int workers, std::int64_t minibatches) {
+  ScheduleRequest request = schedule_request(config, workers);
   const Schedule& schedule = require_schedule(request.schedule);
   if (schedule.flushes) return {make_program(request), {}};
   const int steady = steady_minibatches(schedule, request);
@@ -60,11 +60,11 @@ SegmentProgram training_program(const Config& config, int stages, std::int64_t m
   return {std::move(folded->program), std::move(folded->loops)};
 }
 
-Program warmup_program(const Config& config, int stages) {
+Program warmup_program(const Config& config, int workers) {
   const PipelineConfig& pipeline = config.pipeline;
   return make_program(
       {.schedule = "1f1b",
-       .stages = stages,
+       .stages = workers,
        .microbatches = config.pipeline.microbatches,
        .sync_gradients = needs_norm(config),
        .recompute = pipeline.recompute == "stage" || pipeline.gradient_rule == "recompute"});
@@ -75,10 +75,10 @@ std::int64_t warmup_steps(const Config& config, std::int64_t steps_per_epoch) {
   return config.pipeline.pipemare.sync_warmup_epochs * steps_per_epoch;
 }
 
-DeltaRule delta_rule(const Config& config, int stages, StageId stage) {
+DeltaRule delta_rule(const Config& config, int workers, StageId stage) {
   if (!keeps_delta(config.pipeline)) return {};
   const double delay =
-      delays(schedule_request(config, stages))[static_cast<std::size_t>(stage.value)];
+      delays(schedule_request(config, workers))[static_cast<std::size_t>(stage.value)];
   if (config.pipeline.schedule == "i_timeprest")
     return {.keeps = true,
             .decay = std::pow(config.pipeline.i_timeprest.decay, 1 / std::max(1.0, delay))};
@@ -88,14 +88,16 @@ DeltaRule delta_rule(const Config& config, int stages, StageId stage) {
           .correction = delay};
 }
 
-Program evaluation_program(int stages) {
+Program evaluation_program(const Program& training) {
   Program program;
-  program.stages = stages;
-  for (int s = 0; s < stages; ++s) {
-    auto& list = program.workers.emplace_back();
-    list.push_back({s == 0 ? Op::LoadInput : Op::ReceiveActivation, {s}, {0}, {}});
-    list.push_back({Op::Forward, {s}, {0}, {}});
-    if (s + 1 < stages) list.push_back({Op::SendActivation, {s}, {0}, {}});
+  program.stages = training.stages;
+  program.placement = training.placement;
+  program.workers.resize(training.workers.size());
+  for (StageId s{0}; s.value < program.stages; ++s.value) {
+    auto& list = program.workers[static_cast<std::size_t>(program.worker_of(s, {0}).value)];
+    list.push_back({s.value == 0 ? Op::LoadInput : Op::ReceiveActivation, s, {0}, {}});
+    list.push_back({Op::Forward, s, {0}, {}});
+    if (s.value + 1 < program.stages) list.push_back({Op::SendActivation, s, {0}, {}});
   }
   return program;
 }

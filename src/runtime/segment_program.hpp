@@ -19,18 +19,19 @@ struct SegmentProgram {
   std::vector<Loop> loops;  // per worker; empty: not folded
 };
 
-ScheduleRequest schedule_request(const Config& config, int stages);
+// `workers` are the schedule's stages P.
+ScheduleRequest schedule_request(const Config& config, int workers);
 // Of a segment of so many mini-batches.
-SegmentProgram training_program(const Config& config, int stages, std::int64_t minibatches);
+SegmentProgram training_program(const Config& config, int workers, std::int64_t minibatches);
 // PipeMare's first epochs (T3): one mini-batch under 1f1b.
-Program warmup_program(const Config& config, int stages);
+Program warmup_program(const Config& config, int workers);
 // How many mini-batches, from the first of the training, run under it.
 std::int64_t warmup_steps(const Config& config, std::int64_t steps_per_epoch);
 
 // What a stage keeps of its weights' mean motion.
-DeltaRule delta_rule(const Config& config, int stages, StageId stage);
-// Forward only, one micro-batch through every stage.
-Program evaluation_program(int stages);
+DeltaRule delta_rule(const Config& config, int workers, StageId stage);
+// Forward only, one micro-batch through every stage, where training has it.
+Program evaluation_program(const Program& training);
 
 bool splits_backward(const Program& program);
 bool recomputes(const Program& program);

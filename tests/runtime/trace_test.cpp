@@ -70,7 +70,7 @@ TEST_CASE("a run's trace has the program's instructions", "[trace]") {
         CHECK(found.in_order);
         CHECK(found.nested);
         CHECK(found.instructions ==
-              expected(training_program(config, stages), stage, *setup.trace_steps));
+              expected(training_program(config, stages, 4).program, stage, *setup.trace_steps));
       }
     };
     CHECK(same_bits(train(setup).parameters, without.parameters));
