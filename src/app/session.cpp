@@ -69,10 +69,10 @@ PipelineInput pipeline_input(const Config& config, const Graph& graph, const Pla
           .config = config,
           .backend = backend,
           .total_steps = length.steps,
-          .steps_per_epoch = length.steps_per_epoch,
           .train_samples = data.train ? data.train->size() : 0,
           .validation_samples =
-              asks_for_validation(config) && data.validation ? data.validation->size() : 0};
+              asks_for_validation(config) && data.validation ? data.validation->size() : 0,
+          .steps_per_epoch = length.steps_per_epoch};
 }
 
 std::int64_t segment_end(const Config& config, const TrainingLength& length, std::int64_t step) {

@@ -95,9 +95,10 @@ UpdateArguments StageOptimizer::arguments(const Item& item, WeightStore& weights
           .first_moment = item.first_moment,
           .second_moment = item.second_moment,
           .sum_of_squares = sum,
-          .delta = item.delta,
-          .corrected = delta_.correction != 0 ? weights.mixed_parameter(item.layer, item.parameter)
-                                              : nullptr};
+          .delta = keeps_up_delta_ ? item.delta : nullptr,
+          .corrected = keeps_up_delta_ && delta_.correction != 0
+                           ? weights.mixed_parameter(item.layer, item.parameter)
+                           : nullptr};
 }
 
 void StageOptimizer::apply(WeightStore& weights, double lr, double gradient_scale,
@@ -112,7 +113,7 @@ void StageOptimizer::apply(WeightStore& weights, double lr, double gradient_scal
 const FusedUpdate* StageOptimizer::fused(WeightStore& weights, int layer, double lr,
                                          std::int64_t step, std::span<double> sums) {
   fused_.rule = rule(lr, 1, step);
-  if (fused_.rule.kind != UpdateRule::Kind::Sgd || delta_.keeps ||
+  if (fused_.rule.kind != UpdateRule::Kind::Sgd || (delta_.keeps && keeps_up_delta_) ||
       done_[static_cast<std::size_t>(layer)])
     return nullptr;
   fused_arguments_.clear();
@@ -126,7 +127,7 @@ const FusedUpdate* StageOptimizer::fused(WeightStore& weights, int layer, double
 
 void StageOptimizer::skip(WeightStore& weights) const {
   for (const Item& item : items_)
-    if (item.delta)  // an update that moves nothing
+    if (item.delta && keeps_up_delta_)  // an update that moves nothing
       backend_.combine({.elements = item.elements,
                         .result = item.delta,
                         .a = delta_.decay,

@@ -43,6 +43,8 @@ class StageOptimizer {
   const FusedUpdate* fused(WeightStore& weights, int layer, double lr, std::int64_t step,
                            std::span<double> sums);
 
+  // false: delta stays as it is, as if there were none (PipeMare's synchronous epochs).
+  void keep_up_delta(bool on) { keeps_up_delta_ = on; }
   // Null where the rule keeps none.
   float* delta(int layer, int parameter) const;
   int parameters() const { return static_cast<int>(items_.size()); }
@@ -63,6 +65,7 @@ class StageOptimizer {
   Backend& backend_;
   OptimizerConfig config_;
   DeltaRule delta_;
+  bool keeps_up_delta_ = true;
   std::vector<Item> items_;
   std::vector<std::vector<void*>> gradients_;  // per layer
   std::vector<bool> done_;                     // per layer: fused into its backward

@@ -257,6 +257,7 @@ std::int64_t Pipeline::train(Loader& loader, std::int64_t first, std::int64_t co
   Impl& p = *impl_;
   if (count == 0) return 0;
   const SegmentProgram& segment = p.segment_program(first, count);
+  for (const auto& stage : p.stages) stage->keep_up_delta(first >= p.warmup_steps);
   StepBoard board({.stages = p.stage_count(),
                    .parameters = p.parameter_count,
                    .first_step = first,

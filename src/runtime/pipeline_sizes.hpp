@@ -12,7 +12,7 @@ namespace pipetrain {
 struct StageNeeds {
   int slots = 1, input_slots = 0, weight_copies = 1;
   bool mixes_weights = false;
-  DeltaRule delta;
+  DeltaRule delta = {};
   PacketCounts packets;           // to and from the stage behind
   int gradients_in_a_packet = 1;  // micro-batches
 };

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/check.hpp"
+#include "base/error.hpp"
 #include "checkpoint/state.hpp"
 #include "program/liveness.hpp"
 
@@ -45,13 +46,26 @@ ScheduleRequest schedule_request(const Config& config, int workers) {
           .recomputed_gradient = pipeline.gradient_rule == "recompute"};
 }
 
+namespace {
+
+// A combination that the schedule refuses is a mistake of the config.
+Program make_training_program(const ScheduleRequest& request) {
+  try {
+    return make_program(request);
+  } catch (const UsageError& error) {
+    throw UsageError(fmt::format("pipeline.schedule: {}", error.what()));
+  }
+}
+
+}  // namespace
+
 SegmentProgram training_program(const Config& config, int workers, std::int64_t minibatches) {
   ScheduleRequest request = schedule_request(config, workers);
   const Schedule& schedule = require_schedule(request.schedule);
-  if (schedule.flushes) return {make_program(request), {}};
+  if (schedule.flushes) return {make_training_program(request), {}};
   const int steady = steady_minibatches(schedule, request);
   request.minibatches = static_cast<int>(std::min<std::int64_t>(minibatches, steady));
-  Program program = make_program(request);
+  Program program = make_training_program(request);
   if (minibatches <= steady) return {std::move(program), {}};
   request.minibatches = steady + 1;
   auto folded = fold(program, make_program(request));

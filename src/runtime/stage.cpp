@@ -239,7 +239,7 @@ void Stage::update(double lr, double gradient_scale, std::int64_t step, std::spa
   if (!sums.empty()) update_by_kernels({.lr = lr, .step = step, .sums = sums});
   optimizer_.apply(weights_, lr, gradient_scale, step, sums);
   weights_.advance();
-  if (const double back = input_.delta.correction; back != 0)
+  if (const double back = input_.delta.correction; back != 0 && keeps_up_delta_)
     weights_.set_mixed({weights_.live(), Extrapolate{back}});
   gradient_started_.assign(gradient_started_.size(), false);
 }
@@ -268,6 +268,11 @@ void Stage::set_parameter(int layer, int parameter, const float* plain) {
 void Stage::get_parameter(int layer, int parameter, float* plain) const {
   input_.lowering.store_parameter({input_.first.value + layer}, parameter,
                                   weights_.parameter(layer, parameter), plain);
+}
+
+void Stage::keep_up_delta(bool on) {
+  keeps_up_delta_ = on;
+  optimizer_.keep_up_delta(on);
 }
 
 void Stage::set_delta(int layer, int parameter, const float* plain) {

@@ -26,7 +26,7 @@ struct StageInput {
   LayerId first, last;  // inclusive
   int weight_copies = 1;
   bool mixes_weights = false;  // weights that no update made are read
-  DeltaRule delta;
+  DeltaRule delta = {};
   int slots = 1;        // micro-batches whose activations are there at once
   int input_slots = 0;  // where those are recomputed: micro-batches in flight; else 0
   bool split_backward = false;
@@ -85,6 +85,7 @@ class Stage {
   void update(double lr, double gradient_scale, std::int64_t step, std::span<double> sums = {});
   void skip_update();
   void begin_program() { weights_.begin(); }
+  void keep_up_delta(bool on);
 
   // Plain, PyTorch's layout. For initial values, checkpoints and exports; between programs only.
   void set_parameter(int layer, int parameter, const float* plain);
@@ -140,6 +141,7 @@ class Stage {
   std::vector<std::vector<void*>> buffer_pointers_;
   std::vector<CompiledStage> compiled_;
   StageSizes sizes_;
+  bool keeps_up_delta_ = true;
   std::vector<std::byte*> slots_, input_slots_;
   std::byte* workspace_ = nullptr;
   std::byte* scratch_ = nullptr;

@@ -287,7 +287,7 @@ void StageRunner::backward(const Instruction& i, std::size_t at, BackwardPart pa
              ends = part != BackwardPart::InputHalf && part != BackwardPart::BeforeSend;
   if (begins) {
     if (!is_first()) acquire_gradient(i);
-    staleness_sum_ += static_cast<double>(i.weights.version.value - f.forward_version);
+    staleness_sum_ += static_cast<double>(stage_.weights().live().value - f.forward_version);
     if (is_last()) loss_gradient(i);
   }
   UpdateCall update{.sums = sums_of_squares_};

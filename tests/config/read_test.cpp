@@ -260,13 +260,13 @@ TEST_CASE("a full dump is read back without notes, a minimal one is short") {
 TEST_CASE("keys without effect are allowed and noted once") {
   const auto notes = read_text(kModel +
                                    "[optimizer]\nkind = \"adam\"\nmomentum = 0.9\n[pipeline]\n"
-                                   "warmup = \"full\"\n[pipeline.pipemare]\ndecay = 0.5\n"
+                                   "vertical_sync = true\n[pipeline.pipemare]\ndecay = 0.5\n"
                                    "[hardware]\ndevices = [\"cuda:0\"]\n",
                                {"optimizer.momentum=0.8"})
                          .notes;
   REQUIRE(notes.size() == 4);
   CHECK(notes[0].find(
-            "run.toml:7:10: pipeline.warmup has no effect with pipeline.schedule = \"1f1b\"") !=
+            "run.toml:7:17: pipeline.vertical_sync has no effect with pipeline.schedule = \"1f1b\"") !=
         std::string::npos);
   CHECK(notes[1].find("pipeline.pipemare.decay") != std::string::npos);
   CHECK(notes[2].find("--set optimizer.momentum: optimizer.momentum has no effect with "

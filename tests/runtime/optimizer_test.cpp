@@ -23,7 +23,7 @@ layers = [ { name = "fc", kind = "linear", out_features = 1, bias = false } ]
         lowering(backend->lower(graph, {.samples = 1})),
         memory(*backend),
         weights({graph, *lowering, {0}, {0}, copies}, memory),
-        optimizer(*backend, config, weights, 1, memory) {}
+        optimizer(*backend, config, {}, weights, 1, memory) {}
   void set(float a, float b) {
     weights.parameter(0, 0)[0] = a;
     weights.parameter(0, 0)[1] = b;

@@ -32,7 +32,7 @@ Recorded read(Trace& trace, int stage) {
     if (wait_end > 0) out.nested &= r.begin_ns <= wait_begin && wait_end <= r.end_ns;
     wait_end = 0;
     last_end = r.end_ns;
-    out.instructions.push_back(fmt::format("step {}: {}", r.step, to_text(*r.instruction)));
+    out.instructions.push_back(fmt::format("step {}: {}", r.step, to_text(r.instruction)));
   }
   return out;
 }

@@ -1,0 +1,93 @@
+// Schedules that never drain, on the real engine: what must not change a bit, and what is told.
+#include "catch.hpp"
+#include "training.hpp"
+
+using namespace pipetrain;
+using namespace pipetrain::testing;
+
+namespace {
+
+const std::vector<std::string> never_drained = {"pipedream", "pipedream_2bw", "pipemare",
+                                                "timeprest", "v_timeprest",   "i_timeprest"};
+
+Config config_of(const std::string& schedule, const std::string& backend = "cpu") {
+  Config config =
+      make_config({.stages = 3, .microbatches = 4, .schedule = schedule, .backend = backend});
+  config.pipeline.pipemare.anneal_steps = 6;
+  return config;
+}
+
+}  // namespace
+
+TEST_CASE("threads and inline give the same bits under every schedule", "[asynchronous]") {
+  const std::string schedule = GENERATE(from_range(never_drained));
+  const std::string rule = GENERATE("saved", "recompute");
+  Config config = config_of(schedule);
+  config.pipeline.gradient_rule = rule;
+  const Trained threads = train({.model = residual_model, .config = config, .steps = 30});
+  config.hardware.workers = "inline";
+  const Trained in_turn = train({.model = residual_model, .config = config, .steps = 30});
+  INFO(schedule << " " << rule);
+  CHECK(threads.losses == in_turn.losses);
+  CHECK(same_bits(threads.parameters, in_turn.parameters));
+  for (std::size_t s = 0; s < threads.predicted.size(); ++s)
+    CHECK(threads.predicted[s].bytes == threads.measured[s].bytes);
+}
+
+TEST_CASE("the backends agree on every schedule", "[asynchronous]") {
+  const std::string schedule = GENERATE(from_range(never_drained));
+  const Trained cpu = train({.model = mlp_model, .config = config_of(schedule), .steps = 20}),
+                plain = train(
+                    {.model = mlp_model, .config = config_of(schedule, "reference"), .steps = 20});
+  INFO(schedule);
+  for (std::size_t k = 0; k < cpu.losses.size(); ++k)
+    CHECK(cpu.losses[k] == Approx(plain.losses[k]).epsilon(1e-4));
+}
+
+TEST_CASE("a recomputed pass has the bits of the kept one where its weights are still there",
+          "[asynchronous]") {
+  const std::string schedule =
+      GENERATE("gpipe", "1f1b", "zb_h1", "zb_h2", "zb_v", "interleaved_1f1b", "pipedream",
+               "pipedream_2bw", "i_timeprest");
+  Config config =
+      make_config({.stages = 2, .microbatches = 4, .schedule = schedule, .backend = "cpu"});
+  if (schedule == "interleaved_1f1b") config.pipeline.virtual_stages = 2;
+  const Trained kept = train({.model = residual_model, .config = config, .steps = 12});
+  config.pipeline.recompute = "stage";
+  const Trained again = train({.model = residual_model, .config = config, .steps = 12});
+  INFO(schedule);
+  CHECK(kept.losses == again.losses);
+  CHECK(same_bits(kept.parameters, again.parameters));
+  std::size_t activations = 0, fewer = 0;
+  for (std::size_t s = 0; s < kept.measured.size(); ++s) {
+    activations += MemoryAccount(kept.measured[s])[Use::Activations];
+    fewer += MemoryAccount(again.measured[s])[Use::Activations];
+    CHECK(again.predicted[s].bytes == again.measured[s].bytes);
+  }
+  if (schedule == "gpipe") CHECK(fewer < activations);  // many in flight
+}
+
+TEST_CASE("staleness is the number of updates between forward and backward", "[asynchronous]") {
+  for (const auto& [schedule, expected] :
+       {std::pair{"1f1b", 0.0}, {"pipedream", 1.0}, {"pipemare", 1.0}}) {
+    Config config = make_config({.stages = 2, .microbatches = 1, .schedule = schedule});
+    std::vector<double> staleness;
+    train({.model = mlp_model, .config = config, .steps = 20, .on_step = [&](const StepRecord& r) {
+             staleness.push_back(r.stages[0].staleness);
+             CHECK(r.stages[1].staleness == 0);
+           }});
+    INFO(schedule);
+    CHECK(staleness[10] == expected);
+  }
+}
+
+TEST_CASE("every stage clips by its own norm where nothing drains", "[asynchronous]") {
+  Config config = config_of("pipedream");
+  const Trained free = train({.model = mlp_model, .config = config, .steps = 20});
+  config.optimizer.max_norm = 0.05;
+  const Trained clipped = train({.model = mlp_model, .config = config, .steps = 20});
+  config.hardware.workers = "inline";
+  const Trained in_turn = train({.model = mlp_model, .config = config, .steps = 20});
+  CHECK_FALSE(same_bits(free.parameters, clipped.parameters));
+  CHECK(same_bits(clipped.parameters, in_turn.parameters));
+}
