@@ -30,7 +30,6 @@ stages = 3
 microbatches = 6
 split = ["conv\"2", "fc1"]
 replicas = [1, 1, 1]
-virtual_stages = 1
 recompute = "none"
 [optimizer]
 kind = "sgd"

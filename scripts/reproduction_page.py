@@ -1,0 +1,37 @@
+"""What the reproductions share: the binary, the page, the picture."""
+import os
+import pathlib
+import sys
+
+from sweep_plot import have_matplotlib, install_matplotlib
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+BINARY = os.environ.get("PIPETRAIN_BINARY", str(ROOT / "build/pipetrain"))
+FOLDER = ROOT / "docs/reproductions"
+
+
+def table(header: list[str], rows: list[list[str]]) -> str:
+    lines = [header, ["---"] * len(header)] + rows
+    return "\n".join("| " + " | ".join(row) + " |" for row in lines) + "\n"
+
+
+def write_page(name: str, text: str) -> None:
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    (FOLDER / f"{name}.md").write_text(text)
+    print(f"wrote docs/reproductions/{name}.md")
+
+
+def draw(name: str, paint) -> None:
+    """`paint(pyplot)` makes a figure and returns it; where matplotlib cannot be had, says so and goes on."""
+    if not have_matplotlib() and (why := install_matplotlib()):
+        print(f"no picture: {why}", file=sys.stderr)
+        return
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    figure = paint(pyplot)
+    figure.savefig(FOLDER / f"{name}.png", dpi=110)
+    pyplot.close(figure)
+    print(f"wrote docs/reproductions/{name}.png")
