@@ -64,6 +64,7 @@ TEST_CASE("every bad input is refused with its code and words that help", "[bad_
   CHECK(rows.size() >= 100);
   std::set<std::string> names;
   for (const Row& row : rows) {
+    if (sanitized && row.new_refuses) continue;
     const Folder folder;
     write(folder / "", base_files());
     write(folder / "", row.files);

@@ -17,6 +17,7 @@ struct Row {
   std::vector<std::string> words;  // all of them stand in what it prints on standard error
   bool little_memory = false;      // under a limit of virtual memory: a header claims too much
   std::string prepare = {};        // shell commands before it; $PIPETRAIN_BINARY is the binary
+  bool new_refuses = false;        // there is no such memory: a sanitizer ends the process itself
 };
 
 // Good inputs that a row spoils: base.toml trains on glyphs, tiny.toml on images.idx and labels.idx

@@ -80,6 +80,8 @@ std::vector<Row> plan_rows() {
        "train base.toml bad.toml --dry-run",
        2,
        {"bad.toml:2:17", "data.train_samples = 1000000000000", "write fewer"},
+       true,
+       {},
        true},
   };
 }

@@ -20,7 +20,7 @@ std::string refusal(const std::string& bytes) {
 
 std::string long_text() {
   std::string text;
-  for (int i = 0; i < 400000; ++i) text += static_cast<char>(i * i >> 7);
+  for (unsigned i = 0; i < 400000; ++i) text += static_cast<char>(i * i >> 7);
   return text;
 }
 

@@ -18,10 +18,11 @@ constexpr std::size_t kAlignment = 64, kLargePage = std::size_t{2} << 20;
 // Large blocks begin at a large page, and those that they fill are asked for: fewer entries for the
 // processor to look up.
 void* allocate_pages(std::size_t bytes) {
-  if (bytes < kLargePage) return std::aligned_alloc(kAlignment, bytes);
-  void* const memory = std::aligned_alloc(kLargePage, bytes);
+  const bool large = bytes >= kLargePage;
+  void* memory = nullptr;
+  if (posix_memalign(&memory, large ? kLargePage : kAlignment, bytes) != 0) return nullptr;
 #ifdef MADV_HUGEPAGE
-  if (memory) madvise(memory, bytes / kLargePage * kLargePage, MADV_HUGEPAGE);
+  if (large) madvise(memory, bytes / kLargePage * kLargePage, MADV_HUGEPAGE);
 #endif
   return memory;
 }

@@ -1,0 +1,209 @@
+"""PipeMare's techniques on a deep network of real images.
+
+A perceptron of 16 linear layers, width 64, one per stage (relu between them), on digits of MNIST: 8,000 to train, 2,000
+to validate. Stages run inline, so that 16 of them are studied on any machine. Every method makes the same number of
+updates from the same initial weights (He's), for three seeds. The learning rate is the best of a few for the flushing run.
+"""
+import argparse
+import json
+import math
+import os
+import pathlib
+import random
+import statistics
+import struct
+import subprocess
+import tempfile
+
+from reproduction_page import BINARY, ROOT, draw, table, write_page
+
+STAGES, WIDTH, MICROBATCHES, STEPS, ANNEAL = 16, 64, 4, int(os.environ.get("S", "1000")), int(os.environ.get("A","400"))
+SEEDS = (1, 2, 3)
+RATES = (0.001, 0.003, 0.01, 0.03)
+EVERY = 100
+
+PLAIN = {"pipeline.schedule": '"pipemare"', "pipeline.pipemare.anneal_steps": "0", "pipeline.pipemare.decay": "0.0"}
+T1 = {"pipeline.pipemare.anneal_steps": str(ANNEAL)}
+T2 = {"pipeline.pipemare.decay": "0.135"}
+T3 = {"pipeline.pipemare.sync_warmup_epochs": os.environ.get("E","1")}
+METHODS = {
+    "flushing (1f1b)": {"pipeline.schedule": '"1f1b"'},
+    "naive asynchronous": PLAIN,
+    "T1": PLAIN | T1,
+    "T2": PLAIN | T2,
+    "T1 + T2": PLAIN | T1 | T2,
+    "T1 + T2 + T3": PLAIN | T1 | T2 | T3,
+    "PipeDream": {"pipeline.schedule": '"pipedream"'},
+    "PipeDream-2BW, N = 16": {"pipeline.schedule": '"pipedream_2bw"', "pipeline.microbatches": "16"},
+}
+
+
+def write_weights(file: pathlib.Path, seed: int) -> None:
+    """He's uniform initial weights: with smaller ones nothing comes through 16 layers."""
+    pick = random.Random(seed)
+    head, data = {}, b""
+    for i in range(STAGES):
+        inputs, outputs = 784 if i == 0 else WIDTH, 10 if i + 1 == STAGES else WIDTH
+        bound = math.sqrt(6 / inputs)
+        for name, shape, values in (("weight", [outputs, inputs], [pick.uniform(-bound, bound) for _ in range(inputs * outputs)]),
+                                    ("bias", [outputs], [0.0] * outputs)):
+            raw = struct.pack(f"<{len(values)}f", *values)
+            head[f"fc{i}.{name}"] = {"dtype": "F32", "shape": shape, "data_offsets": [len(data), len(data) + len(raw)]}
+            data += raw
+    text = json.dumps(head).encode()
+    file.write_bytes(struct.pack("<Q", len(text)) + text + data)
+
+
+def write_config(folder: pathlib.Path) -> None:
+    for seed in SEEDS:
+        write_weights(folder / f"init-{seed}.safetensors", seed)
+    layers = ['{ name = "flatten", kind = "flatten" }']
+    for i in range(STAGES):
+        size = 10 if i + 1 == STAGES else WIDTH
+        layers.append(f'{{ name = "fc{i}", kind = "linear", out_features = {size} }}')
+        if i + 1 < STAGES:
+            layers.append(f'{{ name = "relu{i}", kind = "relu" }}')
+    (folder / "model.toml").write_text('name = "deep"\ninput = { shape = [1, 28, 28] }\nlayers = [\n  '
+                                       + ",\n  ".join(layers) + "\n]\n")
+    names = ", ".join(f'"fc{i}"' for i in range(1, STAGES))
+    digits = pathlib.Path(os.environ.get("PIPETRAIN_MNIST", ROOT.parent / "shared/data/mnist-10k"))
+    if (digits / "t10k-images-idx3-ubyte.gz").exists():
+        data = (f'kind = "idx"\ntrain_images = "{digits}/t10k-images-idx3-ubyte.gz"\n'
+                f'train_labels = "{digits}/t10k-labels-idx1-ubyte.gz"\n'
+                "train_range = [0, 8000]\nvalidation_range = [8000, 10000]\n")
+    else:
+        print("no MNIST here (PIPETRAIN_MNIST names its folder): drawn digits instead", flush=True)
+        data = 'kind = "glyphs"\ntrain_samples = 8000\nvalidation_samples = 2000\n'
+    (folder / "config.toml").write_text(f"""
+model.file = "model.toml"
+[data]
+{data}batch_size = 64
+[pipeline]
+stages = {STAGES}
+microbatches = {MICROBATCHES}
+split = [{names}]
+[optimizer]
+kind = "sgd"
+momentum = 0.9
+[training]
+steps = {STEPS}
+[validation]
+every_steps = {EVERY}
+[hardware]
+workers = "inline"
+""")
+
+
+def train(folder: pathlib.Path, method: dict, rate: float, seed: int) -> dict:
+    """Accuracy after every so many updates; the stages' weight and optimizer bytes; the bubble of the schedule."""
+    sets = method | {"optimizer.lr": str(rate), "training.seed": str(seed),
+                     "model.init": f'"{folder}/init-{seed}.safetensors"'}
+    args = [a for key, value in sets.items() for a in ("--set", f"{key}={value}")]
+    command = [BINARY, "train", str(folder / "config.toml"), "--quiet"] + args
+    run = subprocess.run(command + ["--resume", "never", "--output", str(folder / "run")], capture_output=True, text=True)
+    if run.returncode not in (0, 5):
+        raise SystemExit(run.stderr)
+    events = [json.loads(line) for line in (folder / "run/metrics.jsonl").read_text().splitlines()]
+    accuracy = {e["step"]: 100 * e["accuracy"] for e in events if e["event"] == "validation"}
+    memory = json.loads(subprocess.run(command + ["--dry-run", "--json"], capture_output=True, text=True,
+                                       check=True).stdout)["memory"]
+    return {"accuracy": accuracy, "final": accuracy.get(STEPS, 10.0), "memory": memory}
+
+
+def paper_bytes(memory: list[dict], method: str) -> int:
+    """Weights that are kept, and the optimizer's state with delta; not gradients, and not the one buffer in which the
+    corrected weights are put together, which the paper's count leaves out too."""
+    total = 0
+    for stage in memory:
+        weights = stage["weights"]
+        if "T2" in method and stage["optimizer"] > stage["gradients"]:  # delta is kept: so is that buffer
+            weights -= stage["gradients"]
+        total += weights + stage["optimizer"]
+    return total
+
+
+def utilisation(method: dict) -> float:
+    name = method["pipeline.schedule"].strip('"')
+    n = method.get("pipeline.microbatches", str(MICROBATCHES))
+    made = subprocess.run([BINARY, "schedule", name, "--stages", str(STAGES), "--microbatches", n, "--steps", "100",
+                           "--times", "F=1,B=2", "--format", "json"], capture_output=True, text=True, check=True)
+    return 1 - json.loads(made.stdout)["bubble"]
+
+
+def updates_to(accuracy: dict, target: float) -> str:
+    reached = [step for step, value in sorted(accuracy.items()) if value >= target]
+    return str(reached[0]) if reached else "-"
+
+
+def spread(values: list[float]) -> str:
+    return f"{statistics.mean(values):.1f} ± {statistics.stdev(values):.1f}"
+
+
+def paint(results: dict):
+    def figure(pyplot):
+        picture, axes = pyplot.subplots(figsize=(8, 4.5), layout="constrained")
+        for i, (name, runs) in enumerate(results.items()):
+            steps = sorted(runs[0]["accuracy"])
+            means = [statistics.mean(r["accuracy"].get(s, 10.0) for r in runs) for s in steps]
+            axes.plot(steps, means, color=pyplot.get_cmap("tab10")(i), linestyle=["-", "--"][i % 2], label=name)
+        axes.set(xlabel="updates", ylabel="validation accuracy, % (mean of three seeds)")
+        axes.grid(alpha=0.3)
+        axes.legend(fontsize=8)
+        return picture
+
+    return figure
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--rate", type=float, help="instead of the best for the flushing run")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        write_config(folder)
+        searched = {r: train(folder, METHODS["flushing (1f1b)"], r, 1)["final"] for r in RATES}
+        rate = options.rate or max(searched, key=searched.get)
+        print("flushing run by rate:", {r: round(a, 1) for r, a in searched.items()}, flush=True)
+        results = {}
+        for method, sets in METHODS.items():
+            results[method] = [train(folder, sets, rate, seed) for seed in SEEDS]
+            print(method, spread([r["final"] for r in results[method]]), flush=True)
+    flush = statistics.mean(r["final"] for r in results["flushing (1f1b)"])
+    naive = statistics.mean(r["final"] for r in results["naive asynchronous"])
+    pipedream = paper_bytes(results["PipeDream"][0]["memory"], "PipeDream")
+    rows = []
+    for method, runs in results.items():
+        final = [r["final"] for r in runs]
+        mean = {s: statistics.mean(r["accuracy"].get(s, 10.0) for r in runs) for s in runs[0]["accuracy"]}
+        size = paper_bytes(runs[0]["memory"], method)
+        won = "" if method.startswith(("flush", "naive")) else f"{100 * (statistics.mean(final) - naive) / (flush - naive):.0f}%"
+        rows.append([method, spread(final), won, updates_to(mean, flush - 2), f"{size / 2**20:.2f}", f"{pipedream / size:.2f}",
+                     f"{100 * utilisation(METHODS[method]):.0f}%"])
+    text = __doc__.split("\n\n", 1)[1].strip()
+    write_page("pipemare", f"""# PipeMare on a deep network
+
+{text}
+
+{STAGES} stages, {MICROBATCHES} micro-batches of 16 samples, sgd with momentum 0.9, {STEPS} updates, T1 annealed over {ANNEAL}, T2 with
+decay 0.135, T3 for one epoch of 125 updates. The flushing run came to {", ".join(f"{a:.1f}% at {r}" for r, a in searched.items())}
+(seed 1); all runs train at {rate}.
+
+{table(["method", "accuracy, %", "of the loss won back", f"updates to {flush - 2:.1f}%", "weights and state, MiB", "PipeDream's, times less", "utilisation"], rows)}
+Accuracy: mean and standard deviation of {len(SEEDS)} seeds after the last update. The loss is what naive asynchronous training ends below the
+flushing run: {flush - naive:.1f} points. Weights and state: every version kept, momentum and delta, over all stages; gradients are not counted, nor the
+buffer in which corrected weights are put together, as in the paper's count. Utilisation: 1 - bubble of 100 mini-batches, simulated with
+backwards twice as long as forwards (T3's first epoch is not in it).
+
+The paper (arXiv 1910.05124) claims up to 2.7 times less weight memory than PipeDream at the same quality, and a utilisation of 1 for a
+pipeline that never drains. It studies networks of 91 to 107 stages; here there are 16, each with equal layers but the first and the last.
+
+![validation accuracy over updates](pipemare.png)
+
+```
+scripts/reproduce/pipemare
+```
+""")
+    draw("pipemare", paint(results))
+
+
+main()
