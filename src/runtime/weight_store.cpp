@@ -13,6 +13,24 @@ int oldest_read(const WeightRead& read) {
   return read.version.value;
 }
 
+// From the end: the oldest version that is still to be read, beside the newest one made so far.
+int versions_kept_by(const std::vector<Instruction>& list, StageId stage) {
+  int newest = 0;
+  for (const Instruction& i : list) newest += i.stage == stage && i.op == Op::Update;
+  int oldest = newest, kept = 1;
+  for (auto i = list.rbegin(); i != list.rend(); ++i) {
+    if (i->stage != stage) continue;
+    if (i->op == Op::Update) {
+      --newest;
+      oldest = std::min(oldest, newest);
+    } else if (reads_weights(i->op)) {
+      oldest = std::min(oldest, oldest_read(i->weights));
+      kept = std::max(kept, newest - oldest + 1);
+    }
+  }
+  return kept;
+}
+
 }  // namespace
 
 bool mixes_weights(const Program& program, StageId stage) {
@@ -23,23 +41,8 @@ bool mixes_weights(const Program& program, StageId stage) {
 }
 
 int versions_kept(const Program& program, StageId stage) {
-  std::vector<Instruction> mine;
-  for (const auto& worker : program.workers)
-    for (const Instruction& i : worker)
-      if (i.stage == stage && (reads_weights(i.op) || i.op == Op::Update)) mine.push_back(i);
-  // From the end: the oldest version that is still to be read, beside the newest one made so far.
-  int newest = 0;
-  for (const Instruction& i : mine) newest += i.op == Op::Update;
-  int oldest = newest, kept = 1;
-  for (auto i = mine.rbegin(); i != mine.rend(); ++i) {
-    if (i->op == Op::Update) {
-      --newest;
-      oldest = std::min(oldest, newest);
-    } else {
-      oldest = std::min(oldest, oldest_read(i->weights));
-      kept = std::max(kept, newest - oldest + 1);
-    }
-  }
+  int kept = 1;
+  for (const auto& worker : program.workers) kept = std::max(kept, versions_kept_by(worker, stage));
   return kept;
 }
 

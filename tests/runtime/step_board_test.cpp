@@ -162,14 +162,18 @@ TEST_CASE("the reporter is told the end, though it waits", "[step board]") {
   std::atomic<bool> drain = false;
   StepBoard board({.stages = 1, .end = 5, .drain = &drain});
   CHECK(board.begin(0, 1));
+  bool got_one = false, got_the_end = false;  // Catch's checks are of one thread at a time
   std::thread reporter([&] {
-    CHECK(board.next() != nullptr);
+    got_one = board.next() != nullptr;
     board.pop();
-    CHECK(board.next() == nullptr);
+    got_the_end = board.next() == nullptr;
   });
   board.deposit(0, 0, {});
   board.finish(0, {0}, 0.1, {});
   drain = true;
-  CHECK_FALSE(board.begin(1, 1));
+  const bool begins = board.begin(1, 1);
   reporter.join();
+  CHECK_FALSE(begins);
+  CHECK(got_one);
+  CHECK(got_the_end);
 }

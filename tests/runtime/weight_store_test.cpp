@@ -6,6 +6,7 @@
 #include "base/check.hpp"
 #include "catch.hpp"
 #include "graph/read.hpp"
+#include "program/liveness.hpp"
 #include "program/text.hpp"
 #include "schedules.hpp"
 #include "training.hpp"
@@ -158,4 +159,29 @@ TEST_CASE("weights are accounted once per copy", "[weight store]") {
   CHECK(one.store.elements(5, 1) == 5);
   CHECK(one.store.parameters(0) == 2);
   CHECK(one.store.parameters(1) == 0);
+}
+
+TEST_CASE("the ring holds no more versions than liveness says, under every schedule",
+          "[weight store]") {
+  for (const Schedule& row : schedules())
+    for (const auto& [p, n] : {std::pair{2, 2}, {4, 4}, {4, 8}, {6, 6}}) {
+      const Program program = make_program({.schedule = std::string(row.name),
+                                            .stages = p,
+                                            .microbatches = n * p,
+                                            .minibatches = 8});
+      const std::vector<int> live = peak_weight_versions(program);
+      for (StageId s{0}; s.value < program.stages; ++s.value) {
+        CAPTURE(row.name, p, n, s.value);
+        CHECK(versions_kept(program, s) == live[static_cast<std::size_t>(s.value)]);
+      }
+    }
+  for (const char* name : {"pipedream", "timeprest", "i_timeprest"})
+    for (const auto& [p, n] : {std::pair{4, 1}, {4, 2}, {7, 3}, {8, 2}}) {
+      const Program program = make_program({name, p, n, 24});
+      const std::vector<int> live = peak_weight_versions(program);
+      for (StageId s{0}; s.value < program.stages; ++s.value) {
+        CAPTURE(name, p, n, s.value);
+        CHECK(versions_kept(program, s) == live[static_cast<std::size_t>(s.value)]);
+      }
+    }
 }
