@@ -264,9 +264,8 @@ TEST_CASE("keys without effect are allowed and noted once") {
                                {"optimizer.momentum=0.8"})
                          .notes;
   REQUIRE(notes.size() == 4);
-  CHECK(notes[0].find(
-            "run.toml:7:17: pipeline.vertical_sync has no effect with pipeline.schedule = \"1f1b\"") !=
-        std::string::npos);
+  CHECK(notes[0].find("run.toml:7:17: pipeline.vertical_sync has no effect with pipeline.schedule "
+                      "= \"1f1b\"") != std::string::npos);
   CHECK(notes[1].find("pipeline.pipemare.decay") != std::string::npos);
   CHECK(notes[2].find("--set optimizer.momentum: optimizer.momentum has no effect with "
                       "optimizer.kind = \"adam\" (it is for sgd)") == 0);
