@@ -1,12 +1,9 @@
 #include "runtime/stage_runner.hpp"
 
 #include <algorithm>
-#include <cmath>
-#include <numeric>
 #include <utility>
 
 #include "base/check.hpp"
-#include "base/clock.hpp"
 
 namespace pipetrain {
 namespace {
@@ -47,28 +44,6 @@ StageRunner::StageRunner(const Run& run, WorkerId worker, StageId stage)
   find_updates(worker);
 }
 
-void StageRunner::find_updates(WorkerId worker) {
-  const auto& list = run_.program.workers[static_cast<std::size_t>(worker.value)];
-  update_behind_.assign(list.size(), false);
-  if (run_.own_norms) return;
-  const Instruction* backward = nullptr;
-  for (const Instruction& i : list) {
-    if (i.stage != id_) continue;
-    if (i.op == Op::Backward || i.op == Op::BackwardWeight) {
-      backward = &i;
-    } else if (i.op == Op::Update) {
-      if (backward) update_behind_[static_cast<std::size_t>(backward - list.data())] = true;
-      backward = nullptr;
-    } else if (i.op == Op::SendGradient && backward && backward->op == Op::Backward &&
-               backward->microbatch == i.microbatch) {
-      continue;  // the backward goes on behind it
-    } else if (i.op == Op::Forward || i.op == Op::BackwardInput || i.op == Op::Recompute ||
-               i.op == Op::SyncGradients || i.op == Op::SendGradient) {
-      backward = nullptr;
-    }
-  }
-}
-
 // Where a micro-batch's gradient lies in a packet that may hold those of its whole mini-batch.
 std::byte* StageRunner::gradient_of(const Packet* packet, std::size_t bytes, MicrobatchId m) const {
   if (!packet) return nullptr;
@@ -103,25 +78,6 @@ PassCall StageRunner::call(const Instruction& i) const {
       .random = {.seed = run_.seed,
                  .step = static_cast<std::uint64_t>(step_of(i)),
                  .microbatch = static_cast<std::uint64_t>(in_minibatch)}};
-}
-
-// ---- time
-
-template <class Wait>
-auto StageRunner::waiting(const Wait& wait) {
-  const std::int64_t start = now_ns();
-  auto result = wait();
-  const std::int64_t end = now_ns();
-  measured_.waiting_seconds += static_cast<double>(end - start) * 1e-9;
-  if (trace_) trace_->waited(start, end);
-  return result;
-}
-
-template <class Work>
-void StageRunner::busy(const Work& work) {
-  const std::int64_t start = now_ns();
-  work();
-  measured_.busy_seconds += static_cast<double>(now_ns() - start) * 1e-9;
 }
 
 // ---- what a micro-batch holds
@@ -317,50 +273,6 @@ void StageRunner::send_gradient(const Instruction& i) {
   const auto [unfinished, at] = *std::exchange(unfinished_, std::nullopt);
   if (trace_) trace_->goes_on(unfinished);
   backward(unfinished, at, BackwardPart::BehindSend);
-}
-
-void StageRunner::sync_gradients(const Instruction& i) {
-  busy([&] { stage_.sums_of_squares(sums_of_squares_); });
-  run_.board->deposit(step_of(i), first_parameter_, sums_of_squares_);
-  deposited_ = true;
-}
-
-void StageRunner::update(const Instruction& i) {
-  const std::int64_t step = step_of(i);
-  if (deposited_) {
-    update_by_norm(i, std::sqrt(waiting([&] { return run_.board->total(step); })));
-  } else if (run_.own_norms) {
-    busy([&] { stage_.sums_of_squares(sums_of_squares_); });
-    run_.board->deposit(step, first_parameter_, sums_of_squares_);
-    update_by_norm(
-        i, std::sqrt(std::accumulate(sums_of_squares_.begin(), sums_of_squares_.end(), 0.0)));
-  } else {  // the norm is only reported: it is taken on the way
-    const double lr = run_.learning_rate.at(step, id_);
-    busy([&] { stage_.update(lr, 1, step + 1, sums_of_squares_); });
-    run_.board->deposit(step, first_parameter_, sums_of_squares_);
-  }
-  deposited_ = false;
-  const Seen all = std::exchange(seen(i), {});
-  measured_.loss = all.loss;
-  measured_.samples = all.samples;
-  measured_.end_ns = now_ns();
-  measured_.weight_versions = stage_.weights().copies();
-  measured_.staleness = staleness_sum_ / run_.program.microbatches;
-  run_.board->finish(step, id_, run_.learning_rate.at(step), measured_);
-  measured_ = {};
-  staleness_sum_ = 0;
-}
-
-void StageRunner::update_by_norm(const Instruction& i, double norm) {
-  const std::int64_t step = step_of(i);
-  measured_.skipped = run_.skip_nonfinite && !std::isfinite(norm);
-  const double scale = run_.max_norm > 0 ? std::min(1.0, run_.max_norm / (norm + 1e-6)) : 1;
-  busy([&] {
-    if (measured_.skipped)
-      stage_.skip_update();
-    else
-      stage_.update(run_.learning_rate.at(step, id_), scale, step + 1);
-  });
 }
 
 void StageRunner::execute(const Instruction& i, std::size_t at) {

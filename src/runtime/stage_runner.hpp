@@ -9,6 +9,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "runtime/run.hpp"
 
 namespace pipetrain {
@@ -121,5 +122,22 @@ class StageRunner {
   double staleness_sum_ = 0;
   StageStep measured_;
 };
+
+template <class Wait>
+auto StageRunner::waiting(const Wait& wait) {
+  const std::int64_t start = now_ns();
+  auto result = wait();
+  const std::int64_t end = now_ns();
+  measured_.waiting_seconds += static_cast<double>(end - start) * 1e-9;
+  if (trace_) trace_->waited(start, end);
+  return result;
+}
+
+template <class Work>
+void StageRunner::busy(const Work& work) {
+  const std::int64_t start = now_ns();
+  work();
+  measured_.busy_seconds += static_cast<double>(now_ns() - start) * 1e-9;
+}
 
 }  // namespace pipetrain

@@ -1,0 +1,78 @@
+// The updates of a stage: which of them a backward can do on its way, by whose norm they are
+// clipped or skipped, and what is told of the mini-batch behind them.
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+#include "runtime/stage_runner.hpp"
+
+namespace pipetrain {
+
+void StageRunner::find_updates(WorkerId worker) {
+  const auto& list = run_.program.workers[static_cast<std::size_t>(worker.value)];
+  update_behind_.assign(list.size(), false);
+  if (run_.own_norms) return;
+  const Instruction* backward = nullptr;
+  for (const Instruction& i : list) {
+    if (i.stage != id_) continue;
+    if (i.op == Op::Backward || i.op == Op::BackwardWeight) {
+      backward = &i;
+    } else if (i.op == Op::Update) {
+      if (backward) update_behind_[static_cast<std::size_t>(backward - list.data())] = true;
+      backward = nullptr;
+    } else if (i.op == Op::SendGradient && backward && backward->op == Op::Backward &&
+               backward->microbatch == i.microbatch) {
+      continue;  // the backward goes on behind it
+    } else if (i.op == Op::Forward || i.op == Op::BackwardInput || i.op == Op::Recompute ||
+               i.op == Op::SyncGradients || i.op == Op::SendGradient) {
+      backward = nullptr;
+    }
+  }
+}
+
+void StageRunner::sync_gradients(const Instruction& i) {
+  busy([&] { stage_.sums_of_squares(sums_of_squares_); });
+  run_.board->deposit(step_of(i), first_parameter_, sums_of_squares_);
+  deposited_ = true;
+}
+
+void StageRunner::update(const Instruction& i) {
+  const std::int64_t step = step_of(i);
+  if (deposited_) {
+    update_by_norm(i, std::sqrt(waiting([&] { return run_.board->total(step); })));
+  } else if (run_.own_norms) {
+    busy([&] { stage_.sums_of_squares(sums_of_squares_); });
+    run_.board->deposit(step, first_parameter_, sums_of_squares_);
+    update_by_norm(
+        i, std::sqrt(std::accumulate(sums_of_squares_.begin(), sums_of_squares_.end(), 0.0)));
+  } else {  // the norm is only reported: it is taken on the way
+    const double lr = run_.learning_rate.at(step, id_);
+    busy([&] { stage_.update(lr, 1, step + 1, sums_of_squares_); });
+    run_.board->deposit(step, first_parameter_, sums_of_squares_);
+  }
+  deposited_ = false;
+  const Seen all = std::exchange(seen(i), {});
+  measured_.loss = all.loss;
+  measured_.samples = all.samples;
+  measured_.end_ns = now_ns();
+  measured_.weight_versions = stage_.weights().copies();
+  measured_.staleness = staleness_sum_ / run_.program.microbatches;
+  run_.board->finish(step, id_, run_.learning_rate.at(step), measured_);
+  measured_ = {};
+  staleness_sum_ = 0;
+}
+
+void StageRunner::update_by_norm(const Instruction& i, double norm) {
+  const std::int64_t step = step_of(i);
+  measured_.skipped = run_.skip_nonfinite && !std::isfinite(norm);
+  const double scale = run_.max_norm > 0 ? std::min(1.0, run_.max_norm / (norm + 1e-6)) : 1;
+  busy([&] {
+    if (measured_.skipped)
+      stage_.skip_update();
+    else
+      stage_.update(run_.learning_rate.at(step, id_), scale, step + 1);
+  });
+}
+
+}  // namespace pipetrain
