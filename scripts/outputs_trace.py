@@ -19,12 +19,14 @@ TRACKS = {"F": "compute", "B": "compute", "I": "compute", "W": "compute", "R": "
 
 
 def expected_slices(folder, steps):
-    """(stage, track, name) -> how many, from program.txt, which is run once a mini-batch."""
+    """(stage, track, name) -> how many, from program.txt, which is run once a mini-batch. A whole backward goes on
+    behind the send of its gradient, so that behind stage 0 it has two slices."""
     text = [line for line in (folder / "program.txt").read_text().splitlines() if line[:1].isdigit()]
     counts = collections.Counter()
     for line in text:
         for stage, op, microbatch in INSTRUCTION.findall(line.partition(":")[2]):
-            counts[(int(stage), TRACKS[op], op + microbatch)] += steps
+            parts = 2 if op == "B" and int(stage) > 0 else 1
+            counts[(int(stage), TRACKS[op], op + microbatch)] += parts * steps
     return counts
 
 

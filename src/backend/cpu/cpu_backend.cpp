@@ -3,6 +3,7 @@
 #include <spdlog/fmt/fmt.h>
 #include <sys/mman.h>
 
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 
@@ -15,16 +16,15 @@ namespace {
 
 constexpr std::size_t kAlignment = 64, kLargePage = std::size_t{2} << 20;
 
-// Large blocks begin at a large page, and those that they fill are asked for: fewer entries for the
-// processor to look up.
-void* allocate_pages(std::size_t bytes) {
-  const bool large = bytes >= kLargePage;
-  void* memory = nullptr;
-  if (posix_memalign(&memory, large ? kLargePage : kAlignment, bytes) != 0) return nullptr;
+// The large pages that lie whole in a block are asked for: fewer entries for the processor to look
+// up. The block itself is aligned to no such page, which would take up to one more.
+void ask_for_large_pages(void* memory, std::size_t bytes) {
 #ifdef MADV_HUGEPAGE
-  if (large) madvise(memory, bytes / kLargePage * kLargePage, MADV_HUGEPAGE);
+  const auto begin = reinterpret_cast<std::uintptr_t>(memory);
+  const std::uintptr_t first = (begin + kLargePage - 1) / kLargePage * kLargePage,
+                       end = (begin + bytes) / kLargePage * kLargePage;
+  if (first < end) madvise(reinterpret_cast<void*>(first), end - first, MADV_HUGEPAGE);
 #endif
-  return memory;
 }
 
 class CpuBackend final : public Backend {
@@ -37,12 +37,15 @@ class CpuBackend final : public Backend {
 
   void* allocate(std::size_t bytes) override {
     const std::size_t rounded = (bytes + kAlignment - 1) / kAlignment * kAlignment;
-    void* memory = rounded < bytes ? nullptr : allocate_pages(rounded);
+    void* memory = rounded < bytes ? nullptr : std::aligned_alloc(kAlignment, rounded);
     if (!memory && bytes > 0)
       throw DeviceError(fmt::format(
           "no memory for {} more bytes; use smaller micro-batches, more stages or a smaller model",
           bytes));
-    if (memory) std::memset(memory, 0, rounded);
+    if (memory) {
+      ask_for_large_pages(memory, rounded);
+      std::memset(memory, 0, rounded);
+    }
     return memory;
   }
   void release(void* memory) noexcept override { std::free(memory); }
