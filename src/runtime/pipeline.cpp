@@ -59,8 +59,7 @@ struct Pipeline::Impl {
           .anneal_steps = config.pipeline.pipemare.anneal_steps,
           .first_step = warmup_steps,
           .delays = delays(schedule_request(config, config.pipeline.stages))};
-    own_norms = !given && !require_schedule(config.pipeline.schedule).flushes &&
-                (config.optimizer.max_norm > 0 || config.training.on_nonfinite == "skip");
+    own_norms = !given && !require_schedule(config.pipeline.schedule).flushes && needs_norm(config);
     make_stages();
     const auto sizes = microbatch_sizes(config, in.train_samples, in.validation_samples);
     for (const MicrobatchSize& size : sizes)

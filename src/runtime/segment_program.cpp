@@ -10,11 +10,11 @@
 
 namespace pipetrain {
 
-namespace {
-
 bool needs_norm(const Config& config) {
   return config.optimizer.max_norm > 0 || config.training.on_nonfinite == "skip";
 }
+
+namespace {
 
 MixRule mix_rule(const PipelineConfig& pipeline) {
   using Share = MixRule::Share;

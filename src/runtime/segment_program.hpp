@@ -19,6 +19,9 @@ struct SegmentProgram {
   std::vector<Loop> loops;  // per worker; empty: not folded
 };
 
+// Do updates go by the norm of their gradient: to clip it, or to skip what is not finite?
+bool needs_norm(const Config& config);
+
 // `workers` are the schedule's stages P.
 ScheduleRequest schedule_request(const Config& config, int workers);
 // Of a segment of so many mini-batches.
