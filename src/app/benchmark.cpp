@@ -95,8 +95,8 @@ Measured measure(Pipeline& pipeline, const Config& config, const Dataset& datase
                  .shuffle = false,
                  .seed = config.training.seed,
                  .depth = pipeline.loader_depth(),
-                 .reader_threads = pipeline.reader_threads()},
-                pipeline.loader_readers());
+                 .reader_threads = pipeline.reader_threads(Mode::Train)},
+                pipeline.loader_readers(Mode::Train));
   StepReporter reporter({.steps_per_epoch = 1, .steps = 1}, pipeline.memory(),
                         config.pipeline.stages);
   measured.loader_bytes = process_memory().heap_bytes - without_loader;

@@ -44,8 +44,9 @@ StepSummary StepReporter::summarize(const StepRecord& record) {
   last_end_ns_ = end;
   for (std::size_t i = 0; i < record.stages.size(); ++i) {
     const StageStep& stage = record.stages[i];
-    s.stages.push_back({std::min(1.0, stage.busy_seconds / s.seconds),
-                        std::min(1.0, stage.waiting_seconds / s.seconds), memory_[i].total(),
+    const double seconds = s.seconds * stage.copies;
+    s.stages.push_back({std::min(1.0, stage.busy_seconds / seconds),
+                        std::min(1.0, stage.waiting_seconds / seconds), memory_[i].total(),
                         stage.weight_versions, stage.staleness});
   }
   return s;

@@ -96,8 +96,8 @@ Evaluation evaluate(Pipeline& pipeline, const Dataset& dataset) {
                  .drop_last = false,
                  .repeat = false,
                  .depth = pipeline.loader_depth(),
-                 .reader_threads = pipeline.reader_threads()},
-                pipeline.loader_readers());
+                 .reader_threads = pipeline.reader_threads(Mode::Evaluate)},
+                pipeline.loader_readers(Mode::Evaluate));
   const EvaluationSum sum = pipeline.evaluate(loader);
   const auto samples = static_cast<double>(sum.samples);
   return {sum.loss / samples, static_cast<double>(sum.correct) / samples, sum.samples};

@@ -41,8 +41,8 @@ void Training::run() {
                  .seed = in_.config.training.seed,
                  .first_step = progress_.step,
                  .depth = in_.pipeline.loader_depth(),
-                 .reader_threads = in_.pipeline.reader_threads()},
-                in_.pipeline.loader_readers());
+                 .reader_threads = in_.pipeline.reader_threads(Mode::Train)},
+                in_.pipeline.loader_readers(Mode::Train));
   if (in_.config.validation.before_first_step && progress_.step == 0 && !progress_.last) validate();
   while (!ended()) {
     train_segment(loader);

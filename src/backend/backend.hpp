@@ -85,6 +85,11 @@ struct Combination {  // result = a * x + b * y, elementwise
   const float *x = nullptr, *y = nullptr;
 };
 
+struct Summation {            // each of parts[i] becomes the sum of all, added in their order
+  std::int64_t elements = 0;  // of each
+  std::span<float* const> parts;
+};
+
 // An update of a layer's parameters by its kernel.
 struct FusedUpdate {
   UpdateRule rule;
@@ -205,6 +210,7 @@ class Backend {
   virtual void release(void* memory) noexcept = 0;
   virtual void apply(const UpdateRule& rule, const UpdateArguments& arguments) = 0;
   virtual void combine(const Combination& combination) = 0;
+  virtual void add_up(const Summation& summation) = 0;
   // Sum of squares in f64, in a fixed order for a fixed number of threads.
   virtual double sum_of_squares(const float* values, std::int64_t elements) = 0;
 };

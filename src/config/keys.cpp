@@ -25,17 +25,13 @@ constexpr double kMostSamples = 1e12;
 
 Words schedule_names() {
   Words names;
-  for (const Schedule& schedule : schedules())
-    if (schedule.runs) names.push_back(schedule.name);
+  for (const Schedule& schedule : schedules()) names.push_back(schedule.name);
   return names;
 }
 
-Words names_to_come() {
+Words schedule_names_to_come() {
   const auto to_come = schedules_to_come();
-  Words names(to_come.begin(), to_come.end());
-  for (const Schedule& schedule : schedules())
-    if (!schedule.runs) names.push_back(schedule.name);
-  return names;
+  return {to_come.begin(), to_come.end()};
 }
 
 // The path of a key is that of its field.
@@ -77,7 +73,7 @@ std::vector<Key> make_keys() {
     {KEY(data.shuffle), .help = "false: file order, wrapping round"},
     {KEY(data.drop_last), .help = "false: an epoch ends with a smaller mini-batch"},
 
-    {KEY(pipeline.schedule), .help = "pipetrain methods lists them", .values = schedule_names(), .later = names_to_come()},
+    {KEY(pipeline.schedule), .help = "pipetrain methods lists them", .values = schedule_names(), .later = schedule_names_to_come()},
     {KEY(pipeline.schedule_csv), .help = "an order of your own", .built = false, .off = "\"\""},
     {KEY(pipeline.stages), .help = "pipeline workers P; the model is cut in as many parts, or as many times virtual_stages (zb_v: 2)", .range = from_to(1, 1024)},
     {KEY(pipeline.microbatches), .help = "per mini-batch", .range = from_to(1, 65536)},

@@ -29,7 +29,7 @@ Row row_of(Op op) {
 }
 
 TraceTrackId place_of(const TraceRecord& r) {
-  return {.group = r.instruction.stage.value, .track = row_of(r.instruction.op)};
+  return {.group = r.group, .track = row_of(r.instruction.op)};
 }
 
 // As in the program's text, less the stage, which the track tells.
@@ -139,7 +139,8 @@ class Writer {
 
 }  // namespace
 
-TraceTrack::TraceTrack(const StepRange& steps, std::size_t instructions) : steps_(steps) {
+TraceTrack::TraceTrack(const StepRange& steps, int group, std::size_t instructions)
+    : steps_(steps), group_(group) {
   records_.reserve(instructions * records_per_instruction);
 }
 
@@ -158,9 +159,17 @@ Trace::Trace(const StepRange& steps, const Program& program)
   std::vector<std::size_t> instructions(static_cast<std::size_t>(program.stages));
   for (const auto& worker : program.workers)
     for (const Instruction& i : worker) ++instructions[static_cast<std::size_t>(i.stage.value)];
-  for (const std::size_t count : instructions)
-    tracks_.emplace_back(steps,
-                         count / static_cast<std::size_t>(program.minibatches) * minibatches);
+  for (StageId s{0}; s.value < program.stages; ++s.value) {
+    first_.push_back(static_cast<int>(tracks_.size()));
+    const std::size_t count = instructions[static_cast<std::size_t>(s.value)] /
+                              static_cast<std::size_t>(program.minibatches) * minibatches;
+    const int copies = program.copies_of(s);
+    for (int copy = 0; copy < copies; ++copy) {
+      names_.push_back(copies > 1 ? fmt::format("stage {}, copy {}", s.value, copy)
+                                  : fmt::format("stage {}", s.value));
+      tracks_.emplace_back(steps, static_cast<int>(tracks_.size()), count);
+    }
+  }
 }
 
 bool Trace::empty() const {
@@ -169,10 +178,10 @@ bool Trace::empty() const {
 
 std::string Trace::text() const {
   Writer writer(tracks_, microbatches_);
-  for (int stage = 0; stage < static_cast<int>(tracks_.size()); ++stage) {
-    writer.events().name_group(stage, fmt::format("stage {}", stage));
+  for (int group = 0; group < static_cast<int>(tracks_.size()); ++group) {
+    writer.events().name_group(group, names_[static_cast<std::size_t>(group)]);
     for (int row = 0; row < static_cast<int>(row_names.size()); ++row)
-      writer.events().name_track({.group = stage, .track = row},
+      writer.events().name_track({.group = group, .track = row},
                                  row_names[static_cast<std::size_t>(row)]);
   }
   for (const TraceTrack& track : tracks_)

@@ -10,6 +10,8 @@
 // waits for a microsecond or more (for a packet, for the loader, for the other stages' norms), a
 // slice "waiting" is shown.
 //
+// Each copy of a stage has its own.
+//
 // Threading: a stage's track is written by the worker that runs it. Whoever reads is synchronised
 // with the workers: all have stopped, or a step behind the last one traced has been reported.
 #pragma once
@@ -28,18 +30,24 @@ struct TraceRecord {
   Instruction instruction;
   std::int64_t begin_ns = 0, end_ns = 0;
   std::int64_t step = 0;  // from 1
+  int group = 0;          // of tracks: which stage's, or copy's of one
   bool waiting = false;   // a part of the instruction; the record of the whole follows
 };
 
-// One stage's. Takes all its memory when it is made; a step that is not traced costs a comparison.
+// One stage's, or one copy's of it. Takes all its memory when it is made; a step that is not traced
+// costs a comparison.
 class TraceTrack {
  public:
-  TraceTrack(const StepRange& steps, std::size_t instructions);
+  TraceTrack(const StepRange& steps, int group, std::size_t instructions);
 
   void begin(std::int64_t step, const Instruction& instruction) {
     traced_ = step >= steps_.first && step <= steps_.last;
     if (traced_)
-      open_ = {.instruction = instruction, .begin_ns = now_ns(), .end_ns = 0, .step = step};
+      open_ = {.instruction = instruction,
+               .begin_ns = now_ns(),
+               .end_ns = 0,
+               .step = step,
+               .group = group_};
   }
   void waited(std::int64_t begin_ns, std::int64_t end_ns) {
     if (traced_) record(begin_ns, end_ns, true);
@@ -61,6 +69,7 @@ class TraceTrack {
   void record(std::int64_t begin_ns, std::int64_t end_ns, bool waiting);
 
   StepRange steps_;
+  int group_;
   TraceRecord open_;  // of the instruction that runs
   bool traced_ = false;
   std::vector<TraceRecord> records_;
@@ -71,14 +80,18 @@ class Trace {
   Trace(const StepRange& steps, const Program& program);  // the program outlives it
 
   const StepRange& steps() const { return steps_; }
-  TraceTrack& track(StageId stage) { return tracks_[static_cast<std::size_t>(stage.value)]; }
+  TraceTrack& track(StageId stage, int copy = 0) {
+    return tracks_[static_cast<std::size_t>(first_[static_cast<std::size_t>(stage.value)] + copy)];
+  }
   bool empty() const;
   std::string text() const;  // trace.json; what a failure cut short is left out
 
  private:
   StepRange steps_;
   int microbatches_;
-  std::vector<TraceTrack> tracks_;  // by stage
+  std::vector<TraceTrack> tracks_;  // by stage, a stage's copies behind each other
+  std::vector<int> first_;          // per stage
+  std::vector<std::string> names_;  // per track
 };
 
 }  // namespace pipetrain

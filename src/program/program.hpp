@@ -95,6 +95,9 @@ struct Program {
   }
   bool ends_minibatch(MicrobatchId m) const { return (m.value + 1) % microbatches == 0; }
   int total_microbatches() const { return microbatches * minibatches; }
+  int copies_of(StageId s) const {
+    return placement.empty() ? 1 : static_cast<int>(placement[s.value].size());
+  }
   bool has_copies() const {  // of a stage, on several workers
     return std::any_of(placement.begin(), placement.end(),
                        [](const auto& copies) { return copies.size() > 1; });

@@ -71,6 +71,11 @@ float* StageOptimizer::moment(int layer, int parameter, int which) const {
   return moment;
 }
 
+std::span<float> StageOptimizer::gradient(int parameter) const {
+  const Item& item = items_[static_cast<std::size_t>(parameter)];
+  return {item.gradient, static_cast<std::size_t>(item.elements)};
+}
+
 void StageOptimizer::sums_of_squares(std::span<double> sums) const {
   for (std::size_t i = 0; i < items_.size(); ++i)
     sums[i] = backend_.sum_of_squares(items_[i].gradient, items_[i].elements);

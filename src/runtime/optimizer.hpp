@@ -28,6 +28,8 @@ class StageOptimizer {
   std::span<void* const> gradients(int layer) const {
     return gradients_[static_cast<std::size_t>(layer)];
   }
+  // The same of one parameter, in parameter order.
+  std::span<float> gradient(int parameter) const;
   // Sum of squares of each parameter's gradient, in parameter order.
   void sums_of_squares(std::span<double> sums) const;
   // One step at this rate; `step` counts from 1. Writes the next version; the caller advances.

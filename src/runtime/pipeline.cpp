@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <exception>
 #include <mutex>
+#include <set>
 #include <thread>
 
 #include "base/check.hpp"
@@ -76,37 +77,47 @@ struct Pipeline::Impl {
     for (int s = 0; s < stage_count(); ++s) {
       const StagePlan& part = plan.stages[static_cast<std::size_t>(s)];
       const StageNeeds& need = needs.stages[static_cast<std::size_t>(s)];
-      stages.push_back(std::make_unique<Stage>(StageInput{.graph = graph,
-                                                          .lowering = *lowering,
-                                                          .backend = backend,
-                                                          .optimizer = config.optimizer,
-                                                          .id = {s},
-                                                          .first = part.first,
-                                                          .last = part.last,
-                                                          .weight_copies = need.weight_copies,
-                                                          .mixes_weights = need.mixes_weights,
-                                                          .delta = need.delta,
-                                                          .slots = need.slots,
-                                                          .input_slots = need.input_slots,
-                                                          .split_backward = needs.split_backward}));
-      parameter_count += stages.back()->parameters();
+      stages.push_back(
+          std::make_unique<StageCopies>(StageInput{.graph = graph,
+                                                   .lowering = *lowering,
+                                                   .backend = backend,
+                                                   .optimizer = config.optimizer,
+                                                   .id = {s},
+                                                   .first = part.first,
+                                                   .last = part.last,
+                                                   .weight_copies = need.weight_copies,
+                                                   .mixes_weights = need.mixes_weights,
+                                                   .delta = need.delta,
+                                                   .slots = need.slots,
+                                                   .input_slots = need.input_slots,
+                                                   .split_backward = needs.split_backward},
+                                        need.copies));
+      parameter_count += stages.back()->first().parameters();
     }
   }
 
   void make_boundaries(std::vector<Boundary>& boundaries, int samples, Mode mode) {
     if (samples == 0) return;
     for (std::size_t s = 0; s + 1 < stages.size(); ++s) {
-      const LayerId next = stages[s + 1]->first();
+      const LayerId next = plan.stages[s + 1].first;
       const std::size_t bytes = activation_packet(graph, *lowering, next, samples).bytes;
       const StageNeeds& need = needs.stages[s];
       Boundary& boundary = boundaries.emplace_back();
-      const int count = mode == Mode::Train ? need.packets.activations : evaluation_packets;
-      boundary.activations = channel(*stages[s], packet_bytes(bytes, 1), count, samples);
-      if (mode == Mode::Evaluate) continue;
+      const bool trains = mode == Mode::Train;
+      const int count = trains ? need.packets.activations : evaluation_packets;
+      boundary.lanes.resize(static_cast<std::size_t>(trains ? need.lanes : 1));
       boundary.gradient_bytes = gradient_packet(graph, *lowering, next, samples).bytes;
-      boundary.gradients =
-          channel(*stages[s + 1], packet_bytes(boundary.gradient_bytes, need.gradients_in_a_packet),
-                  need.packets.gradients, samples);
+      for (int l = 0; l < static_cast<int>(boundary.lanes.size()); ++l) {
+        Lane& lane = boundary.lane({l});
+        StageCopies &before = *stages[s], &behind = *stages[s + 1];
+        lane.activations =
+            channel(before.copy(l % before.count()), packet_bytes(bytes, 1), count, samples);
+        if (trains)
+          lane.gradients =
+              channel(behind.copy(l % behind.count()),
+                      packet_bytes(boundary.gradient_bytes, need.gradients_in_a_packet),
+                      need.packets.gradients, samples);
+      }
     }
   }
   std::unique_ptr<Channel> channel(Stage& owner, std::size_t bytes, int count, int samples) {
@@ -142,9 +153,10 @@ struct Pipeline::Impl {
 
   void close_all(Loader& loader, StepBoard* board) {
     for (std::vector<Boundary>* boundaries : {&training, &evaluation})
-      for (Boundary& b : *boundaries)
-        for (Channel* c : {b.activations.get(), b.gradients.get()})
-          if (c) c->close();
+      for (const Boundary& boundary : *boundaries)
+        for (const Lane& lane : boundary.lanes)
+          for (Channel* c : {lane.activations.get(), lane.gradients.get()})
+            if (c) c->close();
     loader.close();
     if (board) board->close();
   }
@@ -216,7 +228,7 @@ struct Pipeline::Impl {
   std::unique_ptr<const Lowering> lowering;
   PipelineNeeds needs;
   SegmentProgram short_program;  // of a segment that is shorter than the longest one's warm-up
-  std::vector<std::unique_ptr<Stage>> stages;
+  std::vector<std::unique_ptr<StageCopies>> stages;
   int parameter_count = 0;
   std::vector<Boundary> training, evaluation;
   int evaluation_batch = 0;
@@ -229,12 +241,22 @@ Pipeline::~Pipeline() = default;
 
 void Pipeline::set_trace(Trace* trace) { impl_->trace = trace; }
 const Program& Pipeline::program() const { return impl_->needs.program.program; }
-int Pipeline::loader_readers() const { return impl_->stage_count() > 1 ? 2 : 1; }
+int Pipeline::loader_readers(Mode mode) const {
+  const auto copies = [&](int s) {
+    return mode == Mode::Train ? impl_->stages[static_cast<std::size_t>(s)]->count() : 1;
+  };
+  const int last = impl_->stage_count() - 1;
+  return last > 0 ? copies(0) + copies(last) : copies(0);
+}
 int Pipeline::evaluation_batch() const { return impl_->evaluation_batch; }
-int Pipeline::reader_threads() const {
+int Pipeline::reader_threads(Mode mode) const {
+  if (impl_->config.hardware.workers == "inline") return 1;
   const Program& program = impl_->needs.program.program;
-  const bool one = program.worker_of({0}, {0}) == program.worker_of({program.stages - 1}, {0});
-  return one || impl_->config.hardware.workers == "inline" ? 1 : 0;
+  std::set<WorkerId> workers;
+  for (const StageId stage : {StageId{0}, StageId{program.stages - 1}})
+    for (int m = 0; m < (mode == Mode::Train ? program.copies_of(stage) : 1); ++m)
+      workers.insert(program.worker_of(stage, {m}));
+  return static_cast<int>(workers.size());
 }
 int Pipeline::loader_depth() const {
   // In flight at once: what the first stage is ahead of the last, the one being read, two made
@@ -257,7 +279,10 @@ std::int64_t Pipeline::train(Loader& loader, std::int64_t first, std::int64_t co
   if (count == 0) return 0;
   const SegmentProgram& segment = p.segment_program(first, count);
   for (const auto& stage : p.stages) stage->keep_up_delta(first >= p.warmup_steps);
+  std::vector<int> copies;
+  for (const auto& stage : p.stages) copies.push_back(stage->count());
   StepBoard board({.stages = p.stage_count(),
+                   .copies = copies,
                    .parameters = p.parameter_count,
                    .first_step = first,
                    .end = first + count,
@@ -305,33 +330,37 @@ EvaluationSum Pipeline::evaluate(Loader& loader) {
 }
 
 void Pipeline::set_parameters(const NamedTensors& tensors) {
-  for (const auto& stage : impl_->stages) put_parameters(*stage, tensors);
+  for (const auto& stage : impl_->stages)
+    for (int c = 0; c < stage->count(); ++c) put_parameters(stage->copy(c), tensors);
 }
 
 NamedTensors Pipeline::parameters() const {
   NamedTensors tensors;
-  for (const auto& stage : impl_->stages) take_parameters(*stage, tensors);
+  for (const auto& stage : impl_->stages) take_parameters(stage->first(), tensors);
   return tensors;
 }
 
 std::vector<StageTensors> Pipeline::state() const {
   std::vector<StageTensors> state;
-  for (const auto& stage : impl_->stages) {
+  for (const auto& copies : impl_->stages) {
+    Stage& stage = copies->first();
     StageTensors& part = state.emplace_back();
-    for (int l = 0; l < stage->layers(); ++l) part.layers.push_back(stage->layer(l).name);
-    take_parameters(*stage, part.tensors);
-    take_moments(*stage, impl_->config.optimizer, part.tensors);
-    if (keeps_delta(impl_->config.pipeline)) take_delta(*stage, part.tensors);
+    for (int l = 0; l < stage.layers(); ++l) part.layers.push_back(stage.layer(l).name);
+    take_parameters(stage, part.tensors);
+    take_moments(stage, impl_->config.optimizer, part.tensors);
+    if (keeps_delta(impl_->config.pipeline)) take_delta(stage, part.tensors);
   }
   return state;
 }
 
 void Pipeline::set_state(const NamedTensors& tensors) {
-  for (const auto& stage : impl_->stages) {
-    put_parameters(*stage, tensors);
-    put_moments(*stage, impl_->config.optimizer, tensors);
-    if (keeps_delta(impl_->config.pipeline)) put_delta(*stage, tensors);
-  }
+  for (const auto& copies : impl_->stages)
+    for (int c = 0; c < copies->count(); ++c) {
+      Stage& stage = copies->copy(c);
+      put_parameters(stage, tensors);
+      put_moments(stage, impl_->config.optimizer, tensors);
+      if (keeps_delta(impl_->config.pipeline)) put_delta(stage, tensors);
+    }
 }
 
 std::unique_ptr<const Lowering> lower_for(const PipelineInput& input) {

@@ -68,10 +68,10 @@ class Pipeline {
   int evaluation_batch() const;
 
   const Program& program() const;  // of the longest segment; folded where it is long
-  int loader_readers() const;
+  int loader_readers(Mode mode) const;
   int loader_depth() const;
-  int reader_threads() const;
-  std::vector<MemoryAccount> memory() const;  // measured, per stage
+  int reader_threads(Mode mode) const;
+  std::vector<MemoryAccount> memory() const;  // measured, per stage: of all its copies
 
  private:
   struct Impl;
@@ -82,7 +82,8 @@ class Pipeline {
 // kernels are compiled for their number.
 std::unique_ptr<const Lowering> lower_for(const PipelineInput& input);
 
-// Bytes of each stage before anything is allocated; equal to what memory() says later.
+// Bytes of each stage, with all its copies, before anything is allocated; equal to what memory()
+// says later.
 std::vector<MemoryAccount> predict_memory(const PipelineInput& input);
 
 }  // namespace pipetrain

@@ -1,6 +1,7 @@
 #include "runtime/pipeline_sizes.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 #include "program/liveness.hpp"
 #include "runtime/weight_store.hpp"
@@ -20,7 +21,9 @@ void add_needs(const Program& program, std::vector<StageNeeds>& stages) {
     stage.weight_copies = std::max(stage.weight_copies, versions_kept(program, id));
     stage.mixes_weights = stage.mixes_weights || mixes_weights(program, id);
     if (program.gradients_together) stage.gradients_in_a_packet = program.microbatches;
+    stage.copies = program.copies_of(id);
     if (s + 1 == stages.size()) continue;
+    stage.lanes = std::lcm(stage.copies, program.copies_of({id.value + 1}));
     stage.packets.activations = std::max(stage.packets.activations, packets[s].activations);
     stage.packets.gradients = std::max(stage.packets.gradients, packets[s].gradients);
   }

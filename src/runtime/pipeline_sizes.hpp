@@ -10,10 +10,12 @@
 namespace pipetrain {
 
 struct StageNeeds {
+  int copies = 1;  // of the stage, on several workers; the rest is of each
   int slots = 1, input_slots = 0, weight_copies = 1;
   bool mixes_weights = false;
   DeltaRule delta = {};
-  PacketCounts packets;           // to and from the stage behind
+  PacketCounts packets;  // to and from the stage behind, of each lane
+  int lanes = 1;
   int gradients_in_a_packet = 1;  // micro-batches
 };
 

@@ -24,31 +24,44 @@ std::vector<MemoryAccount> predict_memory(const PipelineInput& in) {
                                 .weight_copies = need.weight_copies,
                                 .mixes = need.mixes_weights,
                                 .keeps_delta = need.delta.keeps});
-    StageSizes most;
-    for (const MicrobatchSize& size : sizes)
-      most = largest(most, sizes_of(compile_stage({.graph = in.graph,
-                                                   .lowering = *lowering,
-                                                   .first = stage.first,
-                                                   .last = stage.last,
-                                                   .samples = size.samples,
-                                                   .mode = size.mode,
-                                                   .split_backward = needs.split_backward,
-                                                   .recomputes = need.input_slots > 0})));
-    account[Use::Activations] = static_cast<std::size_t>(need.slots) * most.slot +
-                                static_cast<std::size_t>(need.input_slots) * most.input_slot;
-    account[Use::Workspace] = most.workspace + most.scratch;
+    const auto copies = static_cast<std::size_t>(need.copies);
+    for (std::size_t& bytes : account.bytes) bytes *= copies;
+    StageSizes trains, most;  // evaluation is the first copy's
+    for (const MicrobatchSize& size : sizes) {
+      const StageSizes each = sizes_of(compile_stage({.graph = in.graph,
+                                                      .lowering = *lowering,
+                                                      .first = stage.first,
+                                                      .last = stage.last,
+                                                      .samples = size.samples,
+                                                      .mode = size.mode,
+                                                      .split_backward = needs.split_backward,
+                                                      .recomputes = need.input_slots > 0}));
+      most = largest(most, each);
+      if (size.mode == Mode::Train) trains = largest(trains, each);
+    }
+    for (std::size_t copy = 0; copy < copies; ++copy) {
+      const StageSizes& its = copy == 0 ? most : trains;
+      account[Use::Activations] += static_cast<std::size_t>(need.slots) * its.slot +
+                                   static_cast<std::size_t>(need.input_slots) * its.input_slot;
+      account[Use::Workspace] += its.workspace + its.scratch;
+    }
     for (const Mode mode : {Mode::Train, Mode::Evaluate}) {
       const int samples = largest_microbatch(sizes, mode);
       if (samples == 0) continue;
       const bool train = mode == Mode::Train;
+      const auto lanes = [&](const StageNeeds& before) {
+        return static_cast<std::size_t>(train ? before.lanes : 1);
+      };
       if (s + 1 < accounts.size())
         account[Use::Packets] +=
+            lanes(need) *
             static_cast<std::size_t>(train ? need.packets.activations : evaluation_packets) *
             packet_bytes(
                 activation_packet(in.graph, *lowering, in.plan.stages[s + 1].first, samples).bytes,
                 1);
       if (s > 0 && train)
         account[Use::Packets] +=
+            lanes(needs.stages[s - 1]) *
             static_cast<std::size_t>(needs.stages[s - 1].packets.gradients) *
             packet_bytes(gradient_packet(in.graph, *lowering, stage.first, samples).bytes,
                          need.gradients_in_a_packet);

@@ -4,22 +4,31 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "data/loader.hpp"
 #include "metrics/trace.hpp"
 #include "program/fold.hpp"
 #include "runtime/learning_rate.hpp"
-#include "runtime/stage.hpp"
+#include "runtime/stage_copies.hpp"
 #include "runtime/step_board.hpp"
 #include "transport/channel.hpp"
 
 namespace pipetrain {
 
-// The channels at the cut behind one stage; gradients is null where nothing comes back
-// (evaluation).
-struct Boundary {
+// The channels from one copy of a stage to one of the next; gradients is null where nothing comes
+// back (evaluation).
+struct Lane {
   std::unique_ptr<Channel> activations, gradients;
+};
+
+// The cut behind one stage. Micro-batch m takes lane m mod their number, which is a multiple of the
+// copies on either side: each lane belongs to one pair of them.
+struct Boundary {
+  std::vector<Lane> lanes;
   std::size_t gradient_bytes = 0;  // of one micro-batch, where a packet holds several
+
+  Lane& lane(MicrobatchId m) { return lanes[static_cast<std::size_t>(m.value) % lanes.size()]; }
 };
 
 struct EvaluationSum {  // over every sample seen
@@ -31,7 +40,7 @@ struct EvaluationSum {  // over every sample seen
 struct Run {
   const Program& program;
   std::span<const Loop> loops;  // per worker; empty: the program is not folded
-  std::span<const std::unique_ptr<Stage>> stages;
+  std::span<const std::unique_ptr<StageCopies>> stages;
   std::span<Boundary> boundaries;  // [s]: between stages s and s + 1
   Loader& loader;
   StepBoard* board = nullptr;    // training only

@@ -235,6 +235,14 @@ const FusedUpdate* Stage::fused(const CompiledStage& compiled, int layer,
   return optimizer_.fused(weights_, layer, update->lr, update->step, update->sums);
 }
 
+void Stage::complete_gradients() {
+  for (int l = 0; l < layers(); ++l)
+    if (!gradient_started_[static_cast<std::size_t>(l)])
+      for (std::size_t p = 0; p < layer(l).parameters.size(); ++p)
+        std::memset(optimizer_.gradients(l)[p], 0,
+                    weights_.elements(l, static_cast<int>(p)) * sizeof(float));
+}
+
 void Stage::update(double lr, double gradient_scale, std::int64_t step, std::span<double> sums) {
   if (!sums.empty()) update_by_kernels({.lr = lr, .step = step, .sums = sums});
   optimizer_.apply(weights_, lr, gradient_scale, step, sums);

@@ -78,6 +78,9 @@ class Stage {
   // must follow and does the rest.
   void backward(const PassCall& call, BackwardPart part, const UpdateCall* update = nullptr);
 
+  // Of the mini-batch's gradients, where no backward of its micro-batches came: they are zero.
+  void complete_gradients();
+  std::span<float> gradient(int parameter) const { return optimizer_.gradient(parameter); }
   void sums_of_squares(std::span<double> sums) const { optimizer_.sums_of_squares(sums); }
   // `step` counts from 1 since training began. The weights' next version becomes live. `sums`,
   // where the norm was not needed before: gets the gradients' sums of squares; gradient_scale must

@@ -20,6 +20,17 @@ void check_samples(const Packet& packet, const MiniBatch& batch, const SamplePar
       "outputs and labels are of different samples");
 }
 
+int copy_on(const Program& program, WorkerId worker, StageId stage) {
+  if (program.placement.empty()) return 0;
+  const auto& copies = program.placement[static_cast<std::size_t>(stage.value)];
+  return static_cast<int>(std::ranges::find(copies, worker) - copies.begin());
+}
+
+int share_of(const Program& program, StageId stage, int copy) {
+  const int copies = program.copies_of(stage);
+  return (program.microbatches - copy + copies - 1) / copies;
+}
+
 Targets targets(const MiniBatch& batch, const SamplePart& part) {
   if (!batch.classes.empty()) return {.classes = batch.classes.data() + part.first};
   const std::size_t size = batch.values.size() / batch.ids.size();
@@ -31,16 +42,19 @@ Targets targets(const MiniBatch& batch, const SamplePart& part) {
 StageRunner::StageRunner(const Run& run, WorkerId worker, StageId stage)
     : run_(run),
       id_(stage),
-      stage_(*run.stages[static_cast<std::size_t>(stage.value)]),
-      trace_(run.trace ? &run.trace->track(stage) : nullptr),
+      copies_(*run.stages[static_cast<std::size_t>(stage.value)]),
+      copy_(copy_on(run.program, worker, stage)),
+      stage_(copies_.copy(copy_)),
+      share_(share_of(run.program, stage, copy_)),
+      trace_(run.trace ? &run.trace->track(stage, copy_) : nullptr),
       flights_(static_cast<std::size_t>(run.program.total_microbatches())),
-      unread_(static_cast<std::size_t>(run.program.minibatches), run.program.microbatches),
+      unread_(static_cast<std::size_t>(run.program.minibatches), share_),
       seen_(unread_.size()),
       sums_of_squares_(static_cast<std::size_t>(stage_.parameters())) {
   for (int slot = stage_.slots() - 1; slot >= 0; --slot) free_slots_.push_back(slot);
   for (int slot = stage_.input_slots() - 1; slot >= 0; --slot) free_input_slots_.push_back(slot);
   for (int s = 0; s < stage.value; ++s)
-    first_parameter_ += run.stages[static_cast<std::size_t>(s)]->parameters();
+    first_parameter_ += run.stages[static_cast<std::size_t>(s)]->first().parameters();
   find_updates(worker);
 }
 
@@ -63,21 +77,22 @@ SamplePart StageRunner::part(const Instruction& i, const MiniBatch& batch) const
 PassCall StageRunner::call(const Instruction& i) const {
   const Flight& f = flight(i.microbatch);
   const int in_minibatch = i.microbatch.value % run_.program.microbatches;
-  return {
-      .mode = run_.mode,
-      .samples = f.samples,
-      .slot = f.slot,
-      .input_slot = f.input_slot,
-      .packet_in = data_of(f.in),
-      .packet_out = data_of(f.out),
-      .gradient_in =
-          is_last() ? nullptr : gradient_of(f.gradient_in, behind().gradient_bytes, i.microbatch),
-      .gradient_out =
-          is_first() ? nullptr : gradient_of(f.gradient_out, before().gradient_bytes, i.microbatch),
-      .weights = i.weights,
-      .random = {.seed = run_.seed,
-                 .step = static_cast<std::uint64_t>(step_of(i)),
-                 .microbatch = static_cast<std::uint64_t>(in_minibatch)}};
+  return {.mode = run_.mode,
+          .samples = f.samples,
+          .slot = f.slot,
+          .input_slot = f.input_slot,
+          .packet_in = data_of(f.in),
+          .packet_out = data_of(f.out),
+          .gradient_in = is_last() ? nullptr
+                                   : gradient_of(f.gradient_in, boundary_behind().gradient_bytes,
+                                                 i.microbatch),
+          .gradient_out = is_first() ? nullptr
+                                     : gradient_of(f.gradient_out, boundary_before().gradient_bytes,
+                                                   i.microbatch),
+          .weights = i.weights,
+          .random = {.seed = run_.seed,
+                     .step = static_cast<std::uint64_t>(step_of(i)),
+                     .microbatch = static_cast<std::uint64_t>(in_minibatch)}};
 }
 
 // ---- what a micro-batch holds
@@ -103,10 +118,10 @@ void StageRunner::open(const Instruction& i, int samples) {
 
 void StageRunner::close(const Instruction& i) {
   Flight& f = flight(i);
-  if (f.in) before().activations->release(f.in);
-  if (f.out && trains()) behind().activations->release(f.out);
+  if (f.in) before(i).activations->release(f.in);
+  if (f.out && trains()) behind(i).activations->release(f.out);
   const bool whole = !gradients_together() || run_.program.ends_minibatch(i.microbatch);
-  if (f.gradient_in && whole) behind().gradients->release(f.gradient_in);
+  if (f.gradient_in && whole) behind(i).gradients->release(f.gradient_in);
   free_slots_.push_back(f.slot);
   if (f.input_slot >= 0) free_input_slots_.push_back(f.input_slot);
   f.open = false;
@@ -123,13 +138,13 @@ const MiniBatch& StageRunner::minibatch(const Instruction& i) {
 void StageRunner::done_with_minibatch(const Instruction& i) {
   int& left = unread_[index_of(run_.program.minibatch_of(i.microbatch).value, unread_.size())];
   if (--left > 0) return;
-  left = run_.program.microbatches;
+  left = share_;
   run_.loader.release(step_of(i));
 }
 
 Packet* StageRunner::acquire_out(const Instruction& i) {
   Flight& f = flight(i);
-  Channel& channel = *behind().activations;
+  Channel& channel = *behind(i).activations;
   f.out = waiting([&] { return channel.acquire(); });
   f.out->samples = f.samples;
   f.out->microbatch = i.microbatch;
@@ -153,7 +168,7 @@ void StageRunner::load_input(const Instruction& i) {
 }
 
 void StageRunner::receive_activation(const Instruction& i) {
-  Packet* const packet = waiting([&] { return before().activations->receive(); });
+  Packet* const packet = waiting([&] { return before(i).activations->receive(); });
   PIPETRAIN_CHECK(packet->microbatch == i.microbatch, "micro-batch {} arrived instead of {}",
                   packet->microbatch.value, i.microbatch.value);
   open(i, packet->samples);
@@ -198,13 +213,13 @@ void StageRunner::loss(const Instruction& i) {
 }
 
 void StageRunner::send_activation(const Instruction& i) {
-  behind().activations->send(flight(i).out);
+  behind(i).activations->send(flight(i).out);
   if (recomputes()) flight(i).out = nullptr;
   if (!trains()) close(i);
 }
 
 void StageRunner::receive_gradient(const Instruction& i) {
-  Packet* const packet = waiting([&] { return behind().gradients->receive(); });
+  Packet* const packet = waiting([&] { return behind(i).gradients->receive(); });
   PIPETRAIN_CHECK(packet->microbatch == i.microbatch,
                   "the gradient of micro-batch {} arrived instead of {}", packet->microbatch.value,
                   i.microbatch.value);
@@ -219,7 +234,7 @@ void StageRunner::acquire_gradient(const Instruction& i) {
     f.gradient_out = flight(first).gradient_out;
     return;
   }
-  Channel& channel = *before().gradients;
+  Channel& channel = *before(i).gradients;
   f.gradient_out = waiting([&] { return channel.acquire(); });
   f.gradient_out->samples = f.samples;
   f.gradient_out->microbatch =
@@ -266,7 +281,7 @@ void StageRunner::loss_gradient(const Instruction& i) {
 }
 
 void StageRunner::send_gradient(const Instruction& i) {
-  before().gradients->send(flight(i).gradient_out);
+  before(i).gradients->send(flight(i).gradient_out);
   for (MicrobatchId m = first_of_packet(i.microbatch); m <= i.microbatch; ++m.value)
     flight(m).gradient_out = nullptr;
   if (!unfinished_) return;
@@ -307,21 +322,21 @@ void StageRunner::execute(const Instruction& i, std::size_t at) {
 bool StageRunner::blocked(const Instruction& i) const {
   switch (i.op) {
     case Op::LoadInput:
-      return !is_last() && !behind().activations->can_acquire();
+      return !is_last() && !behind(i).activations->can_acquire();
     case Op::Forward:
-      return !is_first() && !is_last() && !behind().activations->can_acquire();
+      return !is_first() && !is_last() && !behind(i).activations->can_acquire();
     case Op::ReceiveActivation:
-      return !before().activations->can_receive();
+      return !before(i).activations->can_receive();
     case Op::ReceiveGradient:
-      return !behind().gradients->can_receive();
+      return !behind(i).gradients->can_receive();
     case Op::Backward:
     case Op::BackwardInput:
       return !is_first() && i.microbatch == first_of_packet(i.microbatch) &&
-             !before().gradients->can_acquire();
+             !before(i).gradients->can_acquire();
     case Op::SyncGradients:
       return !run_.board->can_deposit(step_of(i));
     case Op::Update:
-      return deposited_ ? !run_.board->has_total(step_of(i)) : !run_.board->can_deposit(step_of(i));
+      return synced_ ? !run_.board->has_total(step_of(i)) : !run_.board->can_deposit(step_of(i));
     default:
       return false;
   }

@@ -45,12 +45,16 @@ class StageRunner {
   };
 
   bool is_first() const { return id_.value == 0; }
-  bool is_last() const { return id_.value + 1 == static_cast<int>(run_.stages.size()); }
+  bool is_last() const { return id_.value + 1 == run_.program.stages; }
   // Are activations thrown away behind the forward, and made again for the backward?
   bool recomputes() const { return trains() && stage_.recomputes(); }
   bool trains() const { return run_.mode == Mode::Train; }
-  Boundary& before() const { return run_.boundaries[static_cast<std::size_t>(id_.value - 1)]; }
-  Boundary& behind() const { return run_.boundaries[static_cast<std::size_t>(id_.value)]; }
+  Boundary& boundary_before() const {
+    return run_.boundaries[static_cast<std::size_t>(id_.value - 1)];
+  }
+  Boundary& boundary_behind() const { return run_.boundaries[static_cast<std::size_t>(id_.value)]; }
+  Lane& before(const Instruction& i) const { return boundary_before().lane(i.microbatch); }
+  Lane& behind(const Instruction& i) const { return boundary_behind().lane(i.microbatch); }
   Flight& flight(MicrobatchId m) {
     return flights_[static_cast<std::size_t>(m.value) % flights_.size()];
   }
@@ -98,12 +102,16 @@ class StageRunner {
   void loss_gradient(const Instruction& i);
   void send_gradient(const Instruction& i);
   void sync_gradients(const Instruction& i);
+  void deposit(const Instruction& i);
   void update(const Instruction& i);
   void update_by_norm(const Instruction& i, double norm);
 
   const Run& run_;
   const StageId id_;
+  StageCopies& copies_;
+  const int copy_;  // which of them this is
   Stage& stage_;
+  const int share_;  // of a mini-batch's micro-batches, that run here
   TraceTrack* trace_ = nullptr;
   int first_parameter_ = 0;  // of the whole model's
   std::int64_t base_step_ = 0;
@@ -118,7 +126,7 @@ class StageRunner {
   // sent in between?
   std::vector<bool> update_behind_;
   std::vector<double> sums_of_squares_;
-  bool deposited_ = false;
+  bool synced_ = false;
   double staleness_sum_ = 0;
   StageStep measured_;
 };

@@ -32,18 +32,23 @@ void StageRunner::find_updates(WorkerId worker) {
 }
 
 void StageRunner::sync_gradients(const Instruction& i) {
+  synced_ = true;
+  bool whole = true;
+  if (copies_.count() > 1) busy([&] { whole = copies_.hand_in_gradient(copy_); });
+  if (whole) deposit(i);
+}
+
+void StageRunner::deposit(const Instruction& i) {
   busy([&] { stage_.sums_of_squares(sums_of_squares_); });
   run_.board->deposit(step_of(i), first_parameter_, sums_of_squares_);
-  deposited_ = true;
 }
 
 void StageRunner::update(const Instruction& i) {
   const std::int64_t step = step_of(i);
-  if (deposited_) {
+  if (synced_) {
     update_by_norm(i, std::sqrt(waiting([&] { return run_.board->total(step); })));
   } else if (run_.own_norms) {
-    busy([&] { stage_.sums_of_squares(sums_of_squares_); });
-    run_.board->deposit(step, first_parameter_, sums_of_squares_);
+    deposit(i);
     update_by_norm(
         i, std::sqrt(std::accumulate(sums_of_squares_.begin(), sums_of_squares_.end(), 0.0)));
   } else {  // the norm is only reported: it is taken on the way
@@ -51,14 +56,14 @@ void StageRunner::update(const Instruction& i) {
     busy([&] { stage_.update(lr, 1, step + 1, sums_of_squares_); });
     run_.board->deposit(step, first_parameter_, sums_of_squares_);
   }
-  deposited_ = false;
+  synced_ = false;
   const Seen all = std::exchange(seen(i), {});
   measured_.loss = all.loss;
   measured_.samples = all.samples;
   measured_.end_ns = now_ns();
   measured_.weight_versions = stage_.weights().copies();
-  measured_.staleness = staleness_sum_ / run_.program.microbatches;
-  run_.board->finish(step, id_, run_.learning_rate.at(step), measured_);
+  measured_.staleness = staleness_sum_ / share_;
+  run_.board->finish(step, id_, copy_, run_.learning_rate.at(step), measured_);
   measured_ = {};
   staleness_sum_ = 0;
 }

@@ -8,8 +8,27 @@
 namespace pipetrain {
 
 namespace {
+
 constexpr std::chrono::milliseconds pause(5);  // between two steps that wake the reporter
+
+// What the copies of a stage did, summed in their order.
+StageStep together(const std::vector<StageStep>& copies) {
+  StageStep all = copies[0];
+  for (std::size_t c = 1; c < copies.size(); ++c) {
+    const StageStep& copy = copies[c];
+    all.busy_seconds += copy.busy_seconds;
+    all.waiting_seconds += copy.waiting_seconds;
+    all.end_ns = std::max(all.end_ns, copy.end_ns);
+    all.loss.sum += copy.loss.sum;
+    all.loss.correct += copy.loss.correct;
+    all.samples += copy.samples;
+    all.staleness = std::max(all.staleness, copy.staleness);
+  }
+  all.copies = static_cast<int>(copies.size());
+  return all;
 }
+
+}  // namespace
 
 double StepRecord::squared_norm() const {
   return std::accumulate(sums_of_squares.begin(), sums_of_squares.end(), 0.0);
@@ -22,9 +41,13 @@ StepBoard::StepBoard(const Options& options)
       next_(options.first_step),
       begun_(options.first_step),
       end_(options.end) {
+  std::vector<int> copies = options.copies;
+  copies.resize(static_cast<std::size_t>(stages_), 1);
+  parts_ = std::accumulate(copies.begin(), copies.end(), 0);
   for (Entry& e : entries_) {
-    e.record.stages.resize(static_cast<std::size_t>(options.stages));
+    e.record.stages.resize(copies.size());
     e.record.sums_of_squares.resize(static_cast<std::size_t>(options.parameters));
+    for (const int count : copies) e.parts.emplace_back(static_cast<std::size_t>(count));
   }
 }
 
@@ -85,14 +108,17 @@ double StepBoard::total(std::int64_t step) {
   return entry(step).record.squared_norm();
 }
 
-void StepBoard::finish(std::int64_t step, StageId stage, double lr, const StageStep& part) {
+void StepBoard::finish(std::int64_t step, StageId stage, int copy, double lr,
+                       const StageStep& part) {
   const std::lock_guard lock(mutex_);
   if (closed_) throw ChannelClosed();
   Entry& e = entry(step);
   e.record.step = step;
   e.record.lr = lr;
-  e.record.stages[static_cast<std::size_t>(stage.value)] = part;
-  if (++e.finished == stages_ && wakes_reporter(step)) reporter_.notify_all();
+  e.parts[static_cast<std::size_t>(stage.value)][static_cast<std::size_t>(copy)] = part;
+  if (++e.finished < parts_) return;
+  for (std::size_t s = 0; s < e.parts.size(); ++s) e.record.stages[s] = together(e.parts[s]);
+  if (wakes_reporter(step)) reporter_.notify_all();
 }
 
 // What it is not woken for waits for the next step, or until the reporter looks by itself.
@@ -106,7 +132,7 @@ bool StepBoard::wakes_reporter(std::int64_t step) {
 
 const StepRecord* StepBoard::next() {
   std::unique_lock lock(mutex_);
-  const auto ready = [&] { return closed_ || next_ >= end_ || entry(next_).finished == stages_; };
+  const auto ready = [&] { return closed_ || next_ >= end_ || entry(next_).finished == parts_; };
   while (!reporter_.wait_for(lock, 10 * pause, ready)) {
   }
   if (closed_) throw ChannelClosed();
@@ -115,7 +141,7 @@ const StepRecord* StepBoard::next() {
 
 const StepRecord* StepBoard::try_next() {
   const std::lock_guard lock(mutex_);
-  return next_ < end_ && entry(next_).finished == stages_ ? &entry(next_).record : nullptr;
+  return next_ < end_ && entry(next_).finished == parts_ ? &entry(next_).record : nullptr;
 }
 
 void StepBoard::pop() {

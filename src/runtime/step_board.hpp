@@ -24,7 +24,8 @@
 namespace pipetrain {
 
 struct StageStep {                               // one stage's part of one mini-batch
-  double busy_seconds = 0, waiting_seconds = 0;  // since the stage's update before
+  int copies = 1;                                // that were at work, each on a worker
+  double busy_seconds = 0, waiting_seconds = 0;  // of all copies, since the stage's update before
   std::int64_t end_ns = 0;                       // steady clock, behind the update
   LossResult loss;                               // last stage
   int samples = 0;                               // last stage
@@ -45,6 +46,7 @@ class StepBoard {
  public:
   struct Options {
     int stages = 1;
+    std::vector<int> copies = {};  // of each stage; empty: one
     int parameters = 0;
     int capacity = 64;
     std::int64_t first_step = 0;
@@ -58,13 +60,14 @@ class StepBoard {
   // May a worker begin the mini-batches [step, step + count)? What one worker begins, all do.
   bool begin(std::int64_t step, std::int64_t count);
 
-  // The sums of one stage, whose first parameter is the `first_parameter`th of the model.
+  // The sums of one stage, whose first parameter is the `first_parameter`th of the model. Once for
+  // all of its copies.
   void deposit(std::int64_t step, int first_parameter, std::span<const double> sums);
   bool can_deposit(std::int64_t step) const;  // else deposit() would wait
   // The whole model's squared norm: waits until every stage has deposited.
   double total(std::int64_t step);
   bool has_total(std::int64_t step) const;
-  void finish(std::int64_t step, StageId stage, double lr, const StageStep& part);
+  void finish(std::int64_t step, StageId stage, int copy, double lr, const StageStep& part);
 
   const StepRecord* next();      // waits for the next whole record; null where none is left
   const StepRecord* try_next();  // null while there is none
@@ -75,6 +78,7 @@ class StepBoard {
  private:
   struct Entry {
     StepRecord record;
+    std::vector<std::vector<StageStep>> parts;  // of each copy
     int deposited = 0, finished = 0;
   };
   Entry& entry(std::int64_t step);
@@ -84,6 +88,7 @@ class StepBoard {
   bool wakes_reporter(std::int64_t step);
 
   const int stages_;
+  int parts_ = 0;  // copies of all stages
   const std::atomic<bool>* const drain_;
   std::vector<Entry> entries_;
   std::int64_t next_;         // the reporter's

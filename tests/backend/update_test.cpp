@@ -1,4 +1,5 @@
 // The update rules against values worked out by hand from PyTorch's documented formulas.
+#include <array>
 #include <cmath>
 
 #include "cases.hpp"
@@ -121,4 +122,17 @@ TEST_CASE("every backend updates as the reference does", "[update]") {
     CHECK(difference(a.first, b.first) < 1e-6);
     CHECK(difference(a.second, b.second) < 1e-6);
   }
+}
+
+TEST_CASE("parts are added up in their order, and each becomes the sum", "[update]") {
+  const auto backend = make_backend(GENERATE(from_range(backend_names())));
+  // (1e8 + 1) - 1e8 is 0 in f32, (1e8 - 1e8) + 1 is 1.
+  Floats a(5000, 1e8f), b(5000, 1), c(5000, -1e8f);
+  b[4999] = 64;
+  const std::array parts{a.data(), b.data(), c.data()};
+  backend->add_up({.elements = 5000, .parts = parts});
+  CHECK(a[0] == 0);
+  CHECK(a[4999] == 64);
+  CHECK(b == a);
+  CHECK(c == a);
 }

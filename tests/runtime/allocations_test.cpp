@@ -97,6 +97,14 @@ TEST_CASE("behind the first step no worker allocates", "[allocations]") {
     }
 }
 
+TEST_CASE("behind the first step no copy of a stage allocates", "[allocations]") {
+  const std::string schedule = GENERATE("chimera", "data_parallel");
+  const Measured m = measure(image_model, make_config({.stages = 2, .schedule = schedule}));
+  CHECK(m.threads == 2);
+  CHECK(m.workers.allocations == 0);
+  CHECK(m.backend_late == 0);
+}
+
 TEST_CASE("behind the first step clipping, skipping and moments allocate nothing",
           "[allocations]") {
   Config config = make_config({.stages = 3});

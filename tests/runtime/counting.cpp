@@ -24,6 +24,7 @@ class CountingBackend final : public Backend {
     counts_.after_update();
   }
   void combine(const Combination& combination) override { real_->combine(combination); }
+  void add_up(const Summation& summation) override { real_->add_up(summation); }
   double sum_of_squares(const float* values, std::int64_t n) override {
     return real_->sum_of_squares(values, n);
   }

@@ -92,7 +92,7 @@ TEST_CASE("a loader goes while a pipeline that never read from it stands", "[end
   const Built b(make_config({.stages = 3}));
   Pipeline pipeline(b.input());
   const auto data = synthetic(64);
-  { const Loader loader(*data, {.batch_size = 16}, pipeline.loader_readers()); }
+  { const Loader loader(*data, {.batch_size = 16}, pipeline.loader_readers(Mode::Train)); }
   CHECK(pipeline.memory().size() == 3);
 }
 
@@ -102,7 +102,7 @@ TEST_CASE("training no mini-batch at all changes nothing", "[endings]") {
   const NamedTensors before = initial_parameters(b.graph, 9);
   pipeline.set_parameters(before);
   const auto data = synthetic(64);
-  Loader loader(*data, {.batch_size = 16}, pipeline.loader_readers());
+  Loader loader(*data, {.batch_size = 16}, pipeline.loader_readers(Mode::Train));
   pipeline.train(loader, 0, 0, [](const StepRecord&) { CHECK(false); });
   CHECK(same_bits(pipeline.parameters(), before));
 }
@@ -117,8 +117,8 @@ TEST_CASE("a pipeline can go after its failure, at whatever step", "[endings]") 
     Loader loader(*data,
                   {.batch_size = 16,
                    .depth = pipeline.loader_depth(),
-                   .reader_threads = pipeline.reader_threads()},
-                  pipeline.loader_readers());
+                   .reader_threads = pipeline.reader_threads(Mode::Train)},
+                  pipeline.loader_readers(Mode::Train));
     CHECK_THROWS_AS(pipeline.train(loader, 0, 4,
                                    [&](const StepRecord& record) {
                                      if (record.step == last) throw DeviceError("disk full");

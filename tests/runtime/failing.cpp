@@ -94,6 +94,7 @@ class FailingBackend final : public Backend {
     real_->apply(rule, arguments);
   }
   void combine(const Combination& combination) override { real_->combine(combination); }
+  void add_up(const Summation& summation) override { real_->add_up(summation); }
   double sum_of_squares(const float* values, std::int64_t n) override {
     return real_->sum_of_squares(values, n);
   }

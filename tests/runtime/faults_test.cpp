@@ -36,12 +36,13 @@ int fail_each(TrainingSetup setup, Countdown& countdown) {
 
 TEST_CASE("the n-th kernel call fails", "[faults]") {
   const std::string workers = GENERATE("threads", "inline");
-  const std::string schedule = GENERATE("gpipe", "1f1b");
+  const auto [schedule, stages] = GENERATE(
+      table<std::string, int>({{"gpipe", 3}, {"1f1b", 3}, {"chimera", 2}, {"data_parallel", 2}}));
   Countdown countdown;
   TrainingSetup setup{
       .model = mlp_model,
-      .config =
-          make_config({.stages = 3, .microbatches = 2, .schedule = schedule, .workers = workers}),
+      .config = make_config(
+          {.stages = stages, .microbatches = 2, .schedule = schedule, .workers = workers}),
       .steps = 2};
   setup.make_backend = [&](std::string_view name) {
     return failing_backend(make_backend(name), countdown);
@@ -53,10 +54,13 @@ TEST_CASE("the n-th kernel call fails", "[faults]") {
 
 TEST_CASE("the n-th channel operation fails", "[faults]") {
   const std::string workers = GENERATE("threads", "inline");
+  const auto [schedule, stages] = GENERATE(table<std::string, int>({{"1f1b", 3}, {"chimera", 4}}));
   Countdown countdown;
-  TrainingSetup setup{.model = mlp_model,
-                      .config = make_config({.stages = 3, .microbatches = 2, .workers = workers}),
-                      .steps = 2};
+  TrainingSetup setup{
+      .model = mlp_model,
+      .config = make_config(
+          {.stages = stages, .microbatches = 2, .schedule = schedule, .workers = workers}),
+      .steps = 2};
   setup.make_channel = [&](const ChannelOptions& options) {
     return failing_channel(make_in_process_channel(options), countdown);
   };

@@ -28,8 +28,8 @@ struct Machine {  // a config with all that trains it
                   {.batch_size = config.data.batch_size,
                    .first_step = first,
                    .depth = pipeline.loader_depth(),
-                   .reader_threads = pipeline.reader_threads()},
-                  pipeline.loader_readers());
+                   .reader_threads = pipeline.reader_threads(Mode::Train)},
+                  pipeline.loader_readers(Mode::Train));
     std::atomic<bool> drain = false;
     std::int64_t reported = first;
     const std::int64_t trained = pipeline.train(
@@ -92,4 +92,25 @@ TEST_CASE("a drained training goes on under another layout to the same bits", "[
   CHECK(same_bits(state, whole.state()));
   const bool adam = optimizer == "adam";
   CHECK(state.contains(adam ? "conv1.weight/exp_avg_sq" : "conv1.weight/momentum_buffer"));
+}
+
+TEST_CASE("copies of stages go on from the first one's state to the same bits", "[state]") {
+  const auto machine_of = [](const std::string& schedule, int workers) {
+    Config config = choice("adam", workers, "threads");
+    config.pipeline.schedule = schedule;
+    return config;
+  };
+  Machine whole(machine_of("chimera", 4));
+  whole.pipeline.set_parameters(first_parameters(whole.config, whole.graph));
+  CHECK(whole.train(0, kSteps + 1) == kSteps);
+
+  // Even micro-batches on one copy, odd ones on the other: so do two workers of data_parallel.
+  Machine begin(machine_of("data_parallel", 2));
+  begin.pipeline.set_parameters(first_parameters(begin.config, begin.graph));
+  const std::int64_t step = begin.train(0, 2);
+  CHECK(step < kSteps);
+  Machine rest(machine_of("chimera", 2));
+  rest.pipeline.set_state(begin.state());
+  CHECK(rest.train(step, kSteps + 1) == kSteps);
+  CHECK(same_bits(rest.state(), whole.state()));
 }

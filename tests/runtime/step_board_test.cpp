@@ -45,11 +45,11 @@ TEST_CASE("a record is whole when every stage has finished", "[step board]") {
   StageStep last;
   last.samples = 64;
   last.loss = {2.5, 7};
-  board.finish(5, {1}, 0.1, last);
+  board.finish(5, {1}, 0, 0.1, last);
   CHECK(board.try_next() == nullptr);
   StageStep first;
   first.busy_seconds = 3;
-  board.finish(5, {0}, 0.1, first);
+  board.finish(5, {0}, 0, 0.1, first);
   const StepRecord* const record = board.try_next();
   REQUIRE(record != nullptr);
   CHECK(record == board.next());
@@ -63,16 +63,39 @@ TEST_CASE("a record is whole when every stage has finished", "[step board]") {
   CHECK(board.try_next() == nullptr);
 }
 
+TEST_CASE("a stage's copies are summed in their order, whoever came first", "[step board]") {
+  StepBoard board({.stages = 1, .copies = {3}, .parameters = 1});
+  const auto part = [](double loss) {
+    StageStep step;
+    step.busy_seconds = 1;
+    step.loss = {loss, 1};
+    step.samples = 2;
+    return step;
+  };
+  board.deposit(0, 0, std::vector<double>{4.0});  // one for all copies
+  board.finish(0, {0}, 2, 0.1, part(-1e16));
+  board.finish(0, {0}, 0, 0.1, part(1e16));
+  CHECK(board.try_next() == nullptr);
+  board.finish(0, {0}, 1, 0.1, part(1));
+  REQUIRE(board.try_next() != nullptr);
+  const StageStep& all = board.next()->stages[0];
+  CHECK(all.copies == 3);
+  CHECK(all.busy_seconds == 3);
+  CHECK(all.loss.sum == 0);  // (1e16 + 1) - 1e16
+  CHECK(all.loss.correct == 3);
+  CHECK(all.samples == 6);
+}
+
 TEST_CASE("records come in order, also when a stage is ahead", "[step board]") {
   StepBoard board({.stages = 2, .parameters = 0, .capacity = 4});
   for (int step = 0; step < 3; ++step) {
     board.deposit(step, 0, {});
-    board.finish(step, {0}, 0, {});
+    board.finish(step, {0}, 0, 0, {});
   }
   CHECK(board.try_next() == nullptr);
   for (int step = 0; step < 3; ++step) {
     board.deposit(step, 0, {});
-    board.finish(step, {1}, 0, {});
+    board.finish(step, {1}, 0, 0, {});
     REQUIRE(board.try_next() != nullptr);
     CHECK(board.next()->step == step);
     board.pop();
@@ -84,7 +107,7 @@ TEST_CASE("a place is used again once its record is told", "[step board]") {
   for (int step = 0; step < 2; ++step) {
     CHECK(board.can_deposit(step));
     board.deposit(step, 0, std::vector<double>{1.0 + step});
-    board.finish(step, {0}, 0, {});
+    board.finish(step, {0}, 0, 0, {});
   }
   CHECK_FALSE(board.can_deposit(2));
   board.pop();
@@ -102,7 +125,7 @@ TEST_CASE("who is too far ahead waits for the reporter", "[step board]") {
   std::thread stage([&] {
     for (int step = 0; step < steps; ++step) {
       board.deposit(step, 0, {});
-      board.finish(step, {0}, step, {});
+      board.finish(step, {0}, 0, step, {});
     }
   });
   int wrong = 0;
@@ -139,7 +162,7 @@ TEST_CASE("close wakes everybody, and all that waits throws from then on", "[ste
   for_record.join();
   for_place.join();
   CHECK(closed == 3);
-  CHECK_THROWS_AS(board.finish(0, {0}, 0, {}), ChannelClosed);
+  CHECK_THROWS_AS(board.finish(0, {0}, 0, 0, {}), ChannelClosed);
   CHECK(board.can_deposit(1));  // none of them would wait: they throw
   CHECK(board.has_total(0));
 }
@@ -169,7 +192,7 @@ TEST_CASE("the reporter is told the end, though it waits", "[step board]") {
     got_the_end = board.next() == nullptr;
   });
   board.deposit(0, 0, {});
-  board.finish(0, {0}, 0.1, {});
+  board.finish(0, {0}, 0, 0.1, {});
   drain = true;
   const bool begins = board.begin(1, 1);
   reporter.join();

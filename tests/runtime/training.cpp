@@ -78,8 +78,8 @@ Trained train(const TrainingSetup& setup) {
                  .shuffle = config.data.shuffle,
                  .drop_last = config.data.drop_last,
                  .depth = pipeline.loader_depth(),
-                 .reader_threads = pipeline.reader_threads()},
-                pipeline.loader_readers());
+                 .reader_threads = pipeline.reader_threads(Mode::Train)},
+                pipeline.loader_readers(Mode::Train));
   pipeline.train(loader, 0, setup.steps, [&](const StepRecord& record) {
     result.losses.push_back(record.stages.back().loss.sum / record.stages.back().samples);
     result.norms.push_back(record.squared_norm());

@@ -91,8 +91,8 @@ std::vector<double> train(const Program& program, const ScalarTask& task, const 
                 {.batch_size = program.microbatches,
                  .shuffle = false,
                  .depth = pipeline.loader_depth(),
-                 .reader_threads = pipeline.reader_threads()},
-                pipeline.loader_readers());
+                 .reader_threads = pipeline.reader_threads(Mode::Train)},
+                pipeline.loader_readers(Mode::Train));
   pipeline.train(loader, 0, program.minibatches, [](const StepRecord&) {});
   weights = pipeline.parameters();
   std::vector<double> result;

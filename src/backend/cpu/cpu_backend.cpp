@@ -54,6 +54,7 @@ class CpuBackend final : public Backend {
     cpu::update(rule, arguments);
   }
   void combine(const Combination& combination) override { cpu::combine(combination); }
+  void add_up(const Summation& summation) override { cpu::add_up(summation); }
   double sum_of_squares(const float* values, std::int64_t elements) override {
     return cpu::sum_of_squares(values, elements);
   }

@@ -53,6 +53,15 @@ void combine(const Combination& c) {
   });
 }
 
+void add_up(const Summation& s) {
+  const auto terms = static_cast<std::int64_t>(s.parts.size());
+  parallel_ranges(s.elements, kElementWork * s.elements * terms,
+                  [&](std::int64_t begin, std::int64_t end) {
+                    for (std::int64_t i = begin; i < end; i += kChunk)
+                      vector_loops().add_up(s, i, std::min(i + kChunk, end));
+                  });
+}
+
 double sum_of_squares(const float* values, std::int64_t elements) {
   return sum_chunks(elements, [&](std::int64_t begin, std::int64_t end) {
     return vector_loops().sum_of_squares(values + begin, end - begin);

@@ -7,6 +7,7 @@ namespace pipetrain::cpu {
 
 void update(const UpdateRule& rule, const UpdateArguments& arguments);
 void combine(const Combination& combination);
+void add_up(const Summation& summation);
 double sum_of_squares(const float* values, std::int64_t elements);
 
 }  // namespace pipetrain::cpu

@@ -132,6 +132,7 @@ struct VectorLoops {
 
   void (*update)(const UpdateRule&, const UpdateArguments&, std::int64_t begin, std::int64_t end);
   void (*combine)(const Combination&, std::int64_t begin, std::int64_t end);
+  void (*add_up)(const Summation&, std::int64_t begin, std::int64_t end);
   double (*sum_of_squares)(const float* values, std::int64_t count);
 };
 

@@ -97,6 +97,7 @@ const VectorLoops& PIPETRAIN_LOOPS() {
       .transpose_tile = transpose_tile,
       .update = update,
       .combine = combine,
+      .add_up = add_up,
       .sum_of_squares = sum_of_squares,
   };
   return loops;

@@ -87,6 +87,18 @@ void combine(const Combination& c, std::int64_t begin, std::int64_t end) {
   for (std::int64_t i = begin; i < end; ++i) result[i] = a * x[i] + b * y[i];
 }
 
+void add_up(const Summation& s, std::int64_t begin, std::int64_t end) {
+  float* const sum = s.parts[0];
+  for (std::size_t p = 1; p < s.parts.size(); ++p) {
+    const float* const part = s.parts[p];
+    PIPETRAIN_VECTORIZE
+    for (std::int64_t i = begin; i < end; ++i) sum[i] += part[i];
+  }
+  for (std::size_t p = 1; p < s.parts.size(); ++p)
+    std::memcpy(s.parts[p] + begin, sum + begin,
+                static_cast<std::size_t>(end - begin) * sizeof(float));
+}
+
 double sum_of_squares(const float* values, std::int64_t count) {
   Doubles sums[4] = {};
   std::int64_t i = 0;

@@ -38,6 +38,7 @@ class ReferenceBackend final : public Backend {
     reference::update(rule, arguments);
   }
   void combine(const Combination& combination) override { reference::combine(combination); }
+  void add_up(const Summation& summation) override { reference::add_up(summation); }
 
   double sum_of_squares(const float* values, std::int64_t elements) override {
     double sum = 0;

@@ -64,4 +64,12 @@ void combine(const Combination& c) {
     c.result[i] = static_cast<float>(c.a * c.x[i] + c.b * c.y[i]);
 }
 
+void add_up(const Summation& s) {
+  for (std::int64_t i = 0; i < s.elements; ++i) {
+    float sum = s.parts[0][i];
+    for (const float* const part : s.parts.subspan(1)) sum += part[i];
+    for (float* const part : s.parts) part[i] = sum;
+  }
+}
+
 }  // namespace pipetrain::reference

@@ -7,5 +7,6 @@ namespace pipetrain::reference {
 
 void update(const UpdateRule& rule, const UpdateArguments& arguments);
 void combine(const Combination& combination);
+void add_up(const Summation& summation);
 
 }  // namespace pipetrain::reference

@@ -1,0 +1,42 @@
+// The copies of one stage, each on a worker of its own, in the order of the program's placement:
+// one where the stage lies on one worker. All hold the same weights; each keeps running statistics
+// of the micro-batches that it saw, and those of the first are the model's.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <vector>
+
+#include "runtime/stage.hpp"
+
+namespace pipetrain {
+
+class StageCopies {
+ public:
+  StageCopies(const StageInput& input, int copies);
+
+  int count() const { return static_cast<int>(copies_.size()); }
+  Stage& copy(int c) const { return *copies_[static_cast<std::size_t>(c)]; }
+  Stage& first() const { return copy(0); }
+
+  // For every copy; evaluation is the first one's.
+  void prepare(int samples, Mode mode);
+  void keep_up_delta(bool on);
+
+  // One copy has all that its micro-batches add to the gradient. True to the last one of a
+  // mini-batch: it has put the sum over the copies, in their order, in place of each copy's part.
+  // Threading: each copy from its worker.
+  bool hand_in_gradient(int copy);
+
+  MemoryAccount memory() const;  // of all copies together
+
+ private:
+  void add_up_gradients();
+
+  Backend& backend_;
+  std::vector<std::unique_ptr<Stage>> copies_;
+  std::atomic<int> handed_in_ = 0;
+  std::vector<float*> parts_;  // reused by every sum
+};
+
+}  // namespace pipetrain
