@@ -189,6 +189,23 @@ int steady_minibatches(const Schedule& schedule, const ScheduleRequest& request)
   return 2 * ((ahead + request.microbatches - 1) / request.microbatches) + 2;
 }
 
+Program complete(Program order, const VersionPolicy& versions, const ScheduleRequest& request,
+                 bool flushes) {
+  Program program = bind_versions(
+      add_updates(std::move(order)), versions,
+      {.mix = request.mix, .delays = flushes ? std::vector<double>{} : delays(request)});
+  if (request.recomputed_gradient && !flushes)
+    program = add_recomputes(std::move(program), RecomputeBy::Backward);
+  else if (request.recompute)
+    program =
+        add_recomputes(std::move(program), keeps_forward_versions(program) ? RecomputeBy::Forward
+                                                                           : RecomputeBy::Backward);
+  program = add_loads(std::move(program));
+  if (request.sync_gradients || program.has_copies())
+    program = add_gradient_sync(std::move(program));
+  return add_transfers(std::move(program));
+}
+
 Program make_program(const Schedule& schedule, const ScheduleRequest& request) {
   require_positive("stages", request.stages);
   require_positive("microbatches", request.microbatches);
@@ -201,19 +218,8 @@ Program make_program(const Schedule& schedule, const ScheduleRequest& request) {
                                        .warmup = warmup_of(request.warmup),
                                        .virtual_stages = request.virtual_stages});
   const bool vertical = request.vertical_sync && schedule.vertical;
-  program = bind_versions(
-      add_updates(std::move(program)), vertical ? *schedule.vertical : *schedule.versions,
-      {.mix = request.mix, .delays = schedule.flushes ? std::vector<double>{} : delays(request)});
-  if (request.recomputed_gradient && !schedule.flushes)
-    program = add_recomputes(std::move(program), RecomputeBy::Backward);
-  else if (request.recompute)
-    program =
-        add_recomputes(std::move(program), keeps_forward_versions(program) ? RecomputeBy::Forward
-                                                                           : RecomputeBy::Backward);
-  program = add_loads(std::move(program));
-  if (request.sync_gradients || program.has_copies())
-    program = add_gradient_sync(std::move(program));
-  program = add_transfers(std::move(program));
+  program = complete(std::move(program), vertical ? *schedule.vertical : *schedule.versions,
+                     request, schedule.flushes);
   const auto problems = check(program);
   PIPETRAIN_CHECK(problems.empty(), "schedule {} makes an ill-formed program\n{}", schedule.name,
                   show(program, problems));

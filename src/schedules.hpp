@@ -65,5 +65,8 @@ int steady_minibatches(const Schedule& schedule, const ScheduleRequest& request)
 Program make_program(const ScheduleRequest& request);
 // The same for parts of the caller's own, named in what a failed check says.
 Program make_program(const Schedule& schedule, const ScheduleRequest& request);
+// The line from updates on, for an order that has been made; unchecked.
+Program complete(Program order, const VersionPolicy& versions, const ScheduleRequest& request,
+                 bool flushes);
 
 }  // namespace pipetrain

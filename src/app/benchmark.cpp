@@ -101,16 +101,20 @@ Measured measure(Pipeline& pipeline, const Config& config, const Dataset& datase
                         config.pipeline.stages);
   measured.loader_bytes = process_memory().heap_bytes - without_loader;
   std::vector<StepSummary>& steps = measured.steps;
-  pipeline.train(loader, 0, warmup_steps, [&](const StepRecord&) {});
+  // Whole programs: one mini-batch, or as many as an order of the user's own has.
+  const auto& own = config.pipeline.own_order;
+  const std::int64_t whole = own ? own->program.minibatches : 1;
+  const auto up = [&](std::int64_t steps) { return (steps + whole - 1) / whole * whole; };
+  pipeline.train(loader, 0, up(warmup_steps), [&](const StepRecord&) {});
   measured.warm = process_memory();
   double seconds = 0;
-  for (std::int64_t first = warmup_steps; seconds < measured_seconds;) {
+  for (std::int64_t first = up(warmup_steps); seconds < measured_seconds;) {
     // As many at once as the time that is left asks for: a segment's drain is no part of a step.
     const double each = steps.empty() ? 0 : seconds / static_cast<double>(steps.size());
-    const auto count = each > 0
-                           ? std::max<std::int64_t>(
-                                 1, static_cast<std::int64_t>((measured_seconds - seconds) / each))
-                           : measured_steps;
+    const std::int64_t count =
+        up(each > 0 ? std::max<std::int64_t>(
+                          1, static_cast<std::int64_t>((measured_seconds - seconds) / each))
+                    : measured_steps);
     reporter.begin_segment();
     pipeline.train(loader, first, count, [&](const StepRecord& record) {
       steps.push_back(reporter.summarize(record));

@@ -14,6 +14,7 @@
 #include "checkpoint/save.hpp"
 #include "config/read.hpp"
 #include "graph/read.hpp"
+#include "program/text.hpp"
 
 namespace pipetrain {
 namespace fs = std::filesystem;
@@ -116,6 +117,15 @@ void check_model(const fs::path& checkpoint, const Graph& graph) {
     throw UsageError(fmt::format(
         "{}: model '{}' has changed since:\n  {}\nrestore it ({} has it as it was), {}",
         checkpoint.string(), graph.name, fmt::join(differences, "\n  "), file.string(), ways_out));
+}
+
+void check_order(const fs::path& folder, const Config& config, const Program& program) {
+  std::ifstream file(folder / "program.txt", std::ios::binary);
+  if (!config.pipeline.own_order || !file) return;
+  if (std::string(std::istreambuf_iterator<char>(file), {}) == to_text(program)) return;
+  throw UsageError(fmt::format("{}: {} holds another order now ({} has what was run); {}",
+                               folder.string(), config.pipeline.schedule_csv.string(),
+                               (folder / "program.txt").string(), ways_out));
 }
 
 nlohmann::ordered_json end_of_run(const fs::path& folder) {

@@ -84,7 +84,7 @@ ordered_json outlook(const PipelineInput& in) {
   const PipelineConfig& pipeline = in.config.pipeline;
   ordered_json result = {{"model", in.graph.name},
                          {"parameters", in.graph.parameter_count()},
-                         {"schedule", pipeline.schedule},
+                         {"schedule", schedule_name(pipeline)},
                          {"microbatches", pipeline.microbatches},
                          {"stages", plan_json(in.graph, in.plan)["stages"]}};
   auto& memory = result["memory_bytes"] = ordered_json::array();

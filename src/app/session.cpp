@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/error.hpp"
 #include "graph/read.hpp"
 #include "runtime/segment_program.hpp"
 
@@ -87,6 +88,27 @@ std::int64_t segment_end(const Config& config, const TrainingLength& length, std
   if (const std::int64_t sync = warmup_steps(config, length.steps_per_epoch); step < sync)
     end = std::min(end, sync);
   return end;
+}
+
+void check_segments(const Config& config, const TrainingLength& length) {
+  if (!config.pipeline.own_order) return;
+  const std::int64_t own = config.pipeline.own_order->program.minibatches;
+  const std::int64_t epoch = length.steps_per_epoch;
+  const auto require_multiple = [&](std::string_view key, std::int64_t steps) {
+    if (steps % own == 0) return;
+    throw UsageError(fmt::format(
+        "pipeline.schedule_csv: {} is an order of {} mini-batches, drained behind them, and {} "
+        "asks "
+        "for {} steps; make that {}",
+        schedule_name(config.pipeline), own, key, steps,
+        steps < own ? fmt::format("{}", own)
+                    : fmt::format("{} or {}", steps / own * own, (steps / own + 1) * own)));
+  };
+  require_multiple(config.training.steps > 0 ? "training.steps" : "training.epochs", length.steps);
+  require_multiple("validation.every_steps", config.validation.every_steps);
+  require_multiple("validation.every_epochs", config.validation.every_epochs * epoch);
+  require_multiple("checkpoint.every_steps", config.checkpoint.every_steps);
+  require_multiple("checkpoint.every_epochs", config.checkpoint.every_epochs * epoch);
 }
 
 Evaluation evaluate(Pipeline& pipeline, const Dataset& dataset) {

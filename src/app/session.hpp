@@ -51,6 +51,10 @@ PipelineInput pipeline_input(const Config& config, const Graph& graph, const Pla
 // most at the end.
 std::int64_t segment_end(const Config& config, const TrainingLength& length, std::int64_t step);
 
+// An order of the user's own drains behind as many mini-batches as it has: UsageError where the
+// config wants the pipeline drained elsewhere.
+void check_segments(const Config& config, const TrainingLength& length);
+
 struct Evaluation {
   double loss = 0;      // mean over samples
   double accuracy = 0;  // 0..1; 0 for mse

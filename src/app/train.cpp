@@ -146,6 +146,7 @@ int train(const Options& options) {
   const Datasets data = load_datasets(read, graph);
   const Plan plan = load_plan(read, graph);
   const TrainingLength length = training_length(config, *data.train);
+  placed(read, [&] { check_segments(config, length); });
   const std::unique_ptr<Backend> backend = make_backend(config.hardware.backend);
   const PipelineInput input = pipeline_input(config, graph, plan, *backend, data, length);
   if (asks_for_validation(config) && !data.validation)
@@ -170,6 +171,7 @@ int train(const Options& options) {
   if (begin.step > 0)
     console.line(
         fmt::format("goes on after step {}, from {}", begin.step, earlier.checkpoint->string()));
+  if (begin.step > 0) check_order(folder, config, pipeline.program());
   make_folder(folder);
   lock->take();
   clear_run(folder, earlier.checkpoint ? std::optional(begin.step) : std::nullopt);

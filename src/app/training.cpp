@@ -146,7 +146,7 @@ ordered_json Training::start_event() const {
           {"config", in_.config.name},
           {"model", in_.graph.name},
           {"parameters", in_.graph.parameter_count()},
-          {"schedule", pipeline.schedule},
+          {"schedule", schedule_name(pipeline)},
           {"stages", pipeline.stages},
           {"microbatches", pipeline.microbatches},
           {"steps", in_.length.steps},

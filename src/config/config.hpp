@@ -10,6 +10,8 @@
 #include <variant>
 #include <vector>
 
+#include "own_order.hpp"
+
 namespace pipetrain {
 
 struct ModelConfig {
@@ -63,7 +65,8 @@ struct SplitConfig {  // "auto", "uniform", "parameters"; empty: the first layer
 
 struct PipelineConfig {
   std::string schedule = "1f1b";
-  std::filesystem::path schedule_csv;
+  std::filesystem::path schedule_csv;  // in place of `schedule`, which then is empty
+  std::optional<OwnOrder> own_order;   // what stands there
   int stages = 1;
   int microbatches = 1;
   SplitConfig split;
@@ -80,6 +83,8 @@ struct PipelineConfig {
 
 // How many parts the model is cut in: the schedule says how many a worker has.
 int model_parts(const PipelineConfig& pipeline);
+// As users know it: the schedule, or the file of their own.
+std::string schedule_name(const PipelineConfig& pipeline);
 
 struct OptimizerConfig {
   std::string kind = "sgd";  // sgd | adam | adamw

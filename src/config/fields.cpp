@@ -285,7 +285,9 @@ struct Write {
     if (key.bytes) return write_bytes(value);
     return given(static_cast<double>(value), fmt::format("{}", value));
   }
-  std::string operator()(FieldOf<std::string> field) const { return quote(field(config)); }
+  std::string operator()(FieldOf<std::string> field) const {
+    return field(config).empty() ? "" : quote(field(config));
+  }
   std::string operator()(FieldOf<std::filesystem::path> field) const {
     return field(config).empty() ? "" : quote(field(config).string());
   }

@@ -74,7 +74,7 @@ std::vector<Key> make_keys() {
     {KEY(data.drop_last), .help = "false: an epoch ends with a smaller mini-batch"},
 
     {KEY(pipeline.schedule), .help = "pipetrain methods lists them", .values = schedule_names(), .later = schedule_names_to_come()},
-    {KEY(pipeline.schedule_csv), .help = "an order of your own", .built = false, .off = "\"\""},
+    {KEY(pipeline.schedule_csv), .help = "instead of schedule: an order of your own, docs/own-order.md"},
     {KEY(pipeline.stages), .help = "pipeline workers P; the model is cut in as many parts, or as many times virtual_stages (zb_v: 2)", .range = from_to(1, 1024)},
     {KEY(pipeline.microbatches), .help = "per mini-batch", .range = from_to(1, 65536)},
     {KEY(pipeline.split), .help = "or names of the first layer of stages 1.. ([\"conv3\", \"fc1\"])", .values = {"auto", "uniform", "parameters"}},

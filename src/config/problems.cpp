@@ -25,7 +25,8 @@ void raise(Problems problems) {
   std::string message;
   for (const Problem& problem : problems) {
     if (!message.empty()) message += '\n';
-    message += fmt::format("{}: {}; {}", problem.place.text(), problem.what, problem.instead);
+    message += fmt::format("{}: {}", problem.place.text(), problem.what);
+    if (!problem.instead.empty()) message += "; " + problem.instead;
   }
   throw UsageError(message);
 }

@@ -19,7 +19,7 @@ struct Place {
 struct Problem {
   Place place;
   std::string what;     // is wrong
-  std::string instead;  // what to write
+  std::string instead;  // what to write; empty where `what` says it
 };
 
 using Problems = std::vector<Problem>;

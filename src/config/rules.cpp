@@ -4,8 +4,11 @@
 #include <spdlog/fmt/ranges.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <initializer_list>
 
+#include "base/error.hpp"
 #include "config/fields.hpp"
 
 namespace pipetrain::config {
@@ -62,6 +65,35 @@ void settle_model(const Given& given, Config& config, Problems& problems) {
                         "the model file"});
   }
   config.inline_model.clear();
+}
+
+// An order of the user's own, or a schedule's.
+void settle_order(const Given& given, Config& config, Problems& problems) {
+  PipelineConfig& pipeline = config.pipeline;
+  const Value* csv = setting(given, "pipeline.schedule_csv");
+  if (pipeline.schedule_csv.empty() || !fine(given, {"pipeline.schedule_csv"})) return;
+  if (const Value* schedule = setting(given, "pipeline.schedule")) {
+    const bool both = schedule->place.source == csv->place.source;
+    if (both)
+      problems.push_back({std::max(schedule->place, csv->place),
+                          "pipeline.schedule and pipeline.schedule_csv are both given",
+                          "write one of them"});
+    if (both || csv->place.source < schedule->place.source) return pipeline.schedule_csv.clear();
+  }
+  if (!fine(given, {"pipeline.stages", "pipeline.microbatches"})) return;
+  const auto refuse = [&](std::string_view why, const std::string& instead) {
+    problems.push_back(
+        {csv->place, fmt::format("{}: {}", pipeline.schedule_csv.string(), why), instead});
+  };
+  const auto text = read_text(pipeline.schedule_csv);
+  if (!text)
+    return refuse(fmt::format("cannot be read: {}", std::strerror(errno)), "name a csv file");
+  try {
+    pipeline.own_order = parse_own_order(*text, pipeline.stages, pipeline.microbatches);
+    pipeline.schedule.clear();
+  } catch (const UsageError& error) {
+    refuse(error.what(), "");
+  }
 }
 
 // ---- rules
@@ -253,6 +285,7 @@ void settle(const Given& given, Config& config, Problems& problems) {
   settle_pair(given, "validation.every_steps", config.validation.every_steps,
               "validation.every_epochs", config.validation.every_epochs, problems);
   settle_model(given, config, problems);
+  settle_order(given, config, problems);
 }
 
 void check_rules(const Given& given, const Config& config, Problems& problems) {
@@ -272,9 +305,11 @@ std::vector<std::string> unused_keys(const Given& given, const Config& config) {
   for (const Key& key : keys()) {
     const Value* value = setting(given, key.path);
     if (!value || applies(key, chosen)) continue;
-    notes.push_back(fmt::format("{}: {} has no effect with {} = {} (it is for {})",
-                                value->place.text(), key.path, key.of,
-                                write_field(*find_key(key.of), chosen), fmt::join(key.only, ", ")));
+    const std::string now = write_field(*find_key(key.of), chosen);
+    notes.push_back(fmt::format(
+        "{}: {} has no effect {} (it is for {})", value->place.text(), key.path,
+        now.empty() ? fmt::format("without {}", key.of) : fmt::format("with {} = {}", key.of, now),
+        fmt::join(key.only, ", ")));
   }
   return notes;
 }

@@ -127,16 +127,6 @@ void parse(const std::string& text, const Source& source, Sources& sources, Prob
   }
 }
 
-std::optional<std::string> read_text(const std::filesystem::path& file) {
-  if (std::filesystem::is_directory(file)) {
-    errno = EISDIR;
-    return std::nullopt;
-  }
-  std::ifstream stream(file, std::ios::binary);
-  if (!stream) return std::nullopt;
-  return std::string(std::istreambuf_iterator<char>(stream), {});
-}
-
 void load_file(const std::filesystem::path& file, const Source& source, Sources& sources,
                Problems& problems) {
   if (const auto text = read_text(file)) return parse(*text, source, sources, problems);
@@ -178,6 +168,16 @@ void load_set(const std::string& set, Source source, Sources& sources, Problems&
 }
 
 }  // namespace
+
+std::optional<std::string> read_text(const std::filesystem::path& file) {
+  if (std::filesystem::is_directory(file)) {
+    errno = EISDIR;
+    return std::nullopt;
+  }
+  std::ifstream stream(file, std::ios::binary);
+  if (!stream) return std::nullopt;
+  return std::string(std::istreambuf_iterator<char>(stream), {});
+}
 
 Sources load_sources(const std::vector<std::filesystem::path>& files,
                      const std::vector<std::string>& sets, Problems& problems) {

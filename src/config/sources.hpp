@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,9 @@ struct Sources {
   Place end;          // where to point for what nobody wrote: the start of the last file
   bool whole = true;  // false: a source could not be parsed, so that what it gives is not known
 };
+
+// A whole file; nothing, and errno, where it cannot be read.
+std::optional<std::string> read_text(const std::filesystem::path& file);
 
 // Later files win over earlier ones, `sets` ("key.path=value", one source together) over all.
 Sources load_sources(const std::vector<std::filesystem::path>& files,

@@ -1,5 +1,7 @@
 // The figure for a paper: a row per worker, a box per compute instruction, the micro-batch in it,
 // colour by kind, lighter in every other mini-batch, a tick per update, a time axis and a legend.
+// Where forwards and backwards read other versions of the weights than the pipeline's last drain
+// left, each box names its own.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -12,7 +14,7 @@
 namespace pipetrain {
 namespace {
 
-constexpr double left = 80, top = 44, row_height = 30, box_height = 24, right = 20;
+constexpr double left = 80, top = 44, right = 20;
 
 struct Kind {
   Op op;
@@ -38,40 +40,86 @@ std::string escaped(std::string_view text) {
   return safe;
 }
 
-// Points per unit of time: the shortest box has room for its number, the picture stays drawable.
-double scale_of(const ScheduleView& view) {
+// Does it say nothing that the version of a micro-batch is the number of its mini-batch?
+bool shows_versions(const Program& program) {
+  for (const auto& list : program.workers)
+    for (const Instruction& i : list)
+      if (reads_weights(i.op) &&
+          i.weights != WeightRead{{program.minibatch_of(i.microbatch).value}, AsStored{}})
+        return true;
+  return false;
+}
+
+bool mixes(const Program& program) {
+  for (const auto& list : program.workers)
+    for (const Instruction& i : list)
+      if (!std::holds_alternative<AsStored>(i.weights.how)) return true;
+  return false;
+}
+
+// v4, v4-1.5δ for weights set back along their motion, v2..4 for a mixture.
+std::string version_text(const WeightRead& read) {
+  if (const auto* back = std::get_if<Extrapolate>(&read.how))
+    return fmt::format("v{}-{:.3g}δ", read.version.value, back->updates);
+  if (const auto* blend = std::get_if<Blend>(&read.how))
+    return fmt::format("v{}..{}", blend->other.value, read.version.value);
+  return fmt::format("v{}", read.version.value);
+}
+
+struct Look {
+  bool versions = false;
+  double scale = 1;  // points per unit of time
+  double box_height = 24, row_height = 30;
+};
+
+// Points per unit of time: the shortest box has room for its text, the picture stays drawable.
+double scale_of(const ScheduleView& view, double room) {
   double shortest = view.timeline.makespan;
   for (std::size_t w = 0; w < view.program.workers.size(); ++w)
     for (const Cell& cell : cells_of(view.program, view.timeline, w))
       if (cell.span.end > cell.span.start)
         shortest = std::min(shortest, cell.span.end - cell.span.start);
   if (!(shortest > 0)) return 1;
-  return std::min(26 / shortest, 20000 / view.timeline.makespan);
+  return std::min(room / shortest, 20000 / view.timeline.makespan);
 }
 
-std::string box(const ScheduleView& view, std::size_t worker, const Cell& cell, double scale) {
+Look look_of(const ScheduleView& view) {
+  Look look;
+  look.versions = shows_versions(view.program);
+  if (look.versions) look.box_height = 34, look.row_height = 40;
+  look.scale = scale_of(view, look.versions && mixes(view.program) ? 44 : 26);
+  return look;
+}
+
+std::string box(const ScheduleView& view, std::size_t worker, const Cell& cell, const Look& look) {
   const Instruction& i = *cell.instruction;
   const Span& span = cell.span;
-  const double x = left + span.start * scale, y = top + row_height * static_cast<double>(worker);
-  const double width = (span.end - span.start) * scale;
+  const double x = left + span.start * look.scale,
+               y = top + look.row_height * static_cast<double>(worker);
+  const double width = (span.end - span.start) * look.scale;
   if (width <= 0) return "";
   const auto colour = kind_of(i.op).colours[view.program.minibatch_of(i.microbatch).value % 2];
   const auto label = view.program.placement.empty() ? cell.number : cell_text(view.program, cell);
+  const auto version =
+      look.versions && reads_weights(i.op)
+          ? fmt::format("<text class=\"version\" x=\"{:.2f}\" y=\"{:.2f}\">{}</text>",
+                        x + width / 2, y + 28, version_text(i.weights))
+          : "";
   return fmt::format(
       "<g><title>{}: {:g} to {:g}</title><rect x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:.2f}\" "
       "height=\"{:g}\" "
-      "fill=\"{}\"/><text class=\"number\" x=\"{:.2f}\" y=\"{:.2f}\">{}</text></g>\n",
-      to_text(i), span.start, span.end, x, y, width, box_height, colour, x + width / 2, y + 16,
-      label);
+      "fill=\"{}\"/><text class=\"number\" x=\"{:.2f}\" y=\"{:.2f}\">{}</text>{}</g>\n",
+      to_text(i), span.start, span.end, x, y, width, look.box_height, colour, x + width / 2, y + 16,
+      label, version);
 }
 
 std::string update_tick(const ScheduleView& view, std::size_t worker, std::size_t at,
-                        double scale) {
+                        const Look& look) {
   if (view.program.workers[worker][at].op != Op::Update) return "";
-  const double y = top + row_height * static_cast<double>(worker);
+  const double y = top + look.row_height * static_cast<double>(worker);
   return fmt::format(
       "<line class=\"update\" x1=\"{0:.2f}\" x2=\"{0:.2f}\" y1=\"{1:.2f}\" y2=\"{2:.2f}\"/>\n",
-      left + view.timeline.spans[worker][at].end * scale, y - 2, y + box_height + 2);
+      left + view.timeline.spans[worker][at].end * look.scale, y - 2, y + look.box_height + 2);
 }
 
 // Round steps of time, about ten of them.
@@ -91,7 +139,7 @@ std::string axis(const ScheduleView& view, double scale, double y) {
   return text;
 }
 
-std::string legend(const ScheduleView& view, double y) {
+std::string legend(const ScheduleView& view, const Look& look, double y) {
   std::set<Op> used;
   for (const auto& list : view.program.workers)
     for (const auto& i : list) used.insert(i.op);
@@ -109,12 +157,17 @@ std::string legend(const ScheduleView& view, double y) {
       "<line class=\"update\" x1=\"{0:.2f}\" x2=\"{0:.2f}\" y1=\"{1:.2f}\" y2=\"{2:.2f}\"/>"
       "<text x=\"{3:.2f}\" y=\"{4:.2f}\">update</text>\n",
       x + 2, y - 1, y + 15, x + 9, y + 11);
+  if (look.versions)
+    text += fmt::format(
+        "<text x=\"{:.2f}\" y=\"{:.2f}\">v: the stage's version of the weights</text>\n", x + 64,
+        y + 11);
   return text;
 }
 
 constexpr std::string_view style =
     "<style>text{font:12px "
-    "Helvetica,Arial,sans-serif;fill:#222}.number{text-anchor:middle;fill:#fff}"
+    "Helvetica,Arial,sans-serif;fill:#222}.number,.version{text-anchor:middle;fill:#fff}.version{"
+    "font-size:9px}"
     ".tick{text-anchor:middle;font-size:11px}.title{font-weight:bold}rect{stroke:#fff;stroke-width:"
     "1}"
     ".axis{stroke:#222}.update{stroke:#c0262d;stroke-width:2.5}</style>\n";
@@ -122,9 +175,9 @@ constexpr std::string_view style =
 }  // namespace
 
 std::string format_svg(const ScheduleView& view) {
-  const double scale = scale_of(view),
-               bottom = top + row_height * static_cast<double>(view.program.workers.size());
-  const double width = std::max(left + view.timeline.makespan * scale + right, 620.0),
+  const Look look = look_of(view);
+  const double bottom = top + look.row_height * static_cast<double>(view.program.workers.size());
+  const double width = std::max(left + view.timeline.makespan * look.scale + right, 620.0),
                height = bottom + 64;
   auto text = fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" viewBox=\"0 "
@@ -134,19 +187,19 @@ std::string format_svg(const ScheduleView& view) {
       width, height, style, left, escaped(view.title), view.timeline.makespan,
       100 * view.timeline.bubble);
   for (std::size_t w = 0; w < view.program.workers.size(); ++w) {
-    const double y = top + row_height * static_cast<double>(w);
+    const double y = top + look.row_height * static_cast<double>(w);
     text +=
         fmt::format("<text x=\"12\" y=\"{:.2f}\">{}</text>\n", y + 16, row_name(view.program, w));
     text += fmt::format(
         "<rect x=\"{:g}\" y=\"{:.2f}\" width=\"{:.2f}\" height=\"{:g}\" fill=\"#f0f0f0\"/>\n", left,
-        y, view.timeline.makespan * scale, box_height);
+        y, view.timeline.makespan * look.scale, look.box_height);
     for (const Cell& cell : cells_of(view.program, view.timeline, w))
-      text += box(view, w, cell, scale);
+      text += box(view, w, cell, look);
     for (std::size_t at = 0; at < view.program.workers[w].size(); ++at)
-      text += update_tick(view, w, at, scale);  // over the boxes
+      text += update_tick(view, w, at, look);  // over the boxes
   }
-  text += axis(view, scale, bottom + 4);
-  text += legend(view, bottom + 36);
+  text += axis(view, look.scale, bottom + 4);
+  text += legend(view, look, bottom + 36);
   return text + "</svg>\n";
 }
 

@@ -51,7 +51,7 @@ struct Pipeline::Impl {
         make_channel(in.make_channel),
         learning_rate{config.lr_schedule, config.optimizer.lr, in.total_steps},
         warmup_steps(pipetrain::warmup_steps(config, in.steps_per_epoch)),
-        given(in.program != nullptr),
+
         threads(threads_for(in.config)),
         lowering(lower_for(in)),
         needs(needs_of(in)) {
@@ -60,7 +60,7 @@ struct Pipeline::Impl {
           .anneal_steps = config.pipeline.pipemare.anneal_steps,
           .first_step = warmup_steps,
           .delays = delays(schedule_request(config, config.pipeline.stages))};
-    own_norms = !given && !require_schedule(config.pipeline.schedule).flushes && needs_norm(config);
+    own_norms = needs_norm(config) && !syncs_gradients(needs.program.program);
     make_stages();
     const auto sizes = microbatch_sizes(config, in.train_samples, in.validation_samples);
     for (const MicrobatchSize& size : sizes)
@@ -136,7 +136,7 @@ struct Pipeline::Impl {
       PIPETRAIN_CHECK(first + count <= warmup_steps, "a segment goes on behind the warm-up");
       return needs.warmup;
     }
-    if (given || require_schedule(config.pipeline.schedule).flushes) {
+    if (repeats_program(config)) {
       PIPETRAIN_CHECK(count % longest.program.minibatches == 0,
                       "{} mini-batches do not fill programs of {}", count,
                       longest.program.minibatches);
@@ -222,7 +222,7 @@ struct Pipeline::Impl {
   std::function<std::unique_ptr<Channel>(const ChannelOptions&)> make_channel;
   LearningRate learning_rate;
   const std::int64_t warmup_steps;  // PipeMare's synchronous epochs, in mini-batches
-  const bool given;                 // the program is the caller's own
+
   bool own_norms = false;
   ThreadPlan threads;
   std::unique_ptr<const Lowering> lowering;

@@ -27,8 +27,7 @@ struct PipelineInput {
   std::int64_t total_steps = 1;  // of the whole training: no segment is longer
   std::int64_t train_samples = 0, validation_samples = 0;  // 0: none of that kind will be run
   std::int64_t steps_per_epoch = 1;
-  // What a training segment runs, instead of the config's schedule: an order of the user's own.
-  const Program* program = nullptr;
+
   // Makes the channel of a boundary; tests put faults in here.
   std::function<std::unique_ptr<Channel>(const ChannelOptions&)> make_channel =
       make_in_process_channel;

@@ -30,14 +30,17 @@ MixRule mix_rule(const PipelineConfig& pipeline) {
 
 }  // namespace
 
+bool repeats_program(const Config& config) {
+  return config.pipeline.own_order || require_schedule(config.pipeline.schedule).flushes;
+}
+
 ScheduleRequest schedule_request(const Config& config, int workers) {
   const PipelineConfig& pipeline = config.pipeline;
-  const Schedule& schedule = require_schedule(pipeline.schedule);
   return {.schedule = pipeline.schedule,
           .stages = workers,
           .microbatches = pipeline.microbatches,
           .minibatches = 1,
-          .sync_gradients = schedule.flushes && needs_norm(config),
+          .sync_gradients = repeats_program(config) && needs_norm(config),
           .warmup = pipeline.warmup,
           .vertical_sync = pipeline.vertical_sync,
           .virtual_stages = pipeline.virtual_stages,
@@ -61,6 +64,7 @@ Program make_training_program(const ScheduleRequest& request) {
 
 SegmentProgram training_program(const Config& config, int workers, std::int64_t minibatches) {
   ScheduleRequest request = schedule_request(config, workers);
+  if (config.pipeline.own_order) return {complete(*config.pipeline.own_order, request), {}};
   const Schedule& schedule = require_schedule(request.schedule);
   if (schedule.flushes) return {make_training_program(request), {}};
   const int steady = steady_minibatches(schedule, request);
@@ -127,6 +131,7 @@ bool has(const Program& program, Op op) {
 }  // namespace
 
 bool splits_backward(const Program& program) { return has(program, Op::BackwardInput); }
+bool syncs_gradients(const Program& program) { return has(program, Op::SyncGradients); }
 bool recomputes(const Program& program) { return has(program, Op::Recompute); }
 
 namespace {

@@ -13,7 +13,8 @@ namespace pipetrain {
 
 // What a segment of training runs. Under a schedule that drains at every update that is the program
 // of one mini-batch, again and again; under one that never does, the program of all its
-// mini-batches at once, folded where it is long.
+// mini-batches at once, folded where it is long. An order of the user's own is the program of as
+// many mini-batches as it has, again and again.
 struct SegmentProgram {
   Program program;
   std::vector<Loop> loops;  // per worker; empty: not folded
@@ -21,6 +22,9 @@ struct SegmentProgram {
 
 // Do updates go by the norm of their gradient: to clip it, or to skip what is not finite?
 bool needs_norm(const Config& config);
+
+// Is a segment one program, drained, again and again?
+bool repeats_program(const Config& config);
 
 // `workers` are the schedule's stages P.
 ScheduleRequest schedule_request(const Config& config, int workers);
@@ -37,6 +41,7 @@ DeltaRule delta_rule(const Config& config, int workers, StageId stage);
 Program evaluation_program(const Program& training);
 
 bool splits_backward(const Program& program);
+bool syncs_gradients(const Program& program);
 bool recomputes(const Program& program);
 
 // How many packets the channels between stages s and s + 1 need, so that no order waits for one

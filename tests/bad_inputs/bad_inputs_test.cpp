@@ -24,7 +24,7 @@ constexpr bool sanitized = false;
 std::vector<Row> all_rows() {
   std::vector<Row> rows;
   for (const auto part : {command_rows, config_rows, model_rows, plan_rows, image_rows, array_rows,
-                          weight_rows, checkpoint_rows})
+                          weight_rows, checkpoint_rows, order_rows})
     for (Row& row : part()) rows.push_back(std::move(row));
   return rows;
 }

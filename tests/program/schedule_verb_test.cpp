@@ -99,6 +99,16 @@ TEST_CASE("svg: a box with a number per compute instruction, a tick per update")
   CHECK(count("<g>") == count("</g>"));
 }
 
+TEST_CASE("svg: boxes name their versions where these differ from the mini-batch's number") {
+  auto options = options_of("pipedream", "svg");
+  options.steps = 4;
+  CHECK_THAT(printed(options), Contains(">v1</text>") && Contains("v: the stage's version"));
+  options.name = "pipemare";
+  CHECK_THAT(printed(options), Contains("d</text>") || Contains("\u03b4</text>"));
+  options.name = "1f1b";
+  CHECK_THAT(printed(options), !Contains("class=\"version\" x"));
+}
+
 TEST_CASE("--warmup, --virtual-stages and --vertical-sync reach the schedule") {
   const auto document = [](Options options) { return nlohmann::json::parse(printed(options)); };
   auto options = options_of("1f1b", "json");

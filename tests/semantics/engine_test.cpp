@@ -75,11 +75,12 @@ std::vector<double> train(const Program& program, const ScalarTask& task, const 
   config.optimizer.lr = task.lr / 2;
   config.hardware.backend = choice.backend;
   config.hardware.workers = choice.workers;
+  config.pipeline.own_order = OwnOrder{program, true};
   const Plan plan = make_plan(graph, config.pipeline);
   const auto backend = make_backend(choice.backend);
   PipelineInput input{graph, plan, config, *backend};
   input.train_samples = program.total_microbatches();
-  input.program = &program;
+
   Pipeline pipeline(input);
   NamedTensors weights = initial_parameters(graph, 1);
   for (int s = 0; s < stages; ++s)

@@ -9,7 +9,8 @@ ALLOWED = {
     "order": ["base", "program/program.hpp", "program/text.hpp"],
     "versions": ["base", "program/program.hpp", "program/text.hpp"],
     "schedules": ["base", "program", "order", "versions"],  # src/schedules.hpp, src/schedules.cpp
-    "config": ["base", "schedules.hpp"],
+    "own_order": ["base", "program", "schedules.hpp", "versions"],  # src/own_order.hpp, src/own_order.cpp
+    "config": ["base", "schedules.hpp", "own_order.hpp"],
     "data": ["base", "graph", "config"],
     "plan": ["base", "graph", "config", "program", "schedules.hpp"],
     "backend": ["base", "graph"],

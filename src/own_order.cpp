@@ -1,0 +1,246 @@
+#include "own_order.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include <spdlog/fmt/fmt.h>
+#include <spdlog/fmt/ranges.h>
+#include "base/error.hpp"
+#include "program/check.hpp"
+#include "program/csv.hpp"
+#include "program/passes.hpp"
+#include "program/text.hpp"
+#include "versions/bind.hpp"
+#include "versions/versions.hpp"
+
+namespace pipetrain {
+namespace {
+
+bool is_order(Op op) { return op == Op::Forward || is_backward(op); }
+bool is_forward_transfer(Op op) {
+  return op == Op::LoadInput || op == Op::ReceiveActivation || op == Op::SendActivation;
+}
+
+[[noreturn]] void refuse(int line, const std::string& message) {
+  throw UsageError(fmt::format("line {}: {}", line, message));
+}
+
+// A worker's list, and where each instruction stands in the file.
+class Rows {
+ public:
+  Rows(std::vector<CsvInstruction> rows, int workers) : rows_(std::move(rows)), workers_(workers) {
+    for (const CsvInstruction& row : rows_) {
+      if (row.worker.value >= workers)
+        refuse(row.line, fmt::format("worker {}, where pipeline.stages = {}; write stages = {}",
+                                     row.worker.value, workers, last_worker() + 1));
+      check_numbers(row);
+      lines_[{row.worker, short_text(row.instruction)}] = row.line;
+    }
+    if (last_worker() + 1 < workers)
+      throw UsageError(
+          fmt::format("pipeline.stages = {}, and worker {} has nothing to do; write "
+                      "stages = {}",
+                      workers, last_worker() + 1, last_worker() + 1));
+  }
+
+  const std::vector<CsvInstruction>& all() const { return rows_; }
+  bool whole() const {
+    return std::ranges::any_of(rows_, [](const auto& r) { return !is_order(r.instruction.op); });
+  }
+  std::vector<std::vector<Instruction>> lists() const {
+    std::vector<std::vector<Instruction>> lists(static_cast<std::size_t>(workers_));
+    for (const CsvInstruction& row : rows_)
+      lists[static_cast<std::size_t>(row.worker.value)].push_back(row.instruction);
+    return lists;
+  }
+  // "line 7: " where the instruction stands in the file, or what it was added for; else "worker 2:
+  // ".
+  std::string place(WorkerId worker, const Instruction* i) const {
+    if (i)
+      for (const Op op :
+           {i->op, is_forward_transfer(i->op) ? Op::Forward : Op::Backward, Op::BackwardInput}) {
+        const auto found = lines_.find({worker, short_text({op, i->stage, i->microbatch, {}})});
+        if (found != lines_.end()) return fmt::format("line {}: ", found->second);
+      }
+    return fmt::format("worker {}: ", worker.value);
+  }
+
+ private:
+  int last_worker() const {
+    int last = 0;
+    for (const CsvInstruction& row : rows_) last = std::max(last, row.worker.value);
+    return last;
+  }
+  // Every stage and every micro-batch has lines of its own: larger numbers are slips.
+  void check_numbers(const CsvInstruction& row) const {
+    const auto most = static_cast<int>(rows_.size());
+    if (row.instruction.stage.value >= most || row.instruction.microbatch.value >= most)
+      refuse(row.line, fmt::format("{}: stages and micro-batches are numbered from 0 without a gap",
+                                   to_text(row.instruction)));
+  }
+
+  std::vector<CsvInstruction> rows_;
+  int workers_;
+  std::map<std::pair<WorkerId, std::string>, int> lines_;
+};
+
+void set_sizes(Program& program, const Rows& rows, int microbatches) {
+  int last_stage = 0, last_microbatch = 0;
+  for (const CsvInstruction& row : rows.all()) {
+    last_stage = std::max(last_stage, row.instruction.stage.value);
+    last_microbatch = std::max(last_microbatch, row.instruction.microbatch.value);
+  }
+  const int count = last_microbatch + 1;
+  if (count % microbatches != 0)
+    throw UsageError(fmt::format(
+        "the number of its micro-batches, {}, is no multiple of pipeline.microbatches = {}; write "
+        "microbatches = {}, or a divisor of it",
+        count, microbatches, count));
+  program.stages = last_stage + 1;
+  program.microbatches = microbatches;
+  program.minibatches = count / microbatches;
+}
+
+// The workers of a stage, in the order in which they take the micro-batches: copies take turns.
+std::vector<WorkerId> copies_of(const std::vector<WorkerId>& runs, StageId stage,
+                                int microbatches) {
+  const auto again = std::find(runs.begin() + 1, runs.end(), runs.front());
+  std::vector<WorkerId> copies(runs.begin(), again);
+  std::vector<int> names;
+  for (const WorkerId w : runs) names.push_back(w.value);
+  for (std::size_t m = 0; m < runs.size(); ++m)
+    if (runs[m] != copies[m % copies.size()] || microbatches % static_cast<int>(copies.size()) != 0)
+      throw UsageError(fmt::format(
+          "stage {} runs its micro-batches on the workers {}; write one worker for all of them, or "
+          "workers that take turns, as many in each mini-batch",
+          stage.value, fmt::join(names, ", ")));
+  return copies;
+}
+
+void set_placement(Program& program, const Rows& rows) {
+  std::map<StageId, std::map<MicrobatchId, WorkerId>> forwards;
+  for (const CsvInstruction& row : rows.all())
+    if (row.instruction.op == Op::Forward)
+      forwards[row.instruction.stage][row.instruction.microbatch] = row.worker;
+  bool straight = program.stages == static_cast<int>(program.workers.size());
+  for (StageId s{0}; s.value < program.stages; ++s.value) {
+    std::vector<WorkerId> runs;
+    for (MicrobatchId m{0}; m.value < program.total_microbatches(); ++m.value) {
+      const auto found = forwards[s].find(m);
+      if (found == forwards[s].end())
+        throw UsageError(
+            fmt::format("{} (forward) lacks; every micro-batch goes forward and "
+                        "backward on every stage",
+                        short_text({Op::Forward, s, m, {}})));
+      runs.push_back(found->second);
+    }
+    program.placement.push_back(copies_of(runs, s, program.microbatches));
+    straight = straight && program.placement.back() == std::vector{WorkerId{s.value}};
+  }
+  if (straight) program.placement.clear();
+}
+
+// Do the gradients of a mini-batch cross in one packet? Then there is one send for all.
+bool sends_gradients_together(const Program& program) {
+  bool sends = false;
+  for (const auto& list : program.workers)
+    for (const Instruction& i : list) {
+      sends = sends || i.op == Op::SendGradient;
+      if (i.op == Op::SendGradient && !program.ends_minibatch(i.microbatch)) return false;
+    }
+  return sends && program.microbatches > 1;
+}
+
+void require_sound(const Program& program, const Rows& rows) {
+  const std::vector<Diagnostic> found = check(program);
+  if (found.empty()) return;
+  constexpr std::size_t most = 3;  // the first mistake is often the cause of the others
+  std::vector<std::string> lines;
+  for (const Diagnostic& d : found) {
+    const auto& list = program.workers[static_cast<std::size_t>(d.worker.value)];
+    lines.push_back(rows.place(d.worker, d.index < list.size() ? &list[d.index] : nullptr) +
+                    d.message);
+  }
+  if (lines.size() > most) lines.resize(most);
+  if (found.size() > most) lines.push_back(fmt::format("and {} more", found.size() - most));
+  throw UsageError(fmt::format("{}", fmt::join(lines, "\n  ")));
+}
+
+// The k-th update of a stage makes version k.
+Program with_counted_updates(Program program) {
+  for (auto& list : program.workers) {
+    std::map<StageId, int> made;
+    for (Instruction& i : list)
+      if (i.op == Op::Update) i.weights = {{++made[i.stage]}, AsStored{}};
+  }
+  return program;
+}
+
+// With all that a check needs, on version 0 throughout.
+Program outline(const Program& order) {
+  Program bare = order;
+  for (auto& list : bare.workers)
+    for (Instruction& i : list) i.weights = {};
+  Program program = add_loads(with_counted_updates(add_updates(std::move(bare))));
+  if (program.has_copies()) program = add_gradient_sync(std::move(program));
+  return add_transfers(std::move(program));
+}
+
+// An order binds no versions; where it names some, they are those that it will read.
+void check_named_versions(const Program& order, const Rows& rows) {
+  const Program bound = bind_versions(add_updates(order), versions::latest);
+  for (std::size_t w = 0; w < order.workers.size(); ++w) {
+    std::size_t at = 0;
+    for (const Instruction& i : order.workers[w]) {
+      while (!is_order(bound.workers[w][at].op)) ++at;
+      const Instruction& read = bound.workers[w][at++];
+      if (i.weights == WeightRead{} || i.weights == read.weights || !reads_weights(i.op)) continue;
+      throw UsageError(fmt::format(
+          "{}{}: an order of F, B, I and W reads the newest weights, here version {}; leave the "
+          "version out, or give the whole program",
+          rows.place({static_cast<int>(w)}, &i), to_text(i), read.weights.version.value));
+    }
+  }
+}
+
+void refuse_extrapolation(const Rows& rows) {
+  for (const CsvInstruction& row : rows.all())
+    if (std::holds_alternative<Extrapolate>(row.instruction.weights.how))
+      refuse(row.line, fmt::format("{}: the mean motion of the weights is kept under schedule = "
+                                   "\"pipemare\" only; read a version as it is",
+                                   to_text(row.instruction)));
+}
+
+}  // namespace
+
+OwnOrder parse_own_order(std::string_view csv, int workers, int microbatches) {
+  const Rows rows(parse_csv(csv), workers);
+  refuse_extrapolation(rows);
+  OwnOrder order;
+  order.whole = rows.whole();
+  order.program.workers = rows.lists();
+  set_sizes(order.program, rows, microbatches);
+  set_placement(order.program, rows);
+  if (order.whole) {
+    order.program.gradients_together = sends_gradients_together(order.program);
+    require_sound(order.program, rows);
+  } else {
+    require_sound(outline(order.program), rows);
+    check_named_versions(order.program, rows);
+  }
+  return order;
+}
+
+Program complete(const OwnOrder& order, const ScheduleRequest& request) {
+  if (!order.whole) return complete(order.program, versions::latest, request, true);
+  const auto recomputes = [](const auto& list) {
+    return std::ranges::any_of(list, [](const Instruction& i) { return i.op == Op::Recompute; });
+  };
+  if (!request.recompute || std::ranges::any_of(order.program.workers, recomputes))
+    return order.program;
+  return add_recomputes(order.program, keeps_forward_versions(order.program)
+                                           ? RecomputeBy::Forward
+                                           : RecomputeBy::Backward);
+}
+
+}  // namespace pipetrain

@@ -1,0 +1,142 @@
+// Orders of a user's own: what pipetrain prints can be given back, and an order of forwards and
+// backwards gets the rest.
+#include "own_order.hpp"
+
+#include "base/error.hpp"
+#include "catch.hpp"
+#include "contains.hpp"
+#include "program/check.hpp"
+#include "program/csv.hpp"
+#include "program/format.hpp"
+#include "program/text.hpp"
+
+using namespace pipetrain;
+
+namespace {
+
+std::string csv_of(const Program& program) {
+  const Timeline line = simulate(program, {});
+  return format_csv({"", program, line});
+}
+
+// Only the lines that compute.
+std::string order_of(const Program& program) {
+  std::string text = "instruction,worker\n";
+  for (std::size_t w = 0; w < program.workers.size(); ++w)
+    for (const Instruction& i : program.workers[w])
+      if (i.op == Op::Forward || is_backward(i.op))
+        text += short_text(i) + "," + std::to_string(w) + "\n";
+  return text;
+}
+
+std::string refusal(const std::string& csv, int workers, int microbatches) {
+  try {
+    parse_own_order(csv, workers, microbatches);
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return "nothing";
+}
+
+ScheduleRequest request_of(const Schedule& row, int k) {
+  return {.schedule = std::string(row.name),
+          .stages = 4,
+          .microbatches = 4,
+          .minibatches = k,
+          .virtual_stages = 2};
+}
+
+}  // namespace
+
+TEST_CASE("a schedule's csv given back is its program, of several mini-batches too") {
+  for (const Schedule& row : schedules()) {
+    if (row.name == "pipemare") continue;  // its backwards need delta
+    for (const int k : {1, 6}) {
+      const Program program = make_program(request_of(row, k));
+      CAPTURE(row.name, k);
+      const OwnOrder order = parse_own_order(csv_of(program), 4, 4);
+      CHECK(order.whole);
+      CHECK(to_text(complete(order, {})) == to_text(program));
+    }
+  }
+}
+
+TEST_CASE("forwards and backwards alone get updates, transfers and the newest weights") {
+  for (const Schedule& row : schedules()) {
+    if (!row.flushes) continue;
+    for (const bool sync : {false, true})
+      for (const bool recompute : {false, true}) {
+        ScheduleRequest request = request_of(row, 2);
+        request.sync_gradients = sync;
+        request.recompute = recompute;
+        CAPTURE(row.name, sync, recompute);
+        const Program program = make_program(request);
+        const OwnOrder order = parse_own_order(order_of(program), 4, 4);
+        CHECK_FALSE(order.whole);
+        CHECK(to_text(complete(order, request)) == to_text(program));
+      }
+  }
+}
+
+TEST_CASE("a whole program recomputes where the config says so") {
+  const Program program = make_program({"gpipe", 2, 2});
+  const OwnOrder order = parse_own_order(csv_of(program), 2, 2);
+  ScheduleRequest request;
+  request.recompute = true;
+  const Program again = complete(order, request);
+  CHECK(check(again).empty());
+  CHECK(to_text(again).find("1R1") != std::string::npos);
+}
+
+TEST_CASE("columns in any place, others unread, quotes, comments and blank lines") {
+  const auto rows = parse_csv(
+      "# mine\n\nop,\"instruction\", worker ,note\r\nF,\"2F0@3\",1,x\r\n\n# then\nB,2B0,1,\n");
+  REQUIRE(rows.size() == 2);
+  CHECK(rows[0].worker == WorkerId{1});
+  CHECK(to_text(rows[0].instruction) == "2F0@3");
+  CHECK(rows[0].line == 4);
+  CHECK(rows[1].line == 7);
+}
+
+TEST_CASE("what is wrong with an order is told with its line") {
+  const std::string head = "worker,instruction\n";
+  const std::string last = "1,1F0\n1,1F1\n1,1B0\n1,1B1\n";
+  const std::string good = head + "0,0F0\n0,0F1\n0,0B0\n0,0B1\n" + last;
+  CHECK(refusal(good, 2, 2) == "nothing");
+  CHECK(refusal(good, 2, 1) == "nothing");  // two mini-batches of one
+
+  CHECK_THAT(refusal("", 2, 2), Contains("no instruction"));
+  CHECK_THAT(refusal("0,0F0\n", 2, 2), Contains("line 1") && Contains("worker,instruction"));
+  CHECK_THAT(refusal(head + "0\n", 2, 2), Contains("line 2") && Contains("too few"));
+  CHECK_THAT(refusal(head + "a,0F0\n", 2, 2), Contains("line 2") && Contains("`a` is no worker"));
+  CHECK_THAT(refusal(head + "-1,0F0\n", 2, 2), Contains("line 2") && Contains("no worker"));
+  CHECK_THAT(refusal(head + "0,0G0\n", 2, 2), Contains("line 2") && Contains("such as 2F0"));
+  CHECK_THAT(refusal(good, 1, 2), Contains("line 6: worker 1") && Contains("write stages = 2"));
+  CHECK_THAT(refusal(good, 3, 2), Contains("worker 2 has nothing to do; write stages = 2"));
+  CHECK_THAT(refusal(good, 2, 4), Contains("is no multiple of pipeline.microbatches = 4"));
+  CHECK_THAT(refusal(head + "0,0F2147483647\n", 1, 1), Contains("line 2") && Contains("gap"));
+  CHECK_THAT(refusal(head + "0,2147483647F0\n", 1, 1), Contains("line 2") && Contains("gap"));
+
+  CHECK_THAT(refusal(head + "0,0F0\n0,0B0\n0,0F1\n" + last, 2, 2),
+             Contains("0B1 (backward) lacks"));
+  CHECK_THAT(refusal(head + "0,0F0\n0,0B0\n0,0B1\n" + last, 2, 2), Contains("0F1 (forward) lacks"));
+  CHECK_THAT(refusal(head + "0,0B0\n0,0F0\n0,0F1\n0,0B1\n" + last, 2, 2),
+             Contains("line 2: 0B0 stands before 0F0"));
+  CHECK_THAT(refusal(good + "1,1B1\n", 2, 2), Contains("line 10: 1B1 stands twice"));
+  CHECK_THAT(refusal(head + "0,0F0\n0,0F1\n0,0B1\n0,0B0\n" + last, 2, 2),
+             Contains("line 4: 0RG1 is sent micro-batch 0 instead"));
+  CHECK_THAT(refusal(head + "0,0F0\n0,0F1\n1,0B0\n0,0B1\n" + last, 2, 2),
+             Contains("line 4: 0B0 does not belong on worker 1"));
+  CHECK_THAT(refusal(head + "0,0F0\n0,0F1\n1,0F2\n0,0F3\n", 2, 4),
+             Contains("stage 0") && Contains("0, 0, 1, 0") && Contains("take turns"));
+  CHECK_THAT(refusal(head + "0,0F0\n0,0F1@1\n0,0B0\n0,0B1\n" + last, 2, 2),
+             Contains("line 3: 0F1@1") && Contains("newest weights, here version 0"));
+  CHECK_THAT(refusal(head + "0,0F0@0-1.5d\n", 1, 1), Contains("line 2") && Contains("pipemare"));
+}
+
+TEST_CASE("an order that waits for ever is refused") {
+  // Each worker wants the other's micro-batch first.
+  CHECK_THAT(
+      refusal("worker,instruction\n0,0F0\n0,0B0\n0,0F1\n0,0B1\n1,1F0\n1,1F1\n1,1B0\n1,1B1\n", 2, 2),
+      Contains("worker 1") || Contains("line"));
+}
