@@ -158,6 +158,11 @@ Program make_program(const ScheduleRequest& request) {
   return make_program(require_schedule(request.schedule), request);
 }
 
+bool takes_warmup(const Schedule& schedule) { return schedule.order->takes_warmup; }
+bool takes_gradient_rule(const Schedule& schedule) {
+  return !schedule.flushes && !schedule.versions->keeps_forward;
+}
+
 int model_parts(const Schedule& schedule, int workers, int virtual_stages) {
   switch (schedule.parts) {
     case Parts::OnePerWorker:

@@ -52,6 +52,10 @@ std::span<const std::string_view> schedules_to_come();
 // Throws UsageError: not built yet, or unknown with the nearest name.
 const Schedule& require_schedule(std::string_view name);
 
+// What a user can choose of a schedule.
+bool takes_warmup(const Schedule& schedule);
+bool takes_gradient_rule(const Schedule& schedule);  // backward may read other weights than forward
+
 int model_parts(const Schedule& schedule, int workers, int virtual_stages);
 
 // Updates between a micro-batch's forward and its backward on each stage, the mean in steady state:

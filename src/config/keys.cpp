@@ -23,9 +23,11 @@ constexpr Range from_to_below(double low, double high) {
 constexpr double kMostSteps = 2147483647;  // a Version counts updates in 31 bits
 constexpr double kMostSamples = 1e12;
 
-Words schedule_names() {
+// Of the rows of the table that the predicate holds for.
+Words schedules_that(bool (*holds)(const Schedule&)) {
   Words names;
-  for (const Schedule& schedule : schedules()) names.push_back(schedule.name);
+  for (const Schedule& schedule : schedules())
+    if (holds(schedule)) names.push_back(schedule.name);
   return names;
 }
 
@@ -41,8 +43,10 @@ Words schedule_names_to_come() {
 std::vector<Key> make_keys() {
   const Words idx = {"idx"}, npy = {"npy"}, pairs = {"idx", "npy"}, drawn = {"glyphs", "synthetic"};
   const Words cifar = {"cifar10", "cifar100"}, files = {"idx", "npy", "cifar10", "cifar100"};
-  const Words alternating = {"1f1b", "pipedream", "pipedream_2bw", "pipemare"};
-  const Words two_versions = {"pipemare", "timeprest", "v_timeprest", "i_timeprest"};
+  const Words all = schedules_that([](const Schedule&) { return true; });
+  const Words interleaved =
+      schedules_that([](const Schedule& s) { return s.parts == Parts::VirtualStages; });
+  const Words vertical = schedules_that([](const Schedule& s) { return s.vertical != nullptr; });
   const Words pipemare = {"pipemare"}, i_timeprest = {"i_timeprest"};
   const Words adam = {"adam", "adamw"};
   const Range count = from_to(1, kMostSteps), count_or_none = from_to(0, kMostSteps);
@@ -73,16 +77,16 @@ std::vector<Key> make_keys() {
     {KEY(data.shuffle), .help = "false: file order, wrapping round"},
     {KEY(data.drop_last), .help = "false: an epoch ends with a smaller mini-batch"},
 
-    {KEY(pipeline.schedule), .help = "pipetrain methods lists them", .values = schedule_names(), .later = schedule_names_to_come()},
+    {KEY(pipeline.schedule), .help = "pipetrain methods lists them", .values = all, .later = schedule_names_to_come()},
     {KEY(pipeline.schedule_csv), .help = "instead of schedule: an order of your own, docs/own-order.md"},
     {KEY(pipeline.stages), .help = "pipeline workers P; the model is cut in as many parts, or as many times virtual_stages (zb_v: 2)", .range = from_to(1, 1024)},
     {KEY(pipeline.microbatches), .help = "per mini-batch", .range = from_to(1, 65536)},
     {KEY(pipeline.split), .help = "or names of the first layer of stages 1.. ([\"conv3\", \"fc1\"])", .values = {"auto", "uniform", "parameters"}},
     {KEY(pipeline.replicas), .help = "of each stage", .range = from_to(1, 1024), .built = false, .off = "1"},
-    {KEY(pipeline.virtual_stages), .help = "parts of the model per worker", .range = from_to(1, 1024), .of = "pipeline.schedule", .only = {"interleaved_1f1b"}},
-    {KEY(pipeline.warmup), .help = "forwards before the first backward", .values = {"1f1b", "double", "full"}, .of = "pipeline.schedule", .only = alternating},
-    {KEY(pipeline.vertical_sync), .help = "all stages read the version of stage 0", .of = "pipeline.schedule", .only = {"pipedream"}},
-    {KEY(pipeline.gradient_rule), .help = "backward with other weights than forward", .values = {"saved", "recompute"}, .of = "pipeline.schedule", .only = two_versions},
+    {KEY(pipeline.virtual_stages), .help = "parts of the model per worker", .range = from_to(1, 1024), .of = "pipeline.schedule", .only = interleaved},
+    {KEY(pipeline.warmup), .help = "forwards before the first backward", .values = {"1f1b", "double", "full"}, .of = "pipeline.schedule", .only = schedules_that(takes_warmup)},
+    {KEY(pipeline.vertical_sync), .help = "all stages read the version of stage 0", .of = "pipeline.schedule", .only = vertical},
+    {KEY(pipeline.gradient_rule), .help = "backward with other weights than forward", .values = {"saved", "recompute"}, .of = "pipeline.schedule", .only = schedules_that(takes_gradient_rule)},
     {KEY(pipeline.recompute), .help = "keep stage inputs only", .values = {"none", "stage"}},
     {KEY(pipeline.pipemare.anneal_steps), .help = "T1; 0: off", .range = count_or_none, .of = "pipeline.schedule", .only = pipemare},
     {KEY(pipeline.pipemare.decay), .help = "T2; 0: off", .range = from_to_below(0, 1), .of = "pipeline.schedule", .only = pipemare},

@@ -12,13 +12,15 @@
 namespace pipetrain::orders {
 
 extern const Order async_one_f_one_b{
-    "async_one_f_one_b", "one forward, one backward, never drained", [](const OrderInput& input) {
+    "async_one_f_one_b", "one forward, one backward, never drained",
+    [](const OrderInput& input) {
       return straight(input, [&](StageId stage) {
         std::vector<Instruction> list;
         append_one_f_one_b(list, stage, warmup_forwards(input.warmup, input.stages, stage), 0,
                            input.minibatches * input.microbatches);
         return list;
       });
-    }};
+    },
+    true};
 
 }  // namespace pipetrain::orders

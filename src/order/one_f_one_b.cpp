@@ -23,6 +23,7 @@ extern const Order one_f_one_b{"one_f_one_b", "one forward, one backward, draine
                                      append_one_f_one_b(list, stage, warmup, first, n);
                                    return list;
                                  });
-                               }};
+                               },
+                               true};
 
 }  // namespace pipetrain::orders

@@ -27,6 +27,7 @@ struct OrderInput {
 struct Order {
   std::string_view name, summary;
   Program (*make)(const OrderInput&);
+  bool takes_warmup = false;  // OrderInput::warmup
 };
 
 }  // namespace pipetrain

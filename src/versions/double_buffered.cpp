@@ -13,6 +13,6 @@ extern const VersionPolicy double_buffered{
     [](const ReadContext& at) {
       return WeightRead{{std::max(at.microbatch.value / at.microbatches - 1, 0)}, AsStored{}};
     },
-    [](const ReadContext&, const WeightRead& forward) { return forward; }};
+    [](const ReadContext&, const WeightRead& forward) { return forward; }, true};
 
 }  // namespace pipetrain::versions

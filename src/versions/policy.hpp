@@ -35,6 +35,7 @@ struct VersionPolicy {
   std::string_view name, summary;
   WeightRead (*forward)(const ReadContext&);
   WeightRead (*backward)(const ReadContext&, const WeightRead& used_by_forward);
+  bool keeps_forward = false;  // backward reads what its forward read, under every order
 };
 
 }  // namespace pipetrain

@@ -10,6 +10,6 @@ extern const VersionPolicy vertical_sync{
     [](const ReadContext& at) {
       return WeightRead{at.at_entry, AsStored{}};
     },
-    [](const ReadContext&, const WeightRead& forward) { return forward; }};
+    [](const ReadContext&, const WeightRead& forward) { return forward; }, true};
 
 }  // namespace pipetrain::versions
