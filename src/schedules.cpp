@@ -107,6 +107,8 @@ const std::array table{
              "Narayanan et al., arXiv 2006.09503, section 3.1", &orders::async_one_f_one_b, &versions::double_buffered, false, refuse_2bw},
     Schedule{"pipemare", "never drained; one version, rates by delay (T1), backward set back along delta (T2)",
              "Yang et al., arXiv 1910.05124, section 3", &orders::async_one_f_one_b, &versions::pipemare, false},
+    Schedule{"pipelined_backpropagation", "never drained; one version, read by forward and backward as it is when they come",
+             "Kosson et al., arXiv 2003.11666, section 2", &orders::async_one_f_one_b, &versions::latest, false},
     Schedule{"timeprest", "N forwards, one backward, on the newest weights that every stage has made",
              "Dutta et al., arXiv 2410.14312", &orders::nf1b, &versions::committed, false},
     Schedule{"v_timeprest", "as timeprest, forward and backward on the newest weights of their stage; one version",

@@ -137,14 +137,28 @@ TEST_CASE("vertical sync gives the recurrence of delayed SGD") {
   }
 }
 
-TEST_CASE("without a stash the asynchronous pipeline is another method") {
-  std::mt19937 random(1);
-  const auto task = task_for(random, 4, 12);
-  const Schedule naive{"naive", "", "", &orders::async_one_f_one_b, &versions::latest, false};
-  const auto a = make_program(naive, {"naive", 4, 1, 12});
-  const auto b = make_program({"pipedream", 4, 1, 12});
-  CHECK(ScalarTrainer(a, task).run() != ScalarTrainer(b, task).run());
-  CHECK(peak_weight_versions(a) == std::vector{1, 1, 1, 1});
+// Kosson et al.: w(t+1) = w(t) - lr * grad f(w(t-D), w(t)), with D_s = n-1-s updates between
+// forward and backward on stage s, and 2(n-1-s) where as many forwards run ahead.
+TEST_CASE("pipelined backpropagation reads old weights in forward and new ones in backward") {
+  const auto seed = std::random_device{}();
+  CAPTURE(seed);
+  std::mt19937 random(seed);
+  for (const auto& [warmup, per_stage] : {std::pair{"1f1b", 1}, {"double", 2}})
+    for (int p : {1, 2, 4}) {
+      const int k = 15, each = per_stage;
+      const auto task = task_for(random, p, k);
+      const auto program = make_program({.schedule = "pipelined_backpropagation",
+                                         .stages = p,
+                                         .minibatches = k,
+                                         .warmup = warmup});
+      const auto old = [&](int t, int j) { return std::max(0, t - each * (p - 1 - j)); };
+      const auto now = [](int t, int) { return t; };
+      check_equal(ScalarTrainer(program, task).run(), recurrence(task, 1, k, old, now));
+      CHECK(peak_weight_versions(program) == std::vector<int>(static_cast<std::size_t>(p), 1));
+      if (p <= 2) continue;  // nobody reads the input gradient of stage 0
+      const auto stashed = make_program({"pipedream", p, 1, k});
+      CHECK(ScalarTrainer(program, task).run() != ScalarTrainer(stashed, task).run());
+    }
 }
 
 TEST_CASE("random programs train as the versions in their instructions say") {
