@@ -6,16 +6,13 @@ updates from the same initial weights (He's), for three seeds. The learning rate
 """
 import argparse
 import json
-import math
-import os
 import pathlib
-import random
 import statistics
-import struct
 import subprocess
 import tempfile
 
-from reproduction_page import BINARY, ROOT, draw, table, write_page
+from reproduction_page import BINARY, draw, table, write_page
+from reproduction_runs import data_section, spread, train, write_perceptron, write_weights
 
 STAGES, WIDTH, MICROBATCHES, STEPS, ANNEAL, SYNC_EPOCHS = 16, 64, 4, 3000, 3000, 8
 SEEDS = (1, 2, 3)
@@ -38,46 +35,14 @@ METHODS = {
 }
 
 
-def write_weights(file: pathlib.Path, seed: int) -> None:
-    """He's uniform initial weights: with smaller ones nothing comes through 16 layers."""
-    pick = random.Random(seed)
-    head, data = {}, b""
-    for i in range(STAGES):
-        inputs, outputs = 784 if i == 0 else WIDTH, 10 if i + 1 == STAGES else WIDTH
-        bound = math.sqrt(6 / inputs)
-        for name, shape, values in (("weight", [outputs, inputs], [pick.uniform(-bound, bound) for _ in range(inputs * outputs)]),
-                                    ("bias", [outputs], [0.0] * outputs)):
-            raw = struct.pack(f"<{len(values)}f", *values)
-            head[f"fc{i}.{name}"] = {"dtype": "F32", "shape": shape, "data_offsets": [len(data), len(data) + len(raw)]}
-            data += raw
-    text = json.dumps(head).encode()
-    file.write_bytes(struct.pack("<Q", len(text)) + text + data)
-
-
 def write_config(folder: pathlib.Path) -> None:
     for seed in SEEDS:
-        write_weights(folder / f"init-{seed}.safetensors", seed)
-    layers = ['{ name = "flatten", kind = "flatten" }']
-    for i in range(STAGES):
-        size = 10 if i + 1 == STAGES else WIDTH
-        layers.append(f'{{ name = "fc{i}", kind = "linear", out_features = {size} }}')
-        if i + 1 < STAGES:
-            layers.append(f'{{ name = "relu{i}", kind = "relu" }}')
-    (folder / "model.toml").write_text('name = "deep"\ninput = { shape = [1, 28, 28] }\nlayers = [\n  '
-                                       + ",\n  ".join(layers) + "\n]\n")
+        write_weights(folder / f"init-{seed}.safetensors", seed, STAGES, WIDTH)
+    write_perceptron(folder, STAGES, WIDTH)
     names = ", ".join(f'"fc{i}"' for i in range(1, STAGES))
-    digits = pathlib.Path(os.environ.get("PIPETRAIN_MNIST", ROOT.parent / "shared/data/mnist-10k"))
-    if (digits / "t10k-images-idx3-ubyte.gz").exists():
-        data = (f'kind = "idx"\ntrain_images = "{digits}/t10k-images-idx3-ubyte.gz"\n'
-                f'train_labels = "{digits}/t10k-labels-idx1-ubyte.gz"\n'
-                "train_range = [0, 8000]\nvalidation_range = [8000, 10000]\n")
-    else:
-        print("no MNIST here (PIPETRAIN_MNIST names its folder): drawn digits instead", flush=True)
-        data = 'kind = "glyphs"\ntrain_samples = 8000\nvalidation_samples = 2000\n'
     (folder / "config.toml").write_text(f"""
 model.file = "model.toml"
-[data]
-{data}batch_size = 64
+{data_section()}batch_size = 64
 [pipeline]
 stages = {STAGES}
 microbatches = {MICROBATCHES}
@@ -94,32 +59,11 @@ workers = "inline"
 """)
 
 
-def train(folder: pathlib.Path, method: dict, rate: float, seed: int) -> dict:
-    """Accuracy after every so many updates; the stages' weight and optimizer bytes; the bubble of the schedule."""
-    sets = method | {"optimizer.lr": str(rate), "training.seed": str(seed),
-                     "model.init": f'"{folder}/init-{seed}.safetensors"'}
-    args = [a for key, value in sets.items() for a in ("--set", f"{key}={value}")]
-    command = [BINARY, "train", str(folder / "config.toml"), "--quiet"] + args
-    run = subprocess.run(command + ["--resume", "never", "--output", str(folder / "run")], capture_output=True, text=True)
-    if run.returncode not in (0, 5):
-        raise SystemExit(run.stderr)
-    events = [json.loads(line) for line in (folder / "run/metrics.jsonl").read_text().splitlines()]
-    accuracy = {e["step"]: 100 * e["accuracy"] for e in events if e["event"] == "validation"}
-    memory = json.loads(subprocess.run(command + ["--dry-run", "--json"], capture_output=True, text=True,
-                                       check=True).stdout)["memory"]
-    return {"accuracy": accuracy, "final": accuracy.get(STEPS, 10.0), "memory": memory}
-
-
-def paper_bytes(memory: list[dict], method: str) -> int:
-    """Weights that are kept, and the optimizer's state with delta; not gradients, and not the one buffer in which the
-    corrected weights are put together, which the paper's count leaves out too."""
-    total = 0
-    for stage in memory:
-        weights = stage["weights"]
-        if "T2" in method and stage["optimizer"] > stage["gradients"]:  # delta is kept: so is that buffer
-            weights -= stage["gradients"]
-        total += weights + stage["optimizer"]
-    return total
+def paper_bytes(run: dict) -> int:
+    """Every version of the weights that is kept, once, and the optimizer's state with delta; not gradients, nor what kernels
+    and corrected weights take beside the versions, which the paper's count leaves out too."""
+    return sum(versions * stage["gradients"] + stage["optimizer"]
+               for versions, stage in zip(run["versions"], run["memory"]))
 
 
 def utilisation(method: dict) -> float:
@@ -133,10 +77,6 @@ def utilisation(method: dict) -> float:
 def updates_to(accuracy: dict, target: float) -> str:
     reached = [step for step, value in sorted(accuracy.items()) if value >= target]
     return str(reached[0]) if reached else "-"
-
-
-def spread(values: list[float]) -> str:
-    return f"{statistics.mean(values):.1f} ± {statistics.stdev(values):.1f}"
 
 
 def paint(results: dict):
@@ -161,21 +101,21 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         write_config(folder)
-        searched = {r: train(folder, METHODS["flushing (1f1b)"], r, 1)["final"] for r in RATES}
+        searched = {r: train(folder, METHODS["flushing (1f1b)"], r, 1, STEPS)["final"] for r in RATES}
         rate = options.rate or max(searched, key=searched.get)
         print("flushing run by rate:", {r: round(a, 1) for r, a in searched.items()}, flush=True)
         results = {}
         for method, sets in METHODS.items():
-            results[method] = [train(folder, sets, rate, seed) for seed in SEEDS]
+            results[method] = [train(folder, sets, rate, seed, STEPS) for seed in SEEDS]
             print(method, spread([r["final"] for r in results[method]]), flush=True)
     flush = statistics.mean(r["final"] for r in results["flushing (1f1b)"])
     naive = statistics.mean(r["final"] for r in results["naive asynchronous"])
-    pipedream = paper_bytes(results["PipeDream"][0]["memory"], "PipeDream")
+    pipedream = paper_bytes(results["PipeDream"][0])
     rows = []
     for method, runs in results.items():
         final = [r["final"] for r in runs]
         mean = {s: statistics.mean(r["accuracy"].get(s, 10.0) for r in runs) for s in runs[0]["accuracy"]}
-        size = paper_bytes(runs[0]["memory"], method)
+        size = paper_bytes(runs[0])
         won = "" if method.startswith(("flush", "naive")) else f"{100 * (statistics.mean(final) - naive) / (flush - naive):.0f}%"
         rows.append([method, spread(final), won, updates_to(mean, flush - 2), f"{size / 2**20:.2f}", f"{pipedream / size:.2f}",
                      f"{100 * utilisation(METHODS[method]):.0f}%"])

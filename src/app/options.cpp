@@ -64,7 +64,9 @@ void benchmark_options(CLI::App& app, Options& options) { config_options(app, op
 
 void schedule_options(CLI::App& app, Options& options) {
   common_options(app, options);
-  app.add_option("NAME", options.name, "of a schedule; pipetrain methods lists them")->required();
+  app.add_option("NAME", options.name,
+                 "of a schedule (pipetrain methods lists them), or a csv file with your own")
+      ->required();
   app.add_option("--stages", options.stages, "pipeline workers P")->check(CLI::Range(1, 1024));
   app.add_option("--microbatches", options.microbatches, "per mini-batch")
       ->check(CLI::Range(1, 65536));
@@ -78,7 +80,9 @@ void schedule_options(CLI::App& app, Options& options) {
       ->check(CLI::IsMember({"1f1b", "double", "full"}));
   app.add_flag("--vertical-sync", options.vertical_sync,
                "all stages read the version of stage 0, under pipedream");
-  app.add_option("--times", options.times, "F=1,B=1,W=0,transfer=0: what is not named is 0");
+  app.add_option("--times", options.times,
+                 "F=1,B=1,W=0,transfer=0: what is not named is 0; under the timeprests B is a "
+                 "mini-batch's");
   app.add_option("--format", options.format, "of the output")
       ->check(CLI::IsMember({"text", "versions", "csv", "svg", "trace", "json"}));
   app.add_flag_callback(

@@ -71,7 +71,7 @@ std::string memory_text(const std::vector<MemoryAccount>& accounts) {
 }
 
 std::string program_of(const PipelineInput& in) {
-  return to_text(training_program(in.config, in.config.pipeline.stages, in.total_steps).program);
+  return to_text(training_program(in.config, in.config.pipeline.stages, in.total_steps));
 }
 
 std::int64_t size_of(const std::unique_ptr<const Dataset>& dataset) {

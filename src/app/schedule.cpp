@@ -1,10 +1,14 @@
 #include "app/schedule.hpp"
 
 #include <array>
+#include <fstream>
 #include <iostream>
+#include <optional>
 
 #include <spdlog/fmt/fmt.h>
+#include <spdlog/spdlog.h>
 #include "base/error.hpp"
+#include "own_order.hpp"
 #include "program/format.hpp"
 #include "schedules.hpp"
 
@@ -51,18 +55,45 @@ Costs costs_of(const std::string& times, const Program& program) {
   return costs;
 }
 
+// NAME may be a file with an order of the user's own.
+std::optional<OwnOrder> own_order(const Options& options) {
+  if (!options.name.ends_with(".csv")) return std::nullopt;
+  std::ifstream file(options.name, std::ios::binary);
+  if (!file) throw UsageError(fmt::format("{}: cannot be read; name a csv file", options.name));
+  try {
+    return parse_own_order(std::string(std::istreambuf_iterator<char>(file), {}), options.stages,
+                           options.microbatches);
+  } catch (const UsageError& error) {
+    throw UsageError(fmt::format("{} (--stages {} --microbatches {}): {}", options.name,
+                                 options.stages, options.microbatches, error.what()));
+  }
+}
+
+// An option that the schedule does not have is allowed, and told of.
+void note_unused(const Options& options) {
+  const Schedule& row = require_schedule(options.name);
+  const auto note = [&](std::string_view option) {
+    spdlog::info("{} has no effect on {}", option, row.name);
+  };
+  if (options.warmup != "1f1b" && !takes_warmup(row)) note("--warmup");
+  if (options.vertical_sync && !row.vertical) note("--vertical-sync");
+  if (options.virtual_stages != 1 && row.parts != Parts::VirtualStages) note("--virtual-stages");
+}
+
 }  // namespace
 
 int schedule(const Options& options) {
   const auto& format = require_format(options.format);
+  const auto own = own_order(options);
+  if (!own) note_unused(options);
   const ScheduleRequest request{.schedule = options.name,
                                 .stages = options.stages,
                                 .microbatches = options.microbatches,
-                                .minibatches = options.steps,
+                                .minibatches = own ? own->program.minibatches : options.steps,
                                 .warmup = options.warmup,
                                 .vertical_sync = options.vertical_sync,
                                 .virtual_stages = options.virtual_stages};
-  const auto program = make_program(request);
+  const auto program = own ? complete(*own, request) : make_program(request);
   const auto costs = costs_of(options.times, program);
   const auto timeline = simulate(program, costs);
   std::cout << format.write({title_of(request, program), program, timeline}) << std::flush;

@@ -49,7 +49,7 @@ int tell_finished(const Options& options, const std::filesystem::path& folder) {
 }
 
 void describe_run(const std::filesystem::path& folder, const Config& config,
-                  const ordered_json& plan, const Program& program) {
+                  const ordered_json& plan, const SegmentProgram& program) {
   write_file(folder / "config.resolved.toml", dump_config(config, false));
   write_file(folder / "build.json", build_info().dump(2) + "\n");
   write_file(folder / "plan.json", plan.dump(2) + "\n");
@@ -175,7 +175,7 @@ int train(const Options& options) {
   make_folder(folder);
   lock->take();
   clear_run(folder, earlier.checkpoint ? std::optional(begin.step) : std::nullopt);
-  describe_run(folder, config, result, pipeline.program());
+  describe_run(folder, config, result, pipeline.segment_program());
   RunMetrics metrics({.folder = folder,
                       .config = config.metrics,
                       .program = pipeline.program(),

@@ -61,7 +61,12 @@ std::string with_place(const ReadConfig& read, const std::string& message) {
   const std::string key =
       message.substr(0, message.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_."));
   const auto place = read.places.find(key);
-  return place == read.places.end() ? message : place->second + ": " + message;
+  if (place == read.places.end()) return message;
+  // "--set pipeline.schedule" is a place that names the key itself.
+  const std::string_view rest = std::string_view(message).substr(key.size());
+  if (place->second.ends_with(key) && rest.starts_with(':'))
+    return place->second + std::string(rest);
+  return place->second + ": " + message;
 }
 
 }  // namespace pipetrain

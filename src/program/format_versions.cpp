@@ -6,7 +6,6 @@
 #include <spdlog/fmt/fmt.h>
 #include "program/format.hpp"
 #include "program/liveness.hpp"
-#include "program/text.hpp"
 
 namespace pipetrain {
 namespace {
@@ -18,11 +17,14 @@ struct Reads {
 };
 using Table = std::map<std::pair<MicrobatchId, StageId>, Reads>;
 
-// The weights alone, as the instruction's text has them: 3, 4-1.5d, 4~2*0.25.
+// As the instruction's text has them, in four digits: 3, 4-1.5d, 4~2*0.25.
 std::string weights_text(const Instruction& i) {
-  const auto text = to_text(i);
-  const auto at = text.find('@');
-  return at == text.npos ? "0" : text.substr(at + 1);
+  const int version = i.weights.version.value;
+  if (const auto* back = std::get_if<Extrapolate>(&i.weights.how))
+    return fmt::format("{}-{:.4g}d", version, back->updates);
+  if (const auto* blend = std::get_if<Blend>(&i.weights.how))
+    return fmt::format("{}~{}*{:.4g}", version, blend->other.value, blend->other_share);
+  return std::to_string(version);
 }
 
 Table read_table(const Program& program) {

@@ -240,7 +240,7 @@ Pipeline::Pipeline(const PipelineInput& input) : impl_(std::make_unique<Impl>(in
 Pipeline::~Pipeline() = default;
 
 void Pipeline::set_trace(Trace* trace) { impl_->trace = trace; }
-const Program& Pipeline::program() const { return impl_->needs.program.program; }
+const SegmentProgram& Pipeline::segment_program() const { return impl_->needs.program; }
 int Pipeline::loader_readers(Mode mode) const {
   const auto copies = [&](int s) {
     return mode == Mode::Train ? impl_->stages[static_cast<std::size_t>(s)]->count() : 1;

@@ -14,6 +14,7 @@
 #include "config/config.hpp"
 #include "data/loader.hpp"
 #include "plan/plan.hpp"
+#include "runtime/segment_program.hpp"
 #include "runtime/threads.hpp"
 #include "runtime/worker.hpp"
 
@@ -66,7 +67,8 @@ class Pipeline {
   EvaluationSum evaluate(Loader& loader);
   int evaluation_batch() const;
 
-  const Program& program() const;  // of the longest segment; folded where it is long
+  const Program& program() const { return segment_program().program; }
+  const SegmentProgram& segment_program() const;  // of the longest segment
   int loader_readers(Mode mode) const;
   int loader_depth() const;
   int reader_threads(Mode mode) const;

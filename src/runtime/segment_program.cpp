@@ -7,8 +7,21 @@
 #include "base/error.hpp"
 #include "checkpoint/state.hpp"
 #include "program/liveness.hpp"
+#include "program/text.hpp"
 
 namespace pipetrain {
+
+std::string to_text(const SegmentProgram& segment) {
+  std::string text;
+  for (std::size_t w = 0; w < segment.loops.size(); ++w) {
+    const auto& list = segment.program.workers[w];
+    const Loop& loop = segment.loops[w];
+    if (loop.begin == loop.end) continue;
+    text += fmt::format("# worker {} repeats {} .. {}, each time one mini-batch later\n", w,
+                        to_text(list[loop.begin]), to_text(list[loop.end - 1]));
+  }
+  return text + to_text(segment.program);
+}
 
 bool needs_norm(const Config& config) {
   return config.optimizer.max_norm > 0 || config.training.on_nonfinite == "skip";

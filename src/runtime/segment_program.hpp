@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "config/config.hpp"
@@ -19,6 +20,8 @@ struct SegmentProgram {
   Program program;
   std::vector<Loop> loops;  // per worker; empty: not folded
 };
+// The program's text, where it is folded with comments that say what is repeated.
+std::string to_text(const SegmentProgram& segment);
 
 // Do updates go by the norm of their gradient: to clip it, or to skip what is not finite?
 bool needs_norm(const Config& config);

@@ -234,3 +234,15 @@ TEST_CASE("nf1b: K(N+1) + 2(P-1) slots, min(NK, N + 2(P-1-s)) in flight") {
           peaks(p, [&](int s) { return std::min(n * k, n + 2 * (p - 1 - s)); }));
   });
 }
+
+TEST_CASE("timeprest by real times: K(PB + (N+1-P)F) + 2(P-1)F, where N >= 2P-1 and B >= F") {
+  each_draw([](Draw draw) {
+    const int p = draw.size(1, 6), n = draw.size(std::max(2, 2 * p - 1), 3 * p + 2),
+              k = draw.size(1, 5);
+    const double f = draw.time(), b = f * draw.time(1, 30);  // of a whole mini-batch
+    CAPTURE(p, n, k, f, b);
+    for (const char* name : {"timeprest", "i_timeprest"})
+      CHECK(line_of({name, p, n, k}, {f, b / n, 0, 0}).makespan ==
+            Approx(k * (p * b + (n + 1 - p) * f) + 2 * (p - 1) * f));
+  });
+}

@@ -1,4 +1,5 @@
 // `pipetrain schedule`, from its options to what it prints.
+#include <cstdlib>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -107,6 +108,20 @@ TEST_CASE("svg: boxes name their versions where these differ from the mini-batch
   CHECK_THAT(printed(options), Contains("d</text>") || Contains("\u03b4</text>"));
   options.name = "1f1b";
   CHECK_THAT(printed(options), !Contains("class=\"version\" x"));
+}
+
+TEST_CASE("a csv file with an order of one's own is drawn like a schedule") {
+  const char* source = std::getenv("PIPETRAIN_SOURCE");
+  REQUIRE(source);
+  auto options = options_of(std::string(source) + "/configs/orders/two-and-two.csv", "json");
+  options.stages = 2;
+  options.microbatches = 4;
+  options.times = "F=1,B=2";
+  CHECK(nlohmann::json::parse(printed(options))["makespan"] == 15);
+  options.stages = 3;
+  CHECK_THROWS_WITH(printed(options), Contains("two-and-two.csv") && Contains("stages = 2"));
+  options.name = "gone.csv";
+  CHECK_THROWS_WITH(printed(options), Contains("gone.csv: cannot be read"));
 }
 
 TEST_CASE("--warmup, --virtual-stages and --vertical-sync reach the schedule") {

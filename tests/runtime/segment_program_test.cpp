@@ -72,6 +72,8 @@ TEST_CASE("a schedule that never drains is one program, folded where it is long"
   CHECK(brief.program.minibatches == 4);
   CHECK(brief.loops.empty());
   const SegmentProgram folded = training_program(config, 3, 100000);
+  CHECK(to_text(folded).starts_with("# worker 0 repeats "));
+  CHECK(parse_program(to_text(folded)) == folded.program);
   CHECK(folded.loops.size() == 3);
   CHECK(folded.program.minibatches < 20);
   CHECK(unfold({folded.program, folded.loops}, 7).minibatches == folded.program.minibatches + 6);

@@ -19,8 +19,8 @@ ALLOWED = {
     "metrics": ["base", "graph", "config", "program", "plan"],
     "runtime": ["base", "graph", "config", "data", "program", "schedules.hpp", "plan", "backend",
                 "transport", "checkpoint", "metrics"],
-    "app": ["base", "graph", "config", "data", "program", "schedules.hpp", "plan", "backend",
-            "transport", "checkpoint", "metrics", "runtime"],
+    "app": ["base", "graph", "config", "data", "program", "schedules.hpp", "own_order.hpp", "plan",
+            "backend", "transport", "checkpoint", "metrics", "runtime"],
     "main": ["base", "app"],  # src/main.cpp
 }
 

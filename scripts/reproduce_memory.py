@@ -1,0 +1,223 @@
+"""Memory of every schedule, predicted and measured.
+
+A perceptron of 32 equal linear layers of width 256, cut in equal stages for P = 4, 8 and 16 workers (two stages per worker
+under interleaved_1f1b and zb_v, two copies of each under chimera, the whole model on each worker under data_parallel). A
+micro-batch has 16 samples; sgd with momentum 0.9. First N = 16 micro-batches per mini-batch, where every schedule is allowed,
+then N = 1, where those that never drain keep most versions. Workers run inline, so 16 of them are measured on any machine.
+"""
+import csv
+import json
+import pathlib
+import statistics
+import tempfile
+
+from reproduction_page import FOLDER, draw, table, write_page
+from reproduction_schedules import METHODS, Method, benchmark, call, copies, sets, train, write_config
+
+WORKERS, MICROBATCHES, SAMPLES = (4, 8, 16), (16, 1), 16
+PARTS = ("weights", "gradients", "optimizer", "activations", "workspace", "packets")
+SHOWN = {
+    "gpipe": METHODS["gpipe"], "1f1b": METHODS["1f1b"], "interleaved_1f1b, V = 2": METHODS["interleaved_1f1b"],
+    "zb_h1": METHODS["zb_h1"], "zb_h2": METHODS["zb_h2"], "zb_v": METHODS["zb_v"], "chimera": METHODS["chimera"],
+    "data_parallel": METHODS["data_parallel"], "pipedream": METHODS["pipedream"], "pipedream_2bw": METHODS["pipedream_2bw"],
+    "pipemare, T1": Method("pipemare", {"pipeline.pipemare.decay": "0.0", "pipeline.pipemare.anneal_steps": "100"}),
+    "pipemare, T1 + T2": Method("pipemare", {"pipeline.pipemare.anneal_steps": "100"}),
+    "timeprest": METHODS["timeprest"], "v_timeprest": METHODS["v_timeprest"], "i_timeprest": METHODS["i_timeprest"],
+    "i_timeprest, no stash": Method("i_timeprest", {"pipeline.i_timeprest.stash": "false"}),
+}
+MARES = {"pipemare, T1": "T1 alone (no delta)", "pipemare, T1 + T2": "T1 + T2"}
+AT_ONE = [name for name in SHOWN if name in ("gpipe", "1f1b") or SHOWN[name].schedule.startswith(("pipe", "time", "i_time"))]
+
+
+def run(config: pathlib.Path, method: Method, p: int, n: int) -> dict:
+    arguments = sets(method, p, n, SAMPLES, {"training.steps": str(2 * p + 4)})  # enough for every version to be there
+    plan = json.loads(call("train", str(config), "--dry-run", "--json", *arguments))
+    last = train(config, arguments)[-1]["stages"]
+    places = copies(plan["program"][0], len(last))
+    workers = [0.0] * p
+    for stage, place in zip(last, places, strict=True):
+        for worker in place:
+            workers[worker] += stage["memory_bytes"] / len(place)
+    return {"parts": plan["memory"], "measured": [s["memory_bytes"] for s in last], "places": places, "workers": workers,
+            "versions": [s["weight_versions"] for s in last]}
+
+
+def predicted(stage: dict) -> int:
+    return sum(stage[part] for part in PARTS)
+
+
+def state(result: dict) -> int:
+    """Every kept version of the weights once (as large as the gradients), and the optimizer's state with delta."""
+    return sum(v * s["gradients"] + s["optimizer"] for v, s in zip(result["versions"], result["parts"], strict=True))
+
+
+def mib(size: float) -> str:
+    return f"{size / 2**20:.1f}"
+
+
+def row(name: str, result: dict, pipedream: dict) -> list[str]:
+    foretold, measured = sum(map(predicted, result["parts"])), sum(result["measured"])
+    return [name, " ".join(mib(w) for w in result["workers"]), mib(max(result["workers"])), mib(foretold), mib(measured),
+            f"{100 * (measured / foretold - 1):+.2f}%", f"{sum(pipedream['measured']) / measured:.2f}", mib(state(result)),
+            f"{state(pipedream) / state(result):.2f}"]
+
+
+def process_table(heaps: dict[tuple[str, int, int], int], results: dict) -> str:
+    rows, beyond = [], []
+    for (name, p, n), heap in heaps.items():
+        stages = sum(results[p, n][name]["measured"])
+        beyond.append((heap - stages) / 2**20)
+        rows.append([str(p), str(n), name, mib(stages), mib(heap), f"{beyond[-1]:.2f}"])
+    return (f"What a process has allocated beyond its stages is between {min(beyond):.2f} and {max(beyond):.2f} MiB:\n\n"
+            + table(["P", "N", "schedule", "stages, MiB", "process, MiB", "beyond, MiB"], rows))
+
+
+def write_csv(results: dict) -> None:
+    with open(FOLDER / "memory.csv", "w", newline="") as file:
+        out = csv.writer(file, lineterminator="\n")
+        out.writerow(["workers", "microbatches", "schedule", "stage", "on_workers", "predicted", "measured", "versions",
+                      *PARTS])
+        for (p, n), methods in results.items():
+            for name, r in methods.items():
+                for s, parts in enumerate(r["parts"]):
+                    out.writerow([p, n, name, s, "+".join(map(str, r["places"][s])), predicted(parts), r["measured"][s],
+                                  r["versions"][s], *(parts[k] for k in PARTS)])
+
+
+def agreement(results: dict) -> str:
+    pairs = [(predicted(s), m) for methods in results.values() for r in methods.values()
+             for s, m in zip(r["parts"], r["measured"], strict=True)]
+    worst = max(abs(m / e - 1) for e, m in pairs)
+    if all(e == m for e, m in pairs):
+        return f"Prediction and measurement are the same to the byte in all {len(pairs)} stages of all runs."
+    apart = sum(e != m for e, m in pairs)
+    return f"Prediction and measurement differ in {apart} of {len(pairs)} stages, by {100 * worst:.2f}% at most."
+
+
+def equal_parts(results: dict) -> str:
+    """The parts that are as large under pipemare as under pipedream in every run."""
+    def size(result: dict, part: str) -> int:
+        return sum(s[part] for s in result["parts"])
+
+    return ", ".join(part for part in PARTS if all(size(made[name], part) == size(made["pipedream"], part)
+                                                   for made in results.values() for name in MARES))
+
+
+def claim(results: dict, name: str) -> str:
+    ratio, p, n = max((state(m["pipedream"]) / state(m[name]), p, n) for (p, n), m in results.items())
+    reaches = "more than" if ratio > 2.75 else "as much as" if ratio >= 2.65 else "less than"
+    return (f"With {MARES[name]} PipeDream's weights and state are up to {ratio:.2f} times PipeMare's (P = {p}, N = {n}), "
+            f"{reaches} the paper's 2.7.")
+
+
+def verdict(results: dict) -> str:
+    rows, whole = [], []
+    for (p, n), methods in results.items():
+        dream = methods["pipedream"]
+        line = [str(p), str(n), f"{statistics.mean(dream['versions']):.2f}"]
+        for name in MARES:
+            whole.append(sum(dream["measured"]) / sum(methods[name]["measured"]))
+            line += [f"{state(dream) / state(methods[name]):.2f}", f"{whole[-1]:.2f}"]
+        rows.append(line)
+    header = ["P", "N", "PipeDream's versions, mean"] + [f"{name.split(', ')[1]}: {what}" for name in MARES
+                                                         for what in ("weights and state", "all bytes")]
+    return f"""{table(header, rows)}
+{chr(10).join(claim(results, name) for name in MARES)}
+The ratio is not a constant: PipeDream keeps 1 + ceil((P - 1 - s)/N) versions on stage s, so it grows with P and falls with N.
+With N >= P, PipeDream's second version is as large as T2's delta. Of all the bytes that pipetrain takes, PipeDream takes
+{min(whole):.2f} to {max(whole):.2f} times as many as PipeMare. The same under both are: {equal_parts(results)}.
+And the weights that T2 corrects for a backward need a place of their own.
+"""
+
+
+def paint(results: dict):
+    colors = {"weights": "#4c78a8", "gradients, optimizer": "#72b7b2", "activations": "#e8923c", "workspace": "#b279a2",
+              "packets": "#9d9d9d"}
+
+    def bars(axes, p: int, n: int, methods: dict) -> None:
+        names = list(methods)
+        left = [0.0] * len(names)
+        for label, color in colors.items():
+            sizes = [sum(s[k] for s in methods[m]["parts"] for k in label.split(", ")) / 2**20 for m in names]
+            axes.barh(names, sizes, left=left, color=color, label=label)
+            left = [a + b for a, b in zip(left, sizes)]
+        end = 1.15 * max(size for m, size in zip(names, left) if m != "data_parallel")
+        for i, size in enumerate(left):
+            axes.text(min(size, 0.985 * end), i, f" {size:.0f} " + ("→" if size > end else ""), va="center", fontsize=7,
+                      ha="right" if size > 0.9 * end else "left", color="white" if size > end else "black")
+        axes.set(xlim=(0, end), title=f"P = {p}, N = {n}", xlabel="MiB, all workers")
+        axes.invert_yaxis()
+        axes.tick_params(labelsize=8)
+
+    def figure(pyplot):
+        picture, grid = pyplot.subplots(len(MICROBATCHES), len(WORKERS), figsize=(13, 8.5), layout="constrained", sharey="row",
+                                        height_ratios=[len(SHOWN), len(AT_ONE)])
+        for (p, n), methods in results.items():
+            bars(grid[MICROBATCHES.index(n)][WORKERS.index(p)], p, n, methods)
+        picture.legend(*grid[0][0].get_legend_handles_labels(), loc="outside lower center", ncols=len(colors), fontsize=9)
+        return picture
+
+    return figure
+
+
+def main() -> None:
+    results: dict = {}
+    with tempfile.TemporaryDirectory() as folder:
+        config = pathlib.Path(folder) / "config.toml"
+        write_config(config, SAMPLES, "inline")
+        for n in MICROBATCHES:
+            for p in WORKERS:
+                names = [m for m in (SHOWN if n > 1 else AT_ONE) if SHOWN[m].allows(p, n)]
+                results[p, n] = {name: run(config, SHOWN[name], p, n) for name in names}
+                print(f"P = {p}, N = {n}: {len(names)} schedules", flush=True)
+        most = max(WORKERS)
+        heaps = {(name, most, n): benchmark(config, sets(SHOWN[name], most, n, SAMPLES))["process"]["pipeline_bytes"]
+                 for n in MICROBATCHES for name in results[most, n]}
+    header = ["schedule", "each worker, MiB", "largest", "predicted, MiB", "measured, MiB", "difference", "PipeDream's / this",
+              "weights and state, MiB", "PipeDream's / this"]
+    tables = "\n".join(f"### P = {p}, N = {n}\n\n" + table(header, [row(m, r, made["pipedream"]) for m, r in made.items()])
+                       for (p, n), made in results.items())
+    text = __doc__.split("\n\n", 1)[1].strip()
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    write_csv(results)
+    write_page("memory", f"""# Memory of every schedule
+
+{text}
+
+{agreement(results)} Predicted is what
+`train --dry-run` says, measured what the stages have taken in a run of 2P + 4 updates (`memory_bytes` in `metrics.jsonl`).
+Both come from the same recipes, so what the process has allocated is compared too, at the end. Every stage with its parts is
+in [memory.csv](memory.csv); what the parts are: [memory](../memory.md).
+
+## PipeMare and PipeDream
+
+PipeMare's paper (arXiv 1910.05124) claims up to 2.7 times less memory. How many times PipeMare's memory PipeDream takes here:
+
+{verdict(results)}
+Weights and state: every kept version of the weights once, momentum and delta, over all workers. Not in it: gradients, the
+kernels' packed copies of the weights, and the place of the corrected weights. All bytes: everything in the tables below.
+
+![bytes of every schedule, by part](memory.png)
+
+## All schedules
+
+Each worker: measured, the sum of its stages (of a stage with copies, its share). "PipeDream's / this": PipeDream's memory
+divided by that of the schedule, first of all bytes, then of weights and state; above 1 the schedule takes less.
+
+{tables}
+At N = 1 there are only gpipe and 1f1b of those that flush, and of the others those that are allowed there.
+
+### The process
+
+{process_table(heaps, results)}
+`pipetrain benchmark` counts it: the heap behind the first steps, less the data and the loader. Beyond the stages are compiled
+kernels and small objects ([memory](../memory.md)).
+
+```
+scripts/reproduce/memory
+```
+""")
+    draw("memory", paint(results))
+
+
+main()

@@ -1,0 +1,197 @@
+"""The bubble of every schedule: by its formula, simulated, and measured.
+
+The bubble is the share of all workers' time in which they do not compute; utilisation is what is left of 1. A formula gives
+the makespan of K mini-batches, as on the pages of docs/methods; the bubble is 1 - K work / makespan. `pipetrain schedule` runs
+the same program on paper. Then real workers, a thread on a core each, train a perceptron of 32 equal linear layers.
+"""
+import json
+import os
+import pathlib
+import statistics
+import tempfile
+from collections import defaultdict
+
+from reproduction_page import draw, table, write_page
+from reproduction_schedules import (BACKWARD, FORMULAS, HALVES, METHODS, NF1B, NF1B_SLOTS, V, WIDTH, Formula, benchmark,
+                                    formula, sets, simulated, train, whole_backward, write_config)
+
+WORKERS, STEPS, SAMPLES, RUNS, TRACED = (2, 4, 8, 16), 20, 128, 3, (6, 15)
+BOUND = 0.05  # of the workers' time: what we call close
+
+
+def relation(made: Formula) -> str:
+    if made[1] is not BACKWARD:
+        return "F = I = W = 1" if made[1] is HALVES else "F = B = 1"
+    return "B = 2NF" if made is NF1B else "B = 2F"
+
+
+def on_paper() -> tuple[dict[str, list[tuple[float, float]]], list[list[str]]]:
+    values, rows = {}, []
+    listed = list(FORMULAS.items()) + [(name, NF1B_SLOTS) for name in FORMULAS if whole_backward(name)]
+    for name, made in listed:
+        pairs = [(formula(made, p, 2 * p, STEPS), simulated(name, made[1], p, 2 * p, STEPS)) for p in WORKERS]
+        label = name if made is not NF1B_SLOTS else f"{name}, in slots"
+        values[label] = pairs
+        rows.append([label, relation(made), made[0]] + [f"{a:.4f} {b:.4f}" for a, b in pairs])
+    return values, rows
+
+
+def traced(config: pathlib.Path, p: int, arguments: list[str]) -> dict:
+    """Milliseconds of a pass on a micro-batch: the mean over the stages of the median. The share of passes that took more than
+    1.5 times their median, and the updates' share of the workers' time."""
+    steps = train(config, arguments + ["--set", f"training.steps={TRACED[1] + 5}", "--set",
+                                       f"metrics.trace_steps=[{TRACED[0]}, {TRACED[1]}]"])
+    events = json.loads(config.with_name("run").joinpath("trace.json").read_text())["traceEvents"]
+    tracks = {(e["pid"], e["tid"]): e["args"]["name"] for e in events if e["name"] == "thread_name"}
+    passes, updates = defaultdict(float), 0.0
+    for e in events:
+        if e["ph"] != "X" or e["name"] == "waiting":
+            continue
+        track = tracks[e["pid"], e["tid"]]
+        if track == "compute":
+            passes[e["name"][0], e["pid"], e["args"]["step"], e["args"]["microbatch"]] += e["dur"] / 1e3
+        elif track == "update" and e["name"][0] == "U":
+            updates += e["dur"] / 1e6
+    stages = defaultdict(lambda: defaultdict(list))
+    for (kind, stage, _, _), duration in passes.items():
+        stages[kind][stage].append(duration)
+    medians = {kind: {s: statistics.median(d) for s, d in each.items()} for kind, each in stages.items()}
+    times = {"B" if kind == "I" else kind: statistics.mean(medians[kind].values()) for kind in "FBIW" if kind in medians}
+    late = [duration > 1.5 * medians[kind][stage] for (kind, stage, _, _), duration in passes.items()]
+    seconds = sum(s["step_seconds"] for s in steps if TRACED[0] <= s["step"] <= TRACED[1])
+    return {"times": times, "update": updates / (p * seconds), "late": statistics.mean(late)}
+
+
+def on_cores(config: pathlib.Path) -> list[dict]:
+    cases = [{"name": name, "p": p, "n": n, "runs": []} for p in WORKERS if p <= (os.cpu_count() or 1)
+             for n in (2 * p, 4 * p) for name in FORMULAS]
+    for turn in range(RUNS):
+        for case in cases:
+            arguments = sets(METHODS[case["name"]], case["p"], case["n"], SAMPLES)
+            case["runs"].append(benchmark(config, arguments)["bubble"])
+            if turn == 0:
+                case |= traced(config, case["p"], arguments)
+        print(f"measured {turn + 1} of {RUNS} times", flush=True)
+    for case in cases:
+        name, p, n = case["name"], case["p"], case["n"]
+        case |= {"median": statistics.median(case["runs"]), "formula": formula(FORMULAS[name], p, n, STEPS),
+                 "simulated": simulated(name, case["times"], p, n, STEPS)}
+    return cases
+
+
+def measured_row(case: dict) -> list[str]:
+    times = " ".join(f"{t:.1f}" for t in case["times"].values())
+    return [str(case["p"]), str(case["n"]), case["name"], times, f"{case['formula']:.3f}", f"{case['simulated']:.3f}",
+            f"{case['median']:.3f}", f"{min(case['runs']):.3f} to {max(case['runs']):.3f}",
+            f"{case['median'] - case['simulated']:+.3f}", f"{case['update']:.3f}", f"{100 * case['late']:.0f}%"]
+
+
+def paper_verdict(values: dict[str, list[tuple[float, float]]]) -> str:
+    worst, label = max((max(abs(a - b) for a, b in pairs), label) for label, pairs in values.items())
+    if worst < 1e-9:
+        return "Formula and simulation are the same everywhere."
+    return f"Formula and simulation are at most {worst:.4f} apart ({label})."
+
+
+def limit() -> str:
+    fills = [f"{simulated('pipedream', BACKWARD, 4, 8, k):.4f} for K = {k}" for k in (1, 10, 100, 1000)]
+    return ("A schedule that never drains pays for the filling of the pipeline once, so its bubble goes to 0: pipedream with P = 4, "
+            f"N = 8 has {', '.join(fills)}.")
+
+
+def measured_verdict(cases: list[dict]) -> str:
+    apart = [c["median"] - c["simulated"] for c in cases]
+    close = sum(abs(a) <= BOUND for a in apart)
+    worst = max(cases, key=lambda c: abs(c["median"] - c["simulated"]))
+    spread = statistics.median(max(c["runs"]) - min(c["runs"]) for c in cases)
+    return (f"{close} of {len(cases)} measured bubbles are within {BOUND} of the simulation; the median difference is "
+            f"{statistics.median(apart):+.3f}, the largest {worst['median'] - worst['simulated']:+.3f} ({worst['name']}, N = "
+            f"{worst['n']}). The runs of one case spread over {spread:.3f} (median); updates take "
+            f"{statistics.median(c['update'] for c in cases):.3f} of the workers' time (median). "
+            f"{100 * statistics.mean(c['late'] for c in cases):.0f}% of all passes took more than 1.5 times their median.")
+
+
+def paint(values: dict[str, list[tuple[float, float]]], cases: list[dict]):
+    def figure(pyplot):
+        picture, (left, right) = pyplot.subplots(1, 2, figsize=(13, 5.5), layout="constrained", width_ratios=[1, 1.25])
+        curves = defaultdict(list)
+        for label, pairs in values.items():
+            curves[tuple(a for a, _ in pairs)].append(label)
+        for i, (line, labels) in enumerate(curves.items()):
+            color = pyplot.get_cmap("tab10")(i)
+            left.plot(WORKERS, line, color=color, label=", ".join(labels).replace(", in slots,", ","))
+            for label in labels:
+                left.plot(WORKERS, [b for _, b in values[label]], "o", color=color, markersize=5)
+        left.set(xscale="log", xticks=WORKERS, xticklabels=WORKERS, xlabel="workers P; N = 2P", ylabel="bubble", ylim=(-0.02, 1),
+                 title=f"formula (line), simulated (dot), {STEPS} mini-batches")
+        left.minorticks_off()
+        left.grid(alpha=0.3)
+        left.legend(fontsize=7, loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=2)
+        for kind, offset, color in (("formula", -0.27, "#9d9d9d"), ("simulated", 0, "#4c78a8"), ("median", 0.27, "#e8923c")):
+            label = {"simulated": "simulated, measured times", "median": f"measured, median of {RUNS}; least and most"}.get(kind, kind)
+            right.bar([i + offset for i in range(len(cases))], [c[kind] for c in cases], 0.27, color=color, label=label)
+        right.vlines([i + 0.27 for i in range(len(cases))], [min(c["runs"]) for c in cases],
+                     [max(c["runs"]) for c in cases], color="black", linewidth=0.8)
+        right.set_xticks(range(len(cases)), [f"{c['name']}, N = {c['n']}" for c in cases], rotation=90, fontsize=7)
+        right.set(ylabel="bubble", title=f"threads, P = {', '.join(sorted({str(c['p']) for c in cases}))}")
+        right.grid(alpha=0.3, axis="y")
+        right.legend(fontsize=8)
+        return picture
+
+    return figure
+
+
+def main() -> None:
+    values, rows = on_paper()
+    print(paper_verdict(values), flush=True)
+    before = os.getloadavg()[0]
+    with tempfile.TemporaryDirectory() as folder:
+        config = pathlib.Path(folder) / "config.toml"
+        write_config(config, SAMPLES, "threads")
+        cases = on_cores(config)
+    header = ["P", "N", "schedule", "F B (W), ms", "formula", "simulated, measured times", "measured", "least to most", "difference",
+              "updates", "late passes"]
+    text = __doc__.split("\n\n", 1)[1].strip()
+    write_page("utilisation", f"""# Utilisation: the bubble of every schedule
+
+{text}
+
+## By formula and simulated
+
+N = 2P micro-batches, K = {STEPS} mini-batches, transfers free, interleaved_1f1b with V = {V}. Each cell: formula, then simulated.
+
+{table(["schedule", "times", "makespan"] + [f"P = {p}" for p in WORKERS], rows)}
+{paper_verdict(values)}
+{limit()}
+
+Under the timeprests B is the backward of a whole mini-batch. Their pages count slots, in which it takes as long as a forward
+("in slots" above); on a machine it takes N times the backward of a micro-batch. The P stages run it one behind the other, each in a slot of its own, in
+which another stage has a forward at most: P long slots and N + 1 - P short ones a mini-batch (N >= 2P - 1, B >= F). This formula
+is ours, not that of the papers. Its bubble does not go away with K.
+
+![bubbles](utilisation.png)
+
+## Measured
+
+`pipetrain benchmark` with one thread and one core per worker: on this machine ({os.cpu_count()} cores) P up to {max(c["p"] for c in cases)}. Layers of
+width {WIDTH}, micro-batches of {SAMPLES} samples. Each case ran {RUNS} times, in {RUNS} rounds over all cases; measured is the
+median. Formula: of the times above (B = 2F, or halves of 1). Simulated: with the times of a pass on a micro-batch that the trace
+of a real run shows (median; mean over the stages).
+
+{table(header, [measured_row(c) for c in cases])}
+{measured_verdict(cases)}
+
+The formula and the simulation know equal stages, free transfers and no updates. The real run has updates, in which a worker does not compute; stage 0 needs no
+gradient of its input; the loader and the handing over of packets take a little. And a core that another process takes for a while
+makes a pass late, which counts as computing, while the neighbours wait for it: so a measured bubble can be on either side. Late
+passes are those that took more than 1.5 times their median. The load average was {before:.1f} when measuring began and
+{os.getloadavg()[0]:.1f} at the end; beyond {os.cpu_count()}, the number of cores, other processes took a part of them.
+
+```
+scripts/reproduce/utilisation
+```
+""")
+    draw("utilisation", paint(values, cases))
+
+
+main()

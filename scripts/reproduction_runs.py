@@ -1,0 +1,77 @@
+"""Runs of a deep perceptron on digits, for the reproductions that train one: its files, the training, the numbers."""
+import json
+import math
+import os
+import pathlib
+import random
+import statistics
+import struct
+import subprocess
+
+from reproduction_page import BINARY, ROOT
+
+DIGITS = pathlib.Path(os.environ.get("PIPETRAIN_MNIST", ROOT.parent / "shared/data/mnist-10k"))
+
+
+def write_weights(file: pathlib.Path, seed: int, layers: int, width: int) -> None:
+    """He's uniform initial weights: with smaller ones nothing comes through a deep perceptron."""
+    pick = random.Random(seed)
+    head, data = {}, b""
+    for i in range(layers):
+        inputs, outputs = 784 if i == 0 else width, 10 if i + 1 == layers else width
+        bound = math.sqrt(6 / inputs)
+        for name, shape, values in (("weight", [outputs, inputs], [pick.uniform(-bound, bound) for _ in range(inputs * outputs)]),
+                                    ("bias", [outputs], [0.0] * outputs)):
+            raw = struct.pack(f"<{len(values)}f", *values)
+            head[f"fc{i}.{name}"] = {"dtype": "F32", "shape": shape, "data_offsets": [len(data), len(data) + len(raw)]}
+            data += raw
+    text = json.dumps(head).encode()
+    file.write_bytes(struct.pack("<Q", len(text)) + text + data)
+
+
+def write_perceptron(folder: pathlib.Path, layers: int, width: int) -> None:
+    """model.toml: linear layers fc0, fc1, ... with relu between them."""
+    lines = ['{ name = "flatten", kind = "flatten" }']
+    for i in range(layers):
+        size = 10 if i + 1 == layers else width
+        lines.append(f'{{ name = "fc{i}", kind = "linear", out_features = {size} }}')
+        if i + 1 < layers:
+            lines.append(f'{{ name = "relu{i}", kind = "relu" }}')
+    (folder / "model.toml").write_text('name = "deep"\ninput = { shape = [1, 28, 28] }\nlayers = [\n  '
+                                       + ",\n  ".join(lines) + "\n]\n")
+
+
+def have_digits() -> bool:
+    return (DIGITS / "t10k-images-idx3-ubyte.gz").exists()
+
+
+def data_section() -> str:
+    """Of the config, but for the batch size: 8,000 digits to train, 2,000 to validate."""
+    if have_digits():
+        return (f'[data]\nkind = "idx"\ntrain_images = "{DIGITS}/t10k-images-idx3-ubyte.gz"\n'
+                f'train_labels = "{DIGITS}/t10k-labels-idx1-ubyte.gz"\n'
+                "train_range = [0, 8000]\nvalidation_range = [8000, 10000]\n")
+    print("no MNIST here (PIPETRAIN_MNIST names its folder): drawn digits instead", flush=True)
+    return '[data]\nkind = "glyphs"\ntrain_samples = 8000\nvalidation_samples = 2000\n'
+
+
+def train(folder: pathlib.Path, sets: dict, rate: float, seed: int, steps: int) -> dict:
+    """Accuracy after every so many updates, and at the end (chance where it diverged); the memory of each stage, and how
+    many versions of its weights it held at most."""
+    sets = sets | {"optimizer.lr": str(rate), "training.seed": str(seed),
+                   "model.init": f'"{folder}/init-{seed}.safetensors"'}
+    args = [a for key, value in sets.items() for a in ("--set", f"{key}={value}")]
+    command = [BINARY, "train", str(folder / "config.toml"), "--quiet"] + args
+    run = subprocess.run(command + ["--resume", "never", "--output", str(folder / "run")], capture_output=True, text=True)
+    if run.returncode not in (0, 5):
+        raise SystemExit(run.stderr)
+    events = [json.loads(line) for line in (folder / "run/metrics.jsonl").read_text().splitlines()]
+    accuracy = {e["step"]: 100 * e["accuracy"] for e in events if e["event"] == "validation"}
+    held = zip(*([stage["weight_versions"] for stage in e["stages"]] for e in events if e["event"] == "step"))
+    memory = json.loads(subprocess.run(command + ["--dry-run", "--json"], capture_output=True, text=True,
+                                       check=True).stdout)["memory"]
+    return {"accuracy": accuracy, "final": accuracy.get(steps, 10.0), "memory": memory, "versions": [max(v) for v in held]}
+
+
+def spread(values: list[float]) -> str:
+    return f"{statistics.mean(values):.1f} ± {statistics.stdev(values):.1f}"
