@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include <spdlog/fmt/fmt.h>
 #include <spdlog/fmt/ranges.h>
@@ -36,11 +37,13 @@ class Rows {
       check_numbers(row);
       lines_[{row.worker, short_text(row.instruction)}] = row.line;
     }
-    if (last_worker() + 1 < workers)
-      throw UsageError(
-          fmt::format("pipeline.stages = {}, and worker {} has nothing to do; write "
-                      "stages = {}",
-                      workers, last_worker() + 1, last_worker() + 1));
+    const std::set<WorkerId> busy = busy_workers();
+    for (WorkerId w{0}; w.value < workers; ++w.value)
+      if (!busy.contains(w))
+        throw UsageError(fmt::format(
+            "pipeline.stages = {}, and worker {} has nothing to do; number the workers without a "
+            "gap, and write stages = {}",
+            workers, w.value, busy.size()));
   }
 
   const std::vector<CsvInstruction>& all() const { return rows_; }
@@ -66,6 +69,11 @@ class Rows {
   }
 
  private:
+  std::set<WorkerId> busy_workers() const {
+    std::set<WorkerId> busy;
+    for (const CsvInstruction& row : rows_) busy.insert(row.worker);
+    return busy;
+  }
   int last_worker() const {
     int last = 0;
     for (const CsvInstruction& row : rows_) last = std::max(last, row.worker.value);

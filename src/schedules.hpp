@@ -41,7 +41,6 @@ struct Schedule {
   // Throws UsageError where the schedule cannot be had so: the rule and the smallest valid number.
   void (*refuse)(const ScheduleRequest&) = nullptr;
   const VersionPolicy* vertical = nullptr;  // in place of `versions` under vertical_sync
-
   Parts parts = Parts::OnePerWorker;
 };
 

@@ -119,13 +119,21 @@ void check_model(const fs::path& checkpoint, const Graph& graph) {
         checkpoint.string(), graph.name, fmt::join(differences, "\n  "), file.string(), ways_out));
 }
 
-void check_order(const fs::path& folder, const Config& config, const Program& program) {
-  std::ifstream file(folder / "program.txt", std::ios::binary);
-  if (!config.pipeline.own_order || !file) return;
-  if (std::string(std::istreambuf_iterator<char>(file), {}) == to_text(program)) return;
-  throw UsageError(fmt::format("{}: {} holds another order now ({} has what was run); {}",
-                               folder.string(), config.pipeline.schedule_csv.string(),
-                               (folder / "program.txt").string(), ways_out));
+void check_order(const fs::path& checkpoint, std::int64_t step, const Config& config,
+                 const Program& program) {
+  if (!config.pipeline.own_order) return;
+  const fs::path kept = checkpoint / kProgramFile;
+  std::ifstream file(kept, std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  if (text == to_text(program)) return;
+  const std::string name = config.pipeline.schedule_csv.string();
+  if (!text.empty())
+    throw UsageError(fmt::format("{}: {} holds another order now ({} has what was run); {}",
+                                 checkpoint.string(), name, kept.string(), ways_out));
+  if (step % program.minibatches != 0)
+    throw UsageError(fmt::format(
+        "{}: after step {} the {} mini-batches of {} are not complete; go on from a multiple of {}",
+        checkpoint.string(), step, program.minibatches, name, program.minibatches));
 }
 
 nlohmann::ordered_json end_of_run(const fs::path& folder) {

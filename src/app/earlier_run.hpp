@@ -28,8 +28,10 @@ EarlierRun earlier_run(const std::filesystem::path& folder, const Options& optio
 // UsageError where the training asked for ends before the checkpoint.
 void check_length(const Checkpoint& checkpoint, std::int64_t steps);
 
-// UsageError where the run in `folder` had another order of the user's own.
-void check_order(const std::filesystem::path& folder, const Config& config, const Program& program);
+// UsageError where the checkpoint was made under another order of the user's own, or in the middle
+// of this one.
+void check_order(const std::filesystem::path& checkpoint, std::int64_t step, const Config& config,
+                 const Program& program);
 // UsageError lists every layer in which the model is not that of the checkpoint: a model file may
 // change behind its name.
 void check_model(const std::filesystem::path& checkpoint, const Graph& graph);

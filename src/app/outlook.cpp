@@ -20,13 +20,20 @@ using nlohmann::ordered_json;
 constexpr std::array<std::string_view, use_count> use_names = {
     "weights", "gradients", "optimizer", "activations", "workspace", "packets"};
 
-void check_limit(std::size_t stage, std::size_t bytes, std::int64_t limit) {
-  if (limit == 0 || bytes <= static_cast<std::size_t>(limit)) return;
-  throw UsageError(fmt::format(
-      "hardware.memory_limit = {} is too small: stage {} needs {} ({} bytes); use more stages, "
-      "smaller micro-batches (pipeline.microbatches), a smaller validation.batch_size, or a larger "
-      "limit",
-      bytes_text(static_cast<std::size_t>(limit)), stage, bytes_text(bytes), bytes));
+// Of a stage that lies on several workers, each copy.
+void check_limits(const PipelineInput& in) {
+  const auto limit = static_cast<std::size_t>(in.config.hardware.memory_limit);
+  if (limit == 0) return;
+  const std::vector<MemoryAccount> stages = predict_first_copies(in);
+  for (std::size_t s = 0; s < stages.size(); ++s) {
+    const std::size_t bytes = stages[s].total();
+    if (bytes <= limit) continue;
+    throw UsageError(fmt::format(
+        "hardware.memory_limit = {} is too small: stage {} needs {} ({} bytes); use {}smaller "
+        "micro-batches (pipeline.microbatches), a smaller validation.batch_size, or a larger limit",
+        bytes_text(limit), s, bytes_text(bytes), bytes,
+        in.config.pipeline.schedule == "data_parallel" ? "" : "more stages, "));
+  }
 }
 
 ordered_json layers_json(const Graph& graph, const Plan& plan) {
@@ -88,10 +95,8 @@ ordered_json outlook(const PipelineInput& in) {
                          {"microbatches", pipeline.microbatches},
                          {"stages", plan_json(in.graph, in.plan)["stages"]}};
   auto& memory = result["memory_bytes"] = ordered_json::array();
-  for (const MemoryAccount& account : predict_memory(in)) {
-    check_limit(memory.size(), account.total(), in.config.hardware.memory_limit);
-    memory.push_back(account.total());
-  }
+  check_limits(in);
+  for (const MemoryAccount& account : predict_memory(in)) memory.push_back(account.total());
   return result;
 }
 

@@ -6,6 +6,7 @@
 
 #include "config/read.hpp"
 
+#include "program/text.hpp"
 namespace pipetrain {
 namespace {
 
@@ -54,6 +55,7 @@ void Saving::save(const Progress& progress, const std::string& reason) {
   snapshot.stages = in_.pipeline.state();
   snapshot.config = dump_config(in_.config, false);
   snapshot.model = model_;
+  if (in_.config.pipeline.own_order) snapshot.program = to_text(in_.pipeline.program());
   pending_ = {reason, seconds_since(start)};
   saver_.save(std::move(snapshot));
   last_step_ = progress.step;

@@ -80,12 +80,26 @@ void note_unused(const Options& options) {
   if (options.virtual_stages != 1 && row.parts != Parts::VirtualStages) note("--virtual-stages");
 }
 
+void note_unused_by_file(const Options& options) {
+  const Options defaults;
+  const auto note = [&](std::string_view option, bool given) {
+    if (given) spdlog::info("{} has no effect on an order from a file", option);
+  };
+  note("--steps", options.steps != defaults.steps);
+  note("--warmup", options.warmup != defaults.warmup);
+  note("--vertical-sync", options.vertical_sync);
+  note("--virtual-stages", options.virtual_stages != defaults.virtual_stages);
+}
+
 }  // namespace
 
 int schedule(const Options& options) {
   const auto& format = require_format(options.format);
   const auto own = own_order(options);
-  if (!own) note_unused(options);
+  if (own)
+    note_unused_by_file(options);
+  else
+    note_unused(options);
   const ScheduleRequest request{.schedule = options.name,
                                 .stages = options.stages,
                                 .microbatches = options.microbatches,

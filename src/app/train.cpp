@@ -171,7 +171,7 @@ int train(const Options& options) {
   if (begin.step > 0)
     console.line(
         fmt::format("goes on after step {}, from {}", begin.step, earlier.checkpoint->string()));
-  if (begin.step > 0) check_order(folder, config, pipeline.program());
+  if (earlier.checkpoint) check_order(*earlier.checkpoint, begin.step, config, pipeline.program());
   make_folder(folder);
   lock->take();
   clear_run(folder, earlier.checkpoint ? std::optional(begin.step) : std::nullopt);

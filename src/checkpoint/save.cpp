@@ -39,6 +39,8 @@ std::uint64_t write_files(const fs::path& folder, Snapshot& snapshot) {
   files.push_back({kConfigFile, write_text(folder / kConfigFile, snapshot.config), {}});
   if (!snapshot.model.empty())
     files.push_back({kModelFile, write_text(folder / kModelFile, snapshot.model), {}});
+  if (!snapshot.program.empty())
+    files.push_back({kProgramFile, write_text(folder / kProgramFile, snapshot.program), {}});
   const FileSum manifest = write_text(folder / kManifestFile, manifest_text(snapshot.manifest));
   return std::accumulate(files.begin(), files.end(), manifest.bytes,
                          [](std::uint64_t sum, const auto& f) { return sum + f.sum.bytes; });

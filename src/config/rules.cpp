@@ -140,6 +140,8 @@ void check_split(const Given& given, const Config& config, Problems& problems) {
   if (!fine(given,
             {"pipeline.split", "pipeline.stages", "pipeline.virtual_stages", "pipeline.schedule"}))
     return;
+  if (config.pipeline.own_order.has_value() == config.pipeline.schedule_csv.empty())
+    return;  // the file was refused
   const std::size_t cuts = static_cast<std::size_t>(model_parts(config.pipeline)) - 1;
   if (!config.pipeline.split.rule.empty() || names.size() == cuts) return;
   problems.push_back(

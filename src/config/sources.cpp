@@ -3,6 +3,7 @@
 #include <spdlog/fmt/fmt.h>
 #include <toml++/toml.h>
 
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -174,9 +175,18 @@ std::optional<std::string> read_text(const std::filesystem::path& file) {
     errno = EISDIR;
     return std::nullopt;
   }
+  constexpr std::size_t most = std::size_t{64} << 20;  // no config; /dev/zero would never end
   std::ifstream stream(file, std::ios::binary);
   if (!stream) return std::nullopt;
-  return std::string(std::istreambuf_iterator<char>(stream), {});
+  std::string text;
+  for (std::array<char, 1 << 16> part;
+       stream.read(part.data(), part.size()), stream.gcount() > 0;) {
+    text.append(part.data(), static_cast<std::size_t>(stream.gcount()));
+    if (text.size() <= most) continue;
+    errno = EFBIG;
+    return std::nullopt;
+  }
+  return text;
 }
 
 Sources load_sources(const std::vector<std::filesystem::path>& files,

@@ -40,14 +40,14 @@ struct LoaderClosed : std::runtime_error {
 };
 
 // Threading: `get` and `release` from any thread; `get(step)` waits until that mini-batch is made.
-// Every mini-batch is released exactly `readers` times (stage 0 and the last stage), each time by a
-// thread that got it; then its memory is reused; at most `depth` are held. A reference from `get`
-// is valid until that reader's release. Mini-batches before a reading error are still given; from
-// the failed one on `get` rethrows it. `close` wakes everyone: from then on `get` throws
-// LoaderClosed. A `get` that can never return is a bug of the caller and throws InternalError: a
-// mini-batch that is already released, that lies past the end of a single pass, or that waits for
-// memory while this thread keeps that memory itself, or while all readers' threads wait likewise.
-// The constructor allocates all memory.
+// Every mini-batch is released exactly `readers` times (by each copy of stage 0 and of the last
+// stage), each time by a thread that got it; then its memory is reused; at most `depth` are held. A
+// reference from `get` is valid until that reader's release. Mini-batches before a reading error
+// are still given; from the failed one on `get` rethrows it. `close` wakes everyone: from then on
+// `get` throws LoaderClosed. A `get` that can never return is a bug of the caller and throws
+// InternalError: a mini-batch that is already released, that lies past the end of a single pass, or
+// that waits for memory while this thread keeps that memory itself, or while all readers' threads
+// wait likewise. The constructor allocates all memory.
 class Loader {
  public:
   Loader(const Dataset& dataset, const LoaderOptions& options, int readers);

@@ -154,17 +154,18 @@ void TraceTrack::record(std::int64_t begin_ns, std::int64_t end_ns, bool waiting
 
 Trace::Trace(const StepRange& steps, const Program& program)
     : steps_(steps), microbatches_(program.microbatches) {
-  // Every mini-batch has as many instructions of a stage.
+  // Every mini-batch has as many instructions of a copy of a stage.
+  const auto each = static_cast<std::size_t>(program.minibatches);
   const auto minibatches = static_cast<std::size_t>(steps.last - steps.first + 1);
-  std::vector<std::size_t> instructions(static_cast<std::size_t>(program.stages));
-  for (const auto& worker : program.workers)
-    for (const Instruction& i : worker) ++instructions[static_cast<std::size_t>(i.stage.value)];
+  std::map<std::pair<StageId, std::size_t>, std::size_t> instructions;  // by stage and worker
+  for (std::size_t w = 0; w < program.workers.size(); ++w)
+    for (const Instruction& i : program.workers[w]) ++instructions[{i.stage, w}];
   for (StageId s{0}; s.value < program.stages; ++s.value) {
     first_.push_back(static_cast<int>(tracks_.size()));
-    const std::size_t count = instructions[static_cast<std::size_t>(s.value)] /
-                              static_cast<std::size_t>(program.minibatches) * minibatches;
     const int copies = program.copies_of(s);
     for (int copy = 0; copy < copies; ++copy) {
+      const auto worker = static_cast<std::size_t>(program.worker_of(s, {copy}).value);
+      const std::size_t count = (instructions[{s, worker}] + each - 1) / each * minibatches;
       names_.push_back(copies > 1 ? fmt::format("stage {}, copy {}", s.value, copy)
                                   : fmt::format("stage {}", s.value));
       tracks_.emplace_back(steps, static_cast<int>(tracks_.size()), count);

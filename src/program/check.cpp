@@ -124,11 +124,15 @@ struct Checker {
   }
 
   void check_presence() {
+    const bool recomputes = std::any_of(index.begin(), index.end(), [](const auto& entry) {
+      return std::get<Op>(entry.first) == Op::Recompute;
+    });
     const StageId last{program.stages - 1};
     for (StageId s{0}; s <= last; ++s.value)
       for (MicrobatchId m{0}; m.value < program.total_microbatches(); ++m.value) {
         const auto w = program.worker_of(s, m);
         need("compute", s, m, Op::Forward);
+        if (recomputes) need("compute", s, m, Op::Recompute);
         if (auto i = find(w, s, Op::BackwardInput, m)) {
           need("compute", s, m, Op::BackwardWeight);
           if (find(w, s, Op::Backward, m))
@@ -245,6 +249,20 @@ struct Checker {
         if (backward && *backward > std::min(at, sync.value_or(at)))
           report("update", w, at, "{} stands before {}", to_text(update),
                  short_text({op, update.stage, {m}, {}}));
+      }
+    check_next_minibatch(w, at, update);
+  }
+
+  // Gradients are summed up in one place: the next mini-batch's come behind the update.
+  void check_next_minibatch(WorkerId w, std::size_t at, const Instruction& update) {
+    const int first = update.microbatch.value + 1;
+    for (int m = first; m < std::min(first + program.microbatches, program.total_microbatches());
+         ++m)
+      for (Op op : {Op::Backward, Op::BackwardWeight}) {
+        const auto backward = find(w, update.stage, op, {m});
+        if (backward && *backward < at)
+          report("update", w, *backward, "{} of the next mini-batch stands before {}",
+                 short_text({op, update.stage, {m}, {}}), to_text(update));
       }
   }
 

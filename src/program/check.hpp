@@ -2,11 +2,12 @@
 //
 //   place     every instruction is of a stage that its worker holds; none stands twice
 //   compute   each micro-batch goes forward once and backward once (B, or I and W) on each stage,
-//             in that order; a recomputation lies between the two
+//             in that order; a recomputation lies between the two, of all of them or of none
 //   input     stage 0 loads what it forwards; the others receive it, and pass on what they make
 //   order     each channel is read in the order in which it is written
 //   update    each copy of a stage updates once per mini-batch, in turn, after all its backwards;
-//             where a stage has several copies, after a SyncGradients
+//             and before those of the next; where a stage has several copies, after a
+//             SyncGradients
 //   version   what is read exists already, and no stage holds more versions than allowed
 //   deadlock  the program finishes with channels that hold `channel_capacity` packets, where a
 //             send waits while its channel is full, and an update for all SyncGradients

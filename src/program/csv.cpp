@@ -56,9 +56,11 @@ WorkerId worker_in(std::string_view field, int line) {
   WorkerId worker{-1};
   const auto [end, error] =
       std::from_chars(field.data(), field.data() + field.size(), worker.value);
-  if (error != std::errc{} || end != field.data() + field.size() || worker.value < 0)
-    throw UsageError(
-        fmt::format("line {}: `{}` is no worker; they are numbered from 0", line, field));
+  constexpr int most = 1024;
+  if (error != std::errc{} || end != field.data() + field.size() || worker.value < 0 ||
+      worker.value >= most)
+    throw UsageError(fmt::format("line {}: `{}` is no worker; they are numbered from 0 to {}", line,
+                                 field, most - 1));
   return worker;
 }
 
@@ -82,6 +84,7 @@ std::vector<CsvInstruction> parse_csv(std::string_view text) {
   std::vector<CsvInstruction> rows;
   bool named = false;
   Columns columns;
+  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);  // as spreadsheets begin UTF-8
   for (int number = 1; !text.empty(); ++number) {
     const auto line = text.substr(0, text.find('\n'));
     text.remove_prefix(std::min(line.size() + 1, text.size()));

@@ -66,11 +66,26 @@ std::vector<int> peak_activations(const Program& program) {
   });
 }
 
+std::vector<int> peak_inputs(const Program& program) {
+  return per_stage(program, [](const List& list, StageId stage) {
+    std::set<MicrobatchId> open;
+    std::size_t peak = 0;
+    for (const auto& i : list) {
+      if (i.stage != stage) continue;
+      if (i.op == Op::LoadInput || i.op == Op::ReceiveActivation || i.op == Op::Forward)
+        open.insert(i.microbatch);
+      peak = std::max(peak, open.size());
+      if (gives_weight_gradient(i.op)) open.erase(i.microbatch);
+    }
+    return static_cast<int>(peak);
+  });
+}
+
 std::vector<int> peak_slots(const Program& program) {
   bool recomputes = false;
   for (const auto& list : program.workers)
     for (const auto& i : list) recomputes = recomputes || i.op == Op::Recompute;
-  if (!recomputes) return peak_activations(program);
+  if (!recomputes) return peak_inputs(program);
   return per_stage(program, [](const List& list, StageId stage) {
     int open = 0, peak = 0;
     for (const auto& i : list) {

@@ -10,6 +10,8 @@ namespace pipetrain {
 // Per stage, over its copies the largest.
 // Micro-batches from their forward to the end of the last half of their backward.
 std::vector<int> peak_activations(const Program& program);
+// The same from their input on: loaded, received, or where nothing says so, with the forward.
+std::vector<int> peak_inputs(const Program& program);
 // Micro-batches whose activations are there at once: the same, but where a program recomputes, from
 // the recomputation on, and one more while a forward runs.
 std::vector<int> peak_slots(const Program& program);

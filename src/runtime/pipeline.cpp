@@ -51,7 +51,6 @@ struct Pipeline::Impl {
         make_channel(in.make_channel),
         learning_rate{config.lr_schedule, config.optimizer.lr, in.total_steps},
         warmup_steps(pipetrain::warmup_steps(config, in.steps_per_epoch)),
-
         threads(threads_for(in.config)),
         lowering(lower_for(in)),
         needs(needs_of(in)) {
@@ -263,7 +262,9 @@ int Pipeline::loader_depth() const {
   // ahead.
   const Program& program = impl_->needs.program.program;
   const StageNeeds& first = impl_->needs.stages[0];
-  return std::max({first.slots, first.input_slots, program.stages}) / program.microbatches + 4;
+  return std::max({first.slots * first.copies, first.input_slots * first.copies, program.stages}) /
+             program.microbatches +
+         4;
 }
 
 std::vector<MemoryAccount> Pipeline::memory() const {

@@ -86,5 +86,7 @@ std::unique_ptr<const Lowering> lower_for(const PipelineInput& input);
 // Bytes of each stage, with all its copies, before anything is allocated; equal to what memory()
 // says later.
 std::vector<MemoryAccount> predict_memory(const PipelineInput& input);
+// The same of the first copy alone: no other one takes more.
+std::vector<MemoryAccount> predict_first_copies(const PipelineInput& input);
 
 }  // namespace pipetrain

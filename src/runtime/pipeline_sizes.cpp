@@ -11,13 +11,13 @@ namespace {
 
 // At least what the program asks of each stage.
 void add_needs(const Program& program, std::vector<StageNeeds>& stages) {
-  const std::vector<int> slots = peak_slots(program), in_flight = peak_activations(program);
+  const std::vector<int> slots = peak_slots(program), inputs = peak_inputs(program);
   const std::vector<PacketCounts> packets = packet_counts(program);
   for (std::size_t s = 0; s < stages.size(); ++s) {
     StageNeeds& stage = stages[s];
     const StageId id{static_cast<int>(s)};
     stage.slots = std::max(stage.slots, slots[s]);
-    if (recomputes(program)) stage.input_slots = std::max(stage.input_slots, in_flight[s]);
+    if (recomputes(program)) stage.input_slots = std::max(stage.input_slots, inputs[s]);
     stage.weight_copies = std::max(stage.weight_copies, versions_kept(program, id));
     stage.mixes_weights = stage.mixes_weights || mixes_weights(program, id);
     if (program.gradients_together) stage.gradients_in_a_packet = program.microbatches;

@@ -6,7 +6,9 @@
 
 namespace pipetrain {
 
-std::vector<MemoryAccount> predict_memory(const PipelineInput& in) {
+namespace {
+
+std::vector<MemoryAccount> predict(const PipelineInput& in, bool first_copies) {
   const int stages = static_cast<int>(in.plan.stages.size());
   const auto sizes = microbatch_sizes(in.config, in.train_samples, in.validation_samples);
   const PipelineNeeds needs = needs_of(in);
@@ -24,7 +26,7 @@ std::vector<MemoryAccount> predict_memory(const PipelineInput& in) {
                                 .weight_copies = need.weight_copies,
                                 .mixes = need.mixes_weights,
                                 .keeps_delta = need.delta.keeps});
-    const auto copies = static_cast<std::size_t>(need.copies);
+    const auto copies = first_copies ? 1 : static_cast<std::size_t>(need.copies);
     for (std::size_t& bytes : account.bytes) bytes *= copies;
     StageSizes trains, most;  // evaluation is the first copy's
     for (const MicrobatchSize& size : sizes) {
@@ -50,7 +52,9 @@ std::vector<MemoryAccount> predict_memory(const PipelineInput& in) {
       if (samples == 0) continue;
       const bool train = mode == Mode::Train;
       const auto lanes = [&](const StageNeeds& before) {
-        return static_cast<std::size_t>(train ? before.lanes : 1);
+        return static_cast<std::size_t>(!train         ? 1
+                                        : first_copies ? before.lanes / need.copies
+                                                       : before.lanes);
       };
       if (s + 1 < accounts.size())
         account[Use::Packets] +=
@@ -68,6 +72,13 @@ std::vector<MemoryAccount> predict_memory(const PipelineInput& in) {
     }
   }
   return accounts;
+}
+
+}  // namespace
+
+std::vector<MemoryAccount> predict_memory(const PipelineInput& in) { return predict(in, false); }
+std::vector<MemoryAccount> predict_first_copies(const PipelineInput& in) {
+  return predict(in, true);
 }
 
 }  // namespace pipetrain

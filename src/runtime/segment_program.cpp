@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "base/check.hpp"
 #include "base/error.hpp"
@@ -163,14 +164,40 @@ int put_off(const Program& program, StageId stage) {
   return most;
 }
 
+// The most gradient packets that a stage writes, or reads, at once: from the backward that begins
+// one to its send; from the receive to the end of the last backward that reads it.
+int gradients_held(const Program& program, StageId stage, bool sends) {
+  std::size_t most = 0;
+  for (const auto& worker : program.workers) {
+    std::set<MicrobatchId> held;
+    for (const Instruction& i : worker) {
+      if (i.stage != stage) continue;
+      const MicrobatchId packet =
+          program.gradients_together
+              ? program.last_microbatch_of(program.minibatch_of(i.microbatch))
+              : i.microbatch;
+      if (sends ? gives_input_gradient(i.op) : i.op == Op::ReceiveGradient) held.insert(packet);
+      most = std::max(most, held.size());
+      if (sends ? i.op == Op::SendGradient
+                : gives_weight_gradient(i.op) &&
+                      (packet == i.microbatch || !program.gradients_together))
+        held.erase(packet);
+    }
+  }
+  return static_cast<int>(most);
+}
+
 }  // namespace
 
 std::vector<PacketCounts> packet_counts(const Program& program) {
-  const std::vector<int> in_flight = peak_activations(program);
+  const std::vector<int> inputs = peak_inputs(program);
   std::vector<PacketCounts> counts;
-  for (int s = 0; s + 1 < program.stages; ++s)
-    counts.push_back({in_flight[static_cast<std::size_t>(s)] + put_off(program, {s + 1}),
-                      3 + put_off(program, {s})});
+  for (int s = 0; s + 1 < program.stages; ++s) {
+    const int under_way =
+        gradients_held(program, {s + 1}, true) + 1 + gradients_held(program, {s}, false);
+    counts.push_back({inputs[static_cast<std::size_t>(s)] + put_off(program, {s + 1}),
+                      std::max(3 + put_off(program, {s}), under_way)});
+  }
   return counts;
 }
 

@@ -56,6 +56,16 @@ StageRunner::StageRunner(const Run& run, WorkerId worker, StageId stage)
   for (int s = 0; s < stage.value; ++s)
     first_parameter_ += run.stages[static_cast<std::size_t>(s)]->first().parameters();
   find_updates(worker);
+  find_sends(worker);
+}
+
+void StageRunner::find_sends(WorkerId worker) {
+  const auto& list = run_.program.workers[static_cast<std::size_t>(worker.value)];
+  send_behind_.assign(list.size(), false);
+  for (std::size_t at = 0; at + 1 < list.size(); ++at)
+    send_behind_[at] = list[at].op == Op::Backward && list[at].stage == id_ &&
+                       list[at + 1].op == Op::SendGradient && list[at + 1].stage == id_ &&
+                       list[at + 1].microbatch == list[at].microbatch;
 }
 
 // Where a micro-batch's gradient lies in a packet that may hold those of its whole mini-batch.
@@ -243,13 +253,11 @@ void StageRunner::acquire_gradient(const Instruction& i) {
           : i.microbatch;
 }
 
-// What the stage before waits for is sent as soon as it is complete: a whole backward goes on
-// behind its send.
+// What the stage before waits for is sent as soon as it is complete: a whole backward with a send
+// right behind it goes on behind that.
 void StageRunner::backward(const Instruction& i, std::size_t at, BackwardPart part) {
   Flight& f = flight(i);
-  const bool sends =
-      !is_first() && (!gradients_together() || run_.program.ends_minibatch(i.microbatch));
-  if (part == BackwardPart::Whole && sends) {
+  if (part == BackwardPart::Whole && send_behind_[at]) {
     backward(i, at, BackwardPart::BeforeSend);
     unfinished_ = {i, at};
     return;

@@ -80,6 +80,7 @@ class StageRunner {
   void busy(const Work& work);
 
   void find_updates(WorkerId worker);
+  void find_sends(WorkerId worker);
   std::byte* gradient_of(const Packet* packet, std::size_t bytes, MicrobatchId m) const;
 
   static int take(std::vector<int>& free_slots);
@@ -125,6 +126,8 @@ class StageRunner {
   // stage in between, without waiting for the norm, and with no other stage waiting for what is
   // sent in between?
   std::vector<bool> update_behind_;
+  // Likewise: is what it sends the worker's next instruction? Then it is sent half-way.
+  std::vector<bool> send_behind_;
   std::vector<double> sums_of_squares_;
   bool synced_ = false;
   double staleness_sum_ = 0;

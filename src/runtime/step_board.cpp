@@ -51,6 +51,9 @@ StepBoard::StepBoard(const Options& options)
   }
 }
 
+bool StepBoard::has_room(std::int64_t step) const {
+  return step < next_ + static_cast<std::int64_t>(entries_.size());
+}
 StepBoard::Entry& StepBoard::entry(std::int64_t step) {
   return entries_[static_cast<std::size_t>(step) % entries_.size()];
 }
@@ -86,12 +89,12 @@ std::int64_t StepBoard::end() const {
 
 bool StepBoard::can_deposit(std::int64_t step) const {
   const std::lock_guard lock(mutex_);
-  return closed_ || step < next_ + static_cast<std::int64_t>(entries_.size());
+  return closed_ || has_room(step);
 }
 
 void StepBoard::deposit(std::int64_t step, int first_parameter, std::span<const double> sums) {
   std::unique_lock lock(mutex_);
-  wait(lock, [&] { return step < next_ + static_cast<std::int64_t>(entries_.size()); });
+  wait(lock, [&] { return has_room(step); });
   Entry& e = entry(step);
   std::copy(sums.begin(), sums.end(), e.record.sums_of_squares.begin() + first_parameter);
   if (++e.deposited == stages_) workers_.notify_all();
@@ -99,12 +102,12 @@ void StepBoard::deposit(std::int64_t step, int first_parameter, std::span<const 
 
 bool StepBoard::has_total(std::int64_t step) const {
   const std::lock_guard lock(mutex_);
-  return closed_ || entry(step).deposited == stages_;
+  return closed_ || (has_room(step) && entry(step).deposited == stages_);
 }
 
 double StepBoard::total(std::int64_t step) {
   std::unique_lock lock(mutex_);
-  wait(lock, [&] { return entry(step).deposited == stages_; });
+  wait(lock, [&] { return has_room(step) && entry(step).deposited == stages_; });
   return entry(step).record.squared_norm();
 }
 

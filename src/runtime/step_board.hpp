@@ -81,6 +81,7 @@ class StepBoard {
     std::vector<std::vector<StageStep>> parts;  // of each copy
     int deposited = 0, finished = 0;
   };
+  bool has_room(std::int64_t step) const;  // is entry(step) the step's own?
   Entry& entry(std::int64_t step);
   const Entry& entry(std::int64_t step) const;
   void wait(std::unique_lock<std::mutex>& lock, const auto& condition);  // a worker

@@ -72,7 +72,10 @@ TEST_CASE("compute: a weight half before its input half") {
   CHECK_THAT(refused("1B1 ", "1W1 1I1 "), Contains("compute: 1W1 stands before 1I1"));
 }
 TEST_CASE("compute: a recomputation after its backward") {
-  CHECK_THAT(refused("1B1 ", "1B1 1R1 "), Contains("compute: 1B1 stands before 1R1"));
+  CHECK_THAT(refused("1B1 ", "1R1 1B1 "), Contains("compute: 0R0 (recompute) lacks"));
+  CHECK(check(parse_program("program stages=1 microbatches=1 minibatches=1\n"
+                            "0: 0L0 0F0 0B0 0R0 0U0@1\n"))[0]
+            .message == "0B0 stands before 0R0 (recompute)");
 }
 TEST_CASE("input: stage 0 forwards what it has not loaded") {
   CHECK_THAT(refused("0L1 ", ""), Contains("input: 0F1 needs 0L1"));
@@ -106,9 +109,15 @@ TEST_CASE("update: it lacks, or makes another version than its mini-batch's") {
 }
 TEST_CASE("update: mini-batches in turn") {
   const auto text = replaced(replaced(good, "0U1@1 ", ""), "0U3@2", "0U3@2 0U1@1");
-  const auto found = check(parse_program(text));
-  REQUIRE(!found.empty());
-  CHECK_THAT(found[0].message, Contains("mini-batch 1 updates too early"));
+  const auto program = parse_program(text);
+  CHECK_THAT(show(program, check(program)), Contains("mini-batch 1 updates too early"));
+}
+TEST_CASE("update: the next mini-batch's gradients come behind it") {
+  const auto found =
+      check(parse_program("program stages=1 microbatches=1 minibatches=2\n"
+                          "0: 0L0 0F0 0L1 0F1 0B0 0B1 0U0@1 0U1@2\n"));
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].message == "0B1 of the next mini-batch stands before 0U0@1");
 }
 TEST_CASE("update: once one stage hands in its norms, all do") {
   CHECK_THAT(refused("0U1@1", "0Y1 0U1@1"), Contains("update: 0U3@2 needs 0Y3"));
@@ -156,13 +165,16 @@ TEST_CASE("deadlock: stages that agree on the order and not on when, by the chan
   CHECK(check(program, {.channel_capacity = 2, .weight_versions = {}}).empty());
 }
 TEST_CASE("deadlock: norms that are waited for in a circle") {
-  // Stage 0 hands in mini-batch 0 behind mini-batch 1, which stage 1 does not begin before that.
-  const auto found =
-      check(parse_program("program stages=2 microbatches=1 minibatches=2\n"
-                          "0: 0L0 0F0 0SA0 0L1 0F1 0SA1 0RG0 0B0 0RG1 0B1 0Y0 0U0@1 0Y1 0U1@2\n"
-                          "1: 1RA0 1F0 1B0 1SG0 1Y0 1U0@1 1RA1 1F1@1 1B1@1 1SG1 1Y1 1U1@2\n"));
+  // Stage 0 hands in mini-batch 0 behind a third forward, for which stage 1 has no room before
+  // that.
+  const auto found = check(parse_program(
+      "program stages=2 microbatches=1 minibatches=3\n"
+      "0: 0L0 0F0 0SA0 0L1 0F1 0SA1 0L2 0F2 0SA2 0RG0 0B0 0Y0 0U0@1 0RG1 0B1 0Y1 0U1@2 "
+      "0RG2 0B2 0Y2 0U2@3\n"
+      "1: 1RA0 1F0 1B0 1SG0 1Y0 1U0@1 1RA1 1F1@1 1B1@1 1SG1 1Y1 1U1@2 1RA2 1F2@2 1B2@2 "
+      "1SG2 1Y2 1U2@3\n"));
   REQUIRE(found.size() == 2);
-  CHECK_THAT(found[0].message, Contains("0RG1"));
+  CHECK_THAT(found[0].message, Contains("0SA2"));
   CHECK_THAT(found[1].message, Contains("1U0@1 (update): not every stage hands in"));
 }
 

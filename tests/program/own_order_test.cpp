@@ -112,7 +112,11 @@ TEST_CASE("what is wrong with an order is told with its line") {
   CHECK_THAT(refusal(head + "-1,0F0\n", 2, 2), Contains("line 2") && Contains("no worker"));
   CHECK_THAT(refusal(head + "0,0G0\n", 2, 2), Contains("line 2") && Contains("such as 2F0"));
   CHECK_THAT(refusal(good, 1, 2), Contains("line 6: worker 1") && Contains("write stages = 2"));
-  CHECK_THAT(refusal(good, 3, 2), Contains("worker 2 has nothing to do; write stages = 2"));
+  CHECK_THAT(refusal(good, 3, 2), Contains("worker 2 has nothing to do") && Contains("stages = 2"));
+  CHECK_THAT(refusal(head + "0,0F0\n0,0B0\n2,0F1\n2,0B1\n", 3, 2),
+             Contains("worker 1 has nothing"));
+  CHECK_THAT(refusal(head + "2147483647,0F0\n", 2, 2), Contains("line 2") && Contains("0 to 1023"));
+  CHECK(refusal("\xEF\xBB\xBF" + good, 2, 2) == "nothing");
   CHECK_THAT(refusal(good, 2, 4), Contains("is no multiple of pipeline.microbatches = 4"));
   CHECK_THAT(refusal(head + "0,0F2147483647\n", 1, 1), Contains("line 2") && Contains("gap"));
   CHECK_THAT(refusal(head + "0,2147483647F0\n", 1, 1), Contains("line 2") && Contains("gap"));
@@ -132,6 +136,25 @@ TEST_CASE("what is wrong with an order is told with its line") {
   CHECK_THAT(refusal(head + "0,0F0\n0,0F1@1\n0,0B0\n0,0B1\n" + last, 2, 2),
              Contains("line 3: 0F1@1") && Contains("newest weights, here version 0"));
   CHECK_THAT(refusal(head + "0,0F0@0-1.5d\n", 1, 1), Contains("line 2") && Contains("pipemare"));
+}
+
+TEST_CASE("whole programs: gradients of two mini-batches are not mixed, all recompute or none") {
+  const auto whole = [](const std::string& words) {
+    std::string csv = "worker,instruction\n";
+    for (std::size_t at = 0; at < words.size();) {
+      const auto end = std::min(words.find(' ', at), words.size());
+      csv += "0," + words.substr(at, end - at) + "\n";
+      at = end + 1;
+    }
+    return csv;
+  };
+  CHECK(refusal(whole("0L0 0F0 0B0 0U0@1 0L1 0F1@1 0B1@1 0U1@2"), 1, 1) == "nothing");
+  CHECK_THAT(refusal(whole("0L0 0F0 0B0 0L1 0F1 0B1 0U0@1 0U1@2"), 1, 1),
+             Contains("line 7: 0B1 of the next mini-batch stands before 0U0@1"));
+  CHECK_THAT(refusal(whole("0L0 0F0 0B0 0Y0 0L1 0F1 0B1 0Y1 0U0@1 0U1@2"), 1, 1),
+             Contains("0B1 of the next mini-batch"));
+  CHECK_THAT(refusal(whole("0L0 0F0 0R0 0B0 0L1 0F1 0B1 0U1@1"), 1, 2),
+             Contains("0R1 (recompute) lacks"));
 }
 
 TEST_CASE("an order that waits for ever is refused") {

@@ -200,3 +200,16 @@ TEST_CASE("the reporter is told the end, though it waits", "[step board]") {
   CHECK(got_one);
   CHECK(got_the_end);
 }
+
+TEST_CASE("a copy that deposits nothing is not given the total of an older step", "[step board]") {
+  StepBoard board({.stages = 1, .copies = {2}, .parameters = 1, .capacity = 2});
+  for (int step = 0; step < 2; ++step) {
+    board.deposit(step, 0, std::vector<double>{1.0 + step});
+    for (int copy = 0; copy < 2; ++copy) board.finish(step, {0}, copy, 0, {});
+  }
+  CHECK_FALSE(board.has_total(2));  // its place is still that of step 0, which nobody has read
+  board.pop();
+  CHECK_FALSE(board.has_total(2));
+  board.deposit(2, 0, std::vector<double>{7.0});
+  CHECK(board.total(2) == 7.0);
+}

@@ -1,0 +1,83 @@
+// Programs of the user's own at work: whatever the order of loads, sends and receives, the numbers
+// are those of the same program in the usual order.
+#include "catch.hpp"
+#include "program/text.hpp"
+#include "training.hpp"
+
+using namespace pipetrain;
+using namespace pipetrain::testing;
+
+namespace {
+
+Trained run(const std::string& text, const std::string& workers) {
+  const Program program = parse_program(text);
+  Config config = make_config({.stages = static_cast<int>(program.workers.size()),
+                               .microbatches = program.microbatches,
+                               .workers = workers});
+  config.pipeline.schedule.clear();
+  config.pipeline.own_order = OwnOrder{program, true};
+  return train({.model = mlp_model, .config = config, .steps = 2 * program.minibatches});
+}
+
+const char* const usual =
+    "program stages=2 microbatches=4 minibatches=1\n"
+    "0: 0L0 0F0 0SA0 0L1 0F1 0SA1 0L2 0F2 0SA2 0L3 0F3 0SA3 0RG0 0B0 0RG1 0B1 0RG2 0B2 0RG3 0B3 "
+    "0U3@1\n"
+    "1: 1RA0 1F0 1B0 1SG0 1RA1 1F1 1B1 1SG1 1RA2 1F2 1B2 1SG2 1RA3 1F3 1B3 1SG3 1U3@1\n";
+
+}  // namespace
+
+TEST_CASE("sends and receives may stand apart from what they belong to", "[own order]") {
+  const Trained plain = run(usual, "threads");
+  const std::string head = "program stages=2 microbatches=4 minibatches=1\n";
+  const std::string first =
+      "0: 0L0 0F0 0SA0 0L1 0F1 0SA1 0L2 0F2 0SA2 0L3 0F3 0SA3 0RG0 0B0 0RG1 0B1 0RG2 0B2 0RG3 0B3 "
+      "0U3@1\n";
+  const std::string early_loads =
+      "0: 0L0 0L1 0L2 0L3 0F0 0SA0 0F1 0SA1 0F2 0SA2 0F3 0SA3 0RG0 0B0 0RG1 0B1 0RG2 0B2 0RG3 0B3 "
+      "0U3@1\n";
+  const std::string early_receives =
+      "0: 0L0 0F0 0SA0 0L1 0F1 0SA1 0L2 0F2 0SA2 0L3 0F3 0SA3 0RG0 0RG1 0RG2 0RG3 0B0 0B1 0B2 0B3 "
+      "0U3@1\n";
+  const std::string last =
+      "1: 1RA0 1F0 1B0 1SG0 1RA1 1F1 1B1 1SG1 1RA2 1F2 1B2 1SG2 1RA3 1F3 1B3 1SG3 1U3@1\n";
+  const std::string late_sends =
+      "1: 1RA0 1F0 1B0 1RA1 1F1 1B1 1RA2 1F2 1B2 1RA3 1F3 1B3 1SG0 1SG1 1SG2 1SG3 1U3@1\n";
+  const std::string behind_the_update =
+      "1: 1RA0 1F0 1B0 1SG0 1RA1 1F1 1B1 1SG1 1RA2 1F2 1B2 1SG2 1RA3 1F3 1B3 1U3@1 1SG3\n";
+  const std::string received_first =
+      "1: 1RA0 1RA1 1RA2 1RA3 1F0 1B0 1SG0 1F1 1B1 1SG1 1F2 1B2 1SG2 1F3 1B3 1SG3 1U3@1\n";
+  for (const std::string& text : {head + early_loads + last, head + early_receives + last,
+                                  head + first + late_sends, head + early_receives + late_sends,
+                                  head + first + behind_the_update, head + first + received_first})
+    for (const std::string workers : {"threads", "inline"}) {
+      INFO(text << workers);
+      const Trained other = run(text, workers);
+      CHECK(other.losses == plain.losses);
+      CHECK(same_bits(other.parameters, plain.parameters));
+    }
+}
+
+TEST_CASE("several mini-batches ahead, on two copies of the first stage", "[own order]") {
+  // 12 mini-batches of 2 forward before the first backward: more than a loader usually holds.
+  std::string text = "program stages=2 microbatches=2 minibatches=12 placement=0+1,2\n";
+  for (const int copy : {0, 1}) {
+    text += std::to_string(copy) + ":";
+    for (int m = copy; m < 24; m += 2)
+      text += " 0L" + std::to_string(m) + " 0F" + std::to_string(m) + " 0SA" + std::to_string(m);
+    for (int m = copy, k = 1; m < 24; m += 2, ++k) {
+      const std::string n = std::to_string(m), last = std::to_string(2 * k - 1);
+      text += " 0RG" + n + " 0B" + n + " 0Y" + last + " 0U" + last + "@" + std::to_string(k);
+    }
+    text += "\n";
+  }
+  text += "2:";
+  for (int m = 0; m < 24; ++m) {
+    const std::string n = std::to_string(m), at = m < 2 ? "" : "@" + std::to_string(m / 2);
+    text += " 1RA" + n + " 1F" + n + at + " 1B" + n + at + " 1SG" + n;
+    if (m % 2 == 1) text += " 1Y" + n + " 1U" + n + "@" + std::to_string(m / 2 + 1);
+  }
+  const Trained threads = run(text, "threads"), in_turn = run(text, "inline");
+  CHECK(threads.losses == in_turn.losses);
+  CHECK(same_bits(threads.parameters, in_turn.parameters));
+}
