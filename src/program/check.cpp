@@ -157,9 +157,10 @@ struct Checker {
         if (find(w, i.stage, Op::Recompute, i.microbatch))
           need_before("compute", i, at, Op::Recompute);
         if (!top) need_before("input", i, at, Op::ReceiveGradient, gradient_name(i.microbatch));
-        return;
+        return need_in_turn(i, at);
       case Op::BackwardWeight:
-        return need_before("compute", i, at, Op::BackwardInput);
+        need_before("compute", i, at, Op::BackwardInput);
+        return need_in_turn(i, at);
       case Op::Recompute:
         return need_before("compute", i, at, Op::Forward);
       case Op::SendActivation:
@@ -176,6 +177,12 @@ struct Checker {
       default:
         return;
     }
+  }
+
+  // Backwards that share a packet begin it with the first micro-batch and leave it with the last.
+  void need_in_turn(const Instruction& i, std::size_t at) {
+    if (program.gradients_together && i.microbatch.value % program.microbatches != 0)
+      need_before("compute", i, at, i.op, {i.microbatch.value - 1});
   }
 
   void misplaced(WorkerId w, std::size_t at, const Instruction& i) {

@@ -155,6 +155,11 @@ TEST_CASE("whole programs: gradients of two mini-batches are not mixed, all reco
              Contains("0B1 of the next mini-batch"));
   CHECK_THAT(refusal(whole("0L0 0F0 0R0 0B0 0L1 0F1 0B1 0U1@1"), 1, 2),
              Contains("0R1 (recompute) lacks"));
+  CHECK_THAT(
+      refusal("worker,instruction\n0,0L0\n0,0F0\n0,0SA0\n0,0L1\n0,0F1\n0,0SA1\n0,0RG1\n0,0B0\n"
+              "0,0B1\n0,0U1@1\n1,1RA0\n1,1F0\n1,1RA1\n1,1F1\n1,1B1\n1,1B0\n1,1SG1\n1,1U1@1\n",
+              2, 2),
+      Contains("line 16: 1B1 stands before 1B0"));
 }
 
 TEST_CASE("an order that waits for ever is refused") {

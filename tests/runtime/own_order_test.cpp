@@ -1,7 +1,11 @@
 // Programs of the user's own at work: whatever the order of loads, sends and receives, the numbers
 // are those of the same program in the usual order.
+#include <random>
+
 #include "catch.hpp"
+#include "program/check.hpp"
 #include "program/text.hpp"
+#include "schedules.hpp"
 #include "training.hpp"
 
 using namespace pipetrain;
@@ -80,4 +84,37 @@ TEST_CASE("several mini-batches ahead, on two copies of the first stage", "[own 
   const Trained threads = run(text, "threads"), in_turn = run(text, "inline");
   CHECK(threads.losses == in_turn.losses);
   CHECK(same_bits(threads.parameters, in_turn.parameters));
+}
+
+TEST_CASE("a rearranged program is refused, or runs alike on threads and inline", "[own order]") {
+  const auto seed = std::random_device{}();
+  CAPTURE(seed);
+  std::mt19937 random(seed);
+  const auto below = [&](std::size_t n) { return random() % n; };
+  int ran = 0;
+  for (int n = 0; n < 200; ++n) {
+    const char* const names[] = {"gpipe",     "1f1b",          "zb_h1",     "chimera",
+                                 "pipedream", "data_parallel", "timeprest", "i_timeprest"};
+    Program program = make_program({.schedule = names[below(8)],
+                                    .stages = 2,
+                                    .microbatches = 4,
+                                    .minibatches = 1 + static_cast<int>(below(2))});
+    for (std::size_t moves = 1 + below(3); moves > 0; --moves) {
+      auto& list = program.workers[below(2)];
+      const std::size_t from = below(list.size()),
+                        to = std::min(list.size() - 1,
+                                      from + below(7) - std::min<std::size_t>(from, 3));
+      const Instruction moved = list[from];
+      list.erase(list.begin() + static_cast<std::ptrdiff_t>(from));
+      list.insert(list.begin() + static_cast<std::ptrdiff_t>(to), moved);
+    }
+    if (!check(program).empty()) continue;
+    ++ran;
+    const std::string text = to_text(program);
+    INFO(text);
+    const Trained threads = run(text, "threads"), in_turn = run(text, "inline");
+    CHECK(threads.losses == in_turn.losses);
+    CHECK(same_bits(threads.parameters, in_turn.parameters));
+  }
+  CHECK(ran > 5);
 }
