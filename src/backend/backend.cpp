@@ -22,7 +22,8 @@ constexpr Entry backends[] = {
 
 }  // namespace
 
-std::unique_ptr<Backend> make_backend(std::string_view name) {
+std::unique_ptr<Backend> make_backend(std::string_view name,
+                                      std::span<const std::string> /*devices*/) {
   for (const Entry& entry : backends)
     if (entry.name == name) return entry.make();
   if (name == "cuda")

@@ -2,18 +2,23 @@
 // once; layouts, fusions and rounding points are chosen there, so that no cut of the graph changes
 // a bit. Stages then take the kernels of their layers from that one lowering.
 //
-// Memory is the caller's throughout: kernels get pointers, never allocate and never keep one.
+// Memory is the caller's throughout: kernels get pointers, never allocate and never keep one. What
+// a call does it asks of the stream that it is given (backend/stream.hpp): a host backend has done
+// it on return, a device does it later, in the stream's order.
 // Threading: a Lowering may be used by several threads at once once made; a Kernel by one at a
-// time. Errors: a failing library call throws DeviceError with the layer's name.
+// time, and always with the same stream. Errors: a failing library call throws DeviceError with the
+// layer's name.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
+#include "backend/stream.hpp"
 #include "base/ids.hpp"
 #include "graph/graph.hpp"
 
@@ -34,6 +39,7 @@ struct RandomKey {  // dropout: the mask is a function of these and the layer's 
 };
 
 struct ForwardArguments {
+  Stream* stream = nullptr;
   std::span<const void* const> inputs;
   void* output = nullptr;  // equals inputs[0] where aliases_input()
   Weights weights;
@@ -45,6 +51,7 @@ struct ForwardArguments {
 };
 
 struct BackwardInputArguments {
+  Stream* stream = nullptr;
   std::span<const void* const> inputs;  // null where reads() says that nobody reads it
   const void* output = nullptr;
   const void* output_gradient = nullptr;
@@ -55,41 +62,6 @@ struct BackwardInputArguments {
   RandomKey random;
 };
 
-// One fused pass over a parameter. Moments are zero at first.
-struct UpdateRule {
-  enum class Kind { Sgd, Adam, AdamW } kind = Kind::Sgd;
-  double lr = 0, momentum = 0, weight_decay = 0, beta1 = 0.9, beta2 = 0.999, eps = 1e-8;
-  bool nesterov = false;
-  double gradient_scale = 1;  // clipping
-  std::int64_t step = 1;      // from 1: Adam's bias correction, and sgd's first momentum
-  // PipeMare, section 3.2: delta = delta_decay * delta + (1 - delta_decay) * (new - old weights);
-  // corrected = new weights - correction * delta.
-  double delta_decay = 0, correction = 0;
-};
-
-struct UpdateArguments {
-  std::int64_t elements = 0;
-  const float* weights = nullptr;  // the live version
-  float* new_weights = nullptr;    // where the next version goes; may be `weights`
-  const float* gradient = nullptr;
-  float* first_moment = nullptr;     // sgd: velocity (null without momentum); adam: m
-  float* second_moment = nullptr;    // adam: v
-  double* sum_of_squares = nullptr;  // null, or where to put what sum_of_squares(gradient) gives
-  float *delta = nullptr, *corrected = nullptr;  // null, or kept up; corrected only beside delta
-};
-
-struct Combination {  // result = a * x + b * y, elementwise
-  std::int64_t elements = 0;
-  float* result = nullptr;
-  double a = 1, b = 0;
-  const float *x = nullptr, *y = nullptr;
-};
-
-struct Summation {            // each of parts[i] becomes the sum of all, added in their order
-  std::int64_t elements = 0;  // of each
-  std::span<float* const> parts;
-};
-
 // An update of a layer's parameters by its kernel.
 struct FusedUpdate {
   UpdateRule rule;
@@ -97,6 +69,7 @@ struct FusedUpdate {
 };
 
 struct BackwardWeightArguments {
+  Stream* stream = nullptr;
   std::span<const void* const> inputs;
   const void* output_gradient = nullptr;
   std::span<void* const> gradients;  // f32, stored layout, one per parameter
@@ -129,7 +102,7 @@ class Kernel {
   virtual void backward_weight(const BackwardWeightArguments& arguments) = 0;
   // Where fuses_sgd: the same bits as an update on the way of backward_weight(), by gradients that
   // it has left in memory.
-  virtual void update(const FusedUpdate&, void* /*scratch*/) {}
+  virtual void update(Stream& /*stream*/, const FusedUpdate&, void* /*scratch*/) {}
 };
 
 struct Targets {                          // of one micro-batch; one of the two is set
@@ -142,14 +115,21 @@ struct LossResult {
   std::int64_t correct = 0;  // samples whose largest output is their class (cross_entropy)
 };
 
+struct LossArguments {  // of one micro-batch
+  Stream* stream = nullptr;
+  const void* output = nullptr;  // the model's, stored layout
+  Targets targets;               // the host's memory, read before the call returns
+  void* scratch = nullptr;       // scratch_bytes()
+};
+
 class LossKernel {
  public:
   virtual ~LossKernel() = default;
   virtual std::size_t scratch_bytes() const = 0;
-  virtual LossResult forward(const void* output, const Targets& targets, void* scratch) = 0;
+  // Adds the micro-batch's sums to what is there. DataError: a label that no output stands for.
+  virtual void forward(const LossArguments& arguments, LossResult* result) = 0;
   // gradient = scale * d(sum)/d(output), in the output's stored layout.
-  virtual void backward(const void* output, const Targets& targets, double scale, void* gradient,
-                        void* scratch) = 0;
+  virtual void backward(const LossArguments& arguments, double scale, void* gradient) = 0;
 };
 
 enum class Pass { Forward, Backward };
@@ -167,23 +147,25 @@ class Lowering {
   // Bytes of an activation (and of its gradient) in its stored layout.
   virtual std::size_t value_bytes(ValueId value, int samples) const = 0;
   // Input of the graph: plain f32 row-major [samples, shape] -> stored layout.
-  virtual void load_input(const float* plain, int samples, void* stored) const = 0;
+  virtual void load_input(Stream& stream, const float* plain, int samples, void* stored) const = 0;
   // Any value, stored layout -> plain f32 row-major. For tests, `eval` and generation.
-  virtual void store_value(ValueId value, const void* stored, int samples, float* plain) const = 0;
+  virtual void store_value(Stream& stream, ValueId value, const void* stored, int samples,
+                           float* plain) const = 0;
   // a += b, elementwise over a value of that many samples: the gradients of a fan-out.
-  virtual void add_value(ValueId value, int samples, void* a, const void* b) const = 0;
+  virtual void add_value(Stream& stream, ValueId value, int samples, void* a,
+                         const void* b) const = 0;
 
   // Parameters live in a stored layout (f32, any permutation, zero-padded); PyTorch's is `plain`.
   virtual std::size_t parameter_bytes(LayerId layer, int parameter) const = 0;
-  virtual void load_parameter(LayerId layer, int parameter, const float* plain,
+  virtual void load_parameter(Stream& stream, LayerId layer, int parameter, const float* plain,
                               void* stored) const = 0;
-  virtual void store_parameter(LayerId layer, int parameter, const void* stored,
+  virtual void store_parameter(Stream& stream, LayerId layer, int parameter, const void* stored,
                                float* plain) const = 0;
 
   // Copies made once per weight version, for kernels that want another layout or type. 0: none.
   virtual std::size_t packed_bytes(LayerId layer, Pass pass) const = 0;
-  virtual void pack(LayerId layer, Pass pass, std::span<const void* const> parameters,
-                    void* packed) const = 0;
+  virtual void pack(Stream& stream, LayerId layer, Pass pass,
+                    std::span<const void* const> parameters, void* packed) const = 0;
 
   virtual std::unique_ptr<Kernel> make_kernel(LayerId layer,
                                               const KernelOptions& options) const = 0;
@@ -198,24 +180,26 @@ struct LowerOptions {
   bool recomputes = false;
 };
 
+// Whose stream it is: a backend with several devices shares the workers out among them.
+struct StreamOptions {
+  int worker = 0, workers = 1;
+};
+
+// Outlives its lowerings and its streams.
 class Backend {
  public:
   virtual ~Backend() = default;
   virtual std::string_view name() const = 0;
   virtual std::unique_ptr<const Lowering> lower(const Graph& graph,
                                                 const LowerOptions& options) = 0;
-
-  virtual void* allocate(
-      std::size_t bytes) = 0;  // 64-byte aligned, zeroed; DeviceError when there is none
-  virtual void release(void* memory) noexcept = 0;
-  virtual void apply(const UpdateRule& rule, const UpdateArguments& arguments) = 0;
-  virtual void combine(const Combination& combination) = 0;
-  virtual void add_up(const Summation& summation) = 0;
-  // Sum of squares in f64, in a fixed order for a fixed number of threads.
-  virtual double sum_of_squares(const float* values, std::int64_t elements) = 0;
+  // The stream of one copy of a stage.
+  virtual std::unique_ptr<Stream> make_stream(const StreamOptions& options) = 0;
+  virtual int device_of(const StreamOptions& /*options*/) const { return 0; }  // of that stream
 };
 
-// "cpu" | "reference" | "cuda"; UsageError or DeviceError says what is missing.
-std::unique_ptr<Backend> make_backend(std::string_view name);
+// "cpu" | "reference" | "cuda"; UsageError or DeviceError says what is missing. `devices`: of cuda,
+// as the config names them; none: the first one.
+std::unique_ptr<Backend> make_backend(std::string_view name,
+                                      std::span<const std::string> devices = {});
 
 }  // namespace pipetrain

@@ -49,6 +49,7 @@ class TraceTrack {
                .step = step,
                .group = group_};
   }
+  bool traced() const { return traced_; }  // is the instruction that runs
   void waited(std::int64_t begin_ns, std::int64_t end_ns) {
     if (traced_) record(begin_ns, end_ns, true);
   }

@@ -14,16 +14,16 @@ std::size_t MemoryAccount::total() const {
   return std::accumulate(bytes.begin(), bytes.end(), std::size_t{0});
 }
 
-StageMemory::StageMemory(Backend& backend, std::size_t together) : backend_(backend) {
+StageMemory::StageMemory(Stream& stream, std::size_t together) : stream_(stream) {
   if (together < kLarge) return;
   blocks_.reserve(1);
-  next_ = static_cast<std::byte*>(backend.allocate(together));
+  next_ = static_cast<std::byte*>(stream.allocate(together));
   blocks_.push_back(next_);
   left_ = together;
 }
 
 StageMemory::~StageMemory() {
-  for (void* block : blocks_) backend_.release(block);
+  for (void* block : blocks_) stream_.release(block);
 }
 
 std::byte* StageMemory::take(Use use, std::size_t bytes) {
@@ -34,7 +34,7 @@ std::byte* StageMemory::take(Use use, std::size_t bytes) {
     return std::exchange(next_, next_ + lines);
   }
   blocks_.reserve(blocks_.size() + 1);
-  void* const block = backend_.allocate(bytes);
+  void* const block = stream_.allocate(bytes);
   blocks_.push_back(block);
   return static_cast<std::byte*>(block);
 }
@@ -43,7 +43,7 @@ std::byte* StageMemory::exchange(Use use, std::byte* block, std::size_t old_byte
                                  std::size_t bytes) {
   if (block) {
     std::erase(blocks_, static_cast<void*>(block));
-    backend_.release(block);
+    stream_.release(block);
     account_[use] -= old_bytes;
   }
   return take(use, bytes);

@@ -1,11 +1,11 @@
-// The memory of one stage: taken from the backend before training, accounted by what it is for.
+// The memory of one stage: taken from its stream before training, accounted by what it is for.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <vector>
 
-#include "backend/backend.hpp"
+#include "backend/stream.hpp"
 
 namespace pipetrain {
 
@@ -19,24 +19,24 @@ struct MemoryAccount {
   std::size_t total() const;
 };
 
-// Owns blocks of one backend. Not thread-safe; the backend outlives it.
+// Owns blocks of one stream's device. Not thread-safe; the stream outlives it.
 class StageMemory {
  public:
   // `together`: so many bytes, of what is taken first, lie in one block if that is a large one: a
   // machine's large pages hold only what is whole.
-  explicit StageMemory(Backend& backend, std::size_t together = 0);
+  explicit StageMemory(Stream& stream, std::size_t together = 0);
   StageMemory(const StageMemory&) = delete;
   StageMemory& operator=(const StageMemory&) = delete;
   ~StageMemory();
 
-  // Zeroed, 64-byte aligned; null for 0 bytes. DeviceError when the backend has no more.
+  // Zeroed, 64-byte aligned; null for 0 bytes. DeviceError when the device has no more.
   std::byte* take(Use use, std::size_t bytes);
   // A larger block in place of `block` (null: a first one); what it held is lost.
   std::byte* exchange(Use use, std::byte* block, std::size_t old_bytes, std::size_t bytes);
   const MemoryAccount& account() const { return account_; }
 
  private:
-  Backend& backend_;
+  Stream& stream_;
   std::vector<void*> blocks_;
   std::byte* next_ = nullptr;  // of the common block
   std::size_t left_ = 0;

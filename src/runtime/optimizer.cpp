@@ -1,7 +1,6 @@
 #include "runtime/optimizer.hpp"
 
 #include <algorithm>
-#include <cstring>
 
 #include "base/check.hpp"
 
@@ -24,10 +23,10 @@ UpdateRule rule_of(const OptimizerConfig& config) {
 
 }  // namespace
 
-StageOptimizer::StageOptimizer(Backend& backend, const OptimizerConfig& config,
+StageOptimizer::StageOptimizer(Stream& stream, const OptimizerConfig& config,
                                const DeltaRule& delta, const WeightStore& weights, int layers,
                                StageMemory& memory)
-    : backend_(backend),
+    : stream_(stream),
       config_(config),
       delta_(delta),
       gradients_(static_cast<std::size_t>(layers)),
@@ -78,7 +77,7 @@ std::span<float> StageOptimizer::gradient(int parameter) const {
 
 void StageOptimizer::sums_of_squares(std::span<double> sums) const {
   for (std::size_t i = 0; i < items_.size(); ++i)
-    sums[i] = backend_.sum_of_squares(items_[i].gradient, items_[i].elements);
+    stream_.sum_of_squares(items_[i].gradient, items_[i].elements, &sums[i]);
 }
 
 UpdateRule StageOptimizer::rule(double lr, double gradient_scale, std::int64_t step) const {
@@ -111,7 +110,7 @@ void StageOptimizer::apply(WeightStore& weights, double lr, double gradient_scal
   const UpdateRule rule = this->rule(lr, gradient_scale, step);
   for (std::size_t i = 0; i < items_.size(); ++i)
     if (!done_[static_cast<std::size_t>(items_[i].layer)])
-      backend_.apply(rule, arguments(items_[i], weights, sums.empty() ? nullptr : &sums[i]));
+      stream_.apply(rule, arguments(items_[i], weights, sums.empty() ? nullptr : &sums[i]));
   done_.assign(done_.size(), false);
 }
 
@@ -133,16 +132,16 @@ const FusedUpdate* StageOptimizer::fused(WeightStore& weights, int layer, double
 void StageOptimizer::skip(WeightStore& weights) const {
   for (const Item& item : items_)
     if (item.delta && keeps_up_delta_)  // an update that moves nothing
-      backend_.combine({.elements = item.elements,
-                        .result = item.delta,
-                        .a = delta_.decay,
-                        .x = item.delta,
-                        .y = item.delta});
+      stream_.combine({.elements = item.elements,
+                       .result = item.delta,
+                       .a = delta_.decay,
+                       .x = item.delta,
+                       .y = item.delta});
   if (weights.copies() == 1) return;
   for (const Item& item : items_)
-    std::memcpy(weights.next_parameter(item.layer, item.parameter),
-                weights.parameter(item.layer, item.parameter),
-                static_cast<std::size_t>(item.elements) * sizeof(float));
+    stream_.copy(weights.next_parameter(item.layer, item.parameter),
+                 weights.parameter(item.layer, item.parameter),
+                 static_cast<std::size_t>(item.elements) * sizeof(float));
 }
 
 }  // namespace pipetrain

@@ -21,7 +21,7 @@ struct DeltaRule {
 // Accumulated gradients, moments and delta of one stage's parameters. Of one worker.
 class StageOptimizer {
  public:
-  StageOptimizer(Backend& backend, const OptimizerConfig& config, const DeltaRule& delta,
+  StageOptimizer(Stream& stream, const OptimizerConfig& config, const DeltaRule& delta,
                  const WeightStore& weights, int layers, StageMemory& memory);
 
   // Gradient accumulators of one layer, in the stored layout, for BackwardWeightArguments.
@@ -30,7 +30,8 @@ class StageOptimizer {
   }
   // The same of one parameter, in parameter order.
   std::span<float> gradient(int parameter) const;
-  // Sum of squares of each parameter's gradient, in parameter order.
+  // Sum of squares of each parameter's gradient, in parameter order. `sums` are results
+  // (backend/stream.hpp) here and below.
   void sums_of_squares(std::span<double> sums) const;
   // One step at this rate; `step` counts from 1. Writes the next version; the caller advances.
   // Where `sums` is not empty it gets what sums_of_squares() gives, without another pass.
@@ -64,7 +65,7 @@ class StageOptimizer {
   UpdateRule rule(double lr, double gradient_scale, std::int64_t step) const;
   UpdateArguments arguments(const Item& item, WeightStore& weights, double* sum) const;
 
-  Backend& backend_;
+  Stream& stream_;
   OptimizerConfig config_;
   DeltaRule delta_;
   bool keeps_up_delta_ = true;

@@ -10,6 +10,7 @@
 #include "base/error.hpp"
 #include "runtime/pipeline_sizes.hpp"
 #include "runtime/stage_tensors.hpp"
+#include "transport/device_channel.hpp"
 
 namespace pipetrain {
 namespace {
@@ -43,6 +44,14 @@ ThreadPlan threads_for(const Config& config) {
 }  // namespace
 
 struct Pipeline::Impl {
+  // Devices may still be at work for a run that failed, with each other's memory.
+  ~Impl() {
+    for (const auto& copies : stages)
+      for (int c = 0; c < copies->count(); ++c) try {
+          copies->copy(c).stream().finish();
+        } catch (...) {  // what failed has been told
+        }
+  }
   explicit Impl(const PipelineInput& in)
       : graph(in.graph),
         plan(in.plan),
@@ -73,6 +82,7 @@ struct Pipeline::Impl {
   int stage_count() const { return static_cast<int>(plan.stages.size()); }
 
   void make_stages() {
+    const int workers = static_cast<int>(needs.program.program.workers.size());
     for (int s = 0; s < stage_count(); ++s) {
       const StagePlan& part = plan.stages[static_cast<std::size_t>(s)];
       const StageNeeds& need = needs.stages[static_cast<std::size_t>(s)];
@@ -90,7 +100,7 @@ struct Pipeline::Impl {
                                                    .slots = need.slots,
                                                    .input_slots = need.input_slots,
                                                    .split_backward = needs.split_backward},
-                                        need.copies));
+                                        workers_of(needs.program.program, {s}), workers));
       parameter_count += stages.back()->first().parameters();
     }
   }
@@ -109,23 +119,38 @@ struct Pipeline::Impl {
       for (int l = 0; l < static_cast<int>(boundary.lanes.size()); ++l) {
         Lane& lane = boundary.lane({l});
         StageCopies &before = *stages[s], &behind = *stages[s + 1];
-        lane.activations =
-            channel(before.copy(l % before.count()), packet_bytes(bytes, 1), count, samples);
+        Stage &sender = before.copy(l % before.count()),
+              &receiver = behind.copy(l % behind.count());
+        lane.activations = channel(sender, receiver, packet_bytes(bytes, 1), count, samples);
         if (trains)
-          lane.gradients =
-              channel(behind.copy(l % behind.count()),
-                      packet_bytes(boundary.gradient_bytes, need.gradients_in_a_packet),
-                      need.packets.gradients, samples);
+          lane.gradients = channel(
+              receiver, sender, packet_bytes(boundary.gradient_bytes, need.gradients_in_a_packet),
+              need.packets.gradients, samples);
       }
     }
   }
-  std::unique_ptr<Channel> channel(Stage& owner, std::size_t bytes, int count, int samples) {
-    ChannelOptions options;
-    for (int i = 0; i < count; ++i)
-      options.packets.push_back(owner.take_memory().take(Use::Packets, bytes));
-    options.samples = samples;
-    options.spin = threads.fits && config.hardware.workers != "inline";
-    return make_channel(options);
+  std::unique_ptr<Channel> channel(Stage& sender, Stage& receiver, std::size_t bytes, int count,
+                                   int samples) {
+    const auto take = [&](Stage& owner) {
+      std::vector<std::byte*> packets;
+      for (int i = 0; i < count; ++i)
+        packets.push_back(owner.take_memory().take(Use::Packets, bytes));
+      return packets;
+    };
+    auto in_process = make_channel({.packets = take(sender),
+                                    .samples = samples,
+                                    .spin = threads.fits && config.hardware.workers != "inline"});
+    if (!sender.stream().asynchronous()) return in_process;
+    DeviceChannelOptions options{.packets = static_cast<std::size_t>(count),
+                                 .bytes = bytes,
+                                 .samples = samples,
+                                 .sender = &sender.stream(),
+                                 .receiver = &receiver.stream()};
+    if (sender.stream().device() != receiver.stream().device()) {
+      options.transfer = backend.make_stream(sender.where());
+      options.twins = take(receiver);
+    }
+    return make_device_channel(std::move(in_process), std::move(options));
   }
 
   // Of mini-batches [first, first + count).
@@ -187,6 +212,9 @@ struct Pipeline::Impl {
         while (report(false)) moved = true;
       }
       for (Worker& worker : workers) PIPETRAIN_CHECK(worker.done(), "the program is stuck");
+      for (Worker& worker : workers) worker.finish();
+      while (report(false)) {
+      }
     } catch (...) {
       failure.report(std::current_exception());
     }

@@ -47,6 +47,11 @@ PipelineNeeds needs_of(const PipelineInput& in) {
   return needs;
 }
 
+std::vector<WorkerId> workers_of(const Program& program, StageId stage) {
+  if (program.placement.empty()) return {{stage.value}};
+  return program.placement[static_cast<std::size_t>(stage.value)];
+}
+
 std::size_t packet_bytes(std::size_t bytes, int microbatches) {
   return std::max<std::size_t>(bytes * static_cast<std::size_t>(microbatches), 64);
 }

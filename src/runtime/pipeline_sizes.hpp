@@ -28,6 +28,9 @@ struct PipelineNeeds {
 
 PipelineNeeds needs_of(const PipelineInput& input);
 
+// The workers that hold a copy of the stage.
+std::vector<WorkerId> workers_of(const Program& program, StageId stage);
+
 // A gradient packet's bytes, of micro-batches of so many samples: a cache line at least.
 std::size_t packet_bytes(std::size_t bytes, int microbatches);
 

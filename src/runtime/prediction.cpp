@@ -8,6 +8,61 @@ namespace pipetrain {
 
 namespace {
 
+// The packets that lie in a stage's memory: those that it sends, and twins of those that it
+// receives from another device.
+struct PacketPrediction {
+  const PipelineInput& in;
+  const PipelineNeeds& needs;
+  const Lowering& lowering;
+  const std::vector<MicrobatchSize>& sizes;
+  bool first_copies;
+
+  std::size_t to_stage_behind(std::size_t s) const {
+    if (s + 1 == needs.stages.size()) return 0;
+    return of_boundary(s, true);
+  }
+  std::size_t from_stage_before(std::size_t s) const {
+    return s > 0 ? of_boundary(s - 1, false) : 0;
+  }
+
+ private:
+  // Of the stage before the boundary, or of the one behind it.
+  std::size_t of_boundary(std::size_t boundary, bool before) const {
+    const StageNeeds& need = needs.stages[boundary];
+    const LayerId next = in.plan.stages[boundary + 1].first;
+    std::size_t total = 0;
+    for (const Mode mode : {Mode::Train, Mode::Evaluate}) {
+      const int samples = largest_microbatch(sizes, mode);
+      if (samples == 0) continue;
+      const bool train = mode == Mode::Train;
+      const std::size_t activations =
+          static_cast<std::size_t>(train ? need.packets.activations : evaluation_packets) *
+          packet_bytes(activation_packet(in.graph, lowering, next, samples).bytes, 1);
+      const std::size_t gradients =
+          train ? static_cast<std::size_t>(need.packets.gradients) *
+                      packet_bytes(gradient_packet(in.graph, lowering, next, samples).bytes,
+                                   need.gradients_in_a_packet)
+                : 0;
+      const std::size_t sent = before ? activations : gradients,
+                        received = before ? gradients : activations;
+      for (int lane = 0; lane < (train ? need.lanes : 1); ++lane)
+        if (!first_copies || lane % needs.stages[before ? boundary : boundary + 1].copies == 0)
+          total += sent + (between_devices(boundary, lane) ? received : 0);
+    }
+    return total;
+  }
+
+  bool between_devices(std::size_t boundary, int lane) const {
+    return device(boundary, lane) != device(boundary + 1, lane);
+  }
+  int device(std::size_t stage, int lane) const {
+    const Program& program = needs.program.program;
+    const WorkerId worker = program.worker_of({static_cast<int>(stage)}, {lane});
+    return in.backend.device_of(
+        {.worker = worker.value, .workers = static_cast<int>(program.workers.size())});
+  }
+};
+
 std::vector<MemoryAccount> predict(const PipelineInput& in, bool first_copies) {
   const int stages = static_cast<int>(in.plan.stages.size());
   const auto sizes = microbatch_sizes(in.config, in.train_samples, in.validation_samples);
@@ -47,29 +102,8 @@ std::vector<MemoryAccount> predict(const PipelineInput& in, bool first_copies) {
                                    static_cast<std::size_t>(need.input_slots) * its.input_slot;
       account[Use::Workspace] += its.workspace + its.scratch;
     }
-    for (const Mode mode : {Mode::Train, Mode::Evaluate}) {
-      const int samples = largest_microbatch(sizes, mode);
-      if (samples == 0) continue;
-      const bool train = mode == Mode::Train;
-      const auto lanes = [&](const StageNeeds& before) {
-        return static_cast<std::size_t>(!train         ? 1
-                                        : first_copies ? before.lanes / need.copies
-                                                       : before.lanes);
-      };
-      if (s + 1 < accounts.size())
-        account[Use::Packets] +=
-            lanes(need) *
-            static_cast<std::size_t>(train ? need.packets.activations : evaluation_packets) *
-            packet_bytes(
-                activation_packet(in.graph, *lowering, in.plan.stages[s + 1].first, samples).bytes,
-                1);
-      if (s > 0 && train)
-        account[Use::Packets] +=
-            lanes(needs.stages[s - 1]) *
-            static_cast<std::size_t>(needs.stages[s - 1].packets.gradients) *
-            packet_bytes(gradient_packet(in.graph, *lowering, stage.first, samples).bytes,
-                         need.gradients_in_a_packet);
-    }
+    const PacketPrediction packets{in, needs, *lowering, sizes, first_copies};
+    account[Use::Packets] += packets.to_stage_behind(s) + packets.from_stage_before(s);
   }
   return accounts;
 }

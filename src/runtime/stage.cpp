@@ -1,7 +1,6 @@
 #include "runtime/stage.hpp"
 
 #include <algorithm>
-#include <cstring>
 
 #include "base/check.hpp"
 #include "runtime/parameter_memory.hpp"
@@ -10,29 +9,27 @@ namespace pipetrain {
 
 Stage::Stage(const StageInput& input)
     : input_(input),
-      memory_(input.backend, parameter_memory({input.graph, input.lowering, input.optimizer,
-                                               input.first, input.last, input.weight_copies,
-                                               input.mixes_weights, input.delta.keeps})
-                                 .total()),
-      weights_({input.graph, input.lowering, input.first, input.last, input.weight_copies,
+      stream_(input.backend.make_stream(input.stream)),
+      memory_(*stream_, parameter_memory({input.graph, input.lowering, input.optimizer, input.first,
+                                          input.last, input.weight_copies, input.mixes_weights,
+                                          input.delta.keeps})
+                            .total()),
+      weights_({input.graph, input.lowering, *stream_, input.first, input.last, input.weight_copies,
                 input.mixes_weights},
                memory_),
-      optimizer_(input.backend, input.optimizer, input.delta, weights_, layers(), memory_),
+      optimizer_(*stream_, input.optimizer, input.delta, weights_, layers(), memory_),
       slots_(static_cast<std::size_t>(input.slots), nullptr),
       input_slots_(static_cast<std::size_t>(input.input_slots), nullptr),
       gradient_started_(static_cast<std::size_t>(layers()), false) {
   std::size_t operands = 1;
   for (int l = 0; l < layers(); ++l) {
     operands = std::max(operands, layer(l).inputs.size());
-    auto& spans = buffers_.emplace_back();
-    auto& pointers = buffer_pointers_.emplace_back();
+    buffers_.emplace_back();
     for (const Buffer& b : layer(l).buffers) {
-      const auto count = static_cast<std::size_t>(b.shape.elements());
-      auto* const data =
-          reinterpret_cast<float*>(memory_.take(Use::Weights, count * sizeof(float)));
-      std::fill_n(data, count, static_cast<float>(b.initial));
-      spans.emplace_back(data, count);
-      pointers.push_back(data);
+      const std::vector<float> initial(static_cast<std::size_t>(b.shape.elements()),
+                                       static_cast<float>(b.initial));
+      buffers_.back().push_back(memory_.take(Use::Weights, initial.size() * sizeof(float)));
+      set_buffer(l, static_cast<int>(buffers_.back().size()) - 1, initial.data());
     }
   }
   operand_inputs_.resize(operands);
@@ -100,11 +97,16 @@ std::byte* at(const std::array<std::byte*, area_count>& bases, const Place& plac
   return base ? base + place.offset : nullptr;
 }
 
+std::size_t buffer_bytes(const Layer& layer, int index) {
+  const auto elements = layer.buffers[static_cast<std::size_t>(index)].shape.elements();
+  return static_cast<std::size_t>(elements) * sizeof(float);
+}
+
 }  // namespace
 
 void Stage::load_input(const PassCall& call, const float* plain) {
   const CompiledStage& c = compiled(call);
-  input_.lowering.load_input(plain, call.samples, at(bases(call), c.recipe.input));
+  input_.lowering.load_input(*stream_, plain, call.samples, at(bases(call), c.recipe.input));
 }
 
 void Stage::forward(const PassCall& call) {
@@ -122,16 +124,23 @@ void Stage::recompute(const PassCall& call) {
   for (const Step& step : c.recipe.forward) run(c, step, base, call, {.again = true});
 }
 
-LossResult Stage::loss(const PassCall& call, const Targets& targets) {
+LossArguments Stage::loss_arguments(const CompiledStage& compiled, const PassCall& call,
+                                    const Targets& targets) const {
+  return {.stream = stream_.get(),
+          .output = at(bases(call), compiled.recipe.output),
+          .targets = targets,
+          .scratch = scratch_};
+}
+
+void Stage::loss(const PassCall& call, const Targets& targets, LossResult* result) {
   CompiledStage& c = compiled(call);
-  return c.loss->forward(at(bases(call), c.recipe.output), targets, scratch_);
+  c.loss->forward(loss_arguments(c, call, targets), result);
 }
 
 void Stage::loss_gradient(const PassCall& call, const Targets& targets, double scale) {
   CompiledStage& c = compiled(call);
-  const Bases base = bases(call);
-  c.loss->backward(at(base, c.recipe.output), targets, scale, at(base, c.recipe.loss_gradient),
-                   scratch_);
+  c.loss->backward(loss_arguments(c, call, targets), scale,
+                   at(bases(call), c.recipe.loss_gradient));
 }
 
 void Stage::backward(const PassCall& call, BackwardPart part, const UpdateCall* update) {
@@ -167,7 +176,7 @@ void Stage::prepare(const WeightRead& read) {
   if ((!back && !blend) || weights_.holds_mixed(read)) return;
   for (int l = 0; l < layers(); ++l)
     for (int p = 0; p < weights_.parameters(l); ++p)
-      input_.backend.combine(
+      stream_->combine(
           {.elements = static_cast<std::int64_t>(weights_.elements(l, p)),
            .result = weights_.mixed_parameter(l, p),
            .a = blend ? 1 - blend->other_share : 1,
@@ -186,10 +195,11 @@ void Stage::run(CompiledStage& compiled, const Step& step, const Bases& bases, c
   switch (step.kind) {
     case Step::Kind::Forward:
       compiled.kernels[l]->forward(
-          {.inputs = inputs,
+          {.stream = stream_.get(),
+           .inputs = inputs,
            .output = at(bases, step.output),
            .weights = weights_.read(step.layer, Pass::Forward, call.weights),
-           .buffers = buffer_pointers_[l],
+           .buffers = buffers_[l],
            .again = options.again,
            .saved = at(bases, step.saved),
            .scratch = scratch_,
@@ -199,7 +209,8 @@ void Stage::run(CompiledStage& compiled, const Step& step, const Bases& bases, c
       for (std::size_t i = 0; i < step.input_gradients.size(); ++i)
         operand_gradients_[i] = at(bases, step.input_gradients[i]);
       compiled.kernels[l]->backward_input(
-          {.inputs = inputs,
+          {.stream = stream_.get(),
+           .inputs = inputs,
            .output = at(bases, step.output),
            .output_gradient = at(bases, step.output_gradient),
            .input_gradients = {operand_gradients_.data(), step.input_gradients.size()},
@@ -209,7 +220,8 @@ void Stage::run(CompiledStage& compiled, const Step& step, const Bases& bases, c
            .random = call.random});
       return;
     case Step::Kind::BackwardWeight:
-      compiled.kernels[l]->backward_weight({.inputs = inputs,
+      compiled.kernels[l]->backward_weight({.stream = stream_.get(),
+                                            .inputs = inputs,
                                             .output_gradient = at(bases, step.output_gradient),
                                             .gradients = optimizer_.gradients(step.layer),
                                             .accumulate = gradient_started_[l],
@@ -219,11 +231,11 @@ void Stage::run(CompiledStage& compiled, const Step& step, const Bases& bases, c
       gradient_started_[l] = true;
       return;
     case Step::Kind::Add:
-      input_.lowering.add_value(step.value, call.samples, at(bases, step.output),
+      input_.lowering.add_value(*stream_, step.value, call.samples, at(bases, step.output),
                                 operand_inputs_[0]);
       return;
     case Step::Kind::Copy:
-      std::memcpy(at(bases, step.output), operand_inputs_[0], step.bytes);
+      stream_->copy(at(bases, step.output), operand_inputs_[0], step.bytes);
       return;
   }
 }
@@ -239,8 +251,8 @@ void Stage::complete_gradients() {
   for (int l = 0; l < layers(); ++l)
     if (!gradient_started_[static_cast<std::size_t>(l)])
       for (std::size_t p = 0; p < layer(l).parameters.size(); ++p)
-        std::memset(optimizer_.gradients(l)[p], 0,
-                    weights_.elements(l, static_cast<int>(p)) * sizeof(float));
+        stream_->clear(optimizer_.gradients(l)[p],
+                       weights_.elements(l, static_cast<int>(p)) * sizeof(float));
 }
 
 void Stage::update(double lr, double gradient_scale, std::int64_t step, std::span<double> sums) {
@@ -257,7 +269,7 @@ void Stage::update_by_kernels(const UpdateCall& call) {
     if (c.mode != Mode::Train) continue;
     for (int l = 0; l < layers(); ++l)
       if (const FusedUpdate* update = fused(c, l, &call))
-        c.kernels[static_cast<std::size_t>(l)]->update(*update, scratch_);
+        c.kernels[static_cast<std::size_t>(l)]->update(*stream_, *update, scratch_);
     return;
   }
 }
@@ -269,12 +281,12 @@ void Stage::skip_update() {
 }
 
 void Stage::set_parameter(int layer, int parameter, const float* plain) {
-  input_.lowering.load_parameter({input_.first.value + layer}, parameter, plain,
+  input_.lowering.load_parameter(*stream_, {input_.first.value + layer}, parameter, plain,
                                  weights_.parameter(layer, parameter));
 }
 
 void Stage::get_parameter(int layer, int parameter, float* plain) const {
-  input_.lowering.store_parameter({input_.first.value + layer}, parameter,
+  input_.lowering.store_parameter(*stream_, {input_.first.value + layer}, parameter,
                                   weights_.parameter(layer, parameter), plain);
 }
 
@@ -285,33 +297,40 @@ void Stage::keep_up_delta(bool on) {
 
 void Stage::set_delta(int layer, int parameter, const float* plain) {
   if (float* const delta = optimizer_.delta(layer, parameter))
-    input_.lowering.load_parameter({input_.first.value + layer}, parameter, plain, delta);
+    input_.lowering.load_parameter(*stream_, {input_.first.value + layer}, parameter, plain, delta);
 }
 
 void Stage::get_delta(int layer, int parameter, float* plain) const {
   if (const float* const delta = optimizer_.delta(layer, parameter))
-    input_.lowering.store_parameter({input_.first.value + layer}, parameter, delta, plain);
+    input_.lowering.store_parameter(*stream_, {input_.first.value + layer}, parameter, delta,
+                                    plain);
 }
 
 void Stage::set_moment(int layer, int parameter, int moment, const float* plain) {
-  input_.lowering.load_parameter({input_.first.value + layer}, parameter, plain,
+  input_.lowering.load_parameter(*stream_, {input_.first.value + layer}, parameter, plain,
                                  optimizer_.moment(layer, parameter, moment));
 }
 
 void Stage::get_moment(int layer, int parameter, int moment, float* plain) const {
-  input_.lowering.store_parameter({input_.first.value + layer}, parameter,
+  input_.lowering.store_parameter(*stream_, {input_.first.value + layer}, parameter,
                                   optimizer_.moment(layer, parameter, moment), plain);
 }
 
-std::span<float> Stage::buffer(int layer, int index) {
-  return buffers_[static_cast<std::size_t>(layer)][static_cast<std::size_t>(index)];
+void Stage::set_buffer(int layer, int index, const float* values) {
+  stream_->write(buffers_[static_cast<std::size_t>(layer)][static_cast<std::size_t>(index)], values,
+                 buffer_bytes(this->layer(layer), index));
+}
+
+void Stage::get_buffer(int layer, int index, float* values) {
+  stream_->read(values, buffers_[static_cast<std::size_t>(layer)][static_cast<std::size_t>(index)],
+                buffer_bytes(this->layer(layer), index));
 }
 
 void Stage::read_output(const PassCall& call, float* plain) const {
   for (const CompiledStage& c : compiled_)
     if (c.samples == call.samples && c.mode == call.mode)
-      input_.lowering.store_value(Graph::output_of(input_.last), at(bases(call), c.recipe.output),
-                                  call.samples, plain);
+      input_.lowering.store_value(*stream_, Graph::output_of(input_.last),
+                                  at(bases(call), c.recipe.output), call.samples, plain);
 }
 
 }  // namespace pipetrain

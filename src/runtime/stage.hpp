@@ -1,5 +1,5 @@
-// One stage at work: its weights, its memory, its kernels. Runs passes over one micro-batch; knows
-// neither threads nor channels nor what comes next (runtime/worker.hpp does).
+// One stage at work: its weights, its memory, its kernels. Asks its stream for passes over one
+// micro-batch; knows neither threads nor channels nor what comes next (runtime/worker.hpp does).
 #pragma once
 
 #include <array>
@@ -24,6 +24,7 @@ struct StageInput {
   const OptimizerConfig& optimizer;
   StageId id;
   LayerId first, last;  // inclusive
+  StreamOptions stream = {};
   int weight_copies = 1;
   bool mixes_weights = false;  // weights that no update made are read
   DeltaRule delta = {};
@@ -51,7 +52,7 @@ struct PassCall {
 };
 
 // An update that follows a backward with nothing of its stage in between, at this rate. `sums`: of
-// squares, as update() gives them.
+// squares, as update() gives them: results (backend/stream.hpp).
 struct UpdateCall {
   double lr = 0;
   std::int64_t step = 1;  // from 1
@@ -70,7 +71,8 @@ class Stage {
   void forward(const PassCall& call);
   // The forward again, into another slot, where activations are not kept.
   void recompute(const PassCall& call);
-  LossResult loss(const PassCall& call, const Targets& targets);  // last stage, behind forward()
+  // Last stage, behind forward(): adds to *result.
+  void loss(const PassCall& call, const Targets& targets, LossResult* result);
   // Last stage: what the loss sends back; precedes backward(). scale: 1 / samples of the
   // mini-batch.
   void loss_gradient(const PassCall& call, const Targets& targets, double scale);
@@ -81,7 +83,7 @@ class Stage {
   // Of the mini-batch's gradients, where no backward of its micro-batches came: they are zero.
   void complete_gradients();
   std::span<float> gradient(int parameter) const { return optimizer_.gradient(parameter); }
-  void sums_of_squares(std::span<double> sums) const { optimizer_.sums_of_squares(sums); }
+  void sums_of_squares(std::span<double> sums) { optimizer_.sums_of_squares(sums); }
   // `step` counts from 1 since training began. The weights' next version becomes live. `sums`,
   // where the norm was not needed before: gets the gradients' sums of squares; gradient_scale must
   // be 1.
@@ -98,7 +100,8 @@ class Stage {
   void get_delta(int layer, int parameter, float* plain) const;
   void set_moment(int layer, int parameter, int moment, const float* plain);
   void get_moment(int layer, int parameter, int moment, float* plain) const;
-  std::span<float> buffer(int layer, int index);
+  void set_buffer(int layer, int index, const float* values);
+  void get_buffer(int layer, int index, float* values);
   std::int64_t batches_tracked() const { return batches_tracked_; }
   void set_batches_tracked(std::int64_t count) { batches_tracked_ = count; }
   void finish_loading() { weights_.pack(); }
@@ -117,6 +120,8 @@ class Stage {
   const WeightStore& weights() const { return weights_; }
   const MemoryAccount& memory() const { return memory_.account(); }
   StageMemory& take_memory() { return memory_; }
+  Stream& stream() const { return *stream_; }
+  const StreamOptions& where() const { return input_.stream; }
 
  private:
   using Bases = std::array<std::byte*, area_count>;
@@ -129,6 +134,8 @@ class Stage {
     const UpdateCall* update = nullptr;
     bool again = false;
   };
+  LossArguments loss_arguments(const CompiledStage& compiled, const PassCall& call,
+                               const Targets& targets) const;
   void run(CompiledStage& compiled, const Step& step, const Bases& bases, const PassCall& call,
            const RunOptions& options);
 
@@ -137,11 +144,11 @@ class Stage {
   const FusedUpdate* fused(const CompiledStage& compiled, int layer, const UpdateCall* update);
 
   StageInput input_;
+  std::unique_ptr<Stream> stream_;
   StageMemory memory_;
   WeightStore weights_;
   StageOptimizer optimizer_;
-  std::vector<std::vector<std::span<float>>> buffers_;  // per layer
-  std::vector<std::vector<void*>> buffer_pointers_;
+  std::vector<std::vector<void*>> buffers_;  // per layer
   std::vector<CompiledStage> compiled_;
   StageSizes sizes_;
   bool keeps_up_delta_ = true;

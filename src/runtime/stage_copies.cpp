@@ -2,8 +2,13 @@
 
 namespace pipetrain {
 
-StageCopies::StageCopies(const StageInput& input, int copies) : backend_(input.backend) {
-  for (int c = 0; c < copies; ++c) copies_.push_back(std::make_unique<Stage>(input));
+StageCopies::StageCopies(const StageInput& input, std::span<const WorkerId> on, int workers) {
+  for (const WorkerId worker : on) {
+    StageInput copy = input;
+    copy.stream = {.worker = worker.value, .workers = workers};
+    copies_.push_back(std::make_unique<Stage>(copy));
+    gradient_whole_.push_back(copies_.back()->stream().make_fence());
+  }
   parts_.resize(copies_.size());
 }
 
@@ -17,18 +22,21 @@ void StageCopies::keep_up_delta(bool on) {
 }
 
 bool StageCopies::hand_in_gradient(int copy) {
-  this->copy(copy).complete_gradients();
+  Stage& mine = this->copy(copy);
+  mine.complete_gradients();
+  mine.stream().record(*gradient_whole_[static_cast<std::size_t>(copy)]);
   if (handed_in_.fetch_add(1) + 1 < count()) return false;
   handed_in_ = 0;  // nobody begins the next mini-batch before this one is added up
-  if (count() > 1) add_up_gradients();
+  if (count() > 1) add_up_gradients(mine.stream());
   return true;
 }
 
-void StageCopies::add_up_gradients() {
+void StageCopies::add_up_gradients(Stream& stream) {
+  for (const auto& whole : gradient_whole_) stream.wait(*whole);
   for (int p = 0; p < first().parameters(); ++p) {
     for (int c = 0; c < count(); ++c)
       parts_[static_cast<std::size_t>(c)] = copy(c).gradient(p).data();
-    backend_.add_up(
+    stream.add_up(
         {.elements = static_cast<std::int64_t>(first().gradient(p).size()), .parts = parts_});
   }
 }

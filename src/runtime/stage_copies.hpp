@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "runtime/stage.hpp"
@@ -13,7 +14,8 @@ namespace pipetrain {
 
 class StageCopies {
  public:
-  StageCopies(const StageInput& input, int copies);
+  // One on each of these workers, of so many.
+  StageCopies(const StageInput& input, std::span<const WorkerId> on, int workers);
 
   int count() const { return static_cast<int>(copies_.size()); }
   Stage& copy(int c) const { return *copies_[static_cast<std::size_t>(c)]; }
@@ -24,17 +26,18 @@ class StageCopies {
   void keep_up_delta(bool on);
 
   // One copy has all that its micro-batches add to the gradient. True to the last one of a
-  // mini-batch: it has put the sum over the copies, in their order, in place of each copy's part.
+  // mini-batch: its stream puts the sum over the copies, in their order, in place of each copy's
+  // part. The others' streams must not touch theirs until that is done.
   // Threading: each copy from its worker.
   bool hand_in_gradient(int copy);
 
   MemoryAccount memory() const;  // of all copies together
 
  private:
-  void add_up_gradients();
+  void add_up_gradients(Stream& stream);
 
-  Backend& backend_;
   std::vector<std::unique_ptr<Stage>> copies_;
+  std::vector<std::unique_ptr<Fence>> gradient_whole_;  // of each copy, its own micro-batches' part
   std::atomic<int> handed_in_ = 0;
   std::vector<float*> parts_;  // reused by every sum
 };

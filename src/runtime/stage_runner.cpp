@@ -49,8 +49,9 @@ StageRunner::StageRunner(const Run& run, WorkerId worker, StageId stage)
       trace_(run.trace ? &run.trace->track(stage, copy_) : nullptr),
       flights_(static_cast<std::size_t>(run.program.total_microbatches())),
       unread_(static_cast<std::size_t>(run.program.minibatches), share_),
-      seen_(unread_.size()),
-      sums_of_squares_(static_cast<std::size_t>(stage_.parameters())) {
+      clock_(stage_.stream()),
+      reports_(stage_.stream(), stage_.parameters(), static_cast<int>(unread_.size()),
+               [this](const StepReport& report) { publish(report); }) {
   for (int slot = stage_.slots() - 1; slot >= 0; --slot) free_slots_.push_back(slot);
   for (int slot = stage_.input_slots() - 1; slot >= 0; --slot) free_input_slots_.push_back(slot);
   for (int s = 0; s < stage.value; ++s)
@@ -129,16 +130,12 @@ void StageRunner::open(const Instruction& i, int samples) {
 void StageRunner::close(const Instruction& i) {
   Flight& f = flight(i);
   if (f.in) before(i).activations->release(f.in);
-  if (f.out && trains()) behind(i).activations->release(f.out);
+  if (f.out && trains()) behind(i).activations->forget(f.out);
   const bool whole = !gradients_together() || run_.program.ends_minibatch(i.microbatch);
   if (f.gradient_in && whole) behind(i).gradients->release(f.gradient_in);
   free_slots_.push_back(f.slot);
   if (f.input_slot >= 0) free_input_slots_.push_back(f.input_slot);
   f.open = false;
-}
-
-StageRunner::Seen& StageRunner::seen(const Instruction& i) {
-  return seen_[index_of(run_.program.minibatch_of(i.microbatch).value, seen_.size())];
 }
 
 const MiniBatch& StageRunner::minibatch(const Instruction& i) {
@@ -207,19 +204,10 @@ void StageRunner::loss(const Instruction& i) {
   const SamplePart p = part(i, batch);
   const Flight& f = flight(i);
   if (f.in) check_samples(*f.in, batch, p);
-  LossResult result;
-  if (f.samples > 0) busy([&] { result = stage_.loss(call(i), targets(batch, p)); });
-  if (trains()) {
-    Seen& all = seen(i);
-    all.loss.sum += result.sum;
-    all.loss.correct += result.correct;
-    all.samples += f.samples;
-    return;
-  }
-  run_.sum->loss += result.sum;
-  run_.sum->correct += result.correct;
-  run_.sum->samples += f.samples;
-  done_with_minibatch(i);
+  StepReport& report = reports_.of(trains() ? step_of(i) : 0);  // of an evaluation there is one
+  if (f.samples > 0) busy([&] { stage_.loss(call(i), targets(batch, p), report.loss); });
+  report.measured.samples += f.samples;
+  if (!trains()) done_with_minibatch(i);
 }
 
 void StageRunner::send_activation(const Instruction& i) {
@@ -269,9 +257,10 @@ void StageRunner::backward(const Instruction& i, std::size_t at, BackwardPart pa
     staleness_sum_ += static_cast<double>(stage_.weights().live().value - f.forward_version);
     if (is_last()) loss_gradient(i);
   }
-  UpdateCall update{.sums = sums_of_squares_};
+  UpdateCall update;
   const bool updates = ends && update_behind_[at];
   if (updates) {
+    update.sums = reports_.of(step_of(i)).sums_of_squares;
     update.lr = run_.learning_rate.at(step_of(i), id_);
     update.step = step_of(i) + 1;
   }
@@ -296,6 +285,16 @@ void StageRunner::send_gradient(const Instruction& i) {
   const auto [unfinished, at] = *std::exchange(unfinished_, std::nullopt);
   if (trace_) trace_->goes_on(unfinished);
   backward(unfinished, at, BackwardPart::BehindSend);
+}
+
+void StageRunner::finish() {
+  reports_.finish(clock_);
+  if (trains() || !is_last()) return;
+  stage_.stream().finish();
+  const StepReport& seen = reports_.of(0);
+  run_.sum->loss += seen.loss->sum;
+  run_.sum->correct += seen.loss->correct;
+  run_.sum->samples += seen.measured.samples;
 }
 
 void StageRunner::execute(const Instruction& i, std::size_t at) {

@@ -11,6 +11,8 @@
 
 #include "base/clock.hpp"
 #include "runtime/run.hpp"
+#include "runtime/step_reports.hpp"
+#include "runtime/stream_clock.hpp"
 
 namespace pipetrain {
 
@@ -26,6 +28,8 @@ class StageRunner {
   bool blocked(const Instruction& i) const;  // would execute() wait for another worker?
   // `at`: where it stands in the worker's list.
   void execute(const Instruction& i, std::size_t at);
+  // No program follows: waits until all that was asked of the stage's stream is done and reported.
+  void finish();
 
  private:
   struct Flight {  // a micro-batch between its forward and its backward
@@ -37,11 +41,6 @@ class StageRunner {
   struct Unfinished {  // a backward that goes on behind its send
     Instruction backward;
     std::size_t at = 0;
-  };
-
-  struct Seen {  // of a mini-batch, by the last stage's forwards
-    LossResult loss;
-    int samples = 0;
   };
 
   bool is_first() const { return id_.value == 0; }
@@ -86,7 +85,6 @@ class StageRunner {
   static int take(std::vector<int>& free_slots);
   void open(const Instruction& i, int samples);
   void close(const Instruction& i);
-  Seen& seen(const Instruction& i);
   const MiniBatch& minibatch(const Instruction& i);
   void done_with_minibatch(const Instruction& i);
   Packet* acquire_out(const Instruction& i);
@@ -104,6 +102,7 @@ class StageRunner {
   void send_gradient(const Instruction& i);
   void sync_gradients(const Instruction& i);
   void deposit(const Instruction& i);
+  void publish(const StepReport& report) const;
   void update(const Instruction& i);
   void update_by_norm(const Instruction& i, double norm);
 
@@ -119,7 +118,6 @@ class StageRunner {
   // Rings by micro-batch and by mini-batch: as many as the program has are more than are in flight.
   std::vector<Flight> flights_;
   std::vector<int> unread_;  // micro-batches of a mini-batch that still need the loader's memory
-  std::vector<Seen> seen_;
   std::vector<int> free_slots_, free_input_slots_;
   std::optional<Unfinished> unfinished_;
   // By place in the worker's list, of backwards: is there an update behind it with no pass of the
@@ -128,10 +126,11 @@ class StageRunner {
   std::vector<bool> update_behind_;
   // Likewise: is what it sends the worker's next instruction? Then it is sent half-way.
   std::vector<bool> send_behind_;
-  std::vector<double> sums_of_squares_;
   bool synced_ = false;
   double staleness_sum_ = 0;
   StageStep measured_;
+  StreamClock clock_;
+  StepReports reports_;
 };
 
 template <class Wait>
@@ -139,16 +138,18 @@ auto StageRunner::waiting(const Wait& wait) {
   const std::int64_t start = now_ns();
   auto result = wait();
   const std::int64_t end = now_ns();
-  measured_.waiting_seconds += static_cast<double>(end - start) * 1e-9;
+  // While the host waits, a device may be at work.
+  if (!stage_.stream().asynchronous())
+    measured_.waiting_seconds += static_cast<double>(end - start) * 1e-9;
   if (trace_) trace_->waited(start, end);
   return result;
 }
 
 template <class Work>
 void StageRunner::busy(const Work& work) {
-  const std::int64_t start = now_ns();
-  work();
-  measured_.busy_seconds += static_cast<double>(now_ns() - start) * 1e-9;
+  clock_.time(work);
+  // Traced instructions are done one by one, so that their slices say how long each takes.
+  if (trace_ && trace_->traced() && stage_.stream().asynchronous()) stage_.stream().finish();
 }
 
 }  // namespace pipetrain

@@ -38,33 +38,40 @@ void StageRunner::sync_gradients(const Instruction& i) {
   if (whole) deposit(i);
 }
 
+// The norm decides what the update does: a device is waited for.
 void StageRunner::deposit(const Instruction& i) {
-  busy([&] { stage_.sums_of_squares(sums_of_squares_); });
-  run_.board->deposit(step_of(i), first_parameter_, sums_of_squares_);
+  const std::span<double> sums = reports_.of(step_of(i)).sums_of_squares;
+  busy([&] { stage_.sums_of_squares(sums); });
+  stage_.stream().finish();
+  run_.board->deposit(step_of(i), first_parameter_, sums);
+}
+
+void StageRunner::publish(const StepReport& report) const {
+  if (report.deposits) run_.board->deposit(report.step, first_parameter_, report.sums_of_squares);
+  run_.board->finish(report.step, id_, copy_, report.lr, report.measured);
 }
 
 void StageRunner::update(const Instruction& i) {
   const std::int64_t step = step_of(i);
+  StepReport& report = reports_.of(step);
   if (synced_) {
     update_by_norm(i, std::sqrt(waiting([&] { return run_.board->total(step); })));
   } else if (run_.own_norms) {
     deposit(i);
-    update_by_norm(
-        i, std::sqrt(std::accumulate(sums_of_squares_.begin(), sums_of_squares_.end(), 0.0)));
+    const std::span<double> sums = report.sums_of_squares;
+    update_by_norm(i, std::sqrt(std::accumulate(sums.begin(), sums.end(), 0.0)));
   } else {  // the norm is only reported: it is taken on the way
     const double lr = run_.learning_rate.at(step, id_);
-    busy([&] { stage_.update(lr, 1, step + 1, sums_of_squares_); });
-    run_.board->deposit(step, first_parameter_, sums_of_squares_);
+    busy([&] { stage_.update(lr, 1, step + 1, report.sums_of_squares); });
+    report.deposits = true;
   }
   synced_ = false;
-  const Seen all = std::exchange(seen(i), {});
-  measured_.loss = all.loss;
-  measured_.samples = all.samples;
-  measured_.end_ns = now_ns();
+  measured_.samples = report.measured.samples;
   measured_.weight_versions = stage_.weights().copies();
   measured_.staleness = staleness_sum_ / share_;
-  run_.board->finish(step, id_, copy_, run_.learning_rate.at(step), measured_);
-  measured_ = {};
+  report.measured = std::exchange(measured_, {});
+  report.lr = run_.learning_rate.at(step);
+  reports_.hand_in(report, clock_);
   staleness_sum_ = 0;
 }
 

@@ -21,8 +21,8 @@ void take_parameters(Stage& stage, NamedTensors& tensors) {
       stage.get_parameter(l, static_cast<int>(p),
                           add(tensors, layer.parameters[p].name, layer.parameters[p].shape));
     for (std::size_t b = 0; b < layer.buffers.size(); ++b)
-      std::ranges::copy(stage.buffer(l, static_cast<int>(b)),
-                        add(tensors, layer.buffers[b].name, layer.buffers[b].shape));
+      stage.get_buffer(l, static_cast<int>(b),
+                       add(tensors, layer.buffers[b].name, layer.buffers[b].shape));
     if (std::holds_alternative<BatchNorm>(layer.spec))
       tensors[batches_tracked_name(layer)] = {Shape{},
                                               std::vector<std::int64_t>{stage.batches_tracked()}};
@@ -35,8 +35,7 @@ void put_parameters(Stage& stage, const NamedTensors& tensors) {
     for (std::size_t p = 0; p < layer.parameters.size(); ++p)
       stage.set_parameter(l, static_cast<int>(p), floats(tensors, layer.parameters[p].name).data());
     for (std::size_t b = 0; b < layer.buffers.size(); ++b)
-      std::ranges::copy(floats(tensors, layer.buffers[b].name),
-                        stage.buffer(l, static_cast<int>(b)).begin());
+      stage.set_buffer(l, static_cast<int>(b), floats(tensors, layer.buffers[b].name).data());
     if (std::holds_alternative<BatchNorm>(layer.spec))
       stage.set_batches_tracked(count(tensors, batches_tracked_name(layer)));
   }

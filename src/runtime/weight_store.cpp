@@ -48,6 +48,7 @@ int versions_kept(const Program& program, StageId stage) {
 
 WeightStore::WeightStore(const WeightStoreInput& input, StageMemory& memory)
     : lowering_(input.lowering),
+      stream_(input.stream),
       first_(input.first),
       copies_(static_cast<std::size_t>(input.copies)) {
   for (int l = input.first.value; l <= input.last.value; ++l) {
@@ -131,9 +132,9 @@ void WeightStore::pack(const Copy& copy) {
     const LayerId id{first_.value + static_cast<int>(l)};
     const LayerWeights& weights = copy[l];
     if (weights.packed_forward)
-      lowering_.pack(id, Pass::Forward, weights.parameters, weights.packed_forward);
+      lowering_.pack(stream_, id, Pass::Forward, weights.parameters, weights.packed_forward);
     if (weights.packed_backward)
-      lowering_.pack(id, Pass::Backward, weights.parameters, weights.packed_backward);
+      lowering_.pack(stream_, id, Pass::Backward, weights.parameters, weights.packed_backward);
   }
 }
 

@@ -27,6 +27,7 @@ int versions_kept(const Program& program, StageId stage);
 struct WeightStoreInput {
   const Graph& graph;
   const Lowering& lowering;
+  Stream& stream;
   LayerId first, last;
   int copies = 1;
   bool mixes = false;
@@ -80,6 +81,7 @@ class WeightStore {
   float* at(Version version, int layer, int p) const;
 
   const Lowering& lowering_;
+  Stream& stream_;
   const LayerId first_;
   std::vector<std::vector<std::size_t>> bytes_;  // per layer, per parameter
   std::vector<Copy> copies_;

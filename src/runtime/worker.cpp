@@ -14,8 +14,8 @@ Worker::Worker(const Run& run, WorkerId id)
       loop_(run.loops.empty() ? nullptr : &run.loops[static_cast<std::size_t>(id.value)]) {
   for (const Instruction& i : *list_)
     if (std::none_of(runners_.begin(), runners_.end(),
-                     [&](const StageRunner& r) { return r.stage() == i.stage; }))
-      runners_.emplace_back(run, id, i.stage);
+                     [&](const auto& r) { return r->stage() == i.stage; }))
+      runners_.push_back(std::make_unique<StageRunner>(run, id, i.stage));
 }
 
 std::int64_t Worker::base_step() const {
@@ -28,7 +28,7 @@ std::int64_t Worker::minibatch_of(const Instruction& i) const {
 
 std::size_t Worker::runner_of(StageId stage) const {
   std::size_t r = 0;
-  while (runners_[r].stage() != stage) ++r;
+  while (runners_[r]->stage() != stage) ++r;
   return r;
 }
 
@@ -40,7 +40,7 @@ bool Worker::done() {
   const int minibatches = run_->program.minibatches - (loop_ ? 1 : 0);
   begun_ = run_->board ? run_->board->begin(base_step(), minibatches) : repeat_ < run_->repeats;
   if (!begun_) return true;
-  for (StageRunner& r : runners_) r.begin_program(base_step());
+  for (const auto& r : runners_) r->begin_program(base_step());
   enter_loop();
   return false;
 }
@@ -58,7 +58,7 @@ void Worker::enter_loop() {
 
 bool Worker::blocked() const {
   const Instruction& i = (*list_)[next_];
-  return runners_[runner_of(i.stage)].blocked(shifted(i, run_->program, shift()));
+  return runners_[runner_of(i.stage)]->blocked(shifted(i, run_->program, shift()));
 }
 
 std::string Worker::where(const Instruction& i) const {
@@ -70,7 +70,7 @@ std::string Worker::where(const Instruction& i) const {
 void Worker::step() {
   const Instruction i = shifted((*list_)[next_], run_->program, shift());
   try {
-    StageRunner& runner = runners_[runner_of(i.stage)];
+    StageRunner& runner = *runners_[runner_of(i.stage)];
     TraceTrack* const trace = runner.trace();
     if (trace) trace->begin(minibatch_of(i) + 1, i);
     runner.execute(i, next_);
@@ -98,6 +98,11 @@ void Worker::step() {
 
 void Worker::run() {
   while (!done()) step();
+  finish();
+}
+
+void Worker::finish() {
+  for (const auto& runner : runners_) runner->finish();
 }
 
 }  // namespace pipetrain

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "runtime/run.hpp"
@@ -18,8 +19,9 @@ class Worker {
 
   bool done();           // nothing is left to run; between programs: asks whether another begins
   bool blocked() const;  // would the next instruction wait for another worker?
-  void step();  // runs the next instruction; an error names stage, instruction, micro-batch
-  void run();   // all of them
+  void step();    // runs the next instruction; an error names stage, instruction, micro-batch
+  void run();     // all of them, and finish()
+  void finish();  // nothing is left to run: waits for the devices, reports what is outstanding
 
  private:
   std::int64_t base_step() const;  // mini-batches trained before this repetition of the program
@@ -32,8 +34,8 @@ class Worker {
 
   const Run* run_;
   const std::vector<Instruction>* list_;
-  std::vector<StageRunner> runners_;  // of the stages in the list
-  const Loop* loop_ = nullptr;        // of a folded program
+  std::vector<std::unique_ptr<StageRunner>> runners_;  // of the stages in the list
+  const Loop* loop_ = nullptr;                         // of a folded program
   std::size_t next_ = 0;
   std::int64_t repeat_ = 0;
   bool begun_ = false;   // this repetition of the program

@@ -3,14 +3,15 @@
 // A channel belongs to one boundary and one kind (activations forward, gradients backward) and is
 // first in, first out. It owns a fixed set of packets:
 //
-//   sender    acquire() ─> writes packet.data ─> send()          receiver    receive() ─> reads ─>
+//   sender    acquire() ─> writes packet.data ─> send()    receiver    receive() ─> reads ─>
 //   release()
 //                 ^                                                                          │
 //                 └──────────────────────── free packets ────────────────────────────────────┘
 //
 // send() never blocks; acquire() waits while no packet is free and receive() while none has been
 // sent. In one process a packet's memory is handed over, nothing is copied. A sender that still
-// reads what it sent (retain()) shares the packet: it is free when both have released it.
+// reads what it sent (retain()) shares the packet: it is free when the receiver has released it
+// and the sender has forgotten it.
 //
 // Threading: one sending and one receiving thread. close() from any thread, also more than once:
 // from then on acquire() and receive() throw ChannelClosed, those that wait included.
@@ -26,6 +27,7 @@
 namespace pipetrain {
 
 struct Packet {
+  int index = 0;  // among its channel's
   std::byte* data = nullptr;
   int samples = 0;
   MicrobatchId microbatch;
@@ -43,8 +45,9 @@ class Channel {
   virtual Packet* acquire() = 0;
   virtual void send(Packet* packet) = 0;
   virtual Packet* receive() = 0;
-  virtual void retain(Packet* packet) = 0;  // before send()
-  virtual void release(Packet* packet) = 0;
+  virtual void retain(Packet* packet) = 0;   // before send()
+  virtual void release(Packet* packet) = 0;  // the receiver
+  virtual void forget(Packet* packet) = 0;   // the sender, what it retained
   // Would the call wait? For workers that share a thread.
   virtual bool can_acquire() const = 0;
   virtual bool can_receive() const = 0;

@@ -36,6 +36,7 @@ class InProcessChannel final : public Channel {
         spins_(options.spin ? 4000 : 0) {
     PIPETRAIN_CHECK(!packets_.empty(), "a channel needs packets");
     for (std::size_t i = 0; i < packets_.size(); ++i) {
+      packets_[i].index = static_cast<int>(i);
       packets_[i].data = options.packets[i];
       packets_[i].ids.reserve(static_cast<std::size_t>(options.samples));
       free_.push(&packets_[i]);
@@ -66,6 +67,8 @@ class InProcessChannel final : public Channel {
     }
     changed_.notify_all();
   }
+
+  void forget(Packet* packet) override { release(packet); }
 
   bool can_acquire() const override { return free_count_ > 0 || closed_; }
   bool can_receive() const override { return sent_count_ > 0 || closed_; }

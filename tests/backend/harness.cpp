@@ -5,21 +5,19 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
-#include <functional>
 #include <limits>
 #include <memory>
 #include <utility>
 
+#include "device_memory.hpp"
+
 namespace pipetrain::testing {
 namespace {
-
-using Memory = std::unique_ptr<void, std::function<void(void*)>>;
 
 class Run {
  public:
   Run(Backend& backend, const Task& task)
-      : backend_(backend),
+      : memory_(backend),
         task_(task),
         graph_(task.graph),
         lowering_(backend.lower(
@@ -43,8 +41,7 @@ class Run {
     std::vector<const void*> parameters;
     std::vector<void*> gradients;
     const void *packed_forward = nullptr, *packed_backward = nullptr;
-    std::vector<Floats> buffers;
-    std::vector<void*> buffer_pointers;
+    std::vector<void*> buffers;
     void* scratch = nullptr;
   };
   struct Flight {  // one micro-batch between its forward and its backward
@@ -53,12 +50,14 @@ class Run {
   };
 
   void* allocate(std::size_t bytes) {
-    memory_.emplace_back(backend_.allocate(bytes), [this](void* p) { backend_.release(p); });
-    sizes_[memory_.back().get()] = bytes;
-    return memory_.back().get();
+    void* const memory = memory_.take(bytes);
+    sizes_[memory] = bytes;
+    return memory;
   }
   void* spoil(void* memory) {  // every f32 in it becomes a NaN
-    return std::memset(memory, 0xFF, sizes_.at(memory));
+    const std::vector<unsigned char> ones(sizes_.at(memory), 0xFF);
+    if (memory) stream().write(memory, ones.data(), ones.size());
+    return memory;
   }
   void* spoilt(std::size_t bytes) { return spoil(allocate(bytes)); }
 
@@ -70,15 +69,15 @@ class Run {
     for (int p = 0; p < std::ssize(layer.parameters); ++p) {
       void* stored = allocate(lowering_->parameter_bytes(id, p));
       const auto& name = layer.parameters[static_cast<std::size_t>(p)].name;
-      lowering_->load_parameter(id, p, task_.weighting.parameters.at(name).data(), stored);
+      lowering_->load_parameter(stream(), id, p, task_.weighting.parameters.at(name).data(),
+                                stored);
       state.parameters.push_back(stored);
       state.gradients.push_back(spoilt(lowering_->parameter_bytes(id, p)));
     }
     state.packed_forward = pack(id, Pass::Forward, state.parameters);
     state.packed_backward = pack(id, Pass::Backward, state.parameters);
     for (const Buffer& buffer : layer.buffers)
-      state.buffers.push_back(task_.weighting.buffers.at(buffer.name));
-    for (Floats& buffer : state.buffers) state.buffer_pointers.push_back(buffer.data());
+      state.buffers.push_back(memory_.put(task_.weighting.buffers.at(buffer.name)));
     state.scratch = allocate(state.kernel->traits().scratch_bytes);
     layers_.push_back(std::move(state));
   }
@@ -87,14 +86,14 @@ class Run {
     const std::size_t bytes = lowering_->packed_bytes(id, pass);
     if (bytes == 0) return nullptr;
     void* packed = spoilt(bytes);
-    lowering_->pack(id, pass, parameters, packed);
+    lowering_->pack(stream(), id, pass, parameters, packed);
     return packed;
   }
 
   Flight forward(const Microbatch& microbatch) {
     Flight flight;
     flight.values.push_back(spoilt(lowering_->value_bytes(ValueId{0}, task_.samples)));
-    lowering_->load_input(microbatch.input.data(), task_.samples, flight.values[0]);
+    lowering_->load_input(stream(), microbatch.input.data(), task_.samples, flight.values[0]);
     for (std::size_t i = 0; i < layers_.size(); ++i) forward_layer(i, flight, microbatch.random);
     return flight;
   }
@@ -107,10 +106,11 @@ class Run {
                                 ? const_cast<void*>(inputs[0])
                                 : spoilt(lowering_->value_bytes(output_of(i), task_.samples)));
     flight.saved.push_back(spoilt(traits.saved_bytes));
-    state.kernel->forward({.inputs = inputs,
+    state.kernel->forward({.stream = &stream(),
+                           .inputs = inputs,
                            .output = flight.values.back(),
                            .weights = {state.parameters, state.packed_forward},
-                           .buffers = state.buffer_pointers,
+                           .buffers = state.buffers,
                            .saved = flight.saved.back(),
                            .scratch = spoil(state.scratch),
                            .random = random});
@@ -121,16 +121,22 @@ class Run {
     const ValueId last = output_of(layers_.size() - 1);
     const auto loss = lowering_->make_loss(task_.samples);
     void* scratch = spoilt(loss->scratch_bytes());
-    const Targets targets{microbatch.classes.data(), microbatch.values.data()};
-    const void* output = flight.values.back();
-    outcome.output = plain(last, output);
-    outcome.loss = loss->forward(output, targets, scratch);
+    const LossArguments arguments{.stream = &stream(),
+                                  .output = flight.values.back(),
+                                  .targets = {microbatch.classes.data(), microbatch.values.data()},
+                                  .scratch = scratch};
+    outcome.output = plain(last, arguments.output);
+    auto* const result = memory_.results<LossResult>(1);
+    loss->forward(arguments, result);
+    stream().finish();
+    outcome.loss = *result;
     if (task_.mode == Mode::Evaluate) return outcome;
 
     std::vector<void*> gradients;
     for (std::size_t v = 0; v < flight.values.size(); ++v)
       gradients.push_back(allocate(lowering_->value_bytes(ValueId{int(v)}, task_.samples)));
-    loss->backward(output, targets, task_.loss_scale, spoil(gradients.back()), spoil(scratch));
+    spoil(scratch);
+    loss->backward(arguments, task_.loss_scale, spoil(gradients.back()));
     for (std::size_t i = layers_.size(); i-- > 0;)
       backward_layer(i, flight, gradients, microbatch.random, accumulate);
     outcome.output_gradient = plain(last, gradients.back());
@@ -151,7 +157,8 @@ class Run {
                            ? gradients[i + 1]
                            : spoilt(lowering_->value_bytes(input, task_.samples)));
     state.kernel->backward_input(
-        {.inputs = traits.backward_input_reads_inputs ? inputs : nothing,
+        {.stream = &stream(),
+         .inputs = traits.backward_input_reads_inputs ? inputs : nothing,
          .output = traits.backward_input_reads_output ? flight.values[i + 1] : nullptr,
          .output_gradient = gradients[i + 1],
          .input_gradients = shares,
@@ -161,14 +168,15 @@ class Run {
          .random = random});
     if (!layer.parameters.empty())
       state.kernel->backward_weight(
-          {.inputs = traits.backward_weight_reads_inputs ? inputs : nothing,
+          {.stream = &stream(),
+           .inputs = traits.backward_weight_reads_inputs ? inputs : nothing,
            .output_gradient = gradients[i + 1],
            .gradients = state.gradients,
            .accumulate = accumulate,
            .saved = flight.saved[i],
            .scratch = spoil(state.scratch)});
     for (std::size_t k = 0; k < shares.size(); ++k)
-      lowering_->add_value(layer.inputs[k], task_.samples,
+      lowering_->add_value(stream(), layer.inputs[k], task_.samples,
                            gradients[static_cast<std::size_t>(layer.inputs[k].value)], shares[k]);
   }
 
@@ -176,7 +184,8 @@ class Run {
     for (std::size_t i = 0; i < layers_.size(); ++i) {
       const Layer& layer = graph_.layers[i];
       for (std::size_t b = 0; b < layer.buffers.size(); ++b)
-        outcome.buffers[layer.buffers[b].name] = layers_[i].buffers[b];
+        outcome.buffers[layer.buffers[b].name] = memory_.get(
+            layers_[i].buffers[b], static_cast<std::size_t>(layer.buffers[b].shape.elements()));
       for (std::size_t p = 0; task_.mode == Mode::Train && p < layer.parameters.size(); ++p)
         store_gradient(LayerId{int(i)}, int(p), outcome);
     }
@@ -187,11 +196,14 @@ class Run {
     const Parameter& parameter = graph_.layers[layer].parameters[index];
     const void* stored = layers_[layer].gradients[index];
     Floats values(static_cast<std::size_t>(parameter.shape.elements()));
-    lowering_->store_parameter(id, p, stored, values.data());
+    lowering_->store_parameter(stream(), id, p, stored, values.data());
     outcome.gradients[parameter.name] = std::move(values);
-    outcome.squares[parameter.name] = backend_.sum_of_squares(
+    auto* const squares = memory_.results<double>(1);
+    stream().sum_of_squares(
         static_cast<const float*>(stored),
-        static_cast<std::int64_t>(lowering_->parameter_bytes(id, p) / sizeof(float)));
+        static_cast<std::int64_t>(lowering_->parameter_bytes(id, p) / sizeof(float)), squares);
+    stream().finish();
+    outcome.squares[parameter.name] = *squares;
   }
 
   std::vector<const void*> inputs_of(std::size_t i, const Flight& flight) const {
@@ -204,16 +216,16 @@ class Run {
     return Graph::output_of({static_cast<int>(layer)});
   }
 
+  Stream& stream() const { return memory_.stream(); }
   Floats plain(ValueId value, const void* stored) const {
     Floats values(static_cast<std::size_t>(task_.samples * graph_.shape(value).elements()));
-    lowering_->store_value(value, stored, task_.samples, values.data());
+    lowering_->store_value(stream(), value, stored, task_.samples, values.data());
     return values;
   }
 
-  Backend& backend_;
+  DeviceMemory memory_;
   const Task& task_;
   const Graph& graph_;
-  std::vector<Memory> memory_;
   std::map<void*, std::size_t> sizes_;
   std::unique_ptr<const Lowering> lowering_;
   std::vector<LayerState> layers_;

@@ -109,8 +109,8 @@ void load(Stage& stage, const NamedTensors& tensors) {
       stage.set_parameter(
           l, p, floats(tensors, layer.parameters[static_cast<std::size_t>(p)].name).data());
     for (int b = 0; b < std::ssize(layer.buffers); ++b)
-      std::ranges::copy(floats(tensors, layer.buffers[static_cast<std::size_t>(b)].name),
-                        stage.buffer(l, b).begin());
+      stage.set_buffer(l, b,
+                       floats(tensors, layer.buffers[static_cast<std::size_t>(b)].name).data());
   }
   stage.finish_loading();
   stage.begin_program();

@@ -4,6 +4,7 @@
 
 #include "cases.hpp"
 #include "catch.hpp"
+#include "device_memory.hpp"
 
 using namespace pipetrain;
 using namespace pipetrain::testing;
@@ -16,13 +17,18 @@ struct State {
 
 void step(Backend& backend, UpdateRule rule, std::int64_t count, const Floats& gradient, State& s) {
   rule.step = count;
-  const auto pointer = [](Floats& v) { return v.empty() ? nullptr : v.data(); };
-  backend.apply(rule, {.elements = std::ssize(s.weights),
-                       .weights = s.weights.data(),
-                       .new_weights = s.weights.data(),
-                       .gradient = gradient.data(),
-                       .first_moment = pointer(s.first),
-                       .second_moment = pointer(s.second)});
+  DeviceMemory device(backend);
+  float *const weights = device.put(s.weights), *const first = device.put(s.first),
+               *const second = device.put(s.second);
+  device.stream().apply(rule, {.elements = std::ssize(s.weights),
+                               .weights = weights,
+                               .new_weights = weights,
+                               .gradient = device.put(gradient),
+                               .first_moment = first,
+                               .second_moment = second});
+  s.weights = device.get(weights, s.weights.size());
+  s.first = device.get(first, s.first.size());
+  s.second = device.get(second, s.second.size());
 }
 
 }  // namespace
@@ -84,16 +90,16 @@ TEST_CASE("adamw decays the weight apart from the gradient", "[update]") {
 
 TEST_CASE("an update may go to another version's memory and leaves the live one", "[update]") {
   const auto backend = make_backend(GENERATE(from_range(backend_names())));
-  const Floats live(1000, 1.0f), gradient(1000, 0.5f);
-  Floats next(1000, -7.0f);
-  backend->apply({.lr = 0.2}, {.elements = 1000,
-                               .weights = live.data(),
-                               .new_weights = next.data(),
-                               .gradient = gradient.data(),
-                               .first_moment = nullptr,
-                               .second_moment = nullptr});
-  CHECK(live == Floats(1000, 1.0f));
-  CHECK(difference(next, Floats(1000, 0.9f)) < 1e-6);
+  DeviceMemory device(*backend);
+  float *const live = device.put(Floats(1000, 1.0f)), *const next = device.put(Floats(1000, -7.0f));
+  device.stream().apply({.lr = 0.2}, {.elements = 1000,
+                                      .weights = live,
+                                      .new_weights = next,
+                                      .gradient = device.put(Floats(1000, 0.5f)),
+                                      .first_moment = nullptr,
+                                      .second_moment = nullptr});
+  CHECK(device.get(live, 1000) == Floats(1000, 1.0f));
+  CHECK(difference(device.get(next, 1000), Floats(1000, 0.9f)) < 1e-6);
 }
 
 TEST_CASE("every backend updates as the reference does", "[update]") {
@@ -127,12 +133,15 @@ TEST_CASE("every backend updates as the reference does", "[update]") {
 TEST_CASE("parts are added up in their order, and each becomes the sum", "[update]") {
   const auto backend = make_backend(GENERATE(from_range(backend_names())));
   // (1e8 + 1) - 1e8 is 0 in f32, (1e8 - 1e8) + 1 is 1.
-  Floats a(5000, 1e8f), b(5000, 1), c(5000, -1e8f);
+  Floats b(5000, 1);
   b[4999] = 64;
-  const std::array parts{a.data(), b.data(), c.data()};
-  backend->add_up({.elements = 5000, .parts = parts});
-  CHECK(a[0] == 0);
-  CHECK(a[4999] == 64);
-  CHECK(b == a);
-  CHECK(c == a);
+  DeviceMemory device(*backend);
+  const std::array parts{device.put(Floats(5000, 1e8f)), device.put(b),
+                         device.put(Floats(5000, -1e8f))};
+  device.stream().add_up({.elements = 5000, .parts = parts});
+  const Floats sum = device.get(parts[0], 5000);
+  CHECK(sum[0] == 0);
+  CHECK(sum[4999] == 64);
+  CHECK(device.get(parts[1], 5000) == sum);
+  CHECK(device.get(parts[2], 5000) == sum);
 }

@@ -2,6 +2,7 @@
 
 #include "base/rng.hpp"
 #include "checkpoint/parameters.hpp"
+#include "runtime/results.hpp"
 
 namespace pipetrain::testing {
 namespace {
@@ -18,7 +19,9 @@ class Chain {
       : in_(in),
         backend_(make_backend(in.backend)),
         lowering_(backend_->lower(in.graph, {.samples = in.samples})),
-        memory_(*backend_) {
+        stream_(backend_->make_stream({})),
+        memory_(*stream_),
+        results_(*stream_, 1) {
     optimizer_.momentum = 0.5;
     const int layers = static_cast<int>(in.graph.layers.size());
     for (std::size_t s = 0; s < in.firsts.size(); ++s) {
@@ -120,7 +123,10 @@ class Chain {
     first.load_input(call(first, step, m), inputs_[static_cast<std::size_t>(m)].data());
     for (const auto& stage : stages_) stage->forward(call(*stage, step, m));
     Stage& last = *stages_.back();
-    return last.loss(call(last, step, m), targets(m)).sum;
+    *results_.data() = {};
+    last.loss(call(last, step, m), targets(m), results_.data());
+    last.stream().finish();
+    return results_.data()->sum;
   }
   void backward(int step, int m) {
     Stage& last = *stages_.back();
@@ -142,9 +148,11 @@ class Chain {
   }
   void update(int step) {
     for (const auto& stage : stages_) {
-      std::vector<double> sums(static_cast<std::size_t>(stage->parameters()));
-      stage->sums_of_squares(sums);
-      result_.sums_of_squares.insert(result_.sums_of_squares.end(), sums.begin(), sums.end());
+      const Results<double> sums(stage->stream(), static_cast<std::size_t>(stage->parameters()));
+      stage->sums_of_squares({sums.data(), static_cast<std::size_t>(stage->parameters())});
+      stage->stream().finish();
+      result_.sums_of_squares.insert(result_.sums_of_squares.end(), sums.data(),
+                                     sums.data() + stage->parameters());
       stage->update(0.1, 1, step + 1);
     }
   }
@@ -153,7 +161,9 @@ class Chain {
   OptimizerConfig optimizer_;
   std::unique_ptr<Backend> backend_;
   std::unique_ptr<const Lowering> lowering_;
+  std::unique_ptr<Stream> stream_;  // of the packets
   StageMemory memory_;
+  Results<LossResult> results_;
   std::vector<std::unique_ptr<Stage>> stages_;
   std::vector<std::vector<Crossing>> crossings_;  // per boundary, per micro-batch
   std::vector<std::vector<float>> inputs_;

@@ -1,8 +1,32 @@
 #include "counting.hpp"
 
+#include "forwarding.hpp"
+
 namespace pipetrain::testing {
 namespace {
 
+class CountingStream final : public ForwardingStream {
+ public:
+  CountingStream(std::unique_ptr<Stream> real, BackendCounts& counts)
+      : ForwardingStream(std::move(real)), counts_(counts) {}
+  void* allocate(std::size_t bytes) override {
+    ++counts_.allocations;
+    return ForwardingStream::allocate(bytes);
+  }
+  void release(void* memory) noexcept override {
+    ++counts_.releases;
+    ForwardingStream::release(memory);
+  }
+  void apply(const UpdateRule& rule, const UpdateArguments& arguments) override {
+    ForwardingStream::apply(rule, arguments);
+    counts_.after_update();
+  }
+
+ private:
+  BackendCounts& counts_;
+};
+
+// Of host backends: their kernels do not look at the stream.
 class CountingBackend final : public Backend {
  public:
   CountingBackend(std::unique_ptr<Backend> real, BackendCounts& counts)
@@ -11,22 +35,8 @@ class CountingBackend final : public Backend {
   std::unique_ptr<const Lowering> lower(const Graph& graph, const LowerOptions& options) override {
     return real_->lower(graph, options);
   }
-  void* allocate(std::size_t bytes) override {
-    ++counts_.allocations;
-    return real_->allocate(bytes);
-  }
-  void release(void* memory) noexcept override {
-    ++counts_.releases;
-    real_->release(memory);
-  }
-  void apply(const UpdateRule& rule, const UpdateArguments& arguments) override {
-    real_->apply(rule, arguments);
-    counts_.after_update();
-  }
-  void combine(const Combination& combination) override { real_->combine(combination); }
-  void add_up(const Summation& summation) override { real_->add_up(summation); }
-  double sum_of_squares(const float* values, std::int64_t n) override {
-    return real_->sum_of_squares(values, n);
+  std::unique_ptr<Stream> make_stream(const StreamOptions& options) override {
+    return std::make_unique<CountingStream>(real_->make_stream(options), counts_);
   }
 
  private:

@@ -31,6 +31,7 @@ class SwappingChannel final : public Channel {
   Packet* receive() override { return real_->receive(); }
   void retain(Packet* packet) override { real_->retain(packet); }
   void release(Packet* packet) override { real_->release(packet); }
+  void forget(Packet* packet) override { real_->forget(packet); }
   bool can_acquire() const override { return real_->can_acquire(); }
   bool can_receive() const override { return real_->can_receive(); }
   void close() noexcept override { real_->close(); }

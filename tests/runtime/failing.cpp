@@ -1,6 +1,7 @@
 #include "failing.hpp"
 
 #include "base/error.hpp"
+#include "forwarding.hpp"
 
 namespace pipetrain::testing {
 
@@ -19,19 +20,19 @@ class FailingKernel final : public Kernel {
   const KernelTraits& traits() const override { return real_->traits(); }
   void forward(const ForwardArguments& a) override {
     countdown_.tick();
-    real_->forward(a);
+    real_->forward(ForwardingStream::with_real(a));
   }
   void backward_input(const BackwardInputArguments& a) override {
     countdown_.tick();
-    real_->backward_input(a);
+    real_->backward_input(ForwardingStream::with_real(a));
   }
   void backward_weight(const BackwardWeightArguments& a) override {
     countdown_.tick();
-    real_->backward_weight(a);
+    real_->backward_weight(ForwardingStream::with_real(a));
   }
-  void update(const FusedUpdate& u, void* scratch) override {
+  void update(Stream& stream, const FusedUpdate& u, void* scratch) override {
     countdown_.tick();
-    real_->update(u, scratch);
+    real_->update(ForwardingStream::real(stream), u, scratch);
   }
 
  private:
@@ -39,43 +40,75 @@ class FailingKernel final : public Kernel {
   Countdown& countdown_;
 };
 
+class RealLoss final : public LossKernel {
+ public:
+  explicit RealLoss(std::unique_ptr<LossKernel> real) : real_(std::move(real)) {}
+  std::size_t scratch_bytes() const override { return real_->scratch_bytes(); }
+  void forward(const LossArguments& a, LossResult* result) override {
+    real_->forward(ForwardingStream::with_real(a), result);
+  }
+  void backward(const LossArguments& a, double scale, void* gradient) override {
+    real_->backward(ForwardingStream::with_real(a), scale, gradient);
+  }
+
+ private:
+  std::unique_ptr<LossKernel> real_;
+};
+
 class FailingLowering final : public Lowering {
  public:
   FailingLowering(std::unique_ptr<const Lowering> real, Countdown& countdown)
       : real_(std::move(real)), countdown_(countdown) {}
   std::size_t value_bytes(ValueId v, int n) const override { return real_->value_bytes(v, n); }
-  void load_input(const float* plain, int n, void* stored) const override {
-    real_->load_input(plain, n, stored);
+  void load_input(Stream& s, const float* plain, int n, void* stored) const override {
+    real_->load_input(ForwardingStream::real(s), plain, n, stored);
   }
-  void store_value(ValueId v, const void* stored, int n, float* plain) const override {
-    real_->store_value(v, stored, n, plain);
+  void store_value(Stream& s, ValueId v, const void* stored, int n, float* plain) const override {
+    real_->store_value(ForwardingStream::real(s), v, stored, n, plain);
   }
-  void add_value(ValueId v, int n, void* a, const void* b) const override {
-    real_->add_value(v, n, a, b);
+  void add_value(Stream& s, ValueId v, int n, void* a, const void* b) const override {
+    real_->add_value(ForwardingStream::real(s), v, n, a, b);
   }
   std::size_t parameter_bytes(LayerId l, int p) const override {
     return real_->parameter_bytes(l, p);
   }
-  void load_parameter(LayerId l, int p, const float* plain, void* stored) const override {
-    real_->load_parameter(l, p, plain, stored);
+  void load_parameter(Stream& s, LayerId l, int p, const float* plain,
+                      void* stored) const override {
+    real_->load_parameter(ForwardingStream::real(s), l, p, plain, stored);
   }
-  void store_parameter(LayerId l, int p, const void* stored, float* plain) const override {
-    real_->store_parameter(l, p, stored, plain);
+  void store_parameter(Stream& s, LayerId l, int p, const void* stored,
+                       float* plain) const override {
+    real_->store_parameter(ForwardingStream::real(s), l, p, stored, plain);
   }
   std::size_t packed_bytes(LayerId l, Pass pass) const override {
     return real_->packed_bytes(l, pass);
   }
-  void pack(LayerId l, Pass pass, std::span<const void* const> parameters,
+  void pack(Stream& s, LayerId l, Pass pass, std::span<const void* const> parameters,
             void* packed) const override {
-    real_->pack(l, pass, parameters, packed);
+    real_->pack(ForwardingStream::real(s), l, pass, parameters, packed);
   }
   std::unique_ptr<Kernel> make_kernel(LayerId l, const KernelOptions& options) const override {
     return std::make_unique<FailingKernel>(real_->make_kernel(l, options), countdown_);
   }
-  std::unique_ptr<LossKernel> make_loss(int n) const override { return real_->make_loss(n); }
+  std::unique_ptr<LossKernel> make_loss(int n) const override {
+    return std::make_unique<RealLoss>(real_->make_loss(n));
+  }
 
  private:
   std::unique_ptr<const Lowering> real_;
+  Countdown& countdown_;
+};
+
+class FailingStream final : public ForwardingStream {
+ public:
+  FailingStream(std::unique_ptr<Stream> real, Countdown& countdown)
+      : ForwardingStream(std::move(real)), countdown_(countdown) {}
+  void apply(const UpdateRule& rule, const UpdateArguments& arguments) override {
+    countdown_.tick();
+    ForwardingStream::apply(rule, arguments);
+  }
+
+ private:
   Countdown& countdown_;
 };
 
@@ -87,17 +120,10 @@ class FailingBackend final : public Backend {
   std::unique_ptr<const Lowering> lower(const Graph& graph, const LowerOptions& options) override {
     return std::make_unique<FailingLowering>(real_->lower(graph, options), countdown_);
   }
-  void* allocate(std::size_t bytes) override { return real_->allocate(bytes); }
-  void release(void* memory) noexcept override { real_->release(memory); }
-  void apply(const UpdateRule& rule, const UpdateArguments& arguments) override {
-    countdown_.tick();
-    real_->apply(rule, arguments);
+  std::unique_ptr<Stream> make_stream(const StreamOptions& options) override {
+    return std::make_unique<FailingStream>(real_->make_stream(options), countdown_);
   }
-  void combine(const Combination& combination) override { real_->combine(combination); }
-  void add_up(const Summation& summation) override { real_->add_up(summation); }
-  double sum_of_squares(const float* values, std::int64_t n) override {
-    return real_->sum_of_squares(values, n);
-  }
+  int device_of(const StreamOptions& options) const override { return real_->device_of(options); }
 
  private:
   std::unique_ptr<Backend> real_;
@@ -122,6 +148,7 @@ class FailingChannel final : public Channel {
   }
   void retain(Packet* packet) override { real_->retain(packet); }
   void release(Packet* packet) override { real_->release(packet); }
+  void forget(Packet* packet) override { real_->forget(packet); }
   bool can_acquire() const override { return real_->can_acquire(); }
   bool can_receive() const override { return real_->can_receive(); }
   void close() noexcept override { real_->close(); }

@@ -11,7 +11,8 @@ using namespace pipetrain::testing;
 
 TEST_CASE("bytes are accounted by what they are for", "[memory]") {
   const auto backend = make_backend("reference");
-  StageMemory memory(*backend);
+  const auto stream = backend->make_stream({});
+  StageMemory memory(*stream);
   memory.take(Use::Weights, 100);
   memory.take(Use::Weights, 28);
   memory.take(Use::Packets, 64);
@@ -25,7 +26,8 @@ TEST_CASE("bytes are accounted by what they are for", "[memory]") {
 TEST_CASE("memory is zeroed and aligned", "[memory]") {
   const std::string name = GENERATE("reference", "cpu");
   const auto backend = make_backend(name);
-  StageMemory memory(*backend);
+  const auto stream = backend->make_stream({});
+  StageMemory memory(*stream);
   for (const std::size_t bytes : {1, 100, 4096, 100000}) {
     const std::byte* const block = memory.take(Use::Workspace, bytes);
     REQUIRE(block != nullptr);
@@ -38,7 +40,8 @@ TEST_CASE("what is taken first lies together where that is much", "[memory]") {
   const std::size_t large = std::size_t{4} << 20;
   BackendCounts counts;
   const auto backend = counting_backend(make_backend("cpu"), counts);
-  StageMemory memory(*backend, large);
+  const auto stream = backend->make_stream({});
+  StageMemory memory(*stream, large);
   std::byte* const first = memory.take(Use::Weights, large - 100);
   std::byte* const second = memory.take(Use::Gradients, 10);
   CHECK(second == first + large - 64);
@@ -51,7 +54,8 @@ TEST_CASE("what is taken first lies together where that is much", "[memory]") {
 TEST_CASE("nothing is taken for 0 bytes", "[memory]") {
   BackendCounts counts;
   const auto backend = counting_backend(make_backend("reference"), counts);
-  StageMemory memory(*backend);
+  const auto stream = backend->make_stream({});
+  StageMemory memory(*stream);
   CHECK(memory.take(Use::Gradients, 0) == nullptr);
   CHECK(memory.account().total() == 0);
   CHECK(counts.allocations == 0);
@@ -60,7 +64,8 @@ TEST_CASE("nothing is taken for 0 bytes", "[memory]") {
 TEST_CASE("an exchange counts the new block only, and gives the old one back", "[memory]") {
   BackendCounts counts;
   const auto backend = counting_backend(make_backend("reference"), counts);
-  StageMemory memory(*backend);
+  const auto stream = backend->make_stream({});
+  StageMemory memory(*stream);
   std::byte* block = memory.exchange(Use::Activations, nullptr, 0, 64);
   CHECK(memory.account().total() == 64);
   CHECK(counts.releases == 0);
@@ -76,8 +81,9 @@ TEST_CASE("an exchange counts the new block only, and gives the old one back", "
 TEST_CASE("every block goes back to the backend", "[memory]") {
   BackendCounts counts;
   const auto backend = counting_backend(make_backend("reference"), counts);
+  const auto stream = backend->make_stream({});
   {
-    StageMemory memory(*backend);
+    StageMemory memory(*stream);
     memory.take(Use::Weights, 8);
     memory.exchange(Use::Workspace, memory.take(Use::Workspace, 8), 8, 16);
     memory.take(Use::Packets, 8);

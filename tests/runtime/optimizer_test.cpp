@@ -21,9 +21,10 @@ layers = [ { name = "fc", kind = "linear", out_features = 1, bias = false } ]
                               "test")),
         backend(make_backend("reference")),
         lowering(backend->lower(graph, {.samples = 1})),
-        memory(*backend),
-        weights({graph, *lowering, {0}, {0}, copies}, memory),
-        optimizer(*backend, config, {}, weights, 1, memory) {}
+        stream(backend->make_stream({})),
+        memory(*stream),
+        weights({graph, *lowering, *stream, {0}, {0}, copies}, memory),
+        optimizer(*stream, config, {}, weights, 1, memory) {}
   void set(float a, float b) {
     weights.parameter(0, 0)[0] = a;
     weights.parameter(0, 0)[1] = b;
@@ -39,6 +40,7 @@ layers = [ { name = "fc", kind = "linear", out_features = 1, bias = false } ]
   Graph graph;
   std::unique_ptr<Backend> backend;
   std::unique_ptr<const Lowering> lowering;
+  std::unique_ptr<Stream> stream;
   StageMemory memory;
   WeightStore weights;
   StageOptimizer optimizer;

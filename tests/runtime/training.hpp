@@ -30,7 +30,8 @@ struct TrainingSetup {
   std::function<void(Trace&)> on_traced = [](Trace&) {};  // when training is over
   std::function<std::unique_ptr<Channel>(const ChannelOptions&)> make_channel =
       make_in_process_channel;
-  std::function<std::unique_ptr<Backend>(std::string_view)> make_backend = pipetrain::make_backend;
+  std::function<std::unique_ptr<Backend>(std::string_view)> make_backend =
+      [](std::string_view name) { return pipetrain::make_backend(name); };
   std::function<void(const StepRecord&)> on_step = [](const StepRecord&) {};
 };
 

@@ -26,8 +26,9 @@ struct Rig {
       : graph(read_model_text(testing::mlp_model, "test")),
         backend(make_backend("reference")),
         lowering(backend->lower(graph, {.samples = 1})),
-        memory(*backend),
-        store({graph, *lowering, {0}, {5}, copies}, memory) {}
+        stream(backend->make_stream({})),
+        memory(*stream),
+        store({graph, *lowering, *stream, {0}, {5}, copies}, memory) {}
   // Writes `value` as the first weight of the next version of layer fc1, and makes it live.
   void update(float value) {
     store.next_parameter(0, 0)[0] = value;
@@ -39,6 +40,7 @@ struct Rig {
   Graph graph;
   std::unique_ptr<Backend> backend;
   std::unique_ptr<const Lowering> lowering;
+  std::unique_ptr<Stream> stream;
   StageMemory memory;
   WeightStore store;
 };

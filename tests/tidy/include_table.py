@@ -14,7 +14,7 @@ ALLOWED = {
     "data": ["base", "graph", "config"],
     "plan": ["base", "graph", "config", "program", "schedules.hpp"],
     "backend": ["base", "graph"],
-    "transport": ["base", "program/program.hpp"],
+    "transport": ["base", "program/program.hpp", "backend/stream.hpp"],
     "checkpoint": ["base", "graph", "config"],
     "metrics": ["base", "graph", "config", "program", "plan"],
     "runtime": ["base", "graph", "config", "data", "program", "schedules.hpp", "plan", "backend",

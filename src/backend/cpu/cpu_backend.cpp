@@ -9,6 +9,7 @@
 
 #include "backend/cpu/lowering.hpp"
 #include "backend/cpu/update.hpp"
+#include "backend/host_stream.hpp"
 #include "base/error.hpp"
 
 namespace pipetrain {
@@ -27,14 +28,8 @@ void ask_for_large_pages(void* memory, std::size_t bytes) {
 #endif
 }
 
-class CpuBackend final : public Backend {
+class CpuStream final : public HostStream {
  public:
-  std::string_view name() const override { return "cpu"; }
-
-  std::unique_ptr<const Lowering> lower(const Graph& graph, const LowerOptions& options) override {
-    return cpu::lower(graph, options);
-  }
-
   void* allocate(std::size_t bytes) override {
     const std::size_t rounded = (bytes + kAlignment - 1) / kAlignment * kAlignment;
     void* memory = rounded < bytes ? nullptr : std::aligned_alloc(kAlignment, rounded);
@@ -55,8 +50,19 @@ class CpuBackend final : public Backend {
   }
   void combine(const Combination& combination) override { cpu::combine(combination); }
   void add_up(const Summation& summation) override { cpu::add_up(summation); }
-  double sum_of_squares(const float* values, std::int64_t elements) override {
-    return cpu::sum_of_squares(values, elements);
+  void sum_of_squares(const float* values, std::int64_t elements, double* result) override {
+    *result = cpu::sum_of_squares(values, elements);
+  }
+};
+
+class CpuBackend final : public Backend {
+ public:
+  std::string_view name() const override { return "cpu"; }
+  std::unique_ptr<const Lowering> lower(const Graph& graph, const LowerOptions& options) override {
+    return cpu::lower(graph, options);
+  }
+  std::unique_ptr<Stream> make_stream(const StreamOptions&) override {
+    return std::make_unique<CpuStream>();
   }
 };
 

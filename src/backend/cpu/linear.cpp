@@ -101,7 +101,7 @@ class LinearKernel final : public CpuKernel {
     if (a.update) finish_update(*a.update, squares);
   }
 
-  void update(const FusedUpdate& u, void* scratch) override {
+  void update(Stream&, const FusedUpdate& u, void* scratch) override {
     auto* const squares = static_cast<double*>(scratch);
     parallel_ranges(units(), kElementWork * u.parameters[0].elements,
                     [&](std::int64_t begin, std::int64_t end) {

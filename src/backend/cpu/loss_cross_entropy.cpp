@@ -27,31 +27,30 @@ class CrossEntropy final : public LossKernel {
     return static_cast<std::size_t>(samples_) * sizeof(double);
   }
 
-  LossResult forward(const void* output, const Targets& targets, void* scratch) override {
-    check_labels(targets);
-    auto* const normalisers = static_cast<double*>(scratch);
+  void forward(const LossArguments& a, LossResult* result) override {
+    check_labels(a.targets);
+    auto* const normalisers = static_cast<double*>(a.scratch);
     each_sample(
-        [&](std::int64_t n) { normalisers[n] = log_sum_exp(floats(output) + n * stride_); });
-    LossResult result;
+        [&](std::int64_t n) { normalisers[n] = log_sum_exp(floats(a.output) + n * stride_); });
+    double sum = 0;
     for (std::int64_t n = 0; n < samples_; ++n) {
-      const float* y = floats(output) + n * stride_;
-      const std::int64_t label = targets.classes[n];
-      result.sum += normalisers[n] - static_cast<double>(y[label]);
-      result.correct += wins(y, label);
+      const float* y = floats(a.output) + n * stride_;
+      const std::int64_t label = a.targets.classes[n];
+      sum += normalisers[n] - static_cast<double>(y[label]);
+      result->correct += wins(y, label);
     }
-    return result;
+    result->sum += sum;
   }
 
-  void backward(const void* output, const Targets& targets, double scale, void* gradient,
-                void*) override {
-    check_labels(targets);
+  void backward(const LossArguments& a, double scale, void* gradient) override {
+    check_labels(a.targets);
     each_sample([&](std::int64_t n) {
-      const float* y = floats(output) + n * stride_;
+      const float* y = floats(a.output) + n * stride_;
       float* dy = floats(gradient) + n * stride_;
       const double normaliser = log_sum_exp(y);
       for (std::int64_t c = 0; c < classes_; ++c) {
         const double softmax = std::exp(static_cast<double>(y[c]) - normaliser);
-        dy[c] = static_cast<float>(scale * (softmax - (c == targets.classes[n] ? 1 : 0)));
+        dy[c] = static_cast<float>(scale * (softmax - (c == a.targets.classes[n] ? 1 : 0)));
       }
       std::fill(dy + classes_, dy + stride_, 0.0f);
     });

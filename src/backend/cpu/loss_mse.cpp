@@ -12,29 +12,27 @@ class Mse final : public LossKernel {
 
   std::size_t scratch_bytes() const override { return 0; }
 
-  LossResult forward(const void* output, const Targets& targets, void*) override {
+  void forward(const LossArguments& a, LossResult* result) override {
     double squares = 0;
     each_element([&](std::int64_t stored, std::int64_t plain) {
-      const double d = difference(output, targets, stored, plain);
+      const double d = difference(a, stored, plain);
       squares += d * d;
     });
-    return {.sum = squares / static_cast<double>(layout_.elements()), .correct = 0};
+    result->sum += squares / static_cast<double>(layout_.elements());
   }
 
-  void backward(const void* output, const Targets& targets, double scale, void* gradient,
-                void*) override {
+  void backward(const LossArguments& a, double scale, void* gradient) override {
     std::fill_n(floats(gradient), samples_ * layout_.stored_elements(), 0.0f);
     const double factor = 2 * scale / static_cast<double>(layout_.elements());
     each_element([&](std::int64_t stored, std::int64_t plain) {
-      floats(gradient)[stored] =
-          static_cast<float>(factor * difference(output, targets, stored, plain));
+      floats(gradient)[stored] = static_cast<float>(factor * difference(a, stored, plain));
     });
   }
 
  private:
-  static double difference(const void* output, const Targets& targets, std::int64_t stored,
-                           std::int64_t plain) {
-    return static_cast<double>(floats(output)[stored]) - static_cast<double>(targets.values[plain]);
+  static double difference(const LossArguments& a, std::int64_t stored, std::int64_t plain) {
+    return static_cast<double>(floats(a.output)[stored]) -
+           static_cast<double>(a.targets.values[plain]);
   }
 
   template <class Visit>

@@ -150,13 +150,14 @@ class CpuLowering final : public Lowering {
   std::size_t value_bytes(ValueId value, int samples) const override {
     return static_cast<std::size_t>(samples * layout(value).stored_elements()) * sizeof(float);
   }
-  void load_input(const float* plain, int samples, void* stored) const override {
+  void load_input(Stream&, const float* plain, int samples, void* stored) const override {
     to_stored(layouts_[0], samples, plain, floats(stored));
   }
-  void store_value(ValueId value, const void* stored, int samples, float* plain) const override {
+  void store_value(Stream&, ValueId value, const void* stored, int samples,
+                   float* plain) const override {
     to_plain(layout(value), samples, floats(stored), plain);
   }
-  void add_value(ValueId value, int samples, void* a, const void* b) const override {
+  void add_value(Stream&, ValueId value, int samples, void* a, const void* b) const override {
     const std::int64_t elements = samples * layout(value).stored_elements();
     parallel_ranges(elements, kElementWork * elements, [&](std::int64_t begin, std::int64_t end) {
       vector_loops().add(floats(a) + begin, floats(b) + begin, floats(a) + begin, end - begin,
@@ -167,14 +168,14 @@ class CpuLowering final : public Lowering {
   std::size_t parameter_bytes(LayerId layer, int parameter) const override {
     return static_cast<std::size_t>(layout_of(layer, parameter).elements) * sizeof(float);
   }
-  void load_parameter(LayerId layer, int parameter, const float* plain,
+  void load_parameter(Stream&, LayerId layer, int parameter, const float* plain,
                       void* stored) const override {
     const ParameterLayout layout = layout_of(layer, parameter);
     std::memset(stored, 0, static_cast<std::size_t>(layout.elements) * sizeof(float));
     for (std::int64_t i = 0; i < plain_elements(layer, parameter); ++i)
       floats(stored)[layout.position(i)] = plain[i];
   }
-  void store_parameter(LayerId layer, int parameter, const void* stored,
+  void store_parameter(Stream&, LayerId layer, int parameter, const void* stored,
                        float* plain) const override {
     const ParameterLayout layout = layout_of(layer, parameter);
     for (std::int64_t i = 0; i < plain_elements(layer, parameter); ++i)
@@ -191,7 +192,7 @@ class CpuLowering final : public Lowering {
         },
         problem(layer).layer->spec);
   }
-  void pack(LayerId layer, Pass pass, std::span<const void* const> parameters,
+  void pack(Stream&, LayerId layer, Pass pass, std::span<const void* const> parameters,
             void* packed) const override {
     if (packed_bytes(layer, pass) == 0) return;
     std::visit(

@@ -17,22 +17,21 @@ class CrossEntropy final : public LossKernel {
 
   std::size_t scratch_bytes() const override { return 0; }
 
-  LossResult forward(const void* output, const Targets& targets, void*) override {
-    LossResult result;
+  void forward(const LossArguments& a, LossResult* result) override {
+    double sum = 0;
     for (std::int64_t n = 0; n < samples_; ++n) {
-      const float* y = floats(output) + n * classes_;
-      const std::int64_t label = label_of(targets, n);
-      result.sum += log_sum_exp(y) - y[label];
-      result.correct += wins(y, label);
+      const float* y = floats(a.output) + n * classes_;
+      const std::int64_t label = label_of(a.targets, n);
+      sum += log_sum_exp(y) - y[label];
+      result->correct += wins(y, label);
     }
-    return result;
+    result->sum += sum;
   }
 
-  void backward(const void* output, const Targets& targets, double scale, void* gradient,
-                void*) override {
+  void backward(const LossArguments& a, double scale, void* gradient) override {
     for (std::int64_t n = 0; n < samples_; ++n) {
-      const float* y = floats(output) + n * classes_;
-      const std::int64_t label = label_of(targets, n);
+      const float* y = floats(a.output) + n * classes_;
+      const std::int64_t label = label_of(a.targets, n);
       const double normaliser = log_sum_exp(y);
       for (std::int64_t c = 0; c < classes_; ++c) {
         const double softmax = std::exp(y[c] - normaliser);

@@ -14,29 +14,30 @@ class ReferenceLowering final : public Lowering {
   std::size_t value_bytes(ValueId value, int samples) const override {
     return static_cast<std::size_t>(elements(value, samples)) * sizeof(float);
   }
-  void load_input(const float* plain, int samples, void* stored) const override {
+  void load_input(Stream&, const float* plain, int samples, void* stored) const override {
     std::copy_n(plain, elements(ValueId{0}, samples), floats(stored));
   }
-  void store_value(ValueId value, const void* stored, int samples, float* plain) const override {
+  void store_value(Stream&, ValueId value, const void* stored, int samples,
+                   float* plain) const override {
     std::copy_n(floats(stored), elements(value, samples), plain);
   }
-  void add_value(ValueId value, int samples, void* a, const void* b) const override {
+  void add_value(Stream&, ValueId value, int samples, void* a, const void* b) const override {
     for (std::int64_t i = 0; i < elements(value, samples); ++i) floats(a)[i] += floats(b)[i];
   }
 
   std::size_t parameter_bytes(LayerId layer, int parameter) const override {
     return static_cast<std::size_t>(parameter_elements(layer, parameter)) * sizeof(float);
   }
-  void load_parameter(LayerId layer, int parameter, const float* plain,
+  void load_parameter(Stream&, LayerId layer, int parameter, const float* plain,
                       void* stored) const override {
     std::copy_n(plain, parameter_elements(layer, parameter), floats(stored));
   }
-  void store_parameter(LayerId layer, int parameter, const void* stored,
+  void store_parameter(Stream&, LayerId layer, int parameter, const void* stored,
                        float* plain) const override {
     std::copy_n(floats(stored), parameter_elements(layer, parameter), plain);
   }
   std::size_t packed_bytes(LayerId, Pass) const override { return 0; }
-  void pack(LayerId, Pass, std::span<const void* const>, void*) const override {}
+  void pack(Stream&, LayerId, Pass, std::span<const void* const>, void*) const override {}
 
   std::unique_ptr<Kernel> make_kernel(LayerId id, const KernelOptions& options) const override {
     const Layer& layer = graph_.layers[static_cast<std::size_t>(id.value)];

@@ -10,21 +10,20 @@ class Mse final : public LossKernel {
 
   std::size_t scratch_bytes() const override { return 0; }
 
-  LossResult forward(const void* output, const Targets& targets, void*) override {
+  void forward(const LossArguments& a, LossResult* result) override {
     double squares = 0;
     for (std::int64_t i = 0; i < samples_ * elements_; ++i) {
-      const double difference = double{floats(output)[i]} - targets.values[i];
+      const double difference = double{floats(a.output)[i]} - a.targets.values[i];
       squares += difference * difference;
     }
-    return {.sum = squares / static_cast<double>(elements_), .correct = 0};
+    result->sum += squares / static_cast<double>(elements_);
   }
 
-  void backward(const void* output, const Targets& targets, double scale, void* gradient,
-                void*) override {
+  void backward(const LossArguments& a, double scale, void* gradient) override {
     const double factor = 2 * scale / static_cast<double>(elements_);
     for (std::int64_t i = 0; i < samples_ * elements_; ++i)
       floats(gradient)[i] =
-          static_cast<float>(factor * (double{floats(output)[i]} - targets.values[i]));
+          static_cast<float>(factor * (double{floats(a.output)[i]} - a.targets.values[i]));
   }
 
  private:

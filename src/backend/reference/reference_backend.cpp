@@ -5,6 +5,7 @@
 #include <cstring>
 #include <new>
 
+#include "backend/host_stream.hpp"
 #include "backend/reference/lowering.hpp"
 #include "backend/reference/update.hpp"
 #include "base/error.hpp"
@@ -14,14 +15,8 @@ namespace {
 
 constexpr std::align_val_t alignment{64};
 
-class ReferenceBackend final : public Backend {
+class ReferenceStream final : public HostStream {
  public:
-  std::string_view name() const override { return "reference"; }
-
-  std::unique_ptr<const Lowering> lower(const Graph& graph, const LowerOptions&) override {
-    return reference::lower(graph);
-  }
-
   void* allocate(std::size_t bytes) override {
     void* memory = ::operator new(bytes, alignment, std::nothrow);
     if (!memory)
@@ -34,16 +29,27 @@ class ReferenceBackend final : public Backend {
 
   void apply(const UpdateRule& rule, const UpdateArguments& arguments) override {
     if (arguments.sum_of_squares)
-      *arguments.sum_of_squares = sum_of_squares(arguments.gradient, arguments.elements);
+      sum_of_squares(arguments.gradient, arguments.elements, arguments.sum_of_squares);
     reference::update(rule, arguments);
   }
   void combine(const Combination& combination) override { reference::combine(combination); }
   void add_up(const Summation& summation) override { reference::add_up(summation); }
 
-  double sum_of_squares(const float* values, std::int64_t elements) override {
+  void sum_of_squares(const float* values, std::int64_t elements, double* result) override {
     double sum = 0;
     for (std::int64_t i = 0; i < elements; ++i) sum += double{values[i]} * values[i];
-    return sum;
+    *result = sum;
+  }
+};
+
+class ReferenceBackend final : public Backend {
+ public:
+  std::string_view name() const override { return "reference"; }
+  std::unique_ptr<const Lowering> lower(const Graph& graph, const LowerOptions&) override {
+    return reference::lower(graph);
+  }
+  std::unique_ptr<Stream> make_stream(const StreamOptions&) override {
+    return std::make_unique<ReferenceStream>();
   }
 };
 

@@ -151,10 +151,10 @@ TEST_CASE("every instruction set computes the same layer", "[cpu]") {
 }
 
 TEST_CASE("memory is aligned and zeroed, and its lack is a device error with the bytes", "[cpu]") {
-  const auto backend = make_cpu_backend();
-  float* memory = static_cast<float*>(backend->allocate(100));
+  const auto stream = make_cpu_backend()->make_stream({});
+  float* memory = static_cast<float*>(stream->allocate(100));
   CHECK(reinterpret_cast<std::uintptr_t>(memory) % 64 == 0);
   for (int i = 0; i < 25; ++i) CHECK(memory[i] == 0);
-  backend->release(memory);
-  CHECK_THROWS_AS(backend->allocate(~std::size_t{0} / 2), DeviceError);
+  stream->release(memory);
+  CHECK_THROWS_AS(stream->allocate(~std::size_t{0} / 2), DeviceError);
 }

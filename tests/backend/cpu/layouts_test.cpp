@@ -37,14 +37,15 @@ TEST_CASE("parameters come back from the stored layout, and what fills it up is 
       {{6, 16, 1}, {16, 32, 1}, {20, 20, 20}, {12, 6, 3}, {64, 64, 2}, {64, 64, 16}}));
   const Graph graph = conv_net(channels, outputs, groups);
   const auto lowering = backend->lower(graph, {.samples = 2});
+  const auto stream = backend->make_stream({});
   for (int i = 0; i < static_cast<int>(graph.layers.size()); ++i) {
     const auto& parameters = graph.layers[static_cast<std::size_t>(i)].parameters;
     for (int p = 0; p < static_cast<int>(parameters.size()); ++p) {
       INFO(parameters[static_cast<std::size_t>(p)].name << ", groups " << groups);
       const Floats plain = counting(parameters[static_cast<std::size_t>(p)].shape.elements());
       Floats stored(lowering->parameter_bytes({i}, p) / sizeof(float), 7.0f), back(plain.size());
-      lowering->load_parameter({i}, p, plain.data(), stored.data());
-      lowering->store_parameter({i}, p, stored.data(), back.data());
+      lowering->load_parameter(*stream, {i}, p, plain.data(), stored.data());
+      lowering->store_parameter(*stream, {i}, p, stored.data(), back.data());
       CHECK(back == plain);
       // Every value once, zeros elsewhere: so sums over the stored layout are those of the plain.
       double of_plain = 0, of_stored = 0;
@@ -69,10 +70,11 @@ TEST_CASE("the image that is loaded is the image that is stored back", "[cpu]") 
   const std::int64_t channels = GENERATE(1, 3, 5, 16, 17);
   const Graph graph = make_graph({channels, 4, 3}, {{"relu", Relu{}, {channels, 4, 3}}});
   const auto lowering = backend->lower(graph, {.samples = 2});
+  const auto stream = backend->make_stream({});
   const Floats plain = counting(2 * channels * 12);
   Floats stored(lowering->value_bytes({0}, 2) / sizeof(float), 7.0f), back(plain.size());
-  lowering->load_input(plain.data(), 2, stored.data());
-  lowering->store_value({0}, stored.data(), 2, back.data());
+  lowering->load_input(*stream, plain.data(), 2, stored.data());
+  lowering->store_value(*stream, {0}, stored.data(), 2, back.data());
   CHECK(back == plain);
 }
 

@@ -28,11 +28,12 @@ struct Net {
       : backend(make_cpu_backend()),
         graph(make_graph({in}, nodes(in, out, relu))),
         lowering(backend->lower(graph, {.samples = lowered_for})),
+        stream(backend->make_stream({})),
         layer{static_cast<int>(graph.layers.size()) - 1} {
     for (int p = 0; p < 2; ++p)
       weights.push_back(waves(lowering->parameter_bytes(layer, p) / sizeof(float), p));
     packed.resize(lowering->packed_bytes(layer, Pass::Backward) / sizeof(float));
-    if (!packed.empty()) lowering->pack(layer, Pass::Backward, pointers(), packed.data());
+    if (!packed.empty()) lowering->pack(*stream, layer, Pass::Backward, pointers(), packed.data());
   }
   static std::vector<Node> nodes(std::int64_t in, std::int64_t out, bool relu) {
     std::vector<Node> nodes = {{"first", Linear{.out_features = in}, {in}}};
@@ -45,6 +46,7 @@ struct Net {
   std::unique_ptr<Backend> backend;
   Graph graph;
   std::unique_ptr<const Lowering> lowering;
+  std::unique_ptr<Stream> stream;
   LayerId layer;
   std::vector<Floats> weights;
   Floats packed;
@@ -58,7 +60,8 @@ Floats input_gradient(const Net& net, int samples, const Floats& output_gradient
   const auto parameters = net.pointers();
   const void* const input = x.empty() ? nullptr : x.data();
   void* const result = gradient.data();
-  kernel->backward_input({.inputs = {&input, 1},
+  kernel->backward_input({.stream = net.stream.get(),
+                          .inputs = {&input, 1},
                           .output_gradient = output_gradient.data(),
                           .input_gradients = {&result, 1},
                           .weights = {parameters, net.packed.empty() ? nullptr : net.packed.data()},
@@ -102,15 +105,16 @@ Updated updated(Net& net, int samples, const UpdateRule& rule, bool accumulate, 
   update.parameters = arguments;
   const void* const input = x.data();
   void* const results[] = {gradients[0].data(), gradients[1].data()};
-  kernel->backward_weight({.inputs = {&input, 1},
+  kernel->backward_weight({.stream = net.stream.get(),
+                           .inputs = {&input, 1},
                            .output_gradient = dy.data(),
                            .gradients = results,
                            .accumulate = accumulate,
                            .update = how == How::Fused ? &update : nullptr,
                            .scratch = scratch.data()});
-  if (how == How::Kernel) kernel->update(update, scratch.data());
+  if (how == How::Kernel) kernel->update(*net.stream, update, scratch.data());
   if (how == How::Backend)
-    for (const UpdateArguments& a : arguments) net.backend->apply(rule, a);
+    for (const UpdateArguments& a : arguments) net.stream->apply(rule, a);
   return state;
 }
 

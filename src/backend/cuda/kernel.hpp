@@ -1,0 +1,59 @@
+// What the kernels of this backend share: what one is made for, and how it is made. Values are
+// plain f32, [samples, shape] row-major; nothing is packed.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "backend/backend.hpp"
+#include "backend/cuda/device_stream.hpp"
+
+namespace pipetrain::cuda {
+
+// A layer in its graph, as lowered.
+struct Problem {
+  const Layer* layer = nullptr;
+  std::vector<Shape> inputs;
+  Shape output;
+  bool rectifies = false;        // the relu that alone reads this output is done by this kernel
+  bool rectified_ahead = false;  // relu: the kernel before did the forward
+  std::int64_t samples = 1;
+  Mode mode = Mode::Train;
+
+  std::int64_t input_elements() const { return samples * inputs[0].elements(); }
+  std::int64_t output_elements() const { return samples * output.elements(); }
+};
+
+// Layers without parameters keep the backward_weight of this class, which has nothing to do.
+class CudaKernel : public Kernel {
+ public:
+  explicit CudaKernel(Problem problem) : problem_(std::move(problem)) {}
+  const KernelTraits& traits() const final { return traits_; }
+  void backward_weight(const BackwardWeightArguments&) override {}
+
+ protected:
+  Problem problem_;
+  KernelTraits traits_;
+};
+
+inline const float* floats(const void* memory) { return static_cast<const float*>(memory); }
+inline float* floats(void* memory) { return static_cast<float*>(memory); }
+inline DeviceStream& device(Stream* stream) { return static_cast<DeviceStream&>(*stream); }
+
+std::unique_ptr<Kernel> make_kernel(const Linear& spec, Problem problem);
+std::unique_ptr<Kernel> make_kernel(const Conv2d& spec, Problem problem);
+std::unique_ptr<Kernel> make_kernel(const BatchNorm& spec, Problem problem);
+std::unique_ptr<Kernel> make_kernel(const Relu& spec, Problem problem);
+std::unique_ptr<Kernel> make_kernel(const MaxPool& spec, Problem problem);
+std::unique_ptr<Kernel> make_kernel(const AvgPool& spec, Problem problem);
+std::unique_ptr<Kernel> make_kernel(const GlobalAvgPool& spec, Problem problem);
+std::unique_ptr<Kernel> make_kernel(const Flatten& spec, Problem problem);
+std::unique_ptr<Kernel> make_kernel(const Dropout& spec, Problem problem);
+std::unique_ptr<Kernel> make_kernel(const Add& spec, Problem problem);
+std::unique_ptr<Kernel> make_kernel(const Identity& spec, Problem problem);
+
+std::unique_ptr<LossKernel> make_cross_entropy(std::int64_t samples, std::int64_t classes);
+std::unique_ptr<LossKernel> make_mse(std::int64_t samples, std::int64_t elements);
+
+}  // namespace pipetrain::cuda

@@ -1,0 +1,102 @@
+// The work of one stage, in the order in which it is asked for, and the memory it works on.
+//
+// A host's stream has done what it was asked for when the call returns. A device's does it later
+// (asynchronous()): what the host gives it to read must be there until the call returns, not
+// longer; what it leaves for the host (results) is there once a fence recorded behind it has
+// passed. Two streams know nothing of each other's order but by fences:
+//
+//   stream a   write x   record(f) ─┐
+//   stream b                        └> wait(f)   read x
+//
+// Threading: a stream by one thread at a time; a fence may be waited for from another thread than
+// that which recorded it, behind it. Errors: DeviceError; what fails later is thrown by a later
+// call.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+namespace pipetrain {
+
+// One fused pass over a parameter. Moments are zero at first.
+struct UpdateRule {
+  enum class Kind { Sgd, Adam, AdamW } kind = Kind::Sgd;
+  double lr = 0, momentum = 0, weight_decay = 0, beta1 = 0.9, beta2 = 0.999, eps = 1e-8;
+  bool nesterov = false;
+  double gradient_scale = 1;  // clipping
+  std::int64_t step = 1;      // from 1: Adam's bias correction, and sgd's first momentum
+  // PipeMare, section 3.2: delta = delta_decay * delta + (1 - delta_decay) * (new - old weights);
+  // corrected = new weights - correction * delta.
+  double delta_decay = 0, correction = 0;
+};
+
+struct UpdateArguments {
+  std::int64_t elements = 0;
+  const float* weights = nullptr;  // the live version
+  float* new_weights = nullptr;    // where the next version goes; may be `weights`
+  const float* gradient = nullptr;
+  float* first_moment = nullptr;     // sgd: velocity (null without momentum); adam: m
+  float* second_moment = nullptr;    // adam: v
+  double* sum_of_squares = nullptr;  // null, or a result: what sum_of_squares(gradient) gives
+  float *delta = nullptr, *corrected = nullptr;  // null, or kept up; corrected only beside delta
+};
+
+struct Combination {  // result = a * x + b * y, elementwise
+  std::int64_t elements = 0;
+  float* result = nullptr;
+  double a = 1, b = 0;
+  const float *x = nullptr, *y = nullptr;
+};
+
+struct Summation {            // each of parts[i] becomes the sum of all, added in their order
+  std::int64_t elements = 0;  // of each
+  std::span<float* const> parts;
+};
+
+// A point in a stream's work.
+class Fence {
+ public:
+  virtual ~Fence() = default;
+  virtual bool passed() const = 0;  // is all that lies before it done? Before any record(): yes
+  virtual void wait() const = 0;    // the calling thread, until it is
+};
+
+class Stream {
+ public:
+  virtual ~Stream() = default;
+  virtual bool asynchronous() const = 0;
+  virtual int device() const = 0;  // streams of one device share its memory
+
+  // Memory of the stream's device: 64-byte aligned, zeroed; DeviceError when there is none. Freed
+  // memory is used by nothing any more: finish() precedes.
+  virtual void* allocate(std::size_t bytes) = 0;
+  virtual void release(void* memory) noexcept = 0;
+  // Zeroed memory for results, which the stream writes and the host reads (and sets to zero).
+  virtual void* allocate_results(std::size_t bytes) = 0;
+  virtual void release_results(void* memory) noexcept = 0;
+
+  virtual void apply(const UpdateRule& rule, const UpdateArguments& arguments) = 0;
+  virtual void combine(const Combination& combination) = 0;
+  virtual void add_up(const Summation& summation) = 0;
+  // *result = the sum of squares in f64, in a fixed order (for a fixed number of threads).
+  virtual void sum_of_squares(const float* values, std::int64_t elements, double* result) = 0;
+
+  virtual void clear(void* memory, std::size_t bytes) = 0;  // to zero
+  // Within the device, or from another device of the same backend. The blocks do not overlap.
+  virtual void copy(void* to, const void* from, std::size_t bytes) = 0;
+  virtual void write(void* to, const void* host, std::size_t bytes) = 0;
+  virtual void read(void* host, const void* from, std::size_t bytes) = 0;  // waits for it
+
+  virtual std::unique_ptr<Fence> make_fence() = 0;
+  virtual void record(Fence& fence) = 0;  // behind all that has been asked for
+  // All that is asked for from here on comes behind the fence's last record() so far, whichever
+  // stream of this backend that was.
+  virtual void wait(const Fence& fence) = 0;
+  // Between two fences of this stream that have passed. Host streams: 0.
+  virtual double seconds_between(const Fence& begin, const Fence& end) const = 0;
+  virtual void finish() = 0;  // waits until all is done
+};
+
+}  // namespace pipetrain

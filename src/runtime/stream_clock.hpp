@@ -1,0 +1,66 @@
+// How long a stage's stream is at work. A host's stream works while it is asked; a device's work is
+// timed by fences before and behind it, which are read once they have passed.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "backend/stream.hpp"
+#include "base/clock.hpp"
+
+namespace pipetrain {
+
+// Of one worker.
+class StreamClock {
+ public:
+  struct Times {
+    double busy_seconds = 0;
+    double waiting_seconds = 0;  // the rest since the lap before; a device's only
+    std::int64_t end_ns = 0;     // steady clock
+  };
+  // What was timed between two calls of lap(). A device's can be read once it has passed.
+  struct Lap {
+    struct Interval {
+      std::unique_ptr<Fence> begin, end;
+    };
+    double host_seconds = 0;
+    std::vector<Interval> intervals;
+    std::unique_ptr<Fence> end;
+
+    bool passed() const { return !end || end->passed(); }
+    void wait() const {
+      if (end) end->wait();
+    }
+  };
+
+  explicit StreamClock(Stream& stream);
+
+  template <class Work>
+  void time(const Work& work) {
+    if (!stream_.asynchronous()) {
+      const std::int64_t begin = now_ns();
+      work();
+      lap_.host_seconds += static_cast<double>(now_ns() - begin) * 1e-9;
+      return;
+    }
+    Lap::Interval interval{recorded(), nullptr};
+    work();
+    interval.end = recorded();
+    lap_.intervals.push_back(std::move(interval));
+  }
+
+  Lap lap();
+  Times read(Lap&& lap);  // in the order in which they were made
+
+ private:
+  std::unique_ptr<Fence> recorded();
+
+  Stream& stream_;
+  Lap lap_;
+  std::vector<std::unique_ptr<Fence>> spare_;
+  std::unique_ptr<Fence> origin_, lap_before_;  // a device's: when time began, and the lap before
+  std::int64_t origin_ns_ = 0;
+};
+
+}  // namespace pipetrain
