@@ -1,15 +1,21 @@
 // How fast a config trains on this machine, and where the time goes: samples per second, step time,
 // share of peak, bubble and memory per stage. Data lies ready in memory; nothing is written.
 #include <spdlog/fmt/fmt.h>
+#include <spdlog/fmt/ranges.h>
 
 #include <algorithm>
 #include <iostream>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <vector>
 
 #include "app/report.hpp"
 #include "app/session.hpp"
 #include "app/verbs.hpp"
 #include "backend/cpu/peak.hpp"
+#include "backend/cuda/peak.hpp"
 #include "base/process_memory.hpp"
 #include "config/read.hpp"
 #include "metrics/console.hpp"
@@ -131,12 +137,13 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-ordered_json benchmark_one(const ReadConfig& read, double peak_gflops) {
+ordered_json benchmark_one(const ReadConfig& read, double peak) {
   const Config& config = read.config;
   const Graph graph = load_graph(read);
   const Datasets data = load_datasets(read, graph);
   const Plan plan = load_plan(read, graph);
-  const std::unique_ptr<Backend> backend = make_backend(config.hardware.backend);
+  const std::unique_ptr<Backend> backend =
+      make_backend(config.hardware.backend, config.hardware.devices);
   PipelineInput input{graph, plan, config, *backend, longest};
   input.train_samples = data.train->size();
   const ProcessMemory before = process_memory();
@@ -161,7 +168,8 @@ ordered_json benchmark_one(const ReadConfig& read, double peak_gflops) {
                          {"step_ms_median", 1e3 * median(seconds)},
                          {"step_ms_min", 1e3 * *std::min_element(seconds.begin(), seconds.end())},
                          {"gflops", gflops},
-                         {"share_of_peak", gflops / peak_gflops},
+                         {"peak_gflops", peak},
+                         {"share_of_peak", gflops / peak},
                          {"bubble", bubble / total}};
   const std::vector<MemoryAccount> memory = pipeline.memory();
   for (std::size_t stage = 0; stage < memory.size(); ++stage) {
@@ -183,6 +191,19 @@ ordered_json benchmark_one(const ReadConfig& read, double peak_gflops) {
   return result;
 }
 
+// Of the cuda backend, each once; none: the config runs on the machine's own cores.
+std::vector<std::string> devices_of(const HardwareConfig& hardware) {
+  if (hardware.backend != "cuda") return {};
+  if (hardware.devices.empty()) return {"cuda:0"};
+  const std::set<std::string> each(hardware.devices.begin(), hardware.devices.end());
+  return {each.begin(), each.end()};
+}
+
+double peak_gflops(const std::vector<std::string>& devices) {
+  return devices.empty() ? measured_peak_gflops(available_cores())
+                         : measured_cuda_peak_gflops(devices);
+}
+
 void print(const ordered_json& r) {
   fmt::print("{:28} {:>10.0f} {:>10.3f} {:>10.3f} {:>9.1f} {:>6.1f}% {:>7.1f}%\n",
              r["config"].get<std::string>(), r["samples_per_second"].get<double>(),
@@ -202,18 +223,27 @@ void print(const ordered_json& r) {
 int benchmark(const Options& options) {
   ordered_json results = ordered_json::array();
   const std::vector<ReadConfig> configs = configs_of(options);
-  const double peak = measured_peak_gflops(available_cores());
-  if (!options.json)
-    fmt::print(
-        "peak of this machine: {:.0f} GFLOP/s, one large matmul\n\n{:28} {:>10} {:>10} {:>10} "
-        "{:>9} {:>7} {:>8}\n",
-        peak, "", "samples/s", "ms median", "ms min", "GFLOP/s", "peak", "bubble");
+  std::map<std::vector<std::string>, double> peaks;
   for (const ReadConfig& read : configs) {
-    results.push_back(benchmark_one(read, peak));
+    const std::vector<std::string> devices = devices_of(read.config.hardware);
+    const auto [peak, is_new] = peaks.try_emplace(devices);
+    if (!is_new) continue;
+    peak->second = peak_gflops(devices);
+    if (!options.json)
+      fmt::print("peak of {}: {:.0f} GFLOP/s, one large matmul\n",
+                 devices.empty() ? "this machine" : fmt::format("{}", fmt::join(devices, ", ")),
+                 peak->second);
+  }
+  if (!options.json)
+    fmt::print("\n{:28} {:>10} {:>10} {:>10} {:>9} {:>7} {:>8}\n", "", "samples/s", "ms median",
+               "ms min", "GFLOP/s", "peak", "bubble");
+  for (const ReadConfig& read : configs) {
+    results.push_back(benchmark_one(read, peaks.at(devices_of(read.config.hardware))));
     if (!options.json) print(results.back());
   }
+  const double first = peaks.at(devices_of(configs.front().config.hardware));
   if (options.json)
-    std::cout << ordered_json{{"peak_gflops", peak}, {"results", results}}.dump(2) << std::endl;
+    std::cout << ordered_json{{"peak_gflops", first}, {"results", results}}.dump(2) << std::endl;
   return 0;
 }
 

@@ -8,10 +8,13 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "app/version.hpp"
 #include "backend/cpu/onednn_info.hpp"
+#include "backend/cuda_info.hpp"
 #include "data/byte_file.hpp"
+#include "transport/nccl_calls.hpp"
 
 namespace pipetrain {
 namespace {
@@ -31,7 +34,7 @@ std::string compiler() {
 }  // namespace
 
 nlohmann::ordered_json build_info() {
-  return {
+  nlohmann::ordered_json info = {
       {"pipetrain", PIPETRAIN_VERSION},
       {"compiler", compiler()},
       {"onednn", cpu::onednn_version()},
@@ -43,6 +46,11 @@ nlohmann::ordered_json build_info() {
                                 NLOHMANN_JSON_VERSION_PATCH)},
       {"zlib", version_of_zlib()},
   };
+  const std::vector<LibraryVersion> cuda = cuda_versions();
+  if (cuda.empty()) info["cuda"] = "not in this build";
+  for (const LibraryVersion& library : cuda) info[library.name] = library.version;
+  if (!cuda.empty()) info["nccl"] = nccl_version();
+  return info;
 }
 
 void print_build_info(bool json) {

@@ -42,7 +42,8 @@ int eval(const Options& options) {
   const Datasets data = load_datasets(read, graph);
   const Dataset& dataset = data.validation ? *data.validation : *data.train;
   const Plan plan = load_plan(read, graph);
-  const std::unique_ptr<Backend> backend = make_backend(config.hardware.backend);
+  const std::unique_ptr<Backend> backend =
+      make_backend(config.hardware.backend, config.hardware.devices);
   Pipeline pipeline({.graph = graph,
                      .plan = plan,
                      .config = config,

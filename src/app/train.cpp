@@ -147,7 +147,8 @@ int train(const Options& options) {
   const Plan plan = load_plan(read, graph);
   const TrainingLength length = training_length(config, *data.train);
   placed(read, [&] { check_segments(config, length); });
-  const std::unique_ptr<Backend> backend = make_backend(config.hardware.backend);
+  const std::unique_ptr<Backend> backend =
+      make_backend(config.hardware.backend, config.hardware.devices);
   const PipelineInput input = pipeline_input(config, graph, plan, *backend, data, length);
   if (asks_for_validation(config) && !data.validation)
     spdlog::warn("[validation] is asked for, but [data] has no validation samples: none is done");

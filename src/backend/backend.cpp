@@ -1,9 +1,10 @@
-// The backends this binary has, by name.
+// The backends this binary has, by name. That of GPUs takes its devices' names.
 #include "backend/backend.hpp"
 
 #include <spdlog/fmt/fmt.h>
 
 #include "backend/cpu/cpu_backend.hpp"
+#include "backend/cuda/cuda_backend.hpp"
 #include "backend/reference/reference_backend.hpp"
 #include "base/error.hpp"
 
@@ -22,14 +23,12 @@ constexpr Entry backends[] = {
 
 }  // namespace
 
-std::unique_ptr<Backend> make_backend(std::string_view name,
-                                      std::span<const std::string> /*devices*/) {
+std::unique_ptr<Backend> make_backend(std::string_view name, std::span<const std::string> devices) {
+  if (name == "cuda") return make_cuda_backend(devices);
   for (const Entry& entry : backends)
     if (entry.name == name) return entry.make();
-  if (name == "cuda")
-    throw UsageError("backend \"cuda\" is not built into this binary; write backend = \"cpu\"");
-  throw UsageError(
-      fmt::format("there is no backend \"{}\"; write backend = \"cpu\" or \"reference\"", name));
+  throw UsageError(fmt::format(
+      "there is no backend \"{}\"; write backend = \"cpu\", \"cuda\" or \"reference\"", name));
 }
 
 }  // namespace pipetrain

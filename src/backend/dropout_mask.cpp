@@ -8,23 +8,23 @@
 namespace pipetrain {
 
 // The first block, drawn from all that names the mask, is the key and the stream of the others.
-DropoutMask::DropoutMask(double p, std::string_view layer, const RandomKey& key)
-    : dropped_below_(static_cast<std::uint64_t>(std::llround(p * 0x1p32))),
-      scale_(p < 1 ? static_cast<float>(1 / (1 - p)) : 0.0f) {
+DropoutMask::DropoutMask(double p, std::string_view layer, const RandomKey& key) {
   const auto block = philox(key.seed ^ hash_name(layer), key.step, key.microbatch);
-  key_ = (std::uint64_t{block[1]} << 32) | block[0];
-  stream_ = (std::uint64_t{block[3]} << 32) | block[2];
+  parts_ = {.key = (std::uint64_t{block[1]} << 32) | block[0],
+            .stream = (std::uint64_t{block[3]} << 32) | block[2],
+            .dropped_below = static_cast<std::uint64_t>(std::llround(p * 0x1p32)),
+            .scale = p < 1 ? static_cast<float>(1 / (1 - p)) : 0.0f};
 }
 
 // Element i is number i % 4 of block i / 4.
 void DropoutMask::factors(std::int64_t first, std::int64_t count, float* factors) const {
   for (std::int64_t done = 0; done < count;) {
     const std::int64_t element = first + done, skipped = element % 4;
-    const auto numbers = philox(key_, static_cast<std::uint64_t>(element / 4), stream_);
+    const auto numbers = philox(parts_.key, static_cast<std::uint64_t>(element / 4), parts_.stream);
     const std::int64_t taken = std::min(4 - skipped, count - done);
     for (std::int64_t i = 0; i < taken; ++i) {
       const auto number = numbers[static_cast<std::size_t>(skipped + i)];
-      factors[done + i] = number < dropped_below_ ? 0.0f : scale_;
+      factors[done + i] = number < parts_.dropped_below ? 0.0f : parts_.scale;
     }
     done += taken;
   }

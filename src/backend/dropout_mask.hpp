@@ -12,15 +12,23 @@ namespace pipetrain {
 
 class DropoutMask {
  public:
+  // What draws it: element i is dropped where number i % 4 of philox(key, i / 4, stream) is below
+  // dropped_below, and multiplied by scale otherwise.
+  struct Parts {
+    std::uint64_t key = 0, stream = 0, dropped_below = 0;
+    float scale = 1;
+  };
+
   DropoutMask(double p, std::string_view layer, const RandomKey& key);
 
   // factors[i] = what element first + i is multiplied by: 0 where it is dropped, else 1 / (1 - p).
   void factors(std::int64_t first, std::int64_t count, float* factors) const;
 
+  // For a device that draws the mask itself.
+  const Parts& parts() const { return parts_; }
+
  private:
-  std::uint64_t key_ = 0, stream_ = 0;
-  std::uint64_t dropped_below_ = 0;  // an element is dropped where its 32-bit number is below
-  float scale_ = 1;
+  Parts parts_;
 };
 
 }  // namespace pipetrain

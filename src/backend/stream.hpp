@@ -84,7 +84,8 @@ class Stream {
   virtual void sum_of_squares(const float* values, std::int64_t elements, double* result) = 0;
 
   virtual void clear(void* memory, std::size_t bytes) = 0;  // to zero
-  // Within the device, or from another device of the same backend. The blocks do not overlap.
+  // Within the device, from another device of the same backend, or from and to results. The blocks
+  // do not overlap.
   virtual void copy(void* to, const void* from, std::size_t bytes) = 0;
   virtual void write(void* to, const void* host, std::size_t bytes) = 0;
   virtual void read(void* host, const void* from, std::size_t bytes) = 0;  // waits for it

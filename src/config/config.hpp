@@ -145,10 +145,11 @@ struct MetricsConfig {
 };
 
 struct HardwareConfig {
-  std::string backend = "cpu";      // cpu | cuda | reference
-  std::string workers = "threads";  // threads | inline | mpi
-  int threads_per_stage = 1;        // 0 shares the machine out
-  std::int64_t memory_limit = 0;    // bytes per stage; 0: none
+  std::string backend = "cpu";       // cpu | cuda | reference
+  std::vector<std::string> devices;  // of cuda: "cuda:0", ..; none: the first there is
+  std::string workers = "threads";   // threads | inline | mpi
+  int threads_per_stage = 1;         // 0 shares the machine out
+  std::int64_t memory_limit = 0;     // bytes per stage; 0: none
   bool operator==(const HardwareConfig&) const = default;
 };
 

@@ -47,6 +47,17 @@ std::optional<std::int64_t> parse_bytes(const std::string& text) {
   return std::nullopt;
 }
 
+// "cuda:" and a number as one would write it.
+bool is_device(std::string_view name) {
+  constexpr std::string_view kind = "cuda:";
+  constexpr std::size_t most_digits = 3;
+  if (!name.starts_with(kind)) return false;
+  name.remove_prefix(kind.size());
+  const bool digits = name.find_first_not_of("0123456789") == name.npos;
+  return digits && !name.empty() && name.size() <= most_digits &&
+         (name.size() == 1 || name.front() != '0');
+}
+
 std::string write_bytes(std::int64_t bytes) {
   for (const std::string_view unit : {"TiB", "GiB", "MiB", "KiB"}) {
     const auto known = std::ranges::find(kUnits, unit, [](const auto& u) { return u.name; });
@@ -178,6 +189,29 @@ struct Take {
     return true;
   }
 
+  // Names of devices: "cuda:0". One may stand there several times, for several workers.
+  bool operator()(FieldOf<std::vector<std::string>> field) const {
+    const auto* names = as<std::vector<Value>>(value);
+    if (!names) return wrong_type(value);
+    if (names->empty()) {
+      return refuse(value, fmt::format("{} = [] names no device", key.path),
+                    "write [\"cuda:0\"], or leave it out");
+    }
+    std::vector<std::string> devices;
+    for (const Value& name : *names) {
+      const auto* text = as<std::string>(name);
+      if (!text) return wrong_type(name);
+      if (!is_device(*text)) {
+        return refuse(name, fmt::format("{} names {}, which is no device", key.path, show(name)),
+                      "write \"cuda:0\" for the first GPU, \"cuda:1\" for the second "
+                      "(pipetrain devices lists them)");
+      }
+      devices.push_back(*text);
+    }
+    field(config) = devices;
+    return true;
+  }
+
   bool operator()(FieldOf<std::optional<SampleRange>> field) const {
     const auto* pair = as<std::vector<Value>>(value);
     if (!pair || pair->size() != 2) return wrong_type(value);
@@ -297,6 +331,11 @@ struct Write {
     if (paths.empty()) return "";
     return paths.size() == 1 ? paths[0] : list(paths);
   }
+  std::string operator()(FieldOf<std::vector<std::string>> field) const {
+    std::vector<std::string> names;
+    for (const std::string& name : field(config)) names.push_back(quote(name));
+    return names.empty() ? "" : list(names);
+  }
   std::string operator()(FieldOf<std::optional<SampleRange>> field) const {
     const auto& range = field(config);
     return range ? fmt::format("[{}, {}]", range->first, range->last) : "";
@@ -345,6 +384,9 @@ struct Expect {
   std::string operator()(FieldOf<std::filesystem::path>) const { return "a path in quotes"; }
   std::string operator()(FieldOf<std::vector<std::filesystem::path>>) const {
     return "a path in quotes, or several in an array";
+  }
+  std::string operator()(FieldOf<std::vector<std::string>>) const {
+    return "names of devices in an array, [\"cuda:0\"]";
   }
   std::string operator()(FieldOf<std::optional<SampleRange>>) const {
     return "two whole numbers, [first, last]";

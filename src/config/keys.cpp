@@ -134,8 +134,8 @@ std::vector<Key> make_keys() {
     {KEY(metrics.tensorboard), .help = "write events.out.tfevents.* for TensorBoard"},
     {KEY(metrics.trace_steps), .help = "[first, last], both in: trace.json shows these steps; []: none", .range = count},
 
-    {KEY(hardware.backend), .help = "cpu is oneDNN, reference plain loops", .values = {"cpu", "reference"}, .later = {"cuda"}},
-    {.path = "hardware.devices", .built = false, .off = "[]", .of = "hardware.backend", .only = {"cuda"}},
+    {KEY(hardware.backend), .help = "cpu is oneDNN, cuda an NVIDIA GPU, reference plain loops", .values = {"cpu", "cuda", "reference"}},
+    {KEY(hardware.devices), .help = "cuda: [\"cuda:0\", \"cuda:1\"], one per worker, or fewer to share; the first there is without it", .of = "hardware.backend", .only = {"cuda"}},
     {KEY(hardware.workers), .help = "inline: one thread runs all stages", .values = {"threads", "inline"}, .later = {"mpi"}},
     {KEY(hardware.threads_per_stage), .help = "cores that a stage's kernels use; 0 shares the machine out", .range = from_to(0, 1024)},
     {KEY(hardware.memory_limit), .help = "per stage, as \"8GiB\"; 0: none", .range = at_least(0), .bytes = true},

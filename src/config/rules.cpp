@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstring>
 #include <initializer_list>
+#include <utility>
 
 #include "base/error.hpp"
 #include "config/fields.hpp"
@@ -155,6 +156,19 @@ void check_split(const Given& given, const Config& config, Problems& problems) {
                          cuts + 1)});
 }
 
+// Fewer devices than workers share; more would lie idle.
+void check_devices(const Given& given, const Config& config, Problems& problems) {
+  const std::size_t devices = config.hardware.devices.size();
+  const int workers = config.pipeline.stages;
+  if (!fine(given, {"hardware.devices", "hardware.backend", "pipeline.stages"})) return;
+  if (config.hardware.backend != "cuda" || std::cmp_less_equal(devices, workers)) return;
+  problems.push_back(
+      {place(given, {"hardware.devices"}),
+       fmt::format("hardware.devices names {} devices, but pipeline.stages = {} makes {} worker{}",
+                   devices, workers, workers, workers == 1 ? "" : "s"),
+       fmt::format("name at most {}, or write stages = {}", workers, devices)});
+}
+
 struct FileKey {
   std::string_view path;
   bool named;
@@ -294,6 +308,7 @@ void check_rules(const Given& given, const Config& config, Problems& problems) {
   check_model(given, config, problems);
   check_microbatches(given, config, problems);
   check_split(given, config, problems);
+  check_devices(given, config, problems);
   check_data_files(given, config, problems);
   check_validation_fraction(given, config, problems);
   check_validation(given, config, problems);

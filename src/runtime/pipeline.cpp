@@ -69,10 +69,11 @@ struct Pipeline::Impl {
           .first_step = warmup_steps,
           .delays = delays(schedule_request(config, config.pipeline.stages))};
     own_norms = needs_norm(config) && !syncs_gradients(needs.program.program);
-    make_stages();
+    for (int s = 0; s < stage_count(); ++s) of_stage(s, [&] { make_stage(s); });
     const auto sizes = microbatch_sizes(config, in.train_samples, in.validation_samples);
     for (const MicrobatchSize& size : sizes)
-      for (const auto& stage : stages) stage->prepare(size.samples, size.mode);
+      for (int s = 0; s < stage_count(); ++s)
+        of_stage(s, [&] { stages[static_cast<std::size_t>(s)]->prepare(size.samples, size.mode); });
     evaluation_batch = largest_microbatch(sizes, Mode::Evaluate);
     validation_samples = in.validation_samples;
     make_boundaries(training, largest_microbatch(sizes, Mode::Train), Mode::Train);
@@ -81,28 +82,35 @@ struct Pipeline::Impl {
 
   int stage_count() const { return static_cast<int>(plan.stages.size()); }
 
-  void make_stages() {
-    const int workers = static_cast<int>(needs.program.program.workers.size());
-    for (int s = 0; s < stage_count(); ++s) {
-      const StagePlan& part = plan.stages[static_cast<std::size_t>(s)];
-      const StageNeeds& need = needs.stages[static_cast<std::size_t>(s)];
-      stages.push_back(
-          std::make_unique<StageCopies>(StageInput{.graph = graph,
-                                                   .lowering = *lowering,
-                                                   .backend = backend,
-                                                   .optimizer = config.optimizer,
-                                                   .id = {s},
-                                                   .first = part.first,
-                                                   .last = part.last,
-                                                   .weight_copies = need.weight_copies,
-                                                   .mixes_weights = need.mixes_weights,
-                                                   .delta = need.delta,
-                                                   .slots = need.slots,
-                                                   .input_slots = need.input_slots,
-                                                   .split_backward = needs.split_backward},
-                                        workers_of(needs.program.program, {s}), workers));
-      parameter_count += stages.back()->first().parameters();
+  // A device that fails, most often for want of memory: at which stage?
+  static void of_stage(int s, const std::function<void()>& make) {
+    try {
+      make();
+    } catch (const DeviceError& error) {
+      throw DeviceError(fmt::format("stage {}: {}", s, error.what()));
     }
+  }
+
+  void make_stage(int s) {
+    const int workers = static_cast<int>(needs.program.program.workers.size());
+    const StagePlan& part = plan.stages[static_cast<std::size_t>(s)];
+    const StageNeeds& need = needs.stages[static_cast<std::size_t>(s)];
+    stages.push_back(
+        std::make_unique<StageCopies>(StageInput{.graph = graph,
+                                                 .lowering = *lowering,
+                                                 .backend = backend,
+                                                 .optimizer = config.optimizer,
+                                                 .id = {s},
+                                                 .first = part.first,
+                                                 .last = part.last,
+                                                 .weight_copies = need.weight_copies,
+                                                 .mixes_weights = need.mixes_weights,
+                                                 .delta = need.delta,
+                                                 .slots = need.slots,
+                                                 .input_slots = need.input_slots,
+                                                 .split_backward = needs.split_backward},
+                                      workers_of(needs.program.program, {s}), workers));
+    parameter_count += stages.back()->first().parameters();
   }
 
   void make_boundaries(std::vector<Boundary>& boundaries, int samples, Mode mode) {
@@ -121,11 +129,13 @@ struct Pipeline::Impl {
         StageCopies &before = *stages[s], &behind = *stages[s + 1];
         Stage &sender = before.copy(l % before.count()),
               &receiver = behind.copy(l % behind.count());
-        lane.activations = channel(sender, receiver, packet_bytes(bytes, 1), count, samples);
-        if (trains)
-          lane.gradients = channel(
-              receiver, sender, packet_bytes(boundary.gradient_bytes, need.gradients_in_a_packet),
-              need.packets.gradients, samples);
+        of_stage(static_cast<int>(s), [&] {
+          lane.activations = channel(sender, receiver, packet_bytes(bytes, 1), count, samples);
+          if (trains)
+            lane.gradients = channel(
+                receiver, sender, packet_bytes(boundary.gradient_bytes, need.gradients_in_a_packet),
+                need.packets.gradients, samples);
+        });
       }
     }
   }

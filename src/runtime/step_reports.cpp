@@ -40,7 +40,7 @@ void StepReports::finish(StreamClock& clock) {
 
 void StepReports::publish_oldest(StreamClock& clock) {
   StepReport& report = slot(oldest_);
-  report.lap.wait();
+  if (!report.lap.passed()) report.lap.wait();
   const StreamClock::Times times = clock.read(std::move(report.lap));
   report.measured.busy_seconds = times.busy_seconds;
   report.measured.waiting_seconds += times.waiting_seconds;

@@ -4,11 +4,11 @@
 #include <string>
 #include <vector>
 
+#include "backends.hpp"
 #include "harness.hpp"
 
 namespace pipetrain::testing {
 
-inline std::vector<std::string> backend_names() { return {"cpu", "reference"}; }
 
 struct Case {
   std::string name;

@@ -62,7 +62,7 @@ TEST_CASE("any part of a dropout mask can be drawn by itself", "[dropout]") {
     }
 }
 
-TEST_CASE("dropout multiplies by its mask, forward and backward", "[dropout]") {
+TEST_CASE("dropout multiplies by its mask, forward and backward", "[dropout][backends]") {
   const auto backend = make_backend(GENERATE(from_range(backend_names())));
   const Graph graph = make_graph({3, 5, 5}, {{"drop", Dropout{.p = 0.25}, {3, 5, 5}}});
   const Task task = make_task(graph, 2, Mode::Train);

@@ -29,7 +29,7 @@ Outcome layer_on(const std::string& backend, std::vector<std::int64_t> shape, La
 
 }  // namespace
 
-TEST_CASE("max_pool: padding never wins over negative values", "[backend]") {
+TEST_CASE("max_pool: padding never wins over negative values", "[backend][backends]") {
   const std::string name = GENERATE(from_range(backend_names()));
   const auto out =
       layer_on(name, {1, 2, 2}, MaxPool{{3, 3}, {2, 2}, {1, 1}}, {1, 1, 1}, {-4, -3, -2, -5});
@@ -37,20 +37,20 @@ TEST_CASE("max_pool: padding never wins over negative values", "[backend]") {
   CHECK(out.microbatches[0].input_gradient == Floats{0, 0, -2, 0});
 }
 
-TEST_CASE("max_pool: the first of equals gets the gradient", "[backend]") {
+TEST_CASE("max_pool: the first of equals gets the gradient", "[backend][backends]") {
   const std::string name = GENERATE(from_range(backend_names()));
   const auto out = layer_on(name, {1, 2, 2}, MaxPool{{2, 2}, {2, 2}}, {1, 1, 1}, {1, 3, 3, 3});
   CHECK(out.microbatches[0].input_gradient == Floats{0, 3, 0, 0});
 }
 
-TEST_CASE("max_pool: windows that share a winner add up", "[backend]") {
+TEST_CASE("max_pool: windows that share a winner add up", "[backend][backends]") {
   const std::string name = GENERATE(from_range(backend_names()));
   const auto out = layer_on(name, {1, 1, 3}, MaxPool{{1, 2}, {1, 1}}, {1, 1, 2}, {1, 5, 2});
   CHECK(out.microbatches[0].output == Floats{5, 5});
   CHECK(out.microbatches[0].input_gradient == Floats{0, 10, 0});
 }
 
-TEST_CASE("avg_pool: padding counts as zeros", "[backend]") {
+TEST_CASE("avg_pool: padding counts as zeros", "[backend][backends]") {
   const std::string name = GENERATE(from_range(backend_names()));
   const auto out =
       layer_on(name, {1, 2, 2}, AvgPool{{2, 2}, {2, 2}, {1, 1}}, {1, 2, 2}, {4, 8, 12, 16});
@@ -58,7 +58,7 @@ TEST_CASE("avg_pool: padding counts as zeros", "[backend]") {
   CHECK(difference(out.microbatches[0].input_gradient, {0.25f, 0.5f, 0.75f, 1}) < 1e-6);
 }
 
-TEST_CASE("relu: 0 passes no gradient", "[backend]") {
+TEST_CASE("relu: 0 passes no gradient", "[backend][backends]") {
   const std::string name = GENERATE(from_range(backend_names()));
   const auto out = layer_on(name, {3}, Relu{}, {3}, {-1, 0, 2});
   CHECK(out.microbatches[0].output == Floats{0, 0, 2});
@@ -71,7 +71,8 @@ TEST_CASE("relu: a NaN is not hidden", "[backend]") {
   CHECK(std::isnan(out.microbatches[0].output[0]));
 }
 
-TEST_CASE("conv2d: the kernel is not flipped, padding is zeros, groups stay apart", "[backend]") {
+TEST_CASE("conv2d: the kernel is not flipped, padding is zeros, groups stay apart",
+          "[backend][backends]") {
   const std::string name = GENERATE(from_range(backend_names()));
   const auto row =
       layer_on(name, {1, 1, 3}, Conv2d{.out_channels = 1, .kernel = {1, 3}, .padding = {0, 1}},
@@ -85,7 +86,8 @@ TEST_CASE("conv2d: the kernel is not flipped, padding is zeros, groups stay apar
   CHECK(groups.gradients.at("layer.weight") == Floats{1, 2, 300, 400});
 }
 
-TEST_CASE("batch_norm: biased variance to normalise, unbiased for the running one", "[backend]") {
+TEST_CASE("batch_norm: biased variance to normalise, unbiased for the running one",
+          "[backend][backends]") {
   const std::string name = GENERATE(from_range(backend_names()));
   const auto out = layer_on(name, {1}, BatchNorm{.eps = 0.25, .momentum = 0.5}, {1}, {1, 3, 5, 7},
                             {{"layer.weight", {2}}, {"layer.bias", {10}}},
@@ -97,7 +99,7 @@ TEST_CASE("batch_norm: biased variance to normalise, unbiased for the running on
   CHECK(out.buffers.at("layer.running_var")[0] == Approx(0.5 * 3 + 0.5 * 20 / 3));
 }
 
-TEST_CASE("batch_norm: a large mean does not eat the variance", "[backend]") {
+TEST_CASE("batch_norm: a large mean does not eat the variance", "[backend][backends]") {
   const std::string name = GENERATE(from_range(backend_names()));
   const auto out = layer_on(name, {1}, BatchNorm{.eps = 0}, {1}, {4096, 4097, 4098, 4099},
                             {{"layer.weight", {1}}, {"layer.bias", {0}}},

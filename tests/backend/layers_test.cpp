@@ -74,7 +74,7 @@ TEST_CASE("reference: both backward halves are the slopes of the forward", "[bac
   }
 }
 
-TEST_CASE("every backend agrees with the reference", "[backend]") {
+TEST_CASE("every backend agrees with the reference", "[backend][backends]") {
   const auto reference = make_backend("reference");
   const std::string name = GENERATE(from_range(backend_names()));
   const auto backend = make_backend(name);
@@ -105,7 +105,7 @@ TEST_CASE("every backend agrees with the reference", "[backend]") {
   }
 }
 
-TEST_CASE("kernels for other sample counts come from the same lowering", "[backend]") {
+TEST_CASE("kernels for other sample counts come from the same lowering", "[backend][backends]") {
   const auto reference = make_backend("reference");
   const auto backend = make_backend(GENERATE(from_range(backend_names())));
   for (const Case& c : chain_cases())
@@ -121,7 +121,7 @@ TEST_CASE("kernels for other sample counts come from the same lowering", "[backe
     }
 }
 
-TEST_CASE("gradients over micro-batches are the sum of each one's", "[backend]") {
+TEST_CASE("gradients over micro-batches are the sum of each one's", "[backend][backends]") {
   const auto backend = make_backend(GENERATE(from_range(backend_names())));
   for (const Case& c : layer_cases()) {
     if (c.mode == Mode::Evaluate) continue;

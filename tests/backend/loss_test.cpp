@@ -24,7 +24,8 @@ MicrobatchOutcome loss_of(const std::string& backend, Loss loss, std::int64_t el
 
 }  // namespace
 
-TEST_CASE("cross_entropy is summed over samples; its gradient is softmax minus one-hot", "[loss]") {
+TEST_CASE("cross_entropy is summed over samples; its gradient is softmax minus one-hot",
+          "[loss][backends]") {
   const std::string name = GENERATE(from_range(backend_names()));
   const float ln2 = std::log(2.0f), ln5 = std::log(5.0f);
   // softmax: [1, 2, 5] / 8 and [1, 1, 1] / 3
@@ -37,7 +38,7 @@ TEST_CASE("cross_entropy is summed over samples; its gradient is softmax minus o
                    {0.5f / 8, 1.0f / 8, -1.5f / 8, 0.5f / 3, -1.0f / 3, 0.5f / 3}) < 1e-6);
 }
 
-TEST_CASE("cross_entropy of huge outputs stays finite", "[loss]") {
+TEST_CASE("cross_entropy of huge outputs stays finite", "[loss][backends]") {
   const std::string name = GENERATE(from_range(backend_names()));
   const auto outcome = loss_of(
       name, Loss::CrossEntropy, 3,
@@ -47,7 +48,7 @@ TEST_CASE("cross_entropy of huge outputs stays finite", "[loss]") {
   CHECK(difference(outcome.output_gradient, {1, 0, -1, 0, 0, 0}) < 1e-6);
 }
 
-TEST_CASE("a NaN output is never a right answer", "[loss]") {
+TEST_CASE("a NaN output is never a right answer", "[loss][backends]") {
   const std::string name = GENERATE(from_range(backend_names()));
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const auto outcome =
@@ -64,7 +65,7 @@ TEST_CASE("a label beyond the outputs is the user's to mend", "[loss]") {
                     DataError);
 }
 
-TEST_CASE("mse is the mean over a sample's elements, summed over samples", "[loss]") {
+TEST_CASE("mse is the mean over a sample's elements, summed over samples", "[loss][backends]") {
   const std::string name = GENERATE(from_range(backend_names()));
   const auto outcome =
       loss_of(name, Loss::Mse, 2,

@@ -33,7 +33,7 @@ void step(Backend& backend, UpdateRule rule, std::int64_t count, const Floats& g
 
 }  // namespace
 
-TEST_CASE("sgd without momentum needs no velocity", "[update]") {
+TEST_CASE("sgd without momentum needs no velocity", "[update][backends]") {
   const auto backend = make_backend(GENERATE(from_range(backend_names())));
   State s{{1, -2, 3}, {}, {}};
   step(*backend, {.lr = 0.1, .weight_decay = 0.5, .gradient_scale = 2}, 1, {1, 0, -1}, s);
@@ -41,7 +41,7 @@ TEST_CASE("sgd without momentum needs no velocity", "[update]") {
   CHECK(difference(s.weights, {0.75f, -1.9f, 3.05f}) < 1e-6);
 }
 
-TEST_CASE("sgd with momentum, and nesterov", "[update]") {
+TEST_CASE("sgd with momentum, and nesterov", "[update][backends]") {
   const auto backend = make_backend(GENERATE(from_range(backend_names())));
   const UpdateRule rule{.lr = 0.1, .momentum = 0.9};
   State s{{1}, {0}, {}};
@@ -60,7 +60,7 @@ TEST_CASE("sgd with momentum, and nesterov", "[update]") {
   CHECK(n.weights[0] == Approx(0.349));
 }
 
-TEST_CASE("adam corrects its bias and decays through the gradient", "[update]") {
+TEST_CASE("adam corrects its bias and decays through the gradient", "[update][backends]") {
   const auto backend = make_backend(GENERATE(from_range(backend_names())));
   const UpdateRule rule{.kind = UpdateRule::Kind::Adam, .lr = 0.01, .weight_decay = 0.5};
   State s{{2}, {0}, {0}};
@@ -73,7 +73,7 @@ TEST_CASE("adam corrects its bias and decays through the gradient", "[update]") 
   CHECK(s.weights[0] == Approx(1.99 - 0.01 * (m / 0.19) / (std::sqrt(v / 0.001999) + 1e-8)));
 }
 
-TEST_CASE("adamw decays the weight apart from the gradient", "[update]") {
+TEST_CASE("adamw decays the weight apart from the gradient", "[update][backends]") {
   const auto backend = make_backend(GENERATE(from_range(backend_names())));
   const UpdateRule rule{.kind = UpdateRule::Kind::AdamW,
                         .lr = 0.01,
@@ -88,7 +88,8 @@ TEST_CASE("adamw decays the weight apart from the gradient", "[update]") {
   CHECK(s.second[0] == Approx(0.9));
 }
 
-TEST_CASE("an update may go to another version's memory and leaves the live one", "[update]") {
+TEST_CASE("an update may go to another version's memory and leaves the live one",
+          "[update][backends]") {
   const auto backend = make_backend(GENERATE(from_range(backend_names())));
   DeviceMemory device(*backend);
   float *const live = device.put(Floats(1000, 1.0f)), *const next = device.put(Floats(1000, -7.0f));
@@ -102,7 +103,7 @@ TEST_CASE("an update may go to another version's memory and leaves the live one"
   CHECK(difference(device.get(next, 1000), Floats(1000, 0.9f)) < 1e-6);
 }
 
-TEST_CASE("every backend updates as the reference does", "[update]") {
+TEST_CASE("every backend updates as the reference does", "[update][backends]") {
   const auto reference = make_backend("reference");
   const auto backend = make_backend(GENERATE(from_range(backend_names())));
   const Task task =
@@ -130,7 +131,7 @@ TEST_CASE("every backend updates as the reference does", "[update]") {
   }
 }
 
-TEST_CASE("parts are added up in their order, and each becomes the sum", "[update]") {
+TEST_CASE("parts are added up in their order, and each becomes the sum", "[update][backends]") {
   const auto backend = make_backend(GENERATE(from_range(backend_names())));
   // (1e8 + 1) - 1e8 is 0 in f32, (1e8 - 1e8) + 1 is 1.
   Floats b(5000, 1);

@@ -235,6 +235,7 @@ TEST_CASE("every single key survives, those of other kinds too") {
                                          "data.train_inputs=x y",
                                          "training.epochs=2147483647",
                                          "hardware.memory_limit=1000",
+                                         "hardware.devices=['cuda:0','cuda:10','cuda:0']",
                                          "metrics.trace_steps=[4,4]",
                                          "data.train_range=[3,4]"};
   for (std::string set : sets) {
@@ -271,6 +272,20 @@ TEST_CASE("keys without effect are allowed and noted once") {
                       "optimizer.kind = \"adam\" (it is for sgd)") == 0);
   CHECK(notes[3].find("hardware.devices") != std::string::npos);
   CHECK(read_text(kEverything).notes.empty());
+}
+
+TEST_CASE("devices are those of the workers, in their order") {
+  const std::string cuda = "[pipeline]\nstages = 4\n[hardware]\nbackend = \"cuda\"\n";
+  const std::vector<std::string> two = {"cuda:1", "cuda:0"},
+                                 four = {"cuda:0", "cuda:0", "cuda:1", "cuda:1"};
+  const auto devices = [&](const std::string& line) {
+    return read_text(kModel + cuda + line).config.hardware.devices;
+  };
+  CHECK(devices("").empty());
+  CHECK(devices("devices = [\"cuda:1\", \"cuda:0\"]\n") == two);
+  CHECK(devices("devices = [\"cuda:0\", \"cuda:0\", \"cuda:1\", \"cuda:1\"]\n") == four);
+  CHECK(read_text(kModel + cuda + "devices = [\"cuda:0\"]\n").notes.empty());
+  CHECK(dump_config(read_text(kModel + cuda).config, false).find("devices") == std::string::npos);
 }
 
 TEST_CASE("differing keys come by name, in order") {

@@ -121,7 +121,10 @@ class Chain {
   double forward(int step, int m) {
     Stage& first = *stages_.front();
     first.load_input(call(first, step, m), inputs_[static_cast<std::size_t>(m)].data());
-    for (const auto& stage : stages_) stage->forward(call(*stage, step, m));
+    for (const auto& stage : stages_) {
+      stage->forward(call(*stage, step, m));
+      stage->stream().finish();  // no channel is here, which would say so to the next one's
+    }
     Stage& last = *stages_.back();
     *results_.data() = {};
     last.loss(call(last, step, m), targets(m), results_.data());
@@ -144,6 +147,7 @@ class Chain {
         (*stage)->backward(pass, BackwardPart::InputHalf);
         if (in_.backward == Backward::Halves) (*stage)->backward(pass, BackwardPart::WeightHalf);
       }
+      (*stage)->stream().finish();
     }
   }
   void update(int step) {

@@ -1,5 +1,6 @@
 // Stages that lie on several workers: each copy sees a part of the micro-batches, updates are by
 // the sum over the copies.
+#include "backends.hpp"
 #include "catch.hpp"
 #include "training.hpp"
 
@@ -27,9 +28,9 @@ void check_close(const Trained& a, const Trained& b) {
 
 }  // namespace
 
-TEST_CASE("chimera's sums depend neither on workers nor on their kind", "[copies]") {
+TEST_CASE("chimera's sums depend neither on workers nor on their kind", "[copies][backends]") {
   // Even micro-batches go down, odd ones up: as two workers of data_parallel share them.
-  const std::string backend = GENERATE("reference", "cpu");
+  const std::string backend = GENERATE(from_range(backend_names()));
   const std::string model = GENERATE(as<std::string>(), mlp_model, residual_model);
   const double max_norm = GENERATE(0.0, 0.5);
   const auto run = [&](Config config) {
@@ -51,8 +52,8 @@ TEST_CASE("chimera's sums depend neither on workers nor on their kind", "[copies
     for (const std::string kind : {"threads", "inline"}) check_same("chimera", workers, kind);
 }
 
-TEST_CASE("the sum over copies is the gradient of the whole mini-batch", "[copies]") {
-  const std::string backend = GENERATE("reference", "cpu");
+TEST_CASE("the sum over copies is the gradient of the whole mini-batch", "[copies][backends]") {
+  const std::string backend = GENERATE(from_range(backend_names()));
   const Trained one = train({.model = mlp_model, .config = of("1f1b", 1, "threads", backend)});
   CHECK(same_bits(
       train({.model = mlp_model, .config = of("data_parallel", 1, "threads", backend)}).parameters,
@@ -76,8 +77,8 @@ TEST_CASE("a copy that a short mini-batch leaves without samples adds nothing", 
   check_close(run(of(schedule, 4, kind)), run(of("1f1b", 1)));
 }
 
-TEST_CASE("predicted and measured memory are equal with copies", "[copies][memory]") {
-  const std::string backend = GENERATE("reference", "cpu");
+TEST_CASE("predicted and measured memory are equal with copies", "[copies][memory][backends]") {
+  const std::string backend = GENERATE(from_range(backend_names()));
   const std::string schedule = GENERATE("data_parallel", "chimera");
   const bool evaluate = GENERATE(false, true);
   const Trained t = train({.model = residual_model,

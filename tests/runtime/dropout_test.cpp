@@ -1,4 +1,5 @@
 // Dropout in a pipeline: masks depend on seed, step and micro-batch, and on nothing else.
+#include "backends.hpp"
 #include "catch.hpp"
 #include "graph/read.hpp"
 #include "training.hpp"
@@ -36,8 +37,8 @@ Trained run(const std::string& text, const Config& config) {
 
 }  // namespace
 
-TEST_CASE("dropout is the same on any stages and workers", "[dropout]") {
-  const std::string backend = GENERATE("reference", "cpu");
+TEST_CASE("dropout is the same on any stages and workers", "[dropout][backends]") {
+  const std::string backend = GENERATE(from_range(backend_names()));
   const std::string text = model(0.4);
   const Trained one = run(text, make_config({.backend = backend}));
   for (const int stages : {1, 2, 3, 6})

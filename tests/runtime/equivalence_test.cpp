@@ -1,14 +1,15 @@
 // Flushing schedules compute the same bits whatever the number of stages and kind of worker.
 #include <cmath>
 
+#include "backends.hpp"
 #include "catch.hpp"
 #include "training.hpp"
 
 using namespace pipetrain;
 using namespace pipetrain::testing;
 
-TEST_CASE("stages and workers change no bit under a flushing schedule", "[equivalence]") {
-  const std::string backend = GENERATE("reference", "cpu");
+TEST_CASE("stages and workers change no bit under a flushing schedule", "[equivalence][backends]") {
+  const std::string backend = GENERATE(from_range(backend_names()));
   const std::string schedule = GENERATE("gpipe", "1f1b", "zb_h1", "zb_h2", "zb_v");
   const std::string model = GENERATE(as<std::string>(), mlp_model, residual_model);
   const Trained one =
@@ -45,8 +46,9 @@ TEST_CASE("several stages per worker change no bit", "[equivalence]") {
     }
 }
 
-TEST_CASE("every single cut of a net with skip connections gives the same bits", "[equivalence]") {
-  const std::string backend = GENERATE("reference", "cpu");
+TEST_CASE("every single cut of a net with skip connections gives the same bits",
+          "[equivalence][backends]") {
+  const std::string backend = GENERATE(from_range(backend_names()));
   const Trained one = train({.model = residual_model, .config = make_config({.backend = backend})});
   for (const std::string first : {"bn1", "relu1", "conv2", "drop", "bn2", "sum", "relu2", "again",
                                   "pool", "mean", "flatten", "fc"}) {
@@ -110,8 +112,8 @@ TEST_CASE("evaluation changes nothing and does not depend on its batch size", "[
   CHECK(other.after.accuracy == evaluated.after.accuracy);
 }
 
-TEST_CASE("predicted and measured memory are equal, stage by stage", "[memory]") {
-  const std::string backend = GENERATE("reference", "cpu");
+TEST_CASE("predicted and measured memory are equal, stage by stage", "[memory][backends]") {
+  const std::string backend = GENERATE(from_range(backend_names()));
   const std::string schedule = GENERATE("gpipe", "1f1b");
   const bool evaluate = GENERATE(false, true);
   for (const int stages : {1, 2, 4}) {

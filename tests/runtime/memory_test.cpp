@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "backends.hpp"
 #include "catch.hpp"
 #include "counting.hpp"
 
@@ -23,8 +24,8 @@ TEST_CASE("bytes are accounted by what they are for", "[memory]") {
   CHECK(account.total() == 192);
 }
 
-TEST_CASE("memory is zeroed and aligned", "[memory]") {
-  const std::string name = GENERATE("reference", "cpu");
+TEST_CASE("memory is zeroed and aligned", "[memory][backends]") {
+  const std::string name = GENERATE(from_range(backend_names()));
   const auto backend = make_backend(name);
   const auto stream = backend->make_stream({});
   StageMemory memory(*stream);

@@ -5,6 +5,7 @@
 #include "altered_data.hpp"
 #include "app/divergence.hpp"
 #include "app/report.hpp"
+#include "backends.hpp"
 #include "base/error.hpp"
 #include "catch.hpp"
 #include "data/formats.hpp"
@@ -43,8 +44,8 @@ bool all_finite(const NamedTensors& tensors) {
 
 }  // namespace
 
-TEST_CASE("skip leaves one update out, at any number of stages", "[nonfinite]") {
-  const std::string backend = GENERATE("reference", "cpu");
+TEST_CASE("skip leaves one update out, at any number of stages", "[nonfinite][backends]") {
+  const std::string backend = GENERATE(from_range(backend_names()));
   const std::string workers = GENERATE("threads", "inline");
   const auto data = poisoned();
   Trained one;
@@ -89,8 +90,9 @@ TEST_CASE("skip and clipping together", "[nonfinite]") {
   CHECK(all_finite(t.parameters));
 }
 
-TEST_CASE("without skip the run stops: step, parameter, layer, stage, sample", "[nonfinite]") {
-  const std::string backend = GENERATE("reference", "cpu");
+TEST_CASE("without skip the run stops: step, parameter, layer, stage, sample",
+          "[nonfinite][backends]") {
+  const std::string backend = GENERATE(from_range(backend_names()));
   const std::string workers = GENERATE("threads", "inline");
   const auto data = poisoned();
   const Graph graph = read_model_text(mlp_model, "test");

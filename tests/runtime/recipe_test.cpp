@@ -1,6 +1,7 @@
 // Recipes of random nets, replayed over symbols (replay.hpp) for every kind of cut.
 #include "runtime/recipe.hpp"
 
+#include "backends.hpp"
 #include "base/rng.hpp"
 #include "catch.hpp"
 #include "graph/read.hpp"
@@ -52,8 +53,8 @@ int replay_every_range(const std::string& model, const std::string& backend_name
 
 }  // namespace
 
-TEST_CASE("every stage that small nets can be cut into finds all it reads", "[recipe]") {
-  const std::string backend = GENERATE("reference", "cpu");
+TEST_CASE("every stage that small nets can be cut into finds all it reads", "[recipe][backends]") {
+  const std::string backend = GENERATE(from_range(backend_names()));
   for (const std::string model : {mlp_model, residual_model}) {
     INFO(backend << model);
     CHECK(replay_every_range(model, backend) == 0);

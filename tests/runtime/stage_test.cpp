@@ -1,6 +1,7 @@
 // A stage's passes, called by hand: halves of a backward may lie apart, cuts may lie anywhere.
 #include "runtime/stage.hpp"
 
+#include "backends.hpp"
 #include "base/check.hpp"
 #include "base/rng.hpp"
 #include "catch.hpp"
@@ -31,8 +32,8 @@ std::vector<int> random_cuts(Random& random, int layers, int most) {
 
 }  // namespace
 
-TEST_CASE("a backward in parts gives the bits of a whole one, at any cut", "[stage]") {
-  const std::string backend = GENERATE("reference", "cpu");
+TEST_CASE("a backward in parts gives the bits of a whole one, at any cut", "[stage][backends]") {
+  const std::string backend = GENERATE(from_range(backend_names()));
   const std::uint64_t seeds = backend == "reference" ? 25 : 10;
   for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
     const std::string model = random_model(seed, {.layers = 4 + static_cast<int>(seed % 7)});

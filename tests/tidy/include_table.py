@@ -32,7 +32,8 @@ LIBRARIES = {
     "dnnl": ["backend/cpu"],
     "oneapi/dnnl/": ["backend/cpu"],
     "zlib.h": ["data", "checkpoint"],
+    "nccl.h": ["transport"],
 }
 
 # Folders of tests/ that mirror no folder of src/: suites across parts.
-SUITES = {"golden", "semantics", "faults", "bad_inputs", "cli", "gpu", "fuzz", "tidy"}
+SUITES = {"golden", "semantics", "faults", "bad_inputs", "cli", "gpu", "fuzz", "tidy", "fake_cuda"}

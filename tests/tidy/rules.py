@@ -75,12 +75,12 @@ def opening(name: str, lines: list[str]) -> Iterator[Finding]:
 
 
 def opens_with_its_header(name: str, line: str) -> bool:
-    """x.cpp may leave the word to x.hpp, and a test to the header that it tests."""
+    """x.cpp or x.cu may leave the word to x.hpp, and a test to the header that it tests."""
     path = Path(name)
     if path.stem.endswith("_test"):
         return line.startswith(f'#include "{path.parent.name}/')
-    own = [f"{name.removeprefix('src/')[:-4]}.hpp"] + [f"{path.stem}.hpp"] * name.startswith("tests/")
-    return path.suffix == ".cpp" and line in [f'#include "{header}"' for header in own]
+    own = [f"{name.removeprefix('src/').removesuffix(path.suffix)}.hpp"] + [f"{path.stem}.hpp"] * name.startswith("tests/")
+    return path.suffix in {".cpp", ".cu"} and line in [f'#include "{header}"' for header in own]
 
 
 def words(name: str, lines: list[str]) -> Iterator[Finding]:

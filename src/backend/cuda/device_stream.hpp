@@ -1,13 +1,10 @@
 // A stage's stream on one GPU: a CUDA stream, and the library handles that work on it.
 #pragma once
 
-#include <cublasLt.h>
-#include <cuda_runtime_api.h>
-#include <cudnn.h>
-
 #include <memory>
-#include <vector>
 
+#include "backend/cuda/handles.hpp"
+#include "backend/cuda/staging.hpp"
 #include "backend/stream.hpp"
 
 namespace pipetrain::cuda {
@@ -37,15 +34,21 @@ class DeviceStream final : public Stream {
   double seconds_between(const Fence& begin, const Fence& end) const override;
   void finish() override;
 
-  cudaStream_t handle() const { return stream_; }  // the calling thread's device is made this one's
-  cudnnHandle_t cudnn() const { return cudnn_; }   // bound to the stream
-  cublasLtHandle_t cublas_lt() const { return cublas_lt_; }
+  // Each makes the stream's device the calling thread's: one thread may serve several streams, and
+  // a stream several threads, one at a time.
+  cudaStream_t handle() const;
+  cudnnHandle_t cudnn() const;  // bound to the stream
+  cublasLtHandle_t cublas_lt() const;
+  // kPartialSumsMax (reduce.hpp) of the device's memory, for sums of this stream alone.
+  double* partial_sums() const { return static_cast<double*>(partial_sums_.get()); }
 
  private:
   int device_;
-  cudaStream_t stream_ = nullptr;
-  cudnnHandle_t cudnn_ = nullptr;
-  cublasLtHandle_t cublas_lt_ = nullptr;
+  CudaStream stream_;
+  Cudnn cudnn_;
+  CublasLt cublas_lt_;
+  DeviceMemory partial_sums_;
+  Staging staging_;
 };
 
 }  // namespace pipetrain::cuda

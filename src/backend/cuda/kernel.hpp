@@ -11,6 +11,8 @@
 
 namespace pipetrain::cuda {
 
+class ConvolutionAlgorithms;  // convolution.hpp
+
 // A layer in its graph, as lowered.
 struct Problem {
   const Layer* layer = nullptr;
@@ -20,6 +22,7 @@ struct Problem {
   bool rectified_ahead = false;  // relu: the kernel before did the forward
   std::int64_t samples = 1;
   Mode mode = Mode::Train;
+  const ConvolutionAlgorithms* convolutions = nullptr;  // of the backend; conv2d asks it
 
   std::int64_t input_elements() const { return samples * inputs[0].elements(); }
   std::int64_t output_elements() const { return samples * output.elements(); }

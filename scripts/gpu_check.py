@@ -1,0 +1,165 @@
+"""The order of gpu-check, its clock and its report. See scripts/gpu-check; the steps are in gpu_steps.py."""
+
+import argparse
+import dataclasses
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+
+import gpu_machine
+import gpu_steps
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+LIMIT_SECONDS = 535  # all steps together: one command on a lent machine may take ten minutes
+
+
+@dataclasses.dataclass
+class Ran:
+    code: int  # of the program; None: its time was up
+    text: str  # what it printed
+
+
+class Check:
+    """What a step is handed: the build, the backend to ask for, and programs run against the clock."""
+
+    def __init__(self, options, environment, out, log):
+        self.root, self.backend, self.build, self.out, self.log = ROOT, options.backend, options.build, out, log
+        self.environment = environment
+        self.binary = options.build / "pipetrain"
+        self.scratch = options.build / "gpu-check"
+        self.end = time.monotonic() + options.limit
+        self.step_end = self.end
+
+    def left(self):
+        return max(0.0, min(self.end, self.step_end) - time.monotonic())
+
+    def run(self, *command, environment=None, logged=True):
+        """Runs a program and its children, no longer than the step may take."""
+        process = self.start(*command, environment=environment)
+        try:
+            text, _ = process.communicate(timeout=self.left())
+            if not logged and process.returncode == 0:
+                return Ran(0, text)
+            return Ran(process.returncode, self.note(command, text, process.returncode))
+        except subprocess.TimeoutExpired:
+            text = self.kill(process)
+            return Ran(None, self.note(command, text, "none: its time was up"))
+
+    def start(self, *command, environment=None):
+        return subprocess.Popen([str(word) for word in command], cwd=self.root, text=True, start_new_session=True,
+                                env=environment or self.environment, errors="replace",
+                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+
+    def kill(self, process):
+        """At once, by SIGKILL, with all that it started. What it had printed."""
+        try:
+            os.killpg(process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        return process.communicate()[0]
+
+    def note(self, command, text, code):
+        self.log.write(f"$ {' '.join(map(str, command))}\n{text}\n(exit {code})\n\n")
+        self.log.flush()
+        return text
+
+    def pipetrain(self, *arguments):
+        """By the chosen backend."""
+        return self.run(*self.call(*arguments))
+
+    def call(self, *arguments):
+        return [self.binary, *arguments, "--set", f'hardware.backend="{self.backend}"']
+
+
+class Report:
+    """A line per step as it ends, and all figures in one file, which is whole after every step."""
+
+    def __init__(self, file):
+        self.file, self.begin, self.steps, self.about = file, time.monotonic(), [], {}
+
+    def add(self, name, status, figure, values, seconds):
+        self.steps.append({"name": name, "status": status, "figure": figure, "seconds": round(seconds, 1), **values})
+        print(f"{status:<7} {name}: {figure} ({seconds:.0f} s)", flush=True)
+        self.write()
+
+    def write(self):
+        whole = {**self.about, "seconds": round(time.monotonic() - self.begin, 1), "steps": self.steps}
+        self.file.write_text(json.dumps(whole, indent=1) + "\n")
+
+    def count(self, status):
+        return sum(step["status"] == status for step in self.steps)
+
+
+def take(step, check, report):
+    begin = time.monotonic()
+    check.step_end = begin + step.limit_s
+    check.log.write(f"==== {step.name}\n")
+    status, values = "ok", {}
+    if check.left() < 1:
+        status, figure = "FAILED", "no time was left for it"
+    else:
+        try:
+            figure = step.run(check, values)
+        except gpu_steps.Skipped as why:
+            status, figure = "skipped", str(why)
+        except gpu_steps.Failed as why:
+            status, figure = "FAILED", str(why)
+        except Exception as error:  # a step's own slip: the others still run  # pylint: disable=broad-except
+            status, figure = "FAILED", f"{type(error).__name__}: {error}"
+    report.add(step.name, status, figure, values, time.monotonic() - begin)
+    return status != "FAILED"
+
+
+def chosen(options, parser):
+    if options.build_only:
+        return []
+    names = [step.name for step in gpu_steps.STEPS]
+    wanted = options.only.split(",") if options.only else names
+    for name in wanted:
+        if name not in names:
+            parser.error(f"there is no step {name}; the steps are {', '.join(names)}")
+    return [step for step in gpu_steps.STEPS if step.name in wanted]
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="gpu-check", description="See the head of scripts/gpu-check, and docs/gpu.md.")
+    parser.add_argument("--only", metavar="STEP,..", help=", ".join(step.name for step in gpu_steps.STEPS))
+    parser.add_argument("--build-only", action="store_true", help="no step behind the build; needs no GPU")
+    parser.add_argument("--limit", type=float, default=LIMIT_SECONDS, metavar="SECONDS", help="for everything")
+    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build-gpu", metavar="DIR")
+    parser.add_argument("--backend", default="cuda", help="cpu tries the script itself, without a GPU")
+    options = parser.parse_args()
+    options.build = options.build.resolve()
+    steps = chosen(options, parser)
+    missing = gpu_machine.gpu_missing() if options.backend == "cuda" and not options.build_only else ""
+    if missing:
+        print(f"gpu-check: {missing}, so there is nothing to check; --build-only only builds", file=sys.stderr)
+        sys.exit(4)
+
+    out = pathlib.Path(os.environ.get("OUT") or options.build)
+    out.mkdir(parents=True, exist_ok=True)
+    options.build.mkdir(parents=True, exist_ok=True)
+    environment, notes = gpu_machine.environment_for(ROOT, options.build)
+    for note in notes:
+        print(f"gpu-check: {note}", file=sys.stderr)
+    report = Report(out / "gpu-check.json")
+    with open(out / "gpu-check.log", "w", encoding="utf-8") as log:
+        check = Check(options, environment, out, log)
+        check.scratch.mkdir(exist_ok=True)
+        if take(gpu_steps.BUILD, check, report):
+            report.about = gpu_steps.about(check)
+            for step in steps:
+                take(step, check, report)
+    report.write()
+    failed, skipped = report.count("FAILED"), report.count("skipped")
+    print(f"{report.count('ok')} ok, {failed} failed, {skipped} skipped in {time.monotonic() - report.begin:.0f} s; "
+          f"figures in {report.file}, what was printed in {out / 'gpu-check.log'}")
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,109 @@
+"""What gpu-check finds on a machine: a GPU, the CUDA toolkit, cuDNN, NCCL and the packed libraries."""
+
+import ctypes
+import glob
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+LIBRARIES = {"cudnn": "cudnn.h", "nccl": "nccl.h"}  # what the toolkit does not bring: its header
+
+
+def gpu_missing():
+    """Why there is no GPU to use, or an empty text. Asks the driver itself."""
+    try:
+        driver = ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return "no NVIDIA driver is installed here (libcuda.so.1 is not found)"
+    status = driver.cuInit(0)
+    if status:
+        return f"the NVIDIA driver sees no GPU (cuInit: error {status})"
+    count = ctypes.c_int()
+    driver.cuDeviceGetCount(ctypes.byref(count))
+    return "" if count.value else "the NVIDIA driver sees no GPU"
+
+
+def prepend(environment, name, *paths):
+    kept = [path for path in environment.get(name, "").split(os.pathsep) if path]
+    environment[name] = os.pathsep.join([str(path) for path in paths] + kept)
+
+
+def toolkit_of(environment):
+    """The toolkit's folder: that of the nvcc on the PATH, or in a usual place."""
+    places = [environment.get("CUDA_PATH"), environment.get("CUDA_HOME"), "/usr/local/cuda",
+              *sorted(glob.glob("/usr/local/cuda-*"), reverse=True),
+              *(path for entry in sys.path for path in glob.glob(f"{entry}/nvidia/cu1*"))]
+    found = shutil.which("nvcc", path=environment.get("PATH"))
+    if found:
+        places.insert(0, pathlib.Path(found).resolve().parent.parent)
+    for place in (pathlib.Path(place) for place in places if place):
+        if (place / "bin/nvcc").exists() and (place / "include/cuda_runtime_api.h").exists():
+            return place
+    return None
+
+
+def links(name, header, toolkit, environment):
+    """Whether a program finds the library by itself, or in the toolkit's folder."""
+    call = ["g++", "-x", "c++", "-", "-o", os.devnull, f"-l{name}"]
+    if toolkit:
+        call += [f"-I{toolkit}/include", f"-L{toolkit}/lib64", f"-L{toolkit}/lib"]
+    done = subprocess.run(call, input=f"#include <{header}>\nint main() {{}}", env=environment, text=True,
+                          capture_output=True, check=False)
+    return done.returncode == 0
+
+
+def gather(name, header, folder):
+    """Links what a Python package has of the library into `folder`, with the names that -l asks for."""
+    for entry in sys.path:
+        for found in glob.glob(f"{entry}/nvidia/*/include/{header}"):
+            package = pathlib.Path(found).parent.parent
+            for source in [*package.glob("include/*"), *package.glob("lib/*.so*")]:
+                link(folder / source.parent.name / source.name, source)
+                if ".so." in source.name:
+                    link(folder / "lib" / (source.name.split(".so.")[0] + ".so"), source)
+            return True
+    return False
+
+
+def link(at, target):
+    at.parent.mkdir(parents=True, exist_ok=True)
+    if not at.is_symlink() and not at.exists():
+        at.symlink_to(target)
+
+
+def environment_for(root, build):
+    """The environment that Meson, the tests and the programs run in, and words for what is odd."""
+    environment, notes = dict(os.environ), []
+    packed = root / ".deps"
+    if packed.exists():
+        environment["PKG_CONFIG"] = str(packed / "bin/pkg-config")
+        prepend(environment, "LD_LIBRARY_PATH", packed / "lib")
+    else:
+        subprocess.run([root / "scripts/setup"], check=True, stdout=subprocess.DEVNULL)
+        prepend(environment, "PATH", root / ".venv/bin")
+        prepend(environment, "CMAKE_PREFIX_PATH", root / ".venv")
+    prepend(environment, "PATH", pathlib.Path(sys.executable).parent)
+    if not shutil.which("meson", path=environment["PATH"]):
+        prepend(environment, "PATH", root / ".venv/bin")
+    for tool in ("meson", "ninja", "g++"):
+        if not shutil.which(tool, path=environment["PATH"]):
+            notes.append(f"no {tool} is found on the PATH")
+    toolkit = toolkit_of(environment)
+    if toolkit is None:
+        return environment, ["no nvcc is found: put it on the PATH, or set CUDA_PATH"]
+    prepend(environment, "PATH", toolkit / "bin")
+    prepend(environment, "LD_LIBRARY_PATH", *(path for path in (toolkit / "lib64", toolkit / "lib") if path.exists()))
+    environment["CUDA_PATH"] = environment["CUDA_HOME"] = str(toolkit)
+    gathered = build / "cuda-libraries"
+    for name, header in LIBRARIES.items():
+        if links(name, header, toolkit, environment):
+            continue
+        if not gather(name, header, gathered):
+            notes.append(f"{name} is not found, neither in {toolkit} nor among Python's packages")
+    if gathered.exists():
+        prepend(environment, "CPATH", gathered / "include")
+        prepend(environment, "LIBRARY_PATH", gathered / "lib")
+        prepend(environment, "LD_LIBRARY_PATH", gathered / "lib")
+    return environment, notes

@@ -1,0 +1,71 @@
+// A convolution as cuDNN knows it: its numbers, its descriptors, and which algorithms do it. Those
+// are taken from short lists of algorithms that repeat a run to the bit, the first that every
+// device of the backend can do: never by measuring, which would choose now this, now that.
+#pragma once
+
+#include <array>
+#include <initializer_list>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "backend/cuda/handles.hpp"
+#include "backend/cuda/kernel.hpp"
+
+namespace pipetrain::cuda {
+
+// In the order in which cuDNN's descriptors take them.
+struct ConvolutionPlan {
+  std::array<int, 4> input{}, output{};  // samples, channels, height, width
+  std::array<int, 4> filter{};           // out channels, in channels of a group, height, width
+  std::array<int, 2> padding{}, stride{};
+  int groups = 1;
+};
+
+// DeviceError where a tensor has more elements than cuDNN's descriptors count.
+ConvolutionPlan plan_convolution(const Conv2d& spec, const Problem& problem);
+
+struct ConvolutionDescriptors {
+  TensorDescriptor input, output;
+  FilterDescriptor filter;
+  ConvolutionDescriptor product;
+  ConvolutionDescriptors(const std::string& layer, const ConvolutionPlan& plan);
+};
+
+template <class Algorithm>
+struct Chosen {
+  Algorithm algorithm{};
+  std::size_t workspace_bytes = 0;  // the most that a device of the backend wants
+};
+
+// The algorithms for convolutions on all of a backend's devices.
+class ConvolutionAlgorithms {
+ public:
+  explicit ConvolutionAlgorithms(std::span<const int> devices);
+
+  using Forward = Chosen<cudnnConvolutionFwdAlgo_t>;
+  using BackwardData = Chosen<cudnnConvolutionBwdDataAlgo_t>;
+  using BackwardFilter = Chosen<cudnnConvolutionBwdFilterAlgo_t>;
+
+  // DeviceError where no algorithm of the list can do it. From any thread.
+  Forward forward(const std::string& layer, const ConvolutionDescriptors& d) const;
+  BackwardData backward_data(const std::string& layer, const ConvolutionDescriptors& d) const;
+  BackwardFilter backward_filter(const std::string& layer, const ConvolutionDescriptors& d) const;
+
+ private:
+  struct Library {
+    int device = 0;
+    Cudnn cudnn;
+  };
+
+  // The first candidate for which ask(handle, candidate, &bytes) says success on each device.
+  template <class Algorithm, class Ask>
+  Chosen<Algorithm> choose(const std::string& layer, const char* what,
+                           std::initializer_list<Algorithm> candidates, Ask ask) const;
+
+  mutable std::mutex mutex_;  // a handle serves one thread at a time
+  std::vector<Library> libraries_;
+};
+
+}  // namespace pipetrain::cuda

@@ -1,0 +1,45 @@
+#include "backend/cuda/errors.hpp"
+
+#include <spdlog/fmt/fmt.h>
+
+#include "backend/cuda/launch.hpp"
+#include "base/error.hpp"
+
+namespace pipetrain::cuda {
+namespace {
+
+static_assert(cudaSuccess == 0 && CUDNN_STATUS_SUCCESS == 0 && CUBLAS_STATUS_SUCCESS == 0);
+
+}  // namespace
+
+// A device works behind the host: what failed may be something that was asked for earlier. With
+// CUDA_LAUNCH_BLOCKING=1, which the driver reads, it is the call that says so.
+Failure failure(cudaError_t status) {
+  return {"CUDA", fmt::format("{} ({})", cudaGetErrorString(status), cudaGetErrorName(status)),
+          status == cudaErrorMemoryAllocation
+              ? "use smaller micro-batches, more stages or a smaller model"
+              : "run it with CUDA_LAUNCH_BLOCKING=1 in the environment to see which call it was"};
+}
+Failure failure(cudnnStatus_t status) {
+  return {"cuDNN",
+          fmt::format("{} (status {})", cudnnGetErrorString(status), static_cast<int>(status)),
+          "try smaller micro-batches"};
+}
+Failure failure(cublasStatus_t status) {
+  return {"cuBLASLt",
+          fmt::format("{} (status {})", cublasLtGetStatusString(status), static_cast<int>(status)),
+          "try smaller micro-batches"};
+}
+
+void throw_device_error(std::string_view layer, std::string_view what, const Failure& failure) {
+  const std::string where = layer.empty() ? "" : fmt::format("layer \"{}\": ", layer);
+  throw DeviceError(fmt::format("{}{} cannot {}: {}; {}, or write backend = \"cpu\"", where,
+                                failure.library, what, failure.reason, failure.advice));
+}
+
+void check_launch(cudaError_t error, const char* launched) {
+  if (error != cudaSuccess)
+    throw_device_error({}, fmt::format("start the kernel of {}", launched), failure(error));
+}
+
+}  // namespace pipetrain::cuda

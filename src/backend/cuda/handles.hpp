@@ -1,0 +1,56 @@
+// The libraries' handles and descriptors, each made by its constructor and given back by its
+// destructor. Descriptors are the host's memory: they belong to no device.
+#pragma once
+
+#include <utility>
+
+#include "backend/cuda/errors.hpp"
+
+namespace pipetrain::cuda {
+
+template <class T, auto create, auto destroy>
+class Handle {
+ public:
+  template <class... Arguments>
+  explicit Handle(Arguments... arguments) {
+    check(create(&handle_, arguments...), "make what its calls need (a handle)");
+  }
+  ~Handle() {
+    if (handle_) destroy(handle_);
+  }
+  Handle(Handle&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
+  Handle& operator=(Handle&& other) noexcept {
+    std::swap(handle_, other.handle_);
+    return *this;
+  }
+  Handle(const Handle&) = delete;
+  Handle& operator=(const Handle&) = delete;
+
+  T get() const { return handle_; }
+
+ private:
+  T handle_ = nullptr;
+};
+
+// ---- of the current device: made and used with it
+using Cudnn = Handle<cudnnHandle_t, cudnnCreate, cudnnDestroy>;
+using CublasLt = Handle<cublasLtHandle_t, cublasLtCreate, cublasLtDestroy>;
+using CudaStream = Handle<cudaStream_t, cudaStreamCreateWithFlags, cudaStreamDestroy>;
+using CudaEvent = Handle<cudaEvent_t, cudaEventCreateWithFlags, cudaEventDestroy>;
+using DeviceMemory = Handle<void*, cudaMalloc, cudaFree>;
+
+// ---- descriptors
+using TensorDescriptor =
+    Handle<cudnnTensorDescriptor_t, cudnnCreateTensorDescriptor, cudnnDestroyTensorDescriptor>;
+using FilterDescriptor =
+    Handle<cudnnFilterDescriptor_t, cudnnCreateFilterDescriptor, cudnnDestroyFilterDescriptor>;
+using ConvolutionDescriptor = Handle<cudnnConvolutionDescriptor_t, cudnnCreateConvolutionDescriptor,
+                                     cudnnDestroyConvolutionDescriptor>;
+using MatmulDescriptor =
+    Handle<cublasLtMatmulDesc_t, cublasLtMatmulDescCreate, cublasLtMatmulDescDestroy>;
+using MatrixLayout =
+    Handle<cublasLtMatrixLayout_t, cublasLtMatrixLayoutCreate, cublasLtMatrixLayoutDestroy>;
+using MatmulPreference = Handle<cublasLtMatmulPreference_t, cublasLtMatmulPreferenceCreate,
+                                cublasLtMatmulPreferenceDestroy>;
+
+}  // namespace pipetrain::cuda

@@ -1,0 +1,28 @@
+// The three products of a linear layer, as cuBLASLt counts. Row-major matrices read column-major
+// are their transposes, so each product is written down transposed, and nothing is ever moved:
+//
+//   stored, row-major       column-major        product, row-major     so, column-major
+//   x  [rows, in]           X = in by rows      y  = x W^T + b         Y  = W^T X   (W transposed)
+//   W  [out, in]            W = in by out       dx = dy W              DX = W DY
+//   y  [rows, out]          Y = out by rows     dW = dy^T x            DW = X DY^T  (DY transposed)
+//
+// Y's rows are the output features: the bias is one value per row of Y, as the epilogue adds it.
+#pragma once
+
+#include "backend/cuda/matmul.hpp"
+
+namespace pipetrain::cuda {
+
+struct LinearSizes {
+  std::int64_t rows = 0, in = 0, out = 0;
+};
+
+struct LinearEpilogue {
+  bool bias = false, rectifies = false;
+};
+
+MatmulProblem linear_forward(const LinearSizes& sizes, const LinearEpilogue& epilogue);  // W, x, y
+MatmulProblem linear_input_gradient(const LinearSizes& sizes);   // a, b, d: W, dy, dx
+MatmulProblem linear_weight_gradient(const LinearSizes& sizes);  // a, b, d: x, dy, dW
+
+}  // namespace pipetrain::cuda

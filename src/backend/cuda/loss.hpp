@@ -1,0 +1,35 @@
+// The two losses by our own device code, in f64. All of it is asked of the stream and done later.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace pipetrain::cuda {
+
+struct LossSums {  // where a micro-batch's sums are added; memory that device and host see
+  double* sum;
+  std::int64_t* correct;
+};
+
+struct CrossEntropyInput {
+  std::int64_t samples, classes;
+  const float* y;              // [samples][classes]
+  const std::int32_t* labels;  // of the samples, each below `classes`
+};
+std::size_t cross_entropy_partials_bytes(std::int64_t samples);
+void cross_entropy(cudaStream_t stream, const CrossEntropyInput& in, void* partials,
+                   const LossSums& result);
+void cross_entropy_gradient(cudaStream_t stream, const CrossEntropyInput& in, double scale,
+                            float* gradient);
+
+struct MseInput {
+  std::int64_t samples, elements;  // elements of one sample
+  const float *y, *targets;        // [samples][elements]
+};
+std::size_t mse_partials_bytes(const MseInput& in);
+void mse(cudaStream_t stream, const MseInput& in, void* partials, const LossSums& result);
+void mse_gradient(cudaStream_t stream, const MseInput& in, double scale, float* gradient);
+
+}  // namespace pipetrain::cuda

@@ -1,0 +1,65 @@
+// Softmax and negative log-likelihood of one class a sample, in f64: log(sum(exp(y))) - y[class],
+// shifted by the largest output so that no exponential overflows. d/dy = softmax(y) -
+// onehot(class). Labels are looked at here, on the host, before anything is asked of the stream.
+//
+//   scratch   partial sums | labels
+#include <spdlog/fmt/fmt.h>
+
+#include "backend/cuda/kernel.hpp"
+#include "backend/cuda/loss.hpp"
+#include "base/error.hpp"
+
+namespace pipetrain::cuda {
+namespace {
+
+class CrossEntropy final : public LossKernel {
+ public:
+  CrossEntropy(std::int64_t samples, std::int64_t classes) : samples_(samples), classes_(classes) {}
+
+  std::size_t scratch_bytes() const override { return partials_bytes() + labels_bytes(); }
+
+  void forward(const LossArguments& a, LossResult* result) override {
+    const CrossEntropyInput in = take(a);
+    cross_entropy(device(a.stream).handle(), in, a.scratch, {&result->sum, &result->correct});
+  }
+
+  void backward(const LossArguments& a, double scale, void* gradient) override {
+    const CrossEntropyInput in = take(a);
+    cross_entropy_gradient(device(a.stream).handle(), in, scale, floats(gradient));
+  }
+
+ private:
+  std::size_t partials_bytes() const { return cross_entropy_partials_bytes(samples_); }
+  std::size_t labels_bytes() const {
+    return static_cast<std::size_t>(samples_) * sizeof(std::int32_t);
+  }
+
+  CrossEntropyInput take(const LossArguments& a) const {
+    check_labels(a.targets);
+    auto* const labels = static_cast<std::byte*>(a.scratch) + partials_bytes();
+    a.stream->write(labels, a.targets.classes, labels_bytes());
+    return {.samples = samples_,
+            .classes = classes_,
+            .y = floats(a.output),
+            .labels = reinterpret_cast<const std::int32_t*>(labels)};
+  }
+
+  void check_labels(const Targets& targets) const {
+    for (std::int64_t n = 0; n < samples_; ++n)
+      if (const std::int64_t label = targets.classes[n]; label < 0 || label >= classes_)
+        throw DataError(fmt::format(
+            "a label is {}, but the model's output has {} classes (0 to {}); change the labels or "
+            "the size of the last layer",
+            label, classes_, classes_ - 1));
+  }
+
+  std::int64_t samples_, classes_;
+};
+
+}  // namespace
+
+std::unique_ptr<LossKernel> make_cross_entropy(std::int64_t samples, std::int64_t classes) {
+  return std::make_unique<CrossEntropy>(samples, classes);
+}
+
+}  // namespace pipetrain::cuda

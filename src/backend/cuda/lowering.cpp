@@ -1,0 +1,109 @@
+#include "backend/cuda/lowering.hpp"
+
+#include "backend/cuda/update.hpp"
+
+namespace pipetrain::cuda {
+namespace {
+
+template <class Spec>
+bool is(const Layer& layer) {
+  return std::holds_alternative<Spec>(layer.spec);
+}
+
+bool can_rectify(const Layer& layer) {
+  return is<Conv2d>(layer) || is<Linear>(layer) || is<BatchNorm>(layer) || is<Add>(layer);
+}
+
+void fuse_relu(const Graph& graph, std::vector<Problem>& problems, Problem& relu) {
+  const ValueId input = relu.layer->inputs[0];
+  if (input.value == 0 || graph.consumers(input).size() != 1) return;
+  Problem& producer = problems[static_cast<std::size_t>(input.value - 1)];
+  if (can_rectify(*producer.layer)) producer.rectifies = relu.rectified_ahead = true;
+}
+
+class CudaLowering final : public Lowering {
+ public:
+  CudaLowering(const Graph& graph, const ConvolutionAlgorithms& convolutions)
+      : graph_(graph), problems_(make_problems(graph_)) {
+    for (Problem& problem : problems_) problem.convolutions = &convolutions;
+  }
+  CudaLowering(const CudaLowering&) = delete;  // problems_ point into graph_
+  CudaLowering& operator=(const CudaLowering&) = delete;
+
+  std::size_t value_bytes(ValueId value, int samples) const override {
+    return static_cast<std::size_t>(elements(value, samples)) * sizeof(float);
+  }
+  void load_input(Stream& stream, const float* plain, int samples, void* stored) const override {
+    stream.write(stored, plain, value_bytes(ValueId{0}, samples));
+  }
+  void store_value(Stream& stream, ValueId value, const void* stored, int samples,
+                   float* plain) const override {
+    stream.read(plain, stored, value_bytes(value, samples));
+  }
+  void add_value(Stream& stream, ValueId value, int samples, void* a,
+                 const void* b) const override {
+    add_values(device(&stream), floats(a), floats(b), elements(value, samples));
+  }
+
+  std::size_t parameter_bytes(LayerId layer, int parameter) const override {
+    const Parameter& stored = problem(layer).layer->parameters[static_cast<std::size_t>(parameter)];
+    return static_cast<std::size_t>(stored.shape.elements()) * sizeof(float);
+  }
+  void load_parameter(Stream& stream, LayerId layer, int parameter, const float* plain,
+                      void* stored) const override {
+    stream.write(stored, plain, parameter_bytes(layer, parameter));
+  }
+  void store_parameter(Stream& stream, LayerId layer, int parameter, const void* stored,
+                       float* plain) const override {
+    stream.read(plain, stored, parameter_bytes(layer, parameter));
+  }
+
+  std::size_t packed_bytes(LayerId, Pass) const override { return 0; }
+  void pack(Stream&, LayerId, Pass, std::span<const void* const>, void*) const override {}
+
+  std::unique_ptr<Kernel> make_kernel(LayerId layer, const KernelOptions& options) const override {
+    Problem made = problem(layer);
+    made.samples = options.samples;
+    made.mode = options.mode;
+    return std::visit([&](const auto& spec) { return cuda::make_kernel(spec, std::move(made)); },
+                      problem(layer).layer->spec);
+  }
+  std::unique_ptr<LossKernel> make_loss(int samples) const override {
+    const std::int64_t elements = graph_.layers.back().output.elements();
+    return graph_.loss == Loss::CrossEntropy ? make_cross_entropy(samples, elements)
+                                             : make_mse(samples, elements);
+  }
+
+ private:
+  const Problem& problem(LayerId layer) const {
+    return problems_[static_cast<std::size_t>(layer.value)];
+  }
+  std::int64_t elements(ValueId value, int samples) const {
+    return samples * graph_.shape(value).elements();
+  }
+
+  const Graph graph_;
+  std::vector<Problem> problems_;
+};
+
+}  // namespace
+
+std::vector<Problem> make_problems(const Graph& graph) {
+  std::vector<Problem> problems(graph.layers.size());
+  for (std::size_t i = 0; i < problems.size(); ++i) {
+    problems[i].layer = &graph.layers[i];
+    problems[i].output = graph.layers[i].output;
+    for (const ValueId input : graph.layers[i].inputs)
+      problems[i].inputs.push_back(graph.shape(input));
+  }
+  for (Problem& problem : problems)
+    if (is<Relu>(*problem.layer)) fuse_relu(graph, problems, problem);
+  return problems;
+}
+
+std::unique_ptr<const Lowering> lower(const Graph& graph,
+                                      const ConvolutionAlgorithms& convolutions) {
+  return std::make_unique<CudaLowering>(graph, convolutions);
+}
+
+}  // namespace pipetrain::cuda

@@ -1,0 +1,89 @@
+#include "backend/cuda/matmul.hpp"
+
+#include <utility>
+
+namespace pipetrain::cuda {
+namespace {
+
+// Of every operand, as far as algorithms may count on it; larger ones make none faster.
+constexpr std::uint32_t kAlignment = 16;
+
+template <class Value>
+void set(const MatmulDescriptor& product, cublasLtMatmulDescAttributes_t attribute, Value value) {
+  check(cublasLtMatmulDescSetAttribute(product.get(), attribute, &value, sizeof value),
+        "describe a product");
+}
+template <class Value>
+void set(const MatmulPreference& preference, cublasLtMatmulPreferenceAttributes_t attribute,
+         Value value) {
+  check(cublasLtMatmulPreferenceSetAttribute(preference.get(), attribute, &value, sizeof value),
+        "describe a product");
+}
+
+std::int32_t operation(bool transposes) { return transposes ? CUBLAS_OP_T : CUBLAS_OP_N; }
+
+MatrixLayout layout(std::int64_t rows, std::int64_t columns) {
+  return MatrixLayout(CUDA_R_32F, static_cast<std::uint64_t>(rows),
+                      static_cast<std::uint64_t>(columns), rows);
+}
+
+bool adds_bias(cublasLtEpilogue_t epilogue) { return (epilogue & CUBLASLT_EPILOGUE_BIAS) != 0; }
+
+// Partial sums over k, where there are any, are added up in f32 and in a fixed order.
+MatmulPreference preference() {
+  MatmulPreference preference;
+  set(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, std::uint64_t{kMatmulWorkspaceBytes});
+  set(preference, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
+      std::uint32_t{CUBLASLT_REDUCTION_SCHEME_NONE | CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE});
+  for (const auto operand :
+       {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
+        CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES})
+    set(preference, operand, kAlignment);
+  return preference;
+}
+
+}  // namespace
+
+// CUBLAS_COMPUTE_32F is f32 through and through; TF32 would have to be asked for by its name.
+Matmul::Matmul(std::string layer, const MatmulProblem& problem)
+    : layer_(std::move(layer)),
+      product_(CUBLAS_COMPUTE_32F, CUDA_R_32F),
+      a_(problem.transposes_a ? layout(problem.k, problem.m) : layout(problem.m, problem.k)),
+      b_(problem.transposes_b ? layout(problem.n, problem.k) : layout(problem.k, problem.n)),
+      d_(layout(problem.m, problem.n)) {
+  set(product_, CUBLASLT_MATMUL_DESC_TRANSA, operation(problem.transposes_a));
+  set(product_, CUBLASLT_MATMUL_DESC_TRANSB, operation(problem.transposes_b));
+  set(product_, CUBLASLT_MATMUL_DESC_EPILOGUE, std::uint32_t{problem.epilogue});
+  // While an algorithm is chosen, the pointer's alignment alone is looked at. A made-up one keeps
+  // the choice, and so the bits, from depending on where a bias happens to lie.
+  if (adds_bias(problem.epilogue))
+    set(product_, CUBLASLT_MATMUL_DESC_BIAS_POINTER,
+        reinterpret_cast<const void*>(std::uintptr_t{kAlignment}));
+}
+
+void Matmul::choose_algorithm(cublasLtHandle_t library) {
+  cublasLtMatmulHeuristicResult_t best{};
+  int found = 0;
+  const MatmulPreference wanted = preference();
+  cublasStatus_t status =
+      cublasLtMatmulAlgoGetHeuristic(library, product_.get(), a_.get(), b_.get(), d_.get(),
+                                     d_.get(), wanted.get(), 1, &best, &found);
+  if (status == CUBLAS_STATUS_SUCCESS)
+    status = found > 0 ? best.state : CUBLAS_STATUS_NOT_SUPPORTED;
+  check(status, layer_, "find an algorithm for a product");
+  choice_ = best;
+}
+
+void Matmul::operator()(DeviceStream& stream, const MatmulArguments& arguments) {
+  const cublasLtHandle_t library = stream.cublas_lt();
+  if (!choice_) choose_algorithm(library);
+  if (arguments.bias) set(product_, CUBLASLT_MATMUL_DESC_BIAS_POINTER, arguments.bias);
+  const float alpha = 1, beta = arguments.accumulate ? 1 : 0;
+  check(cublasLtMatmul(library, product_.get(), &alpha, arguments.a, a_.get(), arguments.b,
+                       b_.get(), &beta, arguments.d, d_.get(), arguments.d, d_.get(),
+                       &choice_->algo, workspace_in(arguments.scratch, choice_->workspaceSize),
+                       choice_->workspaceSize, stream.handle()),
+        layer_, "multiply matrices");
+}
+
+}  // namespace pipetrain::cuda

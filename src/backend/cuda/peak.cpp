@@ -1,0 +1,69 @@
+#include "backend/cuda/peak.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <set>
+#include <vector>
+
+#include "backend/cuda/devices.hpp"
+#include "backend/cuda/kernel.hpp"
+#include "backend/cuda/matmul.hpp"
+
+namespace pipetrain {
+namespace {
+
+constexpr std::int64_t kSize = 4096;
+constexpr int kRuns = 20;
+
+// A stream's memory, given back with it.
+class Block {
+ public:
+  Block(Stream& stream, std::size_t bytes) : stream_(stream), memory_(stream.allocate(bytes)) {}
+  ~Block() { stream_.release(memory_); }
+  Block(const Block&) = delete;
+  Block& operator=(const Block&) = delete;
+  void* get() const { return memory_; }
+
+ private:
+  Stream& stream_;
+  void* memory_;
+};
+
+double seconds(cuda::DeviceStream& stream, cuda::Matmul& product,
+               const cuda::MatmulArguments& arguments) {
+  const auto begin = stream.make_fence(), end = stream.make_fence();
+  stream.record(*begin);
+  product(stream, arguments);
+  stream.record(*end);
+  end->wait();
+  return stream.seconds_between(*begin, *end);
+}
+
+double peak_of(int device) {
+  cuda::DeviceStream stream(device);
+  const std::vector<float> numbers(kSize * kSize, 0.5f);
+  const std::size_t bytes = numbers.size() * sizeof(float);
+  const Block a(stream, bytes), b(stream, bytes), d(stream, bytes),
+      scratch(stream, cuda::kMatmulScratchBytes);
+  for (const Block* block : {&a, &b}) stream.write(block->get(), numbers.data(), bytes);
+  cuda::Matmul product("peak", {.m = kSize, .n = kSize, .k = kSize});
+  const cuda::MatmulArguments arguments{.a = cuda::floats(a.get()),
+                                        .b = cuda::floats(b.get()),
+                                        .d = cuda::floats(d.get()),
+                                        .scratch = scratch.get()};
+  double best = std::numeric_limits<double>::infinity();
+  for (int run = 0; run < kRuns; ++run) best = std::min(best, seconds(stream, product, arguments));
+  stream.finish();
+  return 2.0 * kSize * kSize * kSize / best * 1e-9;
+}
+
+}  // namespace
+
+double measured_cuda_peak_gflops(std::span<const std::string> devices) {
+  const std::vector<int> named = cuda::find_devices(devices);
+  double sum = 0;
+  for (const int device : std::set<int>(named.begin(), named.end())) sum += peak_of(device);
+  return sum;
+}
+
+}  // namespace pipetrain

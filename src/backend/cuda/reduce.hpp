@@ -1,0 +1,31 @@
+// Sums over parts of a tensor, by our own device code: in f64, in an order that the sizes alone
+// decide, so that a run repeats to the bit. All of it is asked of the stream and done later.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+
+namespace pipetrain::cuda {
+
+// gradient[c] = the sum over rows of dy[row][c], or that much more where it accumulates. The bias
+// of a linear layer.
+void column_sums(cudaStream_t stream, const float* dy, std::int64_t rows, std::int64_t columns,
+                 float* gradient, bool accumulate);
+
+// gradient[c] = the sum of dy[n][c][i] over all n and i, or that much more. The bias of conv2d.
+void channel_sums(cudaStream_t stream, const float* dy, std::int64_t samples, std::int64_t channels,
+                  std::int64_t inner, float* gradient, bool accumulate);
+
+// means[row] = the mean of values[row][0 .. columns - 1].
+void row_means(cudaStream_t stream, const float* values, std::int64_t rows, std::int64_t columns,
+               float* means);
+
+// The most partial sums that a sum over all elements of something makes on its way.
+inline constexpr std::int64_t kPartialSumsMax = 1024;
+
+// *result = the sum of squares; `partials`: kPartialSumsMax doubles of the device's memory.
+void sum_of_squares(cudaStream_t stream, const float* values, std::int64_t elements,
+                    double* partials, double* result);
+
+}  // namespace pipetrain::cuda

@@ -1,0 +1,33 @@
+// What this build and this machine have of CUDA, for `pipetrain devices` and `--build-info`.
+// Without a CUDA header, and there in every build: no_cuda.cpp answers where CUDA was not built in.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace pipetrain {
+
+struct LibraryVersion {
+  std::string name, version;
+};
+
+// Of "cuda" (the toolkit compiled with), "cuda_driver" ("none" where there is none), "cudnn",
+// "cublaslt" and "nccl", as far as they are built in; empty without CUDA. Never throws.
+std::vector<LibraryVersion> cuda_versions();
+
+struct CudaDevice {
+  std::string name;
+  int index = 0;  // "cuda:<index>" of hardware.devices
+  std::size_t memory_bytes = 0;
+  int major = 0, minor = 0;  // compute capability
+};
+
+struct CudaDevices {
+  std::vector<CudaDevice> devices;
+  std::string why_none;  // where there is none: one sentence, without a full stop
+};
+
+CudaDevices cuda_devices();  // never throws
+
+}  // namespace pipetrain

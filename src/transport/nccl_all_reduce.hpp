@@ -1,0 +1,71 @@
+// The sum of a stage's gradients over its replicas in different processes: one group of calls for
+// each mini-batch, in place.
+//
+//   compute    gradients ─> (ready) ─┐                           ┌─> update
+//   transfer                         └> sum, sum, sum ─> (done) ─┘ host waits, with a limit
+//
+// The same bits from run to run and on every rank: NCCL's ring adds each element up in one order,
+// which the ranks' numbers decide, and hands the result around (nccl.cpp has it take no other
+// algorithm unless NCCL_ALGO says so). Replicas of one process are added up in the order of their
+// copies (Stream::add_up), which is another order: the two agree within rounding, not in bits; and
+// so do different numbers of ranks.
+//
+// All ranks name the same buffers in the same order. Their sizes are compared when the ranks meet.
+// One communicator per stage, apart from those of the channels (nccl_channel.hpp says what that
+// asks of the streams).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "backend/stream.hpp"
+#include "transport/nccl_communicator.hpp"
+
+namespace pipetrain {
+
+struct GradientBuffer {
+  float* values = nullptr;
+  std::int64_t elements = 0;
+};
+
+struct NcclAllReduceOptions {
+  NcclCalls* calls = nullptr;
+  IdExchange* ids = nullptr;
+  Stream* compute = nullptr;        // that writes and reads the gradients
+  Stream* transfer = nullptr;       // for the sums alone
+  void* transfer_handle = nullptr;  // the device's own, of `transfer`
+  int stage = 0;
+  int replica = 0, replicas = 1;
+  std::vector<GradientBuffer> buffers;
+  double seconds_max = 300;
+};
+
+// Threading: one thread; close() from any. After close() or a failure begin() and finish() throw.
+class NcclAllReduce {
+ public:
+  explicit NcclAllReduce(const NcclAllReduceOptions& options);  // waits for the other replicas
+  ~NcclAllReduce();
+
+  void begin();             // behind all that the compute stream has been asked for; does not wait
+  bool can_finish() const;  // would finish() wait?
+  void finish();            // the compute stream goes on with the sums
+  void close() noexcept { communicator_.close(); }
+
+ private:
+  void issue(std::span<const GradientBuffer> buffers);
+  void meet();
+
+  const std::vector<GradientBuffer> buffers_;
+  const int replicas_;
+  Stream &compute_, &transfer_;
+  void* const handle_;
+  mutable NcclCommunicator communicator_;
+  std::unique_ptr<Fence> ready_, done_;
+  std::int64_t issued_ns_ = 0;
+  bool begun_ = false;
+};
+
+}  // namespace pipetrain

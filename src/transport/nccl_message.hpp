@@ -1,0 +1,42 @@
+// What crosses between processes besides a packet's tensors, and where it lies: behind them, in the
+// same message, whose size never changes.
+//
+//   | the packet's tensors, packet_bytes, to a multiple of 64 | header | sample ids |
+//
+// The header says which packet it is, so that one out of its turn, or of another channel, is not
+// taken for it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "transport/channel.hpp"
+
+namespace pipetrain {
+
+struct MessageShape {
+  std::size_t packet_bytes = 0;  // of the tensors
+  int samples = 1;               // largest micro-batch
+  std::uint32_t channel = 0;     // whose messages they are: a hash of its name
+
+  std::size_t header_offset() const { return (packet_bytes + 63) / 64 * 64; }
+  std::size_t header_bytes() const;
+  std::size_t bytes() const { return header_offset() + header_bytes(); }
+};
+
+std::uint32_t channel_hash(const std::string& name);
+
+// `to` and `from`: header_bytes() each, the host's.
+void write_header(std::byte* to, const MessageShape& shape, std::uint64_t sequence,
+                  const Packet& packet);
+// DeviceError where it is not that of the message that is due.
+void read_header(const std::byte* from, const MessageShape& shape, std::uint64_t sequence,
+                 Packet& packet);
+
+// The first message of a channel: do both ends mean the same messages? Its size is always the same.
+constexpr std::size_t greeting_bytes = 64;
+void write_greeting(std::byte* to, const MessageShape& shape);
+void check_greeting(const std::byte* from, const MessageShape& shape);
+
+}  // namespace pipetrain

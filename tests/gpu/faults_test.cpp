@@ -1,0 +1,71 @@
+// The n-th call of CUDA or its libraries fails: the first error is told, with its stage, and nobody
+// waits for ever.
+#include <string>
+
+#include "base/error.hpp"
+#include "catch.hpp"
+#include "trained_on_fake.hpp"
+
+using namespace pipetrain;
+using namespace pipetrain::testing;
+
+namespace {
+
+TrainingSetup setup_of(const std::string& workers) {
+  return {.model = mlp_model,
+          .config = make_config({.stages = 2,
+                                 .microbatches = 2,
+                                 .schedule = "1f1b",
+                                 .workers = workers,
+                                 .backend = "cuda"}),
+          .steps = 2};
+}
+
+// What was thrown; nothing where a training came out of it, which must be the right one.
+std::string failure_of(const TrainingSetup& setup, const Trained& right) {
+  try {
+    const Trained trained = train(setup);
+    CHECK(same(trained, right));
+  } catch (const Error& error) {
+    CHECK(error.code() == ExitCode::Device);
+    return error.what();
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("whichever call of CUDA fails, it is an error of the device, and no hang", "[cuda]") {
+  const std::string workers = GENERATE("inline", "threads");
+  const bool sticky = GENERATE(false, true);
+  const TrainingSetup setup = setup_of(workers);
+  const OnFake right = train_on_fake({.order = fake_cuda::Order::Lazy}, setup);
+  const std::int64_t calls = fake_cuda::calls();
+  REQUIRE(calls > 100);
+  const std::int64_t stride = std::max<std::int64_t>(1, calls / 150);
+  int told = 0, untold = 0;
+  for (std::int64_t n = 1; n <= calls; n += stride) {
+    fake_cuda::set({.order = fake_cuda::Order::Lazy, .check_races = false});
+    fake_cuda::fail_call(n, sticky);
+    const std::string failure = failure_of(setup, right.trained);
+    if (!fake_cuda::call_failed()) continue;
+    INFO("call " << n << " of " << calls << ": " << failure);
+    untold += failure.empty();
+    told += failure.find("stage") != std::string::npos;
+    fake_cuda::take_findings();
+  }
+  CHECK(told > 100);
+  CHECK(untold < 10);  // behind the training, when all is given back
+}
+
+TEST_CASE("a device without enough memory is told of with the stage, the bytes and the way out",
+          "[cuda]") {
+  fake_cuda::set({.device_bytes = std::size_t{1} << 20});
+  const std::string failure = failure_of(setup_of("inline"), {});
+  INFO(failure);
+  CHECK(failure.find("stage 0") != std::string::npos);
+  CHECK(failure.find("more bytes") != std::string::npos);
+  CHECK(failure.find("are free") != std::string::npos);
+  CHECK(failure.find("micro-batches") != std::string::npos);
+  fake_cuda::take_findings();
+}
