@@ -75,6 +75,28 @@ TEST_CASE("two devices give the bits of one, and take what was predicted", "[cud
       CHECK(run->trained.measured[s].bytes == run->trained.predicted[s].bytes);
 }
 
+TEST_CASE("plans are made and memory is taken before the first steps, never by a later one",
+          "[cuda]") {
+  const std::string schedule = GENERATE("1f1b", "pipedream", "zb_h1");
+  TrainingSetup setup = setup_of(require_schedule(schedule), "inline");
+  setup.model = residual_model;
+  setup.steps = 24;
+  std::vector<std::int64_t> calls;
+  std::vector<std::size_t> allocations;
+  setup.on_step = [&](const StepRecord&) {
+    calls.push_back(fake_cuda::calls());
+    allocations.push_back(fake_cuda::live_allocations());
+  };
+  train_on_fake({.order = fake_cuda::Order::AtOnce, .check_races = false}, setup);
+  INFO(schedule);
+  REQUIRE(calls.size() == 24);
+  for (std::size_t step = 9; step < 20; ++step) {  // the last ones drain
+    CAPTURE(step);
+    CHECK(allocations[step] == allocations[8]);
+    CHECK(calls[step] - calls[step - 1] == calls[8] - calls[7]);
+  }
+}
+
 TEST_CASE("the host does not wait for devices that keep up", "[cuda]") {
   const std::string schedule = GENERATE("1f1b", "pipedream", "pipemare", "chimera");
   const auto waits = [&](std::int64_t steps) {
