@@ -7,10 +7,9 @@ namespace pipetrain {
 
 StreamClock::StreamClock(Stream& stream) : stream_(stream) {
   if (!stream.asynchronous()) return;
-  origin_ = recorded();
-  origin_->wait();
-  origin_ns_ = now_ns();
   lap_before_ = recorded();
+  lap_before_->wait();
+  lap_before_ns_ = now_ns();
 }
 
 std::unique_ptr<Fence> StreamClock::recorded() {
@@ -40,8 +39,7 @@ StreamClock::Times StreamClock::read(Lap&& lap) {
   }
   const double all = stream_.seconds_between(*lap_before_, *lap.end);
   times.waiting_seconds = std::max(0.0, all - times.busy_seconds);
-  times.end_ns =
-      origin_ns_ + static_cast<std::int64_t>(stream_.seconds_between(*origin_, *lap.end) * 1e9);
+  times.end_ns = lap_before_ns_ += static_cast<std::int64_t>(all * 1e9);
   spare_.push_back(std::exchange(lap_before_, std::move(lap.end)));
   return times;
 }

@@ -59,8 +59,10 @@ class StreamClock {
   Stream& stream_;
   Lap lap_;
   std::vector<std::unique_ptr<Fence>> spare_;
-  std::unique_ptr<Fence> origin_, lap_before_;  // a device's: when time began, and the lap before
-  std::int64_t origin_ns_ = 0;
+  // A device's: the end of the lap before. Its times are told lap by lap: one since the beginning
+  // would soon be more than an f32 of milliseconds can tell.
+  std::unique_ptr<Fence> lap_before_;
+  std::int64_t lap_before_ns_ = 0;
 };
 
 }  // namespace pipetrain

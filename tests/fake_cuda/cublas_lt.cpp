@@ -68,7 +68,7 @@ std::size_t workspace_bytes(const Problem& p) {
 float epilogue(const Matmul& matmul, std::int64_t row, double sum) {
   if (has_bias(matmul)) sum += matmul.bias[row];
   const auto value = static_cast<float>(sum);
-  return has_relu(matmul) && value < 0 ? 0 : value;
+  return has_relu(matmul) && !(value > 0) ? 0 : value;  // of a NaN too, as the library does
 }
 
 void run(const Problem& p, const float* a, const float* b, float* d, double alpha, double beta) {
@@ -276,6 +276,8 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
     if (!handle || requested < 1 || !consistent(problem) || of(c) != of(d))
       return CUBLAS_STATUS_INVALID_VALUE;
     *returned = 0;
+    // Some shapes have no such epilogue: here those of an odd number of rows.
+    if (has_bias(problem.matmul) && problem.d.rows % 2 == 1) return CUBLAS_STATUS_SUCCESS;
     const std::size_t wanted = workspace_bytes(problem);
     if (wanted > of(preference).workspace_bytes) return CUBLAS_STATUS_NOT_SUPPORTED;
     results[0] = {};

@@ -2,7 +2,9 @@
 // work, and nothing is touched by two streams at once.
 #include <set>
 
+#include "base/rng.hpp"
 #include "catch.hpp"
+#include "runtime/random_model.hpp"
 #include "schedules.hpp"
 #include "trained_on_fake.hpp"
 
@@ -59,6 +61,33 @@ TEST_CASE("nor with skip connections, recomputation, clipping, evaluation", "[cu
   setup.evaluate = what == "evaluation";
   INFO(what);
   check_every_order(setup);
+}
+
+TEST_CASE("nor in random nets, under random schedules, on one device or two", "[cuda]") {
+  for (std::uint64_t seed = 1; seed <= 16; ++seed) {
+    Random random(seed, "orders");
+    const auto below = [&](int n) {
+      return static_cast<int>(random.below(static_cast<std::uint64_t>(n)));
+    };
+    const char* const names[] = {"gpipe",    "1f1b",      "zb_h1",       "pipedream",
+                                 "pipemare", "timeprest", "v_timeprest", "i_timeprest"};
+    TrainingSetup setup{.model = random_model(seed, {.layers = 3 + below(4)}),
+                        .config = make_config({.stages = 1 + below(4),
+                                               .microbatches = 1 + below(4),
+                                               .schedule = names[below(8)],
+                                               .workers = below(2) ? "threads" : "inline",
+                                               .backend = "cuda"}),
+                        .steps = 3};
+    setup.config.data.batch_size = 6 + below(4);
+    setup.config.optimizer.kind = below(2) ? "sgd" : "adam";
+    if (below(2) && setup.config.pipeline.stages > 1)
+      setup.config.hardware.devices = {"cuda:1", "cuda:0"};
+    INFO("seed " << seed << ": " << setup.config.pipeline.schedule << ", "
+                 << setup.config.pipeline.stages << " stages, "
+                 << setup.config.pipeline.microbatches << " micro-batches\n"
+                 << setup.model);
+    check_every_order(setup);
+  }
 }
 
 TEST_CASE("two devices give the bits of one, and take what was predicted", "[cuda]") {

@@ -1,20 +1,15 @@
-// y = x W^T + b over the last dimension, by cuBLASLt: bias and relu in the product's epilogue. The
-// bias gradient is our own sum, in f64: that of an epilogue cannot be added to what is there.
+// y = x W^T + b over the last dimension, by cuBLASLt, the bias in the product's epilogue. A relu is
+// a pass of our own: that of an epilogue makes a 0 of a NaN, which on_nonfinite must see. So is the
+// bias gradient, in f64: that of an epilogue cannot be added to what is there.
+#include "backend/cuda/elementwise.hpp"
 #include "backend/cuda/kernel.hpp"
 #include "backend/cuda/linear_plan.hpp"
 #include "backend/cuda/reduce.hpp"
 
 namespace pipetrain::cuda {
 
-MatmulProblem linear_forward(const LinearSizes& sizes, const LinearEpilogue& epilogue) {
-  constexpr cublasLtEpilogue_t epilogues[2][2] = {
-      {CUBLASLT_EPILOGUE_DEFAULT, CUBLASLT_EPILOGUE_RELU},
-      {CUBLASLT_EPILOGUE_BIAS, CUBLASLT_EPILOGUE_RELU_BIAS}};
-  return {.m = sizes.out,
-          .n = sizes.rows,
-          .k = sizes.in,
-          .transposes_a = true,
-          .epilogue = epilogues[epilogue.bias][epilogue.rectifies]};
+MatmulProblem linear_forward(const LinearSizes& sizes, bool bias) {
+  return {.m = sizes.out, .n = sizes.rows, .k = sizes.in, .transposes_a = true, .adds_bias = bias};
 }
 MatmulProblem linear_input_gradient(const LinearSizes& sizes) {
   return {.m = sizes.in, .n = sizes.rows, .k = sizes.out};
@@ -37,8 +32,8 @@ class LinearKernel final : public CudaKernel {
       : CudaKernel(std::move(problem)),
         bias_(spec.bias),
         sizes_(sizes_of(spec, problem_)),
-        forward_(problem_.layer->name,
-                 linear_forward(sizes_, {.bias = bias_, .rectifies = problem_.rectifies})),
+        adds_bias_(bias_ && !problem_.rectifies),
+        forward_(problem_.layer->name, linear_forward(sizes_, adds_bias_)),
         input_gradient_(problem_.layer->name, linear_input_gradient(sizes_)),
         weight_gradient_(problem_.layer->name, linear_weight_gradient(sizes_)) {
     traits_.backward_weight_reads_inputs = true;
@@ -46,11 +41,18 @@ class LinearKernel final : public CudaKernel {
   }
 
   void forward(const ForwardArguments& a) override {
-    forward_(device(a.stream), {.a = floats(a.weights.parameters[0]),
-                                .b = floats(a.inputs[0]),
-                                .bias = bias_ ? floats(a.weights.parameters[1]) : nullptr,
-                                .d = floats(a.output),
-                                .scratch = a.scratch});
+    DeviceStream& stream = device(a.stream);
+    const float* const bias = bias_ ? floats(a.weights.parameters[1]) : nullptr;
+    forward_(stream, {.a = floats(a.weights.parameters[0]),
+                      .b = floats(a.inputs[0]),
+                      .bias = adds_bias_ ? bias : nullptr,
+                      .d = floats(a.output),
+                      .scratch = a.scratch});
+    if (!problem_.rectifies) return;
+    if (bias)
+      add_bias(stream.handle(), floats(a.output), bias, {sizes_.rows, sizes_.out, 1}, true);
+    else
+      rectify(stream.handle(), floats(a.output), problem_.output_elements());
   }
 
   void backward_input(const BackwardInputArguments& a) override {
@@ -75,6 +77,7 @@ class LinearKernel final : public CudaKernel {
  private:
   bool bias_;
   LinearSizes sizes_;
+  bool adds_bias_;  // by the product; else with the relu
   Matmul forward_, input_gradient_, weight_gradient_;
 };
 

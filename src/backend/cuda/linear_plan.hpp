@@ -6,7 +6,7 @@
 //   W  [out, in]            W = in by out       dx = dy W              DX = W DY
 //   y  [rows, out]          Y = out by rows     dW = dy^T x            DW = X DY^T  (DY transposed)
 //
-// Y's rows are the output features: the bias is one value per row of Y, as the epilogue adds it.
+// Y's rows are the output features: the bias is one value per row of Y, as the product adds it.
 #pragma once
 
 #include "backend/cuda/matmul.hpp"
@@ -17,12 +17,8 @@ struct LinearSizes {
   std::int64_t rows = 0, in = 0, out = 0;
 };
 
-struct LinearEpilogue {
-  bool bias = false, rectifies = false;
-};
-
-MatmulProblem linear_forward(const LinearSizes& sizes, const LinearEpilogue& epilogue);  // W, x, y
-MatmulProblem linear_input_gradient(const LinearSizes& sizes);   // a, b, d: W, dy, dx
-MatmulProblem linear_weight_gradient(const LinearSizes& sizes);  // a, b, d: x, dy, dW
+MatmulProblem linear_forward(const LinearSizes& sizes, bool bias);  // a, b, d: W, x, y
+MatmulProblem linear_input_gradient(const LinearSizes& sizes);      // a, b, d: W, dy, dx
+MatmulProblem linear_weight_gradient(const LinearSizes& sizes);     // a, b, d: x, dy, dW
 
 }  // namespace pipetrain::cuda

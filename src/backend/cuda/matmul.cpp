@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "backend/cuda/elementwise.hpp"
+
 namespace pipetrain::cuda {
 namespace {
 
@@ -27,8 +29,6 @@ MatrixLayout layout(std::int64_t rows, std::int64_t columns) {
                       static_cast<std::uint64_t>(columns), rows);
 }
 
-bool adds_bias(cublasLtEpilogue_t epilogue) { return (epilogue & CUBLASLT_EPILOGUE_BIAS) != 0; }
-
 // Partial sums over k, where there are any, are added up in f32 and in a fixed order.
 MatmulPreference preference() {
   MatmulPreference preference;
@@ -47,43 +47,57 @@ MatmulPreference preference() {
 // CUBLAS_COMPUTE_32F is f32 through and through; TF32 would have to be asked for by its name.
 Matmul::Matmul(std::string layer, const MatmulProblem& problem)
     : layer_(std::move(layer)),
+      problem_(problem),
+      bias_in_epilogue_(problem.adds_bias),
       product_(CUBLAS_COMPUTE_32F, CUDA_R_32F),
       a_(problem.transposes_a ? layout(problem.k, problem.m) : layout(problem.m, problem.k)),
       b_(problem.transposes_b ? layout(problem.n, problem.k) : layout(problem.k, problem.n)),
       d_(layout(problem.m, problem.n)) {
   set(product_, CUBLASLT_MATMUL_DESC_TRANSA, operation(problem.transposes_a));
   set(product_, CUBLASLT_MATMUL_DESC_TRANSB, operation(problem.transposes_b));
-  set(product_, CUBLASLT_MATMUL_DESC_EPILOGUE, std::uint32_t{problem.epilogue});
+  if (!bias_in_epilogue_) return;
+  set(product_, CUBLASLT_MATMUL_DESC_EPILOGUE, std::uint32_t{CUBLASLT_EPILOGUE_BIAS});
   // While an algorithm is chosen, the pointer's alignment alone is looked at. A made-up one keeps
   // the choice, and so the bits, from depending on where a bias happens to lie.
-  if (adds_bias(problem.epilogue))
-    set(product_, CUBLASLT_MATMUL_DESC_BIAS_POINTER,
-        reinterpret_cast<const void*>(std::uintptr_t{kAlignment}));
+  set(product_, CUBLASLT_MATMUL_DESC_BIAS_POINTER,
+      reinterpret_cast<const void*>(std::uintptr_t{kAlignment}));
 }
 
-void Matmul::choose_algorithm(cublasLtHandle_t library) {
+cublasStatus_t Matmul::find_algorithm(cublasLtHandle_t library) {
   cublasLtMatmulHeuristicResult_t best{};
   int found = 0;
   const MatmulPreference wanted = preference();
-  cublasStatus_t status =
+  const cublasStatus_t status =
       cublasLtMatmulAlgoGetHeuristic(library, product_.get(), a_.get(), b_.get(), d_.get(),
                                      d_.get(), wanted.get(), 1, &best, &found);
-  if (status == CUBLAS_STATUS_SUCCESS)
-    status = found > 0 ? best.state : CUBLAS_STATUS_NOT_SUPPORTED;
-  check(status, layer_, "find an algorithm for a product");
+  if (status != CUBLAS_STATUS_SUCCESS) return status;
+  if (found == 0) return CUBLAS_STATUS_NOT_SUPPORTED;
   choice_ = best;
+  return best.state;
+}
+
+void Matmul::choose_algorithm(cublasLtHandle_t library) {
+  cublasStatus_t status = find_algorithm(library);
+  if (status == CUBLAS_STATUS_NOT_SUPPORTED && bias_in_epilogue_) {
+    set(product_, CUBLASLT_MATMUL_DESC_EPILOGUE, std::uint32_t{CUBLASLT_EPILOGUE_DEFAULT});
+    bias_in_epilogue_ = false;
+    status = find_algorithm(library);
+  }
+  check(status, layer_, "find an algorithm for a product");
 }
 
 void Matmul::operator()(DeviceStream& stream, const MatmulArguments& arguments) {
   const cublasLtHandle_t library = stream.cublas_lt();
   if (!choice_) choose_algorithm(library);
-  if (arguments.bias) set(product_, CUBLASLT_MATMUL_DESC_BIAS_POINTER, arguments.bias);
+  if (bias_in_epilogue_) set(product_, CUBLASLT_MATMUL_DESC_BIAS_POINTER, arguments.bias);
   const float alpha = 1, beta = arguments.accumulate ? 1 : 0;
   check(cublasLtMatmul(library, product_.get(), &alpha, arguments.a, a_.get(), arguments.b,
                        b_.get(), &beta, arguments.d, d_.get(), arguments.d, d_.get(),
                        &choice_->algo, workspace_in(arguments.scratch, choice_->workspaceSize),
                        choice_->workspaceSize, stream.handle()),
         layer_, "multiply matrices");
+  if (problem_.adds_bias && !bias_in_epilogue_)
+    add_bias(stream.handle(), arguments.d, arguments.bias, {problem_.n, problem_.m, 1}, false);
 }
 
 }  // namespace pipetrain::cuda

@@ -14,16 +14,17 @@
 namespace pipetrain::cuda {
 
 // d [m by n] = op(a) [m by k] op(b) [k by n], each column-major without gaps; op transposes or not.
-// What is done to d before it is stored is the epilogue: BIAS adds a value to each row.
+// A bias is a value for each row of d, added in the product's epilogue, or behind it where the
+// library has none for this shape.
 struct MatmulProblem {
   std::int64_t m = 0, n = 0, k = 0;
   bool transposes_a = false, transposes_b = false;
-  cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
+  bool adds_bias = false;
 };
 
 struct MatmulArguments {
   const float *a = nullptr, *b = nullptr;
-  const float* bias = nullptr;  // m values, where the epilogue adds them
+  const float* bias = nullptr;  // m values, where it adds them
   float* d = nullptr;
   bool accumulate = false;  // add to what is in d
   void* scratch = nullptr;  // kMatmulScratchBytes
@@ -41,8 +42,11 @@ class Matmul {
 
  private:
   void choose_algorithm(cublasLtHandle_t library);
+  cublasStatus_t find_algorithm(cublasLtHandle_t library);
 
   std::string layer_;
+  MatmulProblem problem_;
+  bool bias_in_epilogue_;
   MatmulDescriptor product_;
   MatrixLayout a_, b_, d_;
   std::optional<cublasLtMatmulHeuristicResult_t> choice_;
