@@ -20,12 +20,21 @@ ncclComm_t comm(NcclCalls::Communicator communicator) {
 }
 cudaStream_t stream_of(void* handle) { return static_cast<cudaStream_t>(handle); }
 
+// What NCCL reads in its environment alone, once, when the first id or communicator is made.
+//
 // Sums are the same bits from run to run only by the same algorithm: a ring adds up in an order
-// that rank and size alone decide. NCCL has no other way to say so than its environment, which it
-// reads when a communicator is made; what the user set there stands.
-void fix_order_of_sums() {
+// that rank and size alone decide; what the user set there stands. Calls have to come back at once:
+// the environment goes before what config_of says, and, set here, before NCCL's own files.
+void prepare_environment() {
   static std::once_flag once;
   std::call_once(once, [] {
+    const char* const blocking = std::getenv("NCCL_COMM_BLOCKING");
+    if (blocking && std::strcmp(blocking, "0") != 0)
+      throw DeviceError(fmt::format(
+          "NCCL_COMM_BLOCKING={} is set, with which a call of NCCL waits without end for a process "
+          "that never comes; unset it",
+          blocking));
+    ::setenv("NCCL_COMM_BLOCKING", "0", 0);
     ::setenv("NCCL_ALGO", "Ring", 0);
     ::setenv("NCCL_PROTO", "Simple", 0);
   });
@@ -45,7 +54,7 @@ ncclConfig_t config_of(const NcclJoin& join) {
 class Nccl final : public NcclCalls {
  public:
   NcclId make_id() override {
-    fix_order_of_sums();
+    prepare_environment();
     ncclUniqueId id;
     if (ncclGetUniqueId(&id) != ncclSuccess)
       throw DeviceError(fmt::format("NCCL cannot make an id: {}", reason(nullptr)));
@@ -55,7 +64,7 @@ class Nccl final : public NcclCalls {
   }
 
   NcclState join(Communicator& communicator, const NcclJoin& join) override {
-    fix_order_of_sums();
+    prepare_environment();
     ncclUniqueId id;
     std::memcpy(&id, join.id.data(), sizeof id);
     ncclConfig_t config = config_of(join);

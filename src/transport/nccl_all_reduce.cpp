@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
-#include <thread>
 
 #include "base/check.hpp"
 #include "base/clock.hpp"
@@ -16,6 +14,7 @@ NcclMeeting meeting_of(const NcclAllReduceOptions& o) {
   return {
       .calls = o.calls,
       .ids = o.ids,
+      .stream = o.transfer,
       .name = fmt::format("stage{}-gradients", o.stage),
       .carries = fmt::format("sum of stage {}'s gradients over {} replicas, of which this is {}",
                              o.stage, o.replicas, o.replica),
@@ -49,22 +48,28 @@ NcclAllReduce::NcclAllReduce(const NcclAllReduceOptions& o)
   meet();
 }
 
+// The gradients' owner gives them back next: sums under way are waited for, for a while.
 NcclAllReduce::~NcclAllReduce() {
-  if (begun_ && !done_->passed()) communicator_.abort();
+  if (begun_) ended();
+}
+
+bool NcclAllReduce::ended() noexcept {
+  return communicator_.ends([this] { return done_->passed(); }, *done_);
 }
 
 // The sum of the digests is so many times one's own where all are alike.
 void NcclAllReduce::meet() {
   const std::array<float, 2> mine = digest(buffers_);
   struct Memory {
-    Stream& stream;
-    float* device = static_cast<float*>(stream.allocate(64));
-    float* host = static_cast<float*>(stream.allocate_results(64));
+    NcclAllReduce& sums;
+    float* device = static_cast<float*>(sums.transfer_.allocate(64));
+    float* host = static_cast<float*>(sums.transfer_.allocate_results(64));
     ~Memory() {
-      stream.release_results(host);
-      stream.release(device);
+      if (!sums.ended()) return;  // left to what does not end
+      sums.transfer_.release_results(host);
+      sums.transfer_.release(device);
     }
-  } memory{transfer_};
+  } memory{*this};
   std::ranges::copy(mine, memory.host);
   transfer_.copy(memory.device, memory.host, sizeof mine);
   const GradientBuffer both{memory.device, 2};

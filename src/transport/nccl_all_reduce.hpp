@@ -57,6 +57,7 @@ class NcclAllReduce {
  private:
   void issue(std::span<const GradientBuffer> buffers);
   void meet();
+  bool ended() noexcept;  // see NcclCommunicator::ends
 
   const std::vector<GradientBuffer> buffers_;
   const int replicas_;

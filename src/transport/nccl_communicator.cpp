@@ -23,6 +23,8 @@ double seconds_since(std::int64_t ns) { return static_cast<double>(now_ns() - ns
 
 constexpr std::int64_t look_every_ns = 1'000'000;  // asking NCCL costs more than asking a fence
 
+constexpr double seconds_to_end = 5;  // once aborted; it takes milliseconds
+
 NcclId agree(const NcclMeeting& meeting) {
   if (meeting.rank == 0) {
     const NcclId id = meeting.calls->make_id();
@@ -40,6 +42,9 @@ NcclId agree(const NcclMeeting& meeting) {
 
 NcclCommunicator::NcclCommunicator(const NcclMeeting& meeting) : meeting_(meeting) {
   const NcclJoin join{agree(meeting), meeting.rank, meeting.ranks, meeting.ctas_max};
+  // NCCL takes the device that is the thread's own, which each stream makes its own with every
+  // call: one of this thread's other streams may have come last, or none yet.
+  meeting_.stream->make_fence();
   settle(meeting_.calls->join(communicator_, join));
   if (meeting.rank == 0) meeting_.ids->withdraw(meeting_.name);  // all have come
 }
@@ -75,6 +80,24 @@ bool NcclCommunicator::broken(std::int64_t since) noexcept {
     return true;
   }
   return false;
+}
+
+// Calls that failed half way are recorded nowhere: hence the fence once more.
+bool NcclCommunicator::ends(const std::function<bool()>& over, Fence& fence) noexcept {
+  try {
+    if (!aborted_ && over()) return true;
+    abort();
+    meeting_.stream->record(fence);
+    const std::int64_t since = now_ns();
+    for (int round = 0; !fence.passed(); ++round) {
+      if (seconds_since(since) >= seconds_to_end) return false;
+      pause(round);
+    }
+    return true;
+  } catch (const std::exception&) {  // the device is gone, and its memory with it
+    abort();
+    return false;
+  }
 }
 
 void NcclCommunicator::require_whole() const {

@@ -10,6 +10,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "backend/stream.hpp"
@@ -21,8 +22,9 @@ namespace pipetrain {
 struct NcclMeeting {
   NcclCalls* calls = nullptr;
   IdExchange* ids = nullptr;
-  std::string name;     // of the id: the same at all ranks, and nobody else's
-  std::string carries;  // for messages: "activations of boundary 0, lane 0, to rank 1"
+  Stream* stream = nullptr;  // that the calls are put on
+  std::string name;          // of the id: the same at all ranks, and nobody else's
+  std::string carries;       // for messages: "activations of boundary 0, lane 0, to rank 1"
   int rank = 0, ranks = 2;
   int ctas_max = 0;
   double seconds_max = 300;  // for every wait
@@ -47,6 +49,11 @@ class NcclCommunicator {
   // Is there a failure, or has the call issued at `since` taken too long? Never throws: the next
   // call does.
   bool broken(std::int64_t since) noexcept;
+  // Before memory that the calls use is given back. `over`: has passed what was recorded behind
+  // them? Where it has not, or the communicator is aborted already, aborts, and waits a while, with
+  // `fence`, for all that the stream was asked for. False: it does not end, or the device is gone;
+  // then the memory is to be left to it.
+  bool ends(const std::function<bool()>& over, Fence& fence) noexcept;
   void require_whole() const;  // throws what closed or broke it
 
   void close() noexcept { closed_ = true; }

@@ -1,7 +1,6 @@
 #include "transport/nccl_end.hpp"
 
-#include <chrono>
-#include <thread>
+#include <algorithm>
 
 #include "base/check.hpp"
 #include "base/clock.hpp"
@@ -22,6 +21,7 @@ NcclMeeting meeting_of(const NcclChannelOptions& o, int rank) {
   const bool sends = rank == 0;
   return {.calls = o.calls,
           .ids = o.ids,
+          .stream = o.transfer,
           .name = name_of(o),
           .carries = fmt::format("{} of boundary {}, lane {}, that rank {} {} rank {}",
                                  o.gradients ? "gradients" : "activations", o.boundary, o.lane,
@@ -62,19 +62,10 @@ NcclEnd::NcclEnd(const NcclChannelOptions& o, int rank)
 // Once aborted, what was under way ends soon. Should it not, its memory is left to it rather than
 // waited for.
 NcclEnd::~NcclEnd() {
-  const auto moving = [this] {
-    for (const Slot& slot : slots_)
-      if (!slot.moved->passed()) return true;
-    return false;
+  const auto over = [this] {
+    return std::ranges::all_of(slots_, [](const Slot& slot) { return slot.moved->passed(); });
   };
-  try {
-    if (moving()) communicator_.abort();
-    for (int i = 0; i < 500 && moving(); ++i)
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    if (!moving()) transfer_.release_results(headers_);
-  } catch (const std::exception&) {  // the device is gone, and its memory with it
-    communicator_.abort();
-  }
+  if (communicator_.ends(over, *slots_.front().moved)) transfer_.release_results(headers_);
 }
 
 void NcclEnd::retain(Packet* packet) { ++packet->holders; }

@@ -3,15 +3,18 @@
 // own, and usable from several.
 #pragma once
 
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <random>
 #include <vector>
 
 #include "backend/stream.hpp"
+#include "base/error.hpp"
 
 namespace fake {
 
@@ -32,6 +35,10 @@ class Device {
   }
   std::unique_ptr<FakeStream> make_stream();
 
+  std::atomic<bool> gone = false;  // then whoever asks a fence is told so, and so again
+  // The stream that the thread called last: its device is the thread's.
+  static inline thread_local const FakeStream* current = nullptr;
+
   std::mutex mutex;  // of all that lies on streams, and of what works there
 
  private:
@@ -47,6 +54,7 @@ class FakeFence final : public pipetrain::Fence {
  public:
   explicit FakeFence(Device& device) : device_(device) {}
   bool passed() const override {
+    if (device_.gone) throw pipetrain::DeviceError("the device is gone");
     const std::lock_guard lock(device_.mutex);
     for (auto steps = device_.random_() % 3; steps > 0; --steps) device_.step();
     return *mark;
@@ -89,10 +97,15 @@ class FakeStream final : public pipetrain::Stream {
 
   bool asynchronous() const override { return true; }
   int device() const override { return 0; }
-  void* allocate(std::size_t bytes) override { return std::calloc(1, bytes); }
-  void release(void* memory) noexcept override { std::free(memory); }
-  void* allocate_results(std::size_t bytes) override { return std::calloc(1, bytes); }
-  void release_results(void* memory) noexcept override { std::free(memory); }
+  void* allocate(std::size_t bytes) override {
+    memory_.push_back(std::make_unique<std::byte[]>(bytes));
+    return memory_.back().get();
+  }
+  void release(void* memory) noexcept override {
+    std::erase_if(memory_, [memory](const auto& block) { return block.get() == memory; });
+  }
+  void* allocate_results(std::size_t bytes) override { return allocate(bytes); }
+  void release_results(void* memory) noexcept override { release(memory); }
   void copy(void* to, const void* from, std::size_t bytes) override {
     run([=] { std::memcpy(to, from, bytes); });
   }
@@ -106,15 +119,18 @@ class FakeStream final : public pipetrain::Stream {
     run([=] { std::memset(memory, 0, bytes); });
   }
   std::unique_ptr<pipetrain::Fence> make_fence() override {
+    Device::current = this;
     return std::make_unique<FakeFence>(device_);
   }
   void record(pipetrain::Fence& fence) override {
+    Device::current = this;
     const auto mark = std::make_shared<bool>(false);
     const std::lock_guard lock(device_.mutex);
     dynamic_cast<FakeFence&>(fence).mark = mark;
     work_.push_back([mark] { return *mark = true; });
   }
   void wait(const pipetrain::Fence& fence) override {
+    Device::current = this;
     const std::lock_guard lock(device_.mutex);
     work_.push_back([mark = dynamic_cast<const FakeFence&>(fence).mark] { return *mark; });
   }
@@ -137,6 +153,7 @@ class FakeStream final : public pipetrain::Stream {
   friend class Device;
   Device& device_;
   std::deque<Work> work_;
+  std::vector<std::unique_ptr<std::byte[]>> memory_;  // what is never released goes with the stream
 };
 
 inline std::unique_ptr<FakeStream> Device::make_stream() {

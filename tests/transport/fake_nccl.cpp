@@ -121,6 +121,7 @@ pipetrain::NcclId Nccl::make_id() {
 
 NcclState Nccl::join(Communicator& communicator, const pipetrain::NcclJoin& join) {
   const std::lock_guard lock(device_.mutex);
+  joined_on.push_back(Device::current);
   auto& clique = cliques_[join.id];
   const auto ranks = static_cast<std::size_t>(join.ranks);
   if (!clique) {

@@ -57,6 +57,8 @@ class Nccl final : public pipetrain::NcclCalls {
   bool abort_is_noticed = false;    // by the other ranks
   static thread_local int process;  // that the calling thread plays
 
+  std::vector<const FakeStream*> joined_on;  // Device::current of the threads that joined
+
   void break_all(const std::string& why);  // every communicator has an error from now on
   int alive() const { return alive_; }     // communicators neither destroyed nor aborted
   int aborted() const { return aborted_; }

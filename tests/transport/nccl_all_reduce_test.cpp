@@ -1,5 +1,6 @@
 #include "transport/nccl_all_reduce.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <thread>
 
@@ -146,4 +147,46 @@ TEST_CASE("close ends a wait for the other replicas", "[transport][nccl]") {
     }
   });
   CHECK(closed == 2);
+}
+
+TEST_CASE("a communicator of sums is made on the device of its stream", "[transport][nccl]") {
+  World world;
+  std::vector<std::unique_ptr<Replica>> all(replicas);
+  on_each(replicas, [&](int r) {
+    world.device.make_stream()->make_fence();  // another device, for all that one can tell
+    all[static_cast<std::size_t>(r)] =
+        std::make_unique<Replica>(world, r, std::vector<std::size_t>{4});
+  });
+  CHECK(world.nccl.joined_on.size() == replicas);
+  for (const auto& replica : all)
+    CHECK(std::ranges::count(world.nccl.joined_on, replica->transfer.get()) == 1);
+}
+
+TEST_CASE("sums under way have ended once their object is gone", "[transport][nccl]") {
+  World world;
+  std::atomic<int> made = 0;
+  on_each(replicas, [&](int r) {
+    Replica mine(world, r, {4});
+    ++made;
+    while (made < replicas) std::this_thread::yield();
+    if (r == 1) return;  // it hands nothing in
+    mine.sums->begin();
+    mine.sums.reset();
+    CHECK(mine.transfer->idle());
+  });
+  CHECK(world.nccl.aborted() == 2);
+}
+
+TEST_CASE("sums on a device that is gone end without a word", "[transport][nccl]") {
+  World world;
+  std::vector<std::unique_ptr<Replica>> all(replicas);
+  on_each(replicas, [&](int r) {
+    all[static_cast<std::size_t>(r)] =
+        std::make_unique<Replica>(world, r, std::vector<std::size_t>{4});
+  });
+  for (auto& replica : all) replica->sums->begin();
+  world.device.gone = true;
+  for (auto& replica : all) CHECK_NOTHROW(replica->sums.reset());
+  CHECK(world.nccl.aborted() == replicas);
+  CHECK(world.nccl.alive() == 0);
 }

@@ -1,5 +1,6 @@
 #include "transport/nccl_channel.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <thread>
 
@@ -139,6 +140,22 @@ TEST_CASE("an orderly end destroys what a failure would abort", "[transport][ncc
   CHECK(rig.nccl.aborted() == 0);
   rig.device.run_dry();
   CHECK(rig.wrong == 0);
+}
+
+TEST_CASE("a channel's communicator is made on the device of its stream", "[transport][nccl]") {
+  const Rig rig;
+  CHECK(rig.nccl.joined_on.size() == 2);
+  for (const auto* stream : {rig.leaving.get(), rig.arriving.get()})
+    CHECK(std::ranges::count(rig.nccl.joined_on, stream) == 1);
+}
+
+TEST_CASE("a channel on a device that is gone ends without a word", "[transport][nccl]") {
+  Rig rig;
+  rig.send(0);
+  rig.device.gone = true;
+  CHECK_NOTHROW(rig.sender.reset());
+  CHECK_NOTHROW(rig.receiver.reset());
+  CHECK(rig.nccl.alive() == 0);
 }
 
 TEST_CASE("send does not wait, acquire does once every packet is under way", "[transport][nccl]") {

@@ -74,8 +74,9 @@ class Conv2dKernel final : public CudaKernel {
               weight_gradient_.workspace_bytes, &beta, descriptors_.filter.get(), a.gradients[0]),
           layer(), "do its weight gradient");
     if (bias_)
-      channel_sums(stream.handle(), floats(a.output_gradient), planes_.samples, planes_.channels,
-                   planes_.inner, floats(a.gradients[1]), a.accumulate);
+      channel_sums({stream.handle(), stream.partial_sums()}, floats(a.output_gradient),
+                   planes_.samples, planes_.channels, planes_.inner, floats(a.gradients[1]),
+                   a.accumulate);
   }
 
  private:

@@ -1,5 +1,6 @@
-// Element by element, by our own device code. A result may be the memory of one of its operands.
-// All of it is asked of the stream and done later; no elements: nothing is asked.
+// Element by element, by our own device code. A result may be the memory of one of its operands,
+// a sum of the first of its terms alone. All of it is asked of the stream and done later; no
+// elements: nothing is asked.
 #pragma once
 
 #include <cuda_runtime_api.h>

@@ -70,8 +70,9 @@ class LinearKernel final : public CudaKernel {
                                         .accumulate = a.accumulate,
                                         .scratch = a.scratch});
     if (bias_)
-      column_sums(device(a.stream).handle(), floats(a.output_gradient), sizes_.rows, sizes_.out,
-                  floats(a.gradients[1]), a.accumulate);
+      column_sums({device(a.stream).handle(), device(a.stream).partial_sums()},
+                  floats(a.output_gradient), sizes_.rows, sizes_.out, floats(a.gradients[1]),
+                  a.accumulate);
   }
 
  private:

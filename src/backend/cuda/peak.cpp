@@ -8,6 +8,7 @@
 #include "backend/cuda/devices.hpp"
 #include "backend/cuda/kernel.hpp"
 #include "backend/cuda/matmul.hpp"
+#include "base/rng.hpp"
 
 namespace pipetrain {
 namespace {
@@ -39,9 +40,19 @@ double seconds(cuda::DeviceStream& stream, cuda::Matmul& product,
   return stream.seconds_between(*begin, *end);
 }
 
+// Between -1 and 1. Operands that are all alike draw less power than a training's, and a device
+// that draws less keeps a higher clock: its peak would be one that no training can come to.
+std::vector<float> pseudo_random() {
+  std::vector<float> numbers(kSize * kSize);
+  Random random(0, "peak");
+  for (float& number : numbers)
+    number = static_cast<float>(static_cast<std::int32_t>(random.next())) * 0x1p-31f;
+  return numbers;
+}
+
 double peak_of(int device) {
   cuda::DeviceStream stream(device);
-  const std::vector<float> numbers(kSize * kSize, 0.5f);
+  const std::vector<float> numbers = pseudo_random();
   const std::size_t bytes = numbers.size() * sizeof(float);
   const Block a(stream, bytes), b(stream, bytes), d(stream, bytes),
       scratch(stream, cuda::kMatmulScratchBytes);

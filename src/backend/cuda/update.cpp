@@ -83,7 +83,7 @@ void add_up(DeviceStream& stream, const Summation& s) {
 
 void sum_of_squares(DeviceStream& stream, const float* values, std::int64_t elements,
                     double* result) {
-  sum_of_squares(stream.handle(), values, elements, stream.partial_sums(), result);
+  sum_of_squares({stream.handle(), stream.partial_sums()}, values, elements, result);
 }
 
 void add_values(DeviceStream& stream, float* a, const float* b, std::int64_t elements) {

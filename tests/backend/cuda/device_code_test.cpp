@@ -126,9 +126,43 @@ TEST_CASE("means of rows, and their gradient", "[device]") {
 TEST_CASE("gradients of biases: sums of columns and of channels", "[device]") {
   if (!has_device()) return;
   const TestStream stream;
-  const Planes shapes[] = {{1, 1, 1},  {7, 33, 1},    {100, 10, 1}, {3, 66000, 1}, {4, 3, 300},
-                           {2, 32, 1}, {2, 3000, 2},  {300, 5, 1},  {8, 64, 9},    {9, 1, 257},
-                           {0, 3, 1},  {3000, 31, 1}, {1, 2, 70000}};
+  const OnDevice partials(stream, std::vector<double>(kPartialSumsMax, 7));
+  const SumStream sums_on{stream.handle, partials.get()};
+  const Planes shapes[] = {// one slice
+                           {1, 1, 1},
+                           {7, 33, 1},
+                           {100, 10, 1},
+                           {3, 66000, 1},
+                           {4, 3, 300},
+                           {2, 32, 1},
+                           {2, 3000, 2},
+                           {8, 64, 9},
+                           {9, 1, 257},
+                           {5, 7, 31},
+                           // nothing to add up
+                           {0, 3, 1},
+                           {0, 3, 9},
+                           {0, 3, 40},
+                           {0, 1, 1},
+                           // slices of rows
+                           {300, 5, 1},
+                           {3000, 31, 1},
+                           {8192, 10, 1},
+                           {1025, 65, 1},
+                           {255, 2, 1},
+                           {40000, 2, 1},
+                           {300, 5, 4},
+                           {2049, 3, 9},
+                           {515, 70, 2},
+                           // slices of channels
+                           {1, 2, 70000},
+                           {21, 5, 1000},
+                           {8193, 2, 32},
+                           {3, 2, 400001},
+                           {9001, 1, 1},
+                           {70, 1, 257},
+                           // more columns than there is room for partial sums
+                           {2, 2000, 20}};
   for (const Planes& of : shapes)
     for (const bool accumulate : {false, true}) {
       const Floats dy = numbers(of.elements()), before = numbers(of.channels, 1);
@@ -137,13 +171,13 @@ TEST_CASE("gradients of biases: sums of columns and of channels", "[device]") {
       Floats expected(before.size());
       for (std::size_t c = 0; c < sums.size(); ++c)
         expected[c] = static_cast<float>(sums[c] + (accumulate ? before[c] : 0.0f));
+      CAPTURE(of.samples, of.channels, of.inner, accumulate);
       const OnDevice on(stream, dy), a(stream, before), b(stream, before);
       if (of.inner == 1) {
-        column_sums(stream.handle, on.get(), of.samples, of.channels, b.get(), accumulate);
+        column_sums(sums_on, on.get(), of.samples, of.channels, b.get(), accumulate);
         CHECK(difference(b.read(), expected) < 1e-6);
       }
-      if (of.channels > 10000) continue;  // a block each: long on tests/fake_cuda
-      channel_sums(stream.handle, on.get(), of.samples, of.channels, of.inner, a.get(), accumulate);
+      channel_sums(sums_on, on.get(), of.samples, of.channels, of.inner, a.get(), accumulate);
       CHECK(difference(a.read(), expected) < 1e-6);
     }
 }
@@ -158,7 +192,7 @@ TEST_CASE("sums of squares are f64", "[device]") {
     const OnDevice on(stream, x);
     const OnDevice partials(stream, std::vector<double>(kPartialSumsMax, 7)),
         result(stream, std::vector<double>{7});
-    sum_of_squares(stream.handle, on.get(), count, partials.get(), result.get());
+    sum_of_squares({stream.handle, partials.get()}, on.get(), count, result.get());
     CHECK(result.read()[0] == Approx(expected).epsilon(1e-12));
   }
 }
