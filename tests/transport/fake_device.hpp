@@ -89,6 +89,7 @@ class FakeStream final : public pipetrain::Stream {
 
   bool asynchronous() const override { return true; }
   int device() const override { return 0; }
+  bool reaches(const pipetrain::Stream&) const override { return true; }
   void* allocate(std::size_t bytes) override { return std::calloc(1, bytes); }
   void release(void* memory) noexcept override { std::free(memory); }
   void* allocate_results(std::size_t bytes) override { return std::calloc(1, bytes); }
