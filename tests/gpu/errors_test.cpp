@@ -105,3 +105,23 @@ TEST_CASE("two devices that cannot reach each other train stages, and are refuse
   setup.config.hardware.devices = {"cuda:1", "cuda:1"};
   CHECK(train_on_fake({.peers = false}, setup).findings == std::vector<std::string>{});
 }
+
+TEST_CASE("where cuDNN refuses the listed algorithms, one that it advises is taken", "[cuda]") {
+  const TrainingSetup setup = setup_of(residual_model, "1f1b");
+  const OnFake right = train_on_fake({}, setup);
+  for (const cudnnStatus_t refusal :
+       {CUDNN_STATUS_NOT_SUPPORTED, CUDNN_STATUS_NOT_SUPPORTED_SHAPE, CUDNN_STATUS_BAD_PARAM}) {
+    const OnFake other = train_on_fake({.cudnn_refusal = refusal}, setup);
+    CHECK(other.findings == std::vector<std::string>{});
+    CHECK(same(other.trained, right.trained));
+  }
+  const auto failure = [&](cudnnStatus_t refusal) {
+    return error_of(
+        [&] { train_on_fake({.cudnn_refusal = refusal, .cudnn_advises = false}, setup); });
+  };
+  CHECK_THAT(failure(CUDNN_STATUS_NOT_SUPPORTED_SHAPE),
+             Contains("repeats to the bit") && Contains("(status 3002)"));
+  CHECK_THAT(
+      failure(CUDNN_STATUS_EXECUTION_FAILED),
+      Contains("(status 5000): the fake was told to refuse it") && !Contains("repeats to the bit"));
+}
