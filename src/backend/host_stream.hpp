@@ -13,6 +13,7 @@ class HostStream : public Stream {
  public:
   bool asynchronous() const final { return false; }
   int device() const final { return 0; }
+  bool reaches(const Stream&) const final { return true; }
 
   void* allocate_results(std::size_t bytes) final {
     if (void* const memory = std::calloc(1, bytes)) return memory;

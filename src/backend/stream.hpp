@@ -68,6 +68,8 @@ class Stream {
   virtual ~Stream() = default;
   virtual bool asynchronous() const = 0;
   virtual int device() const = 0;  // streams of one device share its memory
+  // May what computes on this stream touch memory of the other's device? copy() always may.
+  virtual bool reaches(const Stream& other) const = 0;
 
   // Memory of the stream's device: 64-byte aligned, zeroed; DeviceError when there is none. Freed
   // memory is used by nothing any more: finish() precedes.
@@ -91,11 +93,13 @@ class Stream {
   virtual void read(void* host, const void* from, std::size_t bytes) = 0;  // waits for it
 
   virtual std::unique_ptr<Fence> make_fence() = 0;
+  // One that seconds_between may be asked about: it may cost the device more.
+  virtual std::unique_ptr<Fence> make_timed_fence() { return make_fence(); }
   virtual void record(Fence& fence) = 0;  // behind all that has been asked for
   // All that is asked for from here on comes behind the fence's last record() so far, whichever
   // stream of this backend that was.
   virtual void wait(const Fence& fence) = 0;
-  // Between two fences of this stream that have passed. Host streams: 0.
+  // Between two timed fences of this stream that have passed. Host streams: 0.
   virtual double seconds_between(const Fence& begin, const Fence& end) const = 0;
   virtual void finish() = 0;  // waits until all is done
 };

@@ -1,6 +1,22 @@
 #include "runtime/stage_copies.hpp"
 
+#include <spdlog/fmt/fmt.h>
+
+#include "base/error.hpp"
+
 namespace pipetrain {
+namespace {
+
+// The sum over the copies is one copy's work, and any of them may be the one.
+void require_reach(StageId stage, const Stream& a, const Stream& b) {
+  if (a.reaches(b) && b.reaches(a)) return;
+  throw DeviceError(fmt::format(
+      "the copies of stage {} lie on cuda:{} and cuda:{}, which cannot reach each other's memory; "
+      "name one of them twice in hardware.devices",
+      stage.value, a.device(), b.device()));
+}
+
+}  // namespace
 
 StageCopies::StageCopies(const StageInput& input, std::span<const WorkerId> on, int workers) {
   for (const WorkerId worker : on) {
@@ -8,6 +24,8 @@ StageCopies::StageCopies(const StageInput& input, std::span<const WorkerId> on, 
     copy.stream = {.worker = worker.value, .workers = workers};
     copies_.push_back(std::make_unique<Stage>(copy));
     gradient_whole_.push_back(copies_.back()->stream().make_fence());
+    for (const auto& before : copies_)
+      require_reach(input.id, before->stream(), copies_.back()->stream());
   }
   parts_.resize(copies_.size());
 }

@@ -14,7 +14,7 @@ namespace pipetrain {
 
 class StageCopies {
  public:
-  // One on each of these workers, of so many.
+  // One on each of these workers, of so many. DeviceError where their devices cannot add up.
   StageCopies(const StageInput& input, std::span<const WorkerId> on, int workers);
 
   int count() const { return static_cast<int>(copies_.size()); }

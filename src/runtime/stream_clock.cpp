@@ -15,7 +15,7 @@ StreamClock::StreamClock(Stream& stream) : stream_(stream) {
 std::unique_ptr<Fence> StreamClock::recorded() {
   std::unique_ptr<Fence> fence;
   if (spare_.empty()) {
-    fence = stream_.make_fence();
+    fence = stream_.make_timed_fence();
   } else {
     fence = std::move(spare_.back());
     spare_.pop_back();

@@ -34,6 +34,7 @@ class LateStream : public Stream {
 
   bool asynchronous() const override { return true; }
   int device() const override { return device_; }
+  bool reaches(const Stream&) const override { return true; }
   void* allocate(std::size_t bytes) override { return std::calloc(1, bytes); }
   void release(void* memory) noexcept override { std::free(memory); }
   void* allocate_results(std::size_t bytes) override { return std::calloc(1, bytes ? bytes : 1); }

@@ -1,6 +1,9 @@
 // cuDNN's handles and descriptors: f32 in NCHW, and nothing else.
 #include "fake_cuda/cudnn.hpp"
 
+#include <cstring>
+#include <utility>
+
 #include "fake_cuda/world.hpp"
 
 namespace {
@@ -61,6 +64,14 @@ const char* cudnnGetErrorString(cudnnStatus_t status) {
     default:
       return "a status of cuDNN";
   }
+}
+
+// As cuDNN, which forgets it once it is told.
+void cudnnGetLastErrorString(char* message, size_t bytes) {
+  const auto held = fake_cuda::lock();
+  if (bytes == 0) return;
+  std::strncpy(message, std::exchange(fake_cuda::thread().cudnn_error, ""), bytes - 1);
+  message[bytes - 1] = 0;
 }
 
 size_t cudnnGetVersion() { return CUDNN_VERSION; }

@@ -1,4 +1,6 @@
 // cuDNN's convolutions and their halves: the products of images and weights, in plain loops.
+#include <algorithm>
+#include <array>
 #include <utility>
 #include <vector>
 
@@ -125,13 +127,39 @@ cudnnStatus_t ask(cudnnHandle_t handle, const Shapes& shapes, const Pass& pass, 
   return CUDNN_STATUS_SUCCESS;
 }
 
-cudnnStatus_t size(const Shapes& shapes, int pass, int algorithm, std::size_t* bytes) {
+cudnnStatus_t size(const Shapes& shapes, int pass, int algorithm, int advised, std::size_t* bytes) {
+  const auto refusal = static_cast<cudnnStatus_t>(fake_cuda::world().options.cudnn_refusal);
+  if (refusal != CUDNN_STATUS_SUCCESS && algorithm != advised) {
+    fake_cuda::thread().cudnn_error = "the fake was told to refuse it";
+    return refusal;
+  }
   if (!consistent(shapes)) return CUDNN_STATUS_BAD_PARAM;
   *bytes = workspace_bytes(shapes, pass, algorithm);
   return CUDNN_STATUS_SUCCESS;
 }
 
 std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+// What to take, after three that look as good and are not: by chance, rounded, impossible.
+template <class Performance, class Algorithm>
+cudnnStatus_t advise(Algorithm advised, Algorithm other, int most, int* count,
+                     Performance* results) {
+  return call(CUDNN_STATUS_EXECUTION_FAILED, [&] {
+    Performance good{};
+    good.algo = advised;
+    good.status = CUDNN_STATUS_SUCCESS;
+    good.determinism = CUDNN_DETERMINISTIC;
+    good.mathType = CUDNN_FMA_MATH;
+    std::array<Performance, 4> all{good, good, good, good};
+    for (int i = 0; i < 3; ++i) all[index(i)].algo = other;
+    all[0].determinism = CUDNN_NON_DETERMINISTIC;
+    all[1].mathType = CUDNN_TENSOR_OP_MATH;
+    all[2].status = CUDNN_STATUS_NOT_SUPPORTED;
+    *count = std::min(most, fake_cuda::world().options.cudnn_advises ? 4 : 3);
+    std::copy_n(all.begin(), *count, results);
+    return CUDNN_STATUS_SUCCESS;
+  });
+}
 
 }  // namespace
 
@@ -142,7 +170,8 @@ cudnnStatus_t cudnnGetConvolutionForwardWorkspaceSize(
     const cudnnConvolutionDescriptor_t convolution, const cudnnTensorDescriptor_t y,
     cudnnConvolutionFwdAlgo_t algorithm, size_t* bytes) {
   return call(CUDNN_STATUS_EXECUTION_FAILED, [&] {
-    return size({*x, *y, *w, *convolution}, 1, algorithm, bytes);
+    return size({*x, *y, *w, *convolution}, 1, algorithm, CUDNN_CONVOLUTION_FWD_ALGO_FFT_TILING,
+                bytes);
   });
 }
 
@@ -151,7 +180,8 @@ cudnnStatus_t cudnnGetConvolutionBackwardDataWorkspaceSize(
     const cudnnConvolutionDescriptor_t convolution, const cudnnTensorDescriptor_t dx,
     cudnnConvolutionBwdDataAlgo_t algorithm, size_t* bytes) {
   return call(CUDNN_STATUS_EXECUTION_FAILED, [&] {
-    return size({*dx, *dy, *w, *convolution}, 2, algorithm, bytes);
+    return size({*dx, *dy, *w, *convolution}, 2, algorithm,
+                CUDNN_CONVOLUTION_BWD_DATA_ALGO_FFT_TILING, bytes);
   });
 }
 
@@ -160,8 +190,35 @@ cudnnStatus_t cudnnGetConvolutionBackwardFilterWorkspaceSize(
     const cudnnConvolutionDescriptor_t convolution, const cudnnFilterDescriptor_t dw,
     cudnnConvolutionBwdFilterAlgo_t algorithm, size_t* bytes) {
   return call(CUDNN_STATUS_EXECUTION_FAILED, [&] {
-    return size({*x, *dy, *dw, *convolution}, 3, algorithm, bytes);
+    return size({*x, *dy, *dw, *convolution}, 3, algorithm,
+                CUDNN_CONVOLUTION_BWD_FILTER_ALGO_FFT_TILING, bytes);
   });
+}
+
+cudnnStatus_t cudnnGetConvolutionForwardAlgorithm_v7(cudnnHandle_t, const cudnnTensorDescriptor_t,
+                                                     const cudnnFilterDescriptor_t,
+                                                     const cudnnConvolutionDescriptor_t,
+                                                     const cudnnTensorDescriptor_t, const int most,
+                                                     int* count,
+                                                     cudnnConvolutionFwdAlgoPerf_t* results) {
+  return advise(CUDNN_CONVOLUTION_FWD_ALGO_FFT_TILING, CUDNN_CONVOLUTION_FWD_ALGO_WINOGRAD, most,
+                count, results);
+}
+
+cudnnStatus_t cudnnGetConvolutionBackwardDataAlgorithm_v7(
+    cudnnHandle_t, const cudnnFilterDescriptor_t, const cudnnTensorDescriptor_t,
+    const cudnnConvolutionDescriptor_t, const cudnnTensorDescriptor_t, const int most, int* count,
+    cudnnConvolutionBwdDataAlgoPerf_t* results) {
+  return advise(CUDNN_CONVOLUTION_BWD_DATA_ALGO_FFT_TILING, CUDNN_CONVOLUTION_BWD_DATA_ALGO_0, most,
+                count, results);
+}
+
+cudnnStatus_t cudnnGetConvolutionBackwardFilterAlgorithm_v7(
+    cudnnHandle_t, const cudnnTensorDescriptor_t, const cudnnTensorDescriptor_t,
+    const cudnnConvolutionDescriptor_t, const cudnnFilterDescriptor_t, const int most, int* count,
+    cudnnConvolutionBwdFilterAlgoPerf_t* results) {
+  return advise(CUDNN_CONVOLUTION_BWD_FILTER_ALGO_FFT_TILING, CUDNN_CONVOLUTION_BWD_FILTER_ALGO_0,
+                most, count, results);
 }
 
 cudnnStatus_t cudnnConvolutionForward(cudnnHandle_t handle, const void* alpha,

@@ -16,11 +16,17 @@ namespace {
 constexpr std::size_t arena_bytes = std::size_t{1} << 38;  // of addresses, not of memory
 constexpr std::size_t alignment = 256, page = 4096;
 constexpr std::size_t buried_bytes_most = std::size_t{64} << 20;
+constexpr std::size_t pinned_bytes_spoilt = std::size_t{1} << 20;
 constexpr std::uint32_t several = std::uint32_t{1} << 31;
 constexpr int garbage = 0xff;  // NaN as float and as double, -1 as an integer
 
 std::uintptr_t address(const void* memory) { return reinterpret_cast<std::uintptr_t>(memory); }
 void* pointer(std::uintptr_t address) { return reinterpret_cast<void*>(address); }
+
+void spoil(const Memory::Block& block) {
+  const bool ring = block.device == Memory::host && block.bytes > pinned_bytes_spoilt;
+  std::memset(pointer(block.begin), garbage, ring ? pinned_bytes_spoilt : block.bytes);
+}
 
 std::uintptr_t round_up(std::uintptr_t value, std::size_t to) { return (value + to - 1) / to * to; }
 
@@ -38,11 +44,11 @@ Memory::~Memory() { munmap(pointer(arena_), arena_bytes); }
 Memory::Block& Memory::allocate(int device, std::size_t bytes) {
   const std::uintptr_t begin = next_;
   next_ = round_up(begin + bytes, alignment) + alignment;
-  std::memset(pointer(begin), garbage, next_ - begin);
   Block& block = blocks_[begin];
   block.begin = begin;
   block.bytes = bytes;
   block.device = device;
+  spoil(block);
   return block;
 }
 
@@ -57,17 +63,11 @@ void Memory::free(Block& block, const Clock& host) {
   bury(block);
 }
 
-void Memory::free_in_order(Block& block) {
-  access(pointer(block.begin), block.bytes, Access::Write);
-  block.freed = current_;
-  bury(block);
-}
-
 // Freed memory keeps its NaN for a while; then the machine gets it back.
 void Memory::bury(Block& block) {
   block.live = false;
   block.words = {};
-  std::memset(pointer(block.begin), garbage, block.bytes);
+  spoil(block);
   buried_.push_back(block.begin);
   buried_bytes_ += block.bytes;
   if (buried_bytes_ < buried_bytes_most) return;
@@ -94,19 +94,19 @@ Memory::Block* Memory::find(const void* memory) {
 
 bool Memory::holds(const void* memory, std::size_t bytes) {
   const Block* const block = find(memory);
-  return block && !block->given_back && address(memory) + bytes <= block->begin + block->bytes;
+  return block && block->live && address(memory) + bytes <= block->begin + block->bytes;
 }
 
 std::size_t Memory::bytes_in_use(int device) const {
   std::size_t sum = 0;
   for (const auto& [begin, block] : blocks_)
-    if (!block.given_back && block.device == device) sum += block.bytes;
+    if (block.live && block.device == device) sum += block.bytes;
   return sum;
 }
 
 std::size_t Memory::live_blocks() const {
   return static_cast<std::size_t>(std::count_if(
-      blocks_.begin(), blocks_.end(), [](const auto& entry) { return !entry.second.given_back; }));
+      blocks_.begin(), blocks_.end(), [](const auto& entry) { return entry.second.live; }));
 }
 
 }  // namespace fake_cuda

@@ -1,7 +1,8 @@
 // The memory of all devices, and the pinned memory of the host: where each block lies, and which
 // operation last wrote and read each word of it, so that accesses that nothing orders are found.
 //
-// Addresses are never used twice. Fresh and freed memory is full of NaN.
+// Addresses are never used twice. Fresh and freed memory is full of NaN; of large pinned blocks,
+// which are rings that tests use little of, only the beginning.
 // Only called with the lock of fake_cuda/world.hpp held.
 #pragma once
 
@@ -33,11 +34,8 @@ class Memory {
     std::uintptr_t begin = 0;
     std::size_t bytes = 0;
     int device = host;
-    bool pooled = false;                // made in a stream's order, from its device's pool
-    std::uint32_t made = 0, freed = 0;  // by which operation; 0: by the host
-    bool live = true;                   // not yet freed, in the order in which things run
-    bool given_back = false;            // the host has asked for it to be freed
-    std::vector<Word> words;            // empty until the first access
+    bool live = true;         // not yet freed
+    std::vector<Word> words;  // as far as any has been touched
   };
 
   Memory();
@@ -48,9 +46,6 @@ class Memory {
   Block& allocate(int device, std::size_t bytes);
   // By the host, which has waited for so much.
   void free(Block& block, const Clock& host);
-  // Within an operation.
-  void make(Block& block) { block.made = current_; }
-  void free_in_order(Block& block);
 
   Block* find(const void* memory);                    // which holds that address
   bool holds(const void* memory, std::size_t bytes);  // all of it in one live block

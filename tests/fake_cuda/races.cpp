@@ -40,9 +40,9 @@ void Memory::access(const void* memory, std::size_t bytes, Access how) {
   Block& block = *last_;
   if (checked_ != last_) check_block(block);
   if (!world().options.check_races) return;
-  if (block.words.empty()) block.words.resize((block.bytes + word_bytes - 1) / word_bytes);
   const std::size_t first = (begin - block.begin) / word_bytes;
   const std::size_t last = (begin - block.begin + bytes - 1) / word_bytes;
+  if (block.words.size() <= last) block.words.resize(last + 1);
   for (std::size_t word = first; word <= last; ++word)
     how == Access::Write ? write(block, word) : read(block, word, how == Access::Copy);
 }
@@ -50,12 +50,8 @@ void Memory::access(const void* memory, std::size_t bytes, Access how) {
 void Memory::check_block(Block& block) {
   checked_ = &block;
   if (!block.live) found(name(current_) + " uses freed memory: " + place(block, 0));
-  if (block.made && !ordered(block.made, queue_->clock))
-    found(name(current_) + " uses " + place(block, 0) + " and nothing orders it behind " +
-          name(block.made));
-  const auto& peers = block.pooled ? world().pool_peers : world().peers;
   if (block.device != host && block.device != queue_->device && !reaches_ &&
-      !peers.contains({queue_->device, block.device}))
+      !world().peers.contains({queue_->device, block.device}))
     found(name(current_) + " uses memory of device " + std::to_string(block.device) +
           " without peer access: " + place(block, 0));
 }

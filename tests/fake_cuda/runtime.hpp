@@ -51,6 +51,8 @@ struct Options {
   int devices = 2;
   std::size_t device_bytes = std::size_t{4} << 30;  // of each; cudaMalloc fails beyond
   bool peers = true;                                // cudaDeviceCanAccessPeer says yes
+  int cudnn_refusal = 0;  // what cuDNN says of all algorithms but those that it advises; 0: good
+  bool cudnn_advises = true;  // one algorithm for each pass that is good for us
   bool check_races = true;
   double deadlock_seconds = 10;  // a host thread that waits, with nothing to run, for so long
 };

@@ -75,9 +75,6 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
       case cudaDevAttrGlobalMemoryBusWidth:
         *value = 256;
         break;
-      case cudaDevAttrMemoryPoolsSupported:
-        *value = 1;
-        break;
       case cudaDevAttrMaxThreadsPerBlock:
         *value = 1024;
         break;
@@ -117,31 +114,6 @@ cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags) {
     if (!world().options.peers) return cudaErrorPeerAccessUnsupported;
     const bool fresh = world().peers.insert({thread().device, peer}).second;
     return fresh ? cudaSuccess : cudaErrorPeerAccessAlreadyEnabled;
-  });
-}
-
-// A pool's handle is the number of its device, from 1.
-cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int device) {
-  return runtime_call([&] {
-    if (!is_device(device)) return cudaErrorInvalidDevice;
-    *pool = reinterpret_cast<cudaMemPool_t>(static_cast<std::uintptr_t>(device) + 1);
-    return cudaSuccess;
-  });
-}
-
-cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const cudaMemAccessDesc* access,
-                                 size_t count) {
-  return runtime_call([&] {
-    const int device = static_cast<int>(reinterpret_cast<std::uintptr_t>(pool)) - 1;
-    for (size_t i = 0; i < count; ++i) {
-      const cudaMemLocation& from = access[i].location;
-      if (!is_device(device) || from.type != cudaMemLocationTypeDevice || !is_device(from.id) ||
-          from.id == device || access[i].flags != cudaMemAccessFlagsProtReadWrite)
-        return cudaErrorInvalidValue;
-      if (!world().options.peers) return cudaErrorInvalidDevice;
-      world().pool_peers.insert({from.id, device});
-    }
-    return cudaSuccess;
   });
 }
 

@@ -73,18 +73,10 @@ cudaError_t check_copy(void* to, const void* from, std::size_t bytes, cudaStream
   return cudaSuccess;
 }
 
-cudaError_t allocate(void** memory, int device, std::size_t bytes, Memory::Block** block) {
-  const std::size_t used = world().memory.bytes_in_use(device);
-  if (used + bytes > world().options.device_bytes) return cudaErrorMemoryAllocation;
-  *block = &world().memory.allocate(device, bytes);
-  *memory = reinterpret_cast<void*>((*block)->begin);
-  return cudaSuccess;
-}
-
 Memory::Block* block_at(void* memory) {
   Memory::Block* const block = world().memory.find(memory);
   const bool whole = block && reinterpret_cast<void*>(block->begin) == memory;
-  if (whole && !block->given_back) return block;
+  if (whole && block->live) return block;
   fake_cuda::found("memory is freed twice, or was never allocated");
   return nullptr;
 }
@@ -96,7 +88,6 @@ cudaError_t free_at_once(void* memory, bool pinned) {
   ++world().host_waits;
   Memory::Block* const block = block_at(memory);
   if (!block || (block->device == Memory::host) != pinned) return cudaErrorInvalidValue;
-  block->given_back = true;
   fake_cuda::Clock host = world().host;
   host.join(thread().host);
   world().memory.free(*block, host);
@@ -109,21 +100,11 @@ extern "C" {
 
 cudaError_t cudaMalloc(void** memory, size_t bytes) {
   const auto work = [&] {
-    Memory::Block* block = nullptr;
     ++world().host_waits;
-    return allocate(memory, thread().device, bytes, &block);
-  };
-  return runtime_call(work, cudaErrorMemoryAllocation);
-}
-
-cudaError_t cudaMallocAsync(void** memory, size_t bytes, cudaStream_t stream) {
-  const auto work = [&] {
-    if (!is_open(stream)) return cudaErrorInvalidResourceHandle;
-    Memory::Block* block = nullptr;
-    const cudaError_t error = allocate(memory, stream->queue->device, bytes, &block);
-    if (error != cudaSuccess) return error;
-    block->pooled = true;
-    push(stream, "cudaMallocAsync", [block] { world().memory.make(*block); });
+    const int device = thread().device;
+    const std::size_t used = world().memory.bytes_in_use(device);
+    if (used + bytes > world().options.device_bytes) return cudaErrorMemoryAllocation;
+    *memory = reinterpret_cast<void*>(world().memory.allocate(device, bytes).begin);
     return cudaSuccess;
   };
   return runtime_call(work, cudaErrorMemoryAllocation);
@@ -131,18 +112,6 @@ cudaError_t cudaMallocAsync(void** memory, size_t bytes, cudaStream_t stream) {
 
 cudaError_t cudaFree(void* memory) {
   return freeing_call([&] { return free_at_once(memory, false); });
-}
-
-cudaError_t cudaFreeAsync(void* memory, cudaStream_t stream) {
-  return freeing_call([&] {
-    if (!is_open(stream)) return cudaErrorInvalidResourceHandle;
-    if (!memory) return cudaSuccess;
-    Memory::Block* const block = block_at(memory);
-    if (!block || block->device == Memory::host) return cudaErrorInvalidValue;
-    block->given_back = true;
-    push(stream, "cudaFreeAsync", [block] { world().memory.free_in_order(*block); });
-    return cudaSuccess;
-  });
 }
 
 cudaError_t cudaMemGetInfo(size_t* free, size_t* total) {
@@ -156,8 +125,7 @@ cudaError_t cudaMemGetInfo(size_t* free, size_t* total) {
 cudaError_t cudaHostAlloc(void** memory, size_t bytes, unsigned) {
   const auto work = [&] {
     ++world().host_waits;
-    Memory::Block& block = world().memory.allocate(Memory::host, bytes);
-    *memory = reinterpret_cast<void*>(block.begin);
+    *memory = reinterpret_cast<void*>(world().memory.allocate(Memory::host, bytes).begin);
     return cudaSuccess;
   };
   return runtime_call(work, cudaErrorMemoryAllocation);

@@ -66,7 +66,10 @@ World& world() { return *everything().world; }
 
 Thread& thread() {
   thread_local Thread mine;
-  if (mine.epoch != world().epoch) mine = {.epoch = world().epoch, .device = 0, .host = {}};
+  if (mine.epoch != world().epoch) {
+    mine = {};
+    mine.epoch = world().epoch;
+  }
   return mine;
 }
 

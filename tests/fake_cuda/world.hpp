@@ -35,8 +35,7 @@ struct World {
   Faults faults;
   std::set<cudaStream_t> streams;
   std::set<cudaEvent_t> events;
-  // {a, b}: a's streams may touch b's memory, but that of b's pool; and that alone.
-  std::set<std::pair<int, int>> peers, pool_peers;
+  std::set<std::pair<int, int>> peers;  // {a, b}: a's streams may touch b's memory
   std::int64_t host_waits = 0, operations = 0, event_waits = 0;
   Clock host;  // what any thread has waited for
   std::vector<std::string> findings;
@@ -48,7 +47,8 @@ struct Thread {
   std::uint64_t epoch = 0;
   int device = 0;
   cudaError_t last_error = cudaSuccess;
-  Clock host;  // what it has seen by polling
+  const char* cudnn_error = "";  // what cudnnGetLastErrorString will say
+  Clock host;                    // what it has seen by polling
 };
 
 World& world();    // with the lock held

@@ -21,6 +21,9 @@ class ForwardingStream : public Stream {
 
   bool asynchronous() const override { return real_->asynchronous(); }
   int device() const override { return real_->device(); }
+  bool reaches(const Stream& other) const override {
+    return real_->reaches(*static_cast<const ForwardingStream&>(other).real_);
+  }
   void* allocate(std::size_t bytes) override { return real_->allocate(bytes); }
   void release(void* memory) noexcept override { real_->release(memory); }
   void* allocate_results(std::size_t bytes) override { return real_->allocate_results(bytes); }
@@ -44,6 +47,7 @@ class ForwardingStream : public Stream {
     real_->read(host, from, bytes);
   }
   std::unique_ptr<Fence> make_fence() override { return real_->make_fence(); }
+  std::unique_ptr<Fence> make_timed_fence() override { return real_->make_timed_fence(); }
   void record(Fence& fence) override { real_->record(fence); }
   void wait(const Fence& fence) override { real_->wait(fence); }
   double seconds_between(const Fence& begin, const Fence& end) const override {

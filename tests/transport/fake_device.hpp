@@ -97,6 +97,7 @@ class FakeStream final : public pipetrain::Stream {
 
   bool asynchronous() const override { return true; }
   int device() const override { return 0; }
+  bool reaches(const pipetrain::Stream&) const override { return true; }
   void* allocate(std::size_t bytes) override {
     memory_.push_back(std::make_unique<std::byte[]>(bytes));
     return memory_.back().get();

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <set>
 
 #include "base/error.hpp"
@@ -43,6 +44,15 @@ void describe(const std::string& layer, const TensorDescriptor& tensor,
         layer, "describe a tensor");
 }
 
+constexpr int kAdviceMax = 32;  // more than cuDNN has algorithms and arithmetics for one
+
+// What cuDNN says of an algorithm that cannot do a convolution: NOT_SUPPORTED, and in places
+// BAD_PARAM, or one of their finer statuses. All else is a failure.
+bool is_refusal(cudnnStatus_t status) {
+  static_assert(CUDNN_STATUS_BAD_PARAM == 2000 && CUDNN_STATUS_NOT_SUPPORTED == 3000);
+  return status >= 2000 && status < 4000;
+}
+
 }  // namespace
 
 ConvolutionPlan plan_convolution(const Conv2d& spec, const Problem& problem) {
@@ -74,66 +84,117 @@ ConvolutionDescriptors::ConvolutionDescriptors(const std::string& layer,
 }
 
 ConvolutionAlgorithms::ConvolutionAlgorithms(std::span<const int> devices) {
-  for (const int device : std::set<int>(devices.begin(), devices.end())) {
-    check(cudaSetDevice(device), "use the device");
-    libraries_.push_back({device, Cudnn()});
-  }
+  for (const int device : std::set<int>(devices.begin(), devices.end()))
+    libraries_.emplace_back(device);
 }
 
 template <class Algorithm, class Ask>
-Chosen<Algorithm> ConvolutionAlgorithms::choose(const std::string& layer, const char* what,
-                                                std::initializer_list<Algorithm> candidates,
-                                                Ask ask) const {
-  const std::lock_guard lock(mutex_);
-  cudnnStatus_t status = CUDNN_STATUS_NOT_SUPPORTED;
+std::optional<Chosen<Algorithm>> ConvolutionAlgorithms::first_that_works(
+    const Purpose& purpose, std::span<const Algorithm> candidates, Ask ask,
+    cudnnStatus_t& refusal) const {
   for (const Algorithm candidate : candidates) {
     Chosen<Algorithm> chosen{candidate, 0};
-    for (const Library& library : libraries_) {
-      check(cudaSetDevice(library.device), "use the device");
-      std::size_t bytes = 0;
-      status = ask(library.cudnn.get(), candidate, &bytes);
-      if (status != CUDNN_STATUS_SUCCESS) break;
-      chosen.workspace_bytes = std::max(chosen.workspace_bytes, bytes);
-    }
-    if (status == CUDNN_STATUS_SUCCESS) return chosen;
+    const bool works =
+        std::all_of(libraries_.begin(), libraries_.end(), [&](const Library& library) {
+          make_current(library.device);
+          std::size_t bytes = 0;
+          const cudnnStatus_t status = ask(library.cudnn.get(), candidate, &bytes);
+          if (is_refusal(status)) {
+            refusal = status;
+            return false;
+          }
+          check(status, purpose.layer, purpose.what);
+          chosen.workspace_bytes = std::max(chosen.workspace_bytes, bytes);
+          return true;
+        });
+    if (works) return chosen;
   }
-  throw_device_error(layer, what, failure(status));
+  return std::nullopt;
+}
+
+template <class Performance, class Advise>
+auto ConvolutionAlgorithms::advised(const Purpose& purpose, Advise advise) const {
+  std::vector<decltype(Performance::algo)> good;
+  std::array<Performance, kAdviceMax> advice{};
+  int count = 0;
+  const Library& library = libraries_.front();
+  make_current(library.device);
+  const cudnnStatus_t status = advise(library.cudnn.get(), kAdviceMax, &count, advice.data());
+  if (is_refusal(status)) return good;
+  check(status, purpose.layer, purpose.what);
+  for (const Performance& p : std::span(advice).first(static_cast<std::size_t>(count)))
+    if (p.status == CUDNN_STATUS_SUCCESS && p.determinism == CUDNN_DETERMINISTIC &&
+        p.mathType == CUDNN_FMA_MATH)
+      good.push_back(p.algo);
+  return good;
+}
+
+template <class Performance, class Algorithm, class Ask, class Advise>
+Chosen<Algorithm> ConvolutionAlgorithms::choose(const Purpose& purpose,
+                                                std::initializer_list<Algorithm> candidates,
+                                                Ask ask, Advise advise) const {
+  const std::lock_guard lock(mutex_);
+  cudnnStatus_t refusal = CUDNN_STATUS_NOT_SUPPORTED;
+  if (const auto chosen =
+          first_that_works(purpose, std::span<const Algorithm>(candidates), ask, refusal))
+    return *chosen;
+  const std::vector<Algorithm> more = advised<Performance>(purpose, advise);
+  if (const auto chosen = first_that_works(purpose, std::span<const Algorithm>(more), ask, refusal))
+    return *chosen;
+  Failure why = failure(refusal);
+  why.reason = "no algorithm that repeats to the bit can: " + why.reason;
+  throw_device_error(purpose.layer, purpose.what, why);
 }
 
 ConvolutionAlgorithms::Forward ConvolutionAlgorithms::forward(
     const std::string& layer, const ConvolutionDescriptors& d) const {
-  return choose(
-      layer, "do its forward",
+  return choose<cudnnConvolutionFwdAlgoPerf_t>(
+      Purpose{layer, "do its forward"},
       {CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM, CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM},
       [&](cudnnHandle_t cudnn, cudnnConvolutionFwdAlgo_t algorithm, std::size_t* bytes) {
         return cudnnGetConvolutionForwardWorkspaceSize(cudnn, d.input.get(), d.filter.get(),
                                                        d.product.get(), d.output.get(), algorithm,
                                                        bytes);
+      },
+      [&](cudnnHandle_t cudnn, int most, int* count, cudnnConvolutionFwdAlgoPerf_t* advice) {
+        return cudnnGetConvolutionForwardAlgorithm_v7(cudnn, d.input.get(), d.filter.get(),
+                                                      d.product.get(), d.output.get(), most, count,
+                                                      advice);
       });
 }
 
 // Algorithms 0 and 3 of the backwards add up in an order of chance.
 ConvolutionAlgorithms::BackwardData ConvolutionAlgorithms::backward_data(
     const std::string& layer, const ConvolutionDescriptors& d) const {
-  return choose(
-      layer, "do its input gradient",
+  return choose<cudnnConvolutionBwdDataAlgoPerf_t>(
+      Purpose{layer, "do its input gradient"},
       {CUDNN_CONVOLUTION_BWD_DATA_ALGO_1, CUDNN_CONVOLUTION_BWD_DATA_ALGO_WINOGRAD_NONFUSED},
       [&](cudnnHandle_t cudnn, cudnnConvolutionBwdDataAlgo_t algorithm, std::size_t* bytes) {
         return cudnnGetConvolutionBackwardDataWorkspaceSize(cudnn, d.filter.get(), d.output.get(),
                                                             d.product.get(), d.input.get(),
                                                             algorithm, bytes);
+      },
+      [&](cudnnHandle_t cudnn, int most, int* count, cudnnConvolutionBwdDataAlgoPerf_t* advice) {
+        return cudnnGetConvolutionBackwardDataAlgorithm_v7(cudnn, d.filter.get(), d.output.get(),
+                                                           d.product.get(), d.input.get(), most,
+                                                           count, advice);
       });
 }
 
 ConvolutionAlgorithms::BackwardFilter ConvolutionAlgorithms::backward_filter(
     const std::string& layer, const ConvolutionDescriptors& d) const {
-  return choose(
-      layer, "do its weight gradient",
+  return choose<cudnnConvolutionBwdFilterAlgoPerf_t>(
+      Purpose{layer, "do its weight gradient"},
       {CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1, CUDNN_CONVOLUTION_BWD_FILTER_ALGO_WINOGRAD_NONFUSED},
       [&](cudnnHandle_t cudnn, cudnnConvolutionBwdFilterAlgo_t algorithm, std::size_t* bytes) {
         return cudnnGetConvolutionBackwardFilterWorkspaceSize(cudnn, d.input.get(), d.output.get(),
                                                               d.product.get(), d.filter.get(),
                                                               algorithm, bytes);
+      },
+      [&](cudnnHandle_t cudnn, int most, int* count, cudnnConvolutionBwdFilterAlgoPerf_t* advice) {
+        return cudnnGetConvolutionBackwardFilterAlgorithm_v7(cudnn, d.input.get(), d.output.get(),
+                                                             d.product.get(), d.filter.get(), most,
+                                                             count, advice);
       });
 }
 

@@ -1,11 +1,14 @@
 // A convolution as cuDNN knows it: its numbers, its descriptors, and which algorithms do it. Those
 // are taken from short lists of algorithms that repeat a run to the bit, the first that every
-// device of the backend can do: never by measuring, which would choose now this, now that.
+// device of the backend can do; where there is none, from cuDNN's advice for the shape. Never by
+// measuring, which would choose now this, now that.
 #pragma once
 
 #include <array>
 #include <initializer_list>
+#include <list>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -55,17 +58,33 @@ class ConvolutionAlgorithms {
 
  private:
   struct Library {
-    int device = 0;
+    int device;
     Cudnn cudnn;
+    explicit Library(int of) : device(make_current(of)) {}
+    ~Library() { forget(cudaSetDevice(device)); }  // before the handle goes
+    Library(const Library&) = delete;
+    Library& operator=(const Library&) = delete;
+  };
+  struct Purpose {  // for messages
+    const std::string& layer;
+    const char* what;
   };
 
-  // The first candidate for which ask(handle, candidate, &bytes) says success on each device.
+  // The first candidate for which ask(handle, candidate, &bytes) says success on each device; or
+  // none, and how cuDNN refused the last.
   template <class Algorithm, class Ask>
-  Chosen<Algorithm> choose(const std::string& layer, const char* what,
-                           std::initializer_list<Algorithm> candidates, Ask ask) const;
+  std::optional<Chosen<Algorithm>> first_that_works(const Purpose& purpose,
+                                                    std::span<const Algorithm> candidates, Ask ask,
+                                                    cudnnStatus_t& refusal) const;
+  // Of what advise(handle, most, &count, results) names, what repeats to the bit in f32.
+  template <class Performance, class Advise>
+  auto advised(const Purpose& purpose, Advise advise) const;
+  template <class Performance, class Algorithm, class Ask, class Advise>
+  Chosen<Algorithm> choose(const Purpose& purpose, std::initializer_list<Algorithm> candidates,
+                           Ask ask, Advise advise) const;
 
   mutable std::mutex mutex_;  // a handle serves one thread at a time
-  std::vector<Library> libraries_;
+  std::list<Library> libraries_;
 };
 
 }  // namespace pipetrain::cuda

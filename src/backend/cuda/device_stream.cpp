@@ -12,22 +12,16 @@
 namespace pipetrain::cuda {
 namespace {
 
-void make_current(int device) { check(cudaSetDevice(device), "use the device"); }
-
-// An event that was never recorded counts as passed, in CUDA as here.
 class EventFence final : public Fence {
  public:
-  explicit EventFence(int device) : device_(device), event_(unsigned{cudaEventDefault}) {}
+  EventFence(int device, unsigned flags) : device_(make_current(device)), event_(flags) {}
+  ~EventFence() override { forget(cudaSetDevice(device_)); }
+  EventFence(const EventFence&) = delete;
+  EventFence& operator=(const EventFence&) = delete;
 
   bool passed() const override {
     make_current(device_);
-    const cudaError_t status = cudaEventQuery(event_.get());
-    if (status == cudaErrorNotReady) {
-      cudaGetLastError();  // an answer, not a failure for the next call to tell of
-      return false;
-    }
-    check(status, "ask how far the device is");
-    return true;
+    return has_passed(event_);
   }
   void wait() const override {
     make_current(device_);
@@ -42,15 +36,14 @@ class EventFence final : public Fence {
 
 cudaEvent_t event_of(const Fence& fence) { return static_cast<const EventFence&>(fence).event(); }
 
-int current(int device) {
-  make_current(device);
-  return device;
-}
+struct FreeOnDevice {  // whose device is current
+  void operator()(void* memory) const noexcept { forget(cudaFree(memory)); }
+};
 
 [[noreturn]] void throw_out_of_memory(int device, std::size_t bytes) {
-  cudaGetLastError();  // this failure is told of here: no later call shall see it
+  forget(cudaErrorMemoryAllocation);  // told of here
   std::size_t free = 0, total = 0;
-  cudaMemGetInfo(&free, &total);
+  forget(cudaMemGetInfo(&free, &total));
   throw DeviceError(
       fmt::format("cuda:{} has no memory for {} more bytes: {} of {} are free; use smaller "
                   "micro-batches, more stages, recompute = \"stage\" or a smaller model",
@@ -61,49 +54,65 @@ int current(int device) {
 
 // Non-blocking: work of the default stream, which libraries may use, holds up none of ours.
 DeviceStream::DeviceStream(int device)
-    : device_(current(device)),
+    : device_(make_current(device)),
       stream_(unsigned{cudaStreamNonBlocking}),
-      partial_sums_(kPartialSumsMax * sizeof(double)) {
-  check(cudnnSetStream(cudnn_.get(), stream_.get()), "use a stream");
-}
+      partial_sums_(kPartialSumsMax * sizeof(double)) {}
 
 // What was asked for reads memory of this object's; the handles are those of its device.
 DeviceStream::~DeviceStream() {
-  cudaSetDevice(device_);
-  cudaStreamSynchronize(stream_.get());
+  forget(cudaSetDevice(device_));
+  forget(cudaStreamSynchronize(stream_.get()));
 }
 
 cudaStream_t DeviceStream::handle() const {
   make_current(device_);
   return stream_.get();
 }
-cudnnHandle_t DeviceStream::cudnn() const {
+cudnnHandle_t DeviceStream::cudnn() {
   make_current(device_);
-  return cudnn_.get();
+  if (!cudnn_) {
+    Cudnn made;
+    check(cudnnSetStream(made.get(), stream_.get()), "use a stream");
+    cudnn_ = std::move(made);
+  }
+  return cudnn_->get();
 }
-cublasLtHandle_t DeviceStream::cublas_lt() const {
+cublasLtHandle_t DeviceStream::cublas_lt() {
   make_current(device_);
-  return cublas_lt_.get();
+  if (!cublas_lt_) cublas_lt_.emplace();
+  return cublas_lt_->get();
+}
+
+bool DeviceStream::reaches(const Stream& other) const {
+  if (device_ == other.device()) return true;
+  int can = 0;
+  check(cudaDeviceCanAccessPeer(&can, device_, other.device()),
+        "ask which devices reach each other");
+  return can;
 }
 
 // ---- memory
 
-// The pool's blocks are aligned to 256 bytes at least. Other streams may use the block at once.
+// Zeroed when this returns, so other streams may use it at once. CUDA aligns to 256 bytes at least.
+// Not from CUDA's pools: what they save counts for nothing before the first step, and other devices
+// reach into them on fewer machines.
 void* DeviceStream::allocate(std::size_t bytes) {
   if (bytes == 0) return nullptr;
+  make_current(device_);
   void* memory = nullptr;
-  const cudaError_t status = cudaMallocAsync(&memory, bytes, handle());
+  const cudaError_t status = cudaMalloc(&memory, bytes);
   if (status == cudaErrorMemoryAllocation) throw_out_of_memory(device_, bytes);
   check(status, "allocate memory");
+  std::unique_ptr<void, FreeOnDevice> held(memory);
   clear(memory, bytes);
   finish();
-  return memory;
+  return held.release();
 }
 
 void DeviceStream::release(void* memory) noexcept {
   if (!memory) return;
-  cudaSetDevice(device_);
-  cudaFreeAsync(memory, stream_.get());
+  forget(cudaSetDevice(device_));
+  FreeOnDevice()(memory);
 }
 
 // The device writes into the host's memory: with unified addresses the pointer is good for both.
@@ -113,7 +122,10 @@ void* DeviceStream::allocate_results(std::size_t bytes) {
   std::memset(memory.get(), 0, bytes);
   return memory.release();
 }
-void DeviceStream::release_results(void* memory) noexcept { cudaFreeHost(memory); }
+void DeviceStream::release_results(void* memory) noexcept {
+  forget(cudaSetDevice(device_));
+  FreePinned()(memory);
+}
 
 void DeviceStream::clear(void* memory, std::size_t bytes) {
   if (bytes > 0) check(cudaMemsetAsync(memory, 0, bytes, handle()), "clear memory");
@@ -135,7 +147,10 @@ void DeviceStream::read(void* host, const void* from, std::size_t bytes) {
 // ---- order
 
 std::unique_ptr<Fence> DeviceStream::make_fence() {
-  return std::make_unique<EventFence>(current(device_));
+  return std::make_unique<EventFence>(device_, unsigned{cudaEventDisableTiming});
+}
+std::unique_ptr<Fence> DeviceStream::make_timed_fence() {
+  return std::make_unique<EventFence>(device_, unsigned{cudaEventDefault});
 }
 void DeviceStream::record(Fence& fence) {
   check(cudaEventRecord(event_of(fence), handle()), "record an event");

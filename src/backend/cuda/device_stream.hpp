@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "backend/cuda/handles.hpp"
 #include "backend/cuda/staging.hpp"
@@ -16,6 +17,7 @@ class DeviceStream final : public Stream {
 
   bool asynchronous() const override { return true; }
   int device() const override { return device_; }
+  bool reaches(const Stream& other) const override;
   void* allocate(std::size_t bytes) override;
   void release(void* memory) noexcept override;
   void* allocate_results(std::size_t bytes) override;
@@ -29,6 +31,7 @@ class DeviceStream final : public Stream {
   void write(void* to, const void* host, std::size_t bytes) override;
   void read(void* host, const void* from, std::size_t bytes) override;
   std::unique_ptr<Fence> make_fence() override;
+  std::unique_ptr<Fence> make_timed_fence() override;
   void record(Fence& fence) override;
   void wait(const Fence& fence) override;
   double seconds_between(const Fence& begin, const Fence& end) const override;
@@ -37,16 +40,16 @@ class DeviceStream final : public Stream {
   // Each makes the stream's device the calling thread's: one thread may serve several streams, and
   // a stream several threads, one at a time.
   cudaStream_t handle() const;
-  cudnnHandle_t cudnn() const;  // bound to the stream
-  cublasLtHandle_t cublas_lt() const;
+  cudnnHandle_t cudnn();  // bound to the stream
+  cublasLtHandle_t cublas_lt();
   // kPartialSumsMax (reduce.hpp) of the device's memory, for sums of this stream alone.
   double* partial_sums() const { return static_cast<double*>(partial_sums_.get()); }
 
  private:
   int device_;
   CudaStream stream_;
-  Cudnn cudnn_;
-  CublasLt cublas_lt_;
+  std::optional<Cudnn> cudnn_;         // made when they are first asked for: streams that only copy
+  std::optional<CublasLt> cublas_lt_;  // need none
   DeviceMemory partial_sums_;
   Staging staging_;
 };

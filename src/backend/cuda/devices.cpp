@@ -5,7 +5,7 @@
 #include <charconv>
 #include <string_view>
 
-#include "backend/cuda/errors.hpp"
+#include "backend/cuda/handles.hpp"
 #include "base/error.hpp"
 
 namespace pipetrain::cuda {
@@ -46,13 +46,10 @@ void let_reach(int from, int to) {
   int can = 0;
   check(cudaDeviceCanAccessPeer(&can, from, to), "ask which devices reach each other");
   if (!can) return;
-  cudaMemPool_t pool = nullptr;  // where DeviceStream::allocate takes memory from
-  check(cudaDeviceGetDefaultMemPool(&pool, to), "find the memory of a device");
-  cudaMemAccessDesc access{};
-  access.location.type = cudaMemLocationTypeDevice;
-  access.location.id = from;
-  access.flags = cudaMemAccessFlagsProtReadWrite;
-  check(cudaMemPoolSetAccess(pool, &access, 1), "let one device reach another's memory");
+  make_current(from);
+  const cudaError_t status = cudaDeviceEnablePeerAccess(to, 0);
+  if (status == cudaErrorPeerAccessAlreadyEnabled) return forget(status);
+  check(status, "let one device reach another's memory");
 }
 
 }  // namespace
@@ -75,7 +72,7 @@ int count_devices() {
   int driver = 0, count = 0;
   cudaError_t status = cudaDriverGetVersion(&driver);
   if (status == cudaSuccess && driver > 0) status = cudaGetDeviceCount(&count);
-  if (status != cudaSuccess) cudaGetLastError();  // told of here, not by a later call
+  forget(status);  // told of here
   if (driver == 0)
     throw DeviceError(fmt::format(
         "there is no NVIDIA driver on this machine, so no device for backend = \"cuda\"; install "

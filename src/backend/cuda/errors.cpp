@@ -2,6 +2,9 @@
 
 #include <spdlog/fmt/fmt.h>
 
+#include <algorithm>
+#include <array>
+
 #include "backend/cuda/launch.hpp"
 #include "base/error.hpp"
 
@@ -10,11 +13,20 @@ namespace {
 
 static_assert(cudaSuccess == 0 && CUDNN_STATUS_SUCCESS == 0 && CUBLAS_STATUS_SUCCESS == 0);
 
+// What cuDNN adds to its last status on this thread, as the end of a sentence; mostly nothing.
+std::string last_words_of_cudnn() {
+  std::array<char, 512> text{};
+  cudnnGetLastErrorString(text.data(), text.size() - 1);
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return text[0] ? fmt::format(": {}", text.data()) : "";
+}
+
 }  // namespace
 
 // A device works behind the host: what failed may be something that was asked for earlier. With
 // CUDA_LAUNCH_BLOCKING=1, which the driver reads, it is the call that says so.
 Failure failure(cudaError_t status) {
+  forget(status);
   return {"CUDA", fmt::format("{} ({})", cudaGetErrorString(status), cudaGetErrorName(status)),
           status == cudaErrorMemoryAllocation
               ? "use smaller micro-batches, more stages or a smaller model"
@@ -22,7 +34,8 @@ Failure failure(cudaError_t status) {
 }
 Failure failure(cudnnStatus_t status) {
   return {"cuDNN",
-          fmt::format("{} (status {})", cudnnGetErrorString(status), static_cast<int>(status)),
+          fmt::format("{} (status {}){}", cudnnGetErrorString(status), static_cast<int>(status),
+                      last_words_of_cudnn()),
           "try smaller micro-batches"};
 }
 Failure failure(cublasStatus_t status) {

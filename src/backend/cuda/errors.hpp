@@ -17,7 +17,7 @@ struct Failure {
   std::string reason;
   std::string_view advice;
 };
-Failure failure(cudaError_t status);
+Failure failure(cudaError_t status);  // CUDA's next calls on this thread will not tell of it again
 Failure failure(cudnnStatus_t status);
 Failure failure(cublasStatus_t status);
 
@@ -32,6 +32,13 @@ void check(Status status, std::string_view layer, std::string_view what) {
 template <class Status>
 void check(Status status, std::string_view what) {
   check(status, {}, what);
+}
+
+// For what is not told of, as where something is given back: nor shall CUDA's next calls tell of
+// it.
+template <class Status>
+void forget(Status status) noexcept {
+  if (status != Status{}) cudaGetLastError();
 }
 
 }  // namespace pipetrain::cuda

@@ -16,7 +16,7 @@ class Handle {
     check(create(&handle_, arguments...), "make what its calls need (a handle)");
   }
   ~Handle() {
-    if (handle_) destroy(handle_);
+    if (handle_) forget(destroy(handle_));
   }
   Handle(Handle&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
   Handle& operator=(Handle&& other) noexcept {
@@ -32,12 +32,27 @@ class Handle {
   T handle_ = nullptr;
 };
 
-// ---- of the current device: made and used with it
+// ---- of the current device: made, used and destroyed with it
+inline int make_current(int device) {
+  check(cudaSetDevice(device), "use the device");
+  return device;
+}
 using Cudnn = Handle<cudnnHandle_t, cudnnCreate, cudnnDestroy>;
 using CublasLt = Handle<cublasLtHandle_t, cublasLtCreate, cublasLtDestroy>;
 using CudaStream = Handle<cudaStream_t, cudaStreamCreateWithFlags, cudaStreamDestroy>;
 using CudaEvent = Handle<cudaEvent_t, cudaEventCreateWithFlags, cudaEventDestroy>;
 using DeviceMemory = Handle<void*, cudaMalloc, cudaFree>;
+
+// Has the device done what lies before the event? One that was never recorded: yes.
+inline bool has_passed(const CudaEvent& event) {
+  const cudaError_t status = cudaEventQuery(event.get());
+  if (status == cudaErrorNotReady) {
+    forget(status);  // an answer, not a failure
+    return false;
+  }
+  check(status, "ask how far the device is");
+  return true;
+}
 
 // ---- descriptors
 using TensorDescriptor =

@@ -32,7 +32,7 @@ class Block {
 
 double seconds(cuda::DeviceStream& stream, cuda::Matmul& product,
                const cuda::MatmulArguments& arguments) {
-  const auto begin = stream.make_fence(), end = stream.make_fence();
+  const auto begin = stream.make_timed_fence(), end = stream.make_timed_fence();
   stream.record(*begin);
   product(stream, arguments);
   stream.record(*end);

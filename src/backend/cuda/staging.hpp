@@ -1,20 +1,22 @@
-// What lies between the host's memory and a device: pinned blocks that a copy reads while the host
-// goes on. Each block has an event, and is taken again once the device has passed it:
+// What lies between the host's memory and a device: a ring of pinned memory that copies read while
+// the host goes on. It is filled piece by piece, in blocks with an event each, which is recorded
+// behind the last copy out of the block:
 //
-//   host    copy into A   copy into B   copy into A ..
-//   device       A -> x        B -> y        A -> x ..
+//   block 0        block 1        block 2        ..
+//   [a a b b b b]  [b b b c - -]  [           ]       a, b, c: writes; b is two pieces
+//         event 0        event 1                      the host enters a block behind its event
 #pragma once
 
 #include <cstddef>
-#include <deque>
 #include <memory>
+#include <vector>
 
 #include "backend/cuda/handles.hpp"
 
 namespace pipetrain::cuda {
 
 struct FreePinned {
-  void operator()(void* memory) const { cudaFreeHost(memory); }
+  void operator()(void* memory) const noexcept { forget(cudaFreeHost(memory)); }
 };
 using PinnedMemory = std::unique_ptr<void, FreePinned>;
 
@@ -23,27 +25,24 @@ PinnedMemory allocate_pinned(std::size_t bytes);  // any device reaches it
 // Of one stream, which has finished when this ends.
 class Staging {
  public:
+  static constexpr std::size_t kBlocks = 8;
+
+  // All of its memory is taken by the first write.
+  explicit Staging(std::size_t block_bytes = std::size_t{4} << 20) : block_bytes_(block_bytes) {}
+
   // In the stream's order; `host` may be changed as soon as this returns. The stream's device is
-  // current. Waits for the device only where it is so far behind that all blocks are taken.
+  // current. Waits for the device only where it is a whole ring behind.
   void write(cudaStream_t stream, void* to, const void* host, std::size_t bytes);
 
-  std::size_t bytes() const { return bytes_; }  // of all blocks
-
  private:
-  struct Block {
-    PinnedMemory memory;
-    std::size_t bytes = 0;
-    bool taken = false;  // the device may still read it
-    CudaEvent passed{cudaEventDisableTiming};
-    Block(PinnedMemory pinned, std::size_t size) : memory(std::move(pinned)), bytes(size) {}
-  };
+  void take_memory();
+  void enter_next_block();
 
-  Block& take(std::size_t bytes);  // a block that nobody reads, at the end of the queue
-  void find_passed();
-  Block& to_the_end(std::deque<Block>::iterator block);
-
-  std::deque<Block> blocks_;  // that which was written longest ago first
-  std::size_t bytes_ = 0;
+  std::size_t block_bytes_;
+  PinnedMemory memory_;
+  std::vector<CudaEvent> passed_;  // of each block
+  std::size_t block_ = 0;          // which is being filled,
+  std::size_t filled_ = 0;         // and how far
 };
 
 }  // namespace pipetrain::cuda
