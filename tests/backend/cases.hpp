@@ -9,7 +9,6 @@
 
 namespace pipetrain::testing {
 
-
 struct Case {
   std::string name;
   Graph graph;

@@ -40,6 +40,7 @@ TEST_CASE("a wait that is left out shows as a race or in the bits", "[cuda]") {
     noticed += wrong || !fake_cuda::take_findings().empty();
   }
   INFO(schedule << ": " << noticed << " of " << waits);
-  // A packet's first writing waits for nobody; the rest is needed.
+  // A packet's first writing waits for nobody, and a gradient's arrival says that its activations
+  // were read.
   CHECK(noticed * 10 >= waits * 6);
 }

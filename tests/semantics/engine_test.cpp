@@ -105,7 +105,8 @@ std::vector<double> train(const Program& program, const ScalarTask& task, const 
 }  // namespace
 
 TEST_CASE("the engine computes what a program says, stashed versions too", "[backends]") {
-  const Choice choice{GENERATE(from_range(testing::backend_names())), GENERATE("threads", "inline")};
+  const Choice choice{GENERATE(from_range(testing::backend_names())),
+                      GENERATE("threads", "inline")};
   const Schedule naive{"naive", "", "", &orders::async_one_f_one_b, &versions::latest, false};
   for (const Schedule* schedule : {&require_schedule("pipedream"), &naive})
     for (const auto& [p, n] : {std::pair{1, 1}, {2, 1}, {4, 1}, {3, 2}, {4, 3}}) {
