@@ -23,6 +23,11 @@ constexpr Entry backends[] = {
 
 }  // namespace
 
+void throw_not_built(const Layer& layer, std::string_view backend) {
+  throw UsageError(fmt::format("layer \"{}\": the {} backend has no {} yet; use another backend",
+                               layer.name, backend, kind_name(layer.spec)));
+}
+
 std::unique_ptr<Backend> make_backend(std::string_view name, std::span<const std::string> devices) {
   if (name == "cuda") return make_cuda_backend(devices);
   for (const Entry& entry : backends)

@@ -138,13 +138,17 @@ TEST_CASE("a model's input is checked") {
   const auto with = [&](const std::string& input) { return error_of(input + layers); };
   CHECK(with("input={shape=[4]}") == "no error");
   CHECK(contains(with(""), "m.toml:1:1: the model has no input"));
-  CHECK(contains(with("input={shape=[28,28]}"), "m.toml:1:14: input's shape must be"));
+  CHECK(contains(with("input={shape=[1,1,28,28]}"), "m.toml:1:14: input's shape must be"));
   CHECK(contains(with("input={shape=[1,0,28]}"), "m.toml:1:14: input's shape must be"));
   CHECK(contains(with("input={shape=[1,2.5,28]}"), "input's shape must be"));
   CHECK(contains(with("input={shape=[2000000000,2000000000,2000000000]}"), "shape must be"));
   CHECK(contains(with("input={shap=[4]}"), "did you mean 'shape'?"));
   CHECK(contains(with("input=[4]"), "input is a list of 1"));
-  CHECK(contains(with("input={tokens=4,vocabulary=9}"), "not built yet"));
+  CHECK(contains(with("input={tokens=4,vocabulary=9}"), "these are tokens; put an embedding"));
+  CHECK(contains(with("input={tokens=4}"), "input needs vocabulary"));
+  CHECK(contains(with("input={tokens=4,vocabulary=1}"), "vocabulary is 1; write a whole number"));
+  CHECK(contains(with("input={tokens=4,vocabulary=9,shape=[4]}"), "input has no key 'shape'"));
+  CHECK(contains(with("input={tokens=2000000000,vocabulary=2000000000}"), "beyond any machine"));
 }
 
 TEST_CASE("all problems of a file are reported at once, in its order, each once") {

@@ -18,8 +18,10 @@ constexpr std::int64_t kExpWork = 128;  // of an exponential, in multiply-adds
 
 class CrossEntropy final : public LossKernel {
  public:
-  CrossEntropy(const ValueLayout& output, std::int64_t samples)
-      : samples_(samples), classes_(output.elements()), stride_(output.stored_elements()) {
+  CrossEntropy(const ValueLayout& output, std::int64_t samples, std::int64_t classes)
+      : samples_(samples * output.elements() / classes),
+        classes_(classes),
+        stride_(output.elements() == classes ? output.stored_elements() : classes) {
     PIPETRAIN_CHECK(output.pixels() == 1, "cross_entropy of an image");
   }
 
@@ -37,7 +39,9 @@ class CrossEntropy final : public LossKernel {
       const float* y = floats(a.output) + n * stride_;
       const std::int64_t label = a.targets.classes[n];
       sum += normalisers[n] - static_cast<double>(y[label]);
-      result->correct += wins(y, label);
+      const std::int64_t rank = rank_of(y, label);
+      result->correct += rank == 0;
+      result->correct_top5 += rank < 5;
     }
     result->sum += sum;
   }
@@ -80,20 +84,25 @@ class CrossEntropy final : public LossKernel {
     return largest + std::log(sum);
   }
 
-  // The first of equal outputs wins; a NaN never does.
-  bool wins(const float* y, std::int64_t label) const {
+  // How many outputs the label's loses against. The first of equal ones wins; a NaN loses against
+  // all, and nothing wins against one.
+  std::int64_t rank_of(const float* y, std::int64_t label) const {
+    if (std::isnan(y[label])) return std::max<std::int64_t>(classes_, 5);
+    std::int64_t rank = 0;
     for (std::int64_t c = 0; c < classes_; ++c)
-      if (!(c < label ? y[label] > y[c] : y[label] >= y[c])) return false;
-    return true;
+      rank += !(c < label ? y[label] > y[c] : y[label] >= y[c]);
+    return rank;
   }
 
-  std::int64_t samples_, classes_, stride_;
+  std::int64_t samples_;  // labels: one a row of outputs
+  std::int64_t classes_, stride_;
 };
 
 }  // namespace
 
-std::unique_ptr<LossKernel> make_cross_entropy(const ValueLayout& output, std::int64_t samples) {
-  return std::make_unique<CrossEntropy>(output, samples);
+std::unique_ptr<LossKernel> make_cross_entropy(const ValueLayout& output, std::int64_t samples,
+                                               std::int64_t classes) {
+  return std::make_unique<CrossEntropy>(output, samples, classes);
 }
 
 }  // namespace pipetrain::cpu

@@ -150,8 +150,8 @@ class CpuLowering final : public Lowering {
   std::size_t value_bytes(ValueId value, int samples) const override {
     return static_cast<std::size_t>(samples * layout(value).stored_elements()) * sizeof(float);
   }
-  void load_input(Stream&, const float* plain, int samples, void* stored) const override {
-    to_stored(layouts_[0], samples, plain, floats(stored));
+  void load_input(Stream&, const void* plain, int samples, void* stored) const override {
+    to_stored(layouts_[0], samples, floats(plain), floats(stored));  // tokens are as wide
   }
   void store_value(Stream&, ValueId value, const void* stored, int samples,
                    float* plain) const override {
@@ -207,12 +207,19 @@ class CpuLowering final : public Lowering {
     Problem made = problem(layer);
     made.samples = options.samples;
     made.mode = options.mode;
-    return std::visit([&](const auto& spec) { return cpu::make_kernel(spec, std::move(made)); },
-                      problem(layer).layer->spec);
+    const Layer& owner = *problem(layer).layer;
+    if (is<Linear>(owner) && owner.output.dims.size() == 2) throw_not_built(owner, "cpu");
+    return std::visit(
+        [&](const auto& spec) -> std::unique_ptr<Kernel> {
+          if constexpr (requires { cpu::make_kernel(spec, std::move(made)); })
+            return cpu::make_kernel(spec, std::move(made));
+          throw_not_built(owner, "cpu");
+        },
+        owner.spec);
   }
   std::unique_ptr<LossKernel> make_loss(int samples) const override {
-    return graph_.loss == Loss::CrossEntropy ? make_cross_entropy(layouts_.back(), samples)
-                                             : make_mse(layouts_.back(), samples);
+    if (graph_.loss == Loss::Mse) return make_mse(layouts_.back(), samples);
+    return make_cross_entropy(layouts_.back(), samples, graph_.layers.back().output.dims.back());
   }
 
  private:
