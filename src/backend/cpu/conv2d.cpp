@@ -187,12 +187,12 @@ class ConvKernel final : public CpuKernel {
       on_diagonal_[static_cast<std::size_t>(weights.position(i))] = 1;
   }
   void clear_beside_diagonal(float* weights) const {
-    loops_.drop(weights, on_diagonal_.data(), 1, weights, layout_.weight_elements);
+    loops_.f32.drop(weights, on_diagonal_.data(), 1, weights, layout_.weight_elements);
   }
 
   void accumulate(const float* from, float* to, std::int64_t elements) const {
     parallel_ranges(elements, kElementWork * elements, [&](std::int64_t begin, std::int64_t end) {
-      loops_.add(to + begin, from + begin, to + begin, end - begin, false);
+      loops_.f32.add(to + begin, from + begin, to + begin, end - begin, false);
     });
   }
 

@@ -134,7 +134,7 @@ class LinearKernel final : public CpuKernel {
       const float* from = gradient + n * out_;
       float* to = turned + n / kPanel * out_ * kPanel + n % kPanel;
       for (std::int64_t o = 0; o < whole; o += kLanes)
-        loops_.transpose_tile(from + o, out_, kLanes, to + o * kPanel, kPanel, kLanes);
+        loops_.f32.transpose_tile(from + o, out_, kLanes, to + o * kPanel, kPanel, kLanes);
       for (std::int64_t o = whole; o < out_; ++o)
         for (std::int64_t i = 0; i < kLanes; ++i) to[o * kPanel + i] = from[i * out_ + o];
     });
@@ -199,10 +199,10 @@ void pack(const Linear& spec, const Problem& problem, const float* weights, floa
   parallel_each(panel_count(in), kElementWork * in * out, [&](std::int64_t panel) {
     for (std::int64_t i = panel * kPanel; i < (panel + 1) * kPanel; i += kLanes)
       for (std::int64_t o = 0; o < out; o += kLanes)
-        vector_loops().transpose_tile(weights + (o / kPanel * in + i) * kPanel + o % kPanel, kPanel,
-                                      std::clamp<std::int64_t>(in - i, 0, kLanes),
-                                      packed + (panel * out + o) * kPanel + i % kPanel, kPanel,
-                                      std::min(kLanes, out - o));
+        vector_loops().f32.transpose_tile(weights + (o / kPanel * in + i) * kPanel + o % kPanel,
+                                          kPanel, std::clamp<std::int64_t>(in - i, 0, kLanes),
+                                          packed + (panel * out + o) * kPanel + i % kPanel, kPanel,
+                                          std::min(kLanes, out - o));
   });
 }
 

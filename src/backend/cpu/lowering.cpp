@@ -148,20 +148,24 @@ class CpuLowering final : public Lowering {
   CpuLowering& operator=(const CpuLowering&) = delete;
 
   std::size_t value_bytes(ValueId value, int samples) const override {
-    return static_cast<std::size_t>(samples * layout(value).stored_elements()) * sizeof(float);
+    return layout(value).bytes(samples);
   }
   void load_input(Stream&, const float* plain, int samples, void* stored) const override {
-    to_stored(layouts_[0], samples, plain, floats(stored));
+    with_element(layouts_[0].element,
+                 [&]<class E>() { to_stored(layouts_[0], samples, plain, elements<E>(stored)); });
   }
   void store_value(Stream&, ValueId value, const void* stored, int samples,
                    float* plain) const override {
-    to_plain(layout(value), samples, floats(stored), plain);
+    with_element(layout(value).element,
+                 [&]<class E>() { to_plain(layout(value), samples, elements<E>(stored), plain); });
   }
   void add_value(Stream&, ValueId value, int samples, void* a, const void* b) const override {
-    const std::int64_t elements = samples * layout(value).stored_elements();
-    parallel_ranges(elements, kElementWork * elements, [&](std::int64_t begin, std::int64_t end) {
-      vector_loops().add(floats(a) + begin, floats(b) + begin, floats(a) + begin, end - begin,
-                         false);
+    const std::int64_t count = samples * layout(value).stored_elements();
+    with_element(layout(value).element, [&]<class E>() {
+      parallel_ranges(count, kElementWork * count, [&](std::int64_t begin, std::int64_t end) {
+        E* const sum = elements<E>(a) + begin;
+        element_loops<E>().add(sum, elements<E>(b) + begin, sum, end - begin, false);
+      });
     });
   }
 
