@@ -8,6 +8,7 @@
 #include "backend/cpu/onednn.hpp"
 #include "backend/cpu/parallel.hpp"
 #include "backend/cpu/vector_loops.hpp"
+#include "backend/cpu/widened.hpp"
 
 namespace pipetrain::cpu {
 namespace {
@@ -208,7 +209,9 @@ class ConvKernel final : public CpuKernel {
 }  // namespace
 
 std::unique_ptr<Kernel> make_kernel(const Conv2d& spec, Problem problem) {
-  return std::make_unique<ConvKernel>(spec, std::move(problem));
+  if (!is_bf16(problem)) return std::make_unique<ConvKernel>(spec, std::move(problem));
+  auto f32 = std::make_unique<ConvKernel>(spec, in_f32(problem));
+  return make_widened(std::move(problem), std::move(f32));
 }
 
 }  // namespace pipetrain::cpu

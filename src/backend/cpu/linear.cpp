@@ -11,6 +11,7 @@
 #include "backend/cpu/parallel.hpp"
 #include "backend/cpu/update.hpp"
 #include "backend/cpu/vector_loops.hpp"
+#include "backend/cpu/widened.hpp"
 
 namespace pipetrain::cpu {
 namespace {
@@ -174,7 +175,9 @@ class LinearKernel final : public CpuKernel {
 }  // namespace
 
 std::unique_ptr<Kernel> make_kernel(const Linear& spec, Problem problem) {
-  return std::make_unique<LinearKernel>(spec, std::move(problem));
+  if (!is_bf16(problem)) return std::make_unique<LinearKernel>(spec, std::move(problem));
+  auto f32 = std::make_unique<LinearKernel>(spec, in_f32(problem));
+  return make_widened(std::move(problem), std::move(f32));
 }
 
 ParameterLayout parameter_layout(const Linear& spec, const Problem& problem, int parameter) {

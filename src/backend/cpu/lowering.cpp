@@ -59,7 +59,14 @@ ValueLayout output_layout(const Graph& graph, LayerId id, const ValueLayout& inp
   return plain_layout(layer.output);
 }
 
-std::vector<ValueLayout> choose_layouts(const Graph& graph) {
+// In bf16 what a linear layer gives to the loss stays f32, as its sums are.
+Element element_of_value(const Graph& graph, std::size_t value, Precision precision) {
+  if (precision == Precision::F32) return Element::F32;
+  const bool is_last = value == graph.layers.size();
+  return is_last && is<Linear>(graph.layers.back()) ? Element::F32 : Element::Bf16;
+}
+
+std::vector<ValueLayout> choose_layouts(const Graph& graph, Precision precision) {
   std::vector<ValueLayout> layouts;
   layouts.push_back(is_image(graph.input) && !input_stays_plain(graph) ? blocked_layout(graph.input)
                                                                        : plain_layout(graph.input));
@@ -67,6 +74,8 @@ std::vector<ValueLayout> choose_layouts(const Graph& graph) {
     const auto input = static_cast<std::size_t>(graph.layers[i].inputs[0].value);
     layouts.push_back(output_layout(graph, LayerId{static_cast<int>(i)}, layouts[input]));
   }
+  for (std::size_t v = 0; v < layouts.size(); ++v)
+    layouts[v].element = element_of_value(graph, v, precision);
   return layouts;
 }
 
@@ -138,7 +147,7 @@ class CpuLowering final : public Lowering {
  public:
   CpuLowering(const Graph& graph, const LowerOptions& options)
       : graph_(graph),
-        layouts_(choose_layouts(graph_)),
+        layouts_(choose_layouts(graph_, options.precision)),
         problems_(make_problems(graph_, layouts_, options.recomputes)) {
     for (Problem& p : problems_) p.samples = options.samples;
     for (std::size_t l = 0; l < problems_.size(); ++l)
