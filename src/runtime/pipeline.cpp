@@ -407,9 +407,12 @@ std::unique_ptr<const Lowering> lower_for(const PipelineInput& input) {
   set_kernel_threads(threads_for(input.config).threads_per_stage);
   const auto microbatch =
       sample_part(static_cast<int>(config.data.batch_size), config.pipeline.microbatches, 0);
-  return input.backend.lower(input.graph, {.samples = microbatch.count,
-                                           .recomputes = config.pipeline.recompute != "none" ||
-                                                         config.pipeline.gradient_rule != "saved"});
+  return input.backend.lower(
+      input.graph,
+      {.samples = microbatch.count,
+       .recomputes =
+           config.pipeline.recompute != "none" || config.pipeline.gradient_rule != "saved",
+       .precision = config.training.precision == "bf16" ? Precision::Bf16 : Precision::F32});
 }
 
 }  // namespace pipetrain
