@@ -33,8 +33,9 @@ StepSummary StepReporter::summarize(const StepRecord& record) {
   s.step = record.step + 1;
   s.epoch = record.step / length_.steps_per_epoch + 1;
   s.samples = last.samples;
-  s.loss = unsigned_nan(last.loss.sum / last.samples);
-  s.accuracy = static_cast<double>(last.loss.correct) / last.samples;
+  const auto labels = static_cast<double>(last.labels);
+  s.loss = unsigned_nan(last.loss.sum / labels);
+  s.accuracy = static_cast<double>(last.loss.correct) / labels;
   s.lr = record.lr;
   s.grad_norm = unsigned_nan(std::sqrt(record.squared_norm()));
   s.seconds = std::max(1e-9, static_cast<double>(end - last_end_ns_) * 1e-9);

@@ -121,8 +121,11 @@ Evaluation evaluate(Pipeline& pipeline, const Dataset& dataset) {
                  .reader_threads = pipeline.reader_threads(Mode::Evaluate)},
                 pipeline.loader_readers(Mode::Evaluate));
   const EvaluationSum sum = pipeline.evaluate(loader);
-  const auto samples = static_cast<double>(sum.samples);
-  return {sum.loss / samples, static_cast<double>(sum.correct) / samples, sum.samples};
+  const auto labels = static_cast<double>(sum.labels);
+  return {.loss = sum.loss / labels,
+          .accuracy = static_cast<double>(sum.correct) / labels,
+          .top5 = static_cast<double>(sum.correct_top5) / labels,
+          .samples = sum.samples};
 }
 
 std::string text_of(const Evaluation& e, const Dataset& dataset) {

@@ -56,8 +56,9 @@ std::int64_t segment_end(const Config& config, const TrainingLength& length, std
 void check_segments(const Config& config, const TrainingLength& length);
 
 struct Evaluation {
-  double loss = 0;      // mean over samples
+  double loss = 0;      // mean over labels; mse: over samples
   double accuracy = 0;  // 0..1; 0 for mse
+  double top5 = 0;      // the label among the five largest outputs
   std::int64_t samples = 0;
 };
 Evaluation evaluate(Pipeline& pipeline, const Dataset& dataset);

@@ -106,13 +106,15 @@ class Kernel {
 };
 
 struct Targets {                          // of one micro-batch; one of the two is set
-  const std::int32_t* classes = nullptr;  // cross_entropy: [samples]
+  const std::int32_t* classes = nullptr;  // cross_entropy: [samples], of sequences [samples, T]
   const float* values = nullptr;          // mse: [samples, output shape], plain row-major
 };
 
 struct LossResult {
-  double sum = 0;  // over samples: cross entropy, or mean squared error of each sample's elements
-  std::int64_t correct = 0;  // samples whose largest output is their class (cross_entropy)
+  double sum =
+      0;  // over labels: cross entropy; or over samples: mean squared error of its elements
+  // Labels (cross_entropy) whose output is the largest, and is among the five largest.
+  std::int64_t correct = 0, correct_top5 = 0;
 };
 
 struct LossArguments {  // of one micro-batch
@@ -146,8 +148,8 @@ class Lowering {
 
   // Bytes of an activation (and of its gradient) in its stored layout.
   virtual std::size_t value_bytes(ValueId value, int samples) const = 0;
-  // Input of the graph: plain f32 row-major [samples, shape] -> stored layout.
-  virtual void load_input(Stream& stream, const float* plain, int samples, void* stored) const = 0;
+  // Input of the graph: plain row-major [samples, shape], f32 or int32 of tokens -> stored layout.
+  virtual void load_input(Stream& stream, const void* plain, int samples, void* stored) const = 0;
   // Any value, stored layout -> plain f32 row-major. For tests, `eval` and generation.
   virtual void store_value(Stream& stream, ValueId value, const void* stored, int samples,
                            float* plain) const = 0;
@@ -203,6 +205,8 @@ class Backend {
   virtual int device_of(const StreamOptions& /*options*/) const { return 0; }  // of that stream
 };
 
+// UsageError: the backend has no kernel for the layer.
+[[noreturn]] void throw_not_built(const Layer& layer, std::string_view backend);
 // For a backend that computes in f32 alone: UsageError where the options say bf16.
 void refuse_bf16(std::string_view backend, const LowerOptions& options);
 

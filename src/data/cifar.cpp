@@ -85,13 +85,14 @@ class CifarDataset final : public Dataset {
   const Shape& input_shape() const override { return shape_; }
   int classes() const override { return classes_; }
   const Shape& target_shape() const override { return no_target_; }
-  void read(std::int64_t index, float* input, std::int32_t* target_class, float*) const override {
+  void read(const SampleRequest& which, const Sample& to) const override {
     const CifarPart& part =
-        *std::prev(std::ranges::upper_bound(parts_, index, {}, &CifarPart::first));
+        *std::prev(std::ranges::upper_bound(parts_, which.index, {}, &CifarPart::first));
     const std::uint8_t* record =
-        part.bytes.data() + static_cast<std::size_t>(index - part.first) * record_bytes(kind_);
-    for (std::size_t i = 0; i < pixels; ++i) input[i] = scaled_[record[kind_.label_bytes + i]];
-    *target_class = record[kind_.label];
+        part.bytes.data() +
+        static_cast<std::size_t>(which.index - part.first) * record_bytes(kind_);
+    for (std::size_t i = 0; i < pixels; ++i) to.input[i] = scaled_[record[kind_.label_bytes + i]];
+    *to.classes = record[kind_.label];
   }
 
  private:

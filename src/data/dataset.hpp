@@ -9,18 +9,31 @@
 
 namespace pipetrain {
 
+// Which sample, and the mini-batch that it is read for: what is drawn at random (a crop, a flip) is
+// a function of the seed and both.
+struct SampleRequest {
+  std::int64_t index = 0;  // 0 .. size() - 1
+  std::int64_t step = 0;   // from 0
+};
+
+// Where one sample goes, plain row-major; null where the data set has no such part.
+struct Sample {
+  float* input = nullptr;           // [input_shape()], or
+  std::int32_t* tokens = nullptr;   // [input_shape()] where that has a vocabulary
+  std::int32_t* classes = nullptr;  // [labels()], or
+  float* values = nullptr;          // [target_shape()]
+};
+
 // Random access to samples. Immutable after construction: any thread may read.
 class Dataset {
  public:
   virtual ~Dataset() = default;
   virtual std::int64_t size() const = 0;
-  virtual const Shape& input_shape() const = 0;   // [C, H, W] or [features]
-  virtual int classes() const = 0;                // 0: targets are float tensors (mse)
-  virtual const Shape& target_shape() const = 0;  // of a float target; empty for class labels
-  // One sample, plain row-major. `target_class` or `target_values` is written, the other may be
-  // null.
-  virtual void read(std::int64_t index, float* input, std::int32_t* target_class,
-                    float* target_values) const = 0;
+  virtual const Shape& input_shape() const = 0;      // [C, H, W], [features], or [T] tokens
+  virtual int classes() const = 0;                   // 0: targets are float tensors (mse)
+  virtual std::int64_t labels() const { return 1; }  // of one sample: a sequence has one a position
+  virtual const Shape& target_shape() const = 0;     // of a float target; empty for class labels
+  virtual void read(const SampleRequest& which, const Sample& to) const = 0;
 };
 
 struct Datasets {

@@ -14,14 +14,16 @@ bool all_finite(const std::vector<float>& values) {
 }  // namespace
 
 std::vector<SampleId> nonfinite_samples(const Dataset& dataset, std::span<const SampleId> samples) {
+  if (dataset.input_shape().vocabulary > 0) return {};  // tokens and their classes are finite
   std::vector<float> input(static_cast<std::size_t>(dataset.input_shape().elements()));
   std::vector<float> target;
   if (dataset.classes() == 0)
     target.resize(static_cast<std::size_t>(dataset.target_shape().elements()));
-  std::int32_t target_class = 0;
+  std::vector<std::int32_t> classes(static_cast<std::size_t>(dataset.labels()));
   std::vector<SampleId> bad;
   for (const SampleId sample : samples) {
-    dataset.read(sample, input.data(), &target_class, target.data());
+    dataset.read({.index = sample},
+                 {.input = input.data(), .classes = classes.data(), .values = target.data()});
     if (!all_finite(input) || !all_finite(target)) bad.push_back(sample);
   }
   return bad;

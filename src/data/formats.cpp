@@ -14,10 +14,21 @@ const Shape& model_output(const Graph& graph) {
 
 int model_classes(const Graph& graph) {
   if (graph.loss == Loss::Mse) return 0;
-  return static_cast<int>(model_output(graph).elements());
+  return static_cast<int>(model_output(graph).dims.back());
+}
+
+std::int64_t model_labels(const Graph& graph) {
+  if (graph.loss == Loss::Mse) return 1;
+  return model_output(graph).elements() / model_output(graph).dims.back();
 }
 
 void refuse_input_shape(std::string_view source, const Shape& found, const Graph& graph) {
+  if (graph.input.vocabulary > 0)
+    throw UsageError(
+        fmt::format("{}: a sample has shape {}, but the model reads {}; use kind = \"text\" or "
+                    "\"tokens\", or a "
+                    "model of such samples",
+                    source, found.text(), graph.input.text()));
   throw UsageError(
       fmt::format("{}: a sample has shape {}, but the model's input has shape {}; write input = {{ "
                   "shape = {} }} "

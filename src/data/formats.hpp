@@ -41,6 +41,8 @@ std::unique_ptr<const Dataset> slice(std::shared_ptr<const Dataset> whole, Sampl
 
 // What the model predicts: its number of classes, 0 under mse.
 int model_classes(const Graph& graph);
+// Of one sample: 1, or the positions of a sequence.
+std::int64_t model_labels(const Graph& graph);
 // What the loss compares with the targets.
 const Shape& model_output(const Graph& graph);
 // UsageError that names both shapes; `source` is a file or a kind.

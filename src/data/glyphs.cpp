@@ -32,10 +32,11 @@ class Glyphs final : public Dataset {
   const Shape& input_shape() const override { return shape_; }
   int classes() const override { return classes_; }
   const Shape& target_shape() const override { return no_target_; }
-  void read(std::int64_t index, float* input, std::int32_t* target_class, float*) const override {
-    for (const std::uint8_t byte : images_[static_cast<std::size_t>(index)])
+  void read(const SampleRequest& which, const Sample& to) const override {
+    float* input = to.input;
+    for (const std::uint8_t byte : images_[static_cast<std::size_t>(which.index)])
       *input++ = byte / 255.0f;
-    *target_class = static_cast<std::int32_t>(index % digits);
+    *to.classes = static_cast<std::int32_t>(which.index % digits);
   }
 
  private:

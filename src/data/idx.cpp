@@ -84,11 +84,11 @@ class IdxDataset final : public Dataset {
   const Shape& input_shape() const override { return shape_; }
   int classes() const override { return classes_; }
   const Shape& target_shape() const override { return no_target_; }
-  void read(std::int64_t index, float* input, std::int32_t* target_class, float*) const override {
-    const auto sample = static_cast<std::size_t>(index);
+  void read(const SampleRequest& which, const Sample& to) const override {
+    const auto sample = static_cast<std::size_t>(which.index);
     const std::uint8_t* bytes = images_.data() + sample * elements_;
-    for (std::size_t i = 0; i < elements_; ++i) input[i] = scaled_[bytes[i]];
-    *target_class = labels_[sample];
+    for (std::size_t i = 0; i < elements_; ++i) to.input[i] = scaled_[bytes[i]];
+    *to.classes = labels_[sample];
   }
 
  private:

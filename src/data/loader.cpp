@@ -52,13 +52,33 @@ struct Loader::Impl {
   void reserve(Slot& slot) {
     slot.holders.reserve(static_cast<std::size_t>(readers));
     const auto samples = static_cast<std::size_t>(std::min(options.batch_size, dataset.size()));
-    slot.batch.inputs.resize(samples * static_cast<std::size_t>(dataset.input_shape().elements()));
-    slot.batch.ids.resize(samples);
-    if (dataset.classes() > 0)
-      slot.batch.classes.resize(samples);
-    else
-      slot.batch.values.resize(samples *
-                               static_cast<std::size_t>(dataset.target_shape().elements()));
+    resize(slot.batch, samples);
+  }
+
+  void resize(MiniBatch& batch, std::size_t samples) const {
+    const bool tokens = dataset.input_shape().vocabulary > 0, classes = dataset.classes() > 0;
+    batch.samples = static_cast<int>(samples);
+    batch.ids.resize(samples);
+    batch.inputs.resize(tokens ? 0 : samples * input_elements());
+    batch.tokens.resize(tokens ? samples * input_elements() : 0);
+    batch.classes.resize(classes ? samples * static_cast<std::size_t>(dataset.labels()) : 0);
+    batch.values.resize(classes ? 0 : samples * target_elements());
+  }
+  std::size_t input_elements() const {
+    return static_cast<std::size_t>(dataset.input_shape().elements());
+  }
+  std::size_t target_elements() const {
+    return static_cast<std::size_t>(dataset.target_shape().elements());
+  }
+  // Where sample number i of a mini-batch goes.
+  Sample place(MiniBatch& batch, std::size_t i) const {
+    const auto at = [i](auto& values, std::size_t each) {
+      return values.empty() ? nullptr : values.data() + i * each;
+    };
+    return {.input = at(batch.inputs, input_elements()),
+            .tokens = at(batch.tokens, input_elements()),
+            .classes = at(batch.classes, static_cast<std::size_t>(dataset.labels())),
+            .values = at(batch.values, target_elements())};
   }
 
   Slot& slot_of(std::int64_t step) {
@@ -99,20 +119,12 @@ struct Loader::Impl {
   // False where the loader was closed meanwhile.
   bool fill(MiniBatch& batch, std::int64_t step) {
     const std::span<const SampleId> ids = order.of(step);
-    const auto elements = static_cast<std::size_t>(dataset.input_shape().elements());
-    const auto values = static_cast<std::size_t>(dataset.target_shape().elements());
-    const bool classes = dataset.classes() > 0;
     batch.step = step;
-    batch.samples = static_cast<int>(ids.size());
-    batch.inputs.resize(ids.size() * elements);
+    resize(batch, ids.size());
     batch.ids.assign(ids.begin(), ids.end());
-    batch.classes.resize(classes ? ids.size() : 0);
-    batch.values.resize(classes ? 0 : ids.size() * values);
     for (std::size_t i = 0; i < ids.size(); ++i) {
       if (closed) return false;
-      dataset.read(ids[i], batch.inputs.data() + i * elements,
-                   classes ? &batch.classes[i] : nullptr,
-                   classes ? nullptr : batch.values.data() + i * values);
+      dataset.read({.index = ids[i], .step = step}, place(batch, i));
     }
     return true;
   }

@@ -16,10 +16,16 @@ namespace pipetrain {
 struct MiniBatch {
   std::int64_t step = 0;  // 0-based number of this mini-batch
   int samples = 0;
-  std::vector<float> inputs;          // [samples, input shape]
-  std::vector<std::int32_t> classes;  // [samples], or
+  std::vector<float> inputs;          // [samples, input shape], or
+  std::vector<std::int32_t> tokens;   // [samples, input shape]
+  std::vector<std::int32_t> classes;  // [samples, labels of one], or
   std::vector<float> values;          // [samples, target shape]
   std::vector<SampleId> ids;          // [samples]
+
+  // What the loss is the mean over.
+  std::int64_t labels() const {
+    return classes.empty() ? samples : static_cast<std::int64_t>(classes.size());
+  }
 };
 
 struct LoaderOptions {

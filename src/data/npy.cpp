@@ -25,15 +25,14 @@ class NpyDataset final : public Dataset {
   const Shape& input_shape() const override { return shape_; }
   int classes() const override { return classes_; }
   const Shape& target_shape() const override { return target_shape_; }
-  void read(std::int64_t index, float* input, std::int32_t* target_class,
-            float* target_values) const override {
-    const std::int64_t elements = shape_.elements();
-    inputs_.floats(index * elements, elements, input);
+  void read(const SampleRequest& which, const Sample& to) const override {
+    const std::int64_t index = which.index, elements = shape_.elements();
+    inputs_.floats(index * elements, elements, to.input);
     if (classes_ > 0) {
-      *target_class = static_cast<std::int32_t>(targets_.integer(index));
+      *to.classes = static_cast<std::int32_t>(targets_.integer(index));
     } else {
       const std::int64_t values = target_shape_.elements();
-      targets_.floats(index * values, values, target_values);
+      targets_.floats(index * values, values, to.values);
     }
   }
 

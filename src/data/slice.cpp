@@ -19,9 +19,9 @@ class Slice final : public Dataset {
   const Shape& input_shape() const override { return whole_->input_shape(); }
   int classes() const override { return whole_->classes(); }
   const Shape& target_shape() const override { return whole_->target_shape(); }
-  void read(std::int64_t index, float* input, std::int32_t* target_class,
-            float* target_values) const override {
-    whole_->read(range_.first + index, input, target_class, target_values);
+  std::int64_t labels() const override { return whole_->labels(); }
+  void read(const SampleRequest& which, const Sample& to) const override {
+    whole_->read({range_.first + which.index, which.step}, to);
   }
 
  private:

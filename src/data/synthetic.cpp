@@ -1,6 +1,6 @@
 // `synthetic`: random tensors and classes of the model's own shapes, for benchmarks. There is
 // nothing to learn in them. Samples are windows on one pool of random numbers, so that reading one
-// costs a copy and nothing more, whatever its size.
+// costs a copy and nothing more, whatever its size. So are sequences of random tokens.
 #include <algorithm>
 #include <cstddef>
 #include <string>
@@ -21,6 +21,13 @@ std::vector<float> normal_pool(const Shape& window, std::int64_t windows, Random
   return pool;
 }
 
+std::vector<std::int32_t> token_pool(const Shape& window, std::int64_t windows, Random random) {
+  std::vector<std::int32_t> pool(static_cast<std::size_t>(window.elements() + windows));
+  for (std::int32_t& token : pool)
+    token = static_cast<std::int32_t>(random.below(static_cast<std::uint64_t>(window.vocabulary)));
+  return pool;
+}
+
 class Synthetic final : public Dataset {
  public:
   Synthetic(const DrawOptions& options, const Graph& graph)
@@ -28,9 +35,14 @@ class Synthetic final : public Dataset {
         stream_(hash_name("synthetic classes " + std::string(options.part))),
         windows_(std::min(options.samples, windows_max)),
         shape_(graph.input),
-        classes_(model_classes(graph)) {
+        classes_(model_classes(graph)),
+        labels_(model_labels(graph)) {
     const std::string part(options.part);
-    inputs_ = normal_pool(shape_, windows_, Random(options.seed, "synthetic inputs " + part));
+    const Random inputs(options.seed, "synthetic inputs " + part);
+    if (shape_.vocabulary > 0)
+      tokens_ = token_pool(shape_, windows_, inputs);
+    else
+      inputs_ = normal_pool(shape_, windows_, inputs);
     if (classes_ > 0) return;
     target_shape_ = model_output(graph);
     values_ =
@@ -40,16 +52,21 @@ class Synthetic final : public Dataset {
   const Shape& input_shape() const override { return shape_; }
   int classes() const override { return classes_; }
   const Shape& target_shape() const override { return target_shape_; }
-  void read(std::int64_t index, float* input, std::int32_t* target_class,
-            float* target_values) const override {
-    const std::int64_t window = index % windows_;
-    std::copy_n(inputs_.begin() + window, shape_.elements(), input);
-    if (classes_ > 0) {
-      Random random(options_.seed, stream_ + static_cast<std::uint64_t>(index));
-      *target_class = static_cast<std::int32_t>(random.below(static_cast<std::uint64_t>(classes_)));
-    } else {
-      std::copy_n(values_.begin() + window, target_shape_.elements(), target_values);
+  std::int64_t labels() const override { return labels_; }
+  void read(const SampleRequest& which, const Sample& to) const override {
+    const std::int64_t window = which.index % windows_;
+    if (shape_.vocabulary > 0)
+      std::copy_n(tokens_.begin() + window, shape_.elements(), to.tokens);
+    else
+      std::copy_n(inputs_.begin() + window, shape_.elements(), to.input);
+    if (classes_ == 0) {
+      std::copy_n(values_.begin() + window, target_shape_.elements(), to.values);
+      return;
     }
+    Random random(options_.seed, stream_ + static_cast<std::uint64_t>(which.index));
+    for (std::int64_t label = 0; label < labels_; ++label)
+      to.classes[label] =
+          static_cast<std::int32_t>(random.below(static_cast<std::uint64_t>(classes_)));
   }
 
  private:
@@ -58,7 +75,9 @@ class Synthetic final : public Dataset {
   std::int64_t windows_;
   Shape shape_, target_shape_;
   int classes_;
+  std::int64_t labels_;
   std::vector<float> inputs_, values_;
+  std::vector<std::int32_t> tokens_;
 };
 
 }  // namespace

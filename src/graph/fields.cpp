@@ -111,6 +111,14 @@ std::string Fields::text(std::string_view key, std::optional<std::string> fallba
   return fallback.value_or("");
 }
 
+std::string Fields::choice(std::string_view key, std::initializer_list<std::string_view> words) {
+  const std::string fallback(*words.begin()), written = text(key, fallback);
+  if (std::ranges::find(words, written) != words.end()) return written;
+  if (const Value* value = take(key, false))
+    wrong(key, *value, fmt::format("one of: {}", fmt::join(words, ", ")));
+  return fallback;
+}
+
 std::optional<std::vector<std::string>> Fields::texts(std::string_view key) {
   const Value* value = take(key, false);
   if (!value) return std::nullopt;

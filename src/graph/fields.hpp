@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -33,6 +34,8 @@ class Fields {
   bool flag(std::string_view key, bool fallback);
   double number(std::string_view key, double fallback, const NumberRule& rule);
   std::string text(std::string_view key, std::optional<std::string> fallback = {});
+  // One of these words; the first where the key is absent.
+  std::string choice(std::string_view key, std::initializer_list<std::string_view> words);
   // A list of strings; nothing where the key is absent.
   std::optional<std::vector<std::string>> texts(std::string_view key);
   const Table* table(std::string_view key);  // null: absent

@@ -13,7 +13,10 @@ std::int64_t Shape::elements() const {
   return count;
 }
 
-std::string Shape::text() const { return fmt::format("[{}]", fmt::join(dims, ", ")); }
+std::string Shape::text() const {
+  const std::string sizes = fmt::format("[{}]", fmt::join(dims, ", "));
+  return vocabulary > 0 ? fmt::format("{} tokens of {}", sizes, vocabulary) : sizes;
+}
 
 const Shape& Graph::shape(ValueId value) const {
   PIPETRAIN_CHECK(value.value >= 0 && value.value <= static_cast<int>(layers.size()),

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -13,20 +14,24 @@
 
 namespace pipetrain {
 
-// Dimensions without the batch: [C, H, W] of an image, [features] of a vector.
+// Dimensions without the batch: [C, H, W] of an image, [features] of a vector, [T, C] of a sequence
+// of T vectors. Elements are floats; with a vocabulary they are tokens, int32 in 0 .. vocabulary -
+// 1, which have no gradient.
 struct Shape {
   std::vector<std::int64_t> dims;
+  std::int64_t vocabulary = 0;
   std::int64_t elements() const;
-  std::string text() const;  // "[6, 28, 28]"
+  std::string text() const;  // "[6, 28, 28]", "[64] tokens of 256"
   bool operator==(const Shape&) const = default;
 };
 
 using Pair = std::array<std::int64_t, 2>;  // height, width
 
 // ---- what a layer computes; sizes that follow from its input are worked out, not stored
-struct Linear {
+struct Linear {  // over the last dimension
   std::int64_t out_features = 0;
   bool bias = true;
+  std::optional<double> init_std = {};  // weights ~ N(0, init_std), the bias 0; else PyTorch's way
   bool operator==(const Linear&) const = default;
 };
 struct Conv2d {
@@ -34,6 +39,7 @@ struct Conv2d {
   Pair kernel{}, stride{1, 1}, padding{0, 0};
   std::int64_t groups = 1;
   bool bias = true;
+  std::optional<double> init_std = {};
   bool operator==(const Conv2d&) const = default;
 };
 struct BatchNorm {
@@ -67,9 +73,39 @@ struct Add {
 struct Identity {
   bool operator==(const Identity&) const = default;
 };
+struct LayerNorm {  // over the last dimension
+  double eps = 1e-5;
+  bool bias = true;
+  bool operator==(const LayerNorm&) const = default;
+};
+struct Gelu {
+  bool tanh = false;  // the approximation by a tanh, else exact
+  bool operator==(const Gelu&) const = default;
+};
+struct Embedding {  // tokens [T] -> [T, C]
+  std::int64_t embedding_dim = 0;
+  double init_std = 1;
+  bool operator==(const Embedding&) const = default;
+};
+struct LearnedPositions {  // [T, C]: adds a weight [T, C]
+  double init_std = 0.02;
+  bool operator==(const LearnedPositions&) const = default;
+};
+struct SinusoidalPositions {  // [T, C]: adds sines and cosines (Vaswani et al. 2017, section 3.5)
+  bool operator==(const SinusoidalPositions&) const = default;
+};
+struct Attention {  // [T, 3C], the queries, keys and values of all heads side by side -> [T, C]
+  std::int64_t heads = 1;
+  bool causal = false;
+  bool operator==(const Attention&) const = default;
+};
+struct Concat {  // of images along the channels, of others along the last dimension
+  bool operator==(const Concat&) const = default;
+};
 
 using LayerSpec = std::variant<Linear, Conv2d, BatchNorm, Relu, MaxPool, AvgPool, GlobalAvgPool,
-                               Flatten, Dropout, Add, Identity>;
+                               Flatten, Dropout, Add, Identity, LayerNorm, Gelu, Embedding,
+                               LearnedPositions, SinusoidalPositions, Attention, Concat>;
 
 // How a parameter starts, from a generator keyed by (seed, parameter name).
 struct Uniform {
@@ -80,7 +116,11 @@ struct Constant {
   double value = 0;
   bool operator==(const Constant&) const = default;
 };
-using Initial = std::variant<Uniform, Constant>;
+struct Normal {
+  double std = 1;
+  bool operator==(const Normal&) const = default;
+};
+using Initial = std::variant<Uniform, Constant, Normal>;
 
 struct Parameter {  // PyTorch's name and layout: "conv1.weight" [O, I/groups, kh, kw], "fc.weight"
                     // [out, in]

@@ -10,8 +10,12 @@ std::vector<float> initial_values(const Parameter& parameter, std::uint64_t seed
     values.assign(values.size(), static_cast<float>(constant->value));
     return values;
   }
-  const double bound = std::get<Uniform>(parameter.initial).bound;
   Random random(seed, parameter.name);
+  if (const auto* normal = std::get_if<Normal>(&parameter.initial)) {
+    for (float& value : values) value = static_cast<float>(normal->std * random.normal());
+    return values;
+  }
+  const double bound = std::get<Uniform>(parameter.initial).bound;
   for (float& value : values) value = static_cast<float>(random.uniform(-bound, bound));
   return values;
 }

@@ -9,8 +9,18 @@ namespace {
 
 using model_file::Fields;
 
+constexpr model_file::NumberRule kPositive = {[](double x) { return x > 0; }, "above 0"};
+
+// Nothing where the key is absent.
+std::optional<double> read_init_std(Fields& f) {
+  const double std = f.number("init_std", 0, kPositive);
+  return std > 0 ? std::optional(std) : std::nullopt;
+}
+
 LayerSpec read_linear(Fields& f) {
-  return Linear{.out_features = f.size("out_features"), .bias = f.flag("bias", true)};
+  return Linear{.out_features = f.size("out_features"),
+                .bias = f.flag("bias", true),
+                .init_std = read_init_std(f)};
 }
 
 LayerSpec read_conv2d(Fields& f) {
@@ -19,12 +29,13 @@ LayerSpec read_conv2d(Fields& f) {
                 .stride = f.pair("stride", Pair{1, 1}),
                 .padding = f.pair("padding", Pair{0, 0}, 0),
                 .groups = f.size("groups", 1),
-                .bias = f.flag("bias", true)};
+                .bias = f.flag("bias", true),
+                .init_std = read_init_std(f)};
 }
 
 LayerSpec read_batch_norm(Fields& f) {
   return BatchNorm{
-      .eps = f.number("eps", 1e-5, {[](double x) { return x > 0; }, "above 0"}),
+      .eps = f.number("eps", 1e-5, kPositive),
       .momentum =
           f.number("momentum", 0.1, {[](double x) { return x >= 0 && x <= 1; }, "from 0 to 1"})};
 }
@@ -44,14 +55,36 @@ LayerSpec read_dropout(Fields& f) {
           f.number("p", 0.5, {[](double x) { return x >= 0 && x < 1; }, "at least 0 and below 1"})};
 }
 
+LayerSpec read_layer_norm(Fields& f) {
+  return LayerNorm{.eps = f.number("eps", 1e-5, kPositive), .bias = f.flag("bias", true)};
+}
+
+LayerSpec read_gelu(Fields& f) {
+  return Gelu{.tanh = f.choice("approximate", {"none", "tanh"}) == "tanh"};
+}
+
+LayerSpec read_embedding(Fields& f) {
+  return Embedding{.embedding_dim = f.size("embedding_dim"),
+                   .init_std = f.number("init_std", 1, kPositive)};
+}
+
+LayerSpec read_learned_positions(Fields& f) {
+  return LearnedPositions{.init_std = f.number("init_std", 0.02, kPositive)};
+}
+
+LayerSpec read_attention(Fields& f) {
+  return Attention{.heads = f.size("heads"), .causal = f.flag("causal", false)};
+}
+
 template <class Spec>
 LayerSpec read_plain(Fields&) {
   return Spec{};
 }
 
 constexpr std::array<LayerKind, std::variant_size_v<LayerSpec>> kKinds = {{
-    {"linear", "out_features, bias = true", "y = x W^T + b on a [features] input", read_linear},
-    {"conv2d", "out_channels, kernel, stride = 1, padding = 0, groups = 1, bias = true",
+    {"linear", "out_features, bias = true, init_std",
+     "y = x W^T + b over the last dimension of [features] or [T, features]", read_linear},
+    {"conv2d", "out_channels, kernel, stride = 1, padding = 0, groups = 1, bias = true, init_std",
      "cross-correlation of an image; a size is a number or a [height, width] pair", read_conv2d},
     {"batch_norm", "eps = 1e-5, momentum = 0.1",
      "normalises each channel over the micro-batch; running statistics in evaluation",
@@ -68,6 +101,20 @@ constexpr std::array<LayerKind, std::variant_size_v<LayerSpec>> kKinds = {{
      read_dropout},
     {"add", "", "the sum of two or more inputs of one shape", read_plain<Add>},
     {"identity", "", "its input as it is", read_plain<Identity>},
+    {"layer_norm", "eps = 1e-5, bias = true", "normalises each vector of [features] or [T, C]",
+     read_layer_norm},
+    {"gelu", "approximate = \"none\" (exact) or \"tanh\"", "x times the normal distribution at x",
+     read_gelu},
+    {"embedding", "embedding_dim, init_std = 1",
+     "a row of the weight for each token: [T] -> [T, C]", read_embedding},
+    {"learned_positions", "init_std = 0.02", "adds a weight [T, C]", read_learned_positions},
+    {"sinusoidal_positions", "", "adds sines and cosines of the position",
+     read_plain<SinusoidalPositions>},
+    {"attention", "heads, causal = false",
+     "softmax(q k^T / sqrt(C / heads)) v of each head: [T, 3C], q, k and v side by side -> [T, C]",
+     read_attention},
+    {"concat", "", "its inputs side by side: images by channels, others by the last dimension",
+     read_plain<Concat>},
 }};
 
 // A row for each alternative of LayerSpec, in its order (which a test holds).

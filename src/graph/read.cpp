@@ -21,6 +21,7 @@ using namespace model_file;
 namespace {
 
 const Table kNoTable;
+constexpr std::int64_t kMostTokens = std::int64_t{1} << 30;  // of a vocabulary
 constexpr std::array<std::string_view, 2> kLosses = {"cross_entropy", "mse"};
 
 Loss read_loss(Fields& fields, Problems& problems) {
@@ -43,33 +44,40 @@ bool is_dimension(const Value& value) {
 // The model's input shape; empty, and a problem, where it is missing or wrong.
 Shape read_input(const Value& table, Problems& problems) {
   Fields fields(table, "input", kNoTable, problems);
+  const auto* entries = std::get_if<Table>(&table.data);
+  if (entries && (find(*entries, "tokens") || find(*entries, "vocabulary"))) {
+    const std::int64_t length = fields.size("tokens"),
+                       vocabulary = fields.size("vocabulary", {}, 2);
+    if (!fields.finish()) return {};
+    const Shape tokens{{length}, vocabulary};
+    if (reasonable(tokens) && vocabulary <= kMostTokens) return tokens;
+    problems.add(table.at, "these are beyond any machine; write smaller numbers");
+    return {};
+  }
   const List* list = fields.list("shape");
   Shape shape;
   for (const Value& value : list ? *list : List{})
     if (is_dimension(value)) shape.dims.push_back(std::get<std::int64_t>(value.data));
-  const auto* entries = std::get_if<Table>(&table.data);
-  if (entries && (find(*entries, "tokens") || find(*entries, "vocabulary"))) {
-    problems.add(table.at, "input = { tokens, vocabulary } is not built yet; write a shape");
-    return {};
-  }
   fields.finish();
-  const bool fits = (shape.dims.size() == 1 || shape.dims.size() == 3) && list &&
+  const bool fits = !shape.dims.empty() && shape.dims.size() <= 3 && list &&
                     list->size() == shape.dims.size() && reasonable(shape);
   if (fits) return shape;
   problems.add(fields.at("shape"),
-               "input's shape must be [channels, height, width] or [features], of whole numbers "
-               "from 1; write input = { shape = [1, 28, 28] }");
+               "input's shape must be [channels, height, width], [T, features] or [features], of "
+               "whole numbers from 1; write input = { shape = [1, 28, 28] }");
   return {};
 }
 
 void check_loss(const Graph& graph, Position at, Problems& problems) {
   const Layer& last = graph.layers.back();
-  const bool classes = last.output.dims.size() == 1 && last.output.dims[0] >= 2;
+  const bool classes = last.output.dims.size() <= 2 && last.output.dims.back() >= 2;
   if (graph.loss == Loss::CrossEntropy && !classes)
-    problems.add(at, fmt::format("cross_entropy needs a [classes] output of two or more, but the "
-                                 "last layer '{}' makes {}; end in a flatten and a linear layer, "
-                                 "or write loss = \"mse\"",
-                                 last.name, last.output.text()));
+    problems.add(
+        at, fmt::format(
+                "cross_entropy needs a [classes] or [T, classes] output of two or more, but the "
+                "last layer '{}' makes {}; end in a flatten and a linear layer, "
+                "or write loss = \"mse\"",
+                last.name, last.output.text()));
 }
 
 std::string load(const std::filesystem::path& file) {

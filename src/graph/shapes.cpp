@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
+#include <utility>
 
 namespace pipetrain {
 namespace {
@@ -27,7 +29,20 @@ std::int64_t flops(double count) {
 // Kaiming uniform with a = sqrt(5): its bound comes to 1 / sqrt(fan_in), the bias's too.
 Initial by_fan_in(double fan_in) { return Uniform{1 / std::sqrt(fan_in)}; }
 
+// What a layer's weight and bias begin with: by its fan-in, or as the layer says.
+Initial weight_initial(const std::optional<double>& std, double fan_in) {
+  return std ? Initial{Normal{*std}} : by_fan_in(fan_in);
+}
+Initial bias_initial(const std::optional<double>& std, double fan_in) {
+  return std ? Initial{Constant{0}} : by_fan_in(fan_in);
+}
+
 bool is_image(const Shape& shape) { return shape.dims.size() == 3; }
+bool is_sequence(const Shape& shape) { return shape.dims.size() == 2; }
+
+Misfit needs_sequence() {
+  return {"it needs a [T, C] input: a sequence of vectors, as an embedding layer makes them"};
+}
 
 Misfit needs_image() { return {"it needs a [C, H, W] input; place it before the flatten layer"}; }
 
@@ -60,18 +75,33 @@ struct Rule {
   const Shape& in() const { return inputs[0]; }
   double elements() const { return static_cast<double>(in().elements()); }
 
+  static LayerFacts makes(std::vector<std::int64_t> dims, double work) {
+    LayerFacts facts;
+    facts.output.dims = std::move(dims);
+    facts.flops = flops(work);
+    return facts;
+  }
+
   Result same(double flops_per_element) const {
     return LayerFacts{in(), {}, {}, flops(flops_per_element * elements())};
   }
 
   Result operator()(const Linear& spec) const {
-    if (in().dims.size() != 1)
-      return Misfit{"it needs a [features] input; add a flatten layer before it"};
-    const std::int64_t features = in().dims[0], out = spec.out_features;
-    LayerFacts facts{{{out}}, {}, {}, flops(product({2, features, out}) + (spec.bias ? out : 0))};
-    const Initial initial = by_fan_in(static_cast<double>(features));
-    facts.parameters.push_back({"weight", {{out, features}}, initial});
-    if (spec.bias) facts.parameters.push_back({"bias", {{out}}, initial});
+    if (is_image(in()))
+      return Misfit{"it needs a [features] or [T, features] input; add a flatten layer before it"};
+    const std::int64_t features = in().dims.back(), out = spec.out_features,
+                       rows = in().elements() / features;
+    LayerFacts facts{
+        in(),
+        {},
+        {},
+        flops(product({2, rows, features, out}) + (spec.bias ? product({rows, out}) : 0))};
+    facts.output.dims.back() = out;
+    const auto fan_in = static_cast<double>(features);
+    facts.parameters.push_back(
+        {"weight", {{out, features}}, weight_initial(spec.init_std, fan_in)});
+    if (spec.bias)
+      facts.parameters.push_back({"bias", {{out}}, bias_initial(spec.init_std, fan_in)});
     return facts;
   }
 
@@ -89,13 +119,16 @@ struct Rule {
     const std::vector<std::int64_t>& out = facts->output.dims;
     facts->flops = flops(product({out[0], out[1], out[2]}) * (2 * fan_in + (spec.bias ? 1 : 0)));
     const Shape weight{{spec.out_channels, channels, spec.kernel[0], spec.kernel[1]}};
-    facts->parameters.push_back({"weight", weight, by_fan_in(fan_in)});
-    if (spec.bias) facts->parameters.push_back({"bias", {{out[0]}}, by_fan_in(fan_in)});
+    facts->parameters.push_back({"weight", weight, weight_initial(spec.init_std, fan_in)});
+    if (spec.bias)
+      facts->parameters.push_back({"bias", {{out[0]}}, bias_initial(spec.init_std, fan_in)});
     return result;
   }
 
   // Counted: the two reductions of the statistics (3), then subtract, scale and shift.
   Result operator()(const BatchNorm&) const {
+    if (is_sequence(in()))
+      return Misfit{"it normalises the channels of [C, H, W] or [features]; use a layer_norm"};
     const Shape channels{{in().dims[0]}};
     return LayerFacts{in(),
                       {{"weight", channels, Constant{1}}, {"bias", channels, Constant{0}}},
@@ -123,9 +156,9 @@ struct Rule {
 
   Result operator()(const GlobalAvgPool&) const {
     if (!is_image(in())) return needs_image();
-    return LayerFacts{{{in().dims[0], 1, 1}}, {}, {}, flops(elements())};
+    return makes({in().dims[0], 1, 1}, elements());
   }
-  Result operator()(const Flatten&) const { return LayerFacts{{{in().elements()}}, {}, {}, 0}; }
+  Result operator()(const Flatten&) const { return makes({in().elements()}, 0); }
   Result operator()(const Relu&) const { return same(1); }
   Result operator()(const Dropout&) const { return same(1); }
   Result operator()(const Identity&) const { return same(0); }
@@ -136,7 +169,84 @@ struct Rule {
         return Misfit{"the shapes must be equal; change the sizes of the layers that make them"};
     return same(static_cast<double>(inputs.size() - 1));
   }
+
+  // Counted as batch_norm.
+  Result operator()(const LayerNorm& spec) const {
+    if (is_image(in())) return Misfit{"it normalises [features] or [T, C]; use a batch_norm"};
+    const Shape features{{in().dims.back()}};
+    LayerFacts facts{in(), {{"weight", features, Constant{1}}}, {}, flops(6 * elements())};
+    if (spec.bias) facts.parameters.push_back({"bias", features, Constant{0}});
+    return facts;
+  }
+  Result operator()(const Gelu&) const { return same(10); }  // a tanh or an erf counts some
+
+  Result operator()(const Embedding& spec) const {
+    const std::int64_t length = in().dims[0], vocabulary = in().vocabulary,
+                       width = spec.embedding_dim;
+    LayerFacts facts = makes({length, width}, 0);
+    facts.parameters.push_back({"weight", {{vocabulary, width}}, Normal{spec.init_std}});
+    return facts;
+  }
+  Result operator()(const LearnedPositions& spec) const {
+    if (!is_sequence(in())) return needs_sequence();
+    LayerFacts facts = makes(in().dims, elements());
+    facts.parameters.push_back({"weight", in(), Normal{spec.init_std}});
+    return facts;
+  }
+  Result operator()(const SinusoidalPositions&) const {
+    if (!is_sequence(in())) return needs_sequence();
+    return same(1);
+  }
+
+  // Two products of [T, T, width] and a softmax, half of which causal attention needs.
+  Result operator()(const Attention& spec) const {
+    if (!is_sequence(in()) || in().dims[1] % 3 != 0)
+      return Misfit{
+          "it needs a [T, 3C] input, queries, keys and values side by side; make them by "
+          "one linear layer"};
+    const std::int64_t length = in().dims[0], width = in().dims[1] / 3;
+    if (width % spec.heads != 0)
+      return Misfit{fmt::format("its width of {} is not divisible by heads = {}; use a divisor",
+                                width, spec.heads)};
+    const double pairs = product({length, length}) / (spec.causal ? 2 : 1);
+    return makes({length, width}, pairs * static_cast<double>(4 * width + 5 * spec.heads));
+  }
+
+  Result operator()(const Concat&) const {
+    const std::size_t axis = is_image(in()) ? 0 : in().dims.size() - 1;
+    LayerFacts facts{in(), {}, {}, 0};
+    facts.output.dims[axis] = 0;
+    for (Shape shape : inputs) {
+      const bool same_rank = shape.dims.size() == in().dims.size();
+      if (same_rank) facts.output.dims[axis] += std::exchange(shape.dims[axis], in().dims[axis]);
+      if (shape != in())
+        return Misfit{is_image(in()) ? "all but the channels must be equal"
+                                     : "all but the last dimension must be equal"};
+    }
+    return facts;
+  }
 };
+
+template <class Spec>
+bool is(const LayerSpec& spec) {
+  return std::holds_alternative<Spec>(spec);
+}
+
+// What no rule looks at: how many inputs, and whether they are numbers or tokens.
+std::optional<Misfit> wrong_inputs(const LayerSpec& spec, std::span<const Shape> inputs) {
+  const bool joins = is<Add>(spec) || is<Concat>(spec);
+  if (joins && inputs.size() < 2)
+    return Misfit{"it needs two inputs or more; write inputs = [\"a\", \"b\"]"};
+  if (!joins && inputs.size() != 1)
+    return Misfit{fmt::format("it takes one input, not {}; join them with an add layer before it",
+                              inputs.size())};
+  const bool tokens = std::ranges::any_of(inputs, [](const Shape& s) { return s.vocabulary > 0; });
+  if (is<Embedding>(spec) && !tokens)
+    return Misfit{"it needs tokens; write input = { tokens = T, vocabulary = V } for the model"};
+  if (tokens && !is<Embedding>(spec) && !is<Identity>(spec))
+    return Misfit{"it needs numbers, and these are tokens; put an embedding layer before it"};
+  return std::nullopt;
+}
 
 bool is_too_large(const LayerFacts& facts) {
   return !reasonable(facts.output) || static_cast<double>(facts.flops) > kMostFlops ||
@@ -155,12 +265,7 @@ bool reasonable(const Shape& shape) {
 }
 
 Result shape_rule(const LayerSpec& spec, std::span<const Shape> inputs) {
-  const bool joins = std::holds_alternative<Add>(spec);
-  if (joins && inputs.size() < 2)
-    return Misfit{"it needs two inputs or more; write inputs = [\"a\", \"b\"]"};
-  if (!joins && inputs.size() != 1)
-    return Misfit{fmt::format("it takes one input, not {}; join them with an add layer before it",
-                              inputs.size())};
+  if (auto misfit = wrong_inputs(spec, inputs)) return *misfit;
   Result result = std::visit(Rule{inputs}, spec);
   if (const auto* facts = std::get_if<LayerFacts>(&result); facts && is_too_large(*facts))
     return Misfit{"its output, weights or work are beyond any machine; use smaller sizes"};

@@ -33,7 +33,8 @@ struct Boundary {
 
 struct EvaluationSum {  // over every sample seen
   double loss = 0;
-  std::int64_t correct = 0, samples = 0;
+  std::int64_t correct = 0, correct_top5 = 0;  // of the labels
+  std::int64_t labels = 0, samples = 0;
 };
 
 // One run of a program, `repeats` times in a row. Everything outlives the workers.

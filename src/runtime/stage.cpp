@@ -104,7 +104,7 @@ std::size_t buffer_bytes(const Layer& layer, int index) {
 
 }  // namespace
 
-void Stage::load_input(const PassCall& call, const float* plain) {
+void Stage::load_input(const PassCall& call, const void* plain) {
   const CompiledStage& c = compiled(call);
   input_.lowering.load_input(*stream_, plain, call.samples, at(bases(call), c.recipe.input));
 }

@@ -67,7 +67,7 @@ class Stage {
   // Makes kernels and memory for micro-batches of this size; must precede any pass over one.
   void prepare(int samples, Mode mode);
 
-  void load_input(const PassCall& call, const float* plain);  // first stage
+  void load_input(const PassCall& call, const void* plain);  // first stage
   void forward(const PassCall& call);
   // The forward again, into another slot, where activations are not kept.
   void recompute(const PassCall& call);

@@ -31,10 +31,20 @@ int share_of(const Program& program, StageId stage, int copy) {
   return (program.microbatches - copy + copies - 1) / copies;
 }
 
+// Where that sample's part of a mini-batch's values begins.
+template <class T>
+const T* from_sample(const std::vector<T>& values, const MiniBatch& batch, int sample) {
+  return values.data() + static_cast<std::size_t>(sample) * (values.size() / batch.ids.size());
+}
+
 Targets targets(const MiniBatch& batch, const SamplePart& part) {
-  if (!batch.classes.empty()) return {.classes = batch.classes.data() + part.first};
-  const std::size_t size = batch.values.size() / batch.ids.size();
-  return {.values = batch.values.data() + static_cast<std::size_t>(part.first) * size};
+  if (!batch.classes.empty()) return {.classes = from_sample(batch.classes, batch, part.first)};
+  return {.values = from_sample(batch.values, batch, part.first)};
+}
+
+const void* inputs(const MiniBatch& batch, const SamplePart& part) {
+  if (!batch.tokens.empty()) return from_sample(batch.tokens, batch, part.first);
+  return from_sample(batch.inputs, batch, part.first);
 }
 
 }  // namespace
@@ -165,9 +175,7 @@ void StageRunner::load_input(const Instruction& i) {
   const MiniBatch& batch = minibatch(i);
   const SamplePart p = part(i, batch);
   open(i, p.count);
-  const std::size_t sample = batch.inputs.size() / batch.ids.size();
-  const float* const inputs = batch.inputs.data() + static_cast<std::size_t>(p.first) * sample;
-  if (p.count > 0) busy([&] { stage_.load_input(call(i), inputs); });
+  if (p.count > 0) busy([&] { stage_.load_input(call(i), inputs(batch, p)); });
   if (is_last()) return;  // its loss still needs the mini-batch
   const auto first = batch.ids.begin() + p.first;
   acquire_out(i)->ids.assign(first, first + p.count);
@@ -207,6 +215,7 @@ void StageRunner::loss(const Instruction& i) {
   StepReport& report = reports_.of(trains() ? step_of(i) : 0);  // of an evaluation there is one
   if (f.samples > 0) busy([&] { stage_.loss(call(i), targets(batch, p), report.loss); });
   report.measured.samples += f.samples;
+  report.measured.labels += f.samples * (batch.labels() / batch.samples);
   if (!trains()) done_with_minibatch(i);
 }
 
@@ -272,7 +281,8 @@ void StageRunner::loss_gradient(const Instruction& i) {
   const MiniBatch& batch = minibatch(i);
   if (flight(i).samples > 0)
     busy([&] {
-      stage_.loss_gradient(call(i), targets(batch, part(i, batch)), 1.0 / batch.samples);
+      stage_.loss_gradient(call(i), targets(batch, part(i, batch)),
+                           1.0 / static_cast<double>(batch.labels()));
     });
   done_with_minibatch(i);
 }
@@ -294,6 +304,8 @@ void StageRunner::finish() {
   const StepReport& seen = reports_.of(0);
   run_.sum->loss += seen.loss->sum;
   run_.sum->correct += seen.loss->correct;
+  run_.sum->correct_top5 += seen.loss->correct_top5;
+  run_.sum->labels += seen.measured.labels;
   run_.sum->samples += seen.measured.samples;
 }
 

@@ -67,6 +67,7 @@ void StageRunner::update(const Instruction& i) {
   }
   synced_ = false;
   measured_.samples = report.measured.samples;
+  measured_.labels = report.measured.labels;
   measured_.weight_versions = stage_.weights().copies();
   measured_.staleness = staleness_sum_ / share_;
   report.measured = std::exchange(measured_, {});

@@ -21,6 +21,8 @@ StageStep together(const std::vector<StageStep>& copies) {
     all.end_ns = std::max(all.end_ns, copy.end_ns);
     all.loss.sum += copy.loss.sum;
     all.loss.correct += copy.loss.correct;
+    all.loss.correct_top5 += copy.loss.correct_top5;
+    all.labels += copy.labels;
     all.samples += copy.samples;
     all.staleness = std::max(all.staleness, copy.staleness);
   }

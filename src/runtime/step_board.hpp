@@ -29,6 +29,7 @@ struct StageStep {                               // one stage's part of one mini
   std::int64_t end_ns = 0;                       // steady clock, behind the update
   LossResult loss;                               // last stage
   int samples = 0;                               // last stage
+  std::int64_t labels = 0;                       // last stage: what the loss is the sum over
   int weight_versions = 1;                       // kept
   double staleness = 0;  // updates between a micro-batch's forward and its backward, mean
   bool skipped = false;  // the gradient was not finite, and on_nonfinite = "skip"

@@ -107,8 +107,11 @@ class Run {
   Flight forward(const Microbatch& microbatch) {
     Flight flight;
     flight.values.push_back(spoilt(lowering_->value_bytes(ValueId{0}, task_.samples)));
-    lowering_->load_input(stream(), microbatch.input.data(), task_.samples, flight.values[0]);
-    round(ValueId{0}, flight.values[0]);
+    const bool tokens = graph_.input.vocabulary > 0;
+    const void* const input = tokens ? static_cast<const void*>(microbatch.tokens.data())
+                                     : static_cast<const void*>(microbatch.input.data());
+    lowering_->load_input(stream(), input, task_.samples, flight.values[0]);
+    if (!tokens) round(ValueId{0}, flight.values[0]);
     for (std::size_t i = 0; i < layers_.size(); ++i) forward_layer(i, flight, microbatch.random);
     return flight;
   }

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "backend/backend.hpp"
@@ -25,8 +26,11 @@ struct Node {
   std::vector<std::int64_t> output;
   std::vector<std::string> inputs = {};  // empty: the node before; "input" is the graph's input
 };
-Graph make_graph(std::vector<std::int64_t> input, const std::vector<Node>& nodes,
-                 Loss loss = Loss::Mse);
+Graph make_graph(Shape input, const std::vector<Node>& nodes, Loss loss = Loss::Mse);
+inline Graph make_graph(std::vector<std::int64_t> input, const std::vector<Node>& nodes,
+                        Loss loss = Loss::Mse) {
+  return make_graph(Shape{std::move(input)}, nodes, loss);
+}
 
 // ---- what goes in
 struct Weighting {
@@ -35,8 +39,9 @@ struct Weighting {
 struct Microbatch {
   Floats input;
   Floats values;                      // mse
-  std::vector<std::int32_t> classes;  // cross_entropy
+  std::vector<std::int32_t> classes;  // cross_entropy: one a row of outputs
   RandomKey random;
+  std::vector<std::int32_t> tokens = {};  // in place of input, where that has a vocabulary
 };
 struct Task {
   Graph graph;

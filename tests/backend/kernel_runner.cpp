@@ -69,7 +69,7 @@ Task read_task(const path& folder) {
     nodes.push_back({layer.at("name"), spec_of(layer), layer.at("output"), layer.at("inputs")});
   const Loss loss = spec.at("loss") == "mse" ? Loss::Mse : Loss::CrossEntropy;
   Task task;
-  task.graph = make_graph(spec.at("input"), nodes, loss);
+  task.graph = make_graph(Shape{spec.at("input")}, nodes, loss);
   task.samples = spec.at("samples");
   task.mode = spec.at("mode") == "train" ? Mode::Train : Mode::Evaluate;
   task.loss_scale = spec.at("loss_scale");

@@ -48,6 +48,31 @@ TEST_CASE("cross_entropy of huge outputs stays finite", "[loss][backends]") {
   CHECK(difference(outcome.output_gradient, {1, 0, -1, 0, 0, 0}) < 1e-6);
 }
 
+TEST_CASE("cross_entropy counts labels among the five largest", "[loss][backends]") {
+  const std::string name = GENERATE(from_range(backend_names()));
+  const auto hits = [&](std::int32_t label) {
+    const auto outcome =
+        loss_of(name, Loss::CrossEntropy, 7,
+                {.input = {1, 2, 3, 4, 5, 5, 7}, .values = {}, .classes = {label}, .random = {}});
+    return std::pair(outcome.loss.correct, outcome.loss.correct_top5);
+  };
+  CHECK(hits(6) == std::pair<std::int64_t, std::int64_t>(1, 1));
+  CHECK(hits(2) == std::pair<std::int64_t, std::int64_t>(0, 1));
+  CHECK(hits(1) == std::pair<std::int64_t, std::int64_t>(0, 0));
+}
+
+TEST_CASE("cross_entropy of a sequence has a label a position", "[loss][backends]") {
+  const std::string name = GENERATE(from_range(backend_names()));
+  const float ln3 = std::log(3.0f);
+  Task task;
+  task.graph = make_graph({2, 2}, {{"same", Identity{}, {2, 2}}}, Loss::CrossEntropy);
+  task.microbatches = {{.input = {0, ln3, 1, 1}, .values = {}, .classes = {1, 0}, .random = {}}};
+  const auto outcome = run(*make_backend(name), task).microbatches[0];
+  CHECK(outcome.loss.sum == Approx(std::log(4.0 / 3) + std::log(2.0)));
+  CHECK(outcome.loss.correct == 2);
+  CHECK(difference(outcome.output_gradient, {0.25f, -0.25f, -0.5f, 0.5f}) < 1e-6);
+}
+
 TEST_CASE("a NaN output is never a right answer", "[loss][backends]") {
   const std::string name = GENERATE(from_range(backend_names()));
   const float nan = std::numeric_limits<float>::quiet_NaN();

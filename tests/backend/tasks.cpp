@@ -3,36 +3,11 @@
 #include <utility>
 
 #include "base/rng.hpp"
+#include "graph/shapes.hpp"
 #include "harness.hpp"
 
 namespace pipetrain::testing {
 namespace {
-
-// ---- graphs
-
-std::vector<Parameter> parameters_of(const Node& node, const Shape& input) {
-  const auto two = [&](Shape weight, std::int64_t bias, bool has_bias) {
-    std::vector<Parameter> result = {{node.name + ".weight", std::move(weight), Constant{0}}};
-    if (has_bias) result.push_back({node.name + ".bias", Shape{{bias}}, Constant{0}});
-    return result;
-  };
-  if (const auto* linear = std::get_if<Linear>(&node.spec))
-    return two(Shape{{linear->out_features, input.dims.back()}}, linear->out_features,
-               linear->bias);
-  if (const auto* conv = std::get_if<Conv2d>(&node.spec))
-    return two(
-        Shape{{conv->out_channels, input.dims[0] / conv->groups, conv->kernel[0], conv->kernel[1]}},
-        conv->out_channels, conv->bias);
-  if (std::holds_alternative<BatchNorm>(node.spec))
-    return two(Shape{{input.dims[0]}}, input.dims[0], true);
-  return {};
-}
-
-std::vector<Buffer> buffers_of(const Node& node, const Shape& input) {
-  if (!std::holds_alternative<BatchNorm>(node.spec)) return {};
-  const Shape channels{{input.dims[0]}};
-  return {{node.name + ".running_mean", channels, 0}, {node.name + ".running_var", channels, 1}};
-}
 
 // ---- random data
 
@@ -52,25 +27,36 @@ Floats distinct_values(Random& random, std::int64_t count) {
   return values;
 }
 
+std::vector<std::int32_t> below(Random& random, std::int64_t end, std::int64_t count) {
+  std::vector<std::int32_t> values(static_cast<std::size_t>(count));
+  for (std::int32_t& value : values)
+    value = static_cast<std::int32_t>(random.below(static_cast<std::uint64_t>(end)));
+  return values;
+}
+
 Microbatch make_microbatch(const Graph& graph, int samples, int index, Random& random) {
   Microbatch microbatch;
   const Shape& output = graph.layers.back().output;
-  microbatch.input = distinct_values(random, samples * graph.input.elements());
+  const std::int64_t inputs = samples * graph.input.elements();
+  if (graph.input.vocabulary > 0)
+    microbatch.tokens = below(random, graph.input.vocabulary, inputs);
+  else
+    microbatch.input = distinct_values(random, inputs);
   microbatch.random = {7, 3, static_cast<std::uint64_t>(index)};
   if (graph.loss == Loss::Mse)
     microbatch.values = normal_values(random, samples * output.elements());
-  for (int i = 0; graph.loss == Loss::CrossEntropy && i < samples; ++i)
-    microbatch.classes.push_back(
-        static_cast<std::int32_t>(random.below(static_cast<std::uint64_t>(output.elements()))));
+  else
+    microbatch.classes =
+        below(random, output.dims.back(), samples * output.elements() / output.dims.back());
   return microbatch;
 }
 
 }  // namespace
 
-Graph make_graph(std::vector<std::int64_t> input, const std::vector<Node>& nodes, Loss loss) {
+Graph make_graph(Shape input, const std::vector<Node>& nodes, Loss loss) {
   Graph graph;
   graph.name = "test";
-  graph.input = Shape{std::move(input)};
+  graph.input = std::move(input);
   graph.loss = loss;
   std::map<std::string, ValueId> values = {{"input", ValueId{0}}};
   ValueId last{0};
@@ -83,9 +69,14 @@ Graph make_graph(std::vector<std::int64_t> input, const std::vector<Node>& nodes
                 .buffers = {}};
     for (const std::string& name : node.inputs) layer.inputs.push_back(values.at(name));
     if (layer.inputs.empty()) layer.inputs.push_back(last);
-    const Shape from = graph.shape(layer.inputs[0]);
-    layer.parameters = parameters_of(node, from);
-    layer.buffers = buffers_of(node, from);
+    std::vector<Shape> from;
+    for (const ValueId value : layer.inputs) from.push_back(graph.shape(value));
+    const auto facts = std::get<LayerFacts>(shape_rule(node.spec, from));
+    layer.parameters = facts.parameters;
+    layer.buffers = facts.buffers;
+    for (Parameter& parameter : layer.parameters) parameter.name = node.name + "." + parameter.name;
+    for (Buffer& buffer : layer.buffers) buffer.name = node.name + "." + buffer.name;
+    if (layer.output.dims == facts.output.dims) layer.output = facts.output;
     graph.layers.push_back(std::move(layer));
     last = ValueId{static_cast<int>(graph.layers.size())};
     values[node.name] = last;

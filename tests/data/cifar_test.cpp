@@ -43,7 +43,7 @@ TEST_CASE("cifar10: a label, then three planes of x / 255", "[cifar]") {
   REQUIRE(data.train->size() == 2);
   CHECK(data.train->classes() == 10);
   CHECK(data.train->input_shape() == Shape{{3, 32, 32}});
-  const Sample first = sample(*data.train, 0), second = sample(*data.train, 1);
+  const ReadSample first = sample(*data.train, 0), second = sample(*data.train, 1);
   CHECK(first.target_class == 7);
   CHECK(second.target_class == 9);
   REQUIRE(first.input.size() == 3072);

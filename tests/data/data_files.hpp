@@ -109,20 +109,21 @@ std::string message_of(F run) {
   return "(nothing was thrown)";
 }
 
-struct Sample {
+struct ReadSample {
   std::vector<float> input;
   std::int32_t target_class = -1;
   std::vector<float> values;
-  bool operator==(const Sample&) const = default;
+  bool operator==(const ReadSample&) const = default;
 };
 
-inline Sample sample(const Dataset& data, std::int64_t index) {
-  Sample s;
+inline ReadSample sample(const Dataset& data, std::int64_t index) {
+  ReadSample s;
   s.input.resize(static_cast<std::size_t>(data.input_shape().elements()));
   if (data.classes() == 0)
     s.values.resize(static_cast<std::size_t>(data.target_shape().elements()));
-  data.read(index, s.input.data(), data.classes() > 0 ? &s.target_class : nullptr,
-            data.classes() > 0 ? nullptr : s.values.data());
+  data.read({.index = index}, {.input = s.input.data(),
+                               .classes = data.classes() > 0 ? &s.target_class : nullptr,
+                               .values = data.classes() > 0 ? nullptr : s.values.data()});
   return s;
 }
 

@@ -56,7 +56,7 @@ TEST_CASE("glyphs: pixels lie in [0, 1], with ink in the middle and little at th
   CHECK(data.validation == nullptr);
   double middle = 0, rim = 0;
   for (std::int64_t i = 0; i < 500; ++i) {
-    const Sample s = sample(*data.train, i);
+    const ReadSample s = sample(*data.train, i);
     CHECK(std::all_of(s.input.begin(), s.input.end(), [](float x) { return x >= 0 && x <= 1; }));
     CHECK(*std::max_element(s.input.begin(), s.input.end()) > 0.5f);
     for (std::size_t k = 0; k < 28; ++k) {
@@ -130,7 +130,7 @@ TEST_CASE("synthetic: shapes and classes are the model's, numbers the seed's", "
   CHECK(a.train->input_shape() == Shape{{2, 3}});
   std::set<std::int32_t> classes;
   for (std::int64_t i = 0; i < 400; ++i) {
-    const Sample s = sample(*a.train, i);
+    const ReadSample s = sample(*a.train, i);
     CHECK(s == sample(*same.train, i));
     CHECK(s.input != sample(*other.train, i).input);
     classes.insert(s.target_class);
@@ -147,7 +147,7 @@ TEST_CASE("synthetic: float targets under mse, and more samples than memory woul
   CHECK(data.train->size() == std::int64_t{1} << 40);
   CHECK(data.train->classes() == 0);
   CHECK(data.train->target_shape() == Shape{{3, 2}});
-  const Sample s = sample(*data.train, (std::int64_t{1} << 40) - 1);
+  const ReadSample s = sample(*data.train, (std::int64_t{1} << 40) - 1);
   CHECK(s.values.size() == 6);
   CHECK(std::all_of(s.values.begin(), s.values.end(), [](float v) { return std::abs(v) < 7; }));
   CHECK(s.values != sample(*data.train, 5).values);

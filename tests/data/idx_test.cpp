@@ -33,8 +33,8 @@ TEST_CASE("idx: images become x / 255, labels stay", "[idx]") {
   REQUIRE(data.train->size() == 3);
   CHECK(data.train->classes() == 3);
   CHECK(data.train->input_shape() == Shape{{1, 2, 2}});
-  CHECK(sample(*data.train, 0) == Sample{{0, 1 / 255.0f, 2 / 255.0f, 3 / 255.0f}, 2, {}});
-  CHECK(sample(*data.train, 2) == Sample{{1, 254 / 255.0f, 127 / 255.0f, 51 / 255.0f}, 1, {}});
+  CHECK(sample(*data.train, 0) == ReadSample{{0, 1 / 255.0f, 2 / 255.0f, 3 / 255.0f}, 2, {}});
+  CHECK(sample(*data.train, 2) == ReadSample{{1, 254 / 255.0f, 127 / 255.0f, 51 / 255.0f}, 1, {}});
 }
 
 TEST_CASE("idx: gzip equals plain, whatever the name", "[idx]") {
@@ -61,7 +61,8 @@ TEST_CASE("idx: ranges cut one pair of files into train and validation", "[idx]"
   CHECK(data.train->size() == 2);
   CHECK(data.validation->size() == 1);
   CHECK(sample(*data.train, 0).target_class == 2);
-  CHECK(sample(*data.validation, 0) == Sample{{1, 254 / 255.0f, 127 / 255.0f, 51 / 255.0f}, 1, {}});
+  CHECK(sample(*data.validation, 0) ==
+        ReadSample{{1, 254 / 255.0f, 127 / 255.0f, 51 / 255.0f}, 1, {}});
 }
 
 TEST_CASE("idx: validation files of their own, whole or in part", "[idx]") {
@@ -74,7 +75,7 @@ TEST_CASE("idx: validation files of their own, whole or in part", "[idx]") {
   written.config.validation_range = SampleRange{1, 2};
   const Datasets data = written.open();
   REQUIRE(data.validation->size() == 1);
-  CHECK(sample(*data.validation, 0) == Sample{{1, 1, 1, 1}, 2, {}});
+  CHECK(sample(*data.validation, 0) == ReadSample{{1, 1, 1, 1}, 2, {}});
   written.config.validation_labels.clear();
   CHECK(contains(message_of<UsageError>([&] { written.open(); }),
                  "data.validation_labels is missing"));

@@ -21,14 +21,14 @@ class Counting final : public Dataset {
   const Shape& input_shape() const override { return shape_; }
   int classes() const override { return classes_; }
   const Shape& target_shape() const override { return target_; }
-  void read(std::int64_t index, float* input, std::int32_t* target_class,
-            float* target_values) const override {
+  void read(const SampleRequest& which, const Sample& to) const override {
+    const std::int64_t index = which.index;
     ++reads;
     if (index == fails_at) throw DataError("sample " + std::to_string(index) + " is damaged");
-    input[0] = static_cast<float>(index);
-    input[1] = -input[0];
-    if (target_class) *target_class = static_cast<std::int32_t>(index % 3);
-    if (target_values) *target_values = input[0] / 2;
+    to.input[0] = static_cast<float>(index);
+    to.input[1] = -to.input[0];
+    if (to.classes) *to.classes = static_cast<std::int32_t>(index % 3);
+    if (to.values) *to.values = to.input[0] / 2;
   }
   std::int64_t fails_at = -1;
   mutable std::atomic<int> reads = 0;

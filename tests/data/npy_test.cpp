@@ -43,9 +43,9 @@ TEST_CASE("npy: versions 1 to 3, either float and either integer give the same s
       const Datasets data = written.open();
       REQUIRE(data.train->size() == 3);
       CHECK(data.train->classes() == 4);
-      CHECK(sample(*data.train, 0) == Sample{{0, 1}, 1, {}});
-      CHECK(sample(*data.train, 1) == Sample{{-2, 3.5f}, 0, {}});
-      CHECK(sample(*data.train, 2) == Sample{{4, 1e-20f}, 3, {}});
+      CHECK(sample(*data.train, 0) == ReadSample{{0, 1}, 1, {}});
+      CHECK(sample(*data.train, 1) == ReadSample{{-2, 3.5f}, 0, {}});
+      CHECK(sample(*data.train, 2) == ReadSample{{4, 1e-20f}, 3, {}});
     }
 }
 
@@ -56,7 +56,7 @@ TEST_CASE("npy: under mse the targets are floats of the output's shape", "[npy]"
   const Datasets data = written.open(regression);
   CHECK(data.train->classes() == 0);
   CHECK(data.train->target_shape() == Shape{{1, 2}});
-  CHECK(sample(*data.train, 2) == Sample{{4, 1e-20f}, -1, {5, 6}});
+  CHECK(sample(*data.train, 2) == ReadSample{{4, 1e-20f}, -1, {5, 6}});
   const Written doubles(
       inputs, npy(npy_header("<f8", "(3, 1, 2)"), raw(std::vector<double>{1, 2, 3, 4, 5, 6})));
   CHECK(sample(*doubles.open(regression).train, 1).values == std::vector<float>{3, 4});

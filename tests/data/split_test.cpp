@@ -35,7 +35,7 @@ DataConfig idx_files(const Folder& folder) {
 std::vector<int> numbers(const Dataset& data) {
   std::vector<int> found;
   for (std::int64_t i = 0; i < data.size(); ++i) {
-    const Sample s = sample(data, i);
+    const ReadSample s = sample(data, i);
     found.push_back(static_cast<int>(std::lround(s.input[0] * 255)));
     CHECK(s.target_class == found.back() % 3);
   }

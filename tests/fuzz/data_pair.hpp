@@ -28,7 +28,7 @@ inline void read_all(const Dataset& data) {
   std::vector<float> input(static_cast<std::size_t>(data.input_shape().elements()));
   for (std::int64_t i = 0; i < data.size(); ++i) {
     std::int32_t target = -1;
-    data.read(i, input.data(), &target, nullptr);
+    data.read({.index = i}, {.input = input.data(), .classes = &target});
     require(target >= 0 && target < data.classes(), "a label is a class of the model");
   }
 }

@@ -82,7 +82,7 @@ TEST_CASE("each mistake is named with its place") {
        "add'\ninputs=['c','input']",
        "7:1", "add 's' cannot read 'c' [2, 6, 6] and 'input' [4, 8, 8]: the shapes must be equal"},
       {"[[layers]]\nname='a'\nkind='relu'\n[[layers]]\nname='fc'\nkind='linear'\nout_features=2",
-       "5:1", "linear 'fc' cannot read 'a' [4, 8, 8]: it needs a [features] input; add a flatten"},
+       "5:1", "linear 'fc' cannot read 'a' [4, 8, 8]: it needs a [features] or [T, features] input; add a flatten"},
       {"[[layers]]\nname='a'\nkind='conv2d'\nout_channels=2\nkernel=9", "2:1",
        "cannot read 'input' [4, 8, 8]: its kernel of 9"},
       {"[[layers]]\nname='a'\nkind='conv2d'\nout_channels=6\nkernel=1\ngroups=3", "2:1",
@@ -119,7 +119,7 @@ TEST_CASE("each mistake is named with its place") {
       {"layers=[3]", "2:9", "is 3; write a table"},
       {"loss='mse '\n[[layers]]\nname='a'\nkind='relu'", "2:6", "did you mean 'mse'?"},
       {"[[layers]]\nname='a'\nkind='relu'", "2:1",
-       "cross_entropy needs a [classes] output of two or more, but the last layer 'a' makes [4, 8, "
+       "cross_entropy needs a [classes] or [T, classes] output of two or more, but the last layer 'a' makes [4, 8, "
        "8]"},
       {"[[layer]]\nname='a'", "2:3", "has no key 'layer'; did you mean 'layers'?"},
       {"layers=[]", "1:1", "the model has no layers"},
@@ -138,13 +138,17 @@ TEST_CASE("a model's input is checked") {
   const auto with = [&](const std::string& input) { return error_of(input + layers); };
   CHECK(with("input={shape=[4]}") == "no error");
   CHECK(contains(with(""), "m.toml:1:1: the model has no input"));
-  CHECK(contains(with("input={shape=[28,28]}"), "m.toml:1:14: input's shape must be"));
+  CHECK(contains(with("input={shape=[1,1,28,28]}"), "m.toml:1:14: input's shape must be"));
   CHECK(contains(with("input={shape=[1,0,28]}"), "m.toml:1:14: input's shape must be"));
   CHECK(contains(with("input={shape=[1,2.5,28]}"), "input's shape must be"));
   CHECK(contains(with("input={shape=[2000000000,2000000000,2000000000]}"), "shape must be"));
   CHECK(contains(with("input={shap=[4]}"), "did you mean 'shape'?"));
   CHECK(contains(with("input=[4]"), "input is a list of 1"));
-  CHECK(contains(with("input={tokens=4,vocabulary=9}"), "not built yet"));
+  CHECK(contains(with("input={tokens=4,vocabulary=9}"), "these are tokens; put an embedding"));
+  CHECK(contains(with("input={tokens=4}"), "input needs vocabulary"));
+  CHECK(contains(with("input={tokens=4,vocabulary=1}"), "vocabulary is 1; write a whole number"));
+  CHECK(contains(with("input={tokens=4,vocabulary=9,shape=[4]}"), "input has no key 'shape'"));
+  CHECK(contains(with("input={tokens=2000000000,vocabulary=2000000000}"), "beyond any machine"));
 }
 
 TEST_CASE("all problems of a file are reported at once, in its order, each once") {

@@ -89,11 +89,18 @@ TEST_CASE("every kind of the table reads into its own alternative, under its own
     std::string text =
         "input = { shape = [4, 8, 8] }\nloss = \"mse\"\n[[layers]]\nname = \"a\"\n"
         "kind = \"identity\"\n[[layers]]\nname = \"f\"\n";
-    if (kind.name == "linear") text += "kind = \"flatten\"\n[[layers]]\nname = \"g\"\n";
+    const bool sequence = kind.name.ends_with("_positions") || kind.name == "attention";
+    if (sequence) text.replace(text.find("[4, 8, 8]"), 9, "[8, 6]");
+    if (kind.name == "embedding")
+      text.replace(text.find("shape = [4, 8, 8]"), 17, "tokens = 4, vocabulary = 9");
+    if (kind.name == "linear" || kind.name == "layer_norm")
+      text += "kind = \"flatten\"\n[[layers]]\nname = \"g\"\n";
     text += "kind = \"" + std::string(kind.name) + "\"\n";
     if (kind.name == "linear") text += "out_features = 3\n";
     if (kind.name == "conv2d") text += "out_channels = 3\n";
-    if (kind.name == "add") text += "inputs = [\"a\", \"input\"]\n";
+    if (kind.name == "embedding") text += "embedding_dim = 3\n";
+    if (kind.name == "attention") text += "heads = 2\n";
+    if (kind.name == "add" || kind.name == "concat") text += "inputs = [\"a\", \"input\"]\n";
     if (kind.keys.find("kernel") != std::string_view::npos) text += "kernel = [3, 2]\n";
     CHECK(kind_name(read_model_text(text, "m.toml").layers.back().spec) == kind.name);
   }

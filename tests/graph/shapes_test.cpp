@@ -67,6 +67,47 @@ TEST_CASE("shapes of the rest") {
   CHECK(facts(Add{}, {kImage, kImage, kImage}).flops == 420);
 }
 
+TEST_CASE("sequences: the layers of a language model") {
+  const Shape tokens{{64}, 256}, vectors{{64, 12}};
+  CHECK(tokens.text() == "[64] tokens of 256");
+  CHECK(output(Embedding{.embedding_dim = 12}, {tokens}) == "[64, 12]");
+  CHECK(facts(Embedding{.embedding_dim = 12}, {tokens}).parameters[0].shape.text() == "[256, 12]");
+  CHECK(output(Identity{}, {tokens}) == "[64] tokens of 256");
+  CHECK(output(Linear{.out_features = 36}, {vectors}) == "[64, 36]");
+  CHECK(facts(Linear{.out_features = 36}, {vectors}).flops == 64 * 36 * (2 * 12 + 1));
+  CHECK(facts(Linear{.out_features = 36}, {vectors}).parameters[0].shape.text() == "[36, 12]");
+  CHECK(output(LayerNorm{}, {vectors}) == "[64, 12]");
+  CHECK(facts(LayerNorm{}, {vectors}).parameters[1].shape.text() == "[12]");
+  CHECK(facts(LayerNorm{.bias = false}, {vectors}).parameters.size() == 1);
+  CHECK(output(Gelu{}, {vectors}) == "[64, 12]");
+  CHECK(facts(LearnedPositions{}, {vectors}).parameters[0].shape.text() == "[64, 12]");
+  CHECK(output(SinusoidalPositions{}, {vectors}) == "[64, 12]");
+  CHECK(output(Attention{.heads = 2}, {vectors}) == "[64, 4]");
+  CHECK(facts(Attention{.heads = 2}, {vectors}).flops == 64 * 64 * (4 * 4 + 5 * 2));
+  CHECK(facts(Attention{.heads = 2, .causal = true}, {vectors}).flops == 32 * 64 * (4 * 4 + 5 * 2));
+  CHECK(output(Concat{}, {vectors, Shape{{64, 3}}}) == "[64, 15]");
+  CHECK(output(Concat{}, {kImage, Shape{{2, 7, 10}}, kImage}) == "[8, 7, 10]");
+  CHECK(output(Concat{}, {Shape{{3}}, Shape{{4}}}) == "[7]");
+}
+
+TEST_CASE("what does not fit a sequence says what would") {
+  const Shape tokens{{64}, 256}, vectors{{64, 12}};
+  const auto says = [](const std::string& why, const char* words) {
+    return why.find(words) != std::string::npos;
+  };
+  CHECK(says(output(Linear{.out_features = 2}, {tokens}), "put an embedding layer"));
+  CHECK(says(output(Add{}, {tokens, tokens}), "put an embedding layer"));
+  CHECK(says(output(Embedding{.embedding_dim = 2}, {vectors}), "it needs tokens"));
+  CHECK(says(output(Attention{.heads = 3}, {vectors}), "not divisible by heads = 3"));
+  CHECK(says(output(Attention{}, {Shape{{64, 13}}}), "side by side"));
+  CHECK(says(output(LearnedPositions{}, {kImage}), "[T, C]"));
+  CHECK(says(output(BatchNorm{}, {vectors}), "use a layer_norm"));
+  CHECK(says(output(LayerNorm{}, {kImage}), "use a batch_norm"));
+  CHECK(says(output(Concat{}, {vectors, Shape{{63, 12}}}), "all but the last dimension"));
+  CHECK(says(output(Concat{}, {kImage, Shape{{3, 7, 9}}}), "all but the channels"));
+  CHECK(says(output(Concat{}, {kImage, vectors}), "all but the channels"));
+}
+
 TEST_CASE("what does not fit says what would") {
   CHECK(output(Linear{.out_features = 2}, {kImage}).find("add a flatten") != std::string::npos);
   CHECK(output(Conv2d{.out_channels = 1, .kernel = {1, 1}}, {Shape{{5}}}).find("[C, H, W]") !=

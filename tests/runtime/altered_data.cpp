@@ -11,10 +11,10 @@ class AlteredData final : public Dataset {
   const Shape& input_shape() const override { return real_->input_shape(); }
   int classes() const override { return real_->classes(); }
   const Shape& target_shape() const override { return real_->target_shape(); }
-  void read(std::int64_t index, float* input, std::int32_t* target_class,
-            float* target_values) const override {
-    real_->read(index, input, target_class, target_values);
-    alter_(index, input);
+  std::int64_t labels() const override { return real_->labels(); }
+  void read(const SampleRequest& which, const Sample& to) const override {
+    real_->read(which, to);
+    alter_(which.index, to.input);
   }
 
  private:

@@ -60,7 +60,7 @@ class FailingLowering final : public Lowering {
   FailingLowering(std::unique_ptr<const Lowering> real, Countdown& countdown)
       : real_(std::move(real)), countdown_(countdown) {}
   std::size_t value_bytes(ValueId v, int n) const override { return real_->value_bytes(v, n); }
-  void load_input(Stream& s, const float* plain, int n, void* stored) const override {
+  void load_input(Stream& s, const void* plain, int n, void* stored) const override {
     real_->load_input(ForwardingStream::real(s), plain, n, stored);
   }
   void store_value(Stream& s, ValueId v, const void* stored, int n, float* plain) const override {

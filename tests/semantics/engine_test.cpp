@@ -26,9 +26,9 @@ class Points final : public Dataset {
   const Shape& input_shape() const override { return one_; }
   int classes() const override { return 0; }
   const Shape& target_shape() const override { return one_; }
-  void read(std::int64_t i, float* input, std::int32_t*, float* target) const override {
-    *input = static_cast<float>(task_.inputs[static_cast<std::size_t>(i)]);
-    *target = static_cast<float>(task_.targets[static_cast<std::size_t>(i)]);
+  void read(const SampleRequest& which, const Sample& to) const override {
+    *to.input = static_cast<float>(task_.inputs[static_cast<std::size_t>(which.index)]);
+    *to.values = static_cast<float>(task_.targets[static_cast<std::size_t>(which.index)]);
   }
 
  private:

@@ -76,7 +76,9 @@ std::unique_ptr<Kernel> make_kernel(const Dropout& spec, Problem problem);
 std::unique_ptr<Kernel> make_kernel(const Add& spec, Problem problem);
 std::unique_ptr<Kernel> make_kernel(const Identity& spec, Problem problem);
 
-std::unique_ptr<LossKernel> make_cross_entropy(const ValueLayout& output, std::int64_t samples);
+// One label a row of `classes` outputs: a sample, or a position of a sequence.
+std::unique_ptr<LossKernel> make_cross_entropy(const ValueLayout& output, std::int64_t samples,
+                                               std::int64_t classes);
 std::unique_ptr<LossKernel> make_mse(const ValueLayout& output, std::int64_t samples);
 
 // ---- parameters

@@ -19,8 +19,10 @@ constexpr std::int64_t kExpWork = 128;  // of an exponential, in multiply-adds
 template <class E>
 class CrossEntropy final : public LossKernel {
  public:
-  CrossEntropy(const ValueLayout& output, std::int64_t samples)
-      : samples_(samples), classes_(output.elements()), stride_(output.stored_elements()) {
+  CrossEntropy(const ValueLayout& output, std::int64_t samples, std::int64_t classes)
+      : samples_(samples * output.elements() / classes),
+        classes_(classes),
+        stride_(output.elements() == classes ? output.stored_elements() : classes) {
     PIPETRAIN_CHECK(output.pixels() == 1, "cross_entropy of an image");
   }
 
@@ -38,7 +40,9 @@ class CrossEntropy final : public LossKernel {
       const E* y = elements<E>(a.output) + n * stride_;
       const std::int64_t label = a.targets.classes[n];
       sum += normalisers[n] - value(y[label]);
-      result->correct += wins(y, label);
+      const std::int64_t rank = rank_of(y, label);
+      result->correct += rank == 0;
+      result->correct_top5 += rank < 5;
     }
     result->sum += sum;
   }
@@ -84,22 +88,26 @@ class CrossEntropy final : public LossKernel {
     return largest + std::log(sum);
   }
 
-  // The first of equal outputs wins; a NaN never does.
-  bool wins(const E* y, std::int64_t label) const {
+  // How many outputs the label's loses against. The first of equal ones wins; a NaN loses against
+  // all, and nothing wins against one.
+  std::int64_t rank_of(const E* y, std::int64_t label) const {
+    if (std::isnan(value(y[label]))) return std::max<std::int64_t>(classes_, 5);
+    std::int64_t rank = 0;
     for (std::int64_t c = 0; c < classes_; ++c)
-      if (!(c < label ? value(y[label]) > value(y[c]) : value(y[label]) >= value(y[c])))
-        return false;
-    return true;
+      rank += !(c < label ? value(y[label]) > value(y[c]) : value(y[label]) >= value(y[c]));
+    return rank;
   }
 
-  std::int64_t samples_, classes_, stride_;
+  std::int64_t samples_;  // labels: one a row of outputs
+  std::int64_t classes_, stride_;
 };
 
 }  // namespace
 
-std::unique_ptr<LossKernel> make_cross_entropy(const ValueLayout& output, std::int64_t samples) {
+std::unique_ptr<LossKernel> make_cross_entropy(const ValueLayout& output, std::int64_t samples,
+                                               std::int64_t classes) {
   return with_element(output.element, [&]<class E>() -> std::unique_ptr<LossKernel> {
-    return std::make_unique<CrossEntropy<E>>(output, samples);
+    return std::make_unique<CrossEntropy<E>>(output, samples, classes);
   });
 }
 

@@ -61,6 +61,7 @@ ValueLayout output_layout(const Graph& graph, LayerId id, const ValueLayout& inp
 
 // In bf16 what a linear layer gives to the loss stays f32, as its sums are.
 Element element_of_value(const Graph& graph, std::size_t value, Precision precision) {
+  if (graph.shape({static_cast<int>(value)}).vocabulary > 0) return Element::Token;
   if (precision == Precision::F32) return Element::F32;
   const bool is_last = value == graph.layers.size();
   return is_last && is<Linear>(graph.layers.back()) ? Element::F32 : Element::Bf16;
@@ -173,9 +174,14 @@ class CpuLowering final : public Lowering {
   std::size_t value_bytes(ValueId value, int samples) const override {
     return layout(value).bytes(samples);
   }
-  void load_input(Stream&, const float* plain, int samples, void* stored) const override {
-    with_element(layouts_[0].element,
-                 [&]<class E>() { to_stored(layouts_[0], samples, plain, elements<E>(stored)); });
+  void load_input(Stream&, const void* plain, int samples, void* stored) const override {
+    if (layouts_[0].element == Element::Token) {
+      std::memcpy(stored, plain, value_bytes(ValueId{0}, samples));
+      return;
+    }
+    with_element(layouts_[0].element, [&]<class E>() {
+      to_stored(layouts_[0], samples, floats(plain), elements<E>(stored));
+    });
   }
   void store_value(Stream&, ValueId value, const void* stored, int samples,
                    float* plain) const override {
@@ -234,12 +240,19 @@ class CpuLowering final : public Lowering {
     Problem made = problem(layer);
     made.samples = options.samples;
     made.mode = options.mode;
-    return std::visit([&](const auto& spec) { return cpu::make_kernel(spec, std::move(made)); },
-                      problem(layer).layer->spec);
+    const Layer& owner = *problem(layer).layer;
+    if (is<Linear>(owner) && owner.output.dims.size() == 2) throw_not_built(owner, "cpu");
+    return std::visit(
+        [&](const auto& spec) -> std::unique_ptr<Kernel> {
+          if constexpr (requires { cpu::make_kernel(spec, std::move(made)); })
+            return cpu::make_kernel(spec, std::move(made));
+          throw_not_built(owner, "cpu");
+        },
+        owner.spec);
   }
   std::unique_ptr<LossKernel> make_loss(int samples) const override {
-    return graph_.loss == Loss::CrossEntropy ? make_cross_entropy(layouts_.back(), samples)
-                                             : make_mse(layouts_.back(), samples);
+    if (graph_.loss == Loss::Mse) return make_mse(layouts_.back(), samples);
+    return make_cross_entropy(layouts_.back(), samples, graph_.layers.back().output.dims.back());
   }
 
  private:

@@ -15,7 +15,7 @@ struct Larger {  // of a; a NaN is never the larger
 // Counts the outputs that the label's loses against: the first of equal ones wins, a NaN never.
 struct Sample {
   double normaliser;
-  bool wins;
+  double rank;  // how many outputs the label's loses against; a NaN's is past all
 };
 __device__ Sample look_at(const float* y, std::int64_t classes, std::int64_t label, Sums* shared) {
   Sums largest{-HUGE_VAL, 0};
@@ -28,16 +28,20 @@ __device__ Sample look_at(const float* y, std::int64_t classes, std::int64_t lab
     sums = sums + Sums{exp(y[c] - largest.a), beaten ? 0.0 : 1.0};
   }
   sums = sum_block(sums, shared);
-  return {largest.a + log(sums.a), sums.b == 0};
+  return {largest.a + log(sums.a), y[label] == y[label] ? sums.b : HUGE_VAL};
 }
+
+// Of one label, so that one sum has both counts: whole numbers below 2^26 of either.
+constexpr double kTop5 = 1 << 26;
+__device__ double hits(double rank) { return (rank == 0 ? 1.0 : 0.0) + (rank < 5 ? kTop5 : 0.0); }
 
 __global__ void cross_entropy_kernel(CrossEntropyInput in, Sums* partials) {
   __shared__ Sums shared[kBlock];
   for (std::int64_t n = blockIdx.x; n < in.samples; n += gridDim.x) {
     const float* const y = in.y + n * in.classes;
     const std::int64_t label = in.labels[n];
-    const auto [normaliser, wins] = look_at(y, in.classes, label, shared);
-    if (threadIdx.x == 0) partials[n] = {normaliser - y[label], wins ? 1.0 : 0.0};
+    const auto [normaliser, rank] = look_at(y, in.classes, label, shared);
+    if (threadIdx.x == 0) partials[n] = {normaliser - y[label], hits(rank)};
   }
 }
 
@@ -82,7 +86,9 @@ __global__ void add_to_result_kernel(const Sums* partials, std::int64_t count, d
   sums = sum_block(sums, shared);
   if (threadIdx.x != 0) return;
   *result.sum += sums.a / divisor;
-  *result.correct += static_cast<std::int64_t>(sums.b);
+  const auto top5 = static_cast<std::int64_t>(sums.b / kTop5);
+  *result.correct += static_cast<std::int64_t>(sums.b - static_cast<double>(top5) * kTop5);
+  *result.correct_top5 += top5;
 }
 
 std::int64_t mse_blocks(const MseInput& in) {

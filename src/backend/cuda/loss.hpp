@@ -10,7 +10,7 @@ namespace pipetrain::cuda {
 
 struct LossSums {  // where a micro-batch's sums are added; memory that device and host see
   double* sum;
-  std::int64_t* correct;
+  std::int64_t *correct, *correct_top5;
 };
 
 struct CrossEntropyInput {

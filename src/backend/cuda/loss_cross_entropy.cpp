@@ -20,7 +20,8 @@ class CrossEntropy final : public LossKernel {
 
   void forward(const LossArguments& a, LossResult* result) override {
     const CrossEntropyInput in = take(a);
-    cross_entropy(device(a.stream).handle(), in, a.scratch, {&result->sum, &result->correct});
+    cross_entropy(device(a.stream).handle(), in, a.scratch,
+                  {&result->sum, &result->correct, &result->correct_top5});
   }
 
   void backward(const LossArguments& a, double scale, void* gradient) override {

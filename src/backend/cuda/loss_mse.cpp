@@ -15,7 +15,8 @@ class Mse final : public LossKernel {
 
   void forward(const LossArguments& a, LossResult* result) override {
     const MseInput in = take(a);
-    mse(device(a.stream).handle(), in, a.scratch, {&result->sum, &result->correct});
+    mse(device(a.stream).handle(), in, a.scratch,
+        {&result->sum, &result->correct, &result->correct_top5});
   }
 
   void backward(const LossArguments& a, double scale, void* gradient) override {

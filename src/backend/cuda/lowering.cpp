@@ -33,7 +33,7 @@ class CudaLowering final : public Lowering {
   std::size_t value_bytes(ValueId value, int samples) const override {
     return static_cast<std::size_t>(elements(value, samples)) * sizeof(float);
   }
-  void load_input(Stream& stream, const float* plain, int samples, void* stored) const override {
+  void load_input(Stream& stream, const void* plain, int samples, void* stored) const override {
     stream.write(stored, plain, value_bytes(ValueId{0}, samples));
   }
   void store_value(Stream& stream, ValueId value, const void* stored, int samples,
@@ -65,13 +65,19 @@ class CudaLowering final : public Lowering {
     Problem made = problem(layer);
     made.samples = options.samples;
     made.mode = options.mode;
-    return std::visit([&](const auto& spec) { return cuda::make_kernel(spec, std::move(made)); },
-                      problem(layer).layer->spec);
+    return std::visit(
+        [&](const auto& spec) -> std::unique_ptr<Kernel> {
+          if constexpr (requires { cuda::make_kernel(spec, std::move(made)); })
+            return cuda::make_kernel(spec, std::move(made));
+          throw_not_built(*problem(layer).layer, "cuda");
+        },
+        problem(layer).layer->spec);
   }
   std::unique_ptr<LossKernel> make_loss(int samples) const override {
-    const std::int64_t elements = graph_.layers.back().output.elements();
-    return graph_.loss == Loss::CrossEntropy ? make_cross_entropy(samples, elements)
-                                             : make_mse(samples, elements);
+    const Shape& output = graph_.layers.back().output;
+    if (graph_.loss == Loss::Mse) return make_mse(samples, output.elements());
+    const std::int64_t classes = output.dims.back();
+    return make_cross_entropy(samples * output.elements() / classes, classes);
   }
 
  private:

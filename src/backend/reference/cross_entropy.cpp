@@ -23,7 +23,9 @@ class CrossEntropy final : public LossKernel {
       const float* y = floats(a.output) + n * classes_;
       const std::int64_t label = label_of(a.targets, n);
       sum += log_sum_exp(y) - y[label];
-      result->correct += wins(y, label);
+      const std::int64_t rank = rank_of(y, label);
+      result->correct += rank == 0;
+      result->correct_top5 += rank < 5;
     }
     result->sum += sum;
   }
@@ -60,11 +62,14 @@ class CrossEntropy final : public LossKernel {
     return largest + std::log(sum);
   }
 
-  // The first of equal outputs wins; a NaN never does.
-  bool wins(const float* y, std::int64_t label) const {
+  // How many outputs the label's loses against. The first of equal ones wins; a NaN loses against
+  // all, and nothing wins against one.
+  std::int64_t rank_of(const float* y, std::int64_t label) const {
+    if (std::isnan(y[label])) return std::max<std::int64_t>(classes_, 5);
+    std::int64_t rank = 0;
     for (std::int64_t c = 0; c < classes_; ++c)
-      if (!(c < label ? y[label] > y[c] : y[label] >= y[c])) return false;
-    return true;
+      rank += !(c < label ? y[label] > y[c] : y[label] >= y[c]);
+    return rank;
   }
 
   std::int64_t samples_, classes_;

@@ -55,7 +55,8 @@ std::unique_ptr<Kernel> make_kernel(const Dropout& spec, Problem problem);
 std::unique_ptr<Kernel> make_kernel(const Add& spec, Problem problem);
 std::unique_ptr<Kernel> make_kernel(const Identity& spec, Problem problem);
 
-std::unique_ptr<LossKernel> make_cross_entropy(std::int64_t samples, std::int64_t classes);
+// One label a row of `classes` outputs.
+std::unique_ptr<LossKernel> make_cross_entropy(std::int64_t rows, std::int64_t classes);
 std::unique_ptr<LossKernel> make_mse(std::int64_t samples, std::int64_t elements);
 
 }  // namespace pipetrain::reference

@@ -1,6 +1,7 @@
 #include "backend/reference/lowering.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 #include "backend/reference/kernel.hpp"
 
@@ -14,8 +15,8 @@ class ReferenceLowering final : public Lowering {
   std::size_t value_bytes(ValueId value, int samples) const override {
     return static_cast<std::size_t>(elements(value, samples)) * sizeof(float);
   }
-  void load_input(Stream&, const float* plain, int samples, void* stored) const override {
-    std::copy_n(plain, elements(ValueId{0}, samples), floats(stored));
+  void load_input(Stream&, const void* plain, int samples, void* stored) const override {
+    std::memcpy(stored, plain, value_bytes(ValueId{0}, samples));  // tokens are as wide
   }
   void store_value(Stream&, ValueId value, const void* stored, int samples,
                    float* plain) const override {
@@ -44,14 +45,19 @@ class ReferenceLowering final : public Lowering {
     Problem problem{layer.name, {}, layer.output, options.samples, options.mode};
     for (const ValueId input : layer.inputs) problem.inputs.push_back(graph_.shape(input));
     return std::visit(
-        [&](const auto& spec) { return reference::make_kernel(spec, std::move(problem)); },
+        [&](const auto& spec) -> std::unique_ptr<Kernel> {
+          if constexpr (requires { reference::make_kernel(spec, std::move(problem)); })
+            return reference::make_kernel(spec, std::move(problem));
+          throw_not_built(layer, "reference");
+        },
         layer.spec);
   }
 
   std::unique_ptr<LossKernel> make_loss(int samples) const override {
-    const std::int64_t elements = graph_.layers.back().output.elements();
-    return graph_.loss == Loss::Mse ? make_mse(samples, elements)
-                                    : make_cross_entropy(samples, elements);
+    const Shape& output = graph_.layers.back().output;
+    if (graph_.loss == Loss::Mse) return make_mse(samples, output.elements());
+    const std::int64_t classes = output.dims.back();
+    return make_cross_entropy(samples * output.elements() / classes, classes);
   }
 
  private:

@@ -218,7 +218,7 @@ namespace {
 
 struct Outcome {
   double sum = 0;
-  std::int64_t correct = 0;
+  std::int64_t correct = 0, top5 = 0;
   Floats gradient;
 };
 
@@ -229,11 +229,12 @@ Outcome cross_entropy_of(const Floats& y, const std::vector<std::int32_t>& label
   const OnDevice classes(stream, labels);
   const OnDevice partials(stream, std::vector<char>(cross_entropy_partials_bytes(samples)));
   const OnDevice sum(stream, std::vector<double>{100});
-  const OnDevice correct(stream, std::vector<std::int64_t>{10});
+  const OnDevice correct(stream, std::vector<std::int64_t>{10}),
+      top5(stream, std::vector<std::int64_t>{1000});
   const CrossEntropyInput in{samples, std::ssize(y) / samples, on.get(), classes.get()};
-  cross_entropy(stream.handle, in, partials.get(), {sum.get(), correct.get()});
+  cross_entropy(stream.handle, in, partials.get(), {sum.get(), correct.get(), top5.get()});
   cross_entropy_gradient(stream.handle, in, scale, gradient.get());
-  return {sum.read()[0] - 100, correct.read()[0] - 10, gradient.read()};
+  return {sum.read()[0] - 100, correct.read()[0] - 10, top5.read()[0] - 1000, gradient.read()};
 }
 
 Outcome expected_cross_entropy(const Floats& y, const std::vector<std::int32_t>& labels,
@@ -245,13 +246,14 @@ Outcome expected_cross_entropy(const Floats& y, const std::vector<std::int32_t>&
     const auto label = static_cast<std::size_t>(labels[n]);
     const double largest = *std::max_element(of, of + classes);
     double sum = 0;
-    bool wins = true;
+    int rank = 0;
     for (std::size_t c = 0; c < classes; ++c) {
       sum += std::exp(of[c] - largest);
-      wins = wins && (c < label ? of[label] > of[c] : of[label] >= of[c]);
+      rank += !(c < label ? of[label] > of[c] : of[label] >= of[c]);
     }
     outcome.sum += largest + std::log(sum) - of[label];
-    outcome.correct += wins;
+    outcome.correct += rank == 0;
+    outcome.top5 += rank < 5;
     for (std::size_t c = 0; c < classes; ++c)
       outcome.gradient.push_back(static_cast<float>(
           scale * (std::exp(of[c] - largest - std::log(sum)) - (c == label ? 1 : 0))));
@@ -276,6 +278,7 @@ TEST_CASE("cross entropy, its gradient and its right answers", "[device]") {
                   should = expected_cross_entropy(y, labels, 0.5);
     CHECK(is.sum == Approx(should.sum));
     CHECK(is.correct == should.correct);
+    CHECK(is.top5 == should.top5);
     CHECK(difference(is.gradient, should.gradient) < 1e-6);
   }
 }
@@ -312,7 +315,7 @@ TEST_CASE("mse is meaned over a sample and added to the result", "[device]") {
     const OnDevice partials(stream, std::vector<char>(mse_partials_bytes(in)));
     const OnDevice sum(stream, std::vector<double>{100});
     const OnDevice correct(stream, std::vector<std::int64_t>{10});
-    mse(stream.handle, in, partials.get(), {sum.get(), correct.get()});
+    mse(stream.handle, in, partials.get(), {sum.get(), correct.get(), correct.get()});
     mse_gradient(stream.handle, in, 3, gradient.get());
     CHECK(sum.read()[0] == Approx(100 + squares / elements).epsilon(1e-12));
     CHECK(correct.read()[0] == 10);
