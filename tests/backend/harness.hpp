@@ -48,6 +48,10 @@ struct Task {
   int samples = 1;
   int lowered_samples = 0;  // what the graph is lowered for; 0: the same
   Mode mode = Mode::Train;
+  Precision precision = Precision::F32;
+  // Rounds every activation and gradient to bf16 as it is made: the definition of bf16 for a host
+  // backend whose stored layout is plain f32.
+  bool rounds_values = false;
   Weighting weighting;
   std::vector<Microbatch> microbatches;
   double loss_scale = 1;
