@@ -121,6 +121,7 @@ TEST_CASE("cpu: bf16 agrees with the reference", "[backend]") {
   const auto reference = make_backend("reference"), backend = make_backend("cpu");
   constexpr double tolerance = 2e-2;
   for (const Case& c : all_cases()) {
+    if (!is_built(*backend, c.graph)) continue;
     INFO(c.name);
     Task task = make_task(c.graph, c.samples, c.mode, 3);
     round_weights(task);
