@@ -107,11 +107,11 @@ class Run {
   Flight forward(const Microbatch& microbatch) {
     Flight flight;
     flight.values.push_back(spoilt(lowering_->value_bytes(ValueId{0}, task_.samples)));
-    const bool tokens = graph_.input.vocabulary > 0;
-    const void* const input = tokens ? static_cast<const void*>(microbatch.tokens.data())
-                                     : static_cast<const void*>(microbatch.input.data());
+    const void* const input = is_tokens(ValueId{0})
+                                  ? static_cast<const void*>(microbatch.tokens.data())
+                                  : static_cast<const void*>(microbatch.input.data());
     lowering_->load_input(stream(), input, task_.samples, flight.values[0]);
-    if (!tokens) round(ValueId{0}, flight.values[0]);
+    if (!is_tokens(ValueId{0})) round(ValueId{0}, flight.values[0]);
     for (std::size_t i = 0; i < layers_.size(); ++i) forward_layer(i, flight, microbatch.random);
     return flight;
   }
@@ -160,7 +160,7 @@ class Run {
     for (std::size_t i = layers_.size(); i-- > 0;)
       backward_layer(i, flight, gradients, microbatch.random, accumulate);
     outcome.output_gradient = plain(last, gradients.back());
-    outcome.input_gradient = plain(ValueId{0}, gradients[0]);
+    if (!is_tokens(ValueId{0})) outcome.input_gradient = plain(ValueId{0}, gradients[0]);
     return outcome;
   }
 
@@ -173,7 +173,8 @@ class Run {
     const std::vector<const void*> nothing(inputs.size(), nullptr);
     std::vector<void*> shares;
     for (const ValueId input : layer.inputs)
-      shares.push_back(traits.aliases_gradient
+      shares.push_back(is_tokens(input) ? nullptr
+                       : traits.aliases_gradient
                            ? gradients[i + 1]
                            : spoilt(lowering_->value_bytes(input, task_.samples)));
     state.kernel->backward_input(
@@ -196,6 +197,7 @@ class Run {
            .saved = flight.saved[i],
            .scratch = spoil(state.scratch)});
     for (std::size_t k = 0; k < shares.size(); ++k) {
+      if (!shares[k]) continue;
       const ValueId input = layer.inputs[k];
       void* const sum = gradients[static_cast<std::size_t>(input.value)];
       if (!traits.aliases_gradient) round(input, shares[k]);
@@ -230,6 +232,7 @@ class Run {
     outcome.squares[parameter.name] = *squares;
   }
 
+  bool is_tokens(ValueId value) const { return graph_.shape(value).vocabulary > 0; }
   std::vector<const void*> inputs_of(std::size_t i, const Flight& flight) const {
     std::vector<const void*> inputs;
     for (const ValueId value : graph_.layers[i].inputs)

@@ -65,7 +65,7 @@ Task make_task(const Graph& graph, int samples, Mode mode, int microbatches = 1,
 struct MicrobatchOutcome {
   Floats output;
   LossResult loss;
-  Floats output_gradient, input_gradient;
+  Floats output_gradient, input_gradient;  // none of tokens
 };
 struct Outcome {
   std::vector<MicrobatchOutcome> microbatches;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "backend/cpu/cpu_backend.hpp"
 #include "backend/cpu/element.hpp"
 #include "base/error.hpp"
 #include "base/rng.hpp"
@@ -67,8 +68,9 @@ TEST_CASE("reference: both backward halves are the slopes of the forward", "[bac
     INFO(c.name);
     Task task = make_task(c.graph, c.samples, c.mode);
     const Outcome outcome = run(*backend, task);
-    check_slopes(*backend, task, task.microbatches[0].input,
-                 outcome.microbatches[0].input_gradient);
+    if (c.graph.input.vocabulary == 0)
+      check_slopes(*backend, task, task.microbatches[0].input,
+                   outcome.microbatches[0].input_gradient);
     for (const auto& [name, gradient] : outcome.gradients) {
       INFO(name);
       check_slopes(*backend, task, task.weighting.parameters.at(name), gradient);
@@ -82,6 +84,7 @@ TEST_CASE("every backend agrees with the reference", "[backend][backends]") {
   const auto backend = make_backend(name);
   constexpr double tolerance = 1e-5;
   for (const Case& c : all_cases()) {
+    if (!is_built(*backend, c.graph)) continue;
     INFO(name << ", " << c.name);
     const Task task = make_task(c.graph, c.samples, c.mode, 3);  // three micro-batches in flight
     const Outcome ours = run(*backend, task), theirs = run(*reference, task);
@@ -116,10 +119,16 @@ void round_weights(Task& task) {
 // In a chain a rounded value may fall on the other side of a relu's kink, or win a window: there
 // the reference rounds its values too, and its gradients are those of the same choices.
 TEST_CASE("cpu: bf16 agrees with the reference", "[backend]") {
-  const auto reference = make_backend("reference"), backend = make_backend("cpu");
+  const auto products = GENERATE(cpu::Products::F32, cpu::Products::Bf16);
+  if (products == cpu::Products::Bf16 && !cpu::can_multiply_bf16()) {
+    WARN("skipped: oneDNN multiplies no bf16 on this machine");
+    return;
+  }
+  const auto reference = make_backend("reference"), backend = make_cpu_backend(products);
   constexpr double tolerance = 2e-2;
   for (const Case& c : all_cases()) {
-    INFO(c.name);
+    if (!is_built(*backend, c.graph)) continue;
+    INFO(c.name << (products == cpu::Products::Bf16 ? ", products of bf16" : ""));
     Task task = make_task(c.graph, c.samples, c.mode, 3);
     round_weights(task);
     const Outcome in_f32 = run(*reference, task);
@@ -162,6 +171,7 @@ TEST_CASE("kernels for other sample counts come from the same lowering", "[backe
   const auto backend = make_backend(GENERATE(from_range(backend_names())));
   for (const Case& c : chain_cases())
     for (const int samples : {1, 5}) {
+      if (!is_built(*backend, c.graph)) continue;
       if (samples == 1 && c.name == "linear batch_norm relu") continue;  // one value per channel
       INFO(c.name << ", samples " << samples);
       Task task = make_task(c.graph, samples, c.mode);
@@ -176,7 +186,7 @@ TEST_CASE("kernels for other sample counts come from the same lowering", "[backe
 TEST_CASE("gradients over micro-batches are the sum of each one's", "[backend][backends]") {
   const auto backend = make_backend(GENERATE(from_range(backend_names())));
   for (const Case& c : layer_cases()) {
-    if (c.mode == Mode::Evaluate) continue;
+    if (c.mode == Mode::Evaluate || !is_built(*backend, c.graph)) continue;
     INFO(c.name);
     Task task = make_task(c.graph, c.samples, c.mode, 2);
     const Outcome both = run(*backend, task);
