@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "app/options.hpp"
@@ -56,13 +57,13 @@ std::int64_t segment_end(const Config& config, const TrainingLength& length, std
 void check_segments(const Config& config, const TrainingLength& length);
 
 struct Evaluation {
-  double loss = 0;      // mean over labels; mse: over samples
-  double accuracy = 0;  // 0..1; 0 for mse
-  double top5 = 0;      // the label among the five largest outputs
+  double loss = 0;                  // mean over labels; mse: over samples
+  double accuracy = 0;              // 0..1; 0 for mse
+  std::optional<double> top5 = {};  // 0..1: the label is among the five largest outputs
   std::int64_t samples = 0;
 };
 Evaluation evaluate(Pipeline& pipeline, const Dataset& dataset);
-// "loss 0.0423, accuracy 98.75% of 2000 samples"
+// "loss 0.0423, accuracy 98.75%, top-5 99.95% of 2000 samples"
 std::string text_of(const Evaluation& evaluation, const Dataset& dataset);
 
 }  // namespace pipetrain

@@ -59,7 +59,15 @@ ValueLayout output_layout(const Graph& graph, LayerId id, const ValueLayout& inp
   return plain_layout(layer.output);
 }
 
-std::vector<ValueLayout> choose_layouts(const Graph& graph) {
+// In bf16 what a linear layer gives to the loss stays f32, as its sums are.
+Element element_of_value(const Graph& graph, std::size_t value, Precision precision) {
+  if (graph.shape({static_cast<int>(value)}).vocabulary > 0) return Element::Token;
+  if (precision == Precision::F32) return Element::F32;
+  const bool is_last = value == graph.layers.size();
+  return is_last && is<Linear>(graph.layers.back()) ? Element::F32 : Element::Bf16;
+}
+
+std::vector<ValueLayout> choose_layouts(const Graph& graph, Precision precision) {
   std::vector<ValueLayout> layouts;
   layouts.push_back(is_image(graph.input) && !input_stays_plain(graph) ? blocked_layout(graph.input)
                                                                        : plain_layout(graph.input));
@@ -67,6 +75,8 @@ std::vector<ValueLayout> choose_layouts(const Graph& graph) {
     const auto input = static_cast<std::size_t>(graph.layers[i].inputs[0].value);
     layouts.push_back(output_layout(graph, LayerId{static_cast<int>(i)}, layouts[input]));
   }
+  for (std::size_t v = 0; v < layouts.size(); ++v)
+    layouts[v].element = element_of_value(graph, v, precision);
   return layouts;
 }
 
@@ -134,13 +144,27 @@ std::vector<Problem> make_problems(const Graph& graph, const std::vector<ValueLa
   return problems;
 }
 
+bool multiplies_bf16(const Problem& problem) {
+  if (problem.inputs[0].element != Element::Bf16) return false;
+  return std::visit(
+      [&](const auto& spec) {
+        if constexpr (requires { has_bf16_products(spec, problem); })
+          return has_bf16_products(spec, problem);
+        return false;
+      },
+      problem.layer->spec);
+}
+
 class CpuLowering final : public Lowering {
  public:
-  CpuLowering(const Graph& graph, const LowerOptions& options)
+  CpuLowering(const Graph& graph, const LowerOptions& options, Products products)
       : graph_(graph),
-        layouts_(choose_layouts(graph_)),
+        layouts_(choose_layouts(graph_, options.precision)),
         problems_(make_problems(graph_, layouts_, options.recomputes)) {
-    for (Problem& p : problems_) p.samples = options.samples;
+    for (Problem& p : problems_) {
+      p.samples = options.samples;
+      p.multiplies_bf16 = products == Products::Bf16 && multiplies_bf16(p);
+    }
     for (std::size_t l = 0; l < problems_.size(); ++l)
       problems_[l].keeps_packed = packed_bytes(LayerId{static_cast<int>(l)}, Pass::Backward) > 0;
   }
@@ -148,20 +172,29 @@ class CpuLowering final : public Lowering {
   CpuLowering& operator=(const CpuLowering&) = delete;
 
   std::size_t value_bytes(ValueId value, int samples) const override {
-    return static_cast<std::size_t>(samples * layout(value).stored_elements()) * sizeof(float);
+    return layout(value).bytes(samples);
   }
   void load_input(Stream&, const void* plain, int samples, void* stored) const override {
-    to_stored(layouts_[0], samples, floats(plain), floats(stored));  // tokens are as wide
+    if (layouts_[0].element == Element::Token) {
+      std::memcpy(stored, plain, value_bytes(ValueId{0}, samples));
+      return;
+    }
+    with_element(layouts_[0].element, [&]<class E>() {
+      to_stored(layouts_[0], samples, floats(plain), elements<E>(stored));
+    });
   }
   void store_value(Stream&, ValueId value, const void* stored, int samples,
                    float* plain) const override {
-    to_plain(layout(value), samples, floats(stored), plain);
+    with_element(layout(value).element,
+                 [&]<class E>() { to_plain(layout(value), samples, elements<E>(stored), plain); });
   }
   void add_value(Stream&, ValueId value, int samples, void* a, const void* b) const override {
-    const std::int64_t elements = samples * layout(value).stored_elements();
-    parallel_ranges(elements, kElementWork * elements, [&](std::int64_t begin, std::int64_t end) {
-      vector_loops().add(floats(a) + begin, floats(b) + begin, floats(a) + begin, end - begin,
-                         false);
+    const std::int64_t count = samples * layout(value).stored_elements();
+    with_element(layout(value).element, [&]<class E>() {
+      parallel_ranges(count, kElementWork * count, [&](std::int64_t begin, std::int64_t end) {
+        E* const sum = elements<E>(a) + begin;
+        element_loops<E>().add(sum, elements<E>(b) + begin, sum, end - begin, false);
+      });
     });
   }
 
@@ -183,11 +216,11 @@ class CpuLowering final : public Lowering {
   }
 
   std::size_t packed_bytes(LayerId layer, Pass pass) const override {
-    if (pass == Pass::Forward || !problem(layer).wants_input_gradient) return 0;
+    if (pass == Pass::Backward && !problem(layer).wants_input_gradient) return 0;
     return std::visit(
         [&](const auto& spec) -> std::size_t {
-          if constexpr (requires { cpu::packed_bytes(spec, problem(layer)); })
-            return cpu::packed_bytes(spec, problem(layer));
+          if constexpr (requires { cpu::packed_bytes(spec, problem(layer), pass); })
+            return cpu::packed_bytes(spec, problem(layer), pass);
           return 0;
         },
         problem(layer).layer->spec);
@@ -197,8 +230,8 @@ class CpuLowering final : public Lowering {
     if (packed_bytes(layer, pass) == 0) return;
     std::visit(
         [&](const auto& spec) {
-          if constexpr (requires { cpu::packed_bytes(spec, problem(layer)); })
-            cpu::pack(spec, problem(layer), floats(parameters[0]), floats(packed));
+          if constexpr (requires { cpu::packed_bytes(spec, problem(layer), pass); })
+            cpu::pack(spec, problem(layer), pass, floats(parameters[0]), packed);
         },
         problem(layer).layer->spec);
   }
@@ -254,8 +287,9 @@ ParameterLayout channel_parameter(std::int64_t channels, std::int64_t multiple) 
   return {.elements = round_up(channels, multiple), .position = [](std::int64_t i) { return i; }};
 }
 
-std::unique_ptr<const Lowering> lower(const Graph& graph, const LowerOptions& options) {
-  return std::make_unique<CpuLowering>(graph, options);
+std::unique_ptr<const Lowering> lower(const Graph& graph, const LowerOptions& options,
+                                      Products products) {
+  return std::make_unique<CpuLowering>(graph, options, products);
 }
 
 }  // namespace pipetrain::cpu
