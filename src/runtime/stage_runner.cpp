@@ -60,10 +60,10 @@ StageRunner::StageRunner(const Run& run, WorkerId worker, StageId stage)
       trace_(run.trace ? &run.trace->track(stage, copy_) : nullptr),
       flights_(static_cast<std::size_t>(run.program.total_microbatches())),
       unread_(static_cast<std::size_t>(run.program.minibatches), share_),
+      tied_terms_(static_cast<std::size_t>(run.tied.count())),
       clock_(stage_.stream()),
       reports_(stage_.stream(), stage_.parameters(), static_cast<int>(unread_.size()),
-               [this](const StepReport& report) { publish(report); }),
-      tied_terms_(static_cast<std::size_t>(run.tied.count())) {
+               [this](const StepReport& report) { publish(report); }) {
   for (int slot = stage_.slots() - 1; slot >= 0; --slot) free_slots_.push_back(slot);
   for (int slot = stage_.input_slots() - 1; slot >= 0; --slot) free_input_slots_.push_back(slot);
   for (int s = 0; s < stage.value; ++s)

@@ -2,6 +2,7 @@
 // spread over stages, under the others all uses stay the same tensor.
 #include <cmath>
 #include <limits>
+#include <set>
 
 #include "altered_data.hpp"
 #include "backends.hpp"
@@ -29,6 +30,41 @@ void check_same(const Trained& a, const Trained& b) {
   CHECK(a.norms == b.norms);
   CHECK(same_bits(a.parameters, b.parameters));
 }
+
+// A pipeline that trains mini-batches piece by piece.
+struct Machine {
+  explicit Machine(const Config& c)
+      : config(c),
+        graph(read_model_text(tied_model, "test")),
+        plan(make_plan(graph, config.pipeline)),
+        backend(make_backend(config.hardware.backend)),
+        data(draw_synthetic({.samples = 64, .seed = 3, .part = "train"}, graph)),
+        pipeline({graph, plan, config, *backend, 40, 64}) {
+    pipeline.set_parameters(first_parameters(config, graph));
+  }
+  void train(std::int64_t first, std::int64_t count) {
+    Loader loader(*data,
+                  {.batch_size = config.data.batch_size,
+                   .first_step = first,
+                   .depth = pipeline.loader_depth(),
+                   .reader_threads = pipeline.reader_threads(Mode::Train)},
+                  pipeline.loader_readers(Mode::Train));
+    pipeline.train(loader, first, count, [](const StepRecord&) {});
+  }
+  NamedTensors state() const {
+    NamedTensors all;
+    for (const StageTensors& stage : pipeline.state())
+      all.insert(stage.tensors.begin(), stage.tensors.end());
+    return all;
+  }
+
+  const Config config;
+  const Graph graph;
+  const Plan plan;
+  const std::unique_ptr<Backend> backend;
+  const std::unique_ptr<const Dataset> data;
+  Pipeline pipeline;
+};
 
 Config with_norms(Config config, const std::string& norms) {
   if (norms == "clipped") config.optimizer.max_norm = 0.05;
@@ -154,4 +190,68 @@ TEST_CASE("a gradient that is no number skips the tied parameter everywhere", "[
   CHECK(skipped == 3 * 3);  // three stages, three epochs
   check_uses(t);
   for (const float value : floats(t.parameters, "a.weight")) REQUIRE(std::isfinite(value));
+}
+
+TEST_CASE("a state has a tied parameter once, and goes on to the same bits", "[tied]") {
+  const std::string schedule = GENERATE("1f1b", "pipedream", "pipemare", "i_timeprest");
+  const std::string optimizer = GENERATE("sgd", "adam");
+  Config config = make_config({.stages = 3, .schedule = schedule});
+  config.optimizer.kind = optimizer;
+  config.optimizer.lr = 0.01;
+  Machine whole(config), begin(config), rest(config);
+  whole.train(0, 20);
+  begin.train(0, 20);
+  const NamedTensors state = begin.state();
+  const std::string moment = optimizer == "sgd" ? "momentum_buffer" : "exp_avg_sq";
+  CHECK(state.contains("a.weight"));
+  CHECK(state.contains("a.weight/" + moment));
+  CHECK_FALSE(state.contains("b.weight"));
+  CHECK_FALSE(state.contains("c.weight/" + moment));
+  CHECK(state.contains("b.bias"));
+  CHECK(state.contains("c.weight/delta") == keeps_delta(config.pipeline));
+  std::set<std::string> names, expected;
+  for (const auto& [name, tensor] : state) names.insert(name);
+  for (const auto& [name, tensor] : expected_state(whole.graph, config)) expected.insert(name);
+  CHECK(names == expected);
+
+  rest.pipeline.set_state(state);
+  whole.train(20, 20);
+  rest.train(20, 20);
+  CHECK(same_bits(rest.state(), whole.state()));
+  CHECK(same_bits(rest.pipeline.parameters(), whole.pipeline.parameters()));
+  if (schedule != "1f1b") return;
+  Machine elsewhere([&] {
+    Config other = config;
+    other.pipeline.stages = 4;
+    return other;
+  }());
+  elsewhere.pipeline.set_state(state);
+  elsewhere.train(20, 20);
+  CHECK(same_bits(elsewhere.state(), whole.state()));
+}
+
+TEST_CASE("a tied head above an embedding", "[tied]") {
+  const char* const model = R"(
+input = { tokens = 8, vocabulary = 19 }
+layers = [
+  { name = "wte", kind = "embedding", embedding_dim = 6, init_std = 0.3 },
+  { name = "fc", kind = "linear", out_features = 6 },
+  { name = "gelu", kind = "gelu" },
+  { name = "head", kind = "linear", out_features = 19, bias = false, tied = "wte" },
+]
+)";
+  const auto run = [&](int stages, const std::string& schedule, const std::string& workers) {
+    return train(
+        {.model = model,
+         .config = make_config({.stages = stages, .schedule = schedule, .workers = workers}),
+         .steps = 12});
+  };
+  const Trained one = run(1, "1f1b", "threads");
+  CHECK(floats(one.parameters, "wte.weight") == floats(one.parameters, "head.weight"));
+  for (const int stages : {2, 3, 4})
+    for (const std::string workers : {"threads", "inline"}) {
+      check_same(run(stages, "1f1b", workers), one);
+      const Trained free = run(stages, "pipedream", workers);
+      CHECK(floats(free.parameters, "wte.weight") == floats(free.parameters, "head.weight"));
+    }
 }

@@ -1,3 +1,4 @@
+// A chain of one-weight linear layers, trained by the engine as a scalar task says.
 #include "semantics/engine.hpp"
 
 #include <random>
