@@ -11,6 +11,7 @@
 
 #include "backend/backend.hpp"
 #include "backend/cpu/element.hpp"
+#include "backend/cpu/sequence_loops.hpp"
 #include "graph/graph.hpp"
 
 namespace pipetrain::cpu {
@@ -117,6 +118,8 @@ struct ElementLoops {
                    float* sums);
   void (*widen)(const E* from, float* to, std::int64_t count);
   void (*narrow)(const float* from, E* to, std::int64_t count);
+
+  SequenceLoops<E> sequences;
 };
 
 struct VectorLoops {
