@@ -92,4 +92,43 @@ __device__ Value sum_block(Value value, Value* shared) {
   return reduce_block(value, shared, Adding{});
 }
 
+// A block as a matrix: lines of kLanes threads, of which neighbours read neighbours.
+inline constexpr int kLanes = 32;
+inline constexpr int kLines = kBlock / kLanes;
+__device__ inline unsigned lane_of_block() { return threadIdx.x % kLanes; }
+__device__ inline unsigned line_of_block() { return threadIdx.x / kLanes; }
+
+// A matrix' rows, kLines at a time, a line each: visit(row), by all threads of a block at once, so
+// that they may meet at barriers. The last rows may be past the end.
+template <class Visit>
+__device__ void visit_rows(std::int64_t rows, Visit visit) {
+  const std::int64_t step = std::int64_t{gridDim.x} * kLines;
+  for (std::int64_t first = std::int64_t{blockIdx.x} * kLines; first < rows; first += step)
+    visit(first + line_of_block());
+}
+
+inline std::int64_t blocks_for_rows(std::int64_t rows) {
+  return std::min((rows + kLines - 1) / kLines, kGrid);
+}
+
+// A line's threads share out its row: visit(element, its column).
+template <class Visit>
+__device__ void visit_row(std::int64_t row, std::int64_t columns, Visit visit) {
+  for (std::int64_t column = lane_of_block(); column < columns; column += kLanes)
+    visit(row * columns + column, column);
+}
+
+// What the values of each line's threads add up to, in every one of them. All threads of the block
+// must come here; `shared`: kBlock values, free before and after.
+template <class Value>
+__device__ Value sum_line(Value value, Value* shared) {
+  shared[threadIdx.x] = value;
+  __syncthreads();
+  const Value* const of_line = shared + line_of_block() * kLanes;
+  Value all = of_line[0];
+  for (int lane = 1; lane < kLanes; ++lane) all = all + of_line[lane];
+  __syncthreads();
+  return all;
+}
+
 }  // namespace pipetrain::cuda

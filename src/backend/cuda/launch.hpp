@@ -17,6 +17,14 @@
 #endif
 #endif
 
+// Before a loop whose count is known: written out, so that arrays which it indexes stay in
+// registers.
+#ifdef __CUDACC__
+#define PIPETRAIN_UNROLL _Pragma("unroll")
+#else
+#define PIPETRAIN_UNROLL
+#endif
+
 namespace pipetrain::cuda {
 
 inline constexpr int kBlock = 256;           // threads of every block

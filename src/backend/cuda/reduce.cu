@@ -5,9 +5,6 @@
 namespace pipetrain::cuda {
 namespace {
 
-constexpr int kLanes = 32;  // a block's threads as a matrix: neighbours read neighbours
-constexpr int kLines = kBlock / kLanes;
-
 // Values that many threads add up are cut into slices, by the sizes alone: a block adds up one
 // slice, and one more kernel the slices, in their order.
 constexpr std::int64_t kItems = 1024;             // slices of all sums: enough for any device
@@ -106,26 +103,17 @@ __global__ void slices_kernel(const double* partials, std::int64_t slices, std::
   }
 }
 
-// A block takes kLines rows at a time, a line each; a lane takes every kLanes-th column.
 __global__ void row_means_kernel(const float* values, std::int64_t rows, std::int64_t columns,
                                  float* means) {
-  __shared__ double sums[kLines][kLanes + 1];  // one more: the lanes of a column in banks apart
-  const unsigned lane = threadIdx.x % kLanes, line = threadIdx.x / kLanes;
-  const std::int64_t step = std::int64_t{gridDim.x} * kLines;
-  for (std::int64_t first = std::int64_t{blockIdx.x} * kLines; first < rows; first += step) {
-    const std::int64_t row = first + line;
+  __shared__ double shared[kBlock];
+  visit_rows(rows, [&](std::int64_t row) {
     double sum = 0;
     if (row < rows)
-      for (std::int64_t column = lane; column < columns; column += kLanes)
-        sum += values[row * columns + column];
-    sums[line][lane] = sum;
-    __syncthreads();
-    if (lane == 0 && row < rows) {
-      for (int other = 1; other < kLanes; ++other) sum += sums[line][other];
+      visit_row(row, columns, [&](std::int64_t i, std::int64_t) { sum += values[i]; });
+    sum = sum_line(sum, shared);
+    if (lane_of_block() == 0 && row < rows)
       means[row] = static_cast<float>(sum / static_cast<double>(columns));
-    }
-    __syncthreads();
-  }
+  });
 }
 
 __global__ void squares_kernel(const float* values, std::int64_t elements, double* partials) {
@@ -201,8 +189,7 @@ void channel_sums(const SumStream& on, const float* dy, std::int64_t samples, st
 
 void row_means(cudaStream_t stream, const float* values, std::int64_t rows, std::int64_t columns,
                float* means) {
-  launch(row_means_kernel, std::min(divided_up(rows, kLines), kGrid), kBlock, stream, values, rows,
-         columns, means);
+  launch(row_means_kernel, blocks_for_rows(rows), kBlock, stream, values, rows, columns, means);
 }
 
 void sum_of_squares(const SumStream& on, const float* values, std::int64_t elements,
