@@ -80,6 +80,10 @@ void schedule_options(CLI::App& app, Options& options) {
       ->check(CLI::IsMember({"1f1b", "double", "full"}));
   app.add_flag("--vertical-sync", options.vertical_sync,
                "all stages read the version of stage 0, under pipedream");
+  app.add_option("--tied", options.tied,
+                 "stages whose layers share a parameter, as 0,3: their updates wait for each other")
+      ->delimiter(',')
+      ->check(CLI::Range(0, 1 << 20));
   app.add_option("--times", options.times,
                  "F=1,B=1,W=0,transfer=0: what is not named is 0; under the timeprests B is a "
                  "mini-batch's");

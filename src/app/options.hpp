@@ -36,6 +36,7 @@ struct Options {
   int microbatches = 8;
   int steps = 1;
   int virtual_stages = 1;
+  std::vector<int> tied;
   std::string warmup = "1f1b";
   bool vertical_sync = false;
   std::string times;  // "F=1,B=2"; empty: F = B = W = 1

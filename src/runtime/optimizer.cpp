@@ -24,13 +24,15 @@ UpdateRule rule_of(const OptimizerConfig& config) {
 }  // namespace
 
 StageOptimizer::StageOptimizer(Stream& stream, const OptimizerConfig& config,
-                               const DeltaRule& delta, const WeightStore& weights, int layers,
-                               StageMemory& memory)
+                               const DeltaRule& delta, const WeightStore& weights,
+                               const StageTies& ties, StageMemory& memory)
     : stream_(stream),
       config_(config),
       delta_(delta),
-      gradients_(static_cast<std::size_t>(layers)),
-      done_(static_cast<std::size_t>(layers), false) {
+      ties_(ties),
+      gradients_(ties.layer.size()),
+      done_(ties.layer.size(), false) {
+  const int layers = static_cast<int>(ties.layer.size());
   const bool sgd = config.kind == "sgd";
   const auto take = [&](Use use, std::size_t elements) {
     return reinterpret_cast<float*>(memory.take(use, elements * sizeof(float)));
@@ -75,9 +77,10 @@ std::span<float> StageOptimizer::gradient(int parameter) const {
   return {item.gradient, static_cast<std::size_t>(item.elements)};
 }
 
-void StageOptimizer::sums_of_squares(std::span<double> sums) const {
+void StageOptimizer::sums_of_squares(std::span<double> sums, Sums which) const {
   for (std::size_t i = 0; i < items_.size(); ++i)
-    stream_.sum_of_squares(items_[i].gradient, items_[i].elements, &sums[i]);
+    if (which == Sums::All || ties_.group[i] < 0)
+      stream_.sum_of_squares(items_[i].gradient, items_[i].elements, &sums[i]);
 }
 
 UpdateRule StageOptimizer::rule(double lr, double gradient_scale, std::int64_t step) const {
@@ -105,12 +108,19 @@ UpdateArguments StageOptimizer::arguments(const Item& item, WeightStore& weights
                            : nullptr};
 }
 
-void StageOptimizer::apply(WeightStore& weights, double lr, double gradient_scale,
-                           std::int64_t step, std::span<double> sums) {
-  const UpdateRule rule = this->rule(lr, gradient_scale, step);
-  for (std::size_t i = 0; i < items_.size(); ++i)
-    if (!done_[static_cast<std::size_t>(items_[i].layer)])
-      stream_.apply(rule, arguments(items_[i], weights, sums.empty() ? nullptr : &sums[i]));
+void StageOptimizer::apply(WeightStore& weights, const StageUpdate& update) {
+  for (std::size_t i = 0; i < items_.size(); ++i) {
+    if (done_[static_cast<std::size_t>(items_[i].layer)]) continue;
+    const int group = ties_.group[i];
+    const UpdateTerms& terms =
+        group < 0 ? update.own : update.tied[static_cast<std::size_t>(group)];
+    const bool sums = !update.sums.empty() && ties_.counts[i];
+    if (terms.skip)
+      skip(items_[i], weights);
+    else
+      stream_.apply(rule(terms.lr, terms.gradient_scale, update.step),
+                    arguments(items_[i], weights, sums ? &update.sums[i] : nullptr));
+  }
   done_.assign(done_.size(), false);
 }
 
@@ -118,7 +128,7 @@ const FusedUpdate* StageOptimizer::fused(WeightStore& weights, int layer, double
                                          std::int64_t step, std::span<double> sums) {
   fused_.rule = rule(lr, 1, step);
   if (fused_.rule.kind != UpdateRule::Kind::Sgd || (delta_.keeps && keeps_up_delta_) ||
-      done_[static_cast<std::size_t>(layer)])
+      ties_.layer[static_cast<std::size_t>(layer)] || done_[static_cast<std::size_t>(layer)])
     return nullptr;
   fused_arguments_.clear();
   for (std::size_t i = 0; i < items_.size(); ++i)
@@ -129,19 +139,36 @@ const FusedUpdate* StageOptimizer::fused(WeightStore& weights, int layer, double
   return &fused_;
 }
 
-void StageOptimizer::skip(WeightStore& weights) const {
-  for (const Item& item : items_)
-    if (item.delta && keeps_up_delta_)  // an update that moves nothing
-      stream_.combine({.elements = item.elements,
-                       .result = item.delta,
-                       .a = delta_.decay,
-                       .x = item.delta,
-                       .y = item.delta});
+void StageOptimizer::skip(const Item& item, WeightStore& weights) const {
+  if (item.delta && keeps_up_delta_)  // an update that moves nothing
+    stream_.combine({.elements = item.elements,
+                     .result = item.delta,
+                     .a = delta_.decay,
+                     .x = item.delta,
+                     .y = item.delta});
   if (weights.copies() == 1) return;
-  for (const Item& item : items_)
-    stream_.copy(weights.next_parameter(item.layer, item.parameter),
-                 weights.parameter(item.layer, item.parameter),
-                 static_cast<std::size_t>(item.elements) * sizeof(float));
+  stream_.copy(weights.next_parameter(item.layer, item.parameter),
+               weights.parameter(item.layer, item.parameter),
+               static_cast<std::size_t>(item.elements) * sizeof(float));
+}
+
+StageTies stage_ties(const Graph& graph, LayerId first, LayerId last) {
+  const std::vector<std::vector<Tie>> groups = tied_groups(graph);
+  StageTies ties;
+  for (LayerId l = first; l <= last; ++l.value) {
+    const Layer& layer = graph.layers[static_cast<std::size_t>(l.value)];
+    bool tied = false;
+    for (int p = 0; p < std::ssize(layer.parameters); ++p) {
+      const auto group = std::ranges::find_if(groups, [&](const std::vector<Tie>& uses) {
+        return std::ranges::find(uses, Tie{l, p}) != uses.end();
+      });
+      ties.group.push_back(group == groups.end() ? -1 : static_cast<int>(group - groups.begin()));
+      ties.counts.push_back(group == groups.end() || (*group)[0] == Tie{l, p});
+      tied = tied || group != groups.end();
+    }
+    ties.layer.push_back(tied);
+  }
+  return ties;
 }
 
 }  // namespace pipetrain

@@ -24,7 +24,7 @@ layers = [ { name = "fc", kind = "linear", out_features = 1, bias = false } ]
         stream(backend->make_stream({})),
         memory(*stream),
         weights({graph, *lowering, *stream, {0}, {0}, copies}, memory),
-        optimizer(*stream, config, {}, weights, 1, memory) {}
+        optimizer(*stream, config, {}, weights, stage_ties(graph, {0}, {0}), memory) {}
   void set(float a, float b) {
     weights.parameter(0, 0)[0] = a;
     weights.parameter(0, 0)[1] = b;
@@ -33,7 +33,7 @@ layers = [ { name = "fc", kind = "linear", out_features = 1, bias = false } ]
     auto* const gradient = static_cast<float*>(optimizer.gradients(0)[0]);
     gradient[0] = gradient_a;
     gradient[1] = gradient_b;
-    optimizer.apply(weights, lr, scale, ++steps);
+    optimizer.apply(weights, {.own = {.lr = lr, .gradient_scale = scale}, .step = ++steps});
     weights.advance();
   }
   float weight(int i) const { return weights.parameter(0, 0)[i]; }
@@ -103,7 +103,7 @@ TEST_CASE("the norm's parts are sums of squares of the gradient", "[optimizer]")
   Rig rig({.kind = "sgd"});
   rig.step(3, -4, 0);
   std::vector<double> sums(1);
-  rig.optimizer.sums_of_squares(sums);
+  rig.optimizer.sums_of_squares(sums, StageOptimizer::Sums::All);
   CHECK(sums[0] == 25.0);
 }
 
@@ -123,7 +123,7 @@ TEST_CASE("a skipped update makes a version that equals the one before", "[optim
   Rig rig({.kind = "sgd", .momentum = 0.5}, copies);
   rig.set(1, 2);
   rig.step(1, 1, 1);  // v = 1: 0, 1
-  rig.optimizer.skip(rig.weights);
+  rig.optimizer.apply(rig.weights, {.own = {.skip = true}});
   rig.weights.advance();
   CHECK(rig.weights.live() == Version{2});
   CHECK(rig.weight(0) == 0);
