@@ -183,6 +183,8 @@ std::vector<FileKey> validation_file_keys(const DataConfig& data) {
             {"data.validation_labels", !data.validation_labels.empty()}};
   if (data.kind == "cifar10" || data.kind == "cifar100")
     return {{"data.validation_files", !data.validation_files.empty()}};
+  if (data.kind == "text") return {{"data.validation_text", !data.validation_text.empty()}};
+  if (data.kind == "tokens") return {{"data.validation_tokens", !data.validation_tokens.empty()}};
   return {};
 }
 
@@ -195,6 +197,8 @@ std::vector<FileKey> train_file_keys(const DataConfig& data) {
             {"data.train_labels", !data.train_labels.empty()}};
   if (data.kind == "cifar10" || data.kind == "cifar100")
     return {{"data.train_files", !data.train_files.empty()}};
+  if (data.kind == "text") return {{"data.train_text", !data.train_text.empty()}};
+  if (data.kind == "tokens") return {{"data.train_tokens", !data.train_tokens.empty()}};
   return {};
 }
 
@@ -241,7 +245,8 @@ void check_validation(const Given& given, const Config& config, Problems& proble
   const bool any = wanted.every_steps > 0 || wanted.every_epochs > 0 || wanted.before_first_step;
   if (!any || !fine(given, {"data.kind", "data.validation_range", "data.validation_images",
                             "data.validation_inputs", "data.validation_labels",
-                            "data.validation_files", "data.validation_fraction"})) {
+                            "data.validation_files", "data.validation_text",
+                            "data.validation_tokens", "data.validation_fraction"})) {
     return;
   }
   const bool files = reads_files(data);

@@ -36,9 +36,12 @@ class Dataset {
   virtual void read(const SampleRequest& which, const Sample& to) const = 0;
 };
 
+class Vocabulary;
+
 struct Datasets {
   std::unique_ptr<const Dataset> train;
-  std::unique_ptr<const Dataset> validation;  // null where the config names none
+  std::unique_ptr<const Dataset> validation;          // null where the config names none
+  std::shared_ptr<const Vocabulary> vocabulary = {};  // of text; else null
 };
 
 // Opens and checks what the config names against the model: DataError for files, UsageError for

@@ -17,7 +17,11 @@ Stage::Stage(const StageInput& input)
       weights_({input.graph, input.lowering, *stream_, input.first, input.last, input.weight_copies,
                 input.mixes_weights},
                memory_),
-      optimizer_(*stream_, input.optimizer, input.delta, weights_, layers(), memory_),
+      optimizer_(*stream_, input.optimizer, input.delta, weights_,
+                 std::span(input.graph.layers)
+                     .subspan(static_cast<std::size_t>(input.first.value),
+                              static_cast<std::size_t>(layers())),
+                 memory_),
       slots_(static_cast<std::size_t>(input.slots), nullptr),
       input_slots_(static_cast<std::size_t>(input.input_slots), nullptr),
       gradient_started_(static_cast<std::size_t>(layers()), false) {

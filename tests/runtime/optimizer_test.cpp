@@ -24,7 +24,7 @@ layers = [ { name = "fc", kind = "linear", out_features = 1, bias = false } ]
         stream(backend->make_stream({})),
         memory(*stream),
         weights({graph, *lowering, *stream, {0}, {0}, copies}, memory),
-        optimizer(*stream, config, {}, weights, 1, memory) {}
+        optimizer(*stream, config, {}, weights, graph.layers, memory) {}
   void set(float a, float b) {
     weights.parameter(0, 0)[0] = a;
     weights.parameter(0, 0)[1] = b;
