@@ -5,6 +5,7 @@
   optimizers  (torch_optimizers.py) update rules, clipping, learning-rate schedules
   initial     (torch_initial.py) names, shapes and distributions of the initial values
   training    (torch_training.py) what the binary trains and exports
+  models      (torch_gradients.py, torch_models.py) the vision models' gradients, weights both ways
 """
 
 import argparse
@@ -14,11 +15,12 @@ import tempfile
 
 import torch
 import torch_initial
+import torch_gradients
 import torch_layers
 import torch_optimizers
 import torch_training
 
-PARTS = ["layers", "optimizers", "initial", "training"]
+PARTS = ["layers", "optimizers", "initial", "training", "models"]
 
 
 class Report:
@@ -27,13 +29,13 @@ class Report:
     def __init__(self):
         self.agree = self.differ = 0
 
-    def case(self, where, name, differences, tolerance):
+    def case(self, where, name, differences, tolerance, remark=""):
         """`where`: a backend; `differences`: of each thing compared, by name."""
         worst = max(differences, key=lambda key: differences[key])
         fits = differences[worst] <= tolerance
         others = f", worst of {len(differences)}" if len(differences) > 1 else ""
         self.line(fits, where, name, f"{differences[worst]:.1e} {'<=' if fits else '> '} "
-                                     f"{tolerance:.0e}  {worst}{others}")
+                                     f"{tolerance:.0e}  {worst}{others}{remark}")
 
     def line(self, fits, where, name, text):
         self.agree += fits
@@ -69,6 +71,8 @@ def main():
             torch_initial.check(binary, folder, report)
         if "training" in wanted:
             torch_training.check(binary, runner, backends, folder, report)
+        if "models" in wanted:
+            torch_gradients.check(binary, runner, backends, folder, report)
     print(f"{report.agree} agree, {report.differ} do not")
     return 1 if report.differ else 0
 

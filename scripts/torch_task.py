@@ -181,10 +181,15 @@ def pipetrain(binary, *arguments):
     return done.stdout
 
 
+def steps_of(run):
+    """The `step` events of a run directory."""
+    events = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    return [event for event in events if event["event"] == "step"]
+
+
 def train_pipetrain(task, binary):
     pipetrain(binary, "train", task.config, "--output", task.run, "--quiet")
-    events = [json.loads(line) for line in (task.run / "metrics.jsonl").read_text().splitlines()]
-    steps = [event for event in events if event["event"] == "step"]
+    steps = steps_of(task.run)
     column = lambda key: [step[key] for step in steps]
     return Trained(read_safetensors(task.exported), column("loss"), column("lr"),
                    column("grad_norm"))

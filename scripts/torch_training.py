@@ -5,7 +5,6 @@ in PyTorch: its names and shapes, its outputs on each backend, its loss and accu
 
 import json
 import pathlib
-import subprocess
 
 import torch
 from torch import nn
@@ -84,12 +83,9 @@ def load_exported(task):
 
 def outputs(task, runner, backend):
     """The logits of the exported model by a backend's kernels."""
-    images, result = task.folder / "images.f32", task.folder / f"logits-{backend}.f32"
-    torch_layers.write_tensor(images, task.images[:torch_task.BATCH])
-    done = subprocess.run([runner, backend, "--outputs", task.folder / "model.toml", task.exported,
-                           images, result], capture_output=True, text=True)
-    if done.returncode:
-        raise RuntimeError(done.stderr.strip() or f"kernel_runner ended with {done.returncode}")
+    result = task.folder / f"logits-{backend}.f32"
+    torch_layers.write_tensor(task.folder / "images.f32", task.images[:torch_task.BATCH])
+    torch_layers.run_model(runner, backend, "--outputs", task.folder, result, task.exported)
     return torch_layers.read_tensor(result)
 
 

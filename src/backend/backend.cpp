@@ -28,6 +28,13 @@ void throw_not_built(const Layer& layer, std::string_view backend) {
                                layer.name, backend, kind_name(layer.spec)));
 }
 
+void refuse_bf16(std::string_view backend, const LowerOptions& options) {
+  if (options.precision == Precision::F32) return;
+  throw UsageError(fmt::format(
+      "the {} backend computes in f32; write training.precision = \"f32\", or backend = \"cpu\"",
+      backend));
+}
+
 std::unique_ptr<Backend> make_backend(std::string_view name, std::span<const std::string> devices) {
   if (name == "cuda") return make_cuda_backend(devices);
   for (const Entry& entry : backends)

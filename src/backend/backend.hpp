@@ -174,15 +174,17 @@ class Lowering {
   virtual std::unique_ptr<LossKernel> make_loss(int samples) const = 0;
 };
 
-enum class Precision { F32, Bf16 };  // of compute; parameters and their gradients are f32
+// What activations and their gradients are stored as. Parameters, their gradients, optimizers,
+// statistics and losses are f32 with both.
+enum class Precision { F32, Bf16 };
 
 struct LowerOptions {
   int samples = 1;  // of a training micro-batch: layouts are chosen for it
-  Precision precision = Precision::F32;
   // A stage may make its activations again by other weights: no layer does a part of its
   // neighbour's backward, which may lie behind a cut and see other activations. Changes no bit by
   // itself.
   bool recomputes = false;
+  Precision precision = Precision::F32;
 };
 
 // Whose stream it is: a backend with several devices shares the workers out among them.
@@ -195,6 +197,7 @@ class Backend {
  public:
   virtual ~Backend() = default;
   virtual std::string_view name() const = 0;
+  // UsageError: a precision that the backend does not have.
   virtual std::unique_ptr<const Lowering> lower(const Graph& graph,
                                                 const LowerOptions& options) = 0;
   // The stream of one copy of a stage.
@@ -204,6 +207,8 @@ class Backend {
 
 // UsageError: the backend has no kernel for the layer.
 [[noreturn]] void throw_not_built(const Layer& layer, std::string_view backend);
+// For a backend that computes in f32 alone: UsageError where the options say bf16.
+void refuse_bf16(std::string_view backend, const LowerOptions& options);
 
 // "cpu" | "reference" | "cuda"; UsageError or DeviceError says what is missing. `devices`: of cuda,
 // as the config names them; none: the first one.

@@ -124,7 +124,7 @@ std::vector<Key> make_keys() {
     {KEY(training.epochs), .help = "1 where steps is not given either", .range = count},
     {KEY(training.steps), .help = "updates; instead of epochs", .range = count},
     {KEY(training.seed), .help = "of weights, shuffling, dropout, drawn data", .range = at_least(0)},
-    {KEY(training.precision), .help = "of compute", .values = {"f32"}, .later = {"bf16"}},
+    {KEY(training.precision), .help = "of activations; bf16: on the cpu, docs/precision.md", .values = {"f32", "bf16"}},
     {KEY(training.on_nonfinite), .help = "when the loss or a gradient is not finite", .values = {"stop", "skip"}},
 
     {KEY(validation.every_steps), .help = "0: never", .range = count_or_none},

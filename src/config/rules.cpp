@@ -169,6 +169,16 @@ void check_devices(const Given& given, const Config& config, Problems& problems)
        fmt::format("name at most {}, or write stages = {}", workers, devices)});
 }
 
+void check_precision(const Given& given, const Config& config, Problems& problems) {
+  if (!fine(given, {"training.precision", "hardware.backend"})) return;
+  if (config.training.precision == "f32" || config.hardware.backend == "cpu") return;
+  problems.push_back({place(given, {"training.precision"}),
+                      fmt::format("training.precision = \"{}\" is not built yet for "
+                                  "hardware.backend = \"{}\"",
+                                  config.training.precision, config.hardware.backend),
+                      "write precision = \"f32\", or backend = \"cpu\""});
+}
+
 struct FileKey {
   std::string_view path;
   bool named;
@@ -314,6 +324,7 @@ void check_rules(const Given& given, const Config& config, Problems& problems) {
   check_microbatches(given, config, problems);
   check_split(given, config, problems);
   check_devices(given, config, problems);
+  check_precision(given, config, problems);
   check_data_files(given, config, problems);
   check_validation_fraction(given, config, problems);
   check_validation(given, config, problems);

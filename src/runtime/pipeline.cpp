@@ -410,9 +410,9 @@ std::unique_ptr<const Lowering> lower_for(const PipelineInput& input) {
   return input.backend.lower(
       input.graph,
       {.samples = microbatch.count,
-       .precision = config.training.precision == "bf16" ? Precision::Bf16 : Precision::F32,
        .recomputes =
-           config.pipeline.recompute != "none" || config.pipeline.gradient_rule != "saved"});
+           config.pipeline.recompute != "none" || config.pipeline.gradient_rule != "saved",
+       .precision = config.training.precision == "bf16" ? Precision::Bf16 : Precision::F32});
 }
 
 }  // namespace pipetrain

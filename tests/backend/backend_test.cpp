@@ -104,6 +104,7 @@ TEST_CASE("an update gives the sum of squares of its gradient", "[backend][backe
 TEST_CASE("plain to stored and back loses nothing", "[backend][backends]") {
   const auto backend = make_backend(GENERATE(from_range(backend_names())));
   for (const Case& c : chain_cases()) {
+    if (!is_built(*backend, c.graph)) continue;
     INFO(c.name);
     const auto lowering = backend->lower(c.graph, {.samples = c.samples});
     DeviceMemory device(*backend);
@@ -121,6 +122,7 @@ TEST_CASE("plain to stored and back loses nothing", "[backend][backends]") {
         CHECK(back == plain);
       }
     }
+    if (c.graph.input.vocabulary > 0) continue;
     void* stored = device.take(lowering->value_bytes(ValueId{0}, c.samples));
     Floats back(task.microbatches[0].input.size());
     lowering->load_input(stream, task.microbatches[0].input.data(), c.samples, stored);

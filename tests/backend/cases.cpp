@@ -1,5 +1,7 @@
 #include "cases.hpp"
 
+#include "base/error.hpp"
+
 namespace pipetrain::testing {
 namespace {
 
@@ -108,19 +110,7 @@ Conv2d same3x3(std::int64_t channels, bool bias = true) {
   return {.out_channels = channels, .kernel = {3, 3}, .padding = {1, 1}, .bias = bias};
 }
 
-}  // namespace
-
-std::vector<Case> layer_cases() {
-  std::vector<Case> cases;
-  linear_cases(cases);
-  conv_cases(cases);
-  norm_cases(cases);
-  pool_cases(cases);
-  elementwise_cases(cases);
-  return cases;
-}
-
-std::vector<Case> chain_cases() {
+std::vector<Case> vision_chain_cases() {
   const MaxPool pool{{2, 2}, {2, 2}};
   const Graph conv_bn_relu = make_graph({3, 6, 6}, {{"conv", same3x3(9, false), {9, 6, 6}},
                                                     {"bn", BatchNorm{}, {9, 6, 6}},
@@ -217,6 +207,33 @@ std::vector<Case> chain_cases() {
            Loss::CrossEntropy),
        4},
   };
+}
+
+}  // namespace
+
+std::vector<Case> layer_cases() {
+  std::vector<Case> cases;
+  linear_cases(cases);
+  conv_cases(cases);
+  norm_cases(cases);
+  pool_cases(cases);
+  elementwise_cases(cases);
+  for (Case& c : sequence_layer_cases()) cases.push_back(std::move(c));
+  return cases;
+}
+
+std::vector<Case> chain_cases() {
+  std::vector<Case> cases = vision_chain_cases();
+  for (Case& c : sequence_chain_cases()) cases.push_back(std::move(c));
+  return cases;
+}
+
+bool is_built(Backend& backend, const Graph& graph) try {
+  const auto lowering = backend.lower(graph, {});
+  for (int l = 0; l < std::ssize(graph.layers); ++l) lowering->make_kernel({l}, {});
+  return true;
+} catch (const UsageError&) {
+  return false;
 }
 
 }  // namespace pipetrain::testing

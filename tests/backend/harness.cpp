@@ -9,6 +9,7 @@
 #include <memory>
 #include <utility>
 
+#include "backend/cpu/element.hpp"
 #include "device_memory.hpp"
 
 namespace pipetrain::testing {
@@ -21,7 +22,8 @@ class Run {
         task_(task),
         graph_(task.graph),
         lowering_(backend.lower(
-            task.graph, {.samples = task.lowered_samples ? task.lowered_samples : task.samples})) {
+            task.graph, {.samples = task.lowered_samples ? task.lowered_samples : task.samples,
+                         .precision = task.precision})) {
     for (std::size_t i = 0; i < graph_.layers.size(); ++i) prepare(i);
   }
 
@@ -90,13 +92,26 @@ class Run {
     return packed;
   }
 
+  // What a bf16 backend stores: all but the output of a linear layer that the loss reads.
+  void round(ValueId value, void* memory) const {
+    const bool is_last = value == output_of(layers_.size() - 1);
+    if (!task_.rounds_values ||
+        (is_last && std::holds_alternative<Linear>(graph_.layers.back().spec)))
+      return;
+    auto* const floats = static_cast<float*>(memory);
+    const std::size_t count = sizes_.at(memory) / sizeof(float);
+    for (std::size_t i = 0; i < count; ++i)
+      floats[i] = cpu::to_float(cpu::from_float<cpu::Bf16>(floats[i]));
+  }
+
   Flight forward(const Microbatch& microbatch) {
     Flight flight;
     flight.values.push_back(spoilt(lowering_->value_bytes(ValueId{0}, task_.samples)));
-    const bool tokens = graph_.input.vocabulary > 0;
-    const void* const input = tokens ? static_cast<const void*>(microbatch.tokens.data())
-                                     : static_cast<const void*>(microbatch.input.data());
+    const void* const input = is_tokens(ValueId{0})
+                                  ? static_cast<const void*>(microbatch.tokens.data())
+                                  : static_cast<const void*>(microbatch.input.data());
     lowering_->load_input(stream(), input, task_.samples, flight.values[0]);
+    if (!is_tokens(ValueId{0})) round(ValueId{0}, flight.values[0]);
     for (std::size_t i = 0; i < layers_.size(); ++i) forward_layer(i, flight, microbatch.random);
     return flight;
   }
@@ -117,6 +132,7 @@ class Run {
                            .saved = flight.saved.back(),
                            .scratch = spoil(state.scratch),
                            .random = random});
+    round(output_of(i), flight.values.back());
   }
 
   MicrobatchOutcome finish(const Flight& flight, const Microbatch& microbatch, bool accumulate) {
@@ -140,10 +156,11 @@ class Run {
       gradients.push_back(allocate(lowering_->value_bytes(ValueId{int(v)}, task_.samples)));
     spoil(scratch);
     loss->backward(arguments, task_.loss_scale, spoil(gradients.back()));
+    round(last, gradients.back());
     for (std::size_t i = layers_.size(); i-- > 0;)
       backward_layer(i, flight, gradients, microbatch.random, accumulate);
     outcome.output_gradient = plain(last, gradients.back());
-    outcome.input_gradient = plain(ValueId{0}, gradients[0]);
+    if (!is_tokens(ValueId{0})) outcome.input_gradient = plain(ValueId{0}, gradients[0]);
     return outcome;
   }
 
@@ -156,7 +173,8 @@ class Run {
     const std::vector<const void*> nothing(inputs.size(), nullptr);
     std::vector<void*> shares;
     for (const ValueId input : layer.inputs)
-      shares.push_back(traits.aliases_gradient
+      shares.push_back(is_tokens(input) ? nullptr
+                       : traits.aliases_gradient
                            ? gradients[i + 1]
                            : spoilt(lowering_->value_bytes(input, task_.samples)));
     state.kernel->backward_input(
@@ -178,9 +196,14 @@ class Run {
            .accumulate = accumulate,
            .saved = flight.saved[i],
            .scratch = spoil(state.scratch)});
-    for (std::size_t k = 0; k < shares.size(); ++k)
-      lowering_->add_value(stream(), layer.inputs[k], task_.samples,
-                           gradients[static_cast<std::size_t>(layer.inputs[k].value)], shares[k]);
+    for (std::size_t k = 0; k < shares.size(); ++k) {
+      if (!shares[k]) continue;
+      const ValueId input = layer.inputs[k];
+      void* const sum = gradients[static_cast<std::size_t>(input.value)];
+      if (!traits.aliases_gradient) round(input, shares[k]);
+      lowering_->add_value(stream(), input, task_.samples, sum, shares[k]);
+      round(input, sum);
+    }
   }
 
   void store_state(Outcome& outcome) {
@@ -209,6 +232,7 @@ class Run {
     outcome.squares[parameter.name] = *squares;
   }
 
+  bool is_tokens(ValueId value) const { return graph_.shape(value).vocabulary > 0; }
   std::vector<const void*> inputs_of(std::size_t i, const Flight& flight) const {
     std::vector<const void*> inputs;
     for (const ValueId value : graph_.layers[i].inputs)

@@ -48,6 +48,10 @@ struct Task {
   int samples = 1;
   int lowered_samples = 0;  // what the graph is lowered for; 0: the same
   Mode mode = Mode::Train;
+  Precision precision = Precision::F32;
+  // Rounds every activation and gradient to bf16 as it is made: the definition of bf16 for a host
+  // backend whose stored layout is plain f32.
+  bool rounds_values = false;
   Weighting weighting;
   std::vector<Microbatch> microbatches;
   double loss_scale = 1;
@@ -61,7 +65,7 @@ Task make_task(const Graph& graph, int samples, Mode mode, int microbatches = 1,
 struct MicrobatchOutcome {
   Floats output;
   LossResult loss;
-  Floats output_gradient, input_gradient;
+  Floats output_gradient, input_gradient;  // none of tokens
 };
 struct Outcome {
   std::vector<MicrobatchOutcome> microbatches;

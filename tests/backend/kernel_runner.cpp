@@ -5,6 +5,8 @@
 //   kernel_runner BACKEND --outputs MODEL.toml WEIGHTS.safetensors INPUT.f32 OUTPUT.f32
 // What a trained model gives, evaluated as training would: the model and the weights read as
 // `pipetrain eval` reads them, one stage of the runtime, all samples at once.
+//   kernel_runner BACKEND --relus MODEL.toml WEIGHTS.safetensors INPUT.f32 FOLDER
+// What every relu of the model gives in training: FOLDER/N.f32, N its place among the layers.
 #include <algorithm>
 #include <cstdio>
 #include <exception>
@@ -12,6 +14,7 @@
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <string>
 #include <string_view>
 
 #include "base/error.hpp"
@@ -116,8 +119,9 @@ void load(Stage& stage, const NamedTensors& tensors) {
   stage.begin_program();
 }
 
-Floats outputs(Backend& backend, const path& model, const path& weights, const Floats& input) {
-  const Graph graph = read_model(model);
+// Of one stage with all of the graph's layers: the last one's output.
+Floats outputs(Backend& backend, const Graph& graph, const NamedTensors& weights,
+               const Floats& input, Mode mode) {
   const int samples = static_cast<int>(std::ssize(input) / graph.input.elements());
   const auto lowering = backend.lower(graph, {.samples = samples});
   const OptimizerConfig none;
@@ -129,10 +133,10 @@ Floats outputs(Backend& backend, const path& model, const path& weights, const F
                .id = {0},
                .first = {0},
                .last = last});
-  stage.prepare(samples, Mode::Evaluate);
-  load(stage, read_parameters(weights, graph));
+  stage.prepare(samples, mode);
+  load(stage, weights);
   PassCall call;
-  call.mode = Mode::Evaluate;
+  call.mode = mode;
   call.samples = samples;
   stage.load_input(call, input.data());
   stage.forward(call);
@@ -141,15 +145,37 @@ Floats outputs(Backend& backend, const path& model, const path& weights, const F
   return values;
 }
 
+// The model is cut off behind each relu in turn: what comes before one does not depend on the rest.
+void write_relus(Backend& backend, Graph graph, const NamedTensors& weights, const Floats& input,
+                 const path& folder) {
+  std::filesystem::create_directories(folder);
+  graph.loss = Loss::Mse;  // of an output of any shape
+  for (; !graph.layers.empty(); graph.layers.pop_back())
+    if (std::holds_alternative<Relu>(graph.layers.back().spec))
+      write(folder / (std::to_string(graph.layers.size() - 1) + ".f32"),
+            outputs(backend, graph, weights, input, Mode::Train));
+}
+
+// The two other forms: MODEL WEIGHTS INPUT and where to write.
+void run_model(Backend& backend, bool relus, char** arguments) {
+  const Graph graph = read_model(arguments[0]);
+  const NamedTensors weights = read_parameters(arguments[1], graph);
+  const Floats input = read<float>(arguments[2]);
+  if (relus) return write_relus(backend, graph, weights, input, arguments[3]);
+  write(arguments[3], outputs(backend, graph, weights, input, Mode::Evaluate));
+}
+
 }  // namespace
 
 int main(int count, char** arguments) try {
   if (count < 3)
     throw UsageError(
-        "usage: kernel_runner BACKEND (FOLDER... | --outputs MODEL WEIGHTS INPUT OUTPUT)");
+        "usage: kernel_runner BACKEND (FOLDER... | --outputs MODEL WEIGHTS INPUT OUTPUT | --relus "
+        "MODEL WEIGHTS INPUT FOLDER)");
   const auto backend = make_backend(arguments[1]);
-  if (count == 7 && std::string_view(arguments[2]) == "--outputs") {
-    write(arguments[6], outputs(*backend, arguments[3], arguments[4], read<float>(arguments[5])));
+  const std::string_view form = arguments[2];
+  if (count == 7 && (form == "--outputs" || form == "--relus")) {
+    run_model(*backend, form == "--relus", arguments + 3);
     return 0;
   }
   for (int i = 2; i < count; ++i) {

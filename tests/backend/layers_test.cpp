@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "backend/cpu/element.hpp"
+#include "base/error.hpp"
 #include "base/rng.hpp"
 #include "cases.hpp"
 #include "catch.hpp"
@@ -65,8 +67,9 @@ TEST_CASE("reference: both backward halves are the slopes of the forward", "[bac
     INFO(c.name);
     Task task = make_task(c.graph, c.samples, c.mode);
     const Outcome outcome = run(*backend, task);
-    check_slopes(*backend, task, task.microbatches[0].input,
-                 outcome.microbatches[0].input_gradient);
+    if (c.graph.input.vocabulary == 0)
+      check_slopes(*backend, task, task.microbatches[0].input,
+                   outcome.microbatches[0].input_gradient);
     for (const auto& [name, gradient] : outcome.gradients) {
       INFO(name);
       check_slopes(*backend, task, task.weighting.parameters.at(name), gradient);
@@ -80,6 +83,7 @@ TEST_CASE("every backend agrees with the reference", "[backend][backends]") {
   const auto backend = make_backend(name);
   constexpr double tolerance = 1e-5;
   for (const Case& c : all_cases()) {
+    if (!is_built(*backend, c.graph)) continue;
     INFO(name << ", " << c.name);
     const Task task = make_task(c.graph, c.samples, c.mode, 3);  // three micro-batches in flight
     const Outcome ours = run(*backend, task), theirs = run(*reference, task);
@@ -105,11 +109,63 @@ TEST_CASE("every backend agrees with the reference", "[backend][backends]") {
   }
 }
 
+// Weights that bf16 holds are the same to a kernel that rounds them and to one that does not.
+void round_weights(Task& task) {
+  for (auto& [name, values] : task.weighting.parameters)
+    for (float& value : values) value = cpu::to_float(cpu::from_float<cpu::Bf16>(value));
+}
+
+// In a chain a rounded value may fall on the other side of a relu's kink, or win a window: there
+// the reference rounds its values too, and its gradients are those of the same choices.
+TEST_CASE("cpu: bf16 agrees with the reference", "[backend]") {
+  const auto reference = make_backend("reference"), backend = make_backend("cpu");
+  constexpr double tolerance = 2e-2;
+  for (const Case& c : all_cases()) {
+    if (!is_built(*backend, c.graph)) continue;
+    INFO(c.name);
+    Task task = make_task(c.graph, c.samples, c.mode, 3);
+    round_weights(task);
+    const Outcome in_f32 = run(*reference, task);
+    task.rounds_values = !is_smooth(c.graph);
+    const Outcome theirs = run(*reference, task);
+    task.rounds_values = false;
+    task.precision = Precision::Bf16;
+    const Outcome ours = run(*backend, task);
+    for (std::size_t m = 0; m < task.microbatches.size(); ++m) {
+      INFO("micro-batch " << m);
+      const auto &a = ours.microbatches[m], &b = theirs.microbatches[m];
+      CHECK(difference(a.output, in_f32.microbatches[m].output) <= tolerance);
+      CHECK(a.loss.sum == Approx(in_f32.microbatches[m].loss.sum).epsilon(tolerance));
+      CHECK(difference(a.output_gradient, b.output_gradient) <= tolerance);
+      CHECK(difference(a.input_gradient, b.input_gradient) <= tolerance);
+    }
+    for (const auto& [parameter, gradient] : theirs.gradients) {
+      INFO(parameter);
+      CHECK(difference(ours.gradients.at(parameter), gradient) <= tolerance);
+    }
+    for (const auto& [buffer, values] : in_f32.buffers) {
+      INFO(buffer);
+      CHECK(difference(ours.buffers.at(buffer), values) <= tolerance);
+    }
+  }
+}
+
+TEST_CASE("a backend without bf16 says so", "[backend]") {
+  const Case c = layer_cases()[0];
+  try {
+    make_backend("reference")->lower(c.graph, {.precision = Precision::Bf16});
+    FAIL("bf16 was lowered");
+  } catch (const UsageError& error) {
+    CHECK(std::string(error.what()).find("training.precision = \"f32\"") != std::string::npos);
+  }
+}
+
 TEST_CASE("kernels for other sample counts come from the same lowering", "[backend][backends]") {
   const auto reference = make_backend("reference");
   const auto backend = make_backend(GENERATE(from_range(backend_names())));
   for (const Case& c : chain_cases())
     for (const int samples : {1, 5}) {
+      if (!is_built(*backend, c.graph)) continue;
       if (samples == 1 && c.name == "linear batch_norm relu") continue;  // one value per channel
       INFO(c.name << ", samples " << samples);
       Task task = make_task(c.graph, samples, c.mode);
@@ -124,7 +180,7 @@ TEST_CASE("kernels for other sample counts come from the same lowering", "[backe
 TEST_CASE("gradients over micro-batches are the sum of each one's", "[backend][backends]") {
   const auto backend = make_backend(GENERATE(from_range(backend_names())));
   for (const Case& c : layer_cases()) {
-    if (c.mode == Mode::Evaluate) continue;
+    if (c.mode == Mode::Evaluate || !is_built(*backend, c.graph)) continue;
     INFO(c.name);
     Task task = make_task(c.graph, c.samples, c.mode, 2);
     const Outcome both = run(*backend, task);

@@ -90,6 +90,8 @@ Task make_task(const Graph& graph, int samples, Mode mode, int microbatches, std
             .samples = samples,
             .lowered_samples = 0,
             .mode = mode,
+            .precision = Precision::F32,
+            .rounds_values = false,
             .weighting = {},
             .microbatches = {}};
   for (const Layer& layer : graph.layers) {

@@ -95,7 +95,7 @@ std::vector<Row> model_rows() {
       model("a loss that is not there", "loss = 'hinge'\n" + flat + fc, "2:8",
             {"no loss 'hinge'", "cross_entropy"}),
       model("a loss that the output does not fit", "[[layers]]\nname = 'r'\nkind = 'relu'\n", "2:1",
-            {"cross_entropy needs a [classes] output", "'r' makes [1, 28, 28]"}),
+            {"cross_entropy needs a [classes] or [T, classes] output", "'r' makes [1, 28, 28]"}),
       model("a block that is not there",
             "[[layers]]\nname = 'b'\nblock = 'residul'\n[blocks.residual]\nlayers = [{ name = 'r', "
             "kind = 'relu' }]\n",

@@ -6,12 +6,13 @@
 
 using namespace pipetrain;
 
-TEST_CASE("every config in configs/ is read without problems or notes") {
+TEST_CASE("every config in configs/ and configs/bench/ is read without problems or notes") {
   const char* source = std::getenv("PIPETRAIN_SOURCE");
   REQUIRE(source);
+  const std::string folder = GENERATE("configs", "configs/bench");
   int count = 0;
   for (const auto& entry :
-       std::filesystem::directory_iterator(std::filesystem::path(source) / "configs")) {
+       std::filesystem::directory_iterator(std::filesystem::path(source) / folder)) {
     if (entry.path().extension() != ".toml") continue;
     ++count;
     INFO(entry.path());

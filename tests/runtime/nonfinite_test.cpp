@@ -137,6 +137,7 @@ TEST_CASE("the layer named is the first whose gradient is not finite", "[nonfini
   StepRecord record{.step = 5, .lr = 0.1, .stages = {}, .sums_of_squares = {1, 1, 1, 1, 1, 1}};
   record.stages.resize(6);
   record.stages.back().samples = 16;
+  record.stages.back().labels = 16;
   record.stages.back().loss.sum = 8;
   const auto message = [&]() -> std::string {
     try {

@@ -6,6 +6,7 @@
 namespace pipetrain::cpu {
 namespace {
 
+template <class E>
 class AddKernel final : public CpuKernel {
  public:
   explicit AddKernel(Problem problem) : CpuKernel(std::move(problem)) {
@@ -25,21 +26,21 @@ class AddKernel final : public CpuKernel {
 
  private:
   void sum_range(const ForwardArguments& a, std::int64_t begin, std::int64_t count) const {
-    float* sum = floats(a.output) + begin;
-    const float* so_far = floats(a.inputs[0]) + begin;
+    E* sum = elements<E>(a.output) + begin;
+    const E* so_far = elements<E>(a.inputs[0]) + begin;
     if (a.inputs.size() == 1) loops_.relu_forward(so_far, sum, count);
     for (std::size_t i = 1; i < a.inputs.size(); ++i, so_far = sum)
-      loops_.add(so_far, floats(a.inputs[i]) + begin, sum, count,
+      loops_.add(so_far, elements<E>(a.inputs[i]) + begin, sum, count,
                  problem_.rectifies && i + 1 == a.inputs.size());
   }
 
-  const VectorLoops& loops_ = vector_loops();
+  const ElementLoops<E>& loops_ = element_loops<E>();
 };
 
 }  // namespace
 
 std::unique_ptr<Kernel> make_kernel(const Add&, Problem problem) {
-  return std::make_unique<AddKernel>(std::move(problem));
+  return make_by_element<AddKernel>(std::move(problem));
 }
 
 }  // namespace pipetrain::cpu

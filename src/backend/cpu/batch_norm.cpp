@@ -17,9 +17,10 @@ struct Lanes {
   alignas(64) float values[kLanes] = {};
 };
 
+template <class E>
 class BatchNormKernel final : public CpuKernel {
  public:
-  BatchNormKernel(const BatchNorm& spec, Problem problem)
+  BatchNormKernel(Problem problem, const BatchNorm& spec)
       : CpuKernel(std::move(problem)),
         spec_(spec),
         channels_(problem_.output.channels),
@@ -38,7 +39,8 @@ class BatchNormKernel final : public CpuKernel {
   void backward_input(const BackwardInputArguments& a) override {
     if (!a.input_gradients[0]) return;
     each_block([&](std::int64_t b) {
-      const float *x = floats(a.inputs[0]) + offset(b), *dy = floats(a.output_gradient) + offset(b);
+      const E *x = elements<E>(a.inputs[0]) + offset(b),
+              *dy = elements<E>(a.output_gradient) + offset(b);
       const BatchNormLoop loop = loop_of(a.saved, b);
       double sum[kLanes], product[kLanes];
       loops_.gradient_sums(loop, x, dy, sum, product);
@@ -51,7 +53,7 @@ class BatchNormKernel final : public CpuKernel {
         slope.values[i] = static_cast<float>(product[i] / count_ * scale * scale);
       }
       loops_.normalise_backward(loop, x, dy, factor.values, shift.values, slope.values,
-                                floats(a.input_gradients[0]) + offset(b));
+                                elements<E>(a.input_gradients[0]) + offset(b));
     });
   }
 
@@ -59,8 +61,8 @@ class BatchNormKernel final : public CpuKernel {
     each_block([&](std::int64_t b) {
       const BatchNormLoop loop = loop_of(a.saved, b);
       double sum[kLanes], product[kLanes];
-      loops_.gradient_sums(loop, floats(a.inputs[0]) + offset(b),
-                           floats(a.output_gradient) + offset(b), sum, product);
+      loops_.gradient_sums(loop, elements<E>(a.inputs[0]) + offset(b),
+                           elements<E>(a.output_gradient) + offset(b), sum, product);
       float *gamma = floats(a.gradients[0]) + b * kLanes,
             *beta = floats(a.gradients[1]) + b * kLanes;
       for (std::int64_t i = 0; i < kLanes; ++i) {
@@ -106,7 +108,7 @@ class BatchNormKernel final : public CpuKernel {
   }
 
   void forward_block(const ForwardArguments& a, std::int64_t b) const {
-    const float* x = floats(a.inputs[0]) + offset(b);
+    const E* x = elements<E>(a.inputs[0]) + offset(b);
     Lanes mean, scale;
     std::uint8_t* kept = nullptr;
     if (problem_.mode == Mode::Train) {
@@ -121,8 +123,8 @@ class BatchNormKernel final : public CpuKernel {
     const BatchNormLoop loop{
         .walk = walk(b), .mean = mean.values, .scale = scale.values, .kept = nullptr};
     loops_.normalise(loop, x, floats(a.weights.parameters[0]) + b * kLanes,
-                     floats(a.weights.parameters[1]) + b * kLanes, floats(a.output) + offset(b),
-                     kept, problem_.rectifies);
+                     floats(a.weights.parameters[1]) + b * kLanes,
+                     elements<E>(a.output) + offset(b), kept, problem_.rectifies);
   }
 
   float scale_of(double variance) const {
@@ -130,11 +132,11 @@ class BatchNormKernel final : public CpuKernel {
   }
 
   // The micro-batch's statistics, which the running ones move towards.
-  void measure(const ForwardArguments& a, std::int64_t b, const float* x, Lanes& mean,
+  void measure(const ForwardArguments& a, std::int64_t b, const E* x, Lanes& mean,
                Lanes& scale) const {
     Lanes shift;
     double sum[kLanes], squares[kLanes];
-    std::copy_n(x, lanes(b), shift.values);
+    for (std::int64_t i = 0; i < lanes(b); ++i) shift.values[i] = to_float(x[i]);
     loops_.moments(walk(b), x, shift.values, sum, squares);
     const double m = spec_.momentum;
     for (std::int64_t i = 0; i < lanes(b); ++i) {
@@ -160,7 +162,7 @@ class BatchNormKernel final : public CpuKernel {
     }
   }
 
-  const VectorLoops& loops_ = vector_loops();
+  const ElementLoops<E>& loops_ = element_loops<E>();
   BatchNorm spec_;
   std::int64_t channels_, blocks_;
   double count_;  // values of a channel
@@ -169,7 +171,7 @@ class BatchNormKernel final : public CpuKernel {
 }  // namespace
 
 std::unique_ptr<Kernel> make_kernel(const BatchNorm& spec, Problem problem) {
-  return std::make_unique<BatchNormKernel>(spec, std::move(problem));
+  return make_by_element<BatchNormKernel>(std::move(problem), spec);
 }
 
 ParameterLayout parameter_layout(const BatchNorm&, const Problem& problem, int) {

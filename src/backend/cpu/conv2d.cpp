@@ -8,6 +8,7 @@
 #include "backend/cpu/onednn.hpp"
 #include "backend/cpu/parallel.hpp"
 #include "backend/cpu/vector_loops.hpp"
+#include "backend/cpu/widened.hpp"
 
 namespace pipetrain::cpu {
 namespace {
@@ -187,12 +188,12 @@ class ConvKernel final : public CpuKernel {
       on_diagonal_[static_cast<std::size_t>(weights.position(i))] = 1;
   }
   void clear_beside_diagonal(float* weights) const {
-    loops_.drop(weights, on_diagonal_.data(), 1, weights, layout_.weight_elements);
+    loops_.f32.drop(weights, on_diagonal_.data(), 1, weights, layout_.weight_elements);
   }
 
   void accumulate(const float* from, float* to, std::int64_t elements) const {
     parallel_ranges(elements, kElementWork * elements, [&](std::int64_t begin, std::int64_t end) {
-      loops_.add(to + begin, from + begin, to + begin, end - begin, false);
+      loops_.f32.add(to + begin, from + begin, to + begin, end - begin, false);
     });
   }
 
@@ -208,7 +209,9 @@ class ConvKernel final : public CpuKernel {
 }  // namespace
 
 std::unique_ptr<Kernel> make_kernel(const Conv2d& spec, Problem problem) {
-  return std::make_unique<ConvKernel>(spec, std::move(problem));
+  if (!is_bf16(problem)) return std::make_unique<ConvKernel>(spec, std::move(problem));
+  auto f32 = std::make_unique<ConvKernel>(spec, in_f32(problem));
+  return make_widened(std::move(problem), std::move(f32));
 }
 
 }  // namespace pipetrain::cpu

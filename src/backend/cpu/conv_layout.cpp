@@ -116,8 +116,8 @@ void pack(const Conv2d& spec, const Problem& problem, const float* weights, floa
                            g = b / c_blocks / o_blocks;
         const std::int64_t to = pointwise ? (g * c_blocks + c) * o_blocks + o : b;
         for (std::int64_t tap = 0; tap < taps; ++tap)
-          vector_loops().transpose_tile(weights + (b * taps + tap) * kBlock, kLanes, kLanes,
-                                        packed + (to * taps + tap) * kBlock, kLanes, kLanes);
+          vector_loops().f32.transpose_tile(weights + (b * taps + tap) * kBlock, kLanes, kLanes,
+                                            packed + (to * taps + tap) * kBlock, kLanes, kLanes);
       });
 }
 

@@ -13,9 +13,10 @@ namespace {
 
 constexpr std::int64_t kDrawn = 256;  // factors drawn at a time
 
+template <class E>
 class DropoutKernel final : public CpuKernel {
  public:
-  DropoutKernel(const Dropout& spec, Problem problem)
+  DropoutKernel(Problem problem, const Dropout& spec)
       : CpuKernel(std::move(problem)),
         p_(spec.p),
         scale_(spec.p < 1 ? static_cast<float>(1 / (1 - spec.p)) : 0.0f) {
@@ -24,11 +25,11 @@ class DropoutKernel final : public CpuKernel {
 
   void forward(const ForwardArguments& a) override {
     draw(a.random, bytes(a.saved));
-    apply(floats(a.inputs[0]), bytes(a.saved), floats(a.output));
+    apply(elements<E>(a.inputs[0]), bytes(a.saved), elements<E>(a.output));
   }
   void backward_input(const BackwardInputArguments& a) override {
     if (a.input_gradients[0])
-      apply(floats(a.output_gradient), bytes(a.saved), floats(a.input_gradients[0]));
+      apply(elements<E>(a.output_gradient), bytes(a.saved), elements<E>(a.input_gradients[0]));
   }
 
  private:
@@ -48,14 +49,14 @@ class DropoutKernel final : public CpuKernel {
     });
   }
 
-  void apply(const float* from, const std::uint8_t* kept, float* to) const {
+  void apply(const E* from, const std::uint8_t* kept, E* to) const {
     const std::int64_t elements = problem_.output_elements();
     parallel_ranges(elements, kElementWork * elements, [&](std::int64_t begin, std::int64_t end) {
       loops_.drop(from + begin, kept + begin, scale_, to + begin, end - begin);
     });
   }
 
-  const VectorLoops& loops_ = vector_loops();
+  const ElementLoops<E>& loops_ = element_loops<E>();
   double p_;
   float scale_;
 };
@@ -64,7 +65,7 @@ class DropoutKernel final : public CpuKernel {
 
 std::unique_ptr<Kernel> make_kernel(const Dropout& spec, Problem problem) {
   if (problem.mode == Mode::Evaluate || spec.p == 0) return make_alias(std::move(problem));
-  return std::make_unique<DropoutKernel>(spec, std::move(problem));
+  return make_by_element<DropoutKernel>(std::move(problem), spec);
 }
 
 }  // namespace pipetrain::cpu

@@ -5,8 +5,7 @@ namespace pipetrain::cpu {
 
 std::unique_ptr<Kernel> make_kernel(const GlobalAvgPool&, Problem problem) {
   const Pair image{problem.inputs[0].height, problem.inputs[0].width};
-  return std::make_unique<AvgPoolKernel>(AvgPool{.kernel = image, .stride = image},
-                                         std::move(problem));
+  return make_avg_pool({.kernel = image, .stride = image}, std::move(problem));
 }
 
 }  // namespace pipetrain::cpu

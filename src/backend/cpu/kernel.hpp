@@ -55,6 +55,14 @@ inline const std::uint8_t* bytes(const void* memory) {
 }
 inline std::uint8_t* bytes(void* memory) { return static_cast<std::uint8_t*>(memory); }
 
+// A kernel whose loops run over the stored element of its output, and of its inputs.
+template <template <class E> class K, class... Arguments>
+std::unique_ptr<Kernel> make_by_element(Problem problem, const Arguments&... arguments) {
+  return with_element(problem.output.element, [&]<class E>() -> std::unique_ptr<Kernel> {
+    return std::make_unique<K<E>>(std::move(problem), arguments...);
+  });
+}
+
 std::unique_ptr<Kernel> make_kernel(const Linear& spec, Problem problem);
 std::unique_ptr<Kernel> make_kernel(const Conv2d& spec, Problem problem);
 std::unique_ptr<Kernel> make_kernel(const BatchNorm& spec, Problem problem);

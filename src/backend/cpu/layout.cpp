@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 
 #include "backend/cpu/parallel.hpp"
 #include "backend/cpu/vector_loops.hpp"
@@ -34,27 +35,51 @@ ValueLayout blocked_layout(const Shape& image) {
   return layout;
 }
 
-void to_stored(const ValueLayout& layout, std::int64_t samples, const float* plain, float* stored) {
-  const auto bytes = static_cast<std::size_t>(samples * layout.stored_elements()) * sizeof(float);
+namespace {
+
+template <class From, class To>
+void convert(const From* from, To* to, std::int64_t count) {
+  if constexpr (std::is_same_v<From, To>)
+    std::memcpy(to, from, static_cast<std::size_t>(count) * sizeof(To));
+  else if constexpr (std::is_same_v<To, float>)
+    element_loops<From>().widen(from, to, count);
+  else
+    element_loops<To>().narrow(from, to, count);
+}
+
+}  // namespace
+
+template <class From, class To>
+void to_stored(const ValueLayout& layout, std::int64_t samples, const From* plain, To* stored) {
+  const std::int64_t each = layout.stored_elements();
   if (layout.is_plain()) {
-    const std::int64_t each = layout.stored_elements();
     parallel_ranges(samples, kElementWork * samples * each,
                     [&](std::int64_t begin, std::int64_t end) {
-                      std::memcpy(stored + begin * each, plain + begin * each,
-                                  static_cast<std::size_t>((end - begin) * each) * sizeof(float));
+                      convert(plain + begin * each, stored + begin * each, (end - begin) * each);
                     });
     return;
   }
-  if (layout.channels % kLanes != 0) std::memset(stored, 0, bytes);
+  if (layout.channels % kLanes != 0)
+    std::memset(stored, 0, static_cast<std::size_t>(samples * each) * sizeof(To));
   for (std::int64_t n = 0; n < samples; ++n)
     for (std::int64_t i = 0; i < layout.elements(); ++i)
-      stored[n * layout.stored_elements() + layout.position(i)] = plain[n * layout.elements() + i];
+      stored[n * each + layout.position(i)] =
+          from_float<To>(to_float(plain[n * layout.elements() + i]));
 }
 
-void to_plain(const ValueLayout& layout, std::int64_t samples, const float* stored, float* plain) {
+template <class From, class To>
+void to_plain(const ValueLayout& layout, std::int64_t samples, const From* stored, To* plain) {
   for (std::int64_t n = 0; n < samples; ++n)
     for (std::int64_t i = 0; i < layout.elements(); ++i)
-      plain[n * layout.elements() + i] = stored[n * layout.stored_elements() + layout.position(i)];
+      plain[n * layout.elements() + i] =
+          from_float<To>(to_float(stored[n * layout.stored_elements() + layout.position(i)]));
 }
+
+template void to_stored(const ValueLayout&, std::int64_t, const float*, float*);
+template void to_stored(const ValueLayout&, std::int64_t, const float*, Bf16*);
+template void to_stored(const ValueLayout&, std::int64_t, const Bf16*, Bf16*);
+template void to_plain(const ValueLayout&, std::int64_t, const float*, float*);
+template void to_plain(const ValueLayout&, std::int64_t, const Bf16*, float*);
+template void to_plain(const ValueLayout&, std::int64_t, const Bf16*, Bf16*);
 
 }  // namespace pipetrain::cpu

@@ -11,6 +11,7 @@
 #include "backend/cpu/parallel.hpp"
 #include "backend/cpu/update.hpp"
 #include "backend/cpu/vector_loops.hpp"
+#include "backend/cpu/widened.hpp"
 
 namespace pipetrain::cpu {
 namespace {
@@ -134,7 +135,7 @@ class LinearKernel final : public CpuKernel {
       const float* from = gradient + n * out_;
       float* to = turned + n / kPanel * out_ * kPanel + n % kPanel;
       for (std::int64_t o = 0; o < whole; o += kLanes)
-        loops_.transpose_tile(from + o, out_, kLanes, to + o * kPanel, kPanel, kLanes);
+        loops_.f32.transpose_tile(from + o, out_, kLanes, to + o * kPanel, kPanel, kLanes);
       for (std::int64_t o = whole; o < out_; ++o)
         for (std::int64_t i = 0; i < kLanes; ++i) to[o * kPanel + i] = from[i * out_ + o];
     });
@@ -174,7 +175,9 @@ class LinearKernel final : public CpuKernel {
 }  // namespace
 
 std::unique_ptr<Kernel> make_kernel(const Linear& spec, Problem problem) {
-  return std::make_unique<LinearKernel>(spec, std::move(problem));
+  if (!is_bf16(problem)) return std::make_unique<LinearKernel>(spec, std::move(problem));
+  auto f32 = std::make_unique<LinearKernel>(spec, in_f32(problem));
+  return make_widened(std::move(problem), std::move(f32));
 }
 
 ParameterLayout parameter_layout(const Linear& spec, const Problem& problem, int parameter) {
@@ -199,10 +202,10 @@ void pack(const Linear& spec, const Problem& problem, const float* weights, floa
   parallel_each(panel_count(in), kElementWork * in * out, [&](std::int64_t panel) {
     for (std::int64_t i = panel * kPanel; i < (panel + 1) * kPanel; i += kLanes)
       for (std::int64_t o = 0; o < out; o += kLanes)
-        vector_loops().transpose_tile(weights + (o / kPanel * in + i) * kPanel + o % kPanel, kPanel,
-                                      std::clamp<std::int64_t>(in - i, 0, kLanes),
-                                      packed + (panel * out + o) * kPanel + i % kPanel, kPanel,
-                                      std::min(kLanes, out - o));
+        vector_loops().f32.transpose_tile(weights + (o / kPanel * in + i) * kPanel + o % kPanel,
+                                          kPanel, std::clamp<std::int64_t>(in - i, 0, kLanes),
+                                          packed + (panel * out + o) * kPanel + i % kPanel, kPanel,
+                                          std::min(kLanes, out - o));
   });
 }
 

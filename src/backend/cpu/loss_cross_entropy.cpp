@@ -16,6 +16,7 @@ namespace {
 
 constexpr std::int64_t kExpWork = 128;  // of an exponential, in multiply-adds
 
+template <class E>
 class CrossEntropy final : public LossKernel {
  public:
   CrossEntropy(const ValueLayout& output, std::int64_t samples, std::int64_t classes)
@@ -33,12 +34,12 @@ class CrossEntropy final : public LossKernel {
     check_labels(a.targets);
     auto* const normalisers = static_cast<double*>(a.scratch);
     each_sample(
-        [&](std::int64_t n) { normalisers[n] = log_sum_exp(floats(a.output) + n * stride_); });
+        [&](std::int64_t n) { normalisers[n] = log_sum_exp(elements<E>(a.output) + n * stride_); });
     double sum = 0;
     for (std::int64_t n = 0; n < samples_; ++n) {
-      const float* y = floats(a.output) + n * stride_;
+      const E* y = elements<E>(a.output) + n * stride_;
       const std::int64_t label = a.targets.classes[n];
-      sum += normalisers[n] - static_cast<double>(y[label]);
+      sum += normalisers[n] - value(y[label]);
       const std::int64_t rank = rank_of(y, label);
       result->correct += rank == 0;
       result->correct_top5 += rank < 5;
@@ -49,18 +50,21 @@ class CrossEntropy final : public LossKernel {
   void backward(const LossArguments& a, double scale, void* gradient) override {
     check_labels(a.targets);
     each_sample([&](std::int64_t n) {
-      const float* y = floats(a.output) + n * stride_;
-      float* dy = floats(gradient) + n * stride_;
+      const E* y = elements<E>(a.output) + n * stride_;
+      E* dy = elements<E>(gradient) + n * stride_;
       const double normaliser = log_sum_exp(y);
       for (std::int64_t c = 0; c < classes_; ++c) {
-        const double softmax = std::exp(static_cast<double>(y[c]) - normaliser);
-        dy[c] = static_cast<float>(scale * (softmax - (c == a.targets.classes[n] ? 1 : 0)));
+        const double softmax = std::exp(value(y[c]) - normaliser);
+        dy[c] = from_float<E>(
+            static_cast<float>(scale * (softmax - (c == a.targets.classes[n] ? 1 : 0))));
       }
-      std::fill(dy + classes_, dy + stride_, 0.0f);
+      std::fill(dy + classes_, dy + stride_, E{});
     });
   }
 
  private:
+  static double value(E stored) { return static_cast<double>(to_float(stored)); }
+
   // Here, because a team's threads must not throw.
   void check_labels(const Targets& targets) const {
     for (std::int64_t n = 0; n < samples_; ++n)
@@ -76,21 +80,21 @@ class CrossEntropy final : public LossKernel {
     parallel_each(samples_, kExpWork * samples_ * classes_, body);
   }
 
-  double log_sum_exp(const float* y) const {
-    const double largest = static_cast<double>(*std::max_element(y, y + classes_));
+  double log_sum_exp(const E* y) const {
+    double largest = value(y[0]);
+    for (std::int64_t c = 1; c < classes_; ++c) largest = std::max(largest, value(y[c]));
     double sum = 0;
-    for (std::int64_t c = 0; c < classes_; ++c)
-      sum += std::exp(static_cast<double>(y[c]) - largest);
+    for (std::int64_t c = 0; c < classes_; ++c) sum += std::exp(value(y[c]) - largest);
     return largest + std::log(sum);
   }
 
   // How many outputs the label's loses against. The first of equal ones wins; a NaN loses against
   // all, and nothing wins against one.
-  std::int64_t rank_of(const float* y, std::int64_t label) const {
-    if (std::isnan(y[label])) return std::max<std::int64_t>(classes_, 5);
+  std::int64_t rank_of(const E* y, std::int64_t label) const {
+    if (std::isnan(value(y[label]))) return std::max<std::int64_t>(classes_, 5);
     std::int64_t rank = 0;
     for (std::int64_t c = 0; c < classes_; ++c)
-      rank += !(c < label ? y[label] > y[c] : y[label] >= y[c]);
+      rank += !(c < label ? value(y[label]) > value(y[c]) : value(y[label]) >= value(y[c]));
     return rank;
   }
 
@@ -102,7 +106,9 @@ class CrossEntropy final : public LossKernel {
 
 std::unique_ptr<LossKernel> make_cross_entropy(const ValueLayout& output, std::int64_t samples,
                                                std::int64_t classes) {
-  return std::make_unique<CrossEntropy>(output, samples, classes);
+  return with_element(output.element, [&]<class E>() -> std::unique_ptr<LossKernel> {
+    return std::make_unique<CrossEntropy<E>>(output, samples, classes);
+  });
 }
 
 }  // namespace pipetrain::cpu

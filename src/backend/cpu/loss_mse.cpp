@@ -6,6 +6,7 @@
 namespace pipetrain::cpu {
 namespace {
 
+template <class E>
 class Mse final : public LossKernel {
  public:
   Mse(const ValueLayout& output, std::int64_t samples) : layout_(output), samples_(samples) {}
@@ -22,16 +23,17 @@ class Mse final : public LossKernel {
   }
 
   void backward(const LossArguments& a, double scale, void* gradient) override {
-    std::fill_n(floats(gradient), samples_ * layout_.stored_elements(), 0.0f);
+    std::fill_n(elements<E>(gradient), samples_ * layout_.stored_elements(), E{});
     const double factor = 2 * scale / static_cast<double>(layout_.elements());
     each_element([&](std::int64_t stored, std::int64_t plain) {
-      floats(gradient)[stored] = static_cast<float>(factor * difference(a, stored, plain));
+      elements<E>(gradient)[stored] =
+          from_float<E>(static_cast<float>(factor * difference(a, stored, plain)));
     });
   }
 
  private:
   static double difference(const LossArguments& a, std::int64_t stored, std::int64_t plain) {
-    return static_cast<double>(floats(a.output)[stored]) -
+    return static_cast<double>(to_float(elements<E>(a.output)[stored])) -
            static_cast<double>(a.targets.values[plain]);
   }
 
@@ -49,7 +51,9 @@ class Mse final : public LossKernel {
 }  // namespace
 
 std::unique_ptr<LossKernel> make_mse(const ValueLayout& output, std::int64_t samples) {
-  return std::make_unique<Mse>(output, samples);
+  return with_element(output.element, [&]<class E>() -> std::unique_ptr<LossKernel> {
+    return std::make_unique<Mse<E>>(output, samples);
+  });
 }
 
 }  // namespace pipetrain::cpu

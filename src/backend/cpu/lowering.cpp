@@ -59,7 +59,15 @@ ValueLayout output_layout(const Graph& graph, LayerId id, const ValueLayout& inp
   return plain_layout(layer.output);
 }
 
-std::vector<ValueLayout> choose_layouts(const Graph& graph) {
+// In bf16 what a linear layer gives to the loss stays f32, as its sums are.
+Element element_of_value(const Graph& graph, std::size_t value, Precision precision) {
+  if (graph.shape({static_cast<int>(value)}).vocabulary > 0) return Element::Token;
+  if (precision == Precision::F32) return Element::F32;
+  const bool is_last = value == graph.layers.size();
+  return is_last && is<Linear>(graph.layers.back()) ? Element::F32 : Element::Bf16;
+}
+
+std::vector<ValueLayout> choose_layouts(const Graph& graph, Precision precision) {
   std::vector<ValueLayout> layouts;
   layouts.push_back(is_image(graph.input) && !input_stays_plain(graph) ? blocked_layout(graph.input)
                                                                        : plain_layout(graph.input));
@@ -67,6 +75,8 @@ std::vector<ValueLayout> choose_layouts(const Graph& graph) {
     const auto input = static_cast<std::size_t>(graph.layers[i].inputs[0].value);
     layouts.push_back(output_layout(graph, LayerId{static_cast<int>(i)}, layouts[input]));
   }
+  for (std::size_t v = 0; v < layouts.size(); ++v)
+    layouts[v].element = element_of_value(graph, v, precision);
   return layouts;
 }
 
@@ -138,7 +148,7 @@ class CpuLowering final : public Lowering {
  public:
   CpuLowering(const Graph& graph, const LowerOptions& options)
       : graph_(graph),
-        layouts_(choose_layouts(graph_)),
+        layouts_(choose_layouts(graph_, options.precision)),
         problems_(make_problems(graph_, layouts_, options.recomputes)) {
     for (Problem& p : problems_) p.samples = options.samples;
     for (std::size_t l = 0; l < problems_.size(); ++l)
@@ -148,20 +158,29 @@ class CpuLowering final : public Lowering {
   CpuLowering& operator=(const CpuLowering&) = delete;
 
   std::size_t value_bytes(ValueId value, int samples) const override {
-    return static_cast<std::size_t>(samples * layout(value).stored_elements()) * sizeof(float);
+    return layout(value).bytes(samples);
   }
   void load_input(Stream&, const void* plain, int samples, void* stored) const override {
-    to_stored(layouts_[0], samples, floats(plain), floats(stored));  // tokens are as wide
+    if (layouts_[0].element == Element::Token) {
+      std::memcpy(stored, plain, value_bytes(ValueId{0}, samples));
+      return;
+    }
+    with_element(layouts_[0].element, [&]<class E>() {
+      to_stored(layouts_[0], samples, floats(plain), elements<E>(stored));
+    });
   }
   void store_value(Stream&, ValueId value, const void* stored, int samples,
                    float* plain) const override {
-    to_plain(layout(value), samples, floats(stored), plain);
+    with_element(layout(value).element,
+                 [&]<class E>() { to_plain(layout(value), samples, elements<E>(stored), plain); });
   }
   void add_value(Stream&, ValueId value, int samples, void* a, const void* b) const override {
-    const std::int64_t elements = samples * layout(value).stored_elements();
-    parallel_ranges(elements, kElementWork * elements, [&](std::int64_t begin, std::int64_t end) {
-      vector_loops().add(floats(a) + begin, floats(b) + begin, floats(a) + begin, end - begin,
-                         false);
+    const std::int64_t count = samples * layout(value).stored_elements();
+    with_element(layout(value).element, [&]<class E>() {
+      parallel_ranges(count, kElementWork * count, [&](std::int64_t begin, std::int64_t end) {
+        E* const sum = elements<E>(a) + begin;
+        element_loops<E>().add(sum, elements<E>(b) + begin, sum, end - begin, false);
+      });
     });
   }
 

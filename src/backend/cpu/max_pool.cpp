@@ -11,27 +11,29 @@ namespace {
 
 constexpr std::int64_t kTapsMax = 255;  // number 255 says that no tap won
 
-class MaxPoolKernel final : public PoolKernel {
+template <class E>
+class MaxPoolKernel final : public PoolKernel<E> {
  public:
-  MaxPoolKernel(const MaxPool& spec, Problem problem)
-      : PoolKernel(spec.kernel, spec.stride, spec.padding, std::move(problem)) {
-    if (problem_.mode == Mode::Train)
-      traits_.saved_bytes = static_cast<std::size_t>(problem_.output_elements());
+  MaxPoolKernel(Problem problem, const MaxPool& spec)
+      : PoolKernel<E>(std::move(problem), spec.kernel, spec.stride, spec.padding) {
+    if (this->problem_.mode == Mode::Train)
+      this->traits_.saved_bytes = static_cast<std::size_t>(this->problem_.output_elements());
   }
 
   void forward(const ForwardArguments& a) override {
-    std::uint8_t* taps = problem_.mode == Mode::Train ? bytes(a.saved) : nullptr;
-    each_block([&](std::int64_t in, std::int64_t out) {
-      loops_.max_pool(loop_, floats(a.inputs[0]) + in, floats(a.output) + out,
-                      taps ? taps + out : nullptr);
+    std::uint8_t* taps = this->problem_.mode == Mode::Train ? bytes(a.saved) : nullptr;
+    this->each_block([&](std::int64_t in, std::int64_t out) {
+      this->loops_.max_pool(this->loop_, elements<E>(a.inputs[0]) + in, elements<E>(a.output) + out,
+                            taps ? taps + out : nullptr);
     });
   }
 
   void backward_input(const BackwardInputArguments& a) override {
     if (!a.input_gradients[0]) return;
-    each_block([&](std::int64_t in, std::int64_t out) {
-      loops_.max_pool_backward(loop_, bytes(a.saved) + out, floats(a.output_gradient) + out,
-                               floats(a.input_gradients[0]) + in);
+    this->each_block([&](std::int64_t in, std::int64_t out) {
+      this->loops_.max_pool_backward(this->loop_, bytes(a.saved) + out,
+                                     elements<E>(a.output_gradient) + out,
+                                     elements<E>(a.input_gradients[0]) + in);
     });
   }
 };
@@ -44,7 +46,7 @@ std::unique_ptr<Kernel> make_kernel(const MaxPool& spec, Problem problem) {
         "layer \"{}\": a max_pool window of {} x {} is more than the cpu backend's {} elements; "
         "use a smaller kernel, or backend = \"reference\"",
         problem.layer->name, spec.kernel[0], spec.kernel[1], kTapsMax));
-  return std::make_unique<MaxPoolKernel>(spec, std::move(problem));
+  return make_by_element<MaxPoolKernel>(std::move(problem), spec);
 }
 
 }  // namespace pipetrain::cpu

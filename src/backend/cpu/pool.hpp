@@ -7,9 +7,10 @@
 
 namespace pipetrain::cpu {
 
+template <class E>
 class PoolKernel : public CpuKernel {
  protected:
-  PoolKernel(const Pair& kernel, const Pair& stride, const Pair& padding, Problem problem)
+  PoolKernel(Problem problem, const Pair& kernel, const Pair& stride, const Pair& padding)
       : CpuKernel(std::move(problem)),
         loop_{.in_height = problem_.inputs[0].height,
               .in_width = problem_.inputs[0].width,
@@ -30,7 +31,7 @@ class PoolKernel : public CpuKernel {
                   [&](std::int64_t b) { body(b * in, b * out); });
   }
 
-  const VectorLoops& loops_ = vector_loops();
+  const ElementLoops<E>& loops_ = element_loops<E>();
   PoolLoop loop_;
 };
 

@@ -6,6 +6,7 @@
 namespace pipetrain::cpu {
 namespace {
 
+template <class E>
 class ReluKernel final : public CpuKernel {
  public:
   explicit ReluKernel(Problem problem) : CpuKernel(std::move(problem)) {
@@ -17,15 +18,15 @@ class ReluKernel final : public CpuKernel {
   void forward(const ForwardArguments& a) override {
     if (traits_.aliases_input) return;
     ranges([&](std::int64_t begin, std::int64_t count) {
-      loops_.relu_forward(floats(a.inputs[0]) + begin, floats(a.output) + begin, count);
+      loops_.relu_forward(elements<E>(a.inputs[0]) + begin, elements<E>(a.output) + begin, count);
     });
   }
 
   void backward_input(const BackwardInputArguments& a) override {
     if (traits_.aliases_gradient || !a.input_gradients[0]) return;
     ranges([&](std::int64_t begin, std::int64_t count) {
-      loops_.relu_backward(floats(a.output) + begin, floats(a.output_gradient) + begin,
-                           floats(a.input_gradients[0]) + begin, count);
+      loops_.relu_backward(elements<E>(a.output) + begin, elements<E>(a.output_gradient) + begin,
+                           elements<E>(a.input_gradients[0]) + begin, count);
     });
   }
 
@@ -36,13 +37,13 @@ class ReluKernel final : public CpuKernel {
                     [&](std::int64_t begin, std::int64_t end) { body(begin, end - begin); });
   }
 
-  const VectorLoops& loops_ = vector_loops();
+  const ElementLoops<E>& loops_ = element_loops<E>();
 };
 
 }  // namespace
 
 std::unique_ptr<Kernel> make_kernel(const Relu&, Problem problem) {
-  return std::make_unique<ReluKernel>(std::move(problem));
+  return make_by_element<ReluKernel>(std::move(problem));
 }
 
 }  // namespace pipetrain::cpu

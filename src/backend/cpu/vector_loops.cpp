@@ -16,4 +16,22 @@ const VectorLoops& vector_loops() {
 #endif
 }
 
+template <>
+const ElementLoops<float>& element_loops<float>() {
+  return vector_loops().f32;
+}
+
+template <>
+const ElementLoops<Bf16>& element_loops<Bf16>() {
+#if defined(__x86_64__)
+  static const ElementLoops<Bf16>& best =
+      &vector_loops() == &avx512_loops() && __builtin_cpu_supports("avx512bf16")
+          ? avx512_bf16_loops()
+          : vector_loops().bf16;
+  return best;
+#else
+  return vector_loops().bf16;
+#endif
+}
+
 }  // namespace pipetrain::cpu

@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include "backend/backend.hpp"
+#include "backend/cpu/element.hpp"
 #include "graph/graph.hpp"
 
 namespace pipetrain::cpu {
@@ -82,6 +83,39 @@ struct PoolLoop {  // of one block of one sample
   bool rectified;  // max_pool: the input is a relu's output, whose gradient is masked here too
 };
 
+// Over stored values, float or Bf16. Sums, statistics and parameters are f32 with both.
+template <class E>
+struct ElementLoops {
+  void (*relu_forward)(const E* x, E* y, std::int64_t count);
+  void (*relu_backward)(const E* y, const E* dy, E* dx, std::int64_t count);
+  void (*add)(const E* a, const E* b, E* sum, std::int64_t count, bool rectify);
+  void (*drop)(const E* x, const std::uint8_t* kept, float scale, E* y, std::int64_t count);
+
+  // Per lane: sum(x - shift), sum((x - shift)^2).
+  void (*moments)(const ChannelWalk&, const E* x, const float* shift, double* sum, double* squares);
+  // kept: null, or where to note what the relu keeps
+  void (*normalise)(const BatchNormLoop&, const E* x, const float* gamma, const float* beta, E* y,
+                    std::uint8_t* kept, bool rectify);
+  // Per lane: sum(dy), sum(dy (x - mean)).
+  void (*gradient_sums)(const BatchNormLoop&, const E* x, const E* dy, double* sum,
+                        double* product);
+  // dx = factor (dy - shift - (x - mean) slope)
+  void (*normalise_backward)(const BatchNormLoop&, const E* x, const E* dy, const float* factor,
+                             const float* shift, const float* slope, E* dx);
+
+  void (*max_pool)(const PoolLoop&, const E* x, E* y, std::uint8_t* taps);  // taps: or null
+  void (*max_pool_backward)(const PoolLoop&, const std::uint8_t* taps, const E* dy, E* dx);
+  void (*avg_pool)(const PoolLoop&, const E* x, E* y);
+  void (*avg_pool_backward)(const PoolLoop&, const E* dy, E* dx);
+
+  // Up to 16 rows of 16 (the others are zeros) -> up to 16 columns, each written as a row of 16.
+  void (*transpose_tile)(const E* from, std::int64_t from_stride, std::int64_t rows, E* to,
+                         std::int64_t to_stride, std::int64_t columns);
+
+  void (*widen)(const E* from, float* to, std::int64_t count);
+  void (*narrow)(const float* from, E* to, std::int64_t count);
+};
+
 struct VectorLoops {
   // Units: panels times linear_tiles(samples) in the forward, linear_tiles(in) in the other.
   void (*linear_forward)(const LinearForwardLoop&, std::int64_t unit_begin, std::int64_t unit_end);
@@ -102,45 +136,28 @@ struct VectorLoops {
   // sum[16] += over pixels
   void (*sum_pixels)(const float* values, std::int64_t pixels, float* sum);
 
-  void (*relu_forward)(const float* x, float* y, std::int64_t count);
-  void (*relu_backward)(const float* y, const float* dy, float* dx, std::int64_t count);
-  void (*add)(const float* a, const float* b, float* sum, std::int64_t count, bool rectify);
-  void (*drop)(const float* x, const std::uint8_t* kept, float scale, float* y, std::int64_t count);
-
-  // Per lane: sum(x - shift), sum((x - shift)^2).
-  void (*moments)(const ChannelWalk&, const float* x, const float* shift, double* sum,
-                  double* squares);
-  // kept: null, or where to note what the relu keeps
-  void (*normalise)(const BatchNormLoop&, const float* x, const float* gamma, const float* beta,
-                    float* y, std::uint8_t* kept, bool rectify);
-  // Per lane: sum(dy), sum(dy (x - mean)).
-  void (*gradient_sums)(const BatchNormLoop&, const float* x, const float* dy, double* sum,
-                        double* product);
-  // dx = factor (dy - shift - (x - mean) slope)
-  void (*normalise_backward)(const BatchNormLoop&, const float* x, const float* dy,
-                             const float* factor, const float* shift, const float* slope,
-                             float* dx);
-
-  void (*max_pool)(const PoolLoop&, const float* x, float* y, std::uint8_t* taps);  // taps: or null
-  void (*max_pool_backward)(const PoolLoop&, const std::uint8_t* taps, const float* dy, float* dx);
-  void (*avg_pool)(const PoolLoop&, const float* x, float* y);
-  void (*avg_pool_backward)(const PoolLoop&, const float* dy, float* dx);
-
-  // Up to 16 rows of 16 (the others are zeros) -> up to 16 columns, each written as a row of 16.
-  void (*transpose_tile)(const float* from, std::int64_t from_stride, std::int64_t rows, float* to,
-                         std::int64_t to_stride, std::int64_t columns);
-
   void (*update)(const UpdateRule&, const UpdateArguments&, std::int64_t begin, std::int64_t end);
   void (*combine)(const Combination&, std::int64_t begin, std::int64_t end);
   void (*add_up)(const Summation&, std::int64_t begin, std::int64_t end);
   double (*sum_of_squares)(const float* values, std::int64_t count);
+
+  ElementLoops<float> f32;
+  ElementLoops<Bf16> bf16;
 };
 
 // The loops for this machine.
 const VectorLoops& vector_loops();
+template <class E>
+const ElementLoops<E>& element_loops();
+template <>
+const ElementLoops<float>& element_loops<float>();
+template <>
+const ElementLoops<Bf16>& element_loops<Bf16>();
 
 const VectorLoops& avx512_loops();
 const VectorLoops& avx2_loops();
 const VectorLoops& portable_loops();
+// By the processor's own instruction for rounding, which makes zeros of denormals.
+const ElementLoops<Bf16>& avx512_bf16_loops();
 
 }  // namespace pipetrain::cpu

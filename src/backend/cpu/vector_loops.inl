@@ -1,7 +1,8 @@
 // The bodies of the vector loops, included once per instruction set. Vectors are the compiler's own
 // type, which it splits where registers are shorter. No inline function of the standard library is
 // called in these files: the linker could keep the copy of the wrong instruction set. So they are
-// included in the anonymous namespace, a kind of loop each.
+// included in the anonymous namespace, a kind of loop each. Loops over stored values are templates
+// over their element, float or Bf16, which load() and store() widen and round.
 #pragma GCC diagnostic ignored "-Wpsabi"  // every vector argument below is inlined
 
 #define PIPETRAIN_INLINE inline __attribute__((always_inline))
@@ -17,9 +18,24 @@ namespace {
 
 using Vector = float __attribute__((vector_size(64)));
 using Ints = std::int32_t __attribute__((vector_size(64)));
+using Unsigned = std::uint32_t __attribute__((vector_size(64)));
+using Halves = std::uint16_t __attribute__((vector_size(32)));
 using Bytes = std::uint8_t __attribute__((vector_size(16)));
 using Doubles = double __attribute__((vector_size(64)));
 using HalfVector = float __attribute__((vector_size(32)));
+
+PIPETRAIN_INLINE Vector widened(const Halves& upper) {
+  return (Vector)(__builtin_convertvector(upper, Unsigned) << 16);
+}
+PIPETRAIN_INLINE Halves rounded(const Vector& v) {
+#ifdef __AVX512BF16__
+  return (Halves)_mm512_cvtneps_pbh((__m512)v);
+#else
+  const Unsigned bits = (Unsigned)v, upper = bits >> 16;
+  const Unsigned nearest = (bits + 0x7FFF + (upper & 1)) >> 16;
+  return __builtin_convertvector(v == v ? nearest : upper | 0x40, Halves);
+#endif
+}
 
 PIPETRAIN_INLINE Vector load(const float* from) {
   Vector v;
@@ -35,15 +51,65 @@ PIPETRAIN_INLINE Vector load_some(const float* from, std::int64_t lanes) {
 PIPETRAIN_INLINE void store_some(float* to, const Vector& v, std::int64_t lanes) {
   std::memcpy(to, &v, static_cast<std::size_t>(lanes) * sizeof(float));
 }
-PIPETRAIN_INLINE Vector load_lanes(const float* from, std::int64_t lanes) {
+PIPETRAIN_INLINE Vector load(const Bf16* from) {
+  Halves upper;
+  std::memcpy(&upper, from, sizeof upper);
+  return widened(upper);
+}
+PIPETRAIN_INLINE void store(Bf16* to, const Vector& v) {
+  const Halves upper = rounded(v);
+  std::memcpy(to, &upper, sizeof upper);
+}
+PIPETRAIN_INLINE Vector load_some(const Bf16* from, std::int64_t lanes) {
+  Halves upper{};
+  std::memcpy(&upper, from, static_cast<std::size_t>(lanes) * sizeof(Bf16));
+  return widened(upper);
+}
+PIPETRAIN_INLINE void store_some(Bf16* to, const Vector& v, std::int64_t lanes) {
+  const Halves upper = rounded(v);
+  std::memcpy(to, &upper, static_cast<std::size_t>(lanes) * sizeof(Bf16));
+}
+template <class E>
+PIPETRAIN_INLINE Vector load_lanes(const E* from, std::int64_t lanes) {
   return lanes == kLanes ? load(from) : load_some(from, lanes);
 }
-PIPETRAIN_INLINE void store_lanes(float* to, const Vector& v, std::int64_t lanes) {
+template <class E>
+PIPETRAIN_INLINE void store_lanes(E* to, const Vector& v, std::int64_t lanes) {
   if (lanes == kLanes)
     store(to, v);
   else
     store_some(to, v, lanes);
 }
+struct Whole {  // all 16 lanes
+  template <class E>
+  PIPETRAIN_INLINE Vector get(const E* from) const { return load(from); }
+  template <class E>
+  PIPETRAIN_INLINE void put(E* to, const Vector& v) const { store(to, v); }
+  PIPETRAIN_INLINE Bytes get(const std::uint8_t* from) const {
+    Bytes bytes;
+    std::memcpy(&bytes, from, sizeof bytes);
+    return bytes;
+  }
+  PIPETRAIN_INLINE void put(std::uint8_t* to, Bytes bytes) const {
+    std::memcpy(to, &bytes, sizeof bytes);
+  }
+};
+struct Part {  // the last lanes of a vector
+  std::int64_t lanes;
+  template <class E>
+  PIPETRAIN_INLINE Vector get(const E* from) const { return load_some(from, lanes); }
+  template <class E>
+  PIPETRAIN_INLINE void put(E* to, const Vector& v) const { store_some(to, v, lanes); }
+  PIPETRAIN_INLINE Bytes get(const std::uint8_t* from) const {
+    Bytes bytes{};
+    std::memcpy(&bytes, from, static_cast<std::size_t>(lanes));
+    return bytes;
+  }
+  PIPETRAIN_INLINE void put(std::uint8_t* to, Bytes bytes) const {
+    std::memcpy(to, &bytes, static_cast<std::size_t>(lanes));
+  }
+};
+
 // A NaN stays one, so that divergence is seen.
 PIPETRAIN_INLINE Vector positive_part(const Vector& v) { return v < 0.0f ? Vector{} : v; }
 PIPETRAIN_INLINE Vector where_positive(const Vector& mask, const Vector& v) {
@@ -61,18 +127,43 @@ PIPETRAIN_INLINE std::int64_t lesser(std::int64_t a, std::int64_t b) { return a 
 PIPETRAIN_INLINE std::int64_t greater(std::int64_t a, std::int64_t b) { return a > b ? a : b; }
 
 // What the others use.
-#include "backend/cpu/vector_loops_sgd.inl"
 #include "backend/cpu/vector_loops_transpose.inl"
 
 #include "backend/cpu/vector_loops_batch_norm.inl"
 #include "backend/cpu/vector_loops_elementwise.inl"
+#include "backend/cpu/vector_loops_pool.inl"
+
+template <class E>
+constexpr ElementLoops<E> loops_of_element = {
+    .relu_forward = relu_forward<E>,
+    .relu_backward = relu_backward<E>,
+    .add = add<E>,
+    .drop = drop<E>,
+    .moments = moments<E>,
+    .normalise = normalise<E>,
+    .gradient_sums = gradient_sums<E>,
+    .normalise_backward = normalise_backward<E>,
+    .max_pool = max_pool<E>,
+    .max_pool_backward = max_pool_backward<E>,
+    .avg_pool = avg_pool<E>,
+    .avg_pool_backward = avg_pool_backward<E>,
+    .transpose_tile = transpose_tile<E>,
+    .widen = widen<E>,
+    .narrow = narrow<E>,
+};
+
+#ifdef PIPETRAIN_LOOPS
+// What only f32 is done by.
+#include "backend/cpu/vector_loops_sgd.inl"
+
 #include "backend/cpu/vector_loops_few_channels.inl"
 #include "backend/cpu/vector_loops_linear.inl"
-#include "backend/cpu/vector_loops_pool.inl"
 #include "backend/cpu/vector_loops_update.inl"
+#endif
 
 }  // namespace
 
+#ifdef PIPETRAIN_LOOPS
 const VectorLoops& PIPETRAIN_LOOPS() {
   static constexpr VectorLoops loops = {
       .linear_forward = linear_forward,
@@ -82,25 +173,17 @@ const VectorLoops& PIPETRAIN_LOOPS() {
       .few_channels_forward = few_channels_forward,
       .few_channels_weight = few_channels_weight,
       .sum_pixels = sum_pixels,
-      .relu_forward = relu_forward,
-      .relu_backward = relu_backward,
-      .add = add,
-      .drop = drop,
-      .moments = moments,
-      .normalise = normalise,
-      .gradient_sums = gradient_sums,
-      .normalise_backward = normalise_backward,
-      .max_pool = max_pool,
-      .max_pool_backward = max_pool_backward,
-      .avg_pool = avg_pool,
-      .avg_pool_backward = avg_pool_backward,
-      .transpose_tile = transpose_tile,
       .update = update,
       .combine = combine,
       .add_up = add_up,
       .sum_of_squares = sum_of_squares,
+      .f32 = loops_of_element<float>,
+      .bf16 = loops_of_element<Bf16>,
   };
   return loops;
 }
+#else
+const ElementLoops<Bf16>& PIPETRAIN_BF16_LOOPS() { return loops_of_element<Bf16>; }
+#endif
 
 }  // namespace pipetrain::cpu

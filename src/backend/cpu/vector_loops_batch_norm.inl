@@ -17,32 +17,6 @@ PIPETRAIN_INLINE void each_sample(const ChannelWalk& w, double* first, double* s
   }
 }
 
-struct Whole {  // all 16 lanes
-  PIPETRAIN_INLINE Vector get(const float* from) const { return load(from); }
-  PIPETRAIN_INLINE void put(float* to, const Vector& v) const { store(to, v); }
-  PIPETRAIN_INLINE Bytes get(const std::uint8_t* from) const {
-    Bytes bytes;
-    std::memcpy(&bytes, from, sizeof bytes);
-    return bytes;
-  }
-  PIPETRAIN_INLINE void put(std::uint8_t* to, Bytes bytes) const {
-    std::memcpy(to, &bytes, sizeof bytes);
-  }
-};
-struct Part {  // the last lanes of a vector
-  std::int64_t lanes;
-  PIPETRAIN_INLINE Vector get(const float* from) const { return load_some(from, lanes); }
-  PIPETRAIN_INLINE void put(float* to, const Vector& v) const { store_some(to, v, lanes); }
-  PIPETRAIN_INLINE Bytes get(const std::uint8_t* from) const {
-    Bytes bytes{};
-    std::memcpy(&bytes, from, static_cast<std::size_t>(lanes));
-    return bytes;
-  }
-  PIPETRAIN_INLINE void put(std::uint8_t* to, Bytes bytes) const {
-    std::memcpy(to, &bytes, static_cast<std::size_t>(lanes));
-  }
-};
-
 template <class Body>
 PIPETRAIN_INLINE void by_lanes(const ChannelWalk& w, Body body) {
   if (w.lanes == kLanes)
@@ -51,15 +25,16 @@ PIPETRAIN_INLINE void by_lanes(const ChannelWalk& w, Body body) {
     body(Part{w.lanes});
 }
 
-template <class Lanes>
-PIPETRAIN_INLINE Vector gradient_at(const BatchNormLoop& l, Lanes lanes, const float* dy,
+template <class Lanes, class E>
+PIPETRAIN_INLINE Vector gradient_at(const BatchNormLoop& l, Lanes lanes, const E* dy,
                                     std::int64_t at) {
   const Vector g = lanes.get(dy + at);
   if (!l.kept) return g;
   return __builtin_convertvector(lanes.get(l.kept + at), Ints) != 0 ? g : Vector{};
 }
 
-void moments(const ChannelWalk& w, const float* x, const float* shift, double* sum,
+template <class E>
+void moments(const ChannelWalk& w, const E* x, const float* shift, double* sum,
              double* squares) {
   by_lanes(
       w, [&](auto lanes) __attribute__((always_inline)) {
@@ -74,7 +49,8 @@ void moments(const ChannelWalk& w, const float* x, const float* shift, double* s
       });
 }
 
-void gradient_sums(const BatchNormLoop& l, const float* x, const float* dy, double* sum,
+template <class E>
+void gradient_sums(const BatchNormLoop& l, const E* x, const E* dy, double* sum,
                    double* product) {
   by_lanes(
       l.walk, [&](auto lanes) __attribute__((always_inline)) {
@@ -95,8 +71,9 @@ PIPETRAIN_INLINE void each_pixel(const ChannelWalk& w, Visit visit) {
     for (std::int64_t i = 0; i < w.pixels; ++i) visit(n * w.sample_stride + i * w.pixel_stride);
 }
 
-void normalise(const BatchNormLoop& l, const float* x, const float* gamma, const float* beta,
-               float* y, std::uint8_t* kept, bool rectify) {
+template <class E>
+void normalise(const BatchNormLoop& l, const E* x, const float* gamma, const float* beta, E* y,
+               std::uint8_t* kept, bool rectify) {
   by_lanes(
       l.walk, [&](auto lanes) __attribute__((always_inline)) {
         const Vector mean = load(l.mean), factor = load(l.scale) * load(gamma), shift = load(beta);
@@ -109,8 +86,9 @@ void normalise(const BatchNormLoop& l, const float* x, const float* gamma, const
       });
 }
 
-void normalise_backward(const BatchNormLoop& l, const float* x, const float* dy,
-                        const float* factor, const float* shift, const float* slope, float* dx) {
+template <class E>
+void normalise_backward(const BatchNormLoop& l, const E* x, const E* dy, const float* factor,
+                        const float* shift, const float* slope, E* dx) {
   by_lanes(
       l.walk, [&](auto lanes) __attribute__((always_inline)) {
         const Vector mean = load(l.mean), f = load(factor), s = load(shift), k = load(slope);

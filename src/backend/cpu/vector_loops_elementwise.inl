@@ -1,32 +1,61 @@
-// Elementwise, left to the compiler: arguments may be the same memory, and never overlap otherwise.
-// Included by vector_loops.inl.
+// Elementwise: arguments may be the same memory, and never overlap otherwise. Included by
+// vector_loops.inl.
 
-void relu_forward(const float* x, float* y, std::int64_t count) {
-  PIPETRAIN_VECTORIZE
-  for (std::int64_t i = 0; i < count; ++i) y[i] = x[i] < 0 ? 0.0f : x[i];
+// Calls body(index, lanes) for 16 elements at a time, and for the rest.
+template <class Body>
+PIPETRAIN_INLINE void by_vectors(std::int64_t count, Body body) {
+  std::int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) body(i, Whole{});
+  if (i < count) body(i, Part{count - i});
 }
 
-void relu_backward(const float* y, const float* dy, float* dx, std::int64_t count) {
-  PIPETRAIN_VECTORIZE
-  for (std::int64_t i = 0; i < count; ++i) {
-    const float g = dy[i];
-    dx[i] = y[i] > 0 ? g : 0.0f;
-  }
+template <class E>
+void relu_forward(const E* x, E* y, std::int64_t count) {
+  by_vectors(
+      count, [&](std::int64_t i, auto lanes) __attribute__((always_inline)) {
+        lanes.put(y + i, positive_part(lanes.get(x + i)));
+      });
 }
 
-void add(const float* a, const float* b, float* sum, std::int64_t count, bool rectify) {
+template <class E>
+void relu_backward(const E* y, const E* dy, E* dx, std::int64_t count) {
+  by_vectors(
+      count, [&](std::int64_t i, auto lanes) __attribute__((always_inline)) {
+        lanes.put(dx + i, where_positive(lanes.get(y + i), lanes.get(dy + i)));
+      });
+}
+
+template <class E>
+void add(const E* a, const E* b, E* sum, std::int64_t count, bool rectify) {
   const float floor = rectify ? 0.0f : -std::numeric_limits<float>::infinity();
-  PIPETRAIN_VECTORIZE
-  for (std::int64_t i = 0; i < count; ++i) {
-    const float v = a[i] + b[i];
-    sum[i] = v < floor ? floor : v;
-  }
+  by_vectors(
+      count, [&](std::int64_t i, auto lanes) __attribute__((always_inline)) {
+        const Vector v = lanes.get(a + i) + lanes.get(b + i);
+        lanes.put(sum + i, v < floor ? Vector{} + floor : v);
+      });
 }
 
-void drop(const float* x, const std::uint8_t* kept, float scale, float* y, std::int64_t count) {
-  PIPETRAIN_VECTORIZE
-  for (std::int64_t i = 0; i < count; ++i) {
-    const float v = x[i] * scale;
-    y[i] = kept[i] ? v : 0.0f;
-  }
+template <class E>
+void drop(const E* x, const std::uint8_t* kept, float scale, E* y, std::int64_t count) {
+  by_vectors(
+      count, [&](std::int64_t i, auto lanes) __attribute__((always_inline)) {
+        const Vector v = lanes.get(x + i) * scale;
+        lanes.put(y + i, __builtin_convertvector(lanes.get(kept + i), Ints) != 0 ? v : Vector{});
+      });
+}
+
+template <class E>
+void widen(const E* from, float* to, std::int64_t count) {
+  by_vectors(
+      count, [&](std::int64_t i, auto lanes) __attribute__((always_inline)) {
+        lanes.put(to + i, lanes.get(from + i));
+      });
+}
+
+template <class E>
+void narrow(const float* from, E* to, std::int64_t count) {
+  by_vectors(
+      count, [&](std::int64_t i, auto lanes) __attribute__((always_inline)) {
+        lanes.put(to + i, lanes.get(from + i));
+      });
 }

@@ -43,7 +43,8 @@ PIPETRAIN_INLINE void each_window(const PoolLoop& loop, Visit visit) {
 
 constexpr std::int32_t kNoTap = 255;
 
-void max_pool(const PoolLoop& p, const float* x, float* y, std::uint8_t* taps) {
+template <class E>
+void max_pool(const PoolLoop& p, const E* x, E* y, std::uint8_t* taps) {
   each_window(
       p, [&](const Window& w, std::int64_t at) __attribute__((always_inline)) {
         Vector best = Vector{} - std::numeric_limits<float>::infinity();
@@ -72,12 +73,14 @@ PIPETRAIN_INLINE bool tiled(const PoolLoop& p) {
   return p.stride == p.kernel && p.padding[0] == 0 && p.padding[1] == 0 &&
          p.out_height * p.stride[0] == p.in_height && p.out_width * p.stride[1] == p.in_width;
 }
-PIPETRAIN_INLINE void clear_unless_tiled(const PoolLoop& p, float* dx) {
+template <class E>
+PIPETRAIN_INLINE void clear_unless_tiled(const PoolLoop& p, E* dx) {
   if (!tiled(p))
-    std::memset(dx, 0, static_cast<std::size_t>(p.in_height * p.in_width * kLanes) * sizeof(float));
+    std::memset(dx, 0, static_cast<std::size_t>(p.in_height * p.in_width * kLanes) * sizeof(E));
 }
 
-void max_pool_backward(const PoolLoop& p, const std::uint8_t* taps, const float* dy, float* dx) {
+template <class E>
+void max_pool_backward(const PoolLoop& p, const std::uint8_t* taps, const E* dy, E* dx) {
   clear_unless_tiled(p, dx);
   const bool alone = disjoint(p);
   each_window(
@@ -94,7 +97,8 @@ void max_pool_backward(const PoolLoop& p, const std::uint8_t* taps, const float*
       });
 }
 
-void avg_pool(const PoolLoop& p, const float* x, float* y) {
+template <class E>
+void avg_pool(const PoolLoop& p, const E* x, E* y) {
   const auto count = static_cast<float>(p.kernel[0] * p.kernel[1]);
   each_window(
       p, [&](const Window& w, std::int64_t at) __attribute__((always_inline)) {
@@ -107,7 +111,8 @@ void avg_pool(const PoolLoop& p, const float* x, float* y) {
       });
 }
 
-void avg_pool_backward(const PoolLoop& p, const float* dy, float* dx) {
+template <class E>
+void avg_pool_backward(const PoolLoop& p, const E* dy, E* dx) {
   clear_unless_tiled(p, dx);
   const bool alone = disjoint(p);
   const auto count = static_cast<float>(p.kernel[0] * p.kernel[1]);

@@ -31,7 +31,8 @@ PIPETRAIN_INLINE void transpose(Vector (&r)[16]) {
   }
 }
 
-void transpose_tile(const float* from, std::int64_t from_stride, std::int64_t rows, float* to,
+template <class E>
+void transpose_tile(const E* from, std::int64_t from_stride, std::int64_t rows, E* to,
                     std::int64_t to_stride, std::int64_t columns) {
   Vector r[16] = {};
   for (std::int64_t i = 0; i < rows; ++i) r[i] = load(from + i * from_stride);

@@ -54,6 +54,13 @@ std::unique_ptr<Kernel> make_kernel(const Flatten& spec, Problem problem);
 std::unique_ptr<Kernel> make_kernel(const Dropout& spec, Problem problem);
 std::unique_ptr<Kernel> make_kernel(const Add& spec, Problem problem);
 std::unique_ptr<Kernel> make_kernel(const Identity& spec, Problem problem);
+std::unique_ptr<Kernel> make_kernel(const LayerNorm& spec, Problem problem);
+std::unique_ptr<Kernel> make_kernel(const Gelu& spec, Problem problem);
+std::unique_ptr<Kernel> make_kernel(const Embedding& spec, Problem problem);
+std::unique_ptr<Kernel> make_kernel(const LearnedPositions& spec, Problem problem);
+std::unique_ptr<Kernel> make_kernel(const SinusoidalPositions& spec, Problem problem);
+std::unique_ptr<Kernel> make_kernel(const Attention& spec, Problem problem);
+std::unique_ptr<Kernel> make_kernel(const Concat& spec, Problem problem);
 
 // One label a row of `classes` outputs.
 std::unique_ptr<LossKernel> make_cross_entropy(std::int64_t rows, std::int64_t classes);

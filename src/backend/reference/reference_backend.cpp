@@ -45,7 +45,8 @@ class ReferenceStream final : public HostStream {
 class ReferenceBackend final : public Backend {
  public:
   std::string_view name() const override { return "reference"; }
-  std::unique_ptr<const Lowering> lower(const Graph& graph, const LowerOptions&) override {
+  std::unique_ptr<const Lowering> lower(const Graph& graph, const LowerOptions& options) override {
+    refuse_bf16(name(), options);
     return reference::lower(graph);
   }
   std::unique_ptr<Stream> make_stream(const StreamOptions&) override {

@@ -1,0 +1,235 @@
+"""The vision models: a random state_dict of each goes in by `init` and comes out again, and one batch
+has PyTorch's loss, gradients and running statistics, at one stage and cut in three; ResNet-18's
+first ten steps.
+
+A gradient is what the checkpoint of one step at a rate of 0 keeps as momentum_buffer. PyTorch
+computes in f64, on the branch that our forward took: torch_branches.py says why.
+"""
+
+import copy
+import dataclasses
+import math
+import pathlib
+import shutil
+
+import numpy
+import torch
+from torch import nn
+from torch.nn import functional
+
+import torch_branches
+import torch_layers
+import torch_models
+import torch_task
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+GRADIENTS, TRAINED = 1e-4, 1e-3  # tolerances: one batch, ten steps
+NEARNESS = 1e-4  # of what falls otherwise to its kink
+STAGES = (1, 3)
+RATE = 0.001  # of the steps: at 0.01 PyTorch in f32 is further than the bound from PyTorch in f64
+
+
+@dataclasses.dataclass
+class Model:
+    name: str  # of models/NAME.toml
+    module: nn.Module
+    batch: int
+    steps: int = 0  # to train, beyond the one batch
+    backends: tuple = ("cpu", "cuda")  # plain loops take minutes
+
+    @property
+    def text(self):
+        """Without dropout: which elements are dropped is not PyTorch's to say."""
+        text = (ROOT / f"models/{self.name}.toml").read_text()
+        return text.replace('kind = "dropout" }', 'kind = "dropout", p = 0.0 }')
+
+    @property
+    def shape(self):
+        side = 32 if self.name.endswith("-32") else 224
+        return (3, side, side)
+
+
+def models():
+    yield Model("vgg16-32", torch_models.vgg16_32(), 16)
+    yield Model("resnet18-32", torch_models.resnet18(small=True), 32, steps=10)
+    yield Model("resnet50-32", torch_models.resnet50(small=True), 16)
+    yield Model("alexnet", torch_models.alexnet(dropout=0.0), 2)
+    yield Model("vgg16", torch_models.vgg16(dropout=0.0), 1)
+    yield Model("resnet18", torch_models.resnet18(), 2)
+    yield Model("resnet50", torch_models.resnet50(), 2)
+
+
+def randomise(module, generator):
+    """Weights that keep the size of what passes (He et al., 2015); norms unlike their start."""
+    normal = lambda like: torch.randn(like.shape, generator=generator)
+    with torch.no_grad():
+        for name, tensor in module.state_dict().items():
+            if name.endswith("num_batches_tracked"):
+                tensor.fill_(7)
+            elif name.endswith("running_var"):
+                tensor.copy_(normal(tensor).abs() + 0.5)
+            elif tensor.dim() > 1:
+                tensor.copy_(normal(tensor) * math.sqrt(2 / tensor[0].numel()))
+            elif name.endswith("weight"):  # of a norm
+                tensor.copy_(1 + 0.2 * normal(tensor))
+            else:
+                tensor.copy_(0.1 * normal(tensor))
+
+
+class Folder:
+    """The files of one model: its config is given the rest by --set."""
+
+    def __init__(self, model, path):
+        path.mkdir(parents=True)
+        self.path, self.model = path, model
+        generator = torch.Generator().manual_seed(3)
+        randomise(model.module, generator)
+        self.images = torch.randn(model.batch, *model.shape, generator=generator)
+        classes = 10 if model.name.endswith("-32") else 1000
+        self.labels = torch.randint(classes, (model.batch,), generator=generator)
+        torch_layers.write_tensor(path / "images.f32", self.images)
+        numpy.save(path / "images.npy", self.images.numpy())
+        numpy.save(path / "labels.npy", self.labels.numpy())
+        torch_task.write_safetensors(path / "init.safetensors", model.module.state_dict())
+        (path / "model.toml").write_text(model.text)
+
+    def train(self, binary, backend, stages, lr, steps):
+        """The run's folder: losses, model.safetensors, checkpoints."""
+        optimizer = torch_task.Optimizer(f'kind = "sgd"\nlr = {lr}\nmomentum = 0.9\n', None)
+        text = torch_task.config_toml(optimizer, backend, steps, stages)
+        text = text.replace(f"batch_size = {torch_task.BATCH}", f"batch_size = {self.model.batch}")
+        text = text.replace(f"microbatches = {torch_task.MICROBATCHES}", "microbatches = 1")
+        (self.path / "config.toml").write_text(text)
+        run = self.path / f"run-{backend}-{stages}-{steps}"
+        torch_task.pipetrain(binary, "train", self.path / "config.toml", "--output", run, "--quiet")
+        return run
+
+
+def losses_of(run):
+    return [step["loss"] for step in torch_task.steps_of(run)]
+
+
+def gradients_of(run):
+    tensors = {}
+    for file in (run / "checkpoints/step-00000001").glob("stage-*.safetensors"):
+        tensors |= torch_task.read_safetensors(file)
+    ending = "/momentum_buffer"
+    return {name.removesuffix(ending): t for name, t in tensors.items() if name.endswith(ending)}
+
+
+def one_batch(module, images, labels):
+    """PyTorch's loss, gradients and state behind one forward in training, computed in f64."""
+    module.double().train()
+    loss = functional.cross_entropy(module(images.double()), labels)
+    loss.backward()
+    return loss.detach(), {n: p.grad for n, p in module.named_parameters()}, module.state_dict()
+
+
+def gradient_difference(name, ours, gradients):
+    """A bias before a batch_norm has the gradient 0: then it is held against its layer's weight."""
+    exact = gradients.get(name, torch.empty(0))
+    weight = gradients.get(name.removesuffix("bias") + "weight", exact)
+    if exact.shape != ours.shape or exact.abs().max() > 1e-9 * weight.abs().max():
+        return torch_layers.difference(ours, exact)
+    return (ours.abs().max() / weight.abs().max()).item()
+
+
+def compare_batch(run, loss, gradients, state):
+    ours = gradients_of(run)
+    found = {"loss": torch_layers.difference(torch.tensor(losses_of(run)), loss)}
+    missing = torch.empty(0)  # differs infinitely
+    for name in gradients.keys() | ours.keys():
+        found[f"gradient of {name}"] = gradient_difference(
+            name, ours.get(name, missing), gradients)
+    exported = torch_task.read_safetensors(run / "model.safetensors")
+    for name, tensor in state.items():
+        if "running_" in name:
+            found[name] = torch_layers.difference(exported.get(name, missing), tensor)
+    return found
+
+
+def check_export(model, run, report, backend):
+    """A rate of 0 leaves every parameter as `init` gave it, to the bit."""
+    state = torch_task.read_safetensors(run / "model.safetensors")
+    fresh = copy.deepcopy(model.module)
+    fresh.load_state_dict(state, strict=True)
+    trained = dict(model.module.named_parameters())
+    equal = sum(torch.equal(state[name], tensor) for name, tensor in trained.items())
+    counted = all(t.item() == 8 for n, t in state.items() if n.endswith("num_batches_tracked"))
+    report.line(equal == len(trained) and counted, backend, f"{model.name}, weights in and out",
+                f"{equal} of {len(trained)} parameters equal, {len(state)} tensors by "
+                "load_state_dict(strict=True)")
+
+
+def check_outputs(model, folder, runner, backend, report):
+    """What the weights of `init` give in evaluation, by their running statistics."""
+    torch_layers.run_model(runner, backend, "--outputs", folder.path, folder.path / "logits.f32")
+    with torch.no_grad():
+        logits = copy.deepcopy(model.module).double().eval()(folder.images.double())
+    ours = torch_layers.read_tensor(folder.path / "logits.f32")
+    report.case(backend, f"{model.name}, evaluated",
+                {"logits": torch_layers.difference(ours, logits)}, torch_layers.TOLERANCE)
+
+
+def our_branches(model, folder, runner, backend):
+    torch_layers.run_model(runner, backend, "--relus", folder.path, folder.path / "relus")
+    branches = torch_branches.Branches(folder.path / "relus")
+    shutil.rmtree(folder.path / "relus")
+    return branches
+
+
+def check_gradients(model, folder, binary, runner, backend, report):
+    branches = our_branches(model, folder, runner, backend)
+    module = torch_branches.on_branches(model.module, branches)
+    exact = one_batch(module, folder.images, folder.labels)
+    report.line(branches.nearness <= NEARNESS, backend, f"{model.name}, relus and max pools",
+                f"{branches.otherwise} of {branches.decisions} fall otherwise, within "
+                f"{branches.nearness:.1e} of the kink")
+    for stages in STAGES:
+        run = folder.train(binary, backend, stages, lr=0.0, steps=1)
+        report.case(backend, f"{model.name}, one batch, stages = {stages}",
+                    compare_batch(run, *exact), GRADIENTS)
+        if stages == STAGES[0]:
+            check_export(model, run, report, backend)
+        shutil.rmtree(run)
+
+
+def train_torch(model, folder):
+    """Losses and state behind the steps, each on the same batch, in f64."""
+    module = copy.deepcopy(model.module).double().train()
+    images = folder.images.double()
+    optimizer = torch.optim.SGD(module.parameters(), lr=RATE, momentum=0.9)
+    losses = []
+    for _ in range(model.steps):
+        optimizer.zero_grad()
+        loss = functional.cross_entropy(module(images), folder.labels)
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return losses, module.state_dict()
+
+
+def check_steps(model, folder, binary, backend, report):
+    losses, state = train_torch(model, folder)
+    run = folder.train(binary, backend, STAGES[-1], RATE, model.steps)
+    ours = torch_task.read_safetensors(run / "model.safetensors")
+    found = {f"loss {i + 1}": torch_layers.difference(torch.tensor([a]), torch.tensor([b]))
+             for i, (a, b) in enumerate(zip(losses_of(run), losses, strict=True))}
+    found |= {name: torch_layers.difference(ours[name], tensor) for name, tensor in state.items()}
+    report.case(backend, f"{model.name}, {model.steps} steps, loss {losses[0]:.2f} to "
+                         f"{losses[-1]:.2f}", found, TRAINED)
+
+
+def check(binary, runner, backends, folder, report):
+    for model in models():
+        for backend in [b for b in backends if b in model.backends]:
+            where = folder / f"{model.name}-{backend}"
+            try:
+                files = Folder(model, where)
+                check_outputs(model, files, runner, backend, report)
+                check_gradients(model, files, binary, runner, backend, report)
+                if model.steps:
+                    check_steps(model, files, binary, backend, report)
+            except (RuntimeError, OSError, KeyError, ValueError) as error:
+                report.line(False, backend, model.name, str(error))
+            shutil.rmtree(where, ignore_errors=True)

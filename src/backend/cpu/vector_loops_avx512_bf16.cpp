@@ -1,0 +1,12 @@
+// The loops over bf16 values with AVX-512 and its instructions for bf16: meson.build gives this
+// file its instruction set.
+#include <immintrin.h>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+
+#include "backend/cpu/vector_loops.hpp"
+
+#define PIPETRAIN_BF16_LOOPS avx512_bf16_loops
+#include "backend/cpu/vector_loops.inl"

@@ -1,0 +1,134 @@
+// Values are widened to scratch before a call and rounded behind it. Weights and their gradients
+// need neither. The relu before, where its backward is done here, masks the rounded gradient.
+#include "backend/cpu/widened.hpp"
+
+#include <algorithm>
+
+#include "backend/cpu/parallel.hpp"
+#include "backend/cpu/vector_loops.hpp"
+
+namespace pipetrain::cpu {
+namespace {
+
+constexpr std::size_t kAlignment = 64;
+
+std::size_t aligned(std::size_t bytes) {
+  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+class WidenedKernel final : public CpuKernel {
+ public:
+  WidenedKernel(Problem problem, std::unique_ptr<Kernel> f32)
+      : CpuKernel(std::move(problem)),
+        f32_(std::move(f32)),
+        wide_input_(wide_bytes(problem_.inputs[0])),
+        wide_output_(wide_bytes(problem_.output)) {
+    traits_ = f32_->traits();
+    traits_.backward_input_reads_inputs = problem_.masks_input;
+    traits_.scratch_bytes += wide_input_ + wide_output_;
+  }
+
+  void forward(const ForwardArguments& a) override {
+    const Scratch scratch = part(a.scratch);
+    const void* const inputs[] = {widened(problem_.inputs[0], a.inputs[0], scratch.input)};
+    ForwardArguments inner = a;
+    inner.inputs = inputs;
+    inner.output = is_wide(problem_.output) ? a.output : scratch.output;
+    inner.scratch = scratch.rest;
+    f32_->forward(inner);
+    if (!is_wide(problem_.output)) narrow(problem_.output, floats(inner.output), a.output);
+  }
+
+  void backward_input(const BackwardInputArguments& a) override {
+    if (!a.input_gradients[0]) return;
+    const Scratch scratch = part(a.scratch);
+    void* const gradients[] = {is_wide(problem_.inputs[0]) ? a.input_gradients[0] : scratch.input};
+    BackwardInputArguments inner = a;
+    inner.output_gradient = widened(problem_.output, a.output_gradient, scratch.output);
+    inner.input_gradients = gradients;
+    inner.scratch = scratch.rest;
+    f32_->backward_input(inner);
+    if (!is_wide(problem_.inputs[0]))
+      narrow(problem_.inputs[0], floats(gradients[0]), a.input_gradients[0]);
+    if (problem_.masks_input) mask(a.inputs[0], a.input_gradients[0]);
+  }
+
+  void backward_weight(const BackwardWeightArguments& a) override {
+    const Scratch scratch = part(a.scratch);
+    const void* const inputs[] = {widened(problem_.inputs[0], a.inputs[0], scratch.input)};
+    BackwardWeightArguments inner = a;
+    inner.inputs = inputs;
+    inner.output_gradient = widened(problem_.output, a.output_gradient, scratch.output);
+    inner.scratch = scratch.rest;
+    f32_->backward_weight(inner);
+  }
+
+  void update(Stream& stream, const FusedUpdate& update, void* scratch) override {
+    f32_->update(stream, update, part(scratch).rest);
+  }
+
+ private:
+  struct Scratch {
+    float *input, *output;
+    void* rest;
+  };
+  Scratch part(void* scratch) const {
+    auto* const memory = static_cast<std::byte*>(scratch);
+    return {floats(memory), floats(memory + wide_input_), memory + wide_input_ + wide_output_};
+  }
+
+  static bool is_wide(const ValueLayout& layout) { return layout.element == Element::F32; }
+  std::int64_t count(const ValueLayout& layout) const {
+    return problem_.samples * layout.stored_elements();
+  }
+  std::size_t wide_bytes(const ValueLayout& layout) const {
+    return is_wide(layout) ? 0 : aligned(static_cast<std::size_t>(count(layout)) * sizeof(float));
+  }
+
+  template <class Body>
+  void ranges(const ValueLayout& layout, Body body) const {
+    parallel_ranges(count(layout), kElementWork * count(layout),
+                    [&](std::int64_t begin, std::int64_t end) { body(begin, end - begin); });
+  }
+  const void* widened(const ValueLayout& layout, const void* value, float* wide) const {
+    if (is_wide(layout)) return value;
+    ranges(layout, [&](std::int64_t begin, std::int64_t count) {
+      loops_.widen(elements<Bf16>(value) + begin, wide + begin, count);
+    });
+    return wide;
+  }
+  void narrow(const ValueLayout& layout, const float* wide, void* value) const {
+    ranges(layout, [&](std::int64_t begin, std::int64_t count) {
+      loops_.narrow(wide + begin, elements<Bf16>(value) + begin, count);
+    });
+  }
+  void mask(const void* input, void* gradient) const {
+    ranges(problem_.inputs[0], [&](std::int64_t begin, std::int64_t count) {
+      Bf16* const dx = elements<Bf16>(gradient) + begin;
+      loops_.relu_backward(elements<Bf16>(input) + begin, dx, dx, count);
+    });
+  }
+
+  const ElementLoops<Bf16>& loops_ = element_loops<Bf16>();
+  std::unique_ptr<Kernel> f32_;
+  std::size_t wide_input_, wide_output_;
+};
+
+}  // namespace
+
+bool is_bf16(const Problem& problem) {
+  return problem.inputs[0].element == Element::Bf16 || problem.output.element == Element::Bf16;
+}
+
+Problem in_f32(Problem problem) {
+  for (ValueLayout& input : problem.inputs) input.element = Element::F32;
+  problem.output.element = Element::F32;
+  problem.masks_input = false;
+  return problem;
+}
+
+std::unique_ptr<Kernel> make_widened(Problem problem, std::unique_ptr<Kernel> f32) {
+  return std::make_unique<WidenedKernel>(std::move(problem), std::move(f32));
+}
+
+}  // namespace pipetrain::cpu

@@ -1,0 +1,17 @@
+// A sequence of vectors as rows: [samples, T, C] is samples * T rows of C, a vector one row.
+#pragma once
+
+#include <cstdint>
+
+#include "graph/graph.hpp"
+
+namespace pipetrain::reference {
+
+struct Rows {
+  std::int64_t rows = 0, width = 0;
+
+  Rows(const Shape& shape, std::int64_t samples)
+      : rows(samples * shape.elements() / shape.dims.back()), width(shape.dims.back()) {}
+};
+
+}  // namespace pipetrain::reference
