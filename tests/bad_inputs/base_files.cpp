@@ -27,6 +27,16 @@ std::string config(const std::string& shape, const std::string& outputs, const s
   return head + "input = { shape = " + shape + " }\n" + layers(outputs) + rest;
 }
 
+std::string bigrams(const std::string& data) {
+  return head +
+         "input = { tokens = 3, vocabulary = 4 }\n"
+         "[[model.layers]]\nname = \"wte\"\nkind = \"embedding\"\nembedding_dim = 2\n"
+         "[[model.layers]]\nname = \"head\"\nkind = \"linear\"\nout_features = 4\n"
+         "[hardware]\nbackend = \"reference\"\n"
+         "[data]\nbatch_size = 2\n" +
+         data;
+}
+
 }  // namespace
 
 std::vector<InputFile> base_files() {
@@ -53,6 +63,10 @@ std::vector<InputFile> base_files() {
                            "[data]\nkind = \"cifar100\"\ntrain_files = \"train.bin\"\n"
                            "batch_size = 2\n")},
       {"train.bin", std::string(3 * 3074, '\1')},
+      {"text.toml", bigrams("kind = \"text\"\ntrain_text = \"a.txt\"\n")},
+      {"a.txt", "abcdabcdab"},
+      {"tokens.toml", bigrams("kind = \"tokens\"\ntrain_tokens = \"a.bin\"\n")},
+      {"a.bin", raw(std::vector<std::uint16_t>{0, 1, 2, 3, 0, 1, 2, 3, 0, 1})},
       {"fc.toml", fc + "out_features = 3\n"},
       {"good.safetensors", good_weights()},
       {"weights.toml",

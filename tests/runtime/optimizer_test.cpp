@@ -91,6 +91,35 @@ TEST_CASE("adamw decays beside the step", "[optimizer]") {
   CHECK(rig.weight(1) == Approx(1.05).epsilon(1e-5));
 }
 
+TEST_CASE("decay = matrices leaves out parameters of one dimension", "[optimizer]") {
+  const Graph graph = read_model_text(R"(
+input = { shape = [2] }
+loss = "mse"
+layers = [ { name = "fc", kind = "linear", out_features = 1 } ]
+)",
+                                      "test");
+  for (const std::string decay : {"all", "matrices"}) {
+    const auto backend = make_backend("reference");
+    const auto lowering = backend->lower(graph, {.samples = 1});
+    const auto stream = backend->make_stream({});
+    StageMemory memory(*stream);
+    WeightStore weights({graph, *lowering, *stream, {0}, {0}, 1}, memory);
+    StageOptimizer optimizer(*stream, {.kind = "sgd", .weight_decay = 0.5, .decay = decay}, {},
+                             weights, graph.layers, memory);
+    weights.parameter(0, 0)[0] = weights.parameter(0, 1)[0] = 1;
+    double sums[2] = {};
+    const FusedUpdate* const fused = optimizer.fused(weights, 0, 0.1, 1, sums);
+    REQUIRE(fused);
+    CHECK(fused->rules[0].weight_decay == 0.5);
+    CHECK(fused->rules[1].weight_decay == (decay == "all" ? 0.5 : 0.0));
+    optimizer.apply(weights, 0.1, 1, 1);  // all but that layer
+    CHECK(weights.parameter(0, 0)[0] == 1);
+    optimizer.apply(weights, 0.1, 1, 1);  // by gradients of 0
+    CHECK(weights.parameter(0, 0)[0] == Approx(0.95));
+    CHECK(weights.parameter(0, 1)[0] == Approx(decay == "all" ? 0.95 : 1));
+  }
+}
+
 TEST_CASE("clipping scales the gradient", "[optimizer]") {
   Rig rig({.kind = "sgd"});
   rig.set(0, 0);

@@ -1,5 +1,6 @@
 // Linear layers of the cpu backend: different ways to the same bits.
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <numeric>
 
