@@ -146,7 +146,8 @@ def check_events(report, where, folder, stages):
     reader = event_accumulator.EventAccumulator(str(folder), size_guidance={"scalars": 0})
     reader.Reload()
     tags = set(reader.Tags()["scalars"])
-    wanted = {f"train/{key}" for key in STEP_NUMBERS} | {"validation/loss", "validation/accuracy"}
+    wanted = {f"train/{key}" for key in STEP_NUMBERS} | {"validation/loss", "validation/accuracy",
+                                                               "validation/top5"}
     wanted |= {f"stage_{s}/{key}" for s in range(stages) for key in STAGE_NUMBERS}
     report.check(wanted <= tags, where, f"tensorboard: {len(wanted)} scalars are there", wanted - tags)
     report.check(tags == set(expected), where, "tensorboard: no others than metrics.jsonl has",

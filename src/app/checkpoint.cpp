@@ -46,6 +46,7 @@ ordered_json description(const fs::path& folder) {
     if (!v) return;
     out[name] = {{"step", v->step}, {"loss", v->loss}};
     if (v->accuracy) out[name]["accuracy"] = *v->accuracy;
+    if (v->top5) out[name]["top5"] = *v->top5;
   };
   add("last_validation", p.last);
   add("best_validation", p.best);

@@ -54,6 +54,7 @@ int eval(const Options& options) {
         {"model", weights.string()}, {"data", part}, {"samples", e.samples}, {"loss", e.loss}};
     if (e.perplexity) result["perplexity"] = *e.perplexity;
     if (dataset.classes() > 0) result["accuracy"] = e.accuracy;
+    if (e.top5) result["top5"] = *e.top5;
     std::cout << result.dump(2) << std::endl;
   } else {
     std::cout << fmt::format("{} on the {} data: {}\n", weights.string(), part,

@@ -133,19 +133,23 @@ Evaluation evaluate(Pipeline& pipeline, const Dataset& dataset) {
                 pipeline.loader_readers(Mode::Evaluate));
   const EvaluationSum sum = pipeline.evaluate(loader);
   const auto labels = static_cast<double>(sum.labels);
-  return {.loss = sum.loss / labels,
-          .accuracy = static_cast<double>(sum.correct) / labels,
-          .top5 = static_cast<double>(sum.correct_top5) / labels,
-          .perplexity = perplexity_of(sum.loss / labels, dataset),
-          .samples = sum.samples};
+  Evaluation result{.loss = sum.loss / labels,
+                    .accuracy = static_cast<double>(sum.correct) / labels,
+                    .perplexity = perplexity_of(sum.loss / labels, dataset),
+                    .samples = sum.samples};
+  // Among fewer classes, and of the tokens of a text, the five best say little.
+  if (dataset.classes() >= 10 && dataset.labels() == 1)
+    result.top5 = static_cast<double>(sum.correct_top5) / labels;
+  return result;
 }
 
 std::string text_of(const Evaluation& e, const Dataset& dataset) {
   if (dataset.classes() == 0) return fmt::format("loss {:.6f} of {} samples", e.loss, e.samples);
   const std::string perplexity =
       e.perplexity ? fmt::format(", perplexity {:.4g}", *e.perplexity) : "";
-  return fmt::format("loss {:.4f}{}, accuracy {:.2f}% of {} samples", e.loss, perplexity,
-                     100 * e.accuracy, e.samples);
+  const std::string top5 = e.top5 ? fmt::format(", top-5 {:.2f}%", 100 * *e.top5) : "";
+  return fmt::format("loss {:.4f}{}, accuracy {:.2f}%{} of {} samples", e.loss, perplexity,
+                     100 * e.accuracy, top5, e.samples);
 }
 
 }  // namespace pipetrain

@@ -16,6 +16,7 @@ namespace {
 ordered_json json_of(const ValidationResult& v, const Datasets& data) {
   ordered_json json = {{"step", v.step}, {"epoch", v.epoch}, {"loss", v.loss}};
   if (v.accuracy) json["accuracy"] = *v.accuracy;
+  if (v.top5) json["top5"] = *v.top5;
   if (!data.validation) return json;
   if (const auto perplexity = perplexity_of(v.loss, *data.validation))
     json["perplexity"] = *perplexity;
@@ -123,7 +124,7 @@ void Training::validate() {
   if (!in_.data.validation) return;
   const Evaluation e = evaluate(in_.pipeline, *in_.data.validation);
   const std::int64_t step = progress_.step, epoch_steps = in_.length.steps_per_epoch;
-  ValidationResult result{step, (step + epoch_steps - 1) / epoch_steps, e.loss, {}};
+  ValidationResult result{step, (step + epoch_steps - 1) / epoch_steps, e.loss, {}, e.top5};
   if (in_.data.validation->classes() > 0) result.accuracy = e.accuracy;
   ordered_json event = {{"event", "validation"}};
   event.update(json_of(result, in_.data));

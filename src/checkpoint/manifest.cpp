@@ -28,6 +28,7 @@ Json json_of(const std::optional<ValidationResult>& v) {
   if (!v) return nullptr;
   Json json = {{"step", v->step}, {"epoch", v->epoch}, {"loss", v->loss}};
   if (v->accuracy) json["accuracy"] = *v->accuracy;
+  if (v->top5) json["top5"] = *v->top5;
   return json;
 }
 
@@ -89,8 +90,9 @@ class Members {
   std::optional<ValidationResult> validation(const char* name) const {
     if (at(name).is_null()) return std::nullopt;
     const Members v = object(name);
-    ValidationResult result{v.count("step"), v.count("epoch"), v.number("loss"), {}};
+    ValidationResult result{v.count("step"), v.count("epoch"), v.number("loss")};
     if (v.json_.contains("accuracy")) result.accuracy = v.number("accuracy");
+    if (v.json_.contains("top5")) result.top5 = v.number("top5");
     return result;
   }
 

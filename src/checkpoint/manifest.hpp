@@ -12,9 +12,10 @@
 namespace pipetrain {
 
 struct ValidationResult {
-  std::int64_t step = 0, epoch = 0;  // when: mini-batches trained
-  double loss = 0;                   // mean over the set
-  std::optional<double> accuracy;    // 0..1
+  std::int64_t step = 0, epoch = 0;     // when: mini-batches trained
+  double loss = 0;                      // mean over the set
+  std::optional<double> accuracy = {};  // 0..1
+  std::optional<double> top5 = {};      // 0..1
   bool operator==(const ValidationResult&) const = default;
 };
 

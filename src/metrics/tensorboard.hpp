@@ -2,7 +2,7 @@
 //
 //   train/loss, lr, grad_norm, samples_per_second, bubble, ...   each step
 //   stage_0/busy, waiting, memory_bytes, weight_versions, staleness, and so on for each stage
-//   validation/loss, accuracy                                    each validation
+//   validation/loss, accuracy, top5                              each validation
 //
 // A start that goes on from step n writes a new file: an order to forget what was read before (a
 // TensorBoard that watches the folder has read the old file), what the old one has up to step n,

@@ -1,7 +1,8 @@
 // What scripts/check-torch asks of a backend:
 //   kernel_runner BACKEND FOLDER...
 // A folder holds case.json (the graph), input.f32, target.f32 or target.i32 and NAME.f32 of every
-// parameter and buffer, raw little-endian. Results go to FOLDER/BACKEND/.
+// parameter and buffer, raw little-endian. Results go to FOLDER/BACKEND/. BACKEND-bf16 is that
+// backend at that precision.
 //   kernel_runner BACKEND --outputs MODEL.toml WEIGHTS.safetensors INPUT.f32 OUTPUT.f32
 // What a trained model gives, evaluated as training would: the model and the weights read as
 // `pipetrain eval` reads them, one stage of the runtime, all samples at once.
@@ -165,6 +166,16 @@ void run_model(Backend& backend, bool relus, char** arguments) {
   write(arguments[3], outputs(backend, graph, weights, input, Mode::Evaluate));
 }
 
+constexpr std::string_view kBf16 = "-bf16";
+
+void run_case(std::string_view backend, const path& folder) {
+  const bool bf16 = backend.ends_with(kBf16);
+  Task task = read_task(folder);
+  task.precision = bf16 ? Precision::Bf16 : Precision::F32;
+  const auto name = bf16 ? backend.substr(0, backend.size() - kBf16.size()) : backend;
+  write_outcome(folder / backend, run(*make_backend(name), task));
+}
+
 }  // namespace
 
 int main(int count, char** arguments) try {
@@ -172,16 +183,12 @@ int main(int count, char** arguments) try {
     throw UsageError(
         "usage: kernel_runner BACKEND (FOLDER... | --outputs MODEL WEIGHTS INPUT OUTPUT | --relus "
         "MODEL WEIGHTS INPUT FOLDER)");
-  const auto backend = make_backend(arguments[1]);
   const std::string_view form = arguments[2];
   if (count == 7 && (form == "--outputs" || form == "--relus")) {
-    run_model(*backend, form == "--relus", arguments + 3);
+    run_model(*make_backend(arguments[1]), form == "--relus", arguments + 3);
     return 0;
   }
-  for (int i = 2; i < count; ++i) {
-    const path folder = arguments[i];
-    write_outcome(folder / arguments[1], run(*backend, read_task(folder)));
-  }
+  for (int i = 2; i < count; ++i) run_case(arguments[1], arguments[i]);
   return 0;
 } catch (const std::exception& error) {
   std::fprintf(stderr, "kernel_runner: %s\n", error.what());

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "backend/cpu/cpu_backend.hpp"
 #include "backend/cpu/element.hpp"
 #include "base/error.hpp"
 #include "base/rng.hpp"
@@ -118,11 +119,16 @@ void round_weights(Task& task) {
 // In a chain a rounded value may fall on the other side of a relu's kink, or win a window: there
 // the reference rounds its values too, and its gradients are those of the same choices.
 TEST_CASE("cpu: bf16 agrees with the reference", "[backend]") {
-  const auto reference = make_backend("reference"), backend = make_backend("cpu");
+  const auto products = GENERATE(cpu::Products::F32, cpu::Products::Bf16);
+  if (products == cpu::Products::Bf16 && !cpu::can_multiply_bf16()) {
+    WARN("skipped: oneDNN multiplies no bf16 on this machine");
+    return;
+  }
+  const auto reference = make_backend("reference"), backend = make_cpu_backend(products);
   constexpr double tolerance = 2e-2;
   for (const Case& c : all_cases()) {
     if (!is_built(*backend, c.graph)) continue;
-    INFO(c.name);
+    INFO(c.name << (products == cpu::Products::Bf16 ? ", products of bf16" : ""));
     Task task = make_task(c.graph, c.samples, c.mode, 3);
     round_weights(task);
     const Outcome in_f32 = run(*reference, task);

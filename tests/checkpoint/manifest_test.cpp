@@ -19,8 +19,8 @@ Manifest example() {
   m.progress.step = 300;
   m.progress.skipped = 2;
   m.progress.seconds = 1.25;
-  m.progress.last = ValidationResult{300, 3, 0.1, 0.97};
-  m.progress.best = ValidationResult{200, 2, 0.3 - 0.2, {}};
+  m.progress.last = ValidationResult{300, 3, 0.1, 0.97, 0.99};
+  m.progress.best = ValidationResult{200, 2, 0.3 - 0.2};
   m.progress.without_progress = 1;
   m.files = {{"stage-0000.safetensors", {1234, 0xdeadbeef}, {"conv1", "block.0.fc"}},
              {"config.resolved.toml", {7, 1}, {}}};

@@ -96,9 +96,9 @@ TEST_CASE("weights of another model: everything that differs is listed at once")
   NamedTensors tensors = initial_parameters(small_graph(), 3);
   tensors.erase("conv.bias");
   tensors.erase("bn.running_mean");
-  tensors["conv.bais"] = {{{3}}, std::vector<float>{1, 2, 3}};
-  tensors["conv.weight"] = {{{1, 2}}, std::vector<float>{1, 2}};
-  tensors["bn.weight"] = {{{3}}, std::vector<std::int64_t>{1, 2, 3}};
+  tensors["conv.bais"] = {Shape{{3}}, std::vector<float>{1, 2, 3}};
+  tensors["conv.weight"] = {Shape{{1, 2}}, std::vector<float>{1, 2}};
+  tensors["bn.weight"] = {Shape{{3}}, std::vector<std::int64_t>{1, 2, 3}};
   write_parameters(file.path, tensors);
   const std::string error = error_of(file.path, small_graph());
   INFO(error);

@@ -19,6 +19,7 @@ TEST_CASE("eval takes --model, else the run's weights, else model.init") {
   const json result = json::parse(by_run.out);
   CHECK(result["loss"].get<double>() == Approx(validated["loss"].get<double>()).epsilon(1e-6));
   CHECK(result["accuracy"] == validated["accuracy"]);
+  CHECK(result["top5"] == validated["top5"]);
   CHECK(result["samples"] == 40);
   CHECK(result["data"] == "validation");
   CHECK(result["model"] == "trained/model.safetensors");

@@ -101,6 +101,22 @@ TEST_CASE("a run goes on from its newest checkpoint to the same bits, under any 
   CHECK(steps_of(t.run) == counted(6));
 }
 
+TEST_CASE("bf16: checkpoints are the weights in f32, and lead to the same bits") {
+  const Trainings t;
+  const std::string bf16 =
+      "--set 'training.precision=\"bf16\"' --set 'hardware.backend=\"cpu\"' "
+      "--set checkpoint.keep_latest=9";
+  REQUIRE(t.train(t.other, bf16).code == 0);
+  REQUIRE(t.train(t.run, bf16).code == 0);
+  cut_to(t.run, 2);
+  REQUIRE(t.train(t.run, bf16).code == 0);
+  CHECK((bytes_of(t.run / "model.safetensors") == bytes_of(t.other / "model.safetensors")));
+  CHECK(losses_of(t.run) == losses_of(t.other));
+  const Ran in_f32 = t.train(t.run, "--set 'hardware.backend=\"cpu\"'");
+  CHECK(in_f32.code == 2);
+  CHECK(has(in_f32.err, "training.precision"));
+}
+
 TEST_CASE("a longer training goes on from the finished one; a shorter one is refused") {
   const TestFolder folder;
   const fs::path run = folder.path / "run", at_once = folder.path / "at-once";

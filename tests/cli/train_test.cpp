@@ -55,9 +55,10 @@ TEST_CASE("a run directory holds everything, and metrics.jsonl has the events of
   CHECK(events[8]["step"] == 6);
   CHECK(events[8]["epoch"] == 2);
   for (const int i : {1, 5, 9}) {
-    CHECK(keys_of(events[i]) == Names{"accuracy", "epoch", "event", "loss", "step"});
+    CHECK(keys_of(events[i]) == Names{"accuracy", "epoch", "event", "loss", "step", "top5"});
     CHECK(events[i]["accuracy"] >= 0.0);
-    CHECK(events[i]["accuracy"] <= 1.0);
+    CHECK(events[i]["top5"] >= events[i]["accuracy"]);
+    CHECK(events[i]["top5"] <= 1.0);
   }
   CHECK(events[1]["step"] == 0);
   CHECK(events[9]["step"] == 6);

@@ -1,6 +1,7 @@
 // Flushing schedules compute the same bits whatever the number of stages and kind of worker.
 #include <cmath>
 
+#include "backend/cpu/cpu_backend.hpp"
 #include "backends.hpp"
 #include "catch.hpp"
 #include "training.hpp"
@@ -26,6 +27,32 @@ TEST_CASE("stages and workers change no bit under a flushing schedule", "[equiva
       CHECK(many.losses == one.losses);
       CHECK(many.norms == one.norms);
       CHECK(same_bits(many.parameters, one.parameters));
+    }
+}
+
+TEST_CASE("cpu: stages and workers change no bit in bf16, and it is bf16", "[equivalence]") {
+  const std::string model = GENERATE(as<std::string>(), mlp_model, residual_model);
+  const auto products = GENERATE(cpu::Products::F32, cpu::Products::Bf16);
+  if (products == cpu::Products::Bf16 && !cpu::can_multiply_bf16()) return;
+  const auto trained = [&](int stages, const std::string& workers, const std::string& precision) {
+    TrainingSetup setup{
+        .model = model,
+        .config = make_config({.stages = stages, .workers = workers, .backend = "cpu"})};
+    setup.config.training.precision = precision;
+    setup.make_backend = [&](std::string_view) { return make_cpu_backend(products); };
+    return train(setup);
+  };
+  const Trained one = trained(1, "threads", "bf16"), exact = trained(1, "threads", "f32");
+  CHECK(!same_bits(one.parameters, exact.parameters));
+  CHECK(one.losses.back() == Approx(exact.losses.back()).epsilon(0.02));
+  for (const int stages : {1, 2, 4})
+    for (const std::string workers : {"threads", "inline"}) {
+      const Trained many = trained(stages, workers, "bf16");
+      INFO(stages << " stages, " << workers);
+      CHECK(many.losses == one.losses);
+      CHECK(same_bits(many.parameters, one.parameters));
+      for (std::size_t s = 0; s < many.predicted.size(); ++s)
+        CHECK(many.predicted[s].bytes == many.measured[s].bytes);
     }
 }
 

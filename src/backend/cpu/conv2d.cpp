@@ -1,7 +1,8 @@
 // Convolutions by oneDNN, on images in blocks of 16 channels. The weight gradient is written in the
 // layout that the forward reads; the input gradient reads a packed copy. A relu that alone reads
 // the output is done by the forward's primitive. Where few channels of a block are filled, our own
-// loops do the forward and the weight gradient.
+// loops do the forward and the weight gradient. Products of bf16 read packed copies in both passes,
+// and leave a weight gradient in f32.
 #include <algorithm>
 
 #include "backend/cpu/conv_layout.hpp"
@@ -36,16 +37,15 @@ class ConvKernel final : public CpuKernel {
         layout_(conv_layout(spec, problem_)),
         is_packed_(layout_.kind == ConvLayout::Kind::Blocked) {
     traits_.backward_weight_reads_inputs = true;
-    few_channels_ = layout_.kind == ConvLayout::Kind::Blocked && spec.groups == 1 &&
-                    problem_.inputs[0].channels <= kFewChannels && spec.stride == Pair{1, 1} &&
-                    spec.padding == Pair{0, 0};
+    few_channels_ = has_few_channels(spec, problem_);
     with_onednn(name(), "convolution", [&] { prepare(); });
     if (layout_.merged && problem_.mode == Mode::Train) mark_diagonal();
   }
 
   void forward(const ForwardArguments& a) override {
     if (few_channels_) return few_channels_forward(a);
-    const void *input = a.inputs[0], *weights = a.weights.parameters[0];
+    const void* input = a.inputs[0];
+    const void* weights = layout_.multiplies_bf16 ? a.weights.packed : a.weights.parameters[0];
     if (spec_.bias)
       forward_(name(), {input, weights, a.output, a.weights.parameters[1], a.scratch});
     else
@@ -59,9 +59,9 @@ class ConvKernel final : public CpuKernel {
     if (!is_packed_)
       packed = a.weights.parameters[0];
     else if (!problem_.wants_input_gradient) {
-      pack(spec_, problem_, floats(a.weights.parameters[0]), floats(a.scratch));
+      pack(spec_, problem_, Pass::Backward, floats(a.weights.parameters[0]), a.scratch);
       packed = a.scratch;
-      scratchpad += packed_bytes(spec_, problem_);
+      scratchpad += packed_bytes(spec_, problem_, Pass::Backward);
     }
     backward_input_(name(), {a.input_gradients[0], packed, a.output_gradient, scratchpad});
   }
@@ -145,9 +145,9 @@ class ConvKernel final : public CpuKernel {
     const auto direction = problem_.mode == Mode::Train ? dnnl::prop_kind::forward_training
                                                         : dnnl::prop_kind::forward_inference;
     const Forward::primitive_desc forward(engine(), direction, algorithm::convolution_direct,
-                                          l.input, l.weights, bias, l.output, stride, padding,
+                                          l.input, l.read_weights, bias, l.output, stride, padding,
                                           padding, attributes(problem_.rectifies));
-    forward_ = call(forward, DNNL_ARG_SRC, l.input, DNNL_ARG_WEIGHTS, l.weights, DNNL_ARG_DST,
+    forward_ = call(forward, DNNL_ARG_SRC, l.input, DNNL_ARG_WEIGHTS, l.read_weights, DNNL_ARG_DST,
                     DNNL_ARG_BIAS);
     traits_.scratch_bytes = forward_.scratchpad_bytes();
     if (problem_.mode != Mode::Train) return;
@@ -161,12 +161,12 @@ class ConvKernel final : public CpuKernel {
                                                  padding, forward, attributes(false));
     backward_weight_ = call(weight, DNNL_ARG_SRC, l.input, DNNL_ARG_DIFF_WEIGHTS, l.weights,
                             DNNL_ARG_DIFF_DST, DNNL_ARG_DIFF_BIAS);
-    traits_.scratch_bytes =
-        std::max({traits_.scratch_bytes,
-                  backward_input_.scratchpad_bytes() +
-                      (problem_.wants_input_gradient ? 0 : packed_bytes(spec_, problem_)),
-                  backward_weight_.scratchpad_bytes() +
-                      static_cast<std::size_t>(accumulator_elements()) * sizeof(float)});
+    traits_.scratch_bytes = std::max(
+        {traits_.scratch_bytes,
+         backward_input_.scratchpad_bytes() +
+             (problem_.wants_input_gradient ? 0 : packed_bytes(spec_, problem_, Pass::Backward)),
+         backward_weight_.scratchpad_bytes() +
+             static_cast<std::size_t>(accumulator_elements()) * sizeof(float)});
   }
 
   // Image, weights, output, and the bias where the layer has one and the primitive takes it.
@@ -209,7 +209,8 @@ class ConvKernel final : public CpuKernel {
 }  // namespace
 
 std::unique_ptr<Kernel> make_kernel(const Conv2d& spec, Problem problem) {
-  if (!is_bf16(problem)) return std::make_unique<ConvKernel>(spec, std::move(problem));
+  if (!is_bf16(problem) || problem.multiplies_bf16)
+    return std::make_unique<ConvKernel>(spec, std::move(problem));
   auto f32 = std::make_unique<ConvKernel>(spec, in_f32(problem));
   return make_widened(std::move(problem), std::move(f32));
 }

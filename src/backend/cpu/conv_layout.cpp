@@ -1,5 +1,6 @@
 #include "backend/cpu/conv_layout.hpp"
 
+#include "backend/cpu/onednn.hpp"
 #include "backend/cpu/parallel.hpp"
 #include "backend/cpu/vector_loops.hpp"
 
@@ -14,6 +15,9 @@ constexpr std::int64_t kBlock = kLanes * kLanes;
 
 Desc f32(const dnnl::memory::dims& dims, Tag tag) {
   return {dims, dnnl::memory::data_type::f32, tag};
+}
+Desc bf16(const dnnl::memory::dims& dims, Tag tag) {
+  return {dims, dnnl::memory::data_type::bf16, tag};
 }
 
 Kind kind_of(const Conv2d& spec, const Problem& problem) {
@@ -54,8 +58,13 @@ void set_weights(ConvLayout& l, const Conv2d& spec) {
     const dnnl::memory::dims dims{l.outputs, l.channels, height, width};
     l.weights = f32(dims, Tag::OIhw16i16o);
     l.packed_weights = f32(dims, pointwise ? Tag::IOhw16o16i : Tag::OIhw16o16i);
+    if (l.multiplies_bf16) {
+      l.read_weights = bf16(dims, Tag::OIhw8i16o2i);
+      l.packed_weights = bf16(dims, pointwise ? Tag::IOhw8o16i2o : Tag::OIhw8o16i2o);
+    }
   }
   if (l.kind != Kind::Blocked) l.packed_weights = l.weights;
+  if (!l.multiplies_bf16) l.read_weights = l.weights;
   l.weight_elements = static_cast<std::int64_t>(l.weights.get_size() / sizeof(float));
 }
 
@@ -69,12 +78,26 @@ ConvLayout conv_layout(const Conv2d& spec, const Problem& problem) {
   l.outputs = out.stored_channels();
   if (l.kind == Kind::Blocked) l.groups = merged_groups(spec, in.channels);
   l.merged = l.kind == Kind::Blocked && l.groups != spec.groups;
-  l.input = f32({problem.samples, l.channels, in.height, in.width},
-                in.blocked ? Tag::nChw16c : Tag::nchw);
-  l.output = f32({problem.samples, l.outputs, out.height, out.width}, Tag::nChw16c);
+  const auto image = problem.multiplies_bf16 ? bf16 : f32;
+  l.input = image({problem.samples, l.channels, in.height, in.width},
+                  in.blocked ? Tag::nChw16c : Tag::nchw);
+  l.output = image({problem.samples, l.outputs, out.height, out.width}, Tag::nChw16c);
   l.bias = f32({l.outputs}, Tag::a);
+  l.multiplies_bf16 = problem.multiplies_bf16;
   set_weights(l, spec);
   return l;
+}
+
+bool has_few_channels(const Conv2d& spec, const Problem& problem) {
+  return kind_of(spec, problem) == Kind::Blocked && spec.groups == 1 &&
+         problem.inputs[0].channels <= kFewChannels && spec.stride == Pair{1, 1} &&
+         spec.padding == Pair{0, 0};
+}
+
+// Its kernels for plain images and for groups of few channels are slower than those of f32.
+bool has_bf16_products(const Conv2d& spec, const Problem& problem) {
+  return kind_of(spec, problem) == Kind::Blocked && spec.groups == 1 &&
+         !has_few_channels(spec, problem);
 }
 
 ParameterLayout parameter_layout(const Conv2d& spec, const Problem& problem, int parameter) {
@@ -99,13 +122,15 @@ ParameterLayout parameter_layout(const Conv2d& spec, const Problem& problem, int
       }};
 }
 
-std::size_t packed_bytes(const Conv2d& spec, const Problem& problem) {
+std::size_t packed_bytes(const Conv2d& spec, const Problem& problem, Pass pass) {
   const ConvLayout l = conv_layout(spec, problem);
+  if (pass == Pass::Forward) return l.multiplies_bf16 ? l.read_weights.get_size() : 0;
   return l.kind == Kind::Blocked ? l.packed_weights.get_size() : 0;
 }
 
-void pack(const Conv2d& spec, const Problem& problem, const float* weights, float* packed) {
-  const ConvLayout l = conv_layout(spec, problem);
+namespace {
+
+void pack_f32(const Conv2d& spec, const ConvLayout& l, const float* weights, float* packed) {
   const std::int64_t taps = spec.kernel[0] * spec.kernel[1],
                      c_blocks = l.channels / l.groups / kLanes,
                      o_blocks = l.outputs / l.groups / kLanes;
@@ -119,6 +144,16 @@ void pack(const Conv2d& spec, const Problem& problem, const float* weights, floa
           vector_loops().f32.transpose_tile(weights + (b * taps + tap) * kBlock, kLanes, kLanes,
                                             packed + (to * taps + tap) * kBlock, kLanes, kLanes);
       });
+}
+
+}  // namespace
+
+void pack(const Conv2d& spec, const Problem& problem, Pass pass, const float* weights,
+          void* packed) {
+  const ConvLayout l = conv_layout(spec, problem);
+  if (!l.multiplies_bf16) return pack_f32(spec, l, weights, floats(packed));
+  reorder(problem.layer->name, l.weights, weights,
+          pass == Pass::Forward ? l.read_weights : l.packed_weights, packed);
 }
 
 }  // namespace pipetrain::cpu

@@ -21,11 +21,17 @@ struct ConvLayout {
   std::int64_t groups = 1;
   bool merged = false;
   std::int64_t weight_elements = 0;
+  bool multiplies_bf16 = false;  // then kind is Blocked, in one group
 
-  dnnl::memory::desc input, output, weights, bias;
+  dnnl::memory::desc input, output, bias;
+  dnnl::memory::desc weights;         // f32: the parameter and its gradient
+  dnnl::memory::desc read_weights;    // as the forward reads them: the same, or a packed copy
   dnnl::memory::desc packed_weights;  // as the input gradient reads them
 };
 
 ConvLayout conv_layout(const Conv2d& spec, const Problem& problem);
+
+// Few channels of a block are filled, and our own loops do the forward and the weight gradient.
+bool has_few_channels(const Conv2d& spec, const Problem& problem);
 
 }  // namespace pipetrain::cpu

@@ -57,17 +57,25 @@ class CpuStream final : public HostStream {
 
 class CpuBackend final : public Backend {
  public:
+  explicit CpuBackend(cpu::Products products) : products_(products) {}
   std::string_view name() const override { return "cpu"; }
   std::unique_ptr<const Lowering> lower(const Graph& graph, const LowerOptions& options) override {
-    return cpu::lower(graph, options);
+    return cpu::lower(graph, options, products_);
   }
   std::unique_ptr<Stream> make_stream(const StreamOptions&) override {
     return std::make_unique<CpuStream>();
   }
+
+ private:
+  cpu::Products products_;
 };
 
 }  // namespace
 
-std::unique_ptr<Backend> make_cpu_backend() { return std::make_unique<CpuBackend>(); }
+std::unique_ptr<Backend> make_cpu_backend() { return make_cpu_backend(cpu::products_here()); }
+
+std::unique_ptr<Backend> make_cpu_backend(cpu::Products of_bf16) {
+  return std::make_unique<CpuBackend>(of_bf16);
+}
 
 }  // namespace pipetrain

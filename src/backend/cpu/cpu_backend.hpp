@@ -1,10 +1,13 @@
-// The fast backend: oneDNN's convolutions and our own vector loops, f32 throughout.
+// The fast backend: oneDNN's convolutions and our own vector loops. In bf16 values are stored as
+// bf16, and oneDNN multiplies them as such or in f32.
 #pragma once
 
 #include "backend/backend.hpp"
+#include "backend/cpu/products.hpp"
 
 namespace pipetrain {
 
-std::unique_ptr<Backend> make_cpu_backend();
+std::unique_ptr<Backend> make_cpu_backend();  // with products_here()
+std::unique_ptr<Backend> make_cpu_backend(cpu::Products of_bf16);
 
 }  // namespace pipetrain

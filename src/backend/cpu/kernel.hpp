@@ -29,6 +29,7 @@ struct Problem {
   bool masks_input = false;          // max_pool, linear: does the backward of the relu before
   bool wants_input_gradient = true;  // parameters lie before this layer
   bool keeps_packed = false;         // a copy of the weights for the input gradient, per version
+  bool multiplies_bf16 = false;      // conv2d, linear: oneDNN multiplies bf16 by bf16
   std::int64_t samples = 1;          // of the kernel; while lowering, of a training micro-batch
   Mode mode = Mode::Train;
 
@@ -94,13 +95,21 @@ ParameterLayout parameter_layout(const BatchNorm& spec, const Problem& problem, 
 // One value per channel, filled up with zeros.
 ParameterLayout channel_parameter(std::int64_t channels, std::int64_t multiple);
 
-// The copy of its weights that a layer's input gradient reads; 0 bytes where it reads them as they
-// are stored, which may depend on the number of samples. Where nobody can want that gradient
-// (Problem::wants_input_gradient), no copy is kept per version: a kernel that is asked all the same
-// packs into its scratch.
-std::size_t packed_bytes(const Linear& spec, const Problem& problem);
-std::size_t packed_bytes(const Conv2d& spec, const Problem& problem);
-void pack(const Linear& spec, const Problem& problem, const float* weights, float* packed);
-void pack(const Conv2d& spec, const Problem& problem, const float* weights, float* packed);
+// The copy of its weights that one pass of a layer reads; 0 bytes where it reads them as they are
+// stored, which may depend on the number of samples. Where nobody can want the input gradient
+// (Problem::wants_input_gradient), no copy is kept for it per version: a kernel that is asked all
+// the same packs into its scratch.
+std::size_t packed_bytes(const Linear& spec, const Problem& problem, Pass pass);
+std::size_t packed_bytes(const Conv2d& spec, const Problem& problem, Pass pass);
+void pack(const Linear& spec, const Problem& problem, Pass pass, const float* weights,
+          void* packed);
+void pack(const Conv2d& spec, const Problem& problem, Pass pass, const float* weights,
+          void* packed);
+
+// ---- products of bf16
+
+// Whether oneDNN has the layer's bf16 products in the layouts of this backend.
+bool has_bf16_products(const Linear& spec, const Problem& problem);
+bool has_bf16_products(const Conv2d& spec, const Problem& problem);
 
 }  // namespace pipetrain::cpu

@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "backend/cpu/kernel.hpp"
+#include "backend/cpu/linear_bf16.hpp"
 #include "backend/cpu/parallel.hpp"
 #include "backend/cpu/update.hpp"
 #include "backend/cpu/vector_loops.hpp"
@@ -63,7 +64,7 @@ class LinearKernel final : public CpuKernel {
     if (reads_stored_) return backward_input_of_many(a);
     const void* packed = a.weights.packed;
     if (!problem_.keeps_packed) {
-      pack(spec_, problem_, floats(a.weights.parameters[0]), floats(a.scratch));
+      pack(spec_, problem_, Pass::Backward, floats(a.weights.parameters[0]), a.scratch);
       packed = a.scratch;
     }
     run(LinearForwardLoop{.x = floats(a.output_gradient),
@@ -175,12 +176,14 @@ class LinearKernel final : public CpuKernel {
 }  // namespace
 
 std::unique_ptr<Kernel> make_kernel(const Linear& spec, Problem problem) {
+  if (problem.multiplies_bf16) return make_linear_bf16(spec, std::move(problem));
   if (!is_bf16(problem)) return std::make_unique<LinearKernel>(spec, std::move(problem));
   auto f32 = std::make_unique<LinearKernel>(spec, in_f32(problem));
   return make_widened(std::move(problem), std::move(f32));
 }
 
 ParameterLayout parameter_layout(const Linear& spec, const Problem& problem, int parameter) {
+  if (problem.multiplies_bf16) return linear_bf16_layout(spec, problem, parameter);
   if (parameter == 1) return channel_parameter(spec.out_features, kPanel);
   const ValueLayout input = problem.inputs[0];
   const std::int64_t in = input.stored_elements();
@@ -191,13 +194,20 @@ ParameterLayout parameter_layout(const Linear& spec, const Problem& problem, int
           }};
 }
 
-std::size_t packed_bytes(const Linear& spec, const Problem& problem) {
+bool has_bf16_products(const Linear&, const Problem&) { return true; }
+
+std::size_t packed_bytes(const Linear& spec, const Problem& problem, Pass pass) {
+  if (problem.multiplies_bf16) return packed_bf16_bytes(spec, problem, pass);
+  if (pass == Pass::Forward) return 0;
   if (reads_stored_weights(problem)) return 0;
   return packed_size(problem.inputs[0].stored_elements(), spec.out_features);
 }
 
 // In tiles of 16 x 16. Inputs beyond the last one become zeros.
-void pack(const Linear& spec, const Problem& problem, const float* weights, float* packed) {
+void pack(const Linear& spec, const Problem& problem, Pass pass, const float* weights,
+          void* packed_memory) {
+  if (problem.multiplies_bf16) return pack_bf16(spec, problem, pass, weights, packed_memory);
+  float* const packed = floats(packed_memory);
   const std::int64_t in = problem.inputs[0].stored_elements(), out = spec.out_features;
   parallel_each(panel_count(in), kElementWork * in * out, [&](std::int64_t panel) {
     for (std::int64_t i = panel * kPanel; i < (panel + 1) * kPanel; i += kLanes)

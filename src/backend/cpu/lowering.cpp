@@ -144,13 +144,27 @@ std::vector<Problem> make_problems(const Graph& graph, const std::vector<ValueLa
   return problems;
 }
 
+bool multiplies_bf16(const Problem& problem) {
+  if (problem.inputs[0].element != Element::Bf16) return false;
+  return std::visit(
+      [&](const auto& spec) {
+        if constexpr (requires { has_bf16_products(spec, problem); })
+          return has_bf16_products(spec, problem);
+        return false;
+      },
+      problem.layer->spec);
+}
+
 class CpuLowering final : public Lowering {
  public:
-  CpuLowering(const Graph& graph, const LowerOptions& options)
+  CpuLowering(const Graph& graph, const LowerOptions& options, Products products)
       : graph_(graph),
         layouts_(choose_layouts(graph_, options.precision)),
         problems_(make_problems(graph_, layouts_, options.recomputes)) {
-    for (Problem& p : problems_) p.samples = options.samples;
+    for (Problem& p : problems_) {
+      p.samples = options.samples;
+      p.multiplies_bf16 = products == Products::Bf16 && multiplies_bf16(p);
+    }
     for (std::size_t l = 0; l < problems_.size(); ++l)
       problems_[l].keeps_packed = packed_bytes(LayerId{static_cast<int>(l)}, Pass::Backward) > 0;
   }
@@ -202,11 +216,11 @@ class CpuLowering final : public Lowering {
   }
 
   std::size_t packed_bytes(LayerId layer, Pass pass) const override {
-    if (pass == Pass::Forward || !problem(layer).wants_input_gradient) return 0;
+    if (pass == Pass::Backward && !problem(layer).wants_input_gradient) return 0;
     return std::visit(
         [&](const auto& spec) -> std::size_t {
-          if constexpr (requires { cpu::packed_bytes(spec, problem(layer)); })
-            return cpu::packed_bytes(spec, problem(layer));
+          if constexpr (requires { cpu::packed_bytes(spec, problem(layer), pass); })
+            return cpu::packed_bytes(spec, problem(layer), pass);
           return 0;
         },
         problem(layer).layer->spec);
@@ -216,8 +230,8 @@ class CpuLowering final : public Lowering {
     if (packed_bytes(layer, pass) == 0) return;
     std::visit(
         [&](const auto& spec) {
-          if constexpr (requires { cpu::packed_bytes(spec, problem(layer)); })
-            cpu::pack(spec, problem(layer), floats(parameters[0]), floats(packed));
+          if constexpr (requires { cpu::packed_bytes(spec, problem(layer), pass); })
+            cpu::pack(spec, problem(layer), pass, floats(parameters[0]), packed);
         },
         problem(layer).layer->spec);
   }
@@ -273,8 +287,9 @@ ParameterLayout channel_parameter(std::int64_t channels, std::int64_t multiple) 
   return {.elements = round_up(channels, multiple), .position = [](std::int64_t i) { return i; }};
 }
 
-std::unique_ptr<const Lowering> lower(const Graph& graph, const LowerOptions& options) {
-  return std::make_unique<CpuLowering>(graph, options);
+std::unique_ptr<const Lowering> lower(const Graph& graph, const LowerOptions& options,
+                                      Products products) {
+  return std::make_unique<CpuLowering>(graph, options, products);
 }
 
 }  // namespace pipetrain::cpu

@@ -2,9 +2,11 @@
 #pragma once
 
 #include "backend/backend.hpp"
+#include "backend/cpu/products.hpp"
 
 namespace pipetrain::cpu {
 
-std::unique_ptr<const Lowering> lower(const Graph& graph, const LowerOptions& options);
+std::unique_ptr<const Lowering> lower(const Graph& graph, const LowerOptions& options,
+                                      Products products);
 
 }  // namespace pipetrain::cpu

@@ -18,6 +18,17 @@ void throw_device_error(const std::string& layer, const char* what, const dnnl::
       what, error.what(), static_cast<int>(error.status)));
 }
 
+void reorder(const std::string& layer, const dnnl::memory::desc& from_layout, const void* from,
+             const dnnl::memory::desc& to_layout, void* to) {
+  with_onednn(layer, "packing of weights", [&] {
+    dnnl::memory source(from_layout, engine(), const_cast<void*>(from)),
+        target(to_layout, engine(), to);
+    dnnl::stream stream(engine());
+    dnnl::reorder(source, target).execute(stream, source, target);
+    stream.wait();
+  });
+}
+
 PreparedCall::PreparedCall(dnnl::primitive primitive, const std::vector<Argument>& arguments,
                            const dnnl::memory::desc& scratchpad)
     : primitive_(std::move(primitive)),

@@ -25,6 +25,10 @@ auto with_onednn(const std::string& layer, const char* what, Make make) {
   }
 }
 
+// Copies weights into another layout and type. Made anew at each call: threads share no primitive.
+void reorder(const std::string& layer, const dnnl::memory::desc& from_layout, const void* from,
+             const dnnl::memory::desc& to_layout, void* to);
+
 // A primitive and its arguments, without their memory.
 class PreparedCall {
  public:

@@ -112,6 +112,9 @@ struct ElementLoops {
   void (*transpose_tile)(const E* from, std::int64_t from_stride, std::int64_t rows, E* to,
                          std::int64_t to_stride, std::int64_t columns);
 
+  // sums[lanes] += each of `count` rows, which lie `stride` apart
+  void (*add_rows)(const E* rows, std::int64_t count, std::int64_t stride, std::int64_t lanes,
+                   float* sums);
   void (*widen)(const E* from, float* to, std::int64_t count);
   void (*narrow)(const float* from, E* to, std::int64_t count);
 };

@@ -148,6 +148,7 @@ constexpr ElementLoops<E> loops_of_element = {
     .avg_pool = avg_pool<E>,
     .avg_pool_backward = avg_pool_backward<E>,
     .transpose_tile = transpose_tile<E>,
+    .add_rows = add_rows<E>,
     .widen = widen<E>,
     .narrow = narrow<E>,
 };

@@ -45,6 +45,14 @@ void drop(const E* x, const std::uint8_t* kept, float scale, E* y, std::int64_t 
 }
 
 template <class E>
+void add_rows(const E* rows, std::int64_t count, std::int64_t stride, std::int64_t lanes,
+              float* sums) {
+  Vector sum = load_lanes(sums, lanes);
+  for (std::int64_t r = 0; r < count; ++r) sum += load_lanes(rows + r * stride, lanes);
+  store_lanes(sums, sum, lanes);
+}
+
+template <class E>
 void widen(const E* from, float* to, std::int64_t count) {
   by_vectors(
       count, [&](std::int64_t i, auto lanes) __attribute__((always_inline)) {
