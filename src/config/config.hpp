@@ -25,12 +25,26 @@ struct SampleRange {  // [first, last) of the files
   bool operator==(const SampleRange&) const = default;
 };
 
+struct ImageSides {  // one number in `height` and width 0: what that means is the key's; 0, 0: none
+  int height = 0, width = 0;
+  bool operator==(const ImageSides&) const = default;
+};
+
 struct DataConfig {
   std::string kind = "glyphs";
   std::filesystem::path train_images, train_labels, train_inputs;
   std::filesystem::path validation_images, validation_labels, validation_inputs;
   std::vector<std::filesystem::path> train_files, validation_files;  // cifar10, cifar100
   std::string labels = "fine";                                       // cifar100: fine | coarse
+  std::filesystem::path train_folder, validation_folder;             // image_folder
+  ImageSides resize;                                                 // one number: the shorter side
+  ImageSides crop;                                                   // one number: a square
+  bool random_resized_crop = false;
+  int padding = 0;  // zeros around training images, before they are cropped
+  bool flip = false;
+  std::vector<double> mean, std;      // one number, or one per channel; none: 0 and 1
+  int decode_threads = 1;             // image_folder
+  std::string on_bad_image = "stop";  // stop | skip
   std::optional<SampleRange> train_range, validation_range;
   double validation_fraction = 0;  // of the training samples, picked by the seed; 0: none
   std::uint64_t validation_seed = 1;

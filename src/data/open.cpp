@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "data/augment.hpp"
 #include "data/formats.hpp"
 #include "data/split.hpp"
 
@@ -46,13 +47,7 @@ std::unique_ptr<const Dataset> part_of(std::shared_ptr<const Dataset> whole,
 
 // Every other sample than those that the seed picks trains.
 Datasets split_by_seed(const Opened& whole, const DataConfig& config) {
-  if (whole->size() < 2)
-    throw UsageError(fmt::format(
-        "data.validation_fraction = {} needs 2 samples or more, and the files hold {}; leave it "
-        "out, or name other files",
-        config.validation_fraction, whole->size()));
-  SampleSplit split =
-      split_samples(whole->size(), {config.validation_fraction, config.validation_seed});
+  SampleSplit split = split_as_configured(whole->size(), config);
   return {pick(whole, std::move(split.train)), pick(whole, std::move(split.validation))};
 }
 
@@ -81,14 +76,16 @@ Datasets open_pairs(OpenPair open, const NamedFiles& train, const NamedFiles& va
   return parts_of(whole, named ? open_pair(open, validation, config, graph) : nullptr, config);
 }
 
-Datasets open_cifar_files(const DataConfig& config, const Graph& graph) {
+Datasets open_cifar_files(const DataConfig& config, const Graph& graph, std::uint64_t seed) {
   const CifarKind& kind = cifar_kind(config.kind, config.labels);
   if (config.train_files.empty()) require({}, "train_files", config.kind);
   const Opened train = open_cifar(config.train_files, kind, graph);
-  return parts_of(
+  Datasets parts = parts_of(
       train,
       config.validation_files.empty() ? nullptr : open_cifar(config.validation_files, kind, graph),
       config);
+  return {augmented(std::move(parts.train), training_augment(config, graph.input, seed)),
+          augmented(std::move(parts.validation), validation_augment(config, graph.input))};
 }
 
 std::unique_ptr<const Dataset> draw_samples(Draw draw, const DrawOptions& options,
@@ -125,7 +122,7 @@ struct Kind {
   Datasets (*open)(const DataConfig&, const Graph&, std::uint64_t seed);
 };
 
-constexpr std::array<Kind, 6> kinds = {{
+constexpr std::array<Kind, 7> kinds = {{
     {"glyphs", [](const DataConfig& c, const Graph& g,
                   std::uint64_t seed) { return open_drawn(draw_glyphs, c, g, seed); }},
     {"idx",
@@ -135,10 +132,9 @@ constexpr std::array<Kind, 6> kinds = {{
            {{c.validation_images, c.validation_labels}, "validation_images", "validation_labels"},
            c, g);
      }},
-    {"cifar10",
-     [](const DataConfig& c, const Graph& g, std::uint64_t) { return open_cifar_files(c, g); }},
-    {"cifar100",
-     [](const DataConfig& c, const Graph& g, std::uint64_t) { return open_cifar_files(c, g); }},
+    {"cifar10", open_cifar_files},
+    {"cifar100", open_cifar_files},
+    {"image_folder", open_image_folder},
     {"npy",
      [](const DataConfig& c, const Graph& g, std::uint64_t) {
        return open_pairs(

@@ -1,5 +1,6 @@
 // The good inputs that rows spoil.
 #include "data/data_files.hpp"
+#include "data/made_images.hpp"
 #include "files.hpp"
 #include "row.hpp"
 
@@ -53,6 +54,13 @@ std::vector<InputFile> base_files() {
                            "[data]\nkind = \"cifar100\"\ntrain_files = \"train.bin\"\n"
                            "batch_size = 2\n")},
       {"train.bin", std::string(3 * 3074, '\1')},
+      {"folder.toml", config("[3, 8, 8]", "3",
+                             "[data]\nkind = \"image_folder\"\ntrain_folder = \"pictures\"\n"
+                             "batch_size = 4\nshuffle = false\n")},
+      {"pictures/a/1.png", png_file(counted(8, 8, 3))},
+      {"pictures/a/2.jpg", jpeg_file(counted(8, 8, 3))},
+      {"pictures/b/3.png", png_file(counted(8, 8, 1))},
+      {"pictures/b/4.jpeg", jpeg_file(counted(8, 8, 4))},
       {"fc.toml", fc + "out_features = 3\n"},
       {"good.safetensors", good_weights()},
       {"weights.toml",

@@ -32,6 +32,9 @@ LIBRARIES = {
     "dnnl": ["backend/cpu"],
     "oneapi/dnnl/": ["backend/cpu"],
     "zlib.h": ["data", "checkpoint"],
+    "jpeglib.h": ["data"],
+    "jerror.h": ["data"],
+    "png.h": ["data"],
     "nccl.h": ["transport"],
 }
 
