@@ -9,6 +9,7 @@
 
 #include "backend/cpu/kernel.hpp"
 #include "backend/cpu/linear_bf16.hpp"
+#include "backend/cpu/linear_rows.hpp"
 #include "backend/cpu/parallel.hpp"
 #include "backend/cpu/update.hpp"
 #include "backend/cpu/vector_loops.hpp"
@@ -177,13 +178,18 @@ class LinearKernel final : public CpuKernel {
 
 std::unique_ptr<Kernel> make_kernel(const Linear& spec, Problem problem) {
   if (problem.multiplies_bf16) return make_linear_bf16(spec, std::move(problem));
-  if (!is_bf16(problem)) return std::make_unique<LinearKernel>(spec, std::move(problem));
-  auto f32 = std::make_unique<LinearKernel>(spec, in_f32(problem));
+  const auto in_floats = [&](Problem given) -> std::unique_ptr<Kernel> {
+    if (is_over_rows(given)) return make_linear_rows(spec, std::move(given));
+    return std::make_unique<LinearKernel>(spec, std::move(given));
+  };
+  if (!is_bf16(problem)) return in_floats(std::move(problem));
+  auto f32 = in_floats(in_f32(problem));
   return make_widened(std::move(problem), std::move(f32));
 }
 
 ParameterLayout parameter_layout(const Linear& spec, const Problem& problem, int parameter) {
   if (problem.multiplies_bf16) return linear_bf16_layout(spec, problem, parameter);
+  if (is_over_rows(problem)) return linear_rows_layout(spec, problem, parameter);
   if (parameter == 1) return channel_parameter(spec.out_features, kPanel);
   const ValueLayout input = problem.inputs[0];
   const std::int64_t in = input.stored_elements();
@@ -198,8 +204,7 @@ bool has_bf16_products(const Linear&, const Problem&) { return true; }
 
 std::size_t packed_bytes(const Linear& spec, const Problem& problem, Pass pass) {
   if (problem.multiplies_bf16) return packed_bf16_bytes(spec, problem, pass);
-  if (pass == Pass::Forward) return 0;
-  if (reads_stored_weights(problem)) return 0;
+  if (pass == Pass::Forward || is_over_rows(problem) || reads_stored_weights(problem)) return 0;
   return packed_size(problem.inputs[0].stored_elements(), spec.out_features);
 }
 

@@ -82,8 +82,13 @@ std::vector<ValueLayout> choose_layouts(const Graph& graph, Precision precision)
 
 // ---- relus
 
+// Linear layers of vectors: what a relu beside one can leave to it.
+bool is_linear_of_vectors(const Layer& layer) {
+  return is<Linear>(layer) && layer.output.dims.size() == 1;
+}
+
 bool can_rectify(const Layer& layer) {
-  return is<Conv2d>(layer) || is<Linear>(layer) || is<BatchNorm>(layer) || is<Add>(layer);
+  return is<Conv2d>(layer) || is_linear_of_vectors(layer) || is<BatchNorm>(layer) || is<Add>(layer);
 }
 
 // The layer that alone reads a value; null where there are more, or none.
@@ -108,7 +113,7 @@ void fuse_relu(const Graph& graph, std::vector<Problem>& problems, std::size_t r
   }
   if (!masks_elsewhere) return;
   Problem* reader = only_reader(graph, problems, Graph::output_of(LayerId{static_cast<int>(relu)}));
-  if (reader && (is<MaxPool>(*reader->layer) || is<Linear>(*reader->layer))) {
+  if (reader && (is<MaxPool>(*reader->layer) || is_linear_of_vectors(*reader->layer))) {
     problem.mask = Mask::Reader;
     reader->masks_input = true;
   }
@@ -240,15 +245,8 @@ class CpuLowering final : public Lowering {
     Problem made = problem(layer);
     made.samples = options.samples;
     made.mode = options.mode;
-    const Layer& owner = *problem(layer).layer;
-    if (is<Linear>(owner) && owner.output.dims.size() == 2) throw_not_built(owner, "cpu");
-    return std::visit(
-        [&](const auto& spec) -> std::unique_ptr<Kernel> {
-          if constexpr (requires { cpu::make_kernel(spec, std::move(made)); })
-            return cpu::make_kernel(spec, std::move(made));
-          throw_not_built(owner, "cpu");
-        },
-        owner.spec);
+    return std::visit([&](const auto& spec) { return cpu::make_kernel(spec, std::move(made)); },
+                      problem(layer).layer->spec);
   }
   std::unique_ptr<LossKernel> make_loss(int samples) const override {
     if (graph_.loss == Loss::Mse) return make_mse(layouts_.back(), samples);
