@@ -28,6 +28,45 @@ class MaskedDropout(nn.Dropout):
         return x * self.mask / (1 - self.p) if self.training else x
 
 
+class Concat(nn.Module):
+    """Images along the channels, others along the last dimension."""
+
+    def forward(self, *inputs):
+        return torch.cat(inputs, 1 if inputs[0].dim() == 4 else -1)
+
+
+class LearnedPositions(nn.Module):
+    def __init__(self, length, width):
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(length, width))
+
+    def forward(self, x):
+        return x + self.weight
+
+
+class SinusoidalPositions(nn.Module):
+    def forward(self, x):
+        length, width = x.shape[1:]
+        columns = torch.arange(width)
+        angle = torch.arange(length)[:, None] / 10000.0 ** (columns // 2 * 2 / width).double()
+        return x + torch.where(columns % 2 == 0, angle.sin(), angle.cos()).float()
+
+
+class Attention(nn.Module):
+    """Of [N, T, 3C], queries, keys and values side by side."""
+
+    def __init__(self, heads, causal):
+        super().__init__()
+        self.heads, self.causal = heads, causal
+
+    def forward(self, x):
+        samples, length, width = x.shape
+        by_head = lambda part: part.view(samples, length, self.heads, -1).transpose(1, 2)
+        q, k, v = map(by_head, x.chunk(3, -1))
+        y = functional.scaled_dot_product_attention(q, k, v, is_causal=self.causal)
+        return y.transpose(1, 2).reshape(samples, length, width // 3)
+
+
 @dataclasses.dataclass
 class Node:
     module: nn.Module
@@ -42,6 +81,7 @@ class Case:
     samples: int = 2
     train: bool = True
     loss: str = "mse"
+    vocabulary: int = 0  # of the input, where that is tokens
 
     def __post_init__(self):
         self.nodes = {name: node if isinstance(node, Node) else Node(node)
@@ -85,8 +125,17 @@ def layer_keys(module):
         return {"kind": "avg_pool", **window()}
     if isinstance(module, nn.Dropout):
         return {"kind": "dropout", "p": module.p}
-    kinds = {nn.ReLU: "relu", nn.AdaptiveAvgPool2d: "global_avg_pool", nn.Flatten: "flatten",
-             Add: "add", nn.Identity: "identity"}
+    if isinstance(module, nn.LayerNorm):
+        return {"kind": "layer_norm", "eps": module.eps, "bias": module.bias is not None}
+    if isinstance(module, nn.GELU):
+        return {"kind": "gelu", "tanh": module.approximate == "tanh"}
+    if isinstance(module, nn.Embedding):
+        return {"kind": "embedding", "embedding_dim": module.embedding_dim}
+    if isinstance(module, Attention):
+        return {"kind": "attention", "heads": module.heads, "causal": module.causal}
+    kinds = {LearnedPositions: "learned_positions", SinusoidalPositions: "sinusoidal_positions",
+             Concat: "concat", nn.ReLU: "relu", nn.AdaptiveAvgPool2d: "global_avg_pool",
+             nn.Flatten: "flatten", Add: "add", nn.Identity: "identity"}
     return {"kind": kinds[type(module)]}
 
 
@@ -107,7 +156,7 @@ def randomise(case, generator):
 def random_target(case, output, generator):
     if case.loss == "mse":
         return torch.randn(output.shape, generator=generator)
-    return torch.randint(output.shape[1], (case.samples,), generator=generator)
+    return torch.randint(output.shape[-1], output.shape[:-1], generator=generator)
 
 
 def write_tensor(path, tensor):
@@ -129,8 +178,9 @@ def write_case(case, x, target, scale, folder):
                **layer_keys(node.module)} for name, node in case.nodes.items()]
     (folder / "case.json").write_text(json.dumps({
         "samples": case.samples, "mode": "train" if case.train else "evaluate",
-        "loss": case.loss, "loss_scale": scale, "input": case.input, "layers": layers}))
-    write_tensor(folder / "input.f32", x)
+        "loss": case.loss, "loss_scale": scale, "input": case.input,
+        "vocabulary": case.vocabulary, "layers": layers}))
+    write_tensor(folder / ("input.i32" if case.vocabulary else "input.f32"), x)
     write_tensor(folder / ("target.f32" if case.loss == "mse" else "target.i32"), target)
     for name, tensor in case.model.state_dict().items():
         if not name.endswith("num_batches_tracked"):
@@ -175,7 +225,7 @@ def loss_of(case, output, target):
     """Summed over samples, as LossKernel does."""
     if case.loss == "mse":
         return functional.mse_loss(output, target, reduction="none").flatten(1).mean(1).sum()
-    return functional.cross_entropy(output, target, reduction="sum")
+    return functional.cross_entropy(output.flatten(0, -2), target.flatten(), reduction="sum")
 
 
 def compare(case, x, target, scale, results):
@@ -183,7 +233,7 @@ def compare(case, x, target, scale, results):
     case.model.train(case.train)
     state = {name: tensor.clone() for name, tensor in case.model.state_dict().items()}
     take_masks(case, results)
-    x = x.clone().requires_grad_()
+    x = x if case.vocabulary else x.clone().requires_grad_()
     case.model.zero_grad()
     output = list(case.forward(x).values())[-1]
     output.retain_grad()
@@ -193,7 +243,7 @@ def compare(case, x, target, scale, results):
     found = {"output": difference(read_tensor(results / "output.f32"), output),
              "loss": difference(torch.tensor([answer["loss"]]), loss)}
     if case.loss == "cross_entropy":
-        correct = (output.argmax(1) == target).sum().item()
+        correct = (output.argmax(-1) == target).sum().item()
         found["correct"] = 0.0 if answer["correct"] == correct else math.inf
     if case.train:
         found |= compare_backward(case, x, output, results)
@@ -202,8 +252,9 @@ def compare(case, x, target, scale, results):
 
 
 def compare_backward(case, x, output, results):
-    found = {"output_gradient": difference(read_tensor(results / "output_gradient.f32"), output.grad),
-             "input_gradient": difference(read_tensor(results / "input_gradient.f32"), x.grad)}
+    found = {"output_gradient": difference(read_tensor(results / "output_gradient.f32"), output.grad)}
+    if not case.vocabulary:
+        found["input_gradient"] = difference(read_tensor(results / "input_gradient.f32"), x.grad)
     for name, tensor in case.model.named_parameters():
         found[f"gradient.{name}"] = difference(read_tensor(results / f"gradient.{name}.f32"),
                                                tensor.grad)
@@ -297,6 +348,55 @@ def elementwise_cases():
     yield Case("dropout evaluated", {"drop": MaskedDropout(0.5)}, [13], 3, train=False)
 
 
+def row_cases():
+    """Layers over the rows of [T, C]."""
+    for length, inputs, outputs, bias in [(3, 16, 32, True), (5, 13, 7, True), (1, 8, 8, True),
+                                          (7, 40, 70, False), (64, 256, 128, True)]:
+        yield Case(f"linear of {length} rows, {inputs} -> {outputs}",
+                   {"fc": nn.Linear(inputs, outputs, bias)}, [length, inputs], 3)
+    for shape, keys in [([5, 16], {}), ([13], {}), ([4, 35], {"bias": False}),
+                        ([1, 7], {"eps": 1e-2}), ([33, 200], {})]:
+        yield Case(f"layer_norm of {shape}", {"ln": nn.LayerNorm(shape[-1], **keys)}, shape, 3)
+    yield Case("layer_norm evaluated", {"ln": nn.LayerNorm(19)}, [5, 19], train=False)
+    for approximate in ("none", "tanh"):
+        for shape in ([3, 21], [3, 4, 5], [1000]):
+            yield Case(f"gelu {approximate} of {shape}", {"gelu": nn.GELU(approximate)}, shape)
+    for shape in ([5], [3, 5], [3, 4, 5], [16, 3, 3]):
+        yield Case(f"concat of {shape}",
+                   {"gelu": nn.GELU(), "both": Node(Concat(), ["gelu", "input"])}, shape)
+
+
+def sequence_cases():
+    for length, vocabulary, width, samples in [(6, 11, 5, 3), (1, 3, 16, 1), (40, 2, 33, 4)]:
+        yield Case(f"embedding of {length} tokens of {vocabulary}",
+                   {"wte": nn.Embedding(vocabulary, width)}, [length], samples,
+                   vocabulary=vocabulary)
+    for shape in ([5, 7], [1, 16]):
+        yield Case(f"learned_positions {shape}", {"wpe": LearnedPositions(*shape)}, shape, 3)
+        yield Case(f"sinusoidal_positions {shape}", {"positions": SinusoidalPositions()}, shape, 3)
+    for causal in (False, True):
+        name = "causal attention" if causal else "attention"
+        for length, width, heads in [(6, 16, 2), (1, 4, 2), (7, 5, 1), (37, 20, 1), (5, 3, 3),
+                                     (130, 128, 2)]:
+            yield Case(f"{name}, {length} x {width}, {heads} heads",
+                       {"attn": Attention(heads, causal)}, [length, 3 * width])
+        yield Case(f"{name} evaluated", {"attn": Attention(2, causal)}, [19, 48], train=False)
+    yield Case("cross_entropy of rows", {"fc": nn.Linear(20, 300)}, [7, 20], 4,
+               loss="cross_entropy")
+    yield Case("a GPT of one block", gpt(8, 32, 32, 2), [8], 3, loss="cross_entropy",
+               vocabulary=32)
+
+
+def gpt(length, vocabulary, width, heads):
+    return {"wte": nn.Embedding(vocabulary, width), "wpe": LearnedPositions(length, width),
+            "ln_1": nn.LayerNorm(width), "c_attn": nn.Linear(width, 3 * width),
+            "attn": Attention(heads, True), "c_proj": nn.Linear(width, width),
+            "sum_1": Node(Add(), ["c_proj", "wpe"]), "ln_2": nn.LayerNorm(width),
+            "c_fc": nn.Linear(width, 4 * width), "gelu": nn.GELU("tanh"),
+            "mlp": nn.Linear(4 * width, width), "sum_2": Node(Add(), ["mlp", "sum_1"]),
+            "ln_f": nn.LayerNorm(width), "lm_head": nn.Linear(width, vocabulary)}
+
+
 def loss_cases():
     yield Case("cross_entropy", {"same": nn.Identity()}, [10], 16, loss="cross_entropy")
     yield Case("cross_entropy of two classes", {"same": nn.Identity()}, [2], 1, loss="cross_entropy")
@@ -334,8 +434,8 @@ def lenet5():
 
 
 def all_cases():
-    for group in (linear_cases, conv_cases, norm_cases, pool_cases, elementwise_cases, loss_cases,
-                  chain_cases):
+    for group in (linear_cases, conv_cases, norm_cases, pool_cases, elementwise_cases, row_cases,
+                  sequence_cases, loss_cases, chain_cases):
         yield from group()
 
 
@@ -343,8 +443,11 @@ def prepare(case, folder):
     """Writes the case's folder; returns what compare() needs."""
     generator = torch.Generator().manual_seed(1)
     randomise(case, generator)
-    x = torch.randn(case.samples, *case.input, generator=generator)
-    x = x.bfloat16().float()  # so that no two inputs of a window are equal to bf16 alone
+    shape = [case.samples, *case.input]
+    if case.vocabulary:
+        x = torch.randint(case.vocabulary, shape, generator=generator)
+    else:  # rounded, so that no two inputs of a window are equal to bf16 alone
+        x = torch.randn(shape, generator=generator).bfloat16().float()
     case.model.eval()
     with torch.no_grad():
         target = random_target(case, list(case.forward(x).values())[-1], generator)

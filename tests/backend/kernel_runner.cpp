@@ -1,8 +1,8 @@
 // What scripts/check-torch asks of a backend:
 //   kernel_runner BACKEND FOLDER...
-// A folder holds case.json (the graph), input.f32, target.f32 or target.i32 and NAME.f32 of every
-// parameter and buffer, raw little-endian. Results go to FOLDER/BACKEND/. BACKEND-bf16 is that
-// backend at that precision.
+// A folder holds case.json (the graph), input.f32 or (tokens) input.i32, target.f32 or target.i32
+// and NAME.f32 of every parameter and buffer, raw little-endian. Results go to FOLDER/BACKEND/.
+// BACKEND-bf16 is that backend at that precision.
 //   kernel_runner BACKEND --outputs MODEL.toml WEIGHTS.safetensors INPUT.f32 OUTPUT.f32
 // What a trained model gives, evaluated as training would: the model and the weights read as
 // `pipetrain eval` reads them, one stage of the runtime, all samples at once.
@@ -58,11 +58,19 @@ LayerSpec spec_of(const json& layer) {
   if (kind == "max_pool") return MaxPool{pair("kernel"), pair("stride"), pair("padding")};
   if (kind == "avg_pool") return AvgPool{pair("kernel"), pair("stride"), pair("padding")};
   if (kind == "dropout") return Dropout{layer.at("p")};
-  static const std::map<std::string, LayerSpec> plain = {{"relu", Relu{}},
-                                                         {"global_avg_pool", GlobalAvgPool{}},
-                                                         {"flatten", Flatten{}},
-                                                         {"add", Add{}},
-                                                         {"identity", Identity{}}};
+  if (kind == "layer_norm") return LayerNorm{layer.at("eps"), layer.at("bias")};
+  if (kind == "gelu") return Gelu{layer.at("tanh")};
+  if (kind == "embedding") return Embedding{layer.at("embedding_dim")};
+  if (kind == "attention") return Attention{layer.at("heads"), layer.at("causal")};
+  static const std::map<std::string, LayerSpec> plain = {
+      {"learned_positions", LearnedPositions{}},
+      {"sinusoidal_positions", SinusoidalPositions{}},
+      {"concat", Concat{}},
+      {"relu", Relu{}},
+      {"global_avg_pool", GlobalAvgPool{}},
+      {"flatten", Flatten{}},
+      {"add", Add{}},
+      {"identity", Identity{}}};
   return plain.at(kind);
 }
 
@@ -73,7 +81,7 @@ Task read_task(const path& folder) {
     nodes.push_back({layer.at("name"), spec_of(layer), layer.at("output"), layer.at("inputs")});
   const Loss loss = spec.at("loss") == "mse" ? Loss::Mse : Loss::CrossEntropy;
   Task task;
-  task.graph = make_graph(Shape{spec.at("input")}, nodes, loss);
+  task.graph = make_graph(Shape{spec.at("input"), spec.at("vocabulary")}, nodes, loss);
   task.samples = spec.at("samples");
   task.mode = spec.at("mode") == "train" ? Mode::Train : Mode::Evaluate;
   task.loss_scale = spec.at("loss_scale");
@@ -84,7 +92,10 @@ Task read_task(const path& folder) {
       task.weighting.buffers[b.name] = read<float>(folder / (b.name + ".f32"));
   }
   Microbatch& microbatch = task.microbatches.emplace_back();
-  microbatch.input = read<float>(folder / "input.f32");
+  if (task.graph.input.vocabulary > 0)
+    microbatch.tokens = read<std::int32_t>(folder / "input.i32");
+  else
+    microbatch.input = read<float>(folder / "input.f32");
   if (loss == Loss::Mse)
     microbatch.values = read<float>(folder / "target.f32");
   else

@@ -29,6 +29,7 @@ struct Problem {
   bool masks_input = false;          // max_pool, linear: does the backward of the relu before
   bool wants_input_gradient = true;  // parameters lie before this layer
   bool keeps_packed = false;         // a copy of the weights for the input gradient, per version
+  bool plain_weights = false;        // linear: another layer uses them too, stored as PyTorch does
   bool multiplies_bf16 = false;      // conv2d, linear: oneDNN multiplies bf16 by bf16
   std::int64_t samples = 1;          // of the kernel; while lowering, of a training micro-batch
   Mode mode = Mode::Train;
@@ -75,6 +76,13 @@ std::unique_ptr<Kernel> make_kernel(const Flatten& spec, Problem problem);
 std::unique_ptr<Kernel> make_kernel(const Dropout& spec, Problem problem);
 std::unique_ptr<Kernel> make_kernel(const Add& spec, Problem problem);
 std::unique_ptr<Kernel> make_kernel(const Identity& spec, Problem problem);
+std::unique_ptr<Kernel> make_kernel(const LayerNorm& spec, Problem problem);
+std::unique_ptr<Kernel> make_kernel(const Gelu& spec, Problem problem);
+std::unique_ptr<Kernel> make_kernel(const Embedding& spec, Problem problem);
+std::unique_ptr<Kernel> make_kernel(const LearnedPositions& spec, Problem problem);
+std::unique_ptr<Kernel> make_kernel(const SinusoidalPositions& spec, Problem problem);
+std::unique_ptr<Kernel> make_kernel(const Attention& spec, Problem problem);
+std::unique_ptr<Kernel> make_kernel(const Concat& spec, Problem problem);
 
 // One label a row of `classes` outputs: a sample, or a position of a sequence.
 std::unique_ptr<LossKernel> make_cross_entropy(const ValueLayout& output, std::int64_t samples,
@@ -91,6 +99,10 @@ struct ParameterLayout {
 ParameterLayout parameter_layout(const Linear& spec, const Problem& problem, int parameter);
 ParameterLayout parameter_layout(const Conv2d& spec, const Problem& problem, int parameter);
 ParameterLayout parameter_layout(const BatchNorm& spec, const Problem& problem, int parameter);
+ParameterLayout parameter_layout(const LayerNorm& spec, const Problem& problem, int parameter);
+ParameterLayout parameter_layout(const Embedding& spec, const Problem& problem, int parameter);
+ParameterLayout parameter_layout(const LearnedPositions& spec, const Problem& problem,
+                                 int parameter);
 
 // One value per channel, filled up with zeros.
 ParameterLayout channel_parameter(std::int64_t channels, std::int64_t multiple);

@@ -9,6 +9,7 @@
 
 #include "backend/cpu/kernel.hpp"
 #include "backend/cpu/linear_bf16.hpp"
+#include "backend/cpu/linear_rows.hpp"
 #include "backend/cpu/parallel.hpp"
 #include "backend/cpu/update.hpp"
 #include "backend/cpu/vector_loops.hpp"
@@ -89,7 +90,7 @@ class LinearKernel final : public CpuKernel {
                                 .in = in_,
                                 .out = out_,
                                 .accumulate = a.accumulate,
-                                .rule = a.update ? &a.update->rule : nullptr,
+                                .rule = a.update ? &a.update->rules[0] : nullptr,
                                 .update = parameters,
                                 .squares = squares};
     parallel_ranges_with(
@@ -107,7 +108,7 @@ class LinearKernel final : public CpuKernel {
     auto* const squares = static_cast<double*>(scratch);
     parallel_ranges(units(), kElementWork * u.parameters[0].elements,
                     [&](std::int64_t begin, std::int64_t end) {
-                      loops_.linear_update(u.rule, u.parameters[0], in_, begin, end, squares);
+                      loops_.linear_update(u.rules[0], u.parameters[0], in_, begin, end, squares);
                     });
     finish_update(u, squares);
   }
@@ -145,7 +146,7 @@ class LinearKernel final : public CpuKernel {
   void finish_update(const FusedUpdate& u, const double* squares) const {
     if (u.parameters[0].sum_of_squares)
       *u.parameters[0].sum_of_squares = std::accumulate(squares, squares + units(), 0.0);
-    if (spec_.bias) cpu::update(u.rule, u.parameters[1]);
+    if (spec_.bias) cpu::update(u.rules[1], u.parameters[1]);
   }
 
   std::int64_t units() const { return panels_ * linear_tiles(in_); }  // of the weight gradient
@@ -177,13 +178,18 @@ class LinearKernel final : public CpuKernel {
 
 std::unique_ptr<Kernel> make_kernel(const Linear& spec, Problem problem) {
   if (problem.multiplies_bf16) return make_linear_bf16(spec, std::move(problem));
-  if (!is_bf16(problem)) return std::make_unique<LinearKernel>(spec, std::move(problem));
-  auto f32 = std::make_unique<LinearKernel>(spec, in_f32(problem));
+  const auto in_floats = [&](Problem given) -> std::unique_ptr<Kernel> {
+    if (is_over_rows(given)) return make_linear_rows(spec, std::move(given));
+    return std::make_unique<LinearKernel>(spec, std::move(given));
+  };
+  if (!is_bf16(problem)) return in_floats(std::move(problem));
+  auto f32 = in_floats(in_f32(problem));
   return make_widened(std::move(problem), std::move(f32));
 }
 
 ParameterLayout parameter_layout(const Linear& spec, const Problem& problem, int parameter) {
   if (problem.multiplies_bf16) return linear_bf16_layout(spec, problem, parameter);
+  if (is_over_rows(problem)) return linear_rows_layout(spec, problem, parameter);
   if (parameter == 1) return channel_parameter(spec.out_features, kPanel);
   const ValueLayout input = problem.inputs[0];
   const std::int64_t in = input.stored_elements();
@@ -198,8 +204,7 @@ bool has_bf16_products(const Linear&, const Problem&) { return true; }
 
 std::size_t packed_bytes(const Linear& spec, const Problem& problem, Pass pass) {
   if (problem.multiplies_bf16) return packed_bf16_bytes(spec, problem, pass);
-  if (pass == Pass::Forward) return 0;
-  if (reads_stored_weights(problem)) return 0;
+  if (pass == Pass::Forward || is_over_rows(problem) || reads_stored_weights(problem)) return 0;
   return packed_size(problem.inputs[0].stored_elements(), spec.out_features);
 }
 

@@ -8,56 +8,60 @@
 
 #include "backend/cpu/kernel.hpp"
 #include "backend/cpu/parallel.hpp"
+#include "backend/cpu/vector_loops.hpp"
 #include "base/check.hpp"
 #include "base/error.hpp"
 
 namespace pipetrain::cpu {
 namespace {
 
-constexpr std::int64_t kExpWork = 128;  // of an exponential, in multiply-adds
+constexpr std::int64_t kExpWork = 16;  // of an exponential, in multiply-adds
+
+struct RowResult {
+  double loss;
+  std::int64_t rank;
+};
 
 template <class E>
 class CrossEntropy final : public LossKernel {
  public:
   CrossEntropy(const ValueLayout& output, std::int64_t samples, std::int64_t classes)
-      : samples_(samples * output.elements() / classes),
+      : rows_(samples * output.elements() / classes),
         classes_(classes),
         stride_(output.elements() == classes ? output.stored_elements() : classes) {
     PIPETRAIN_CHECK(output.pixels() == 1, "cross_entropy of an image");
   }
 
   std::size_t scratch_bytes() const override {
-    return static_cast<std::size_t>(samples_) * sizeof(double);
+    return static_cast<std::size_t>(rows_) * sizeof(RowResult);
   }
 
   void forward(const LossArguments& a, LossResult* result) override {
     check_labels(a.targets);
-    auto* const normalisers = static_cast<double*>(a.scratch);
-    each_sample(
-        [&](std::int64_t n) { normalisers[n] = log_sum_exp(elements<E>(a.output) + n * stride_); });
+    auto* const rows = static_cast<RowResult*>(a.scratch);
+    each_row([&](std::int64_t n) {
+      rows[n] = result_of(elements<E>(a.output) + n * stride_, a.targets.classes[n]);
+    });
     double sum = 0;
-    for (std::int64_t n = 0; n < samples_; ++n) {
-      const E* y = elements<E>(a.output) + n * stride_;
-      const std::int64_t label = a.targets.classes[n];
-      sum += normalisers[n] - value(y[label]);
-      const std::int64_t rank = rank_of(y, label);
-      result->correct += rank == 0;
-      result->correct_top5 += rank < 5;
+    for (std::int64_t n = 0; n < rows_; ++n) {
+      sum += rows[n].loss;
+      result->correct += rows[n].rank == 0;
+      result->correct_top5 += rows[n].rank < 5;
     }
     result->sum += sum;
   }
 
   void backward(const LossArguments& a, double scale, void* gradient) override {
     check_labels(a.targets);
-    each_sample([&](std::int64_t n) {
+    each_row([&](std::int64_t n) {
       const E* y = elements<E>(a.output) + n * stride_;
       E* dy = elements<E>(gradient) + n * stride_;
-      const double normaliser = log_sum_exp(y);
-      for (std::int64_t c = 0; c < classes_; ++c) {
-        const double softmax = std::exp(value(y[c]) - normaliser);
-        dy[c] = from_float<E>(
-            static_cast<float>(scale * (softmax - (c == a.targets.classes[n] ? 1 : 0))));
-      }
+      const std::int64_t label = a.targets.classes[n];
+      const float largest = loops_.largest(y, classes_);
+      const double sum = loops_.sum_of_exps(y, classes_, largest);
+      loops_.exps(y, classes_, largest, static_cast<float>(scale / sum), dy);
+      const double softmax = std::exp(value(y[label]) - static_cast<double>(largest)) / sum;
+      dy[label] = from_float<E>(static_cast<float>(scale * (softmax - 1)));
       std::fill(dy + classes_, dy + stride_, E{});
     });
   }
@@ -67,7 +71,7 @@ class CrossEntropy final : public LossKernel {
 
   // Here, because a team's threads must not throw.
   void check_labels(const Targets& targets) const {
-    for (std::int64_t n = 0; n < samples_; ++n)
+    for (std::int64_t n = 0; n < rows_; ++n)
       if (const std::int64_t label = targets.classes[n]; label < 0 || label >= classes_)
         throw DataError(fmt::format(
             "a label is {}, but the model's output has {} classes (0 to {}); change the labels or "
@@ -76,30 +80,23 @@ class CrossEntropy final : public LossKernel {
   }
 
   template <class Body>
-  void each_sample(Body body) const {
-    parallel_each(samples_, kExpWork * samples_ * classes_, body);
+  void each_row(Body body) const {
+    parallel_each(rows_, kExpWork * rows_ * classes_, body);
   }
 
-  double log_sum_exp(const E* y) const {
-    double largest = value(y[0]);
-    for (std::int64_t c = 1; c < classes_; ++c) largest = std::max(largest, value(y[c]));
-    double sum = 0;
-    for (std::int64_t c = 0; c < classes_; ++c) sum += std::exp(value(y[c]) - largest);
-    return largest + std::log(sum);
+  // How many outputs the label's loses against is its rank. The first of equal ones wins; a NaN
+  // loses against all, and nothing wins against one.
+  RowResult result_of(const E* y, std::int64_t label) const {
+    const float largest = loops_.largest(y, classes_), own = to_float(y[label]);
+    const double sum = loops_.sum_of_exps(y, classes_, largest);
+    const double loss = static_cast<double>(largest) + std::log(sum) - static_cast<double>(own);
+    if (std::isnan(own)) return {loss, std::max<std::int64_t>(classes_, 5)};
+    return {loss, loops_.not_below(y, label, own, true) +
+                      loops_.not_below(y + label, classes_ - label, own, false)};
   }
 
-  // How many outputs the label's loses against. The first of equal ones wins; a NaN loses against
-  // all, and nothing wins against one.
-  std::int64_t rank_of(const E* y, std::int64_t label) const {
-    if (std::isnan(value(y[label]))) return std::max<std::int64_t>(classes_, 5);
-    std::int64_t rank = 0;
-    for (std::int64_t c = 0; c < classes_; ++c)
-      rank += !(c < label ? value(y[label]) > value(y[c]) : value(y[label]) >= value(y[c]));
-    return rank;
-  }
-
-  std::int64_t samples_;  // labels: one a row of outputs
-  std::int64_t classes_, stride_;
+  const SequenceLoops<E>& loops_ = element_loops<E>().sequences;
+  std::int64_t rows_, classes_, stride_;
 };
 
 }  // namespace

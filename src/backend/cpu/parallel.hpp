@@ -86,4 +86,14 @@ void parallel_each(std::int64_t count, std::int64_t work, Body body) {
   });
 }
 
+// Splits the columns of a matrix at cache lines, for sums over its rows.
+template <class Body>
+void column_ranges(std::int64_t columns, std::int64_t rows, Body body) {
+  constexpr std::int64_t line = 64;  // columns that are read together
+  parallel_ranges((columns + line - 1) / line, kElementWork * rows * columns,
+                  [&](std::int64_t begin, std::int64_t end) {
+                    body(begin * line, std::min(end * line, columns));
+                  });
+}
+
 }  // namespace pipetrain::cpu

@@ -127,11 +127,34 @@ PIPETRAIN_INLINE std::int64_t lesser(std::int64_t a, std::int64_t b) { return a 
 PIPETRAIN_INLINE std::int64_t greater(std::int64_t a, std::int64_t b) { return a > b ? a : b; }
 
 // What the others use.
+#include "backend/cpu/vector_loops_math.inl"
+#include "backend/cpu/vector_loops_product.inl"
 #include "backend/cpu/vector_loops_transpose.inl"
 
 #include "backend/cpu/vector_loops_batch_norm.inl"
 #include "backend/cpu/vector_loops_elementwise.inl"
 #include "backend/cpu/vector_loops_pool.inl"
+#include "backend/cpu/vector_loops_sequence.inl"
+// It uses loops of the last.
+#include "backend/cpu/vector_loops_attention.inl"
+
+template <class E>
+constexpr SequenceLoops<E> sequence_loops_of = {
+    .layer_norm = layer_norm<E>,
+    .layer_norm_backward = layer_norm_backward<E>,
+    .layer_norm_weight = layer_norm_weight<E>,
+    .gelu = gelu<E>,
+    .gelu_backward = gelu_backward<E>,
+    .add_table = add_table<E>,
+    .add_to = add_to<E>,
+    .column_sums = column_sums<E>,
+    .attention = attention<E>,
+    .attention_backward = attention_backward<E>,
+    .largest = largest<E>,
+    .sum_of_exps = sum_of_exps<E>,
+    .exps = exps<E>,
+    .not_below = not_below<E>,
+};
 
 template <class E>
 constexpr ElementLoops<E> loops_of_element = {
@@ -151,6 +174,7 @@ constexpr ElementLoops<E> loops_of_element = {
     .add_rows = add_rows<E>,
     .widen = widen<E>,
     .narrow = narrow<E>,
+    .sequences = sequence_loops_of<E>,
 };
 
 #ifdef PIPETRAIN_LOOPS
@@ -159,6 +183,7 @@ constexpr ElementLoops<E> loops_of_element = {
 
 #include "backend/cpu/vector_loops_few_channels.inl"
 #include "backend/cpu/vector_loops_linear.inl"
+#include "backend/cpu/vector_loops_small_images.inl"
 #include "backend/cpu/vector_loops_update.inl"
 #endif
 
@@ -173,6 +198,7 @@ const VectorLoops& PIPETRAIN_LOOPS() {
       .linear_update = linear_update,
       .few_channels_forward = few_channels_forward,
       .few_channels_weight = few_channels_weight,
+      .small_images_weight = small_images_weight,
       .sum_pixels = sum_pixels,
       .update = update,
       .combine = combine,

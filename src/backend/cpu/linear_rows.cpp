@@ -1,0 +1,131 @@
+// Three products by oneDNN: y = x W + b, dx = dy W^T, dW (+)= x^T dy, with W as it is stored, or
+// turned where that is plain; the library adds to what is there by itself.
+#include "backend/cpu/linear_rows.hpp"
+
+#include <algorithm>
+
+#include "backend/cpu/onednn.hpp"
+#include "backend/cpu/parallel.hpp"
+#include "backend/cpu/vector_loops.hpp"
+
+namespace pipetrain::cpu {
+namespace {
+
+// A matrix as it lies: [rows][columns], or that transposed.
+struct Matrix {
+  std::int64_t rows, columns;
+  bool transposed = false;
+
+  dnnl::memory::desc f32() const {
+    const dnnl::memory::dims strides =
+        transposed ? dnnl::memory::dims{1, rows} : dnnl::memory::dims{columns, 1};
+    return {{rows, columns}, dnnl::memory::data_type::f32, strides};
+  }
+};
+
+// c = a b + bias, or c += a b.
+PreparedCall product(const Matrix& a, const Matrix& b, bool bias, bool accumulate) {
+  const Matrix c{a.rows, b.columns};
+  dnnl::primitive_attr attributes;
+  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  if (accumulate) {
+    dnnl::post_ops operations;
+    operations.append_sum(1);
+    attributes.set_post_ops(operations);
+  }
+  const dnnl::memory::desc row = bias ? Matrix{1, b.columns}.f32() : dnnl::memory::desc();
+  const dnnl::matmul::primitive_desc description =
+      bias ? dnnl::matmul::primitive_desc(engine(), a.f32(), b.f32(), row, c.f32(), attributes)
+           : dnnl::matmul::primitive_desc(engine(), a.f32(), b.f32(), c.f32(), attributes);
+  std::vector<PreparedCall::Argument> arguments{
+      {DNNL_ARG_SRC, a.f32()}, {DNNL_ARG_WEIGHTS, b.f32()}, {DNNL_ARG_DST, c.f32()}};
+  if (bias) arguments.push_back({DNNL_ARG_BIAS, row});
+  return {dnnl::primitive(description.get()), arguments, description.scratchpad_desc()};
+}
+
+class LinearRowsKernel final : public CpuKernel {
+ public:
+  LinearRowsKernel(const Linear& spec, Problem problem)
+      : CpuKernel(std::move(problem)),
+        spec_(spec),
+        in_(problem_.layer->parameters[0].shape.dims[1]),
+        out_(spec.out_features),
+        rows_(problem_.output_elements() / out_) {
+    traits_.backward_weight_reads_inputs = true;
+    with_onednn(name(), "matrix products", [&] { prepare(); });
+  }
+
+  void forward(const ForwardArguments& a) override {
+    const void *x = a.inputs[0], *w = a.weights.parameters[0];
+    if (spec_.bias)
+      forward_(name(), {x, w, a.output, a.weights.parameters[1], a.scratch});
+    else
+      forward_(name(), {x, w, a.output, a.scratch});
+  }
+
+  void backward_input(const BackwardInputArguments& a) override {
+    if (!a.input_gradients[0]) return;
+    backward_input_(name(),
+                    {a.output_gradient, a.weights.parameters[0], a.input_gradients[0], a.scratch});
+  }
+
+  void backward_weight(const BackwardWeightArguments& a) override {
+    PreparedCall& call = a.accumulate ? add_to_gradient_ : make_gradient_;
+    if (problem_.plain_weights)
+      call(name(), {a.output_gradient, a.inputs[0], a.gradients[0], a.scratch});
+    else
+      call(name(), {a.inputs[0], a.output_gradient, a.gradients[0], a.scratch});
+    if (!spec_.bias) return;
+    column_ranges(out_, rows_, [&](std::int64_t begin, std::int64_t end) {
+      loops_.column_sums(floats(a.output_gradient), rows_, out_, floats(a.gradients[1]),
+                         a.accumulate, begin, end);
+    });
+  }
+
+ private:
+  const std::string& name() const { return problem_.layer->name; }
+
+  void prepare() {
+    const bool plain = problem_.plain_weights;
+    const Matrix x{rows_, in_}, w{in_, out_, plain}, dy{rows_, out_};
+    forward_ = product(x, w, spec_.bias, false);
+    traits_.scratch_bytes = forward_.scratchpad_bytes();
+    if (problem_.mode != Mode::Train) return;
+    const Matrix x_turned{in_, rows_, true}, dy_turned{out_, rows_, true},
+        w_turned{out_, in_, !plain};
+    backward_input_ = product(dy, w_turned, false, false);
+    const auto gradient = [&](bool accumulate) {
+      return plain ? product(dy_turned, x, false, accumulate)
+                   : product(x_turned, dy, false, accumulate);
+    };
+    make_gradient_ = gradient(false);
+    add_to_gradient_ = gradient(true);
+    for (const PreparedCall* call : {&backward_input_, &make_gradient_, &add_to_gradient_})
+      traits_.scratch_bytes = std::max(traits_.scratch_bytes, call->scratchpad_bytes());
+  }
+
+  const SequenceLoops<float>& loops_ = element_loops<float>().sequences;
+  Linear spec_;
+  std::int64_t in_, out_, rows_;
+  PreparedCall forward_, backward_input_, make_gradient_, add_to_gradient_;
+};
+
+}  // namespace
+
+bool is_over_rows(const Problem& problem) {
+  return problem.layer->output.dims.size() == 2 || problem.plain_weights;
+}
+
+std::unique_ptr<Kernel> make_linear_rows(const Linear& spec, Problem problem) {
+  return std::make_unique<LinearRowsKernel>(spec, std::move(problem));
+}
+
+ParameterLayout linear_rows_layout(const Linear& spec, const Problem& problem, int parameter) {
+  const std::int64_t in = problem.layer->parameters[0].shape.dims[1], out = spec.out_features;
+  if (parameter == 1) return channel_parameter(out, 1);
+  if (problem.plain_weights) return channel_parameter(in * out, 1);
+  return {.elements = in * out,
+          .position = [in, out](std::int64_t index) { return index % in * out + index / in; }};
+}
+
+}  // namespace pipetrain::cpu

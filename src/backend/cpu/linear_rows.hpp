@@ -1,0 +1,14 @@
+// A linear layer over the rows of a sequence, [T, in] -> [T, out]: enough rows for the library's
+// matrix products. Its weights are stored transposed, [in][out]; or plain, [out][in], where other
+// layers use them too (Problem::plain_weights), and then vectors are rows as well.
+#pragma once
+
+#include "backend/cpu/kernel.hpp"
+
+namespace pipetrain::cpu {
+
+bool is_over_rows(const Problem& problem);
+std::unique_ptr<Kernel> make_linear_rows(const Linear& spec, Problem problem);
+ParameterLayout linear_rows_layout(const Linear& spec, const Problem& problem, int parameter);
+
+}  // namespace pipetrain::cpu

@@ -1,0 +1,72 @@
+// The inner loops of language models' layers, a part of ElementLoops (vector_loops.hpp): over rows
+// of a sequence, stored as float or Bf16. Parameters, statistics and sums are f32 with both.
+#pragma once
+
+#include <cstdint>
+
+namespace pipetrain::cpu {
+
+struct LayerNormLoop {
+  std::int64_t width;
+  float eps;
+  const float *gamma, *beta;  // beta: or null
+};
+// Its gradients: of each parameter, those of columns begin .. end - 1.
+struct LayerNormWeightLoop {
+  std::int64_t rows, width;
+  float *gamma, *beta;  // beta: or null
+  bool accumulate;
+};
+
+// One head of one sample. Rows of the input, with queries, keys and values, are 3 width apart, and
+// of each a head's part is head_width long; rows of the output are width apart.
+struct AttentionLoop {
+  std::int64_t length, width, head_width;
+  bool causal;
+  float scale;
+};
+constexpr std::int64_t kAttentionRows = 64;  // of a block of backward
+constexpr std::int64_t kProductRows = 6;     // of a tile of a product
+
+struct RowSoftmax {  // exp(s - largest) / sum
+  float largest, sum;
+};
+
+template <class E>
+struct SequenceLoops {
+  // statistics: the mean and 1 / sqrt(var + eps) of each row; or null
+  void (*layer_norm)(const LayerNormLoop&, std::int64_t rows, const E* x, E* y, float* statistics);
+  void (*layer_norm_backward)(const LayerNormLoop&, std::int64_t rows, const E* x,
+                              const float* statistics, const E* dy, E* dx);
+  void (*layer_norm_weight)(const LayerNormWeightLoop&, const E* x, const float* statistics,
+                            const E* dy, std::int64_t begin, std::int64_t end);
+
+  void (*gelu)(const E* x, E* y, std::int64_t count, bool by_tanh);
+  void (*gelu_backward)(const E* x, const E* dy, E* dx, std::int64_t count, bool by_tanh);
+
+  void (*add_table)(const E* x, const float* table, E* y, std::int64_t count);
+  void (*add_to)(float* sum, const E* values, std::int64_t count);
+  // sum[c] = sum over rows of values[row][c], for columns begin .. end - 1
+  void (*column_sums)(const E* values, std::int64_t rows, std::int64_t width, float* sum,
+                      bool accumulate, std::int64_t begin, std::int64_t end);
+
+  // queries: the head's first; softmax: [length], or null. Scratch: attention_scratch() floats.
+  void (*attention)(const AttentionLoop&, const E* queries, E* y, RowSoftmax* softmax,
+                    float* scratch);
+  // query_gradients: laid out as queries.
+  void (*attention_backward)(const AttentionLoop&, const E* queries, const RowSoftmax* softmax,
+                             const E* dy, E* query_gradients, float* scratch);
+
+  // The largest, and the sum of exp(y - largest).
+  float (*largest)(const E* y, std::int64_t count);
+  double (*sum_of_exps)(const E* y, std::int64_t count, float largest);
+  void (*exps)(const E* y, std::int64_t count, float largest, float scale, E* to);  // scale exp()
+  // How many of y are not below `value` (a NaN is not), ties counted or not.
+  std::int64_t (*not_below)(const E* y, std::int64_t count, float value, bool ties);
+};
+
+// In floats.
+std::int64_t attention_scratch(const AttentionLoop& loop);
+std::int64_t attention_backward_scratch(const AttentionLoop& loop);
+
+}  // namespace pipetrain::cpu

@@ -1,0 +1,72 @@
+// exp, x Phi(x) and sums of lanes. Included by vector_loops.inl.
+
+constexpr Ints kLaneIndex = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+
+// The lanes that there are; zeros elsewhere.
+PIPETRAIN_INLINE Vector kept_lanes(const Whole&, const Vector& v) { return v; }
+PIPETRAIN_INLINE Vector kept_lanes(const Part& part, const Vector& v) {
+  return kLaneIndex < static_cast<std::int32_t>(part.lanes) ? v : Vector{};
+}
+
+PIPETRAIN_INLINE float sum_lanes(const Vector& lanes) {
+  Vector v = lanes;
+  v += __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7);
+  v += __builtin_shufflevector(v, v, 4, 5, 6, 7, 0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3);
+  v += __builtin_shufflevector(v, v, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1);
+  return v[0] + v[1];
+}
+PIPETRAIN_INLINE Vector larger(const Vector& a, const Vector& b) { return a > b ? a : b; }
+PIPETRAIN_INLINE float largest_lane(const Vector& lanes) {
+  Vector v = lanes;
+  v = larger(v,
+             __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7));
+  v = larger(v, __builtin_shufflevector(v, v, 4, 5, 6, 7, 0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3));
+  v = larger(v, __builtin_shufflevector(v, v, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1));
+  return v[0] > v[1] ? v[0] : v[1];
+}
+
+// exp(x) = 2^n exp(r), n the nearest integer to x / log(2), by exp's series to the seventh power,
+// which is exact to a rounding for |r| <= log(2) / 2. Below -87 it stays at exp(-87), above 88 at
+// exp(88); a NaN stays one.
+PIPETRAIN_INLINE Vector exp_of(const Vector& any) {
+  const Vector bounded = any < -87.0f ? Vector{} - 87.0f : any;
+  const Vector x = bounded > 88.0f ? Vector{} + 88.0f : bounded;
+  constexpr float to_integer = 12582912.0f;  // 1.5 * 2^23: what is added to it loses its fraction
+  const Vector shifted = x * 1.44269504088896341f + to_integer;
+  const Vector n = shifted - to_integer;
+  const Vector r = (x - n * 0.693145751953125f) - n * 1.42860682030941723e-6f;  // log(2) in two
+  Vector p = r * (1.0f / 5040) + 1.0f / 720;
+  p = p * r + 1.0f / 120;
+  p = p * r + 1.0f / 24;
+  p = p * r + 1.0f / 6;
+  p = p * r + 0.5f;
+  p = p * r * r + r + 1.0f;
+  const Vector power = (Vector)(((Ints)shifted << 23) + 0x3F800000);
+  return p * power;
+}
+
+struct GeluPoint {
+  Vector value, slope;  // of x Phi(x)
+};
+
+// Phi by a tanh: (1 + tanh(u)) / 2 = 1 / (1 + exp(-2u)).
+PIPETRAIN_INLINE GeluPoint gelu_by_tanh(const Vector& x) {
+  constexpr float twice_root = 1.59576912160573071f, cubic = 0.044715f;  // 2 sqrt(2 / pi)
+  const Vector square = x * x;
+  const Vector phi = 1.0f / (1.0f + exp_of(-twice_root * x * (1.0f + cubic * square)));
+  const Vector inner_slope = twice_root * (1.0f + 3 * cubic * square);
+  return {x * phi, phi + x * phi * (1.0f - phi) * inner_slope};
+}
+
+// Phi by an erf, which is good to 1.5e-7: Abramowitz and Stegun 1964, formula 7.1.26.
+PIPETRAIN_INLINE GeluPoint gelu_exact(const Vector& x) {
+  const Vector z = (x < 0.0f ? -x : x) * 0.707106781186547524f;
+  const Vector t = 1.0f / (1.0f + 0.3275911f * z), bell = exp_of(-z * z);
+  Vector p = t * 1.061405429f - 1.453152027f;
+  p = p * t + 1.421413741f;
+  p = p * t - 0.284496736f;
+  p = p * t + 0.254829592f;
+  const Vector tail = 0.5f * p * t * bell;  // Phi(-|x|)
+  const Vector phi = x < 0.0f ? tail : 1.0f - tail;
+  return {x * phi, phi + x * bell * 0.398942280401432678f};
+}

@@ -1,0 +1,61 @@
+// The language models that come with the source: their sizes and nanoGPT's names.
+#include <cstdlib>
+#include <set>
+
+#include "catch.hpp"
+#include "graph/read.hpp"
+
+using namespace pipetrain;
+
+namespace {
+
+Graph shipped(const std::string& name) {
+  const char* source = std::getenv("PIPETRAIN_SOURCE");
+  REQUIRE(source);
+  return read_model(std::filesystem::path(source) / "models" / (name + ".toml"));
+}
+
+std::set<std::string> parameters(const Graph& graph) {
+  std::set<std::string> found;
+  for (const Layer& layer : graph.layers)
+    for (const Parameter& parameter : layer.parameters)
+      found.insert(parameter.name + ' ' + parameter.shape.text());
+  return found;
+}
+
+// Of nanoGPT's model with biases, without its output layer.
+std::set<std::string> nano_gpt(int blocks, std::int64_t width, std::int64_t length,
+                               std::int64_t vocabulary) {
+  std::set<std::string> names;
+  const auto add = [&](const std::string& name, std::vector<std::int64_t> dims) {
+    names.insert(name + ' ' + Shape{std::move(dims)}.text());
+  };
+  const auto with_bias = [&](const std::string& name, std::vector<std::int64_t> dims) {
+    add(name + ".bias", {dims[0]});
+    add(name + ".weight", std::move(dims));
+  };
+  add("transformer.wte.weight", {vocabulary, width});
+  add("transformer.wpe.weight", {length, width});
+  for (int i = 0; i < blocks; ++i) {
+    const std::string block = "transformer.h." + std::to_string(i);
+    for (const char* norm : {".ln_1", ".ln_2"}) with_bias(block + norm, {width});
+    with_bias(block + ".attn.c_attn", {3 * width, width});
+    with_bias(block + ".attn.c_proj", {width, width});
+    with_bias(block + ".mlp.c_fc", {4 * width, width});
+    with_bias(block + ".mlp.c_proj", {width, 4 * width});
+  }
+  with_bias("transformer.ln_f", {width});
+  return names;
+}
+
+}  // namespace
+
+TEST_CASE("gpt-mini has nanoGPT's names and an output layer of its own") {
+  const Graph graph = shipped("gpt-mini");
+  std::set<std::string> expected = nano_gpt(6, 256, 128, 256);
+  expected.insert({"lm_head.weight [256, 256]", "lm_head.bias [256]"});
+  CHECK(parameters(graph) == expected);
+  CHECK(graph.parameter_count() == 4903168);
+  CHECK(graph.input.text() == "[128] tokens of 256");
+  CHECK(graph.layers.back().output.text() == "[128, 256]");
+}
