@@ -6,6 +6,7 @@
   initial     (torch_initial.py) names, shapes and distributions of the initial values
   training    (torch_training.py) what the binary trains and exports
   models      (torch_gradients.py, torch_models.py) the vision models' gradients, weights both ways
+  language    (torch_language.py) the same of the language models
 """
 
 import argparse
@@ -14,13 +15,14 @@ import sys
 import tempfile
 
 import torch
-import torch_initial
 import torch_gradients
+import torch_initial
+import torch_language
 import torch_layers
 import torch_optimizers
 import torch_training
 
-PARTS = ["layers", "optimizers", "initial", "training", "models"]
+PARTS = ["layers", "optimizers", "initial", "training", "models", "language"]
 
 
 class Report:
@@ -73,6 +75,8 @@ def main():
             torch_training.check(binary, runner, backends, folder, report)
         if "models" in wanted:
             torch_gradients.check(binary, runner, backends, folder, report)
+        if "language" in wanted:
+            torch_language.check(binary, backends, folder, report)
     print(f"{report.agree} agree, {report.differ} do not")
     return 1 if report.differ else 0
 

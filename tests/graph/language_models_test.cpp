@@ -19,7 +19,7 @@ std::set<std::string> parameters(const Graph& graph) {
   std::set<std::string> found;
   for (const Layer& layer : graph.layers)
     for (const Parameter& parameter : layer.parameters)
-      found.insert(parameter.name + ' ' + parameter.shape.text());
+      if (!parameter.tied) found.insert(parameter.name + ' ' + parameter.shape.text());
   return found;
 }
 
@@ -58,4 +58,14 @@ TEST_CASE("gpt-mini has nanoGPT's names and an output layer of its own") {
   CHECK(graph.parameter_count() == 4903168);
   CHECK(graph.input.text() == "[128] tokens of 256");
   CHECK(graph.layers.back().output.text() == "[128, 256]");
+}
+
+TEST_CASE("gpt2 has GPT-2's number of parameters, its output layer's weight is the embedding's") {
+  const Graph graph = shipped("gpt2");
+  CHECK(parameters(graph) == nano_gpt(12, 768, 1024, 50257));
+  CHECK(graph.parameter_count() == 124439808);
+  const std::optional<Tie>& tied = graph.layers.back().parameters[0].tied;
+  REQUIRE(tied);
+  CHECK(graph.parameter(*tied).name == "transformer.wte.weight");
+  CHECK(graph.layers.back().output.text() == "[1024, 50257]");
 }
