@@ -1,7 +1,5 @@
 #include "cases.hpp"
 
-#include "base/error.hpp"
-
 namespace pipetrain::testing {
 namespace {
 
@@ -233,14 +231,6 @@ std::vector<Case> chain_cases() {
   std::vector<Case> cases = vision_chain_cases();
   for (Case& c : sequence_chain_cases()) cases.push_back(std::move(c));
   return cases;
-}
-
-bool is_built(Backend& backend, const Graph& graph) try {
-  const auto lowering = backend.lower(graph, {});
-  for (int l = 0; l < std::ssize(graph.layers); ++l) lowering->make_kernel({l}, {});
-  return true;
-} catch (const UsageError&) {
-  return false;
 }
 
 }  // namespace pipetrain::testing

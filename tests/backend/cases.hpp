@@ -21,6 +21,4 @@ std::vector<Case> sequence_layer_cases();  // those of language models
 std::vector<Case> chain_cases();  // small graphs, where a backend fuses and chooses layouts
 std::vector<Case> sequence_chain_cases();
 
-bool is_built(Backend& backend, const Graph& graph);  // whether it has kernels for all its layers
-
 }  // namespace pipetrain::testing
