@@ -210,6 +210,8 @@ Program complete(Program order, const VersionPolicy& versions, const ScheduleReq
   program = add_loads(std::move(program));
   if (request.sync_gradients || program.has_copies())
     program = add_gradient_sync(std::move(program));
+  else if (!request.tied.empty())
+    program = add_gradient_sync(std::move(program), request.tied);
   return add_transfers(std::move(program));
 }
 
@@ -227,7 +229,8 @@ Program make_program(const Schedule& schedule, const ScheduleRequest& request) {
   const bool vertical = request.vertical_sync && schedule.vertical;
   program = complete(std::move(program), vertical ? *schedule.vertical : *schedule.versions,
                      request, schedule.flushes);
-  const auto problems = check(program);
+  const auto problems =
+      check(program, request.tied.empty() ? CheckOptions{} : with_shared_parameters(program));
   PIPETRAIN_CHECK(problems.empty(), "schedule {} makes an ill-formed program\n{}", schedule.name,
                   show(program, problems));
   return program;

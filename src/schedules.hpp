@@ -1,6 +1,7 @@
 // A published schedule is an order, a cadence of updates and a version policy: one row of a table.
 #pragma once
 
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -28,6 +29,9 @@ struct ScheduleRequest {
   MixRule mix = {};
   bool recompute = false;            // keep stage inputs only
   bool recomputed_gradient = false;  // gradient_rule = "recompute": by the weights of backward
+  // With a layer that uses another one's parameter, or whose own is used so: their updates wait for
+  // each other.
+  std::set<StageId> tied = {};
 };
 
 // In how many parts a schedule has the model cut.

@@ -12,6 +12,8 @@
 #include "checkpoint/folder.hpp"
 #include "checkpoint/load.hpp"
 #include "checkpoint/reshard.hpp"
+#include "checkpoint/save.hpp"
+#include "graph/read.hpp"
 #include "metrics/console.hpp"
 
 namespace pipetrain {
@@ -136,11 +138,19 @@ int reshard(const Options& options) {
   return 0;
 }
 
+Graph graph_of(const Checkpoint& checkpoint) {
+  if (checkpoint.model.empty()) return read_inline_model(checkpoint.folder / kConfigFile);
+  return read_model_text(checkpoint.model, (checkpoint.folder / kModelFile).string());
+}
+
 int export_weights(const Options& options) {
   const fs::path output = output_of(options, "FILE.safetensors");
   const fs::path from = find_checkpoint(options.checkpoint);
-  const auto tensors = model_tensors(read_checkpoint(from));
-  write_safetensors(output, tensors);
+  Checkpoint read = read_checkpoint(from);
+  const Graph graph = graph_of(read);
+  const NamedTensors tensors = match_tensors(model_tensors(std::move(read)),
+                                             expected_parameters(graph), from.string(), graph);
+  write_parameters(output, tensors);
   print(options,
         {{"from", from.string()}, {"weights", output.string()}, {"tensors", tensors.size()}},
         fmt::format("{}: the weights of {}, {} tensors\n", output.string(), from.string(),

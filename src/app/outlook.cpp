@@ -78,7 +78,8 @@ std::string memory_text(const std::vector<MemoryAccount>& accounts) {
 }
 
 std::string program_of(const PipelineInput& in) {
-  return to_text(training_program(in.config, in.config.pipeline.stages, in.total_steps));
+  return to_text(training_program(in.config, in.config.pipeline.stages, in.total_steps,
+                                  tied_stages(in.graph, in.plan)));
 }
 
 std::int64_t size_of(const std::unique_ptr<const Dataset>& dataset) {

@@ -80,6 +80,19 @@ void note_unused(const Options& options) {
   if (options.virtual_stages != 1 && row.parts != Parts::VirtualStages) note("--virtual-stages");
 }
 
+std::set<StageId> tied_stages(const Options& options) {
+  const int parts =
+      model_parts(require_schedule(options.name), options.stages, options.virtual_stages);
+  std::set<StageId> stages;
+  for (const int stage : options.tied) {
+    if (stage >= parts)
+      throw UsageError(fmt::format("--tied {}: {} has stages 0 to {} here; name some of those",
+                                   stage, options.name, parts - 1));
+    stages.insert({stage});
+  }
+  return stages;
+}
+
 void note_unused_by_file(const Options& options) {
   const Options defaults;
   const auto note = [&](std::string_view option, bool given) {
@@ -89,6 +102,7 @@ void note_unused_by_file(const Options& options) {
   note("--warmup", options.warmup != defaults.warmup);
   note("--vertical-sync", options.vertical_sync);
   note("--virtual-stages", options.virtual_stages != defaults.virtual_stages);
+  note("--tied", !options.tied.empty());
 }
 
 }  // namespace
@@ -100,13 +114,14 @@ int schedule(const Options& options) {
     note_unused_by_file(options);
   else
     note_unused(options);
-  const ScheduleRequest request{.schedule = options.name,
-                                .stages = options.stages,
-                                .microbatches = options.microbatches,
-                                .minibatches = own ? own->program.minibatches : options.steps,
-                                .warmup = options.warmup,
-                                .vertical_sync = options.vertical_sync,
-                                .virtual_stages = options.virtual_stages};
+  ScheduleRequest request{.schedule = options.name,
+                          .stages = options.stages,
+                          .microbatches = options.microbatches,
+                          .minibatches = own ? own->program.minibatches : options.steps,
+                          .warmup = options.warmup,
+                          .vertical_sync = options.vertical_sync,
+                          .virtual_stages = options.virtual_stages};
+  if (!own) request.tied = tied_stages(options);
   const auto program = own ? complete(*own, request) : make_program(request);
   const auto costs = costs_of(options.times, program);
   const auto timeline = simulate(program, costs);

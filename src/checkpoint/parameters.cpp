@@ -1,5 +1,6 @@
 #include "checkpoint/parameters.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <span>
 #include <utility>
@@ -21,6 +22,11 @@ std::vector<T> elements(const StoredTensor& tensor) {
 
 bool is_count(const NamedTensor& tensor) {
   return std::holds_alternative<std::vector<std::int64_t>>(tensor.values);
+}
+
+// Of values of one size, bit by bit: they may be no numbers.
+bool differ(const std::vector<float>& a, const std::vector<float>& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) != 0;
 }
 
 // What is wrong with a stored tensor; nothing where its values were taken.
@@ -70,7 +76,7 @@ NamedTensors initial_parameters(const Graph& graph, std::uint64_t seed) {
   NamedTensors tensors = expected_parameters(graph);
   for (const Layer& layer : graph.layers) {
     for (const Parameter& parameter : layer.parameters)
-      tensors[parameter.name].values = initial_values(parameter, seed);
+      tensors[parameter.name].values = initial_values(graph.owner(parameter), seed);
     for (const Buffer& buffer : layer.buffers)
       tensors[buffer.name].values = std::vector<float>(
           static_cast<std::size_t>(buffer.shape.elements()), static_cast<float>(buffer.initial));
@@ -81,6 +87,42 @@ NamedTensors initial_parameters(const Graph& graph, std::uint64_t seed) {
 NamedTensors read_parameters(const std::filesystem::path& file, const Graph& graph) {
   return match_tensors(read_safetensors(file), expected_parameters(graph), file.string(), graph);
 }
+
+namespace {
+
+// The names of each parameter that several layers use; the owner's first.
+std::vector<std::vector<std::string>> tied_names(const Graph& graph) {
+  std::vector<std::vector<std::string>> names;
+  for (const std::vector<Tie>& group : tied_groups(graph)) {
+    names.emplace_back();
+    for (const Tie& use : group) names.back().push_back(graph.parameter(use).name);
+  }
+  return names;
+}
+
+// A file may have a parameter under any of its names; under several, with the same values.
+void fill_tied(const Graph& graph, NamedTensors& tensors,
+               std::map<std::string, const NamedTensor*>& missing,
+               std::vector<std::string>& problems) {
+  for (const std::vector<std::string>& names : tied_names(graph)) {
+    const auto there = std::ranges::find_if(names, [&](const std::string& name) {
+      return tensors.contains(name) && !missing.contains(name);
+    });
+    if (there == names.end()) continue;
+    const std::vector<float>& values = floats(std::as_const(tensors), *there);
+    for (const std::string& name : names) {
+      if (!tensors.contains(name)) continue;
+      if (missing.erase(name) > 0) {
+        tensors[name].values = values;
+      } else if (differ(floats(std::as_const(tensors), name), values)) {
+        problems.push_back(fmt::format(
+            "'{}' and '{}' differ there; in the model they are one parameter", *there, name));
+      }
+    }
+  }
+}
+
+}  // namespace
 
 NamedTensors match_tensors(const std::vector<StoredTensor>& stored, NamedTensors expected,
                            const std::string& file, const Graph& graph) {
@@ -96,6 +138,7 @@ NamedTensors match_tensors(const std::vector<StoredTensor>& stored, NamedTensors
     if (!problem.empty()) problems.push_back(problem);
     missing.erase(one.name);
   }
+  fill_tied(graph, expected, missing, problems);
   for (const auto& [name, tensor] : missing)
     problems.push_back(fmt::format("'{}' {} is missing", name, tensor->shape.text()));
   if (!problems.empty())

@@ -27,7 +27,8 @@ NamedTensors expected_parameters(const Graph& graph);
 NamedTensors initial_parameters(const Graph& graph, std::uint64_t seed);
 
 // The same names and shapes from a file. DataError lists all that is missing, extra or of another
-// shape or type. Only num_batches_tracked may be absent: then it is 0.
+// shape or type. Only num_batches_tracked may be absent: then it is 0; and all names but one of a
+// parameter that several layers use. Those that are there must have the same values.
 NamedTensors read_parameters(const std::filesystem::path& file, const Graph& graph);
 
 // The values of the expected tensors out of what a file holds; `file` begins the message. Errors as

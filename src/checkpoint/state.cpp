@@ -20,12 +20,16 @@ bool keeps_delta(const PipelineConfig& pipeline) {
 
 NamedTensors expected_state(const Graph& graph, const Config& config) {
   NamedTensors tensors = expected_parameters(graph);
-  auto moments = moment_names(config.optimizer);
-  if (keeps_delta(config.pipeline)) moments.push_back(delta_name);
+  const auto add = [&](const Parameter& parameter, std::string_view moment) {
+    tensors[moment_name(parameter.name, moment)] = {parameter.shape, std::vector<float>{}};
+  };
   for (const Layer& layer : graph.layers)
-    for (const Parameter& parameter : layer.parameters)
-      for (const std::string_view moment : moments)
-        tensors[moment_name(parameter.name, moment)] = {parameter.shape, std::vector<float>{}};
+    for (const Parameter& parameter : layer.parameters) {
+      if (parameter.tied) tensors.erase(parameter.name);
+      if (!parameter.tied)
+        for (const std::string_view moment : moment_names(config.optimizer)) add(parameter, moment);
+      if (keeps_delta(config.pipeline)) add(parameter, delta_name);
+    }
   return tensors;
 }
 

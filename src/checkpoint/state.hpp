@@ -24,7 +24,8 @@ std::string moment_name(const std::string& parameter, std::string_view moment);
 bool keeps_delta(const PipelineConfig& pipeline);
 inline constexpr std::string_view delta_name = "delta";
 
-// Names, shapes and types of a whole training's tensors; the values are empty.
+// Names, shapes and types of a whole training's tensors; the values are empty. What several layers
+// use is there once, under its owner's name; but for delta, which depends on the layer's stage.
 NamedTensors expected_state(const Graph& graph, const Config& config);
 
 struct StageTensors {               // of some consecutive layers

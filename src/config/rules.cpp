@@ -195,6 +195,8 @@ std::vector<FileKey> validation_file_keys(const DataConfig& data) {
     return {{"data.validation_files", !data.validation_files.empty()}};
   if (data.kind == "image_folder")
     return {{"data.validation_folder", !data.validation_folder.empty()}};
+  if (data.kind == "text") return {{"data.validation_text", !data.validation_text.empty()}};
+  if (data.kind == "tokens") return {{"data.validation_tokens", !data.validation_tokens.empty()}};
   return {};
 }
 
@@ -208,6 +210,8 @@ std::vector<FileKey> train_file_keys(const DataConfig& data) {
   if (data.kind == "cifar10" || data.kind == "cifar100")
     return {{"data.train_files", !data.train_files.empty()}};
   if (data.kind == "image_folder") return {{"data.train_folder", !data.train_folder.empty()}};
+  if (data.kind == "text") return {{"data.train_text", !data.train_text.empty()}};
+  if (data.kind == "tokens") return {{"data.train_tokens", !data.train_tokens.empty()}};
   return {};
 }
 
@@ -264,7 +268,8 @@ void check_validation(const Given& given, const Config& config, Problems& proble
   if (!any ||
       !fine(given, {"data.kind", "data.validation_range", "data.validation_images",
                     "data.validation_inputs", "data.validation_labels", "data.validation_files",
-                    "data.validation_folder", "data.validation_fraction"})) {
+                    "data.validation_folder", "data.validation_text", "data.validation_tokens",
+                    "data.validation_fraction"})) {
     return;
   }
   const bool files = reads_files(data);

@@ -39,9 +39,12 @@ class Dataset {
   virtual int reading_threads() const { return 1; }
 };
 
+class Vocabulary;
+
 struct Datasets {
   std::unique_ptr<const Dataset> train;
-  std::unique_ptr<const Dataset> validation;  // null where the config names none
+  std::unique_ptr<const Dataset> validation;          // null where the config names none
+  std::shared_ptr<const Vocabulary> vocabulary = {};  // of text; else null
 };
 
 // Opens and checks what the config names against the model: DataError for files, UsageError for

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "data/dataset.hpp"
+#include "data/windows.hpp"
 
 namespace pipetrain {
 
@@ -37,6 +38,10 @@ std::unique_ptr<const Dataset> open_cifar(std::span<const std::filesystem::path>
 Datasets open_image_folder(const DataConfig& config, const Graph& graph, std::uint64_t seed);
 std::unique_ptr<const Dataset> draw_glyphs(const DrawOptions& options, const Graph& graph);
 std::unique_ptr<const Dataset> draw_synthetic(const DrawOptions& options, const Graph& graph);
+Sequences read_text(const DataConfig& config, const Graph& graph);
+Sequences read_tokens(const DataConfig& config, const Graph& graph);
+// The vocabulary of kind = "text", without the model. DataError.
+Vocabulary text_vocabulary(const DataConfig& config);
 
 // Samples [first, last) of another data set, numbered from 0.
 std::unique_ptr<const Dataset> slice(std::shared_ptr<const Dataset> whole, SampleRange range);

@@ -51,14 +51,33 @@ Datasets split_by_seed(const Opened& whole, const DataConfig& config) {
   return {pick(whole, std::move(split.train)), pick(whole, std::move(split.validation))};
 }
 
-// The parts that the config asks for: of the training files, and of `validation` where files of its
-// own are named.
-Datasets parts_of(const Opened& train, const Opened& validation, const DataConfig& config) {
-  if (config.validation_fraction > 0) return split_by_seed(train, config);
+// By train_range and validation_range: of the training samples, and of `validation` where there are
+// some of its own.
+Datasets ranges_of(const Opened& train, const Opened& validation, const DataConfig& config) {
   Datasets datasets{part_of(train, config.train_range, "train_range"), nullptr};
   if (validation || config.validation_range)
     datasets.validation =
         part_of(validation ? validation : train, config.validation_range, "validation_range");
+  return datasets;
+}
+
+// The parts that the config asks for: of the training files, and of `validation` where files of its
+// own are named.
+Datasets parts_of(const Opened& train, const Opened& validation, const DataConfig& config) {
+  if (config.validation_fraction > 0) return split_by_seed(train, config);
+  return ranges_of(train, validation, config);
+}
+
+// Windows over text or tokens: neighbours overlap, so the samples held out are those of the last
+// part, whatever the seed.
+Datasets open_sequences(Sequences read, const DataConfig& config, const Graph& graph) {
+  if (config.validation_fraction > 0)
+    read = hold_out_tails(std::move(read), config.validation_fraction);
+  const Opened train = windows_of(std::move(read.train), config.stride, graph);
+  const Opened validation =
+      read.validation.empty() ? nullptr : windows_of(std::move(read.validation), 0, graph);
+  Datasets datasets = ranges_of(train, validation, config);
+  datasets.vocabulary = std::move(read.vocabulary);
   return datasets;
 }
 
@@ -122,7 +141,7 @@ struct Kind {
   Datasets (*open)(const DataConfig&, const Graph&, std::uint64_t seed);
 };
 
-constexpr std::array<Kind, 7> kinds = {{
+constexpr std::array<Kind, 9> kinds = {{
     {"glyphs", [](const DataConfig& c, const Graph& g,
                   std::uint64_t seed) { return open_drawn(draw_glyphs, c, g, seed); }},
     {"idx",
@@ -141,6 +160,16 @@ constexpr std::array<Kind, 7> kinds = {{
            open_npy, {{c.train_inputs, c.train_labels}, "train_inputs", "train_labels"},
            {{c.validation_inputs, c.validation_labels}, "validation_inputs", "validation_labels"},
            c, g);
+     }},
+    {"text",
+     [](const DataConfig& c, const Graph& g, std::uint64_t) {
+       require(c.train_text, "train_text", c.kind);
+       return open_sequences(read_text(c, g), c, g);
+     }},
+    {"tokens",
+     [](const DataConfig& c, const Graph& g, std::uint64_t) {
+       if (c.train_tokens.empty()) require({}, "train_tokens", c.kind);
+       return open_sequences(read_tokens(c, g), c, g);
      }},
     {"synthetic", [](const DataConfig& c, const Graph& g,
                      std::uint64_t seed) { return open_drawn(draw_synthetic, c, g, seed); }},

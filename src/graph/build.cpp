@@ -48,6 +48,9 @@ class Builder {
                     ValueId before);
   ValueId add_block(const Value& table, const std::string& name, Scope& scope, ValueId before);
   void infer(Layer& layer, Position at, std::optional<Shape>& shape);
+  void tie(Layer& layer, const std::string& named, const Fields& fields, const Scope& scope);
+  std::optional<LayerId> find_owner(const std::string& named, const Fields& fields,
+                                    const Scope& scope);
   ValueId append(Layer layer, std::optional<Shape> shape, Position at);
 
   const Table& blocks_;
@@ -166,6 +169,53 @@ void Builder::infer(Layer& layer, Position at, std::optional<Shape>& shape) {
   shape = layer.output;
 }
 
+// A layer further up, by its name in the same list or by its full name.
+std::optional<LayerId> Builder::find_owner(const std::string& named, const Fields& fields,
+                                           const Scope& scope) {
+  for (const std::string& name : {scope.prefix + named, named})
+    for (std::size_t l = 0; l < graph_.layers.size(); ++l)
+      if (graph_.layers[l].name == name) return LayerId{static_cast<int>(l)};
+  std::vector<std::string_view> known;
+  for (const Layer& layer : graph_.layers) known.push_back(layer.name);
+  const std::string near = suggest(named, known);
+  problems_.add(
+      fields.at("tied"),
+      fmt::format("{} is tied to '{}', but no layer above it is called so{}", fields.what(), named,
+                  near.empty() ? "; name a linear or embedding layer above it" : near));
+  return std::nullopt;
+}
+
+// The weight of a linear or embedding layer is that of another one above it.
+void Builder::tie(Layer& layer, const std::string& named, const Fields& fields,
+                  const Scope& scope) {
+  const auto owner = find_owner(named, fields, scope);
+  if (!owner || !shapes_[static_cast<std::size_t>(owner->value + 1)]) return;  // said already
+  const Layer& other = graph_.layers[static_cast<std::size_t>(owner->value)];
+  Parameter& weight = layer.parameters[0];
+  const bool fits =
+      std::holds_alternative<Linear>(other.spec) || std::holds_alternative<Embedding>(other.spec);
+  if (!fits || other.parameters[0].shape != weight.shape) {
+    const std::string theirs =
+        fits ? fmt::format("has a weight of {}", other.parameters[0].shape.text())
+             : fmt::format("is a {} layer", kind_name(other.spec));
+    problems_.add(
+        fields.at("tied"),
+        fmt::format("{} is tied to '{}', which {}; its own weight is {}: name a linear or "
+                    "embedding layer whose weight has that shape",
+                    fields.what(), other.name, theirs, weight.shape.text()));
+    return;
+  }
+  weight.tied = other.parameters[0].tied.value_or(Tie{*owner, 0});
+  weight.initial = other.parameters[0].initial;
+}
+
+// The layer whose weight this one uses, as it is written; empty: none.
+std::string tied_of(const LayerSpec& spec) {
+  if (const auto* linear = std::get_if<Linear>(&spec)) return linear->tied;
+  if (const auto* embedding = std::get_if<Embedding>(&spec)) return embedding->tied;
+  return "";
+}
+
 ValueId Builder::append(Layer layer, std::optional<Shape> shape, Position at) {
   graph_.layers.push_back(std::move(layer));
   shapes_.push_back(std::move(shape));
@@ -213,6 +263,8 @@ ValueId Builder::add_layer(const Value& table, const std::string& name, const Sc
   }
   std::optional<Shape> shape;
   if (fine && !layer.inputs.empty()) infer(layer, table.at, shape);
+  if (const std::string owner = tied_of(layer.spec); shape && !owner.empty())
+    tie(layer, owner, fields, scope);
   return append(std::move(layer), std::move(shape), table.at);
 }
 

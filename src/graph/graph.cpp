@@ -35,8 +35,33 @@ std::vector<LayerId> Graph::consumers(ValueId value) const {
 std::int64_t Graph::parameter_count() const {
   std::int64_t count = 0;
   for (const Layer& layer : layers)
-    for (const Parameter& parameter : layer.parameters) count += parameter.shape.elements();
+    for (const Parameter& parameter : layer.parameters)
+      if (!parameter.tied) count += parameter.shape.elements();
   return count;
+}
+
+const Parameter& Graph::parameter(const Tie& at) const {
+  return layers[static_cast<std::size_t>(at.layer.value)]
+      .parameters[static_cast<std::size_t>(at.parameter)];
+}
+
+const Parameter& Graph::owner(const Parameter& parameter) const {
+  return parameter.tied ? this->parameter(*parameter.tied) : parameter;
+}
+
+std::vector<std::vector<Tie>> tied_groups(const Graph& graph) {
+  std::vector<std::vector<Tie>> groups;
+  for (int l = 0; l < std::ssize(graph.layers); ++l) {
+    const std::vector<Parameter>& parameters = graph.layers[static_cast<std::size_t>(l)].parameters;
+    for (int p = 0; p < std::ssize(parameters); ++p) {
+      const auto& tie = parameters[static_cast<std::size_t>(p)].tied;
+      if (!tie) continue;
+      auto group = std::ranges::find_if(groups, [&](const auto& g) { return g[0] == *tie; });
+      if (group == groups.end()) group = groups.insert(groups.end(), {*tie});
+      group->push_back({{l}, p});
+    }
+  }
+  return groups;
 }
 
 std::string_view kind_name(const LayerSpec& spec) { return layer_kinds()[spec.index()].name; }

@@ -32,6 +32,7 @@ struct Linear {  // over the last dimension
   std::int64_t out_features = 0;
   bool bias = true;
   std::optional<double> init_std = {};  // weights ~ N(0, init_std), the bias 0; else PyTorch's way
+  std::string tied = {};                // the layer whose weight it uses, as it is written; or none
   bool operator==(const Linear&) const = default;
 };
 struct Conv2d {
@@ -85,6 +86,7 @@ struct Gelu {
 struct Embedding {  // tokens [T] -> [T, C]
   std::int64_t embedding_dim = 0;
   double init_std = 1;
+  std::string tied = {};  // as of Linear
   bool operator==(const Embedding&) const = default;
 };
 struct LearnedPositions {  // [T, C]: adds a weight [T, C]
@@ -122,11 +124,19 @@ struct Normal {
 };
 using Initial = std::variant<Uniform, Constant, Normal>;
 
+// A parameter of a layer further up that another one uses as its own.
+struct Tie {
+  LayerId layer;
+  int parameter = 0;
+  bool operator==(const Tie&) const = default;
+};
+
 struct Parameter {  // PyTorch's name and layout: "conv1.weight" [O, I/groups, kh, kw], "fc.weight"
                     // [out, in]
   std::string name;
   Shape shape;
   Initial initial;
+  std::optional<Tie> tied = {};  // then it is that parameter, which is tied to none itself
   bool operator==(const Parameter&) const = default;
 };
 struct Buffer {  // state that is not trained and never versioned: "bn.running_mean", f32
@@ -161,8 +171,14 @@ struct Graph {
   static ValueId output_of(LayerId layer) { return ValueId{layer.value + 1}; }
   // The layers that read a value, in topological order.
   std::vector<LayerId> consumers(ValueId value) const;
-  std::int64_t parameter_count() const;
+  std::int64_t parameter_count() const;  // what several layers use counts once
+  const Parameter& parameter(const Tie& at) const;
+  // The parameter itself, or the one that it is tied to.
+  const Parameter& owner(const Parameter& parameter) const;
 };
+
+// A parameter that more than one layer uses: where, in the order of the layers, the owner first.
+std::vector<std::vector<Tie>> tied_groups(const Graph& graph);
 
 // The TOML name of a layer's kind: "conv2d".
 std::string_view kind_name(const LayerSpec& spec);

@@ -20,7 +20,8 @@ std::optional<double> read_init_std(Fields& f) {
 LayerSpec read_linear(Fields& f) {
   return Linear{.out_features = f.size("out_features"),
                 .bias = f.flag("bias", true),
-                .init_std = read_init_std(f)};
+                .init_std = read_init_std(f),
+                .tied = f.text("tied", "")};
 }
 
 LayerSpec read_conv2d(Fields& f) {
@@ -65,7 +66,8 @@ LayerSpec read_gelu(Fields& f) {
 
 LayerSpec read_embedding(Fields& f) {
   return Embedding{.embedding_dim = f.size("embedding_dim"),
-                   .init_std = f.number("init_std", 1, kPositive)};
+                   .init_std = f.number("init_std", 1, kPositive),
+                   .tied = f.text("tied", "")};
 }
 
 LayerSpec read_learned_positions(Fields& f) {
@@ -82,7 +84,7 @@ LayerSpec read_plain(Fields&) {
 }
 
 constexpr std::array<LayerKind, std::variant_size_v<LayerSpec>> kKinds = {{
-    {"linear", "out_features, bias = true, init_std",
+    {"linear", "out_features, bias = true, init_std, tied",
      "y = x W^T + b over the last dimension of [features] or [T, features]", read_linear},
     {"conv2d", "out_channels, kernel, stride = 1, padding = 0, groups = 1, bias = true, init_std",
      "cross-correlation of an image; a size is a number or a [height, width] pair", read_conv2d},
@@ -105,7 +107,7 @@ constexpr std::array<LayerKind, std::variant_size_v<LayerSpec>> kKinds = {{
      read_layer_norm},
     {"gelu", "approximate = \"none\" (exact) or \"tanh\"", "x times the normal distribution at x",
      read_gelu},
-    {"embedding", "embedding_dim, init_std = 1",
+    {"embedding", "embedding_dim, init_std = 1, tied",
      "a row of the weight for each token: [T] -> [T, C]", read_embedding},
     {"learned_positions", "init_std = 0.02", "adds a weight [T, C]", read_learned_positions},
     {"sinusoidal_positions", "", "adds sines and cosines of the position",

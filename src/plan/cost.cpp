@@ -31,6 +31,13 @@ std::int64_t parameter_elements(const Layer& layer) {
   return elements;
 }
 
+std::int64_t owned_elements(const Layer& layer) {
+  std::int64_t elements = 0;
+  for (const Parameter& parameter : layer.parameters)
+    if (!parameter.tied) elements += parameter.shape.elements();
+  return elements;
+}
+
 double estimated_cost(const Graph& graph, const Layer& layer) {
   if (is_free(graph, layer)) return 0;
   const auto weights = static_cast<double>(parameter_elements(layer));

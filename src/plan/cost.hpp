@@ -16,5 +16,7 @@ double estimated_cost(const Graph& graph, const Layer& layer);
 double estimated_crossing_cost(const Graph& graph, LayerId first_of_next_stage);
 
 std::int64_t parameter_elements(const Layer& layer);
+// Without those of other layers that it uses: over all layers each parameter counts once.
+std::int64_t owned_elements(const Layer& layer);
 
 }  // namespace pipetrain

@@ -102,7 +102,7 @@ Plan plan_from_cuts(const Graph& graph, const std::vector<int>& firsts) {
     StagePlan stage{.first = {firsts[s]}, .last = {end - 1}};
     for (int i = firsts[s]; i < end; ++i) {
       const Layer& layer = graph.layers[static_cast<std::size_t>(i)];
-      stage.parameters += parameter_elements(layer);
+      stage.parameters += owned_elements(layer);
       stage.flops += layer.flops;
       stage.activation_bytes += layer.output.elements() * static_cast<std::int64_t>(sizeof(float));
     }
@@ -137,6 +137,13 @@ StageId stage_of(const Plan& plan, LayerId layer) {
     if (plan.stages[s].first <= layer && layer <= plan.stages[s].last)
       return StageId{static_cast<int>(s)};
   PIPETRAIN_CHECK(false, "layer {} is in no stage", layer.value);
+}
+
+std::set<StageId> tied_stages(const Graph& graph, const Plan& plan) {
+  std::set<StageId> stages;
+  for (const std::vector<Tie>& uses : tied_groups(graph))
+    for (const Tie& use : uses) stages.insert(stage_of(plan, use.layer));
+  return stages;
 }
 
 }  // namespace pipetrain

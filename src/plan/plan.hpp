@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,9 @@ Plan make_plan(const Graph& graph, const PipelineConfig& config);
 Plan plan_from_cuts(const Graph& graph, const std::vector<int>& firsts);
 
 StageId stage_of(const Plan& plan, LayerId layer);
+
+// Those with a layer that uses another one's parameter, or whose own is used so.
+std::set<StageId> tied_stages(const Graph& graph, const Plan& plan);
 
 // plan.json: layers, parameters, FLOPs and bytes of each stage, and what crosses each cut.
 nlohmann::json plan_json(const Graph& graph, const Plan& plan);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 #include <tuple>
 
 #include "base/check.hpp"
@@ -217,13 +218,11 @@ struct Checker {
 
   // ---- update
   void check_updates() {
-    const bool synced =
-        program.has_copies() || std::any_of(index.begin(), index.end(), [](const auto& entry) {
-          return std::get<Op>(entry.first) == Op::SyncGradients;
-        });
+    const bool all = program.has_copies();
+    const std::set<StageId> syncing = program.syncing_stages();
     for (int w = 0; w < static_cast<int>(program.workers.size()); ++w)
       for (StageId s{0}; s.value < program.stages; ++s.value)
-        if (holds({w}, s)) check_updates_of({w}, s, synced);
+        if (holds({w}, s)) check_updates_of({w}, s, all || syncing.contains(s));
   }
 
   void check_updates_of(WorkerId w, StageId s, bool synced) {
@@ -316,7 +315,14 @@ std::vector<Diagnostic> check(const Program& program, const CheckOptions& option
   if (checker.found.empty()) checker.check_channels();
   checker.check_updates();
   checker.check_versions(options.weight_versions);
-  return checker.found.empty() ? find_deadlock(program, options.channel_capacity) : checker.found;
+  if (!checker.found.empty()) return checker.found;
+  return find_deadlock(program, options.channel_capacity, options.activation_capacity);
+}
+
+CheckOptions with_shared_parameters(const Program& program) {
+  const std::vector<int> in_flight = peak_inputs(program);
+  return {.channel_capacity = 1,
+          .activation_capacity = *std::max_element(in_flight.begin(), in_flight.end())};
 }
 
 std::string show(const Program& program, const std::vector<Diagnostic>& diagnostics) {

@@ -7,11 +7,12 @@
 //   input     stage 0 loads what it forwards; the others receive it, and pass on what they make
 //   order     each channel is read in the order in which it is written
 //   update    each copy of a stage updates once per mini-batch, in turn, after all its backwards;
-//             and before those of the next; where a stage has several copies, after a
-//             SyncGradients
+//             and before those of the next; after a SyncGradients where the stage has any, and
+//             where a stage has several copies
 //   version   what is read exists already, and no stage holds more versions than allowed
 //   deadlock  the program finishes with channels that hold `channel_capacity` packets, where a
-//             send waits while its channel is full, and an update for all SyncGradients
+//             send waits while its channel is full, and an update behind a SyncGradients for all
+//             those of its mini-batch
 #pragma once
 
 #include <string>
@@ -23,6 +24,7 @@ namespace pipetrain {
 
 struct CheckOptions {
   int channel_capacity = 1;
+  int activation_capacity = 0;            // of channels of activations; 0: the same
   std::vector<int> weight_versions = {};  // that each stage may hold at once; empty: any number
 };
 
@@ -38,6 +40,12 @@ std::vector<Diagnostic> check(const Program& program, const CheckOptions& option
 std::string show(const Program& program, const std::vector<Diagnostic>& diagnostics);
 
 // Where each worker stands that cannot go on; empty where the program finishes.
-std::vector<Diagnostic> find_deadlock(const Program& program, int channel_capacity);
+std::vector<Diagnostic> find_deadlock(const Program& program, int channel_capacity,
+                                      int activation_capacity = 0);
+
+// What programs are held to whose stages share parameters: an update that waits for stages before
+// its own lets forwards pile up in front of it. A pipeline has a packet for each activation that
+// may be in flight.
+CheckOptions with_shared_parameters(const Program& program);
 
 }  // namespace pipetrain

@@ -2,6 +2,7 @@
 // under every interleaving as under this one, so one walk proves all (Kahn, 1974).
 #include <deque>
 #include <map>
+#include <set>
 
 #include "base/check.hpp"
 #include "program/channel.hpp"
@@ -13,14 +14,15 @@ namespace {
 
 struct Run {
   const Program& program;
-  std::size_t capacity;
+  std::size_t capacity, activation_capacity;
   std::map<ChannelId, std::deque<MicrobatchId>> channels = {};
   std::map<MinibatchId, int> syncs_missing = {};
+  std::set<StageId> waiting_stages = program.syncing_stages();
 
   bool step(const Instruction& i) {
     if (is_send(i.op)) {
       auto& packets = channels[channel_of(program, i)];
-      if (packets.size() >= capacity) return false;
+      if (packets.size() >= capacity_of(i)) return false;
       packets.push_back(i.microbatch);
     } else if (is_receive(i.op)) {
       auto& packets = channels[channel_of(program, i)];
@@ -28,14 +30,18 @@ struct Run {
       packets.pop_front();
     } else if (i.op == Op::SyncGradients) {
       --syncs_missing[program.minibatch_of(i.microbatch)];
-    } else if (i.op == Op::Update) {
+    } else if (i.op == Op::Update && waiting_stages.contains(i.stage)) {
       return syncs_missing[program.minibatch_of(i.microbatch)] == 0;
     }
     return true;
   }
 
+  std::size_t capacity_of(const Instruction& send) const {
+    return send.op == Op::SendActivation ? activation_capacity : capacity;
+  }
+
   std::string why(const Instruction& i) const {
-    if (is_send(i.op)) return fmt::format("its channel holds {} already", capacity);
+    if (is_send(i.op)) return fmt::format("its channel holds {} already", capacity_of(i));
     if (is_receive(i.op)) return "nothing comes";
     return "not every stage hands in its gradients";
   }
@@ -43,8 +49,11 @@ struct Run {
 
 }  // namespace
 
-std::vector<Diagnostic> find_deadlock(const Program& program, int channel_capacity) {
-  Run run{program, static_cast<std::size_t>(channel_capacity)};
+std::vector<Diagnostic> find_deadlock(const Program& program, int channel_capacity,
+                                      int activation_capacity) {
+  const int activations = activation_capacity > 0 ? activation_capacity : channel_capacity;
+  Run run{program, static_cast<std::size_t>(channel_capacity),
+          static_cast<std::size_t>(activations)};
   for (const auto& list : program.workers)
     for (const auto& i : list)
       if (i.op == Op::SyncGradients) ++run.syncs_missing[program.minibatch_of(i.microbatch)];

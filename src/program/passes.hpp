@@ -3,6 +3,8 @@
 //   add_gradient_sync > add_transfers
 #pragma once
 
+#include <set>
+
 #include "program/program.hpp"
 
 namespace pipetrain {
@@ -22,10 +24,14 @@ bool keeps_forward_versions(const Program& program);
 Program add_loads(Program program);
 
 // SyncGradients where each Update stood. It hands in what this copy of the stage knows of its
-// mini-batch's gradient: the norm, and the gradient itself where the stage has other copies. An
-// Update waits until every copy of every stage has done so; those of a worker's stages therefore
-// follow the last SyncGradients of their mini-batch on the worker.
+// mini-batch's gradient: the norm, and the gradient itself where the stage has other copies, or
+// shares a parameter with another stage. An Update waits until every copy of every stage has done
+// so; those of a worker's stages therefore follow the last SyncGradients of their mini-batch on the
+// worker.
 Program add_gradient_sync(Program program);
+// The same on these stages alone: those that share a parameter. The others update as before, and
+// wait for nobody.
+Program add_gradient_sync(Program program, const std::set<StageId>& stages);
 
 // A receive in front of each forward and backward whose input another stage makes, a send behind
 // each whose output another stage reads; for backwards whose gradients go together, one of each.

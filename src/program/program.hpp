@@ -6,6 +6,7 @@
 #pragma once
 
 #include <algorithm>
+#include <set>
 #include <variant>
 #include <vector>
 
@@ -106,6 +107,14 @@ struct Program {
     if (placement.empty()) return {s.value};
     const auto& copies = placement[s.value];
     return copies[m.value % copies.size()];
+  }
+  // Those that hand in gradients: the updates of each wait for all of them, others for nobody.
+  std::set<StageId> syncing_stages() const {
+    std::set<StageId> stages;
+    for (const auto& list : workers)
+      for (const Instruction& i : list)
+        if (i.op == Op::SyncGradients) stages.insert(i.stage);
+    return stages;
   }
 };
 

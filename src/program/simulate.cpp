@@ -4,6 +4,7 @@
 #include <deque>
 #include <map>
 #include <optional>
+#include <set>
 
 #include "base/check.hpp"
 #include "program/channel.hpp"
@@ -45,13 +46,15 @@ struct Clock {
   const Costs& costs;
   std::map<ChannelId, Link> links = {};
   std::map<MinibatchId, Sync> syncs = {};
+  std::set<StageId> waiting_stages = program.syncing_stages();
 
   // When the instruction begins and ends on a worker that is free at `now`; nothing where it waits
   // for something that no worker has done yet.
   std::optional<Span> run(const Instruction& i, double now) {
     if (is_send(i.op)) return send(i, now);
     if (is_receive(i.op)) return receive(i, now);
-    if (i.op == Op::SyncGradients || i.op == Op::Update) return sync(i, now);
+    if (i.op == Op::SyncGradients || (i.op == Op::Update && waiting_stages.contains(i.stage)))
+      return sync(i, now);
     return Span{now, now + duration(costs.of(i.stage), i.op)};
   }
 
@@ -73,9 +76,7 @@ struct Clock {
   }
 
   std::optional<Span> sync(const Instruction& i, double now) {
-    auto found = syncs.find(program.minibatch_of(i.microbatch));
-    if (found == syncs.end()) return Span{now, now};
-    Sync& sync = found->second;
+    Sync& sync = syncs[program.minibatch_of(i.microbatch)];
     if (i.op == Op::SyncGradients) {
       --sync.missing;
       sync.complete_at = std::max(sync.complete_at, now);

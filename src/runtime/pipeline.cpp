@@ -68,8 +68,9 @@ struct Pipeline::Impl {
           .anneal_steps = config.pipeline.pipemare.anneal_steps,
           .first_step = warmup_steps,
           .delays = delays(schedule_request(config, config.pipeline.stages))};
-    own_norms = needs_norm(config) && !syncs_gradients(needs.program.program);
+    joint_norm = joins_norms(config, needs.program.program);
     for (int s = 0; s < stage_count(); ++s) of_stage(s, [&] { make_stage(s); });
+    tied = std::make_unique<TiedParameters>(graph, stages);
     const auto sizes = microbatch_sizes(config, in.train_samples, in.validation_samples);
     for (const MicrobatchSize& size : sizes)
       for (int s = 0; s < stage_count(); ++s)
@@ -179,7 +180,7 @@ struct Pipeline::Impl {
     const int minibatches = longest.program.minibatches;
     if (longest.loops.empty() ? count == minibatches : count >= minibatches) return longest;
     if (short_program.program.minibatches != count || short_program.program.workers.empty())
-      short_program = training_program(config, config.pipeline.stages, count);
+      short_program = training_program(config, config.pipeline.stages, count, needs.tied);
     PIPETRAIN_CHECK(short_program.loops.empty(), "a segment of {} is longer than the longest",
                     count);
     return short_program;
@@ -192,6 +193,7 @@ struct Pipeline::Impl {
           for (Channel* c : {lane.activations.get(), lane.gradients.get()})
             if (c) c->close();
     loader.close();
+    tied->close();
     if (board) board->close();
   }
 
@@ -260,12 +262,13 @@ struct Pipeline::Impl {
   LearningRate learning_rate;
   const std::int64_t warmup_steps;  // PipeMare's synchronous epochs, in mini-batches
 
-  bool own_norms = false;
+  bool joint_norm = false;
   ThreadPlan threads;
   std::unique_ptr<const Lowering> lowering;
   PipelineNeeds needs;
   SegmentProgram short_program;  // of a segment that is shorter than the longest one's warm-up
   std::vector<std::unique_ptr<StageCopies>> stages;
+  std::unique_ptr<TiedParameters> tied;
   int parameter_count = 0;
   std::vector<Boundary> training, evaluation;
   int evaluation_batch = 0;
@@ -318,11 +321,15 @@ std::int64_t Pipeline::train(Loader& loader, std::int64_t first, std::int64_t co
   if (count == 0) return 0;
   const SegmentProgram& segment = p.segment_program(first, count);
   for (const auto& stage : p.stages) stage->keep_up_delta(first >= p.warmup_steps);
+  p.tied->begin(first);
+  const bool in_warmup = first < p.warmup_steps,
+             joint_norm = in_warmup ? needs_norm(p.config) : p.joint_norm;
   std::vector<int> copies;
   for (const auto& stage : p.stages) copies.push_back(stage->count());
   StepBoard board({.stages = p.stage_count(),
                    .copies = copies,
                    .parameters = p.parameter_count,
+                   .tied = joint_norm ? p.tied->count() : 0,
                    .first_step = first,
                    .end = first + count,
                    .drain = drain});
@@ -331,6 +338,7 @@ std::int64_t Pipeline::train(Loader& loader, std::int64_t first, std::int64_t co
                 .stages = p.stages,
                 .boundaries = p.training,
                 .loader = loader,
+                .tied = *p.tied,
                 .board = &board,
                 .mode = Mode::Train,
                 .first_step = first,
@@ -338,7 +346,8 @@ std::int64_t Pipeline::train(Loader& loader, std::int64_t first, std::int64_t co
                 .learning_rate = p.learning_rate,
                 .max_norm = p.config.optimizer.max_norm,
                 .skip_nonfinite = p.config.training.on_nonfinite == "skip",
-                .own_norms = p.own_norms && first >= p.warmup_steps,
+                .joint_norm = joint_norm,
+                .own_norms = needs_norm(p.config) && !joint_norm,
                 .trace = p.trace};
   p.run(run, [&](bool wait) {
     const StepRecord* record = wait ? board.next() : board.try_next();
@@ -359,6 +368,7 @@ EvaluationSum Pipeline::evaluate(Loader& loader) {
                 .stages = p.stages,
                 .boundaries = p.evaluation,
                 .loader = loader,
+                .tied = *p.tied,
                 .sum = &sum,
                 .mode = Mode::Evaluate,
                 .repeats = (p.validation_samples + p.evaluation_batch - 1) / p.evaluation_batch,
@@ -375,7 +385,7 @@ void Pipeline::set_parameters(const NamedTensors& tensors) {
 
 NamedTensors Pipeline::parameters() const {
   NamedTensors tensors;
-  for (const auto& stage : impl_->stages) take_parameters(stage->first(), tensors);
+  for (const auto& stage : impl_->stages) take_parameters(stage->first(), tensors, Tied::EachUse);
   return tensors;
 }
 
@@ -385,7 +395,7 @@ std::vector<StageTensors> Pipeline::state() const {
     Stage& stage = copies->first();
     StageTensors& part = state.emplace_back();
     for (int l = 0; l < stage.layers(); ++l) part.layers.push_back(stage.layer(l).name);
-    take_parameters(stage, part.tensors);
+    take_parameters(stage, part.tensors, Tied::Owner);
     take_moments(stage, impl_->config.optimizer, part.tensors);
     if (keeps_delta(impl_->config.pipeline)) take_delta(stage, part.tensors);
   }

@@ -2,6 +2,7 @@
 // predicted by the same numbers.
 #pragma once
 
+#include <set>
 #include <vector>
 
 #include "runtime/pipeline.hpp"
@@ -22,6 +23,7 @@ struct StageNeeds {
 struct PipelineNeeds {
   SegmentProgram program;  // of the longest segment
   SegmentProgram warmup;   // PipeMare's synchronous epochs; no workers where there are none
+  std::set<StageId> tied;  // stages that share parameters
   bool split_backward = false;
   std::vector<StageNeeds> stages;
 };

@@ -12,6 +12,7 @@
 #include "runtime/learning_rate.hpp"
 #include "runtime/stage_copies.hpp"
 #include "runtime/step_board.hpp"
+#include "runtime/tied_parameters.hpp"
 #include "transport/channel.hpp"
 
 namespace pipetrain {
@@ -44,6 +45,7 @@ struct Run {
   std::span<const std::unique_ptr<StageCopies>> stages;
   std::span<Boundary> boundaries;  // [s]: between stages s and s + 1
   Loader& loader;
+  TiedParameters& tied;
   StepBoard* board = nullptr;    // training only
   EvaluationSum* sum = nullptr;  // evaluation only: written by the last stage
   Mode mode = Mode::Train;
@@ -53,7 +55,9 @@ struct Run {
   LearningRate learning_rate;
   double max_norm = 0;  // 0: no clipping
   bool skip_nonfinite = false;
-  bool own_norms = false;  // each stage clips and skips by its own gradient's norm
+  // Updates go by a norm: of the whole model, or of the stage alone and of what it shares with
+  // others.
+  bool joint_norm = false, own_norms = false;
   Trace* trace = nullptr;  // where instructions are recorded, if anywhere
 };
 

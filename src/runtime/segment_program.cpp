@@ -7,7 +7,9 @@
 #include "base/check.hpp"
 #include "base/error.hpp"
 #include "checkpoint/state.hpp"
+#include "program/check.hpp"
 #include "program/liveness.hpp"
+#include "program/passes.hpp"
 #include "program/text.hpp"
 
 namespace pipetrain {
@@ -74,11 +76,29 @@ Program make_training_program(const ScheduleRequest& request) {
   }
 }
 
+// The order itself has been checked: what may not work are updates that wait for other stages.
+Program own_program(const Config& config, const ScheduleRequest& request) {
+  Program program = complete(*config.pipeline.own_order, request);
+  std::set<StageId> tied = request.tied;
+  for (const StageId stage : program.syncing_stages()) tied.erase(stage);
+  program = add_gradient_sync(std::move(program), tied);
+  if (request.tied.empty()) return program;
+  if (const auto stuck = check(program, with_shared_parameters(program)); !stuck.empty())
+    throw UsageError(fmt::format(
+        "pipeline.schedule: this order cannot train parameters that several layers use, whose "
+        "updates wait for each other: {}; let every stage go backward before another update of it "
+        "has to be there",
+        stuck[0].message));
+  return program;
+}
+
 }  // namespace
 
-SegmentProgram training_program(const Config& config, int workers, std::int64_t minibatches) {
+SegmentProgram training_program(const Config& config, int workers, std::int64_t minibatches,
+                                const std::set<StageId>& tied) {
   ScheduleRequest request = schedule_request(config, workers);
-  if (config.pipeline.own_order) return {complete(*config.pipeline.own_order, request), {}};
+  request.tied = tied;
+  if (config.pipeline.own_order) return {own_program(config, request), {}};
   const Schedule& schedule = require_schedule(request.schedule);
   if (schedule.flushes) return {make_training_program(request), {}};
   const int steady = steady_minibatches(schedule, request);
@@ -92,14 +112,20 @@ SegmentProgram training_program(const Config& config, int workers, std::int64_t 
   return {std::move(folded->program), std::move(folded->loops)};
 }
 
-Program warmup_program(const Config& config, int workers) {
+Program warmup_program(const Config& config, int workers, const std::set<StageId>& tied) {
   const PipelineConfig& pipeline = config.pipeline;
   return make_program(
       {.schedule = "1f1b",
        .stages = workers,
        .microbatches = config.pipeline.microbatches,
        .sync_gradients = needs_norm(config),
-       .recompute = pipeline.recompute == "stage" || pipeline.gradient_rule == "recompute"});
+       .recompute = pipeline.recompute == "stage" || pipeline.gradient_rule == "recompute",
+       .tied = tied});
+}
+
+bool joins_norms(const Config& config, const Program& program) {
+  const bool all_sync = std::ssize(program.syncing_stages()) == program.stages;
+  return program.has_copies() || (repeats_program(config) && needs_norm(config) && all_sync);
 }
 
 std::int64_t warmup_steps(const Config& config, std::int64_t steps_per_epoch) {
@@ -145,7 +171,6 @@ bool has(const Program& program, Op op) {
 }  // namespace
 
 bool splits_backward(const Program& program) { return has(program, Op::BackwardInput); }
-bool syncs_gradients(const Program& program) { return has(program, Op::SyncGradients); }
 bool recomputes(const Program& program) { return has(program, Op::Recompute); }
 
 namespace {

@@ -31,10 +31,14 @@ bool repeats_program(const Config& config);
 
 // `workers` are the schedule's stages P.
 ScheduleRequest schedule_request(const Config& config, int workers);
-// Of a segment of so many mini-batches.
-SegmentProgram training_program(const Config& config, int workers, std::int64_t minibatches);
+// Of a segment of so many mini-batches. `tied`: the stages that share parameters.
+SegmentProgram training_program(const Config& config, int workers, std::int64_t minibatches,
+                                const std::set<StageId>& tied = {});
 // PipeMare's first epochs (T3): one mini-batch under 1f1b.
-Program warmup_program(const Config& config, int workers);
+Program warmup_program(const Config& config, int workers, const std::set<StageId>& tied = {});
+// Do updates go by the norm of the whole model's gradient? Then every stage hands in its own first.
+// Where a stage has copies they do in any case.
+bool joins_norms(const Config& config, const Program& program);
 // How many mini-batches, from the first of the training, run under it.
 std::int64_t warmup_steps(const Config& config, std::int64_t steps_per_epoch);
 
@@ -44,7 +48,6 @@ DeltaRule delta_rule(const Config& config, int workers, StageId stage);
 Program evaluation_program(const Program& training);
 
 bool splits_backward(const Program& program);
-bool syncs_gradients(const Program& program);
 bool recomputes(const Program& program);
 
 // How many packets the channels between stages s and s + 1 need, so that no order waits for one

@@ -17,7 +17,12 @@ Stage::Stage(const StageInput& input)
       weights_({input.graph, input.lowering, *stream_, input.first, input.last, input.weight_copies,
                 input.mixes_weights},
                memory_),
-      optimizer_(*stream_, input.optimizer, input.delta, weights_, layers(), memory_),
+      ties_(stage_ties(input.graph, input.first, input.last)),
+      optimizer_(*stream_, input.optimizer, input.delta, weights_,
+                 std::span(input.graph.layers)
+                     .subspan(static_cast<std::size_t>(input.first.value),
+                              static_cast<std::size_t>(layers())),
+                 ties_, memory_),
       slots_(static_cast<std::size_t>(input.slots), nullptr),
       input_slots_(static_cast<std::size_t>(input.input_slots), nullptr),
       gradient_started_(static_cast<std::size_t>(layers()), false) {
@@ -255,11 +260,13 @@ void Stage::complete_gradients() {
                        weights_.elements(l, static_cast<int>(p)) * sizeof(float));
 }
 
-void Stage::update(double lr, double gradient_scale, std::int64_t step, std::span<double> sums) {
-  if (!sums.empty()) update_by_kernels({.lr = lr, .step = step, .sums = sums});
-  optimizer_.apply(weights_, lr, gradient_scale, step, sums);
+void Stage::update(const StageUpdate& update) {
+  if (!update.sums.empty())
+    update_by_kernels({.lr = update.own.lr, .step = update.step, .sums = update.sums});
+  optimizer_.apply(weights_, update);
   weights_.advance();
-  if (const double back = input_.delta.correction; back != 0 && keeps_up_delta_)
+  const bool whole = !update.own.skip && std::ranges::none_of(update.tied, &UpdateTerms::skip);
+  if (const double back = input_.delta.correction; back != 0 && keeps_up_delta_ && whole)
     weights_.set_mixed({weights_.live(), Extrapolate{back}});
   gradient_started_.assign(gradient_started_.size(), false);
 }
@@ -272,12 +279,6 @@ void Stage::update_by_kernels(const UpdateCall& call) {
         c.kernels[static_cast<std::size_t>(l)]->update(*stream_, *update, scratch_);
     return;
   }
-}
-
-void Stage::skip_update() {
-  optimizer_.skip(weights_);
-  weights_.advance();
-  gradient_started_.assign(gradient_started_.size(), false);
 }
 
 void Stage::set_parameter(int layer, int parameter, const float* plain) {

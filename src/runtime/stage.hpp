@@ -83,12 +83,13 @@ class Stage {
   // Of the mini-batch's gradients, where no backward of its micro-batches came: they are zero.
   void complete_gradients();
   std::span<float> gradient(int parameter) const { return optimizer_.gradient(parameter); }
-  void sums_of_squares(std::span<double> sums) { optimizer_.sums_of_squares(sums); }
-  // `step` counts from 1 since training began. The weights' next version becomes live. `sums`,
-  // where the norm was not needed before: gets the gradients' sums of squares; gradient_scale must
-  // be 1.
-  void update(double lr, double gradient_scale, std::int64_t step, std::span<double> sums = {});
-  void skip_update();
+  using Sums = StageOptimizer::Sums;
+  void sums_of_squares(std::span<double> sums, Sums which = Sums::All) {
+    optimizer_.sums_of_squares(sums, which);
+  }
+  const StageTies& ties() const { return ties_; }
+  // The weights' next version becomes live. Where `sums` are asked for, gradient_scale must be 1.
+  void update(const StageUpdate& update);
   void begin_program() { weights_.begin(); }
   void keep_up_delta(bool on);
 
@@ -110,6 +111,7 @@ class Stage {
   StageId id() const { return input_.id; }
   LayerId first() const { return input_.first; }
   int layers() const { return input_.last.value - input_.first.value + 1; }
+  const Graph& graph() const { return input_.graph; }
   const Layer& layer(int l) const {
     return input_.graph.layers[static_cast<std::size_t>(input_.first.value + l)];
   }
@@ -147,6 +149,7 @@ class Stage {
   std::unique_ptr<Stream> stream_;
   StageMemory memory_;
   WeightStore weights_;
+  StageTies ties_;
   StageOptimizer optimizer_;
   std::vector<std::vector<void*>> buffers_;  // per layer
   std::vector<CompiledStage> compiled_;

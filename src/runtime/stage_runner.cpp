@@ -55,10 +55,12 @@ StageRunner::StageRunner(const Run& run, WorkerId worker, StageId stage)
       copies_(*run.stages[static_cast<std::size_t>(stage.value)]),
       copy_(copy_on(run.program, worker, stage)),
       stage_(copies_.copy(copy_)),
+      tied_(run.tied.concerns(stage)),
       share_(share_of(run.program, stage, copy_)),
       trace_(run.trace ? &run.trace->track(stage, copy_) : nullptr),
       flights_(static_cast<std::size_t>(run.program.total_microbatches())),
       unread_(static_cast<std::size_t>(run.program.minibatches), share_),
+      tied_terms_(static_cast<std::size_t>(run.tied.count())),
       clock_(stage_.stream()),
       reports_(stage_.stream(), stage_.parameters(), static_cast<int>(unread_.size()),
                [this](const StepReport& report) { publish(report); }) {
@@ -353,9 +355,11 @@ bool StageRunner::blocked(const Instruction& i) const {
       return !is_first() && i.microbatch == first_of_packet(i.microbatch) &&
              !before(i).gradients->can_acquire();
     case Op::SyncGradients:
-      return !run_.board->can_deposit(step_of(i));
+      return run_.joint_norm && !run_.board->can_deposit(step_of(i));
     case Op::Update:
-      return synced_ ? !run_.board->has_total(step_of(i)) : !run_.board->can_deposit(step_of(i));
+      if (tied_ && !run_.tied.summed(step_of(i))) return true;
+      return run_.joint_norm ? !run_.board->has_total(step_of(i))
+                             : !run_.board->can_deposit(step_of(i));
     default:
       return false;
   }

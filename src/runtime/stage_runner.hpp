@@ -104,13 +104,17 @@ class StageRunner {
   void deposit(const Instruction& i);
   void publish(const StepReport& report) const;
   void update(const Instruction& i);
-  void update_by_norm(const Instruction& i, double norm);
+  void set_terms(std::int64_t step);
+  void clip(UpdateTerms& terms, double norm);
+  void clip_by_own_norms(std::span<double> sums);
+  void clip_by_joint_norm(double norm);
 
   const Run& run_;
   const StageId id_;
   StageCopies& copies_;
   const int copy_;  // which of them this is
   Stage& stage_;
+  const bool tied_;  // shares a parameter
   const int share_;  // of a mini-batch's micro-batches, that run here
   TraceTrack* trace_ = nullptr;
   int first_parameter_ = 0;  // of the whole model's
@@ -127,6 +131,8 @@ class StageRunner {
   // Likewise: is what it sends the worker's next instruction? Then it is sent half-way.
   std::vector<bool> send_behind_;
   bool synced_ = false;
+  UpdateTerms own_terms_;
+  std::vector<UpdateTerms> tied_terms_;  // of each tied parameter of the model; reused
   double staleness_sum_ = 0;
   StageStep measured_;
   StreamClock clock_;

@@ -38,6 +38,7 @@ double StepRecord::squared_norm() const {
 
 StepBoard::StepBoard(const Options& options)
     : stages_(options.stages),
+      deposits_(options.stages + options.tied),
       drain_(options.drain),
       entries_(static_cast<std::size_t>(options.capacity)),
       next_(options.first_step),
@@ -99,17 +100,17 @@ void StepBoard::deposit(std::int64_t step, int first_parameter, std::span<const 
   wait(lock, [&] { return has_room(step); });
   Entry& e = entry(step);
   std::copy(sums.begin(), sums.end(), e.record.sums_of_squares.begin() + first_parameter);
-  if (++e.deposited == stages_) workers_.notify_all();
+  if (++e.deposited == deposits_) workers_.notify_all();
 }
 
 bool StepBoard::has_total(std::int64_t step) const {
   const std::lock_guard lock(mutex_);
-  return closed_ || (has_room(step) && entry(step).deposited == stages_);
+  return closed_ || (has_room(step) && entry(step).deposited == deposits_);
 }
 
 double StepBoard::total(std::int64_t step) {
   std::unique_lock lock(mutex_);
-  wait(lock, [&] { return has_room(step) && entry(step).deposited == stages_; });
+  wait(lock, [&] { return has_room(step) && entry(step).deposited == deposits_; });
   return entry(step).record.squared_norm();
 }
 

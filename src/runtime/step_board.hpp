@@ -49,6 +49,7 @@ class StepBoard {
     int stages = 1;
     std::vector<int> copies = {};  // of each stage; empty: one
     int parameters = 0;
+    int tied = 0;  // of them: their sums are deposited by themselves, one by one
     int capacity = 64;
     std::int64_t first_step = 0;
     std::int64_t end =
@@ -62,7 +63,7 @@ class StepBoard {
   bool begin(std::int64_t step, std::int64_t count);
 
   // The sums of one stage, whose first parameter is the `first_parameter`th of the model. Once for
-  // all of its copies.
+  // all of its copies. That of a tied parameter comes behind its owner's stage's, which has none.
   void deposit(std::int64_t step, int first_parameter, std::span<const double> sums);
   bool can_deposit(std::int64_t step) const;  // else deposit() would wait
   // The whole model's squared norm: waits until every stage has deposited.
@@ -90,6 +91,7 @@ class StepBoard {
   bool wakes_reporter(std::int64_t step);
 
   const int stages_;
+  const int deposits_;
   int parts_ = 0;  // copies of all stages
   const std::atomic<bool>* const drain_;
   std::vector<Entry> entries_;

@@ -28,6 +28,16 @@ std::string config(const std::string& shape, const std::string& outputs, const s
   return head + "input = { shape = " + shape + " }\n" + layers(outputs) + rest;
 }
 
+std::string bigrams(const std::string& data) {
+  return head +
+         "input = { tokens = 3, vocabulary = 4 }\n"
+         "[[model.layers]]\nname = \"wte\"\nkind = \"embedding\"\nembedding_dim = 2\n"
+         "[[model.layers]]\nname = \"head\"\nkind = \"linear\"\nout_features = 4\n"
+         "[hardware]\nbackend = \"reference\"\n"
+         "[data]\nbatch_size = 2\n" +
+         data;
+}
+
 }  // namespace
 
 std::vector<InputFile> base_files() {
@@ -61,6 +71,10 @@ std::vector<InputFile> base_files() {
       {"pictures/a/2.jpg", jpeg_file(counted(8, 8, 3))},
       {"pictures/b/3.png", png_file(counted(8, 8, 1))},
       {"pictures/b/4.jpeg", jpeg_file(counted(8, 8, 4))},
+      {"text.toml", bigrams("kind = \"text\"\ntrain_text = \"a.txt\"\n")},
+      {"a.txt", "abcdabcdab"},
+      {"tokens.toml", bigrams("kind = \"tokens\"\ntrain_tokens = \"a.bin\"\n")},
+      {"a.bin", raw(std::vector<std::uint16_t>{0, 1, 2, 3, 0, 1, 2, 3, 0, 1})},
       {"fc.toml", fc + "out_features = 3\n"},
       {"good.safetensors", good_weights()},
       {"weights.toml",

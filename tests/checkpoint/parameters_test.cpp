@@ -110,3 +110,44 @@ TEST_CASE("weights of another model: everything that differs is listed at once")
   CHECK(contains(error, "'bn.weight' is I64 there; convert it to F32"));
   CHECK(std::count(error.begin(), error.end(), '\n') == 6);
 }
+
+TEST_CASE("a parameter that several layers use may be in a file under any of its names") {
+  const Graph graph = read_model_text(R"(
+input = { shape = [3] }
+loss = "mse"
+[[layers]]
+name = "a"
+kind = "linear"
+out_features = 3
+bias = false
+[[layers]]
+name = "b"
+kind = "linear"
+out_features = 3
+bias = false
+tied = "a"
+)",
+                                      "tied.toml");
+  const NamedTensors first = initial_parameters(graph, 1);
+  REQUIRE(first.size() == 2);
+  CHECK(first.at("a.weight").values == first.at("b.weight").values);
+  const File file;
+  for (const std::string left_out : {"", "a.weight", "b.weight"}) {
+    INFO(left_out);
+    NamedTensors tensors = first;
+    tensors.erase(left_out);
+    write_parameters(file.path, tensors);
+    const NamedTensors read = read_parameters(file.path, graph);
+    CHECK(read.at("a.weight").values == first.at("a.weight").values);
+    CHECK(read.at("b.weight").values == first.at("a.weight").values);
+  }
+  NamedTensors other = first;
+  floats(other, "b.weight")[4] += 1;
+  write_parameters(file.path, other);
+  CHECK(contains(error_of(file.path, graph),
+                 "'a.weight' and 'b.weight' differ there; in the model they are one parameter"));
+  write_parameters(file.path, {});
+  const std::string error = error_of(file.path, graph);
+  CHECK(contains(error, "'a.weight' [3, 3] is missing"));
+  CHECK(contains(error, "'b.weight' [3, 3] is missing"));
+}

@@ -80,7 +80,7 @@ TEST_CASE("images in folders are learnt, to the same bits with any threads and s
   CHECK(pictures.weights("many") == pictures.weights("one"));
   // Stopped after 4 of the 12 epochs and continued: crops and flips are those of the mini-batch.
   pictures.train("again", "--set training.epochs=4");
-  pictures.train("again");
+  pictures.train("again", "--set data.decode_threads=2");
   CHECK(pictures.weights("again") == pictures.weights("one"));
 }
 

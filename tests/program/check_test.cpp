@@ -119,7 +119,7 @@ TEST_CASE("update: the next mini-batch's gradients come behind it") {
   REQUIRE(found.size() == 1);
   CHECK(found[0].message == "0B1 of the next mini-batch stands before 0U0@1");
 }
-TEST_CASE("update: once one stage hands in its norms, all do") {
+TEST_CASE("update: once a stage hands in, it does so for every mini-batch") {
   CHECK_THAT(refused("0U1@1", "0Y1 0U1@1"), Contains("update: 0U3@2 needs 0Y3"));
   CHECK_THAT(refused("0RG1 0B1 0U1@1", "0Y1 0RG1 0B1 0U1@1"), Contains("stands before 0B1"));
 }
@@ -176,6 +176,36 @@ TEST_CASE("deadlock: norms that are waited for in a circle") {
   REQUIRE(found.size() == 2);
   CHECK_THAT(found[0].message, Contains("0SA2"));
   CHECK_THAT(found[1].message, Contains("1U0@1 (update): not every stage hands in"));
+}
+
+TEST_CASE("deadlock: an update that waits for the stages before it, and forwards in its way") {
+  const auto make = [](const std::string& warmup) {
+    return make_program({.schedule = "pipedream",
+                         .stages = 3,
+                         .microbatches = 1,
+                         .minibatches = 4,
+                         .warmup = warmup,
+                         .tied = {{0}, {2}}});
+  };
+  CHECK(find_deadlock(make("1f1b"), 1).empty());
+  const Program ahead = make("double");
+  CHECK(check(ahead, with_shared_parameters(ahead)).empty());
+  const auto found = find_deadlock(ahead, 1);
+  REQUIRE_FALSE(found.empty());
+  CHECK_THAT(found.back().message, Contains("2U0@1 (update): not every stage hands in"));
+}
+TEST_CASE("update: a stage that shares no parameter waits for nobody") {
+  const auto program = make_program({.schedule = "pipedream",
+                                     .stages = 3,
+                                     .microbatches = 1,
+                                     .minibatches = 2,
+                                     .tied = {{0}, {1}}});
+  const auto text = to_text(program);
+  CHECK_THAT(text, Contains("0Y0 0U0@1"));
+  CHECK_THAT(text, Contains("1Y0 1U0@1"));
+  CHECK_THAT(text, !Contains("2Y"));
+  const auto once = parse_program(replaced(text, "1Y1 ", ""));
+  CHECK_THAT(show(once, check(once)), Contains("1U1@2 needs 1Y1 before it"));
 }
 
 TEST_CASE("show marks what was found in the grid") {

@@ -1,5 +1,6 @@
 // What holds of every row of the table of schedules, at random sizes: it is refused for a reason,
-// or its program is well-formed and finishes with room for one packet in each channel.
+// or its program is well-formed and finishes with room for one packet in each channel; also where
+// some stages share a parameter, then with the room for activations that a pipeline has.
 #include <map>
 #include <optional>
 #include <random>
@@ -38,16 +39,19 @@ TEST_CASE("every schedule: refused with a valid value, or well-formed in channel
   for (int n = 0; n < 60; ++n)
     for (const auto& row : schedules()) {
       const char* warmups[] = {"1f1b", "double", "full"};
-      const ScheduleRequest request{.schedule = std::string(row.name),
-                                    .stages = 1 + below(8),
-                                    .microbatches = 1 + below(24),
-                                    .minibatches = 1 + below(3),
-                                    .sync_gradients = below(2) == 0 && row.flushes,
-                                    .warmup = warmups[below(3)],
-                                    .vertical_sync = below(2) == 0,
-                                    .virtual_stages = 1 + below(3)};
-      CAPTURE(row.name, request.stages, request.microbatches, request.minibatches,
-              request.sync_gradients, request.warmup, request.vertical_sync,
+      ScheduleRequest request{.schedule = std::string(row.name),
+                              .stages = 1 + below(8),
+                              .microbatches = 1 + below(24),
+                              .minibatches = 1 + below(3),
+                              .sync_gradients = below(2) == 0 && row.flushes,
+                              .warmup = warmups[below(3)],
+                              .vertical_sync = below(2) == 0,
+                              .virtual_stages = 1 + below(3)};
+      const int parts = model_parts(row, request.stages, request.virtual_stages);
+      if (!request.sync_gradients && below(2) == 0)
+        for (int tied = 2 + below(2); tied > 0; --tied) request.tied.insert({below(parts)});
+      CAPTURE(row.name, request.tied.size(), request.stages, request.microbatches,
+              request.minibatches, request.sync_gradients, request.warmup, request.vertical_sync,
               request.virtual_stages);
       const auto [program, refusal] = make(request);
       if (!program) {
@@ -55,8 +59,10 @@ TEST_CASE("every schedule: refused with a valid value, or well-formed in channel
         continue;
       }
       ++made[request.schedule];
-      const auto found = check(
-          *program, {.channel_capacity = 1, .weight_versions = peak_weight_versions(*program)});
+      CheckOptions options =
+          request.tied.empty() ? CheckOptions{} : with_shared_parameters(*program);
+      options.weight_versions = peak_weight_versions(*program);
+      const auto found = check(*program, options);
       CAPTURE(show(*program, found));
       CHECK(found.empty());
       CHECK(static_cast<int>(program->workers.size()) == request.stages);

@@ -54,3 +54,12 @@ TEST_CASE("gradients are sent behind the input half") {
   CHECK(body(add_transfers(parsed("0: 0F0 0I0 0W0\n1: 1F0 1I0 1W0\n", head))) ==
         "0: 0F0 0SA0 0RG0 0I0 0W0\n1: 1RA0 1F0 1I0 1SG0 1W0\n");
 }
+
+TEST_CASE("only stages that share a parameter hand in and wait") {
+  const auto order = add_updates(parsed("0: 0F0 0F1 0B0 0B1\n1: 1F0 1B0 1F1 1B1\n"));
+  CHECK(body(add_gradient_sync(order, {{0}})) ==
+        "0: 0F0 0F1 0B0 0B1 0Y1 0U1\n1: 1F0 1B0 1F1 1B1 1U1\n");
+  const auto head = "program stages=3 microbatches=1 minibatches=1 placement=0,0,0\n";
+  CHECK(body(add_gradient_sync(add_updates(parsed("0: 0F0 1F0 2F0 2B0 1B0 0B0\n", head)),
+                               {{0}, {2}})) == "0: 0F0 1F0 2F0 2B0 2Y0 1B0 1U0 0B0 0Y0 2U0 0U0\n");
+}

@@ -144,6 +144,22 @@ TEST_CASE("--warmup, --virtual-stages and --vertical-sync reach the schedule") {
   CHECK(document(options)["peak_weight_versions"] == nlohmann::json({4, 4, 4, 4}));
 }
 
+TEST_CASE("--tied shows what a shared parameter costs where nothing drains") {
+  auto options = options_of("pipedream", "json");
+  options.stages = 4;
+  options.microbatches = 1;
+  options.steps = 20;
+  options.times = "F=1,B=1";
+  const auto bubble = [&] {
+    return nlohmann::json::parse(printed(options))["bubble"].get<double>();
+  };
+  const double alone = bubble();
+  options.tied = {0, 3};
+  CHECK(bubble() > alone + 0.3);
+  options.tied = {0, 4};
+  CHECK_THROWS_WITH(printed(options), Contains("--tied 4: pipedream has stages 0 to 3 here"));
+}
+
 TEST_CASE("a backward that goes together is that of the whole mini-batch") {
   auto options = options_of("timeprest", "json");
   options.stages = 2;

@@ -155,3 +155,24 @@ TEST_CASE("--times: bad input is refused with an example") {
     CHECK_THROWS_WITH(parse_times(text), Contains("F=1,B=2"));
   }
 }
+
+TEST_CASE("a shared parameter costs an asynchronous pipeline the way to the first stage and back") {
+  // F = B = 1, one micro-batch each. Alone the stages are always busy; where the first and the last
+  // share a parameter, update k of the last waits for the backward of k on the first, and the
+  // forward of k + 1 for that update.
+  //   stage 0  F0 F1 F2 .. B0 ..                 stage 2   F0 B0 .. U0 F1 B1
+  const auto request = [](std::set<StageId> tied) {
+    return ScheduleRequest{.schedule = "pipedream",
+                           .stages = 3,
+                           .microbatches = 1,
+                           .minibatches = 20,
+                           .tied = std::move(tied)};
+  };
+  const Costs costs{.all = {1, 1, 0, 0}};
+  const double free = simulate(make_program(request({})), costs).makespan;
+  CHECK(free == 2 * 20 + 2 * 2);
+  const double tied = simulate(make_program(request({{0}, {2}})), costs).makespan;
+  CHECK(tied ==
+        4 * 20 + 2);  // every round of the last stage takes F, B, and two backwards before it
+  CHECK(simulate(make_program(request({{1}})), costs).makespan == free);  // two uses on one stage
+}

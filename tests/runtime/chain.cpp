@@ -157,7 +157,7 @@ class Chain {
       stage->stream().finish();
       result_.sums_of_squares.insert(result_.sums_of_squares.end(), sums.data(),
                                      sums.data() + stage->parameters());
-      stage->update(0.1, 1, step + 1);
+      stage->update({.own = {.lr = 0.1}, .step = step + 1});
     }
   }
 

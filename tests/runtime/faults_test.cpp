@@ -75,6 +75,25 @@ TEST_CASE("the n-th channel operation fails", "[faults][backends]") {
   CHECK(fail_each(setup, countdown) >= 2 * 2 * 3 * 4);
 }
 
+TEST_CASE("a kernel fails while other stages wait for the gradient of what they share",
+          "[faults][tied][backends]") {
+  const std::string backend = GENERATE(from_range(backend_names()));
+  const std::string workers = GENERATE("threads", "inline");
+  const std::string schedule = GENERATE("1f1b", "pipedream");
+  Countdown countdown;
+  TrainingSetup setup{.model = tied_model,
+                      .config = make_config({.stages = 3,
+                                             .microbatches = 2,
+                                             .schedule = schedule,
+                                             .workers = workers,
+                                             .backend = backend}),
+                      .steps = 2};
+  setup.make_backend = [&](std::string_view name) {
+    return failing_backend(make_backend(name), countdown);
+  };
+  CHECK(fail_each(setup, countdown) >= 2 * 2 * 12);
+}
+
 TEST_CASE("the reporter fails: workers stop, its error comes out", "[faults]") {
   const std::string workers = GENERATE("threads", "inline");
   TrainingSetup setup{

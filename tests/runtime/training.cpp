@@ -36,6 +36,19 @@ layers = [
 ]
 )";
 
+const char* const tied_model = R"(
+name = "tied"
+input = { shape = [12] }
+layers = [
+  { name = "in", kind = "linear", out_features = 16 },
+  { name = "a", kind = "linear", out_features = 16, bias = false },
+  { name = "relu", kind = "relu" },
+  { name = "b", kind = "linear", out_features = 16, tied = "a" },
+  { name = "c", kind = "linear", out_features = 16, tied = "b", bias = false },
+  { name = "out", kind = "linear", out_features = 5 },
+]
+)";
+
 Config make_config(const ConfigChoice& choice) {
   Config config;
   config.name = "test";

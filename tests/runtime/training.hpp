@@ -49,6 +49,7 @@ struct ConfigChoice {
 Config make_config(const ConfigChoice& choice);
 
 extern const char* const mlp_model;       // 6 layers, 12 inputs, 5 classes
+extern const char* const tied_model;      // 6 layers, three of them with one weight, 12 inputs
 extern const char* const residual_model;  // convolutions, batch norm, dropout, a skip connection
 
 bool same_bits(const NamedTensors& a, const NamedTensors& b);

@@ -1,8 +1,8 @@
 // The smallest trainer that can tell schedules apart: stage s is y = w_s x with a scalar weight,
 // the loss of a micro-batch is (y - target)^2 / (2 N), the optimizer is plain SGD. It runs a
 // program as the real runtime does: bounded channels, stores that hold no more versions than
-// liveness says. The copies of a stage hand in their gradients at SyncGradients, and each updates
-// by the sum.
+// liveness says. The copies of a stage, and stages of one weight, hand in their gradients at
+// SyncGradients, and each updates by the sum.
 #pragma once
 
 #include <deque>
@@ -20,6 +20,12 @@ struct ScalarTask {
   std::vector<double> weights;          // of each stage, at version 0
   std::vector<double> inputs, targets;  // of each micro-batch
   double lr = 0.05;
+  std::vector<int> tied = {};  // of each stage: the stage whose weight it uses; empty: its own
+
+  bool same_weight(int stage, int other) const {
+    return stage == other || (!tied.empty() && tied[static_cast<std::size_t>(stage)] ==
+                                                   tied[static_cast<std::size_t>(other)]);
+  }
 };
 
 using History = std::vector<std::vector<double>>;  // [stage][version]
@@ -169,9 +175,12 @@ class ScalarTrainer {
   }
 
   bool update(Stage& stage, const Instruction& i) {
-    if (const auto sums = sums_.find(program_.minibatch_of(i.microbatch)); sums != sums_.end()) {
+    const auto sums = sums_.find(program_.minibatch_of(i.microbatch));
+    if (sums != sums_.end() && sums->second.gradient.contains(i.stage)) {
       if (sums->second.missing > 0) return false;
-      stage.gradient = sums->second.gradient.at(i.stage);
+      stage.gradient = 0;
+      for (const auto& [other, gradient] : sums->second.gradient)
+        if (task_.same_weight(i.stage.value, other.value)) stage.gradient += gradient;
     }
     const double next = stage.held.at(stage.newest) - task_.lr * stage.gradient;
     stage.gradient = 0;

@@ -28,7 +28,7 @@ ALLOWED = {
 LIBRARIES = {
     "toml++/": ["config", "graph", "app"],
     "CLI/": ["app", "main"],
-    "nlohmann/": ["program", "plan", "checkpoint", "metrics", "app"],
+    "nlohmann/": ["program", "data", "plan", "checkpoint", "metrics", "app"],
     "dnnl": ["backend/cpu"],
     "oneapi/dnnl/": ["backend/cpu"],
     "zlib.h": ["data", "checkpoint"],

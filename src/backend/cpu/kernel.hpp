@@ -29,6 +29,7 @@ struct Problem {
   bool masks_input = false;          // max_pool, linear: does the backward of the relu before
   bool wants_input_gradient = true;  // parameters lie before this layer
   bool keeps_packed = false;         // a copy of the weights for the input gradient, per version
+  bool plain_weights = false;        // linear: another layer uses them too, stored as PyTorch does
   bool multiplies_bf16 = false;      // conv2d, linear: oneDNN multiplies bf16 by bf16
   std::int64_t samples = 1;          // of the kernel; while lowering, of a training micro-batch
   Mode mode = Mode::Train;

@@ -1,5 +1,5 @@
-// Three products by oneDNN: y = x W + b, dx = dy W^T, dW (+)= x^T dy, with W as it is stored; the
-// library adds to what is there by itself.
+// Three products by oneDNN: y = x W + b, dx = dy W^T, dW (+)= x^T dy, with W as it is stored, or
+// turned where that is plain; the library adds to what is there by itself.
 #include "backend/cpu/linear_rows.hpp"
 
 #include <algorithm>
@@ -71,7 +71,10 @@ class LinearRowsKernel final : public CpuKernel {
 
   void backward_weight(const BackwardWeightArguments& a) override {
     PreparedCall& call = a.accumulate ? add_to_gradient_ : make_gradient_;
-    call(name(), {a.inputs[0], a.output_gradient, a.gradients[0], a.scratch});
+    if (problem_.plain_weights)
+      call(name(), {a.output_gradient, a.inputs[0], a.gradients[0], a.scratch});
+    else
+      call(name(), {a.inputs[0], a.output_gradient, a.gradients[0], a.scratch});
     if (!spec_.bias) return;
     column_ranges(out_, rows_, [&](std::int64_t begin, std::int64_t end) {
       loops_.column_sums(floats(a.output_gradient), rows_, out_, floats(a.gradients[1]),
@@ -83,14 +86,20 @@ class LinearRowsKernel final : public CpuKernel {
   const std::string& name() const { return problem_.layer->name; }
 
   void prepare() {
-    const Matrix x{rows_, in_}, w{in_, out_}, dy{rows_, out_};
+    const bool plain = problem_.plain_weights;
+    const Matrix x{rows_, in_}, w{in_, out_, plain}, dy{rows_, out_};
     forward_ = product(x, w, spec_.bias, false);
     traits_.scratch_bytes = forward_.scratchpad_bytes();
     if (problem_.mode != Mode::Train) return;
-    const Matrix x_turned{in_, rows_, true}, w_turned{out_, in_, true};
+    const Matrix x_turned{in_, rows_, true}, dy_turned{out_, rows_, true},
+        w_turned{out_, in_, !plain};
     backward_input_ = product(dy, w_turned, false, false);
-    make_gradient_ = product(x_turned, dy, false, false);
-    add_to_gradient_ = product(x_turned, dy, false, true);
+    const auto gradient = [&](bool accumulate) {
+      return plain ? product(dy_turned, x, false, accumulate)
+                   : product(x_turned, dy, false, accumulate);
+    };
+    make_gradient_ = gradient(false);
+    add_to_gradient_ = gradient(true);
     for (const PreparedCall* call : {&backward_input_, &make_gradient_, &add_to_gradient_})
       traits_.scratch_bytes = std::max(traits_.scratch_bytes, call->scratchpad_bytes());
   }
@@ -103,7 +112,9 @@ class LinearRowsKernel final : public CpuKernel {
 
 }  // namespace
 
-bool is_over_rows(const Problem& problem) { return problem.layer->output.dims.size() == 2; }
+bool is_over_rows(const Problem& problem) {
+  return problem.layer->output.dims.size() == 2 || problem.plain_weights;
+}
 
 std::unique_ptr<Kernel> make_linear_rows(const Linear& spec, Problem problem) {
   return std::make_unique<LinearRowsKernel>(spec, std::move(problem));
@@ -112,6 +123,7 @@ std::unique_ptr<Kernel> make_linear_rows(const Linear& spec, Problem problem) {
 ParameterLayout linear_rows_layout(const Linear& spec, const Problem& problem, int parameter) {
   const std::int64_t in = problem.layer->parameters[0].shape.dims[1], out = spec.out_features;
   if (parameter == 1) return channel_parameter(out, 1);
+  if (problem.plain_weights) return channel_parameter(in * out, 1);
   return {.elements = in * out,
           .position = [in, out](std::int64_t index) { return index % in * out + index / in; }};
 }

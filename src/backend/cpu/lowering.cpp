@@ -37,13 +37,21 @@ bool input_stays_plain(const Graph& graph) {
   });
 }
 
+// Does another layer use its weights too, or it another one's? Then they are stored plain.
+bool shares_weights(const Graph& graph, LayerId id) {
+  for (const std::vector<Tie>& uses : tied_groups(graph))
+    for (const Tie& use : uses)
+      if (use.layer == id) return true;
+  return false;
+}
+
 // Linear layers alone, perhaps behind elementwise ones: they take features in any order.
 bool only_linear_reads(const Graph& graph, ValueId value) {
   if (value.value == static_cast<int>(graph.layers.size())) return false;  // the loss
   const auto readers = graph.consumers(value);
   return std::all_of(readers.begin(), readers.end(), [&](LayerId id) {
     const Layer& reader = layer_of(graph, id);
-    if (is<Linear>(reader)) return true;
+    if (is<Linear>(reader)) return !shares_weights(graph, id);
     return (is<Relu>(reader) || is<Dropout>(reader) || is<Identity>(reader)) &&
            only_linear_reads(graph, Graph::output_of(id));
   });
@@ -83,12 +91,15 @@ std::vector<ValueLayout> choose_layouts(const Graph& graph, Precision precision)
 // ---- relus
 
 // Linear layers of vectors: what a relu beside one can leave to it.
-bool is_linear_of_vectors(const Layer& layer) {
-  return is<Linear>(layer) && layer.output.dims.size() == 1;
+bool is_linear_of_vectors(const Problem& problem) {
+  return is<Linear>(*problem.layer) && problem.layer->output.dims.size() == 1 &&
+         !problem.plain_weights;
 }
 
-bool can_rectify(const Layer& layer) {
-  return is<Conv2d>(layer) || is_linear_of_vectors(layer) || is<BatchNorm>(layer) || is<Add>(layer);
+bool can_rectify(const Problem& problem) {
+  const Layer& layer = *problem.layer;
+  return is<Conv2d>(layer) || is_linear_of_vectors(problem) || is<BatchNorm>(layer) ||
+         is<Add>(layer);
 }
 
 // The layer that alone reads a value; null where there are more, or none.
@@ -104,7 +115,7 @@ void fuse_relu(const Graph& graph, std::vector<Problem>& problems, std::size_t r
   const ValueId input = problem.layer->inputs[0];
   Problem* producer =
       input.value > 0 ? &problems[static_cast<std::size_t>(input.value - 1)] : nullptr;
-  if (producer && can_rectify(*producer->layer) && graph.consumers(input).size() == 1) {
+  if (producer && can_rectify(*producer) && graph.consumers(input).size() == 1) {
     producer->rectifies = problem.rectified_ahead = true;
     if (masks_elsewhere && is<BatchNorm>(*producer->layer)) {
       problem.mask = Mask::Producer;
@@ -113,7 +124,7 @@ void fuse_relu(const Graph& graph, std::vector<Problem>& problems, std::size_t r
   }
   if (!masks_elsewhere) return;
   Problem* reader = only_reader(graph, problems, Graph::output_of(LayerId{static_cast<int>(relu)}));
-  if (reader && (is<MaxPool>(*reader->layer) || is_linear_of_vectors(*reader->layer))) {
+  if (reader && (is<MaxPool>(*reader->layer) || is_linear_of_vectors(*reader))) {
     problem.mask = Mask::Reader;
     reader->masks_input = true;
   }
@@ -141,6 +152,7 @@ std::vector<Problem> make_problems(const Graph& graph, const std::vector<ValueLa
     for (const ValueId input : graph.layers[i].inputs)
       problems[i].inputs.push_back(layouts[static_cast<std::size_t>(input.value)]);
     problems[i].output = layouts[i + 1];
+    problems[i].plain_weights = shares_weights(graph, LayerId{static_cast<int>(i)});
     problems[i].wants_input_gradient =
         trained[static_cast<std::size_t>(graph.layers[i].inputs[0].value)];
   }

@@ -1,0 +1,84 @@
+// Parameters that several layers use, which may lie on several stages. Each use has its own copy of
+// the weights and its own gradient. Before the update of a mini-batch the gradients of all uses are
+// summed, in the order of the layers, and the sum is put in place of each: so every use makes the
+// same update, and version v is the same tensor wherever it lies.
+//
+//   stage 0   B0 ── Y0 hand in ─┐            ┌> U0
+//   stage 3   B0 ── Y0 hand in ─┴─ the sum ──┴> U0    the last to hand in adds up
+//
+// Stages hand in whole mini-batches, in turn: nobody begins the next one before it has taken this
+// one's sum.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "runtime/results.hpp"
+#include "runtime/stage_copies.hpp"
+#include "runtime/step_board.hpp"
+
+namespace pipetrain {
+
+class TiedParameters {
+ public:
+  // `stages` outlive it. DeviceError where the devices of two uses cannot add up.
+  TiedParameters(const Graph& graph, std::span<const std::unique_ptr<StageCopies>> stages);
+
+  int count() const { return static_cast<int>(groups_.size()); }
+  bool concerns(StageId stage) const;
+  StageId owner(int parameter) const {  // the first use's stage
+    return groups_[static_cast<std::size_t>(parameter)].owner;
+  }
+
+  // A run begins with this mini-batch.
+  void begin(std::int64_t first_step);
+
+  // The stage's gradients of its next mini-batch are whole, on the stream of this copy, which has
+  // summed those of all copies. True to the last stage of the mini-batch: its stream puts the sums
+  // in place. Threading: from the stage's worker; as all below.
+  bool hand_in(StageId stage, int copy);
+  // Behind that, before any of the stages goes on: each sum's squares.
+  void deposit(StageId stage, int copy, StepBoard& board, std::int64_t step);
+
+  // Have all stages handed in? Then take_sums() does not wait, but makes the copy's stream do so.
+  bool summed(std::int64_t step) const;
+  void take_sums(StageId stage, int copy, std::int64_t step);  // ChannelClosed
+  void close() noexcept;
+
+ private:
+  struct Use {
+    StageCopies* copies = nullptr;
+    int parameter = 0;  // of the stage's
+  };
+  struct Group {
+    StageId owner;
+    int model_parameter = 0;  // the owner's place among all parameters of the model
+    std::vector<Use> uses;    // in the order of the layers
+  };
+  struct Hand {  // a copy of a stage that has a use
+    StageId stage;
+    Stage* copy = nullptr;
+    std::unique_ptr<Fence> whole;
+    std::unique_ptr<Results<double>> squares;  // of each group
+  };
+  Hand& hand(StageId stage, int copy);
+  void add_hands(StageId stage, StageCopies& copies, std::size_t groups);
+  void add_up(Stream& stream);
+
+  std::vector<Group> groups_;
+  std::vector<Hand> hands_;
+  int stages_ = 0;
+  std::vector<Hand*> handed_in_;  // of the mini-batch that is being handed in
+  std::int64_t summed_ = 0;       // mini-batches before this one
+  std::unique_ptr<Fence> sums_there_;
+  bool closed_ = false;
+  std::vector<float*> parts_;  // reused by every sum
+  mutable std::mutex mutex_;
+  std::condition_variable workers_;
+};
+
+}  // namespace pipetrain

@@ -1,0 +1,86 @@
+// Layers that use the weight of another one.
+#include "base/error.hpp"
+#include "catch.hpp"
+#include "graph/read.hpp"
+
+using namespace pipetrain;
+
+namespace {
+
+const std::string head =
+    "input = { tokens = 8, vocabulary = 11 }\n[[layers]]\nname = \"wte\"\n"
+    "kind = \"embedding\"\nembedding_dim = 6\n";
+
+std::string layer(const std::string& name, const std::string& keys) {
+  return "[[layers]]\nname = \"" + name + "\"\n" + keys + "\n";
+}
+
+Graph read(const std::string& layers) { return read_model_text(head + layers, "m.toml"); }
+
+std::string error_of(const std::string& layers) {
+  try {
+    read(layers);
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+}  // namespace
+
+TEST_CASE("a tied weight is the owner's, and counts once") {
+  const Graph graph =
+      read(layer("head", "kind = 'linear'\nout_features = 11\nbias = false\ntied = 'wte'"));
+  const Parameter& weight = graph.layers[1].parameters[0];
+  CHECK(weight.name == "head.weight");
+  CHECK(weight.tied == Tie{{0}, 0});
+  CHECK(weight.initial == graph.layers[0].parameters[0].initial);
+  CHECK(graph.owner(weight).name == "wte.weight");
+  CHECK(graph.parameter_count() == 11 * 6);
+  CHECK(tied_groups(graph) == std::vector<std::vector<Tie>>{{{{0}, 0}, {{1}, 0}}});
+}
+
+TEST_CASE("who is tied to a tied layer is tied to its owner") {
+  const Graph graph = read(layer("a", "kind = 'linear'\nout_features = 6\nbias = false") +
+                           layer("b", "kind = 'linear'\nout_features = 6\ntied = 'a'") +
+                           layer("c", "kind = 'linear'\nout_features = 6\ntied = 'b'") +
+                           layer("d", "kind = 'linear'\nout_features = 11\ntied = 'wte'"));
+  CHECK(graph.layers[3].parameters[0].tied == Tie{{1}, 0});
+  CHECK_FALSE(graph.layers[3].parameters[1].tied);  // its bias is its own
+  CHECK(tied_groups(graph) ==
+        std::vector<std::vector<Tie>>{{{{1}, 0}, {{2}, 0}, {{3}, 0}}, {{{0}, 0}, {{4}, 0}}});
+  CHECK(graph.parameter_count() == 11 * 6 + 36 + 6 + 6 + 11);
+}
+
+TEST_CASE("in a block a layer is found by its name there, and by its full name") {
+  const Graph graph = read_model_text(
+      "input = { shape = [6] }\nloss = 'mse'\n"
+      "[blocks.two]\nlayers = [\n"
+      "  { name = 'a', kind = 'linear', out_features = 6 },\n"
+      "  { name = 'b', kind = 'linear', out_features = 6, tied = 'a' },\n]\n"
+      "[[layers]]\nname = 'x'\nblock = 'two'\n[[layers]]\nname = 'y'\nblock = 'two'\n"
+      "[[layers]]\nname = 'last'\nkind = 'linear'\nout_features = 6\ntied = 'x.b'\n",
+      "m.toml");
+  CHECK(graph.layers[1].parameters[0].tied == Tie{{0}, 0});
+  CHECK(graph.layers[3].parameters[0].tied == Tie{{2}, 0});
+  CHECK(graph.layers[4].parameters[0].tied == Tie{{0}, 0});
+}
+
+TEST_CASE("what cannot be tied is said, with its place") {
+  const auto says = [](const std::string& layers, const std::string& what) {
+    const std::string error = error_of(layers);
+    INFO(error);
+    CHECK(error.find(what) != std::string::npos);
+  };
+  says(layer("head", "kind = 'linear'\nout_features = 11\ntied = 'wtf'"),
+       "m.toml:10:8: linear 'head' is tied to 'wtf', but no layer above it is called so; did you "
+       "mean 'wte'?");
+  says(layer("head", "kind = 'linear'\nout_features = 11\ntied = 'head'"),
+       "but no layer above it is called so");
+  says(layer("head", "kind = 'linear'\nout_features = 10\ntied = 'wte'"),
+       "is tied to 'wte', which has a weight of [11, 6]; its own weight is [10, 6]");
+  says(layer("r", "kind = 'relu'") + layer("head", "kind = 'linear'\nout_features = 6\ntied = 'r'"),
+       "is tied to 'r', which is a relu layer; its own weight is [6, 6]");
+  says(layer("r", "kind = 'relu'\ntied = 'wte'"), "relu 'r' has no key 'tied'");
+  says(layer("head", "kind = 'linear'\nout_features = 11\ntied = 3"), "tied is 3; write a name");
+}

@@ -1,0 +1,100 @@
+// A chain of one-weight linear layers, trained by the engine as a scalar task says.
+#include "semantics/engine.hpp"
+
+#include <random>
+
+#include "app/session.hpp"
+#include "data/dataset.hpp"
+#include "graph/read.hpp"
+
+namespace pipetrain::test {
+namespace {
+
+class Points final : public Dataset {
+ public:
+  explicit Points(const ScalarTask& task) : task_(task) {}
+  std::int64_t size() const override { return static_cast<std::int64_t>(task_.inputs.size()); }
+  const Shape& input_shape() const override { return one_; }
+  int classes() const override { return 0; }
+  const Shape& target_shape() const override { return one_; }
+  void read(const SampleRequest& which, const Sample& to) const override {
+    *to.input = static_cast<float>(task_.inputs[static_cast<std::size_t>(which.index)]);
+    *to.values = static_cast<float>(task_.targets[static_cast<std::size_t>(which.index)]);
+  }
+
+ private:
+  const ScalarTask& task_;
+  Shape one_{{1}};
+};
+
+std::string layer_name(int s) { return fmt::format("w{}", s); }
+
+// "tied = ..." where the stage uses another one's weight.
+std::string tie_of(const ScalarTask& task, int s) {
+  const int owner = task.tied.empty() ? s : task.tied[static_cast<std::size_t>(s)];
+  return owner == s ? "" : fmt::format("tied = \"{}\"\n", layer_name(owner));
+}
+
+Graph chain(const ScalarTask& task) {
+  std::string toml = "name = \"chain\"\nloss = \"mse\"\ninput = { shape = [1] }\n";
+  for (int s = 0; s < std::ssize(task.weights); ++s)
+    toml += fmt::format(
+        "[[layers]]\nname = \"{}\"\nkind = \"linear\"\nout_features = 1\n"
+        "bias = false\n{}",
+        layer_name(s), tie_of(task, s));
+  return read_model_text(toml, "chain");
+}
+
+}  // namespace
+
+ScalarTask random_task(int stages, int microbatches) {
+  std::mt19937 random(static_cast<unsigned>(17 * stages + microbatches));
+  std::uniform_real_distribution<double> weight(0.6, 1.4), data(-1, 1);
+  ScalarTask task;
+  for (int s = 0; s < stages; ++s) task.weights.push_back(weight(random));
+  for (int m = 0; m < microbatches; ++m) {
+    task.inputs.push_back(data(random));
+    task.targets.push_back(2 * task.inputs.back());
+  }
+  return task;
+}
+
+std::vector<double> train_on_engine(const Program& program, const ScalarTask& task,
+                                    const Choice& choice) {
+  const int stages = program.stages;
+  const Graph graph = chain(task);
+  Config config;
+  config.data.batch_size = program.microbatches;
+  config.pipeline.stages = stages;
+  config.pipeline.microbatches = program.microbatches;
+  config.pipeline.split.rule = "uniform";
+  config.optimizer.lr = task.lr / 2;
+  config.hardware.backend = choice.backend;
+  config.hardware.workers = choice.workers;
+  config.pipeline.own_order = OwnOrder{program, true};
+  const Plan plan = make_plan(graph, config.pipeline);
+  const auto backend = make_backend(choice.backend);
+  PipelineInput input{graph, plan, config, *backend};
+  input.train_samples = program.total_microbatches();
+
+  Pipeline pipeline(input);
+  NamedTensors weights = initial_parameters(graph, 1);
+  for (int s = 0; s < stages; ++s)
+    floats(weights, layer_name(s) + ".weight")[0] =
+        static_cast<float>(task.weights[static_cast<std::size_t>(s)]);
+  pipeline.set_parameters(weights);
+  const Points points(task);
+  Loader loader(points,
+                {.batch_size = program.microbatches,
+                 .shuffle = false,
+                 .depth = pipeline.loader_depth(),
+                 .reader_threads = pipeline.reader_threads(Mode::Train)},
+                pipeline.loader_readers(Mode::Train));
+  pipeline.train(loader, 0, program.minibatches, [](const StepRecord&) {});
+  weights = pipeline.parameters();
+  std::vector<double> result;
+  for (int s = 0; s < stages; ++s) result.push_back(floats(weights, layer_name(s) + ".weight")[0]);
+  return result;
+}
+
+}  // namespace pipetrain::test
