@@ -23,11 +23,6 @@ constexpr Entry backends[] = {
 
 }  // namespace
 
-void throw_not_built(const Layer& layer, std::string_view backend) {
-  throw UsageError(fmt::format("layer \"{}\": the {} backend has no {} yet; use another backend",
-                               layer.name, backend, kind_name(layer.spec)));
-}
-
 void refuse_bf16(std::string_view backend, const LowerOptions& options) {
   if (options.precision == Precision::F32) return;
   throw UsageError(fmt::format(

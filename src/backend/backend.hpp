@@ -205,8 +205,6 @@ class Backend {
   virtual int device_of(const StreamOptions& /*options*/) const { return 0; }  // of that stream
 };
 
-// UsageError: the backend has no kernel for the layer.
-[[noreturn]] void throw_not_built(const Layer& layer, std::string_view backend);
 // For a backend that computes in f32 alone: UsageError where the options say bf16.
 void refuse_bf16(std::string_view backend, const LowerOptions& options);
 
