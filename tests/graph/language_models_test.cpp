@@ -59,3 +59,12 @@ TEST_CASE("gpt-mini has nanoGPT's names and an output layer of its own") {
   CHECK(graph.input.text() == "[128] tokens of 256");
   CHECK(graph.layers.back().output.text() == "[128, 256]");
 }
+
+TEST_CASE("gpt2 has nanoGPT's names, and its head the embedding's weight") {
+  const Graph graph = shipped("gpt2");
+  std::set<std::string> expected = nano_gpt(12, 768, 1024, 50257);
+  expected.insert("lm_head.weight [50257, 768]");
+  CHECK(parameters(graph) == expected);
+  CHECK(graph.parameter_count() == 124439808);
+  CHECK(graph.owner(graph.layers.back().parameters[0]).name == "transformer.wte.weight");
+}
