@@ -18,7 +18,8 @@ STAGES_BATCHES = (256, 2048)
 CONV = ["configs/conv10.toml", "--set", "data.train_samples=4096", "--set", "pipeline.microbatches=8"]
 # Models and batch sizes beside PyTorch, and the config whose model they train.
 PEERS = [("lenet5", "configs/bench/lenet5.toml", 64), ("lenet5", "configs/bench/lenet5.toml", 1024),
-         ("conv10", "configs/conv10.toml", 64), ("conv10", "configs/conv10.toml", 1024)]
+         ("conv10", "configs/conv10.toml", 64), ("conv10", "configs/conv10.toml", 1024),
+         ("gpt", "configs/bench/gpt.toml", 16)]
 
 Step = collections.namedtuple("Step", "name limit_s run")
 
@@ -143,9 +144,9 @@ def lenet(check, values):
 
 
 def repeat(check, values):
-    """Pairs of equal runs: a flushing schedule, one that never drains, and convolutions with BatchNorm."""
+    """Pairs of equal runs: a flushing schedule, one that never drains, convolutions with BatchNorm, a small GPT."""
     cases = [("configs/quickstart.toml", "1f1b"), ("configs/quickstart.toml", "pipemare"),
-             ("configs/conv10.toml", "gpipe")]
+             ("configs/conv10.toml", "gpipe"), ("configs/bench/gpt.toml", "1f1b")]
     different = []
     for config, schedule in cases:
         models = set()

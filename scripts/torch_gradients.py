@@ -74,6 +74,9 @@ def randomise(module, generator):
                 tensor.copy_(1 + 0.2 * normal(tensor))
             else:
                 tensor.copy_(0.1 * normal(tensor))
+        for block in module.modules():  # each adds a little, as in a trained net: fifty layers stay well-conditioned
+            if isinstance(block, torch_models.Bottleneck):
+                block.bn3.weight.mul_(0.25)
 
 
 class Folder:

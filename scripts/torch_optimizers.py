@@ -36,6 +36,22 @@ def adam(kind, make, beta1=0.9, beta2=0.999, **keys):
                      lambda p: make(p, betas=(beta1, beta2), **keys))
 
 
+def of_matrices(optimizer):
+    """Weight decay for parameters of two dimensions or more alone."""
+    make = optimizer.make
+
+    def make_groups(parameters):
+        made = make(parameters)
+        everything = made.param_groups[0]["params"]
+        made.param_groups[0]["params"] = [p for p in everything if p.dim() >= 2]
+        made.add_param_group({"params": [p for p in everything if p.dim() < 2], "weight_decay": 0.0})
+        return made
+
+    optimizer.table += 'decay = "matrices"\n'
+    optimizer.make = make_groups
+    return optimizer
+
+
 def clipped(optimizer, max_norm):
     optimizer.max_norm = max_norm
     return optimizer
@@ -53,6 +69,9 @@ def rules():
     yield "adam, own betas and eps", adam("adam", torch.optim.Adam, 0.8, 0.95, eps=1e-4)
     yield "adamw", adam("adamw", torch.optim.AdamW, weight_decay=0.1)
     yield "adamw without weight decay", adam("adamw", torch.optim.AdamW, weight_decay=0.0)
+    yield "sgd, weight decay of matrices", of_matrices(sgd(momentum=0.9, weight_decay=0.05))
+    yield "adamw, weight decay of matrices", of_matrices(
+        adam("adamw", torch.optim.AdamW, weight_decay=0.5))
     yield "sgd, clipped at every step", clipped(sgd(momentum=0.9), 0.1)
     yield "sgd, clipped at some steps", clipped(sgd(momentum=0.9), 0.6)
     yield "sgd, never clipped", clipped(sgd(momentum=0.9), 1000)

@@ -49,7 +49,7 @@ constexpr Verb verbs[] = {
     {"schedule", "the program of a schedule, on paper", schedule, schedule_options, true, false},
     {"checkpoint", "look into checkpoints, check, export and prune them", checkpoint,
      checkpoint_options, true, false},
-    {"generate", "text from a language model"},
+    {"generate", "text from a language model", generate, generate_options, true, true},
     {"methods", "the schedules of this build", methods, list_options},
     {"layers", "the kinds of layer with their keys and defaults", layers, list_options},
     {"devices", "what this machine has for stages to run on", devices, list_options},

@@ -14,6 +14,7 @@
 #include "backend/cpu/onednn_info.hpp"
 #include "backend/cuda_info.hpp"
 #include "data/byte_file.hpp"
+#include "data/image_file.hpp"
 #include "transport/nccl_calls.hpp"
 
 namespace pipetrain {
@@ -45,6 +46,8 @@ nlohmann::ordered_json build_info() {
       {"nlohmann-json", version(NLOHMANN_JSON_VERSION_MAJOR, NLOHMANN_JSON_VERSION_MINOR,
                                 NLOHMANN_JSON_VERSION_PATCH)},
       {"zlib", version_of_zlib()},
+      {"libjpeg", version_of_libjpeg()},
+      {"libpng", version_of_libpng()},
   };
   const std::vector<LibraryVersion> cuda = cuda_versions();
   if (cuda.empty()) info["cuda"] = "not in this build";

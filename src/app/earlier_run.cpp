@@ -27,10 +27,16 @@ constexpr std::array length_keys = {"training.epochs", "training.steps"};
 
 // Keys that do not change what is computed, or only where and how long.
 bool may_differ(std::string_view key) {
-  constexpr std::array free = {
-      "hardware.",           "metrics.",       "pipeline.stages",          "pipeline.split",
-      "training.epochs",     "training.steps", "checkpoint.every_minutes", "checkpoint.keep_latest",
-      "checkpoint.keep_best"};
+  constexpr std::array free = {"hardware.",
+                               "metrics.",
+                               "pipeline.stages",
+                               "pipeline.split",
+                               "training.epochs",
+                               "training.steps",
+                               "checkpoint.every_minutes",
+                               "checkpoint.keep_latest",
+                               "checkpoint.keep_best",
+                               "data.decode_threads"};
   return std::any_of(free.begin(), free.end(),
                      [&](std::string_view prefix) { return key.starts_with(prefix); });
 }

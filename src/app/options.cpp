@@ -37,6 +37,13 @@ void output_option(CLI::App& app, Options& options) {
   app.add_option("--output", options.output, "run directory; runs/<config name> where not given");
 }
 
+void model_option(CLI::App& app, Options& options) {
+  app.add_option(
+      "--model", options.model,
+      "a safetensors file or a checkpoint; where not given, the run's model.safetensors, else its "
+      "newest checkpoint, else the config's model.init");
+}
+
 }  // namespace
 
 void train_options(CLI::App& app, Options& options) {
@@ -54,10 +61,27 @@ void train_options(CLI::App& app, Options& options) {
 void eval_options(CLI::App& app, Options& options) {
   config_options(app, options);
   output_option(app, options);
-  app.add_option(
-      "--model", options.model,
-      "a safetensors file or a checkpoint; where not given, the run's model.safetensors, else its "
-      "newest checkpoint, else the config's model.init");
+  model_option(app, options);
+}
+
+void generate_options(CLI::App& app, Options& options) {
+  config_options(app, options);
+  output_option(app, options);
+  model_option(app, options);
+  app.add_option("--prompt", options.prompt,
+                 "text that is gone on with, or \"-\": standard input; numbers where no text of "
+                 "the model's tokens is known")
+      ->default_str("a new line");
+  app.add_option("--tokens", options.tokens, "how many follow the prompt")
+      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 40));
+  app.add_option("--temperature", options.temperature,
+                 "below 1 likely tokens come more often, above 1 less; 0: always the likeliest")
+      ->check(CLI::Range(0.0, 1000.0));
+  app.add_option("--top-k", options.top_k, "draw from so many of the likeliest; 0: from all")
+      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 40));
+  app.add_option("--seed", options.seed, "the same seed draws the same text");
+  app.add_option("--samples", options.samples, "texts, each drawn anew")
+      ->check(CLI::Range(1, 1 << 20));
 }
 
 void benchmark_options(CLI::App& app, Options& options) { config_options(app, options); }

@@ -28,7 +28,15 @@ struct Options {
   std::string resume = "auto";   // auto | never | a checkpoint
   bool dry_run = false;
   bool overfit_one_batch = false;
-  std::filesystem::path model;  // eval: the model.safetensors to read; empty: that of the run
+  std::filesystem::path
+      model;  // eval, generate: the model.safetensors to read; empty: that of the run
+
+  // generate
+  std::optional<std::string> prompt;  // none: a new line; "-": standard input
+  std::int64_t tokens = 500, top_k = 0;
+  double temperature = 0.8;
+  std::uint64_t seed = 1;
+  int samples = 1;
 
   // schedule
   std::string name;
@@ -50,6 +58,7 @@ struct Options {
 
 void train_options(CLI::App& app, Options& options);
 void eval_options(CLI::App& app, Options& options);
+void generate_options(CLI::App& app, Options& options);
 void benchmark_options(CLI::App& app, Options& options);
 void schedule_options(CLI::App& app, Options& options);
 void checkpoint_options(CLI::App& app, Options& options);

@@ -40,6 +40,7 @@ StepSummary StepReporter::summarize(const StepRecord& record) {
   s.grad_norm = unsigned_nan(std::sqrt(record.squared_norm()));
   s.seconds = std::max(1e-9, static_cast<double>(end - last_end_ns_) * 1e-9);
   s.samples_per_second = s.samples / s.seconds;
+  if (last.labels != last.samples) s.tokens_per_second = labels / s.seconds;
   s.bubble = std::clamp(1 - busy / (s.seconds * workers_), 0.0, 1.0);
   s.skipped = std::ranges::any_of(record.stages, &StageStep::skipped);  // each by its own norm
   last_end_ns_ = end;

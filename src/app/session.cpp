@@ -3,6 +3,7 @@
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/error.hpp"
 #include "graph/read.hpp"
@@ -111,6 +112,16 @@ void check_segments(const Config& config, const TrainingLength& length) {
   require_multiple("checkpoint.every_epochs", config.checkpoint.every_epochs * epoch);
 }
 
+bool predicts_tokens(const Dataset& dataset) {
+  return dataset.input_shape().vocabulary > 0 && dataset.classes() > 0 &&
+         dataset.labels() == dataset.input_shape().elements();
+}
+
+std::optional<double> perplexity_of(double loss, const Dataset& dataset) {
+  if (!predicts_tokens(dataset)) return std::nullopt;
+  return std::exp(loss);
+}
+
 Evaluation evaluate(Pipeline& pipeline, const Dataset& dataset) {
   Loader loader(dataset,
                 {.batch_size = pipeline.evaluation_batch(),
@@ -124,6 +135,7 @@ Evaluation evaluate(Pipeline& pipeline, const Dataset& dataset) {
   const auto labels = static_cast<double>(sum.labels);
   Evaluation result{.loss = sum.loss / labels,
                     .accuracy = static_cast<double>(sum.correct) / labels,
+                    .perplexity = perplexity_of(sum.loss / labels, dataset),
                     .samples = sum.samples};
   // Among fewer classes, and of the tokens of a text, the five best say little.
   if (dataset.classes() >= 10 && dataset.labels() == 1)
@@ -133,9 +145,11 @@ Evaluation evaluate(Pipeline& pipeline, const Dataset& dataset) {
 
 std::string text_of(const Evaluation& e, const Dataset& dataset) {
   if (dataset.classes() == 0) return fmt::format("loss {:.6f} of {} samples", e.loss, e.samples);
+  const std::string perplexity =
+      e.perplexity ? fmt::format(", perplexity {:.4g}", *e.perplexity) : "";
   const std::string top5 = e.top5 ? fmt::format(", top-5 {:.2f}%", 100 * *e.top5) : "";
-  return fmt::format("loss {:.4f}, accuracy {:.2f}%{} of {} samples", e.loss, 100 * e.accuracy,
-                     top5, e.samples);
+  return fmt::format("loss {:.4f}{}, accuracy {:.2f}%{} of {} samples", e.loss, perplexity,
+                     100 * e.accuracy, top5, e.samples);
 }
 
 }  // namespace pipetrain

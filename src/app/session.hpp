@@ -57,13 +57,19 @@ std::int64_t segment_end(const Config& config, const TrainingLength& length, std
 void check_segments(const Config& config, const TrainingLength& length);
 
 struct Evaluation {
-  double loss = 0;                  // mean over labels; mse: over samples
-  double accuracy = 0;              // 0..1; 0 for mse
-  std::optional<double> top5 = {};  // 0..1: the label is among the five largest outputs
+  double loss = 0;                        // mean over labels; mse: over samples
+  double accuracy = 0;                    // 0..1; 0 for mse
+  std::optional<double> top5 = {};        // 0..1: the label is among the five largest outputs
+  std::optional<double> perplexity = {};  // exp(loss), where tokens are predicted
   std::int64_t samples = 0;
 };
+// Is each token of a sample to be predicted from those before it?
+bool predicts_tokens(const Dataset& dataset);
+// What an evaluation says of tokens; nothing of other data.
+std::optional<double> perplexity_of(double loss, const Dataset& dataset);
 Evaluation evaluate(Pipeline& pipeline, const Dataset& dataset);
-// "loss 0.0423, accuracy 98.75%, top-5 99.95% of 2000 samples"
+// "loss 0.0423, accuracy 98.75%, top-5 99.95% of 2000 samples"; of text
+// "loss 1.8860, perplexity 6.593, accuracy 44.10% of 1742 samples"
 std::string text_of(const Evaluation& evaluation, const Dataset& dataset);
 
 }  // namespace pipetrain

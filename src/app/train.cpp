@@ -17,6 +17,7 @@
 #include "checkpoint/atomic_file.hpp"
 #include "checkpoint/folder.hpp"
 #include "config/read.hpp"
+#include "data/vocabulary.hpp"
 #include "program/text.hpp"
 
 namespace pipetrain {
@@ -49,11 +50,13 @@ int tell_finished(const Options& options, const std::filesystem::path& folder) {
 }
 
 void describe_run(const std::filesystem::path& folder, const Config& config,
-                  const ordered_json& plan, const SegmentProgram& program) {
+                  const ordered_json& plan, const SegmentProgram& program,
+                  const Vocabulary* vocabulary) {
   write_file(folder / "config.resolved.toml", dump_config(config, false));
   write_file(folder / "build.json", build_info().dump(2) + "\n");
   write_file(folder / "plan.json", plan.dump(2) + "\n");
   write_file(folder / "program.txt", to_text(program));
+  if (vocabulary) write_file(folder / "vocabulary.json", vocabulary->json());
 }
 
 std::string end_text(const ordered_json& end, const std::filesystem::path& folder) {
@@ -62,6 +65,8 @@ std::string end_text(const ordered_json& end, const std::filesystem::path& folde
   if (end.contains("validation")) {
     const ordered_json& last = end["validation"];
     text += fmt::format("; validation loss {:.4f}", last["loss"].get<double>());
+    if (last.contains("perplexity") && last["perplexity"].is_number())
+      text += fmt::format(", perplexity {:.4g}", last["perplexity"].get<double>());
     if (last.contains("accuracy"))
       text += fmt::format(", accuracy {:.2f}%", 100 * last["accuracy"].get<double>());
   }
@@ -176,7 +181,7 @@ int train(const Options& options) {
   make_folder(folder);
   lock->take();
   clear_run(folder, earlier.checkpoint ? std::optional(begin.step) : std::nullopt);
-  describe_run(folder, config, result, pipeline.segment_program());
+  describe_run(folder, config, result, pipeline.segment_program(), data.vocabulary.get());
   RunMetrics metrics({.folder = folder,
                       .config = config.metrics,
                       .program = pipeline.program(),

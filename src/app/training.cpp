@@ -13,10 +13,13 @@ using nlohmann::ordered_json;
 
 namespace {
 
-ordered_json json_of(const ValidationResult& v) {
+ordered_json json_of(const ValidationResult& v, const Datasets& data) {
   ordered_json json = {{"step", v.step}, {"epoch", v.epoch}, {"loss", v.loss}};
   if (v.accuracy) json["accuracy"] = *v.accuracy;
   if (v.top5) json["top5"] = *v.top5;
+  if (!data.validation) return json;
+  if (const auto perplexity = perplexity_of(v.loss, *data.validation))
+    json["perplexity"] = *perplexity;
   return json;
 }
 
@@ -124,7 +127,7 @@ void Training::validate() {
   ValidationResult result{step, (step + epoch_steps - 1) / epoch_steps, e.loss, {}, e.top5};
   if (in_.data.validation->classes() > 0) result.accuracy = e.accuracy;
   ordered_json event = {{"event", "validation"}};
-  event.update(json_of(result));
+  event.update(json_of(result, in_.data));
   in_.metrics.write(event);
   in_.console.line(
       fmt::format("validation after step {}: {}", step, text_of(e, *in_.data.validation)));
@@ -162,8 +165,8 @@ ordered_json Training::end_event() const {
     event["stopped_by"] = "early_stopping";
   if (progress_.skipped > 0) event["skipped"] = progress_.skipped;
   if (last_step_) event["loss"] = last_step_->loss;
-  if (progress_.last) event["validation"] = json_of(*progress_.last);
-  if (progress_.best) event["best_validation"] = json_of(*progress_.best);
+  if (progress_.last) event["validation"] = json_of(*progress_.last, in_.data);
+  if (progress_.best) event["best_validation"] = json_of(*progress_.best, in_.data);
   return event;
 }
 

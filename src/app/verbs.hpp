@@ -9,6 +9,7 @@ namespace pipetrain {
 int train(const Options& options);
 int eval(const Options& options);
 int benchmark(const Options& options);
+int generate(const Options& options);
 int checkpoint(const Options& options);
 int schedule(const Options& options);
 int methods(const Options& options);

@@ -64,8 +64,8 @@ struct BackwardInputArguments {
 
 // An update of a layer's parameters by its kernel.
 struct FusedUpdate {
-  UpdateRule rule;
-  std::span<const UpdateArguments> parameters;  // in the layer's order
+  std::span<const UpdateRule> rules;            // one per parameter, in the layer's order
+  std::span<const UpdateArguments> parameters;  // likewise
 };
 
 struct BackwardWeightArguments {

@@ -25,12 +25,31 @@ struct SampleRange {  // [first, last) of the files
   bool operator==(const SampleRange&) const = default;
 };
 
+struct ImageSides {  // one number in `height` and width 0: what that means is the key's; 0, 0: none
+  int height = 0, width = 0;
+  bool operator==(const ImageSides&) const = default;
+};
+
 struct DataConfig {
   std::string kind = "glyphs";
   std::filesystem::path train_images, train_labels, train_inputs;
   std::filesystem::path validation_images, validation_labels, validation_inputs;
-  std::vector<std::filesystem::path> train_files, validation_files;  // cifar10, cifar100
-  std::string labels = "fine";                                       // cifar100: fine | coarse
+  std::vector<std::filesystem::path> train_files, validation_files;    // cifar10, cifar100
+  std::string labels = "fine";                                         // cifar100: fine | coarse
+  std::filesystem::path train_text, validation_text;                   // text
+  std::string tokenizer = "characters";                                // characters | bytes
+  std::vector<std::filesystem::path> train_tokens, validation_tokens;  // tokens
+  std::filesystem::path vocabulary;  // text, tokens: vocabulary.json of an earlier run
+  std::int64_t stride = 0;           // from one training window to the next; 0: the model's tokens
+  std::filesystem::path train_folder, validation_folder;  // image_folder
+  ImageSides resize;                                      // one number: the shorter side
+  ImageSides crop;                                        // one number: a square
+  bool random_resized_crop = false;
+  int padding = 0;  // zeros around training images, before they are cropped
+  bool flip = false;
+  std::vector<double> mean, std;      // one number, or one per channel; none: 0 and 1
+  int decode_threads = 1;             // image_folder
+  std::string on_bad_image = "stop";  // stop | skip
   std::optional<SampleRange> train_range, validation_range;
   double validation_fraction = 0;  // of the training samples, picked by the seed; 0: none
   std::uint64_t validation_seed = 1;
@@ -92,6 +111,7 @@ struct OptimizerConfig {
   double momentum = 0;
   bool nesterov = false;
   double weight_decay = 0;
+  std::string decay = "all";  // all | matrices: what weight_decay is for
   double beta1 = 0.9, beta2 = 0.999, eps = 1e-8;
   double max_norm = 0;  // 0: no clipping
   bool operator==(const OptimizerConfig&) const = default;

@@ -129,16 +129,20 @@ struct Take {
     return true;
   }
 
-  bool operator()(FieldOf<double> field) const {
-    const auto* integer = as<std::int64_t>(value);
-    const auto* real = as<double>(value);
-    if (!integer && !real) return wrong_type(value);
-    const double number = real ? *real : static_cast<double>(*integer);
-    if (!std::isfinite(number)) {
-      return refuse(value, fmt::format("{} = {} is not finite", key.path, show(value)),
+  bool real(const Value& at, double& out) const {
+    const auto* integer = as<std::int64_t>(at);
+    const auto* number = as<double>(at);
+    if (!integer && !number) return wrong_type(at);
+    out = number ? *number : static_cast<double>(*integer);
+    if (!std::isfinite(out)) {
+      return refuse(at, fmt::format("{} = {} is not finite", key.path, show(at)),
                     "write " + expectation(key));
     }
-    if (!in_range(value, number)) return false;
+    return in_range(at, out);
+  }
+  bool operator()(FieldOf<double> field) const {
+    double number = 0;
+    if (!real(value, number)) return false;
     field(config) = number;
     return true;
   }
@@ -260,6 +264,27 @@ struct Take {
     return refuse(value, fmt::format("{} = {} is not ascending", key.path, show(value)),
                   "write each number once, the smallest first");
   }
+  // One number for all channels, or one per channel.
+  bool operator()(FieldOf<std::vector<double>> field) const {
+    const auto* several = as<std::vector<Value>>(value);
+    const std::vector<Value> one = {value};
+    std::vector<double> out;
+    for (const Value& at : several ? *several : one) {
+      out.emplace_back();
+      if (!real(at, out.back())) return false;
+    }
+    field(config) = out;
+    return true;
+  }
+  // One side, or [height, width]; [] stands for none.
+  bool operator()(FieldOf<ImageSides> field) const {
+    std::vector<int> sides(1);
+    if (as<std::int64_t>(value) ? !whole(value, sides[0]) : !numbers(sides)) return false;
+    if (sides.size() > 2) return wrong_type(value);
+    sides.resize(2);
+    field(config) = {sides[0], sides[1]};
+    return true;
+  }
   // One number for all stages, or one per stage.
   bool operator()(FieldOf<std::vector<int>> field) const {
     std::vector<int> out(1);
@@ -347,6 +372,16 @@ struct Write {
   std::string operator()(FieldOf<std::vector<std::int64_t>> field) const {
     return list(field(config));
   }
+  std::string operator()(FieldOf<std::vector<double>> field) const {
+    std::vector<std::string> numbers;
+    for (const double value : field(config)) numbers.push_back(number(value));
+    return numbers.size() == 1 ? numbers[0] : list(numbers);
+  }
+  std::string operator()(FieldOf<ImageSides> field) const {
+    const ImageSides& sides = field(config);
+    if (sides.width > 0) return fmt::format("[{}, {}]", sides.height, sides.width);
+    return sides.height > 0 ? fmt::format("{}", sides.height) : "[]";
+  }
   std::string operator()(FieldOf<std::vector<int>> field) const {
     const auto& values = field(config);
     return values.size() == 1 ? fmt::format("{}", values[0]) : list(values);
@@ -396,6 +431,13 @@ struct Expect {
   }
   std::string operator()(FieldOf<std::vector<std::int64_t>>) const {
     return numbers("an array of whole numbers, each");
+  }
+  std::string operator()(FieldOf<std::vector<double>>) const {
+    const std::string each = key.range.text().empty() ? "" : ", each";
+    return numbers("a number, or one per channel in an array" + each);
+  }
+  std::string operator()(FieldOf<ImageSides>) const {
+    return numbers("a whole number, or [height, width], each");
   }
   std::string operator()(FieldOf<std::vector<int>>) const {
     return numbers("a whole number, or one per stage in an array, each");

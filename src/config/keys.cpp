@@ -42,7 +42,13 @@ Words schedule_names_to_come() {
 
 std::vector<Key> make_keys() {
   const Words idx = {"idx"}, npy = {"npy"}, pairs = {"idx", "npy"}, drawn = {"glyphs", "synthetic"};
-  const Words cifar = {"cifar10", "cifar100"}, files = {"idx", "npy", "cifar10", "cifar100"};
+  const Words cifar = {"cifar10", "cifar100"};
+  const Words folder = {"image_folder"}, images = {"cifar10", "cifar100", "image_folder"};
+  const Range image_side = from_to(1, 65536);
+  const Words text = {"text"}, tokens = {"tokens"}, sequences = {"text", "tokens"};
+  const Words ranged = {"idx", "npy", "cifar10", "cifar100", "text", "tokens"};
+  const Words parted = {"idx", "npy", "cifar10", "cifar100", "image_folder", "text", "tokens"};
+  const Words picked = {"idx", "npy", "cifar10", "cifar100", "image_folder"};
   const Words all = schedules_that([](const Schedule&) { return true; });
   const Words interleaved =
       schedules_that([](const Schedule& s) { return s.parts == Parts::VirtualStages; });
@@ -55,8 +61,8 @@ std::vector<Key> make_keys() {
     {KEY(model.file), .help = "a model file; or the layers inline as [[model.layers]]"},
     {KEY(model.init), .help = "initial weights by parameter name (.safetensors)"},
 
-    {KEY(data.kind), .help = "what the samples are", .values = {"idx", "cifar10", "cifar100", "npy", "glyphs", "synthetic"},
-     .later = {"image_folder", "text", "tokens", "parallel_text"}},
+    {KEY(data.kind), .help = "what the samples are", .values = {"idx", "cifar10", "cifar100", "npy", "image_folder", "text", "tokens", "glyphs", "synthetic"},
+     .later = {"parallel_text"}},
     {KEY(data.train_images), .help = "idx: images, .gz or plain", .of = "data.kind", .only = idx},
     {KEY(data.train_inputs), .help = "npy: inputs, float32", .of = "data.kind", .only = npy},
     {KEY(data.train_labels), .help = "idx, npy: labels", .of = "data.kind", .only = pairs},
@@ -66,11 +72,28 @@ std::vector<Key> make_keys() {
     {KEY(data.train_files), .help = "cifar10, cifar100: a .bin file or a list, .gz or plain", .of = "data.kind", .only = cifar},
     {KEY(data.validation_files), .help = "as train_files", .of = "data.kind", .only = cifar},
     {KEY(data.labels), .help = "cifar100: which of its two", .values = {"fine", "coarse"}, .of = "data.kind", .only = {"cifar100"}},
-    {.path = "data.train_text", .built = false},
-    {KEY(data.train_range), .help = "[first, last): part of the files", .of = "data.kind", .only = files},
-    {KEY(data.validation_range), .help = "[first, last): part of the files", .of = "data.kind", .only = files},
-    {KEY(data.validation_fraction), .help = "of the training samples, picked by validation_seed; 0: none", .range = from_to_below(0, 1), .of = "data.kind", .only = files},
-    {KEY(data.validation_seed), .help = "which samples validation_fraction keeps", .range = at_least(0), .of = "data.kind", .only = files},
+    {KEY(data.train_folder), .help = "image_folder: one folder of .jpg, .jpeg and .png files per class", .of = "data.kind", .only = folder},
+    {KEY(data.validation_folder), .help = "as train_folder", .of = "data.kind", .only = folder},
+    {KEY(data.resize), .help = "image_folder: to this shorter side, or to [height, width]", .range = image_side, .of = "data.kind", .only = folder},
+    {KEY(data.crop), .help = "cifar, image_folder: the model's [height, width], or one number; at random in training, the centre else", .range = image_side, .of = "data.kind", .only = images},
+    {KEY(data.random_resized_crop), .help = "image_folder, training: a part of 8% to 100%, stretched; instead of resize", .of = "data.kind", .only = folder},
+    {KEY(data.padding), .help = "cifar, image_folder, training: zeros on each side, before the crop", .range = from_to(0, 4096), .of = "data.kind", .only = images},
+    {KEY(data.flip), .help = "cifar, image_folder, training: left to right, one time in two", .of = "data.kind", .only = images},
+    {KEY(data.mean), .help = "cifar, image_folder: taken off values of 0..1; one number per channel, or one", .of = "data.kind", .only = images},
+    {KEY(data.std), .help = "then divided by; one number per channel, or one", .range = above(0), .of = "data.kind", .only = images},
+    {KEY(data.decode_threads), .help = "image_folder: threads that read", .range = from_to(1, 256), .of = "data.kind", .only = folder},
+    {KEY(data.on_bad_image), .help = "image_folder: with skip the next good one takes its place", .values = {"stop", "skip"}, .of = "data.kind", .only = folder},
+    {KEY(data.train_text), .help = "text: a UTF-8 file, .gz or plain", .of = "data.kind", .only = text},
+    {KEY(data.validation_text), .help = "as train_text", .of = "data.kind", .only = text},
+    {KEY(data.tokenizer), .help = "text: what a token is", .values = {"characters", "bytes"}, .of = "data.kind", .only = text},
+    {KEY(data.train_tokens), .help = "tokens: a .bin file of llm.c or nanoGPT, or a list", .of = "data.kind", .only = tokens},
+    {KEY(data.validation_tokens), .help = "as train_tokens", .of = "data.kind", .only = tokens},
+    {KEY(data.vocabulary), .help = "vocabulary.json of an earlier run; text: the training text's without it", .of = "data.kind", .only = sequences},
+    {KEY(data.stride), .help = "from one training window to the next: 1 makes one of every offset; the model's tokens without it", .range = from_to(1, 1 << 30), .of = "data.kind", .only = sequences},
+    {KEY(data.train_range), .help = "[first, last): part of the samples", .of = "data.kind", .only = ranged},
+    {KEY(data.validation_range), .help = "[first, last): part of the samples", .of = "data.kind", .only = ranged},
+    {KEY(data.validation_fraction), .help = "of the training samples, picked by validation_seed; of text and tokens the last part; 0: none", .range = from_to_below(0, 1), .of = "data.kind", .only = parted},
+    {KEY(data.validation_seed), .help = "which samples validation_fraction keeps", .range = at_least(0), .of = "data.kind", .only = picked},
     {KEY(data.train_samples), .help = "how many samples to draw", .range = from_to(1, kMostSamples), .of = "data.kind", .only = drawn},
     {KEY(data.validation_samples), .help = "how many samples to draw", .range = from_to(0, kMostSamples), .of = "data.kind", .only = drawn},
     {KEY(data.batch_size), .help = "samples per update: the mini-batch", .range = from_to(1, 1 << 24)},
@@ -101,6 +124,7 @@ std::vector<Key> make_keys() {
     {KEY(optimizer.momentum), .help = "sgd", .range = from_to_below(0, 1), .of = "optimizer.kind", .only = {"sgd"}},
     {KEY(optimizer.nesterov), .help = "sgd", .of = "optimizer.kind", .only = {"sgd"}},
     {KEY(optimizer.weight_decay), .help = "adamw: decoupled", .range = at_least(0)},
+    {KEY(optimizer.decay), .help = "what weight_decay is for; matrices: parameters of two dimensions or more", .values = {"all", "matrices"}},
     {KEY(optimizer.beta1), .help = "adam, adamw", .range = from_to_below(0, 1), .of = "optimizer.kind", .only = adam},
     {KEY(optimizer.beta2), .help = "adam, adamw", .range = from_to_below(0, 1), .of = "optimizer.kind", .only = adam},
     {KEY(optimizer.eps), .help = "adam, adamw", .range = above(0), .of = "optimizer.kind", .only = adam},

@@ -24,7 +24,7 @@ using Field =
                  FieldOf<std::vector<std::filesystem::path>>, FieldOf<std::vector<std::string>>,
                  FieldOf<std::optional<SampleRange>>, FieldOf<std::optional<StepRange>>,
                  FieldOf<std::vector<int>>, FieldOf<std::vector<std::int64_t>>,
-                 FieldOf<SplitConfig>>;
+                 FieldOf<std::vector<double>>, FieldOf<ImageSides>, FieldOf<SplitConfig>>;
 
 struct Range {  // of a number
   double low = std::numeric_limits<double>::lowest(), high = std::numeric_limits<double>::max();

@@ -193,6 +193,10 @@ std::vector<FileKey> validation_file_keys(const DataConfig& data) {
             {"data.validation_labels", !data.validation_labels.empty()}};
   if (data.kind == "cifar10" || data.kind == "cifar100")
     return {{"data.validation_files", !data.validation_files.empty()}};
+  if (data.kind == "image_folder")
+    return {{"data.validation_folder", !data.validation_folder.empty()}};
+  if (data.kind == "text") return {{"data.validation_text", !data.validation_text.empty()}};
+  if (data.kind == "tokens") return {{"data.validation_tokens", !data.validation_tokens.empty()}};
   return {};
 }
 
@@ -205,6 +209,9 @@ std::vector<FileKey> train_file_keys(const DataConfig& data) {
             {"data.train_labels", !data.train_labels.empty()}};
   if (data.kind == "cifar10" || data.kind == "cifar100")
     return {{"data.train_files", !data.train_files.empty()}};
+  if (data.kind == "image_folder") return {{"data.train_folder", !data.train_folder.empty()}};
+  if (data.kind == "text") return {{"data.train_text", !data.train_text.empty()}};
+  if (data.kind == "tokens") return {{"data.train_tokens", !data.train_tokens.empty()}};
   return {};
 }
 
@@ -223,6 +230,15 @@ void check_data_files(const Given& given, const Config& config, Problems& proble
   const auto validation = validation_file_keys(config.data);
   if (std::ranges::none_of(validation, &FileKey::named)) return;
   for (const FileKey& key : validation) need(key, "inputs and labels come in pairs");
+}
+
+// A box of any size and shape leaves nothing for zeros to surround.
+void check_crops(const Given& given, const Config& config, Problems& problems) {
+  const DataConfig& data = config.data;
+  if (data.kind != "image_folder" || !data.random_resized_crop || data.padding == 0) return;
+  problems.push_back({place(given, {"data.padding", "data.random_resized_crop"}),
+                      "data.padding is given, and data.random_resized_crop too",
+                      "write one of them: padding = 0, or random_resized_crop = false"});
 }
 
 // Which samples validate is said once: by files, by ranges, or by a share and a seed.
@@ -249,9 +265,11 @@ void check_validation(const Given& given, const Config& config, Problems& proble
   const ValidationConfig& wanted = config.validation;
   const DataConfig& data = config.data;
   const bool any = wanted.every_steps > 0 || wanted.every_epochs > 0 || wanted.before_first_step;
-  if (!any || !fine(given, {"data.kind", "data.validation_range", "data.validation_images",
-                            "data.validation_inputs", "data.validation_labels",
-                            "data.validation_files", "data.validation_fraction"})) {
+  if (!any ||
+      !fine(given, {"data.kind", "data.validation_range", "data.validation_images",
+                    "data.validation_inputs", "data.validation_labels", "data.validation_files",
+                    "data.validation_folder", "data.validation_text", "data.validation_tokens",
+                    "data.validation_fraction"})) {
     return;
   }
   const bool files = reads_files(data);
@@ -321,6 +339,7 @@ void check_rules(const Given& given, const Config& config, Problems& problems) {
   check_devices(given, config, problems);
   check_precision(given, config, problems);
   check_data_files(given, config, problems);
+  check_crops(given, config, problems);
   check_validation_fraction(given, config, problems);
   check_validation(given, config, problems);
   check_optimizer(given, config, problems);

@@ -34,11 +34,17 @@ class Dataset {
   virtual std::int64_t labels() const { return 1; }  // of one sample: a sequence has one a position
   virtual const Shape& target_shape() const = 0;     // of a float target; empty for class labels
   virtual void read(const SampleRequest& which, const Sample& to) const = 0;
+  // How many threads may well read the samples of one mini-batch: more than one where reading is
+  // work, as decoding is.
+  virtual int reading_threads() const { return 1; }
 };
+
+class Vocabulary;
 
 struct Datasets {
   std::unique_ptr<const Dataset> train;
-  std::unique_ptr<const Dataset> validation;  // null where the config names none
+  std::unique_ptr<const Dataset> validation;          // null where the config names none
+  std::shared_ptr<const Vocabulary> vocabulary = {};  // of text; else null
 };
 
 // Opens and checks what the config names against the model: DataError for files, UsageError for

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "data/dataset.hpp"
+#include "data/windows.hpp"
 
 namespace pipetrain {
 
@@ -33,8 +34,14 @@ std::unique_ptr<const Dataset> open_idx(const DataFiles& files, const Graph& gra
 std::unique_ptr<const Dataset> open_npy(const DataFiles& files, const Graph& graph);
 std::unique_ptr<const Dataset> open_cifar(std::span<const std::filesystem::path> files,
                                           const CifarKind& kind, const Graph& graph);
+// Both parts of it, each read in its own way.
+Datasets open_image_folder(const DataConfig& config, const Graph& graph, std::uint64_t seed);
 std::unique_ptr<const Dataset> draw_glyphs(const DrawOptions& options, const Graph& graph);
 std::unique_ptr<const Dataset> draw_synthetic(const DrawOptions& options, const Graph& graph);
+Sequences read_text(const DataConfig& config, const Graph& graph);
+Sequences read_tokens(const DataConfig& config, const Graph& graph);
+// The vocabulary of kind = "text", without the model. DataError.
+Vocabulary text_vocabulary(const DataConfig& config);
 
 // Samples [first, last) of another data set, numbered from 0.
 std::unique_ptr<const Dataset> slice(std::shared_ptr<const Dataset> whole, SampleRange range);

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/check.hpp"
+#include "data/reading_threads.hpp"
 #include "data/sample_order.hpp"
 
 namespace pipetrain {
@@ -34,6 +35,7 @@ struct Loader::Impl {
         readers(reader_count),
         reader_threads(o.reader_threads > 0 ? o.reader_threads : reader_count),
         order({data.size(), o.batch_size, o.shuffle, o.drop_last, o.seed}),
+        reading(data.reading_threads()),
         next(o.first_step),
         slots(static_cast<std::size_t>(std::max(o.depth, 1))) {
     PIPETRAIN_CHECK(o.depth > 0 && reader_count > 0 && o.first_step >= 0,
@@ -122,11 +124,9 @@ struct Loader::Impl {
     batch.step = step;
     resize(batch, ids.size());
     batch.ids.assign(ids.begin(), ids.end());
-    for (std::size_t i = 0; i < ids.size(); ++i) {
-      if (closed) return false;
-      dataset.read({.index = ids[i], .step = step}, place(batch, i));
-    }
-    return true;
+    return reading.run(ids.size(), closed, [&batch, this](std::size_t i) {
+      dataset.read({.index = batch.ids[i], .step = batch.step}, place(batch, i));
+    });
   }
 
   // ---- the readers' side
@@ -216,7 +216,8 @@ struct Loader::Impl {
   const Dataset& dataset;
   const LoaderOptions options;
   const int readers, reader_threads;
-  SampleOrder order;  // the producer's
+  SampleOrder order;       // the producer's
+  ReadingThreads reading;  // the producer's
 
   std::mutex mutex;  // of all below, but for the contents of a mini-batch while it is made or read
   std::condition_variable changed;

@@ -1,6 +1,6 @@
-// Mini-batches in order, made ahead by a thread of their own. Which samples a mini-batch holds is a
-// function of (seed, mini-batch) alone: it depends on no stage, worker or timing
-// (sample_order.hpp).
+// Mini-batches in order, made ahead by a thread of their own, or by as many as the data set asks
+// for. Which samples a mini-batch holds is a function of (seed, mini-batch) alone: it depends on no
+// stage, worker or timing (sample_order.hpp).
 #pragma once
 
 #include <cstdint>
@@ -57,7 +57,7 @@ struct LoaderClosed : std::runtime_error {
 class Loader {
  public:
   Loader(const Dataset& dataset, const LoaderOptions& options, int readers);
-  ~Loader();  // closes, and joins the thread: waits for one sample's read at most
+  ~Loader();  // closes, and joins the thread: waits for one sample's read of each thread at most
   std::int64_t steps_per_epoch() const;
   const MiniBatch& get(std::int64_t step);
   void release(std::int64_t step);

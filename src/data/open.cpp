@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "data/augment.hpp"
 #include "data/formats.hpp"
 #include "data/split.hpp"
 
@@ -46,24 +47,37 @@ std::unique_ptr<const Dataset> part_of(std::shared_ptr<const Dataset> whole,
 
 // Every other sample than those that the seed picks trains.
 Datasets split_by_seed(const Opened& whole, const DataConfig& config) {
-  if (whole->size() < 2)
-    throw UsageError(fmt::format(
-        "data.validation_fraction = {} needs 2 samples or more, and the files hold {}; leave it "
-        "out, or name other files",
-        config.validation_fraction, whole->size()));
-  SampleSplit split =
-      split_samples(whole->size(), {config.validation_fraction, config.validation_seed});
+  SampleSplit split = split_as_configured(whole->size(), config);
   return {pick(whole, std::move(split.train)), pick(whole, std::move(split.validation))};
+}
+
+// By train_range and validation_range: of the training samples, and of `validation` where there are
+// some of its own.
+Datasets ranges_of(const Opened& train, const Opened& validation, const DataConfig& config) {
+  Datasets datasets{part_of(train, config.train_range, "train_range"), nullptr};
+  if (validation || config.validation_range)
+    datasets.validation =
+        part_of(validation ? validation : train, config.validation_range, "validation_range");
+  return datasets;
 }
 
 // The parts that the config asks for: of the training files, and of `validation` where files of its
 // own are named.
 Datasets parts_of(const Opened& train, const Opened& validation, const DataConfig& config) {
   if (config.validation_fraction > 0) return split_by_seed(train, config);
-  Datasets datasets{part_of(train, config.train_range, "train_range"), nullptr};
-  if (validation || config.validation_range)
-    datasets.validation =
-        part_of(validation ? validation : train, config.validation_range, "validation_range");
+  return ranges_of(train, validation, config);
+}
+
+// Windows over text or tokens: neighbours overlap, so the samples held out are those of the last
+// part, whatever the seed.
+Datasets open_sequences(Sequences read, const DataConfig& config, const Graph& graph) {
+  if (config.validation_fraction > 0)
+    read = hold_out_tails(std::move(read), config.validation_fraction);
+  const Opened train = windows_of(std::move(read.train), config.stride, graph);
+  const Opened validation =
+      read.validation.empty() ? nullptr : windows_of(std::move(read.validation), 0, graph);
+  Datasets datasets = ranges_of(train, validation, config);
+  datasets.vocabulary = std::move(read.vocabulary);
   return datasets;
 }
 
@@ -81,14 +95,16 @@ Datasets open_pairs(OpenPair open, const NamedFiles& train, const NamedFiles& va
   return parts_of(whole, named ? open_pair(open, validation, config, graph) : nullptr, config);
 }
 
-Datasets open_cifar_files(const DataConfig& config, const Graph& graph) {
+Datasets open_cifar_files(const DataConfig& config, const Graph& graph, std::uint64_t seed) {
   const CifarKind& kind = cifar_kind(config.kind, config.labels);
   if (config.train_files.empty()) require({}, "train_files", config.kind);
   const Opened train = open_cifar(config.train_files, kind, graph);
-  return parts_of(
+  Datasets parts = parts_of(
       train,
       config.validation_files.empty() ? nullptr : open_cifar(config.validation_files, kind, graph),
       config);
+  return {augmented(std::move(parts.train), training_augment(config, graph.input, seed)),
+          augmented(std::move(parts.validation), validation_augment(config, graph.input))};
 }
 
 std::unique_ptr<const Dataset> draw_samples(Draw draw, const DrawOptions& options,
@@ -125,7 +141,7 @@ struct Kind {
   Datasets (*open)(const DataConfig&, const Graph&, std::uint64_t seed);
 };
 
-constexpr std::array<Kind, 6> kinds = {{
+constexpr std::array<Kind, 9> kinds = {{
     {"glyphs", [](const DataConfig& c, const Graph& g,
                   std::uint64_t seed) { return open_drawn(draw_glyphs, c, g, seed); }},
     {"idx",
@@ -135,16 +151,25 @@ constexpr std::array<Kind, 6> kinds = {{
            {{c.validation_images, c.validation_labels}, "validation_images", "validation_labels"},
            c, g);
      }},
-    {"cifar10",
-     [](const DataConfig& c, const Graph& g, std::uint64_t) { return open_cifar_files(c, g); }},
-    {"cifar100",
-     [](const DataConfig& c, const Graph& g, std::uint64_t) { return open_cifar_files(c, g); }},
+    {"cifar10", open_cifar_files},
+    {"cifar100", open_cifar_files},
+    {"image_folder", open_image_folder},
     {"npy",
      [](const DataConfig& c, const Graph& g, std::uint64_t) {
        return open_pairs(
            open_npy, {{c.train_inputs, c.train_labels}, "train_inputs", "train_labels"},
            {{c.validation_inputs, c.validation_labels}, "validation_inputs", "validation_labels"},
            c, g);
+     }},
+    {"text",
+     [](const DataConfig& c, const Graph& g, std::uint64_t) {
+       require(c.train_text, "train_text", c.kind);
+       return open_sequences(read_text(c, g), c, g);
+     }},
+    {"tokens",
+     [](const DataConfig& c, const Graph& g, std::uint64_t) {
+       if (c.train_tokens.empty()) require({}, "train_tokens", c.kind);
+       return open_sequences(read_tokens(c, g), c, g);
      }},
     {"synthetic", [](const DataConfig& c, const Graph& g,
                      std::uint64_t seed) { return open_drawn(draw_synthetic, c, g, seed); }},

@@ -1,10 +1,13 @@
 #include "data/split.hpp"
 
+#include <spdlog/fmt/fmt.h>
+
 #include <algorithm>
 #include <numeric>
 #include <utility>
 
 #include "base/check.hpp"
+#include "base/error.hpp"
 #include "base/rng.hpp"
 
 namespace pipetrain {
@@ -46,6 +49,15 @@ SampleSplit split_samples(std::int64_t samples, const SplitChoice& choice) {
   std::ranges::sort(split.train);
   std::ranges::sort(split.validation);
   return split;
+}
+
+SampleSplit split_as_configured(std::int64_t samples, const DataConfig& config) {
+  if (samples < 2)
+    throw UsageError(fmt::format(
+        "data.validation_fraction = {} needs 2 samples or more, and the files hold {}; leave it "
+        "out, or name other files",
+        config.validation_fraction, samples));
+  return split_samples(samples, {config.validation_fraction, config.validation_seed});
 }
 
 std::unique_ptr<const Dataset> pick(std::shared_ptr<const Dataset> whole,

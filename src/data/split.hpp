@@ -22,6 +22,8 @@ struct SplitChoice {
 // floor(samples * fraction) for validation, but at least one sample in each part: `samples` is 2 or
 // more.
 SampleSplit split_samples(std::int64_t samples, const SplitChoice& choice);
+// As [data] says; UsageError where there are fewer than 2 samples.
+SampleSplit split_as_configured(std::int64_t samples, const DataConfig& config);
 
 // The samples `picked` of another data set, in this order, numbered from 0.
 std::unique_ptr<const Dataset> pick(std::shared_ptr<const Dataset> whole,

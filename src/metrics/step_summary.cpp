@@ -15,6 +15,7 @@ nlohmann::ordered_json step_event(const StepSummary& s) {
                                   {"samples_per_second", s.samples_per_second},
                                   {"step_seconds", s.seconds},
                                   {"bubble", s.bubble}};
+  if (s.tokens_per_second > 0) event["tokens_per_second"] = s.tokens_per_second;
   if (s.skipped) event["skipped"] = true;
   auto& stages = event["stages"] = nlohmann::ordered_json::array();
   for (const StageSummary& stage : s.stages)

@@ -25,7 +25,8 @@ struct StepSummary {
   int samples = 0;
   double seconds = 0;
   double samples_per_second = 0;
-  double bubble = 0;  // idle share of all stages' time
+  double tokens_per_second = 0;  // of sequences with a label a position; else 0
+  double bubble = 0;             // idle share of all stages' time
   bool skipped = false;
   std::vector<StageSummary> stages;
 };

@@ -21,27 +21,34 @@ UpdateRule rule_of(const OptimizerConfig& config) {
   return rule;
 }
 
+// Biases and the weights of normalisations are left out by the recipes of Transformers.
+bool decays(const OptimizerConfig& config, const Parameter& parameter) {
+  return config.decay == "all" || parameter.shape.dims.size() >= 2;
+}
+
 }  // namespace
 
 StageOptimizer::StageOptimizer(Stream& stream, const OptimizerConfig& config,
                                const DeltaRule& delta, const WeightStore& weights,
-                               const StageTies& ties, StageMemory& memory)
+                               std::span<const Layer> layers, const StageTies& ties,
+                               StageMemory& memory)
     : stream_(stream),
       config_(config),
       delta_(delta),
       ties_(ties),
-      gradients_(ties.layer.size()),
-      done_(ties.layer.size(), false) {
-  const int layers = static_cast<int>(ties.layer.size());
+      gradients_(layers.size()),
+      done_(layers.size(), false) {
   const bool sgd = config.kind == "sgd";
   const auto take = [&](Use use, std::size_t elements) {
     return reinterpret_cast<float*>(memory.take(use, elements * sizeof(float)));
   };
-  for (int l = 0; l < layers; ++l) {
+  for (int l = 0; l < static_cast<int>(layers.size()); ++l) {
+    const Layer& layer = layers[static_cast<std::size_t>(l)];
     for (int p = 0; p < weights.parameters(l); ++p) {
       const std::size_t elements = weights.elements(l, p);
       Item item{.layer = l,
                 .parameter = p,
+                .decays = decays(config, layer.parameters[static_cast<std::size_t>(p)]),
                 .elements = static_cast<std::int64_t>(elements),
                 .gradient = take(Use::Gradients, elements)};
       if (!sgd || config.momentum != 0) item.first_moment = take(Use::Optimizer, elements);
@@ -51,6 +58,7 @@ StageOptimizer::StageOptimizer(Stream& stream, const OptimizerConfig& config,
       items_.push_back(item);
     }
   }
+  fused_rules_.reserve(items_.size());
   fused_arguments_.reserve(items_.size());
 }
 
@@ -83,11 +91,12 @@ void StageOptimizer::sums_of_squares(std::span<double> sums, Sums which) const {
       stream_.sum_of_squares(items_[i].gradient, items_[i].elements, &sums[i]);
 }
 
-UpdateRule StageOptimizer::rule(double lr, double gradient_scale, std::int64_t step) const {
+UpdateRule StageOptimizer::rule(const Item& item, const Moment& now) const {
   UpdateRule rule = rule_of(config_);
-  rule.lr = lr;
-  rule.gradient_scale = gradient_scale;
-  rule.step = step;
+  if (!item.decays) rule.weight_decay = 0;
+  rule.lr = now.lr;
+  rule.gradient_scale = now.gradient_scale;
+  rule.step = now.step;
   rule.delta_decay = delta_.decay;
   rule.correction = delta_.correction;
   return rule;
@@ -118,7 +127,7 @@ void StageOptimizer::apply(WeightStore& weights, const StageUpdate& update) {
     if (terms.skip)
       skip(items_[i], weights);
     else
-      stream_.apply(rule(terms.lr, terms.gradient_scale, update.step),
+      stream_.apply(rule(items_[i], {terms.lr, terms.gradient_scale, update.step}),
                     arguments(items_[i], weights, sums ? &update.sums[i] : nullptr));
   }
   done_.assign(done_.size(), false);
@@ -126,15 +135,17 @@ void StageOptimizer::apply(WeightStore& weights, const StageUpdate& update) {
 
 const FusedUpdate* StageOptimizer::fused(WeightStore& weights, int layer, double lr,
                                          std::int64_t step, std::span<double> sums) {
-  fused_.rule = rule(lr, 1, step);
-  if (fused_.rule.kind != UpdateRule::Kind::Sgd || (delta_.keeps && keeps_up_delta_) ||
+  if (config_.kind != "sgd" || (delta_.keeps && keeps_up_delta_) ||
       ties_.layer[static_cast<std::size_t>(layer)] || done_[static_cast<std::size_t>(layer)])
     return nullptr;
+  fused_rules_.clear();
   fused_arguments_.clear();
-  for (std::size_t i = 0; i < items_.size(); ++i)
-    if (items_[i].layer == layer)
-      fused_arguments_.push_back(arguments(items_[i], weights, &sums[i]));
-  fused_.parameters = fused_arguments_;
+  for (std::size_t i = 0; i < items_.size(); ++i) {
+    if (items_[i].layer != layer) continue;
+    fused_rules_.push_back(rule(items_[i], {.lr = lr, .step = step}));
+    fused_arguments_.push_back(arguments(items_[i], weights, &sums[i]));
+  }
+  fused_ = {fused_rules_, fused_arguments_};
   done_[static_cast<std::size_t>(layer)] = true;
   return &fused_;
 }

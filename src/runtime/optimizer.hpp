@@ -48,7 +48,8 @@ StageTies stage_ties(const Graph& graph, LayerId first, LayerId last);
 class StageOptimizer {
  public:
   StageOptimizer(Stream& stream, const OptimizerConfig& config, const DeltaRule& delta,
-                 const WeightStore& weights, const StageTies& ties, StageMemory& memory);
+                 const WeightStore& weights, std::span<const Layer> layers, const StageTies& ties,
+                 StageMemory& memory);
 
   // Gradient accumulators of one layer, in the stored layout, for BackwardWeightArguments.
   std::span<void* const> gradients(int layer) const {
@@ -81,13 +82,18 @@ class StageOptimizer {
  private:
   struct Item {  // one parameter
     int layer = 0, parameter = 0;
+    bool decays = true;  // by optimizer.weight_decay
     std::int64_t elements = 0;
     float* gradient = nullptr;
     float *first_moment = nullptr, *second_moment = nullptr, *delta = nullptr;
   };
   const Item& item(int layer, int parameter) const;
   void skip(const Item& item, WeightStore& weights) const;
-  UpdateRule rule(double lr, double gradient_scale, std::int64_t step) const;
+  struct Moment {  // of a training
+    double lr = 0, gradient_scale = 1;
+    std::int64_t step = 1;
+  };
+  UpdateRule rule(const Item& item, const Moment& now) const;
   UpdateArguments arguments(const Item& item, WeightStore& weights, double* sum) const;
 
   Stream& stream_;
@@ -98,6 +104,7 @@ class StageOptimizer {
   std::vector<Item> items_;
   std::vector<std::vector<void*>> gradients_;  // per layer
   std::vector<bool> done_;                     // per layer: fused into its backward
+  std::vector<UpdateRule> fused_rules_;
   std::vector<UpdateArguments> fused_arguments_;
   FusedUpdate fused_;
 };

@@ -18,7 +18,11 @@ Stage::Stage(const StageInput& input)
                 input.mixes_weights},
                memory_),
       ties_(stage_ties(input.graph, input.first, input.last)),
-      optimizer_(*stream_, input.optimizer, input.delta, weights_, ties_, memory_),
+      optimizer_(*stream_, input.optimizer, input.delta, weights_,
+                 std::span(input.graph.layers)
+                     .subspan(static_cast<std::size_t>(input.first.value),
+                              static_cast<std::size_t>(layers())),
+                 ties_, memory_),
       slots_(static_cast<std::size_t>(input.slots), nullptr),
       input_slots_(static_cast<std::size_t>(input.input_slots), nullptr),
       gradient_started_(static_cast<std::size_t>(layers()), false) {

@@ -55,6 +55,13 @@ void conv_cases(std::vector<Case>& cases) {
                       Conv2d{.out_channels = 17, .kernel = {3, 3}, .bias = false}, {17, 4, 4}, 2));
   cases.push_back(
       one("conv 1x1", {16, 5, 5}, Conv2d{.out_channels = 32, .kernel = {1, 1}}, {32, 5, 5}, 2));
+  cases.push_back(one("conv of 2x2 images", {17, 2, 2},
+                      Conv2d{.out_channels = 33, .kernel = {3, 3}, .padding = {1, 1}}, {33, 2, 2},
+                      5));
+  cases.push_back(
+      one("conv to 3x3 images", {20, 6, 5},
+          Conv2d{.out_channels = 18, .kernel = {3, 2}, .stride = {2, 2}, .padding = {1, 1}},
+          {18, 3, 3}, 3));
   cases.push_back(one("conv evaluated", {3, 6, 6}, Conv2d{.out_channels = 8, .kernel = {3, 3}},
                       {8, 4, 4}, 3, Mode::Evaluate));
 }

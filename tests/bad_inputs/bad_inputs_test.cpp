@@ -23,8 +23,9 @@ constexpr bool sanitized = false;
 
 std::vector<Row> all_rows() {
   std::vector<Row> rows;
-  for (const auto part : {command_rows, config_rows, model_rows, plan_rows, image_rows, array_rows,
-                          weight_rows, checkpoint_rows, order_rows})
+  for (const auto part :
+       {command_rows, config_rows, model_rows, plan_rows, image_rows, image_folder_rows, array_rows,
+        text_rows, weight_rows, checkpoint_rows, order_rows})
     for (Row& row : part()) rows.push_back(std::move(row));
   return rows;
 }
@@ -51,7 +52,8 @@ Ran run_row(const Row& row, const fs::path& folder) {
 TEST_CASE("what the rows spoil is good as it stands", "[bad_inputs]") {
   const Folder folder;
   write(folder / "", base_files());
-  for (const std::string config : {"base", "tiny", "array", "c10", "c100", "weights"}) {
+  for (const std::string config :
+       {"base", "tiny", "array", "c10", "c100", "folder", "weights", "text", "tokens"}) {
     const Row row{config, {}, "train " + config + ".toml --output out/" + config, 0, {}, true};
     const Ran ran = run_row(row, folder / "");
     INFO(config << ": " << ran.err);

@@ -1,5 +1,6 @@
 // The good inputs that rows spoil.
 #include "data/data_files.hpp"
+#include "data/made_images.hpp"
 #include "files.hpp"
 #include "row.hpp"
 
@@ -25,6 +26,16 @@ std::string layers(const std::string& outputs) {
 
 std::string config(const std::string& shape, const std::string& outputs, const std::string& rest) {
   return head + "input = { shape = " + shape + " }\n" + layers(outputs) + rest;
+}
+
+std::string bigrams(const std::string& data) {
+  return head +
+         "input = { tokens = 3, vocabulary = 4 }\n"
+         "[[model.layers]]\nname = \"wte\"\nkind = \"embedding\"\nembedding_dim = 2\n"
+         "[[model.layers]]\nname = \"head\"\nkind = \"linear\"\nout_features = 4\n"
+         "[hardware]\nbackend = \"reference\"\n"
+         "[data]\nbatch_size = 2\n" +
+         data;
 }
 
 }  // namespace
@@ -53,6 +64,17 @@ std::vector<InputFile> base_files() {
                            "[data]\nkind = \"cifar100\"\ntrain_files = \"train.bin\"\n"
                            "batch_size = 2\n")},
       {"train.bin", std::string(3 * 3074, '\1')},
+      {"folder.toml", config("[3, 8, 8]", "3",
+                             "[data]\nkind = \"image_folder\"\ntrain_folder = \"pictures\"\n"
+                             "batch_size = 4\nshuffle = false\n")},
+      {"pictures/a/1.png", png_file(counted(8, 8, 3))},
+      {"pictures/a/2.jpg", jpeg_file(counted(8, 8, 3))},
+      {"pictures/b/3.png", png_file(counted(8, 8, 1))},
+      {"pictures/b/4.jpeg", jpeg_file(counted(8, 8, 4))},
+      {"text.toml", bigrams("kind = \"text\"\ntrain_text = \"a.txt\"\n")},
+      {"a.txt", "abcdabcdab"},
+      {"tokens.toml", bigrams("kind = \"tokens\"\ntrain_tokens = \"a.bin\"\n")},
+      {"a.bin", raw(std::vector<std::uint16_t>{0, 1, 2, 3, 0, 1, 2, 3, 0, 1})},
       {"fc.toml", fc + "out_features = 3\n"},
       {"good.safetensors", good_weights()},
       {"weights.toml",

@@ -9,7 +9,7 @@ std::vector<Row> command_rows() {
        2,
        {"no verb trian", "did you mean 'train'?"}},
       {"a verb far from any", {}, "xyzzy", 2, {"no verb xyzzy", "pipetrain --help"}},
-      {"a verb of a later version", {}, "generate base.toml", 2, {"generate is not built yet"}},
+      {"a verb of a later version", {}, "profile base.toml", 2, {"profile is not built yet"}},
       {"an option before the verb",
        {},
        "--quiet train base.toml",

@@ -29,7 +29,7 @@ TEST_CASE("version and build information") {
   CHECK(has(text.out, "onednn         3."));
   const auto json = nlohmann::json::parse(run_binary("--build-info --json").out);
   for (const char* name : {"pipetrain", "compiler", "onednn", "toml++", "cli11", "spdlog", "fmt",
-                           "nlohmann-json", "zlib"}) {
+                           "nlohmann-json", "zlib", "libjpeg", "libpng"}) {
     CHECK(json.contains(name));
   }
 }
@@ -67,7 +67,8 @@ TEST_CASE("a wrong command line exits with 2 and says what to write") {
       {"plan", "pipetrain plan is not built yet"},
       {"profile x.toml", "pipetrain profile is not built yet"},
       {"checkpoint look x", "there is no verb look"},
-      {"generate x.toml", "pipetrain generate is not built yet"},
+      {"generate x.toml --tokens -1", "--tokens"},
+      {"generate x.toml --temperature warm", "warm"},
       {"train x.toml --ouput y", "did you mean '--output'?"},
       {"train x.toml --output", "--output"},
       {"train x.toml --log-level loud", "loud"},

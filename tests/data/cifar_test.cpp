@@ -83,6 +83,32 @@ TEST_CASE("cifar: several files are one set, plain or packed", "[cifar]") {
   CHECK(sample(*data.validation, 1) == sample(*data.train, 2));
 }
 
+TEST_CASE("cifar: crops, flips and scaling, of the training part alone but for scaling",
+          "[cifar]") {
+  Written written({record(label(1), 0) + record(label(2), 7)});
+  written.config.validation_files = {written.folder.write("test", record(label(3), 0))};
+  written.config.mean = {0, 0.5, 1};
+  written.config.std = {1, 2, 4};
+  const std::vector<float> plain = sample(*written.open().train, 0).input;
+  CHECK(plain[3] == 3 / 255.0f);
+  CHECK(plain[1024 + 3] == (3 / 255.0f - 0.5f) / 2);
+  CHECK(plain[2048 + 3] == (3 / 255.0f - 1) / 4);
+  written.config.flip = true;
+  written.config.padding = 4;
+  const Datasets data = written.open();
+  CHECK(sample(*data.validation, 0, 5).input == plain);
+  int different = 0;
+  for (std::int64_t step = 0; step < 20; ++step) {
+    const ReadSample read = sample(*data.train, 0, step);
+    CHECK(read.target_class == 1);
+    CHECK(read == sample(*written.open().train, 0, step));
+    different += read.input != plain;
+  }
+  CHECK(different > 15);
+  written.config.crop = {28, 0};
+  CHECK(contains(written.refused<UsageError>(), "data.crop makes images of 28 x 28"));
+}
+
 TEST_CASE("cifar: a size that is no multiple of the record", "[cifar]") {
   const Written longer({record(label(1), 0) + record(label(1), 0) + "12345"});
   const std::string message = longer.refused<DataError>();

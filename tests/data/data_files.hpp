@@ -116,14 +116,15 @@ struct ReadSample {
   bool operator==(const ReadSample&) const = default;
 };
 
-inline ReadSample sample(const Dataset& data, std::int64_t index) {
+inline ReadSample sample(const Dataset& data, std::int64_t index, std::int64_t step = 0) {
   ReadSample s;
   s.input.resize(static_cast<std::size_t>(data.input_shape().elements()));
   if (data.classes() == 0)
     s.values.resize(static_cast<std::size_t>(data.target_shape().elements()));
-  data.read({.index = index}, {.input = s.input.data(),
-                               .classes = data.classes() > 0 ? &s.target_class : nullptr,
-                               .values = data.classes() > 0 ? nullptr : s.values.data()});
+  data.read({.index = index, .step = step},
+            {.input = s.input.data(),
+             .classes = data.classes() > 0 ? &s.target_class : nullptr,
+             .values = data.classes() > 0 ? nullptr : s.values.data()});
   return s;
 }
 

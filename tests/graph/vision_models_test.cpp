@@ -1,5 +1,6 @@
 // The vision models that come with the source: their sizes, names and work against what is known of
 // torchvision's.
+#include <cmath>
 #include <cstdlib>
 
 #include "catch.hpp"
@@ -92,4 +93,17 @@ TEST_CASE("parameters have torchvision's names and shapes") {
   CHECK(parameter(resnet50, "fc") == "fc.weight [1000, 2048]");
   CHECK(layer(resnet50, "layer4.0.conv1").output.text() == "[512, 14, 14]");
   CHECK(layer(resnet50, "layer4.0.conv2").output.text() == "[512, 7, 7]");
+}
+
+TEST_CASE("VGG-16, which has no norms, starts from weights that keep the size of what passes") {
+  const Graph vgg16 = shipped("vgg16");
+  for (const Layer& l : vgg16.layers) {
+    if (l.parameters.empty()) continue;
+    const bool conv = std::holds_alternative<Conv2d>(l.spec);
+    const auto out = static_cast<double>(l.output.dims[0]);
+    INFO(l.name);
+    CHECK(std::get<Normal>(l.parameters[0].initial).std ==
+          Approx(conv ? std::sqrt(2 / (9 * out)) : 0.01).epsilon(0.002));
+    CHECK(std::get<Constant>(l.parameters[1].initial).value == 0);
+  }
 }

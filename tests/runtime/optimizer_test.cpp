@@ -24,7 +24,8 @@ layers = [ { name = "fc", kind = "linear", out_features = 1, bias = false } ]
         stream(backend->make_stream({})),
         memory(*stream),
         weights({graph, *lowering, *stream, {0}, {0}, copies}, memory),
-        optimizer(*stream, config, {}, weights, stage_ties(graph, {0}, {0}), memory) {}
+        optimizer(*stream, config, {}, weights, graph.layers, stage_ties(graph, {0}, {0}), memory) {
+  }
   void set(float a, float b) {
     weights.parameter(0, 0)[0] = a;
     weights.parameter(0, 0)[1] = b;
@@ -89,6 +90,36 @@ TEST_CASE("adamw decays beside the step", "[optimizer]") {
   rig.step(1, -1, 0.1);
   CHECK(rig.weight(0) == Approx(0.85).epsilon(1e-5));  // 1 - 0.1 * 0.5, then the step
   CHECK(rig.weight(1) == Approx(1.05).epsilon(1e-5));
+}
+
+TEST_CASE("decay = matrices leaves out parameters of one dimension", "[optimizer]") {
+  const Graph graph = read_model_text(R"(
+input = { shape = [2] }
+loss = "mse"
+layers = [ { name = "fc", kind = "linear", out_features = 1 } ]
+)",
+                                      "test");
+  for (const std::string decay : {"all", "matrices"}) {
+    const auto backend = make_backend("reference");
+    const auto lowering = backend->lower(graph, {.samples = 1});
+    const auto stream = backend->make_stream({});
+    StageMemory memory(*stream);
+    WeightStore weights({graph, *lowering, *stream, {0}, {0}, 1}, memory);
+    StageOptimizer optimizer(*stream, {.kind = "sgd", .weight_decay = 0.5, .decay = decay}, {},
+                             weights, graph.layers, stage_ties(graph, {0}, {0}), memory);
+    weights.parameter(0, 0)[0] = weights.parameter(0, 1)[0] = 1;
+    double sums[2] = {};
+    const FusedUpdate* const fused = optimizer.fused(weights, 0, 0.1, 1, sums);
+    REQUIRE(fused);
+    CHECK(fused->rules[0].weight_decay == 0.5);
+    CHECK(fused->rules[1].weight_decay == (decay == "all" ? 0.5 : 0.0));
+    const StageUpdate update{.own = {.lr = 0.1}};
+    optimizer.apply(weights, update);  // all but that layer
+    CHECK(weights.parameter(0, 0)[0] == 1);
+    optimizer.apply(weights, update);  // by gradients of 0
+    CHECK(weights.parameter(0, 0)[0] == Approx(0.95));
+    CHECK(weights.parameter(0, 1)[0] == Approx(decay == "all" ? 0.95 : 1));
+  }
 }
 
 TEST_CASE("clipping scales the gradient", "[optimizer]") {

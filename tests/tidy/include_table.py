@@ -28,10 +28,13 @@ ALLOWED = {
 LIBRARIES = {
     "toml++/": ["config", "graph", "app"],
     "CLI/": ["app", "main"],
-    "nlohmann/": ["program", "plan", "checkpoint", "metrics", "app"],
+    "nlohmann/": ["program", "data", "plan", "checkpoint", "metrics", "app"],
     "dnnl": ["backend/cpu"],
     "oneapi/dnnl/": ["backend/cpu"],
     "zlib.h": ["data", "checkpoint"],
+    "jpeglib.h": ["data"],
+    "jerror.h": ["data"],
+    "png.h": ["data"],
     "nccl.h": ["transport"],
 }
 

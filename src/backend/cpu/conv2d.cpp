@@ -8,6 +8,7 @@
 #include "backend/cpu/conv_layout.hpp"
 #include "backend/cpu/onednn.hpp"
 #include "backend/cpu/parallel.hpp"
+#include "backend/cpu/small_images.hpp"
 #include "backend/cpu/vector_loops.hpp"
 #include "backend/cpu/widened.hpp"
 
@@ -38,6 +39,7 @@ class ConvKernel final : public CpuKernel {
         is_packed_(layout_.kind == ConvLayout::Kind::Blocked) {
     traits_.backward_weight_reads_inputs = true;
     few_channels_ = has_few_channels(spec, problem_);
+    small_images_ = !few_channels_ && has_small_images(spec, problem_);
     with_onednn(name(), "convolution", [&] { prepare(); });
     if (layout_.merged && problem_.mode == Mode::Train) mark_diagonal();
   }
@@ -69,6 +71,7 @@ class ConvKernel final : public CpuKernel {
   // The library only overwrites: to accumulate, the sum goes to scratch first.
   void backward_weight(const BackwardWeightArguments& a) override {
     if (few_channels_) return few_channels_weight(a);
+    if (small_images_) return small_images_backward_weight(spec_, problem_, a, threads_);
     float* scratch = floats(a.scratch);
     float* weights = a.accumulate ? scratch : floats(a.gradients[0]);
     float* bias = !spec_.bias    ? nullptr
@@ -156,17 +159,24 @@ class ConvKernel final : public CpuKernel {
                                              forward, attributes(false));
     backward_input_ = call(input, DNNL_ARG_DIFF_SRC, l.input, DNNL_ARG_WEIGHTS, l.packed_weights,
                            DNNL_ARG_DIFF_DST, 0);
+    traits_.scratch_bytes = std::max(
+        traits_.scratch_bytes,
+        backward_input_.scratchpad_bytes() +
+            (problem_.wants_input_gradient ? 0 : packed_bytes(spec_, problem_, Pass::Backward)));
+    if (small_images_) {
+      traits_.scratch_bytes =
+          std::max(traits_.scratch_bytes, small_images_scratch_bytes(problem_, threads_));
+      return;
+    }
     const BackwardWeights::primitive_desc weight(engine(), algorithm::convolution_direct, l.input,
                                                  l.weights, bias, l.output, stride, padding,
                                                  padding, forward, attributes(false));
     backward_weight_ = call(weight, DNNL_ARG_SRC, l.input, DNNL_ARG_DIFF_WEIGHTS, l.weights,
                             DNNL_ARG_DIFF_DST, DNNL_ARG_DIFF_BIAS);
-    traits_.scratch_bytes = std::max(
-        {traits_.scratch_bytes,
-         backward_input_.scratchpad_bytes() +
-             (problem_.wants_input_gradient ? 0 : packed_bytes(spec_, problem_, Pass::Backward)),
-         backward_weight_.scratchpad_bytes() +
-             static_cast<std::size_t>(accumulator_elements()) * sizeof(float)});
+    traits_.scratch_bytes =
+        std::max(traits_.scratch_bytes,
+                 backward_weight_.scratchpad_bytes() +
+                     static_cast<std::size_t>(accumulator_elements()) * sizeof(float));
   }
 
   // Image, weights, output, and the bias where the layer has one and the primitive takes it.
@@ -202,6 +212,8 @@ class ConvKernel final : public CpuKernel {
   ConvLayout layout_;
   bool is_packed_;
   bool few_channels_ = false;  // our own loops do the forward and the weight gradient
+  int threads_ = omp_get_max_threads();
+  bool small_images_ = false;  // our own loops do the weight gradient
   PreparedCall forward_, backward_input_, backward_weight_;
   std::vector<std::uint8_t> on_diagonal_;
 };

@@ -94,6 +94,11 @@ bool has_few_channels(const Conv2d& spec, const Problem& problem) {
          spec.padding == Pair{0, 0};
 }
 
+bool has_small_images(const Conv2d& spec, const Problem& problem) {
+  return kind_of(spec, problem) == Kind::Blocked && spec.groups == 1 && !problem.multiplies_bf16 &&
+         problem.output.pixels() <= kSmallImagePixels;
+}
+
 // Its kernels for plain images and for groups of few channels are slower than those of f32.
 bool has_bf16_products(const Conv2d& spec, const Problem& problem) {
   return kind_of(spec, problem) == Kind::Blocked && spec.groups == 1 &&

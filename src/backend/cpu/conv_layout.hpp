@@ -33,5 +33,7 @@ ConvLayout conv_layout(const Conv2d& spec, const Problem& problem);
 
 // Few channels of a block are filled, and our own loops do the forward and the weight gradient.
 bool has_few_channels(const Conv2d& spec, const Problem& problem);
+// Our own loops do the weight gradient (small_images.hpp).
+bool has_small_images(const Conv2d& spec, const Problem& problem);
 
 }  // namespace pipetrain::cpu

@@ -90,7 +90,7 @@ class LinearKernel final : public CpuKernel {
                                 .in = in_,
                                 .out = out_,
                                 .accumulate = a.accumulate,
-                                .rule = a.update ? &a.update->rule : nullptr,
+                                .rule = a.update ? &a.update->rules[0] : nullptr,
                                 .update = parameters,
                                 .squares = squares};
     parallel_ranges_with(
@@ -108,7 +108,7 @@ class LinearKernel final : public CpuKernel {
     auto* const squares = static_cast<double*>(scratch);
     parallel_ranges(units(), kElementWork * u.parameters[0].elements,
                     [&](std::int64_t begin, std::int64_t end) {
-                      loops_.linear_update(u.rule, u.parameters[0], in_, begin, end, squares);
+                      loops_.linear_update(u.rules[0], u.parameters[0], in_, begin, end, squares);
                     });
     finish_update(u, squares);
   }
@@ -146,7 +146,7 @@ class LinearKernel final : public CpuKernel {
   void finish_update(const FusedUpdate& u, const double* squares) const {
     if (u.parameters[0].sum_of_squares)
       *u.parameters[0].sum_of_squares = std::accumulate(squares, squares + units(), 0.0);
-    if (spec_.bias) cpu::update(u.rule, u.parameters[1]);
+    if (spec_.bias) cpu::update(u.rules[1], u.parameters[1]);
   }
 
   std::int64_t units() const { return panels_ * linear_tiles(in_); }  // of the weight gradient

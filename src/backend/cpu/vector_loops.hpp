@@ -68,6 +68,16 @@ struct FewChannelsLoop {
 };
 constexpr std::int64_t kFewChannels = 8;
 
+// The weight gradient of a convolution of images of few pixels: the library spends its time on the
+// padding and on writing. A tile is 16 input channels by 16 outputs, its pixels of all samples
+// gathered: [sample][H][W][16].
+struct SmallImagesLoop {
+  std::int64_t samples, in_height, in_width, out_height, out_width;
+  Pair kernel, stride, padding;
+  bool accumulate;
+};
+constexpr std::int64_t kSmallImagePixels = 16;
+
 // Sixteen channels (fewer at the end of a vector) over all samples and pixels.
 struct ChannelWalk {
   std::int64_t samples, sample_stride, pixels, pixel_stride, lanes;
@@ -139,6 +149,9 @@ struct VectorLoops {
   // Adds one sample's gradient of the weights of an output block and a row of taps.
   void (*few_channels_weight)(const FewChannelsLoop&, std::int64_t out_block, std::int64_t row,
                               const float* x, const float* dy, float* weights);
+  // weights: [kh][kw][16c][16o]
+  void (*small_images_weight)(const SmallImagesLoop&, const float* x, const float* dy,
+                              float* weights);
   // sum[16] += over pixels
   void (*sum_pixels)(const float* values, std::int64_t pixels, float* sum);
 

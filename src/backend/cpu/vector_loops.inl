@@ -183,6 +183,7 @@ constexpr ElementLoops<E> loops_of_element = {
 
 #include "backend/cpu/vector_loops_few_channels.inl"
 #include "backend/cpu/vector_loops_linear.inl"
+#include "backend/cpu/vector_loops_small_images.inl"
 #include "backend/cpu/vector_loops_update.inl"
 #endif
 
@@ -197,6 +198,7 @@ const VectorLoops& PIPETRAIN_LOOPS() {
       .linear_update = linear_update,
       .few_channels_forward = few_channels_forward,
       .few_channels_weight = few_channels_weight,
+      .small_images_weight = small_images_weight,
       .sum_pixels = sum_pixels,
       .update = update,
       .combine = combine,

@@ -1,5 +1,6 @@
 // Linear layers of the cpu backend: different ways to the same bits.
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <numeric>
 
@@ -78,6 +79,12 @@ struct Updated {
 
 enum class How { Fused, Kernel, Backend };
 
+// optimizer.decay = "matrices": the bias has a rule of its own.
+UpdateRule without_decay(UpdateRule rule) {
+  rule.weight_decay = 0;
+  return rule;
+}
+
 Updated updated(Net& net, int samples, const UpdateRule& rule, bool accumulate, How how,
                 std::int64_t in, std::int64_t out) {
   const auto kernel = net.lowering->make_kernel(net.layer, {.samples = samples});
@@ -87,7 +94,8 @@ Updated updated(Net& net, int samples, const UpdateRule& rule, bool accumulate, 
   Floats scratch(kernel->traits().scratch_bytes / sizeof(float));
   Updated state;
   std::vector<Floats> gradients;
-  FusedUpdate update{.rule = rule, .parameters = {}};
+  const std::array rules = {rule, without_decay(rule)};
+  FusedUpdate update{.rules = rules, .parameters = {}};
   std::vector<UpdateArguments> arguments;
   for (int p = 0; p < 2; ++p) {
     const std::size_t count = net.weights[static_cast<std::size_t>(p)].size();
@@ -114,7 +122,7 @@ Updated updated(Net& net, int samples, const UpdateRule& rule, bool accumulate, 
                            .scratch = scratch.data()});
   if (how == How::Kernel) kernel->update(*net.stream, update, scratch.data());
   if (how == How::Backend)
-    for (const UpdateArguments& a : arguments) net.stream->apply(rule, a);
+    for (std::size_t p = 0; p < 2; ++p) net.stream->apply(rules[p], arguments[p]);
   return state;
 }
 

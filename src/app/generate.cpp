@@ -1,0 +1,184 @@
+// What a language model goes on with behind a prompt, printed token by token.
+//
+// Each token takes a forward over the model's whole context: the last T tokens, padded behind where
+// they are fewer. A position sees none behind it, so the padding changes nothing of what is read.
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <iostream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "app/session.hpp"
+#include "app/trained.hpp"
+#include "app/verbs.hpp"
+#include "base/error.hpp"
+#include "checkpoint/load.hpp"
+#include "config/read.hpp"
+#include "data/formats.hpp"
+#include "data/windows.hpp"
+#include "runtime/forward_pass.hpp"
+#include "runtime/next_token.hpp"
+
+namespace pipetrain {
+namespace {
+
+using Tokens = std::vector<std::int32_t>;
+
+void require_causal(const Graph& graph) {
+  require_token_model("pipetrain generate", graph);
+  for (const Layer& layer : graph.layers) {
+    const auto* attention = std::get_if<Attention>(&layer.spec);
+    if (attention && !attention->causal)
+      throw UsageError(fmt::format(
+          "the layer '{}' attends to tokens behind a position, so the model cannot say what comes "
+          "next; write causal = true and train it so",
+          layer.name));
+  }
+}
+
+// Null where the config's data are tokens of which no text is known.
+std::optional<Vocabulary> find_vocabulary(const Config& config,
+                                          const std::filesystem::path& weights) {
+  if (!config.data.vocabulary.empty()) return Vocabulary::read(config.data.vocabulary);
+  if (const auto beside = vocabulary_beside(weights)) return Vocabulary::read(*beside);
+  if (config.data.kind != "text") return std::nullopt;
+  if (config.data.tokenizer == "bytes" || std::filesystem::exists(config.data.train_text))
+    return text_vocabulary(config.data);
+  throw DataError(fmt::format(
+      "{}: there is no vocabulary.json beside the weights, and no text at {} to make it from; name "
+      "one with --set data.vocabulary='\"vocabulary.json\"'",
+      weights.string(), config.data.train_text.string()));
+}
+
+std::string read_prompt(const Options& options) {
+  if (options.prompt != "-") return options.prompt.value_or("\n");
+  return {std::istreambuf_iterator<char>(std::cin), {}};
+}
+
+// "12 7 300"
+Tokens parse_tokens(const std::string& text, std::int64_t vocabulary) {
+  std::istringstream words(text);
+  Tokens tokens;
+  for (std::string word; words >> word;) {
+    const bool digits = word.find_first_not_of("0123456789") == word.npos && word.size() < 10;
+    if (!digits || std::stol(word) >= vocabulary)
+      throw UsageError(fmt::format(
+          "--prompt: \"{}\" is no token; the model's are the numbers 0..{}, and no text of them is "
+          "known (data.vocabulary names a vocabulary.json)",
+          word, vocabulary - 1));
+    tokens.push_back(static_cast<std::int32_t>(std::stol(word)));
+  }
+  return tokens;
+}
+
+Tokens prompt_tokens(const Options& options, const std::optional<Vocabulary>& vocabulary,
+                     const Graph& graph) {
+  const std::string prompt = read_prompt(options);
+  Tokens tokens;
+  if (!vocabulary) {
+    tokens = parse_tokens(prompt, model_vocabulary(graph));
+  } else {
+    try {
+      for (const Token token : vocabulary->tokens(prompt, "--prompt")) tokens.push_back(token);
+    } catch (const DataError& error) {
+      throw UsageError(error.what());
+    }
+  }
+  if (tokens.empty())
+    throw UsageError(vocabulary ? "--prompt is empty; write at least one character"
+                                : "--prompt holds no token; write numbers, as \"12 7 300\"");
+  return tokens;
+}
+
+struct Writer {
+  const Options& options;
+  const Graph& graph;
+  const std::optional<Vocabulary>& vocabulary;
+  ForwardPass& pass;
+
+  std::string text_of(std::int32_t token) const {
+    return vocabulary ? vocabulary->text(static_cast<Token>(token)) : fmt::format("{} ", token);
+  }
+  void say(std::int32_t token) const {
+    if (!options.json) std::cout << text_of(token) << std::flush;
+  }
+
+  std::int32_t next(const Tokens& tokens, Random& random) const {
+    const std::int64_t context = graph.input.dims[0];
+    Tokens window(tokens.end() - std::min(context, std::ssize(tokens)), tokens.end());
+    const std::size_t position = window.size() - 1;
+    window.resize(static_cast<std::size_t>(context), 0);
+    const auto width = static_cast<std::size_t>(graph.layers.back().output.dims[1]);
+    // A model's vocabulary may be larger than the text's.
+    const auto known =
+        static_cast<std::size_t>(vocabulary ? vocabulary->size() : model_vocabulary(graph));
+    const std::int32_t token =
+        next_token(pass.run(window).subspan(position * width, known),
+                   {.temperature = options.temperature, .top_k = options.top_k}, random);
+    if (token < 0)
+      throw DataError(
+          "the model's output is not finite: its training diverged; name other weights");
+    return token;
+  }
+
+  // The prompt and what follows it. Ends early where nobody reads any more.
+  Tokens sample(Tokens tokens, int number) const {
+    Random random(options.seed, hash_name("generate") + static_cast<std::uint64_t>(number));
+    if (number > 0 && !options.json) std::cout << "---------------\n";
+    for (const std::int32_t token : tokens) say(token);
+    for (std::int64_t i = 0; i < options.tokens && std::cout; ++i) {
+      tokens.push_back(next(tokens, random));
+      say(tokens.back());
+    }
+    if (!options.json) std::cout << std::endl;
+    return tokens;
+  }
+};
+
+nlohmann::ordered_json json_of(const Tokens& tokens, std::size_t prompt, const Writer& writer) {
+  nlohmann::ordered_json json;
+  if (writer.vocabulary) {
+    std::string text;
+    for (std::size_t i = prompt; i < tokens.size(); ++i) text += writer.text_of(tokens[i]);
+    json["text"] = text;
+  }
+  json["tokens"] = Tokens(tokens.begin() + static_cast<std::ptrdiff_t>(prompt), tokens.end());
+  return json;
+}
+
+}  // namespace
+
+int generate(const Options& options) {
+  const ReadConfig read = read_config(options.configs, options.sets);
+  const Config& config = read.config;
+  for (const std::string& note : read.notes) spdlog::info("{}", note);
+  const Graph graph = load_graph(read);
+  require_causal(graph);
+  const std::filesystem::path weights = weights_to_read(options, config);
+  const std::optional<Vocabulary> vocabulary = find_vocabulary(config, weights);
+  if (vocabulary && vocabulary->size() > model_vocabulary(graph))
+    throw UsageError(fmt::format("the vocabulary has {} tokens, but the model {}",
+                                 vocabulary->size(), model_vocabulary(graph)));
+  const Tokens prompt = prompt_tokens(options, vocabulary, graph);
+  const NamedTensors parameters = read_weights(weights, graph);
+  const std::unique_ptr<Backend> backend =
+      make_backend(config.hardware.backend, config.hardware.devices);
+  ForwardPass pass({graph, *backend, config}, parameters);
+  const Writer writer{options, graph, vocabulary, pass};
+  auto samples = nlohmann::ordered_json::array();
+  for (int i = 0; i < options.samples; ++i) {
+    const Tokens tokens = writer.sample(prompt, i);
+    if (options.json) samples.push_back(json_of(tokens, prompt.size(), writer));
+  }
+  if (options.json) {
+    const nlohmann::ordered_json result = {
+        {"model", weights.string()}, {"prompt", prompt}, {"samples", samples}};
+    constexpr auto replace = nlohmann::ordered_json::error_handler_t::replace;  // torn characters
+    std::cout << result.dump(2, ' ', false, replace) << std::endl;
+  }
+  return 0;
+}
+
+}  // namespace pipetrain

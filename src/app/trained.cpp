@@ -1,0 +1,36 @@
+#include "app/trained.hpp"
+
+#include <spdlog/fmt/fmt.h>
+
+#include "app/run_directory.hpp"
+#include "base/error.hpp"
+#include "checkpoint/folder.hpp"
+
+namespace pipetrain {
+namespace fs = std::filesystem;
+
+fs::path weights_to_read(const Options& options, const Config& config) {
+  if (!options.model.empty()) return options.model;
+  const fs::path trained = run_directory(options, config) / "model.safetensors";
+  if (fs::exists(trained)) return trained;
+  const fs::path checkpoints = trained.parent_path() / "checkpoints";
+  if (!committed_checkpoints(checkpoints).empty()) return find_checkpoint(checkpoints);
+  if (options.output.empty() && !config.model.init.empty()) return config.model.init;
+  throw DataError(fmt::format(
+      "{}: there are no trained weights; train first, or name a file with --model, or the run's "
+      "folder with --output",
+      trained.string()));
+}
+
+// run/model.safetensors, or run/checkpoints/step-00001000.
+std::optional<fs::path> vocabulary_beside(const fs::path& weights) {
+  std::error_code ignored;
+  fs::path folder = fs::absolute(weights, ignored).lexically_normal();
+  for (int up = 0; up < 3; ++up) {
+    if (fs::is_regular_file(folder / "vocabulary.json", ignored)) return folder / "vocabulary.json";
+    folder = folder.parent_path();
+  }
+  return std::nullopt;
+}
+
+}  // namespace pipetrain

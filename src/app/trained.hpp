@@ -1,0 +1,19 @@
+// What a training has left behind, as eval and generate find it.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+
+#include "app/options.hpp"
+#include "config/config.hpp"
+
+namespace pipetrain {
+
+// --model, else what the run wrote: its final weights or its newest checkpoint; else what the
+// config begins with. DataError where there is nothing.
+std::filesystem::path weights_to_read(const Options& options, const Config& config);
+
+// The vocabulary.json of the run that these weights, a file or a checkpoint, belong to.
+std::optional<std::filesystem::path> vocabulary_beside(const std::filesystem::path& weights);
+
+}  // namespace pipetrain

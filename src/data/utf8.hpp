@@ -1,0 +1,21 @@
+// UTF-8 (RFC 3629): shortest forms only, no surrogates, nothing above U+10FFFF.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace pipetrain {
+
+struct Utf8Character {
+  char32_t code = 0;
+  std::size_t bytes = 0;  // that it takes; 0: what stands here is no UTF-8
+};
+// The first character of a text that is not empty.
+Utf8Character first_character(std::string_view text);
+
+std::string utf8(char32_t code);
+// For messages: the character in quotes where it can be printed, and its number: "'é' (U+00E9)".
+std::string character_text(char32_t code);
+
+}  // namespace pipetrain
