@@ -79,21 +79,22 @@ Program add_loads(Program program) {
 }
 
 Program add_gradient_sync(Program program, const std::set<StageId>& stages) {
-  const auto syncs = [&](const Instruction& i) {
-    return i.op == Op::Update && stages.contains(i.stage);
-  };
-  std::map<std::pair<WorkerId, MicrobatchId>, int> stages_left;
+  std::map<std::pair<WorkerId, MicrobatchId>, int> updates_left;
   for (std::size_t w = 0; w < program.workers.size(); ++w)
     for (const auto& i : program.workers[w])
-      if (syncs(i)) ++stages_left[{WorkerId{static_cast<int>(w)}, i.microbatch}];
+      if (i.op == Op::Update) ++updates_left[{WorkerId{static_cast<int>(w)}, i.microbatch}];
 
   std::map<std::pair<WorkerId, MicrobatchId>, std::vector<Instruction>> waiting;
   return rewrite(std::move(program), [&](WorkerId worker, const Instruction& i, auto& out) {
-    if (!syncs(i)) return out.push_back(i);
+    if (i.op != Op::Update) return out.push_back(i);
     const std::pair key{worker, i.microbatch};
-    out.push_back({Op::SyncGradients, i.stage, i.microbatch, {}});
-    waiting[key].push_back(i);
-    if (--stages_left[key] == 0) out.insert(out.end(), waiting[key].begin(), waiting[key].end());
+    if (stages.contains(i.stage)) {
+      out.push_back({Op::SyncGradients, i.stage, i.microbatch, {}});
+      waiting[key].push_back(i);
+    } else {
+      out.push_back(i);
+    }
+    if (--updates_left[key] == 0) out.insert(out.end(), waiting[key].begin(), waiting[key].end());
   });
 }
 

@@ -81,7 +81,7 @@ TEST_CASE("no cut between the uses of a parameter changes a bit", "[tied][backen
   const auto run = [&](const ConfigChoice& choice) {
     return train({.model = tied_model, .config = with_norms(make_config(choice), norms)});
   };
-  const Trained one = run({.schedule = "1f1b", .backend = backend});
+  const Trained one = run({.schedule = schedule, .backend = backend});
   check_uses(one);
   for (const int stages : {1, 2, 3, 4, 6})
     for (const std::string workers : {"threads", "inline"}) {

@@ -156,7 +156,9 @@ class ScalarTrainer {
 
   bool send(const Instruction& i, std::map<MicrobatchId, double>& from) {
     auto& channel = channels_[channel_of(program_, i)];
-    if (!channel.empty()) return false;
+    // Where stages share a weight activations have room (with_shared_parameters in check.hpp).
+    const bool room = !task_.tied.empty() && i.op == Op::SendActivation;
+    if (!channel.empty() && !room) return false;
     channel.push_back(from.at(i.microbatch));
     return from.erase(i.microbatch) == 1;
   }
