@@ -132,9 +132,9 @@ std::vector<Row> model_rows() {
        {"m.toml:1:", "[channels, height, width]"}},
       model("a layer tied to one that is not there",
             flat + fc + "[[layers]]\nname = 'g'\nkind = 'linear'\nout_features = 10\ntied = 'fd'\n",
-            "12:8", {"linear 'g' is tied to 'fd'", "did you mean 'fc'"}),
+            "13:8", {"linear 'g' is tied to 'fd'", "did you mean 'fc'"}),
       model("a layer tied to a weight of another shape",
             flat + fc + "[[layers]]\nname = 'g'\nkind = 'linear'\nout_features = 9\ntied = 'fc'\n",
-            "12:8", {"a weight of [10, 784]", "its own weight is [9, 10]"}),
+            "13:8", {"a weight of [10, 784]", "its own weight is [9, 10]"}),
   };
 }
