@@ -43,6 +43,7 @@ TEST_CASE("every data set of datasets/ is read without problems or notes, and na
     };
     const DataConfig& data = read.config.data;
     CHECK(lie_there(data.train_images));
+    CHECK(lie_there(data.train_text));
     CHECK(lie_there(data.train_folder));
     CHECK(lie_there(data.train_text));
     CHECK(std::ranges::all_of(data.train_files, lie_there));

@@ -82,7 +82,9 @@ TEST_CASE("each mistake is named with its place") {
        "add'\ninputs=['c','input']",
        "7:1", "add 's' cannot read 'c' [2, 6, 6] and 'input' [4, 8, 8]: the shapes must be equal"},
       {"[[layers]]\nname='a'\nkind='relu'\n[[layers]]\nname='fc'\nkind='linear'\nout_features=2",
-       "5:1", "linear 'fc' cannot read 'a' [4, 8, 8]: it needs a [features] or [T, features] input; add a flatten"},
+       "5:1",
+       "linear 'fc' cannot read 'a' [4, 8, 8]: it needs a [features] or [T, features] input; add a "
+       "flatten"},
       {"[[layers]]\nname='a'\nkind='conv2d'\nout_channels=2\nkernel=9", "2:1",
        "cannot read 'input' [4, 8, 8]: its kernel of 9"},
       {"[[layers]]\nname='a'\nkind='conv2d'\nout_channels=6\nkernel=1\ngroups=3", "2:1",
@@ -119,7 +121,8 @@ TEST_CASE("each mistake is named with its place") {
       {"layers=[3]", "2:9", "is 3; write a table"},
       {"loss='mse '\n[[layers]]\nname='a'\nkind='relu'", "2:6", "did you mean 'mse'?"},
       {"[[layers]]\nname='a'\nkind='relu'", "2:1",
-       "cross_entropy needs a [classes] or [T, classes] output of two or more, but the last layer 'a' makes [4, 8, "
+       "cross_entropy needs a [classes] or [T, classes] output of two or more, but the last layer "
+       "'a' makes [4, 8, "
        "8]"},
       {"[[layer]]\nname='a'", "2:3", "has no key 'layer'; did you mean 'layers'?"},
       {"layers=[]", "1:1", "the model has no layers"},

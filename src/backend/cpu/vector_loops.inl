@@ -82,9 +82,13 @@ PIPETRAIN_INLINE void store_lanes(E* to, const Vector& v, std::int64_t lanes) {
 }
 struct Whole {  // all 16 lanes
   template <class E>
-  PIPETRAIN_INLINE Vector get(const E* from) const { return load(from); }
+  PIPETRAIN_INLINE Vector get(const E* from) const {
+    return load(from);
+  }
   template <class E>
-  PIPETRAIN_INLINE void put(E* to, const Vector& v) const { store(to, v); }
+  PIPETRAIN_INLINE void put(E* to, const Vector& v) const {
+    store(to, v);
+  }
   PIPETRAIN_INLINE Bytes get(const std::uint8_t* from) const {
     Bytes bytes;
     std::memcpy(&bytes, from, sizeof bytes);
@@ -97,9 +101,13 @@ struct Whole {  // all 16 lanes
 struct Part {  // the last lanes of a vector
   std::int64_t lanes;
   template <class E>
-  PIPETRAIN_INLINE Vector get(const E* from) const { return load_some(from, lanes); }
+  PIPETRAIN_INLINE Vector get(const E* from) const {
+    return load_some(from, lanes);
+  }
   template <class E>
-  PIPETRAIN_INLINE void put(E* to, const Vector& v) const { store_some(to, v, lanes); }
+  PIPETRAIN_INLINE void put(E* to, const Vector& v) const {
+    store_some(to, v, lanes);
+  }
   PIPETRAIN_INLINE Bytes get(const std::uint8_t* from) const {
     Bytes bytes{};
     std::memcpy(&bytes, from, static_cast<std::size_t>(lanes));

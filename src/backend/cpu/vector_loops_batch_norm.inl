@@ -34,8 +34,7 @@ PIPETRAIN_INLINE Vector gradient_at(const BatchNormLoop& l, Lanes lanes, const E
 }
 
 template <class E>
-void moments(const ChannelWalk& w, const E* x, const float* shift, double* sum,
-             double* squares) {
+void moments(const ChannelWalk& w, const E* x, const float* shift, double* sum, double* squares) {
   by_lanes(
       w, [&](auto lanes) __attribute__((always_inline)) {
         const Vector origin = load(shift);
@@ -50,8 +49,7 @@ void moments(const ChannelWalk& w, const E* x, const float* shift, double* sum,
 }
 
 template <class E>
-void gradient_sums(const BatchNormLoop& l, const E* x, const E* dy, double* sum,
-                   double* product) {
+void gradient_sums(const BatchNormLoop& l, const E* x, const E* dy, double* sum, double* product) {
   by_lanes(
       l.walk, [&](auto lanes) __attribute__((always_inline)) {
         const Vector mean = load(l.mean);

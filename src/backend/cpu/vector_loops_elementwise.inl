@@ -55,15 +55,13 @@ void add_rows(const E* rows, std::int64_t count, std::int64_t stride, std::int64
 template <class E>
 void widen(const E* from, float* to, std::int64_t count) {
   by_vectors(
-      count, [&](std::int64_t i, auto lanes) __attribute__((always_inline)) {
-        lanes.put(to + i, lanes.get(from + i));
-      });
+      count, [&](std::int64_t i, auto lanes)
+                 __attribute__((always_inline)) { lanes.put(to + i, lanes.get(from + i)); });
 }
 
 template <class E>
 void narrow(const float* from, E* to, std::int64_t count) {
   by_vectors(
-      count, [&](std::int64_t i, auto lanes) __attribute__((always_inline)) {
-        lanes.put(to + i, lanes.get(from + i));
-      });
+      count, [&](std::int64_t i, auto lanes)
+                 __attribute__((always_inline)) { lanes.put(to + i, lanes.get(from + i)); });
 }

@@ -1,5 +1,5 @@
-// Small products of f32 matrices: tiles of six rows and up to four vectors stay in registers while the sum
-// runs. Included by vector_loops.inl.
+// Small products of f32 matrices: tiles of six rows and up to four vectors stay in registers while
+// the sum runs. Included by vector_loops.inl.
 
 template <int N>
 struct Number {};

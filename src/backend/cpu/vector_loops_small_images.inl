@@ -22,7 +22,8 @@ PIPETRAIN_INLINE void small_images_tap(const SmallImagesLoop& l, std::int64_t ro
   for (std::int64_t n = 0; n < l.samples; ++n)
     for (std::int64_t oy = ys.begin; oy < ys.end; ++oy) {
       const std::int64_t iy = oy * l.stride[0] + row - l.padding[0];
-      const float* pixels = x + ((n * l.in_height + iy) * l.in_width + column - l.padding[1]) * kLanes;
+      const float* pixels =
+          x + ((n * l.in_height + iy) * l.in_width + column - l.padding[1]) * kLanes;
       const float* gradients = dy + (n * l.out_height + oy) * l.out_width * kLanes;
       for (std::int64_t ox = xs.begin; ox < xs.end; ++ox) {
         const Vector g = load(gradients + ox * kLanes);
