@@ -64,7 +64,7 @@ def row(method: str, run: dict) -> list[str]:
 def say(run: dict) -> str:
     made = subprocess.run([BINARY, "generate", str(CONFIG), "--quiet", "--output", str(run["output"]), "--tokens", "400",
                            "--prompt", "ROMEO:"] + run["args"], capture_output=True, text=True, check=True)
-    return made.stdout.rstrip()
+    return "\n".join(line.rstrip() for line in made.stdout.rstrip().splitlines())
 
 
 def main() -> None:
