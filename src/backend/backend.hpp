@@ -57,7 +57,7 @@ struct BackwardInputArguments {
   const void* output_gradient = nullptr;
   std::span<void* const> input_gradients;  // null: nobody wants it. Overwritten, never added to
   Weights weights;
-  const void* saved = nullptr;
+  void* saved = nullptr;  // may be added to for backward_weight(), which comes later
   void* scratch = nullptr;
   RandomKey random;
 };

@@ -1,7 +1,8 @@
 // Batch normalisation per channel (Ioffe and Szegedy, 2015), 16 channels at a time: statistics in
 // one pass over x, shifted by its first value so that nothing cancels, and the result in another.
 // Where a relu alone reads the output, its forward is done here, and its backward too: training
-// saves which elements it kept, a byte each.
+// saves which elements it kept, a byte each. The sums over the output gradient, which both halves
+// of backward are made of, are kept for the second.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -17,6 +18,10 @@ struct Lanes {
   alignas(64) float values[kLanes] = {};
 };
 
+struct GradientSums {  // over a channel: of dy, and of dy (x - mean)
+  double sum[kLanes], product[kLanes];
+};
+
 template <class E>
 class BatchNormKernel final : public CpuKernel {
  public:
@@ -28,8 +33,8 @@ class BatchNormKernel final : public CpuKernel {
         count_(static_cast<double>(problem_.samples * problem_.output.pixels())) {
     traits_.backward_input_reads_inputs = traits_.backward_weight_reads_inputs = true;
     if (problem_.mode == Mode::Train)
-      traits_.saved_bytes =
-          statistics_bytes() + (masks() ? static_cast<std::size_t>(problem_.output_elements()) : 0);
+      traits_.saved_bytes = sums_bytes() + statistics_bytes() +
+                            (masks() ? static_cast<std::size_t>(problem_.output_elements()) : 0);
   }
 
   void forward(const ForwardArguments& a) override {
@@ -42,15 +47,15 @@ class BatchNormKernel final : public CpuKernel {
       const E *x = elements<E>(a.inputs[0]) + offset(b),
               *dy = elements<E>(a.output_gradient) + offset(b);
       const BatchNormLoop loop = loop_of(a.saved, b);
-      double sum[kLanes], product[kLanes];
-      loops_.gradient_sums(loop, x, dy, sum, product);
+      const GradientSums sums = sums_of(loop, x, dy);
+      if (keeps_sums()) static_cast<GradientSums*>(a.saved)[b] = sums;
       Lanes factor, shift, slope;
       const float* gamma = floats(a.weights.parameters[0]) + b * kLanes;
       for (std::int64_t i = 0; i < kLanes; ++i) {
         const double scale = static_cast<double>(loop.scale[i]);
         factor.values[i] = loop.scale[i] * gamma[i];
-        shift.values[i] = static_cast<float>(sum[i] / count_);
-        slope.values[i] = static_cast<float>(product[i] / count_ * scale * scale);
+        shift.values[i] = static_cast<float>(sums.sum[i] / count_);
+        slope.values[i] = static_cast<float>(sums.product[i] / count_ * scale * scale);
       }
       loops_.normalise_backward(loop, x, dy, factor.values, shift.values, slope.values,
                                 elements<E>(a.input_gradients[0]) + offset(b));
@@ -60,14 +65,15 @@ class BatchNormKernel final : public CpuKernel {
   void backward_weight(const BackwardWeightArguments& a) override {
     each_block([&](std::int64_t b) {
       const BatchNormLoop loop = loop_of(a.saved, b);
-      double sum[kLanes], product[kLanes];
-      loops_.gradient_sums(loop, elements<E>(a.inputs[0]) + offset(b),
-                           elements<E>(a.output_gradient) + offset(b), sum, product);
+      const GradientSums sums = keeps_sums() ? static_cast<const GradientSums*>(a.saved)[b]
+                                             : sums_of(loop, elements<E>(a.inputs[0]) + offset(b),
+                                                       elements<E>(a.output_gradient) + offset(b));
       float *gamma = floats(a.gradients[0]) + b * kLanes,
             *beta = floats(a.gradients[1]) + b * kLanes;
       for (std::int64_t i = 0; i < kLanes; ++i) {
-        const auto dgamma = static_cast<float>(product[i] * static_cast<double>(loop.scale[i]));
-        const auto dbeta = static_cast<float>(sum[i]);
+        const auto dgamma =
+            static_cast<float>(sums.product[i] * static_cast<double>(loop.scale[i]));
+        const auto dbeta = static_cast<float>(sums.sum[i]);
         gamma[i] = a.accumulate ? gamma[i] + dgamma : dgamma;
         beta[i] = a.accumulate ? beta[i] + dbeta : dbeta;
       }
@@ -76,7 +82,18 @@ class BatchNormKernel final : public CpuKernel {
 
  private:
   bool masks() const { return problem_.rectifies && problem_.mode == Mode::Train; }
-  // Saved: mean [padded channels], scale [padded channels], then the mask.
+  // backward_input() runs before backward_weight() wherever parameters lie before this layer.
+  bool keeps_sums() const { return problem_.wants_input_gradient; }
+  GradientSums sums_of(const BatchNormLoop& loop, const E* x, const E* dy) const {
+    GradientSums sums;
+    loops_.gradient_sums(loop, x, dy, sums.sum, sums.product);
+    return sums;
+  }
+  // Saved: the gradient's sums of each block, mean [padded channels], scale [padded channels], then
+  // the mask.
+  std::size_t sums_bytes() const {
+    return keeps_sums() ? static_cast<std::size_t>(blocks_) * sizeof(GradientSums) : 0;
+  }
   std::size_t statistics_bytes() const {
     return static_cast<std::size_t>(2 * blocks_ * kLanes) * sizeof(float);
   }
@@ -96,11 +113,12 @@ class BatchNormKernel final : public CpuKernel {
             .lanes = lanes(block)};
   }
   BatchNormLoop loop_of(const void* saved, std::int64_t block) const {
-    const float* statistics = floats(saved) + block * kLanes;
+    const float* statistics = floats(bytes(saved) + sums_bytes()) + block * kLanes;
     return {.walk = walk(block),
             .mean = statistics,
             .scale = statistics + blocks_ * kLanes,
-            .kept = masks() ? bytes(saved) + statistics_bytes() + offset(block) : nullptr};
+            .kept = masks() ? bytes(saved) + sums_bytes() + statistics_bytes() + offset(block)
+                            : nullptr};
   }
   template <class Body>
   void each_block(Body body) const {
@@ -113,10 +131,10 @@ class BatchNormKernel final : public CpuKernel {
     std::uint8_t* kept = nullptr;
     if (problem_.mode == Mode::Train) {
       measure(a, b, x, mean, scale);
-      float* statistics = floats(a.saved) + b * kLanes;
+      float* statistics = floats(bytes(a.saved) + sums_bytes()) + b * kLanes;
       std::memcpy(statistics, mean.values, sizeof mean.values);
       std::memcpy(statistics + blocks_ * kLanes, scale.values, sizeof scale.values);
-      if (masks()) kept = bytes(a.saved) + statistics_bytes() + offset(b);
+      if (masks()) kept = bytes(a.saved) + sums_bytes() + statistics_bytes() + offset(b);
     } else {
       recall(a, b, mean, scale);
     }
