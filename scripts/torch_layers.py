@@ -35,6 +35,15 @@ class Concat(nn.Module):
         return torch.cat(inputs, 1 if inputs[0].dim() == 4 else -1)
 
 
+class Narrow(nn.Module):
+    def __init__(self, start, length):
+        super().__init__()
+        self.start, self.length = start, length
+
+    def forward(self, x):
+        return x.narrow(1, self.start, self.length)
+
+
 class LearnedPositions(nn.Module):
     def __init__(self, length, width):
         super().__init__()
@@ -131,6 +140,8 @@ def layer_keys(module):
         return {"kind": "gelu", "tanh": module.approximate == "tanh"}
     if isinstance(module, nn.Embedding):
         return {"kind": "embedding", "embedding_dim": module.embedding_dim}
+    if isinstance(module, Narrow):
+        return {"kind": "narrow", "start": module.start, "length": module.length}
     if isinstance(module, Attention):
         return {"kind": "attention", "heads": module.heads, "causal": module.causal}
     kinds = {LearnedPositions: "learned_positions", SinusoidalPositions: "sinusoidal_positions",
@@ -371,6 +382,8 @@ def sequence_cases():
         yield Case(f"embedding of {length} tokens of {vocabulary}",
                    {"wte": nn.Embedding(vocabulary, width)}, [length], samples,
                    vocabulary=vocabulary)
+    yield Case("narrow of 7 tokens", {"part": Narrow(2, 4), "wte": nn.Embedding(11, 5)}, [7], 3,
+               vocabulary=11)
     for shape in ([5, 7], [1, 16]):
         yield Case(f"learned_positions {shape}", {"wpe": LearnedPositions(*shape)}, shape, 3)
         yield Case(f"sinusoidal_positions {shape}", {"positions": SinusoidalPositions()}, shape, 3)

@@ -19,7 +19,8 @@ namespace {
 const Table kNoTable;
 
 // Where names are looked up: the model itself, or one copy of a block. In a block, "input" is what
-// the block reads; outside, a block's name is the output of its last layer.
+// the block reads, and what is not its own is looked up in the model, by its full name; outside, a
+// block's name is the output of its last layer.
 struct Scope {
   std::string prefix;  // "layer1.0."
   std::string where;   // " in block 'residual'"
@@ -36,6 +37,8 @@ class Builder {
     if (!graph.input.dims.empty()) shapes_[0] = graph.input;
   }
 
+  // The two parts of an input of two sides, as layers; their names for the model's own list.
+  void add_sides(Position at, Scope& scope);
   ValueId add_list(const List& list, Scope scope);  // the output of the last
   void check_outputs_are_read();
   void check_blocks_are_used();
@@ -59,6 +62,7 @@ class Builder {
   std::vector<std::optional<Shape>> shapes_;  // of every value; none where a problem hides it
   std::vector<Position> positions_;           // of every layer
   std::map<std::string, Position> taken_;     // full names
+  std::map<std::string, ValueId> values_;     // by full name: the output of a layer or block
   std::vector<std::string> open_blocks_;
   std::set<std::string> used_blocks_;
 };
@@ -114,8 +118,10 @@ std::optional<ValueId> Builder::look_up(const std::string& name, const Fields& f
                                   fields.what(), name));
     return std::nullopt;
   }
+  if (const auto made = values_.find(name); made != values_.end()) return made->second;
   std::vector<std::string_view> known = {"input"};
   for (const std::string& other : scope.names) known.push_back(other);
+  for (const auto& [other, value] : values_) known.push_back(other);
   const std::string near = suggest(name, known);
   problems_.add(
       at, fmt::format("{} reads '{}', but there is no such layer{}{}", fields.what(), name,
@@ -302,7 +308,7 @@ ValueId Builder::add_block(const Value& table, const std::string& name, Scope& s
                                     .parameters = &copy.parameters,
                                     .names = {},
                                     .values = {}});
-    scope.values[copy.name] = value;
+    scope.values[copy.name] = values_[scope.prefix + copy.name] = value;
   }
   open_blocks_.pop_back();
   return value;
@@ -321,9 +327,29 @@ ValueId Builder::add_list(const List& list, Scope scope) {
     }
     before = has_block(table) ? add_block(table, name, scope, before)
                               : add_layer(table, name, scope, before);
-    scope.values[name] = before;
+    scope.values[name] = values_[scope.prefix + name] = before;
   }
   return before;
+}
+
+void Builder::add_sides(Position at, Scope& scope) {
+  if (graph_.target_tokens == 0) return;
+  const std::int64_t source = graph_.input.dims[0] - graph_.target_tokens;
+  const auto add = [&](const std::string& name, std::int64_t start, std::int64_t length) {
+    Layer layer{.name = name,
+                .spec = Narrow{start, length},
+                .inputs = {scope.input},
+                .output = {},
+                .parameters = {},
+                .buffers = {}};
+    std::optional<Shape> shape;
+    infer(layer, at, shape);
+    scope.names.insert(name);
+    taken_.emplace(name, at);
+    scope.values[name] = values_[name] = append(std::move(layer), std::move(shape), at);
+  };
+  add("source", 0, source);
+  add("target", source, graph_.target_tokens);
 }
 
 void Builder::check_outputs_are_read() {
@@ -347,17 +373,20 @@ void Builder::check_blocks_are_used() {
 
 }  // namespace
 
-void build_layers(const List& list, const Table& blocks, Graph& graph, Problems& problems) {
+void build_layers(const List& list, const Table& blocks, Position input, Graph& graph,
+                  Problems& problems) {
   for (const Entry& parameter : parameters_used(list))
     problems.add(parameter.at,
                  fmt::format("\"${}\" is for layers in a block; write a value", parameter.key));
   Builder builder(blocks, graph, problems);
-  builder.add_list(list, {.prefix = "",
-                          .where = "",
-                          .input = ValueId{0},
-                          .parameters = &kNoTable,
-                          .names = {},
-                          .values = {}});
+  Scope model{.prefix = "",
+              .where = "",
+              .input = ValueId{0},
+              .parameters = &kNoTable,
+              .names = {},
+              .values = {}};
+  builder.add_sides(input, model);
+  builder.add_list(list, std::move(model));
   // A layer that could not be read may be the reader that is missing: only whole graphs are judged.
   if (!problems.any()) builder.check_outputs_are_read();
   builder.check_blocks_are_used();

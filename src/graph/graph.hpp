@@ -101,13 +101,17 @@ struct Attention {  // [T, 3C], the queries, keys and values of all heads side b
   bool causal = false;
   bool operator==(const Attention&) const = default;
 };
+struct Narrow {  // tokens [T] -> [length], those from `start` on, as torch.narrow
+  std::int64_t start = 0, length = 0;
+  bool operator==(const Narrow&) const = default;
+};
 struct Concat {  // of images along the channels, of others along the last dimension
   bool operator==(const Concat&) const = default;
 };
 
 using LayerSpec = std::variant<Linear, Conv2d, BatchNorm, Relu, MaxPool, AvgPool, GlobalAvgPool,
                                Flatten, Dropout, Add, Identity, LayerNorm, Gelu, Embedding,
-                               LearnedPositions, SinusoidalPositions, Attention, Concat>;
+                               LearnedPositions, SinusoidalPositions, Attention, Concat, Narrow>;
 
 // How a parameter starts, from a generator keyed by (seed, parameter name).
 struct Uniform {
@@ -163,6 +167,8 @@ enum class Loss { CrossEntropy, Mse };
 struct Graph {
   std::string name;
   Shape input;
+  // Of an input of two sides: how many of its tokens, the last ones, are the target's. 0: one side.
+  std::int64_t target_tokens = 0;
   std::vector<Layer> layers;  // topological order; the output of the last one goes to the loss
   Loss loss = Loss::CrossEntropy;
 

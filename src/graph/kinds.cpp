@@ -78,6 +78,10 @@ LayerSpec read_attention(Fields& f) {
   return Attention{.heads = f.size("heads"), .causal = f.flag("causal", false)};
 }
 
+LayerSpec read_narrow(Fields& f) {
+  return Narrow{.start = f.size("start", 0, 0), .length = f.size("length")};
+}
+
 template <class Spec>
 LayerSpec read_plain(Fields&) {
   return Spec{};
@@ -117,6 +121,7 @@ constexpr std::array<LayerKind, std::variant_size_v<LayerSpec>> kKinds = {{
      read_attention},
     {"concat", "", "its inputs side by side: images by channels, others by the last dimension",
      read_plain<Concat>},
+    {"narrow", "start = 0, length", "a part of the tokens: [T] -> [length]", read_narrow},
 }};
 
 // A row for each alternative of LayerSpec, in its order (which a test holds).

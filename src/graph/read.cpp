@@ -41,10 +41,25 @@ bool is_dimension(const Value& value) {
   return dim && *dim > 0;
 }
 
+// Tokens of two sides, which the model finds under the names "source" and "target".
+Shape read_sides(Fields& fields, std::int64_t& target_tokens, Problems& problems) {
+  const std::int64_t source = fields.size("source"), target = fields.size("target"),
+                     vocabulary = fields.size("vocabulary", {}, 2);
+  if (!fields.finish()) return {};
+  const bool fits = source <= kMostTokens && target <= kMostTokens && vocabulary <= kMostTokens;
+  if (!fits)
+    problems.add(fields.at(), "these are beyond any machine; write smaller numbers");
+  else
+    target_tokens = target;
+  return fits ? Shape{{source + target}, vocabulary} : Shape{};
+}
+
 // The model's input shape; empty, and a problem, where it is missing or wrong.
-Shape read_input(const Value& table, Problems& problems) {
+Shape read_input(const Value& table, std::int64_t& target_tokens, Problems& problems) {
   Fields fields(table, "input", kNoTable, problems);
   const auto* entries = std::get_if<Table>(&table.data);
+  if (entries && (find(*entries, "source") || find(*entries, "target")))
+    return read_sides(fields, target_tokens, problems);
   if (entries && (find(*entries, "tokens") || find(*entries, "vocabulary"))) {
     const std::int64_t length = fields.size("tokens"),
                        vocabulary = fields.size("vocabulary", {}, 2);
@@ -105,8 +120,9 @@ Graph read(const Value& text, const std::string& origin) {
     problems.add(text.at, "the model has no input; write input = { shape = [1, 28, 28] }");
   if (!layers || layers->empty())
     problems.add(text.at, "the model has no layers; write at least one [[layers]]");
-  if (input) graph.input = read_input({fields.at("input"), *input}, problems);
-  build_layers(layers ? *layers : List{}, blocks ? *blocks : kNoTable, graph, problems);
+  if (input) graph.input = read_input({fields.at("input"), *input}, graph.target_tokens, problems);
+  build_layers(layers ? *layers : List{}, blocks ? *blocks : kNoTable, fields.at("input"), graph,
+               problems);
   if (!problems.any()) check_loss(graph, layers->back().at, problems);
   problems.throw_if_any();
   return graph;

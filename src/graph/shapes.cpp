@@ -212,6 +212,14 @@ struct Rule {
     return makes({length, width}, pairs * static_cast<double>(4 * width + 5 * spec.heads));
   }
 
+  Result operator()(const Narrow& spec) const {
+    const std::int64_t length = in().dims[0];
+    if (spec.start > length - spec.length)
+      return Misfit{fmt::format("there are no tokens {} to {}; write a smaller start or length",
+                                spec.start, spec.start + spec.length - 1)};
+    return LayerFacts{{{spec.length}, in().vocabulary}, {}, {}, 0};
+  }
+
   Result operator()(const Concat&) const {
     const std::size_t axis = is_image(in()) ? 0 : in().dims.size() - 1;
     LayerFacts facts{in(), {}, {}, 0};
@@ -241,9 +249,10 @@ std::optional<Misfit> wrong_inputs(const LayerSpec& spec, std::span<const Shape>
     return Misfit{fmt::format("it takes one input, not {}; join them with an add layer before it",
                               inputs.size())};
   const bool tokens = std::ranges::any_of(inputs, [](const Shape& s) { return s.vocabulary > 0; });
-  if (is<Embedding>(spec) && !tokens)
+  if ((is<Embedding>(spec) || is<Narrow>(spec)) && !tokens)
     return Misfit{"it needs tokens; write input = { tokens = T, vocabulary = V } for the model"};
-  if (tokens && !is<Embedding>(spec) && !is<Identity>(spec))
+  const bool reads_tokens = is<Embedding>(spec) || is<Narrow>(spec) || is<Identity>(spec);
+  if (tokens && !reads_tokens)
     return Misfit{"it needs numbers, and these are tokens; put an embedding layer before it"};
   return std::nullopt;
 }

@@ -57,6 +57,10 @@ void position_cases(std::vector<Case>& cases) {
       one("embedding, tokens often", tokens(40, 2), Embedding{.embedding_dim = 33}, {40, 33}, 4));
   cases.push_back(one("embedding evaluated", tokens(6, 11), Embedding{.embedding_dim = 5}, {6, 5},
                       3, Mode::Evaluate));
+  cases.push_back({"narrow, then embedding",
+                   make_graph(tokens(7, 11), {{"part", Narrow{.start = 2, .length = 4}, {4}},
+                                              {"wte", Embedding{.embedding_dim = 5}, {4, 5}}}),
+                   3});
   cases.push_back(one("learned_positions", Dims{5, 7}, LearnedPositions{}, {5, 7}, 3));
   cases.push_back(one("learned_positions of one", Dims{1, 16}, LearnedPositions{}, {1, 16}, 1));
   cases.push_back(one("learned_positions evaluated", Dims{5, 7}, LearnedPositions{}, {5, 7}, 3,
@@ -148,6 +152,18 @@ std::vector<Case> sequence_chain_cases() {
                    {"head", Linear{.out_features = 9}, {6, 9}}},
                   Loss::CrossEntropy),
        2},
+      {"two sides, both embedded",
+       make_graph(tokens(9, 13),
+                  {{"source", Narrow{.start = 0, .length = 4}, {4}, {"input"}},
+                   {"target", Narrow{.start = 4, .length = 5}, {5}, {"input"}},
+                   {"s", Embedding{.embedding_dim = 6}, {4, 6}, {"source"}},
+                   {"flat_s", Flatten{}, {24}},
+                   {"t", Embedding{.embedding_dim = 6}, {5, 6}, {"target"}},
+                   {"flat_t", Flatten{}, {30}},
+                   {"both", Concat{}, {54}, {"flat_s", "flat_t"}},
+                   {"head", Linear{.out_features = 4}, {4}}},
+                  Loss::CrossEntropy),
+       3},
       {"gelu read before and behind",
        make_graph({4, 9}, {{"fc", Linear{.out_features = 9}, {4, 9}},
                            {"gelu", Gelu{}, {4, 9}},

@@ -154,6 +154,30 @@ TEST_CASE("a model's input is checked") {
   CHECK(contains(with("input={tokens=2000000000,vocabulary=2000000000}"), "beyond any machine"));
 }
 
+TEST_CASE("an input of two sides is checked") {
+  const std::string embedding = "kind='embedding', embedding_dim=3";
+  const auto with = [&](const std::string& input, const std::string& reads) {
+    return error_of(input + "\nloss='mse'\nlayers=[{name='s', inputs=['source'], " + embedding +
+                    "}, {name='t', inputs=['" + reads + "'], " + embedding +
+                    "}, {name='sum', kind='add', inputs=['s', 't']}]\n");
+  };
+  const std::string right = "input={source=4,target=4,vocabulary=9}";
+  CHECK(with(right, "target") == "no error");
+  CHECK(contains(with(right, "source"), "m.toml:1:7: nobody reads layer 'target'"));
+  CHECK(contains(with(right, "targe"), "did you mean 'target'?"));
+  CHECK(contains(with("input={source=4,vocabulary=9}", "target"), "input needs target"));
+  CHECK(contains(with("input={source=4,target=4}", "target"), "input needs vocabulary"));
+  CHECK(contains(with("input={source=4,target=0,vocabulary=9}", "target"), "target is 0; write"));
+  CHECK(contains(with("input={source=4,target=4,tokens=8,vocabulary=9}", "target"),
+                 "input has no key 'tokens'"));
+  CHECK(contains(with("input={source=4,target=2000000000,vocabulary=9}", "target"),
+                 "beyond any machine"));
+  CHECK(contains(with("input={source=4,target=5,vocabulary=9}", "target"),
+                 "cannot read 's' [4, 3] and 't' [5, 3]"));
+  CHECK(contains(error_of(right + "\nlayers=[{name='source', " + embedding + "}]"),
+                 "the name 'source' is taken at line 1"));
+}
+
 TEST_CASE("all problems of a file are reported at once, in its order, each once") {
   const std::string error = error_of(R"(input = { shape = [1, 0, 28] }
 los = "mse"

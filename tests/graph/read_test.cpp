@@ -91,7 +91,7 @@ TEST_CASE("every kind of the table reads into its own alternative, under its own
         "kind = \"identity\"\n[[layers]]\nname = \"f\"\n";
     const bool sequence = kind.name.ends_with("_positions") || kind.name == "attention";
     if (sequence) text.replace(text.find("[4, 8, 8]"), 9, "[8, 6]");
-    if (kind.name == "embedding")
+    if (kind.name == "embedding" || kind.name == "narrow")
       text.replace(text.find("shape = [4, 8, 8]"), 17, "tokens = 4, vocabulary = 9");
     if (kind.name == "linear" || kind.name == "layer_norm")
       text += "kind = \"flatten\"\n[[layers]]\nname = \"g\"\n";
@@ -99,11 +99,48 @@ TEST_CASE("every kind of the table reads into its own alternative, under its own
     if (kind.name == "linear") text += "out_features = 3\n";
     if (kind.name == "conv2d") text += "out_channels = 3\n";
     if (kind.name == "embedding") text += "embedding_dim = 3\n";
+    if (kind.name == "narrow") text += "length = 3\n";
     if (kind.name == "attention") text += "heads = 2\n";
     if (kind.name == "add" || kind.name == "concat") text += "inputs = [\"a\", \"input\"]\n";
     if (kind.keys.find("kernel") != std::string_view::npos) text += "kernel = [3, 2]\n";
     CHECK(kind_name(read_model_text(text, "m.toml").layers.back().spec) == kind.name);
   }
+}
+
+TEST_CASE("an input of two sides: its parts have names, which blocks find too") {
+  const Graph graph = read_model_text(R"(
+input = { source = 3, target = 5, vocabulary = 9 }
+loss = "mse"
+layers = [
+  { name = "encoder", kind = "embedding", embedding_dim = 5, inputs = ["source"] },
+  { name = "flat", kind = "flatten" },
+  { name = "memory.norm", kind = "layer_norm" },
+  { name = "start", kind = "embedding", embedding_dim = 3, inputs = ["target"] },
+  { name = "start.flat", kind = "flatten" },
+  { name = "decoder", block = "decoder", repeat = 2 },
+  { name = "end", kind = "add", inputs = ["decoder", "decoder.0"] },
+]
+[blocks.decoder]
+layers = [
+  { name = "norm", kind = "layer_norm" },
+  { name = "sum", kind = "add", inputs = ["norm", "memory.norm"] },
+]
+)",
+                                      "m.toml");
+  CHECK(graph.input.text() == "[8] tokens of 9");
+  CHECK(graph.target_tokens == 5);
+  CHECK(graph.layers[0].name == "source");
+  CHECK(graph.layers[0].spec == LayerSpec(Narrow{.start = 0, .length = 3}));
+  CHECK(graph.layers[1].name == "target");
+  CHECK(graph.layers[1].spec == LayerSpec(Narrow{.start = 3, .length = 5}));
+  CHECK(graph.layers[1].inputs == std::vector{ValueId{0}});
+  CHECK(graph.layers[5].inputs == std::vector{Graph::output_of({1})});
+  const ValueId memory = Graph::output_of({4});
+  CHECK(graph.layers[4].name == "memory.norm");
+  CHECK(graph.layers[8].name == "decoder.0.sum");
+  CHECK(graph.layers[8].inputs == std::vector{Graph::output_of({7}), memory});
+  CHECK(graph.layers[10].inputs == std::vector{Graph::output_of({9}), memory});
+  CHECK(graph.layers[11].inputs == std::vector{Graph::output_of({10}), Graph::output_of({8})});
 }
 
 TEST_CASE("sizes: pairs, defaults, and a pool's stride is its kernel") {

@@ -73,6 +73,8 @@ TEST_CASE("sequences: the layers of a language model") {
   CHECK(output(Embedding{.embedding_dim = 12}, {tokens}) == "[64, 12]");
   CHECK(facts(Embedding{.embedding_dim = 12}, {tokens}).parameters[0].shape.text() == "[256, 12]");
   CHECK(output(Identity{}, {tokens}) == "[64] tokens of 256");
+  CHECK(output(Narrow{.start = 24, .length = 40}, {tokens}) == "[40] tokens of 256");
+  CHECK(facts(Narrow{.start = 24, .length = 40}, {tokens}).flops == 0);
   CHECK(output(Linear{.out_features = 36}, {vectors}) == "[64, 36]");
   CHECK(facts(Linear{.out_features = 36}, {vectors}).flops == 64 * 36 * (2 * 12 + 1));
   CHECK(facts(Linear{.out_features = 36}, {vectors}).parameters[0].shape.text() == "[36, 12]");
@@ -98,6 +100,8 @@ TEST_CASE("what does not fit a sequence says what would") {
   CHECK(says(output(Linear{.out_features = 2}, {tokens}), "put an embedding layer"));
   CHECK(says(output(Add{}, {tokens, tokens}), "put an embedding layer"));
   CHECK(says(output(Embedding{.embedding_dim = 2}, {vectors}), "it needs tokens"));
+  CHECK(says(output(Narrow{.start = 0, .length = 2}, {vectors}), "it needs tokens"));
+  CHECK(says(output(Narrow{.start = 25, .length = 40}, {tokens}), "there are no tokens 25 to 64"));
   CHECK(says(output(Attention{.heads = 3}, {vectors}), "not divisible by heads = 3"));
   CHECK(says(output(Attention{}, {Shape{{64, 13}}}), "side by side"));
   CHECK(says(output(LearnedPositions{}, {kImage}), "[T, C]"));

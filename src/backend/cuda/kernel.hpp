@@ -62,6 +62,7 @@ std::unique_ptr<Kernel> make_kernel(const LearnedPositions& spec, Problem proble
 std::unique_ptr<Kernel> make_kernel(const SinusoidalPositions& spec, Problem problem);
 std::unique_ptr<Kernel> make_kernel(const Attention& spec, Problem problem);
 std::unique_ptr<Kernel> make_kernel(const Concat& spec, Problem problem);
+std::unique_ptr<Kernel> make_kernel(const Narrow& spec, Problem problem);
 
 // One label a row of `classes` outputs.
 std::unique_ptr<LossKernel> make_cross_entropy(std::int64_t rows, std::int64_t classes);
