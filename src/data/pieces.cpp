@@ -9,6 +9,7 @@
 #include "base/check.hpp"
 #include "base/error.hpp"
 #include "data/byte_file.hpp"
+#include "data/char_map.hpp"
 #include "data/library_versions.hpp"
 
 namespace pipetrain {
@@ -34,6 +35,7 @@ std::unique_ptr<SentencePieceProcessor> loaded(std::string_view model, const std
   } catch (const std::exception& error) {
     refuse(source, fmt::format("the SentencePiece model is damaged ({})", error.what()));
   }
+  if (!char_maps_hold(model)) refuse(source, "its table of characters is damaged");
   return processor;
 }
 

@@ -5,7 +5,9 @@
 #include <fstream>
 #include <iterator>
 
+#include "base/rng.hpp"
 #include "catch.hpp"
+#include "data/char_map.hpp"
 #include "data/train_pieces.hpp"
 #include "data_files.hpp"
 
@@ -134,6 +136,34 @@ TEST_CASE("pieces: a model reads back from its file, which comes whole or not at
   CHECK(contains(said, "No such file"));
 }
 
+TEST_CASE("pieces: tables of characters, by hand", "[pieces]") {
+  // 256 units: the root leads to their block, "a" is a node with a leaf, whose string is the first.
+  const auto model = [](std::uint32_t root, std::uint32_t node, std::uint32_t leaf,
+                        const std::string& strings) {
+    std::vector<std::uint32_t> trie(256);
+    trie[0] = root;
+    trie['a'] = node;
+    trie[1] = leaf;  // where node leads: 'a' ^ ('a' ^ 1)
+    const std::string table = raw(std::vector<std::uint32_t>{1024}) + raw(trie) + strings;
+    const auto length = [](std::size_t bytes) {
+      return std::string{static_cast<char>(0x80 | (bytes & 0x7f)), static_cast<char>(bytes >> 7)};
+    };
+    const std::string spec = "\x12" + length(table.size()) + table;
+    return "\x1a" + length(spec.size()) + spec;
+  };
+  const std::string strings("b\0", 2);
+  const std::uint32_t root = 0, node = ('a' ^ 1u) << 10 | 1u << 8 | 'a', leaf = 1u << 31;
+  CHECK(char_maps_hold(""));
+  CHECK(char_maps_hold(model(root, node, leaf, strings)));
+  CHECK_FALSE(char_maps_hold(model(256u << 10, node, leaf, strings)));  // out of the trie at once
+  CHECK_FALSE(char_maps_hold(model(root, node | 256u << 10, leaf, strings)));  // behind an "a"
+  CHECK_FALSE(char_maps_hold(model(root, node, leaf | 2, strings)));           // no such string
+  CHECK_FALSE(char_maps_hold(model(root, node, leaf, "b")));                   // that does not end
+  CHECK(char_maps_hold(model(root, node | 1u << 7, leaf | 2, strings)));       // never reached
+  const std::string cut = model(root, node, leaf, strings);
+  CHECK_FALSE(char_maps_hold(cut.substr(0, cut.size() - 1)));
+}
+
 TEST_CASE("pieces: a file that is no model is refused by name", "[pieces]") {
   const Learnt learnt;
   for (const std::string& bytes :
@@ -144,6 +174,26 @@ TEST_CASE("pieces: a file that is no model is refused by name", "[pieces]") {
     CHECK(contains(message_of<DataError>([&] { Pieces::read(file); }), "b.model: "));
   }
   CHECK(contains(message_of<DataError>([] { Pieces::read("not there"); }), "not there"));
+}
+
+TEST_CASE("pieces: a damaged model is refused, or reads sentences all the same", "[pieces]") {
+  const Learnt learnt;
+  const std::string sentence =
+      "the dog\u00e9 \u212b\uff21\u3000\u00bd man \x01 \u0e33\u1e9b\u0323 \U0001f600";
+  int refused = 0;
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    Random random(seed, "damage");
+    std::string model = learnt.model;
+    for (int i = 0; i < 8; ++i)
+      model[random.below(model.size())] ^= static_cast<char>(1 + random.below(255));
+    try {
+      const Pieces pieces(model, "damaged");
+      pieces.decode(pieces.encode(sentence));
+    } catch (const DataError&) {
+      ++refused;
+    }
+  }
+  CHECK(refused > 25);
 }
 
 TEST_CASE("pieces: what cannot be learnt is refused with the bound", "[pieces]") {
