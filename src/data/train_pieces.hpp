@@ -1,6 +1,7 @@
 // Learns a model of pieces (data/pieces.hpp) from texts, by SentencePiece with settings that are
 // fixed: normalisation nmt_nfkc, every character of the text a piece, ids 0 pad, 1 unk, 2 bos,
-// 3 eos. A function of the texts and the options: one thread, sentences in the order of the files.
+// 3 eos. Lines with U+2585 are left out, as the library keeps it for itself. A function of the
+// texts and the options: one thread, sentences in the order of the files.
 #pragma once
 
 #include <cstdint>
