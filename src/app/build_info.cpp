@@ -15,6 +15,7 @@
 #include "backend/cuda_info.hpp"
 #include "data/byte_file.hpp"
 #include "data/image_file.hpp"
+#include "data/pieces.hpp"
 #include "transport/nccl_calls.hpp"
 
 namespace pipetrain {
@@ -48,6 +49,7 @@ nlohmann::ordered_json build_info() {
       {"zlib", version_of_zlib()},
       {"libjpeg", version_of_libjpeg()},
       {"libpng", version_of_libpng()},
+      {"sentencepiece", version_of_sentencepiece()},
   };
   const std::vector<LibraryVersion> cuda = cuda_versions();
   if (cuda.empty()) info["cuda"] = "not in this build";

@@ -29,12 +29,12 @@ class ByteFile {
   std::vector<std::uint8_t> read_rest(std::uint64_t count, std::string_view what);
   // The rest of the file, however long it is.
   std::vector<std::uint8_t> read_all();
+  // The next bytes, at most `count`; 0 of them at the end only.
+  std::size_t read_some(std::uint8_t* to, std::size_t count);
 
   [[noreturn]] void fail(std::string_view why) const;
 
  private:
-  std::size_t read_some(std::uint8_t* to, std::size_t count);
-
   std::filesystem::path path_;
   std::optional<Unpacker> bytes_;
   std::uint64_t position_ = 0;  // in the unpacked bytes

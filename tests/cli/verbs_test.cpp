@@ -29,7 +29,7 @@ TEST_CASE("version and build information") {
   CHECK(has(text.out, "onednn         3."));
   const auto json = nlohmann::json::parse(run_binary("--build-info --json").out);
   for (const char* name : {"pipetrain", "compiler", "onednn", "toml++", "cli11", "spdlog", "fmt",
-                           "nlohmann-json", "zlib", "libjpeg", "libpng"}) {
+                           "nlohmann-json", "zlib", "libjpeg", "libpng", "sentencepiece"}) {
     CHECK(json.contains(name));
   }
 }

@@ -35,6 +35,7 @@ LIBRARIES = {
     "jpeglib.h": ["data"],
     "jerror.h": ["data"],
     "png.h": ["data"],
+    "sentencepiece_": ["data"],
     "nccl.h": ["transport"],
 }
 
