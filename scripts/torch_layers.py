@@ -53,18 +53,25 @@ class SinusoidalPositions(nn.Module):
 
 
 class Attention(nn.Module):
-    """Of [N, T, 3C], queries, keys and values side by side."""
+    """Of [N, T, 3C], queries, keys and values side by side; or of [N, T, C] and [N, S, 2C]. Where
+    padding is a token, the last input is the keys' tokens [N, S]."""
 
-    def __init__(self, heads, causal):
+    def __init__(self, heads, causal=False, padding=-1):
         super().__init__()
-        self.heads, self.causal = heads, causal
+        self.heads, self.causal, self.padding = heads, causal, padding
 
-    def forward(self, x):
-        samples, length, width = x.shape
-        by_head = lambda part: part.view(samples, length, self.heads, -1).transpose(1, 2)
-        q, k, v = map(by_head, x.chunk(3, -1))
-        y = functional.scaled_dot_product_attention(q, k, v, is_causal=self.causal)
-        return y.transpose(1, 2).reshape(samples, length, width // 3)
+    def forward(self, *inputs):
+        values = inputs[:-1] if self.padding >= 0 else inputs
+        parts = values[0].chunk(3, -1) if len(values) == 1 else (values[0], *values[1].chunk(2, -1))
+        q, k, v = (part.unflatten(-1, (self.heads, -1)).transpose(1, 2) for part in parts)
+        seen = torch.ones(q.shape[0], 1, q.shape[2], k.shape[2], dtype=torch.bool)
+        if self.causal:
+            seen = seen.tril()
+        if self.padding >= 0:
+            seen = seen & (inputs[-1] != self.padding)[:, None, None]
+        any_seen = seen.any(-1, keepdim=True)  # else the row is 0, which is not PyTorch's to say
+        y = functional.scaled_dot_product_attention(q, k, v, seen | ~any_seen) * any_seen
+        return y.transpose(1, 2).flatten(2)
 
 
 @dataclasses.dataclass
@@ -132,10 +139,12 @@ def layer_keys(module):
     if isinstance(module, nn.Embedding):
         return {"kind": "embedding", "embedding_dim": module.embedding_dim}
     if isinstance(module, Attention):
-        return {"kind": "attention", "heads": module.heads, "causal": module.causal}
+        return {"kind": "attention", "heads": module.heads, "causal": module.causal,
+                "padding": module.padding}
     kinds = {LearnedPositions: "learned_positions", SinusoidalPositions: "sinusoidal_positions",
              Concat: "concat", nn.ReLU: "relu", nn.AdaptiveAvgPool2d: "global_avg_pool",
-             nn.Flatten: "flatten", Add: "add", nn.Identity: "identity"}
+             nn.Flatten: "flatten", nn.Unflatten: "flatten",  # which here keeps its output's shape
+             Add: "add", nn.Identity: "identity"}
     return {"kind": kinds[type(module)]}
 
 
@@ -381,10 +390,36 @@ def sequence_cases():
             yield Case(f"{name}, {length} x {width}, {heads} heads",
                        {"attn": Attention(heads, causal)}, [length, 3 * width])
         yield Case(f"{name} evaluated", {"attn": Attention(2, causal)}, [19, 48], train=False)
+    yield from masked_attention_cases()
     yield Case("cross_entropy of rows", {"fc": nn.Linear(20, 300)}, [7, 20], 4,
                loss="cross_entropy")
     yield Case("a GPT of one block", gpt(8, 32, 32, 2), [8], 3, loss="cross_entropy",
                vocabulary=32)
+
+
+def masked_attention_cases():
+    """Padding is token 0; rows of another length come from a linear layer over all of them."""
+    for causal in (False, True):
+        for length, width, heads, vocabulary in [(6, 16, 2, 3), (37, 20, 1, 2), (7, 5, 1, 30)]:
+            yield Case(f"{'causal ' * causal}attention, padding, {length} x {width}, {heads} heads",
+                       {"wte": nn.Embedding(vocabulary, 3 * width),
+                        "wpe": LearnedPositions(length, 3 * width),
+                        "attn": Node(Attention(heads, causal, 0), ["wpe", "input"])},
+                       [length], 3, vocabulary=vocabulary)
+    for queries, keys, width, heads in [(6, 9, 16, 2), (7, 37, 20, 1), (5, 2, 6, 3), (70, 3, 8, 2)]:
+        yield Case(f"cross attention, {queries} to {keys} x {width}, {heads} heads",
+                   {"q": nn.Linear(8, width), "flat": Node(nn.Flatten(), ["input"]),
+                    "mixed": nn.Linear(queries * 8, keys * 2 * width),
+                    "kv": nn.Unflatten(1, (keys, 2 * width)),
+                    "attn": Node(Attention(heads), ["q", "kv"])}, [queries, 8], 3)
+        yield Case(f"cross attention, padding, {queries} to {keys} x {width}, {heads} heads",
+                   {"wte": nn.Embedding(5, width), "wpe": LearnedPositions(keys, width),
+                    "ln": nn.LayerNorm(width),  # so that weights are no longer all about equal
+                    "kv": nn.Linear(width, 2 * width), "flat": Node(nn.Flatten(), ["ln"]),
+                    "mixed": nn.Linear(keys * width, queries * width),
+                    "q": nn.Unflatten(1, (queries, width)),
+                    "attn": Node(Attention(heads, padding=0), ["q", "kv", "input"])},
+                   [keys], 8, vocabulary=5)
 
 
 def gpt(length, vocabulary, width, heads):

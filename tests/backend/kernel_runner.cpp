@@ -61,7 +61,8 @@ LayerSpec spec_of(const json& layer) {
   if (kind == "layer_norm") return LayerNorm{layer.at("eps"), layer.at("bias")};
   if (kind == "gelu") return Gelu{layer.at("tanh")};
   if (kind == "embedding") return Embedding{layer.at("embedding_dim")};
-  if (kind == "attention") return Attention{layer.at("heads"), layer.at("causal")};
+  if (kind == "attention")
+    return Attention{layer.at("heads"), layer.at("causal"), layer.at("padding")};
   static const std::map<std::string, LayerSpec> plain = {
       {"learned_positions", LearnedPositions{}},
       {"sinusoidal_positions", SinusoidalPositions{}},

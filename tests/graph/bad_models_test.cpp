@@ -154,6 +154,22 @@ TEST_CASE("a model's input is checked") {
   CHECK(contains(with("input={tokens=2000000000,vocabulary=2000000000}"), "beyond any machine"));
 }
 
+TEST_CASE("attention names the inputs that do not fit") {
+  const auto with = [&](const std::string& keys) {
+    return error_of(
+        "input={tokens=4,vocabulary=9}\n[[layers]]\nname='e'\nkind='embedding'\nembedding_dim=6\n"
+        "[[layers]]\nname='a'\nkind='attention'\nheads=1\n" +
+        keys);
+  };
+  CHECK(with("padding=0\ninputs=['e','input']") == "no error");
+  CHECK(contains(with("inputs=['e','input']"),
+                 "m.toml:6:1: attention 'a' cannot read 'e' [4, 6] and 'input' [4] tokens of 9: it "
+                 "has tokens and no padding"));
+  CHECK(contains(with("padding=0"), "attention 'a' cannot read 'e' [4, 6]: with padding = 0"));
+  CHECK(contains(with("padding=9\ninputs=['e','input']"), "padding = 9 is none of the 9 tokens"));
+  CHECK(contains(with("padding=-1"), "m.toml:10:9: attention 'a': padding is -1; write a whole"));
+}
+
 TEST_CASE("all problems of a file are reported at once, in its order, each once") {
   const std::string error = error_of(R"(input = { shape = [1, 0, 28] }
 los = "mse"

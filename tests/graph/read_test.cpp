@@ -106,6 +106,20 @@ TEST_CASE("every kind of the table reads into its own alternative, under its own
   }
 }
 
+TEST_CASE("attention reads its padding, none by default") {
+  const auto read = [](const std::string& keys) {
+    const Graph graph = read_model_text(
+        "input = { tokens = 4, vocabulary = 9 }\n[[layers]]\nname = \"e\"\nkind = \"embedding\"\n"
+        "embedding_dim = 6\n[[layers]]\nname = \"a\"\nkind = \"attention\"\nheads = 2\n" +
+            keys,
+        "m.toml");
+    return std::get<Attention>(graph.layers[1].spec);
+  };
+  CHECK(read("") == Attention{.heads = 2, .causal = false, .padding = -1});
+  CHECK(read("causal = true\npadding = 8\ninputs = [\"e\", \"input\"]") ==
+        Attention{.heads = 2, .causal = true, .padding = 8});
+}
+
 TEST_CASE("sizes: pairs, defaults, and a pool's stride is its kernel") {
   const Graph graph = read_model_text(R"(
 input = { shape = [4, 9, 12] }
