@@ -11,6 +11,7 @@ from torch import nn
 from torch.nn import functional
 
 TOLERANCE = 1e-5
+NO_LABEL = -1  # of a class
 BF16, BF16_TOLERANCE = "cpu-bf16", 2e-2  # against PyTorch in f32 too
 
 
@@ -89,6 +90,8 @@ class Case:
     train: bool = True
     loss: str = "mse"
     vocabulary: int = 0  # of the input, where that is tokens
+    label_smoothing: float = 0.0
+    unlabelled: bool = False  # every third position has no label
 
     def __post_init__(self):
         self.nodes = {name: node if isinstance(node, Node) else Node(node)
@@ -165,7 +168,10 @@ def randomise(case, generator):
 def random_target(case, output, generator):
     if case.loss == "mse":
         return torch.randn(output.shape, generator=generator)
-    return torch.randint(output.shape[-1], output.shape[:-1], generator=generator)
+    labels = torch.randint(output.shape[-1], output.shape[:-1], generator=generator)
+    if case.unlabelled:
+        labels.view(-1)[::3] = NO_LABEL
+    return labels
 
 
 def write_tensor(path, tensor):
@@ -188,7 +194,8 @@ def write_case(case, x, target, scale, folder):
     (folder / "case.json").write_text(json.dumps({
         "samples": case.samples, "mode": "train" if case.train else "evaluate",
         "loss": case.loss, "loss_scale": scale, "input": case.input,
-        "vocabulary": case.vocabulary, "layers": layers}))
+        "vocabulary": case.vocabulary, "label_smoothing": case.label_smoothing,
+        "layers": layers}))
     write_tensor(folder / ("input.i32" if case.vocabulary else "input.f32"), x)
     write_tensor(folder / ("target.f32" if case.loss == "mse" else "target.i32"), target)
     for name, tensor in case.model.state_dict().items():
@@ -234,7 +241,8 @@ def loss_of(case, output, target):
     """Summed over samples, as LossKernel does."""
     if case.loss == "mse":
         return functional.mse_loss(output, target, reduction="none").flatten(1).mean(1).sum()
-    return functional.cross_entropy(output.flatten(0, -2), target.flatten(), reduction="sum")
+    return functional.cross_entropy(output.flatten(0, -2), target.flatten(), reduction="sum",
+                                    ignore_index=NO_LABEL, label_smoothing=case.label_smoothing)
 
 
 def compare(case, x, target, scale, results):
@@ -437,6 +445,12 @@ def loss_cases():
     yield Case("cross_entropy of two classes", {"same": nn.Identity()}, [2], 1, loss="cross_entropy")
     yield Case("cross_entropy of 1000 classes", {"fc": nn.Linear(20, 1000)}, [20], 4,
                loss="cross_entropy")
+    for smoothing in (0.0, 0.1, 0.5):
+        yield Case(f"cross_entropy smoothed by {smoothing}, labels missing",
+                   {"fc": nn.Linear(20, 37)}, [7, 20], 4, loss="cross_entropy",
+                   label_smoothing=smoothing, unlabelled=True)
+    yield Case("cross_entropy of 1000 classes, smoothed", {"fc": nn.Linear(20, 1000)}, [20], 4,
+               loss="cross_entropy", label_smoothing=0.1)
     yield Case("mse of images", {"same": nn.Identity()}, [3, 4, 4], 3)
     yield Case("mse of one number", {"same": nn.Identity()}, [1], 1)
 

@@ -169,6 +169,8 @@ struct Graph {
   Shape input;
   std::vector<Layer> layers;  // topological order; the output of the last one goes to the loss
   Loss loss = Loss::CrossEntropy;
+  double label_smoothing = 0;  // of cross_entropy, as PyTorch's: so much of each label is spread
+                               // over all classes
 
   // The shape of a value: 0 is the input, i + 1 the output of layer i.
   const Shape& shape(ValueId value) const;

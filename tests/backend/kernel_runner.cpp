@@ -83,6 +83,7 @@ Task read_task(const path& folder) {
   const Loss loss = spec.at("loss") == "mse" ? Loss::Mse : Loss::CrossEntropy;
   Task task;
   task.graph = make_graph(Shape{spec.at("input"), spec.at("vocabulary")}, nodes, loss);
+  task.graph.label_smoothing = spec.at("label_smoothing");
   task.samples = spec.at("samples");
   task.mode = spec.at("mode") == "train" ? Mode::Train : Mode::Evaluate;
   task.loss_scale = spec.at("loss_scale");

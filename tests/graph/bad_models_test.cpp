@@ -120,6 +120,10 @@ TEST_CASE("each mistake is named with its place") {
        "7:9", "more than 10000 layers"},
       {"layers=[3]", "2:9", "is 3; write a table"},
       {"loss='mse '\n[[layers]]\nname='a'\nkind='relu'", "2:6", "did you mean 'mse'?"},
+      {"label_smoothing=1\n[[layers]]\nname='a'\nkind='flatten'", "2:17",
+       "label_smoothing is 1; write a number at least 0 and below 1"},
+      {"label_smoothing=0.1\nloss='mse'\n[[layers]]\nname='a'\nkind='flatten'", "2:17",
+       "label_smoothing is for labels"},
       {"[[layers]]\nname='a'\nkind='relu'", "2:1",
        "cross_entropy needs a [classes] or [T, classes] output of two or more, but the last layer "
        "'a' makes [4, 8, "

@@ -155,6 +155,17 @@ eps = 1e-3
   CHECK(std::get<BatchNorm>(graph.layers[2].spec).eps == 1e-3);
 }
 
+TEST_CASE("a model's labels are smoothed where it says so") {
+  const auto read = [](const std::string& key) {
+    return read_model_text(
+               "input = { shape = [4] }\n" + key + "[[layers]]\nname = \"a\"\nkind = \"relu\"\n",
+               "m.toml")
+        .label_smoothing;
+  };
+  CHECK(read("") == 0);
+  CHECK(read("label_smoothing = 0.1\n") == 0.1);
+}
+
 TEST_CASE("a model file that is not there is the user's error, by name") {
   CHECK(message_of("no/such.toml").find("no/such.toml: ") == 0);
   CHECK(message_of("/").find("it is a folder") != std::string::npos);
