@@ -17,6 +17,7 @@ from torch.nn import functional
 
 import torch_gradients
 import torch_layers
+import torch_modules
 import torch_task
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -33,7 +34,7 @@ class Block(nn.Module):
                                    "c_proj": nn.Linear(width, width)})
         self.mlp = nn.ModuleDict({"c_fc": nn.Linear(width, 4 * width),
                                   "c_proj": nn.Linear(4 * width, width)})
-        self.attention = torch_layers.Attention(heads, causal=True)
+        self.attention = torch_modules.Attention(heads, causal=True)
 
     def forward(self, x):
         x = x + self.attn.c_proj(self.attention(self.attn.c_attn(self.ln_1(x))))

@@ -10,70 +10,12 @@ import torch
 from torch import nn
 from torch.nn import functional
 
+from torch_modules import (Add, Attention, Concat, LearnedPositions, MaskedDropout, Narrow,
+                           SinusoidalPositions)
+
 TOLERANCE = 1e-5
+NO_LABEL = -1  # of a class
 BF16, BF16_TOLERANCE = "cpu-bf16", 2e-2  # against PyTorch in f32 too
-
-
-class Add(nn.Module):
-    def forward(self, *inputs):
-        return sum(inputs[1:], inputs[0])
-
-
-class MaskedDropout(nn.Dropout):
-    """Dropout by a mask that is given: which elements are drawn is not PyTorch's to say."""
-
-    mask = None
-
-    def forward(self, x):
-        return x * self.mask / (1 - self.p) if self.training else x
-
-
-class Concat(nn.Module):
-    """Images along the channels, others along the last dimension."""
-
-    def forward(self, *inputs):
-        return torch.cat(inputs, 1 if inputs[0].dim() == 4 else -1)
-
-
-class Narrow(nn.Module):
-    def __init__(self, start, length):
-        super().__init__()
-        self.start, self.length = start, length
-
-    def forward(self, x):
-        return x.narrow(1, self.start, self.length)
-
-
-class LearnedPositions(nn.Module):
-    def __init__(self, length, width):
-        super().__init__()
-        self.weight = nn.Parameter(torch.empty(length, width))
-
-    def forward(self, x):
-        return x + self.weight
-
-
-class SinusoidalPositions(nn.Module):
-    def forward(self, x):
-        length, width = x.shape[1:]
-        columns = torch.arange(width)
-        angle = torch.arange(length)[:, None] / 10000.0 ** (columns // 2 * 2 / width).double()
-        return x + torch.where(columns % 2 == 0, angle.sin(), angle.cos()).float()
-
-
-class Attention(nn.Module):
-    """Of [N, T, 3C], queries, keys and values side by side."""
-
-    def __init__(self, heads, causal):
-        super().__init__()
-        self.heads, self.causal = heads, causal
-
-    def forward(self, x):
-        samples, length, width = x.shape
-        by_head = lambda part: part.view(samples, length, self.heads, -1).transpose(1, 2)
-        q, k, v = map(by_head, x.chunk(3, -1))
-        y = functional.scaled_dot_product_attention(q, k, v, is_causal=self.causal)
-        return y.transpose(1, 2).reshape(samples, length, width // 3)
 
 
 @dataclasses.dataclass
@@ -91,6 +33,8 @@ class Case:
     train: bool = True
     loss: str = "mse"
     vocabulary: int = 0  # of the input, where that is tokens
+    label_smoothing: float = 0.0
+    unlabelled: bool = False  # every third position has no label
 
     def __post_init__(self):
         self.nodes = {name: node if isinstance(node, Node) else Node(node)
@@ -143,10 +87,12 @@ def layer_keys(module):
     if isinstance(module, Narrow):
         return {"kind": "narrow", "start": module.start, "length": module.length}
     if isinstance(module, Attention):
-        return {"kind": "attention", "heads": module.heads, "causal": module.causal}
+        return {"kind": "attention", "heads": module.heads, "causal": module.causal,
+                "padding": module.padding}
     kinds = {LearnedPositions: "learned_positions", SinusoidalPositions: "sinusoidal_positions",
              Concat: "concat", nn.ReLU: "relu", nn.AdaptiveAvgPool2d: "global_avg_pool",
-             nn.Flatten: "flatten", Add: "add", nn.Identity: "identity"}
+             nn.Flatten: "flatten", nn.Unflatten: "flatten",  # which here keeps its output's shape
+             Add: "add", nn.Identity: "identity"}
     return {"kind": kinds[type(module)]}
 
 
@@ -167,7 +113,10 @@ def randomise(case, generator):
 def random_target(case, output, generator):
     if case.loss == "mse":
         return torch.randn(output.shape, generator=generator)
-    return torch.randint(output.shape[-1], output.shape[:-1], generator=generator)
+    labels = torch.randint(output.shape[-1], output.shape[:-1], generator=generator)
+    if case.unlabelled:
+        labels.view(-1)[::3] = NO_LABEL
+    return labels
 
 
 def write_tensor(path, tensor):
@@ -190,7 +139,8 @@ def write_case(case, x, target, scale, folder):
     (folder / "case.json").write_text(json.dumps({
         "samples": case.samples, "mode": "train" if case.train else "evaluate",
         "loss": case.loss, "loss_scale": scale, "input": case.input,
-        "vocabulary": case.vocabulary, "layers": layers}))
+        "vocabulary": case.vocabulary, "label_smoothing": case.label_smoothing,
+        "layers": layers}))
     write_tensor(folder / ("input.i32" if case.vocabulary else "input.f32"), x)
     write_tensor(folder / ("target.f32" if case.loss == "mse" else "target.i32"), target)
     for name, tensor in case.model.state_dict().items():
@@ -236,7 +186,8 @@ def loss_of(case, output, target):
     """Summed over samples, as LossKernel does."""
     if case.loss == "mse":
         return functional.mse_loss(output, target, reduction="none").flatten(1).mean(1).sum()
-    return functional.cross_entropy(output.flatten(0, -2), target.flatten(), reduction="sum")
+    return functional.cross_entropy(output.flatten(0, -2), target.flatten(), reduction="sum",
+                                    ignore_index=NO_LABEL, label_smoothing=case.label_smoothing)
 
 
 def compare(case, x, target, scale, results):
@@ -394,10 +345,36 @@ def sequence_cases():
             yield Case(f"{name}, {length} x {width}, {heads} heads",
                        {"attn": Attention(heads, causal)}, [length, 3 * width])
         yield Case(f"{name} evaluated", {"attn": Attention(2, causal)}, [19, 48], train=False)
+    yield from masked_attention_cases()
     yield Case("cross_entropy of rows", {"fc": nn.Linear(20, 300)}, [7, 20], 4,
                loss="cross_entropy")
     yield Case("a GPT of one block", gpt(8, 32, 32, 2), [8], 3, loss="cross_entropy",
                vocabulary=32)
+
+
+def masked_attention_cases():
+    """Padding is token 0; rows of another length come from a linear layer over all of them."""
+    for causal in (False, True):
+        for length, width, heads, vocabulary in [(6, 16, 2, 3), (37, 20, 1, 2), (7, 5, 1, 30)]:
+            yield Case(f"{'causal ' * causal}attention, padding, {length} x {width}, {heads} heads",
+                       {"wte": nn.Embedding(vocabulary, 3 * width),
+                        "wpe": LearnedPositions(length, 3 * width),
+                        "attn": Node(Attention(heads, causal, 0), ["wpe", "input"])},
+                       [length], 3, vocabulary=vocabulary)
+    for queries, keys, width, heads in [(6, 9, 16, 2), (7, 37, 20, 1), (5, 2, 6, 3), (70, 3, 8, 2)]:
+        yield Case(f"cross attention, {queries} to {keys} x {width}, {heads} heads",
+                   {"q": nn.Linear(8, width), "flat": Node(nn.Flatten(), ["input"]),
+                    "mixed": nn.Linear(queries * 8, keys * 2 * width),
+                    "kv": nn.Unflatten(1, (keys, 2 * width)),
+                    "attn": Node(Attention(heads), ["q", "kv"])}, [queries, 8], 3)
+        yield Case(f"cross attention, padding, {queries} to {keys} x {width}, {heads} heads",
+                   {"wte": nn.Embedding(5, width), "wpe": LearnedPositions(keys, width),
+                    "ln": nn.LayerNorm(width),  # so that weights are no longer all about equal
+                    "kv": nn.Linear(width, 2 * width), "flat": Node(nn.Flatten(), ["ln"]),
+                    "mixed": nn.Linear(keys * width, queries * width),
+                    "q": nn.Unflatten(1, (queries, width)),
+                    "attn": Node(Attention(heads, padding=0), ["q", "kv", "input"])},
+                   [keys], 8, vocabulary=5)
 
 
 def gpt(length, vocabulary, width, heads):
@@ -415,6 +392,12 @@ def loss_cases():
     yield Case("cross_entropy of two classes", {"same": nn.Identity()}, [2], 1, loss="cross_entropy")
     yield Case("cross_entropy of 1000 classes", {"fc": nn.Linear(20, 1000)}, [20], 4,
                loss="cross_entropy")
+    for smoothing in (0.0, 0.1, 0.5):
+        yield Case(f"cross_entropy smoothed by {smoothing}, labels missing",
+                   {"fc": nn.Linear(20, 37)}, [7, 20], 4, loss="cross_entropy",
+                   label_smoothing=smoothing, unlabelled=True)
+    yield Case("cross_entropy of 1000 classes, smoothed", {"fc": nn.Linear(20, 1000)}, [20], 4,
+               loss="cross_entropy", label_smoothing=0.1)
     yield Case("mse of images", {"same": nn.Identity()}, [3, 4, 4], 3)
     yield Case("mse of one number", {"same": nn.Identity()}, [1], 1)
 

@@ -106,7 +106,8 @@ void check_model(const fs::path& checkpoint, const Graph& graph) {
   if (then.input != graph.input)
     differences.push_back(
         fmt::format("the input is {} there, {} now", then.input.text(), graph.input.text()));
-  if (then.loss != graph.loss) differences.push_back("the loss is another one");
+  if (then.loss != graph.loss || then.label_smoothing != graph.label_smoothing)
+    differences.push_back("the loss is another one");
   const auto describe = [](const Layer& l) {
     return fmt::format("{} '{}' {}", kind_name(l.spec), l.name, l.output.text());
   };

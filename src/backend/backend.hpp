@@ -105,6 +105,8 @@ class Kernel {
   virtual void update(Stream& /*stream*/, const FusedUpdate&, void* /*scratch*/) {}
 };
 
+constexpr std::int32_t kNoLabel = -1;  // a class of its own kind: nothing is asked for here
+
 struct Targets {                          // of one micro-batch; one of the two is set
   const std::int32_t* classes = nullptr;  // cross_entropy: [samples], of sequences [samples, T]
   const float* values = nullptr;          // mse: [samples, output shape], plain row-major
@@ -128,7 +130,8 @@ class LossKernel {
  public:
   virtual ~LossKernel() = default;
   virtual std::size_t scratch_bytes() const = 0;
-  // Adds the micro-batch's sums to what is there. DataError: a label that no output stands for.
+  // Adds the micro-batch's sums to what is there; kNoLabel adds nothing to them and has gradients
+  // of 0. DataError: another label that no output stands for.
   virtual void forward(const LossArguments& arguments, LossResult* result) = 0;
   // gradient = scale * d(sum)/d(output), in the output's stored layout.
   virtual void backward(const LossArguments& arguments, double scale, void* gradient) = 0;

@@ -96,9 +96,13 @@ struct LearnedPositions {  // [T, C]: adds a weight [T, C]
 struct SinusoidalPositions {  // [T, C]: adds sines and cosines (Vaswani et al. 2017, section 3.5)
   bool operator==(const SinusoidalPositions&) const = default;
 };
-struct Attention {  // [T, 3C], the queries, keys and values of all heads side by side -> [T, C]
+// Of one value, [T, 3C]: the queries, keys and values of all heads side by side, S = T. Of two: the
+// queries [T, C], and [S, 2C], keys and values side by side. -> [T, C]
+struct Attention {
   std::int64_t heads = 1;
-  bool causal = false;
+  bool causal = false;        // of one value only
+  std::int64_t padding = -1;  // a token; then the last input is the keys' tokens [S], and keys at
+                              // this token take no part. -1: none, and no such input
   bool operator==(const Attention&) const = default;
 };
 struct Narrow {  // tokens [T] -> [length], those from `start` on, as torch.narrow
@@ -171,6 +175,8 @@ struct Graph {
   std::int64_t target_tokens = 0;
   std::vector<Layer> layers;  // topological order; the output of the last one goes to the loss
   Loss loss = Loss::CrossEntropy;
+  double label_smoothing = 0;  // of cross_entropy, as PyTorch's: so much of each label is spread
+                               // over all classes
 
   // The shape of a value: 0 is the input, i + 1 the output of layer i.
   const Shape& shape(ValueId value) const;

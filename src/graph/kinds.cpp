@@ -75,7 +75,9 @@ LayerSpec read_learned_positions(Fields& f) {
 }
 
 LayerSpec read_attention(Fields& f) {
-  return Attention{.heads = f.size("heads"), .causal = f.flag("causal", false)};
+  return Attention{.heads = f.size("heads"),
+                   .causal = f.flag("causal", false),
+                   .padding = f.size("padding", -1, 0)};
 }
 
 LayerSpec read_narrow(Fields& f) {
@@ -116,8 +118,10 @@ constexpr std::array<LayerKind, std::variant_size_v<LayerSpec>> kKinds = {{
     {"learned_positions", "init_std = 0.02", "adds a weight [T, C]", read_learned_positions},
     {"sinusoidal_positions", "", "adds sines and cosines of the position",
      read_plain<SinusoidalPositions>},
-    {"attention", "heads, causal = false",
-     "softmax(q k^T / sqrt(C / heads)) v of each head: [T, 3C], q, k and v side by side -> [T, C]",
+    {"attention", "heads, causal = false, padding",
+     "softmax(q k^T / sqrt(C / heads)) v of each head: q, k and v side by side [T, 3C], or q [T, "
+     "C] "
+     "and k and v [S, 2C] -> [T, C]; padding = TOKEN and the keys' tokens as last input hide keys",
      read_attention},
     {"concat", "", "its inputs side by side: images by channels, others by the last dimension",
      read_plain<Concat>},

@@ -36,6 +36,16 @@ Loss read_loss(Fields& fields, Problems& problems) {
   return Loss::CrossEntropy;
 }
 
+double read_label_smoothing(Fields& fields, Loss loss, Problems& problems) {
+  const double smoothing = fields.number(
+      "label_smoothing", 0, {[](double x) { return x >= 0 && x < 1; }, "at least 0 and below 1"});
+  if (smoothing > 0 && loss == Loss::Mse)
+    problems.add(fields.at("label_smoothing"),
+                 "label_smoothing is for labels, which mse has none of; leave it out, or write "
+                 "loss = \"cross_entropy\"");
+  return smoothing;
+}
+
 bool is_dimension(const Value& value) {
   const auto* dim = std::get_if<std::int64_t>(&value.data);
   return dim && *dim > 0;
@@ -112,6 +122,7 @@ Graph read(const Value& text, const std::string& origin) {
   Graph graph;
   graph.name = fields.text("name", std::filesystem::path(origin).stem().string());
   graph.loss = read_loss(fields, problems);
+  graph.label_smoothing = read_label_smoothing(fields, graph.loss, problems);
   const Table* blocks = fields.table("blocks");
   const List* layers = fields.list("layers");
   const Table* input = fields.table("input");

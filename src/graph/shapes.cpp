@@ -7,6 +7,8 @@
 #include <optional>
 #include <utility>
 
+#include "graph/attention_rule.hpp"
+
 namespace pipetrain {
 namespace {
 
@@ -198,19 +200,7 @@ struct Rule {
     return same(1);
   }
 
-  // Two products of [T, T, width] and a softmax, half of which causal attention needs.
-  Result operator()(const Attention& spec) const {
-    if (!is_sequence(in()) || in().dims[1] % 3 != 0)
-      return Misfit{
-          "it needs a [T, 3C] input, queries, keys and values side by side; make them by "
-          "one linear layer"};
-    const std::int64_t length = in().dims[0], width = in().dims[1] / 3;
-    if (width % spec.heads != 0)
-      return Misfit{fmt::format("its width of {} is not divisible by heads = {}; use a divisor",
-                                width, spec.heads)};
-    const double pairs = product({length, length}) / (spec.causal ? 2 : 1);
-    return makes({length, width}, pairs * static_cast<double>(4 * width + 5 * spec.heads));
-  }
+  Result operator()(const Attention& spec) const { return attention_rule(spec, inputs); }
 
   Result operator()(const Narrow& spec) const {
     const std::int64_t length = in().dims[0];
@@ -240,8 +230,10 @@ bool is(const LayerSpec& spec) {
   return std::holds_alternative<Spec>(spec);
 }
 
-// What no rule looks at: how many inputs, and whether they are numbers or tokens.
+// What no rule but that of attention looks at: how many inputs, and whether they are numbers or
+// tokens.
 std::optional<Misfit> wrong_inputs(const LayerSpec& spec, std::span<const Shape> inputs) {
+  if (is<Attention>(spec)) return std::nullopt;
   const bool joins = is<Add>(spec) || is<Concat>(spec);
   if (joins && inputs.size() < 2)
     return Misfit{"it needs two inputs or more; write inputs = [\"a\", \"b\"]"};

@@ -121,3 +121,69 @@ TEST_CASE("batch_norm: a large mean does not eat the variance", "[backend][backe
   CHECK(difference(out.microbatches[0].output,
                    {-1.5f * scale, -0.5f * scale, 0.5f * scale, 1.5f * scale}) < 1e-4);
 }
+
+namespace {
+
+// Attention of one head of one column to the rows of a table, [query, key, value] a token, of which
+// 0 is padding. The targets make the output's gradient y - target.
+Outcome padded_attention(const std::string& backend, std::vector<std::int32_t> tokens,
+                         const Floats& table, float target, bool causal = false) {
+  const std::int64_t length = std::ssize(tokens), vocabulary = std::ssize(table) / 3;
+  Task task;
+  task.graph = make_graph(
+      Shape{{length}, vocabulary},
+      {{"wte", Embedding{.embedding_dim = 3}, {length, 3}},
+       {"attn", Attention{.causal = causal, .padding = 0}, {length, 1}, {"wte", "input"}}});
+  task.weighting.parameters = {{"wte.weight", table}};
+  task.loss_scale = static_cast<double>(length) / 2;
+  task.microbatches = {{.input = {},
+                        .values = Floats(static_cast<std::size_t>(length), target),
+                        .classes = {},
+                        .random = {},
+                        .tokens = std::move(tokens)}};
+  return run(*make_backend(backend), task);
+}
+
+}  // namespace
+
+TEST_CASE("attention: keys at padding take no part, whatever they hold", "[backend][backends]") {
+  const std::string name = GENERATE(from_range(backend_names()));
+  const float log3 = std::log(3.0f), nan = std::numeric_limits<float>::quiet_NaN();
+  // Three queries of 1; keys 0 and log 3 are seen, so a quarter of 8 and three of 4.
+  const Outcome out = padded_attention(name, {1, 0, 2}, {1, nan, nan, 1, 0, 8, 1, log3, 4}, 0);
+  CHECK(difference(out.microbatches[0].output, {5, 5, 5}) < 1e-6);
+  // dy = 5, dp = 40 and 20, ds = p (dp - 25) = 3.75 and -3.75 in each of three rows.
+  const Floats& gradient = out.gradients.at("wte.weight");
+  CHECK(difference(gradient, {-3.75f * log3, 0, 0, -3.75f * log3, 11.25f, 3.75f, -3.75f * log3,
+                              -11.25f, 11.25f}) < 1e-6);
+  CHECK(gradient[1] == 0);
+  CHECK(gradient[2] == 0);
+}
+
+TEST_CASE("attention: where all keys are padding the output is 0, and no gradient flows",
+          "[backend][backends]") {
+  const std::string name = GENERATE(from_range(backend_names()));
+  const Outcome out = padded_attention(name, {0, 0, 0}, {1, 2, 3}, 1);
+  CHECK(out.microbatches[0].output == Floats{0, 0, 0});
+  CHECK(out.gradients.at("wte.weight") == Floats{0, 0, 0});
+  // Causal: the first position sees padding alone, the second itself.
+  const Outcome causal = padded_attention(name, {0, 1}, {1, 2, 3, 4, 5, 6}, 1, true);
+  CHECK(causal.microbatches[0].output == Floats{0, 6});
+  CHECK(causal.gradients.at("wte.weight") == Floats{0, 0, 0, 0, 0, 5});
+}
+
+TEST_CASE("attention: how much padding follows changes no bit", "[backend][backends]") {
+  const std::string name = GENERATE(from_range(backend_names()));
+  Floats table;
+  for (int i = 0; i < 27; ++i) table.push_back(static_cast<float>(i * 29 % 17) / 8 - 1);
+  const auto outputs = [&](std::size_t padding, bool causal) {
+    std::vector<std::int32_t> tokens = {3, 1, 8, 8, 2};
+    tokens.resize(tokens.size() + padding, 0);
+    Floats y = padded_attention(name, tokens, table, 0, causal).microbatches[0].output;
+    y.resize(5);
+    return y;
+  };
+  for (const bool causal : {false, true})
+    for (const std::size_t padding : {1, 12, 90})
+      CHECK(outputs(padding, causal) == outputs(0, causal));
+}

@@ -62,7 +62,8 @@ LayerSpec spec_of(const json& layer) {
   if (kind == "gelu") return Gelu{layer.at("tanh")};
   if (kind == "embedding") return Embedding{layer.at("embedding_dim")};
   if (kind == "narrow") return Narrow{layer.at("start"), layer.at("length")};
-  if (kind == "attention") return Attention{layer.at("heads"), layer.at("causal")};
+  if (kind == "attention")
+    return Attention{layer.at("heads"), layer.at("causal"), layer.at("padding")};
   static const std::map<std::string, LayerSpec> plain = {
       {"learned_positions", LearnedPositions{}},
       {"sinusoidal_positions", SinusoidalPositions{}},
@@ -83,6 +84,7 @@ Task read_task(const path& folder) {
   const Loss loss = spec.at("loss") == "mse" ? Loss::Mse : Loss::CrossEntropy;
   Task task;
   task.graph = make_graph(Shape{spec.at("input"), spec.at("vocabulary")}, nodes, loss);
+  task.graph.label_smoothing = spec.at("label_smoothing");
   task.samples = spec.at("samples");
   task.mode = spec.at("mode") == "train" ? Mode::Train : Mode::Evaluate;
   task.loss_scale = spec.at("loss_scale");

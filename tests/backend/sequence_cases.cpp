@@ -86,6 +86,68 @@ void attention_cases(std::vector<Case>& cases) {
   }
 }
 
+// Tokens to [T, 3C]; the padding is token 0, of which there is much where the vocabulary is small.
+Graph padded(std::int64_t length, std::int64_t vocabulary, std::int64_t width, Attention spec) {
+  spec.padding = 0;
+  return make_graph(tokens(length, vocabulary),
+                    {{"wte", Embedding{.embedding_dim = 3 * width}, {length, 3 * width}},
+                     {"wpe", LearnedPositions{}, {length, 3 * width}},
+                     {"layer", spec, {length, width}, {"wpe", "input"}}});
+}
+
+// Rows of another length come from a linear layer whose output is taken as rows.
+Graph cross(std::int64_t queries, std::int64_t keys, std::int64_t width, std::int64_t heads) {
+  constexpr std::int64_t columns = 4;
+  return make_graph({queries, columns},
+                    {{"q", Linear{.out_features = width}, {queries, width}},
+                     {"flat", Flatten{}, {queries * columns}, {"input"}},
+                     {"mixed", Linear{.out_features = keys * 2 * width}, {keys * 2 * width}},
+                     {"kv", Flatten{}, {keys, 2 * width}},
+                     {"layer", Attention{.heads = heads}, {queries, width}, {"q", "kv"}}});
+}
+Graph padded_cross(std::int64_t queries, std::int64_t keys, std::int64_t width, std::int64_t heads,
+                   std::int64_t vocabulary) {
+  return make_graph(
+      tokens(keys, vocabulary),
+      {{"wte", Embedding{.embedding_dim = width}, {keys, width}},
+       {"wpe", LearnedPositions{}, {keys, width}},
+       {"kv", Linear{.out_features = 2 * width}, {keys, 2 * width}},
+       {"flat", Flatten{}, {keys * width}, {"wpe"}},
+       {"mixed", Linear{.out_features = queries * width}, {queries * width}},
+       {"q", Flatten{}, {queries, width}},
+       {"layer", Attention{.heads = heads, .padding = 0}, {queries, width}, {"q", "kv", "input"}}});
+}
+
+void masked_attention_cases(std::vector<Case>& cases) {
+  for (const bool causal : {false, true}) {
+    const std::string name = causal ? "causal attention" : "attention";
+    const auto add = [&](const std::string& more, const Graph& graph, int samples,
+                         Mode mode = Mode::Train) {
+      cases.push_back({name + " with padding" + more, graph, samples, mode});
+    };
+    const auto heads = [&](std::int64_t count) {
+      return Attention{.heads = count, .causal = causal};
+    };
+    add("", padded(6, 3, 16, heads(2)), 3);
+    add(", odd sizes", padded(7, 4, 5, heads(1)), 4);
+    add(" alone", padded(5, 1, 6, heads(3)), 2);
+    add(" over several tiles", padded(83, 2, 20, heads(1)), 2);
+    add(", a little", padded(70, 40, 32, heads(2)), 1);
+    add(" evaluated", padded(19, 3, 16, heads(2)), 2, Mode::Evaluate);
+  }
+  cases.push_back({"cross attention", cross(6, 9, 16, 2), 2});
+  cases.push_back({"cross attention to two keys", cross(3, 2, 4, 2), 2});
+  cases.push_back({"cross attention, one query", cross(1, 5, 3, 3), 1});
+  cases.push_back({"cross attention over several tiles", cross(7, 37, 20, 1), 2});
+  cases.push_back({"cross attention, many queries", cross(70, 3, 8, 2), 1});
+  cases.push_back({"cross attention evaluated", cross(5, 7, 6, 2), 3, Mode::Evaluate});
+  cases.push_back({"cross attention with padding", padded_cross(6, 9, 16, 2, 3), 3});
+  cases.push_back({"cross attention with padding, odd sizes", padded_cross(5, 21, 7, 1, 2), 3});
+  cases.push_back({"cross attention to padding alone", padded_cross(3, 4, 6, 2, 1), 2});
+  cases.push_back(
+      {"cross attention with padding evaluated", padded_cross(3, 18, 6, 2, 4), 2, Mode::Evaluate});
+}
+
 void concat_cases(std::vector<Case>& cases) {
   const auto both = [](std::string name, Dims input, Dims output) {
     return Case{std::move(name),
@@ -132,6 +194,7 @@ std::vector<Case> sequence_layer_cases() {
   row_cases(cases);
   position_cases(cases);
   attention_cases(cases);
+  masked_attention_cases(cases);
   concat_cases(cases);
   return cases;
 }

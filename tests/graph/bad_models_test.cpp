@@ -120,6 +120,10 @@ TEST_CASE("each mistake is named with its place") {
        "7:9", "more than 10000 layers"},
       {"layers=[3]", "2:9", "is 3; write a table"},
       {"loss='mse '\n[[layers]]\nname='a'\nkind='relu'", "2:6", "did you mean 'mse'?"},
+      {"label_smoothing=1\n[[layers]]\nname='a'\nkind='flatten'", "2:17",
+       "label_smoothing is 1; write a number at least 0 and below 1"},
+      {"label_smoothing=0.1\nloss='mse'\n[[layers]]\nname='a'\nkind='flatten'", "2:17",
+       "label_smoothing is for labels"},
       {"[[layers]]\nname='a'\nkind='relu'", "2:1",
        "cross_entropy needs a [classes] or [T, classes] output of two or more, but the last layer "
        "'a' makes [4, 8, "
@@ -176,6 +180,22 @@ TEST_CASE("an input of two sides is checked") {
                  "cannot read 's' [4, 3] and 't' [5, 3]"));
   CHECK(contains(error_of(right + "\nlayers=[{name='source', " + embedding + "}]"),
                  "the name 'source' is taken at line 1"));
+}
+
+TEST_CASE("attention names the inputs that do not fit") {
+  const auto with = [&](const std::string& keys) {
+    return error_of(
+        "input={tokens=4,vocabulary=9}\n[[layers]]\nname='e'\nkind='embedding'\nembedding_dim=6\n"
+        "[[layers]]\nname='a'\nkind='attention'\nheads=1\n" +
+        keys);
+  };
+  CHECK(with("padding=0\ninputs=['e','input']") == "no error");
+  CHECK(contains(with("inputs=['e','input']"),
+                 "m.toml:6:1: attention 'a' cannot read 'e' [4, 6] and 'input' [4] tokens of 9: it "
+                 "has tokens and no padding"));
+  CHECK(contains(with("padding=0"), "attention 'a' cannot read 'e' [4, 6]: with padding = 0"));
+  CHECK(contains(with("padding=9\ninputs=['e','input']"), "padding = 9 is none of the 9 tokens"));
+  CHECK(contains(with("padding=-1"), "m.toml:10:9: attention 'a': padding is -1; write a whole"));
 }
 
 TEST_CASE("all problems of a file are reported at once, in its order, each once") {

@@ -143,6 +143,20 @@ layers = [
   CHECK(graph.layers[11].inputs == std::vector{Graph::output_of({10}), Graph::output_of({8})});
 }
 
+TEST_CASE("attention reads its padding, none by default") {
+  const auto read = [](const std::string& keys) {
+    const Graph graph = read_model_text(
+        "input = { tokens = 4, vocabulary = 9 }\n[[layers]]\nname = \"e\"\nkind = \"embedding\"\n"
+        "embedding_dim = 6\n[[layers]]\nname = \"a\"\nkind = \"attention\"\nheads = 2\n" +
+            keys,
+        "m.toml");
+    return std::get<Attention>(graph.layers[1].spec);
+  };
+  CHECK(read("") == Attention{.heads = 2, .causal = false, .padding = -1});
+  CHECK(read("causal = true\npadding = 8\ninputs = [\"e\", \"input\"]") ==
+        Attention{.heads = 2, .causal = true, .padding = 8});
+}
+
 TEST_CASE("sizes: pairs, defaults, and a pool's stride is its kernel") {
   const Graph graph = read_model_text(R"(
 input = { shape = [4, 9, 12] }
@@ -176,6 +190,17 @@ eps = 1e-3
   CHECK(graph.layers[1].output.text() == "[6, 2, 4]");
   CHECK(std::get<BatchNorm>(graph.layers[2].spec).momentum == 1.0);
   CHECK(std::get<BatchNorm>(graph.layers[2].spec).eps == 1e-3);
+}
+
+TEST_CASE("a model's labels are smoothed where it says so") {
+  const auto read = [](const std::string& key) {
+    return read_model_text(
+               "input = { shape = [4] }\n" + key + "[[layers]]\nname = \"a\"\nkind = \"relu\"\n",
+               "m.toml")
+        .label_smoothing;
+  };
+  CHECK(read("") == 0);
+  CHECK(read("label_smoothing = 0.1\n") == 0.1);
 }
 
 TEST_CASE("a model file that is not there is the user's error, by name") {

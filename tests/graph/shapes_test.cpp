@@ -92,6 +92,46 @@ TEST_CASE("sequences: the layers of a language model") {
   CHECK(output(Concat{}, {Shape{{3}}, Shape{{4}}}) == "[7]");
 }
 
+TEST_CASE("attention of one value or of two, and padding") {
+  const Shape qkv{{64, 12}}, q{{64, 4}}, kv{{5, 8}}, tokens{{64}, 256}, few{{5}, 9};
+  const Attention heads{.heads = 2}, padded{.heads = 2, .padding = 0};
+  CHECK(output(heads, {q, kv}) == "[64, 4]");
+  CHECK(facts(heads, {q, kv}).flops == 64 * 5 * (4 * 4 + 5 * 2));
+  CHECK(output(padded, {qkv, tokens}) == "[64, 4]");
+  CHECK(facts(padded, {qkv, tokens}).flops == 64 * 64 * (4 * 4 + 5 * 2));
+  CHECK(output(padded, {q, kv, few}) == "[64, 4]");
+  CHECK(output(Attention{.causal = true, .padding = 255}, {qkv, tokens}) == "[64, 4]");
+  CHECK(output(heads, {Shape{{3, 6}}}) == "[3, 2]");
+}
+
+TEST_CASE("attention says what its inputs should be") {
+  const Shape qkv{{64, 12}}, q{{64, 4}}, kv{{5, 8}}, tokens{{64}, 256}, few{{5}, 9};
+  const Attention plain, padded{.padding = 0};
+  const auto says = [](const Attention& spec, std::vector<Shape> inputs, const char* words) {
+    const std::string why = output(spec, std::move(inputs));
+    INFO(why);
+    CHECK(why.find(words) != std::string::npos);
+  };
+  says(plain, {qkv, tokens}, "it has tokens and no padding; write padding = TOKEN");
+  says(padded, {qkv}, "with padding = 0 it needs the keys' tokens too; name them last");
+  says(padded, {q, kv}, "name them last in inputs");
+  says(padded, {tokens}, "put an embedding layer before it");
+  says(padded, {tokens, tokens}, "put an embedding layer before it");
+  says(padded, {tokens, qkv}, "once, as its last input");
+  says(padded, {qkv, tokens, tokens}, "once, as its last input");
+  says(padded, {qkv, few}, "there are keys of 64 positions, but 5 tokens");
+  says(padded, {q, kv, tokens}, "there are keys of 5 positions, but 64 tokens");
+  says(padded, {qkv, Shape{{8, 8}, 9}}, "but 64 tokens");
+  says(Attention{.padding = 9}, {q, kv, few}, "padding = 9 is none of the 9 tokens (0 to 8)");
+  says(Attention{.causal = true}, {q, kv}, "causal = true is for the positions of one sequence");
+  says(plain, {q, qkv}, "queries [T, C] and [S, 2C]");
+  says(plain, {q, Shape{{8}}}, "queries [T, C] and [S, 2C]");
+  says(plain, {kImage, kv}, "queries [T, C] and [S, 2C]");
+  says(plain, {q, kv, kv}, "or two (queries; keys and values), not 3");
+  says(Attention{.heads = 3}, {q, kv}, "its width of 4 is not divisible by heads = 3");
+  says(plain, {Shape{{2000000, 4}}, Shape{{1000000000, 8}}}, "beyond any machine");
+}
+
 TEST_CASE("what does not fit a sequence says what would") {
   const Shape tokens{{64}, 256}, vectors{{64, 12}};
   const auto says = [](const std::string& why, const char* words) {

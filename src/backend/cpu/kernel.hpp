@@ -85,9 +85,10 @@ std::unique_ptr<Kernel> make_kernel(const Attention& spec, Problem problem);
 std::unique_ptr<Kernel> make_kernel(const Concat& spec, Problem problem);
 std::unique_ptr<Kernel> make_kernel(const Narrow& spec, Problem problem);
 
-// One label a row of `classes` outputs: a sample, or a position of a sequence.
+// One label a row of `classes` outputs: a sample, or a position of a sequence. Smoothing as
+// Graph::label_smoothing.
 std::unique_ptr<LossKernel> make_cross_entropy(const ValueLayout& output, std::int64_t samples,
-                                               std::int64_t classes);
+                                               std::int64_t classes, double smoothing);
 std::unique_ptr<LossKernel> make_mse(const ValueLayout& output, std::int64_t samples);
 
 // ---- parameters

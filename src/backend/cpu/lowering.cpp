@@ -262,7 +262,8 @@ class CpuLowering final : public Lowering {
   }
   std::unique_ptr<LossKernel> make_loss(int samples) const override {
     if (graph_.loss == Loss::Mse) return make_mse(layouts_.back(), samples);
-    return make_cross_entropy(layouts_.back(), samples, graph_.layers.back().output.dims.back());
+    return make_cross_entropy(layouts_.back(), samples, graph_.layers.back().output.dims.back(),
+                              graph_.label_smoothing);
   }
 
  private:

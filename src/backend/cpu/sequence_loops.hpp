@@ -18,12 +18,22 @@ struct LayerNormWeightLoop {
   bool accumulate;
 };
 
-// One head of one sample. Rows of the input, with queries, keys and values, are 3 width apart, and
-// of each a head's part is head_width long; rows of the output are width apart.
+// One head of one sample: head_width values of each row, which are so far apart. Keys that take no
+// part are left out where the others are packed, so that no loop meets them.
 struct AttentionLoop {
-  std::int64_t length, width, head_width;
+  std::int64_t queries, key_rows;  // rows
+  std::int64_t head_width;
+  std::int64_t query_stride, key_stride, output_stride;
   bool causal;
   float scale;
+  std::int64_t keys;                   // that take part
+  const std::int32_t* kept = nullptr;  // the row of each; null: all key_rows
+  const std::int32_t* seen = nullptr;  // of those, how many a query sees; null: none is left out
+};
+// Where the first row of a head's part begins; of gradients likewise. null: nobody wants these.
+template <class E>
+struct AttentionRows {
+  E *queries, *keys, *values;
 };
 constexpr std::int64_t kAttentionRows = 64;  // of a block of backward
 constexpr std::int64_t kProductRows = 6;     // of a tile of a product
@@ -50,12 +60,13 @@ struct SequenceLoops {
   void (*column_sums)(const E* values, std::int64_t rows, std::int64_t width, float* sum,
                       bool accumulate, std::int64_t begin, std::int64_t end);
 
-  // queries: the head's first; softmax: [length], or null. Scratch: attention_scratch() floats.
-  void (*attention)(const AttentionLoop&, const E* queries, E* y, RowSoftmax* softmax,
+  // softmax: [queries], or null. Scratch: attention_scratch() floats.
+  void (*attention)(const AttentionLoop&, const AttentionRows<const E>&, E* y, RowSoftmax* softmax,
                     float* scratch);
-  // query_gradients: laid out as queries.
-  void (*attention_backward)(const AttentionLoop&, const E* queries, const RowSoftmax* softmax,
-                             const E* dy, E* query_gradients, float* scratch);
+  // Keys that take no part get gradients of 0.
+  void (*attention_backward)(const AttentionLoop&, const AttentionRows<const E>&,
+                             const RowSoftmax* softmax, const E* dy,
+                             const AttentionRows<E>& gradients, float* scratch);
 
   // The largest, and the sum of exp(y - largest).
   float (*largest)(const E* y, std::int64_t count);

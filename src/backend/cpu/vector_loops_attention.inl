@@ -2,33 +2,56 @@
 // keys up to them, lie in the nearest cache, so no matrix of T x T exists. Backward makes the
 // probabilities again from each row's largest score and sum (Dao et al. 2022, section 3.1), for
 // blocks of 64 queries, whose share of the gradients of keys and values is a product each. What is
-// multiplied is packed to f32 before, rows of whole vectors. Included by vector_loops.inl.
+// multiplied is packed to f32 before, rows of whole vectors; keys that take no part are not, so
+// that padding costs nothing, wherever it is. Included by vector_loops.inl.
 
 PIPETRAIN_INLINE std::int64_t whole_vectors(std::int64_t count) {
   return (count + kLanes - 1) / kLanes * kLanes;
+}
+
+// A key that takes part, as a row of those that come in and go out.
+PIPETRAIN_INLINE std::int64_t row_of_key(const AttentionLoop& l, std::int64_t key) {
+  return l.kept ? l.kept[key] : key;
+}
+// How many of the keys a query sees: the first ones.
+PIPETRAIN_INLINE std::int64_t keys_seen(const AttentionLoop& l, std::int64_t query) {
+  if (!l.causal) return l.keys;
+  return l.seen ? l.seen[query] : query + 1;
+}
+
+template <class E>
+PIPETRAIN_INLINE void pack_row(const E* from, std::int64_t width, float scale, float* to) {
+  by_vectors(
+      width, [&](std::int64_t c, auto lanes)
+                 __attribute__((always_inline)) { store(to + c, lanes.get(from + c) * scale); });
 }
 
 template <class E>
 PIPETRAIN_INLINE void pack_rows(const E* from, std::int64_t stride, std::int64_t rows,
                                 std::int64_t width, float scale, float* to) {
   const std::int64_t wide = whole_vectors(width);
-  for (std::int64_t row = 0; row < rows; ++row, from += stride, to += wide)
-    by_vectors(
-        width, [&](std::int64_t c, auto lanes)
-                   __attribute__((always_inline)) { store(to + c, lanes.get(from + c) * scale); });
+  for (std::int64_t row = 0; row < rows; ++row)
+    pack_row(from + row * stride, width, scale, to + row * wide);
 }
 
-// [rows][width] -> [width][rows], zeros where either is filled up.
+// The keys, or values, that take part: [keys][head_width].
 template <class E>
-PIPETRAIN_INLINE void pack_columns(const E* from, std::int64_t stride, std::int64_t rows,
-                                   std::int64_t width, float* to) {
-  const std::int64_t wide = whole_vectors(rows);
-  for (std::int64_t first = 0; first < rows; first += kLanes)
+PIPETRAIN_INLINE void pack_keys(const AttentionLoop& l, const E* from, float* to) {
+  const std::int64_t wide = whole_vectors(l.head_width);
+  for (std::int64_t key = 0; key < l.keys; ++key)
+    pack_row(from + row_of_key(l, key) * l.key_stride, l.head_width, 1, to + key * wide);
+}
+
+// The same as [head_width][keys], zeros where either is filled up.
+template <class E>
+PIPETRAIN_INLINE void pack_keys_turned(const AttentionLoop& l, const E* from, float* to) {
+  const std::int64_t wide = whole_vectors(l.keys);
+  for (std::int64_t first = 0; first < l.keys; first += kLanes)
     by_vectors(
-        width, [&](std::int64_t c, auto lanes) __attribute__((always_inline)) {
+        l.head_width, [&](std::int64_t c, auto lanes) __attribute__((always_inline)) {
           Vector tile[16] = {};
-          for (std::int64_t i = 0; i < lesser(rows - first, kLanes); ++i)
-            tile[i] = lanes.get(from + (first + i) * stride + c);
+          for (std::int64_t i = 0; i < lesser(l.keys - first, kLanes); ++i)
+            tile[i] = lanes.get(from + row_of_key(l, first + i) * l.key_stride + c);
           transpose(tile);
           for (int i = 0; i < kLanes; ++i) store(to + (c + i) * wide + first, tile[i]);
         });
@@ -56,26 +79,26 @@ PIPETRAIN_INLINE RowSoftmax softmax_row(float* s, std::int64_t keys, std::int64_
 }
 
 template <class E>
-void attention(const AttentionLoop& l, const E* queries, E* y, RowSoftmax* softmax,
+void attention(const AttentionLoop& l, const AttentionRows<const E>& in, E* y, RowSoftmax* softmax,
                float* scratch) {
-  const std::int64_t stride = 3 * l.width, width = whole_vectors(l.head_width),
-                     length = whole_vectors(l.length);
+  const std::int64_t width = whole_vectors(l.head_width), length = whole_vectors(l.keys);
   float *const keys = scratch, *const values = keys + width * length,
-               *const query = values + l.length * width, *const s = query + kProductRows * width,
+               *const query = values + l.keys * width, *const s = query + kProductRows * width,
                *const sum = s + kProductRows * length;
-  pack_columns(queries + l.width, stride, l.length, l.head_width, keys);
-  pack_rows(queries + 2 * l.width, stride, l.length, l.head_width, 1, values);
-  for (std::int64_t t = 0; t < l.length; t += kProductRows) {
-    const std::int64_t rows = lesser(kProductRows, l.length - t),
-                       seen = l.causal ? t + rows : l.length, filled = whole_vectors(seen);
-    pack_rows(queries + t * stride, stride, rows, l.head_width, l.scale, query);
+  pack_keys_turned(l, in.keys, keys);
+  pack_keys(l, in.values, values);
+  for (std::int64_t t = 0; t < l.queries; t += kProductRows) {
+    const std::int64_t rows = lesser(kProductRows, l.queries - t),
+                       seen = keys_seen(l, t + rows - 1), filled = whole_vectors(seen);
+    pack_rows(in.queries + t * l.query_stride, l.query_stride, rows, l.head_width, l.scale, query);
     multiply({query, width, 1, keys, length, s, length}, rows, filled / kLanes, l.head_width);
     RowSoftmax of[kProductRows];
     for (std::int64_t r = 0; r < rows; ++r)
-      of[r] = softmax_row(s + r * length, l.causal ? t + r + 1 : l.length, filled);
+      of[r] = softmax_row(s + r * length, keys_seen(l, t + r), filled);
     multiply({s, length, 1, values, width, sum, width}, rows, width / kLanes, seen);
     for (std::int64_t r = 0; r < rows; ++r) {
-      unpack_row(sum + r * width, l.head_width, 1 / of[r].sum, y + (t + r) * l.width);
+      const float share = keys_seen(l, t + r) > 0 ? 1 / of[r].sum : 0;
+      unpack_row(sum + r * width, l.head_width, share, y + (t + r) * l.output_stride);
       if (softmax) softmax[t + r] = of[r];
     }
   }
@@ -104,12 +127,12 @@ PIPETRAIN_INLINE void score_gradients(float* s, float* dp, std::int64_t keys, st
 // What the passes over a head's blocks share.
 struct AttentionGradients {
   float *keys, *keys_turned, *values_turned;  // packed
-  float *key_sums, *value_sums;               // gradients, [length][width]
-  float *query, *dy, *p, *ds, *sum;           // of a block: [64][width], [64][length]
+  float *key_sums, *value_sums;               // gradients, [keys][width]
+  float *query, *dy, *p, *ds, *sum;           // of a block: [64][width], [64][keys]
 };
 
 PIPETRAIN_INLINE AttentionGradients share_scratch(const AttentionLoop& l, float* scratch) {
-  const std::int64_t width = whole_vectors(l.head_width), length = whole_vectors(l.length);
+  const std::int64_t width = whole_vectors(l.head_width), length = whole_vectors(l.keys);
   const auto take = [&](std::int64_t count) {
     float* const taken = scratch;
     scratch += count;
@@ -124,14 +147,15 @@ PIPETRAIN_INLINE AttentionGradients share_scratch(const AttentionLoop& l, float*
   return g;
 }
 
-// The queries' gradients of a block that begins at `first`, and its p and ds.
+// The queries' gradients of a block that begins at `first`, where they are wanted, and its p and
+// ds.
 template <class E>
 PIPETRAIN_INLINE void query_gradients(const AttentionLoop& l, const AttentionGradients& g,
                                       const RowSoftmax* softmax, std::int64_t first,
                                       std::int64_t end, E* to) {
-  const std::int64_t width = whole_vectors(l.head_width), length = whole_vectors(l.length);
+  const std::int64_t width = whole_vectors(l.head_width), length = whole_vectors(l.keys);
   for (std::int64_t t = first; t < end; t += kProductRows) {
-    const std::int64_t rows = lesser(kProductRows, end - t), seen = l.causal ? t + rows : l.length,
+    const std::int64_t rows = lesser(kProductRows, end - t), seen = keys_seen(l, t + rows - 1),
                        vectors = whole_vectors(seen) / kLanes, at = t - first;
     // A tile of keys may reach behind the last one of a row: zeros stand there.
     const std::int64_t filled = lesser((vectors + 1) * kLanes, length);
@@ -141,22 +165,22 @@ PIPETRAIN_INLINE void query_gradients(const AttentionLoop& l, const AttentionGra
     multiply({g.dy + at * width, width, 1, g.values_turned, length, ds, length}, rows, vectors,
              l.head_width);
     for (std::int64_t r = 0; r < rows; ++r)
-      score_gradients(p + r * length, ds + r * length, l.causal ? t + r + 1 : l.length, filled,
-                      softmax[t + r]);
+      score_gradients(p + r * length, ds + r * length, keys_seen(l, t + r), filled, softmax[t + r]);
+    if (!to) continue;
     multiply({ds, length, 1, g.keys, width, g.sum, width}, rows, width / kLanes, seen);
     for (std::int64_t r = 0; r < rows; ++r)
-      unpack_row(g.sum + r * width, l.head_width, l.scale, to + (t + r) * 3 * l.width);
+      unpack_row(g.sum + r * width, l.head_width, l.scale, to + (t + r) * l.query_stride);
   }
 }
 
 // Adds a block's share of the keys' and values' gradients.
 PIPETRAIN_INLINE void key_gradients(const AttentionLoop& l, const AttentionGradients& g,
                                     std::int64_t first, std::int64_t end) {
-  const std::int64_t width = whole_vectors(l.head_width), length = whole_vectors(l.length),
-                     keys = l.causal ? end : l.length;
+  const std::int64_t width = whole_vectors(l.head_width), length = whole_vectors(l.keys),
+                     keys = keys_seen(l, end - 1);
   for (std::int64_t u = 0; u < keys; u += kProductRows) {
     const std::int64_t rows = lesser(kProductRows, keys - u),
-                       from = l.causal ? greater(first, u) - first : 0;
+                       from = l.causal ? greater(first, row_of_key(l, u)) - first : 0;
     const auto add = [&](const float* scores, const float* block, float* sums) {
       multiply({scores + from * length + u, 1, length, block + from * width, width,
                 sums + u * width, width, true},
@@ -167,27 +191,39 @@ PIPETRAIN_INLINE void key_gradients(const AttentionLoop& l, const AttentionGradi
   }
 }
 
+// [keys][head_width] to their rows, zeros to the others.
 template <class E>
-void attention_backward(const AttentionLoop& l, const E* queries, const RowSoftmax* softmax,
-                        const E* dy, E* gradients, float* scratch) {
-  const std::int64_t stride = 3 * l.width, width = whole_vectors(l.head_width);
+PIPETRAIN_INLINE void unpack_keys(const AttentionLoop& l, const float* from, E* to) {
+  const std::int64_t width = whole_vectors(l.head_width);
+  if (!to) return;
+  if (l.keys < l.key_rows)
+    for (std::int64_t row = 0; row < l.key_rows; ++row)
+      for (std::int64_t c = 0; c < l.head_width; ++c) to[row * l.key_stride + c] = E{};
+  for (std::int64_t key = 0; key < l.keys; ++key)
+    unpack_row(from + key * width, l.head_width, 1, to + row_of_key(l, key) * l.key_stride);
+}
+
+template <class E>
+void attention_backward(const AttentionLoop& l, const AttentionRows<const E>& in,
+                        const RowSoftmax* softmax, const E* dy, const AttentionRows<E>& gradients,
+                        float* scratch) {
+  const std::int64_t width = whole_vectors(l.head_width);
   const AttentionGradients g = share_scratch(l, scratch);
-  pack_rows(queries + l.width, stride, l.length, l.head_width, 1, g.keys);
-  pack_columns(queries + l.width, stride, l.length, l.head_width, g.keys_turned);
-  pack_columns(queries + 2 * l.width, stride, l.length, l.head_width, g.values_turned);
-  for (std::int64_t i = 0; i < l.length * width; i += kLanes) {
+  pack_keys(l, in.keys, g.keys);
+  pack_keys_turned(l, in.keys, g.keys_turned);
+  pack_keys_turned(l, in.values, g.values_turned);
+  for (std::int64_t i = 0; i < l.keys * width; i += kLanes) {
     store(g.key_sums + i, Vector{});
     store(g.value_sums + i, Vector{});
   }
-  for (std::int64_t first = 0; first < l.length; first += kAttentionRows) {
-    const std::int64_t end = lesser(first + kAttentionRows, l.length);
-    pack_rows(queries + first * stride, stride, end - first, l.head_width, l.scale, g.query);
-    pack_rows(dy + first * l.width, l.width, end - first, l.head_width, 1, g.dy);
-    query_gradients(l, g, softmax, first, end, gradients);
+  for (std::int64_t first = 0; first < l.queries; first += kAttentionRows) {
+    const std::int64_t end = lesser(first + kAttentionRows, l.queries);
+    pack_rows(in.queries + first * l.query_stride, l.query_stride, end - first, l.head_width,
+              l.scale, g.query);
+    pack_rows(dy + first * l.output_stride, l.output_stride, end - first, l.head_width, 1, g.dy);
+    query_gradients(l, g, softmax, first, end, gradients.queries);
     key_gradients(l, g, first, end);
   }
-  for (std::int64_t t = 0; t < l.length; ++t) {
-    unpack_row(g.key_sums + t * width, l.head_width, 1, gradients + t * stride + l.width);
-    unpack_row(g.value_sums + t * width, l.head_width, 1, gradients + t * stride + 2 * l.width);
-  }
+  unpack_keys(l, g.key_sums, gradients.keys);
+  unpack_keys(l, g.value_sums, gradients.values);
 }

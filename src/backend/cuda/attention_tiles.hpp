@@ -22,11 +22,13 @@ inline constexpr int kPitch = kDepth + 1,
                      kTilePitch = kTile + 1;  // one more: a column in banks apart
 static_assert(kSide * kSide == kBlock);
 
-// Some rows of a head, at most kTile: `first` points to the head's first column.
+// Some rows of a head, at most kTile: `first` points to the head's first column. Hidden rows are
+// read as zeros, so that not even a NaN of theirs gets anywhere.
 struct HeadRows {
   const float* first;
   std::int64_t stride;
   int count;
+  const bool* hidden = nullptr;  // [kTile], in shared memory; null: none is
 };
 
 // to[kTile][kPitch] = so many columns, at most kDepth; zeros where there are none.
@@ -34,7 +36,7 @@ __device__ inline void load(const HeadRows& rows, std::int64_t column, std::int6
                             float* to) {
   for (int i = static_cast<int>(threadIdx.x); i < kTile * kDepth; i += kBlock) {
     const int row = i / kDepth, of_row = i % kDepth;
-    const bool here = row < rows.count && of_row < columns;
+    const bool here = row < rows.count && of_row < columns && !(rows.hidden && rows.hidden[row]);
     to[row * kPitch + of_row] = here ? rows.first[row * rows.stride + column + of_row] : 0;
   }
 }

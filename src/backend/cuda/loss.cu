@@ -31,6 +31,12 @@ __device__ Sample look_at(const float* y, std::int64_t classes, std::int64_t lab
   return {largest.a + log(sums.a), y[label] == y[label] ? sums.b : HUGE_VAL};
 }
 
+__device__ double sum_of(const float* y, std::int64_t classes, Sums* shared) {
+  Sums sums{0, 0};
+  for (std::int64_t c = threadIdx.x; c < classes; c += kBlock) sums.a += y[c];
+  return sum_block(sums, shared).a;
+}
+
 // Of one label, so that one sum has both counts: whole numbers below 2^26 of either.
 constexpr double kTop5 = 1 << 26;
 __device__ double hits(double rank) { return (rank == 0 ? 1.0 : 0.0) + (rank < 5 ? kTop5 : 0.0); }
@@ -40,8 +46,13 @@ __global__ void cross_entropy_kernel(CrossEntropyInput in, Sums* partials) {
   for (std::int64_t n = blockIdx.x; n < in.samples; n += gridDim.x) {
     const float* const y = in.y + n * in.classes;
     const std::int64_t label = in.labels[n];
+    if (label < 0) {  // none
+      if (threadIdx.x == 0) partials[n] = {0, 0};
+      continue;
+    }
     const auto [normaliser, rank] = look_at(y, in.classes, label, shared);
-    if (threadIdx.x == 0) partials[n] = {normaliser - y[label], hits(rank)};
+    const double spread = in.spread > 0 ? in.spread * sum_of(y, in.classes, shared) : 0;
+    if (threadIdx.x == 0) partials[n] = {normaliser - in.own * y[label] - spread, hits(rank)};
   }
 }
 
@@ -50,11 +61,15 @@ __global__ void cross_entropy_gradient_kernel(CrossEntropyInput in, double scale
   for (std::int64_t n = blockIdx.x; n < in.samples; n += gridDim.x) {
     const float* const y = in.y + n * in.classes;
     const std::int64_t label = in.labels[n];
+    float* const dy = gradient + n * in.classes;
+    if (label < 0) {  // none
+      for (std::int64_t c = threadIdx.x; c < in.classes; c += kBlock) dy[c] = 0;
+      continue;
+    }
     const double normaliser = look_at(y, in.classes, label, shared).normaliser;
     for (std::int64_t c = threadIdx.x; c < in.classes; c += kBlock) {
       const double softmax = exp(y[c] - normaliser);
-      gradient[n * in.classes + c] =
-          static_cast<float>(scale * (softmax - (c == label ? 1.0 : 0.0)));
+      dy[c] = static_cast<float>(scale * (softmax - (c == label ? in.own : 0.0) - in.spread));
     }
   }
 }

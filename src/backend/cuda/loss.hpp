@@ -16,7 +16,8 @@ struct LossSums {  // where a micro-batch's sums are added; memory that device a
 struct CrossEntropyInput {
   std::int64_t samples, classes;
   const float* y;              // [samples][classes]
-  const std::int32_t* labels;  // of the samples, each below `classes`
+  const std::int32_t* labels;  // of the samples, each below `classes`; or kNoLabel
+  double own = 1, spread = 0;  // of a smoothed label: its class's share, and what every class has
 };
 std::size_t cross_entropy_partials_bytes(std::int64_t samples);
 void cross_entropy(cudaStream_t stream, const CrossEntropyInput& in, void* partials,

@@ -1,6 +1,7 @@
-// Softmax and negative log-likelihood of one class a sample, in f64: log(sum(exp(y))) - y[class],
-// shifted by the largest output so that no exponential overflows. d/dy = softmax(y) -
-// onehot(class). Labels are looked at here, on the host, before anything is asked of the stream.
+// Softmax and negative log-likelihood of one class a row, in f64: log(sum(exp(y))) - sum of q y,
+// shifted by the largest output so that no exponential overflows. q is the class's one-hot vector,
+// smoothed: 1 - s of it, and s of it spread over all classes. d/dy = softmax(y) - q. Labels are
+// looked at here, on the host, before anything is asked of the stream.
 //
 //   scratch   partial sums | labels
 #include <spdlog/fmt/fmt.h>
@@ -14,7 +15,8 @@ namespace {
 
 class CrossEntropy final : public LossKernel {
  public:
-  CrossEntropy(std::int64_t samples, std::int64_t classes) : samples_(samples), classes_(classes) {}
+  CrossEntropy(std::int64_t samples, std::int64_t classes, double smoothing)
+      : samples_(samples), classes_(classes), smoothing_(smoothing) {}
 
   std::size_t scratch_bytes() const override { return partials_bytes() + labels_bytes(); }
 
@@ -42,12 +44,15 @@ class CrossEntropy final : public LossKernel {
     return {.samples = samples_,
             .classes = classes_,
             .y = floats(a.output),
-            .labels = reinterpret_cast<const std::int32_t*>(labels)};
+            .labels = reinterpret_cast<const std::int32_t*>(labels),
+            .own = 1 - smoothing_,
+            .spread = smoothing_ / static_cast<double>(classes_)};
   }
 
   void check_labels(const Targets& targets) const {
     for (std::int64_t n = 0; n < samples_; ++n)
-      if (const std::int64_t label = targets.classes[n]; label < 0 || label >= classes_)
+      if (const std::int64_t label = targets.classes[n];
+          label != kNoLabel && (label < 0 || label >= classes_))
         throw DataError(fmt::format(
             "a label is {}, but the model's output has {} classes (0 to {}); change the labels or "
             "the size of the last layer",
@@ -55,12 +60,14 @@ class CrossEntropy final : public LossKernel {
   }
 
   std::int64_t samples_, classes_;
+  double smoothing_;
 };
 
 }  // namespace
 
-std::unique_ptr<LossKernel> make_cross_entropy(std::int64_t samples, std::int64_t classes) {
-  return std::make_unique<CrossEntropy>(samples, classes);
+std::unique_ptr<LossKernel> make_cross_entropy(std::int64_t samples, std::int64_t classes,
+                                               double smoothing) {
+  return std::make_unique<CrossEntropy>(samples, classes, smoothing);
 }
 
 }  // namespace pipetrain::cuda

@@ -1,5 +1,6 @@
-// Softmax and negative log-likelihood of a class per sample: log(sum(exp(y))) - y[class], shifted
-// by the largest output so that no exponential overflows. d/dy = softmax(y) - onehot(class).
+// Softmax and negative log-likelihood of a class per row: log(sum(exp(y))) - sum of q y, shifted by
+// the largest output so that no exponential overflows. q is the class's one-hot vector, smoothed:
+// 1 - s of it, and s of it spread over all classes. d/dy = softmax(y) - q.
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
@@ -13,7 +14,11 @@ namespace {
 
 class CrossEntropy final : public LossKernel {
  public:
-  CrossEntropy(std::int64_t samples, std::int64_t classes) : samples_(samples), classes_(classes) {}
+  CrossEntropy(std::int64_t samples, std::int64_t classes, double smoothing)
+      : samples_(samples),
+        classes_(classes),
+        own_(1 - smoothing),
+        spread_(smoothing / static_cast<double>(classes)) {}
 
   std::size_t scratch_bytes() const override { return 0; }
 
@@ -22,7 +27,9 @@ class CrossEntropy final : public LossKernel {
     for (std::int64_t n = 0; n < samples_; ++n) {
       const float* y = floats(a.output) + n * classes_;
       const std::int64_t label = label_of(a.targets, n);
-      sum += log_sum_exp(y) - y[label];
+      if (label == kNoLabel) continue;
+      sum += log_sum_exp(y) - own_ * y[label];
+      for (std::int64_t c = 0; spread_ > 0 && c < classes_; ++c) sum -= spread_ * y[c];
       const std::int64_t rank = rank_of(y, label);
       result->correct += rank == 0;
       result->correct_top5 += rank < 5;
@@ -34,11 +41,15 @@ class CrossEntropy final : public LossKernel {
     for (std::int64_t n = 0; n < samples_; ++n) {
       const float* y = floats(a.output) + n * classes_;
       const std::int64_t label = label_of(a.targets, n);
+      float* const dy = floats(gradient) + n * classes_;
+      if (label == kNoLabel) {
+        std::fill_n(dy, classes_, 0.0f);
+        continue;
+      }
       const double normaliser = log_sum_exp(y);
       for (std::int64_t c = 0; c < classes_; ++c) {
         const double softmax = std::exp(y[c] - normaliser);
-        floats(gradient)[n * classes_ + c] =
-            static_cast<float>(scale * (softmax - (c == label ? 1 : 0)));
+        dy[c] = static_cast<float>(scale * (softmax - (c == label ? own_ : 0) - spread_));
       }
     }
   }
@@ -46,7 +57,7 @@ class CrossEntropy final : public LossKernel {
  private:
   std::int64_t label_of(const Targets& targets, std::int64_t sample) const {
     const std::int64_t label = targets.classes[sample];
-    if (label < 0 || label >= classes_)
+    if (label != kNoLabel && (label < 0 || label >= classes_))
       throw DataError(
           fmt::format("a label is {}, but the model's output has {} classes (0 to {}); change the "
                       "labels or the "
@@ -73,12 +84,14 @@ class CrossEntropy final : public LossKernel {
   }
 
   std::int64_t samples_, classes_;
+  double own_, spread_;  // of a smoothed label: its class's share, and what every class has
 };
 
 }  // namespace
 
-std::unique_ptr<LossKernel> make_cross_entropy(std::int64_t samples, std::int64_t classes) {
-  return std::make_unique<CrossEntropy>(samples, classes);
+std::unique_ptr<LossKernel> make_cross_entropy(std::int64_t samples, std::int64_t classes,
+                                               double smoothing) {
+  return std::make_unique<CrossEntropy>(samples, classes, smoothing);
 }
 
 }  // namespace pipetrain::reference

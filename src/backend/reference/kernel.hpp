@@ -63,8 +63,9 @@ std::unique_ptr<Kernel> make_kernel(const Attention& spec, Problem problem);
 std::unique_ptr<Kernel> make_kernel(const Concat& spec, Problem problem);
 std::unique_ptr<Kernel> make_kernel(const Narrow& spec, Problem problem);
 
-// One label a row of `classes` outputs.
-std::unique_ptr<LossKernel> make_cross_entropy(std::int64_t rows, std::int64_t classes);
+// One label a row of `classes` outputs; smoothing as Graph::label_smoothing.
+std::unique_ptr<LossKernel> make_cross_entropy(std::int64_t rows, std::int64_t classes,
+                                               double smoothing);
 std::unique_ptr<LossKernel> make_mse(std::int64_t samples, std::int64_t elements);
 
 }  // namespace pipetrain::reference

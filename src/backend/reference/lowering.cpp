@@ -53,7 +53,8 @@ class ReferenceLowering final : public Lowering {
     const Shape& output = graph_.layers.back().output;
     if (graph_.loss == Loss::Mse) return make_mse(samples, output.elements());
     const std::int64_t classes = output.dims.back();
-    return make_cross_entropy(samples * output.elements() / classes, classes);
+    return make_cross_entropy(samples * output.elements() / classes, classes,
+                              graph_.label_smoothing);
   }
 
  private:
