@@ -202,8 +202,8 @@ bool is_table(std::string_view path) {
 }
 
 std::span<const std::string_view> model_file_keys() {
-  static constexpr std::array<std::string_view, 5> names = {"name", "loss", "input", "blocks",
-                                                            "layers"};
+  static constexpr std::array<std::string_view, 6> names = {"name",  "loss",   "label_smoothing",
+                                                            "input", "blocks", "layers"};
   return names;
 }
 

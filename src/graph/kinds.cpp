@@ -119,9 +119,8 @@ constexpr std::array<LayerKind, std::variant_size_v<LayerSpec>> kKinds = {{
     {"sinusoidal_positions", "", "adds sines and cosines of the position",
      read_plain<SinusoidalPositions>},
     {"attention", "heads, causal = false, padding",
-     "softmax(q k^T / sqrt(C / heads)) v of each head: q, k and v side by side [T, 3C], or q [T, "
-     "C] "
-     "and k and v [S, 2C] -> [T, C]; padding = TOKEN and the keys' tokens as last input hide keys",
+     "softmax(q k^T / sqrt(C / heads)) v of each head: of q, k, v [T, 3C], or q [T, C] and k, v "
+     "[S, 2C] -> [T, C]; with padding, then the keys' tokens [S]",
      read_attention},
     {"concat", "", "its inputs side by side: images by channels, others by the last dimension",
      read_plain<Concat>},

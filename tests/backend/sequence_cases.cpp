@@ -131,14 +131,14 @@ void masked_attention_cases(std::vector<Case>& cases) {
     add("", padded(6, 3, 16, heads(2)), 3);
     add(", odd sizes", padded(7, 4, 5, heads(1)), 4);
     add(" alone", padded(5, 1, 6, heads(3)), 2);
-    add(" over several tiles", padded(83, 2, 20, heads(1)), 2);
-    add(", a little", padded(70, 40, 32, heads(2)), 1);
+    add(" over several tiles", padded(70, 2, 8, heads(1)), 2);
+    add(", a little", padded(19, 40, 16, heads(2)), 1);
     add(" evaluated", padded(19, 3, 16, heads(2)), 2, Mode::Evaluate);
   }
   cases.push_back({"cross attention", cross(6, 9, 16, 2), 2});
   cases.push_back({"cross attention to two keys", cross(3, 2, 4, 2), 2});
   cases.push_back({"cross attention, one query", cross(1, 5, 3, 3), 1});
-  cases.push_back({"cross attention over several tiles", cross(7, 37, 20, 1), 2});
+  cases.push_back({"cross attention over several tiles", cross(7, 37, 4, 1), 2});
   cases.push_back({"cross attention, many queries", cross(70, 3, 8, 2), 1});
   cases.push_back({"cross attention evaluated", cross(5, 7, 6, 2), 3, Mode::Evaluate});
   cases.push_back({"cross attention with padding", padded_cross(6, 9, 16, 2, 3), 3});

@@ -195,6 +195,9 @@ TEST_CASE("inline layers become the text of a model file") {
   CHECK(config.inline_model.find("name = 'tiny'") != std::string::npos);
   CHECK(config.inline_model.find("[[layers]]") != std::string::npos);
   CHECK(config.inline_model.find("loss = 'mse'") < config.inline_model.find("[[layers]]"));
+  const Config smoothed = read_text("[model]\nlabel_smoothing = 0.1\n" + kInline.substr(9)).config;
+  CHECK(smoothed.inline_model.find("label_smoothing = 0.1") <
+        smoothed.inline_model.find("[[layers]]"));
 }
 
 TEST_CASE("of a model file and inline layers the later source wins") {
