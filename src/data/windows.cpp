@@ -87,6 +87,11 @@ void require_token_model(std::string_view source, const Graph& graph) {
                     "write input = {{ tokens = 64, vocabulary = 256 }} in the model, or name data "
                     "that fits",
                     source, input.text()));
+  if (graph.target_tokens > 0)
+    throw UsageError(
+        fmt::format("{}: a text has one side, but the model's input has two, source and target; "
+                    "name a model of one, input = {{ tokens = T, vocabulary = V }}",
+                    source));
   if (output.dims.size() != 2 || output.dims[0] != input.dims[0])
     throw UsageError(
         fmt::format("{}: each of {} tokens has a next one to predict, but the model's output has "

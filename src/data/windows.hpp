@@ -38,7 +38,8 @@ Sequences hold_out_tails(Sequences sequences, double fraction);
 std::unique_ptr<const Dataset> windows_of(std::vector<TokenSpan> spans, std::int64_t stride,
                                           const Graph& graph);
 
-// UsageError where the model reads no sequence of tokens, or does not predict one at each position.
+// UsageError where the model reads no sequence of tokens, or one of two sides, or does not predict
+// one at each position.
 void require_token_model(std::string_view source, const Graph& graph);
 // Tokens that the model both reads and predicts: 0 .. this - 1.
 std::int64_t model_vocabulary(const Graph& graph);

@@ -141,6 +141,9 @@ TEST_CASE("text: what does not fit the model is refused", "[text]") {
   CHECK(contains(written.refused<UsageError>(model({{1, 2, 3}}, {{10}})), "input has shape"));
   CHECK(contains(written.refused<UsageError>(model({{3}, 10}, {{10}})), "output has shape [10]"));
   CHECK(contains(written.refused<UsageError>(model({{3}, 10}, {{3, 10}}, Loss::Mse)), "mse"));
+  Graph two_sides = sequence_model(4, 10);
+  two_sides.target_tokens = 2;
+  CHECK(contains(written.refused<UsageError>(two_sides), "source and target"));
   Written split("abcdefghij");
   split.config.validation_fraction = 0.1;
   CHECK(contains(split.refused<DataError>(sequence_model(3, 10)), "1 tokens are too few"));
