@@ -7,6 +7,7 @@
   training    (torch_training.py) what the binary trains and exports
   models      (torch_gradients.py, torch_models.py) the vision models' gradients, weights both ways
   language    (torch_language.py) the same of the language models
+  translation (torch_translation.py) the same of the models of translation, on padded batches
 """
 
 import argparse
@@ -21,8 +22,9 @@ import torch_language
 import torch_layers
 import torch_optimizers
 import torch_training
+import torch_translation
 
-PARTS = ["layers", "optimizers", "initial", "training", "models", "language"]
+PARTS = ["layers", "optimizers", "initial", "training", "models", "language", "translation"]
 
 
 class Report:
@@ -77,6 +79,8 @@ def main():
             torch_gradients.check(binary, runner, backends, folder, report)
         if "language" in wanted:
             torch_language.check(binary, backends, folder, report)
+        if "translation" in wanted:
+            torch_translation.check(binary, backends, folder, report)
     print(f"{report.agree} agree, {report.differ} do not")
     return 1 if report.differ else 0
 

@@ -73,13 +73,13 @@ def models():
     yield Model("gpt2", Gpt(12, 768, 12, 1024, 50257, tied=True), 1)
 
 
-def randomise(module, generator):
+def randomise(module, generator, matrices=0.05):
     """Weights of GPT-2's size, and norms and biases unlike their start."""
     with torch.no_grad():
         for name, tensor in module.named_parameters():
             tensor.copy_(torch.randn(tensor.shape, generator=generator))
-            tensor.mul_(0.05 if tensor.dim() > 1 else 0.2)
-            if ".ln_" in name and name.endswith("weight"):
+            tensor.mul_(matrices if tensor.dim() > 1 else 0.2)
+            if tensor.dim() == 1 and name.endswith("weight"):  # of a norm
                 tensor.add_(1)
 
 

@@ -11,7 +11,7 @@ from torch import nn
 from torch.nn import functional
 
 from torch_modules import (Add, Attention, Concat, LearnedPositions, MaskedDropout, Narrow,
-                           SinusoidalPositions)
+                           ScaledEmbedding, SinusoidalPositions)
 
 TOLERANCE = 1e-5
 NO_LABEL = -1  # of a class
@@ -83,7 +83,8 @@ def layer_keys(module):
     if isinstance(module, nn.GELU):
         return {"kind": "gelu", "tanh": module.approximate == "tanh"}
     if isinstance(module, nn.Embedding):
-        return {"kind": "embedding", "embedding_dim": module.embedding_dim}
+        return {"kind": "embedding", "embedding_dim": module.embedding_dim,
+                "scale": getattr(module, "scale", 1.0)}
     if isinstance(module, Narrow):
         return {"kind": "narrow", "start": module.start, "length": module.length}
     if isinstance(module, Attention):
@@ -333,6 +334,7 @@ def sequence_cases():
         yield Case(f"embedding of {length} tokens of {vocabulary}",
                    {"wte": nn.Embedding(vocabulary, width)}, [length], samples,
                    vocabulary=vocabulary)
+    yield Case("embedding, scaled", {"wte": ScaledEmbedding(7, 24, 24 ** 0.5)}, [9], 3, vocabulary=7)
     yield Case("narrow of 7 tokens", {"part": Narrow(2, 4), "wte": nn.Embedding(11, 5)}, [7], 3,
                vocabulary=11)
     for shape in ([5, 7], [1, 16]):

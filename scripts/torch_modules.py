@@ -26,6 +26,15 @@ class Concat(nn.Module):
         return torch.cat(inputs, 1 if inputs[0].dim() == 4 else -1)
 
 
+class ScaledEmbedding(nn.Embedding):
+    def __init__(self, vocabulary, width, scale):
+        super().__init__(vocabulary, width)
+        self.scale = scale
+
+    def forward(self, tokens):
+        return self.scale * super().forward(tokens)
+
+
 class Narrow(nn.Module):
     def __init__(self, start, length):
         super().__init__()

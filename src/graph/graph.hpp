@@ -83,8 +83,9 @@ struct Gelu {
   bool tanh = false;  // the approximation by a tanh, else exact
   bool operator==(const Gelu&) const = default;
 };
-struct Embedding {  // tokens [T] -> [T, C]
+struct Embedding {  // tokens [T] -> [T, C]: scale times the weight's rows
   std::int64_t embedding_dim = 0;
+  double scale = 1;  // sqrt(C) of a Transformer (Vaswani et al. 2017, section 3.4)
   double init_std = 1;
   std::string tied = {};  // as of Linear
   bool operator==(const Embedding&) const = default;

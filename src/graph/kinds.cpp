@@ -66,6 +66,7 @@ LayerSpec read_gelu(Fields& f) {
 
 LayerSpec read_embedding(Fields& f) {
   return Embedding{.embedding_dim = f.size("embedding_dim"),
+                   .scale = f.number("scale", 1, kPositive),
                    .init_std = f.number("init_std", 1, kPositive),
                    .tied = f.text("tied", "")};
 }
@@ -113,8 +114,8 @@ constexpr std::array<LayerKind, std::variant_size_v<LayerSpec>> kKinds = {{
      read_layer_norm},
     {"gelu", "approximate = \"none\" (exact) or \"tanh\"", "x times the normal distribution at x",
      read_gelu},
-    {"embedding", "embedding_dim, init_std = 1, tied",
-     "a row of the weight for each token: [T] -> [T, C]", read_embedding},
+    {"embedding", "embedding_dim, scale = 1, init_std = 1, tied",
+     "a row of the weight for each token, times scale: [T] -> [T, C]", read_embedding},
     {"learned_positions", "init_std = 0.02", "adds a weight [T, C]", read_learned_positions},
     {"sinusoidal_positions", "", "adds sines and cosines of the position",
      read_plain<SinusoidalPositions>},

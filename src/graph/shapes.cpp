@@ -185,7 +185,7 @@ struct Rule {
   Result operator()(const Embedding& spec) const {
     const std::int64_t length = in().dims[0], vocabulary = in().vocabulary,
                        width = spec.embedding_dim;
-    LayerFacts facts = makes({length, width}, 0);
+    LayerFacts facts = makes({length, width}, spec.scale == 1 ? 0 : length * width);
     facts.parameters.push_back({"weight", {{vocabulary, width}}, Normal{spec.init_std}});
     return facts;
   }

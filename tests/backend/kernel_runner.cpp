@@ -60,7 +60,7 @@ LayerSpec spec_of(const json& layer) {
   if (kind == "dropout") return Dropout{layer.at("p")};
   if (kind == "layer_norm") return LayerNorm{layer.at("eps"), layer.at("bias")};
   if (kind == "gelu") return Gelu{layer.at("tanh")};
-  if (kind == "embedding") return Embedding{layer.at("embedding_dim")};
+  if (kind == "embedding") return Embedding{layer.at("embedding_dim"), layer.at("scale")};
   if (kind == "narrow") return Narrow{layer.at("start"), layer.at("length")};
   if (kind == "attention")
     return Attention{layer.at("heads"), layer.at("causal"), layer.at("padding")};

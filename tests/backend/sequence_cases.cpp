@@ -55,6 +55,8 @@ void position_cases(std::vector<Case>& cases) {
       one("embedding of one token", tokens(1, 3), Embedding{.embedding_dim = 16}, {1, 16}, 1));
   cases.push_back(
       one("embedding, tokens often", tokens(40, 2), Embedding{.embedding_dim = 33}, {40, 33}, 4));
+  cases.push_back(one("embedding, scaled", tokens(9, 4),
+                      Embedding{.embedding_dim = 21, .scale = 4.5}, {9, 21}, 2));
   cases.push_back(one("embedding evaluated", tokens(6, 11), Embedding{.embedding_dim = 5}, {6, 5},
                       3, Mode::Evaluate));
   cases.push_back({"narrow, then embedding",

@@ -182,6 +182,19 @@ TEST_CASE("an input of two sides is checked") {
                  "the name 'source' is taken at line 1"));
 }
 
+TEST_CASE("an embedding's scale is above 0") {
+  const auto with = [&](const std::string& keys) {
+    return error_of(
+        "input={tokens=4,vocabulary=9}\nloss='mse'\n[[layers]]\nname='e'\nkind='embedding'\n"
+        "embedding_dim=6\n" +
+        keys);
+  };
+  CHECK(with("scale=16.0") == "no error");
+  for (const char* const scale : {"0", "-1.5", "nan"})
+    CHECK(contains(with("scale=" + std::string(scale)),
+                   "m.toml:7:7: embedding 'e': scale is " + std::string(scale)));
+}
+
 TEST_CASE("attention names the inputs that do not fit") {
   const auto with = [&](const std::string& keys) {
     return error_of(

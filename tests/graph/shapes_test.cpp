@@ -72,6 +72,8 @@ TEST_CASE("sequences: the layers of a language model") {
   CHECK(tokens.text() == "[64] tokens of 256");
   CHECK(output(Embedding{.embedding_dim = 12}, {tokens}) == "[64, 12]");
   CHECK(facts(Embedding{.embedding_dim = 12}, {tokens}).parameters[0].shape.text() == "[256, 12]");
+  CHECK(facts(Embedding{.embedding_dim = 12}, {tokens}).flops == 0);
+  CHECK(facts(Embedding{.embedding_dim = 12, .scale = 2}, {tokens}).flops == 64 * 12);
   CHECK(output(Identity{}, {tokens}) == "[64] tokens of 256");
   CHECK(output(Narrow{.start = 24, .length = 40}, {tokens}) == "[40] tokens of 256");
   CHECK(facts(Narrow{.start = 24, .length = 40}, {tokens}).flops == 0);

@@ -1,6 +1,6 @@
-// Rows of a table [V, C], which is stored as it is. In the gradient each thread has columns of its
-// own and adds the tokens up in their order, so that it does not depend on how many threads there
-// are.
+// Rows of a table [V, C], which is stored as it is, times a scale. In the gradient each thread has
+// columns of its own and adds the tokens up in their order, so that it does not depend on how many
+// threads there are.
 #include <algorithm>
 #include <cstring>
 
@@ -17,6 +17,7 @@ class EmbeddingKernel final : public CpuKernel {
  public:
   EmbeddingKernel(Problem problem, const Embedding& spec)
       : CpuKernel(std::move(problem)),
+        scale_(static_cast<float>(spec.scale)),
         width_(spec.embedding_dim),
         tokens_(problem_.input_elements()),
         vocabulary_(problem_.layer->parameters[0].shape.dims[0]) {
@@ -27,7 +28,8 @@ class EmbeddingKernel final : public CpuKernel {
     const std::int32_t* const tokens = checked(a.inputs[0]);
     const float* const table = floats(a.weights.parameters[0]);
     parallel_each(tokens_, kElementWork * tokens_ * width_, [&](std::int64_t i) {
-      loops_.narrow(table + tokens[i] * width_, elements<E>(a.output) + i * width_, width_);
+      loops_.scale_row(table + tokens[i] * width_, scale_, elements<E>(a.output) + i * width_,
+                       width_);
     });
   }
 
@@ -39,8 +41,8 @@ class EmbeddingKernel final : public CpuKernel {
     if (!a.accumulate) clear(gradient);
     column_ranges(width_, tokens_, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = 0; i < tokens_; ++i)
-        loops_.sequences.add_to(gradient + tokens[i] * width_ + begin,
-                                elements<E>(a.output_gradient) + i * width_ + begin, end - begin);
+        loops_.add_scaled(gradient + tokens[i] * width_ + begin,
+                          elements<E>(a.output_gradient) + i * width_ + begin, scale_, end - begin);
     });
   }
 
@@ -60,7 +62,8 @@ class EmbeddingKernel final : public CpuKernel {
                     });
   }
 
-  const ElementLoops<E>& loops_ = element_loops<E>();
+  const SequenceLoops<E>& loops_ = element_loops<E>().sequences;
+  float scale_;
   std::int64_t width_, tokens_, vocabulary_;
 };
 

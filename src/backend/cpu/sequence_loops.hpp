@@ -55,7 +55,8 @@ struct SequenceLoops {
   void (*gelu_backward)(const E* x, const E* dy, E* dx, std::int64_t count, bool by_tanh);
 
   void (*add_table)(const E* x, const float* table, E* y, std::int64_t count);
-  void (*add_to)(float* sum, const E* values, std::int64_t count);
+  void (*scale_row)(const float* row, float scale, E* y, std::int64_t count);
+  void (*add_scaled)(float* sum, const E* values, float scale, std::int64_t count);
   // sum[c] = sum over rows of values[row][c], for columns begin .. end - 1
   void (*column_sums)(const E* values, std::int64_t rows, std::int64_t width, float* sum,
                       bool accumulate, std::int64_t begin, std::int64_t end);

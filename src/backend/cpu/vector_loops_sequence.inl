@@ -127,10 +127,17 @@ void add_table(const E* x, const float* table, E* y, std::int64_t count) {
 }
 
 template <class E>
-void add_to(float* sum, const E* values, std::int64_t count) {
+void scale_row(const float* row, float scale, E* y, std::int64_t count) {
+  by_vectors(
+      count, [&](std::int64_t i, auto lanes)
+                 __attribute__((always_inline)) { lanes.put(y + i, scale * lanes.get(row + i)); });
+}
+
+template <class E>
+void add_scaled(float* sum, const E* values, float scale, std::int64_t count) {
   by_vectors(
       count, [&](std::int64_t i, auto lanes) __attribute__((always_inline)) {
-        lanes.put(sum + i, lanes.get(sum + i) + lanes.get(values + i));
+        lanes.put(sum + i, lanes.get(sum + i) + scale * lanes.get(values + i));
       });
 }
 

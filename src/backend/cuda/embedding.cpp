@@ -1,4 +1,5 @@
-// Rows of a table by their tokens: y[t] = weight[token[t]], weight [V, C]. Tokens have no gradient.
+// Rows of a table by their tokens: y[t] = scale weight[token[t]], weight [V, C]. Tokens have no
+// gradient.
 #include "backend/cuda/embedding.hpp"
 
 #include "backend/cuda/kernel.hpp"
@@ -9,15 +10,17 @@ namespace {
 class EmbeddingKernel final : public CudaKernel {
  public:
   EmbeddingKernel(const Embedding& spec, Problem problem)
-      : CudaKernel(std::move(problem)), columns_(spec.embedding_dim) {
+      : CudaKernel(std::move(problem)),
+        columns_(spec.embedding_dim),
+        scale_(static_cast<float>(spec.scale)) {
     traits_.backward_weight_reads_inputs = true;
     if (problem_.mode == Mode::Train)
       traits_.scratch_bytes = embedding_places_bytes(tokens(nullptr));
   }
 
   void forward(const ForwardArguments& a) override {
-    embed(device(a.stream).handle(), tokens(a.inputs[0]), floats(a.weights.parameters[0]), columns_,
-          floats(a.output));
+    embed(device(a.stream).handle(), tokens(a.inputs[0]),
+          {floats(a.weights.parameters[0]), columns_, scale_}, floats(a.output));
   }
 
   void backward_input(const BackwardInputArguments&) override {}
@@ -26,6 +29,7 @@ class EmbeddingKernel final : public CudaKernel {
     embedding_gradient(device(a.stream).handle(), tokens(a.inputs[0]), a.scratch,
                        {.dy = floats(a.output_gradient),
                         .columns = columns_,
+                        .scale = scale_,
                         .gradient = floats(a.gradients[0]),
                         .accumulate = a.accumulate});
   }
@@ -38,6 +42,7 @@ class EmbeddingKernel final : public CudaKernel {
   }
 
   std::int64_t columns_;
+  float scale_;
 };
 
 }  // namespace

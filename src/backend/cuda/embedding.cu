@@ -20,11 +20,11 @@ Places places_in(void* memory, const Tokens& in) {
   return {begins, begins + in.vocabulary + 1};
 }
 
-__global__ void embed_kernel(Tokens in, const float* weight, Planes rows, float* y) {
+__global__ void embed_kernel(Tokens in, EmbeddingTable table, Planes rows, float* y) {
   visit_elements(rows, [&](std::int64_t i, std::int64_t row) {
     const std::int64_t column = i - row * rows.inner, token = in.tokens[row];
     const bool known = token >= 0 && token < in.vocabulary;
-    y[i] = known ? weight[token * rows.inner + column] : NAN;
+    y[i] = known ? table.scale * table.weight[token * rows.inner + column] : NAN;
   });
 }
 
@@ -93,17 +93,16 @@ __global__ void gradient_kernel(Places from, Planes entries, EmbeddingGradient t
     if (to.accumulate && begin == end) return;
     double sum = to.accumulate ? to.gradient[i] : 0;
     for (std::int32_t place = begin; place < end; ++place)
-      sum += to.dy[from.places[place] * to.columns + column];
+      sum += double{to.scale} * to.dy[from.places[place] * to.columns + column];
     to.gradient[i] = static_cast<float>(sum);
   });
 }
 
 }  // namespace
 
-void embed(cudaStream_t stream, const Tokens& in, const float* weight, std::int64_t columns,
-           float* y) {
-  launch(embed_kernel, blocks_for(in.count * columns), kBlock, stream, in, weight,
-         Planes{1, in.count, columns}, y);
+void embed(cudaStream_t stream, const Tokens& in, const EmbeddingTable& table, float* y) {
+  launch(embed_kernel, blocks_for(in.count * table.columns), kBlock, stream, in, table,
+         Planes{1, in.count, table.columns}, y);
 }
 
 std::size_t embedding_places_bytes(const Tokens& in) {

@@ -14,9 +14,13 @@ struct Tokens {
   const std::int32_t* tokens;
 };
 
-// y[i] = weight[tokens[i]], of so many columns. A token outside the vocabulary gives NaNs.
-void embed(cudaStream_t stream, const Tokens& in, const float* weight, std::int64_t columns,
-           float* y);
+struct EmbeddingTable {
+  const float* weight;  // [vocabulary][columns]
+  std::int64_t columns;
+  float scale;
+};
+// y[i] = scale weight[tokens[i]]. A token outside the vocabulary gives NaNs.
+void embed(cudaStream_t stream, const Tokens& in, const EmbeddingTable& table, float* y);
 
 // Where the tokens' places go while their gradient is made.
 std::size_t embedding_places_bytes(const Tokens& in);
@@ -24,10 +28,12 @@ std::size_t embedding_places_bytes(const Tokens& in);
 struct EmbeddingGradient {
   const float* dy;  // [tokens][columns]
   std::int64_t columns;
+  float scale;
   float* gradient;  // [vocabulary][columns]
   bool accumulate;
 };
-// gradient[v] = the sum of dy[i] over the tokens that are v, in their order, or that much more.
+// gradient[v] = the sum of scale dy[i] over the tokens that are v, in their order, or that much
+// more.
 void embedding_gradient(cudaStream_t stream, const Tokens& in, void* places,
                         const EmbeddingGradient& to);
 

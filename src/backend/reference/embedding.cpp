@@ -1,4 +1,5 @@
-// Rows of a table by their tokens: y[t] = weight[token[t]], weight [V, C]. Tokens have no gradient.
+// Rows of a table by their tokens: y[t] = scale weight[token[t]], weight [V, C]. Tokens have no
+// gradient.
 // A token outside the table is data that no reader let through, so here it is our mistake.
 #include <algorithm>
 
@@ -13,14 +14,17 @@ class EmbeddingKernel final : public ReferenceKernel {
   EmbeddingKernel(const Embedding& spec, Problem problem)
       : ReferenceKernel(std::move(problem)),
         vocabulary_(problem_.inputs[0].vocabulary),
-        width_(spec.embedding_dim) {
+        width_(spec.embedding_dim),
+        scale_(static_cast<float>(spec.scale)) {
     traits_.backward_weight_reads_inputs = true;
   }
 
   void forward(const ForwardArguments& a) override {
     const float* weight = floats(a.weights.parameters[0]);
+    float* y = floats(a.output);
     for (std::int64_t i = 0; i < problem_.input_elements(); ++i)
-      std::copy_n(weight + token(a.inputs[0], i) * width_, width_, floats(a.output) + i * width_);
+      for (std::int64_t c = 0; c < width_; ++c)
+        y[i * width_ + c] = scale_ * weight[token(a.inputs[0], i) * width_ + c];
   }
 
   void backward_input(const BackwardInputArguments&) override {}
@@ -31,7 +35,7 @@ class EmbeddingKernel final : public ReferenceKernel {
     if (!a.accumulate) std::fill_n(gradient, vocabulary_ * width_, 0.0f);
     for (std::int64_t i = 0; i < problem_.input_elements(); ++i)
       for (std::int64_t c = 0; c < width_; ++c)
-        gradient[token(a.inputs[0], i) * width_ + c] += dy[i * width_ + c];
+        gradient[token(a.inputs[0], i) * width_ + c] += scale_ * dy[i * width_ + c];
   }
 
  private:
@@ -43,6 +47,7 @@ class EmbeddingKernel final : public ReferenceKernel {
   }
 
   std::int64_t vocabulary_, width_;
+  float scale_;
 };
 
 }  // namespace

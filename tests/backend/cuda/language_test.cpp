@@ -151,7 +151,7 @@ struct Embedded {
 };
 
 Embedded embed_on_device(const std::vector<std::int32_t>& tokens, const Floats& weight,
-                         const Floats& dy, const Floats* before) {
+                         const Floats& dy, const Floats* before, float scale = 1) {
   const TestStream stream;
   const std::int64_t columns = std::ssize(dy) / std::ssize(tokens);
   const OnDevice on(stream, tokens);
@@ -159,9 +159,9 @@ Embedded embed_on_device(const std::vector<std::int32_t>& tokens, const Floats& 
   const OnDevice table(stream, weight), on_dy(stream, dy), y(stream, Floats(dy.size(), 7)),
       gradient(stream, before ? *before : Floats(weight.size(), 7));
   const OnDevice places(stream, std::vector<char>(embedding_places_bytes(in)));
-  embed(stream.handle, in, table.get(), columns, y.get());
+  embed(stream.handle, in, {table.get(), columns, scale}, y.get());
   embedding_gradient(stream.handle, in, places.get(),
-                     {on_dy.get(), columns, gradient.get(), before != nullptr});
+                     {on_dy.get(), columns, scale, gradient.get(), before != nullptr});
   return {y.read(), gradient.read()};
 }
 
@@ -177,6 +177,9 @@ TEST_CASE("an embedding's rows, and its gradient by hand", "[device][language]")
   CHECK(first.gradient == Floats{2, 20, 0, 0, 5, 50, 8, 80});
   CHECK(embed_on_device(tokens, weight, dy, &before).gradient ==
         Floats{102, 120, 100, 100, 105, 150, 108, 180});
+  const Embedded scaled = embed_on_device(tokens, weight, dy, &before, 0.5f);
+  CHECK(scaled.y == Floats{2.5f, 3, 0.5f, 1, 2.5f, 3, 3.5f, 4});
+  CHECK(scaled.gradient == Floats{101, 110, 100, 100, 102.5f, 125, 104, 140});
 }
 
 TEST_CASE("a token that is none gives no number, and no gradient", "[device][language]") {
