@@ -3,6 +3,7 @@
 #include <spdlog/fmt/fmt.h>
 
 #include <array>
+#include <set>
 #include <sstream>
 #include <string_view>
 
@@ -101,6 +102,22 @@ ordered_json outlook(const PipelineInput& in) {
   return result;
 }
 
+namespace {
+
+// "64", or "at most 2600 tokens, padded to 30 pairs of lengths".
+std::string minibatch_text(const PipelineInput& in) {
+  const DataConfig& data = in.config.data;
+  std::set<Lengths> lengths;
+  for (const MinibatchSize& size : in.sizes.train) lengths.insert(size.lengths);
+  if (data.kind != "parallel_text") return fmt::format("{}", data.batch_size);
+  return data.batch_tokens > 0
+             ? fmt::format("at most {} tokens, of {} pairs of lengths", data.batch_tokens,
+                           lengths.size())
+             : fmt::format("at most {}, of {} pairs of lengths", data.batch_size, lengths.size());
+}
+
+}  // namespace
+
 ordered_json outlook_details(const PipelineInput& in, const Datasets& data,
                              const TrainingLength& length) {
   ordered_json result = {{"train_samples", size_of(data.train)},
@@ -126,7 +143,7 @@ std::string outlook_text(const PipelineInput& in, const Datasets& data,
       "{}\n{}\n{} samples to train, {} to validate; mini-batches of {}: {} an epoch, {} in all\n\n"
       "{}",
       layers_text(in.graph, in.plan), memory_text(predict_memory(in)), size_of(data.train),
-      size_of(data.validation), in.config.data.batch_size, length.steps_per_epoch, length.steps,
+      size_of(data.validation), minibatch_text(in), length.steps_per_epoch, length.steps,
       program_of(in));
 }
 

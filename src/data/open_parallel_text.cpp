@@ -94,11 +94,15 @@ Datasets open_parallel_text(const DataConfig& config, const Graph& graph, std::u
       graph, *pieces,
       config.pieces.empty() ? "the model of the training text" : config.pieces.string());
   require_padding(graph, *pieces);
+  Datasets datasets;
+  datasets.pieces = pieces;
   const Lengths longest = lengths_of(graph);
+  const std::int64_t most = std::min(longest.source, longest.target) - 1;
   const auto read = [&](const std::filesystem::path& source, const std::filesystem::path& target) {
-    const std::int64_t most = std::min(longest.source, longest.target) - 1;
-    return PairsInput{.text = std::make_shared<const ParallelText>(ParallelFiles{source, target},
-                                                                   *pieces, *pieces, most),
+    const auto text =
+        std::make_shared<const ParallelText>(ParallelFiles{source, target}, *pieces, *pieces, most);
+    datasets.notes.push_back(fmt::format("{}: {}", source.string(), text_of(text->counts(), most)));
+    return PairsInput{.text = text,
                       .pieces = pieces,
                       .source = source.string(),
                       .limits = {.tokens = config.batch_tokens, .multiple = config.bucket_multiple},
@@ -107,9 +111,6 @@ Datasets open_parallel_text(const DataConfig& config, const Graph& graph, std::u
                       .labels = graph.target_tokens};
   };
   const PairsInput train = read(config.train_source, config.train_target);
-  Datasets datasets;
-  datasets.pieces = pieces;
-  datasets.notes.push_back(text_of(train.text->counts(), train.source));
   if (config.validation_fraction > 0) {
     SampleSplit split = split_as_configured(train.text->size(), config);
     datasets.train = sentence_pairs(train, std::move(split.train));
@@ -120,10 +121,8 @@ Datasets open_parallel_text(const DataConfig& config, const Graph& graph, std::u
       sentence_pairs(train, in_range(config.train_range, train.text->size(), "train_range"));
   if (config.validation_source.empty() && !config.validation_range) return datasets;
   PairsInput validation = train;
-  if (!config.validation_source.empty()) {
+  if (!config.validation_source.empty())
     validation = read(config.validation_source, config.validation_target);
-    datasets.notes.push_back(text_of(validation.text->counts(), validation.source));
-  }
   datasets.validation = sentence_pairs(
       validation, in_range(config.validation_range, validation.text->size(), "validation_range"));
   return datasets;

@@ -38,6 +38,23 @@ std::string bigrams(const std::string& data) {
          data;
 }
 
+// Reads sentences of up to 15 pieces and the one that ends them.
+std::string translation(const std::string& data) {
+  return head +
+         "input = { source = 16, target = 16, vocabulary = 20 }\n"
+         "[[model.layers]]\nname = \"read\"\nkind = \"embedding\"\nembedding_dim = 2\n"
+         "inputs = [\"source\"]\n"
+         "[[model.layers]]\nname = \"keys\"\nkind = \"linear\"\nout_features = 4\n"
+         "[[model.layers]]\nname = \"write\"\nkind = \"embedding\"\nembedding_dim = 2\n"
+         "inputs = [\"target\"]\n"
+         "[[model.layers]]\nname = \"cross\"\nkind = \"attention\"\nheads = 1\npadding = 0\n"
+         "inputs = [\"write\", \"keys\", \"source\"]\n"
+         "[[model.layers]]\nname = \"head\"\nkind = \"linear\"\nout_features = 20\n"
+         "[hardware]\nbackend = \"reference\"\n"
+         "[data]\nkind = \"parallel_text\"\nbatch_size = 2\n" +
+         data;
+}
+
 }  // namespace
 
 std::vector<InputFile> base_files() {
@@ -75,6 +92,9 @@ std::vector<InputFile> base_files() {
       {"a.txt", "abcdabcdab"},
       {"tokens.toml", bigrams("kind = \"tokens\"\ntrain_tokens = \"a.bin\"\n")},
       {"a.bin", raw(std::vector<std::uint16_t>{0, 1, 2, 3, 0, 1, 2, 3, 0, 1})},
+      {"pairs.toml", translation("train_source = \"a.de\"\ntrain_target = \"a.en\"\n")},
+      {"a.de", "ein Hund\nzwei Hunde\n\nein Mann\n"},
+      {"a.en", "a dog\ntwo dogs\na cat\na man\n"},
       {"fc.toml", fc + "out_features = 3\n"},
       {"good.safetensors", good_weights()},
       {"weights.toml",

@@ -24,7 +24,8 @@ struct Row {
 // (6 of 2x2, 3 classes), array.toml on x.npy and y.npy (6 of 4), c10.toml and c100.toml on
 // batch.bin and train.bin, folder.toml on pictures/a and pictures/b (4 of 3x8x8), weights.toml
 // begins with good.safetensors, text.toml on a.txt and tokens.toml on a.bin (10 tokens, of 4 that
-// the model knows, and it reads 3).
+// the model knows, and it reads 3). pairs.toml on
+// a.de and a.en (3 pairs, for 20 pieces).
 std::vector<InputFile> base_files();
 
 std::vector<Row> command_rows();
@@ -36,5 +37,6 @@ std::vector<Row> image_rows();
 std::vector<Row> image_folder_rows();
 std::vector<Row> array_rows();
 std::vector<Row> text_rows();
+std::vector<Row> translation_rows();
 std::vector<Row> weight_rows();
 std::vector<Row> checkpoint_rows();
