@@ -18,6 +18,7 @@
 #include "backend/cuda/peak.hpp"
 #include "base/process_memory.hpp"
 #include "config/read.hpp"
+#include "graph/lengths.hpp"
 #include "metrics/console.hpp"
 
 namespace pipetrain {
@@ -87,6 +88,33 @@ double training_flops(const Graph& graph) {
   return flops;
 }
 
+// Whole mini-batches only, of all lengths that there are.
+OrderOptions benchmark_order(const Config& config) {
+  OrderOptions order = training_order(config);
+  order.drop_last = true;
+  return order;
+}
+
+// The mean over an epoch: samples may have lengths of their own.
+double training_flops(const Graph& graph, const Dataset& dataset, const Config& config) {
+  const auto order = dataset.order(benchmark_order(config));
+  std::map<Lengths, double> of_lengths;
+  double flops = 0, samples = 0;
+  for (std::int64_t step = 0; step < order->steps_per_epoch(); ++step) {
+    const Minibatch minibatch = order->of(step);
+    const auto count = static_cast<double>(minibatch.samples.size());
+    auto known = of_lengths.find(minibatch.lengths);
+    if (known == of_lengths.end())
+      known =
+          of_lengths
+              .emplace(minibatch.lengths, training_flops(with_lengths(graph, minibatch.lengths)))
+              .first;
+    flops += count * known->second;
+    samples += count;
+  }
+  return flops / samples;
+}
+
 struct Measured {
   std::vector<StepSummary> steps;
   ProcessMemory warm;            // behind the warm-up
@@ -97,9 +125,7 @@ Measured measure(Pipeline& pipeline, const Config& config, const Dataset& datase
   Measured measured;
   const std::size_t without_loader = process_memory().heap_bytes;
   Loader loader(dataset,
-                {.batch_size = config.data.batch_size,
-                 .shuffle = false,
-                 .seed = config.training.seed,
+                {.order = benchmark_order(config),
                  .depth = pipeline.loader_depth(),
                  .reader_threads = pipeline.reader_threads(Mode::Train)},
                 pipeline.loader_readers(Mode::Train));
@@ -145,7 +171,7 @@ ordered_json benchmark_one(const ReadConfig& read, double peak) {
   const std::unique_ptr<Backend> backend =
       make_backend(config.hardware.backend, config.hardware.devices);
   PipelineInput input{graph, plan, config, *backend, longest};
-  input.train_samples = data.train->size();
+  input.sizes.train = data.train->order(benchmark_order(config))->sizes();
   const ProcessMemory before = process_memory();
   const std::vector<MemoryAccount> predicted = predict_memory(input);
   Pipeline pipeline(input);
@@ -162,7 +188,7 @@ ordered_json benchmark_one(const ReadConfig& read, double peak) {
     samples += s.samples;
   }
   const double per_second = samples / total;
-  const double gflops = training_flops(graph) * per_second * 1e-9;
+  const double gflops = training_flops(graph, *data.train, config) * per_second * 1e-9;
   ordered_json result = {{"config", config.name},
                          {"samples_per_second", per_second},
                          {"step_ms_median", 1e3 * median(seconds)},

@@ -6,7 +6,6 @@
 
 #include "base/error.hpp"
 #include "data/finite.hpp"
-#include "data/sample_order.hpp"
 
 namespace pipetrain {
 namespace {
@@ -29,13 +28,8 @@ std::string where_it_began(const TrainingParts& parts, const StepRecord& record)
 }
 
 std::string bad_samples(const TrainingParts& parts, std::int64_t step) {
-  const DataConfig& data = parts.config.data;
-  SampleOrder order({.samples = parts.train.size(),
-                     .batch_size = data.batch_size,
-                     .shuffle = data.shuffle,
-                     .drop_last = data.drop_last,
-                     .seed = parts.config.training.seed});
-  const auto bad = nonfinite_samples(parts.train, order.of(step));
+  const auto order = parts.train.order(training_order(parts.config));
+  const auto bad = nonfinite_samples(parts.train, order->of(step).samples);
   if (bad.empty()) return "";
   return fmt::format(
       ". The data of {} of its samples are not finite, first training sample {} (from 0): correct "

@@ -18,6 +18,8 @@ namespace {
 // validate, the training text is not needed any more.
 void find_text(Config& config, const std::filesystem::path& weights) {
   DataConfig& data = config.data;
+  if (data.kind == "parallel_text" && data.pieces.empty())
+    data.pieces = pieces_beside(weights).value_or("");
   if (data.kind != "text") return;
   if (const auto beside = vocabulary_beside(weights); beside && data.vocabulary.empty())
     data.vocabulary = *beside;
@@ -41,13 +43,14 @@ int eval(const Options& options) {
   const Plan plan = load_plan(read, graph);
   const std::unique_ptr<Backend> backend =
       make_backend(config.hardware.backend, config.hardware.devices);
-  Pipeline pipeline({.graph = graph,
-                     .plan = plan,
-                     .config = config,
-                     .backend = *backend,
-                     .validation_samples = dataset.size()});
+  Pipeline pipeline(
+      {.graph = graph,
+       .plan = plan,
+       .config = config,
+       .backend = *backend,
+       .sizes = {.train = {}, .validation = dataset.order(evaluation_order(config))->sizes()}});
   pipeline.set_parameters(parameters);
-  const Evaluation e = evaluate(pipeline, dataset);
+  const Evaluation e = evaluate(pipeline, dataset, config);
   const char* const part = data.validation ? "validation" : "train";
   if (options.json) {
     nlohmann::ordered_json result = {

@@ -48,11 +48,20 @@ Config overfit_one_batch(Config config) {
   return config;
 }
 
+OrderOptions training_order(const Config& config) {
+  return {.batch_size = config.data.batch_size,
+          .shuffle = config.data.shuffle,
+          .drop_last = config.data.drop_last,
+          .seed = config.training.seed};
+}
+
+OrderOptions evaluation_order(const Config& config) {
+  return {.batch_size = config.validation.batch_size, .shuffle = false, .drop_last = false};
+}
+
 TrainingLength training_length(const Config& config, const Dataset& train) {
-  const std::int64_t batch = config.data.batch_size;
   TrainingLength length;
-  length.steps_per_epoch =
-      config.data.drop_last ? train.size() / batch : (train.size() + batch - 1) / batch;
+  length.steps_per_epoch = train.order(training_order(config))->steps_per_epoch();
   length.steps = config.training.steps > 0
                      ? config.training.steps
                      : std::max<std::int64_t>(1, config.training.epochs) * length.steps_per_epoch;
@@ -64,6 +73,14 @@ bool asks_for_validation(const Config& config) {
          config.validation.before_first_step;
 }
 
+MinibatchSizes minibatch_sizes(const Config& config, const Datasets& data) {
+  MinibatchSizes sizes;
+  if (data.train) sizes.train = data.train->order(training_order(config))->sizes();
+  if (data.validation && asks_for_validation(config))
+    sizes.validation = data.validation->order(evaluation_order(config))->sizes();
+  return sizes;
+}
+
 PipelineInput pipeline_input(const Config& config, const Graph& graph, const Plan& plan,
                              Backend& backend, const Datasets& data, const TrainingLength& length) {
   return {.graph = graph,
@@ -71,9 +88,7 @@ PipelineInput pipeline_input(const Config& config, const Graph& graph, const Pla
           .config = config,
           .backend = backend,
           .total_steps = length.steps,
-          .train_samples = data.train ? data.train->size() : 0,
-          .validation_samples =
-              asks_for_validation(config) && data.validation ? data.validation->size() : 0,
+          .sizes = minibatch_sizes(config, data),
           .steps_per_epoch = length.steps_per_epoch};
 }
 
@@ -113,8 +128,7 @@ void check_segments(const Config& config, const TrainingLength& length) {
 }
 
 bool predicts_tokens(const Dataset& dataset) {
-  return dataset.input_shape().vocabulary > 0 && dataset.classes() > 0 &&
-         dataset.labels() == dataset.input_shape().elements();
+  return dataset.input_shape().vocabulary > 0 && dataset.classes() > 0 && dataset.labels() > 1;
 }
 
 std::optional<double> perplexity_of(double loss, const Dataset& dataset) {
@@ -122,11 +136,9 @@ std::optional<double> perplexity_of(double loss, const Dataset& dataset) {
   return std::exp(loss);
 }
 
-Evaluation evaluate(Pipeline& pipeline, const Dataset& dataset) {
+Evaluation evaluate(Pipeline& pipeline, const Dataset& dataset, const Config& config) {
   Loader loader(dataset,
-                {.batch_size = pipeline.evaluation_batch(),
-                 .shuffle = false,
-                 .drop_last = false,
+                {.order = evaluation_order(config),
                  .repeat = false,
                  .depth = pipeline.loader_depth(),
                  .reader_threads = pipeline.reader_threads(Mode::Evaluate)},

@@ -41,10 +41,16 @@ Config overfit_one_batch(Config config);
 struct TrainingLength {
   std::int64_t steps_per_epoch = 1, steps = 1;
 };
+// What mini-batches training and evaluation go through.
+OrderOptions training_order(const Config& config);
+OrderOptions evaluation_order(const Config& config);
+
 TrainingLength training_length(const Config& config, const Dataset& train);
 
 bool asks_for_validation(const Config& config);
 
+// Of the data that the config trains and validates with.
+MinibatchSizes minibatch_sizes(const Config& config, const Datasets& data);
 PipelineInput pipeline_input(const Config& config, const Graph& graph, const Plan& plan,
                              Backend& backend, const Datasets& data, const TrainingLength& length);
 
@@ -67,7 +73,7 @@ struct Evaluation {
 bool predicts_tokens(const Dataset& dataset);
 // What an evaluation says of tokens; nothing of other data.
 std::optional<double> perplexity_of(double loss, const Dataset& dataset);
-Evaluation evaluate(Pipeline& pipeline, const Dataset& dataset);
+Evaluation evaluate(Pipeline& pipeline, const Dataset& dataset, const Config& config);
 // "loss 0.0423, accuracy 98.75%, top-5 99.95% of 2000 samples"; of text
 // "loss 1.8860, perplexity 6.593, accuracy 44.10% of 1742 samples"
 std::string text_of(const Evaluation& evaluation, const Dataset& dataset);

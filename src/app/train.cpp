@@ -17,6 +17,7 @@
 #include "checkpoint/atomic_file.hpp"
 #include "checkpoint/folder.hpp"
 #include "config/read.hpp"
+#include "data/pieces.hpp"
 #include "data/vocabulary.hpp"
 #include "program/text.hpp"
 
@@ -49,14 +50,25 @@ int tell_finished(const Options& options, const std::filesystem::path& folder) {
   return 0;
 }
 
+constexpr const char* pieces_file = "pieces.model";
+
+// Pieces are trained at the first start alone: a run that goes on has kept them.
+ReadConfig with_kept_pieces(ReadConfig read, const std::filesystem::path& folder) {
+  DataConfig& data = read.config.data;
+  const std::filesystem::path kept = folder / pieces_file;
+  if (data.kind == "parallel_text" && data.pieces.empty() && std::filesystem::exists(kept))
+    data.pieces = kept;
+  return read;
+}
+
 void describe_run(const std::filesystem::path& folder, const Config& config,
-                  const ordered_json& plan, const SegmentProgram& program,
-                  const Vocabulary* vocabulary) {
+                  const ordered_json& plan, const SegmentProgram& program, const Datasets& data) {
   write_file(folder / "config.resolved.toml", dump_config(config, false));
   write_file(folder / "build.json", build_info().dump(2) + "\n");
   write_file(folder / "plan.json", plan.dump(2) + "\n");
   write_file(folder / "program.txt", to_text(program));
-  if (vocabulary) write_file(folder / "vocabulary.json", vocabulary->json());
+  if (data.vocabulary) write_file(folder / "vocabulary.json", data.vocabulary->json());
+  if (data.pieces) write_file(folder / pieces_file, data.pieces->model());
 }
 
 std::string end_text(const ordered_json& end, const std::filesystem::path& folder) {
@@ -148,7 +160,9 @@ int train(const Options& options) {
     if (earlier.finished && earlier.same_length) return tell_finished(options, folder);
   }
 
-  const Datasets data = load_datasets(read, graph);
+  const Datasets data =
+      load_datasets(earlier.checkpoint ? with_kept_pieces(read, folder) : read, graph);
+  for (const std::string& note : data.notes) spdlog::info("{}", note);
   const Plan plan = load_plan(read, graph);
   const TrainingLength length = training_length(config, *data.train);
   placed(read, [&] { check_segments(config, length); });
@@ -181,7 +195,7 @@ int train(const Options& options) {
   make_folder(folder);
   lock->take();
   clear_run(folder, earlier.checkpoint ? std::optional(begin.step) : std::nullopt);
-  describe_run(folder, config, result, pipeline.segment_program(), data.vocabulary.get());
+  describe_run(folder, config, result, pipeline.segment_program(), data);
   RunMetrics metrics({.folder = folder,
                       .config = config.metrics,
                       .program = pipeline.program(),

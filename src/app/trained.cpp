@@ -22,15 +22,27 @@ fs::path weights_to_read(const Options& options, const Config& config) {
       trained.string()));
 }
 
+namespace {
+
 // run/model.safetensors, or run/checkpoints/step-00001000.
-std::optional<fs::path> vocabulary_beside(const fs::path& weights) {
+std::optional<fs::path> beside(const fs::path& weights, const char* name) {
   std::error_code ignored;
   fs::path folder = fs::absolute(weights, ignored).lexically_normal();
   for (int up = 0; up < 3; ++up) {
-    if (fs::is_regular_file(folder / "vocabulary.json", ignored)) return folder / "vocabulary.json";
+    if (fs::is_regular_file(folder / name, ignored)) return folder / name;
     folder = folder.parent_path();
   }
   return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<fs::path> vocabulary_beside(const fs::path& weights) {
+  return beside(weights, "vocabulary.json");
+}
+
+std::optional<fs::path> pieces_beside(const fs::path& weights) {
+  return beside(weights, "pieces.model");
 }
 
 }  // namespace pipetrain

@@ -16,4 +16,7 @@ std::filesystem::path weights_to_read(const Options& options, const Config& conf
 // The vocabulary.json of the run that these weights, a file or a checkpoint, belong to.
 std::optional<std::filesystem::path> vocabulary_beside(const std::filesystem::path& weights);
 
+// Likewise the pieces.model that a run of parallel text has kept.
+std::optional<std::filesystem::path> pieces_beside(const std::filesystem::path& weights);
+
 }  // namespace pipetrain

@@ -37,12 +37,8 @@ Training::Training(const TrainingInput& input)
       reporter_(input.length, input.pipeline.memory(), input.config.pipeline.stages) {}
 
 void Training::run() {
-  const DataConfig& data = in_.config.data;
   Loader loader(*in_.data.train,
-                {.batch_size = data.batch_size,
-                 .shuffle = data.shuffle,
-                 .drop_last = data.drop_last,
-                 .seed = in_.config.training.seed,
+                {.order = training_order(in_.config),
                  .first_step = progress_.step,
                  .depth = in_.pipeline.loader_depth(),
                  .reader_threads = in_.pipeline.reader_threads(Mode::Train)},
@@ -122,7 +118,7 @@ bool Training::validation_is_due() const {
 
 void Training::validate() {
   if (!in_.data.validation) return;
-  const Evaluation e = evaluate(in_.pipeline, *in_.data.validation);
+  const Evaluation e = evaluate(in_.pipeline, *in_.data.validation, in_.config);
   const std::int64_t step = progress_.step, epoch_steps = in_.length.steps_per_epoch;
   ValidationResult result{step, (step + epoch_steps - 1) / epoch_steps, e.loss, {}, e.top5};
   if (in_.data.validation->classes() > 0) result.accuracy = e.accuracy;

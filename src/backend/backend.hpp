@@ -105,8 +105,6 @@ class Kernel {
   virtual void update(Stream& /*stream*/, const FusedUpdate&, void* /*scratch*/) {}
 };
 
-constexpr std::int32_t kNoLabel = -1;  // a class of its own kind: nothing is asked for here
-
 struct Targets {                          // of one micro-batch; one of the two is set
   const std::int32_t* classes = nullptr;  // cross_entropy: [samples], of sequences [samples, T]
   const float* values = nullptr;          // mse: [samples, output shape], plain row-major

@@ -50,6 +50,12 @@ struct DataConfig {
   std::vector<double> mean, std;      // one number, or one per channel; none: 0 and 1
   int decode_threads = 1;             // image_folder
   std::string on_bad_image = "stop";  // stop | skip
+  std::filesystem::path train_source, train_target;  // parallel_text
+  std::filesystem::path validation_source, validation_target;
+  std::filesystem::path pieces;        // a SentencePiece model; empty: trained on the training text
+  std::string piece_kind = "unigram";  // unigram | bpe
+  std::int64_t batch_tokens = 0;       // of both sides with padding; 0: batch_size sentences
+  std::int64_t bucket_multiple = 8;    // that lengths are padded to
   std::optional<SampleRange> train_range, validation_range;
   double validation_fraction = 0;  // of the training samples, picked by the seed; 0: none
   std::uint64_t validation_seed = 1;

@@ -45,10 +45,12 @@ std::vector<Key> make_keys() {
   const Words cifar = {"cifar10", "cifar100"};
   const Words folder = {"image_folder"}, images = {"cifar10", "cifar100", "image_folder"};
   const Range image_side = from_to(1, 65536);
+  const Words parallel = {"parallel_text"};
   const Words text = {"text"}, tokens = {"tokens"}, sequences = {"text", "tokens"};
-  const Words ranged = {"idx", "npy", "cifar10", "cifar100", "text", "tokens"};
-  const Words parted = {"idx", "npy", "cifar10", "cifar100", "image_folder", "text", "tokens"};
-  const Words picked = {"idx", "npy", "cifar10", "cifar100", "image_folder"};
+  const Words ranged = {"idx", "npy", "cifar10", "cifar100", "text", "tokens", "parallel_text"};
+  const Words parted = {"idx",          "npy",  "cifar10", "cifar100",
+                        "image_folder", "text", "tokens",  "parallel_text"};
+  const Words picked = {"idx", "npy", "cifar10", "cifar100", "image_folder", "parallel_text"};
   const Words all = schedules_that([](const Schedule&) { return true; });
   const Words interleaved =
       schedules_that([](const Schedule& s) { return s.parts == Parts::VirtualStages; });
@@ -61,8 +63,7 @@ std::vector<Key> make_keys() {
     {KEY(model.file), .help = "a model file; or the layers inline as [[model.layers]]"},
     {KEY(model.init), .help = "initial weights by parameter name (.safetensors)"},
 
-    {KEY(data.kind), .help = "what the samples are", .values = {"idx", "cifar10", "cifar100", "npy", "image_folder", "text", "tokens", "glyphs", "synthetic"},
-     .later = {"parallel_text"}},
+    {KEY(data.kind), .help = "what the samples are", .values = {"idx", "cifar10", "cifar100", "npy", "image_folder", "text", "tokens", "parallel_text", "glyphs", "synthetic"}},
     {KEY(data.train_images), .help = "idx: images, .gz or plain", .of = "data.kind", .only = idx},
     {KEY(data.train_inputs), .help = "npy: inputs, float32", .of = "data.kind", .only = npy},
     {KEY(data.train_labels), .help = "idx, npy: labels", .of = "data.kind", .only = pairs},
@@ -90,6 +91,14 @@ std::vector<Key> make_keys() {
     {KEY(data.validation_tokens), .help = "as train_tokens", .of = "data.kind", .only = tokens},
     {KEY(data.vocabulary), .help = "vocabulary.json of an earlier run; text: the training text's without it", .of = "data.kind", .only = sequences},
     {KEY(data.stride), .help = "from one training window to the next: 1 makes one of every offset; the model's tokens without it", .range = from_to(1, 1 << 30), .of = "data.kind", .only = sequences},
+    {KEY(data.train_source), .help = "parallel_text: a sentence a line, UTF-8, .gz or plain", .of = "data.kind", .only = parallel},
+    {KEY(data.train_target), .help = "parallel_text: their translations, line by line", .of = "data.kind", .only = parallel},
+    {KEY(data.validation_source), .help = "as train_source", .of = "data.kind", .only = parallel},
+    {KEY(data.validation_target), .help = "as train_target", .of = "data.kind", .only = parallel},
+    {KEY(data.pieces), .help = "parallel_text: a SentencePiece model for both sides; trained on the training text without it", .of = "data.kind", .only = parallel},
+    {KEY(data.piece_kind), .help = "parallel_text: how pieces are trained", .values = {"unigram", "bpe"}, .of = "data.kind", .only = parallel},
+    {KEY(data.batch_tokens), .help = "parallel_text: the mini-batch in tokens, of both sides with padding; 0: batch_size sentences", .range = count_or_none, .of = "data.kind", .only = parallel},
+    {KEY(data.bucket_multiple), .help = "parallel_text: what lengths are padded to a multiple of", .range = from_to(1, 1024), .of = "data.kind", .only = parallel},
     {KEY(data.train_range), .help = "[first, last): part of the samples", .of = "data.kind", .only = ranged},
     {KEY(data.validation_range), .help = "[first, last): part of the samples", .of = "data.kind", .only = ranged},
     {KEY(data.validation_fraction), .help = "of the training samples, picked by validation_seed; of text and tokens the last part; 0: none", .range = from_to_below(0, 1), .of = "data.kind", .only = parted},

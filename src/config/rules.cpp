@@ -116,6 +116,7 @@ std::string nearest_below_and_above(std::int64_t below, std::int64_t above) {
 void check_microbatches(const Given& given, const Config& config, Problems& problems) {
   const std::int64_t batch = config.data.batch_size, parts = config.pipeline.microbatches;
   if (!fine(given, {"data.batch_size", "pipeline.microbatches"}) || batch % parts == 0) return;
+  if (config.data.kind == "parallel_text") return;  // mini-batches have sizes of their own
   const Place where = place(given, {"pipeline.microbatches", "data.batch_size"});
   if (parts > batch) {
     problems.push_back(
@@ -197,6 +198,9 @@ std::vector<FileKey> validation_file_keys(const DataConfig& data) {
     return {{"data.validation_folder", !data.validation_folder.empty()}};
   if (data.kind == "text") return {{"data.validation_text", !data.validation_text.empty()}};
   if (data.kind == "tokens") return {{"data.validation_tokens", !data.validation_tokens.empty()}};
+  if (data.kind == "parallel_text")
+    return {{"data.validation_source", !data.validation_source.empty()},
+            {"data.validation_target", !data.validation_target.empty()}};
   return {};
 }
 
@@ -212,6 +216,9 @@ std::vector<FileKey> train_file_keys(const DataConfig& data) {
   if (data.kind == "image_folder") return {{"data.train_folder", !data.train_folder.empty()}};
   if (data.kind == "text") return {{"data.train_text", !data.train_text.empty()}};
   if (data.kind == "tokens") return {{"data.train_tokens", !data.train_tokens.empty()}};
+  if (data.kind == "parallel_text")
+    return {{"data.train_source", !data.train_source.empty()},
+            {"data.train_target", !data.train_target.empty()}};
   return {};
 }
 
@@ -229,7 +236,7 @@ void check_data_files(const Given& given, const Config& config, Problems& proble
     need(key, fmt::format("data.kind = \"{}\" reads it", config.data.kind));
   const auto validation = validation_file_keys(config.data);
   if (std::ranges::none_of(validation, &FileKey::named)) return;
-  for (const FileKey& key : validation) need(key, "inputs and labels come in pairs");
+  for (const FileKey& key : validation) need(key, "they come in pairs");
 }
 
 // A box of any size and shape leaves nothing for zeros to surround.
@@ -266,10 +273,11 @@ void check_validation(const Given& given, const Config& config, Problems& proble
   const DataConfig& data = config.data;
   const bool any = wanted.every_steps > 0 || wanted.every_epochs > 0 || wanted.before_first_step;
   if (!any ||
-      !fine(given, {"data.kind", "data.validation_range", "data.validation_images",
-                    "data.validation_inputs", "data.validation_labels", "data.validation_files",
-                    "data.validation_folder", "data.validation_text", "data.validation_tokens",
-                    "data.validation_fraction"})) {
+      !fine(given,
+            {"data.kind", "data.validation_range", "data.validation_images",
+             "data.validation_inputs", "data.validation_labels", "data.validation_files",
+             "data.validation_folder", "data.validation_text", "data.validation_tokens",
+             "data.validation_source", "data.validation_target", "data.validation_fraction"})) {
     return;
   }
   const bool files = reads_files(data);

@@ -3,6 +3,7 @@
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <map>
 #include <utility>
@@ -15,9 +16,7 @@ namespace pipetrain {
 
 namespace {
 
-using Bounds = std::pair<std::int64_t, std::int64_t>;  // source, target
-
-Bounds bounds_of(const PairLength& pair, std::int64_t multiple) {
+Lengths bounds_of(const PairLength& pair, std::int64_t multiple) {
   const auto up = [&](std::int64_t length) {
     return (length + multiple - 1) / multiple * multiple;
   };
@@ -40,24 +39,24 @@ void check_limit(std::span<const PairLength> pairs, const BucketOptions& options
                  std::string_view source) {
   if (options.max_tokens == 0) return;
   const auto padded = [&](const PairLength& pair) {
-    const Bounds bounds = bounds_of(pair, options.multiple);
-    return bounds.first + bounds.second;
+    const Lengths bounds = bounds_of(pair, options.multiple);
+    return bounds.source + bounds.target;
   };
   const auto over = std::ranges::find_if(
       pairs, [&](const PairLength& pair) { return padded(pair) > options.max_tokens; });
   if (over == pairs.end()) return;
-  const Bounds bounds = bounds_of(*over, options.multiple);
+  const Lengths bounds = bounds_of(*over, options.multiple);
   throw UsageError(fmt::format(
       "{}:{}: this pair alone has {} + {} tokens, {} + {} = {} with padding, which is more than "
       "the "
       "{} of a mini-batch; write at least {}, or a smaller limit of pieces",
-      source, over->line, over->source, over->target, bounds.first, bounds.second, padded(*over),
+      source, over->line, over->source, over->target, bounds.source, bounds.target, padded(*over),
       options.max_tokens, padded(*std::ranges::max_element(pairs, {}, padded))));
 }
 
-std::int64_t samples_of(const Bounds& bounds, const BucketOptions& options) {
+std::int64_t samples_of(const Lengths& bounds, const BucketOptions& options) {
   std::int64_t samples = std::numeric_limits<std::int64_t>::max();
-  if (options.max_tokens > 0) samples = options.max_tokens / (bounds.first + bounds.second);
+  if (options.max_tokens > 0) samples = options.max_tokens / (bounds.source + bounds.target);
   if (options.max_sentences > 0) samples = std::min(samples, options.max_sentences);
   return samples;
 }
@@ -71,9 +70,9 @@ void permute(std::span<T> values, Random& random) {
 double padding_of(std::span<const PairLength> pairs, std::int64_t multiple) {
   std::int64_t tokens = 0, padded = 0;
   for (const PairLength& pair : pairs) {
-    const Bounds bounds = bounds_of(pair, multiple);
+    const Lengths bounds = bounds_of(pair, multiple);
     tokens += pair.source + pair.target;
-    padded += bounds.first + bounds.second;
+    padded += bounds.source + bounds.target;
   }
   return 1 - static_cast<double>(tokens) / static_cast<double>(padded);
 }
@@ -85,7 +84,7 @@ BucketOrder::BucketOrder(std::span<const PairLength> pairs, const BucketOptions&
     : options_(options) {
   check(pairs, options);
   check_limit(pairs, options, source);
-  std::map<Bounds, std::vector<SampleId>> by_bounds;
+  std::map<Lengths, std::vector<SampleId>> by_bounds;
   for (std::size_t i = 0; i < pairs.size(); ++i)
     by_bounds[bounds_of(pairs[i], options.multiple)].push_back(static_cast<SampleId>(i));
   for (const auto& [bounds, members] : by_bounds) {
@@ -95,7 +94,7 @@ BucketOrder::BucketOrder(std::span<const PairLength> pairs, const BucketOptions&
       minibatches_.push_back({buckets_.size(), in_order_.size() + done, count});
       done += count;
     }
-    buckets_.push_back({bounds.first, bounds.second, samples, std::ssize(members)});
+    buckets_.push_back({bounds, samples, std::ssize(members)});
     in_order_.insert(in_order_.end(), members.begin(), members.end());
   }
   shuffled_ = in_order_;
@@ -103,11 +102,27 @@ BucketOrder::BucketOrder(std::span<const PairLength> pairs, const BucketOptions&
   padding_ = padding_of(pairs, options.multiple);
 }
 
-BucketOrder::Minibatch BucketOrder::of(std::int64_t step) {
+Minibatch BucketOrder::of(std::int64_t step) {
   PIPETRAIN_CHECK(step >= 0, "mini-batch {}", step);
   if (options_.shuffle) shuffle(step / steps_per_epoch());
   const Place& place = dealt_[static_cast<std::size_t>(step % steps_per_epoch())];
-  return {place.bucket, std::span(shuffled_).subspan(place.first, place.count)};
+  return {buckets_[place.bucket].lengths, std::span(shuffled_).subspan(place.first, place.count)};
+}
+
+std::vector<MinibatchSize> BucketOrder::sizes() const {
+  std::vector<MinibatchSize> sizes;
+  const auto add = [&](std::int64_t samples, const Lengths& lengths) {
+    if (samples > 0) sizes.push_back({samples, lengths});
+  };
+  for (const Bucket& bucket : buckets_) {
+    if (bucket.pairs >= bucket.samples) add(bucket.samples, bucket.lengths);
+    add(bucket.pairs % bucket.samples, bucket.lengths);
+  }
+  const auto tokens = [](const MinibatchSize& size) {
+    return size.samples * (size.lengths.source + size.lengths.target);
+  };
+  std::ranges::stable_sort(sizes, std::greater{}, tokens);
+  return sizes;
 }
 
 void BucketOrder::shuffle(std::int64_t epoch) {

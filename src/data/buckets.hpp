@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/ids.hpp"
+#include "data/minibatch_order.hpp"
 
 namespace pipetrain {
 
@@ -34,18 +34,17 @@ struct BucketOptions {
 };
 
 struct Bucket {
-  std::int64_t source = 0, target = 0;  // bounds: what the sentences of a mini-batch are padded to
-  std::int64_t samples = 0;             // of a full mini-batch
-  std::int64_t pairs = 0;               // in the bucket
+  Lengths lengths;           // bounds: what the sentences of a mini-batch are padded to
+  std::int64_t samples = 0;  // of a full mini-batch
+  std::int64_t pairs = 0;    // in the bucket
   bool operator==(const Bucket&) const = default;
 };
 
-// Which pairs each mini-batch holds: a pure function of (seed, mini-batch), whatever was asked
-// before. Every epoch holds each pair once, in the same number of mini-batches. Shuffled, each
+// Every epoch holds each pair once, in the same number of mini-batches. Shuffled, each
 // epoch deals the pairs of a bucket out anew, and puts the mini-batches of all buckets in a new
 // order (Fisher-Yates, keyed by seed and epoch). Not shuffled, the buckets come from the shortest
 // to the longest (source before target), with their pairs in the order of the files.
-class BucketOrder {
+class BucketOrder final : public MinibatchOrder {
  public:
   // UsageError where one pair alone is over the limit: "source:line: ...", with its pieces and the
   // least limit that takes every pair.
@@ -54,14 +53,11 @@ class BucketOrder {
 
   // In the order of their bounds; none is empty.
   const std::vector<Bucket>& buckets() const { return buckets_; }
-  std::int64_t steps_per_epoch() const { return static_cast<std::int64_t>(minibatches_.size()); }
-
-  struct Minibatch {
-    std::size_t bucket = 0;             // of buckets()
-    std::span<const SampleId> samples;  // numbers of pairs
-  };
-  // The 0-based mini-batch `step`; valid until the next call. Allocates nothing.
-  Minibatch of(std::int64_t step);
+  std::int64_t steps_per_epoch() const override {
+    return static_cast<std::int64_t>(minibatches_.size());
+  }
+  Minibatch of(std::int64_t step) override;  // samples: numbers of pairs
+  std::vector<MinibatchSize> sizes() const override;
 
   // The share of an epoch's tokens, over both sides, that are padding: 0..1.
   double padding() const { return padding_; }

@@ -3,8 +3,11 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "config/config.hpp"
+#include "data/minibatch_order.hpp"
 #include "graph/graph.hpp"
 
 namespace pipetrain {
@@ -14,9 +17,11 @@ namespace pipetrain {
 struct SampleRequest {
   std::int64_t index = 0;  // 0 .. size() - 1
   std::int64_t step = 0;   // from 0
+  Lengths lengths = {};    // of its mini-batch
 };
 
-// Where one sample goes, plain row-major; null where the data set has no such part.
+// Where one sample goes, plain row-major; null where the data set has no such part. Of a mini-batch
+// with lengths of its own: as many tokens as both sides have, as many classes as the target.
 struct Sample {
   float* input = nullptr;           // [input_shape()], or
   std::int32_t* tokens = nullptr;   // [input_shape()] where that has a vocabulary
@@ -34,17 +39,22 @@ class Dataset {
   virtual std::int64_t labels() const { return 1; }  // of one sample: a sequence has one a position
   virtual const Shape& target_shape() const = 0;     // of a float target; empty for class labels
   virtual void read(const SampleRequest& which, const Sample& to) const = 0;
+  // The mini-batches that training and evaluation go through; outlived by the data set.
+  virtual std::unique_ptr<MinibatchOrder> order(const OrderOptions& options) const;
   // How many threads may well read the samples of one mini-batch: more than one where reading is
   // work, as decoding is.
   virtual int reading_threads() const { return 1; }
 };
 
 class Vocabulary;
+class Pieces;
 
 struct Datasets {
   std::unique_ptr<const Dataset> train;
   std::unique_ptr<const Dataset> validation;          // null where the config names none
   std::shared_ptr<const Vocabulary> vocabulary = {};  // of text; else null
+  std::shared_ptr<const Pieces> pieces = {};          // of parallel text; else null
+  std::vector<std::string> notes = {};                // on what was read, for the user
 };
 
 // Opens and checks what the config names against the model: DataError for files, UsageError for

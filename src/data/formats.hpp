@@ -36,6 +36,7 @@ std::unique_ptr<const Dataset> open_cifar(std::span<const std::filesystem::path>
                                           const CifarKind& kind, const Graph& graph);
 // Both parts of it, each read in its own way.
 Datasets open_image_folder(const DataConfig& config, const Graph& graph, std::uint64_t seed);
+Datasets open_parallel_text(const DataConfig& config, const Graph& graph, std::uint64_t seed);
 std::unique_ptr<const Dataset> draw_glyphs(const DrawOptions& options, const Graph& graph);
 std::unique_ptr<const Dataset> draw_synthetic(const DrawOptions& options, const Graph& graph);
 Sequences read_text(const DataConfig& config, const Graph& graph);

@@ -12,7 +12,6 @@
 
 #include "base/check.hpp"
 #include "data/reading_threads.hpp"
-#include "data/sample_order.hpp"
 
 namespace pipetrain {
 
@@ -34,7 +33,7 @@ struct Loader::Impl {
         options(o),
         readers(reader_count),
         reader_threads(o.reader_threads > 0 ? o.reader_threads : reader_count),
-        order({data.size(), o.batch_size, o.shuffle, o.drop_last, o.seed}),
+        order(data.order(o.order)),
         reading(data.reading_threads()),
         next(o.first_step),
         slots(static_cast<std::size_t>(std::max(o.depth, 1))) {
@@ -53,21 +52,26 @@ struct Loader::Impl {
 
   void reserve(Slot& slot) {
     slot.holders.reserve(static_cast<std::size_t>(readers));
-    const auto samples = static_cast<std::size_t>(std::min(options.batch_size, dataset.size()));
-    resize(slot.batch, samples);
+    for (const MinibatchSize& size : order->sizes()) resize(slot.batch, size);
   }
 
-  void resize(MiniBatch& batch, std::size_t samples) const {
+  void resize(MiniBatch& batch, const MinibatchSize& size) const {
     const bool tokens = dataset.input_shape().vocabulary > 0, classes = dataset.classes() > 0;
+    const auto samples = static_cast<std::size_t>(size.samples);
     batch.samples = static_cast<int>(samples);
+    batch.lengths = size.lengths;
     batch.ids.resize(samples);
-    batch.inputs.resize(tokens ? 0 : samples * input_elements());
-    batch.tokens.resize(tokens ? samples * input_elements() : 0);
-    batch.classes.resize(classes ? samples * static_cast<std::size_t>(dataset.labels()) : 0);
+    batch.inputs.resize(tokens ? 0 : samples * input_elements(size.lengths));
+    batch.tokens.resize(tokens ? samples * input_elements(size.lengths) : 0);
+    batch.classes.resize(classes ? samples * labels(size.lengths) : 0);
     batch.values.resize(classes ? 0 : samples * target_elements());
   }
-  std::size_t input_elements() const {
-    return static_cast<std::size_t>(dataset.input_shape().elements());
+  std::size_t input_elements(const Lengths& lengths) const {
+    const std::int64_t tokens = lengths.source + lengths.target;
+    return static_cast<std::size_t>(tokens > 0 ? tokens : dataset.input_shape().elements());
+  }
+  std::size_t labels(const Lengths& lengths) const {
+    return static_cast<std::size_t>(lengths.target > 0 ? lengths.target : dataset.labels());
   }
   std::size_t target_elements() const {
     return static_cast<std::size_t>(dataset.target_shape().elements());
@@ -77,9 +81,9 @@ struct Loader::Impl {
     const auto at = [i](auto& values, std::size_t each) {
       return values.empty() ? nullptr : values.data() + i * each;
     };
-    return {.input = at(batch.inputs, input_elements()),
-            .tokens = at(batch.tokens, input_elements()),
-            .classes = at(batch.classes, static_cast<std::size_t>(dataset.labels())),
+    return {.input = at(batch.inputs, input_elements(batch.lengths)),
+            .tokens = at(batch.tokens, input_elements(batch.lengths)),
+            .classes = at(batch.classes, labels(batch.lengths)),
             .values = at(batch.values, target_elements())};
   }
 
@@ -87,7 +91,7 @@ struct Loader::Impl {
     return slots[static_cast<std::size_t>(step % static_cast<std::int64_t>(slots.size()))];
   }
   std::int64_t end() const {
-    return options.repeat ? std::numeric_limits<std::int64_t>::max() : order.steps_per_epoch();
+    return options.repeat ? std::numeric_limits<std::int64_t>::max() : order->steps_per_epoch();
   }
 
   // ---- the producer's side
@@ -120,13 +124,16 @@ struct Loader::Impl {
 
   // False where the loader was closed meanwhile.
   bool fill(MiniBatch& batch, std::int64_t step) {
-    const std::span<const SampleId> ids = order.of(step);
+    const auto [lengths, ids] = order->of(step);
     batch.step = step;
-    resize(batch, ids.size());
+    resize(batch, {std::ssize(ids), lengths});
     batch.ids.assign(ids.begin(), ids.end());
-    return reading.run(ids.size(), closed, [&batch, this](std::size_t i) {
-      dataset.read({.index = batch.ids[i], .step = batch.step}, place(batch, i));
+    const bool whole = reading.run(ids.size(), closed, [&batch, this](std::size_t i) {
+      dataset.read({.index = batch.ids[i], .step = batch.step, .lengths = batch.lengths},
+                   place(batch, i));
     });
+    if (whole) batch.labels = count_labels(batch, 0, batch.samples);
+    return whole;
   }
 
   // ---- the readers' side
@@ -216,8 +223,8 @@ struct Loader::Impl {
   const Dataset& dataset;
   const LoaderOptions options;
   const int readers, reader_threads;
-  SampleOrder order;       // the producer's
-  ReadingThreads reading;  // the producer's
+  const std::unique_ptr<MinibatchOrder> order;  // the producer's
+  ReadingThreads reading;                       // the producer's
 
   std::mutex mutex;  // of all below, but for the contents of a mini-batch while it is made or read
   std::condition_variable changed;
@@ -231,11 +238,18 @@ struct Loader::Impl {
   std::thread producer;
 };
 
+std::int64_t count_labels(const MiniBatch& batch, int first, int count) {
+  if (batch.classes.empty()) return count;
+  const auto each = std::ssize(batch.classes) / batch.samples;
+  const auto from = batch.classes.begin() + first * each;
+  return count * each - std::count(from, from + count * each, kNoLabel);
+}
+
 Loader::Loader(const Dataset& dataset, const LoaderOptions& options, int readers)
     : impl_(std::make_unique<Impl>(dataset, options, readers)) {}
 Loader::~Loader() = default;
 
-std::int64_t Loader::steps_per_epoch() const { return impl_->order.steps_per_epoch(); }
+std::int64_t Loader::steps_per_epoch() const { return impl_->order->steps_per_epoch(); }
 const MiniBatch& Loader::get(std::int64_t step) { return impl_->get(step); }
 void Loader::release(std::int64_t step) { impl_->release(step); }
 void Loader::close() noexcept { impl_->close(); }

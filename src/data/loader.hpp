@@ -16,24 +16,22 @@ namespace pipetrain {
 struct MiniBatch {
   std::int64_t step = 0;  // 0-based number of this mini-batch
   int samples = 0;
+  Lengths lengths;                    // of every sample; 0, 0: the data set's
   std::vector<float> inputs;          // [samples, input shape], or
   std::vector<std::int32_t> tokens;   // [samples, input shape]
   std::vector<std::int32_t> classes;  // [samples, labels of one], or
   std::vector<float> values;          // [samples, target shape]
   std::vector<SampleId> ids;          // [samples]
 
-  // What the loss is the mean over.
-  std::int64_t labels() const {
-    return classes.empty() ? samples : static_cast<std::int64_t>(classes.size());
-  }
+  std::int64_t labels = 0;  // what the loss is the mean over: those that ask for a class
 };
 
+// Of samples [first, first + count): classes other than kNoLabel; values count once a sample.
+std::int64_t count_labels(const MiniBatch& batch, int first, int count);
+
 struct LoaderOptions {
-  std::int64_t batch_size = 1;
-  bool shuffle = true;
-  bool drop_last = true;  // false: the last mini-batch of an epoch is the rest
-  bool repeat = true;     // false: one pass, for validation
-  std::uint64_t seed = 1;
+  OrderOptions order;
+  bool repeat = true;           // false: one pass, for validation
   std::int64_t first_step = 0;  // where to begin
   int depth = 4;                // mini-batches held at once: more than any run has in flight
   int reader_threads =

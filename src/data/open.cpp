@@ -141,7 +141,7 @@ struct Kind {
   Datasets (*open)(const DataConfig&, const Graph&, std::uint64_t seed);
 };
 
-constexpr std::array<Kind, 9> kinds = {{
+constexpr std::array<Kind, 10> kinds = {{
     {"glyphs", [](const DataConfig& c, const Graph& g,
                   std::uint64_t seed) { return open_drawn(draw_glyphs, c, g, seed); }},
     {"idx",
@@ -171,6 +171,7 @@ constexpr std::array<Kind, 9> kinds = {{
        if (c.train_tokens.empty()) require({}, "train_tokens", c.kind);
        return open_sequences(read_tokens(c, g), c, g);
      }},
+    {"parallel_text", open_parallel_text},
     {"synthetic", [](const DataConfig& c, const Graph& g,
                      std::uint64_t seed) { return open_drawn(draw_synthetic, c, g, seed); }},
 }};
@@ -188,6 +189,7 @@ const Kind& find_kind(const std::string& name) {
 
 Datasets open_datasets(const DataConfig& config, const Graph& graph, std::uint64_t seed) {
   Datasets datasets = find_kind(config.kind).open(config, graph, seed);
+  if (datasets.pieces) return datasets;  // its mini-batches go by lengths
   const std::int64_t samples = datasets.train->size();
   if (config.batch_size < 1)
     throw UsageError(fmt::format("data.batch_size = {}: write at least 1", config.batch_size));

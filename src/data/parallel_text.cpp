@@ -26,9 +26,18 @@ void read_to_end(LineFile& file) {
 
 }  // namespace
 
+std::string text_of(const ParallelCounts& counts, const std::string& source) {
+  const std::int64_t dropped = counts.empty + counts.too_long;
+  if (dropped == 0) return fmt::format("{}: {} pairs", source, counts.kept);
+  return fmt::format("{}: {} pairs, {} dropped: {} with an empty side, {} longer than {} pieces",
+                     source, counts.kept, dropped, counts.empty, counts.too_long,
+                     counts.max_pieces);
+}
+
 ParallelText::ParallelText(const ParallelFiles& files, const Pieces& source, const Pieces& target,
                            std::int64_t max_pieces) {
   PIPETRAIN_CHECK(max_pieces > 0, "a limit of {} pieces", max_pieces);
+  counts_.max_pieces = max_pieces;
   LineFile sources(files.source), targets(files.target);
   while (true) {
     const auto from = sources.next(), to = targets.next();

@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "data/buckets.hpp"
@@ -32,8 +33,12 @@ struct ParallelCounts {       // pairs of lines
   std::int64_t empty = 0;     // dropped: no pieces on one side or both, as of white space alone
   std::int64_t too_long = 0;  // dropped: over the limit on one side or both, and none empty
   std::int64_t kept = 0;
+  std::int64_t max_pieces = 0;  // the limit
   bool operator==(const ParallelCounts&) const = default;
 };
+
+// "a.de: 29000 pairs, 12 dropped: 2 with an empty side, 10 longer than 63 pieces"
+std::string text_of(const ParallelCounts& counts, const std::string& source);
 
 // Immutable: any thread may read. Takes two bytes a piece, and 24 a pair.
 class ParallelText {

@@ -97,6 +97,8 @@ std::string Pieces::decode(std::span<const Token> pieces) const {
   return text;
 }
 
+std::string Pieces::model() const { return model_->serialized_model_proto(); }
+
 std::string Pieces::spelling(Token piece) const {
   PIPETRAIN_CHECK(piece < size_, "piece {} of {}", piece, size_);
   return model_->IdToPiece(piece);

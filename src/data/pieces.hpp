@@ -34,6 +34,7 @@ class Pieces {
   Pieces& operator=(Pieces&&) noexcept;
 
   std::int64_t size() const { return size_; }
+  std::string model() const;                  // its bytes
   Token pad() const { return pad_; }          // fills sentences up to one length
   Token unknown() const { return unknown_; }  // stands for what no other piece has
   Token begin() const { return begin_; }      // before a sentence (BOS)

@@ -9,25 +9,33 @@
 
 namespace pipetrain {
 
-SampleOrder::SampleOrder(const SampleOrderOptions& options)
-    : options_(options), permutation_(static_cast<std::size_t>(options.samples)) {
-  PIPETRAIN_CHECK(options.samples > 0 && options.batch_size > 0, "{} samples, mini-batches of {}",
-                  options.samples, options.batch_size);
+SampleOrder::SampleOrder(std::int64_t samples, const OrderOptions& options)
+    : samples_(samples), options_(options), permutation_(static_cast<std::size_t>(samples)) {
+  PIPETRAIN_CHECK(samples > 0 && options.batch_size > 0, "{} samples, mini-batches of {}", samples,
+                  options.batch_size);
   steps_per_epoch_ =
-      (options.samples + (options.drop_last ? 0 : options.batch_size - 1)) / options.batch_size;
+      (samples + (options.drop_last ? 0 : options.batch_size - 1)) / options.batch_size;
   PIPETRAIN_CHECK(steps_per_epoch_ > 0,
-                  "drop_last leaves nothing of {} samples in mini-batches of {}", options.samples,
+                  "drop_last leaves nothing of {} samples in mini-batches of {}", samples,
                   options.batch_size);
   std::iota(permutation_.begin(), permutation_.end(), SampleId{0});
 }
 
-std::span<const SampleId> SampleOrder::of(std::int64_t step) {
+Minibatch SampleOrder::of(std::int64_t step) {
   PIPETRAIN_CHECK(step >= 0, "mini-batch {}", step);
   if (options_.shuffle) permute(step / steps_per_epoch_);
   const std::int64_t first = step % steps_per_epoch_ * options_.batch_size;
-  const std::int64_t count = std::min(options_.batch_size, options_.samples - first);
-  return std::span(permutation_)
-      .subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count));
+  const std::int64_t count = std::min(options_.batch_size, samples_ - first);
+  return {{},
+          std::span(permutation_)
+              .subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count))};
+}
+
+std::vector<MinibatchSize> SampleOrder::sizes() const {
+  std::vector<MinibatchSize> sizes{{std::min(options_.batch_size, samples_), {}}};
+  const std::int64_t rest = samples_ % options_.batch_size;
+  if (rest > 0 && rest < samples_ && !options_.drop_last) sizes.push_back({rest, {}});
+  return sizes;
 }
 
 void SampleOrder::permute(std::int64_t epoch) {

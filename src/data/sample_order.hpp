@@ -1,36 +1,28 @@
-// Which samples each mini-batch holds: a pure function of (seed, mini-batch), whatever was asked
-// before.
+// Mini-batches of samples that all have one size.
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <vector>
 
-#include "base/ids.hpp"
+#include "data/minibatch_order.hpp"
 
 namespace pipetrain {
 
-struct SampleOrderOptions {
-  std::int64_t samples = 1;  // of the data set
-  std::int64_t batch_size = 1;
-  bool shuffle = true;
-  bool drop_last = true;
-  std::uint64_t seed = 1;
-};
-
 // Shuffled, an epoch is a Fisher-Yates permutation keyed by (seed, epoch); otherwise it is file
 // order. Each epoch starts at its first sample again: a dropped tail is not carried over.
-class SampleOrder {
+class SampleOrder final : public MinibatchOrder {
  public:
-  explicit SampleOrder(const SampleOrderOptions& options);
-  std::int64_t steps_per_epoch() const { return steps_per_epoch_; }
-  // The samples of 0-based mini-batch `step`; valid until the next call. Allocates nothing.
-  std::span<const SampleId> of(std::int64_t step);
+  // Of a data set of so many samples.
+  SampleOrder(std::int64_t samples, const OrderOptions& options);
+  std::int64_t steps_per_epoch() const override { return steps_per_epoch_; }
+  Minibatch of(std::int64_t step) override;
+  std::vector<MinibatchSize> sizes() const override;
 
  private:
   void permute(std::int64_t epoch);
 
-  SampleOrderOptions options_;
+  std::int64_t samples_;
+  OrderOptions options_;
   std::int64_t steps_per_epoch_;
   std::int64_t epoch_ = -1;  // that permutation_ is of
   std::vector<SampleId> permutation_;

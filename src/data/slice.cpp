@@ -21,7 +21,7 @@ class Slice final : public Dataset {
   const Shape& target_shape() const override { return whole_->target_shape(); }
   std::int64_t labels() const override { return whole_->labels(); }
   void read(const SampleRequest& which, const Sample& to) const override {
-    whole_->read({range_.first + which.index, which.step}, to);
+    whole_->read({range_.first + which.index, which.step, which.lengths}, to);
   }
 
  private:

@@ -168,6 +168,7 @@ struct Layer {
 };
 
 enum class Loss { CrossEntropy, Mse };
+constexpr std::int32_t kNoLabel = -1;  // of cross_entropy: nothing is asked for here
 
 struct Graph {
   std::string name;

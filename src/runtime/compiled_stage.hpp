@@ -5,14 +5,14 @@
 #include <vector>
 
 #include "backend/backend.hpp"
-#include "config/config.hpp"
+#include "runtime/microbatch_size.hpp"
 #include "runtime/recipe.hpp"
 
 namespace pipetrain {
 
 struct CompiledStage {
-  int samples = 0;
-  Mode mode = Mode::Train;
+  MicrobatchSize size;
+  const Lowering* lowering = nullptr;  // at the size's lengths
   std::vector<std::unique_ptr<Kernel>> kernels;
   std::unique_ptr<LossKernel> loss;  // last stage
   Recipe recipe;
@@ -22,8 +22,7 @@ struct CompileInput {
   const Graph& graph;
   const Lowering& lowering;
   LayerId first, last;
-  int samples = 1;
-  Mode mode = Mode::Train;
+  MicrobatchSize size;  // its lengths are those of the graph and the lowering
   bool split_backward = false;
   bool recomputes = false;
 };
@@ -35,21 +34,5 @@ struct StageSizes {  // bytes
 };
 StageSizes sizes_of(const CompiledStage& compiled);
 StageSizes largest(const StageSizes& a, const StageSizes& b);
-
-// The samples [first, first + count) of micro-batch `index` (of `parts`) in a mini-batch: sizes
-// differ by at most one, larger ones first.
-struct SamplePart {
-  int first = 0, count = 0;
-};
-SamplePart sample_part(int samples, int parts, int index);
-
-// Every size that a run's micro-batches can have, the full one first.
-struct MicrobatchSize {
-  int samples = 0;
-  Mode mode = Mode::Train;
-};
-std::vector<MicrobatchSize> microbatch_sizes(const Config& config, std::int64_t train_samples,
-                                             std::int64_t validation_samples);
-int largest_microbatch(const std::vector<MicrobatchSize>& sizes, Mode mode);  // 0: none
 
 }  // namespace pipetrain

@@ -7,29 +7,29 @@
 namespace pipetrain {
 namespace {
 
-std::unique_ptr<const Lowering> lower(const ForwardPassInput& in) {
+LoweredModel lower(const ForwardPassInput& in) {
   set_kernel_threads(plan_threads(1, in.config.hardware.threads_per_stage).threads_per_stage);
   const bool bf16 = in.config.training.precision == "bf16";
-  return in.backend.lower(in.graph,
-                          {.samples = 1, .precision = bf16 ? Precision::Bf16 : Precision::F32});
+  return {in.graph,
+          in.backend.lower(in.graph,
+                           {.samples = 1, .precision = bf16 ? Precision::Bf16 : Precision::F32})};
 }
 
-constexpr PassCall one_sample = {.mode = Mode::Evaluate, .samples = 1, .weights = {}, .random = {}};
+constexpr PassCall one_sample = {.size = {1, Mode::Evaluate}, .weights = {}, .random = {}};
 const OptimizerConfig no_optimizer = {};  // the one that remembers least: nothing is updated
 
 }  // namespace
 
 ForwardPass::ForwardPass(const ForwardPassInput& in, const NamedTensors& parameters)
-    : lowering_(lower(in)),
-      stage_({.graph = in.graph,
-              .lowering = *lowering_,
+    : model_(lower(in)),
+      stage_({.model = model_,
               .backend = in.backend,
               .optimizer = no_optimizer,
               .id = {0},
               .first = {0},
               .last = {static_cast<int>(in.graph.layers.size()) - 1}}),
       output_(static_cast<std::size_t>(in.graph.layers.back().output.elements())) {
-  stage_.prepare(1, Mode::Evaluate);
+  stage_.prepare(one_sample.size);
   put_parameters(stage_, parameters);
   stage_.begin_program();
 }

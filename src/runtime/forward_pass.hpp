@@ -28,7 +28,7 @@ class ForwardPass {
   std::span<const float> run(std::span<const std::int32_t> tokens);
 
  private:
-  std::unique_ptr<const Lowering> lowering_;
+  LoweredModel model_;
   Stage stage_;
   std::vector<float> output_;
 };

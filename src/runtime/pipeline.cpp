@@ -61,7 +61,8 @@ struct Pipeline::Impl {
         learning_rate{config.lr_schedule, config.optimizer.lr, in.total_steps},
         warmup_steps(pipetrain::warmup_steps(config, in.steps_per_epoch)),
         threads(threads_for(in.config)),
-        lowering(lower_for(in)),
+        sizes(microbatch_sizes(in.sizes, config.pipeline.microbatches)),
+        model(lower_for(in, sizes)),
         needs(needs_of(in)) {
     if (config.pipeline.schedule == "pipemare")
       learning_rate.annealing = {
@@ -71,14 +72,11 @@ struct Pipeline::Impl {
     joint_norm = joins_norms(config, needs.program.program);
     for (int s = 0; s < stage_count(); ++s) of_stage(s, [&] { make_stage(s); });
     tied = std::make_unique<TiedParameters>(graph, stages);
-    const auto sizes = microbatch_sizes(config, in.train_samples, in.validation_samples);
     for (const MicrobatchSize& size : sizes)
       for (int s = 0; s < stage_count(); ++s)
-        of_stage(s, [&] { stages[static_cast<std::size_t>(s)]->prepare(size.samples, size.mode); });
-    evaluation_batch = largest_microbatch(sizes, Mode::Evaluate);
-    validation_samples = in.validation_samples;
-    make_boundaries(training, largest_microbatch(sizes, Mode::Train), Mode::Train);
-    make_boundaries(evaluation, evaluation_batch, Mode::Evaluate);
+        of_stage(s, [&] { stages[static_cast<std::size_t>(s)]->prepare(size); });
+    make_boundaries(training, Mode::Train);
+    make_boundaries(evaluation, Mode::Evaluate);
   }
 
   int stage_count() const { return static_cast<int>(plan.stages.size()); }
@@ -97,8 +95,7 @@ struct Pipeline::Impl {
     const StagePlan& part = plan.stages[static_cast<std::size_t>(s)];
     const StageNeeds& need = needs.stages[static_cast<std::size_t>(s)];
     stages.push_back(
-        std::make_unique<StageCopies>(StageInput{.graph = graph,
-                                                 .lowering = *lowering,
+        std::make_unique<StageCopies>(StageInput{.model = model,
                                                  .backend = backend,
                                                  .optimizer = config.optimizer,
                                                  .id = {s},
@@ -114,28 +111,30 @@ struct Pipeline::Impl {
     parameter_count += stages.back()->first().parameters();
   }
 
-  void make_boundaries(std::vector<Boundary>& boundaries, int samples, Mode mode) {
+  void make_boundaries(std::vector<Boundary>& boundaries, Mode mode) {
+    const int samples = most_samples(sizes, mode);
     if (samples == 0) return;
     for (std::size_t s = 0; s + 1 < stages.size(); ++s) {
       const LayerId next = plan.stages[s + 1].first;
-      const std::size_t bytes = activation_packet(graph, *lowering, next, samples).bytes;
+      const PacketSizes bytes = packet_sizes(model, next, sizes, mode);
       const StageNeeds& need = needs.stages[s];
       Boundary& boundary = boundaries.emplace_back();
       const bool trains = mode == Mode::Train;
       const int count = trains ? need.packets.activations : evaluation_packets;
       boundary.lanes.resize(static_cast<std::size_t>(trains ? need.lanes : 1));
-      boundary.gradient_bytes = gradient_packet(graph, *lowering, next, samples).bytes;
+      boundary.gradient_bytes = bytes.gradients;
       for (int l = 0; l < static_cast<int>(boundary.lanes.size()); ++l) {
         Lane& lane = boundary.lane({l});
         StageCopies &before = *stages[s], &behind = *stages[s + 1];
         Stage &sender = before.copy(l % before.count()),
               &receiver = behind.copy(l % behind.count());
         of_stage(static_cast<int>(s), [&] {
-          lane.activations = channel(sender, receiver, packet_bytes(bytes, 1), count, samples);
+          lane.activations =
+              channel(sender, receiver, packet_bytes(bytes.activations, 1), count, samples);
           if (trains)
-            lane.gradients = channel(
-                receiver, sender, packet_bytes(boundary.gradient_bytes, need.gradients_in_a_packet),
-                need.packets.gradients, samples);
+            lane.gradients =
+                channel(receiver, sender, packet_bytes(bytes.gradients, need.gradients_in_a_packet),
+                        need.packets.gradients, samples);
         });
       }
     }
@@ -264,15 +263,14 @@ struct Pipeline::Impl {
 
   bool joint_norm = false;
   ThreadPlan threads;
-  std::unique_ptr<const Lowering> lowering;
+  const std::vector<MicrobatchSize> sizes;
+  const LoweredModel model;
   PipelineNeeds needs;
   SegmentProgram short_program;  // of a segment that is shorter than the longest one's warm-up
   std::vector<std::unique_ptr<StageCopies>> stages;
   std::unique_ptr<TiedParameters> tied;
   int parameter_count = 0;
   std::vector<Boundary> training, evaluation;
-  int evaluation_batch = 0;
-  std::int64_t validation_samples = 0;
   Trace* trace = nullptr;
 };
 
@@ -288,7 +286,6 @@ int Pipeline::loader_readers(Mode mode) const {
   const int last = impl_->stage_count() - 1;
   return last > 0 ? copies(0) + copies(last) : copies(0);
 }
-int Pipeline::evaluation_batch() const { return impl_->evaluation_batch; }
 int Pipeline::reader_threads(Mode mode) const {
   if (impl_->config.hardware.workers == "inline") return 1;
   const Program& program = impl_->needs.program.program;
@@ -371,7 +368,7 @@ EvaluationSum Pipeline::evaluate(Loader& loader) {
                 .tied = *p.tied,
                 .sum = &sum,
                 .mode = Mode::Evaluate,
-                .repeats = (p.validation_samples + p.evaluation_batch - 1) / p.evaluation_batch,
+                .repeats = loader.steps_per_epoch(),
                 .seed = p.config.training.seed,
                 .learning_rate = p.learning_rate};
   p.run(run, [](bool) { return false; });
@@ -412,17 +409,21 @@ void Pipeline::set_state(const NamedTensors& tensors) {
     }
 }
 
-std::unique_ptr<const Lowering> lower_for(const PipelineInput& input) {
+LoweredModel lower_for(const PipelineInput& input, std::span<const MicrobatchSize> sizes) {
   const Config& config = input.config;
   set_kernel_threads(threads_for(input.config).threads_per_stage);
   const auto microbatch =
       sample_part(static_cast<int>(config.data.batch_size), config.pipeline.microbatches, 0);
-  return input.backend.lower(
-      input.graph,
-      {.samples = microbatch.count,
-       .recomputes =
-           config.pipeline.recompute != "none" || config.pipeline.gradient_rule != "saved",
-       .precision = config.training.precision == "bf16" ? Precision::Bf16 : Precision::F32});
+  LowerOptions options{
+      .samples = microbatch.count,
+      .recomputes = config.pipeline.recompute != "none" || config.pipeline.gradient_rule != "saved",
+      .precision = config.training.precision == "bf16" ? Precision::Bf16 : Precision::F32};
+  LoweredModel model(input.graph, input.backend.lower(input.graph, options));
+  for (const MicrobatchSize& size : sizes) {
+    options.samples = size.samples;
+    model.add(input.backend, size.lengths, options);
+  }
+  return model;
 }
 
 }  // namespace pipetrain

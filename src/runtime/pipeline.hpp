@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "backend/backend.hpp"
@@ -14,6 +15,8 @@
 #include "config/config.hpp"
 #include "data/loader.hpp"
 #include "plan/plan.hpp"
+#include "runtime/lowered_model.hpp"
+#include "runtime/microbatch_size.hpp"
 #include "runtime/segment_program.hpp"
 #include "runtime/threads.hpp"
 #include "runtime/worker.hpp"
@@ -26,7 +29,7 @@ struct PipelineInput {
   const Config& config;
   Backend& backend;
   std::int64_t total_steps = 1;  // of the whole training: no segment is longer
-  std::int64_t train_samples = 0, validation_samples = 0;  // 0: none of that kind will be run
+  MinibatchSizes sizes = {};
   std::int64_t steps_per_epoch = 1;
 
   // Makes the channel of a boundary; tests put faults in here.
@@ -63,9 +66,9 @@ class Pipeline {
   // Records what train() does from here on; null: no more. It outlives the pipeline, or that call.
   void set_trace(Trace* trace);
 
-  // One pass over the validation samples: a loader made with repeat = false and evaluation_batch().
+  // One pass over samples, by a loader made with repeat = false, of mini-batches of the sizes that
+  // the pipeline was made for.
   EvaluationSum evaluate(Loader& loader);
-  int evaluation_batch() const;
 
   const Program& program() const { return segment_program().program; }
   const SegmentProgram& segment_program() const;  // of the longest segment
@@ -79,9 +82,9 @@ class Pipeline {
   std::unique_ptr<Impl> impl_;
 };
 
-// The whole graph for the config's micro-batches; sets this thread's kernel threads first, because
-// kernels are compiled for their number.
-std::unique_ptr<const Lowering> lower_for(const PipelineInput& input);
+// The whole graph, at all lengths that these micro-batches have; sets this thread's kernel threads
+// first, because kernels are compiled for their number.
+LoweredModel lower_for(const PipelineInput& input, std::span<const MicrobatchSize> sizes);
 
 // Bytes of each stage, with all its copies, before anything is allocated; equal to what memory()
 // says later.

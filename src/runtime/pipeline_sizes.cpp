@@ -53,6 +53,21 @@ std::vector<WorkerId> workers_of(const Program& program, StageId stage) {
   return program.placement[static_cast<std::size_t>(stage.value)];
 }
 
+PacketSizes packet_sizes(const LoweredModel& model, LayerId next,
+                         std::span<const MicrobatchSize> sizes, Mode mode) {
+  PacketSizes largest;
+  for (const auto& [samples, its_mode, lengths] : sizes) {
+    if (its_mode != mode) continue;
+    const Graph& graph = model.graph(lengths);
+    const Lowering& lowering = model.lowering(lengths);
+    largest.activations =
+        std::max(largest.activations, activation_packet(graph, lowering, next, samples).bytes);
+    largest.gradients =
+        std::max(largest.gradients, gradient_packet(graph, lowering, next, samples).bytes);
+  }
+  return largest;
+}
+
 std::size_t packet_bytes(std::size_t bytes, int microbatches) {
   return std::max<std::size_t>(bytes * static_cast<std::size_t>(microbatches), 64);
 }

@@ -3,8 +3,10 @@
 #pragma once
 
 #include <set>
+#include <span>
 #include <vector>
 
+#include "runtime/lowered_model.hpp"
 #include "runtime/pipeline.hpp"
 #include "runtime/segment_program.hpp"
 
@@ -33,7 +35,14 @@ PipelineNeeds needs_of(const PipelineInput& input);
 // The workers that hold a copy of the stage.
 std::vector<WorkerId> workers_of(const Program& program, StageId stage);
 
-// A gradient packet's bytes, of micro-batches of so many samples: a cache line at least.
+// A packet's bytes, with the tensors of so many micro-batches: a cache line at least.
 std::size_t packet_bytes(std::size_t bytes, int microbatches);
+
+// The largest packets at the cut before layer `next` that micro-batches in that mode have.
+struct PacketSizes {  // bytes of one micro-batch
+  std::size_t activations = 0, gradients = 0;
+};
+PacketSizes packet_sizes(const LoweredModel& model, LayerId next,
+                         std::span<const MicrobatchSize> sizes, Mode mode);
 
 }  // namespace pipetrain

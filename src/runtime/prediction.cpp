@@ -13,7 +13,7 @@ namespace {
 struct PacketPrediction {
   const PipelineInput& in;
   const PipelineNeeds& needs;
-  const Lowering& lowering;
+  const LoweredModel& model;
   const std::vector<MicrobatchSize>& sizes;
   bool first_copies;
 
@@ -32,16 +32,15 @@ struct PacketPrediction {
     const LayerId next = in.plan.stages[boundary + 1].first;
     std::size_t total = 0;
     for (const Mode mode : {Mode::Train, Mode::Evaluate}) {
-      const int samples = largest_microbatch(sizes, mode);
-      if (samples == 0) continue;
+      if (most_samples(sizes, mode) == 0) continue;
+      const PacketSizes bytes = packet_sizes(model, next, sizes, mode);
       const bool train = mode == Mode::Train;
       const std::size_t activations =
           static_cast<std::size_t>(train ? need.packets.activations : evaluation_packets) *
-          packet_bytes(activation_packet(in.graph, lowering, next, samples).bytes, 1);
+          packet_bytes(bytes.activations, 1);
       const std::size_t gradients =
           train ? static_cast<std::size_t>(need.packets.gradients) *
-                      packet_bytes(gradient_packet(in.graph, lowering, next, samples).bytes,
-                                   need.gradients_in_a_packet)
+                      packet_bytes(bytes.gradients, need.gradients_in_a_packet)
                 : 0;
       const std::size_t sent = before ? activations : gradients,
                         received = before ? gradients : activations;
@@ -65,16 +64,16 @@ struct PacketPrediction {
 
 std::vector<MemoryAccount> predict(const PipelineInput& in, bool first_copies) {
   const int stages = static_cast<int>(in.plan.stages.size());
-  const auto sizes = microbatch_sizes(in.config, in.train_samples, in.validation_samples);
+  const auto sizes = microbatch_sizes(in.sizes, in.config.pipeline.microbatches);
   const PipelineNeeds needs = needs_of(in);
-  const auto lowering = lower_for(in);
+  const LoweredModel model = lower_for(in, sizes);
   std::vector<MemoryAccount> accounts(static_cast<std::size_t>(stages));
   for (std::size_t s = 0; s < accounts.size(); ++s) {
     const StagePlan& stage = in.plan.stages[s];
     MemoryAccount& account = accounts[s];
     const StageNeeds& need = needs.stages[s];
     account = parameter_memory({.graph = in.graph,
-                                .lowering = *lowering,
+                                .lowering = model.lowering(),
                                 .optimizer = in.config.optimizer,
                                 .first = stage.first,
                                 .last = stage.last,
@@ -85,12 +84,11 @@ std::vector<MemoryAccount> predict(const PipelineInput& in, bool first_copies) {
     for (std::size_t& bytes : account.bytes) bytes *= copies;
     StageSizes trains, most;  // evaluation is the first copy's
     for (const MicrobatchSize& size : sizes) {
-      const StageSizes each = sizes_of(compile_stage({.graph = in.graph,
-                                                      .lowering = *lowering,
+      const StageSizes each = sizes_of(compile_stage({.graph = model.graph(size.lengths),
+                                                      .lowering = model.lowering(size.lengths),
                                                       .first = stage.first,
                                                       .last = stage.last,
-                                                      .samples = size.samples,
-                                                      .mode = size.mode,
+                                                      .size = size,
                                                       .split_backward = needs.split_backward,
                                                       .recomputes = need.input_slots > 0}));
       most = largest(most, each);
@@ -102,7 +100,7 @@ std::vector<MemoryAccount> predict(const PipelineInput& in, bool first_copies) {
                                    static_cast<std::size_t>(need.input_slots) * its.input_slot;
       account[Use::Workspace] += its.workspace + its.scratch;
     }
-    const PacketPrediction packets{in, needs, *lowering, sizes, first_copies};
+    const PacketPrediction packets{in, needs, model, sizes, first_copies};
     account[Use::Packets] += packets.to_stage_behind(s) + packets.from_stage_before(s);
   }
   return accounts;

@@ -10,16 +10,17 @@ namespace pipetrain {
 Stage::Stage(const StageInput& input)
     : input_(input),
       stream_(input.backend.make_stream(input.stream)),
-      memory_(*stream_, parameter_memory({input.graph, input.lowering, input.optimizer, input.first,
-                                          input.last, input.weight_copies, input.mixes_weights,
-                                          input.delta.keeps})
-                            .total()),
-      weights_({input.graph, input.lowering, *stream_, input.first, input.last, input.weight_copies,
-                input.mixes_weights},
+      memory_(*stream_,
+              parameter_memory({input.model.graph(), input.model.lowering(), input.optimizer,
+                                input.first, input.last, input.weight_copies, input.mixes_weights,
+                                input.delta.keeps})
+                  .total()),
+      weights_({input.model.graph(), input.model.lowering(), *stream_, input.first, input.last,
+                input.weight_copies, input.mixes_weights},
                memory_),
-      ties_(stage_ties(input.graph, input.first, input.last)),
+      ties_(stage_ties(input.model.graph(), input.first, input.last)),
       optimizer_(*stream_, input.optimizer, input.delta, weights_,
-                 std::span(input.graph.layers)
+                 std::span(input.model.graph().layers)
                      .subspan(static_cast<std::size_t>(input.first.value),
                               static_cast<std::size_t>(layers())),
                  ties_, memory_),
@@ -41,15 +42,14 @@ Stage::Stage(const StageInput& input)
   operand_gradients_.resize(operands);
 }
 
-void Stage::prepare(int samples, Mode mode) {
+void Stage::prepare(const MicrobatchSize& size) {
   for (const CompiledStage& c : compiled_)
-    if (c.samples == samples && c.mode == mode) return;
-  compiled_.push_back(compile_stage({.graph = input_.graph,
-                                     .lowering = input_.lowering,
+    if (c.size == size) return;
+  compiled_.push_back(compile_stage({.graph = input_.model.graph(size.lengths),
+                                     .lowering = input_.model.lowering(size.lengths),
                                      .first = input_.first,
                                      .last = input_.last,
-                                     .samples = samples,
-                                     .mode = mode,
+                                     .size = size,
                                      .split_backward = input_.split_backward,
                                      .recomputes = recomputes()}));
   grow();
@@ -72,8 +72,8 @@ void Stage::grow() {
 
 CompiledStage& Stage::compiled(const PassCall& call) {
   for (CompiledStage& c : compiled_)
-    if (c.samples == call.samples && c.mode == call.mode) return c;
-  PIPETRAIN_CHECK(false, "stage {} was not prepared for {} samples", id().value, call.samples);
+    if (c.size == call.size) return c;
+  PIPETRAIN_CHECK(false, "stage {} was not prepared for {} samples", id().value, call.size.samples);
 }
 
 Stage::Bases Stage::bases(const PassCall& call) const {
@@ -111,7 +111,7 @@ std::size_t buffer_bytes(const Layer& layer, int index) {
 
 void Stage::load_input(const PassCall& call, const void* plain) {
   const CompiledStage& c = compiled(call);
-  input_.lowering.load_input(*stream_, plain, call.samples, at(bases(call), c.recipe.input));
+  c.lowering->load_input(*stream_, plain, call.size.samples, at(bases(call), c.recipe.input));
 }
 
 void Stage::forward(const PassCall& call) {
@@ -119,7 +119,7 @@ void Stage::forward(const PassCall& call) {
   const Bases base = bases(call);
   prepare(call.weights);
   for (const Step& step : c.recipe.forward) run(c, step, base, call, {});
-  if (call.mode == Mode::Train) ++batches_tracked_;
+  if (call.size.mode == Mode::Train) ++batches_tracked_;
 }
 
 void Stage::recompute(const PassCall& call) {
@@ -236,8 +236,8 @@ void Stage::run(CompiledStage& compiled, const Step& step, const Bases& bases, c
       gradient_started_[l] = true;
       return;
     case Step::Kind::Add:
-      input_.lowering.add_value(*stream_, step.value, call.samples, at(bases, step.output),
-                                operand_inputs_[0]);
+      compiled.lowering->add_value(*stream_, step.value, call.size.samples, at(bases, step.output),
+                                   operand_inputs_[0]);
       return;
     case Step::Kind::Copy:
       stream_->copy(at(bases, step.output), operand_inputs_[0], step.bytes);
@@ -273,7 +273,7 @@ void Stage::update(const StageUpdate& update) {
 
 void Stage::update_by_kernels(const UpdateCall& call) {
   for (const CompiledStage& c : compiled_) {
-    if (c.mode != Mode::Train) continue;
+    if (c.size.mode != Mode::Train) continue;
     for (int l = 0; l < layers(); ++l)
       if (const FusedUpdate* update = fused(c, l, &call))
         c.kernels[static_cast<std::size_t>(l)]->update(*stream_, *update, scratch_);
@@ -282,13 +282,13 @@ void Stage::update_by_kernels(const UpdateCall& call) {
 }
 
 void Stage::set_parameter(int layer, int parameter, const float* plain) {
-  input_.lowering.load_parameter(*stream_, {input_.first.value + layer}, parameter, plain,
-                                 weights_.parameter(layer, parameter));
+  input_.model.lowering().load_parameter(*stream_, {input_.first.value + layer}, parameter, plain,
+                                         weights_.parameter(layer, parameter));
 }
 
 void Stage::get_parameter(int layer, int parameter, float* plain) const {
-  input_.lowering.store_parameter(*stream_, {input_.first.value + layer}, parameter,
-                                  weights_.parameter(layer, parameter), plain);
+  input_.model.lowering().store_parameter(*stream_, {input_.first.value + layer}, parameter,
+                                          weights_.parameter(layer, parameter), plain);
 }
 
 void Stage::keep_up_delta(bool on) {
@@ -298,23 +298,24 @@ void Stage::keep_up_delta(bool on) {
 
 void Stage::set_delta(int layer, int parameter, const float* plain) {
   if (float* const delta = optimizer_.delta(layer, parameter))
-    input_.lowering.load_parameter(*stream_, {input_.first.value + layer}, parameter, plain, delta);
+    input_.model.lowering().load_parameter(*stream_, {input_.first.value + layer}, parameter, plain,
+                                           delta);
 }
 
 void Stage::get_delta(int layer, int parameter, float* plain) const {
   if (const float* const delta = optimizer_.delta(layer, parameter))
-    input_.lowering.store_parameter(*stream_, {input_.first.value + layer}, parameter, delta,
-                                    plain);
+    input_.model.lowering().store_parameter(*stream_, {input_.first.value + layer}, parameter,
+                                            delta, plain);
 }
 
 void Stage::set_moment(int layer, int parameter, int moment, const float* plain) {
-  input_.lowering.load_parameter(*stream_, {input_.first.value + layer}, parameter, plain,
-                                 optimizer_.moment(layer, parameter, moment));
+  input_.model.lowering().load_parameter(*stream_, {input_.first.value + layer}, parameter, plain,
+                                         optimizer_.moment(layer, parameter, moment));
 }
 
 void Stage::get_moment(int layer, int parameter, int moment, float* plain) const {
-  input_.lowering.store_parameter(*stream_, {input_.first.value + layer}, parameter,
-                                  optimizer_.moment(layer, parameter, moment), plain);
+  input_.model.lowering().store_parameter(*stream_, {input_.first.value + layer}, parameter,
+                                          optimizer_.moment(layer, parameter, moment), plain);
 }
 
 void Stage::set_buffer(int layer, int index, const float* values) {
@@ -329,9 +330,9 @@ void Stage::get_buffer(int layer, int index, float* values) {
 
 void Stage::read_output(const PassCall& call, float* plain) const {
   for (const CompiledStage& c : compiled_)
-    if (c.samples == call.samples && c.mode == call.mode)
-      input_.lowering.store_value(*stream_, Graph::output_of(input_.last),
-                                  at(bases(call), c.recipe.output), call.samples, plain);
+    if (c.size == call.size)
+      c.lowering->store_value(*stream_, Graph::output_of(input_.last),
+                              at(bases(call), c.recipe.output), call.size.samples, plain);
 }
 
 }  // namespace pipetrain

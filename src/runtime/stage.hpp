@@ -11,6 +11,7 @@
 #include "backend/backend.hpp"
 #include "config/config.hpp"
 #include "runtime/compiled_stage.hpp"
+#include "runtime/lowered_model.hpp"
 #include "runtime/memory.hpp"
 #include "runtime/optimizer.hpp"
 #include "runtime/weight_store.hpp"
@@ -18,8 +19,7 @@
 namespace pipetrain {
 
 struct StageInput {
-  const Graph& graph;
-  const Lowering& lowering;
+  const LoweredModel& model;
   Backend& backend;
   const OptimizerConfig& optimizer;
   StageId id;
@@ -40,8 +40,7 @@ enum class BackwardPart { Whole, InputHalf, WeightHalf, BeforeSend, BehindSend }
 // Everything that one pass over one micro-batch is told. Packets are null where there is no such
 // boundary or the pass does not touch it.
 struct PassCall {
-  Mode mode = Mode::Train;
-  int samples = 0;
+  MicrobatchSize size;
   int slot = 0, input_slot = -1;
   std::byte* packet_in = nullptr;
   std::byte* packet_out = nullptr;
@@ -65,7 +64,7 @@ class Stage {
   explicit Stage(const StageInput& input);
 
   // Makes kernels and memory for micro-batches of this size; must precede any pass over one.
-  void prepare(int samples, Mode mode);
+  void prepare(const MicrobatchSize& size);
 
   void load_input(const PassCall& call, const void* plain);  // first stage
   void forward(const PassCall& call);
@@ -73,7 +72,7 @@ class Stage {
   void recompute(const PassCall& call);
   // Last stage, behind forward(): adds to *result.
   void loss(const PassCall& call, const Targets& targets, LossResult* result);
-  // Last stage: what the loss sends back; precedes backward(). scale: 1 / samples of the
+  // Last stage: what the loss sends back; precedes backward(). scale: 1 / labels of the
   // mini-batch.
   void loss_gradient(const PassCall& call, const Targets& targets, double scale);
   // Where `update` is set, layers whose kernels can do so are updated on the way; the same update()
@@ -111,9 +110,9 @@ class Stage {
   StageId id() const { return input_.id; }
   LayerId first() const { return input_.first; }
   int layers() const { return input_.last.value - input_.first.value + 1; }
-  const Graph& graph() const { return input_.graph; }
+  const Graph& graph() const { return input_.model.graph(); }
   const Layer& layer(int l) const {
-    return input_.graph.layers[static_cast<std::size_t>(input_.first.value + l)];
+    return graph().layers[static_cast<std::size_t>(input_.first.value + l)];
   }
   int slots() const { return static_cast<int>(slots_.size()); }
   int input_slots() const { return static_cast<int>(input_slots_.size()); }

@@ -30,9 +30,9 @@ StageCopies::StageCopies(const StageInput& input, std::span<const WorkerId> on, 
   parts_.resize(copies_.size());
 }
 
-void StageCopies::prepare(int samples, Mode mode) {
+void StageCopies::prepare(const MicrobatchSize& size) {
   for (const auto& stage : copies_)
-    if (mode == Mode::Train || stage == copies_.front()) stage->prepare(samples, mode);
+    if (size.mode == Mode::Train || stage == copies_.front()) stage->prepare(size);
 }
 
 void StageCopies::keep_up_delta(bool on) {

@@ -22,7 +22,7 @@ class StageCopies {
   Stage& first() const { return copy(0); }
 
   // For every copy; evaluation is the first one's.
-  void prepare(int samples, Mode mode);
+  void prepare(const MicrobatchSize& size);
   void keep_up_delta(bool on);
 
   // One copy has all that its micro-batches add to the gradient. True to the last one of a

@@ -100,8 +100,7 @@ SamplePart StageRunner::part(const Instruction& i, const MiniBatch& batch) const
 PassCall StageRunner::call(const Instruction& i) const {
   const Flight& f = flight(i.microbatch);
   const int in_minibatch = i.microbatch.value % run_.program.microbatches;
-  return {.mode = run_.mode,
-          .samples = f.samples,
+  return {.size = {f.samples, run_.mode, f.lengths},
           .slot = f.slot,
           .input_slot = f.input_slot,
           .packet_in = data_of(f.in),
@@ -127,12 +126,13 @@ int StageRunner::take(std::vector<int>& free_slots) {
   return slot;
 }
 
-void StageRunner::open(const Instruction& i, int samples) {
+void StageRunner::open(const Instruction& i, int samples, const Lengths& lengths) {
   Flight& f = flight(i);
   PIPETRAIN_CHECK(!f.open, "more micro-batches are in flight than the program has");
   f = {};
   f.open = true;
   f.samples = samples;
+  f.lengths = lengths;
   if (recomputes())
     f.input_slot = take(free_input_slots_);
   else
@@ -166,6 +166,7 @@ Packet* StageRunner::acquire_out(const Instruction& i) {
   Channel& channel = *behind(i).activations;
   f.out = waiting([&] { return channel.acquire(); });
   f.out->samples = f.samples;
+  f.out->lengths = f.lengths;
   f.out->microbatch = i.microbatch;
   if (trains() && !recomputes()) channel.retain(f.out);  // its own backward reads it too
   return f.out;
@@ -176,7 +177,7 @@ Packet* StageRunner::acquire_out(const Instruction& i) {
 void StageRunner::load_input(const Instruction& i) {
   const MiniBatch& batch = minibatch(i);
   const SamplePart p = part(i, batch);
-  open(i, p.count);
+  open(i, p.count, batch.lengths);
   if (p.count > 0) busy([&] { stage_.load_input(call(i), inputs(batch, p)); });
   if (is_last()) return;  // its loss still needs the mini-batch
   const auto first = batch.ids.begin() + p.first;
@@ -188,7 +189,7 @@ void StageRunner::receive_activation(const Instruction& i) {
   Packet* const packet = waiting([&] { return before(i).activations->receive(); });
   PIPETRAIN_CHECK(packet->microbatch == i.microbatch, "micro-batch {} arrived instead of {}",
                   packet->microbatch.value, i.microbatch.value);
-  open(i, packet->samples);
+  open(i, packet->samples, packet->lengths);
   flight(i).in = packet;
 }
 
@@ -217,7 +218,7 @@ void StageRunner::loss(const Instruction& i) {
   StepReport& report = reports_.of(trains() ? step_of(i) : 0);  // of an evaluation there is one
   if (f.samples > 0) busy([&] { stage_.loss(call(i), targets(batch, p), report.loss); });
   report.measured.samples += f.samples;
-  report.measured.labels += f.samples * (batch.labels() / batch.samples);
+  report.measured.labels += count_labels(batch, p.first, p.count);
   if (!trains()) done_with_minibatch(i);
 }
 
@@ -284,7 +285,7 @@ void StageRunner::loss_gradient(const Instruction& i) {
   if (flight(i).samples > 0)
     busy([&] {
       stage_.loss_gradient(call(i), targets(batch, part(i, batch)),
-                           1.0 / static_cast<double>(batch.labels()));
+                           1.0 / static_cast<double>(batch.labels));
     });
   done_with_minibatch(i);
 }

@@ -34,6 +34,7 @@ class StageRunner {
  private:
   struct Flight {  // a micro-batch between its forward and its backward
     int slot = -1, input_slot = -1, samples = 0;
+    Lengths lengths;
     bool open = false;
     int forward_version = 0;
     Packet *in = nullptr, *out = nullptr, *gradient_in = nullptr, *gradient_out = nullptr;
@@ -83,7 +84,7 @@ class StageRunner {
   std::byte* gradient_of(const Packet* packet, std::size_t bytes, MicrobatchId m) const;
 
   static int take(std::vector<int>& free_slots);
-  void open(const Instruction& i, int samples);
+  void open(const Instruction& i, int samples, const Lengths& lengths);
   void close(const Instruction& i);
   const MiniBatch& minibatch(const Instruction& i);
   void done_with_minibatch(const Instruction& i);

@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "base/ids.hpp"
+#include "base/lengths.hpp"
 
 namespace pipetrain {
 
@@ -30,6 +31,7 @@ struct Packet {
   int index = 0;  // among its channel's
   std::byte* data = nullptr;
   int samples = 0;
+  Lengths lengths;  // of its samples
   MicrobatchId microbatch;
   std::vector<SampleId> ids;  // capacity reserved for a whole micro-batch; travels with the tensors
   int holders = 0;            // the channel's own count

@@ -57,6 +57,7 @@ class DeviceChannel final : public Channel {
     if (!ends.arrived) return packet;
     ends.original = packet;
     ends.twin.samples = packet->samples;
+    ends.twin.lengths = packet->lengths;
     ends.twin.microbatch = packet->microbatch;
     ends.twin.ids.assign(packet->ids.begin(), packet->ids.end());
     return &ends.twin;

@@ -12,12 +12,13 @@ struct Header {
   std::uint32_t magic = 0x50544e43, channel = 0;
   std::uint64_t sequence = 0;
   std::int32_t samples = 0, microbatch = 0, ids = 0, unused = 0;
+  Lengths lengths;
 };
 
 struct Greeting {
   std::uint32_t magic = 0x50544847, channel = 0;
   std::uint64_t packet_bytes = 0;
-  std::int32_t samples = 0, version = 1;
+  std::int32_t samples = 0, version = 2;
 };
 
 static_assert(sizeof(Greeting) <= greeting_bytes);
@@ -48,6 +49,7 @@ void write_header(std::byte* to, const MessageShape& shape, std::uint64_t sequen
   header.channel = shape.channel;
   header.sequence = sequence;
   header.samples = packet.samples;
+  header.lengths = packet.lengths;
   header.microbatch = packet.microbatch.value;
   header.ids = static_cast<std::int32_t>(packet.ids.size());
   std::memcpy(to, &header, sizeof header);
@@ -65,6 +67,7 @@ void read_header(const std::byte* from, const MessageShape& shape, std::uint64_t
   if (header.sequence != sequence)
     refuse(fmt::format("packet {} arrived instead of packet {}", header.sequence, sequence));
   packet.samples = header.samples;
+  packet.lengths = header.lengths;
   packet.microbatch = {header.microbatch};
   packet.ids.resize(static_cast<std::size_t>(header.ids));
   if (header.ids > 0)

@@ -138,21 +138,19 @@ void load(Stage& stage, const NamedTensors& tensors) {
 Floats outputs(Backend& backend, const Graph& graph, const NamedTensors& weights,
                const Floats& input, Mode mode) {
   const int samples = static_cast<int>(std::ssize(input) / graph.input.elements());
-  const auto lowering = backend.lower(graph, {.samples = samples});
+  const LoweredModel model(graph, backend.lower(graph, {.samples = samples}));
   const OptimizerConfig none;
   const LayerId last{static_cast<int>(graph.layers.size()) - 1};
-  Stage stage({.graph = graph,
-               .lowering = *lowering,
+  Stage stage({.model = model,
                .backend = backend,
                .optimizer = none,
                .id = {0},
                .first = {0},
                .last = last});
-  stage.prepare(samples, mode);
+  stage.prepare({samples, mode});
   load(stage, weights);
   PassCall call;
-  call.mode = mode;
-  call.samples = samples;
+  call.size = {samples, mode};
   stage.load_input(call, input.data());
   stage.forward(call);
   Floats values(static_cast<std::size_t>(samples * graph.layers.back().output.elements()));

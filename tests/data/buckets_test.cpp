@@ -28,14 +28,19 @@ std::vector<PairLength> drawn(std::int64_t count, std::uint64_t seed) {
 }
 
 struct Held {  // a mini-batch, copied
-  std::size_t bucket = 0;
+  Lengths lengths;
   std::vector<SampleId> samples;
   bool operator==(const Held&) const = default;
 };
 
 Held held(BucketOrder& order, std::int64_t step) {
   const auto minibatch = order.of(step);
-  return {minibatch.bucket, {minibatch.samples.begin(), minibatch.samples.end()}};
+  return {minibatch.lengths, {minibatch.samples.begin(), minibatch.samples.end()}};
+}
+
+std::size_t bucket_of(const BucketOrder& order, const Lengths& lengths) {
+  const auto at = std::ranges::find(order.buckets(), lengths, &Bucket::lengths);
+  return static_cast<std::size_t>(at - order.buckets().begin());
 }
 
 std::vector<Held> epoch(BucketOrder& order, std::int64_t number) {
@@ -52,19 +57,20 @@ void check_epoch(const std::vector<PairLength>& pairs, const BucketOptions& opti
   std::vector<std::int64_t> ragged(order.buckets().size()), of_bucket(order.buckets().size());
   int wrong = 0;
   for (const Held& minibatch : minibatches) {
-    const Bucket& bucket = order.buckets()[minibatch.bucket];
+    const std::size_t b = bucket_of(order, minibatch.lengths);
+    const Bucket& bucket = order.buckets()[b];
+    const auto [source, target] = bucket.lengths;
     const std::int64_t samples = std::ssize(minibatch.samples);
     wrong += samples == 0 || samples > bucket.samples;
-    wrong +=
-        options.max_tokens > 0 && samples * (bucket.source + bucket.target) > options.max_tokens;
+    wrong += options.max_tokens > 0 && samples * (source + target) > options.max_tokens;
     wrong += options.max_sentences > 0 && samples > options.max_sentences;
-    ragged[minibatch.bucket] += samples < bucket.samples;
-    of_bucket[minibatch.bucket] += samples;
+    ragged[b] += samples < bucket.samples;
+    of_bucket[b] += samples;
     for (const SampleId id : minibatch.samples) {
       const PairLength& pair = pairs[static_cast<std::size_t>(id)];
       ++seen[static_cast<std::size_t>(id)];
-      wrong += pair.source > bucket.source || pair.source <= bucket.source - options.multiple;
-      wrong += pair.target > bucket.target || pair.target <= bucket.target - options.multiple;
+      wrong += pair.source > source || pair.source <= source - options.multiple;
+      wrong += pair.target > target || pair.target <= target - options.multiple;
     }
   }
   CHECK(wrong == 0);
@@ -79,8 +85,9 @@ void check_epoch(const std::vector<PairLength>& pairs, const BucketOptions& opti
 TEST_CASE("buckets: bounds are multiples, mini-batches fill the limit", "[buckets]") {
   const std::vector<PairLength> pairs = {{1, 8, 1}, {8, 1, 2}, {9, 8, 3}, {16, 7, 4}, {3, 3, 5}};
   BucketOrder order(pairs, {.max_tokens = 32, .shuffle = false}, "a.de");
-  CHECK(order.buckets() == std::vector<Bucket>{{8, 8, 2, 3}, {16, 8, 1, 2}});
-  CHECK(epoch(order, 0) == std::vector<Held>{{0, {0, 1}}, {0, {4}}, {1, {2}}, {1, {3}}});
+  CHECK(order.buckets() == std::vector<Bucket>{{{8, 8}, 2, 3}, {{16, 8}, 1, 2}});
+  CHECK(epoch(order, 0) ==
+        std::vector<Held>{{{8, 8}, {0, 1}}, {{8, 8}, {4}}, {{16, 8}, {2}}, {{16, 8}, {3}}});
   CHECK(epoch(order, 0) == epoch(order, 1));
   // 64 of 96 tokens are no padding: 9 + 9 + 17 + 23 + 6.
   CHECK(order.padding() == Approx(1 - 64.0 / 96));
@@ -89,10 +96,10 @@ TEST_CASE("buckets: bounds are multiples, mini-batches fill the limit", "[bucket
 TEST_CASE("buckets: a limit of sentences, and both limits", "[buckets]") {
   const std::vector<PairLength> pairs = {{4, 4, 1}, {4, 4, 2}, {4, 4, 3}, {30, 30, 4}, {30, 30, 5}};
   BucketOrder sentences(pairs, {.max_sentences = 2, .shuffle = false}, "a.de");
-  CHECK(sentences.buckets() == std::vector<Bucket>{{8, 8, 2, 3}, {32, 32, 2, 2}});
+  CHECK(sentences.buckets() == std::vector<Bucket>{{{8, 8}, 2, 3}, {{32, 32}, 2, 2}});
   CHECK(sentences.steps_per_epoch() == 3);
   BucketOrder both(pairs, {.max_tokens = 64, .max_sentences = 2, .shuffle = false}, "a.de");
-  CHECK(both.buckets() == std::vector<Bucket>{{8, 8, 2, 3}, {32, 32, 1, 2}});
+  CHECK(both.buckets() == std::vector<Bucket>{{{8, 8}, 2, 3}, {{32, 32}, 1, 2}});
   CHECK(both.steps_per_epoch() == 4);
 }
 
@@ -137,10 +144,10 @@ TEST_CASE("buckets: the order is of the seed and the epoch alone", "[buckets]") 
 TEST_CASE("buckets: both the pairs of a bucket and the mini-batches are shuffled", "[buckets]") {
   const auto pairs = drawn(500, 4);
   BucketOrder order(pairs, {.max_tokens = 256}, "a.de");
-  std::vector<std::size_t> buckets;
+  std::vector<Lengths> buckets;
   std::set<std::set<SampleId>> first, second;
   for (const Held& minibatch : epoch(order, 0)) {
-    buckets.push_back(minibatch.bucket);
+    buckets.push_back(minibatch.lengths);
     first.insert({minibatch.samples.begin(), minibatch.samples.end()});
   }
   for (const Held& minibatch : epoch(order, 1))

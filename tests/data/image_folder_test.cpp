@@ -173,7 +173,8 @@ TEST_CASE("image_folder: any number of threads makes the same mini-batches", "[i
     images.config.decode_threads = threads;
     const Datasets data = images.open(small);
     CHECK(data.train->reading_threads() == threads);
-    Loader loader(*data.train, {.batch_size = 6, .drop_last = false, .seed = 3, .depth = 2}, 1);
+    Loader loader(*data.train,
+                  {.order = {.batch_size = 6, .drop_last = false, .seed = 3}, .depth = 2}, 1);
     for (std::int64_t step = 0; step < 8; ++step) {
       const MiniBatch batch = loader.get(step);
       loader.release(step);

@@ -39,7 +39,7 @@ class Counting final : public Dataset {
   Shape shape_{{2}}, target_{{1}};
 };
 
-const LoaderOptions in_file_order = {.batch_size = 4, .shuffle = false};
+const LoaderOptions in_file_order = {.order = {.batch_size = 4, .shuffle = false}};
 
 MiniBatch take(Loader& loader, std::int64_t step) {
   MiniBatch copy = loader.get(step);
@@ -74,7 +74,7 @@ TEST_CASE("loader: float targets", "[loader]") {
 TEST_CASE("loader: without drop_last the last mini-batch of each epoch is smaller", "[loader]") {
   const Counting data(10);
   LoaderOptions options = in_file_order;
-  options.drop_last = false;
+  options.order.drop_last = false;
   Loader loader(data, options, 1);
   CHECK(loader.steps_per_epoch() == 3);
   for (std::int64_t step = 0; step < 9; ++step) {
@@ -89,7 +89,8 @@ TEST_CASE("loader: without drop_last the last mini-batch of each epoch is smalle
 
 TEST_CASE("loader: one pass reads each sample once and ends", "[loader]") {
   const Counting data(10);
-  Loader loader(data, {.batch_size = 4, .shuffle = false, .drop_last = false, .repeat = false}, 1);
+  Loader loader(
+      data, {.order = {.batch_size = 4, .shuffle = false, .drop_last = false}, .repeat = false}, 1);
   for (std::int64_t step = 0; step < 3; ++step) take(loader, step);
   CHECK(data.reads == 10);
   CHECK(contains(message_of<InternalError>([&] { loader.get(3); }), "makes 0 to 2"));
@@ -98,7 +99,7 @@ TEST_CASE("loader: one pass reads each sample once and ends", "[loader]") {
 TEST_CASE("loader: beginning in the middle equals a run from 0, without replaying reads",
           "[loader]") {
   const Counting data(23), later(23);
-  LoaderOptions options = {.batch_size = 5, .drop_last = false, .seed = 4, .depth = 2};
+  LoaderOptions options = {.order = {.batch_size = 5, .drop_last = false, .seed = 4}, .depth = 2};
   Loader whole(data, options, 1);
   options.first_step = 7;
   {
@@ -116,8 +117,8 @@ TEST_CASE("loader: beginning in the middle equals a run from 0, without replayin
 
 TEST_CASE("loader: what a mini-batch holds depends neither on depth nor on readers", "[loader]") {
   const Counting data(50);
-  Loader a(data, {.batch_size = 8, .seed = 2, .depth = 1}, 1);
-  Loader b(data, {.batch_size = 8, .seed = 2, .depth = 7}, 2);
+  Loader a(data, {.order = {.batch_size = 8, .seed = 2}, .depth = 1}, 1);
+  Loader b(data, {.order = {.batch_size = 8, .seed = 2}, .depth = 7}, 2);
   for (std::int64_t step = 0; step < 25; ++step) {
     const MiniBatch left = take(a, step), right = b.get(step);
     b.release(step);
@@ -128,7 +129,7 @@ TEST_CASE("loader: what a mini-batch holds depends neither on depth nor on reade
 
 TEST_CASE("loader: memory is used again, never allocated again", "[loader]") {
   const Counting data(10);
-  Loader loader(data, {.batch_size = 4, .drop_last = false, .depth = 3}, 1);
+  Loader loader(data, {.order = {.batch_size = 4, .drop_last = false}, .depth = 3}, 1);
   std::vector<const float*> inputs;
   for (std::int64_t step = 0; step < 30; ++step) {
     const MiniBatch& batch = loader.get(step);
@@ -141,7 +142,7 @@ TEST_CASE("loader: memory is used again, never allocated again", "[loader]") {
 
 TEST_CASE("loader: two readers at different paces see the same mini-batches", "[loader]") {
   const Counting data(1000);
-  Loader loader(data, {.batch_size = 10, .seed = 3, .depth = 3}, 2);
+  Loader loader(data, {.order = {.batch_size = 10, .seed = 3}, .depth = 3}, 2);
   const auto reader = [&](int pause_every, std::vector<std::vector<SampleId>>& seen) {
     for (std::int64_t step = 0; step < 300; ++step) {
       if (step % pause_every == 0) std::this_thread::yield();
@@ -159,7 +160,7 @@ TEST_CASE("loader: two readers at different paces see the same mini-batches", "[
 
 TEST_CASE("loader: a reader far ahead waits for the other's releases", "[loader]") {
   const Counting data(1000);
-  Loader loader(data, {.batch_size = 10, .depth = 2}, 2);
+  Loader loader(data, {.order = {.batch_size = 10}, .depth = 2}, 2);
   std::atomic<std::int64_t> ahead = -1;
   std::thread first([&] {
     for (std::int64_t step = 0; step < 10; ++step) {
@@ -180,7 +181,7 @@ TEST_CASE("loader: a reader far ahead waits for the other's releases", "[loader]
 TEST_CASE("loader: at most `depth` mini-batches are read ahead", "[loader]") {
   const Counting data(1000);
   {
-    Loader loader(data, {.batch_size = 10, .depth = 3}, 1);
+    Loader loader(data, {.order = {.batch_size = 10}, .depth = 3}, 1);
     loader.get(2);
   }
   CHECK(data.reads == 30);
@@ -206,7 +207,7 @@ TEST_CASE("loader: a reading error comes out of get, for every reader, and goes 
 
 TEST_CASE("loader: close wakes who waits, and from then on get throws", "[loader]") {
   const Counting data(20);
-  Loader loader(data, {.batch_size = 4, .depth = 1}, 2);
+  Loader loader(data, {.order = {.batch_size = 4}, .depth = 1}, 2);
   loader.get(0);
   std::atomic<bool> started = false;
   std::string woken;
@@ -229,7 +230,7 @@ TEST_CASE("loader: the destructor ends, whoever holds mini-batches or was waitin
     std::string woken;
     std::thread waiting;
     {
-      Loader loader(data, {.batch_size = 4, .depth = 2}, 3);
+      Loader loader(data, {.order = {.batch_size = 4}, .depth = 2}, 3);
       loader.get(0);
       loader.get(1);
       std::atomic<bool> started = false;
@@ -249,7 +250,7 @@ TEST_CASE("loader: the destructor ends, whoever holds mini-batches or was waitin
 
 TEST_CASE("loader: a get that can never return says so instead", "[loader]") {
   const Counting data(100);
-  const LoaderOptions options = {.batch_size = 4, .depth = 2};
+  const LoaderOptions options = {.order = {.batch_size = 4}, .depth = 2};
   SECTION("what every reader released") {
     Loader loader(data, options, 1);
     take(loader, 0);
@@ -305,7 +306,8 @@ TEST_CASE("loader: a get that can never return says so instead", "[loader]") {
     CHECK(contains(message_of<InternalError>([&] { loader.release(-1); }), "mini-batch -1"));
   }
   SECTION("no mini-batch at all") {
-    CHECK(contains(message_of<InternalError>([&] { Loader(data, {.batch_size = 101}, 1); }),
-                   "drop_last leaves nothing of 100"));
+    CHECK(contains(
+        message_of<InternalError>([&] { Loader(data, {.order = {.batch_size = 101}}, 1); }),
+        "drop_last leaves nothing of 100"));
   }
 }

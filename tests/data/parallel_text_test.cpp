@@ -121,11 +121,11 @@ TEST_CASE("Multi30k reads as it is", "[parallel]") {
   std::set<SampleId> seen;
   for (std::int64_t step = 0; step < order.steps_per_epoch(); ++step) {
     const auto minibatch = order.of(step);
-    const Bucket& bucket = order.buckets()[minibatch.bucket];
-    CHECK(std::ssize(minibatch.samples) * (bucket.source + bucket.target) <= 2048);
+    CHECK(std::ssize(minibatch.samples) * (minibatch.lengths.source + minibatch.lengths.target) <=
+          2048);
     for (const SampleId id : minibatch.samples) {
-      CHECK(std::ssize(text.source(id)) < bucket.source);
-      CHECK(std::ssize(text.target(id)) < bucket.target);
+      CHECK(std::ssize(text.source(id)) < minibatch.lengths.source);
+      CHECK(std::ssize(text.target(id)) < minibatch.lengths.target);
       seen.insert(id);
     }
   }

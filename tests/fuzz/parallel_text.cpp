@@ -51,13 +51,14 @@ void check_buckets(const ParallelText& text) {
   std::vector<int> seen(static_cast<std::size_t>(text.size()));
   for (std::int64_t step = 0; step < order.steps_per_epoch(); ++step) {
     const auto minibatch = order.of(step);
-    const Bucket& bucket = order.buckets()[minibatch.bucket];
-    fuzz::require(std::ssize(minibatch.samples) * (bucket.source + bucket.target) <= max_tokens,
-                  "no mini-batch is over the limit");
+    fuzz::require(
+        std::ssize(minibatch.samples) * (minibatch.lengths.source + minibatch.lengths.target) <=
+            max_tokens,
+        "no mini-batch is over the limit");
     for (const SampleId id : minibatch.samples) {
       fuzz::require(++seen[static_cast<std::size_t>(id)] == 1, "a pair comes once an epoch");
-      fuzz::require(std::ssize(text.source(id)) < bucket.source &&
-                        std::ssize(text.target(id)) < bucket.target,
+      fuzz::require(std::ssize(text.source(id)) < minibatch.lengths.source &&
+                        std::ssize(text.target(id)) < minibatch.lengths.target,
                     "a pair fits into its bucket");
     }
   }

@@ -18,7 +18,7 @@ class Chain {
   explicit Chain(const ChainInput& in)
       : in_(in),
         backend_(make_backend(in.backend)),
-        lowering_(backend_->lower(in.graph, {.samples = in.samples})),
+        model_(in.graph, backend_->lower(in.graph, {.samples = in.samples})),
         stream_(backend_->make_stream({})),
         memory_(*stream_),
         results_(*stream_, 1) {
@@ -27,8 +27,7 @@ class Chain {
     for (std::size_t s = 0; s < in.firsts.size(); ++s) {
       const int next = s + 1 < in.firsts.size() ? in.firsts[s + 1] : layers;
       stages_.push_back(std::make_unique<Stage>(StageInput{
-          .graph = in.graph,
-          .lowering = *lowering_,
+          .model = model_,
           .backend = *backend_,
           .optimizer = optimizer_,
           .id = {static_cast<int>(s)},
@@ -36,7 +35,7 @@ class Chain {
           .last = {next - 1},
           .slots = in.microbatches,
           .split_backward = in.backward == Backward::Halves || in.backward == Backward::Deferred}));
-      stages_.back()->prepare(in.samples, Mode::Train);
+      stages_.back()->prepare({in.samples, Mode::Train});
       crossings_.emplace_back(static_cast<std::size_t>(in.microbatches));
       if (next < layers)
         for (Crossing& c : crossings_.back()) c = make_crossing({next});
@@ -66,8 +65,8 @@ class Chain {
     const auto take = [&](const PacketLayout& packet) {
       return memory_.take(Use::Packets, std::max<std::size_t>(packet.bytes, 64));
     };
-    return {take(activation_packet(in_.graph, *lowering_, next, in_.samples)),
-            take(gradient_packet(in_.graph, *lowering_, next, in_.samples))};
+    return {take(activation_packet(in_.graph, model_.lowering(), next, in_.samples)),
+            take(gradient_packet(in_.graph, model_.lowering(), next, in_.samples))};
   }
 
   template <class Visit>
@@ -105,8 +104,7 @@ class Chain {
   PassCall call(const Stage& stage, int step, int m) const {
     const auto s = static_cast<std::size_t>(stage.id().value), i = static_cast<std::size_t>(m);
     const Crossing before = s > 0 ? crossings_[s - 1][i] : Crossing{}, behind = crossings_[s][i];
-    return {.mode = Mode::Train,
-            .samples = in_.samples,
+    return {.size = {in_.samples, Mode::Train},
             .slot = m,
             .packet_in = before.activations,
             .packet_out = behind.activations,
@@ -164,7 +162,7 @@ class Chain {
   const ChainInput& in_;
   OptimizerConfig optimizer_;
   std::unique_ptr<Backend> backend_;
-  std::unique_ptr<const Lowering> lowering_;
+  LoweredModel model_;
   std::unique_ptr<Stream> stream_;  // of the packets
   StageMemory memory_;
   Results<LossResult> results_;

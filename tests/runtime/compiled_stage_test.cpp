@@ -1,7 +1,9 @@
 // How mini-batches are cut into micro-batches, and for which sizes a run compiles.
 #include "runtime/compiled_stage.hpp"
 
+#include "app/session.hpp"
 #include "catch.hpp"
+#include "data/sample_order.hpp"
 #include "graph/read.hpp"
 #include "training.hpp"
 
@@ -12,7 +14,12 @@ namespace {
 std::vector<std::pair<int, Mode>> sizes(const Config& config, std::int64_t train,
                                         std::int64_t validation) {
   std::vector<std::pair<int, Mode>> found;
-  for (const MicrobatchSize& size : microbatch_sizes(config, train, validation))
+  const auto of = [](std::int64_t samples, const OrderOptions& order) {
+    return samples > 0 ? SampleOrder(samples, order).sizes() : std::vector<MinibatchSize>{};
+  };
+  const MinibatchSizes minibatches{of(train, training_order(config)),
+                                   of(validation, evaluation_order(config))};
+  for (const MicrobatchSize& size : microbatch_sizes(minibatches, config.pipeline.microbatches))
     found.emplace_back(size.samples, size.mode);
   return found;
 }
@@ -81,12 +88,23 @@ TEST_CASE("evaluation: whole batches and the rest", "[compiled stage]") {
   CHECK(sizes(config_of(16, 4), 0, 0).empty());
 }
 
+TEST_CASE("mini-batches with lengths of their own have sizes of their own", "[compiled stage]") {
+  const MinibatchSizes minibatches{{{6, {8, 16}}, {6, {16, 16}}, {3, {8, 16}}}, {{6, {8, 16}}}};
+  const Lengths shorter{8, 16}, longer{16, 16};
+  CHECK(microbatch_sizes(minibatches, 2) ==
+        std::vector<MicrobatchSize>{{3, Mode::Train, shorter},
+                                    {3, Mode::Train, longer},
+                                    {2, Mode::Train, shorter},
+                                    {1, Mode::Train, shorter},
+                                    {6, Mode::Evaluate, shorter}});
+}
+
 TEST_CASE("the largest of a kind", "[compiled stage]") {
   const std::vector<MicrobatchSize> all = {
       {4, Mode::Train}, {6, Mode::Train}, {9, Mode::Evaluate}, {5, Mode::Train}};
-  CHECK(largest_microbatch(all, Mode::Train) == 6);
-  CHECK(largest_microbatch(all, Mode::Evaluate) == 9);
-  CHECK(largest_microbatch({}, Mode::Train) == 0);
+  CHECK(most_samples(all, Mode::Train) == 6);
+  CHECK(most_samples(all, Mode::Evaluate) == 9);
+  CHECK(most_samples({}, Mode::Train) == 0);
 }
 
 TEST_CASE("a compiled stage has its layers' kernels; only the last has the loss",
@@ -95,9 +113,9 @@ TEST_CASE("a compiled stage has its layers' kernels; only the last has the loss"
   const auto backend = make_backend("reference");
   const auto lowering = backend->lower(graph, {.samples = 4});
   const CompiledStage front = compile_stage(
-      {.graph = graph, .lowering = *lowering, .first = {0}, .last = {2}, .samples = 4});
+      {.graph = graph, .lowering = *lowering, .first = {0}, .last = {2}, .size = {4, Mode::Train}});
   const CompiledStage back = compile_stage(
-      {.graph = graph, .lowering = *lowering, .first = {3}, .last = {5}, .samples = 4});
+      {.graph = graph, .lowering = *lowering, .first = {3}, .last = {5}, .size = {4, Mode::Train}});
   CHECK(front.kernels.size() == 3);
   CHECK(back.kernels.size() == 3);
   CHECK_FALSE(front.loss);
@@ -115,8 +133,7 @@ TEST_CASE("an evaluating stage keeps nothing for a backward", "[compiled stage]"
                                          .lowering = *lowering,
                                          .first = {0},
                                          .last = {12},
-                                         .samples = 4,
-                                         .mode = Mode::Evaluate});
+                                         .size = {4, Mode::Evaluate}});
   CHECK(c.recipe.backward.empty());
   CHECK(sizes_of(c).slot == 0);
   CHECK(sizes_of(c).workspace > 0);

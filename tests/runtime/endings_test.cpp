@@ -46,7 +46,10 @@ struct Built {
         graph(read_model_text(mlp_model, "test")),
         plan(make_plan(graph, config.pipeline)),
         backend(make_backend(config.hardware.backend)) {}
-  PipelineInput input() const { return {graph, plan, config, *backend, 4, 64, 64}; }
+  PipelineInput input() const {
+    return {graph,    plan, config,
+            *backend, 4,    {.train = {{16, {}}}, .validation = {{24, {}}, {16, {}}}}};
+  }
   const Config config;
   const Graph graph;
   const Plan plan;
@@ -93,7 +96,9 @@ TEST_CASE("a loader goes while a pipeline that never read from it stands", "[end
   const Built b(make_config({.stages = 3}));
   Pipeline pipeline(b.input());
   const auto data = synthetic(64);
-  { const Loader loader(*data, {.batch_size = 16}, pipeline.loader_readers(Mode::Train)); }
+  {
+    const Loader loader(*data, {.order = {.batch_size = 16}}, pipeline.loader_readers(Mode::Train));
+  }
   CHECK(pipeline.memory().size() == 3);
 }
 
@@ -103,7 +108,7 @@ TEST_CASE("training no mini-batch at all changes nothing", "[endings]") {
   const NamedTensors before = initial_parameters(b.graph, 9);
   pipeline.set_parameters(before);
   const auto data = synthetic(64);
-  Loader loader(*data, {.batch_size = 16}, pipeline.loader_readers(Mode::Train));
+  Loader loader(*data, {.order = {.batch_size = 16}}, pipeline.loader_readers(Mode::Train));
   pipeline.train(loader, 0, 0, [](const StepRecord&) { CHECK(false); });
   CHECK(same_bits(pipeline.parameters(), before));
 }
@@ -116,7 +121,7 @@ TEST_CASE("a pipeline can go after its failure, at whatever step", "[endings]") 
     pipeline.set_parameters(initial_parameters(b.graph, 9));
     const auto data = synthetic(64);
     Loader loader(*data,
-                  {.batch_size = 16,
+                  {.order = {.batch_size = 16},
                    .depth = pipeline.loader_depth(),
                    .reader_threads = pipeline.reader_threads(Mode::Train)},
                   pipeline.loader_readers(Mode::Train));

@@ -64,20 +64,18 @@ TEST_CASE("gradients of several micro-batches add up", "[stage]") {
 TEST_CASE("a size that was not prepared is our own mistake", "[stage]") {
   const Graph graph = read_model_text(random_model(1), "test");
   const auto backend = make_backend("reference");
-  const auto lowering = backend->lower(graph, {.samples = 2});
+  const LoweredModel model(graph, backend->lower(graph, {.samples = 2}));
   const OptimizerConfig optimizer;
-  Stage stage({.graph = graph,
-               .lowering = *lowering,
+  Stage stage({.model = model,
                .backend = *backend,
                .optimizer = optimizer,
                .id = {0},
                .first = {0},
                .last = {static_cast<int>(graph.layers.size()) - 1}});
-  stage.prepare(2, Mode::Train);
+  stage.prepare({2, Mode::Train});
   PassCall call;
-  call.samples = 3;
+  call.size = {3, Mode::Train};
   CHECK_THROWS_AS(stage.forward(call), InternalError);
-  call.samples = 2;
-  call.mode = Mode::Evaluate;
+  call.size = {2, Mode::Evaluate};
   CHECK_THROWS_AS(stage.forward(call), InternalError);
 }

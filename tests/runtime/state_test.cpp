@@ -19,13 +19,18 @@ struct Machine {  // a config with all that trains it
         plan(make_plan(graph, config.pipeline)),
         backend(make_backend(config.hardware.backend)),
         data(draw_synthetic({.samples = 64, .seed = 3, .part = "train"}, graph)),
-        pipeline({graph, plan, config, *backend, kSteps, 64}) {}
+        pipeline({graph,
+                  plan,
+                  config,
+                  *backend,
+                  kSteps,
+                  {.train = data->order({.batch_size = config.data.batch_size})->sizes()}}) {}
 
   // Trains from `first` up to kSteps, or until `drain_at` steps were reported. Returns where it
   // came.
   std::int64_t train(std::int64_t first, std::int64_t drain_at) {
     Loader loader(*data,
-                  {.batch_size = config.data.batch_size,
+                  {.order = {.batch_size = config.data.batch_size},
                    .first_step = first,
                    .depth = pipeline.loader_depth(),
                    .reader_threads = pipeline.reader_threads(Mode::Train)},

@@ -39,12 +39,17 @@ struct Machine {
         plan(make_plan(graph, config.pipeline)),
         backend(make_backend(config.hardware.backend)),
         data(draw_synthetic({.samples = 64, .seed = 3, .part = "train"}, graph)),
-        pipeline({graph, plan, config, *backend, 40, 64}) {
+        pipeline({graph,
+                  plan,
+                  config,
+                  *backend,
+                  40,
+                  {.train = data->order({.batch_size = config.data.batch_size})->sizes()}}) {
     pipeline.set_parameters(first_parameters(config, graph));
   }
   void train(std::int64_t first, std::int64_t count) {
     Loader loader(*data,
-                  {.batch_size = config.data.batch_size,
+                  {.order = {.batch_size = config.data.batch_size},
                    .first_step = first,
                    .depth = pipeline.loader_depth(),
                    .reader_threads = pipeline.reader_threads(Mode::Train)},

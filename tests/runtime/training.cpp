@@ -74,8 +74,9 @@ Trained train(const TrainingSetup& setup) {
   const Dataset* const data = setup.data ? setup.data : synthetic.get();
   const Plan plan = make_plan(graph, config.pipeline);
   const auto backend = setup.make_backend(config.hardware.backend);
-  PipelineInput input{graph, plan, config, *backend, setup.steps, setup.samples};
-  if (setup.evaluate) input.validation_samples = setup.samples;
+  PipelineInput input{graph, plan, config, *backend, setup.steps};
+  input.sizes.train = data->order(training_order(config))->sizes();
+  if (setup.evaluate) input.sizes.validation = data->order(evaluation_order(config))->sizes();
   input.make_channel = setup.make_channel;
   Trained result;
   result.predicted = predict_memory(input);
@@ -85,11 +86,11 @@ Trained train(const TrainingSetup& setup) {
   if (setup.trace_steps) pipeline.set_trace(&trace.emplace(*setup.trace_steps, pipeline.program()));
   setup.on_built();
   result.measured = pipeline.memory();
-  if (setup.evaluate) result.before = evaluate(pipeline, *data);
+  if (setup.evaluate) result.before = evaluate(pipeline, *data, config);
   Loader loader(*data,
-                {.batch_size = config.data.batch_size,
-                 .shuffle = config.data.shuffle,
-                 .drop_last = config.data.drop_last,
+                {.order = {.batch_size = config.data.batch_size,
+                           .shuffle = config.data.shuffle,
+                           .drop_last = config.data.drop_last},
                  .depth = pipeline.loader_depth(),
                  .reader_threads = pipeline.reader_threads(Mode::Train)},
                 pipeline.loader_readers(Mode::Train));
@@ -98,7 +99,7 @@ Trained train(const TrainingSetup& setup) {
     result.norms.push_back(record.squared_norm());
     setup.on_step(record);
   });
-  if (setup.evaluate) result.after = evaluate(pipeline, *data);
+  if (setup.evaluate) result.after = evaluate(pipeline, *data, config);
   if (trace) setup.on_traced(*trace);
   result.parameters = pipeline.parameters();
   return result;

@@ -75,7 +75,7 @@ std::vector<double> train_on_engine(const Program& program, const ScalarTask& ta
   const Plan plan = make_plan(graph, config.pipeline);
   const auto backend = make_backend(choice.backend);
   PipelineInput input{graph, plan, config, *backend};
-  input.train_samples = program.total_microbatches();
+  input.sizes.train = {{program.microbatches, {}}};
 
   Pipeline pipeline(input);
   NamedTensors weights = initial_parameters(graph, 1);
@@ -85,8 +85,7 @@ std::vector<double> train_on_engine(const Program& program, const ScalarTask& ta
   pipeline.set_parameters(weights);
   const Points points(task);
   Loader loader(points,
-                {.batch_size = program.microbatches,
-                 .shuffle = false,
+                {.order = {.batch_size = program.microbatches, .shuffle = false},
                  .depth = pipeline.loader_depth(),
                  .reader_threads = pipeline.reader_threads(Mode::Train)},
                 pipeline.loader_readers(Mode::Train));

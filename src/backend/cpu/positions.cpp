@@ -1,5 +1,6 @@
-// y = x + a table [T, C] that all samples share: a weight, or sines and cosines, worked out when
-// the kernel is made.
+// y = x + a table [T, C] that all samples share: a weight, whose rows may be more than T, or sines
+// and cosines, worked out when the kernel is made.
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -51,6 +52,8 @@ class PositionsKernel final : public CpuKernel {
       loops_.column_sums(elements<E>(a.output_gradient), problem_.samples, positions,
                          floats(a.gradients[0]), a.accumulate, begin, end);
     });
+    const std::int64_t all = problem_.layer->parameters[0].shape.elements();
+    if (!a.accumulate) std::fill_n(floats(a.gradients[0]) + positions, all - positions, 0.0f);
   }
 
  private:
@@ -71,7 +74,7 @@ std::unique_ptr<Kernel> make_kernel(const SinusoidalPositions&, Problem problem)
 }
 
 ParameterLayout parameter_layout(const LearnedPositions&, const Problem& problem, int) {
-  return channel_parameter(problem.output.elements(), 1);
+  return channel_parameter(problem.layer->parameters[0].shape.elements(), 1);
 }
 
 }  // namespace pipetrain::cpu

@@ -36,6 +36,11 @@ class LearnedPositionsKernel final : public PositionsKernel {
     column_sums({device(a.stream).handle(), device(a.stream).partial_sums()},
                 floats(a.output_gradient), problem_.samples, problem_.output.elements(),
                 floats(a.gradients[0]), a.accumulate);
+    const std::int64_t positions = problem_.output.elements(),
+                       all = problem_.layer->parameters[0].shape.elements();
+    if (!a.accumulate && all > positions)
+      device(a.stream).clear(floats(a.gradients[0]) + positions,
+                             static_cast<std::size_t>(all - positions) * sizeof(float));
   }
 };
 

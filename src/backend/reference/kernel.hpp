@@ -18,6 +18,7 @@ struct Problem {
   Shape output;
   std::int64_t samples = 1;
   Mode mode = Mode::Train;
+  std::vector<Shape> parameters = {};
 
   std::int64_t input_elements() const { return samples * inputs[0].elements(); }
   std::int64_t output_elements() const { return samples * output.elements(); }

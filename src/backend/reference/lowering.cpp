@@ -44,6 +44,7 @@ class ReferenceLowering final : public Lowering {
     const Layer& layer = graph_.layers[static_cast<std::size_t>(id.value)];
     Problem problem{layer.name, {}, layer.output, options.samples, options.mode};
     for (const ValueId input : layer.inputs) problem.inputs.push_back(graph_.shape(input));
+    for (const Parameter& p : layer.parameters) problem.parameters.push_back(p.shape);
     return std::visit(
         [&](const auto& spec) { return reference::make_kernel(spec, std::move(problem)); },
         layer.spec);

@@ -30,6 +30,8 @@ class LearnedPositionsKernel final : public ReferenceKernel {
         sum += floats(a.output_gradient)[n * positions + i];
       put(floats(a.gradients[0])[i], sum, a.accumulate);
     }
+    for (std::int64_t i = positions; i < problem_.parameters[0].elements(); ++i)
+      put(floats(a.gradients[0])[i], 0, a.accumulate);  // of longer sequences
   }
 };
 

@@ -1,0 +1,15 @@
+// How long the two sides of a sample are: what its source and its target are padded to.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+
+namespace pipetrain {
+
+// In tokens. 0, 0: as long as the model's file says, as all samples of a model of one side are.
+struct Lengths {
+  std::int64_t source = 0, target = 0;
+  auto operator<=>(const Lengths&) const = default;
+};
+
+}  // namespace pipetrain

@@ -1,0 +1,43 @@
+// Which samples each mini-batch holds: what a data set decides and a loader follows.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/ids.hpp"
+#include "base/lengths.hpp"
+
+namespace pipetrain {
+
+struct Minibatch {
+  Lengths lengths;  // what all its samples are padded to
+  std::span<const SampleId> samples;
+};
+
+struct MinibatchSize {
+  std::int64_t samples = 0;
+  Lengths lengths;
+  bool operator==(const MinibatchSize&) const = default;
+};
+
+// A pure function of (seed, mini-batch), whatever was asked before. Threading: one thread at a
+// time.
+class MinibatchOrder {
+ public:
+  virtual ~MinibatchOrder() = default;
+  virtual std::int64_t steps_per_epoch() const = 0;
+  // The 0-based mini-batch `step`; valid until the next call. Allocates nothing.
+  virtual Minibatch of(std::int64_t step) = 0;
+  // Every size that a mini-batch of an epoch has, each once, the first one a largest.
+  virtual std::vector<MinibatchSize> sizes() const = 0;
+};
+
+struct OrderOptions {
+  std::int64_t batch_size = 1;  // samples, where the data set has no limit of its own
+  bool shuffle = true;
+  bool drop_last = true;  // where samples do not fill the last mini-batch of an epoch
+  std::uint64_t seed = 1;
+};
+
+}  // namespace pipetrain

@@ -1,0 +1,39 @@
+// The sizes that a run's micro-batches can have: kernels are compiled for each.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "backend/backend.hpp"
+#include "base/lengths.hpp"
+#include "data/minibatch_order.hpp"
+
+namespace pipetrain {
+
+struct MicrobatchSize {
+  int samples = 0;
+  Mode mode = Mode::Train;
+  Lengths lengths = {};
+  bool operator==(const MicrobatchSize&) const = default;
+};
+
+// The samples [first, first + count) of micro-batch `index` (of `parts`) in a mini-batch: sizes
+// differ by at most one, larger ones first.
+struct SamplePart {
+  int first = 0, count = 0;
+};
+SamplePart sample_part(int samples, int parts, int index);
+
+// The mini-batches that a pipeline will see; none of a kind: none of that kind will be run.
+struct MinibatchSizes {
+  std::vector<MinibatchSize> train, validation;
+};
+
+// Every size, the full one of the training first. `microbatches`: of a training mini-batch;
+// evaluation cuts none.
+std::vector<MicrobatchSize> microbatch_sizes(const MinibatchSizes& sizes, int microbatches);
+// The most samples in that mode, whatever their lengths. 0: none.
+int most_samples(std::span<const MicrobatchSize> sizes, Mode mode);
+
+}  // namespace pipetrain
