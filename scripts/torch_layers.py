@@ -1,6 +1,5 @@
 """Layers and losses: the same small graph in PyTorch and in kernel_runner."""
 
-import dataclasses
 import json
 import math
 import subprocess
@@ -10,47 +9,14 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from torch_modules import (Add, Attention, Concat, LearnedPositions, MaskedDropout, Narrow,
-                           ScaledEmbedding, SinusoidalPositions)
+import torch_recurrent
+from torch_case import Case, Node
+from torch_modules import (Add, AdditiveAttention, Attention, Concat, LearnedPositions, Lstm,
+                           MaskedDropout, Narrow, ScaledEmbedding, SinusoidalPositions)
 
 TOLERANCE = 1e-5
 NO_LABEL = -1  # of a class
 BF16, BF16_TOLERANCE = "cpu-bf16", 2e-2  # against PyTorch in f32 too
-
-
-@dataclasses.dataclass
-class Node:
-    module: nn.Module
-    inputs: list = dataclasses.field(default_factory=list)  # empty: the node before
-
-
-@dataclasses.dataclass
-class Case:
-    name: str
-    nodes: dict  # name -> Node or module
-    input: list  # shape without the samples
-    samples: int = 2
-    train: bool = True
-    loss: str = "mse"
-    vocabulary: int = 0  # of the input, where that is tokens
-    label_smoothing: float = 0.0
-    unlabelled: bool = False  # every third position has no label
-
-    def __post_init__(self):
-        self.nodes = {name: node if isinstance(node, Node) else Node(node)
-                      for name, node in self.nodes.items()}
-        before = "input"
-        for name, node in self.nodes.items():
-            node.inputs = node.inputs or [before]
-            before = name
-        self.model = nn.ModuleDict({name: node.module for name, node in self.nodes.items()})
-
-    def forward(self, x):
-        """The values of all nodes, by name."""
-        values = {"input": x}
-        for name, node in self.nodes.items():
-            values[name] = node.module(*(values[i] for i in node.inputs))
-        return values
 
 
 # ---- what PyTorch and kernel_runner are both given
@@ -89,6 +55,13 @@ def layer_keys(module):
         return {"kind": "narrow", "start": module.start, "length": module.length}
     if isinstance(module, Attention):
         return {"kind": "attention", "heads": module.heads, "causal": module.causal,
+                "padding": module.padding}
+    if isinstance(module, Lstm):
+        return {"kind": "lstm", "hidden_size": module.hidden_size, "reverse": module.reverse,
+                "bidirectional": module.bidirectional, "bias": module.bias,
+                "padding": module.padding}
+    if isinstance(module, AdditiveAttention):
+        return {"kind": "additive_attention", "normalize": module.normalize,
                 "padding": module.padding}
     kinds = {LearnedPositions: "learned_positions", SinusoidalPositions: "sinusoidal_positions",
              Concat: "concat", nn.ReLU: "relu", nn.AdaptiveAvgPool2d: "global_avg_pool",
@@ -433,7 +406,7 @@ def lenet5():
 
 def all_cases():
     for group in (linear_cases, conv_cases, norm_cases, pool_cases, elementwise_cases, row_cases,
-                  sequence_cases, loss_cases, chain_cases):
+                  sequence_cases, torch_recurrent.cases, loss_cases, chain_cases):
         yield from group()
 
 

@@ -1,8 +1,11 @@
 """Layers that PyTorch has none of, or not as ours are."""
 
+import math
+
 import torch
 from torch import nn
 from torch.nn import functional
+from torch.nn.utils import rnn
 
 
 class Add(nn.Module):
@@ -81,3 +84,77 @@ class Attention(nn.Module):
         any_seen = seen.any(-1, keepdim=True)  # else the row is 0, which is not PyTorch's to say
         y = functional.scaled_dot_product_attention(q, k, v, seen | ~any_seen) * any_seen
         return y.transpose(1, 2).flatten(2)
+
+
+def lengths(tokens, padding):
+    """Of each row: up to its last token that is not padding."""
+    positions = torch.arange(1, tokens.shape[1] + 1)
+    return ((tokens != padding) * positions).amax(1)
+
+
+class Lstm(nn.LSTM):
+    """Of [N, T, C] and, where padding is a token, [N, T] tokens: PyTorch's own, over packed
+    sequences where there is padding. A reversed one is a forward one over turned sequences."""
+
+    def __init__(self, width, hidden, bidirectional=False, reverse=False, bias=True, padding=-1):
+        super().__init__(width, hidden, bias=bias, batch_first=True, bidirectional=bidirectional)
+        self.reverse, self.padding = reverse, padding
+
+    def forward(self, x, tokens=None):
+        samples, length = x.shape[:2]
+        ends = torch.full([samples], length) if tokens is None else lengths(tokens, self.padding)
+        positions = torch.arange(length).expand(samples, length)
+        turned = torch.where(positions < ends[:, None], ends[:, None] - 1 - positions, positions)
+        turn = lambda rows: rows.gather(1, turned[..., None].expand(rows.shape))
+        x = turn(x) if self.reverse else x
+        if tokens is None:
+            y = super().forward(x)[0]
+        else:
+            y = self.packed(x, ends)
+        return turn(y) if self.reverse else y
+
+    def packed(self, x, ends):
+        """Rows of padding alone, which PyTorch refuses to pack, are 0."""
+        there = ends > 0
+        y = x.new_zeros(*x.shape[:2], (1 + self.bidirectional) * self.hidden_size)
+        if there.any():
+            packed = rnn.pack_padded_sequence(x[there], ends[there], True, enforce_sorted=False)
+            unpacked, _ = rnn.pad_packed_sequence(super().forward(packed)[0], True,
+                                                  total_length=x.shape[1])
+            y = y.index_put((there.nonzero()[:, 0],), unpacked)
+        return y
+
+
+class AdditiveAttention(nn.Module):
+    """Of queries [N, T, U], keys [N, S, U], values [N, S, C] and, where padding is a token, the keys'
+    tokens [N, S]: Bahdanau's, normalised or not."""
+
+    def __init__(self, units, normalize=True, padding=-1):
+        super().__init__()
+        self.normalize, self.padding = normalize, padding
+        self.linear_att = nn.Parameter(torch.empty(units))
+        if normalize:
+            self.normalize_scalar = nn.Parameter(torch.empty(1))
+            self.normalize_bias = nn.Parameter(torch.empty(units))
+        self.reset_parameters()
+
+    def reset_parameters(self):
+        bound = 1 / math.sqrt(len(self.linear_att))
+        nn.init.uniform_(self.linear_att, -bound, bound)
+        if self.normalize:
+            nn.init.constant_(self.normalize_scalar, bound)
+            nn.init.zeros_(self.normalize_bias)
+
+    def forward(self, queries, keys, values, tokens=None):
+        sums = queries[:, :, None] + keys[:, None]
+        v = self.linear_att
+        if self.normalize:
+            sums = sums + self.normalize_bias
+            v = self.normalize_scalar * v / v.norm()
+        scores = sums.tanh() @ v
+        seen = torch.ones_like(scores, dtype=torch.bool)
+        if tokens is not None:
+            seen = seen & (tokens != self.padding)[:, None]
+        any_seen = seen.any(-1, keepdim=True)  # else the row is 0
+        weights = scores.masked_fill(~seen & any_seen, -math.inf).softmax(-1) * any_seen
+        return weights @ values

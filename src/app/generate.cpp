@@ -35,6 +35,12 @@ void require_causal(const Graph& graph) {
           "the layer '{}' attends to tokens behind a position, so the model cannot say what comes "
           "next; write causal = true and train it so",
           layer.name));
+    const auto* lstm = std::get_if<Lstm>(&layer.spec);
+    if ((lstm && (lstm->reverse || lstm->bidirectional)) ||
+        std::holds_alternative<AdditiveAttention>(layer.spec))
+      throw UsageError(fmt::format(
+          "the layer '{}' reads tokens behind a position, so the model cannot say what comes next",
+          layer.name));
   }
 }
 

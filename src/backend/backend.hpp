@@ -88,6 +88,9 @@ struct KernelTraits {
       false;  // every input gradient is the output gradient: backward_input() does nothing
   bool backward_input_reads_inputs = false, backward_input_reads_output = false;
   bool backward_weight_reads_inputs = false;
+  // It reads what backward_input() has added to `saved`, which is called before it then even where
+  // nobody wants an input gradient.
+  bool backward_weight_needs_backward_input = false;
   bool fuses_sgd = false;  // backward_weight() and update() can do an update by sgd
   std::size_t saved_bytes = 0, scratch_bytes = 0;
 };

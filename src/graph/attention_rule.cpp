@@ -3,41 +3,28 @@
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
-#include <optional>
+
+#include "graph/padding_rule.hpp"
 
 namespace pipetrain {
 namespace {
 
 constexpr double kMostFlops = 0x1p51;  // more than any layer may have (shapes.cpp)
 
-bool is_tokens(const Shape& shape) { return shape.vocabulary > 0; }
-bool is_rows(const Shape& shape) { return !is_tokens(shape) && shape.dims.size() == 2; }
+bool is_rows(const Shape& shape) { return shape.vocabulary == 0 && shape.dims.size() == 2; }
 
 // The values before the tokens; or what is wrong with which inputs there are.
 std::variant<std::span<const Shape>, Misfit> values_of(const Attention& spec,
                                                        std::span<const Shape> inputs) {
-  const auto tokens = std::ranges::count_if(inputs, is_tokens);
-  if (tokens == std::ssize(inputs))
-    return Misfit{"it needs numbers, and these are tokens; put an embedding layer before it"};
-  if (tokens > 1 || (tokens == 1 && !is_tokens(inputs.back())))
-    return Misfit{
-        "it takes the keys' tokens once, as its last input; write inputs = [\"qkv\", \"tokens\"] "
-        "or [\"q\", \"kv\", \"tokens\"]"};
-  if (tokens == 1 && spec.padding < 0)
-    return Misfit{
-        "it has tokens and no padding; write padding = TOKEN, the one that fills up sequences, or "
-        "leave the tokens out of inputs"};
-  if (tokens == 0 && spec.padding >= 0)
-    return Misfit{
-        fmt::format("with padding = {} it needs the keys' tokens too; name them last in inputs, as "
-                    "in inputs = [\"qkv\", \"input\"], or leave padding out",
-                    spec.padding)};
-  const auto values = inputs.first(inputs.size() - static_cast<std::size_t>(tokens));
-  if (values.size() > 2)
+  const auto found = values_before_tokens(
+      spec.padding, inputs,
+      {.whose = "the keys'", .with_tokens = R"(["qkv", "tokens"] or ["q", "kv", "tokens"])"});
+  const auto* values = std::get_if<std::span<const Shape>>(&found);
+  if (values && values->size() > 2)
     return Misfit{fmt::format(
         "it takes one value (queries, keys and values) or two (queries; keys and values), not {}",
-        values.size())};
-  return values;
+        values->size())};
+  return found;
 }
 
 Misfit needs_qkv() {
@@ -68,18 +55,6 @@ std::variant<Sizes, Misfit> sizes_of(const Attention& spec, std::span<const Shap
   return Sizes{first.dims[0], last.dims[0], first.dims[1]};
 }
 
-std::optional<Misfit> wrong_tokens(const Attention& spec, const Sizes& sizes, const Shape& tokens) {
-  if (tokens.dims.size() != 1 || tokens.dims[0] != sizes.keys)
-    return Misfit{fmt::format(
-        "there are keys of {} positions, but {} tokens; name the tokens that the keys were made of",
-        sizes.keys, tokens.elements())};
-  if (spec.padding >= tokens.vocabulary)
-    return Misfit{fmt::format(
-        "padding = {} is none of the {} tokens (0 to {}); write the one that fills up sequences",
-        spec.padding, tokens.vocabulary, tokens.vocabulary - 1)};
-  return std::nullopt;
-}
-
 }  // namespace
 
 std::variant<LayerFacts, Misfit> attention_rule(const Attention& spec,
@@ -90,7 +65,7 @@ std::variant<LayerFacts, Misfit> attention_rule(const Attention& spec,
   if (const auto* misfit = std::get_if<Misfit>(&found)) return *misfit;
   const auto sizes = std::get<Sizes>(found);
   if (spec.padding >= 0)
-    if (auto misfit = wrong_tokens(spec, sizes, inputs.back())) return *misfit;
+    if (auto misfit = wrong_tokens(spec.padding, inputs.back(), sizes.keys, "keys")) return *misfit;
   if (sizes.width % spec.heads != 0)
     return Misfit{fmt::format("its width of {} is not divisible by heads = {}; use a divisor",
                               sizes.width, spec.heads)};

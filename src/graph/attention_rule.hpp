@@ -1,4 +1,4 @@
-// The shape rule of attention, the one layer that reads numbers and tokens (shapes.hpp).
+// The shape rule of attention (shapes.hpp).
 #pragma once
 
 #include <span>

@@ -106,6 +106,23 @@ struct Attention {
                               // this token take no part. -1: none, and no such input
   bool operator==(const Attention&) const = default;
 };
+// A long short-term memory (Hochreiter and Schmidhuber 1997), [T, C] -> [T, hidden_size], its first
+// state 0. Rows begin with their sequence and end with padding, where outputs are 0.
+struct Lstm {
+  std::int64_t hidden_size = 0;
+  bool reverse = false;        // from the last position of the sequence to the first
+  bool bidirectional = false;  // both ways, [T, 2 hidden_size]: first the forward one's outputs
+  bool bias = true;
+  std::int64_t padding = -1;  // a token; then the last input is the sequence's tokens [T], and all
+                              // behind the last other token is padding. -1: none, no such input
+  bool operator==(const Lstm&) const = default;
+};
+// Of queries [T, N], keys [S, N] and values [S, C] -> [T, C] (Bahdanau et al. 2015).
+struct AdditiveAttention {
+  bool normalize = true;      // its vector's length is a parameter, and a bias is added
+  std::int64_t padding = -1;  // as of Attention
+  bool operator==(const AdditiveAttention&) const = default;
+};
 struct Narrow {  // tokens [T] -> [length], those from `start` on, as torch.narrow
   std::int64_t start = 0, length = 0;
   bool operator==(const Narrow&) const = default;
@@ -114,9 +131,10 @@ struct Concat {  // of images along the channels, of others along the last dimen
   bool operator==(const Concat&) const = default;
 };
 
-using LayerSpec = std::variant<Linear, Conv2d, BatchNorm, Relu, MaxPool, AvgPool, GlobalAvgPool,
-                               Flatten, Dropout, Add, Identity, LayerNorm, Gelu, Embedding,
-                               LearnedPositions, SinusoidalPositions, Attention, Concat, Narrow>;
+using LayerSpec =
+    std::variant<Linear, Conv2d, BatchNorm, Relu, MaxPool, AvgPool, GlobalAvgPool, Flatten, Dropout,
+                 Add, Identity, LayerNorm, Gelu, Embedding, LearnedPositions, SinusoidalPositions,
+                 Attention, Concat, Narrow, Lstm, AdditiveAttention>;
 
 // How a parameter starts, from a generator keyed by (seed, parameter name).
 struct Uniform {

@@ -81,6 +81,19 @@ LayerSpec read_attention(Fields& f) {
                    .padding = f.size("padding", -1, 0)};
 }
 
+LayerSpec read_lstm(Fields& f) {
+  return Lstm{.hidden_size = f.size("hidden_size"),
+              .reverse = f.flag("reverse", false),
+              .bidirectional = f.flag("bidirectional", false),
+              .bias = f.flag("bias", true),
+              .padding = f.size("padding", -1, 0)};
+}
+
+LayerSpec read_additive_attention(Fields& f) {
+  return AdditiveAttention{.normalize = f.flag("normalize", true),
+                           .padding = f.size("padding", -1, 0)};
+}
+
 LayerSpec read_narrow(Fields& f) {
   return Narrow{.start = f.size("start", 0, 0), .length = f.size("length")};
 }
@@ -126,6 +139,14 @@ constexpr std::array<LayerKind, std::variant_size_v<LayerSpec>> kKinds = {{
     {"concat", "", "its inputs side by side: images by channels, others by the last dimension",
      read_plain<Concat>},
     {"narrow", "start = 0, length", "a part of the tokens: [T] -> [length]", read_narrow},
+    {"lstm", "hidden_size = H, reverse = false, bidirectional = false, bias = true, padding",
+     "a recurrent layer: [T, C] -> [T, H], or [T, 2H] of both directions; with padding, then the "
+     "tokens [T]",
+     read_lstm},
+    {"additive_attention", "normalize = true, padding",
+     "softmax(v . tanh(q + k + b)) values: of q [T, N], k [S, N] and values [S, C] -> [T, C]; with "
+     "padding, then the keys' tokens [S]",
+     read_additive_attention},
 }};
 
 // A row for each alternative of LayerSpec, in its order (which a test holds).

@@ -7,7 +7,9 @@
 #include <optional>
 #include <utility>
 
+#include "graph/additive_attention_rule.hpp"
 #include "graph/attention_rule.hpp"
+#include "graph/lstm_rule.hpp"
 
 namespace pipetrain {
 namespace {
@@ -201,6 +203,10 @@ struct Rule {
   }
 
   Result operator()(const Attention& spec) const { return attention_rule(spec, inputs); }
+  Result operator()(const Lstm& spec) const { return lstm_rule(spec, inputs); }
+  Result operator()(const AdditiveAttention& spec) const {
+    return additive_attention_rule(spec, inputs);
+  }
 
   Result operator()(const Narrow& spec) const {
     const std::int64_t length = in().dims[0];
@@ -230,10 +236,10 @@ bool is(const LayerSpec& spec) {
   return std::holds_alternative<Spec>(spec);
 }
 
-// What no rule but that of attention looks at: how many inputs, and whether they are numbers or
-// tokens.
+// What no rule looks at but those of layers that read numbers and tokens: how many inputs, and
+// which of them are tokens.
 std::optional<Misfit> wrong_inputs(const LayerSpec& spec, std::span<const Shape> inputs) {
-  if (is<Attention>(spec)) return std::nullopt;
+  if (is<Attention>(spec) || is<Lstm>(spec) || is<AdditiveAttention>(spec)) return std::nullopt;
   const bool joins = is<Add>(spec) || is<Concat>(spec);
   if (joins && inputs.size() < 2)
     return Misfit{"it needs two inputs or more; write inputs = [\"a\", \"b\"]"};

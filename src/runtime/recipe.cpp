@@ -316,7 +316,7 @@ class Writer {
       BufferId into, from;
     };
     std::vector<Sum> sums;
-    bool wanted = false;
+    bool wanted = traits(l).backward_weight_needs_backward_input && !layer(l).parameters.empty();
     for (const ValueId input : layer(l).inputs) {
       draft.input_gradients.push_back(std::nullopt);
       if (!needs(input)) continue;

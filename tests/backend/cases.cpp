@@ -224,12 +224,14 @@ std::vector<Case> layer_cases() {
   pool_cases(cases);
   elementwise_cases(cases);
   for (Case& c : sequence_layer_cases()) cases.push_back(std::move(c));
+  for (Case& c : recurrent_layer_cases()) cases.push_back(std::move(c));
   return cases;
 }
 
 std::vector<Case> chain_cases() {
   std::vector<Case> cases = vision_chain_cases();
   for (Case& c : sequence_chain_cases()) cases.push_back(std::move(c));
+  for (Case& c : recurrent_chain_cases()) cases.push_back(std::move(c));
   return cases;
 }
 

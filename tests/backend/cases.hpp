@@ -16,9 +16,11 @@ struct Case {
   Mode mode = Mode::Train;
 };
 
-std::vector<Case> layer_cases();           // one layer each, in several shapes
-std::vector<Case> sequence_layer_cases();  // those of language models
+std::vector<Case> layer_cases();            // one layer each, in several shapes
+std::vector<Case> sequence_layer_cases();   // those of language models
+std::vector<Case> recurrent_layer_cases();  // those of recurrent translation
 std::vector<Case> chain_cases();  // small graphs, where a backend fuses and chooses layouts
 std::vector<Case> sequence_chain_cases();
+std::vector<Case> recurrent_chain_cases();
 
 }  // namespace pipetrain::testing

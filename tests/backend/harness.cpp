@@ -95,7 +95,7 @@ class Run {
   // What a bf16 backend stores: all but the output of a linear layer that the loss reads.
   void round(ValueId value, void* memory) const {
     const bool is_last = value == output_of(layers_.size() - 1);
-    if (!task_.rounds_values ||
+    if (!task_.rounds_values || is_tokens(value) ||
         (is_last && std::holds_alternative<Linear>(graph_.layers.back().spec)))
       return;
     auto* const floats = static_cast<float*>(memory);
@@ -111,7 +111,7 @@ class Run {
                                   ? static_cast<const void*>(microbatch.tokens.data())
                                   : static_cast<const void*>(microbatch.input.data());
     lowering_->load_input(stream(), input, task_.samples, flight.values[0]);
-    if (!is_tokens(ValueId{0})) round(ValueId{0}, flight.values[0]);
+    round(ValueId{0}, flight.values[0]);
     for (std::size_t i = 0; i < layers_.size(); ++i) forward_layer(i, flight, microbatch.random);
     return flight;
   }

@@ -64,6 +64,11 @@ LayerSpec spec_of(const json& layer) {
   if (kind == "narrow") return Narrow{layer.at("start"), layer.at("length")};
   if (kind == "attention")
     return Attention{layer.at("heads"), layer.at("causal"), layer.at("padding")};
+  if (kind == "lstm")
+    return Lstm{layer.at("hidden_size"), layer.at("reverse"), layer.at("bidirectional"),
+                layer.at("bias"), layer.at("padding")};
+  if (kind == "additive_attention")
+    return AdditiveAttention{layer.at("normalize"), layer.at("padding")};
   static const std::map<std::string, LayerSpec> plain = {
       {"learned_positions", LearnedPositions{}},
       {"sinusoidal_positions", SinusoidalPositions{}},

@@ -115,6 +115,14 @@ void round_weights(Task& task) {
     for (float& value : values) value = cpu::to_float(cpu::from_float<cpu::Bf16>(value));
 }
 
+// The gradients of a softmax' scores add up to 0, and with them, nearly, those of what all scores
+// of an additive attention share: little is left of them but the rounding of what they are made of.
+bool nearly_cancels(const Graph& graph) {
+  return std::any_of(graph.layers.begin(), graph.layers.end(), [](const Layer& layer) {
+    return std::holds_alternative<AdditiveAttention>(layer.spec);
+  });
+}
+
 // In a chain a rounded value may fall on the other side of a relu's kink, or win a window: there
 // the reference rounds its values too, and its gradients are those of the same choices.
 TEST_CASE("cpu: bf16 agrees with the reference", "[backend]") {
@@ -130,7 +138,7 @@ TEST_CASE("cpu: bf16 agrees with the reference", "[backend]") {
     Task task = make_task(c.graph, c.samples, c.mode, 3);
     round_weights(task);
     const Outcome in_f32 = run(*reference, task);
-    task.rounds_values = !is_smooth(c.graph);
+    task.rounds_values = !is_smooth(c.graph) || nearly_cancels(c.graph);
     const Outcome theirs = run(*reference, task);
     task.rounds_values = false;
     task.precision = Precision::Bf16;

@@ -14,6 +14,17 @@ Row model(const std::string& name, const std::string& layers, const std::string&
           std::move(words)};
 }
 
+// Of six tokens of ten.
+Row of_tokens(const std::string& name, const std::string& layer, const std::string& place,
+              std::vector<std::string> words) {
+  Row row = model(name, "", place, std::move(words));
+  row.files[0].text =
+      "input = { tokens = 6, vocabulary = 10 }\n[[layers]]\nname = 'e'\nkind = "
+      "'embedding'\nembedding_dim = 4\n[[layers]]\nname = 'a'\n" +
+      layer;
+  return row;
+}
+
 const std::string flat = "[[layers]]\nname = 'f'\nkind = 'flatten'\n";
 const std::string fc = "[[layers]]\nname = 'fc'\nkind = 'linear'\nout_features = 10\n";
 
@@ -96,6 +107,19 @@ std::vector<Row> model_rows() {
             {"no loss 'hinge'", "cross_entropy"}),
       model("a loss that the output does not fit", "[[layers]]\nname = 'r'\nkind = 'relu'\n", "2:1",
             {"cross_entropy needs a [classes] or [T, classes] output", "'r' makes [1, 28, 28]"}),
+      of_tokens("an lstm of both directions that is reversed",
+                "kind = 'lstm'\nhidden_size = 4\nreverse = true\nbidirectional = true\n", "6:1",
+                {"lstm 'a'", "leave one of them out"}),
+      of_tokens("an lstm without its size", "kind = 'lstm'\n", "6:1", {"'a' needs hidden_size"}),
+      of_tokens("an lstm with padding and no tokens",
+                "kind = 'lstm'\nhidden_size = 4\npadding = 0\n", "6:1",
+                {"lstm 'a'", "it needs the sequence's tokens too"}),
+      of_tokens("additive attention of two inputs",
+                "kind = 'additive_attention'\ninputs = ['e', 'e']\n", "6:1",
+                {"additive_attention 'a'", "queries [T, N], keys [S, N] and values [S, C]"}),
+      of_tokens("additive attention to a padding that is no token",
+                "kind = 'additive_attention'\npadding = 10\ninputs = ['e', 'e', 'e', 'input']\n",
+                "6:1", {"padding = 10 is none of the 10 tokens"}),
       model("a block that is not there",
             "[[layers]]\nname = 'b'\nblock = 'residul'\n[blocks.residual]\nlayers = [{ name = 'r', "
             "kind = 'relu' }]\n",

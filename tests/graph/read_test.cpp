@@ -89,7 +89,8 @@ TEST_CASE("every kind of the table reads into its own alternative, under its own
     std::string text =
         "input = { shape = [4, 8, 8] }\nloss = \"mse\"\n[[layers]]\nname = \"a\"\n"
         "kind = \"identity\"\n[[layers]]\nname = \"f\"\n";
-    const bool sequence = kind.name.ends_with("_positions") || kind.name == "attention";
+    const bool sequence = kind.name.ends_with("_positions") || kind.name.ends_with("attention") ||
+                          kind.name == "lstm";
     if (sequence) text.replace(text.find("[4, 8, 8]"), 9, "[8, 6]");
     if (kind.name == "embedding" || kind.name == "narrow")
       text.replace(text.find("shape = [4, 8, 8]"), 17, "tokens = 4, vocabulary = 9");
@@ -101,6 +102,8 @@ TEST_CASE("every kind of the table reads into its own alternative, under its own
     if (kind.name == "embedding") text += "embedding_dim = 3\n";
     if (kind.name == "narrow") text += "length = 3\n";
     if (kind.name == "attention") text += "heads = 2\n";
+    if (kind.name == "lstm") text += "hidden_size = 2\n";
+    if (kind.name == "additive_attention") text += "inputs = [\"a\", \"a\", \"input\"]\n";
     if (kind.name == "add" || kind.name == "concat") text += "inputs = [\"a\", \"input\"]\n";
     if (kind.keys.find("kernel") != std::string_view::npos) text += "kernel = [3, 2]\n";
     CHECK(kind_name(read_model_text(text, "m.toml").layers.back().spec) == kind.name);

@@ -117,6 +117,38 @@ layers = [
   CHECK(gradient_packet(graph, *lowering, {1}, 2).bytes == 0);
 }
 
+// An lstm's weight gradient is made of what its other half leaves, though nobody wants the gradient
+// of the input.
+TEST_CASE("the input half runs where the weight half needs it", "[recipe][backends]") {
+  const std::string backend = GENERATE(from_range(backend_names()));
+  const std::string model = R"(
+input = { shape = [4, 3] }
+layers = [
+  { name = "lstm", kind = "lstm", hidden_size = 5 },
+  { name = "fc", kind = "linear", out_features = 2 },
+]
+)";
+  const Graph graph = read_model_text(model, "test");
+  const auto lowering = make_backend(backend)->lower(graph, {.samples = 2});
+  std::vector<std::unique_ptr<Kernel>> kernels;
+  for (const int l : {0, 1})
+    kernels.push_back(lowering->make_kernel({l}, {.samples = 2, .mode = Mode::Train}));
+  const Recipe recipe = make_recipe({.graph = graph,
+                                     .lowering = *lowering,
+                                     .first = {0},
+                                     .last = {1},
+                                     .kernels = kernels,
+                                     .samples = 2});
+  std::vector<Step::Kind> of_lstm;
+  for (const Step& step : recipe.backward)
+    if (step.layer == 0) {
+      of_lstm.push_back(step.kind);
+      for (const Place& gradient : step.input_gradients) CHECK(gradient.area == Area::None);
+    }
+  CHECK(of_lstm == std::vector{Step::Kind::BackwardInput, Step::Kind::BackwardWeight});
+  CHECK(replay_every_range(model, backend) == 0);
+}
+
 TEST_CASE("tensors in a packet lie apart, each on a line of its own", "[recipe]") {
   const Graph graph = read_model_text(residual_model, "test");
   const auto lowering = make_backend("reference")->lower(graph, {.samples = 3});

@@ -82,6 +82,8 @@ class Replay {
   }
   Content value(ValueId v) const { return {fmt::format("v{}", root(v).value)}; }
   static Content saved(int l) { return {fmt::format("saved{}", l)}; }
+  // What a backward_input() leaves there for the other half.
+  static Content saved_for_weights(int l) { return {fmt::format("saved{} for weights", l)}; }
   // The gradient of a value: a summand for each reader in this stage, and what came from behind.
   Content gradient(ValueId v) const {
     Content sum;
@@ -249,7 +251,7 @@ class Replay {
       case Step::Kind::Add:
         return add(step);
       case Step::Kind::BackwardWeight:
-        return backward_operands(step, traits(whole(step)).backward_weight_reads_inputs, false);
+        return backward_weight(step, whole(step));
       case Step::Kind::BackwardInput:
         return backward_input(step, whole(step));
       case Step::Kind::Forward:
@@ -264,19 +266,26 @@ class Replay {
     sum.merge(addend);
     write(step.output, bytes(step.value), sum);
   }
-  void backward_operands(const Step& step, bool reads_inputs, bool reads_output) {
+  void backward_weight(const Step& step, int l) {
+    const bool in_order = traits(l).backward_weight_needs_backward_input;
+    backward_operands(step, traits(l).backward_weight_reads_inputs, false,
+                      in_order ? saved_for_weights(l) : saved(l));
+  }
+  void backward_operands(const Step& step, bool reads_inputs, bool reads_output,
+                         const Content& saved) {
     const int l = whole(step);
     expect(step.output_gradient, bytes({l + 1}), gradient({l + 1}), "output gradient");
     if (reads_inputs)
       for (std::size_t i = 0; i < step.inputs.size(); ++i)
         expect(step.inputs[i], bytes(layer(l).inputs[i]), value(layer(l).inputs[i]), "input");
     if (reads_output) expect(step.output, bytes({l + 1}), value({l + 1}), "output");
-    if (traits(l).saved_bytes > 0) expect(step.saved, traits(l).saved_bytes, saved(l), "saved");
+    if (traits(l).saved_bytes > 0) expect(step.saved, traits(l).saved_bytes, saved, "saved");
   }
   void backward_input(const Step& step, int l) {
+    const bool for_weights = traits(l).backward_weight_needs_backward_input;
     const auto operands = [&] {
       backward_operands(step, traits(l).backward_input_reads_inputs,
-                        traits(l).backward_input_reads_output);
+                        traits(l).backward_input_reads_output, saved(l));
     };
     operands();
     if (traits(l).aliases_gradient) problem("a gradient that is the output's is computed");
@@ -288,8 +297,9 @@ class Replay {
       if (wanted != trained(v)) problem("a gradient is computed that nobody needs, or is not");
       if (wanted) write(step.input_gradients[i], bytes(v), {summand(l, i)});
     }
-    if (!any) problem("a backward that gives nothing");
+    if (!any && !for_weights) problem("a backward that gives nothing");
     operands();  // nothing that is read was overwritten
+    if (for_weights) write(step.saved, traits(l).saved_bytes, saved_for_weights(l));
     for (std::size_t i = 0; i < step.input_gradients.size(); ++i)
       if (step.input_gradients[i].area != Area::None)
         expect(step.input_gradients[i], bytes(layer(l).inputs[i]), {summand(l, i)},

@@ -30,7 +30,7 @@ struct Problem {
   bool wants_input_gradient = true;  // parameters lie before this layer
   bool keeps_packed = false;         // a copy of the weights for the input gradient, per version
   bool plain_weights = false;        // linear: another layer uses them too, stored as PyTorch does
-  bool multiplies_bf16 = false;      // conv2d, linear: oneDNN multiplies bf16 by bf16
+  bool multiplies_bf16 = false;      // conv2d, linear, lstm: oneDNN multiplies bf16 by bf16
   std::int64_t samples = 1;          // of the kernel; while lowering, of a training micro-batch
   Mode mode = Mode::Train;
 
@@ -84,6 +84,8 @@ std::unique_ptr<Kernel> make_kernel(const SinusoidalPositions& spec, Problem pro
 std::unique_ptr<Kernel> make_kernel(const Attention& spec, Problem problem);
 std::unique_ptr<Kernel> make_kernel(const Concat& spec, Problem problem);
 std::unique_ptr<Kernel> make_kernel(const Narrow& spec, Problem problem);
+std::unique_ptr<Kernel> make_kernel(const Lstm& spec, Problem problem);
+std::unique_ptr<Kernel> make_kernel(const AdditiveAttention& spec, Problem problem);
 
 // One label a row of `classes` outputs: a sample, or a position of a sequence. Smoothing as
 // Graph::label_smoothing.
@@ -105,6 +107,9 @@ ParameterLayout parameter_layout(const LayerNorm& spec, const Problem& problem, 
 ParameterLayout parameter_layout(const Embedding& spec, const Problem& problem, int parameter);
 ParameterLayout parameter_layout(const LearnedPositions& spec, const Problem& problem,
                                  int parameter);
+ParameterLayout parameter_layout(const Lstm& spec, const Problem& problem, int parameter);
+ParameterLayout parameter_layout(const AdditiveAttention& spec, const Problem& problem,
+                                 int parameter);
 
 // One value per channel, filled up with zeros.
 ParameterLayout channel_parameter(std::int64_t channels, std::int64_t multiple);
@@ -115,15 +120,19 @@ ParameterLayout channel_parameter(std::int64_t channels, std::int64_t multiple);
 // the same packs into its scratch.
 std::size_t packed_bytes(const Linear& spec, const Problem& problem, Pass pass);
 std::size_t packed_bytes(const Conv2d& spec, const Problem& problem, Pass pass);
+std::size_t packed_bytes(const Lstm& spec, const Problem& problem, Pass pass);
 void pack(const Linear& spec, const Problem& problem, Pass pass, const float* weights,
           void* packed);
 void pack(const Conv2d& spec, const Problem& problem, Pass pass, const float* weights,
           void* packed);
+void pack(const Lstm& spec, const Problem& problem, Pass pass,
+          std::span<const void* const> parameters, void* packed);
 
 // ---- products of bf16
 
 // Whether oneDNN has the layer's bf16 products in the layouts of this backend.
 bool has_bf16_products(const Linear& spec, const Problem& problem);
 bool has_bf16_products(const Conv2d& spec, const Problem& problem);
+bool has_bf16_products(const Lstm& spec, const Problem& problem);
 
 }  // namespace pipetrain::cpu

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "backend/cpu/onednn.hpp"
+#include "backend/cpu/matmul.hpp"
 #include "backend/cpu/parallel.hpp"
 #include "backend/cpu/vector_loops.hpp"
 
@@ -26,45 +26,11 @@ Sizes sizes_of(const Linear& spec, const Problem& problem) {
   return {problem.samples * rows, problem.inputs[0].stored_elements() / rows, spec.out_features};
 }
 
-// [rows / 16][columns / width][16 / 2][width][2], the order of the instruction that adds up pairs.
-Desc in_blocks(std::int64_t rows, std::int64_t columns) {
-  const Tag tag = columns > 48   ? Tag::BA16a64b2a
-                  : columns > 32 ? Tag::BA16a48b2a
-                  : columns > 16 ? Tag::BA16a32b2a
-                                 : Tag::BA16a16b2a;
-  return {{rows, columns}, Type::bf16, tag};
-}
-
 Desc packed_layout(const Sizes& s, Pass pass) {
   return pass == Pass::Forward ? in_blocks(s.in, s.out) : in_blocks(s.out, s.in);
 }
 
 Type type_of(Element element) { return element == Element::F32 ? Type::f32 : Type::bf16; }
-
-struct ProductOptions {
-  bool rectifies = false, accumulates = false;
-};
-
-// What the arguments of a call are, in order: left, right, (bias,) result, scratch.
-PreparedCall product(const std::string& layer, const Desc& left, const Desc& right,
-                     const std::optional<Desc>& bias, const Desc& result,
-                     const ProductOptions& options) {
-  return with_onednn(layer, "product of bf16", [&] {
-    dnnl::primitive_attr attributes;
-    attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-    dnnl::post_ops operations;
-    if (options.rectifies) operations.append_eltwise(dnnl::algorithm::eltwise_relu, 0, 0);
-    if (options.accumulates) operations.append_sum(1);
-    attributes.set_post_ops(operations);
-    std::vector<PreparedCall::Argument> arguments{{DNNL_ARG_SRC, left}, {DNNL_ARG_WEIGHTS, right}};
-    if (bias) arguments.push_back({DNNL_ARG_BIAS, *bias});
-    arguments.push_back({DNNL_ARG_DST, result});
-    const auto description =
-        bias ? dnnl::matmul::primitive_desc(engine(), left, right, *bias, result, attributes)
-             : dnnl::matmul::primitive_desc(engine(), left, right, result, attributes);
-    return PreparedCall(dnnl::matmul(description), arguments, description.scratchpad_desc());
-  });
-}
 
 class LinearBf16Kernel final : public CpuKernel {
  public:
@@ -125,13 +91,13 @@ class LinearBf16Kernel final : public CpuKernel {
     const Desc y({rows, out}, type_of(problem_.output.element), Tag::ab);
     std::optional<Desc> bias;
     if (spec_.bias) bias = Desc({1, out}, Type::f32, Tag::ab);
-    forward_ = product(name(), x, packed_layout(sizes_, Pass::Forward), bias, y,
-                       {.rectifies = problem_.rectifies});
+    forward_ = matmul(name(), x, packed_layout(sizes_, Pass::Forward), bias, y,
+                      {.rectifies = problem_.rectifies});
     if (problem_.mode != Mode::Train) return;
-    input_ = product(name(), dy, packed_layout(sizes_, Pass::Backward), {}, x, {});
+    input_ = matmul(name(), dy, packed_layout(sizes_, Pass::Backward), {}, x, {});
     const Desc turned({out, rows}, Type::bf16, Tag::ba), gradient({out, in}, Type::f32, Tag::ab);
-    weight_ = product(name(), turned, x, {}, gradient, {});
-    weight_more_ = product(name(), turned, x, {}, gradient, {.accumulates = true});
+    weight_ = matmul(name(), turned, x, {}, gradient, {});
+    weight_more_ = matmul(name(), turned, x, {}, gradient, {.accumulates = true});
   }
 
   const void* rounded(const void* gradient, void* scratch) const {

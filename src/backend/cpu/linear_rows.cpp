@@ -5,43 +5,19 @@
 
 #include <algorithm>
 
-#include "backend/cpu/onednn.hpp"
+#include "backend/cpu/matmul.hpp"
 #include "backend/cpu/parallel.hpp"
 #include "backend/cpu/vector_loops.hpp"
 
 namespace pipetrain::cpu {
 namespace {
 
-// A matrix as it lies: [rows][columns], or that transposed.
-struct Matrix {
-  std::int64_t rows, columns;
-  bool transposed = false;
-
-  dnnl::memory::desc f32() const {
-    const dnnl::memory::dims strides =
-        transposed ? dnnl::memory::dims{1, rows} : dnnl::memory::dims{columns, 1};
-    return {{rows, columns}, dnnl::memory::data_type::f32, strides};
-  }
-};
-
 // c = a b + bias, or c += a b.
-PreparedCall product(const Matrix& a, const Matrix& b, bool bias, bool accumulate) {
-  const Matrix c{a.rows, b.columns};
-  dnnl::primitive_attr attributes;
-  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  if (accumulate) {
-    dnnl::post_ops operations;
-    operations.append_sum(1);
-    attributes.set_post_ops(operations);
-  }
-  const dnnl::memory::desc row = bias ? Matrix{1, b.columns}.f32() : dnnl::memory::desc();
-  const dnnl::matmul::primitive_desc description =
-      bias ? dnnl::matmul::primitive_desc(engine(), a.f32(), b.f32(), row, c.f32(), attributes)
-           : dnnl::matmul::primitive_desc(engine(), a.f32(), b.f32(), c.f32(), attributes);
-  std::vector<PreparedCall::Argument> arguments{
-      {DNNL_ARG_SRC, a.f32()}, {DNNL_ARG_WEIGHTS, b.f32()}, {DNNL_ARG_DST, c.f32()}};
-  if (bias) arguments.push_back({DNNL_ARG_BIAS, row});
-  return {dnnl::primitive(description.get()), arguments, description.scratchpad_desc()};
+PreparedCall product(const std::string& layer, const Matrix& a, const Matrix& b, bool bias,
+                     bool accumulate) {
+  const Matrix c{a.rows, b.columns}, row{1, b.columns};
+  return matmul(layer, a.layout(), b.layout(), bias ? std::optional(row.layout()) : std::nullopt,
+                c.layout(), {.accumulates = accumulate});
 }
 
 // [out][in], as PyTorch stores it.
@@ -59,13 +35,13 @@ class LinearRowsKernel final : public CpuKernel {
         rows_(problem_.output_elements() / out_),
         plain_(is_plain(problem_, in_, out_)) {
     traits_.backward_weight_reads_inputs = true;
-    with_onednn(name(), "matrix products", [&] { prepare(); });
+    prepare();
   }
 
   void forward(const ForwardArguments& a) override {
     const void *x = a.inputs[0], *w = a.weights.parameters[0];
     if (spec_.bias)
-      forward_(name(), {x, w, a.output, a.weights.parameters[1], a.scratch});
+      forward_(name(), {x, w, a.weights.parameters[1], a.output, a.scratch});
     else
       forward_(name(), {x, w, a.output, a.scratch});
   }
@@ -94,15 +70,15 @@ class LinearRowsKernel final : public CpuKernel {
 
   void prepare() {
     const Matrix x{rows_, in_}, w{in_, out_, plain_}, dy{rows_, out_};
-    forward_ = product(x, w, spec_.bias, false);
+    forward_ = product(name(), x, w, spec_.bias, false);
     traits_.scratch_bytes = forward_.scratchpad_bytes();
     if (problem_.mode != Mode::Train) return;
     const Matrix x_turned{in_, rows_, true}, dy_turned{out_, rows_, true},
         w_turned{out_, in_, !plain_};
-    backward_input_ = product(dy, w_turned, false, false);
+    backward_input_ = product(name(), dy, w_turned, false, false);
     const auto gradient = [&](bool accumulate) {
-      return plain_ ? product(dy_turned, x, false, accumulate)
-                    : product(x_turned, dy, false, accumulate);
+      return plain_ ? product(name(), dy_turned, x, false, accumulate)
+                    : product(name(), x_turned, dy, false, accumulate);
     };
     make_gradient_ = gradient(false);
     add_to_gradient_ = gradient(true);

@@ -154,6 +154,7 @@ std::vector<Problem> make_problems(const Graph& graph, const std::vector<ValueLa
     problems[i].output = layouts[i + 1];
     problems[i].plain_weights = shares_weights(graph, LayerId{static_cast<int>(i)});
     problems[i].wants_input_gradient =
+        is<Lstm>(graph.layers[i]) ||  // whose weight gradient is made on the way
         trained[static_cast<std::size_t>(graph.layers[i].inputs[0].value)];
   }
   for (std::size_t i = 0; i < problems.size(); ++i)
@@ -247,7 +248,9 @@ class CpuLowering final : public Lowering {
     if (packed_bytes(layer, pass) == 0) return;
     std::visit(
         [&](const auto& spec) {
-          if constexpr (requires { cpu::packed_bytes(spec, problem(layer), pass); })
+          if constexpr (requires { cpu::pack(spec, problem(layer), pass, parameters, packed); })
+            cpu::pack(spec, problem(layer), pass, parameters, packed);
+          else if constexpr (requires { cpu::packed_bytes(spec, problem(layer), pass); })
             cpu::pack(spec, problem(layer), pass, floats(parameters[0]), packed);
         },
         problem(layer).layer->spec);

@@ -4,6 +4,9 @@
 
 #include <cstdint>
 
+#include "backend/cpu/additive_loops.hpp"
+#include "backend/cpu/lstm_loops.hpp"
+
 namespace pipetrain::cpu {
 
 struct LayerNormLoop {
@@ -68,6 +71,17 @@ struct SequenceLoops {
   void (*attention_backward)(const AttentionLoop&, const AttentionRows<const E>&,
                              const RowSoftmax* softmax, const E* dy,
                              const AttentionRows<E>& gradients, float* scratch);
+
+  // One query. p: [keys], those that take part. Scratch: additive_scratch() floats.
+  void (*additive_attention)(const AdditiveLoop&, const AdditiveRows<const E>&, float* p, E* y,
+                             float* scratch);
+  // All queries of a sample. Scratch: additive_backward_scratch() floats.
+  void (*additive_attention_backward)(const AdditiveLoop&, const AdditiveBackward<E>&,
+                                      float* scratch);
+
+  // Samples begin .. end - 1 of one position.
+  void (*lstm_step)(const LstmStep<E>&, std::int64_t begin, std::int64_t end);
+  void (*lstm_step_backward)(const LstmBackwardStep<E>&, std::int64_t begin, std::int64_t end);
 
   // The largest, and the sum of exp(y - largest).
   float (*largest)(const E* y, std::int64_t count);

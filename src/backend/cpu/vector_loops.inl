@@ -146,6 +146,9 @@ PIPETRAIN_INLINE std::int64_t greater(std::int64_t a, std::int64_t b) { return a
 // It uses loops of the last.
 #include "backend/cpu/vector_loops_attention.inl"
 
+#include "backend/cpu/vector_loops_additive.inl"
+#include "backend/cpu/vector_loops_lstm.inl"
+
 template <class E>
 constexpr SequenceLoops<E> sequence_loops_of = {
     .layer_norm = layer_norm<E>,
@@ -159,6 +162,10 @@ constexpr SequenceLoops<E> sequence_loops_of = {
     .column_sums = column_sums<E>,
     .attention = attention<E>,
     .attention_backward = attention_backward<E>,
+    .additive_attention = additive_attention<E>,
+    .additive_attention_backward = additive_attention_backward<E>,
+    .lstm_step = lstm_step<E>,
+    .lstm_step_backward = lstm_step_backward<E>,
     .largest = largest<E>,
     .sum_of_exps = sum_of_exps<E>,
     .exps = exps<E>,

@@ -65,3 +65,10 @@ void narrow(const float* from, E* to, std::int64_t count) {
       count, [&](std::int64_t i, auto lanes)
                  __attribute__((always_inline)) { lanes.put(to + i, lanes.get(from + i)); });
 }
+
+template <class E>
+PIPETRAIN_INLINE void fill_zeros(E* to, std::int64_t count) {
+  by_vectors(
+      count, [&](std::int64_t i, auto lanes)
+                 __attribute__((always_inline)) { lanes.put(to + i, Vector{}); });
+}

@@ -1,4 +1,4 @@
-// exp, x Phi(x) and sums of lanes. Included by vector_loops.inl.
+// exp, tanh, x Phi(x) and sums of lanes. Included by vector_loops.inl.
 
 constexpr Ints kLaneIndex = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 
@@ -43,6 +43,19 @@ PIPETRAIN_INLINE Vector exp_of(const Vector& any) {
   p = p * r * r + r + 1.0f;
   const Vector power = (Vector)(((Ints)shifted << 23) + 0x3F800000);
   return p * power;
+}
+
+PIPETRAIN_INLINE Vector sigmoid_of(const Vector& x) { return 1.0f / (1.0f + exp_of(-x)); }
+
+// By its series to the ninth power where the difference of 1 and exp(-2 |x|) would lose digits.
+PIPETRAIN_INLINE Vector tanh_of(const Vector& x) {
+  const Vector size = x < 0.0f ? -x : x, power = exp_of(-2.0f * size);
+  const Vector far = (1.0f - power) / (1.0f + power), square = x * x;
+  Vector p = square * (62.0f / 2835) - 17.0f / 315;
+  p = p * square + 2.0f / 15;
+  p = p * square - 1.0f / 3;
+  const Vector near = x + x * square * p;
+  return size < 0.25f ? near : x < 0.0f ? -far : far;
 }
 
 struct GeluPoint {

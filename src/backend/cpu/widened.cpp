@@ -22,7 +22,9 @@ class WidenedKernel final : public CpuKernel {
       : CpuKernel(std::move(problem)),
         f32_(std::move(f32)),
         wide_input_(wide_bytes(problem_.inputs[0])),
-        wide_output_(wide_bytes(problem_.output)) {
+        wide_output_(wide_bytes(problem_.output)),
+        inputs_(problem_.inputs.size()),
+        gradients_(problem_.inputs.size()) {
     traits_ = f32_->traits();
     traits_.backward_input_reads_inputs = problem_.masks_input;
     traits_.scratch_bytes += wide_input_ + wide_output_;
@@ -30,9 +32,8 @@ class WidenedKernel final : public CpuKernel {
 
   void forward(const ForwardArguments& a) override {
     const Scratch scratch = part(a.scratch);
-    const void* const inputs[] = {widened(problem_.inputs[0], a.inputs[0], scratch.input)};
     ForwardArguments inner = a;
-    inner.inputs = inputs;
+    inner.inputs = widened_inputs(a.inputs, scratch.input);
     inner.output = is_wide(problem_.output) ? a.output : scratch.output;
     inner.scratch = scratch.rest;
     f32_->forward(inner);
@@ -40,24 +41,26 @@ class WidenedKernel final : public CpuKernel {
   }
 
   void backward_input(const BackwardInputArguments& a) override {
-    if (!a.input_gradients[0]) return;
+    const bool wanted = a.input_gradients[0];
+    if (!wanted && !traits_.backward_weight_needs_backward_input) return;
     const Scratch scratch = part(a.scratch);
-    void* const gradients[] = {is_wide(problem_.inputs[0]) ? a.input_gradients[0] : scratch.input};
+    gradients_.assign(a.input_gradients.begin(), a.input_gradients.end());
+    if (wanted && !is_wide(problem_.inputs[0])) gradients_[0] = scratch.input;
     BackwardInputArguments inner = a;
     inner.output_gradient = widened(problem_.output, a.output_gradient, scratch.output);
-    inner.input_gradients = gradients;
+    inner.input_gradients = gradients_;
     inner.scratch = scratch.rest;
     f32_->backward_input(inner);
+    if (!wanted) return;
     if (!is_wide(problem_.inputs[0]))
-      narrow(problem_.inputs[0], floats(gradients[0]), a.input_gradients[0]);
+      narrow(problem_.inputs[0], floats(gradients_[0]), a.input_gradients[0]);
     if (problem_.masks_input) mask(a.inputs[0], a.input_gradients[0]);
   }
 
   void backward_weight(const BackwardWeightArguments& a) override {
     const Scratch scratch = part(a.scratch);
-    const void* const inputs[] = {widened(problem_.inputs[0], a.inputs[0], scratch.input)};
     BackwardWeightArguments inner = a;
-    inner.inputs = inputs;
+    inner.inputs = widened_inputs(a.inputs, scratch.input);
     inner.output_gradient = widened(problem_.output, a.output_gradient, scratch.output);
     inner.scratch = scratch.rest;
     f32_->backward_weight(inner);
@@ -83,6 +86,13 @@ class WidenedKernel final : public CpuKernel {
   }
   std::size_t wide_bytes(const ValueLayout& layout) const {
     return is_wide(layout) ? 0 : aligned(static_cast<std::size_t>(count(layout)) * sizeof(float));
+  }
+
+  // The first of them; tokens behind it are what they are.
+  std::span<const void* const> widened_inputs(std::span<const void* const> inputs, float* wide) {
+    inputs_.assign(inputs.begin(), inputs.end());
+    inputs_[0] = widened(problem_.inputs[0], inputs[0], wide);
+    return inputs_;
   }
 
   template <class Body>
@@ -112,6 +122,8 @@ class WidenedKernel final : public CpuKernel {
   const ElementLoops<Bf16>& loops_ = element_loops<Bf16>();
   std::unique_ptr<Kernel> f32_;
   std::size_t wide_input_, wide_output_;
+  std::vector<const void*> inputs_;  // of a call
+  std::vector<void*> gradients_;
 };
 
 }  // namespace
@@ -121,7 +133,8 @@ bool is_bf16(const Problem& problem) {
 }
 
 Problem in_f32(Problem problem) {
-  for (ValueLayout& input : problem.inputs) input.element = Element::F32;
+  for (ValueLayout& input : problem.inputs)
+    if (input.element == Element::Bf16) input.element = Element::F32;
   problem.output.element = Element::F32;
   problem.masks_input = false;
   return problem;

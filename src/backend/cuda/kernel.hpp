@@ -63,6 +63,8 @@ std::unique_ptr<Kernel> make_kernel(const SinusoidalPositions& spec, Problem pro
 std::unique_ptr<Kernel> make_kernel(const Attention& spec, Problem problem);
 std::unique_ptr<Kernel> make_kernel(const Concat& spec, Problem problem);
 std::unique_ptr<Kernel> make_kernel(const Narrow& spec, Problem problem);
+std::unique_ptr<Kernel> make_kernel(const Lstm& spec, Problem problem);
+std::unique_ptr<Kernel> make_kernel(const AdditiveAttention& spec, Problem problem);
 
 // One label a row of `classes` outputs; smoothing as Graph::label_smoothing.
 std::unique_ptr<LossKernel> make_cross_entropy(std::int64_t rows, std::int64_t classes,

@@ -1,0 +1,36 @@
+// Matrix products by oneDNN, prepared once: c = a b + bias, or c += a b. Sums are f32.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "backend/cpu/element.hpp"
+#include "backend/cpu/onednn.hpp"
+
+namespace pipetrain::cpu {
+
+// A matrix as it lies: [rows][columns] row by row; transposed: column by column.
+struct Matrix {
+  std::int64_t rows = 0, columns = 0;
+  bool transposed = false;
+  Element element = Element::F32;
+
+  dnnl::memory::desc layout() const;
+};
+
+// [rows / 16][columns / width][16 / 2][width][2] of bf16, the order of the instruction that adds up
+// pairs: what the right side of a product of bf16 is packed to.
+dnnl::memory::desc in_blocks(std::int64_t rows, std::int64_t columns);
+
+struct MatmulOptions {
+  bool rectifies = false, accumulates = false;
+};
+
+// The memory of a call, in order: left, right, (bias,) result, scratch. A bias is [1][columns].
+// DeviceError where oneDNN has no such product.
+PreparedCall matmul(const std::string& layer, const dnnl::memory::desc& left,
+                    const dnnl::memory::desc& right, const std::optional<dnnl::memory::desc>& bias,
+                    const dnnl::memory::desc& result, const MatmulOptions& options = {});
+
+}  // namespace pipetrain::cpu

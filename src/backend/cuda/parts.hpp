@@ -1,0 +1,28 @@
+// Memory that a kernel is given, cut into arrays.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace pipetrain::cuda {
+
+// Gives out one array behind the other, each where a product may read it; from null it only counts.
+class Parts {
+ public:
+  explicit Parts(void* memory) : memory_(static_cast<std::byte*>(memory)) {}
+  template <class Element>
+  Element* take(std::int64_t count) {
+    constexpr std::size_t alignment = 64;
+    std::byte* const taken = memory_ ? memory_ + bytes_ : nullptr;
+    const std::size_t bytes = static_cast<std::size_t>(count) * sizeof(Element);
+    bytes_ += (bytes + alignment - 1) / alignment * alignment;
+    return reinterpret_cast<Element*>(taken);
+  }
+  std::size_t bytes() const { return bytes_; }
+
+ private:
+  std::byte* memory_;
+  std::size_t bytes_ = 0;
+};
+
+}  // namespace pipetrain::cuda
