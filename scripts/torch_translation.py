@@ -1,6 +1,6 @@
 """The models of translation: a random state_dict of each goes in by `init` and comes out again, and a
-padded batch has PyTorch's loss and gradients, whole and cut in four; transformer-mini's first ten
-steps of adam, over mini-batches of several lengths.
+padded batch has PyTorch's loss and gradients, whole and cut in four; the first ten steps by adam of
+the small ones, over mini-batches of several lengths.
 
 The sentences are words of random letters, the pieces a small SentencePiece model of them. As which
 elements are dropped is not PyTorch's to say, dropout is 0. A gradient is what the checkpoint of one
@@ -20,6 +20,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
+import torch_gnmt
 import torch_gradients
 import torch_language
 import torch_layers
@@ -62,6 +63,7 @@ def models():
     base = torch_transformer.Sizes(6, 512, 8, 2048, VOCABULARY, norm_first=False)
     yield Model("transformer-mini", torch_transformer.Transformer(mini), steps=10)
     yield Model("transformer-base", torch_transformer.Transformer(base))
+    yield Model("gnmt-mini", torch_gnmt.Gnmt(torch_gnmt.Sizes(3, 256, VOCABULARY, tied=True)), steps=10)
 
 
 # ---- the texts

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 #include "base/error.hpp"
@@ -41,17 +42,26 @@ void require_vocabulary(const Graph& graph, const Pieces& pieces, const std::str
       source, pieces.size(), reads, predicts, pieces.size(), reads));
 }
 
+// What padding a layer leaves out, where it may see some: it stands behind a sentence.
+std::optional<std::int64_t> padding_seen(const Layer& layer) {
+  if (const auto* attention = std::get_if<Attention>(&layer.spec))
+    return attention->causal && attention->padding < 0 ? std::nullopt
+                                                       : std::optional(attention->padding);
+  if (const auto* attention = std::get_if<AdditiveAttention>(&layer.spec))
+    return attention->padding;
+  const auto* lstm = std::get_if<Lstm>(&layer.spec);
+  if (lstm && (lstm->reverse || lstm->bidirectional || lstm->padding >= 0)) return lstm->padding;
+  return std::nullopt;
+}
+
 // Where a layer looks at a whole sentence, padding must not count.
 void require_padding(const Graph& graph, const Pieces& pieces) {
-  for (const Layer& layer : graph.layers) {
-    const auto* attention = std::get_if<Attention>(&layer.spec);
-    if (!attention || attention->padding == pieces.pad()) continue;
-    if (attention->causal && attention->padding < 0) continue;  // padding stands behind
-    throw UsageError(fmt::format(
-        "data.kind: sentences are padded with token {}, which layer '{}' attends to; give it "
-        "padding = {} and the keys' tokens as its last input",
-        pieces.pad(), layer.name, pieces.pad()));
-  }
+  for (const Layer& layer : graph.layers)
+    if (const auto padding = padding_seen(layer); padding && *padding != pieces.pad())
+      throw UsageError(fmt::format(
+          "data.kind: sentences are padded with token {0}, which layer '{1}' does not leave out; "
+          "give it padding = {0} and, as its last input, the tokens that it reads",
+          pieces.pad(), layer.name));
 }
 
 void require_multiples(const Graph& graph, std::int64_t multiple) {

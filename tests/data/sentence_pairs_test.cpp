@@ -108,7 +108,7 @@ TEST_CASE("sentence pairs: a part of them by range, and by share and seed", "[pa
 TEST_CASE("sentence pairs: a model that does not fit is refused", "[pairs]") {
   const Written written;
   CHECK(contains(written.refused(model(40, "inputs = [\"write\", \"keys\"]")),
-                 "token 0, which layer 'cross' attends to"));
+                 "token 0, which layer 'cross' does not leave out"));
   Written odd;
   odd.config.bucket_multiple = 7;
   CHECK(contains(odd.refused(model(40)), "data.bucket_multiple = 7"));
