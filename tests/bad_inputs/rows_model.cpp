@@ -18,7 +18,7 @@ Row model(const std::string& name, const std::string& layers, const std::string&
 Row of_tokens(const std::string& name, const std::string& layer, const std::string& place,
               std::vector<std::string> words) {
   Row row = model(name, "", place, std::move(words));
-  row.files[0].text =
+  row.files[0].bytes =
       "input = { tokens = 6, vocabulary = 10 }\n[[layers]]\nname = 'e'\nkind = "
       "'embedding'\nembedding_dim = 4\n[[layers]]\nname = 'a'\n" +
       layer;
