@@ -395,6 +395,7 @@ def chain_cases():
                 "pool": nn.AdaptiveAvgPool2d(1), "flat": nn.Flatten(), "fc": nn.Linear(8, 4)},
                [3, 6, 6], 3, loss="cross_entropy")
     yield Case("LeNet-5", lenet5(), [1, 28, 28], 4, loss="cross_entropy")
+    yield from torch_recurrent.chains()
 
 
 def lenet5():

@@ -114,9 +114,10 @@ class Lstm(nn.LSTM):
         return turn(y) if self.reverse else y
 
     def packed(self, x, ends):
-        """Rows of padding alone, which PyTorch refuses to pack, are 0."""
+        """Rows of padding alone, which PyTorch refuses to pack, are 0, and so are their gradients."""
         there = ends > 0
-        y = x.new_zeros(*x.shape[:2], (1 + self.bidirectional) * self.hidden_size)
+        nothing = 0 * (x.sum() + sum(weight.sum() for weight in self.parameters()))
+        y = nothing.expand(*x.shape[:2], (1 + self.bidirectional) * self.hidden_size)
         if there.any():
             packed = rnn.pack_padded_sequence(x[there], ends[there], True, enforce_sorted=False)
             unpacked, _ = rnn.pad_packed_sequence(super().forward(packed)[0], True,

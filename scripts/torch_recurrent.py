@@ -32,22 +32,40 @@ def lstm_cases():
                        [length], 7, vocabulary=vocabulary)
 
 
-def additive_cases():
+def names_of_attention():
     for normalize in (True, False):
-        name = "additive attention" + ("" if normalize else ", not normalised")
-        for queries, keys, units, width in [(5, 7, 16, 16), (3, 19, 5, 7), (4, 1, 6, 3),
+        yield normalize, "additive attention" + ("" if normalize else ", not normalised")
+
+
+def additive_cases():
+    """Queries, keys and values are the same rows, which bf16 rounds little or not at all: gradients
+    of what all scores share are sums that nearly cancel, as those of a softmax' scores do."""
+    for normalize, name in names_of_attention():
+        for length, units, samples in [(6, 16, 4), (19, 7, 3), (1, 6, 2), (11, 48, 6)]:
+            yield Case(f"{name}, {length} x {units}",
+                       {"attn": Node(AdditiveAttention(units, normalize), ["input"] * 3)},
+                       [length, units], samples)
+            yield Case(f"{name}, padding, {length} x {units}",
+                       {"wte": nn.Embedding(9, units), "wpe": LearnedPositions(length, units),
+                        "attn": Node(AdditiveAttention(units, normalize, 0), ["wpe"] * 3 + ["input"])},
+                       [length], samples, vocabulary=9)
+        yield Case(f"{name} evaluated", {"attn": Node(AdditiveAttention(9, normalize), ["input"] * 3)},
+                   [6, 9], 3, train=False)
+
+
+def chains():
+    """Queries of another length than the keys, made of tokens; layer_norm, so that weights are not
+    all about equal."""
+    for normalize, name in names_of_attention():
+        for queries, keys, units, width in [(5, 7, 16, 24), (4, 13, 6, 9), (4, 1, 6, 3),
                                             (9, 12, 64, 40)]:
             for padding in (-1, 0):
-                yield additive(f"{name}, {queries} to {keys} x {units}" + ", padding" * (padding == 0),
-                               queries, keys, units, width, AdditiveAttention(units, normalize, padding))
-
-
-def additive(name, queries, keys, units, width, attention):
-    """Queries and keys of tokens, through layer_norm so that weights are not all about equal."""
-    inputs = ["q", "k", "ln"] + ["input"] * (attention.padding >= 0)
-    return Case(name, {"wte": nn.Embedding(4, width), "wpe": LearnedPositions(keys, width),
-                       "ln": nn.LayerNorm(width), "k": nn.Linear(width, units),
-                       "flat": Node(nn.Flatten(), ["ln"]),
-                       "mixed": nn.Linear(keys * width, queries * units),
-                       "q": nn.Unflatten(1, (queries, units)), "attn": Node(attention, inputs)},
-                [keys], 8, vocabulary=4)
+                inputs = ["q", "k", "ln"] + ["input"] * (padding == 0)
+                yield Case(f"{name}, {queries} to {keys} x {units}" + ", padding" * (padding == 0),
+                           {"wte": nn.Embedding(4, width), "wpe": LearnedPositions(keys, width),
+                            "ln": nn.LayerNorm(width), "k": nn.Linear(width, units),
+                            "flat": Node(nn.Flatten(), ["ln"]),
+                            "mixed": nn.Linear(keys * width, queries * units),
+                            "q": nn.Unflatten(1, (queries, units)),
+                            "attn": Node(AdditiveAttention(units, normalize, padding), inputs)},
+                           [keys], 8, vocabulary=4)

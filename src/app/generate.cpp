@@ -39,7 +39,8 @@ void require_causal(const Graph& graph) {
     if ((lstm && (lstm->reverse || lstm->bidirectional)) ||
         std::holds_alternative<AdditiveAttention>(layer.spec))
       throw UsageError(fmt::format(
-          "the layer '{}' reads tokens behind a position, so the model cannot say what comes next",
+          "the layer '{}' reads tokens behind a position, so the model cannot say what comes next; "
+          "use forward lstm and causal attention layers and train it so",
           layer.name));
   }
 }

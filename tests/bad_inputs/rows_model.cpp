@@ -18,7 +18,7 @@ Row model(const std::string& name, const std::string& layers, const std::string&
 Row of_tokens(const std::string& name, const std::string& layer, const std::string& place,
               std::vector<std::string> words) {
   Row row = model(name, "", place, std::move(words));
-  row.files[0].text =
+  row.files[0].bytes =
       "input = { tokens = 6, vocabulary = 10 }\n[[layers]]\nname = 'e'\nkind = "
       "'embedding'\nembedding_dim = 4\n[[layers]]\nname = 'a'\n" +
       layer;
@@ -114,12 +114,13 @@ std::vector<Row> model_rows() {
       of_tokens("an lstm with padding and no tokens",
                 "kind = 'lstm'\nhidden_size = 4\npadding = 0\n", "6:1",
                 {"lstm 'a'", "it needs the sequence's tokens too"}),
-      of_tokens("additive attention of two inputs",
-                "kind = 'additive_attention'\ninputs = ['e', 'e']\n", "6:1",
+      of_tokens("additive attention of one input", "kind = 'additive_attention'\n", "6:1",
                 {"additive_attention 'a'", "queries [T, N], keys [S, N] and values [S, C]"}),
-      of_tokens("additive attention to a padding that is no token",
-                "kind = 'additive_attention'\npadding = 10\ninputs = ['e', 'e', 'e', 'input']\n",
-                "6:1", {"padding = 10 is none of the 10 tokens"}),
+      of_tokens(
+          "additive attention to a padding that is no token",
+          "kind = 'gelu'\n[[layers]]\nname = 'b'\nkind = 'relu'\n[[layers]]\nname = 'c'\nkind = "
+          "'additive_attention'\npadding = 10\ninputs = ['e', 'a', 'b', 'input']\n",
+          "12:1", {"padding = 10 is none of the 10 tokens"}),
       model("a block that is not there",
             "[[layers]]\nname = 'b'\nblock = 'residul'\n[blocks.residual]\nlayers = [{ name = 'r', "
             "kind = 'relu' }]\n",

@@ -173,6 +173,25 @@ TEST_CASE("generate by bytes, and by numbers where no text of the tokens is know
   CHECK(run_binary(generate + named + "--prompt xy --tokens 4", here).out == "xyzxyz\n");
 }
 
+TEST_CASE("generate refuses a model that reads backwards") {
+  TestFolder folder;
+  const std::string keys = GENERATE("reverse = true", "bidirectional = true");
+  const std::string config = folder
+                                 .write("both.toml", R"([model]
+input = { tokens = 4, vocabulary = 3 }
+layers = [{ name = "wte", kind = "embedding", embedding_dim = 6 },
+          { name = "back", kind = "lstm", hidden_size = 2, )" +
+                                                         keys + R"( },
+          { name = "head", kind = "linear", out_features = 3 }]
+[data]
+kind = "synthetic"
+)")
+                                 .string();
+  const Ran ran = run_binary("generate " + config);
+  CHECK(ran.code == 2);
+  CHECK(has(ran.err, "the layer 'back'"));
+}
+
 TEST_CASE("generate refuses a model that sees what comes next") {
   TestFolder folder;
   const std::string config = folder

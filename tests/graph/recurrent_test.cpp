@@ -97,21 +97,21 @@ TEST_CASE("additive_attention says what its inputs should be") {
 TEST_CASE("lstm and additive_attention read their keys") {
   const auto read = [](const std::string& layer) {
     return read_model_text(
-               "input = { tokens = 4, vocabulary = 9 }\n[[layers]]\nname = \"e\"\nkind = "
-               "\"embedding\"\nembedding_dim = 6\n[[layers]]\nname = \"a\"\n" +
-                   layer,
+               "input = { tokens = 4, vocabulary = 9 }\n"
+               "layers = [{ name = 'e', kind = 'embedding', embedding_dim = 6 }, { name = 'g', "
+               "kind = 'gelu' }, { name = 'r', kind = 'relu', inputs = ['e'] }, { name = 'a', " +
+                   layer + " }, { name = 'all', kind = 'concat', inputs = ['a', 'g', 'r'] }]",
                "m.toml")
-        .layers[1]
+        .layers[3]
         .spec;
   };
-  CHECK(read("kind = \"lstm\"\nhidden_size = 3") == LayerSpec(Lstm{.hidden_size = 3}));
-  CHECK(read("kind = \"lstm\"\nhidden_size = 3\nreverse = true\nbias = false") ==
+  CHECK(read("kind = 'lstm', hidden_size = 3") == LayerSpec(Lstm{.hidden_size = 3}));
+  CHECK(read("kind = 'lstm', hidden_size = 3, reverse = true, bias = false") ==
         LayerSpec(Lstm{.hidden_size = 3, .reverse = true, .bias = false}));
-  CHECK(read("kind = \"lstm\"\nhidden_size = 3\nbidirectional = true\npadding = 8\ninputs = "
-             "[\"e\", \"input\"]") ==
-        LayerSpec(Lstm{.hidden_size = 3, .bidirectional = true, .padding = 8}));
-  const std::string additive = "kind = \"additive_attention\"\ninputs = [\"e\", \"e\", \"e\"";
-  CHECK(read(additive + "]") == LayerSpec(AdditiveAttention{}));
-  CHECK(read(additive + ", \"input\"]\npadding = 0\nnormalize = false") ==
-        LayerSpec(AdditiveAttention{.normalize = false, .padding = 0}));
+  CHECK(read("kind = 'lstm', hidden_size = 3, bidirectional = true, padding = 8, inputs = ['e', "
+             "'input']") == LayerSpec(Lstm{.hidden_size = 3, .bidirectional = true, .padding = 8}));
+  CHECK(read("kind = 'additive_attention', inputs = ['e', 'g', 'r']") ==
+        LayerSpec(AdditiveAttention{}));
+  CHECK(read("kind = 'additive_attention', padding = 0, normalize = false, inputs = ['e', 'g', "
+             "'r', 'input']") == LayerSpec(AdditiveAttention{.normalize = false, .padding = 0}));
 }

@@ -55,14 +55,33 @@ Memory* part(Memory* packed, std::size_t at) {
   return static_cast<Byte*>(packed) + at;
 }
 
-// [out / 32][in][32], zeros behind the last output; weight(i, o).
-template <class Weight>
-void pack_panels(std::int64_t in, std::int64_t out, float* packed, Weight weight) {
+// W [out][in] to [out / 32][in][32], zeros behind the last output.
+void pack_turned(const float* w, std::int64_t in, std::int64_t out, float* packed) {
+  const std::int64_t whole = in / kLanes * kLanes;
   parallel_each(panels_of(out), kElementWork * in * out, [&](std::int64_t panel) {
-    float* to = packed + panel * in * kPanel;
-    for (std::int64_t i = 0; i < in; ++i)
-      for (std::int64_t o = panel * kPanel; o < (panel + 1) * kPanel; ++o)
-        *to++ = o < out ? weight(i, o) : 0;
+    float* const to = packed + panel * in * kPanel;
+    for (std::int64_t h = 0; h < kPanel; h += kLanes) {
+      const std::int64_t o = panel * kPanel + h,
+                         rows = std::clamp<std::int64_t>(out - o, 0, kLanes);
+      for (std::int64_t i = 0; i < whole; i += kLanes)
+        vector_loops().f32.transpose_tile(w + std::min(o, out - 1) * in + i, in, rows,
+                                          to + i * kPanel + h, kPanel, kLanes);
+      for (std::int64_t i = whole; i < in; ++i)
+        for (std::int64_t r = 0; r < kLanes; ++r)
+          to[i * kPanel + h + r] = r < rows ? w[(o + r) * in + i] : 0;
+    }
+  });
+}
+
+// W [in][out] to the same.
+void pack_columns(const float* w, std::int64_t in, std::int64_t out, float* packed) {
+  parallel_each(panels_of(out), kElementWork * in * out, [&](std::int64_t panel) {
+    const std::int64_t first = panel * kPanel, there = std::min(kPanel, out - first);
+    for (std::int64_t i = 0; i < in; ++i) {
+      float* const to = packed + (panel * in + i) * kPanel;
+      std::copy_n(w + i * out + first, there, to);
+      std::fill(to + there, to + kPanel, 0.0f);
+    }
   });
 }
 
@@ -198,13 +217,9 @@ void pack_lstm(const std::string& layer, const LstmSizes& s, Pass pass, const Ls
   } else {
     auto* const panels = static_cast<float*>(static_cast<void*>(part(packed, at.recurrent)));
     if (forward)
-      pack_panels(s.hidden, s.gates(), panels, [&](std::int64_t i, std::int64_t o) {
-        return weights.recurrent[o * s.hidden + i];
-      });
+      pack_turned(weights.recurrent, s.hidden, s.gates(), panels);
     else
-      pack_panels(s.gates(), s.hidden, panels, [&](std::int64_t i, std::int64_t o) {
-        return weights.recurrent[i * s.hidden + o];
-      });
+      pack_columns(weights.recurrent, s.gates(), s.hidden, panels);
   }
 }
 
