@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <set>
+#include <tuple>
 
 #include "catch.hpp"
 #include "graph/read.hpp"
@@ -121,4 +122,34 @@ TEST_CASE("transformer-base") {
   CHECK(graph.parameter_count() == 63082496);
   CHECK(graph.target_tokens == 256);
   CHECK(graph.layers.back().output.text() == "[256, 37000]");
+}
+
+TEST_CASE("transformer-iwslt") {
+  const Graph graph = shipped("transformer-iwslt");
+  check_transformer(graph, {6, 512, 1024, 10000, false}, "encoder.layers.5.final_layer_norm");
+  CHECK(graph.parameter_count() == 36663296);
+}
+
+TEST_CASE("gnmt: the context goes to every layer of the decoder but the first") {
+  for (const auto& [name, layers, parameters] :
+       {std::tuple{"gnmt-mini", 3, 6138369}, {"gnmt8", 8, 243967233}}) {
+    INFO(name);
+    const Graph graph = shipped(name);
+    CHECK(graph.parameter_count() == parameters);
+    const std::string last = "encoder.rnn_layers." + std::to_string(layers - 3) + ".sum";
+    CHECK(inputs(graph, "decoder.attn.context") == std::vector<std::string>{"decoder.attn.linear_q",
+                                                                            "decoder.attn.linear_k",
+                                                                            last, "source"});
+    CHECK(inputs(graph, "decoder.attn.linear_q") == std::vector<std::string>{"decoder.att_rnn"});
+    CHECK(inputs(graph, "decoder.first_input") ==
+          std::vector<std::string>{"decoder.att_rnn", "decoder.attn.context"});
+    for (int l = 0; l < layers - 2; ++l) {
+      const std::string block = "decoder.rnn_layers." + std::to_string(l);
+      CHECK(inputs(graph, block + ".with_context")[1] == "decoder.attn.context");
+      CHECK(inputs(graph, block + ".sum")[0] == block + ".rnn");
+    }
+    const auto lstms = std::ranges::count_if(
+        graph.layers, [](const Layer& layer) { return std::holds_alternative<Lstm>(layer.spec); });
+    CHECK(lstms == 2 * layers);
+  }
 }

@@ -35,6 +35,8 @@ class DropoutKernel final : public CpuKernel {
  private:
   void draw(const RandomKey& key, std::uint8_t* kept) const {
     const DropoutMask mask(p_, problem_.layer->name, key);
+    if (problem_.output.is_plain() && mask.parts().dropped_below >> 32 == 0)
+      return draw_plain(mask, kept);
     const ValueLayout& layout = problem_.output;
     if (layout.stored_elements() != layout.elements()) std::memset(kept, 0, traits_.saved_bytes);
     parallel_each(problem_.samples, kElementWork * problem_.output_elements(), [&](std::int64_t n) {
@@ -47,6 +49,18 @@ class DropoutKernel final : public CpuKernel {
           sample[layout.position(first + i)] = factors[i] != 0;
       }
     });
+  }
+
+  // As they are numbered: block by block, and what is left of the last one.
+  void draw_plain(const DropoutMask& mask, std::uint8_t* kept) const {
+    const std::int64_t elements = problem_.output_elements(), blocks = elements / 4;
+    const VectorLoops& loops = vector_loops();
+    parallel_ranges(blocks, kElementWork * elements, [&](std::int64_t begin, std::int64_t end) {
+      loops.keep_elements(mask.parts(), begin, end - begin, kept + 4 * begin);
+    });
+    float rest[4];
+    mask.factors(4 * blocks, elements - 4 * blocks, rest);
+    for (std::int64_t i = 4 * blocks; i < elements; ++i) kept[i] = rest[i - 4 * blocks] != 0;
   }
 
   void apply(const E* from, const std::uint8_t* kept, E* to) const {

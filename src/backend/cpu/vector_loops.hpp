@@ -12,6 +12,7 @@
 #include "backend/backend.hpp"
 #include "backend/cpu/element.hpp"
 #include "backend/cpu/sequence_loops.hpp"
+#include "backend/dropout_mask.hpp"
 #include "graph/graph.hpp"
 
 namespace pipetrain::cpu {
@@ -154,6 +155,11 @@ struct VectorLoops {
                               float* weights);
   // sum[16] += over pixels
   void (*sum_pixels)(const float* values, std::int64_t pixels, float* sum);
+
+  // kept[i] = 1 where dropout keeps element 4 * block + i, else 0: of whole blocks of 4 elements.
+  // The mask drops some and keeps some: dropped_below is less than 2^32.
+  void (*keep_elements)(const DropoutMask::Parts&, std::int64_t block, std::int64_t blocks,
+                        std::uint8_t* kept);
 
   void (*update)(const UpdateRule&, const UpdateArguments&, std::int64_t begin, std::int64_t end);
   void (*combine)(const Combination&, std::int64_t begin, std::int64_t end);

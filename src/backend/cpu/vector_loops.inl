@@ -197,6 +197,7 @@ constexpr ElementLoops<E> loops_of_element = {
 // What only f32 is done by.
 #include "backend/cpu/vector_loops_sgd.inl"
 
+#include "backend/cpu/vector_loops_dropout.inl"
 #include "backend/cpu/vector_loops_few_channels.inl"
 #include "backend/cpu/vector_loops_linear.inl"
 #include "backend/cpu/vector_loops_small_images.inl"
@@ -216,6 +217,7 @@ const VectorLoops& PIPETRAIN_LOOPS() {
       .few_channels_weight = few_channels_weight,
       .small_images_weight = small_images_weight,
       .sum_pixels = sum_pixels,
+      .keep_elements = keep_elements,
       .update = update,
       .combine = combine,
       .add_up = add_up,
