@@ -60,13 +60,11 @@ TranslationParts translation_parts(const Graph& graph) {
         graph.input.text()));
   const std::vector<bool> target = made_of_target(graph);
   const Shape& output = graph.layers.back().output;
-  if (!target.back() || output.dims != std::vector{graph.target_tokens, graph.input.vocabulary})
+  if (output.dims != std::vector{graph.target_tokens, graph.input.vocabulary})
     throw UsageError(fmt::format(
         "a translation needs a score of each of {} tokens at each of the target's {} positions, "
-        "but the model's output has shape {} and {} the target; end the model in a linear layer of "
-        "{} out_features behind layers that read 'target'",
-        graph.input.vocabulary, graph.target_tokens, output.text(),
-        target.back() ? "reads" : "does not read", graph.input.vocabulary));
+        "but the model's output has shape {}; end it in a linear layer of {} out_features",
+        graph.input.vocabulary, graph.target_tokens, output.text(), graph.input.vocabulary));
   TranslationParts parts{{static_cast<int>(graph.layers.size())}, {sides}};
   for (int l = static_cast<int>(graph.layers.size()) - 1; l >= sides; --l)
     if (target[static_cast<std::size_t>(l) + 1]) parts.decoder = {l};

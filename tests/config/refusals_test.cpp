@@ -90,7 +90,8 @@ const std::vector<Bad>& table() {
       {"[data]\nkind = 3",
        "4:8",
        {"data.kind is a whole number (3)",
-        "one of: idx, cifar10, cifar100, npy, image_folder, text, tokens, glyphs, synthetic"}},
+        "one of: idx, cifar10, cifar100, npy, image_folder, text, tokens, parallel_text, glyphs, "
+        "synthetic"}},
       {"[data]\nkind = \"idx\"\ntrain_images = 3\ntrain_labels = \"l\"",
        "5:16",
        {"data.train_images", "a path in quotes"}},
