@@ -49,7 +49,8 @@ constexpr Verb verbs[] = {
     {"schedule", "the program of a schedule, on paper", schedule, schedule_options, true, false},
     {"checkpoint", "look into checkpoints, check, export and prune them", checkpoint,
      checkpoint_options, true, false},
-    {"generate", "text from a language model", generate, generate_options, true, true},
+    {"generate", "text from a language model, or translations of standard input", generate,
+     generate_options, true, true},
     {"methods", "the schedules of this build", methods, list_options},
     {"layers", "the kinds of layer with their keys and defaults", layers, list_options},
     {"devices", "what this machine has for stages to run on", devices, list_options},
@@ -126,6 +127,8 @@ int run_verb(const Verb& verb, int argc, char** argv) {
     throw UsageError(fmt::format("pipetrain {0}: {1}{2}; pipetrain {0} --help lists the options",
                                  verb.name, error.what(), suggest_option(app)));
   }
+  for (const CLI::Option* option : app.get_options())
+    if (option->count() > 0) options.given.push_back(option->get_name());
   set_up_logging(options);
   if (options.dump_config) {
     print_config(options);

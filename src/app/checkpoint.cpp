@@ -49,6 +49,7 @@ ordered_json description(const fs::path& folder) {
     out[name] = {{"step", v->step}, {"loss", v->loss}};
     if (v->accuracy) out[name]["accuracy"] = *v->accuracy;
     if (v->top5) out[name]["top5"] = *v->top5;
+    if (v->bleu) out[name]["bleu"] = *v->bleu;
   };
   add("last_validation", p.last);
   add("best_validation", p.best);
@@ -62,6 +63,8 @@ std::string line_of(const char* name, const ordered_json& validation) {
                   validation["step"].get<std::int64_t>());
   if (validation.contains("accuracy"))
     text += fmt::format(", accuracy {:.2f}%", 100 * validation["accuracy"].get<double>());
+  if (validation.contains("bleu"))
+    text += fmt::format(", BLEU {:.2f}", validation["bleu"].get<double>());
   return text + "\n";
 }
 

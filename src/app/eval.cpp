@@ -4,6 +4,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "app/bleu_score.hpp"
 #include "app/session.hpp"
 #include "app/trained.hpp"
 #include "app/verbs.hpp"
@@ -50,7 +51,8 @@ int eval(const Options& options) {
        .backend = *backend,
        .sizes = {.train = {}, .validation = dataset.order(evaluation_order(config))->sizes()}});
   pipeline.set_parameters(parameters);
-  const Evaluation e = evaluate(pipeline, dataset, config);
+  Evaluation e = evaluate(pipeline, dataset, config);
+  if (const auto bleu = bleu_score({graph, config, data, *backend})) e.bleu = bleu->of(parameters);
   const char* const part = data.validation ? "validation" : "train";
   if (options.json) {
     nlohmann::ordered_json result = {
@@ -58,6 +60,7 @@ int eval(const Options& options) {
     if (e.perplexity) result["perplexity"] = *e.perplexity;
     if (dataset.classes() > 0) result["accuracy"] = e.accuracy;
     if (e.top5) result["top5"] = *e.top5;
+    if (e.bleu) result["bleu"] = *e.bleu;
     std::cout << result.dump(2) << std::endl;
   } else {
     std::cout << fmt::format("{} on the {} data: {}\n", weights.string(), part,

@@ -1,10 +1,12 @@
-// What a language model goes on with behind a prompt, printed token by token.
+// What a language model goes on with behind a prompt, printed token by token. Models of two sides
+// translate: app/translate.cpp.
 //
 // Each token takes a forward over the model's whole context: the last T tokens, padded behind where
 // they are fewer. A position sees none behind it, so the padding changes nothing of what is read.
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <array>
 #include <iostream>
 #include <iterator>
 #include <nlohmann/json.hpp>
@@ -12,6 +14,7 @@
 
 #include "app/session.hpp"
 #include "app/trained.hpp"
+#include "app/translate.hpp"
 #include "app/verbs.hpp"
 #include "base/error.hpp"
 #include "checkpoint/load.hpp"
@@ -25,6 +28,17 @@ namespace pipetrain {
 namespace {
 
 using Tokens = std::vector<std::int32_t>;
+
+constexpr std::array of_language_models = {"--prompt", "--tokens", "--temperature",
+                                           "--top-k",  "--seed",   "--samples"};
+constexpr std::array of_translations = {"--beam", "--length-penalty", "--batch"};
+
+void refuse_given(const Options& options, std::span<const char* const> names,
+                  std::string_view why) {
+  for (const std::string& given : options.given)
+    if (std::ranges::find(names, given) != names.end())
+      throw UsageError(fmt::format("pipetrain generate: {} {}; leave it out", given, why));
+}
 
 void require_causal(const Graph& graph) {
   require_token_model("pipetrain generate", graph);
@@ -162,6 +176,11 @@ int generate(const Options& options) {
   const Config& config = read.config;
   for (const std::string& note : read.notes) spdlog::info("{}", note);
   const Graph graph = load_graph(read);
+  if (graph.target_tokens > 0) {
+    refuse_given(options, of_language_models, "goes on with text, and this model translates it");
+    return translate(options, read, graph);
+  }
+  refuse_given(options, of_translations, "is for translations, and this model has one side");
   require_causal(graph);
   const std::filesystem::path weights = weights_to_read(options, config);
   const std::optional<Vocabulary> vocabulary = find_vocabulary(config, weights);

@@ -69,8 +69,8 @@ void generate_options(CLI::App& app, Options& options) {
   output_option(app, options);
   model_option(app, options);
   app.add_option("--prompt", options.prompt,
-                 "text that is gone on with, or \"-\": standard input; numbers where no text of "
-                 "the model's tokens is known")
+                 "language models: text that is gone on with, or \"-\": standard input; numbers "
+                 "where no text of the model's tokens is known")
       ->default_str("a new line");
   app.add_option("--tokens", options.tokens, "how many follow the prompt")
       ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 40));
@@ -82,6 +82,14 @@ void generate_options(CLI::App& app, Options& options) {
   app.add_option("--seed", options.seed, "the same seed draws the same text");
   app.add_option("--samples", options.samples, "texts, each drawn anew")
       ->check(CLI::Range(1, 1 << 20));
+  app.add_option("--beam", options.beam,
+                 "translations, of standard input's lines: hypotheses of each; 1: greedy")
+      ->check(CLI::Range(1, 1024));
+  app.add_option("--length-penalty", options.length_penalty,
+                 "a translation's log-probability is divided by ((5 + pieces) / 6) to this power")
+      ->check(CLI::Range(0.0, 10.0));
+  app.add_option("--batch", options.batch, "sentences that are translated at once")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 16));
 }
 
 void benchmark_options(CLI::App& app, Options& options) { config_options(app, options); }
@@ -131,8 +139,7 @@ void checkpoint_options(CLI::App& app, Options& options) {
       ->check(CLI::Range(1, 1024));
   app.add_option("--keep-latest", options.keep_latest, "prune: how many of the newest stay")
       ->check(CLI::Range(1, 1 << 30));
-  app.add_option("--keep-best", options.keep_best,
-                 "prune: that of the smallest validation loss stays too");
+  app.add_option("--keep-best", options.keep_best, "prune: that of the best validation stays too");
 }
 
 void list_options(CLI::App& app, Options& options) {

@@ -19,8 +19,9 @@ struct Options {
   std::optional<std::string> dump_config;  // "full" | "minimal"; main prints it, verbs never see it
 
   // Every verb.
-  bool json = false;   // one JSON document on stdout
-  bool quiet = false;  // warnings only
+  std::vector<std::string> given;  // the options that the command line has: "--beam"
+  bool json = false;               // one JSON document on stdout
+  bool quiet = false;              // warnings only
   std::string log_level = "info";
 
   // train, eval, benchmark
@@ -37,6 +38,9 @@ struct Options {
   double temperature = 0.8;
   std::uint64_t seed = 1;
   int samples = 1;
+  int beam = 1;
+  double length_penalty = 0.6;
+  std::int64_t batch = 64;  // sentences
 
   // schedule
   std::string name;

@@ -160,8 +160,9 @@ std::string text_of(const Evaluation& e, const Dataset& dataset) {
   const std::string perplexity =
       e.perplexity ? fmt::format(", perplexity {:.4g}", *e.perplexity) : "";
   const std::string top5 = e.top5 ? fmt::format(", top-5 {:.2f}%", 100 * *e.top5) : "";
-  return fmt::format("loss {:.4f}{}, accuracy {:.2f}%{} of {} samples", e.loss, perplexity,
-                     100 * e.accuracy, top5, e.samples);
+  const std::string bleu = e.bleu ? fmt::format(", BLEU {:.2f}", *e.bleu) : "";
+  return fmt::format("loss {:.4f}{}, accuracy {:.2f}%{} of {} samples{}", e.loss, perplexity,
+                     100 * e.accuracy, top5, e.samples, bleu);
 }
 
 }  // namespace pipetrain

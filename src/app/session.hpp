@@ -67,6 +67,7 @@ struct Evaluation {
   double accuracy = 0;                    // 0..1; 0 for mse
   std::optional<double> top5 = {};        // 0..1: the label is among the five largest outputs
   std::optional<double> perplexity = {};  // exp(loss), where tokens are predicted
+  std::optional<double> bleu = {};        // 0..100, of translations (app/bleu_score.hpp)
   std::int64_t samples = 0;
 };
 // Is each token of a sample to be predicted from those before it?

@@ -81,6 +81,7 @@ std::string end_text(const ordered_json& end, const std::filesystem::path& folde
       text += fmt::format(", perplexity {:.4g}", last["perplexity"].get<double>());
     if (last.contains("accuracy"))
       text += fmt::format(", accuracy {:.2f}%", 100 * last["accuracy"].get<double>());
+    if (last.contains("bleu")) text += fmt::format(", BLEU {:.2f}", last["bleu"].get<double>());
   }
   if (end.value("stopped_by", "") == "early_stopping") text += "; stopped early";
   if (const auto skipped = end.value("skipped", std::int64_t{0}); skipped > 0)
@@ -172,6 +173,9 @@ int train(const Options& options) {
   if (asks_for_validation(config) && !data.validation)
     spdlog::warn("[validation] is asked for, but [data] has no validation samples: none is done");
 
+  const auto bleu =
+      asks_for_validation(config) ? bleu_score({graph, config, data, *backend}) : nullptr;
+
   Console console(console_options(options, config, length));
   ordered_json result = placed(read, [&] { return outlook(input); });
   console.line(plan_text(graph, plan));
@@ -209,6 +213,7 @@ int train(const Options& options) {
                                            .pipeline = pipeline,
                                            .metrics = metrics,
                                            .console = console,
+                                           .bleu = bleu.get(),
                                            .folder = folder,
                                            .begin = begin});
   if (signal)

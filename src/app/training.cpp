@@ -17,6 +17,7 @@ ordered_json json_of(const ValidationResult& v, const Datasets& data) {
   ordered_json json = {{"step", v.step}, {"epoch", v.epoch}, {"loss", v.loss}};
   if (v.accuracy) json["accuracy"] = *v.accuracy;
   if (v.top5) json["top5"] = *v.top5;
+  if (v.bleu) json["bleu"] = *v.bleu;
   if (!data.validation) return json;
   if (const auto perplexity = perplexity_of(v.loss, *data.validation))
     json["perplexity"] = *perplexity;
@@ -118,20 +119,27 @@ bool Training::validation_is_due() const {
 
 void Training::validate() {
   if (!in_.data.validation) return;
-  const Evaluation e = evaluate(in_.pipeline, *in_.data.validation, in_.config);
+  Evaluation e = evaluate(in_.pipeline, *in_.data.validation, in_.config);
+  if (in_.bleu) e.bleu = in_.bleu->of(in_.pipeline.parameters());
   const std::int64_t step = progress_.step, epoch_steps = in_.length.steps_per_epoch;
-  ValidationResult result{step, (step + epoch_steps - 1) / epoch_steps, e.loss, {}, e.top5};
+  ValidationResult result{step, (step + epoch_steps - 1) / epoch_steps, e.loss, {}, e.top5, e.bleu};
   if (in_.data.validation->classes() > 0) result.accuracy = e.accuracy;
   ordered_json event = {{"event", "validation"}};
   event.update(json_of(result, in_.data));
   in_.metrics.write(event);
   in_.console.line(
       fmt::format("validation after step {}: {}", step, text_of(e, *in_.data.validation)));
-  const bool better =
-      !progress_.best || std::isnan(progress_.best->loss) || result.loss < progress_.best->loss;
+  const bool better = is_best(result);
   if (better) progress_.best = result;
   progress_.without_progress = better ? 0 : progress_.without_progress + 1;
   progress_.last = result;
+}
+
+bool Training::is_best(const ValidationResult& result) const {
+  if (!progress_.best) return true;
+  const ValidationResult& best = *progress_.best;
+  if (result.bleu) return !best.bleu || *result.bleu > *best.bleu;
+  return std::isnan(best.loss) || result.loss < best.loss;
 }
 
 double Training::seconds() const {

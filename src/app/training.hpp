@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "app/bleu_score.hpp"
 #include "app/interrupts.hpp"
 #include "app/report.hpp"
 #include "app/run_metrics.hpp"
@@ -25,6 +26,7 @@ struct TrainingInput {  // everything outlives the training
   Pipeline& pipeline;
   RunMetrics& metrics;
   Console& console;
+  BleuScore* bleu;                      // null: validation goes by the loss
   const std::filesystem::path& folder;  // of the run
   Progress begin = {};                  // where it begins: 0, or at a checkpoint
 };
@@ -47,6 +49,7 @@ class Training {
   void train_segment(Loader& loader);
   bool validation_is_due() const;
   void validate();
+  bool is_best(const ValidationResult& result) const;
   std::optional<std::string> reason_to_save(bool best);
   void report(const StepRecord& record);
   double seconds() const;

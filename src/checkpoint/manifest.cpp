@@ -29,6 +29,7 @@ Json json_of(const std::optional<ValidationResult>& v) {
   Json json = {{"step", v->step}, {"epoch", v->epoch}, {"loss", v->loss}};
   if (v->accuracy) json["accuracy"] = *v->accuracy;
   if (v->top5) json["top5"] = *v->top5;
+  if (v->bleu) json["bleu"] = *v->bleu;
   return json;
 }
 
@@ -93,6 +94,7 @@ class Members {
     ValidationResult result{v.count("step"), v.count("epoch"), v.number("loss")};
     if (v.json_.contains("accuracy")) result.accuracy = v.number("accuracy");
     if (v.json_.contains("top5")) result.top5 = v.number("top5");
+    if (v.json_.contains("bleu")) result.bleu = v.number("bleu");
     return result;
   }
 

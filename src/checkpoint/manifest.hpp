@@ -16,6 +16,7 @@ struct ValidationResult {
   double loss = 0;                      // mean over the set
   std::optional<double> accuracy = {};  // 0..1
   std::optional<double> top5 = {};      // 0..1
+  std::optional<double> bleu = {};      // 0..100
   bool operator==(const ValidationResult&) const = default;
 };
 
@@ -26,7 +27,7 @@ struct Progress {
   std::int64_t skipped = 0;              // of them, updates left out as not finite
   double seconds = 0;                    // of training, over all its starts
   std::optional<ValidationResult> last;  // validation
-  std::optional<ValidationResult> best;  // the one of the smallest loss
+  std::optional<ValidationResult> best;  // by validation.metric
   std::int64_t without_progress = 0;     // validations since the best one
   bool operator==(const Progress&) const = default;
 };

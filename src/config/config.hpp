@@ -147,6 +147,7 @@ struct ValidationConfig {
   std::int64_t batch_size = 256;
   bool before_first_step = false;
   std::int64_t early_stopping = 0;
+  std::string metric = "loss";  // loss | bleu: what the best is best by
   bool operator==(const ValidationConfig&) const = default;
 };
 

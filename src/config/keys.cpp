@@ -155,13 +155,14 @@ std::vector<Key> make_keys() {
     {KEY(validation.every_epochs), .help = "0: never", .range = count_or_none},
     {KEY(validation.batch_size), .help = "samples at once", .range = from_to(1, 1 << 24)},
     {KEY(validation.before_first_step), .help = "validate the initial weights too"},
+    {KEY(validation.metric), .help = "parallel_text: what the best checkpoint and early stopping go by; with bleu the validation sources are translated too", .values = {"loss", "bleu"}, .of = "data.kind", .only = parallel},
     {KEY(validation.early_stopping), .help = "validations without progress; 0: never", .range = count_or_none},
 
     {KEY(checkpoint.every_steps), .help = "0: never", .range = count_or_none},
     {KEY(checkpoint.every_epochs), .help = "0: never", .range = count_or_none},
     {KEY(checkpoint.every_minutes), .help = "0: never", .range = at_least(0)},
     {KEY(checkpoint.keep_latest), .help = "how many of the newest stay", .range = count},
-    {KEY(checkpoint.keep_best), .help = "that of the smallest validation loss stays too"},
+    {KEY(checkpoint.keep_best), .help = "that of the best validation stays too"},
 
     {KEY(metrics.log_every_steps), .help = "the console's; metrics.jsonl has every step", .range = count},
     {KEY(metrics.tensorboard), .help = "write events.out.tfevents.* for TensorBoard"},

@@ -292,6 +292,16 @@ void check_validation(const Given& given, const Config& config, Problems& proble
                             : "write data.validation_samples above 0"});
 }
 
+void check_metric(const Given& given, const Config& config, Problems& problems) {
+  if (!fine(given, {"data.kind", "validation.metric"})) return;
+  if (config.validation.metric != "bleu" || config.data.kind == "parallel_text") return;
+  problems.push_back({place(given, {"validation.metric"}),
+                      fmt::format("validation.metric = \"bleu\" compares translations, and "
+                                  "data.kind = \"{}\" has none",
+                                  config.data.kind),
+                      "write metric = \"loss\", or data.kind = \"parallel_text\""});
+}
+
 void check_optimizer(const Given& given, const Config& config, Problems& problems) {
   const OptimizerConfig& optimizer = config.optimizer;
   if (optimizer.kind != "sgd" || !optimizer.nesterov || optimizer.momentum > 0) return;
@@ -350,6 +360,7 @@ void check_rules(const Given& given, const Config& config, Problems& problems) {
   check_crops(given, config, problems);
   check_validation_fraction(given, config, problems);
   check_validation(given, config, problems);
+  check_metric(given, config, problems);
   check_optimizer(given, config, problems);
   check_lr_schedule(given, config, problems);
 }

@@ -3,10 +3,12 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "config/config.hpp"
+#include "data/line_pairs.hpp"
 #include "data/minibatch_order.hpp"
 #include "graph/graph.hpp"
 
@@ -54,6 +56,7 @@ struct Datasets {
   std::unique_ptr<const Dataset> validation;          // null where the config names none
   std::shared_ptr<const Vocabulary> vocabulary = {};  // of text; else null
   std::shared_ptr<const Pieces> pieces = {};          // of parallel text; else null
+  std::optional<LinePairs> validation_lines = {};     // likewise: what validates, as text
   std::vector<std::string> notes = {};                // on what was read, for the user
 };
 

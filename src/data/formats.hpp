@@ -37,6 +37,8 @@ std::unique_ptr<const Dataset> open_cifar(std::span<const std::filesystem::path>
 // Both parts of it, each read in its own way.
 Datasets open_image_folder(const DataConfig& config, const Graph& graph, std::uint64_t seed);
 Datasets open_parallel_text(const DataConfig& config, const Graph& graph, std::uint64_t seed);
+// UsageError where the model does not read and predict these pieces, or attends to their padding.
+void require_pieces(const Graph& graph, const Pieces& pieces, const std::string& source);
 std::unique_ptr<const Dataset> draw_glyphs(const DrawOptions& options, const Graph& graph);
 std::unique_ptr<const Dataset> draw_synthetic(const DrawOptions& options, const Graph& graph);
 Sequences read_text(const DataConfig& config, const Graph& graph);

@@ -13,16 +13,6 @@ namespace {
 
 constexpr std::size_t chunk_bytes = std::size_t{1} << 16;
 
-// Where the first byte stands that is no UTF-8; the text's end where there is none.
-std::size_t valid_bytes(std::string_view text) {
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t bytes = first_character(text.substr(at)).bytes;
-    if (bytes == 0) return at;
-    at += bytes;
-  }
-  return text.size();
-}
-
 }  // namespace
 
 LineFile::LineFile(const std::filesystem::path& path) : path_(path), bytes_(path) {}
@@ -60,7 +50,7 @@ std::optional<std::string_view> LineFile::next() {
         fmt::format("the line is longer than {} bytes; write one sentence a line", line_bytes_max));
   begin_ = std::min(past + 1, buffer_.size());
   if (line.ends_with('\r')) line.remove_suffix(1);
-  if (const std::size_t valid = valid_bytes(line); valid < line.size())
+  if (const std::size_t valid = valid_utf8_bytes(line); valid < line.size())
     fail(fmt::format("invalid UTF-8: byte {} of the line is 0x{:02x}; save the file as UTF-8",
                      valid, static_cast<std::uint8_t>(line[valid])));
   ++lines_;

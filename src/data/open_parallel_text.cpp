@@ -94,16 +94,26 @@ std::vector<SampleId> in_range(const std::optional<SampleRange>& range, std::int
   return pairs;
 }
 
+// Where the pairs `picked`, ascending, stand in the files.
+std::vector<std::int64_t> lines_of(const ParallelText& text, const std::vector<SampleId>& picked) {
+  std::vector<std::int64_t> lines;
+  for (const SampleId pair : picked) lines.push_back(text.line(pair));
+  return lines;
+}
+
 }  // namespace
+
+void require_pieces(const Graph& graph, const Pieces& pieces, const std::string& source) {
+  require_vocabulary(graph, pieces, source);
+  require_padding(graph, pieces);
+}
 
 Datasets open_parallel_text(const DataConfig& config, const Graph& graph, std::uint64_t) {
   require_two_sides(graph);
   require_multiples(graph, config.bucket_multiple);
   const auto pieces = pieces_of(config, graph);
-  require_vocabulary(
-      graph, *pieces,
-      config.pieces.empty() ? "the model of the training text" : config.pieces.string());
-  require_padding(graph, *pieces);
+  require_pieces(graph, *pieces,
+                 config.pieces.empty() ? "the model of the training text" : config.pieces.string());
   Datasets datasets;
   datasets.pieces = pieces;
   const Lengths longest = lengths_of(graph);
@@ -123,6 +133,8 @@ Datasets open_parallel_text(const DataConfig& config, const Graph& graph, std::u
   const PairsInput train = read(config.train_source, config.train_target);
   if (config.validation_fraction > 0) {
     SampleSplit split = split_as_configured(train.text->size(), config);
+    datasets.validation_lines = {config.train_source, config.train_target,
+                                 lines_of(*train.text, split.validation)};
     datasets.train = sentence_pairs(train, std::move(split.train));
     datasets.validation = sentence_pairs(train, std::move(split.validation));
     return datasets;
@@ -131,10 +143,16 @@ Datasets open_parallel_text(const DataConfig& config, const Graph& graph, std::u
       sentence_pairs(train, in_range(config.train_range, train.text->size(), "train_range"));
   if (config.validation_source.empty() && !config.validation_range) return datasets;
   PairsInput validation = train;
-  if (!config.validation_source.empty())
-    validation = read(config.validation_source, config.validation_target);
-  datasets.validation = sentence_pairs(
-      validation, in_range(config.validation_range, validation.text->size(), "validation_range"));
+  const bool own_files = !config.validation_source.empty();
+  if (own_files) validation = read(config.validation_source, config.validation_target);
+  std::vector<SampleId> picked =
+      in_range(config.validation_range, validation.text->size(), "validation_range");
+  datasets.validation_lines = {own_files ? config.validation_source : config.train_source,
+                               own_files ? config.validation_target : config.train_target,
+                               {}};
+  if (config.validation_range)
+    datasets.validation_lines->lines = lines_of(*validation.text, picked);
+  datasets.validation = sentence_pairs(validation, std::move(picked));
   return datasets;
 }
 

@@ -38,6 +38,15 @@ Utf8Character first_character(std::string_view text) {
   return {code, form.bytes};
 }
 
+std::size_t valid_utf8_bytes(std::string_view text) {
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t bytes = first_character(text.substr(at)).bytes;
+    if (bytes == 0) return at;
+    at += bytes;
+  }
+  return text.size();
+}
+
 std::string utf8(char32_t character) {
   const auto code = static_cast<std::uint32_t>(character);
   const auto byte = [](std::uint32_t value) { return static_cast<char>(value); };

@@ -14,6 +14,9 @@ struct Utf8Character {
 // The first character of a text that is not empty.
 Utf8Character first_character(std::string_view text);
 
+// How many bytes a text has before the first one that is no UTF-8: all of them where there is none.
+std::size_t valid_utf8_bytes(std::string_view text);
+
 std::string utf8(char32_t code);
 // For messages: the character in quotes where it can be printed, and its number: "'é' (U+00E9)".
 std::string character_text(char32_t code);

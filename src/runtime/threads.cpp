@@ -39,6 +39,11 @@ void set_kernel_threads(int threads) {
   omp_set_num_threads(std::min(threads, omp_get_thread_limit()));
 }
 
+KernelThreads::KernelThreads(int threads) : before_(omp_get_max_threads()) {
+  set_kernel_threads(threads);
+}
+KernelThreads::~KernelThreads() { set_kernel_threads(before_); }
+
 // A core each: two that share one take turns at every barrier, and the scheduler does not always
 // see it.
 void pin_worker(int worker, int threads_per_stage) {

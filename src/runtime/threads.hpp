@@ -21,6 +21,18 @@ ThreadPlan plan_threads(int workers_at_once, int threads_per_stage);
 // are overruled.
 void set_kernel_threads(int threads);
 
+// So many, and at its end as many as before.
+class KernelThreads {
+ public:
+  explicit KernelThreads(int threads);
+  ~KernelThreads();
+  KernelThreads(const KernelThreads&) = delete;
+  KernelThreads& operator=(const KernelThreads&) = delete;
+
+ private:
+  int before_;
+};
+
 // Keeps this thread and its kernel threads, one each, on the cores of its worker; call
 // set_kernel_threads before. Only a matter of speed: where the system refuses, nothing happens.
 void pin_worker(int worker, int threads_per_stage);

@@ -38,5 +38,6 @@ std::vector<Row> image_folder_rows();
 std::vector<Row> array_rows();
 std::vector<Row> text_rows();
 std::vector<Row> translation_rows();
+std::vector<Row> generate_rows();
 std::vector<Row> weight_rows();
 std::vector<Row> checkpoint_rows();

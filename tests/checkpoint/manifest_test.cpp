@@ -53,6 +53,15 @@ TEST_CASE("a manifest reads back as it was written") {
   CHECK(std::isnan(parse_manifest(manifest_text(diverged), "m").progress.last->loss));
 }
 
+TEST_CASE("a manifest keeps the BLEU that the best is best by, and is read without one") {
+  Manifest translated = example();
+  translated.progress.last->bleu = 31.4;
+  translated.progress.best->bleu = 33.25;
+  CHECK(parse_manifest(manifest_text(translated), "m") == translated);
+  CHECK_FALSE(parse_manifest(manifest_text(example()), "m").progress.best->bleu);
+  CHECK(manifest_text(example()).find("bleu") == std::string::npos);
+}
+
 TEST_CASE("any flipped bit of a manifest is found, or changes nothing") {
   const std::string text = manifest_text(example());
   for (std::size_t i = 0; i < text.size(); ++i)

@@ -90,7 +90,8 @@ const std::vector<Bad>& table() {
       {"[data]\nkind = 3",
        "4:8",
        {"data.kind is a whole number (3)",
-        "one of: idx, cifar10, cifar100, npy, image_folder, text, tokens, glyphs, synthetic"}},
+        "one of: idx, cifar10, cifar100, npy, image_folder, text, tokens, parallel_text, glyphs, "
+        "synthetic"}},
       {"[data]\nkind = \"idx\"\ntrain_images = 3\ntrain_labels = \"l\"",
        "5:16",
        {"data.train_images", "a path in quotes"}},
@@ -233,7 +234,12 @@ const std::vector<Bad>& table() {
        {"checkpoint.keep_latest = 0 is out of range", "from 1"}},
       {"[checkpoint]\nevery_minutes = -1", "4:17", {"checkpoint.every_minutes = -1"}},
       {"[validation]\nearly_stopping = -1", "4:18", {"validation.early_stopping = -1"}},
+      {"[validation]\nmetric = \"accuracy\"", "4:10", {"validation.metric", "loss", "bleu"}},
       // ---- keys together
+      {"[validation]\nmetric = \"bleu\"",
+       "4:10",
+       {"validation.metric = \"bleu\" compares translations", "data.kind = \"glyphs\"",
+        "metric = \"loss\""}},
       {"[data]\nbatch_size = 10\n[pipeline]\nmicrobatches = 4",
        "6:16",
        {"data.batch_size = 10 does not divide", "batch_size = 8 or 12", "microbatches = 2 or 5"}},

@@ -1,0 +1,12 @@
+// `pipetrain generate` of a model of two sides: standard input's sentences, translated.
+#pragma once
+
+#include "app/options.hpp"
+#include "config/read.hpp"
+#include "graph/graph.hpp"
+
+namespace pipetrain {
+
+int translate(const Options& options, const ReadConfig& read, const Graph& graph);
+
+}  // namespace pipetrain

@@ -1,0 +1,163 @@
+// The model in three parts, position by position, against the whole of it at once.
+#include "runtime/translation_pass.hpp"
+
+#include <omp.h>
+
+#include "backends.hpp"
+#include "base/rng.hpp"
+#include "catch.hpp"
+#include "runtime/stage_tensors.hpp"
+#include "runtime/threads.hpp"
+#include "small_translator.hpp"
+
+using namespace pipetrain;
+using namespace pipetrain::testing;
+
+namespace {
+
+using Tokens = std::vector<std::int32_t>;
+
+// The whole graph over [rows, S + T] tokens: [rows, T, V].
+std::vector<float> whole(const TranslationPassInput& in, const NamedTensors& tensors,
+                         const Lengths& lengths, const Tokens& tokens, int threads) {
+  const KernelThreads here(threads);
+  const LowerOptions options{
+      .samples = in.rows,
+      .precision = in.config.training.precision == "bf16" ? Precision::Bf16 : Precision::F32};
+  LoweredModel model(in.graph, in.backend.lower(in.graph, options));
+  model.add(in.backend, lengths, options);
+  const OptimizerConfig optimizer;
+  Stage stage({.model = model,
+               .backend = in.backend,
+               .optimizer = optimizer,
+               .id = {0},
+               .first = {0},
+               .last = {static_cast<int>(in.graph.layers.size()) - 1}});
+  PassCall call;
+  call.size = {in.rows, Mode::Evaluate, lengths};
+  stage.prepare(call.size);
+  put_parameters(stage, tensors);
+  stage.begin_program();
+  stage.load_input(call, tokens.data());
+  stage.forward(call);
+  std::vector<float> output(
+      static_cast<std::size_t>(in.rows * lengths.target * in.graph.input.vocabulary));
+  stage.read_output(call, output.data());
+  return output;
+}
+
+struct Sides {
+  Tokens source, target;  // [rows, S], [rows, T]
+  Lengths lengths;
+};
+
+Sides drawn(int rows, const Lengths& lengths, std::uint64_t seed) {
+  Random random(seed, 1);
+  Sides sides{{}, {}, lengths};
+  for (int r = 0; r < rows; ++r) {
+    const auto length =
+        1 + static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(lengths.source)));
+    for (std::int64_t i = 0; i < lengths.source; ++i)
+      sides.source.push_back(i < length ? 1 + static_cast<std::int32_t>(random.below(19)) : 0);
+    for (std::int64_t i = 0; i < lengths.target; ++i)
+      sides.target.push_back(1 + static_cast<std::int32_t>(random.below(19)));
+  }
+  return sides;
+}
+
+// The rows' first `count` tokens, then zeros up to `length`.
+Tokens cut(const Tokens& rows, std::int64_t width, std::int64_t count, std::int64_t length) {
+  Tokens out;
+  for (std::size_t first = 0; first < rows.size(); first += static_cast<std::size_t>(width))
+    for (std::int64_t i = 0; i < length; ++i)
+      out.push_back(i < count ? rows[first + static_cast<std::size_t>(i)] : 0);
+  return out;
+}
+
+Tokens side_by_side(const Tokens& source, const Tokens& target, const Lengths& lengths) {
+  Tokens both;
+  for (auto s = source.begin(), t = target.begin(); s != source.end();
+       s += lengths.source, t += lengths.target) {
+    both.insert(both.end(), s, s + lengths.source);
+    both.insert(both.end(), t, t + lengths.target);
+  }
+  return both;
+}
+
+}  // namespace
+
+TEST_CASE("each position's outputs are those of the whole model at once", "[backends]") {
+  const std::string backend_name = GENERATE(from_range(backend_names()));
+  const std::string precision = GENERATE("f32", "bf16");
+  if (precision == "bf16" && backend_name != "cpu") return;
+  const int threads = GENERATE(1, 2);
+  INFO(backend_name << " " << precision << " " << threads);
+  Config config = small_config(backend_name, precision);
+  config.hardware.threads_per_stage = threads;
+  const Graph graph = read_model_text(small_translator, "small");
+  const auto backend = make_backend(backend_name);
+  const int rows = 5;
+  TranslationPass pass({graph, *backend, config, rows});
+  for (const std::uint64_t seed : {1, 2}) {  // other weights, the same kernels
+    const NamedTensors tensors = initial_parameters(graph, seed);
+    pass.put_parameters(tensors);
+    for (const std::int64_t source : {12, 4, 8}) {
+      const Sides sides = drawn(rows, {source, 8}, seed + static_cast<std::uint64_t>(source));
+      pass.read_sources(sides.source, source);
+      for (std::int64_t position = 0; position < 8; ++position) {
+        const std::int64_t target = position < 4 ? 4 : 8;
+        const Lengths lengths{source, target};
+        const std::vector<float> all =
+            whole({graph, *backend, config, rows}, tensors, lengths,
+                  side_by_side(sides.source, cut(sides.target, 8, position + 1, target), lengths),
+                  pass.threads());
+        const auto one = pass.next(cut(sides.target, 8, position + 1, position + 1), position);
+        REQUIRE(one.size() == rows * 20);
+        for (std::size_t r = 0; r < rows; ++r)
+          for (std::size_t v = 0; v < 20; ++v)
+            REQUIRE(
+                one[r * 20 + v] ==
+                all[(r * static_cast<std::size_t>(target) + static_cast<std::size_t>(position)) *
+                        20 +
+                    v]);
+      }
+    }
+  }
+}
+
+TEST_CASE("positions may be asked for in any order, and sources replaced between", "[backends]") {
+  const std::string backend_name = GENERATE(from_range(backend_names()));
+  const Config config = small_config(backend_name);
+  const Graph graph = read_model_text(small_translator, "small");
+  const auto backend = make_backend(backend_name);
+  TranslationPass pass({graph, *backend, config, 2});
+  pass.put_parameters(initial_parameters(graph, 1));
+  const Sides first = drawn(2, {8, 8}, 1), second = drawn(2, {4, 8}, 2);
+  const auto at = [&](const Sides& sides, std::int64_t position) {
+    const auto outputs = pass.next(cut(sides.target, 8, position + 1, position + 1), position);
+    return std::vector<float>(outputs.begin(), outputs.end());
+  };
+  pass.read_sources(first.source, 8);
+  const auto late = at(first, 6), early = at(first, 1);
+  CHECK(late != early);
+  CHECK(at(first, 6) == late);
+  pass.read_sources(second.source, 4);
+  const auto other = at(second, 1);
+  CHECK(other != early);
+  pass.read_sources(first.source, 8);
+  CHECK(at(first, 1) == early);
+  CHECK(at(first, 6) == late);
+}
+
+TEST_CASE("a pass leaves the thread as many kernel threads as it had") {
+  Config config = small_config("cpu");
+  config.hardware.threads_per_stage = 2;
+  const Graph graph = read_model_text(small_translator, "small");
+  const auto backend = make_backend("cpu");
+  const KernelThreads mine(1);
+  TranslationPass pass({graph, *backend, config, 1});
+  pass.put_parameters(initial_parameters(graph, 1));
+  pass.read_sources(Tokens(4, 1), 4);
+  (void)pass.next(Tokens{1}, 0);
+  CHECK(omp_get_max_threads() == 1);
+}
