@@ -95,7 +95,7 @@ std::vector<Row> generate_rows() {
        {{"sides.toml", sides(looks_ahead + head)}},
        "generate sides.toml --output none",
        2,
-       {"'own' attends", "causal = true"}},
+       {"'own' reads tokens", "causal = true"}},
       {"a beam for a model of text",
        {},
        "generate text.toml --output none --beam 4",
