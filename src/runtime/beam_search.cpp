@@ -14,8 +14,8 @@ void to_log_probabilities(std::span<float> outputs) {
   for (const float x : outputs) largest = std::max(largest, x);
   double sum = 0;
   for (const float x : outputs) sum += std::exp(x - largest);
-  const auto log_sum = static_cast<float>(largest + std::log(sum));
-  for (float& x : outputs) x -= log_sum;
+  const double log_sum = std::log(sum);
+  for (float& x : outputs) x = static_cast<float>(x - largest - log_sum);
 }
 
 struct BeamSearch::Candidate {
