@@ -2,6 +2,7 @@
 #include <cmath>
 #include <set>
 
+#include "backend/cpu/vector_loops.hpp"
 #include "backend/dropout_mask.hpp"
 #include "cases.hpp"
 #include "catch.hpp"
@@ -72,4 +73,24 @@ TEST_CASE("dropout multiplies by its mask, forward and backward", "[dropout][bac
     CHECK(outcome.output[i] == task.microbatches[0].input[i] * mask[i]);
     CHECK(outcome.input_gradient[i] == outcome.output_gradient[i] * mask[i]);
   }
+}
+
+TEST_CASE("the CPU's loops draw the same mask, any number of whole blocks from any one",
+          "[dropout]") {
+  const DropoutMask mask(0.3, "drop", {1, 2, 3});
+  const std::int64_t carry =
+      (std::int64_t{1} << 32) - 5;  // the lower half of the counter ends here
+  for (const auto* loops : {&cpu::vector_loops(), &cpu::portable_loops()})
+    for (const std::int64_t first : {std::int64_t{0}, std::int64_t{7}, carry})
+      for (const std::int64_t blocks : {0, 1, 15, 16, 17, 40}) {
+        std::vector<std::uint8_t> kept(static_cast<std::size_t>(4 * blocks) + 1, 9);
+        loops->keep_elements(mask.parts(), first, blocks, kept.data());
+        CHECK(kept.back() == 9);
+        Floats expected(static_cast<std::size_t>(4 * blocks));
+        mask.factors(4 * first, 4 * blocks, expected.data());
+        bool same = true;
+        for (std::size_t i = 0; i < expected.size(); ++i)
+          same = same && (expected[i] != 0) == (kept[i] == 1) && kept[i] <= 1;
+        CHECK(same);
+      }
 }

@@ -39,7 +39,7 @@ struct Written {
     config.batch_size = 2;
     config.shuffle = false;
   }
-  Datasets open(const std::string& text = model(40)) const {
+  Datasets open(const std::string& text = model(36)) const {
     return open_datasets(config, read_model_text(text, "test"), 1);
   }
   std::string refused(const std::string& text) const {
@@ -107,12 +107,12 @@ TEST_CASE("sentence pairs: a part of them by range, and by share and seed", "[pa
 
 TEST_CASE("sentence pairs: a model that does not fit is refused", "[pairs]") {
   const Written written;
-  CHECK(contains(written.refused(model(40, "inputs = [\"write\", \"keys\"]")),
+  CHECK(contains(written.refused(model(36, "inputs = [\"write\", \"keys\"]")),
                  "token 0, which layer 'cross' does not leave out"));
   Written odd;
   odd.config.bucket_multiple = 7;
-  CHECK(contains(odd.refused(model(40)), "data.bucket_multiple = 7"));
+  CHECK(contains(odd.refused(model(36)), "data.bucket_multiple = 7"));
   Written small;
   small.config.batch_tokens = 15;
-  CHECK(contains(small.refused(model(40)), "more than the 15 of a mini-batch"));
+  CHECK(contains(small.refused(model(36)), "more than the 15 of a mini-batch"));
 }

@@ -72,11 +72,12 @@ TEST_CASE("lengths: a layer that reads a fixed part of a side is named", "[lengt
   const auto at = text.find("  { name = \"read\"");
   const std::string part =
       "  { name = \"part\", kind = \"narrow\", start = 4, length = 12, inputs = [\"source\"] },\n";
-  const Graph graph = read_model_text(text.substr(0, at) + part +
-                                          "  { name = \"read\", kind = \"embedding\", "
-                                          "embedding_dim = 4, inputs = [\"part\"] },\n" +
-                                          text.substr(text.find("  { name = \"places\"")),
-                                      "test");
+  std::string behind =
+      "  { name = \"read\", kind = \"embedding\", embedding_dim = 4, inputs = "
+      "[\"part\"] },\n" +
+      text.substr(text.find("  { name = \"places\""));
+  behind.replace(behind.find("\"keys\", \"source\""), 16, "\"keys\", \"part\"");
+  const Graph graph = read_model_text(text.substr(0, at) + part + behind, "test");
   CHECK(with_lengths(graph, {16, 8}).layers.size() == graph.layers.size());
   try {
     with_lengths(graph, {8, 8});

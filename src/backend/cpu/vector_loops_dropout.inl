@@ -1,39 +1,51 @@
 // Philox4x32-10 (base/rng.hpp) of 16 blocks side by side. Included by vector_loops.inl.
 
+// Products of 16 numbers with one: their upper and their lower 32 bits.
+PIPETRAIN_INLINE void multiply_wide(const Unsigned& v, std::uint32_t by, Unsigned& high,
+                                    Unsigned& low) {
+#if defined(__AVX512F__)
+  const __m512i factor = _mm512_set1_epi64(by);
+  const __m512i even = _mm512_mul_epu32((__m512i)v, factor),
+                odd = _mm512_mul_epu32(_mm512_srli_epi64((__m512i)v, 32), factor);
+  high = (Unsigned)_mm512_mask_blend_epi32(0xAAAA, _mm512_srli_epi64(even, 32), odd);
+  low = (Unsigned)_mm512_mask_blend_epi32(0xAAAA, even, _mm512_slli_epi64(odd, 32));
+#else
+  for (int l = 0; l < kLanes; ++l) {
+    const std::uint64_t product = std::uint64_t{by} * v[l];
+    high[l] = static_cast<std::uint32_t>(product >> 32);
+    low[l] = static_cast<std::uint32_t>(product);
+  }
+#endif
+}
+
 // kept[4 b + j] of blocks [first, first + blocks): is number j of block b not below what is dropped?
 // dropped_below is less than 2^32.
 void keep_elements(const DropoutMask::Parts& mask, std::int64_t first, std::int64_t blocks,
                    std::uint8_t* kept) {
-  const auto below = static_cast<std::uint32_t>(mask.dropped_below);
+  constexpr Unsigned lanes = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+  const auto low_of = [](std::uint64_t v) { return Unsigned{} + static_cast<std::uint32_t>(v); };
+  const auto flags = [below = low_of(mask.dropped_below)](const Unsigned& numbers, int shift)
+      __attribute__((always_inline)) { return (Unsigned)(numbers >= below) & (1u << shift); };
   for (std::int64_t done = 0; done < blocks; done += kLanes) {
-    std::uint32_t c0[kLanes], c1[kLanes], c2[kLanes], c3[kLanes], bits[kLanes];
-    for (std::int64_t l = 0; l < kLanes; ++l) {
-      const auto counter = static_cast<std::uint64_t>(first + done + l);
-      c0[l] = static_cast<std::uint32_t>(counter);
-      c1[l] = static_cast<std::uint32_t>(counter >> 32);
-      c2[l] = static_cast<std::uint32_t>(mask.stream);
-      c3[l] = static_cast<std::uint32_t>(mask.stream >> 32);
-    }
+    const auto counter = static_cast<std::uint64_t>(first + done);
+    Unsigned c0 = low_of(counter) + lanes;
+    Unsigned c1 = low_of(counter >> 32) - (Unsigned)(c0 < lanes);  // of each lane's own counter
+    Unsigned c2 = low_of(mask.stream), c3 = low_of(mask.stream >> 32);
     auto k0 = static_cast<std::uint32_t>(mask.key),
          k1 = static_cast<std::uint32_t>(mask.key >> 32);
     for (int round = 0; round < 10; ++round) {
-      PIPETRAIN_VECTORIZE
-      for (std::int64_t l = 0; l < kLanes; ++l) {
-        const std::uint64_t p0 = std::uint64_t{0xD2511F53u} * c0[l];
-        const std::uint64_t p1 = std::uint64_t{0xCD9E8D57u} * c2[l];
-        c0[l] = static_cast<std::uint32_t>(p1 >> 32) ^ c1[l] ^ k0;
-        c1[l] = static_cast<std::uint32_t>(p1);
-        c2[l] = static_cast<std::uint32_t>(p0 >> 32) ^ c3[l] ^ k1;
-        c3[l] = static_cast<std::uint32_t>(p0);
-      }
+      Unsigned high0, low0, high1, low1;
+      multiply_wide(c0, 0xD2511F53u, high0, low0);
+      multiply_wide(c2, 0xCD9E8D57u, high1, low1);
+      c0 = high1 ^ c1 ^ k0;
+      c1 = low1;
+      c2 = high0 ^ c3 ^ k1;
+      c3 = low0;
       k0 += 0x9E3779B9u;
       k1 += 0xBB67AE85u;
     }
-    PIPETRAIN_VECTORIZE
-    for (std::int64_t l = 0; l < kLanes; ++l)
-      bits[l] = std::uint32_t{c0[l] >= below} | std::uint32_t{c1[l] >= below} << 8 |
-                std::uint32_t{c2[l] >= below} << 16 | std::uint32_t{c3[l] >= below} << 24;
+    const Unsigned bits = flags(c0, 0) | flags(c1, 8) | flags(c2, 16) | flags(c3, 24);
     const std::int64_t left = blocks - done < kLanes ? blocks - done : kLanes;
-    std::memcpy(kept + 4 * done, bits, static_cast<std::size_t>(4 * left));
+    std::memcpy(kept + 4 * done, &bits, static_cast<std::size_t>(4 * left));
   }
 }
