@@ -24,7 +24,8 @@ struct Machine {  // a config with all that trains it
                   config,
                   *backend,
                   kSteps,
-                  {.train = data->order({.batch_size = config.data.batch_size})->sizes()}}) {}
+                  {.train = data->order({.batch_size = config.data.batch_size})->sizes(),
+                   .validation = {}}}) {}
 
   // Trains from `first` up to kSteps, or until `drain_at` steps were reported. Returns where it
   // came.

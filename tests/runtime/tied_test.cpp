@@ -44,7 +44,8 @@ struct Machine {
                   config,
                   *backend,
                   40,
-                  {.train = data->order({.batch_size = config.data.batch_size})->sizes()}}) {
+                  {.train = data->order({.batch_size = config.data.batch_size})->sizes(),
+                   .validation = {}}}) {
     pipeline.set_parameters(first_parameters(config, graph));
   }
   void train(std::int64_t first, std::int64_t count) {
