@@ -4,11 +4,16 @@
 PIPETRAIN_INLINE void multiply_wide(const Unsigned& v, std::uint32_t by, Unsigned& high,
                                     Unsigned& low) {
 #if defined(__AVX512F__)
-  const __m512i factor = _mm512_set1_epi64(by);
-  const __m512i even = _mm512_mul_epu32((__m512i)v, factor),
-                odd = _mm512_mul_epu32(_mm512_srli_epi64((__m512i)v, 32), factor);
-  high = (Unsigned)_mm512_mask_blend_epi32(0xAAAA, _mm512_srli_epi64(even, 32), odd);
-  low = (Unsigned)_mm512_mask_blend_epi32(0xAAAA, even, _mm512_slli_epi64(odd, 32));
+  using Wides = std::uint64_t __attribute__((vector_size(64)));
+  constexpr Wides lower = Wides{} + 0xFFFFFFFFu;
+  // GCC 12 finds the plain intrinsics uninitialised.
+  const auto product = [factor = (__m512i)(Wides{} + by)](const Wides& numbers)
+      __attribute__((always_inline)) {
+        return (Wides)_mm512_maskz_mul_epu32(0xFF, (__m512i)numbers, factor);
+      };
+  const Wides even = product((Wides)v), odd = product((Wides)v >> 32);
+  high = (Unsigned)(even >> 32 | (odd & ~lower));
+  low = (Unsigned)((even & lower) | odd << 32);
 #else
   for (int l = 0; l < kLanes; ++l) {
     const std::uint64_t product = std::uint64_t{by} * v[l];
