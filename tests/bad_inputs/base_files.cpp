@@ -41,7 +41,7 @@ std::string bigrams(const std::string& data) {
 // Reads sentences of up to 15 pieces and the one that ends them.
 std::string translation(const std::string& data) {
   return head +
-         "input = { source = 16, target = 16, vocabulary = 20 }\n"
+         "input = { source = 16, target = 16, vocabulary = 22 }\n"
          "[[model.layers]]\nname = \"read\"\nkind = \"embedding\"\nembedding_dim = 2\n"
          "inputs = [\"source\"]\n"
          "[[model.layers]]\nname = \"keys\"\nkind = \"linear\"\nout_features = 4\n"
@@ -49,7 +49,7 @@ std::string translation(const std::string& data) {
          "inputs = [\"target\"]\n"
          "[[model.layers]]\nname = \"cross\"\nkind = \"attention\"\nheads = 1\npadding = 0\n"
          "inputs = [\"write\", \"keys\", \"source\"]\n"
-         "[[model.layers]]\nname = \"head\"\nkind = \"linear\"\nout_features = 20\n"
+         "[[model.layers]]\nname = \"head\"\nkind = \"linear\"\nout_features = 22\n"
          "[hardware]\nbackend = \"reference\"\n"
          "[data]\nkind = \"parallel_text\"\nbatch_size = 2\n" +
          data;

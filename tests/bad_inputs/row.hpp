@@ -25,7 +25,7 @@ struct Row {
 // batch.bin and train.bin, folder.toml on pictures/a and pictures/b (4 of 3x8x8), weights.toml
 // begins with good.safetensors, text.toml on a.txt and tokens.toml on a.bin (10 tokens, of 4 that
 // the model knows, and it reads 3). pairs.toml on
-// a.de and a.en (3 pairs, for 20 pieces).
+// a.de and a.en (3 pairs, for 22 pieces).
 std::vector<InputFile> base_files();
 
 std::vector<Row> command_rows();

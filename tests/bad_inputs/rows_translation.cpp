@@ -10,8 +10,8 @@ Row pairs(const std::string& name, const std::string& file, const std::string& b
 }
 Row setting(const std::string& name, const std::string& table, int code,
             std::vector<std::string> words) {
-  return {name, {{"bad.toml", table}}, "train pairs.toml bad.toml --dry-run", code,
-          std::move(words)};
+  return {
+      name, {{"bad.toml", table}}, "train pairs.toml bad.toml --dry-run", code, std::move(words)};
 }
 
 }  // namespace
@@ -21,11 +21,18 @@ std::vector<Row> translation_rows() {
   return {
       pairs("sides of different length", "a.en", "a dog\ntwo dogs\na cat\n",
             {"a.de has 4 lines", "a.en has 3", "line n"}),
-      pairs("a longer translation", "a.en", "a dog\ntwo dogs\na cat\na man\na park\n",
+      pairs("a longer translation", "a.en", "a dog\ntwo dogs\na cat\na man\na dog\n",
             {"a.de has 4 lines", "a.en has 5"}),
       pairs("a source that is no UTF-8", "a.de", "ein\nzwei\xff\n\nein Mann\n",
             {"a.de:2", "UTF-8"}),
-      pairs("sides without a word", "a.en", "\n \n\n\t\n", {"a.en"}),
+      {"sides without a word",
+       {{"bad.toml", "[data]\ntrain_target = \"blank.en\"\npieces = \"run/pieces.model\"\n"},
+        {"blank.en", "\n \n\n\t\n"}},
+       "train pairs.toml bad.toml --dry-run",
+       3,
+       {"a.de: no pair is left", "of 4 read, 4 are empty"},
+       false,
+       learn},
       setting("a source that is not there", "[data]\ntrain_source = \"none.de\"\n", 3,
               {"none.de", "no such file"}),
       setting("pieces that are not there", "[data]\npieces = \"none.model\"\n", 3,
@@ -34,12 +41,11 @@ std::vector<Row> translation_rows() {
               {"a.de", "no SentencePiece model"}),
       {"pieces that do not fit the vocabulary",
        {{"bad.toml",
-         "[model]\ninput = { source = 16, target = 16, vocabulary = 21 }\n[data]\npieces = "
+         "[model]\ninput = { source = 16, target = 16, vocabulary = 23 }\n[data]\npieces = "
          "\"run/pieces.model\"\n"}},
        "train pairs.toml bad.toml --dry-run",
        2,
-       {"bad.toml:4:10", "has 20 pieces", "reads tokens of 21 and predicts 20",
-        "vocabulary = 20"},
+       {"bad.toml:4:10", "has 22 pieces", "reads tokens of 23 and predicts 22", "vocabulary = 22"},
        false,
        learn},
       setting("more pieces than the text gives",
