@@ -104,7 +104,7 @@ ordered_json outlook(const PipelineInput& in) {
 
 namespace {
 
-// "64", or "at most 2600 tokens, padded to 30 pairs of lengths".
+// "64", or "at most 2600 tokens, of 30 pairs of lengths".
 std::string minibatch_text(const PipelineInput& in) {
   const DataConfig& data = in.config.data;
   std::set<Lengths> lengths;
