@@ -20,6 +20,7 @@
 #include "config/read.hpp"
 #include "graph/lengths.hpp"
 #include "metrics/console.hpp"
+#include "runtime/threads.hpp"
 
 namespace pipetrain {
 namespace {

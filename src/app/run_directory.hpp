@@ -10,6 +10,10 @@
 
 namespace pipetrain {
 
+// What weights mean nothing without, kept beside them.
+inline constexpr const char* vocabulary_file = "vocabulary.json";
+inline constexpr const char* pieces_file = "pieces.model";
+
 // --output, or runs/<config name>.
 std::filesystem::path run_directory(const Options& options, const Config& config);
 // UsageError where the folder, or one above it, is a file.

@@ -50,8 +50,6 @@ int tell_finished(const Options& options, const std::filesystem::path& folder) {
   return 0;
 }
 
-constexpr const char* pieces_file = "pieces.model";
-
 // Pieces are trained at the first start alone: a run that goes on has kept them.
 ReadConfig with_kept_pieces(ReadConfig read, const std::filesystem::path& folder) {
   DataConfig& data = read.config.data;
@@ -67,7 +65,7 @@ void describe_run(const std::filesystem::path& folder, const Config& config,
   write_file(folder / "build.json", build_info().dump(2) + "\n");
   write_file(folder / "plan.json", plan.dump(2) + "\n");
   write_file(folder / "program.txt", to_text(program));
-  if (data.vocabulary) write_file(folder / "vocabulary.json", data.vocabulary->json());
+  if (data.vocabulary) write_file(folder / vocabulary_file, data.vocabulary->json());
   if (data.pieces) write_file(folder / pieces_file, data.pieces->model());
 }
 

@@ -38,11 +38,11 @@ std::optional<fs::path> beside(const fs::path& weights, const char* name) {
 }  // namespace
 
 std::optional<fs::path> vocabulary_beside(const fs::path& weights) {
-  return beside(weights, "vocabulary.json");
+  return beside(weights, vocabulary_file);
 }
 
 std::optional<fs::path> pieces_beside(const fs::path& weights) {
-  return beside(weights, "pieces.model");
+  return beside(weights, pieces_file);
 }
 
 }  // namespace pipetrain

@@ -1,40 +1,16 @@
 #include "runtime/pipeline.hpp"
 
 #include <algorithm>
-#include <exception>
-#include <mutex>
 #include <set>
-#include <thread>
 
 #include "base/check.hpp"
-#include "base/error.hpp"
+#include "runtime/of_stage.hpp"
 #include "runtime/pipeline_sizes.hpp"
+#include "runtime/run_workers.hpp"
 #include "runtime/stage_tensors.hpp"
-#include "transport/device_channel.hpp"
 
 namespace pipetrain {
 namespace {
-
-// The first failure wins: it is kept, everything that anybody could wait for is closed.
-class FirstFailure {
- public:
-  explicit FirstFailure(std::function<void()> close_all) : close_all_(std::move(close_all)) {}
-  void report(std::exception_ptr failure) {
-    {
-      const std::lock_guard lock(mutex_);
-      if (!first_) first_ = failure;
-    }
-    close_all_();
-  }
-  void rethrow() const {
-    if (first_) std::rethrow_exception(first_);
-  }
-
- private:
-  std::function<void()> close_all_;
-  std::mutex mutex_;
-  std::exception_ptr first_;
-};
 
 ThreadPlan threads_for(const Config& config) {
   const bool shared = config.hardware.workers == "inline";
@@ -57,7 +33,6 @@ struct Pipeline::Impl {
         plan(in.plan),
         config(in.config),
         backend(in.backend),
-        make_channel(in.make_channel),
         learning_rate{config.lr_schedule, config.optimizer.lr, in.total_steps},
         warmup_steps(pipetrain::warmup_steps(config, in.steps_per_epoch)),
         threads(threads_for(in.config)),
@@ -75,20 +50,19 @@ struct Pipeline::Impl {
     for (const MicrobatchSize& size : sizes)
       for (int s = 0; s < stage_count(); ++s)
         of_stage(s, [&] { stages[static_cast<std::size_t>(s)]->prepare(size); });
-    make_boundaries(training, Mode::Train);
-    make_boundaries(evaluation, Mode::Evaluate);
+    const BoundaryInput cuts{.plan = plan,
+                             .model = model,
+                             .sizes = sizes,
+                             .needs = needs,
+                             .stages = stages,
+                             .backend = backend,
+                             .make_channel = in.make_channel,
+                             .spin = threads.fits && config.hardware.workers != "inline"};
+    training = make_boundaries(cuts, Mode::Train);
+    evaluation = make_boundaries(cuts, Mode::Evaluate);
   }
 
   int stage_count() const { return static_cast<int>(plan.stages.size()); }
-
-  // A device that fails, most often for want of memory: at which stage?
-  static void of_stage(int s, const std::function<void()>& make) {
-    try {
-      make();
-    } catch (const DeviceError& error) {
-      throw DeviceError(fmt::format("stage {}: {}", s, error.what()));
-    }
-  }
 
   void make_stage(int s) {
     const int workers = static_cast<int>(needs.program.program.workers.size());
@@ -109,58 +83,6 @@ struct Pipeline::Impl {
                                                  .split_backward = needs.split_backward},
                                       workers_of(needs.program.program, {s}), workers));
     parameter_count += stages.back()->first().parameters();
-  }
-
-  void make_boundaries(std::vector<Boundary>& boundaries, Mode mode) {
-    const int samples = most_samples(sizes, mode);
-    if (samples == 0) return;
-    for (std::size_t s = 0; s + 1 < stages.size(); ++s) {
-      const LayerId next = plan.stages[s + 1].first;
-      const PacketSizes bytes = packet_sizes(model, next, sizes, mode);
-      const StageNeeds& need = needs.stages[s];
-      Boundary& boundary = boundaries.emplace_back();
-      const bool trains = mode == Mode::Train;
-      const int count = trains ? need.packets.activations : evaluation_packets;
-      boundary.lanes.resize(static_cast<std::size_t>(trains ? need.lanes : 1));
-      boundary.gradient_bytes = bytes.gradients;
-      for (int l = 0; l < static_cast<int>(boundary.lanes.size()); ++l) {
-        Lane& lane = boundary.lane({l});
-        StageCopies &before = *stages[s], &behind = *stages[s + 1];
-        Stage &sender = before.copy(l % before.count()),
-              &receiver = behind.copy(l % behind.count());
-        of_stage(static_cast<int>(s), [&] {
-          lane.activations =
-              channel(sender, receiver, packet_bytes(bytes.activations, 1), count, samples);
-          if (trains)
-            lane.gradients =
-                channel(receiver, sender, packet_bytes(bytes.gradients, need.gradients_in_a_packet),
-                        need.packets.gradients, samples);
-        });
-      }
-    }
-  }
-  std::unique_ptr<Channel> channel(Stage& sender, Stage& receiver, std::size_t bytes, int count,
-                                   int samples) {
-    const auto take = [&](Stage& owner) {
-      std::vector<std::byte*> packets;
-      for (int i = 0; i < count; ++i)
-        packets.push_back(owner.take_memory().take(Use::Packets, bytes));
-      return packets;
-    };
-    auto in_process = make_channel({.packets = take(sender),
-                                    .samples = samples,
-                                    .spin = threads.fits && config.hardware.workers != "inline"});
-    if (!sender.stream().asynchronous()) return in_process;
-    DeviceChannelOptions options{.packets = static_cast<std::size_t>(count),
-                                 .bytes = bytes,
-                                 .samples = samples,
-                                 .sender = &sender.stream(),
-                                 .receiver = &receiver.stream()};
-    if (sender.stream().device() != receiver.stream().device()) {
-      options.transfer = backend.make_stream(sender.where());
-      options.twins = take(receiver);
-    }
-    return make_device_channel(std::move(in_process), std::move(options));
   }
 
   // Of mini-batches [first, first + count).
@@ -186,78 +108,22 @@ struct Pipeline::Impl {
   }
 
   void close_all(Loader& loader, StepBoard* board) {
-    for (std::vector<Boundary>* boundaries : {&training, &evaluation})
-      for (const Boundary& boundary : *boundaries)
-        for (const Lane& lane : boundary.lanes)
-          for (Channel* c : {lane.activations.get(), lane.gradients.get()})
-            if (c) c->close();
+    close(training);
+    close(evaluation);
     loader.close();
     tied->close();
     if (board) board->close();
   }
 
-  // Runs every worker to its end. `report` is called again and again from this thread while they
-  // run and waits for something to report; it returns false when there is nothing left.
-  void run(const Run& run, const std::function<bool(bool wait)>& report) {
-    FirstFailure failure([&] { close_all(run.loader, run.board); });
-    std::vector<Worker> workers;
-    for (int w = 0; w < static_cast<int>(run.program.workers.size()); ++w)
-      workers.emplace_back(run, WorkerId{w});
-    if (config.hardware.workers == "inline")
-      run_inline(workers, report, failure);
-    else
-      run_threads(workers, report, failure);
-    failure.rethrow();
-  }
-
-  void run_inline(std::vector<Worker>& workers, const std::function<bool(bool)>& report,
-                  FirstFailure& failure) {
-    try {
-      for (bool moved = true; moved;) {
-        moved = false;
-        for (Worker& worker : workers)
-          while (!worker.done() && !worker.blocked()) {
-            worker.step();
-            moved = true;
-          }
-        while (report(false)) moved = true;
-      }
-      for (Worker& worker : workers) PIPETRAIN_CHECK(worker.done(), "the program is stuck");
-      for (Worker& worker : workers) worker.finish();
-      while (report(false)) {
-      }
-    } catch (...) {
-      failure.report(std::current_exception());
-    }
-  }
-
-  void run_threads(std::vector<Worker>& workers, const std::function<bool(bool)>& report,
-                   FirstFailure& failure) {
-    const auto work = [&](std::size_t w) {
-      try {
-        set_kernel_threads(threads.threads_per_stage);
-        if (threads.fits) pin_worker(static_cast<int>(w), threads.threads_per_stage);
-        workers[w].run();
-      } catch (...) {
-        failure.report(std::current_exception());
-      }
-    };
-    std::vector<std::thread> pool;
-    try {
-      for (std::size_t w = 0; w < workers.size(); ++w) pool.emplace_back(work, w);
-      while (report(true)) {
-      }
-    } catch (...) {
-      failure.report(std::current_exception());
-    }
-    for (std::thread& thread : pool) thread.join();
+  void run(const Run& run, const Report& report) {
+    run_workers(run, config.hardware.workers == "inline" ? nullptr : &threads, report,
+                [&] { close_all(run.loader, run.board); });
   }
 
   const Graph& graph;
   const Plan& plan;
   const Config& config;
   Backend& backend;
-  std::function<std::unique_ptr<Channel>(const ChannelOptions&)> make_channel;
   LearningRate learning_rate;
   const std::int64_t warmup_steps;  // PipeMare's synchronous epochs, in mini-batches
 

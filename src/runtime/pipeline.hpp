@@ -1,5 +1,5 @@
-// A planned model on its workers: stages, channels and the threads that run programs over them.
-// The only place that starts threads for training.
+// A planned model on its workers: stages, the boundaries between them, and the programs that run
+// over them.
 #pragma once
 
 #include <atomic>
@@ -17,9 +17,8 @@
 #include "plan/plan.hpp"
 #include "runtime/lowered_model.hpp"
 #include "runtime/microbatch_size.hpp"
+#include "runtime/run.hpp"
 #include "runtime/segment_program.hpp"
-#include "runtime/threads.hpp"
-#include "runtime/worker.hpp"
 
 namespace pipetrain {
 
@@ -32,9 +31,7 @@ struct PipelineInput {
   MinibatchSizes sizes = {};
   std::int64_t steps_per_epoch = 1;
 
-  // Makes the channel of a boundary; tests put faults in here.
-  std::function<std::unique_ptr<Channel>(const ChannelOptions&)> make_channel =
-      make_in_process_channel;
+  MakeChannel make_channel = make_in_process_channel;
 };
 
 // Threading: all calls from one thread. After an exception the pipeline is closed: only its

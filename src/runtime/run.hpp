@@ -9,28 +9,13 @@
 #include "data/loader.hpp"
 #include "metrics/trace.hpp"
 #include "program/fold.hpp"
+#include "runtime/boundary.hpp"
 #include "runtime/learning_rate.hpp"
 #include "runtime/stage_copies.hpp"
 #include "runtime/step_board.hpp"
 #include "runtime/tied_parameters.hpp"
-#include "transport/channel.hpp"
 
 namespace pipetrain {
-
-// The channels from one copy of a stage to one of the next; gradients is null where nothing comes
-// back (evaluation).
-struct Lane {
-  std::unique_ptr<Channel> activations, gradients;
-};
-
-// The cut behind one stage. Micro-batch m takes lane m mod their number, which is a multiple of the
-// copies on either side: each lane belongs to one pair of them.
-struct Boundary {
-  std::vector<Lane> lanes;
-  std::size_t gradient_bytes = 0;  // of one micro-batch, where a packet holds several
-
-  Lane& lane(MicrobatchId m) { return lanes[static_cast<std::size_t>(m.value) % lanes.size()]; }
-};
 
 struct EvaluationSum {  // over every sample seen
   double loss = 0;

@@ -1,0 +1,83 @@
+#include "runtime/boundary.hpp"
+
+#include <utility>
+
+#include "runtime/of_stage.hpp"
+#include "runtime/pipeline_sizes.hpp"
+#include "transport/device_channel.hpp"
+
+namespace pipetrain {
+namespace {
+
+struct PacketsOf {        // a channel
+  std::size_t bytes = 0;  // of each
+  int count = 0;
+  int samples = 0;  // of a micro-batch, at most
+};
+
+std::unique_ptr<Channel> make_channel(const BoundaryInput& in, Stage& sender, Stage& receiver,
+                                      const PacketsOf& packets) {
+  const auto take = [&](Stage& owner) {
+    std::vector<std::byte*> memory;
+    for (int i = 0; i < packets.count; ++i)
+      memory.push_back(owner.take_memory().take(Use::Packets, packets.bytes));
+    return memory;
+  };
+  auto in_process =
+      in.make_channel({.packets = take(sender), .samples = packets.samples, .spin = in.spin});
+  if (!sender.stream().asynchronous()) return in_process;
+  DeviceChannelOptions options{.packets = static_cast<std::size_t>(packets.count),
+                               .bytes = packets.bytes,
+                               .samples = packets.samples,
+                               .sender = &sender.stream(),
+                               .receiver = &receiver.stream()};
+  if (sender.stream().device() != receiver.stream().device()) {
+    options.transfer = in.backend.make_stream(sender.where());
+    options.twins = take(receiver);
+  }
+  return make_device_channel(std::move(in_process), std::move(options));
+}
+
+// Behind stage s, for micro-batches of so many samples at most.
+Boundary make_boundary(const BoundaryInput& in, std::size_t s, Mode mode, int samples) {
+  const LayerId next = in.plan.stages[s + 1].first;
+  const PacketSizes bytes = packet_sizes(in.model, next, in.sizes, mode);
+  const StageNeeds& need = in.needs.stages[s];
+  const bool trains = mode == Mode::Train;
+  const PacketsOf activations{packet_bytes(bytes.activations, 1),
+                              trains ? need.packets.activations : evaluation_packets, samples},
+      gradients{packet_bytes(bytes.gradients, need.gradients_in_a_packet), need.packets.gradients,
+                samples};
+  Boundary boundary;
+  boundary.lanes.resize(static_cast<std::size_t>(trains ? need.lanes : 1));
+  boundary.gradient_bytes = bytes.gradients;
+  for (int l = 0; l < static_cast<int>(boundary.lanes.size()); ++l) {
+    const StageCopies &before = *in.stages[s], &behind = *in.stages[s + 1];
+    Stage &sender = before.copy(l % before.count()), &receiver = behind.copy(l % behind.count());
+    Lane& lane = boundary.lane({l});
+    lane.activations = make_channel(in, sender, receiver, activations);
+    if (trains) lane.gradients = make_channel(in, receiver, sender, gradients);
+  }
+  return boundary;
+}
+
+}  // namespace
+
+std::vector<Boundary> make_boundaries(const BoundaryInput& in, Mode mode) {
+  std::vector<Boundary> boundaries;
+  const int samples = most_samples(in.sizes, mode);
+  if (samples == 0) return boundaries;
+  for (std::size_t s = 0; s + 1 < in.stages.size(); ++s)
+    boundaries.push_back(
+        of_stage(static_cast<int>(s), [&] { return make_boundary(in, s, mode, samples); }));
+  return boundaries;
+}
+
+void close(std::span<const Boundary> boundaries) {
+  for (const Boundary& boundary : boundaries)
+    for (const Lane& lane : boundary.lanes)
+      for (Channel* channel : {lane.activations.get(), lane.gradients.get()})
+        if (channel) channel->close();
+}
+
+}  // namespace pipetrain

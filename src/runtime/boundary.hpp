@@ -1,0 +1,58 @@
+// The cuts between stages: the channels that activations and gradients take over them, in packets
+// of the stages' own memory.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "backend/backend.hpp"
+#include "plan/plan.hpp"
+#include "runtime/lowered_model.hpp"
+#include "runtime/microbatch_size.hpp"
+#include "runtime/stage_copies.hpp"
+#include "transport/channel.hpp"
+
+namespace pipetrain {
+
+struct PipelineNeeds;  // runtime/pipeline_sizes.hpp
+
+// The channels from one copy of a stage to one of the next; gradients is null where nothing comes
+// back (evaluation).
+struct Lane {
+  std::unique_ptr<Channel> activations, gradients;
+};
+
+// The cut behind one stage. Micro-batch m takes lane m mod their number, which is a multiple of the
+// copies on either side: each lane belongs to one pair of them.
+struct Boundary {
+  std::vector<Lane> lanes;
+  std::size_t gradient_bytes = 0;  // of one micro-batch, where a packet holds several
+
+  Lane& lane(MicrobatchId m) { return lanes[static_cast<std::size_t>(m.value) % lanes.size()]; }
+};
+
+// Makes the channel of one lane; tests put faults in there.
+using MakeChannel = std::function<std::unique_ptr<Channel>(const ChannelOptions&)>;
+
+struct BoundaryInput {
+  const Plan& plan;
+  const LoweredModel& model;
+  std::span<const MicrobatchSize> sizes;  // that cross
+  const PipelineNeeds& needs;
+  std::span<const std::unique_ptr<StageCopies>> stages;  // outlive the boundaries
+  Backend& backend;
+  const MakeChannel& make_channel;
+  bool spin = false;  // whoever waits has a core of its own
+};
+
+// [s]: between stages s and s + 1. None where no micro-batch has that mode. DeviceError: as
+// StageCopies, naming the stage.
+std::vector<Boundary> make_boundaries(const BoundaryInput& input, Mode mode);
+
+// Wakes whoever waits at them, for good.
+void close(std::span<const Boundary> boundaries);
+
+}  // namespace pipetrain

@@ -1,0 +1,92 @@
+#include "runtime/run_workers.hpp"
+
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "base/check.hpp"
+#include "runtime/worker.hpp"
+
+namespace pipetrain {
+namespace {
+
+// The first failure wins: it is kept, everything that anybody could wait for is closed.
+class FirstFailure {
+ public:
+  explicit FirstFailure(const std::function<void()>& close_all) : close_all_(close_all) {}
+  void report(std::exception_ptr failure) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (!first_) first_ = failure;
+    }
+    close_all_();
+  }
+  void rethrow() const {
+    if (first_) std::rethrow_exception(first_);
+  }
+
+ private:
+  const std::function<void()>& close_all_;
+  std::mutex mutex_;
+  std::exception_ptr first_;
+};
+
+void run_inline(std::vector<Worker>& workers, const Report& report, FirstFailure& failure) {
+  try {
+    for (bool moved = true; moved;) {
+      moved = false;
+      for (Worker& worker : workers)
+        while (!worker.done() && !worker.blocked()) {
+          worker.step();
+          moved = true;
+        }
+      while (report(false)) moved = true;
+    }
+    for (Worker& worker : workers) PIPETRAIN_CHECK(worker.done(), "the program is stuck");
+    for (Worker& worker : workers) worker.finish();
+    while (report(false)) {
+    }
+  } catch (...) {
+    failure.report(std::current_exception());
+  }
+}
+
+void run_threads(std::vector<Worker>& workers, const ThreadPlan& threads, const Report& report,
+                 FirstFailure& failure) {
+  const auto work = [&](std::size_t w) {
+    try {
+      set_kernel_threads(threads.threads_per_stage);
+      if (threads.fits) pin_worker(static_cast<int>(w), threads.threads_per_stage);
+      workers[w].run();
+    } catch (...) {
+      failure.report(std::current_exception());
+    }
+  };
+  std::vector<std::thread> pool;
+  try {
+    for (std::size_t w = 0; w < workers.size(); ++w) pool.emplace_back(work, w);
+    while (report(true)) {
+    }
+  } catch (...) {
+    failure.report(std::current_exception());
+  }
+  for (std::thread& thread : pool) thread.join();
+}
+
+}  // namespace
+
+void run_workers(const Run& run, const ThreadPlan* threads, const Report& report,
+                 const std::function<void()>& close_all) {
+  FirstFailure failure(close_all);
+  std::vector<Worker> workers;
+  for (int w = 0; w < static_cast<int>(run.program.workers.size()); ++w)
+    workers.emplace_back(run, WorkerId{w});
+  if (threads)
+    run_threads(workers, *threads, report, failure);
+  else
+    run_inline(workers, report, failure);
+  failure.rethrow();
+}
+
+}  // namespace pipetrain

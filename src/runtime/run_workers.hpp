@@ -1,0 +1,21 @@
+// The workers of one run on their threads: the only place that starts threads for training.
+#pragma once
+
+#include <functional>
+
+#include "runtime/run.hpp"
+#include "runtime/threads.hpp"
+
+namespace pipetrain {
+
+// Called again and again from the thread that runs the workers, while they run: waits for something
+// to report where it is told to. False: nothing is left.
+using Report = std::function<bool(bool wait)>;
+
+// Runs every worker to its end: each on a thread of its own as `threads` has it, or, where that is
+// null, one after the other on this one. The first failure of any worker or of `report` is rethrown
+// once all have stopped; `close_all` must then wake whoever waits for another one.
+void run_workers(const Run& run, const ThreadPlan* threads, const Report& report,
+                 const std::function<void()>& close_all);
+
+}  // namespace pipetrain
