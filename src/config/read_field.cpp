@@ -1,3 +1,4 @@
+// What a config says for a key, checked and put into its field.
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>

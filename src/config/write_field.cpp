@@ -1,3 +1,4 @@
+// The values of a config as TOML.
 #include <spdlog/fmt/fmt.h>
 #include <spdlog/fmt/ranges.h>
 

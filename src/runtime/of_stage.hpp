@@ -1,3 +1,4 @@
+// Failures of devices, with the stage that they befell.
 #pragma once
 
 #include <spdlog/fmt/fmt.h>
