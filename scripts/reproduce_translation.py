@@ -124,7 +124,7 @@ BLEU is sacrebleu's of the written translations. One seed, whose luck has not be
 as many as there are stages, so no backward is more than an update behind its forward (`i_timeprest`: less than two). The GNMT was not tuned.
 
 Published: PipeMare's own (Yang et al., MLSys 2021) for a Transformer of 12 layers on IWSLT14 in many more stages, where PipeDream's diverges. It is
-another task, so what to compare is the distance between schedules. Minutes are those of the steps, without validation.
+another task, so what to compare is the distance between schedules. Minutes are those of the steps, without validation; beside the six stages of `1f1b` and `pipedream` something was compiled.
 
 PyTorch's nn.Transformer of the same size and data, one process on the same two cores, in bf16: 15.1, 27.3 and 33.4 after 2, 4 and 6 epochs, in 18 minutes.
 
