@@ -23,12 +23,12 @@ from torch.nn import functional
 import torch_gnmt
 import torch_gradients
 import torch_language
-import torch_layers
 import torch_pairs
 import torch_task
+import torch_tensors
 import torch_transformer
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 STAGES = (1, 4)
 # Of the steps. Adam divides by what may be nearly 0, and then by rounding: with its usual epsilon
 # PyTorch in f32 is further than the bound from PyTorch in f64.
@@ -193,9 +193,9 @@ def check_steps(folder, binary, backend, report):
     table = f'kind = "adam"\nlr = {RATE}\neps = {EPSILON}'
     run = folder.train(binary, backend, STAGES[-1], table, model.steps)
     ours = torch_task.read_safetensors(run / "model.safetensors")
-    found = {f"loss {i + 1}": torch_layers.difference(torch.tensor([a]), torch.tensor([b]))
+    found = {f"loss {i + 1}": torch_tensors.difference(torch.tensor([a]), torch.tensor([b]))
              for i, (a, b) in enumerate(zip(torch_gradients.losses_of(run), losses, strict=True))}
-    found |= {n: torch_layers.difference(ours[n], p) for n, p in module.named_parameters()}
+    found |= {n: torch_tensors.difference(ours[n], p) for n, p in module.named_parameters()}
     report.case(backend, f"{model.name}, {model.steps} steps, loss {losses[0]:.2f} to "
                          f"{losses[-1]:.2f}", found, torch_gradients.TRAINED)
 

@@ -1,4 +1,4 @@
-"""The cases of recurrent translation's layers, for torch_layers.py. Padding is token 0: with a small
+"""The cases of recurrent translation's layers, for torch_layer_cases.py. Padding is token 0: with a small
 vocabulary many rows end with some, a few begin with it or have no other token."""
 
 from torch import nn

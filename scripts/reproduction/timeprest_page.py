@@ -3,8 +3,8 @@ import math
 import statistics
 import textwrap
 
-from reproduction_page import table
-from reproduction_runs import have_digits, spread
+from page import table
+from runs import have_digits, spread
 
 FLUSH, UNDIVIDED, PIPEDREAM = "flushing (1f1b)", "PipeDream, N = 1", "PipeDream"
 RULES = ("saved", "recompute")

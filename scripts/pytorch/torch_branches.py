@@ -9,11 +9,10 @@ largest with us. How many fell otherwise in PyTorch, and how near to the kink th
 
 import copy
 
-import torch
 from torch import nn
 from torch.nn import functional
 
-import torch_layers
+import torch_tensors
 
 
 class Branches:
@@ -21,7 +20,7 @@ class Branches:
 
     def __init__(self, folder):
         files = sorted(folder.glob("*.f32"), key=lambda file: int(file.stem))
-        self.waiting = [torch_layers.read_tensor(file) for file in files]
+        self.waiting = [torch_tensors.read_tensor(file) for file in files]
         self.values = None  # of the relu asked for last
         self.decisions = self.otherwise = 0
         self.nearness = 0.0  # the largest distance from a kink, over the largest value, of these

@@ -18,12 +18,13 @@ from torch import nn
 from torch.nn import functional
 
 import torch_branches
-import torch_layers
 import torch_models
+import torch_runner
 import torch_task
+import torch_tensors
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-GRADIENTS, TRAINED = 1e-4, 1e-3  # tolerances: one batch, ten steps
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+OUTPUTS, GRADIENTS, TRAINED = 1e-5, 1e-4, 1e-3  # tolerances: outputs, one batch, ten steps
 NEARNESS = 1e-4  # of what falls otherwise to its kink
 STAGES = (1, 3)
 RATE = 0.001  # of the steps: at 0.01 PyTorch in f32 is further than the bound from PyTorch in f64
@@ -90,7 +91,7 @@ class Folder:
         self.images = torch.randn(model.batch, *model.shape, generator=generator)
         classes = 10 if model.name.endswith("-32") else 1000
         self.labels = torch.randint(classes, (model.batch,), generator=generator)
-        torch_layers.write_tensor(path / "images.f32", self.images)
+        torch_tensors.write_tensor(path / "images.f32", self.images)
         numpy.save(path / "images.npy", self.images.numpy())
         numpy.save(path / "labels.npy", self.labels.numpy())
         torch_task.write_safetensors(path / "init.safetensors", model.module.state_dict())
@@ -133,13 +134,13 @@ def gradient_difference(name, ours, gradients):
     exact = gradients.get(name, torch.empty(0))
     weight = gradients.get(name.removesuffix("bias") + "weight", exact)
     if exact.shape != ours.shape or exact.abs().max() > 1e-9 * weight.abs().max():
-        return torch_layers.difference(ours, exact)
+        return torch_tensors.difference(ours, exact)
     return (ours.abs().max() / weight.abs().max()).item()
 
 
 def compare_batch(run, loss, gradients, state):
     ours = gradients_of(run)
-    found = {"loss": torch_layers.difference(torch.tensor(losses_of(run)), loss)}
+    found = {"loss": torch_tensors.difference(torch.tensor(losses_of(run)), loss)}
     missing = torch.empty(0)  # differs infinitely
     for name in gradients.keys() | ours.keys():
         found[f"gradient of {name}"] = gradient_difference(
@@ -147,7 +148,7 @@ def compare_batch(run, loss, gradients, state):
     exported = torch_task.read_safetensors(run / "model.safetensors")
     for name, tensor in state.items():
         if "running_" in name:
-            found[name] = torch_layers.difference(exported.get(name, missing), tensor)
+            found[name] = torch_tensors.difference(exported.get(name, missing), tensor)
     return found
 
 
@@ -166,16 +167,16 @@ def check_export(model, run, report, backend):
 
 def check_outputs(model, folder, runner, backend, report):
     """What the weights of `init` give in evaluation, by their running statistics."""
-    torch_layers.run_model(runner, backend, "--outputs", folder.path, folder.path / "logits.f32")
+    torch_runner.run_model(runner, backend, "--outputs", folder.path, folder.path / "logits.f32")
     with torch.no_grad():
         logits = copy.deepcopy(model.module).double().eval()(folder.images.double())
-    ours = torch_layers.read_tensor(folder.path / "logits.f32")
+    ours = torch_tensors.read_tensor(folder.path / "logits.f32")
     report.case(backend, f"{model.name}, evaluated",
-                {"logits": torch_layers.difference(ours, logits)}, torch_layers.TOLERANCE)
+                {"logits": torch_tensors.difference(ours, logits)}, OUTPUTS)
 
 
 def our_branches(model, folder, runner, backend):
-    torch_layers.run_model(runner, backend, "--relus", folder.path, folder.path / "relus")
+    torch_runner.run_model(runner, backend, "--relus", folder.path, folder.path / "relus")
     branches = torch_branches.Branches(folder.path / "relus")
     shutil.rmtree(folder.path / "relus")
     return branches
@@ -216,9 +217,9 @@ def check_steps(model, folder, binary, backend, report):
     losses, state = train_torch(model, folder)
     run = folder.train(binary, backend, STAGES[-1], RATE, model.steps)
     ours = torch_task.read_safetensors(run / "model.safetensors")
-    found = {f"loss {i + 1}": torch_layers.difference(torch.tensor([a]), torch.tensor([b]))
+    found = {f"loss {i + 1}": torch_tensors.difference(torch.tensor([a]), torch.tensor([b]))
              for i, (a, b) in enumerate(zip(losses_of(run), losses, strict=True))}
-    found |= {name: torch_layers.difference(ours[name], tensor) for name, tensor in state.items()}
+    found |= {name: torch_tensors.difference(ours[name], tensor) for name, tensor in state.items()}
     report.case(backend, f"{model.name}, {model.steps} steps, loss {losses[0]:.2f} to "
                          f"{losses[-1]:.2f}", found, TRAINED)
 

@@ -11,8 +11,8 @@ import statistics
 import tempfile
 from collections import defaultdict
 
-from reproduction_page import draw, table, write_page
-from reproduction_schedules import (BACKWARD, FORMULAS, HALVES, METHODS, NF1B, NF1B_SLOTS, V, WIDTH, Formula, benchmark,
+from page import draw, table, write_page
+from schedules import (BACKWARD, FORMULAS, HALVES, METHODS, NF1B, NF1B_SLOTS, V, WIDTH, Formula, benchmark,
                                     formula, sets, simulated, train, whole_backward, write_config)
 
 WORKERS, STEPS, SAMPLES, RUNS, TRACED = (2, 4, 8, 16), 20, 128, 3, (6, 15)

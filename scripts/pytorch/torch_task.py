@@ -12,7 +12,8 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-import torch_layers
+import torch_keys
+import torch_tensors
 
 BATCH, MICROBATCHES, SAMPLES = 64, 4, 320
 
@@ -97,7 +98,7 @@ def model_toml(layers, shape):
     """The modules as a model file; what follows from the input is left to pipetrain."""
     lines = [f'name = "check"\ninput = {{ shape = {list(shape)} }}\n']
     for name, module in layers.items():
-        keys = {"name": name, **torch_layers.layer_keys(module)}
+        keys = {"name": name, **torch_keys.layer_keys(module)}
         lines.append("[[layers]]\n" + "".join(f"{k} = {toml_value(v)}\n" for k, v in keys.items()))
     return "\n".join(lines)
 
@@ -223,11 +224,11 @@ def train_torch(task):
 
 def compare(ours, theirs):
     """The difference of everything that a training leaves, by name."""
-    found = {name: torch_layers.difference(torch.tensor(getattr(ours, name)),
+    found = {name: torch_tensors.difference(torch.tensor(getattr(ours, name)),
                                            torch.tensor(getattr(theirs, name)))
              for name in ("losses", "rates", "norms")}
     for name in theirs.state.keys() | ours.state.keys():
         missing = torch.empty(0)  # differs infinitely
-        found[name] = torch_layers.difference(ours.state.get(name, missing),
+        found[name] = torch_tensors.difference(ours.state.get(name, missing),
                                               theirs.state.get(name, missing))
     return found

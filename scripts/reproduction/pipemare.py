@@ -11,8 +11,8 @@ import statistics
 import subprocess
 import tempfile
 
-from reproduction_page import BINARY, draw, table, write_page
-from reproduction_runs import data_section, spread, train, write_perceptron, write_weights
+from page import BINARY, draw, table, write_page
+from runs import data_section, spread, train, write_perceptron, write_weights
 
 STAGES, WIDTH, MICROBATCHES, STEPS, ANNEAL, SYNC_EPOCHS = 16, 64, 4, 3000, 3000, 8
 SEEDS = (1, 2, 3)

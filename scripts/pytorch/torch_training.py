@@ -10,8 +10,10 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-import torch_layers
+import torch_layer_cases
+import torch_runner
 import torch_task
+import torch_tensors
 
 TRAINED, SHORTLY_TRAINED, OUTPUTS = 1e-4, 1e-5, 1e-5  # tolerances: 20 steps, 10 steps, no step
 
@@ -44,7 +46,7 @@ class SmallResidual(nn.Module):
 
 
 def small_residual():
-    file = pathlib.Path(__file__).resolve().parent.parent / "models/small-residual.toml"
+    file = pathlib.Path(__file__).resolve().parents[2] / "models/small-residual.toml"
     text = file.read_text()
     without_dropout = text.replace("p = 0.2", "p = 0.0")
     if text == without_dropout:
@@ -61,7 +63,7 @@ def sgd(lr, momentum, weight_decay):
 def trainings():
     """Net, optimizer, steps, tolerance."""
     torch.manual_seed(1)
-    yield (torch_task.chain("LeNet-5", torch_layers.lenet5()), sgd(0.05, 0.9, 0.0005), 20, TRAINED)
+    yield (torch_task.chain("LeNet-5", torch_layer_cases.lenet5()), sgd(0.05, 0.9, 0.0005), 20, TRAINED)
     # eps is large, so that a gradient of next to nothing does not become a step of the full rate.
     yield (torch_task.chain("batch_norm under adamw", {
                "conv1": nn.Conv2d(1, 8, 3, stride=2, padding=1, bias=False),
@@ -84,9 +86,9 @@ def load_exported(task):
 def outputs(task, runner, backend):
     """The logits of the exported model by a backend's kernels."""
     result = task.folder / f"logits-{backend}.f32"
-    torch_layers.write_tensor(task.folder / "images.f32", task.images[:torch_task.BATCH])
-    torch_layers.run_model(runner, backend, "--outputs", task.folder, result, task.exported)
-    return torch_layers.read_tensor(result)
+    torch_tensors.write_tensor(task.folder / "images.f32", task.images[:torch_task.BATCH])
+    torch_runner.run_model(runner, backend, "--outputs", task.folder, result, task.exported)
+    return torch_tensors.read_tensor(result)
 
 
 def compare_eval(task, binary, module):
@@ -97,8 +99,8 @@ def compare_eval(task, binary, module):
         logits = module(task.images)
     loss = functional.cross_entropy(logits, task.labels)
     accuracy = (logits.argmax(1) == task.labels).float().mean()
-    return {"loss": torch_layers.difference(torch.tensor(answer["loss"]), loss),
-            "accuracy": torch_layers.difference(torch.tensor(answer["accuracy"]), accuracy)}
+    return {"loss": torch_tensors.difference(torch.tensor(answer["loss"]), loss),
+            "accuracy": torch_tensors.difference(torch.tensor(answer["accuracy"]), accuracy)}
 
 
 def check_training(task, tolerance, binary, runner, report):
@@ -112,7 +114,7 @@ def check_training(task, tolerance, binary, runner, report):
     with torch.no_grad():
         logits = module(task.images[:torch_task.BATCH])
     report.case(where, f"{name}, exported, outputs",
-                {"logits": torch_layers.difference(outputs(task, runner, where), logits)}, OUTPUTS)
+                {"logits": torch_tensors.difference(outputs(task, runner, where), logits)}, OUTPUTS)
     report.case(where, f"{name}, exported, eval", compare_eval(task, binary, module), OUTPUTS)
 
 

@@ -12,7 +12,7 @@ import pathlib
 import shutil
 import subprocess
 
-from reproduction_page import BINARY, ROOT, table, write_page
+from page import BINARY, ROOT, table, write_page
 
 FOLDERS = [ROOT / "datasets/multi30k", ROOT.parent / "shared/data/multi30k"]
 TEST = "test_2016_flickr"

@@ -9,8 +9,8 @@ import pathlib
 import statistics
 import tempfile
 
-from reproduction_page import draw, write_page
-from reproduction_runs import data_section, spread, train, write_perceptron, write_weights
+from page import draw, write_page
+from runs import data_section, spread, train, write_perceptron, write_weights
 from timeprest_page import page
 
 LAYERS, WIDTH, STAGES, MICROBATCHES, BATCH, STEPS, EVERY, WINDOW = 10, 64, 5, 4, 32, 4000, 125, 4

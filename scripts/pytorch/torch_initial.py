@@ -6,7 +6,7 @@ import pathlib
 import torch
 from torch import nn
 
-import torch_layers
+import torch_layer_cases
 import torch_task
 import torch_training
 
@@ -84,9 +84,9 @@ def problems(ours, module):
 
 
 def check(binary, folder, report):
-    models = pathlib.Path(__file__).resolve().parent.parent / "models"
+    models = pathlib.Path(__file__).resolve().parents[2] / "models"
     torch.manual_seed(4)
-    for file, module in (("lenet5.toml", torch_task.chain("", torch_layers.lenet5()).module),
+    for file, module in (("lenet5.toml", torch_task.chain("", torch_layer_cases.lenet5()).module),
                          ("small-residual.toml", torch_training.SmallResidual())):
         name = f"initial values of models/{file}"
         try:

@@ -11,7 +11,7 @@ import pathlib
 import subprocess
 import tempfile
 
-from reproduction_page import BINARY, ROOT, table, write_page
+from page import BINARY, ROOT, table, write_page
 
 CONFIG = ROOT / "configs/gpt-shakespeare.toml"
 TEXTS = [ROOT / "datasets/tinyshakespeare/input.txt", ROOT.parent / "shared/data/tinyshakespeare/input.txt"]

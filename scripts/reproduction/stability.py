@@ -11,7 +11,7 @@ import struct
 import subprocess
 import tempfile
 
-from reproduction_page import BINARY, draw, table, write_page
+from page import BINARY, draw, table, write_page
 
 LAMBDA = 2.0
 DELAYS = (1, 3, 7, 15, 31)

@@ -16,11 +16,11 @@ from torch import nn
 from torch.nn import functional
 
 import torch_gradients
-import torch_layers
 import torch_modules
 import torch_task
+import torch_tensors
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 RATE = 0.1  # of the steps
 
 
@@ -169,9 +169,9 @@ def check_steps(folder, binary, backend, report):
         losses.append(loss.item())
     run = folder.train(binary, backend, torch_gradients.STAGES[-1], RATE, model.steps)
     ours = torch_task.read_safetensors(run / "model.safetensors")
-    found = {f"loss {i + 1}": torch_layers.difference(torch.tensor([a]), torch.tensor([b]))
+    found = {f"loss {i + 1}": torch_tensors.difference(torch.tensor([a]), torch.tensor([b]))
              for i, (a, b) in enumerate(zip(torch_gradients.losses_of(run), losses, strict=True))}
-    found |= {n: torch_layers.difference(ours[n], p) for n, p in module.named_parameters()}
+    found |= {n: torch_tensors.difference(ours[n], p) for n, p in module.named_parameters()}
     report.case(backend, f"{model.name}, {model.steps} steps, loss {losses[0]:.2f} to "
                          f"{losses[-1]:.2f}", found, torch_gradients.TRAINED)
 

@@ -5,7 +5,7 @@ import pathlib
 import subprocess
 from collections.abc import Callable
 
-from reproduction_page import BINARY
+from page import BINARY
 
 LAYERS, WIDTH = 32, 256  # a multiple of two parts per worker for 16 workers
 V = 2  # parts per worker under interleaved_1f1b

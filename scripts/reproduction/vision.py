@@ -6,14 +6,14 @@ import random
 import resource
 import subprocess
 
-from reproduction_page import BINARY, ROOT, table, write_page
+from page import BINARY, ROOT, table, write_page
 
 FOLDER = pathlib.Path("runs/reproduce-vision")  # from the root, as the page's commands
 IMAGES, SIDE, CLASSES = 320, 32, 10
 STAGES = [1, 2, 4]
 RATES = {"resnet18-32": 0.02, "vgg16-32": 0.005}  # at 0.02 vgg16's loss rises to 5 before it falls
 
-CONFIG = f"""\
+CONFIG = """\
 [model]
 file = "../../models/resnet18-32.toml"
 [data]

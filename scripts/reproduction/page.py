@@ -5,7 +5,7 @@ import sys
 
 from sweep_plot import have_matplotlib, install_matplotlib
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 BINARY = os.environ.get("PIPETRAIN_BINARY", str(ROOT / "build/pipetrain"))
 FOLDER = ROOT / "docs/reproductions"
 

@@ -11,8 +11,8 @@ import pathlib
 import statistics
 import tempfile
 
-from reproduction_page import FOLDER, draw, table, write_page
-from reproduction_schedules import METHODS, Method, benchmark, call, copies, sets, train, write_config
+from page import FOLDER, draw, table, write_page
+from schedules import METHODS, Method, benchmark, call, copies, sets, train, write_config
 
 WORKERS, MICROBATCHES, SAMPLES = (4, 8, 16), (16, 1), 16
 PARTS = ("weights", "gradients", "optimizer", "activations", "workspace", "packets")

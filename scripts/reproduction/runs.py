@@ -8,7 +8,7 @@ import statistics
 import struct
 import subprocess
 
-from reproduction_page import BINARY, ROOT
+from page import BINARY, ROOT
 
 DIGITS = pathlib.Path(os.environ.get("PIPETRAIN_MNIST", ROOT.parent / "shared/data/mnist-10k"))
 

@@ -48,7 +48,7 @@ class Report:
 
 
 def main():
-    root = pathlib.Path(__file__).resolve().parent.parent
+    root = pathlib.Path(__file__).resolve().parents[2]
     parser = argparse.ArgumentParser(prog="check-torch", description=__doc__.splitlines()[0])
     parser.add_argument("--pipetrain", type=pathlib.Path, default=root / "build",
                         metavar="BUILD-FOLDER", help="where scripts/build built (default: build)")
