@@ -66,7 +66,7 @@ void Memory::free(Block& block, const Clock& host) {
 // Freed memory keeps its NaN for a while; then the machine gets it back.
 void Memory::bury(Block& block) {
   block.live = false;
-  block.words = {};
+  std::vector<Word>().swap(block.words);  // "= {}" would keep its memory
   spoil(block);
   buried_.push_back(block.begin);
   buried_bytes_ += block.bytes;
