@@ -200,6 +200,7 @@ constexpr ElementLoops<E> loops_of_element = {
 #include "backend/cpu/vector_loops_dropout.inl"
 #include "backend/cpu/vector_loops_few_channels.inl"
 #include "backend/cpu/vector_loops_linear.inl"
+#include "backend/cpu/vector_loops_linear_weight.inl"
 #include "backend/cpu/vector_loops_small_images.inl"
 #include "backend/cpu/vector_loops_update.inl"
 #endif
