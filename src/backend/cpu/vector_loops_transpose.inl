@@ -31,9 +31,22 @@ PIPETRAIN_INLINE void transpose(Vector (&r)[16]) {
   }
 }
 
+// A whole tile stays in registers.
+template <class E>
+PIPETRAIN_INLINE void transpose_whole_tile(const E* from, std::int64_t from_stride, E* to,
+                                           std::int64_t to_stride) {
+  Vector r[16];
+#pragma GCC unroll 16
+  for (int i = 0; i < 16; ++i) r[i] = load(from + i * from_stride);
+  transpose(r);
+#pragma GCC unroll 16
+  for (int i = 0; i < 16; ++i) store(to + i * to_stride, r[i]);
+}
+
 template <class E>
 void transpose_tile(const E* from, std::int64_t from_stride, std::int64_t rows, E* to,
                     std::int64_t to_stride, std::int64_t columns) {
+  if (rows == 16 && columns == 16) return transpose_whole_tile(from, from_stride, to, to_stride);
   Vector r[16] = {};
   for (std::int64_t i = 0; i < rows; ++i) r[i] = load(from + i * from_stride);
   transpose(r);
