@@ -6,6 +6,7 @@ A gradient is what the checkpoint of one step at a rate of 0 keeps as momentum_b
 computes in f64, on the branch that our forward took: torch_branches.py says why.
 """
 
+import contextlib
 import copy
 import dataclasses
 import math
@@ -213,27 +214,39 @@ def train_torch(model, folder):
     return losses, module.state_dict()
 
 
-def check_steps(model, folder, binary, backend, report):
-    losses, state = train_torch(model, folder)
-    run = folder.train(binary, backend, STAGES[-1], RATE, model.steps)
+def compare_steps(model, run, losses, tensors, backend, report):
+    """The run's losses, and what it exported, beside PyTorch's behind the same steps."""
     ours = torch_task.read_safetensors(run / "model.safetensors")
     found = {f"loss {i + 1}": torch_tensors.difference(torch.tensor([a]), torch.tensor([b]))
              for i, (a, b) in enumerate(zip(losses_of(run), losses, strict=True))}
-    found |= {name: torch_tensors.difference(ours[name], tensor) for name, tensor in state.items()}
+    found |= {name: torch_tensors.difference(ours[name], tensor) for name, tensor in tensors.items()}
     report.case(backend, f"{model.name}, {model.steps} steps, loss {losses[0]:.2f} to "
                          f"{losses[-1]:.2f}", found, TRAINED)
+
+
+def check_steps(model, folder, binary, backend, report):
+    losses, state = train_torch(model, folder)
+    run = folder.train(binary, backend, STAGES[-1], RATE, model.steps)
+    compare_steps(model, run, losses, state, backend, report)
+
+
+@contextlib.contextmanager
+def guarded(model, backend, folder, report):
+    """A folder for the model's files, which is gone afterwards; what goes wrong there is a case that differs."""
+    where = folder / f"{model.name}-{backend}"
+    try:
+        yield where
+    except (RuntimeError, OSError, KeyError, ValueError) as error:
+        report.line(False, backend, model.name, str(error))
+    shutil.rmtree(where, ignore_errors=True)
 
 
 def check(binary, runner, backends, folder, report):
     for model in models():
         for backend in [b for b in backends if b in model.backends]:
-            where = folder / f"{model.name}-{backend}"
-            try:
+            with guarded(model, backend, folder, report) as where:
                 files = Folder(model, where)
                 check_outputs(model, files, runner, backend, report)
                 check_gradients(model, files, binary, runner, backend, report)
                 if model.steps:
                     check_steps(model, files, binary, backend, report)
-            except (RuntimeError, OSError, KeyError, ValueError) as error:
-                report.line(False, backend, model.name, str(error))
-            shutil.rmtree(where, ignore_errors=True)

@@ -18,7 +18,6 @@ from torch.nn import functional
 import torch_gradients
 import torch_modules
 import torch_task
-import torch_tensors
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 RATE = 0.1  # of the steps
@@ -168,23 +167,14 @@ def check_steps(folder, binary, backend, report):
         optimizer.step()
         losses.append(loss.item())
     run = folder.train(binary, backend, torch_gradients.STAGES[-1], RATE, model.steps)
-    ours = torch_task.read_safetensors(run / "model.safetensors")
-    found = {f"loss {i + 1}": torch_tensors.difference(torch.tensor([a]), torch.tensor([b]))
-             for i, (a, b) in enumerate(zip(torch_gradients.losses_of(run), losses, strict=True))}
-    found |= {n: torch_tensors.difference(ours[n], p) for n, p in module.named_parameters()}
-    report.case(backend, f"{model.name}, {model.steps} steps, loss {losses[0]:.2f} to "
-                         f"{losses[-1]:.2f}", found, torch_gradients.TRAINED)
+    torch_gradients.compare_steps(model, run, losses, dict(module.named_parameters()), backend, report)
 
 
 def check(binary, backends, folder, report):
     for model in models():
         for backend in [b for b in backends if b != "reference"]:  # plain loops take minutes
-            where = folder / f"{model.name}-{backend}"
-            try:
+            with torch_gradients.guarded(model, backend, folder, report) as where:
                 files = Folder(model, where)
                 check_batch(files, binary, backend, report)
                 if model.steps:
                     check_steps(files, binary, backend, report)
-            except (RuntimeError, OSError, KeyError, ValueError) as error:
-                report.line(False, backend, model.name, str(error))
-            shutil.rmtree(where, ignore_errors=True)
