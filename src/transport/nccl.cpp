@@ -68,10 +68,10 @@ class Nccl final : public NcclCalls {
     ncclUniqueId id;
     std::memcpy(&id, join.id.data(), sizeof id);
     ncclConfig_t config = config_of(join);
-    ncclComm_t made = nullptr;
-    const NcclState state = kept(ncclCommInitRankConfig(&made, join.ranks, id, join.rank, &config));
-    communicator = made;
-    return state;
+    // A thread of NCCL's may write the communicator after the call: to the caller's own place.
+    static_assert(sizeof(ncclComm_t) == sizeof(Communicator));
+    return kept(ncclCommInitRankConfig(reinterpret_cast<ncclComm_t*>(&communicator), join.ranks, id,
+                                       join.rank, &config));
   }
 
   NcclState send(Communicator communicator, const void* data, std::size_t bytes, int to,

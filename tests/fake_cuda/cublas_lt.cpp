@@ -280,12 +280,17 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
     if (has_bias(problem.matmul) && problem.d.rows % 2 == 1) return CUBLAS_STATUS_SUCCESS;
     const std::size_t wanted = workspace_bytes(problem);
     if (wanted > of(preference).workspace_bytes) return CUBLAS_STATUS_NOT_SUPPORTED;
-    results[0] = {};
-    results[0].algo.data[0] = chosen;
-    results[0].algo.data[1] = wanted;
-    results[0].workspaceSize = wanted;
-    results[0].state = CUBLAS_STATUS_SUCCESS;
-    *returned = 1;
+    // Of some shapes the first advice is one that cannot do it.
+    const int good = problem.d.columns % 3 == 0 && requested > 1 ? 1 : 0;
+    for (int i = 0; i <= good; ++i) {
+      results[i] = {};
+      results[i].state = CUBLAS_STATUS_NOT_SUPPORTED;
+    }
+    results[good].algo.data[0] = chosen;
+    results[good].algo.data[1] = wanted;
+    results[good].workspaceSize = wanted;
+    results[good].state = CUBLAS_STATUS_SUCCESS;
+    *returned = good + 1;
     return CUBLAS_STATUS_SUCCESS;
   });
 }

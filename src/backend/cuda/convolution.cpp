@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <limits>
 #include <optional>
-#include <set>
 
 #include "base/error.hpp"
 
@@ -83,9 +82,16 @@ ConvolutionDescriptors::ConvolutionDescriptors(const std::string& layer,
   check(cudnnSetConvolutionMathType(product.get(), CUDNN_FMA_MATH), layer, "set its arithmetic");
 }
 
-ConvolutionAlgorithms::ConvolutionAlgorithms(std::span<const int> devices) {
-  for (const int device : std::set<int>(devices.begin(), devices.end()))
-    libraries_.emplace_back(device);
+ConvolutionAlgorithms::ConvolutionAlgorithms(std::span<const int> devices)
+    : devices_(devices.begin(), devices.end()) {}
+
+// cuDNN takes a while to start, and not every model has convolutions.
+auto ConvolutionAlgorithms::libraries() const -> const std::list<Library>& {
+  if (!libraries_.empty()) return libraries_;
+  std::list<Library> started;
+  for (const int device : devices_) started.emplace_back(device);
+  libraries_.swap(started);
+  return libraries_;
 }
 
 template <class Algorithm, class Ask>
@@ -94,19 +100,18 @@ std::optional<Chosen<Algorithm>> ConvolutionAlgorithms::first_that_works(
     cudnnStatus_t& refusal) const {
   for (const Algorithm candidate : candidates) {
     Chosen<Algorithm> chosen{candidate, 0};
-    const bool works =
-        std::all_of(libraries_.begin(), libraries_.end(), [&](const Library& library) {
-          make_current(library.device);
-          std::size_t bytes = 0;
-          const cudnnStatus_t status = ask(library.cudnn.get(), candidate, &bytes);
-          if (is_refusal(status)) {
-            refusal = status;
-            return false;
-          }
-          check(status, purpose.layer, purpose.what);
-          chosen.workspace_bytes = std::max(chosen.workspace_bytes, bytes);
-          return true;
-        });
+    const bool works = std::ranges::all_of(libraries(), [&](const Library& library) {
+      make_current(library.device);
+      std::size_t bytes = 0;
+      const cudnnStatus_t status = ask(library.cudnn.get(), candidate, &bytes);
+      if (is_refusal(status)) {
+        refusal = status;
+        return false;
+      }
+      check(status, purpose.layer, purpose.what);
+      chosen.workspace_bytes = std::max(chosen.workspace_bytes, bytes);
+      return true;
+    });
     if (works) return chosen;
   }
   return std::nullopt;
@@ -117,7 +122,7 @@ auto ConvolutionAlgorithms::advised(const Purpose& purpose, Advise advise) const
   std::vector<decltype(Performance::algo)> good;
   std::array<Performance, kAdviceMax> advice{};
   int count = 0;
-  const Library& library = libraries_.front();
+  const Library& library = libraries().front();
   make_current(library.device);
   const cudnnStatus_t status = advise(library.cudnn.get(), kAdviceMax, &count, advice.data());
   if (is_refusal(status)) return good;

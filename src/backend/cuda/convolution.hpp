@@ -9,6 +9,7 @@
 #include <list>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -83,8 +84,11 @@ class ConvolutionAlgorithms {
   Chosen<Algorithm> choose(const Purpose& purpose, std::initializer_list<Algorithm> candidates,
                            Ask ask, Advise advise) const;
 
+  const std::list<Library>& libraries() const;  // under the mutex
+
+  std::set<int> devices_;
   mutable std::mutex mutex_;  // a handle serves one thread at a time
-  std::list<Library> libraries_;
+  mutable std::list<Library> libraries_;
 };
 
 }  // namespace pipetrain::cuda

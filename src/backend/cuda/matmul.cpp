@@ -1,5 +1,8 @@
 #include "backend/cuda/matmul.hpp"
 
+#include <algorithm>
+#include <array>
+#include <span>
 #include <utility>
 
 #include "backend/cuda/elementwise.hpp"
@@ -63,22 +66,28 @@ Matmul::Matmul(std::string layer, const MatmulProblem& problem)
       reinterpret_cast<const void*>(std::uintptr_t{kAlignment}));
 }
 
+// The best of those that the library says can do it.
 cublasStatus_t Matmul::find_algorithm(cublasLtHandle_t library) {
-  cublasLtMatmulHeuristicResult_t best{};
+  std::array<cublasLtMatmulHeuristicResult_t, 8> advice{};
   int found = 0;
   const MatmulPreference wanted = preference();
-  const cublasStatus_t status =
-      cublasLtMatmulAlgoGetHeuristic(library, product_.get(), a_.get(), b_.get(), d_.get(),
-                                     d_.get(), wanted.get(), 1, &best, &found);
+  const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(
+      library, product_.get(), a_.get(), b_.get(), d_.get(), d_.get(), wanted.get(),
+      static_cast<int>(advice.size()), advice.data(), &found);
   if (status != CUBLAS_STATUS_SUCCESS) return status;
-  if (found == 0) return CUBLAS_STATUS_NOT_SUPPORTED;
-  choice_ = best;
-  return best.state;
+  const auto known = std::span(advice).first(static_cast<std::size_t>(found));
+  const auto best =
+      std::ranges::find(known, CUBLAS_STATUS_SUCCESS, &cublasLtMatmulHeuristicResult_t::state);
+  if (best == known.end()) return CUBLAS_STATUS_NOT_SUPPORTED;
+  choice_ = *best;
+  return CUBLAS_STATUS_SUCCESS;
 }
 
 void Matmul::choose_algorithm(cublasLtHandle_t library) {
   cublasStatus_t status = find_algorithm(library);
-  if (status == CUBLAS_STATUS_NOT_SUPPORTED && bias_in_epilogue_) {
+  const bool refused =
+      status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_INVALID_VALUE;
+  if (refused && bias_in_epilogue_) {
     set(product_, CUBLASLT_MATMUL_DESC_EPILOGUE, std::uint32_t{CUBLASLT_EPILOGUE_DEFAULT});
     bias_in_epilogue_ = false;
     status = find_algorithm(library);
