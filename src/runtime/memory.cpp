@@ -7,6 +7,7 @@ namespace pipetrain {
 namespace {
 
 constexpr std::size_t kLine = 64, kLarge = std::size_t{2} << 20;
+constexpr std::size_t kBlocks = 1024;  // whose last lines a common block has room for
 
 }  // namespace
 
@@ -16,14 +17,13 @@ std::size_t MemoryAccount::total() const {
 
 StageMemory::StageMemory(Stream& stream, std::size_t together) : stream_(stream) {
   if (together < kLarge) return;
-  blocks_.reserve(1);
-  next_ = static_cast<std::byte*>(stream.allocate(together));
-  blocks_.push_back(next_);
-  left_ = together;
+  left_ = together + kBlocks * kLine;
+  common_ = next_ = static_cast<std::byte*>(stream.allocate(left_));
 }
 
 StageMemory::~StageMemory() {
   for (void* block : blocks_) stream_.release(block);
+  if (common_) stream_.release(common_);
 }
 
 std::byte* StageMemory::take(Use use, std::size_t bytes) {
@@ -42,8 +42,8 @@ std::byte* StageMemory::take(Use use, std::size_t bytes) {
 std::byte* StageMemory::exchange(Use use, std::byte* block, std::size_t old_bytes,
                                  std::size_t bytes) {
   if (block) {
-    std::erase(blocks_, static_cast<void*>(block));
-    stream_.release(block);
+    // A part of the common block stays there.
+    if (std::erase(blocks_, static_cast<void*>(block)) > 0) stream_.release(block);
     account_[use] -= old_bytes;
   }
   return take(use, bytes);

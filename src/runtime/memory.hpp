@@ -37,8 +37,9 @@ class StageMemory {
 
  private:
   Stream& stream_;
-  std::vector<void*> blocks_;
-  std::byte* next_ = nullptr;  // of the common block
+  std::vector<void*> blocks_;    // of their own
+  std::byte* common_ = nullptr;  // a block of several
+  std::byte* next_ = nullptr;    // of it
   std::size_t left_ = 0;
   MemoryAccount account_;
 };

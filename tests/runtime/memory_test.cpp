@@ -44,12 +44,33 @@ TEST_CASE("what is taken first lies together where that is much", "[memory]") {
   const auto stream = backend->make_stream({});
   StageMemory memory(*stream, large);
   std::byte* const first = memory.take(Use::Weights, large - 100);
-  std::byte* const second = memory.take(Use::Gradients, 10);
+  std::byte* const second = memory.take(Use::Gradients, 40);
   CHECK(second == first + large - 64);
+  CHECK(memory.take(Use::Gradients, 60) == second + 64);  // its lines are more than its bytes
   CHECK(counts.allocations == 1);
-  memory.take(Use::Gradients, 1);  // no more room
+  memory.take(Use::Gradients, large);  // no more room
   CHECK(counts.allocations == 2);
-  CHECK(memory.account().total() == large - 100 + 11);
+  CHECK(memory.account().total() == 2 * large);
+}
+
+TEST_CASE("what lies together is given back together, whatever is exchanged", "[memory]") {
+  const std::size_t large = std::size_t{4} << 20;
+  BackendCounts counts;
+  const auto backend = counting_backend(make_backend("cpu"), counts);
+  const auto stream = backend->make_stream({});
+  {
+    StageMemory memory(*stream, large);
+    std::byte* first = memory.take(Use::Workspace, large - 64);
+    std::byte* second = memory.take(Use::Activations, 64);
+    CHECK(counts.allocations == 1);
+    first = memory.exchange(Use::Workspace, first, large - 64, 2 * large);
+    second = memory.exchange(Use::Activations, second, 64, 2 * large);
+    CHECK(counts.allocations == 3);
+    CHECK(counts.releases == 0);
+    first[0] = second[2 * large - 1] = std::byte{1};
+    CHECK(memory.account().total() == 4 * large);
+  }
+  CHECK(counts.releases == 3);
 }
 
 TEST_CASE("nothing is taken for 0 bytes", "[memory]") {
