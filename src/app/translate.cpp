@@ -116,7 +116,7 @@ ordered_json json_of(const Sentence& sentence, const Translated& line) {
 
 int translate(const Options& options, const ReadConfig& read, const Graph& graph) {
   const Config& config = read.config;
-  (void)translation_parts(graph);  // refuses what does not translate, before anything is read
+  (void)needs_to_translate(graph);  // refuses what does not translate, before anything is read
   const std::filesystem::path weights = weights_to_read(options, config);
   const std::filesystem::path file = pieces_file(config, weights);
   const Pieces pieces = Pieces::read(file);

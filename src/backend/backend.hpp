@@ -48,6 +48,9 @@ struct ForwardArguments {
   void* saved = nullptr;           // saved_bytes(), kept until the backward of this micro-batch
   void* scratch = nullptr;         // scratch_bytes(), free before and after the call
   RandomKey random;
+  // Where state_bytes says so, or none: what the positions before left, zeros before the first one;
+  // afterwards what this one leaves.
+  std::span<void* const> state = {};
 };
 
 struct BackwardInputArguments {
@@ -93,6 +96,10 @@ struct KernelTraits {
   bool backward_weight_needs_backward_input = false;
   bool fuses_sgd = false;  // backward_weight() and update() can do an update by sgd
   std::size_t saved_bytes = 0, scratch_bytes = 0;
+  // A layer that carries something from one position of a sequence to the next can be given it, one
+  // position at a time: of a kernel that evaluates sequences of one, the bytes of each tensor of
+  // it, [samples, ...].
+  std::vector<std::size_t> state_bytes;
 };
 
 // One layer for one number of samples and one mode, compiled. Holds no activation and no weight.

@@ -55,6 +55,14 @@ struct Summation {            // each of parts[i] becomes the sum of all, added 
   std::span<float* const> parts;
 };
 
+struct RowCopy {  // `rows` blocks of `bytes`, each so far from the one before it
+  void* to = nullptr;
+  std::size_t to_stride = 0;
+  const void* from = nullptr;
+  std::size_t from_stride = 0;
+  std::size_t bytes = 0, rows = 0;
+};
+
 // A point in a stream's work.
 class Fence {
  public:
@@ -89,6 +97,11 @@ class Stream {
   // Within the device, from another device of the same backend, or from and to results. The blocks
   // do not overlap.
   virtual void copy(void* to, const void* from, std::size_t bytes) = 0;
+  virtual void copy_rows(const RowCopy& rows) {
+    for (std::size_t r = 0; r < rows.rows; ++r)
+      copy(static_cast<std::byte*>(rows.to) + r * rows.to_stride,
+           static_cast<const std::byte*>(rows.from) + r * rows.from_stride, rows.bytes);
+  }
   virtual void write(void* to, const void* host, std::size_t bytes) = 0;
   virtual void read(void* host, const void* from, std::size_t bytes) = 0;  // waits for it
 

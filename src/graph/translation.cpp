@@ -5,28 +5,47 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/check.hpp"
 #include "base/error.hpp"
+#include "graph/lengths.hpp"
 
 namespace pipetrain {
 namespace {
 
-constexpr int sides = 2;  // the layers that cut the input in two come first (graph/build.cpp)
+bool is_of(const std::vector<bool>& target, ValueId value) {
+  return target[static_cast<std::size_t>(value.value)];
+}
 
-// Does an output's position depend on that position of the inputs alone, and not on which it is?
-bool takes_positions_apart(const LayerSpec& spec) {
-  return std::visit(
+// Attention to the source alone: its queries are of the target, each by itself.
+bool attends_to_source(const Layer& layer, const std::vector<bool>& target) {
+  if (!std::holds_alternative<Attention>(layer.spec) &&
+      !std::holds_alternative<AdditiveAttention>(layer.spec))
+    return false;
+  return layer.inputs.size() > 1 &&
+         std::ranges::none_of(layer.inputs.begin() + 1, layer.inputs.end(),
+                              [&](ValueId v) { return is_of(target, v); });
+}
+
+// A kernel of one position cannot tell padding inside a sequence, which counts, from that behind
+// it.
+bool carries_state(const Layer& layer) {
+  const auto* lstm = std::get_if<Lstm>(&layer.spec);
+  return lstm && lstm->padding < 0;
+}
+
+// Does an output's position depend on that position of the target alone, beside a state, and not on
+// which it is?
+bool takes_positions_apart(const Layer& layer, const std::vector<bool>& target) {
+  const bool apart = std::visit(
       []<class Spec>(const Spec&) {
         return std::same_as<Spec, Linear> || std::same_as<Spec, Relu> ||
                std::same_as<Spec, Dropout> || std::same_as<Spec, Add> ||
                std::same_as<Spec, Identity> || std::same_as<Spec, LayerNorm> ||
                std::same_as<Spec, Gelu> || std::same_as<Spec, Embedding> ||
-               std::same_as<Spec, Concat>;
+               std::same_as<Spec, Concat> || std::same_as<Spec, Narrow>;
       },
-      spec);
-}
-
-bool is_of(const std::vector<bool>& target, ValueId value) {
-  return target[static_cast<std::size_t>(value.value)];
+      layer.spec);
+  return apart || attends_to_source(layer, target) || carries_state(layer);
 }
 
 // Which input, if any, does a position of the layer's output see all positions of?
@@ -51,19 +70,38 @@ void require_causal(const Layer& layer, const std::vector<bool>& target) {
       layer.name));
 }
 
+// One row for each position, which is what is kept of a prefix.
+void require_positions(const Graph& graph, const Layer& layer) {
+  if (!layer.output.dims.empty() && layer.output.dims[0] == graph.target_tokens) return;
+  throw UsageError(fmt::format(
+      "the layer '{}' makes {} of the target's {} positions, so a translation cannot take them one "
+      "by one; let every layer behind the target give something for each position",
+      layer.name, layer.output.text(), graph.target_tokens));
+}
+
+// What reads both sides as one value cannot be given the source alone.
+void require_sides(const Graph& graph) {
+  for (std::size_t l = side_layers; l < graph.layers.size(); ++l)
+    if (std::ranges::count(graph.layers[l].inputs, ValueId{0}) > 0)
+      throw UsageError(
+          fmt::format("the layer '{}' reads source and target as one input, so a translation "
+                      "cannot read the source alone; write inputs = [\"source\"] or [\"target\"]",
+                      graph.layers[l].name));
+}
+
 }  // namespace
 
 std::vector<bool> made_of_target(const Graph& graph) {
   std::vector<bool> made(graph.layers.size() + 1, false);
   if (graph.target_tokens == 0) return made;
-  made[static_cast<std::size_t>(sides)] = true;
-  for (std::size_t l = sides; l < graph.layers.size(); ++l)
+  made[static_cast<std::size_t>(target_value.value)] = true;
+  for (std::size_t l = side_layers; l < graph.layers.size(); ++l)
     made[l + 1] =
         std::ranges::any_of(graph.layers[l].inputs, [&](ValueId v) { return is_of(made, v); });
   return made;
 }
 
-TranslationParts translation_parts(const Graph& graph) {
+std::vector<Needs> needs_to_translate(const Graph& graph) {
   if (graph.target_tokens == 0)
     throw UsageError(fmt::format(
         "a translation needs a model of two sides, but this one's input is {}; name one with input "
@@ -76,23 +114,21 @@ TranslationParts translation_parts(const Graph& graph) {
         "a translation needs a score of each of {} tokens at each of the target's {} positions, "
         "but the model's output has shape {}; end it in a linear layer of {} out_features",
         graph.input.vocabulary, graph.target_tokens, output.text(), graph.input.vocabulary));
-  TranslationParts parts{{static_cast<int>(graph.layers.size())}, {sides}};
-  for (int l = static_cast<int>(graph.layers.size()) - 1; l >= sides; --l)
-    if (target[static_cast<std::size_t>(l) + 1]) parts.decoder = {l};
-  for (int l = sides; l < static_cast<int>(graph.layers.size()); ++l) {
-    const Layer& layer = graph.layers[static_cast<std::size_t>(l)];
+  require_sides(graph);
+  PIPETRAIN_CHECK(target.back(), "'{}' is made of the source alone", graph.layers.back().name);
+  std::vector<Needs> needs;
+  for (std::size_t l = 0; l < graph.layers.size(); ++l) {
+    const Layer& layer = graph.layers[l];
+    if (!target[l + 1]) {
+      needs.push_back(Needs::Source);
+      continue;
+    }
     require_causal(layer, target);
-    const bool of_target_alone =
-        std::ranges::all_of(layer.inputs, [&](ValueId v) { return is_of(target, v); });
-    if (!takes_positions_apart(layer.spec) || !of_target_alone) parts.head = {l + 1};
+    require_positions(graph, layer);
+    needs.push_back(takes_positions_apart(layer, target) ? Needs::Position : Needs::Prefix);
   }
-  parts.head = std::max(parts.head, LayerId{parts.decoder.value + 1});
-  if (parts.head.value == static_cast<int>(graph.layers.size()))
-    throw UsageError(fmt::format(
-        "a translation is read from a layer that takes each position for itself, but the model "
-        "ends in '{}'; end it in a linear layer",
-        graph.layers.back().name));
-  return parts;
+  (void)with_lengths(graph, {lengths_of(graph).source, 1});
+  return needs;
 }
 
 }  // namespace pipetrain

@@ -1,5 +1,5 @@
 // A model of two sides as a translation needs it: what depends on the source alone is computed once
-// a sentence, what reads the target once a token, and of that the last layers at one position only.
+// a sentence, what reads the target once a token, and of that as little as the layer allows.
 #pragma once
 
 #include <vector>
@@ -8,20 +8,24 @@
 
 namespace pipetrain {
 
+// The two sides of the input, which the first two layers cut it into (graph/build.cpp).
+inline constexpr int side_layers = 2;
+inline constexpr ValueId source_value{1}, target_value{2};
+
 // For each value: is it made of the target's tokens?
 std::vector<bool> made_of_target(const Graph& graph);
 
-// The parts of such a model, each as the first of its layers:
+// What a layer must be given for its output at one position of the target:
 //
-//   encoder  0 .. decoder - 1   reads the source, once
-//   decoder  decoder .. head - 1   reads the target so far
-//   head     head .. the end   takes each position for itself: one is enough
-struct TranslationParts {
-  LayerId decoder, head;
-};
+//   Source     nothing of the target: once a sentence is enough
+//   Position   of the target that position alone, beside what it carries from one to the next
+//              itself: a linear layer, attention to the encoder; an lstm
+//   Prefix     that position and all before it: it mixes them, or counts them
+enum class Needs { Source, Position, Prefix };
 
-// UsageError: a model of one side, one that gives no output of a token for each position of the
-// target, one whose outputs depend on tokens behind their position, or one without a head.
-TranslationParts translation_parts(const Graph& graph);
+// For each layer. UsageError: a model of one side, one that gives no output of a token for each
+// position of the target, one whose outputs depend on tokens behind their position, one that reads
+// both sides as one value, and one that cannot read a target of one token.
+std::vector<Needs> needs_to_translate(const Graph& graph);
 
 }  // namespace pipetrain

@@ -69,6 +69,7 @@ void BeamSearch::advance(std::span<const std::span<const float>> log_probabiliti
     const Candidate& candidate = ranked[i];
     if (candidate.token == rules_.end && i >= beam) continue;
     Hypothesis longer = open_[candidate.hypothesis];
+    longer.parent = candidate.hypothesis;
     longer.log_probability = candidate.log_probability;
     if (candidate.token == rules_.end) {
       finish(std::move(longer), length);

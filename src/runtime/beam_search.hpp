@@ -20,6 +20,7 @@ struct SearchRules {
 
 struct Hypothesis {
   std::vector<std::int32_t> tokens;  // without the end
+  std::size_t parent = 0;            // which of those that were open before it goes on
   double log_probability = 0;        // of them, and of the end where there is one
   double score = 0;  // finished: log_probability / ((5 + |Y|) / 6)^alpha, |Y| with the end
 };

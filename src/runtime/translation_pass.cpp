@@ -5,14 +5,10 @@
 
 #include "base/check.hpp"
 #include "graph/lengths.hpp"
-#include "runtime/stage_tensors.hpp"
 #include "runtime/threads.hpp"
 
 namespace pipetrain {
 namespace {
-
-constexpr ValueId target_tokens = {2};  // behind the input and the source's (graph/build.cpp)
-const OptimizerConfig no_optimizer = {};
 
 // All cores that training has.
 int all_threads(const Config& config) {
@@ -25,46 +21,41 @@ LoweredModel lower(const TranslationPassInput& in, const LowerOptions& options, 
   return {in.graph, in.backend.lower(in.graph, options)};
 }
 
-StageInput stage(const TranslationPassInput& in, const LoweredModel& model, int id, LayerId first,
-                 LayerId behind) {
-  return {.model = model,
-          .backend = in.backend,
-          .optimizer = no_optimizer,
-          .id = {id},
-          .first = first,
-          .last = {behind.value - 1}};
-}
-
 }  // namespace
 
 TranslationPass::TranslationPass(const TranslationPassInput& in)
     : in_(in),
-      parts_(translation_parts(in.graph)),
+      needs_(needs_to_translate(in.graph)),
       threads_(std::min(all_threads(in.config), available_cores())),
       longest_(lengths_of(in.graph)),
       options_{
           .samples = in.rows,
           .precision = in.config.training.precision == "bf16" ? Precision::Bf16 : Precision::F32},
       model_(lower(in, options_, threads_)),
-      encoder_(stage(in, model_, 0, {0}, parts_.decoder)),
-      decoder_(stage(in, model_, 1, parts_.decoder, parts_.head)),
-      head_(stage(in, model_, 2, parts_.head, {static_cast<int>(in.graph.layers.size())})),
-      outputs_(static_cast<std::size_t>(in.rows * in.graph.input.vocabulary)) {}
+      stream_(in.backend.make_stream({})),
+      memory_(*stream_, forward_weight_bytes(in.graph, model_.lowering())),
+      weights_(in.graph, model_.lowering(), *stream_, memory_),
+      caches_(*stream_, memory_, in.rows),
+      values_(*stream_, memory_, Use::Activations),
+      prefix_(*stream_, memory_, Use::Activations),
+      scratch_(*stream_, memory_, Use::Workspace),
+      saved_(*stream_, memory_, Use::Workspace),
+      outputs_(static_cast<std::size_t>(in.rows * in.graph.input.vocabulary)) {
+  for (std::size_t l = side_layers; l < needs_.size(); ++l)
+    if (needs_[l] == Needs::Prefix) keep_values(in.graph.layers[l]);
+}
 
-// What a device has been asked for reads the stages' memory.
+// What a device has been asked for reads the pass's memory.
 TranslationPass::~TranslationPass() {
-  for (Stage* stage : {&encoder_, &decoder_, &head_}) try {
-      stage->stream().finish();
-    } catch (...) {  // what failed has been told
-    }
+  try {
+    stream_->finish();
+  } catch (...) {  // what failed has been told
+  }
 }
 
 void TranslationPass::put_parameters(const NamedTensors& tensors) {
   const KernelThreads here(threads_);
-  for (Stage* stage : {&encoder_, &decoder_, &head_}) {
-    pipetrain::put_parameters(*stage, tensors);
-    stage->begin_program();
-  }
+  weights_.put(tensors);
 }
 
 std::int64_t TranslationPass::padded(std::int64_t tokens, std::int64_t longest) const {
@@ -72,25 +63,119 @@ std::int64_t TranslationPass::padded(std::int64_t tokens, std::int64_t longest) 
   return std::min((tokens + multiple - 1) / multiple * multiple, longest);
 }
 
-PassCall TranslationPass::call(std::int64_t target_length) const {
-  PassCall call;
-  call.size = {in_.rows, Mode::Evaluate, {source_length_, target_length}};
-  return call;
+// ---- memory
+
+void TranslationPass::make_room(const Kernels& kernels) {
+  const KernelBytes most = largest(kernels);
+  scratch_.reserve(most.scratch);
+  saved_.reserve(most.saved);
 }
 
-void TranslationPass::prepare(Stage& stage, std::int64_t target_length) {
-  const MicrobatchSize size = call(target_length).size;
-  model_.add(in_.backend, size.lengths, options_);
-  stage.prepare(size);
+const TranslationForm& TranslationPass::form_of(std::int64_t source) {
+  const auto known = forms_.find(source);
+  if (known != forms_.end()) return known->second;
+  model_.add(in_.backend, {source, 1}, options_);
+  TranslationForm form = make_translation_form(compile_input(), source);
+  make_room(form.kernels);
+  values_.reserve(form.bytes);
+  if (!caches_.has_states()) keep_states(form.kernels);
+  return forms_.emplace(source, std::move(form)).first->second;
 }
 
-void TranslationPass::lay_out(Packet& packet, LayerId cut, std::int64_t target_length) {
-  const Lengths lengths{source_length_, target_length};
-  packet.layout = activation_packet(model_.graph(lengths), model_.lowering(lengths), cut, in_.rows);
-  if (packet.layout.bytes <= packet.bytes) return;
-  packet.memory = encoder_.take_memory().exchange(Use::Packets, packet.memory, packet.bytes,
-                                                  packet.layout.bytes);
-  packet.bytes = packet.layout.bytes;
+const Kernels& TranslationPass::prefix_kernels(const Lengths& lengths) {
+  const auto known = prefix_kernels_.find(lengths);
+  if (known != prefix_kernels_.end()) return known->second;
+  model_.add(in_.backend, lengths, options_);
+  Kernels kernels = make_prefix_kernels(compile_input(), lengths);
+  make_room(kernels);
+  return prefix_kernels_.emplace(lengths, std::move(kernels)).first->second;
+}
+
+std::size_t TranslationPass::position_bytes(ValueId value) const {
+  return form_->lowering->value_bytes(value, in_.rows);
+}
+
+// Rows of a sequence lie plain, position behind position.
+std::size_t TranslationPass::prefix_bytes(ValueId value) const {
+  const std::size_t bytes = model_.lowering(lengths_).value_bytes(value, in_.rows);
+  PIPETRAIN_CHECK(bytes == position_bytes(value) * static_cast<std::size_t>(lengths_.target),
+                  "value {} has {} bytes at {} positions, {} at one", value.value, bytes,
+                  lengths_.target, position_bytes(value));
+  return bytes;
+}
+
+std::byte* TranslationPass::at(ValueId value) const {
+  return values_.get() + form_->offsets[static_cast<std::size_t>(value.value)];
+}
+
+// The target's values that a layer reads of the whole prefix.
+void TranslationPass::keep_values(const Layer& layer) {
+  const std::vector<bool> of_target = made_of_target(in_.graph);
+  for (const ValueId input : layer.inputs)
+    if (of_target[static_cast<std::size_t>(input.value)])
+      caches_.add_value(input, model_.lowering().value_bytes(input, in_.rows) /
+                                   static_cast<std::size_t>(longest_.target));
+}
+
+// What kernels carry is alike at all lengths.
+void TranslationPass::keep_states(const Kernels& kernels) {
+  for (LayerId l{0}; l.value < std::ssize(kernels); ++l.value) {
+    const auto at = static_cast<std::size_t>(l.value);
+    if (needs_[at] != Needs::Position || !kernels[at]) continue;
+    const std::vector<std::size_t>& state_bytes = kernels[at]->traits().state_bytes;
+    const Layer& layer = in_.graph.layers[at];
+    PIPETRAIN_CHECK(!std::holds_alternative<Lstm>(layer.spec) || !state_bytes.empty(),
+                    "the kernel of '{}' takes no state", layer.name);
+    for (const std::size_t bytes : state_bytes) caches_.add_state(l, bytes);
+  }
+}
+
+// ---- layers
+
+void TranslationPass::run(LayerId layer, Kernel& kernel, void* output) {
+  kernel.forward({.stream = stream_.get(),
+                  .inputs = inputs_,
+                  .output = output,
+                  .weights = weights_.of(layer),
+                  .buffers = weights_.buffers(layer),
+                  .saved = saved_.get(),
+                  .scratch = scratch_.get(),
+                  .random = {},
+                  .state = caches_.state(layer)});
+}
+
+void TranslationPass::run_here(LayerId layer) {
+  Kernel& kernel = *form_->kernels[static_cast<std::size_t>(layer.value)];
+  if (kernel.traits().aliases_input) return;
+  inputs_.clear();
+  for (const ValueId input : in_.graph.layers[static_cast<std::size_t>(layer.value)].inputs)
+    inputs_.push_back(at(input));
+  run(layer, kernel, at(Graph::output_of(layer)));
+}
+
+void TranslationPass::run_prefix(LayerId layer) {
+  Kernel& kernel = *(*of_prefix_)[static_cast<std::size_t>(layer.value)];
+  inputs_.clear();
+  for (const ValueId input : in_.graph.layers[static_cast<std::size_t>(layer.value)].inputs) {
+    PrefixCache* const cache = caches_.value(input);
+    if (cache) cache->put(position_, at(input));
+    inputs_.push_back(cache ? cache->values() : at(input));
+  }
+  const ValueId output = Graph::output_of(layer);
+  const std::size_t bytes = prefix_bytes(output), rows = static_cast<std::size_t>(in_.rows),
+                    one = position_bytes(output) / rows;
+  std::byte* const all = prefix_.reserve(bytes);
+  run(layer, kernel, all);
+  stream_->copy_rows(
+      {at(output), one, all + static_cast<std::size_t>(position_) * one, bytes / rows, one, rows});
+}
+
+// ---- passes
+
+void TranslationPass::write_tokens(ValueId value, std::span<const std::int32_t> tokens) {
+  PIPETRAIN_CHECK(position_bytes(value) == tokens.size_bytes(), "tokens of {} bytes, not {}",
+                  tokens.size_bytes(), position_bytes(value));
+  stream_->write(at(value), tokens.data(), tokens.size_bytes());
 }
 
 void TranslationPass::read_sources(std::span<const std::int32_t> tokens, std::int64_t length) {
@@ -98,94 +183,40 @@ void TranslationPass::read_sources(std::span<const std::int32_t> tokens, std::in
       std::cmp_equal(tokens.size(), in_.rows * length) && length == padded(length, longest_.source),
       "{} tokens of sources of {}", tokens.size(), length);
   const KernelThreads here(threads_);
-  source_length_ = length;
-  target_length_ = 0;
-  prepare(encoder_, 1);
-  lay_out(encoded_, parts_.decoder, 1);
-  const auto row_length = static_cast<std::size_t>(length) + 1;
-  tokens_.assign(static_cast<std::size_t>(in_.rows) * row_length, 0);
-  for (std::size_t r = 0; r < static_cast<std::size_t>(in_.rows); ++r)
-    std::ranges::copy(tokens.subspan(r * (row_length - 1), row_length - 1),
-                      tokens_.begin() + static_cast<std::ptrdiff_t>(r * row_length));
-  PassCall pass = call(1);
-  pass.packet_out = encoded_.memory;
-  encoder_.load_input(pass, tokens_.data());
-  encoder_.forward(pass);
-  encoder_.stream().finish();
-}
-
-std::size_t TranslationPass::value_bytes(ValueId value, std::int64_t target_length) const {
-  return model_.lowering({source_length_, target_length}).value_bytes(value, in_.rows);
-}
-
-// The prefix's packet at another length; what is of the source goes along.
-void TranslationPass::lengthen(std::int64_t length) {
-  prepare(decoder_, length);
-  prepare(head_, 1);
-  lay_out(prefix_, parts_.decoder, length);
-  lay_out(decoded_, parts_.head, length);
-  lay_out(position_, parts_.head, 1);
-  target_length_ = length;
-  for (std::size_t v = 0; v < prefix_.layout.values.size(); ++v) {
-    const ValueId value = prefix_.layout.values[v];
-    if (value == target_tokens) continue;
-    PIPETRAIN_CHECK(value_bytes(value, length) == value_bytes(value, 1),
-                    "value {} of the source has other bytes at another target", value.value);
-    decoder_.stream().copy(prefix_.at(v), encoded_.at(v), value_bytes(value, 1));
-  }
-}
-
-void TranslationPass::write_targets(std::span<const std::int32_t> tokens, std::int64_t count) {
-  const auto length = static_cast<std::size_t>(target_length_),
-             had = static_cast<std::size_t>(count);
-  tokens_.assign(static_cast<std::size_t>(in_.rows) * length, 0);
-  for (std::size_t r = 0; r < static_cast<std::size_t>(in_.rows); ++r)
-    std::ranges::copy(tokens.subspan(r * had, had),
-                      tokens_.begin() + static_cast<std::ptrdiff_t>(r * length));
-  const std::size_t bytes = tokens_.size() * sizeof(std::int32_t);
-  PIPETRAIN_CHECK(value_bytes(target_tokens, target_length_) == bytes, "tokens of {} bytes", bytes);
-  const auto at = std::ranges::find(prefix_.layout.values, target_tokens);
-  PIPETRAIN_CHECK(at != prefix_.layout.values.end(), "the target's tokens do not cross the cut");
-  decoder_.stream().write(prefix_.at(static_cast<std::size_t>(at - prefix_.layout.values.begin())),
-                          tokens_.data(), bytes);
-}
-
-// Rows of a sequence lie plain, position behind position.
-void TranslationPass::take_position(std::int64_t position) {
-  Stream& stream = head_.stream();
-  for (std::size_t v = 0; v < decoded_.layout.values.size(); ++v) {
-    const ValueId value = decoded_.layout.values[v];
-    const std::size_t one = value_bytes(value, 1), all = value_bytes(value, target_length_);
-    const auto length = static_cast<std::size_t>(target_length_);
-    PIPETRAIN_CHECK(all == one * length, "value {} has {} bytes at {} positions, {} at one",
-                    value.value, all, length, one);
-    const std::size_t row = one / static_cast<std::size_t>(in_.rows);
-    for (std::size_t r = 0; r < static_cast<std::size_t>(in_.rows); ++r)
-      stream.copy(position_.at(v) + r * row,
-                  decoded_.at(v) + (r * length + static_cast<std::size_t>(position)) * row, row);
-  }
+  form_ = nullptr;  // where this fails nothing is read
+  form_ = &form_of(length);
+  lengths_ = {length, 0};
+  position_ = 0;
+  caches_.begin();
+  write_tokens(source_value, tokens);
+  for (LayerId l{side_layers}; l.value < std::ssize(needs_); ++l.value)
+    if (needs_[static_cast<std::size_t>(l.value)] == Needs::Source) run_here(l);
+  stream_->finish();
 }
 
 std::span<float> TranslationPass::next(std::span<const std::int32_t> tokens,
-                                       std::int64_t position) {
-  PIPETRAIN_CHECK(source_length_ > 0, "no source has been read");
-  PIPETRAIN_CHECK(position >= 0 && position < longest_.target &&
-                      std::cmp_equal(tokens.size(), in_.rows * (position + 1)),
-                  "{} tokens up to position {}", tokens.size(), position);
+                                       std::span<const int> from) {
+  PIPETRAIN_CHECK(form_, "no source has been read");
+  PIPETRAIN_CHECK(position_ < longest_.target && std::cmp_equal(tokens.size(), in_.rows) &&
+                      from.size() == tokens.size(),
+                  "{} tokens behind {} rows at position {}", tokens.size(), from.size(), position_);
+  for (const int row : from)
+    PIPETRAIN_CHECK(row >= 0 && row < in_.rows, "row {} of {}", row, in_.rows);
   const KernelThreads here(threads_);
-  const std::int64_t length = padded(position + 1, longest_.target);
-  if (length != target_length_) lengthen(length);
-  write_targets(tokens, position + 1);
-  PassCall pass = call(length);
-  pass.packet_in = prefix_.memory;
-  pass.packet_out = decoded_.memory;
-  decoder_.forward(pass);
-  decoder_.stream().finish();
-  take_position(position);
-  PassCall last = call(1);
-  last.packet_in = position_.memory;
-  head_.forward(last);
-  head_.read_output(last, outputs_.data());
+  const Lengths lengths{lengths_.source, padded(position_ + 1, longest_.target)};
+  if (lengths != lengths_ && std::ranges::count(needs_, Needs::Prefix) > 0)
+    of_prefix_ = &prefix_kernels(lengths);
+  lengths_ = lengths;
+  caches_.arrange(lengths.target, position_, from);
+  write_tokens(target_value, tokens);
+  for (LayerId l{side_layers}; l.value < std::ssize(needs_); ++l.value) {
+    const Needs needs = needs_[static_cast<std::size_t>(l.value)];
+    if (needs == Needs::Position) run_here(l);
+    if (needs == Needs::Prefix) run_prefix(l);
+  }
+  const ValueId output = Graph::output_of({static_cast<int>(needs_.size()) - 1});
+  form_->lowering->store_value(*stream_, output, at(output), in_.rows, outputs_.data());
+  ++position_;
   return outputs_;
 }
 

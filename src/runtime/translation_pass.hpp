@@ -1,23 +1,27 @@
 // A model of two sides that only computes: sources once, and then what comes next behind the
-// targets so far, as often as asked. On the calling thread.
+// targets so far, position by position. On the calling thread.
 //
-//   source ── encoder ─┬─> decoder ── one position ──> head ── outputs
-//   target ────────────┘   padded to T, a multiple that grows with the prefix
+//   once a sentence     source ── encoder ── keys and values of the encoder ─────┐
+//   once a position     token ── linear ──┐         ┌── linear, attention to <───┴── ... outputs
+//   of the prefix                      cache ── self-attention, positions
+//                                 [rows, T], a multiple that grows
 //
-// Each part is a stage of its own, so what crosses a cut lies in a packet (runtime/recipe.hpp), and
-// is laid out for the length that the part reads it at: what the encoder made is kept at T = 1 and
-// copied where T grows, the head is given the one position. So neither does work twice.
+// Only layers that mix positions, or count them, are given the whole prefix: what they read of it
+// is kept, not made again (graph/translation.hpp, runtime/target_caches.hpp), and their outputs at
+// the newest position go on. An lstm is given the state that it left. So a position's outputs are
+// those of the whole model over all positions at once, up to rounding: a product of other rows may
+// be computed otherwise.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <span>
 #include <vector>
 
-#include "backend/backend.hpp"
-#include "checkpoint/parameters.hpp"
 #include "config/config.hpp"
-#include "graph/translation.hpp"
-#include "runtime/stage.hpp"
+#include "runtime/forward_weights.hpp"
+#include "runtime/target_caches.hpp"
+#include "runtime/translation_form.hpp"
 
 namespace pipetrain {
 
@@ -29,7 +33,7 @@ struct TranslationPassInput {  // graph, backend and config outlive the pass
 };
 
 // Threading: of one thread at a time, which has the kernel threads of all the config's workers
-// during a call and its own again behind it. UsageError: translation_parts().
+// during a call and its own again behind it. UsageError: needs_to_translate().
 class TranslationPass {
  public:
   explicit TranslationPass(const TranslationPassInput& input);
@@ -39,12 +43,13 @@ class TranslationPass {
   void put_parameters(const NamedTensors& tensors);
 
   // Sentences of one length, [rows, length] with padding: a multiple of bucket_multiple, or the
-  // model's longest.
+  // model's longest. The targets begin again.
   void read_sources(std::span<const std::int32_t> tokens, std::int64_t length);
 
-  // What the model says of the token behind position `position` of each target, [rows, V];
-  // `tokens` are [rows, position + 1]. Valid until the next call, the caller's to change.
-  std::span<float> next(std::span<const std::int32_t> tokens, std::int64_t position);
+  // The targets become one token longer, and this is what the model says of the token behind it,
+  // [rows, V]. Row r goes on with the target that row from[r] had, of the same source, and
+  // tokens[r]. Valid until the next call, the caller's to change.
+  std::span<float> next(std::span<const std::int32_t> tokens, std::span<const int> from);
 
   int rows() const { return in_.rows; }
   int threads() const { return threads_; }
@@ -53,31 +58,39 @@ class TranslationPass {
   std::int64_t padded(std::int64_t tokens, std::int64_t longest) const;
 
  private:
-  struct Packet {
-    PacketLayout layout;
-    std::byte* memory = nullptr;
-    std::size_t bytes = 0;  // of the memory: the largest layout so far
-    std::byte* at(std::size_t value) const { return memory + layout.offsets[value]; }
-  };
+  void make_room(const Kernels& kernels);
+  TranslationCompileInput compile_input() const { return {model_, needs_, in_.rows}; }
+  const TranslationForm& form_of(std::int64_t source);
+  const Kernels& prefix_kernels(const Lengths& lengths);
+  std::size_t position_bytes(ValueId value) const;
+  std::size_t prefix_bytes(ValueId value) const;
+  std::byte* at(ValueId value) const;
+  void keep_values(const Layer& layer);
+  void keep_states(const Kernels& kernels);
 
-  PassCall call(std::int64_t target_length) const;
-  void prepare(Stage& stage, std::int64_t target_length);
-  void lay_out(Packet& packet, LayerId cut, std::int64_t target_length);
-  std::size_t value_bytes(ValueId value, std::int64_t target_length) const;
-  void lengthen(std::int64_t length);
-  void write_targets(std::span<const std::int32_t> tokens, std::int64_t count);
-  void take_position(std::int64_t position);
+  void write_tokens(ValueId value, std::span<const std::int32_t> tokens);
+  void run(LayerId layer, Kernel& kernel, void* output);
+  void run_here(LayerId layer);
+  void run_prefix(LayerId layer);
 
   TranslationPassInput in_;
-  TranslationParts parts_;
+  std::vector<Needs> needs_;  // per layer
   int threads_;
   Lengths longest_;
   LowerOptions options_;
   LoweredModel model_;
-  Stage encoder_, decoder_, head_;
-  Packet encoded_, prefix_, decoded_, position_;
-  std::int64_t source_length_ = 0, target_length_ = 0;  // 0: no source is read, no prefix laid out
-  std::vector<std::int32_t> tokens_;                    // as a stage is given them
+  std::unique_ptr<Stream> stream_;
+  StageMemory memory_;
+  ForwardWeights weights_;
+  std::map<std::int64_t, TranslationForm> forms_;  // by the source's length
+  std::map<Lengths, Kernels> prefix_kernels_;
+  TargetCaches caches_;
+  Room values_, prefix_, scratch_, saved_;
+  const TranslationForm* form_ = nullptr;  // null: no source is read
+  const Kernels* of_prefix_ = nullptr;     // at lengths_, where layers need the prefix
+  Lengths lengths_;                        // of the sources, and of the prefixes with padding
+  std::int64_t position_ = 0;              // that comes next
+  std::vector<const void*> inputs_;        // of a layer
   std::vector<float> outputs_;
 };
 

@@ -68,18 +68,22 @@ void Translator::read(std::span<const std::vector<Token>> sentences, Batch batch
   pass_.read_sources(tokens_, length);
 }
 
-void Translator::step(std::vector<BeamSearch>& searches, std::int64_t position) {
-  const std::int64_t length = position + 1;
-  tokens_.assign(static_cast<std::size_t>(pass_.rows() * length), pad_);
+// A hypothesis goes on with its last token behind its parent's prefix. Rows that no search waits
+// for go on with whatever they have.
+void Translator::step(std::vector<BeamSearch>& searches) {
+  tokens_.assign(static_cast<std::size_t>(pass_.rows()), begin_);
+  from_.resize(tokens_.size());
+  std::iota(from_.begin(), from_.end(), 0);
   std::vector<int> rows;  // that a search waits for
-  for (int row = 0; row < pass_.rows(); ++row) {
-    tokens_[static_cast<std::size_t>(row * length)] = begin_;
-    const auto s = static_cast<std::size_t>(row / beam_), h = static_cast<std::size_t>(row % beam_);
-    if (s >= searches.size() || h >= searches[s].open().size()) continue;
-    std::ranges::copy(searches[s].open()[h].tokens, tokens_.begin() + row * length + 1);
-    rows.push_back(row);
-  }
-  const std::span<float> outputs = pass_.next(tokens_, position);
+  for (std::size_t s = 0; s < searches.size(); ++s)
+    for (std::size_t h = 0; h < searches[s].open().size(); ++h) {
+      const Hypothesis& hypothesis = searches[s].open()[h];
+      const auto first = s * static_cast<std::size_t>(beam_), row = first + h;
+      from_[row] = static_cast<int>(first + hypothesis.parent);
+      if (!hypothesis.tokens.empty()) tokens_[row] = hypothesis.tokens.back();
+      rows.push_back(static_cast<int>(row));
+    }
+  const std::span<float> outputs = pass_.next(tokens_, from_);
   const std::size_t width = outputs.size() / static_cast<std::size_t>(pass_.rows());
   const auto of_row = [&](int row) {
     return outputs.subspan(static_cast<std::size_t>(row) * width, width);
@@ -104,8 +108,7 @@ void Translator::translate(std::span<const std::vector<Token>> sentences, Batch 
     rules.longest = std::min(rules.longest, std::ssize(sentences[s]) + most_pieces_more);
     searches.emplace_back(rules);
   }
-  for (std::int64_t position = 0; !std::ranges::all_of(searches, &BeamSearch::done); ++position)
-    step(searches, position);
+  while (!std::ranges::all_of(searches, &BeamSearch::done)) step(searches);
   for (std::size_t s = 0; s < batch.size(); ++s) {
     Translation& translation = translations[batch[s]];
     const Hypothesis* const best = searches[s].best();

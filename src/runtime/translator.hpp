@@ -32,8 +32,9 @@ struct Translation {
 // sentence (Vaswani et al., "Attention is all you need", 2017, section 6.1), and at most the
 // model's. It is a function of its sentence, the weights and the input above: neither of the others
 // in the call nor of its place among them.
-// Kernels are compiled once for each pair of padded lengths that comes up, and kept.
-// Threading: as TranslationPass. UsageError: translation_parts().
+// Kernels are compiled once for each padded length of sources that comes up, those that read whole
+// prefixes for each pair of lengths, and kept.
+// Threading: as TranslationPass. UsageError: needs_to_translate().
 class Translator {
  public:
   explicit Translator(const TranslatorInput& input);
@@ -52,13 +53,14 @@ class Translator {
                  std::vector<Translation>& translations);
   std::int64_t padded(const std::vector<Token>& sentence) const;
   void read(std::span<const std::vector<Token>> sentences, Batch batch);
-  void step(std::vector<BeamSearch>& searches, std::int64_t position);
+  void step(std::vector<BeamSearch>& searches);
 
   int beam_, sentences_;
   std::int32_t pad_, begin_;
   SearchRules rules_;
   TranslationPass pass_;
   std::vector<std::int32_t> tokens_;
+  std::vector<int> from_;  // per row
 };
 
 }  // namespace pipetrain

@@ -159,6 +159,30 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpy
   return cudaSuccess;
 }
 
+// Of rows on devices alone.
+cudaError_t cudaMemcpy2DAsync(void* to, size_t to_pitch, const void* from, size_t from_pitch,
+                              size_t width, size_t height, cudaMemcpyKind kind,
+                              cudaStream_t stream) {
+  return runtime_call([&] {
+    if (width > to_pitch || width > from_pitch) return cudaErrorInvalidPitchValue;
+    const auto row = [=](size_t r) {
+      return std::pair(static_cast<char*>(to) + r * to_pitch,
+                       static_cast<const char*>(from) + r * from_pitch);
+    };
+    for (size_t r = 0; r < height; ++r) {
+      const auto [target, source] = row(r);
+      const cudaError_t error = check_copy(target, source, width, stream);
+      if (error != cudaSuccess) return error;
+      if (!on_device(target) || !on_device(source) || !fits(kind, target, source))
+        return cudaErrorInvalidMemcpyDirection;
+    }
+    push(stream, "cudaMemcpy2DAsync", [=] {
+      for (size_t r = 0; r < height; ++r) copy_now(row(r).first, row(r).second, width);
+    });
+    return cudaSuccess;
+  });
+}
+
 cudaError_t cudaMemsetAsync(void* memory, int value, size_t bytes, cudaStream_t stream) {
   return runtime_call([&] {
     if (!is_open(stream) || stream->queue->device != thread().device)

@@ -1,4 +1,5 @@
-// Where a model of two sides is cut for translating, and which models do not translate.
+// What a model of two sides needs of its target at each layer to translate, and which models do
+// not.
 #include "graph/translation.hpp"
 
 #include "base/error.hpp"
@@ -22,13 +23,20 @@ const std::string decoder =
        { name = "heads", kind = "attention", heads = 2, inputs = ["write", "kv"] },)";
 const std::string head = R"({ name = "out", kind = "linear", out_features = 9 })";
 
-std::string first_of(const Graph& graph, LayerId layer) {
-  return graph.layers[static_cast<std::size_t>(layer.value)].name;
+// The names of the layers that need so much.
+std::vector<std::string> layers_of(const Graph& graph, Needs needs) {
+  const std::vector<Needs> all = needs_to_translate(graph);
+  std::vector<std::string> names;
+  for (std::size_t l = side_layers; l < all.size(); ++l)
+    if (all[l] == needs) names.push_back(graph.layers[l].name);
+  return names;
 }
+
+using Names = std::vector<std::string>;
 
 std::string refusal(const Graph& graph) {
   try {
-    (void)translation_parts(graph);
+    (void)needs_to_translate(graph);
   } catch (const UsageError& error) {
     return error.what();
   }
@@ -41,27 +49,36 @@ bool says(const std::string& text, const std::string& part) {
 
 }  // namespace
 
-TEST_CASE("the decoder begins where the target is read, the head behind the last mixing layer") {
+TEST_CASE(
+    "layers need the source, a position, or the prefix where they mix positions or count them") {
   const Graph plain = model(encoder + decoder + head);
-  const TranslationParts parts = translation_parts(plain);
-  CHECK(first_of(plain, parts.decoder) == "write");
-  CHECK(first_of(plain, parts.head) == "out");
-  const Graph longer =
-      model(encoder + decoder +
-            R"({ name = "fc", kind = "linear", out_features = 8 }, { name = "relu", kind = "relu" },
-         { name = "sum", kind = "add", inputs = ["relu", "write"] },)" +
+  CHECK(layers_of(plain, Needs::Source) == Names{"read", "kv"});
+  CHECK(layers_of(plain, Needs::Position) == Names{"write", "heads", "out"});
+  CHECK(layers_of(plain, Needs::Prefix).empty());
+  const Graph mixing =
+      model(encoder +
+            R"({ name = "write", kind = "embedding", embedding_dim = 8, inputs = ["target"] },
+         { name = "at", kind = "sinusoidal_positions" },
+         { name = "qkv", kind = "linear", out_features = 24 },
+         { name = "own", kind = "attention", heads = 2, causal = true },
+         { name = "state", kind = "lstm", hidden_size = 8 },
+         { name = "key", kind = "linear", out_features = 8, inputs = ["read"] },
+         { name = "context", kind = "additive_attention", inputs = ["state", "key", "kv"] },
+         { name = "with", kind = "concat", inputs = ["context", "at"] },
+         { name = "padded", kind = "lstm", hidden_size = 8, padding = 0, inputs = ["with", "target"] },)" +
             head);
-  CHECK(first_of(longer, translation_parts(longer).head) == "fc");
+  CHECK(layers_of(mixing, Needs::Source) == Names{"read", "kv", "key"});
+  CHECK(layers_of(mixing, Needs::Position) ==
+        Names{"write", "qkv", "state", "context", "with", "out"});
+  CHECK(layers_of(mixing, Needs::Prefix) == Names{"at", "own", "padded"});
 }
 
-TEST_CASE("an encoder that is written behind the target's first layer stays with the decoder") {
+TEST_CASE("what reads the source alone needs no target, wherever it is written") {
   const Graph late = model(
       R"({ name = "write", kind = "embedding", embedding_dim = 8, inputs = ["target"] },)" +
       encoder + R"({ name = "heads", kind = "attention", heads = 2, inputs = ["write", "kv"] },)" +
       head);
-  const TranslationParts parts = translation_parts(late);
-  CHECK(first_of(late, parts.decoder) == "write");
-  CHECK(first_of(late, parts.head) == "out");
+  CHECK(layers_of(late, Needs::Source) == Names{"read", "kv"});
 }
 
 TEST_CASE("values of the target are those behind it") {
@@ -87,4 +104,20 @@ TEST_CASE("a model that does not translate is refused with what to change") {
   CHECK(says(
       refusal(model(encoder + decoder + R"({ name = "out", kind = "linear", out_features = 5 })")),
       "each of 9 tokens"));
+  const std::string cut =
+      R"({ name = "begin", kind = "narrow", length = 2, inputs = ["target"] },
+         { name = "begun", kind = "embedding", embedding_dim = 16 },
+         { name = "look", kind = "attention", heads = 2, inputs = ["heads", "begun"] },)";
+  CHECK(says(refusal(model(encoder + decoder + cut + head)), "'begin' makes [2]"));
+  const std::string whole =
+      R"({ name = "lead", kind = "narrow", length = 4, inputs = ["input"] },
+         { name = "led", kind = "embedding", embedding_dim = 16 },
+         { name = "look", kind = "attention", heads = 2, inputs = ["heads", "led"] },)";
+  CHECK(says(refusal(model(encoder + decoder + whole + head)), "'lead' reads source and target"));
+  const std::string added =
+      R"({ name = "sized", kind = "linear", out_features = 8, inputs = ["read"] },
+         { name = "sum", kind = "add", inputs = ["sized", "heads"] },)";
+  const std::string equal = "input = { source = 4, target = 4, vocabulary = 9 }\nlayers = [";
+  CHECK(says(refusal(read_model_text(equal + encoder + decoder + added + head + "]", "equal")),
+             "'sum' cannot read sentences of 4 and 1"));
 }

@@ -96,6 +96,32 @@ TEST_CASE("a beam finds what the greedy search passes by") {
   CHECK(search.best()->score == Approx(std::log(0.36) / (7.0 / 6)));  // two tokens with the end
 }
 
+TEST_CASE("an open hypothesis names the one before it that it goes on with") {
+  bool moved = false;
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    const Language language = drawn(seed);
+    BeamSearch search(rules(3));
+    std::vector<Hypothesis> before = {Hypothesis{}};
+    while (!search.done()) {
+      REQUIRE(search.open().size() <= 3);
+      std::vector<std::vector<float>> rows;
+      for (std::size_t h = 0; h < search.open().size(); ++h) {
+        const Hypothesis& hypothesis = search.open()[h];
+        REQUIRE(hypothesis.parent < before.size());
+        Tokens prefix = hypothesis.tokens;
+        if (!prefix.empty()) prefix.pop_back();
+        CHECK(before[hypothesis.parent].tokens == prefix);
+        moved = moved || hypothesis.parent != h;
+        rows.push_back(language(hypothesis.tokens));
+        for (float& p : rows.back()) p = std::log(p);
+      }
+      before.assign(search.open().begin(), search.open().end());
+      search.advance(std::vector<std::span<const float>>(rows.begin(), rows.end()));
+    }
+  }
+  CHECK(moved);
+}
+
 TEST_CASE("a beam of one takes the likeliest token each time") {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     const Language language = drawn(seed);

@@ -38,6 +38,48 @@ layers = [
 ]
 )";
 
+// Likewise, of recurrent layers; the decoder's last one reads the target for its padding.
+inline const char* const small_recurrent_translator = R"(
+name = "small-recurrent-translator"
+input = { source = 12, target = 8, vocabulary = 20 }
+layers = [
+  { name = "read", kind = "embedding", embedding_dim = 16, inputs = ["source"] },
+  { name = "both", kind = "lstm", hidden_size = 8, bidirectional = true, padding = 0, inputs = ["read", "source"] },
+  { name = "both_drop", kind = "dropout", p = 0.3 },
+  { name = "write", kind = "embedding", embedding_dim = 16, tied = "read", inputs = ["target"] },
+  { name = "write_at", kind = "learned_positions" },
+  { name = "drop", kind = "dropout", p = 0.3 },
+  { name = "first", kind = "lstm", hidden_size = 16 },
+  { name = "q", kind = "linear", out_features = 16, bias = false },
+  { name = "k", kind = "linear", out_features = 16, bias = false, inputs = ["both_drop"] },
+  { name = "context", kind = "additive_attention", padding = 0, inputs = ["q", "k", "both_drop", "source"] },
+  { name = "with_context", kind = "concat", inputs = ["first", "context"] },
+  { name = "second", kind = "lstm", hidden_size = 16 },
+  { name = "sum", kind = "add", inputs = ["second", "first"] },
+  { name = "third", kind = "lstm", hidden_size = 16, padding = 0, inputs = ["sum", "target"] },
+  { name = "head", kind = "linear", out_features = 20, bias = false, tied = "read" },
+]
+)";
+
+// Sums of many terms, keys of the target at padding, and a mixing layer at the end.
+inline const char* const small_wide_translator = R"(
+name = "small-wide-translator"
+input = { source = 12, target = 8, vocabulary = 20 }
+layers = [
+  { name = "read", kind = "embedding", embedding_dim = 32, inputs = ["source"] },
+  { name = "kv", kind = "linear", out_features = 64 },
+  { name = "write", kind = "embedding", embedding_dim = 32, inputs = ["target"] },
+  { name = "up", kind = "linear", out_features = 1024 },
+  { name = "gelu", kind = "gelu" },
+  { name = "down", kind = "linear", out_features = 96 },
+  { name = "own", kind = "attention", heads = 2, causal = true, padding = 0, inputs = ["down", "target"] },
+  { name = "cross", kind = "attention", heads = 2, inputs = ["own", "kv"] },
+  { name = "sum", kind = "add", inputs = ["cross", "own"] },
+  { name = "head", kind = "linear", out_features = 20 },
+  { name = "head_at", kind = "learned_positions" },
+]
+)";
+
 inline Config small_config(const std::string& backend, const std::string& precision = "f32") {
   Config config;
   config.hardware.backend = backend;

@@ -2,6 +2,8 @@
 #include "runtime/translator.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <limits>
 #include <set>
 
@@ -45,20 +47,23 @@ bool same(const Translation& x, const Translation& y) {
 }
 
 struct World {
-  Graph graph = read_model_text(small_translator, "small");
+  Graph graph;
   Config config;
   std::unique_ptr<Backend> backend;
   Pieces pieces = letters();
   NamedTensors tensors = initial_parameters(graph, 3);
-  explicit World(const std::string& name)
-      : config(small_config(name)), backend(make_backend(name)) {
+  explicit World(const std::string& name, const char* model = small_translator)
+      : graph(read_model_text(model, "small")),
+        config(small_config(name)),
+        backend(make_backend(name)) {
     // Large weights: outputs that differ from sentence to sentence.
     for (auto& [name, tensor] : tensors) {
       Random random(5, name);
       if (tensor.shape.dims.size() == 2)
         for (float& x : floats(tensors, name)) x = static_cast<float>(random.normal());
     }
-    for (float& x : floats(tensors, "kv.weight")) x *= 8;
+    if (tensors.contains("kv.weight"))
+      for (float& x : floats(tensors, "kv.weight")) x *= 8;
   }
   Translator translator(int beam, int sentences) const {
     return Translator({.graph = graph,
@@ -93,6 +98,44 @@ TEST_CASE("a translation depends neither on its company nor on its place", "[bac
   const std::vector<Translation> backwards = translator.translate(reversed);
   for (std::size_t s = 0; s < sentences.size(); ++s)
     CHECK(same(backwards[count - 1 - s], together[s]));
+}
+
+namespace {
+
+// The score of a translation by a pass of its own, which is told its pieces one by one.
+double score_of(const World& world, const std::vector<Token>& sentence,
+                const std::vector<Token>& pieces, double length_penalty) {
+  TranslationPass pass({world.graph, *world.backend, world.config, 1});
+  pass.put_parameters(world.tensors);
+  const std::int64_t length = pass.padded(std::ssize(sentence) + 1, pass.longest().source);
+  std::vector<std::int32_t> source(static_cast<std::size_t>(length), world.pieces.pad());
+  *std::ranges::copy(sentence, source.begin()).out = world.pieces.end();
+  pass.read_sources(source, length);
+  std::vector<std::int32_t> said(pieces.begin(), pieces.end());
+  if (std::ssize(said) < pass.longest().target) said.push_back(world.pieces.end());
+  double sum = 0;
+  std::int32_t before = world.pieces.begin();
+  for (const std::int32_t piece : said) {
+    const std::span<float> outputs = pass.next(std::span(&before, 1), std::array{0});
+    to_log_probabilities(outputs);
+    sum += outputs[static_cast<std::size_t>(piece)];
+    before = piece;
+  }
+  return sum / std::pow((5.0 + static_cast<double>(said.size())) / 6, length_penalty);
+}
+
+}  // namespace
+
+TEST_CASE("a hypothesis goes on with its own prefix: its score is that of its pieces") {
+  const char* const model = GENERATE(small_translator, small_recurrent_translator);
+  const World world("cpu", model);
+  Translator translator = world.translator(3, 4);  // with a length penalty of 0.6
+  translator.put_parameters(world.tensors);
+  const Sentences sentences = drawn(24, 6);
+  const std::vector<Translation> translations = translator.translate(sentences);
+  for (std::size_t s = 0; s < sentences.size(); ++s)
+    CHECK(translations[s].score ==
+          Approx(score_of(world, sentences[s], translations[s].pieces, 0.6)).epsilon(1e-4));
 }
 
 TEST_CASE("a beam finds what is as likely as the greedy translation, or likelier") {

@@ -47,18 +47,22 @@ void convert(const From* from, To* to, std::int64_t count) {
     element_loops<To>().narrow(from, to, count);
 }
 
+// Of a plain layout, whose elements keep their order.
+template <class From, class To>
+void convert(const ValueLayout& layout, std::int64_t samples, const From* from, To* to) {
+  const std::int64_t each = layout.elements();
+  parallel_ranges(samples, kElementWork * samples * each,
+                  [&](std::int64_t begin, std::int64_t end) {
+                    convert(from + begin * each, to + begin * each, (end - begin) * each);
+                  });
+}
+
 }  // namespace
 
 template <class From, class To>
 void to_stored(const ValueLayout& layout, std::int64_t samples, const From* plain, To* stored) {
+  if (layout.is_plain()) return convert(layout, samples, plain, stored);
   const std::int64_t each = layout.stored_elements();
-  if (layout.is_plain()) {
-    parallel_ranges(samples, kElementWork * samples * each,
-                    [&](std::int64_t begin, std::int64_t end) {
-                      convert(plain + begin * each, stored + begin * each, (end - begin) * each);
-                    });
-    return;
-  }
   if (layout.channels % kLanes != 0)
     std::memset(stored, 0, static_cast<std::size_t>(samples * each) * sizeof(To));
   for (std::int64_t n = 0; n < samples; ++n)
@@ -69,6 +73,7 @@ void to_stored(const ValueLayout& layout, std::int64_t samples, const From* plai
 
 template <class From, class To>
 void to_plain(const ValueLayout& layout, std::int64_t samples, const From* stored, To* plain) {
+  if (layout.is_plain()) return convert(layout, samples, stored, plain);
   for (std::int64_t n = 0; n < samples; ++n)
     for (std::int64_t i = 0; i < layout.elements(); ++i)
       plain[n * layout.elements() + i] =

@@ -65,6 +65,10 @@ class LstmKernel final : public CpuKernel {
     if (trains()) traits_.saved_bytes = saved_in(nullptr).bytes;
     traits_.scratch_bytes = std::max(forward_in(nullptr).bytes, backward_in(nullptr).bytes);
     if (!trains()) traits_.scratch_bytes += saved_in(nullptr).bytes;
+    if (!trains() && sizes_.length == 1 && spec.padding < 0 && !spec.reverse && directions_ == 1) {
+      const auto states = static_cast<std::size_t>(sizes_.samples * sizes_.hidden);
+      traits_.state_bytes = {states * sizeof(E), states * sizeof(float)};
+    }
   }
 
   void forward(const ForwardArguments& a) override {
@@ -72,25 +76,28 @@ class LstmKernel final : public CpuKernel {
     const Saved saved =
         saved_in(trains() ? a.saved : static_cast<std::byte*>(a.scratch) + scratch.bytes);
     measure(a.inputs, saved.lengths);
+    // A state that is given is replaced in place: of one position it lies as cells do.
+    const bool carries = !a.state.empty();
+    E* const h = carries ? elements<E>(a.state[0]) : scratch.h;
     for (std::size_t d = 0; d < directions_; ++d) {
       const void* const packed = packed_of(a.weights, Pass::Forward, d);
+      float* const cells = carries ? floats(a.state[1]) : saved.cells[d];
       float* const sums = sums_of(saved.gates[d], scratch);
       products_.input_sums(weights_of(spec_, a.weights.parameters, d), packed, a.inputs[0], sums,
                            scratch.products);
       const Walk walk = walk_of(d, saved.lengths);
       for (std::int64_t i = 0; i < sizes_.length; ++i) {
-        const bool follows = walk.follows(i);
-        if (follows) products_.state_sums(packed, scratch.h, scratch.sums, scratch.products);
-        const std::int64_t t = walk.at(i);
-        const LstmStep<E> step{
-            .at = position(t, saved.lengths),
-            .sums = sums + t * sizes_.gates(),
-            .recurrent = follows ? scratch.sums : nullptr,
-            .gates = saved.gates[d] + t * sizes_.gates(),
-            .cells = saved.cells[d] + t * sizes_.hidden,
-            .cells_before = follows ? saved.cells[d] + walk.at(i - 1) * sizes_.hidden : nullptr,
-            .h = scratch.h,
-            .y = elements<E>(a.output) + output_at(t, d)};
+        const bool follows = carries || walk.follows(i);
+        if (follows) products_.state_sums(packed, h, scratch.sums, scratch.products);
+        const std::int64_t t = walk.at(i), before = i > 0 ? walk.at(i - 1) : 0;
+        const LstmStep<E> step{.at = position(t, saved.lengths),
+                               .sums = sums + t * sizes_.gates(),
+                               .recurrent = follows ? scratch.sums : nullptr,
+                               .gates = saved.gates[d] + t * sizes_.gates(),
+                               .cells = cells + t * sizes_.hidden,
+                               .cells_before = follows ? cells + before * sizes_.hidden : nullptr,
+                               .h = h,
+                               .y = elements<E>(a.output) + output_at(t, d)};
         each_sample(
             [&](std::int64_t begin, std::int64_t end) { loops_.lstm_step(step, begin, end); });
       }

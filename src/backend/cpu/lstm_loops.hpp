@@ -22,7 +22,7 @@ struct LstmStep {
   const float* recurrent;     // the state's part of the sums, [samples][4 hidden]; null: 0
   E* gates;                   // [4 hidden], may be the memory of sums; null: nobody wants them
   float* cells;               // [hidden]
-  const float* cells_before;  // null: 0
+  const float* cells_before;  // null: 0; may be the memory of cells
   E* h;                       // [samples][hidden]
   E* y;
 };

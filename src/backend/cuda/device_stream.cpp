@@ -134,6 +134,12 @@ void DeviceStream::copy(void* to, const void* from, std::size_t bytes) {
   if (bytes == 0) return;
   check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, handle()), "copy between devices");
 }
+void DeviceStream::copy_rows(const RowCopy& rows) {
+  if (rows.bytes == 0 || rows.rows == 0) return;
+  check(cudaMemcpy2DAsync(rows.to, rows.to_stride, rows.from, rows.from_stride, rows.bytes,
+                          rows.rows, cudaMemcpyDefault, handle()),
+        "copy rows");
+}
 void DeviceStream::write(void* to, const void* host, std::size_t bytes) {
   staging_.write(handle(), to, host, bytes);
 }

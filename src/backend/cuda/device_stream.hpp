@@ -28,6 +28,7 @@ class DeviceStream final : public Stream {
   void sum_of_squares(const float* values, std::int64_t elements, double* result) override;
   void clear(void* memory, std::size_t bytes) override;
   void copy(void* to, const void* from, std::size_t bytes) override;
+  void copy_rows(const RowCopy& rows) override;
   void write(void* to, const void* host, std::size_t bytes) override;
   void read(void* host, const void* from, std::size_t bytes) override;
   std::unique_ptr<Fence> make_fence() override;

@@ -37,6 +37,8 @@ class LstmKernel final : public CudaKernel {
     traits_.scratch_bytes = scratch_in(nullptr).bytes;
     const std::size_t saved = saved_in(nullptr).bytes;
     (trains() ? traits_.saved_bytes : traits_.scratch_bytes) += saved;
+    if (!trains() && length_ == 1 && spec.padding < 0 && !spec.reverse && directions_ == 1)
+      traits_.state_bytes.assign(2, static_cast<std::size_t>(rows_ * hidden_) * sizeof(float));
   }
 
   void forward(const ForwardArguments& a) override {
@@ -156,20 +158,24 @@ class LstmKernel final : public CudaKernel {
   void forward_step(const ForwardArguments& a, std::size_t d, std::int64_t i, const Saved& saved,
                     const Scratch& scratch) {
     DeviceStream& stream = device(a.stream);
+    // A state that is given is replaced in place: of one position it lies as cells do.
+    const bool carries = !a.state.empty(), follows = carries || i > 0;
     const std::int64_t t = at(d, i), before = i > 0 ? at(d, i - 1) : 0;
-    if (i > 0)
+    float* const states = carries ? floats(a.state[0]) : scratch.states;
+    float* const cells = carries ? floats(a.state[1]) : saved.cells[d];
+    if (follows)
       state_sums_(stream, {.a = parameter(a.weights, d, 1),
-                           .b = scratch.states,
+                           .b = states,
                            .d = scratch.sums,
                            .scratch = scratch.products});
     lstm_step(stream.handle(), {.at = position(t, saved),
                                 .input_bias = spec_.bias ? parameter(a.weights, d, 2) : nullptr,
                                 .state_bias = spec_.bias ? parameter(a.weights, d, 3) : nullptr,
                                 .gates = saved.gates[d] + t * 4 * hidden_,
-                                .state_sums = i > 0 ? scratch.sums : nullptr,
-                                .cells = saved.cells[d] + t * hidden_,
-                                .cells_before = i > 0 ? saved.cells[d] + before * hidden_ : nullptr,
-                                .h = scratch.states,
+                                .state_sums = follows ? scratch.sums : nullptr,
+                                .cells = cells + t * hidden_,
+                                .cells_before = follows ? cells + before * hidden_ : nullptr,
+                                .h = states,
                                 .y = floats(a.output) + output_at(t, d)});
   }
 

@@ -29,7 +29,7 @@ struct LstmStep {
   float* gates;                          // [4 hidden]: the input's sums become the gates
   const float* state_sums;               // [samples][4 hidden]; null: 0
   float* cells;                          // [hidden]
-  const float* cells_before;             // null: 0
+  const float* cells_before;             // null: 0; may be the memory of cells
   float* h;                              // [samples][hidden]
   float* y;
 };

@@ -2,9 +2,9 @@
 // 2000), as PyTorch has it. From the state h', c' of the position before:
 //   i, f, o = sigmoid(a), g = tanh(a),  a = W_ih x + b_ih + W_hh h' + b_hh, in the order i f g o,
 //   c = f c' + i g,  h = o tanh(c).
-// The first state is 0. A sequence ends with its last token that is not padding: behind it outputs
-// are 0, and the reverse direction begins there. Backward goes the other way and keeps da of every
-// position, of which the gradients of inputs and weights are sums.
+// The first state is 0, or is given. A sequence ends with its last token that is not padding:
+// behind it outputs are 0, and the reverse direction begins there. Backward goes the other way and
+// keeps da of every position, of which the gradients of inputs and weights are sums.
 #include <algorithm>
 #include <cmath>
 
@@ -30,6 +30,9 @@ class LstmKernel final : public ReferenceKernel {
     traits_.backward_weight_needs_backward_input = true;
     const std::size_t bytes =
         static_cast<std::size_t>(std::ssize(directions_) * rows_ * 9 * hidden_) * sizeof(double);
+    if (problem_.mode == Mode::Evaluate && length_ == 1 && spec.padding < 0 && !spec.reverse &&
+        !spec.bidirectional)
+      traits_.state_bytes.assign(2, static_cast<std::size_t>(rows_ * hidden_) * sizeof(double));
     if (problem_.mode == Mode::Train) traits_.saved_bytes = bytes;
     traits_.scratch_bytes = problem_.mode == Mode::Train
                                 ? static_cast<std::size_t>(2 * hidden_) * sizeof(double)
@@ -45,6 +48,7 @@ class LstmKernel final : public ReferenceKernel {
         for (std::int64_t i = 0; i < at.length; ++i)
           forward_step(a, d, {at.row(i), at.row(i - 1)}, states_of(memory, d));
       }
+    if (!a.state.empty()) keep_state(a, states_of(memory, directions_[0]));
   }
 
   void backward_input(const BackwardInputArguments& a) override {
@@ -109,6 +113,26 @@ class LstmKernel final : public ReferenceKernel {
     return {sample * length_, length_of(inputs, sample), d.reverse};
   }
 
+  // h and c of one position before, [samples, hidden] each.
+  void keep_state(const ForwardArguments& a, const States& states) const {
+    for (std::int64_t row = 0; row < rows_; ++row)
+      for (std::int64_t j = 0; j < hidden_; ++j) {
+        static_cast<double*>(a.state[0])[row * hidden_ + j] = h(states, row, j);
+        static_cast<double*>(a.state[1])[row * hidden_ + j] = c(states, row, j);
+      }
+  }
+  // The state that a position begins with.
+  double h_before(const ForwardArguments& a, const Step& s, const States& states,
+                  std::int64_t j) const {
+    if (a.state.empty()) return h(states, s.before, j);
+    return static_cast<const double*>(a.state[0])[s.row * hidden_ + j];
+  }
+  double c_before(const ForwardArguments& a, const Step& s, const States& states,
+                  std::int64_t j) const {
+    if (a.state.empty()) return c(states, s.before, j);
+    return static_cast<const double*>(a.state[1])[s.row * hidden_ + j];
+  }
+
   double h(const States& states, std::int64_t row, std::int64_t j) const {
     return row < 0 ? 0
                    : states.gates[row * 4 * hidden_ + 3 * hidden_ + j] *
@@ -128,7 +152,7 @@ class LstmKernel final : public ReferenceKernel {
     double sum = spec_.bias ? double{parameter(2)[gate]} + parameter(3)[gate] : 0;
     for (std::int64_t k = 0; k < width_; ++k) sum += double{parameter(0)[gate * width_ + k]} * x[k];
     for (std::int64_t j = 0; j < hidden_; ++j)
-      sum += parameter(1)[gate * hidden_ + j] * h(states, s.before, j);
+      sum += parameter(1)[gate * hidden_ + j] * h_before(a, s, states, j);
     return sum;
   }
 
@@ -141,7 +165,7 @@ class LstmKernel final : public ReferenceKernel {
     }
     for (std::int64_t j = 0; j < hidden_; ++j) {
       const double i = gates[j], f = gates[hidden_ + j], g = gates[2 * hidden_ + j];
-      states.cells[s.row * hidden_ + j] = f * c(states, s.before, j) + i * g;
+      states.cells[s.row * hidden_ + j] = f * c_before(a, s, states, j) + i * g;
       floats(a.output)[s.row * problem_.output.dims[1] + d.column + j] =
           static_cast<float>(h(states, s.row, j));
     }
