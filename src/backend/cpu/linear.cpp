@@ -43,7 +43,7 @@ class LinearKernel final : public CpuKernel {
     traits_.backward_weight_reads_inputs = true;
     traits_.fuses_sgd = true;
     traits_.backward_input_reads_inputs = problem_.masks_input;
-    traits_.scratch_bytes = std::max(turned_bytes(), gathered_bytes()) +
+    traits_.scratch_bytes = std::max(of_many().bytes, gathered_bytes()) +
                             static_cast<std::size_t>(units()) * sizeof(double);
     if (!reads_stored_ && !problem_.keeps_packed && problem_.mode == Mode::Train)
       traits_.scratch_bytes = std::max(traits_.scratch_bytes, packed_size(in_, out_));
@@ -75,7 +75,8 @@ class LinearKernel final : public CpuKernel {
                           .samples = problem_.samples,
                           .in = out_,
                           .out = in_,
-                          .mask = mask(a)});
+                          .mask = mask(a),
+                          .cut = linear_cut(out_)});
   }
 
   void backward_weight(const BackwardWeightArguments& a) override {
@@ -114,18 +115,37 @@ class LinearKernel final : public CpuKernel {
   }
 
  private:
+  // The scratch of backward_input_of_many(), in bytes from its beginning.
+  struct OfMany {
+    std::size_t sums, arrived, bytes;
+  };
+  OfMany of_many() const {
+    if (!reads_stored_ || problem_.mode != Mode::Train) return {};
+    const auto turned = static_cast<std::size_t>(problem_.samples * out_) * sizeof(float),
+               sums = static_cast<std::size_t>(linear_input_units(in_, out_) * kLanes *
+                                               problem_.samples) *
+                      sizeof(float);
+    return {turned, turned + sums, turned + sums + blocks() * sizeof(std::uint32_t)};
+  }
+
   void backward_input_of_many(const BackwardInputArguments& a) const {
-    turn(floats(a.output_gradient), floats(a.scratch));
-    const LinearInputLoop loop{.gradient = floats(a.scratch),
+    auto* const scratch = static_cast<std::byte*>(a.scratch);
+    auto* const arrived = reinterpret_cast<std::uint32_t*>(scratch + of_many().arrived);
+    turn(floats(a.output_gradient), floats(scratch));
+    std::fill_n(arrived, blocks(), 0U);
+    const LinearInputLoop loop{.gradient = floats(scratch),
                                .weights = floats(a.weights.parameters[0]),
                                .dx = floats(a.input_gradients[0]),
                                .samples = problem_.samples,
                                .in = in_,
                                .out = out_,
-                               .mask = mask(a)};
-    parallel_ranges(in_ / kLanes, work_, [&](std::int64_t begin, std::int64_t end) {
-      loops_.linear_backward_input(loop, begin, end);
-    });
+                               .mask = mask(a),
+                               .sums = floats(scratch + of_many().sums),
+                               .arrived = arrived};
+    parallel_ranges(linear_input_units(in_, out_), work_,
+                    [&](std::int64_t begin, std::int64_t end) {
+                      loops_.linear_backward_input(loop, begin, end);
+                    });
   }
 
   // [samples][out] -> [samples / 32][out][32]
@@ -150,10 +170,7 @@ class LinearKernel final : public CpuKernel {
   }
 
   std::int64_t units() const { return panels_ * linear_tiles(in_); }  // of the weight gradient
-  std::size_t turned_bytes() const {
-    if (!reads_stored_ || problem_.mode != Mode::Train) return 0;
-    return static_cast<std::size_t>(problem_.samples * out_) * sizeof(float);
-  }
+  std::size_t blocks() const { return static_cast<std::size_t>(in_ / kLanes); }
   std::size_t gathered_bytes() const {
     return static_cast<std::size_t>(threads_ * problem_.samples * kPanel) * sizeof(float);
   }
@@ -162,9 +179,10 @@ class LinearKernel final : public CpuKernel {
   }
 
   void run(const LinearForwardLoop& loop) const {
-    parallel_ranges(
-        panel_count(loop.out) * linear_tiles(loop.samples), work_,
-        [&](std::int64_t begin, std::int64_t end) { loops_.linear_forward(loop, begin, end); });
+    parallel_ranges(panel_count(loop.out) * linear_tiles(loop.samples), work_,
+                    [&](std::int64_t begin, std::int64_t end, std::int64_t part_end) {
+                      loops_.linear_forward(loop, begin, end, part_end);
+                    });
   }
 
   const VectorLoops& loops_ = vector_loops();

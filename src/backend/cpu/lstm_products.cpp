@@ -98,8 +98,9 @@ LinearForwardLoop loop_of(const float* x, const void* panels, float* y, std::int
 
 void run(const LinearForwardLoop& loop) {
   parallel_ranges(panels_of(loop.out) * linear_tiles(loop.samples),
-                  loop.samples * loop.in * loop.out, [&](std::int64_t begin, std::int64_t end) {
-                    vector_loops().linear_forward(loop, begin, end);
+                  loop.samples * loop.in * loop.out,
+                  [&](std::int64_t begin, std::int64_t end, std::int64_t part_end) {
+                    vector_loops().linear_forward(loop, begin, end, part_end);
                   });
 }
 

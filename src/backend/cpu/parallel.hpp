@@ -8,6 +8,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <type_traits>
 
 namespace pipetrain::cpu {
 
@@ -16,7 +17,8 @@ constexpr std::int64_t kElementWork = 4;             // of an element that is re
 
 // The parts of a range, one for each thread, which goes through its own chunk by chunk and then
 // takes chunks of the others' that have not begun: a core that is held up by something else holds
-// up no other. Which thread does what changes no result.
+// up no other. Which thread does what changes no result. A body that takes a third argument is told
+// where the part ends that its chunk is of: so far its thread will most likely go on.
 class SharedRange {
  public:
   SharedRange(std::int64_t count, int threads)
@@ -32,7 +34,7 @@ class SharedRange {
       std::atomic<std::int64_t>& next = next_[index(part)].at;
       while (next.load(std::memory_order_relaxed) < end) {
         const std::int64_t from = next.fetch_add(chunk, std::memory_order_relaxed);
-        if (from < end) body(from, std::min(from + chunk, end));
+        if (from < end) body(from, std::min(from + chunk, end), end);
       }
     }
   }
@@ -49,16 +51,23 @@ class SharedRange {
   std::array<Next, kMostParts> next_;
 };
 
-// Calls body(state, begin, end) for parts of [0, count), where `state` is what make(thread) gave
-// that thread, of at most `threads`; `work` is that of the whole range, in multiply-adds. The body
-// must not throw.
+// Calls body(state, begin, end, part_end), or without the last one, for parts of [0, count), where
+// `state` is what make(thread) gave that thread, of at most `threads`; `work` is that of the whole
+// range, in multiply-adds. The body must not throw.
 template <class Make, class Body>
 void parallel_ranges_with(std::int64_t count, std::int64_t work, int threads, Make make,
                           Body body) {
+  const auto call = [&](auto& state, std::int64_t begin, std::int64_t end, std::int64_t part_end) {
+    if constexpr (std::is_invocable_v<Body, decltype(state), std::int64_t, std::int64_t,
+                                      std::int64_t>)
+      body(state, begin, end, part_end);
+    else
+      body(state, begin, end);
+  };
   const int team = std::min(omp_get_max_threads(), threads);
   if (team <= 1 || count <= 1 || work < kWorkWorthATeam) {
     auto state = make(0);
-    body(state, std::int64_t{0}, count);
+    call(state, 0, count, count);
     return;
   }
   SharedRange range(count, team);
@@ -66,16 +75,23 @@ void parallel_ranges_with(std::int64_t count, std::int64_t work, int threads, Ma
   {
     auto state = make(omp_get_thread_num());
     range.work(omp_get_thread_num(),
-               [&](std::int64_t begin, std::int64_t end) { body(state, begin, end); });
+               [&](std::int64_t begin, std::int64_t end, std::int64_t part_end) {
+                 call(state, begin, end, part_end);
+               });
   }
 }
 
 // The same without a state.
 template <class Body>
 void parallel_ranges(std::int64_t count, std::int64_t work, Body body) {
+  const auto stateless = [&](int, std::int64_t begin, std::int64_t end, std::int64_t part_end) {
+    if constexpr (std::is_invocable_v<Body, std::int64_t, std::int64_t, std::int64_t>)
+      body(begin, end, part_end);
+    else
+      body(begin, end);
+  };
   parallel_ranges_with(
-      count, work, omp_get_max_threads(), [](int thread) { return thread; },
-      [&](int, std::int64_t begin, std::int64_t end) { body(begin, end); });
+      count, work, omp_get_max_threads(), [](int thread) { return thread; }, stateless);
 }
 
 // The same, one index at a time.

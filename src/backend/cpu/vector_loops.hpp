@@ -34,6 +34,7 @@ struct LinearForwardLoop {
   std::int64_t samples, in, out;
   bool rectify = false;
   const float* mask = nullptr;  // as y: where it is not above zero, y becomes zero
+  std::int64_t cut = 0;  // none, or: the sums over inputs before and behind it are added last
 };
 // dx = dy w^T, samples by 32 and inputs by 16.
 struct LinearInputLoop {
@@ -41,7 +42,19 @@ struct LinearInputLoop {
   float* dx;
   std::int64_t samples, in, out;
   const float* mask = nullptr;  // as dx
+  float* sums = nullptr;  // room for those of either side of a cut: [2 or 1][in][samples], in tiles
+  std::uint32_t* arrived = nullptr;  // of each block of 16 inputs, how many of both; at first 0
 };
+// Where the sum over the outputs that makes an input's gradient is cut in two, one half of the
+// panels each; 0 where there is one panel. Two threads then read the panels that they read in the
+// forward and update: weights that both have in their caches are slow to update.
+constexpr std::int64_t linear_cut(std::int64_t out) {
+  return (out + kPanel - 1) / kPanel / 2 * kPanel;
+}
+// Blocks of 16 inputs, for either half.
+constexpr std::int64_t linear_input_units(std::int64_t in, std::int64_t out) {
+  return in / kLanes * (linear_cut(out) > 0 ? 2 : 1);
+}
 // Rows of a panel of dy together: its end is zeros. A thread's own.
 struct GatheredPanel {
   std::int64_t panel = -1;  // which one lies there
@@ -135,9 +148,12 @@ struct ElementLoops {
 
 struct VectorLoops {
   // Units: panels times linear_tiles(samples) in the forward, linear_tiles(in) in the other.
-  void (*linear_forward)(const LinearForwardLoop&, std::int64_t unit_begin, std::int64_t unit_end);
-  // Blocks of 16 inputs.
-  void (*linear_backward_input)(const LinearInputLoop&, std::int64_t begin, std::int64_t end);
+  // Asks for what units before `next_end` read, who will do them here.
+  void (*linear_forward)(const LinearForwardLoop&, std::int64_t unit_begin, std::int64_t unit_end,
+                         std::int64_t next_end);
+  // linear_input_units(). The call with the second half of a block ends it.
+  void (*linear_backward_input)(const LinearInputLoop&, std::int64_t unit_begin,
+                                std::int64_t unit_end);
   void (*linear_backward_weight)(const LinearWeightLoop&, GatheredPanel&, std::int64_t unit_begin,
                                  std::int64_t unit_end);
   // What linear_backward_weight does with its gradients, by gradients that lie in memory.

@@ -39,37 +39,58 @@ PIPETRAIN_INLINE void with_rows(std::int64_t rows, const Body& body) {
   }
 }
 
+template <int Rows>
+PIPETRAIN_INLINE void store_rows(const Vector (&rows)[Rows][2], float* to) {
+#pragma GCC unroll 16
+  for (int r = 0; r < Rows; ++r)
+#pragma GCC unroll 2
+    for (int h = 0; h < 2; ++h) store(to + r * kPanel + h * kLanes, rows[r][h]);
+}
+
 // Weights come from far away at every panel's first tile: the panel behind is asked for meanwhile.
 constexpr int kIntoSecondCache = 2;
 
 template <int Rows>
 PIPETRAIN_INLINE void forward_tile(const LinearForwardLoop& l, std::int64_t panel,
-                                   std::int64_t sample) {
+                                   std::int64_t sample, bool fetches) {
   const float* x = l.x + sample * l.in;
   const float* w = l.weights + panel * l.in * kPanel;
-  const bool fetches = sample == 0 && l.samples > kTileRows;
   Vector sum[Rows][2];
 #pragma GCC unroll 16
   for (int r = 0; r < Rows; ++r)
 #pragma GCC unroll 16
     for (int h = 0; h < 2; ++h)
       sum[r][h] = l.bias ? load(l.bias + panel * kPanel + h * kLanes) : Vector{};
-  for (std::int64_t i = 0; i < l.in; ++i) {
-    if (l.samples <= kTileRows) {
-      __builtin_prefetch(w + (32 + i) * kPanel);
-      __builtin_prefetch(w + (32 + i) * kPanel + kLanes);
-    }
-    if (fetches) {
-      __builtin_prefetch(w + (l.in + i) * kPanel, 0, kIntoSecondCache);
-      __builtin_prefetch(w + (l.in + i) * kPanel + kLanes, 0, kIntoSecondCache);
-    }
-    const Vector w0 = load(w + i * kPanel), w1 = load(w + i * kPanel + kLanes);
+  const auto add_up = [&](std::int64_t begin, std::int64_t end) __attribute__((always_inline)) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      if (l.samples <= kTileRows) {
+        __builtin_prefetch(w + (32 + i) * kPanel);
+        __builtin_prefetch(w + (32 + i) * kPanel + kLanes);
+      }
+      if (fetches) {
+        __builtin_prefetch(w + (l.in + i) * kPanel, 0, kIntoSecondCache);
+        __builtin_prefetch(w + (l.in + i) * kPanel + kLanes, 0, kIntoSecondCache);
+      }
+      const Vector w0 = load(w + i * kPanel), w1 = load(w + i * kPanel + kLanes);
 #pragma GCC unroll 16
-    for (int r = 0; r < Rows; ++r) {
-      const float value = x[r * l.in + i];
-      sum[r][0] += value * w0;
-      sum[r][1] += value * w1;
+      for (int r = 0; r < Rows; ++r) {
+        const float value = x[r * l.in + i];
+        sum[r][0] += value * w0;
+        sum[r][1] += value * w1;
+      }
     }
+  };
+  add_up(0, l.cut > 0 ? l.cut : l.in);
+  if (l.cut > 0) {
+    alignas(64) float before[Rows * kPanel];
+    store_rows(sum, before);
+#pragma GCC unroll 16
+    for (int r = 0; r < Rows; ++r) sum[r][0] = sum[r][1] = Vector{};
+    add_up(l.cut, l.in);
+#pragma GCC unroll 16
+    for (int r = 0; r < Rows; ++r)
+#pragma GCC unroll 16
+      for (int h = 0; h < 2; ++h) sum[r][h] += load(before + r * kPanel + h * kLanes);
   }
 #pragma GCC unroll 16
   for (int r = 0; r < Rows; ++r)
@@ -85,32 +106,26 @@ PIPETRAIN_INLINE void forward_tile(const LinearForwardLoop& l, std::int64_t pane
 }
 
 // A unit is a tile of a panel; a panel's tiles follow each other.
-void linear_forward(const LinearForwardLoop& l, std::int64_t unit_begin, std::int64_t unit_end) {
+void linear_forward(const LinearForwardLoop& l, std::int64_t unit_begin, std::int64_t unit_end,
+                    std::int64_t next_end) {
   const std::int64_t tiles = linear_tiles(l.samples);
   for (std::int64_t u = unit_begin; u < unit_end; ++u) {
     const std::int64_t panel = u / tiles, t = u % tiles, first = l.samples * t / tiles;
+    const bool fetches = t == 0 && tiles > 1 && (panel + 1) * tiles < next_end;
     with_rows(l.samples * (t + 1) / tiles - first,
-              [&]<int Rows>(Count<Rows>) { forward_tile<Rows>(l, panel, first); });
+              [&]<int Rows>(Count<Rows>) { forward_tile<Rows>(l, panel, first, fetches); });
   }
 }
 
-template <int Rows>
-PIPETRAIN_INLINE void store_rows(const Vector (&rows)[Rows][2], float* to) {
-#pragma GCC unroll 16
-  for (int r = 0; r < Rows; ++r)
-#pragma GCC unroll 2
-    for (int h = 0; h < 2; ++h) store(to + r * kPanel + h * kLanes, rows[r][h]);
-}
-
-// Eight inputs of 32 samples, 32 to a row.
+// Eight inputs of 32 samples, 32 to a row, over a range of outputs that begins with a panel.
 template <bool Fetches>
 PIPETRAIN_INLINE void input_tile(const LinearInputLoop& l, const float* gradient, std::int64_t in,
-                                 float* tile) {
+                                 std::int64_t out_begin, std::int64_t out_end, float* tile) {
   constexpr int rows = 8;
   Vector sum[rows][2] = {};
-  for (std::int64_t first = 0; first < l.out; first += kPanel) {
+  for (std::int64_t first = out_begin; first < out_end; first += kPanel) {
     const float* w = l.weights + (first / kPanel * l.in + in) * kPanel;
-    const std::int64_t outputs = lesser(l.out - first, kPanel);
+    const std::int64_t outputs = lesser(out_end - first, kPanel);
     for (std::int64_t o = 0; o < outputs; ++o) {
       if constexpr (Fetches)  // a line of the next 16 inputs, of which a panel has 32
         __builtin_prefetch(w + kLanes * kPanel + o * kLanes, 0, kIntoSecondCache);
@@ -127,26 +142,60 @@ PIPETRAIN_INLINE void input_tile(const LinearInputLoop& l, const float* gradient
   store_rows(sum, tile);
 }
 
+constexpr std::int64_t kInputTile = kLanes * kPanel;  // 16 inputs of 32 samples
+
+// A block's tiles, 32 samples each.
+void input_sums(const LinearInputLoop& l, std::int64_t block, std::int64_t out_begin,
+                std::int64_t out_end, float* tiles) {
+  const std::int64_t in = block * kLanes;
+  for (std::int64_t n = 0; n < l.samples; n += kPanel, tiles += kInputTile) {
+    const float* gradient = l.gradient + n * l.out;
+    if (n == 0)
+      input_tile<true>(l, gradient, in, out_begin, out_end, tiles);
+    else
+      input_tile<false>(l, gradient, in, out_begin, out_end, tiles);
+    input_tile<false>(l, gradient, in + 8, out_begin, out_end, tiles + 8 * kPanel);
+  }
+}
+
 PIPETRAIN_INLINE void mask_tile(const float* mask, float* tile, std::int64_t stride) {
   for (std::int64_t r = 0; r < kLanes; ++r)
     store(tile + r * stride, where_positive(load(mask + r * stride), load(tile + r * stride)));
 }
 
-void linear_backward_input(const LinearInputLoop& l, std::int64_t begin, std::int64_t end) {
-  alignas(64) float tile[kLanes * kPanel];
-  for (std::int64_t block = begin; block < end; ++block)
+void store_input_tile(const LinearInputLoop& l, std::int64_t block, std::int64_t sample,
+                      const float* tile) {
+  for (std::int64_t h = 0; h < kPanel; h += kLanes) {
+    const std::int64_t at = (sample + h) * l.in + block * kLanes;
+    transpose_tile(tile + h, kPanel, kLanes, l.dx + at, l.in, kLanes);
+    if (l.mask) mask_tile(l.mask + at, l.dx + at, l.in);
+  }
+}
+
+void add_input_tile(const float* from, float* to) {
+  for (std::int64_t i = 0; i < kInputTile; i += kLanes)
+    store(to + i, load(to + i) + load(from + i));
+}
+
+// The sums over either side of the cut have a place each; who comes second to a block adds them up.
+// The other side begins with the other half of the blocks, so that two threads end as many each.
+void linear_backward_input(const LinearInputLoop& l, std::int64_t unit_begin,
+                           std::int64_t unit_end) {
+  const std::int64_t blocks = l.in / kLanes, cut = linear_cut(l.out), all = l.samples * kLanes;
+  for (std::int64_t u = unit_begin; u < unit_end; ++u) {
+    const bool behind = u >= blocks;
+    const std::int64_t block = behind ? (u + blocks / 2) % blocks : u;
+    float* const sums = l.sums + (behind ? blocks + block : block) * all;
+    float* const others = l.sums + (behind ? block : blocks + block) * all;
+    if (cut > 0 && __atomic_load_n(l.arrived + block, __ATOMIC_RELAXED) != 0)
+      for (std::int64_t i = 0; i < all; i += kLanes)
+        __builtin_prefetch(others + i, 0, kIntoSecondCache);
+    input_sums(l, block, behind ? cut : 0, behind || cut == 0 ? l.out : cut, sums);
+    if (cut > 0 && __atomic_fetch_add(l.arrived + block, 1U, __ATOMIC_ACQ_REL) == 0) continue;
     for (std::int64_t n = 0; n < l.samples; n += kPanel) {
-      const float* gradient = l.gradient + n * l.out;
-      const std::int64_t in = block * kLanes;
-      if (n == 0)
-        input_tile<true>(l, gradient, in, tile);
-      else
-        input_tile<false>(l, gradient, in, tile);
-      input_tile<false>(l, gradient, in + 8, tile + 8 * kPanel);
-      for (std::int64_t h = 0; h < kPanel; h += kLanes) {
-        const std::int64_t at = (n + h) * l.in + in;
-        transpose_tile(tile + h, kPanel, kLanes, l.dx + at, l.in, kLanes);
-        if (l.mask) mask_tile(l.mask + at, l.dx + at, l.in);
-      }
+      float* const tile = sums + n * kLanes;
+      if (cut > 0) add_input_tile(others + n * kLanes, tile);
+      store_input_tile(l, block, n, tile);
     }
+  }
 }

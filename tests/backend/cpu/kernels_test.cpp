@@ -144,9 +144,9 @@ TEST_CASE("every instruction set computes the same layer", "[cpu]") {
                          .in = in,
                          .out = out,
                          .rectify = true};
-  vector_loops().linear_forward(loop, 0, 1);
+  vector_loops().linear_forward(loop, 0, 1, 1);
   loop.y = plain;
-  portable_loops().linear_forward(loop, 0, 1);
+  portable_loops().linear_forward(loop, 0, 1, 1);
   for (std::int64_t i = 0; i < samples * out; ++i) CHECK(best[i] == Approx(plain[i]).margin(1e-5));
 }
 
