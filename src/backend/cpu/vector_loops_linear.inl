@@ -39,27 +39,43 @@ PIPETRAIN_INLINE void with_rows(std::int64_t rows, const Body& body) {
   }
 }
 
-template <int Rows>
-PIPETRAIN_INLINE void store_rows(const Vector (&rows)[Rows][2], float* to) {
+template <int Rows, int Halves>
+PIPETRAIN_INLINE void store_rows(const Vector (&rows)[Rows][Halves], float* to) {
 #pragma GCC unroll 16
   for (int r = 0; r < Rows; ++r)
 #pragma GCC unroll 2
-    for (int h = 0; h < 2; ++h) store(to + r * kPanel + h * kLanes, rows[r][h]);
+    for (int h = 0; h < Halves; ++h) store(to + r * kPanel + h * kLanes, rows[r][h]);
+}
+
+// Of the last panel one half may be all there is of use.
+PIPETRAIN_INLINE bool is_narrow(std::int64_t out, std::int64_t panel) {
+  return out - panel * kPanel <= kLanes;
+}
+
+// Calls body(Count<Rows>, Count<Halves>) for a tile of a panel.
+template <class Body>
+PIPETRAIN_INLINE void with_tile(std::int64_t rows, bool narrow, const Body& body) {
+  with_rows(rows, [&]<int Rows>(Count<Rows> count) {
+    if (narrow)
+      body(count, Count<1>{});
+    else
+      body(count, Count<2>{});
+  });
 }
 
 // Weights come from far away at every panel's first tile: the panel behind is asked for meanwhile.
 constexpr int kIntoSecondCache = 2;
 
-template <int Rows>
+template <int Rows, int Halves>
 PIPETRAIN_INLINE void forward_tile(const LinearForwardLoop& l, std::int64_t panel,
                                    std::int64_t sample, bool fetches) {
   const float* x = l.x + sample * l.in;
   const float* w = l.weights + panel * l.in * kPanel;
-  Vector sum[Rows][2];
+  Vector sum[Rows][Halves];
 #pragma GCC unroll 16
   for (int r = 0; r < Rows; ++r)
 #pragma GCC unroll 16
-    for (int h = 0; h < 2; ++h)
+    for (int h = 0; h < Halves; ++h)
       sum[r][h] = l.bias ? load(l.bias + panel * kPanel + h * kLanes) : Vector{};
   const auto add_up = [&](std::int64_t begin, std::int64_t end) __attribute__((always_inline)) {
     for (std::int64_t i = begin; i < end; ++i) {
@@ -71,12 +87,14 @@ PIPETRAIN_INLINE void forward_tile(const LinearForwardLoop& l, std::int64_t pane
         __builtin_prefetch(w + (l.in + i) * kPanel, 0, kIntoSecondCache);
         __builtin_prefetch(w + (l.in + i) * kPanel + kLanes, 0, kIntoSecondCache);
       }
-      const Vector w0 = load(w + i * kPanel), w1 = load(w + i * kPanel + kLanes);
+      Vector weights[Halves];
+#pragma GCC unroll 2
+      for (int h = 0; h < Halves; ++h) weights[h] = load(w + i * kPanel + h * kLanes);
 #pragma GCC unroll 16
       for (int r = 0; r < Rows; ++r) {
         const float value = x[r * l.in + i];
-        sum[r][0] += value * w0;
-        sum[r][1] += value * w1;
+#pragma GCC unroll 2
+        for (int h = 0; h < Halves; ++h) sum[r][h] += value * weights[h];
       }
     }
   };
@@ -85,17 +103,19 @@ PIPETRAIN_INLINE void forward_tile(const LinearForwardLoop& l, std::int64_t pane
     alignas(64) float before[Rows * kPanel];
     store_rows(sum, before);
 #pragma GCC unroll 16
-    for (int r = 0; r < Rows; ++r) sum[r][0] = sum[r][1] = Vector{};
+    for (int r = 0; r < Rows; ++r)
+#pragma GCC unroll 2
+      for (int h = 0; h < Halves; ++h) sum[r][h] = Vector{};
     add_up(l.cut, l.in);
 #pragma GCC unroll 16
     for (int r = 0; r < Rows; ++r)
 #pragma GCC unroll 16
-      for (int h = 0; h < 2; ++h) sum[r][h] += load(before + r * kPanel + h * kLanes);
+      for (int h = 0; h < Halves; ++h) sum[r][h] += load(before + r * kPanel + h * kLanes);
   }
 #pragma GCC unroll 16
   for (int r = 0; r < Rows; ++r)
 #pragma GCC unroll 16
-    for (int h = 0; h < 2; ++h) {
+    for (int h = 0; h < Halves; ++h) {
       const std::int64_t first = panel * kPanel + h * kLanes, lanes = lesser(l.out - first, kLanes);
       if (lanes <= 0) continue;
       const std::int64_t at = (sample + r) * l.out + first;
@@ -112,8 +132,10 @@ void linear_forward(const LinearForwardLoop& l, std::int64_t unit_begin, std::in
   for (std::int64_t u = unit_begin; u < unit_end; ++u) {
     const std::int64_t panel = u / tiles, t = u % tiles, first = l.samples * t / tiles;
     const bool fetches = t == 0 && tiles > 1 && (panel + 1) * tiles < next_end;
-    with_rows(l.samples * (t + 1) / tiles - first,
-              [&]<int Rows>(Count<Rows>) { forward_tile<Rows>(l, panel, first, fetches); });
+    with_tile(l.samples * (t + 1) / tiles - first, is_narrow(l.out, panel),
+              [&]<int Rows, int Halves>(Count<Rows>, Count<Halves>) {
+                forward_tile<Rows, Halves>(l, panel, first, fetches);
+              });
   }
 }
 

@@ -59,10 +59,12 @@ struct StoreTile {
   PIPETRAIN_INLINE void prefetch(std::int64_t at) const {
     if (l.accumulate) prefetch_to_write(l.weights + at);
   }
-  template <int Rows>
-  PIPETRAIN_INLINE void operator()(const Vector (&sum)[Rows][2], std::int64_t offset,
+  template <int Rows, int Halves>
+  PIPETRAIN_INLINE void operator()(const Vector (&sum)[Rows][Halves], std::int64_t offset,
                                    std::int64_t) const {
     store_rows(sum, l.weights + offset);
+    if constexpr (Halves == 1)
+      for (int r = 0; r < Rows; ++r) store(l.weights + offset + r * kPanel + kLanes, Vector{});
   }
 };
 
@@ -78,43 +80,47 @@ struct UpdateTile {
     prefetch_to_write(a.weights + at);
     if constexpr (Kind != Sgd::Plain) prefetch_to_write(a.first_moment + at);
   }
-  template <int Rows>
-  PIPETRAIN_INLINE void operator()(const Vector (&sum)[Rows][2], std::int64_t offset,
+  template <int Rows, int Halves>
+  PIPETRAIN_INLINE void operator()(const Vector (&sum)[Rows][Halves], std::int64_t offset,
                                    std::int64_t unit) const {
     TileSquares squares;
 #pragma GCC unroll 16
     for (int r = 0; r < Rows; ++r)
 #pragma GCC unroll 2
-      for (int h = 0; h < 2; ++h) {
+      for (int h = 0; h < Halves; ++h) {
         update_vector<Kind>(step, a, offset + r * kPanel + h * kLanes, sum[r][h]);
         squares.add(sum[r][h], h);
       }
+    if constexpr (Halves == 1)  // another version's memory may hold anything
+      for (int r = 0; r < Rows; ++r) store(a.new_weights + offset + r * kPanel + kLanes, Vector{});
     l.squares[unit] = squares.sum();
   }
 };
 
-template <int Rows, class Finish>
+template <int Rows, int Halves, class Finish>
 PIPETRAIN_INLINE void weight_tile(const LinearWeightLoop& l, const float* gradient,
                                   std::int64_t unit, std::int64_t panel, std::int64_t in,
                                   const Finish& finish) {
   const std::int64_t offset = (panel * l.in + in) * kPanel;
   const float* w = l.weights + offset;
-  Vector sum[Rows][2];
+  Vector sum[Rows][Halves];
 #pragma GCC unroll 16
   for (int r = 0; r < Rows; ++r)
 #pragma GCC unroll 16
-    for (int h = 0; h < 2; ++h)
+    for (int h = 0; h < Halves; ++h)
       sum[r][h] = l.accumulate ? load(w + r * kPanel + h * kLanes) : Vector{};
   std::int64_t line = 0;  // of what the next tile needs
   for (std::int64_t n = 0; n < l.samples; ++n) {
     for (; line * l.samples < (n + 1) * 2 * Rows; ++line)
       finish.prefetch(offset + Rows * kPanel + line * kLanes);
-    const Vector g0 = load(gradient + n * kPanel), g1 = load(gradient + n * kPanel + kLanes);
+    Vector g[Halves];
+#pragma GCC unroll 2
+    for (int h = 0; h < Halves; ++h) g[h] = load(gradient + n * kPanel + h * kLanes);
 #pragma GCC unroll 16
     for (int r = 0; r < Rows; ++r) {
       const float value = l.x[n * l.in + in + r];
-      sum[r][0] += value * g0;
-      sum[r][1] += value * g1;
+#pragma GCC unroll 2
+      for (int h = 0; h < Halves; ++h) sum[r][h] += value * g[h];
     }
   }
   finish(sum, offset, unit);
@@ -150,9 +156,10 @@ void weight_units(const LinearWeightLoop& l, GatheredPanel& gathered, std::int64
       gather_panel(l, panel, gathered.rows);
       gathered.panel = panel;
     }
-    with_rows(l.in * (t + 1) / tiles - first, [&]<int Rows>(Count<Rows>) {
-      weight_tile<Rows>(l, gathered.rows, u, panel, first, finish);
-    });
+    with_tile(l.in * (t + 1) / tiles - first, is_narrow(l.out, panel),
+              [&]<int Rows, int Halves>(Count<Rows>, Count<Halves>) {
+                weight_tile<Rows, Halves>(l, gathered.rows, u, panel, first, finish);
+              });
     if (l.bias && t == 0) bias_panel(l, gathered.rows, panel);
   }
 }

@@ -3,6 +3,7 @@
 #include <array>
 #include <memory>
 #include <numeric>
+#include <utility>
 
 #include "backend/cpu/cpu_backend.hpp"
 #include "backend/harness.hpp"
@@ -23,6 +24,14 @@ Floats waves(std::size_t count, int seed) {
   return values;
 }
 
+// Of panels of 32 outputs, each of `in` rows: what lies beyond `out` is zero.
+Floats panels(Floats values, std::int64_t in, std::int64_t out) {
+  for (std::size_t i = 0; i < values.size(); ++i)
+    if (std::cmp_greater_equal(i / 32 / static_cast<std::size_t>(in) * 32 + i % 32, out))
+      values[i] = 0;
+  return values;
+}
+
 // The second of two linear layers, so that its input gradient is wanted; perhaps a relu between.
 struct Net {
   Net(std::int64_t in, std::int64_t out, int lowered_for, bool relu = false)
@@ -32,7 +41,8 @@ struct Net {
         stream(backend->make_stream({})),
         layer{static_cast<int>(graph.layers.size()) - 1} {
     for (int p = 0; p < 2; ++p)
-      weights.push_back(waves(lowering->parameter_bytes(layer, p) / sizeof(float), p));
+      weights.push_back(panels(waves(lowering->parameter_bytes(layer, p) / sizeof(float), p),
+                               p == 0 ? in : 1, out));
     packed.resize(lowering->packed_bytes(layer, Pass::Backward) / sizeof(float));
     if (!packed.empty()) lowering->pack(*stream, layer, Pass::Backward, pointers(), packed.data());
   }
@@ -99,9 +109,10 @@ Updated updated(Net& net, int samples, const UpdateRule& rule, bool accumulate, 
   std::vector<UpdateArguments> arguments;
   for (int p = 0; p < 2; ++p) {
     const std::size_t count = net.weights[static_cast<std::size_t>(p)].size();
+    const std::int64_t rows = p == 0 ? in : 1;
     state.weights.push_back(net.weights[static_cast<std::size_t>(p)]);
-    state.velocity.push_back(waves(count, 7));
-    gradients.push_back(waves(count, 8));
+    state.velocity.push_back(panels(waves(count, 7), rows, out));
+    gradients.push_back(panels(waves(count, 8), rows, out));
   }
   for (std::size_t p = 0; p < 2; ++p)
     arguments.push_back({.elements = std::ssize(gradients[p]),
