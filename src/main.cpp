@@ -189,7 +189,8 @@ int guarded_run(int argc, char** argv) {
                   static_cast<int>(ExitCode::Device));
   } catch (const std::bad_alloc&) {
     return report(
-        "pipetrain: out of memory; use smaller mini-batches, more micro-batches or fewer samples",
+        "pipetrain: out of memory; use smaller mini-batches, more micro-batches or fewer samples "
+        "(generate: a smaller --batch or --beam)",
         static_cast<int>(ExitCode::Device));
   } catch (const InternalError& error) {
     return report(error.what(), kOurBug);

@@ -122,9 +122,8 @@ class LinearKernel final : public CpuKernel {
   OfMany of_many() const {
     if (!reads_stored_ || problem_.mode != Mode::Train) return {};
     const auto turned = static_cast<std::size_t>(problem_.samples * out_) * sizeof(float),
-               sums = static_cast<std::size_t>(linear_input_units(in_, out_) * kLanes *
-                                               problem_.samples) *
-                      sizeof(float);
+               sums = static_cast<std::size_t>(2 * in_ * problem_.samples) * sizeof(float);
+    if (linear_cut(out_) == 0) return {turned, turned, turned};
     return {turned, turned + sums, turned + sums + blocks() * sizeof(std::uint32_t)};
   }
 
@@ -132,7 +131,7 @@ class LinearKernel final : public CpuKernel {
     auto* const scratch = static_cast<std::byte*>(a.scratch);
     auto* const arrived = reinterpret_cast<std::uint32_t*>(scratch + of_many().arrived);
     turn(floats(a.output_gradient), floats(scratch));
-    std::fill_n(arrived, blocks(), 0U);
+    if (linear_cut(out_) > 0) std::fill_n(arrived, blocks(), 0U);
     const LinearInputLoop loop{.gradient = floats(scratch),
                                .weights = floats(a.weights.parameters[0]),
                                .dx = floats(a.input_gradients[0]),

@@ -42,8 +42,10 @@ struct LinearInputLoop {
   float* dx;
   std::int64_t samples, in, out;
   const float* mask = nullptr;  // as dx
-  float* sums = nullptr;  // room for those of either side of a cut: [2 or 1][in][samples], in tiles
-  std::uint32_t* arrived = nullptr;  // of each block of 16 inputs, how many of both; at first 0
+  // Where there is a cut: room for the sums of either side, [2][in][samples] in tiles, and of each
+  // block of 16 inputs how many of the two are there, at first 0.
+  float* sums = nullptr;
+  std::uint32_t* arrived = nullptr;
 };
 // Where the sum over the outputs that makes an input's gradient is cut in two, one half of the
 // panels each; 0 where there is one panel. Two threads then read the panels that they read in the
@@ -148,7 +150,7 @@ struct ElementLoops {
 
 struct VectorLoops {
   // Units: panels times linear_tiles(samples) in the forward, linear_tiles(in) in the other.
-  // Asks for what units before `next_end` read, who will do them here.
+  // Weights are prefetched for units up to `next_end`, which this thread is going to be given next.
   void (*linear_forward)(const LinearForwardLoop&, std::int64_t unit_begin, std::int64_t unit_end,
                          std::int64_t next_end);
   // linear_input_units(). The call with the second half of a block ends it.

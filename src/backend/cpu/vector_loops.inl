@@ -16,58 +16,36 @@
 namespace pipetrain::cpu {
 namespace {
 
-using Vector = float __attribute__((vector_size(64)));
-using Ints = std::int32_t __attribute__((vector_size(64)));
-using Unsigned = std::uint32_t __attribute__((vector_size(64)));
-using Halves = std::uint16_t __attribute__((vector_size(32)));
-using Bytes = std::uint8_t __attribute__((vector_size(16)));
-using Doubles = double __attribute__((vector_size(64)));
-using HalfVector = float __attribute__((vector_size(32)));
+#include "backend/cpu/vector_loops_types.inl"
 
 PIPETRAIN_INLINE Vector widened(const Halves& upper) {
-  return (Vector)(__builtin_convertvector(upper, Unsigned) << 16);
+  return bits_as<Vector>(convert<Unsigned>(upper) << 16);
 }
 PIPETRAIN_INLINE Halves rounded(const Vector& v) {
 #ifdef __AVX512BF16__
   return (Halves)_mm512_cvtneps_pbh((__m512)v);
 #else
-  const Unsigned bits = (Unsigned)v, upper = bits >> 16;
+  const Unsigned bits = bits_as<Unsigned>(v), upper = bits >> 16;
   const Unsigned nearest = (bits + 0x7FFF + (upper & 1)) >> 16;
-  return __builtin_convertvector(v == v ? nearest : upper | 0x40, Halves);
+  return convert<Halves>(select(v == v, nearest, upper | 0x40));
 #endif
 }
 
-PIPETRAIN_INLINE Vector load(const float* from) {
-  Vector v;
-  std::memcpy(&v, from, sizeof v);
-  return v;
-}
-PIPETRAIN_INLINE void store(float* to, const Vector& v) { std::memcpy(to, &v, sizeof v); }
+PIPETRAIN_INLINE Vector load(const float* from) { return read<Vector>(from); }
+PIPETRAIN_INLINE void store(float* to, const Vector& v) { write(to, v); }
 PIPETRAIN_INLINE Vector load_some(const float* from, std::int64_t lanes) {
-  Vector v{};
-  std::memcpy(&v, from, static_cast<std::size_t>(lanes) * sizeof(float));
-  return v;
+  return read_some<Vector>(from, lanes);
 }
 PIPETRAIN_INLINE void store_some(float* to, const Vector& v, std::int64_t lanes) {
-  std::memcpy(to, &v, static_cast<std::size_t>(lanes) * sizeof(float));
+  write_some(to, v, lanes);
 }
-PIPETRAIN_INLINE Vector load(const Bf16* from) {
-  Halves upper;
-  std::memcpy(&upper, from, sizeof upper);
-  return widened(upper);
-}
-PIPETRAIN_INLINE void store(Bf16* to, const Vector& v) {
-  const Halves upper = rounded(v);
-  std::memcpy(to, &upper, sizeof upper);
-}
+PIPETRAIN_INLINE Vector load(const Bf16* from) { return widened(read<Halves>(&from->bits)); }
+PIPETRAIN_INLINE void store(Bf16* to, const Vector& v) { write(&to->bits, rounded(v)); }
 PIPETRAIN_INLINE Vector load_some(const Bf16* from, std::int64_t lanes) {
-  Halves upper{};
-  std::memcpy(&upper, from, static_cast<std::size_t>(lanes) * sizeof(Bf16));
-  return widened(upper);
+  return widened(read_some<Halves>(&from->bits, lanes));
 }
 PIPETRAIN_INLINE void store_some(Bf16* to, const Vector& v, std::int64_t lanes) {
-  const Halves upper = rounded(v);
-  std::memcpy(to, &upper, static_cast<std::size_t>(lanes) * sizeof(Bf16));
+  write_some(&to->bits, rounded(v), lanes);
 }
 template <class E>
 PIPETRAIN_INLINE Vector load_lanes(const E* from, std::int64_t lanes) {
@@ -90,13 +68,9 @@ struct Whole {  // all 16 lanes
     store(to, v);
   }
   PIPETRAIN_INLINE Bytes get(const std::uint8_t* from) const {
-    Bytes bytes;
-    std::memcpy(&bytes, from, sizeof bytes);
-    return bytes;
+    return read<Bytes>(from);
   }
-  PIPETRAIN_INLINE void put(std::uint8_t* to, Bytes bytes) const {
-    std::memcpy(to, &bytes, sizeof bytes);
-  }
+  PIPETRAIN_INLINE void put(std::uint8_t* to, const Bytes& bytes) const { write(to, bytes); }
 };
 struct Part {  // the last lanes of a vector
   std::int64_t lanes;
@@ -109,26 +83,26 @@ struct Part {  // the last lanes of a vector
     store_some(to, v, lanes);
   }
   PIPETRAIN_INLINE Bytes get(const std::uint8_t* from) const {
-    Bytes bytes{};
-    std::memcpy(&bytes, from, static_cast<std::size_t>(lanes));
-    return bytes;
+    return read_some<Bytes>(from, lanes);
   }
-  PIPETRAIN_INLINE void put(std::uint8_t* to, Bytes bytes) const {
-    std::memcpy(to, &bytes, static_cast<std::size_t>(lanes));
+  PIPETRAIN_INLINE void put(std::uint8_t* to, const Bytes& bytes) const {
+    write_some(to, bytes, lanes);
   }
 };
 
 // A NaN stays one, so that divergence is seen.
-PIPETRAIN_INLINE Vector positive_part(const Vector& v) { return v < 0.0f ? Vector{} : v; }
+PIPETRAIN_INLINE Vector positive_part(const Vector& v) {
+  return select(v < 0.0f, Vector{}, v);
+}
 PIPETRAIN_INLINE Vector where_positive(const Vector& mask, const Vector& v) {
-  return mask > 0.0f ? v : Vector{};
+  return select(mask > 0.0f, v, Vector{});
 }
 // GCC's own conversion goes by quarters of a vector and puts them together.
 PIPETRAIN_INLINE Doubles widen(const HalfVector& v) {
 #ifdef __AVX512F__
   return (Doubles)_mm512_maskz_cvtps_pd(static_cast<__mmask8>(-1), (__m256)v);
 #else
-  return __builtin_convertvector(v, Doubles);
+  return convert<Doubles>(v);
 #endif
 }
 PIPETRAIN_INLINE std::int64_t lesser(std::int64_t a, std::int64_t b) { return a < b ? a : b; }

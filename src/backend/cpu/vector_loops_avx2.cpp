@@ -1,8 +1,11 @@
 // The vector loops with AVX2: meson.build gives this file its instruction set.
+#include <immintrin.h>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <type_traits>
+#include <utility>
 
 #include "backend/cpu/vector_loops.hpp"
 

@@ -7,12 +7,19 @@ PIPETRAIN_INLINE void each_sample(const ChannelWalk& w, double* first, double* s
   for (int i = 0; i < kLanes; ++i) first[i] = second[i] = 0;
   for (std::int64_t n = 0; n < w.samples; ++n) {
     Vector a[2] = {}, b[2] = {};
-    for (std::int64_t i = 0; i < w.pixels; ++i)
-      sample(n * w.sample_stride + i * w.pixel_stride, a[i % 2], b[i % 2]);
-    const Vector sa = a[0] + a[1], sb = b[0] + b[1];
-    for (int i = 0; i < kLanes; ++i) {
-      first[i] += static_cast<double>(sa[i]);
-      second[i] += static_cast<double>(sb[i]);
+    const std::int64_t at = n * w.sample_stride;
+    std::int64_t i = 0;
+    for (; i + 2 <= w.pixels; i += 2) {
+      sample(at + i * w.pixel_stride, a[0], b[0]);
+      sample(at + (i + 1) * w.pixel_stride, a[1], b[1]);
+    }
+    if (i < w.pixels) sample(at + i * w.pixel_stride, a[0], b[0]);
+    float of_first[kLanes], of_second[kLanes];
+    store(of_first, a[0] + a[1]);
+    store(of_second, b[0] + b[1]);
+    for (int lane = 0; lane < kLanes; ++lane) {
+      first[lane] += static_cast<double>(of_first[lane]);
+      second[lane] += static_cast<double>(of_second[lane]);
     }
   }
 }
@@ -30,7 +37,7 @@ PIPETRAIN_INLINE Vector gradient_at(const BatchNormLoop& l, Lanes lanes, const E
                                     std::int64_t at) {
   const Vector g = lanes.get(dy + at);
   if (!l.kept) return g;
-  return __builtin_convertvector(lanes.get(l.kept + at), Ints) != 0 ? g : Vector{};
+  return select(convert<Ints>(lanes.get(l.kept + at)) != 0, g, Vector{});
 }
 
 template <class E>
@@ -78,7 +85,7 @@ void normalise(const BatchNormLoop& l, const E* x, const float* gamma, const flo
         each_pixel(
             l.walk, [&](std::int64_t at) __attribute__((always_inline)) {
               Vector v = (lanes.get(x + at) - mean) * factor + shift;
-              if (kept) lanes.put(kept + at, __builtin_convertvector(v > 0.0f, Bytes));
+              if (kept) lanes.put(kept + at, convert<Bytes>(v > 0.0f));
               lanes.put(y + at, rectify ? positive_part(v) : v);
             });
       });

@@ -1,40 +1,48 @@
 // Philox4x32-10 (base/rng.hpp) of 16 blocks side by side. Included by vector_loops.inl.
 
-// Products of 16 numbers with one: their upper and their lower 32 bits.
-PIPETRAIN_INLINE void multiply_wide(const Unsigned& v, std::uint32_t by, Unsigned& high,
-                                    Unsigned& low) {
-#if defined(__AVX512F__)
-  using Wides = std::uint64_t __attribute__((vector_size(64)));
-  constexpr Wides lower = Wides{} + 0xFFFFFFFFu;
-  // GCC 12 finds the plain intrinsics uninitialised.
-  const auto product = [factor = (__m512i)(Wides{} + by)](const Wides& numbers)
-      __attribute__((always_inline)) {
-        return (Wides)_mm512_maskz_mul_epu32(0xFF, (__m512i)numbers, factor);
-      };
-  const Wides even = product((Wides)v), odd = product((Wides)v >> 32);
-  high = (Unsigned)(even >> 32 | (odd & ~lower));
-  low = (Unsigned)((even & lower) | odd << 32);
+using Wides = LanesOf<std::uint64_t, kRegisterBytes / 8>::Type;  // one register
+
+// Of the lower 32 bits of each.
+PIPETRAIN_INLINE Wides products(const Wides& numbers, const Wides& factor) {
+#if defined(__AVX512F__)  // GCC 12 finds the plain intrinsic uninitialised.
+  return (Wides)_mm512_maskz_mul_epu32(0xFF, (__m512i)numbers, (__m512i)factor);
+#elif defined(__AVX2__)
+  return (Wides)_mm256_mul_epu32((__m256i)numbers, (__m256i)factor);
+#elif defined(__SSE2__)
+  return (Wides)_mm_mul_epu32((__m128i)numbers, (__m128i)factor);
 #else
-  for (int l = 0; l < kLanes; ++l) {
-    const std::uint64_t product = std::uint64_t{by} * v[l];
-    high[l] = static_cast<std::uint32_t>(product >> 32);
-    low[l] = static_cast<std::uint32_t>(product);
-  }
+  return (numbers & 0xFFFFFFFFu) * factor;
 #endif
+}
+
+// Products of 16 numbers with one: their upper and their lower 32 bits.
+template <class Numbers>
+PIPETRAIN_INLINE void multiply_wide(const Numbers& v, std::uint32_t by, Numbers& high,
+                                    Numbers& low) {
+  if constexpr (is_two<Numbers>) {
+    multiply_wide(v.low, by, high.low, low.low);
+    multiply_wide(v.high, by, high.high, low.high);
+  } else {
+    const Wides factor = Wides{} + by, lower = Wides{} + 0xFFFFFFFFu;
+    const Wides even = products((Wides)v, factor), odd = products((Wides)v >> 32, factor);
+    high = (Numbers)(even >> 32 | (odd & ~lower));
+    low = (Numbers)((even & lower) | odd << 32);
+  }
 }
 
 // kept[4 b + j] of blocks [first, first + blocks): is number j of block b not below what is dropped?
 // dropped_below is less than 2^32.
 void keep_elements(const DropoutMask::Parts& mask, std::int64_t first, std::int64_t blocks,
                    std::uint8_t* kept) {
-  constexpr Unsigned lanes = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+  constexpr std::uint32_t index[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+  const auto lanes = read<Unsigned>(index);
   const auto low_of = [](std::uint64_t v) { return Unsigned{} + static_cast<std::uint32_t>(v); };
   const auto flags = [below = low_of(mask.dropped_below)](const Unsigned& numbers, int shift)
-      __attribute__((always_inline)) { return (Unsigned)(numbers >= below) & (1u << shift); };
+      __attribute__((always_inline)) { return bits_as<Unsigned>(numbers >= below) & (1u << shift); };
   for (std::int64_t done = 0; done < blocks; done += kLanes) {
     const auto counter = static_cast<std::uint64_t>(first + done);
     Unsigned c0 = low_of(counter) + lanes;
-    Unsigned c1 = low_of(counter >> 32) - (Unsigned)(c0 < lanes);  // of each lane's own counter
+    Unsigned c1 = low_of(counter >> 32) - bits_as<Unsigned>(c0 < lanes);  // of each lane's own counter
     Unsigned c2 = low_of(mask.stream), c3 = low_of(mask.stream >> 32);
     auto k0 = static_cast<std::uint32_t>(mask.key),
          k1 = static_cast<std::uint32_t>(mask.key >> 32);
@@ -51,6 +59,8 @@ void keep_elements(const DropoutMask::Parts& mask, std::int64_t first, std::int6
     }
     const Unsigned bits = flags(c0, 0) | flags(c1, 8) | flags(c2, 16) | flags(c3, 24);
     const std::int64_t left = blocks - done < kLanes ? blocks - done : kLanes;
-    std::memcpy(kept + 4 * done, &bits, static_cast<std::size_t>(4 * left));
+    std::uint32_t four_flags[kLanes];
+    write(four_flags, bits);
+    std::memcpy(kept + 4 * done, four_flags, static_cast<std::size_t>(4 * left));
   }
 }

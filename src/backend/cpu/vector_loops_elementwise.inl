@@ -31,7 +31,7 @@ void add(const E* a, const E* b, E* sum, std::int64_t count, bool rectify) {
   by_vectors(
       count, [&](std::int64_t i, auto lanes) __attribute__((always_inline)) {
         const Vector v = lanes.get(a + i) + lanes.get(b + i);
-        lanes.put(sum + i, v < floor ? Vector{} + floor : v);
+        lanes.put(sum + i, select(v < floor, Vector{} + floor, v));
       });
 }
 
@@ -40,7 +40,7 @@ void drop(const E* x, const std::uint8_t* kept, float scale, E* y, std::int64_t 
   by_vectors(
       count, [&](std::int64_t i, auto lanes) __attribute__((always_inline)) {
         const Vector v = lanes.get(x + i) * scale;
-        lanes.put(y + i, __builtin_convertvector(lanes.get(kept + i), Ints) != 0 ? v : Vector{});
+        lanes.put(y + i, select(convert<Ints>(lanes.get(kept + i)) != 0, v, Vector{}));
       });
 }
 

@@ -1,6 +1,9 @@
 // Convolutions of few channels, 16 outputs to a vector. Included by vector_loops.inl.
 
-constexpr std::int64_t kTilePixels = 14;
+constexpr std::int64_t kTilePixels = kSums < 14 ? kSums : 14;
+// Of a tile of the weight gradient: neighbours of a row of taps, and channels of each.
+constexpr std::int64_t kTapColumns = kSums >= 24 ? 3 : 1,
+                       kTapChannels = kSums >= 24 ? kFewChannels : kSums;
 
 // Pixels neighbours of a row x 16 outputs stay in registers while the sum runs.
 template <int Pixels>
@@ -40,29 +43,24 @@ void few_channels_forward(const FewChannelsLoop& l, const float* x, const float*
                           const float* bias, float* y) {
   const std::int64_t tiles = (l.out_width + kTilePixels - 1) / kTilePixels;
   const std::int64_t pixels = (l.out_width + tiles - 1) / tiles;
-  const auto rows =
-      pixels > 12   ? (l.out_width >= 14 ? few_channels_rows<14> : few_channels_rows<13>)
-      : pixels > 10 ? (l.out_width >= 12 ? few_channels_rows<12> : few_channels_rows<11>)
-      : pixels > 8  ? (l.out_width >= 10 ? few_channels_rows<10> : few_channels_rows<9>)
-      : pixels == 8 ? few_channels_rows<8>
-      : pixels >= 4 ? few_channels_rows<4>
-                    : few_channels_rows<1>;
-  rows(l, x, weights, bias, y);
+  with_number<kTilePixels>(pixels, [&]<int Pixels>(Number<Pixels>) {
+    few_channels_rows<Pixels>(l, x, weights, bias, y);
+  });
 }
 
 template <int Columns>
 PIPETRAIN_INLINE void few_channels_taps(const FewChannelsLoop& l, const float* x, const float* dy,
                                         float* w) {
-  Vector sum[Columns][kFewChannels] = {};
+  Vector sum[Columns][kTapChannels] = {};
   for (std::int64_t oy = 0; oy < l.out_height; ++oy)
     for (std::int64_t ox = 0; ox < l.out_width; ++ox) {
       const Vector g = load(dy + (oy * l.out_width + ox) * kLanes);
       const float* pixel = x + (oy * l.in_width + ox) * kLanes;
       for (int column = 0; column < Columns; ++column)
-        for (int c = 0; c < kFewChannels; ++c) sum[column][c] += pixel[column * kLanes + c] * g;
+        for (int c = 0; c < kTapChannels; ++c) sum[column][c] += pixel[column * kLanes + c] * g;
     }
   for (int column = 0; column < Columns; ++column)
-    for (int c = 0; c < kFewChannels; ++c) {
+    for (int c = 0; c < kTapChannels; ++c) {
       float* to = w + (column * kLanes + c) * kLanes;
       store(to, load(to) + sum[column][c]);
     }
@@ -73,14 +71,12 @@ void few_channels_weight(const FewChannelsLoop& l, std::int64_t out_block, std::
   x += row * l.in_width * kLanes;
   dy += out_block * l.out_height * l.out_width * kLanes;
   weights += (out_block * l.kernel[0] + row) * l.kernel[1] * kLanes * kLanes;
-  std::int64_t column = 0;
-  const auto at = [&](std::int64_t i) { return weights + i * kLanes * kLanes; };
-  for (; column + 3 <= l.kernel[1]; column += 3)
-    few_channels_taps<3>(l, x + column * kLanes, dy, at(column));
-  for (; column + 2 <= l.kernel[1]; column += 2)
-    few_channels_taps<2>(l, x + column * kLanes, dy, at(column));
-  for (; column < l.kernel[1]; ++column)
-    few_channels_taps<1>(l, x + column * kLanes, dy, at(column));
+  for (std::int64_t column = 0; column < l.kernel[1]; column += kTapColumns)
+    with_number<kTapColumns>(l.kernel[1] - column, [&]<int Columns>(Number<Columns>) {
+      for (std::int64_t c = 0; c < l.channels; c += kTapChannels)
+        few_channels_taps<Columns>(l, x + column * kLanes + c, dy,
+                                   weights + (column * kLanes + c) * kLanes);
+    });
 }
 
 void sum_pixels(const float* values, std::int64_t pixels, float* sum) {

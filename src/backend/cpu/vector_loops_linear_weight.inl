@@ -61,11 +61,12 @@ struct StoreTile {
   }
   template <int Rows, int Halves>
   PIPETRAIN_INLINE void operator()(const Vector (&sum)[Rows][Halves], std::int64_t offset,
-                                   std::int64_t) const {
+                                   const TilePart& part, TileSquares&) const {
     store_rows(sum, l.weights + offset);
-    if constexpr (Halves == 1)
+    if (Halves == 1 && part.narrow)
       for (int r = 0; r < Rows; ++r) store(l.weights + offset + r * kPanel + kLanes, Vector{});
   }
+  PIPETRAIN_INLINE void end(std::int64_t, const TileSquares&) const {}
 };
 
 // .. or updates the weights, which are never stored as a gradient. The same as update_rows().
@@ -82,26 +83,29 @@ struct UpdateTile {
   }
   template <int Rows, int Halves>
   PIPETRAIN_INLINE void operator()(const Vector (&sum)[Rows][Halves], std::int64_t offset,
-                                   std::int64_t unit) const {
-    TileSquares squares;
+                                   const TilePart& part, TileSquares& sums) const {
+    TileSquares squares = sums;  // in registers
 #pragma GCC unroll 16
     for (int r = 0; r < Rows; ++r)
 #pragma GCC unroll 2
       for (int h = 0; h < Halves; ++h) {
         update_vector<Kind>(step, a, offset + r * kPanel + h * kLanes, sum[r][h]);
-        squares.add(sum[r][h], h);
+        squares.add(sum[r][h], part.half() + h);
       }
-    if constexpr (Halves == 1)  // another version's memory may hold anything
+    if (Halves == 1 && part.narrow)  // another version's memory may hold anything
       for (int r = 0; r < Rows; ++r) store(a.new_weights + offset + r * kPanel + kLanes, Vector{});
+    sums = squares;
+  }
+  PIPETRAIN_INLINE void end(std::int64_t unit, const TileSquares& squares) const {
     l.squares[unit] = squares.sum();
   }
 };
 
 template <int Rows, int Halves, class Finish>
-PIPETRAIN_INLINE void weight_tile(const LinearWeightLoop& l, const float* gradient,
-                                  std::int64_t unit, std::int64_t panel, std::int64_t in,
-                                  const Finish& finish) {
-  const std::int64_t offset = (panel * l.in + in) * kPanel;
+PIPETRAIN_INLINE void weight_part(const LinearWeightLoop& l, const float* gradient,
+                                  std::int64_t panel, std::int64_t in, const TilePart& part,
+                                  const Finish& finish, TileSquares& squares) {
+  const std::int64_t offset = (panel * l.in + in) * kPanel + part.half() * kLanes;
   const float* w = l.weights + offset;
   Vector sum[Rows][Halves];
 #pragma GCC unroll 16
@@ -115,7 +119,8 @@ PIPETRAIN_INLINE void weight_tile(const LinearWeightLoop& l, const float* gradie
       finish.prefetch(offset + Rows * kPanel + line * kLanes);
     Vector g[Halves];
 #pragma GCC unroll 2
-    for (int h = 0; h < Halves; ++h) g[h] = load(gradient + n * kPanel + h * kLanes);
+    for (int h = 0; h < Halves; ++h)
+      g[h] = load(gradient + n * kPanel + (part.half() + h) * kLanes);
 #pragma GCC unroll 16
     for (int r = 0; r < Rows; ++r) {
       const float value = l.x[n * l.in + in + r];
@@ -123,7 +128,7 @@ PIPETRAIN_INLINE void weight_tile(const LinearWeightLoop& l, const float* gradie
       for (int h = 0; h < Halves; ++h) sum[r][h] += value * g[h];
     }
   }
-  finish(sum, offset, unit);
+  finish(sum, offset, part, squares);
 }
 
 PIPETRAIN_INLINE void gather_panel(const LinearWeightLoop& l, std::int64_t panel, float* rows) {
@@ -156,10 +161,13 @@ void weight_units(const LinearWeightLoop& l, GatheredPanel& gathered, std::int64
       gather_panel(l, panel, gathered.rows);
       gathered.panel = panel;
     }
-    with_tile(l.in * (t + 1) / tiles - first, is_narrow(l.out, panel),
-              [&]<int Rows, int Halves>(Count<Rows>, Count<Halves>) {
-                weight_tile<Rows, Halves>(l, gathered.rows, u, panel, first, finish);
+    TileSquares squares;
+    each_part(l.in * (t + 1) / tiles - first, is_narrow(l.out, panel),
+              [&]<int Rows, int Halves>(Number<Rows>, Number<Halves>, const TilePart& part) {
+                weight_part<Rows, Halves>(l, gathered.rows, panel, first + part.row, part, finish,
+                                          squares);
               });
+    finish.end(u, squares);
     if (l.bias && t == 0) bias_panel(l, gathered.rows, panel);
   }
 }

@@ -1,36 +1,48 @@
 // exp, tanh, x Phi(x) and sums of lanes. Included by vector_loops.inl.
 
-constexpr Ints kLaneIndex = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+// Of each lane: is it one of the first?
+PIPETRAIN_INLINE auto is_before(std::int64_t lanes) {
+  constexpr std::int32_t index[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+  return read<Ints>(index) < static_cast<std::int32_t>(lanes);
+}
 
 // The lanes that there are; zeros elsewhere.
 PIPETRAIN_INLINE Vector kept_lanes(const Whole&, const Vector& v) { return v; }
 PIPETRAIN_INLINE Vector kept_lanes(const Part& part, const Vector& v) {
-  return kLaneIndex < static_cast<std::int32_t>(part.lanes) ? v : Vector{};
+  return select(is_before(part.lanes), v, Vector{});
 }
 
-PIPETRAIN_INLINE float sum_lanes(const Vector& lanes) {
-  Vector v = lanes;
-  v += __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7);
-  v += __builtin_shufflevector(v, v, 4, 5, 6, 7, 0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3);
-  v += __builtin_shufflevector(v, v, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1);
-  return v[0] + v[1];
+// Of halves, quarters and so on, down to one lane.
+template <class V, class Both>
+PIPETRAIN_INLINE float folded(const V& v, const Both& both) {
+  if constexpr (lane_count<V> > 4)
+    return folded(both(low_half(v), high_half(v)), both);
+  else {
+    const V pairs = both(v, __builtin_shufflevector(v, v, 2, 3, 0, 1));
+    return both(pairs, __builtin_shufflevector(pairs, pairs, 1, 0, 3, 2))[0];
+  }
 }
-PIPETRAIN_INLINE Vector larger(const Vector& a, const Vector& b) { return a > b ? a : b; }
+PIPETRAIN_INLINE float sum_lanes(const Vector& lanes) {
+  return folded(
+      lanes, [](const auto& a, const auto& b) __attribute__((always_inline)) { return a + b; });
+}
+template <class V>
+PIPETRAIN_INLINE V larger(const V& a, const V& b) {
+  return select(a > b, a, b);
+}
 PIPETRAIN_INLINE float largest_lane(const Vector& lanes) {
-  Vector v = lanes;
-  v = larger(v,
-             __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7));
-  v = larger(v, __builtin_shufflevector(v, v, 4, 5, 6, 7, 0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3));
-  v = larger(v, __builtin_shufflevector(v, v, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1));
-  return v[0] > v[1] ? v[0] : v[1];
+  return folded(
+      lanes, [](const auto& a, const auto& b) __attribute__((always_inline)) {
+        return larger(a, b);
+      });
 }
 
 // exp(x) = 2^n exp(r), n the nearest integer to x / log(2), by exp's series to the seventh power,
 // which is exact to a rounding for |r| <= log(2) / 2. Below -87 it stays at exp(-87), above 88 at
 // exp(88); a NaN stays one.
 PIPETRAIN_INLINE Vector exp_of(const Vector& any) {
-  const Vector bounded = any < -87.0f ? Vector{} - 87.0f : any;
-  const Vector x = bounded > 88.0f ? Vector{} + 88.0f : bounded;
+  const Vector bounded = select(any < -87.0f, Vector{} - 87.0f, any);
+  const Vector x = select(bounded > 88.0f, Vector{} + 88.0f, bounded);
   constexpr float to_integer = 12582912.0f;  // 1.5 * 2^23: what is added to it loses its fraction
   const Vector shifted = x * 1.44269504088896341f + to_integer;
   const Vector n = shifted - to_integer;
@@ -41,7 +53,7 @@ PIPETRAIN_INLINE Vector exp_of(const Vector& any) {
   p = p * r + 1.0f / 6;
   p = p * r + 0.5f;
   p = p * r * r + r + 1.0f;
-  const Vector power = (Vector)(((Ints)shifted << 23) + 0x3F800000);
+  const Vector power = bits_as<Vector>((bits_as<Ints>(shifted) << 23) + 0x3F800000);
   return p * power;
 }
 
@@ -49,13 +61,13 @@ PIPETRAIN_INLINE Vector sigmoid_of(const Vector& x) { return 1.0f / (1.0f + exp_
 
 // By its series to the ninth power where the difference of 1 and exp(-2 |x|) would lose digits.
 PIPETRAIN_INLINE Vector tanh_of(const Vector& x) {
-  const Vector size = x < 0.0f ? -x : x, power = exp_of(-2.0f * size);
+  const Vector size = select(x < 0.0f, -x, x), power = exp_of(-2.0f * size);
   const Vector far = (1.0f - power) / (1.0f + power), square = x * x;
   Vector p = square * (62.0f / 2835) - 17.0f / 315;
   p = p * square + 2.0f / 15;
   p = p * square - 1.0f / 3;
   const Vector near = x + x * square * p;
-  return size < 0.25f ? near : x < 0.0f ? -far : far;
+  return select(size < 0.25f, near, select(x < 0.0f, -far, far));
 }
 
 struct GeluPoint {
@@ -73,13 +85,13 @@ PIPETRAIN_INLINE GeluPoint gelu_by_tanh(const Vector& x) {
 
 // Phi by an erf, which is good to 1.5e-7: Abramowitz and Stegun 1964, formula 7.1.26.
 PIPETRAIN_INLINE GeluPoint gelu_exact(const Vector& x) {
-  const Vector z = (x < 0.0f ? -x : x) * 0.707106781186547524f;
+  const Vector z = select(x < 0.0f, -x, x) * 0.707106781186547524f;
   const Vector t = 1.0f / (1.0f + 0.3275911f * z), bell = exp_of(-z * z);
   Vector p = t * 1.061405429f - 1.453152027f;
   p = p * t + 1.421413741f;
   p = p * t - 0.284496736f;
   p = p * t + 0.254829592f;
   const Vector tail = 0.5f * p * t * bell;  // Phi(-|x|)
-  const Vector phi = x < 0.0f ? tail : 1.0f - tail;
+  const Vector phi = select(x < 0.0f, tail, 1.0f - tail);
   return {x * phi, phi + x * bell * 0.398942280401432678f};
 }

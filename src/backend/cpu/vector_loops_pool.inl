@@ -54,14 +54,13 @@ void max_pool(const PoolLoop& p, const E* x, E* y, std::uint8_t* taps) {
               const Vector v = load(x + from);
               const Ints better =
                   (v > best) | (v != v);  // the first of equals wins; a NaN always does
-              best = better ? v : best;
-              best_tap = better ? Ints{} + tap : best_tap;
+              best = select(better, v, best);
+              best_tap = select(better, Ints{} + tap, best_tap);
             });
         store(y + at, best);
         if (!taps) return;
-        if (p.rectified) best_tap = best > 0.0f ? best_tap : Ints{} + kNoTap;
-        const Bytes bytes = __builtin_convertvector(best_tap, Bytes);
-        std::memcpy(taps + at, &bytes, sizeof bytes);
+        if (p.rectified) best_tap = select(best > 0.0f, best_tap, Ints{} + kNoTap);
+        write(taps + at, convert<Bytes>(best_tap));
       });
 }
 
@@ -85,13 +84,11 @@ void max_pool_backward(const PoolLoop& p, const std::uint8_t* taps, const E* dy,
   const bool alone = disjoint(p);
   each_window(
       p, [&](const Window& w, std::int64_t at) __attribute__((always_inline)) {
-        Bytes bytes;
-        std::memcpy(&bytes, taps + at, sizeof bytes);
-        const Ints winner = __builtin_convertvector(bytes, Ints);
+        const Ints winner = convert<Ints>(read<Bytes>(taps + at));
         const Vector g = load(dy + at);
         each_tap(
             p, w, [&](std::int64_t to, std::int32_t tap) __attribute__((always_inline)) {
-              const Vector share = winner == tap ? g : Vector{};
+              const Vector share = select(winner == tap, g, Vector{});
               store(dx + to, alone ? share : load(dx + to) + share);
             });
       });

@@ -1,8 +1,13 @@
 // The vector loops for any machine.
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 #include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <type_traits>
+#include <utility>
 
 #include "backend/cpu/vector_loops.hpp"
 

@@ -1,22 +1,8 @@
 // Small products of f32 matrices: tiles of six rows and up to four vectors stay in registers while
 // the sum runs. Included by vector_loops.inl.
 
-template <int N>
-struct Number {};
-
-// Calls `body` with the count as a constant; what is more than Most is done as Most.
-template <int Most, class Body>
-PIPETRAIN_INLINE void with_number(std::int64_t count, const Body& body) {
-  if constexpr (Most > 1)
-    if (count < Most) return with_number<Most - 1>(count, body);
-  body(Number<Most>{});
-}
-
-#ifdef __AVX512F__
-constexpr std::int64_t kProductVectors = 4;
-#else  // a vector is two registers of 16, or four
-constexpr std::int64_t kProductVectors = 1;
-#endif
+constexpr std::int64_t kProductVectors = kSums >= 24 ? 4 : 1,
+                       kRowsTogether = kSums >= 6 ? kProductRows : kSums;
 
 // c[r] (+)= sum over k of a[r a_row + k a_step] b[k b_step ..], whole vectors of c.
 struct Product {
@@ -56,11 +42,16 @@ PIPETRAIN_INLINE void product_tile(const Product& p, std::int64_t column, std::i
 }
 
 // Up to six rows of `vectors` vectors.
-void multiply(const Product& p, std::int64_t rows, std::int64_t vectors, std::int64_t depth) {
-  with_number<kProductRows>(rows, [&]<int Rows>(Number<Rows>) {
-    for (std::int64_t v = 0; v < vectors; v += kProductVectors)
-      with_number<kProductVectors>(vectors - v, [&]<int Vectors>(Number<Vectors>) {
-        product_tile<Rows, Vectors>(p, v * kLanes, depth);
-      });
-  });
+void multiply(const Product& of, std::int64_t rows, std::int64_t vectors, std::int64_t depth) {
+  Product p = of;
+  for (std::int64_t r = 0; r < rows; r += kRowsTogether) {
+    with_number<kRowsTogether>(rows - r, [&]<int Rows>(Number<Rows>) {
+      for (std::int64_t v = 0; v < vectors; v += kProductVectors)
+        with_number<kProductVectors>(vectors - v, [&]<int Vectors>(Number<Vectors>) {
+          product_tile<Rows, Vectors>(p, v * kLanes, depth);
+        });
+    });
+    p.a += kRowsTogether * p.a_row;
+    p.c += kRowsTogether * p.c_row;
+  }
 }

@@ -141,7 +141,7 @@ void add_scaled(float* sum, const E* values, float scale, std::int64_t count) {
       });
 }
 
-// Sixty-four columns at a time where there are: whole cache lines of every row.
+// Sixty-four columns at a time where there are and registers hold their sums.
 template <int Vectors, class E, class Lanes>
 PIPETRAIN_INLINE void sum_column(const E* values, std::int64_t rows, std::int64_t width, float* sum,
                                  bool accumulate, Lanes lanes) {
@@ -163,9 +163,10 @@ PIPETRAIN_INLINE void sum_column(const E* values, std::int64_t rows, std::int64_
 template <class E>
 void column_sums(const E* values, std::int64_t rows, std::int64_t width, float* sum,
                  bool accumulate, std::int64_t begin, std::int64_t end) {
+  constexpr int together = kSums >= 8 ? 4 : 1;
   std::int64_t c = begin;
-  for (; c + 4 * kLanes <= end; c += 4 * kLanes)
-    sum_column<4>(values + c, rows, width, sum + c, accumulate, Whole{});
+  for (; c + together * kLanes <= end; c += together * kLanes)
+    sum_column<together>(values + c, rows, width, sum + c, accumulate, Whole{});
   by_vectors_between(
       c, end, [&](std::int64_t i, auto lanes) __attribute__((always_inline)) {
         sum_column<1>(values + i, rows, width, sum + i, accumulate, lanes);
@@ -179,7 +180,7 @@ float largest(const E* y, std::int64_t count) {
   for (; i + kLanes <= count; i += kLanes) most = larger(load(y + i), most);
   if (i < count) {
     const Vector last = load_some(y + i, count - i);
-    most = kLaneIndex < static_cast<std::int32_t>(count - i) ? larger(last, most) : most;
+    most = select(is_before(count - i), larger(last, most), most);
   }
   return largest_lane(most);
 }
@@ -218,10 +219,11 @@ std::int64_t not_below(const E* y, std::int64_t count, float value, bool ties) {
   }
   if (i < count) {
     const Vector v = load_some(y + i, count - i);
-    const Ints there = kLaneIndex < static_cast<std::int32_t>(count - i);
-    found += there & (ties ? ~(value > v) : ~(value >= v));
+    found += is_before(count - i) & (ties ? ~(value > v) : ~(value >= v));
   }
+  std::int32_t lanes[kLanes];
+  write(lanes, found);
   std::int64_t sum = 0;
-  for (int lane = 0; lane < kLanes; ++lane) sum -= found[lane];
+  for (const std::int32_t lane : lanes) sum -= lane;
   return sum;
 }

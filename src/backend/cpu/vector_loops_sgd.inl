@@ -31,14 +31,14 @@ PIPETRAIN_INLINE Vector sgd_vector(const SgdStep& step, const Vector& w, const V
 }
 
 PIPETRAIN_INLINE void add_squares(const Vector& v, Doubles& low, Doubles& high) {
-  const Doubles a = widen(__builtin_shufflevector(v, v, 0, 1, 2, 3, 4, 5, 6, 7)),
-                b = widen(__builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15));
+  const Doubles a = widen(low_half(v)), b = widen(high_half(v));
   low += a * a;
   high += b * b;
 }
 
 PIPETRAIN_INLINE double sum_lanes(const Doubles& v) {
-  double sum = 0;
-  for (int lane = 0; lane < 8; ++lane) sum += v[lane];
+  double lanes[8], sum = 0;
+  write(lanes, v);
+  for (const double lane : lanes) sum += lane;
   return sum;
 }

@@ -1,33 +1,46 @@
 // Transposition of tiles of 16 x 16. Included by vector_loops.inl.
 
-// Rows become columns by exchanging halves, quarters, pairs and neighbours.
-PIPETRAIN_INLINE void transpose(Vector (&r)[16]) {
-  Vector t[16];
-  for (int i = 0; i < 8; ++i) {
-    t[i] = __builtin_shufflevector(r[i], r[i + 8], 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21,
-                                   22, 23);
-    t[i + 8] = __builtin_shufflevector(r[i], r[i + 8], 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27,
-                                       28, 29, 30, 31);
-  }
-  for (int h = 0; h < 16; h += 8)
-    for (int i = h; i < h + 4; ++i) {
-      r[i] = __builtin_shufflevector(t[i], t[i + 4], 0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24,
-                                     25, 26, 27);
-      r[i + 4] = __builtin_shufflevector(t[i], t[i + 4], 4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15,
-                                         28, 29, 30, 31);
+// Every other run of `Distance` lanes of the upper row changes places with the run to its left in the
+// lower row.
+template <int Distance, class V, int... Lane>
+PIPETRAIN_INLINE void exchange(V& upper, V& lower, std::integer_sequence<int, Lane...>) {
+  constexpr int lanes = sizeof...(Lane);
+  const V a = upper, b = lower;
+  upper = __builtin_shufflevector(a, b, (Lane & Distance ? lanes + Lane - Distance : Lane)...);
+  lower = __builtin_shufflevector(a, b, (Lane & Distance ? lanes + Lane : Lane + Distance)...);
+}
+
+template <int Distance, class V, int Lanes>
+PIPETRAIN_INLINE void exchange_from(V (&rows)[Lanes]) {
+#pragma GCC unroll 16
+  for (int r = 0; r < Lanes; ++r)
+    if (!(r & Distance))
+      exchange<Distance>(rows[r], rows[r + Distance], std::make_integer_sequence<int, Lanes>());
+  if constexpr (Distance > 1) exchange_from<Distance / 2>(rows);
+}
+
+// Rows become columns: as many as a row has lanes.
+template <class V, int Lanes>
+PIPETRAIN_INLINE void transpose(V (&rows)[Lanes]) {
+  if constexpr (!is_two<V>) {
+    exchange_from<Lanes / 2>(rows);
+  } else {
+    constexpr int half = Lanes / 2;
+    decltype(V::low) quarters[2][2][half];
+#pragma GCC unroll 8
+    for (int r = 0; r < half; ++r) {
+      quarters[0][0][r] = rows[r].low;
+      quarters[0][1][r] = rows[r].high;
+      quarters[1][0][r] = rows[r + half].low;
+      quarters[1][1][r] = rows[r + half].high;
     }
-  for (int h = 0; h < 16; h += 4)
-    for (int i = h; i < h + 2; ++i) {
-      t[i] = __builtin_shufflevector(r[i], r[i + 2], 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12,
-                                     13, 28, 29);
-      t[i + 2] = __builtin_shufflevector(r[i], r[i + 2], 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27,
-                                         14, 15, 30, 31);
+    for (auto& side : quarters)
+      for (auto& quarter : side) transpose(quarter);
+#pragma GCC unroll 8
+    for (int r = 0; r < half; ++r) {
+      rows[r] = {quarters[0][0][r], quarters[1][0][r]};
+      rows[r + half] = {quarters[0][1][r], quarters[1][1][r]};
     }
-  for (int i = 0; i < 16; i += 2) {
-    r[i] = __builtin_shufflevector(t[i], t[i + 1], 0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12,
-                                   28, 14, 30);
-    r[i + 1] = __builtin_shufflevector(t[i], t[i + 1], 1, 17, 3, 19, 5, 21, 7, 23, 9, 25, 11, 27,
-                                       13, 29, 15, 31);
   }
 }
 

@@ -104,9 +104,7 @@ double sum_of_squares(const float* values, std::int64_t count) {
   std::int64_t i = 0;
   for (; i + 32 <= count; i += 32)
     for (int part = 0; part < 4; ++part) {
-      HalfVector half;
-      std::memcpy(&half, values + i + 8 * part, sizeof half);
-      const Doubles wide = widen(half);
+      const Doubles wide = widen(read<HalfVector>(values + i + 8 * part));
       sums[part] += wide * wide;
     }
   double sum = sum_lanes((sums[0] + sums[1]) + (sums[2] + sums[3]));
