@@ -43,6 +43,12 @@ void conv_cases(std::vector<Case>& cases) {
   cases.push_back(one("conv 16-wide groups", {32, 4, 4},
                       Conv2d{.out_channels = 32, .kernel = {3, 3}, .padding = {1, 1}, .groups = 2},
                       {32, 4, 4}, 2));
+  cases.push_back(one("conv 8-wide groups", {24, 5, 4},
+                      Conv2d{.out_channels = 48, .kernel = {3, 3}, .padding = {1, 1}, .groups = 3},
+                      {48, 5, 4}, 2));
+  cases.push_back(one("conv 1x1 padded", {17, 3, 3},
+                      Conv2d{.out_channels = 5, .kernel = {1, 1}, .padding = {1, 1}}, {5, 5, 5},
+                      2));
   cases.push_back(one("conv stride beyond kernel", {3, 7, 7},
                       Conv2d{.out_channels = 5, .kernel = {1, 1}, .stride = {3, 3}}, {5, 3, 3}, 2));
   cases.push_back(

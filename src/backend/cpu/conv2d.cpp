@@ -1,11 +1,11 @@
-// Convolutions by oneDNN, on images in blocks of 16 channels. The weight gradient is written in the
-// layout that the forward reads; the input gradient reads a packed copy. A relu that alone reads
-// the output is done by the forward's primitive. Where few channels of a block are filled, our own
-// loops do the forward and the weight gradient. Products of bf16 read packed copies in both passes,
-// and leave a weight gradient in f32.
+// Convolutions by oneDNN, between images in blocks of 16 channels. The weight gradient is written
+// in the layout that the forward reads; the input gradient reads a packed copy. A relu that alone
+// reads the output is done by the forward's primitive. Where few channels of a block are filled,
+// our own loops do the forward and the weight gradient. Products of bf16 read packed copies in both
+// passes, and leave a weight gradient in f32.
 #include <algorithm>
 
-#include "backend/cpu/conv_layout.hpp"
+#include "backend/cpu/conv_calls.hpp"
 #include "backend/cpu/onednn.hpp"
 #include "backend/cpu/parallel.hpp"
 #include "backend/cpu/small_images.hpp"
@@ -14,21 +14,6 @@
 
 namespace pipetrain::cpu {
 namespace {
-
-using dnnl::algorithm;
-using Forward = dnnl::convolution_forward;
-using BackwardData = dnnl::convolution_backward_data;
-using BackwardWeights = dnnl::convolution_backward_weights;
-
-dnnl::primitive_attr attributes(bool rectifies) {
-  dnnl::primitive_attr attributes;
-  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  if (!rectifies) return attributes;
-  dnnl::post_ops operations;
-  operations.append_eltwise(algorithm::eltwise_relu, 0, 0);
-  attributes.set_post_ops(operations);
-  return attributes;
-}
 
 class ConvKernel final : public CpuKernel {
  public:
@@ -138,56 +123,30 @@ class ConvKernel final : public CpuKernel {
   }
 
   const std::string& name() const { return problem_.layer->name; }
-  std::int64_t accumulator_elements() const { return layout_.weight_elements + layout_.outputs; }
+  std::int64_t accumulator_elements() const {
+    return round_up(layout_.weight_elements + layout_.outputs, kLanes);  // what follows is aligned
+  }
 
   void prepare() {
-    const dnnl::memory::dims stride(spec_.stride.begin(), spec_.stride.end()),
-        padding(spec_.padding.begin(), spec_.padding.end());
-    const ConvLayout& l = layout_;
-    const dnnl::memory::desc bias = spec_.bias ? l.bias : dnnl::memory::desc();
-    const auto direction = problem_.mode == Mode::Train ? dnnl::prop_kind::forward_training
-                                                        : dnnl::prop_kind::forward_inference;
-    const Forward::primitive_desc forward(engine(), direction, algorithm::convolution_direct,
-                                          l.input, l.read_weights, bias, l.output, stride, padding,
-                                          padding, attributes(problem_.rectifies));
-    forward_ = call(forward, DNNL_ARG_SRC, l.input, DNNL_ARG_WEIGHTS, l.read_weights, DNNL_ARG_DST,
-                    DNNL_ARG_BIAS);
-    traits_.scratch_bytes = forward_.scratchpad_bytes();
+    const ConvCallMaker make(spec_, problem_, layout_);
+    forward_ = make.forward();
+    traits_.scratch_bytes = forward_.scratch_bytes();
     if (problem_.mode != Mode::Train) return;
-    const BackwardData::primitive_desc input(engine(), algorithm::convolution_direct, l.input,
-                                             l.packed_weights, l.output, stride, padding, padding,
-                                             forward, attributes(false));
-    backward_input_ = call(input, DNNL_ARG_DIFF_SRC, l.input, DNNL_ARG_WEIGHTS, l.packed_weights,
-                           DNNL_ARG_DIFF_DST, 0);
+    backward_input_ = make.backward_input();
     traits_.scratch_bytes = std::max(
         traits_.scratch_bytes,
-        backward_input_.scratchpad_bytes() +
+        backward_input_.scratch_bytes() +
             (problem_.wants_input_gradient ? 0 : packed_bytes(spec_, problem_, Pass::Backward)));
     if (small_images_) {
       traits_.scratch_bytes =
           std::max(traits_.scratch_bytes, small_images_scratch_bytes(problem_, threads_));
       return;
     }
-    const BackwardWeights::primitive_desc weight(engine(), algorithm::convolution_direct, l.input,
-                                                 l.weights, bias, l.output, stride, padding,
-                                                 padding, forward, attributes(false));
-    backward_weight_ = call(weight, DNNL_ARG_SRC, l.input, DNNL_ARG_DIFF_WEIGHTS, l.weights,
-                            DNNL_ARG_DIFF_DST, DNNL_ARG_DIFF_BIAS);
+    backward_weight_ = make.backward_weight();
     traits_.scratch_bytes =
         std::max(traits_.scratch_bytes,
-                 backward_weight_.scratchpad_bytes() +
+                 backward_weight_.scratch_bytes() +
                      static_cast<std::size_t>(accumulator_elements()) * sizeof(float));
-  }
-
-  // Image, weights, output, and the bias where the layer has one and the primitive takes it.
-  template <class Description>
-  PreparedCall call(const Description& description, int image_name, const dnnl::memory::desc& image,
-                    int weights_name, const dnnl::memory::desc& weights, int output_name,
-                    int bias_name) const {
-    std::vector<PreparedCall::Argument> arguments{
-        {image_name, image}, {weights_name, weights}, {output_name, layout_.output}};
-    if (spec_.bias && bias_name != 0) arguments.push_back({bias_name, layout_.bias});
-    return {dnnl::primitive(description.get()), arguments, description.scratchpad_desc()};
   }
 
   void mark_diagonal() {
@@ -214,7 +173,7 @@ class ConvKernel final : public CpuKernel {
   bool few_channels_ = false;  // our own loops do the forward and the weight gradient
   int threads_ = omp_get_max_threads();
   bool small_images_ = false;  // our own loops do the weight gradient
-  PreparedCall forward_, backward_input_, backward_weight_;
+  ConvertedCall forward_, backward_input_, backward_weight_;
   std::vector<std::uint8_t> on_diagonal_;
 };
 

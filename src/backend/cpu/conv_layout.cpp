@@ -1,5 +1,6 @@
 #include "backend/cpu/conv_layout.hpp"
 
+#include "backend/cpu/instruction_set.hpp"
 #include "backend/cpu/onednn.hpp"
 #include "backend/cpu/parallel.hpp"
 #include "backend/cpu/vector_loops.hpp"
@@ -11,7 +12,7 @@ using Desc = dnnl::memory::desc;
 using Tag = dnnl::memory::format_tag;
 using Kind = ConvLayout::Kind;
 
-constexpr std::int64_t kBlock = kLanes * kLanes;
+constexpr std::int64_t kNarrowBlock = 8;
 
 Desc f32(const dnnl::memory::dims& dims, Tag tag) {
   return {dims, dnnl::memory::data_type::f32, tag};
@@ -29,10 +30,10 @@ Kind kind_of(const Conv2d& spec, const Problem& problem) {
 }
 
 // The most groups of whole blocks that the layer's groups can be merged to.
-std::int64_t merged_groups(const Conv2d& spec, std::int64_t channels) {
+std::int64_t merged_groups(const Conv2d& spec, std::int64_t channels, std::int64_t block) {
   for (std::int64_t groups = spec.groups; groups > 1; --groups)
-    if (spec.groups % groups == 0 && channels / groups % kLanes == 0 &&
-        spec.out_channels / groups % kLanes == 0)
+    if (spec.groups % groups == 0 && channels / groups % block == 0 &&
+        spec.out_channels / groups % block == 0)
       return groups;
   return 1;
 }
@@ -42,22 +43,32 @@ bool is_pointwise(const Conv2d& spec) {
   return spec.kernel == Pair{1, 1} && spec.padding == Pair{0, 0};
 }
 
+// An image of one channel, or of one block of them, lies as nhwc too, which more kernels know.
+Tag image_tag(const ValueLayout& image, std::int64_t channels, std::int64_t block) {
+  if (block < kLanes && channels == (image.blocked ? kLanes : 1)) return Tag::nhwc;
+  return image.blocked ? Tag::nChw16c : Tag::nchw;
+}
+
 void set_weights(ConvLayout& l, const Conv2d& spec) {
   const auto [height, width] = spec.kernel;
-  const bool pointwise = is_pointwise(spec);
+  const bool narrow = l.block == kNarrowBlock, pointwise = is_pointwise(spec);
   if (l.kind == Kind::Plain) {
-    l.weights = f32({l.outputs, l.channels, height, width}, Tag::Ohwi16o);
+    l.weights = f32({l.outputs, l.channels, height, width}, narrow ? Tag::Ohwi8o : Tag::Ohwi16o);
   } else if (l.kind == Kind::Depthwise) {
-    l.weights = f32({l.channels, 1, 1, height, width}, Tag::Goihw16g);
+    l.weights = f32({l.channels, 1, 1, height, width}, narrow ? Tag::Goihw8g : Tag::Goihw16g);
   } else if (l.groups > 1) {
     const dnnl::memory::dims dims{l.groups, l.outputs / l.groups, l.channels / l.groups, height,
                                   width};
-    l.weights = f32(dims, Tag::gOIhw16i16o);
-    l.packed_weights = f32(dims, pointwise ? Tag::gIOhw16o16i : Tag::gOIhw16o16i);
+    l.weights = f32(dims, narrow ? Tag::gOIhw8i8o : Tag::gOIhw16i16o);
+    l.packed_weights = f32(dims, narrow      ? Tag::gOIhw8o8i
+                                 : pointwise ? Tag::gIOhw16o16i
+                                             : Tag::gOIhw16o16i);
   } else {
     const dnnl::memory::dims dims{l.outputs, l.channels, height, width};
-    l.weights = f32(dims, Tag::OIhw16i16o);
-    l.packed_weights = f32(dims, pointwise ? Tag::IOhw16o16i : Tag::OIhw16o16i);
+    l.weights = f32(dims, narrow ? Tag::OIhw8i8o : Tag::OIhw16i16o);
+    l.packed_weights = f32(dims, narrow      ? Tag::OIhw8o8i
+                                 : pointwise ? Tag::IOhw16o16i
+                                             : Tag::OIhw16o16i);
     if (l.multiplies_bf16) {
       l.read_weights = bf16(dims, Tag::OIhw8i16o2i);
       l.packed_weights = bf16(dims, pointwise ? Tag::IOhw8o16i2o : Tag::OIhw8o16i2o);
@@ -74,14 +85,16 @@ ConvLayout conv_layout(const Conv2d& spec, const Problem& problem) {
   const ValueLayout &in = problem.inputs[0], &out = problem.output;
   ConvLayout l;
   l.kind = kind_of(spec, problem);
-  l.channels = in.stored_channels();
-  l.outputs = out.stored_channels();
-  if (l.kind == Kind::Blocked) l.groups = merged_groups(spec, in.channels);
+  l.block = has_avx512() ? kLanes : kNarrowBlock;
+  l.channels = in.blocked ? round_up(in.channels, l.block) : in.channels;
+  l.outputs = round_up(out.channels, l.block);
+  if (l.kind == Kind::Blocked) l.groups = merged_groups(spec, in.channels, l.block);
   l.merged = l.kind == Kind::Blocked && l.groups != spec.groups;
   const auto image = problem.multiplies_bf16 ? bf16 : f32;
-  l.input = image({problem.samples, l.channels, in.height, in.width},
-                  in.blocked ? Tag::nChw16c : Tag::nchw);
-  l.output = image({problem.samples, l.outputs, out.height, out.width}, Tag::nChw16c);
+  l.input =
+      image({problem.samples, l.channels, in.height, in.width}, image_tag(in, l.channels, l.block));
+  l.output = image({problem.samples, l.outputs, out.height, out.width},
+                   image_tag(out, l.outputs, l.block));
   l.bias = f32({l.outputs}, Tag::a);
   l.multiplies_bf16 = problem.multiplies_bf16;
   set_weights(l, spec);
@@ -89,14 +102,14 @@ ConvLayout conv_layout(const Conv2d& spec, const Problem& problem) {
 }
 
 bool has_few_channels(const Conv2d& spec, const Problem& problem) {
-  return kind_of(spec, problem) == Kind::Blocked && spec.groups == 1 &&
+  return has_avx512() && kind_of(spec, problem) == Kind::Blocked && spec.groups == 1 &&
          problem.inputs[0].channels <= kFewChannels && spec.stride == Pair{1, 1} &&
          spec.padding == Pair{0, 0};
 }
 
 bool has_small_images(const Conv2d& spec, const Problem& problem) {
-  return kind_of(spec, problem) == Kind::Blocked && spec.groups == 1 && !problem.multiplies_bf16 &&
-         problem.output.pixels() <= kSmallImagePixels;
+  return has_avx512() && kind_of(spec, problem) == Kind::Blocked && spec.groups == 1 &&
+         !problem.multiplies_bf16 && problem.output.pixels() <= kSmallImagePixels;
 }
 
 // Its kernels for plain images and for groups of few channels are slower than those of f32.
@@ -106,25 +119,25 @@ bool has_bf16_products(const Conv2d& spec, const Problem& problem) {
 }
 
 ParameterLayout parameter_layout(const Conv2d& spec, const Problem& problem, int parameter) {
-  if (parameter == 1) return channel_parameter(spec.out_channels, kLanes);
   const ConvLayout l = conv_layout(spec, problem);
+  if (parameter == 1) return channel_parameter(spec.out_channels, l.block);
   const std::int64_t taps = spec.kernel[0] * spec.kernel[1];
   const std::int64_t per_group = problem.inputs[0].channels / spec.groups,
                      outputs_per_group = spec.out_channels / spec.groups;
   const std::int64_t c_merged = l.channels / l.groups;  // blocks of outputs run on over groups
+  const std::int64_t block = l.block;
   const Kind kind = l.kind;
-  return {
-      .elements = l.weight_elements, .position = [=](std::int64_t index) {
-        const std::int64_t tap = index % taps, o = index / taps / per_group;
-        const std::int64_t c = o / outputs_per_group * per_group + index / taps % per_group;
-        if (kind == Kind::Plain)
-          return ((o / kLanes * taps + tap) * per_group + c) * kLanes + o % kLanes;
-        if (kind == Kind::Depthwise) return (o / kLanes * taps + tap) * kLanes + o % kLanes;
-        const std::int64_t o_block = o / kLanes, c_block = c % c_merged / kLanes;
-        return (((o_block * (c_merged / kLanes) + c_block) * taps + tap) * kLanes + c % kLanes) *
-                   kLanes +
-               o % kLanes;
-      }};
+  return {.elements = l.weight_elements, .position = [=](std::int64_t index) {
+            const std::int64_t tap = index % taps, o = index / taps / per_group;
+            const std::int64_t c = o / outputs_per_group * per_group + index / taps % per_group;
+            if (kind == Kind::Plain)
+              return ((o / block * taps + tap) * per_group + c) * block + o % block;
+            if (kind == Kind::Depthwise) return (o / block * taps + tap) * block + o % block;
+            const std::int64_t o_block = o / block, c_block = c % c_merged / block;
+            return (((o_block * (c_merged / block) + c_block) * taps + tap) * block + c % block) *
+                       block +
+                   o % block;
+          }};
 }
 
 std::size_t packed_bytes(const Conv2d& spec, const Problem& problem, Pass pass) {
@@ -135,7 +148,10 @@ std::size_t packed_bytes(const Conv2d& spec, const Problem& problem, Pass pass) 
 
 namespace {
 
-void pack_f32(const Conv2d& spec, const ConvLayout& l, const float* weights, float* packed) {
+// Of weights in blocks of 16.
+void transpose_blocks(const Conv2d& spec, const ConvLayout& l, const float* weights,
+                      float* packed) {
+  constexpr std::int64_t kBlock = kLanes * kLanes;
   const std::int64_t taps = spec.kernel[0] * spec.kernel[1],
                      c_blocks = l.channels / l.groups / kLanes,
                      o_blocks = l.outputs / l.groups / kLanes;
@@ -156,7 +172,8 @@ void pack_f32(const Conv2d& spec, const ConvLayout& l, const float* weights, flo
 void pack(const Conv2d& spec, const Problem& problem, Pass pass, const float* weights,
           void* packed) {
   const ConvLayout l = conv_layout(spec, problem);
-  if (!l.multiplies_bf16) return pack_f32(spec, l, weights, floats(packed));
+  if (!l.multiplies_bf16 && l.block == kLanes)
+    return transpose_blocks(spec, l, weights, floats(packed));
   reorder(problem.layer->name, l.weights, weights,
           pass == Pass::Forward ? l.read_weights : l.packed_weights, packed);
 }

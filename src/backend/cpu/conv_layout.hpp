@@ -1,5 +1,6 @@
-// How a convolution's operands lie, in oneDNN's terms. Channels are counted as they are stored, in
-// blocks of 16 with zeros at the end: the library never sees a ragged block.
+// How a convolution's operands lie, in oneDNN's terms. Weights lie in blocks as wide as a vector of
+// its kernels: 16 with AVX-512, without it 8. Channels are counted in whole blocks of weights, with
+// zeros at the end: the library never sees a ragged one. Images lie in blocks of 16 always.
 #pragma once
 
 #include <oneapi/dnnl/dnnl.hpp>
@@ -10,23 +11,24 @@ namespace pipetrain::cpu {
 
 struct ConvLayout {
   enum class Kind {
-    Plain,      // reads the plain input of the graph: weights [O/16][kh][kw][C][16o]
-    Depthwise,  // one channel a group: weights [G/16][kh][kw][16g]
-    Blocked,    // weights [g][O/16][C/16][kh][kw][16c][16o]
+    Plain,      // reads the plain input of the graph: weights [O/b][kh][kw][C][b o]
+    Depthwise,  // one channel a group: weights [G/b][kh][kw][b g]
+    Blocked,    // weights [g][O/b][C/b][kh][kw][b c][b o]
   };
   Kind kind = Kind::Blocked;
-  std::int64_t channels = 0, outputs = 0;  // as stored
-  // Neighbouring groups are merged until a group fills blocks of 16: then its weights are a block
+  std::int64_t block = 16;
+  std::int64_t channels = 0, outputs = 0;  // whole blocks
+  // Neighbouring groups are merged until a group fills blocks: then its weights are a block
   // diagonal, and what lies beside the diagonal is zero always.
   std::int64_t groups = 1;
   bool merged = false;
   std::int64_t weight_elements = 0;
   bool multiplies_bf16 = false;  // then kind is Blocked, in one group
 
-  dnnl::memory::desc input, output, bias;
-  dnnl::memory::desc weights;         // f32: the parameter and its gradient
-  dnnl::memory::desc read_weights;    // as the forward reads them: the same, or a packed copy
-  dnnl::memory::desc packed_weights;  // as the input gradient reads them
+  dnnl::memory::desc input, output, bias;  // kernels may want images otherwise (conv_calls.hpp)
+  dnnl::memory::desc weights;              // f32: the parameter and its gradient
+  dnnl::memory::desc read_weights;         // as the forward reads them: the same, or a packed copy
+  dnnl::memory::desc packed_weights;       // as the input gradient reads them
 };
 
 ConvLayout conv_layout(const Conv2d& spec, const Problem& problem);

@@ -11,5 +11,6 @@ enum class InstructionSet : std::uint8_t { Portable, Avx2, Avx512, Avx512Bf16 };
 
 // The widest; the same for the whole process. Thread-safe.
 InstructionSet instruction_set();
+inline bool has_avx512() { return instruction_set() >= InstructionSet::Avx512; }
 
 }  // namespace pipetrain::cpu

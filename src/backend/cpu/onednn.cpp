@@ -42,10 +42,10 @@ PreparedCall::PreparedCall(dnnl::primitive primitive, const std::vector<Argument
   if (scratchpad_bytes_ > 0) add(DNNL_ARG_SCRATCHPAD, scratchpad);
 }
 
-void PreparedCall::operator()(const std::string& layer, std::initializer_list<const void*> memory) {
+void PreparedCall::operator()(const std::string& layer, std::span<const void* const> memory) {
   PIPETRAIN_CHECK(memory.size() >= memory_.size(), "layer {}: {} of {} arguments", layer,
                   memory.size(), memory_.size());
-  const void* const* handle = memory.begin();
+  auto handle = memory.begin();
   for (dnnl::memory& argument : memory_) argument.set_data_handle(const_cast<void*>(*handle++));
   const dnnl_status_t status = dnnl_primitive_execute(
       primitive_.get(), stream_.get(), static_cast<int>(arguments_.size()), arguments_.data());

@@ -4,6 +4,7 @@
 
 #include <initializer_list>
 #include <oneapi/dnnl/dnnl.hpp>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -44,7 +45,10 @@ class PreparedCall {
   explicit operator bool() const { return static_cast<bool>(primitive_); }
   std::size_t scratchpad_bytes() const { return scratchpad_bytes_; }
   // Memory in the order of the arguments, then the scratchpad.
-  void operator()(const std::string& layer, std::initializer_list<const void*> memory);
+  void operator()(const std::string& layer, std::span<const void* const> memory);
+  void operator()(const std::string& layer, std::initializer_list<const void*> memory) {
+    (*this)(layer, std::span(memory.begin(), memory.size()));
+  }
 
  private:
   dnnl::primitive primitive_;

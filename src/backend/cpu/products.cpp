@@ -3,6 +3,8 @@
 
 #include <dnnl.h>
 
+#include "backend/cpu/instruction_set.hpp"
+
 namespace pipetrain::cpu {
 namespace {
 
@@ -20,7 +22,7 @@ bool is_intel() {
 
 }  // namespace
 
-bool can_multiply_bf16() { return has(dnnl_cpu_isa_avx512_core); }
+bool can_multiply_bf16() { return has_avx512(); }
 
 // Intel's cores from Sapphire Rapids on are fast with bf16 in tiles (AMX) alone, which know no
 // blocks of 16 channels. Their vector instruction does half as many products as that for f32.

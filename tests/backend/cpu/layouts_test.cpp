@@ -34,7 +34,7 @@ Floats counting(std::int64_t count) {
 TEST_CASE("parameters come back from the stored layout, and what fills it up is zeros", "[cpu]") {
   const auto backend = make_cpu_backend();
   const auto [channels, outputs, groups] = GENERATE(table<std::int64_t, std::int64_t, std::int64_t>(
-      {{6, 16, 1}, {16, 32, 1}, {20, 20, 20}, {12, 6, 3}, {64, 64, 2}, {64, 64, 16}}));
+      {{6, 16, 1}, {16, 32, 1}, {20, 20, 20}, {12, 6, 3}, {24, 48, 3}, {64, 64, 2}, {64, 64, 16}}));
   const Graph graph = conv_net(channels, outputs, groups);
   const auto lowering = backend->lower(graph, {.samples = 2});
   const auto stream = backend->make_stream({});
