@@ -1,5 +1,5 @@
 // The cpu backend's own promises: the same bits every time, and the same results however a
-// convolution is grouped, however many samples come, whichever instruction set computes.
+// convolution is grouped and however many samples come.
 #include <omp.h>
 
 #include <cmath>
@@ -128,26 +128,6 @@ TEST_CASE("a flatten that others read too restores the plain order", "[cpu]") {
                              {"sum", Add{}, {20}, {"flat", "fc"}}});
   check_close(run(*cpu, make_task(graph, 3, Mode::Train)),
               run(*reference, make_task(graph, 3, Mode::Train)));
-}
-
-TEST_CASE("every instruction set computes the same layer", "[cpu]") {
-  using namespace pipetrain::cpu;
-  constexpr std::int64_t samples = 11, in = 19, out = 32;
-  alignas(64) float x[samples * in], w[in * out], best[samples * out], plain[samples * out];
-  for (std::int64_t i = 0; i < samples * in; ++i) x[i] = std::sin(static_cast<float>(i));
-  for (std::int64_t i = 0; i < in * out; ++i) w[i] = std::cos(static_cast<float>(i));
-  LinearForwardLoop loop{.x = x,
-                         .weights = w,
-                         .bias = nullptr,
-                         .y = best,
-                         .samples = samples,
-                         .in = in,
-                         .out = out,
-                         .rectify = true};
-  vector_loops().linear_forward(loop, 0, 1, 1);
-  loop.y = plain;
-  portable_loops().linear_forward(loop, 0, 1, 1);
-  for (std::int64_t i = 0; i < samples * out; ++i) CHECK(best[i] == Approx(plain[i]).margin(1e-5));
 }
 
 TEST_CASE("memory is aligned and zeroed, and its lack is a device error with the bytes", "[cpu]") {
