@@ -67,9 +67,7 @@ struct Whole {  // all 16 lanes
   PIPETRAIN_INLINE void put(E* to, const Vector& v) const {
     store(to, v);
   }
-  PIPETRAIN_INLINE Bytes get(const std::uint8_t* from) const {
-    return read<Bytes>(from);
-  }
+  PIPETRAIN_INLINE Bytes get(const std::uint8_t* from) const { return read<Bytes>(from); }
   PIPETRAIN_INLINE void put(std::uint8_t* to, const Bytes& bytes) const { write(to, bytes); }
 };
 struct Part {  // the last lanes of a vector
@@ -91,9 +89,7 @@ struct Part {  // the last lanes of a vector
 };
 
 // A NaN stays one, so that divergence is seen.
-PIPETRAIN_INLINE Vector positive_part(const Vector& v) {
-  return select(v < 0.0f, Vector{}, v);
-}
+PIPETRAIN_INLINE Vector positive_part(const Vector& v) { return select(v < 0.0f, Vector{}, v); }
 PIPETRAIN_INLINE Vector where_positive(const Vector& mask, const Vector& v) {
   return select(mask > 0.0f, v, Vector{});
 }

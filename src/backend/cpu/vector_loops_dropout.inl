@@ -30,22 +30,24 @@ PIPETRAIN_INLINE void multiply_wide(const Numbers& v, std::uint32_t by, Numbers&
   }
 }
 
-// kept[4 b + j] of blocks [first, first + blocks): is number j of block b not below what is dropped?
-// dropped_below is less than 2^32.
+// kept[4 b + j] of blocks [first, first + blocks): is number j of block b not below what is
+// dropped? dropped_below is less than 2^32.
 void keep_elements(const DropoutMask::Parts& mask, std::int64_t first, std::int64_t blocks,
                    std::uint8_t* kept) {
   constexpr std::uint32_t index[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
   const auto lanes = read<Unsigned>(index);
   const auto low_of = [](std::uint64_t v) { return Unsigned{} + static_cast<std::uint32_t>(v); };
   const auto flags = [below = low_of(mask.dropped_below)](const Unsigned& numbers, int shift)
-      __attribute__((always_inline)) { return bits_as<Unsigned>(numbers >= below) & (1u << shift); };
+      __attribute__((always_inline)) {
+    return bits_as<Unsigned>(numbers >= below) & (1u << shift);
+  };
   for (std::int64_t done = 0; done < blocks; done += kLanes) {
     const auto counter = static_cast<std::uint64_t>(first + done);
     Unsigned c0 = low_of(counter) + lanes;
-    Unsigned c1 = low_of(counter >> 32) - bits_as<Unsigned>(c0 < lanes);  // of each lane's own counter
+    Unsigned c1 =
+        low_of(counter >> 32) - bits_as<Unsigned>(c0 < lanes);  // of each lane's own counter
     Unsigned c2 = low_of(mask.stream), c3 = low_of(mask.stream >> 32);
-    auto k0 = static_cast<std::uint32_t>(mask.key),
-         k1 = static_cast<std::uint32_t>(mask.key >> 32);
+    auto k0 = static_cast<std::uint32_t>(mask.key), k1 = static_cast<std::uint32_t>(mask.key >> 32);
     for (int round = 0; round < 10; ++round) {
       Unsigned high0, low0, high1, low1;
       multiply_wide(c0, 0xD2511F53u, high0, low0);

@@ -15,7 +15,7 @@ PIPETRAIN_INLINE Vector kept_lanes(const Part& part, const Vector& v) {
 // Of halves, quarters and so on, down to one lane.
 template <class V, class Both>
 PIPETRAIN_INLINE float folded(const V& v, const Both& both) {
-  if constexpr (lane_count<V> > 4)
+  if constexpr (lane_count < V >> 4)
     return folded(both(low_half(v), high_half(v)), both);
   else {
     const V pairs = both(v, __builtin_shufflevector(v, v, 2, 3, 0, 1));
@@ -32,9 +32,8 @@ PIPETRAIN_INLINE V larger(const V& a, const V& b) {
 }
 PIPETRAIN_INLINE float largest_lane(const Vector& lanes) {
   return folded(
-      lanes, [](const auto& a, const auto& b) __attribute__((always_inline)) {
-        return larger(a, b);
-      });
+      lanes,
+      [](const auto& a, const auto& b) __attribute__((always_inline)) { return larger(a, b); });
 }
 
 // exp(x) = 2^n exp(r), n the nearest integer to x / log(2), by exp's series to the seventh power,

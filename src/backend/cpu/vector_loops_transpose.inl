@@ -1,7 +1,7 @@
 // Transposition of tiles of 16 x 16. Included by vector_loops.inl.
 
-// Every other run of `Distance` lanes of the upper row changes places with the run to its left in the
-// lower row.
+// Every other run of `Distance` lanes of the upper row changes places with the run to its left in
+// the lower row.
 template <int Distance, class V, int... Lane>
 PIPETRAIN_INLINE void exchange(V& upper, V& lower, std::integer_sequence<int, Lane...>) {
   constexpr int lanes = sizeof...(Lane);
