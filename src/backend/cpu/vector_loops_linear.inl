@@ -14,31 +14,38 @@ PIPETRAIN_INLINE bool is_narrow(std::int64_t out, std::int64_t panel) {
   return out - panel * kPanel <= kLanes;
 }
 
-constexpr int kTileHalves = kSums >= 2 * kTileRows ? 2 : 1;
-constexpr int kPartRows = kSums / kTileHalves < kTileRows ? kSums / kTileHalves : kTileRows;
+constexpr bool kHoldsTile = kSums >= 2 * kTileRows;
+constexpr int kPartRows = kHoldsTile ? kTileRows : kSums;
 
 struct TilePart {
   std::int64_t row;  // its first
   bool behind;       // it begins with output 16
   bool narrow;       // the panel's second half is of no use
 
-  constexpr int half() const { return kTileHalves == 1 && behind; }
+  constexpr int half() const { return !kHoldsTile && behind; }
 };
 
 // Calls body(Number<Rows>, Number<Halves>, part) for the parts of a tile of a panel.
 template <class Body>
 PIPETRAIN_INLINE void each_part(std::int64_t rows, bool narrow, const Body& body) {
-  const std::int64_t parts = (rows + kPartRows - 1) / kPartRows;
-  for (int half = 0; half < (narrow || kTileHalves == 2 ? 1 : 2); ++half)
-    for (std::int64_t p = 0; p < parts; ++p) {
-      const TilePart part{rows * p / parts, half == 1, narrow};
-      with_number<kPartRows>(rows * (p + 1) / parts - part.row, [&]<int Rows>(Number<Rows> height) {
-        if (narrow || kTileHalves == 1)
-          body(height, Number<1>{}, part);
-        else
-          body(height, Number<kTileHalves>{}, part);
-      });
-    }
+  if constexpr (kHoldsTile) {
+    const TilePart whole{0, false, narrow};
+    with_number<kPartRows>(rows, [&]<int Rows>(Number<Rows> height) {
+      if (narrow)
+        body(height, Number<1>{}, whole);
+      else
+        body(height, Number<2>{}, whole);
+    });
+  } else {
+    const std::int64_t parts = (rows + kPartRows - 1) / kPartRows;
+    for (int half = 0; half < (narrow ? 1 : 2); ++half)
+      for (std::int64_t p = 0; p < parts; ++p) {
+        const TilePart part{rows * p / parts, half == 1, narrow};
+        with_number<kPartRows>(
+            rows * (p + 1) / parts - part.row,
+            [&]<int Rows>(Number<Rows> height) { body(height, Number<1>{}, part); });
+      }
+  }
 }
 
 // Weights come from far away at every panel's first tile: the panel behind is asked for meanwhile.
