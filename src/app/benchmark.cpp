@@ -2,6 +2,7 @@
 // share of peak, bubble and memory per stage. Data lies ready in memory; nothing is written.
 #include <spdlog/fmt/fmt.h>
 #include <spdlog/fmt/ranges.h>
+#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <iostream>
@@ -176,6 +177,12 @@ ordered_json benchmark_one(const ReadConfig& read, double peak) {
   const ProcessMemory before = process_memory();
   const std::vector<MemoryAccount> predicted = predict_memory(input);
   Pipeline pipeline(input);
+  if (!pipeline.has_own_cores())
+    spdlog::warn(
+        "{}: other runs of pipetrain hold cores, or there are fewer cores or less time on them "
+        "than "
+        "threads: these times are no measure of the machine",
+        config.name);
   pipeline.set_parameters(first_parameters(config, graph));
   const Measured measured = measure(pipeline, config, *data.train);
   const std::vector<StepSummary>& steps = measured.steps;

@@ -1,5 +1,4 @@
 // pipetrain devices: what this machine has for stages to run on, and what this build can use.
-#include <sched.h>
 #include <spdlog/fmt/fmt.h>
 #include <unistd.h>
 
@@ -7,13 +6,13 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "app/columns.hpp"
 #include "app/verbs.hpp"
 #include "backend/cpu/onednn_info.hpp"
 #include "backend/cuda_info.hpp"
+#include "runtime/threads.hpp"
 
 namespace pipetrain {
 namespace {
@@ -29,20 +28,13 @@ std::string cpu_name() {
   return "unknown";
 }
 
-// Cores that this process may use: fewer than the machine's under taskset or in a container.
-int usable_cores() {
-  cpu_set_t set;
-  if (sched_getaffinity(0, sizeof set, &set) == 0) return CPU_COUNT(&set);
-  return static_cast<int>(std::thread::hardware_concurrency());
-}
-
 std::int64_t memory_bytes() {
   return static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
 }
 
 ordered_json cpu_row() {
   return {{"name", cpu_name()},
-          {"cores", usable_cores()},
+          {"cores", available_cores()},
           {"memory_bytes", memory_bytes()},
           {"instructions", cpu::onednn_instructions()}};
 }

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/check.hpp"
+#include "runtime/core_claims.hpp"
 #include "runtime/of_stage.hpp"
 #include "runtime/pipeline_sizes.hpp"
 #include "runtime/run_workers.hpp"
@@ -12,9 +13,17 @@
 namespace pipetrain {
 namespace {
 
+bool is_inline(const Config& config) { return config.hardware.workers == "inline"; }
+
+int workers_at_once(const Config& config) { return is_inline(config) ? 1 : config.pipeline.stages; }
+
 ThreadPlan threads_for(const Config& config) {
-  const bool shared = config.hardware.workers == "inline";
-  return plan_threads(shared ? 1 : config.pipeline.stages, config.hardware.threads_per_stage);
+  return plan_threads(workers_at_once(config), config.hardware.threads_per_stage);
+}
+
+// Workers are pinned, and the one inline never is.
+int cores_to_claim(const Config& config, const ThreadPlan& plan) {
+  return plan.fits && !is_inline(config) ? plan.threads_per_stage * workers_at_once(config) : 0;
 }
 
 }  // namespace
@@ -36,9 +45,11 @@ struct Pipeline::Impl {
         learning_rate{config.lr_schedule, config.optimizer.lr, in.total_steps},
         warmup_steps(pipetrain::warmup_steps(config, in.steps_per_epoch)),
         threads(threads_for(in.config)),
+        claims(cores_to_claim(in.config, threads)),
         sizes(microbatch_sizes(in.sizes, config.pipeline.microbatches)),
         model(lower_for(in, sizes)),
         needs(needs_of(in)) {
+    threads.cores = claims.cores();
     if (config.pipeline.schedule == "pipemare")
       learning_rate.annealing = {
           .anneal_steps = config.pipeline.pipemare.anneal_steps,
@@ -57,7 +68,7 @@ struct Pipeline::Impl {
                              .stages = stages,
                              .backend = backend,
                              .make_channel = in.make_channel,
-                             .spin = threads.fits && config.hardware.workers != "inline"};
+                             .spin = !threads.cores.empty()};
     training = make_boundaries(cuts, Mode::Train);
     evaluation = make_boundaries(cuts, Mode::Evaluate);
   }
@@ -116,7 +127,7 @@ struct Pipeline::Impl {
   }
 
   void run(const Run& run, const Report& report) {
-    run_workers(run, config.hardware.workers == "inline" ? nullptr : &threads, report,
+    run_workers(run, is_inline(config) ? nullptr : &threads, report,
                 [&] { close_all(run.loader, run.board); });
   }
 
@@ -129,6 +140,7 @@ struct Pipeline::Impl {
 
   bool joint_norm = false;
   ThreadPlan threads;
+  const CoreClaims claims;
   const std::vector<MicrobatchSize> sizes;
   const LoweredModel model;
   PipelineNeeds needs;
@@ -153,7 +165,7 @@ int Pipeline::loader_readers(Mode mode) const {
   return last > 0 ? copies(0) + copies(last) : copies(0);
 }
 int Pipeline::reader_threads(Mode mode) const {
-  if (impl_->config.hardware.workers == "inline") return 1;
+  if (is_inline(impl_->config)) return 1;
   const Program& program = impl_->needs.program.program;
   std::set<WorkerId> workers;
   for (const StageId stage : {StageId{0}, StageId{program.stages - 1}})
@@ -169,6 +181,10 @@ int Pipeline::loader_depth() const {
   return std::max({first.slots * first.copies, first.input_slots * first.copies, program.stages}) /
              program.microbatches +
          4;
+}
+
+bool Pipeline::has_own_cores() const {
+  return is_inline(impl_->config) || !impl_->threads.cores.empty();
 }
 
 std::vector<MemoryAccount> Pipeline::memory() const {

@@ -72,6 +72,9 @@ class Pipeline {
   int loader_readers(Mode mode) const;
   int loader_depth() const;
   int reader_threads(Mode mode) const;
+  // Every thread has a core that no other run of pipetrain's has, and is pinned there; or the one
+  // thread is inline, and nothing waits for it.
+  bool has_own_cores() const;
   std::vector<MemoryAccount> memory() const;  // measured, per stage: of all its copies
 
  private:

@@ -57,7 +57,7 @@ void run_threads(std::vector<Worker>& workers, const ThreadPlan& threads, const 
   const auto work = [&](std::size_t w) {
     try {
       set_kernel_threads(threads.threads_per_stage);
-      if (threads.fits) pin_worker(static_cast<int>(w), threads.threads_per_stage);
+      pin_worker(static_cast<int>(w), threads);
       workers[w].run();
     } catch (...) {
       failure.report(std::current_exception());

@@ -5,24 +5,16 @@
 #include <sched.h>
 
 #include <algorithm>
-#include <vector>
+#include <cmath>
+
+#include "runtime/core_claims.hpp"
+#include "runtime/cpu_quota.hpp"
 
 namespace pipetrain {
-namespace {
-
-std::vector<int> allowed_cores() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  std::vector<int> cores;
-  if (sched_getaffinity(0, sizeof set, &set) == 0)
-    for (int c = 0; c < CPU_SETSIZE; ++c)
-      if (CPU_ISSET(c, &set)) cores.push_back(c);
-  return cores;
+int available_cores() {
+  const auto cores = std::min(static_cast<double>(allowed_cores().size()), std::ceil(cpu_quota()));
+  return std::max(1, static_cast<int>(cores));
 }
-
-}  // namespace
-
-int available_cores() { return std::max<int>(1, static_cast<int>(allowed_cores().size())); }
 
 ThreadPlan plan_threads(int workers_at_once, int threads_per_stage) {
   const int cores = available_cores();
@@ -46,15 +38,14 @@ KernelThreads::~KernelThreads() { set_kernel_threads(before_); }
 
 // A core each: two that share one take turns at every barrier, and the scheduler does not always
 // see it.
-void pin_worker(int worker, int threads_per_stage) {
-  const std::vector<int> cores = allowed_cores();
-  if (cores.empty()) return;
+void pin_worker(int worker, const ThreadPlan& plan) {
+  if (plan.cores.empty()) return;
 #pragma omp parallel
   {
-    const int thread = worker * threads_per_stage + omp_get_thread_num();
+    const int thread = worker * plan.threads_per_stage + omp_get_thread_num();
     cpu_set_t set;
     CPU_ZERO(&set);
-    CPU_SET(cores[static_cast<std::size_t>(thread) % cores.size()], &set);
+    CPU_SET(plan.cores[static_cast<std::size_t>(thread) % plan.cores.size()], &set);
     pthread_setaffinity_np(pthread_self(), sizeof set, &set);
   }
 }

@@ -1,15 +1,18 @@
 // Threads of kernels and workers on this machine's cores.
 #pragma once
 
-#include <string_view>
+#include <vector>
 
 namespace pipetrain {
 
+// That this process may use: fewer than the machine's under taskset or in a container.
 int available_cores();
 
 struct ThreadPlan {
   int threads_per_stage = 1;  // of a stage's kernels
-  bool fits = false;  // every worker has cores of its own: pin it there, and waiting may spin
+  bool fits = false;          // there is a core for every thread
+  std::vector<int> cores;  // which (CoreClaims), so that threads are pinned and waiting may spin;
+                           // or none
 };
 
 // `threads_per_stage` 0 shares the machine's cores among the workers that run at once.
@@ -33,8 +36,9 @@ class KernelThreads {
   int before_;
 };
 
-// Keeps this thread and its kernel threads, one each, on the cores of its worker; call
-// set_kernel_threads before. Only a matter of speed: where the system refuses, nothing happens.
-void pin_worker(int worker, int threads_per_stage);
+// Keeps this thread and its kernel threads, one each, on those of the plan's cores that are its
+// worker's, if it has any; call set_kernel_threads before. Only a matter of speed: where the system
+// refuses, nothing happens.
+void pin_worker(int worker, const ThreadPlan& plan);
 
 }  // namespace pipetrain

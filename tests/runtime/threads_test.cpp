@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "catch.hpp"
+#include "runtime/core_claims.hpp"
 
 using namespace pipetrain;
 
@@ -69,13 +70,13 @@ TEST_CASE("a pinned worker's kernel threads have a core each", "[threads]") {
   std::vector<int> core_of(static_cast<std::size_t>(cores), -1), free_to_go(core_of);
   std::thread([&] {
     set_kernel_threads(1);
-    pin_worker(7, 1);  // more workers than cores: they come round
+    pin_worker(7, {.threads_per_stage = 1, .cores = allowed_cores()});  // they come round
     one = available_cores();
   }).join();
   int team = 0;
   std::thread([&] {
     set_kernel_threads(cores);
-    pin_worker(0, cores);
+    pin_worker(0, {.threads_per_stage = cores, .cores = allowed_cores()});
 #pragma omp parallel
     {
       const auto thread = static_cast<std::size_t>(omp_get_thread_num());

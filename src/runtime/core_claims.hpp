@@ -1,0 +1,31 @@
+// Cores that a process has to itself among those of pipetrain on a machine: runs side by side, as a
+// sweep starts them, had better not be pinned to the same ones.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+namespace pipetrain {
+
+// The cores that this process may run on, by the system's numbers; empty where that is not told.
+std::vector<int> allowed_cores();
+
+class CoreClaims {
+ public:
+  CoreClaims() = default;
+  // The first `count` allowed cores that nobody has claimed under this name; none where fewer are
+  // free, or where the process is granted less time than its cores have: then others use them too.
+  // Until the end of this object or of the process.
+  explicit CoreClaims(int count, std::string_view name = "pipetrain");
+  CoreClaims(CoreClaims&&) = delete;
+  ~CoreClaims();
+
+  const std::vector<int>& cores() const { return cores_; }
+
+ private:
+  void release();
+
+  std::vector<int> cores_, sockets_;
+};
+
+}  // namespace pipetrain
