@@ -8,8 +8,9 @@ from pathlib import Path
 
 SOURCE, BINARY = (Path(os.environ[name]).resolve() for name in ("PIPETRAIN_SOURCE", "PIPETRAIN_BINARY"))
 LESS = "--set data.train_samples=128 --set data.validation_samples=16"
-EXPECTED = ["runs/lr/0.01", "runs/lr/0.03", "runs/lr/0.1", "runs/schedule/1f1b", "runs/schedule/gpipe",
-            "runs/stages/1", "runs/stages/2", "runs/stages/4"]
+EXPECTED = ["runs/at-once/0.01", "runs/at-once/0.03", "runs/at-once/0.1", "runs/lr/0.01", "runs/lr/0.03",
+            "runs/lr/0.1", "runs/schedule/1f1b", "runs/schedule/gpipe", "runs/stages/1", "runs/stages/2",
+            "runs/stages/4"]
 
 blocks = re.findall(r"^```sh\n(.*?)^```", (SOURCE / "docs" / "sweeps.md").read_text(), re.M | re.S)
 with tempfile.TemporaryDirectory() as name:

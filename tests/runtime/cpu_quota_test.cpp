@@ -37,14 +37,14 @@ void write(const fs::path& file, const std::string& text) {
 
 TEST_CASE("the quota of version 2 is the least of the groups around", "[threads]") {
   const Root root;
-  write(root.path() / "proc/self/cgroup", "0::/work/run\n");
+  write(root.path() / "proc/self/cgroup", "0::/lab/run\n");
   const fs::path groups = root.path() / "sys/fs/cgroup";
   CHECK(std::isinf(cpu_quota(root.path())));
-  write(groups / "work/run/cpu.max", "max 100000\n");
+  write(groups / "lab/run/cpu.max", "max 100000\n");
   CHECK(std::isinf(cpu_quota(root.path())));
-  write(groups / "work/cpu.max", "250000 100000\n");
+  write(groups / "lab/cpu.max", "250000 100000\n");
   CHECK(cpu_quota(root.path()) == 2.5);
-  write(groups / "work/run/cpu.max", "50000 100000\n");
+  write(groups / "lab/run/cpu.max", "50000 100000\n");
   CHECK(cpu_quota(root.path()) == 0.5);
 }
 
