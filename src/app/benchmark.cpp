@@ -180,8 +180,7 @@ ordered_json benchmark_one(const ReadConfig& read, double peak) {
   if (!pipeline.has_own_cores())
     spdlog::warn(
         "{}: other runs of pipetrain hold cores, or there are fewer cores or less time on them "
-        "than "
-        "threads: these times are no measure of the machine",
+        "than threads: these times are no measure of the machine",
         config.name);
   pipeline.set_parameters(first_parameters(config, graph));
   const Measured measured = measure(pipeline, config, *data.train);

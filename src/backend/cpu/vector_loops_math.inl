@@ -15,9 +15,10 @@ PIPETRAIN_INLINE Vector kept_lanes(const Part& part, const Vector& v) {
 // Of halves, quarters and so on, down to one lane.
 template <class V, class Both>
 PIPETRAIN_INLINE float folded(const V& v, const Both& both) {
-  if constexpr (lane_count < V >> 4)
+  constexpr int lanes = lane_count<V>;
+  if constexpr (lanes > 4) {
     return folded(both(low_half(v), high_half(v)), both);
-  else {
+  } else {
     const V pairs = both(v, __builtin_shufflevector(v, v, 2, 3, 0, 1));
     return both(pairs, __builtin_shufflevector(pairs, pairs, 1, 0, 3, 2))[0];
   }
