@@ -49,14 +49,18 @@ std::vector<int> allowed_cores() {
 CoreClaims::CoreClaims(int count, std::string_view name) {
   const std::vector<int> allowed = allowed_cores();
   if (cpu_quota() < static_cast<double>(allowed.size())) return;
+  bool others = false;
   for (const int core : allowed) {
     if (static_cast<int>(cores_.size()) == count) break;
     const int socket = claim(name, core);
+    others = others || socket == -1;
     if (socket == -1) continue;
     cores_.push_back(core);
     if (socket >= 0) sockets_.push_back(socket);
   }
-  if (static_cast<int>(cores_.size()) < count) release();
+  if (static_cast<int>(cores_.size()) == count) return;
+  others_hold_them_ = others;
+  release();
 }
 
 CoreClaims::~CoreClaims() { release(); }

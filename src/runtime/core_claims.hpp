@@ -21,11 +21,13 @@ class CoreClaims {
   ~CoreClaims();
 
   const std::vector<int>& cores() const { return cores_; }
+  bool others_hold_them() const { return others_hold_them_; }  // too few were free
 
  private:
   void release();
 
   std::vector<int> cores_, sockets_;
+  bool others_hold_them_ = false;
 };
 
 }  // namespace pipetrain

@@ -1,6 +1,7 @@
 #include "runtime/pipeline.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 
 #include "base/check.hpp"
@@ -21,9 +22,8 @@ ThreadPlan threads_for(const Config& config) {
   return plan_threads(workers_at_once(config), config.hardware.threads_per_stage);
 }
 
-// Workers are pinned, and the one inline never is.
 int cores_to_claim(const Config& config, const ThreadPlan& plan) {
-  return plan.fits && !is_inline(config) ? plan.threads_per_stage * workers_at_once(config) : 0;
+  return plan.fits ? plan.threads_per_stage * workers_at_once(config) : 0;
 }
 
 }  // namespace
@@ -49,7 +49,8 @@ struct Pipeline::Impl {
         sizes(microbatch_sizes(in.sizes, config.pipeline.microbatches)),
         model(lower_for(in, sizes)),
         needs(needs_of(in)) {
-    threads.cores = claims.cores();
+    if (!is_inline(config)) threads.cores = claims.cores();  // the caller's thread is not pinned
+    if (claims.others_hold_them() && threads.threads_per_stage > 1) sleeping.emplace();
     if (config.pipeline.schedule == "pipemare")
       learning_rate.annealing = {
           .anneal_steps = config.pipeline.pipemare.anneal_steps,
@@ -141,6 +142,7 @@ struct Pipeline::Impl {
   bool joint_norm = false;
   ThreadPlan threads;
   const CoreClaims claims;
+  std::optional<SleepingTeams> sleeping;  // where other runs hold the cores
   const std::vector<MicrobatchSize> sizes;
   const LoweredModel model;
   PipelineNeeds needs;
@@ -183,9 +185,7 @@ int Pipeline::loader_depth() const {
          4;
 }
 
-bool Pipeline::has_own_cores() const {
-  return is_inline(impl_->config) || !impl_->threads.cores.empty();
-}
+bool Pipeline::has_own_cores() const { return !impl_->claims.cores().empty(); }
 
 std::vector<MemoryAccount> Pipeline::memory() const {
   std::vector<MemoryAccount> accounts;

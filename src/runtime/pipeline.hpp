@@ -72,8 +72,8 @@ class Pipeline {
   int loader_readers(Mode mode) const;
   int loader_depth() const;
   int reader_threads(Mode mode) const;
-  // Every thread has a core that no other run of pipetrain's has, and is pinned there; or the one
-  // thread is inline, and nothing waits for it.
+  // There is a core for every thread that no other run of pipetrain's has. Workers are pinned
+  // there; the thread of an inline one is not.
   bool has_own_cores() const;
   std::vector<MemoryAccount> memory() const;  // measured, per stage: of all its copies
 

@@ -5,6 +5,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 
 #include "runtime/core_claims.hpp"
@@ -35,6 +36,31 @@ KernelThreads::KernelThreads(int threads) : before_(omp_get_max_threads()) {
   set_kernel_threads(threads);
 }
 KernelThreads::~KernelThreads() { set_kernel_threads(before_); }
+
+SleepingTeams::SleepingTeams() : holder_([this] { hold_team(); }) {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return started_; });
+}
+
+SleepingTeams::~SleepingTeams() {
+  {
+    const std::lock_guard lock(mutex_);
+    ended_ = true;
+  }
+  changed_.notify_all();
+  holder_.join();
+}
+
+void SleepingTeams::hold_team() {
+  set_kernel_threads(omp_get_num_procs() + 1);
+  std::atomic<int> members = 0;  // GCC leaves out a team that has nothing to do
+#pragma omp parallel
+  ++members;
+  std::unique_lock lock(mutex_);
+  started_ = true;
+  changed_.notify_all();
+  changed_.wait(lock, [&] { return ended_; });
+}
 
 // A core each: two that share one take turns at every barrier, and the scheduler does not always
 // see it.

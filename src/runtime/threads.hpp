@@ -1,6 +1,9 @@
 // Threads of kernels and workers on this machine's cores.
 #pragma once
 
+#include <condition_variable>
+#include <mutex>
+#include <thread>
 #include <vector>
 
 namespace pipetrain {
@@ -34,6 +37,26 @@ class KernelThreads {
 
  private:
   int before_;
+};
+
+// While it lives, kernel threads of the whole process sleep while they wait for each other, instead
+// of spinning for milliseconds: on cores that others use too, a thread that spins keeps off the
+// very one that it waits for. For GNU's OpenMP, which does so by itself while the threads of all
+// teams outnumber the cores: so a team that does nothing is added. Others wait as they always do.
+class SleepingTeams {
+ public:
+  SleepingTeams();
+  ~SleepingTeams();
+  SleepingTeams(const SleepingTeams&) = delete;
+  SleepingTeams& operator=(const SleepingTeams&) = delete;
+
+ private:
+  void hold_team();
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool started_ = false, ended_ = false;
+  std::thread holder_;  // the team ends with its thread
 };
 
 // Keeps this thread and its kernel threads, one each, on those of the plan's cores that are its

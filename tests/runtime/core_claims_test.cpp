@@ -33,7 +33,10 @@ TEST_CASE("cores are claimed once, in their order, and free again afterwards", "
     CHECK(first.cores() == std::vector<int>{allowed[0]});
     const CoreClaims others(count - 1, name);
     CHECK(others.cores() == std::vector<int>(allowed.begin() + 1, allowed.end()));
-    CHECK(CoreClaims(1, name).cores().empty());
+    const CoreClaims late(1, name);
+    CHECK(late.cores().empty());
+    CHECK(late.others_hold_them());
+    CHECK_FALSE(others.others_hold_them());
   }
   {
     const CoreClaims one(1, name);
@@ -41,6 +44,8 @@ TEST_CASE("cores are claimed once, in their order, and free again afterwards", "
     CHECK(CoreClaims(count - 1, name).cores().size() == static_cast<std::size_t>(count - 1));
   }
   CHECK(CoreClaims(count, name).cores() == allowed);
-  CHECK(CoreClaims(count + 1, name).cores().empty());
+  const CoreClaims more(count + 1, name);
+  CHECK(more.cores().empty());
+  CHECK_FALSE(more.others_hold_them());
   CHECK(CoreClaims(0, name).cores().empty());
 }

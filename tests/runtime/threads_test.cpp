@@ -3,8 +3,10 @@
 
 #include <omp.h>
 #include <sched.h>
+#include <time.h>
 
 #include <algorithm>
+#include <chrono>
 #include <set>
 #include <thread>
 #include <vector>
@@ -62,6 +64,35 @@ TEST_CASE("kernel threads come in full, whatever the environment says", "[thread
   }).join();
   CHECK(promised == std::min(2, omp_get_thread_limit()));
   CHECK(came == promised);
+}
+
+// The processor's time, not the clock's: a busy machine changes nothing.
+TEST_CASE("a team that is told to sleep uses no processor while it waits", "[threads]") {
+  constexpr int waits = 20;
+  const auto seconds = [] {
+    timespec time{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+  };
+  double waited = 0;
+  int team = 0;
+  std::thread([&] {
+    const SleepingTeams sleeping;
+    set_kernel_threads(2);
+    for (int i = 0; i < waits; ++i)
+#pragma omp parallel
+    {
+      const bool first = omp_get_thread_num() == 0;
+      if (first) team = omp_get_num_threads();
+      if (!first) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      const double before = seconds();
+#pragma omp barrier
+      if (first) waited += seconds() - before;
+    }
+  }).join();
+  if (team < 2) return;  // OMP_THREAD_LIMIT
+  INFO("seconds of the processor in " << waits << " waits of 20 ms: " << waited);
+  CHECK(waited < waits * 0.0005);  // one that spins takes milliseconds each
 }
 
 TEST_CASE("a pinned worker's kernel threads have a core each", "[threads]") {
