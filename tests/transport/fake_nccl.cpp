@@ -100,10 +100,12 @@ struct Nccl::Rank {
   Line& line() { return *clique->lines[static_cast<std::size_t>(rank)]; }
 };
 
-thread_local int Nccl::process = 0;
+thread_local int Nccl::process_ = 0;
 thread_local Nccl::Open Nccl::open_;
 
 Nccl::Nccl(Device& device) : device_(device) {}
+
+void Nccl::play(int process) { process_ = process; }
 Nccl::~Nccl() = default;
 
 void Nccl::break_all(const std::string& why) {
@@ -130,7 +132,7 @@ NcclState Nccl::join(Communicator& communicator, const pipetrain::NcclJoin& join
     clique->sums.resize(ranks);
     for (std::size_t i = 0; i < ranks; ++i) clique->lines.push_back(std::make_shared<Line>());
   }
-  clique->processes[static_cast<std::size_t>(join.rank)] = process;
+  clique->processes[static_cast<std::size_t>(join.rank)] = process_;
   if (one_communicator_per_pair && clique->whole()) {
     std::vector<int> pair = clique->processes;
     std::ranges::sort(pair);

@@ -54,8 +54,11 @@ class Nccl final : public pipetrain::NcclCalls {
 
   // Two processes then have one communicator for all that they exchange, whatever the kind.
   bool one_communicator_per_pair = false;
-  bool abort_is_noticed = false;    // by the other ranks
-  static thread_local int process;  // that the calling thread plays
+  bool abort_is_noticed = false;  // by the other ranks
+
+  // The calling thread is that process from now on. (A variable to set would be one of GCC's false
+  // alarms: it tests a thread's variable in another file for null by a flag that its linker loses.)
+  static void play(int process);
 
   std::vector<const FakeStream*> joined_on;  // Device::current of the threads that joined
 
@@ -87,6 +90,7 @@ class Nccl final : public pipetrain::NcclCalls {
     std::shared_ptr<Group> group;
   };
   static thread_local Open open_;
+  static thread_local int process_;
 
   NcclState add(Communicator c, Part part, void* stream);
   void issue(Rank& rank, std::shared_ptr<Group> group, FakeStream& stream);

@@ -74,7 +74,8 @@ void ProgramRun::make_channel(const ChannelId& id) {
 }
 
 ProgramRun::End ProgramRun::make_end(const ChannelId& id, bool sends) {
-  Nccl::process = sends ? id.from.value : id.to.value;
+  const int process = sends ? id.from.value : id.to.value;
+  Nccl::play(process);
   const PacketCounts counts = packet_counts(program_)[static_cast<std::size_t>(id.boundary)];
   const std::size_t packet_bytes =
       sizeof(std::int64_t) *
@@ -86,7 +87,7 @@ ProgramRun::End ProgramRun::make_end(const ChannelId& id, bool sends) {
                        .packet_bytes = packet_bytes,
                        .calls = &nccl_,
                        .ids = &ids_,
-                       .compute = workers_[static_cast<std::size_t>(Nccl::process)].compute.get(),
+                       .compute = workers_[static_cast<std::size_t>(process)].compute.get(),
                        .transfer = end.transfer.get(),
                        .transfer_handle = end.transfer.get(),
                        .boundary = id.boundary,
