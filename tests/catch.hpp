@@ -3,6 +3,8 @@
 #ifdef CATCH_V3
 #include <catch2/catch_all.hpp>
 using Catch::Approx;
+inline auto Contains(const std::string& text) { return Catch::Matchers::ContainsSubstring(text); }
 #else
 #include <catch2/catch.hpp>
+using Catch::Matchers::Contains;  // of a text
 #endif

@@ -5,7 +5,6 @@
 #include "fake_cuda/test_device.hpp"
 
 using namespace fake_cuda_test;
-using Catch::Matchers::Contains;
 
 namespace {
 

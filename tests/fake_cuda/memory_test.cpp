@@ -5,7 +5,6 @@
 #include "fake_cuda/test_kernels.hpp"
 
 using namespace fake_cuda_test;
-using Catch::Matchers::Contains;
 
 TEST_CASE("memory that is freed while a stream still has to use it is found", "[fake_cuda]") {
   fake_cuda::set({});

@@ -6,7 +6,6 @@
 #include "fake_cuda/test_kernels.hpp"
 
 using namespace fake_cuda_test;
-using Catch::Matchers::Contains;
 using fake_cuda::Order;
 
 namespace {

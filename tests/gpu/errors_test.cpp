@@ -10,7 +10,6 @@
 
 using namespace pipetrain;
 using namespace pipetrain::testing;
-using Catch::Matchers::Contains;
 
 namespace {
 

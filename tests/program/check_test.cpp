@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "program/contains.hpp"
+#include "catch.hpp"
 #include "program/text.hpp"
 #include "schedules.hpp"
 

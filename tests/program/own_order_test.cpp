@@ -4,7 +4,6 @@
 
 #include "base/error.hpp"
 #include "catch.hpp"
-#include "contains.hpp"
 #include "program/check.hpp"
 #include "program/csv.hpp"
 #include "program/format.hpp"

@@ -6,7 +6,7 @@
 
 #include "app/schedule.hpp"
 #include "base/error.hpp"
-#include "program/contains.hpp"
+#include "catch.hpp"
 #include "program/text.hpp"
 #include "schedules.hpp"
 

@@ -3,8 +3,8 @@
 #include <random>
 
 #include "base/error.hpp"
+#include "catch.hpp"
 #include "program/check.hpp"
-#include "program/contains.hpp"
 #include "program/liveness.hpp"
 #include "program/random_program.hpp"
 #include "program/text.hpp"

@@ -3,7 +3,7 @@
 #include <random>
 
 #include "base/error.hpp"
-#include "program/contains.hpp"
+#include "catch.hpp"
 #include "program/random_program.hpp"
 #include "schedules.hpp"
 #include "versions/versions.hpp"
