@@ -15,7 +15,8 @@ void LoweredModel::add(Backend& backend, const Lengths& lengths, const LowerOpti
   if (lengths == Lengths{} || find(lengths)) return;
   auto graph = std::make_unique<const Graph>(with_lengths(graph_, lengths));
   auto lowering = backend.lower(*graph, options);
-  check_parameters(forms_.emplace_back(lengths, std::move(graph), std::move(lowering)));
+  forms_.push_back({lengths, std::move(graph), std::move(lowering)});
+  check_parameters(forms_.back());
 }
 
 void LoweredModel::check_parameters(const Form& form) const {

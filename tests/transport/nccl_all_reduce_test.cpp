@@ -132,13 +132,13 @@ TEST_CASE("a replica that hands nothing in is given up", "[transport][nccl]") {
 
 TEST_CASE("close ends a wait for the other replicas", "[transport][nccl]") {
   World world;
-  std::atomic<int> closed = 0;
+  std::atomic<int> closed = 0, at_once = 0;
   on_each(replicas, [&](int r) {
     Replica mine(world, r, {4});
     while (r == 1 && closed < 2) std::this_thread::yield();
     if (r == 1) return;
     mine.sums->begin();
-    CHECK_FALSE(mine.sums->can_finish());
+    at_once += mine.sums->can_finish();
     mine.sums->close();
     try {
       mine.sums->finish();
@@ -146,6 +146,7 @@ TEST_CASE("close ends a wait for the other replicas", "[transport][nccl]") {
       ++closed;
     }
   });
+  CHECK(at_once == 0);
   CHECK(closed == 2);
 }
 
@@ -164,7 +165,7 @@ TEST_CASE("a communicator of sums is made on the device of its stream", "[transp
 
 TEST_CASE("sums under way have ended once their object is gone", "[transport][nccl]") {
   World world;
-  std::atomic<int> made = 0;
+  std::atomic<int> made = 0, under_way = 0;
   on_each(replicas, [&](int r) {
     Replica mine(world, r, {4});
     ++made;
@@ -172,8 +173,9 @@ TEST_CASE("sums under way have ended once their object is gone", "[transport][nc
     if (r == 1) return;  // it hands nothing in
     mine.sums->begin();
     mine.sums.reset();
-    CHECK(mine.transfer->idle());
+    under_way += !mine.transfer->idle();
   });
+  CHECK(under_way == 0);
   CHECK(world.nccl.aborted() == 2);
 }
 
