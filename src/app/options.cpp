@@ -1,9 +1,7 @@
 // The command line of each verb: names, defaults and what may be given. One function per verb.
 #include "app/options.hpp"
 
-#include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
+#include <CLI/CLI.hpp>  // whole: newer versions moved IsMember to a header of its own
 
 namespace pipetrain {
 namespace {
