@@ -1,6 +1,7 @@
 // What the command line said: plain data, filled by one registering function per verb.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>

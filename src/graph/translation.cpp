@@ -3,6 +3,7 @@
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
+#include <concepts>
 #include <optional>
 
 #include "base/check.hpp"

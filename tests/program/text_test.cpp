@@ -1,5 +1,6 @@
 #include "program/text.hpp"
 
+#include <cmath>
 #include <random>
 
 #include "base/error.hpp"

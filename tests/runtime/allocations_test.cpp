@@ -1,5 +1,6 @@
 // Training allocates before its first step and then no more: neither of a backend, nor, in the
 // threads of workers, by operator new.
+#include <new>
 #include <thread>
 
 #include "allocation_count.hpp"

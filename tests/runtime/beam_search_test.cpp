@@ -1,6 +1,7 @@
 // Beam search over made-up probabilities, whose best sequences are known.
 #include "runtime/beam_search.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <limits>

@@ -1,5 +1,7 @@
 // The policy stash: what pipedream reads, and how many versions each stage holds.
 #include "catch.hpp"
+
+#include <tuple>
 #include "program/liveness.hpp"
 #include "schedules.hpp"
 #include "versions/reads.hpp"

@@ -2,6 +2,7 @@
 // multiple of a block, more than a grid has threads.
 #include <cmath>
 #include <limits>
+#include <type_traits>
 
 #include "../../catch.hpp"
 #include "backend/cuda/dropout.hpp"

@@ -1,6 +1,7 @@
 // The device code of a language model's layers but attention, by hand and against plain loops:
 // layer_norm, gelu, embedding, positions, concat.
 #include <limits>
+#include <tuple>
 
 #include "../../catch.hpp"
 #include "backend/cuda/elementwise.hpp"
