@@ -37,17 +37,10 @@ KernelThreads::KernelThreads(int threads) : before_(omp_get_max_threads()) {
 }
 KernelThreads::~KernelThreads() { set_kernel_threads(before_); }
 
-SleepingTeams::SleepingTeams() : holder_([this] { hold_team(); }) {
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return started_; });
-}
+SleepingTeams::SleepingTeams() : holder_([this] { hold_team(); }) { started_.acquire(); }
 
 SleepingTeams::~SleepingTeams() {
-  {
-    const std::lock_guard lock(mutex_);
-    ended_ = true;
-  }
-  changed_.notify_all();
+  ended_.release();
   holder_.join();
 }
 
@@ -56,10 +49,8 @@ void SleepingTeams::hold_team() {
   std::atomic<int> members = 0;  // GCC leaves out a team that has nothing to do
 #pragma omp parallel
   ++members;
-  std::unique_lock lock(mutex_);
-  started_ = true;
-  changed_.notify_all();
-  changed_.wait(lock, [&] { return ended_; });
+  started_.release();
+  ended_.acquire();
 }
 
 // A core each: two that share one take turns at every barrier, and the scheduler does not always

@@ -1,8 +1,7 @@
 // Threads of kernels and workers on this machine's cores.
 #pragma once
 
-#include <condition_variable>
-#include <mutex>
+#include <semaphore>
 #include <thread>
 #include <vector>
 
@@ -53,9 +52,7 @@ class SleepingTeams {
  private:
   void hold_team();
 
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool started_ = false, ended_ = false;
+  std::binary_semaphore started_{0}, ended_{0};
   std::thread holder_;  // the team ends with its thread
 };
 
