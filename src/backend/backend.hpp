@@ -159,6 +159,8 @@ class Lowering {
 
   // Bytes of an activation (and of its gradient) in its stored layout.
   virtual std::size_t value_bytes(ValueId value, int samples) const = 0;
+  // Is the graph's input stored as it comes, in memory that kernels read? Then it is not loaded.
+  virtual bool reads_plain_input() const { return false; }
   // Input of the graph: plain row-major [samples, shape], f32 or int32 of tokens -> stored layout.
   virtual void load_input(Stream& stream, const void* plain, int samples, void* stored) const = 0;
   // Any value, stored layout -> plain f32 row-major. For tests, `eval` and generation.

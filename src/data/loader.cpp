@@ -10,6 +10,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/batch_scheduling.hpp"
 #include "base/check.hpp"
 #include "data/reading_threads.hpp"
 
@@ -96,6 +97,7 @@ struct Loader::Impl {
 
   // ---- the producer's side
   void produce() {
+    const BatchScheduling works_ahead;
     while (true) {
       std::unique_lock lock(mutex);
       if (next >= end()) return;

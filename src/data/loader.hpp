@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "base/aligned_vector.hpp"
 #include "base/ids.hpp"
 #include "data/dataset.hpp"
 
@@ -17,7 +18,7 @@ struct MiniBatch {
   std::int64_t step = 0;  // 0-based number of this mini-batch
   int samples = 0;
   Lengths lengths;                    // of every sample; 0, 0: the data set's
-  std::vector<float> inputs;          // [samples, input shape], or
+  AlignedVector<float> inputs;        // [samples, input shape], or
   std::vector<std::int32_t> tokens;   // [samples, input shape]
   std::vector<std::int32_t> classes;  // [samples, labels of one], or
   std::vector<float> values;          // [samples, target shape]

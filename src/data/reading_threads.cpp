@@ -4,6 +4,8 @@
 #include <system_error>
 #include <utility>
 
+#include "base/batch_scheduling.hpp"
+
 namespace pipetrain {
 
 ReadingThreads::ReadingThreads(int threads) {
@@ -61,6 +63,7 @@ void ReadingThreads::share() {
 }
 
 void ReadingThreads::serve() {
+  const BatchScheduling works_ahead;
   std::uint64_t seen = 0;
   std::unique_lock lock(mutex_);
   while (true) {

@@ -36,9 +36,11 @@ ForwardPass::ForwardPass(const ForwardPassInput& in, const NamedTensors& paramet
 
 std::span<const float> ForwardPass::run(std::span<const std::int32_t> tokens) {
   PIPETRAIN_CHECK(!tokens.empty(), "no tokens");
-  stage_.load_input(one_sample, tokens.data());
-  stage_.forward(one_sample);
-  stage_.read_output(one_sample, output_.data());
+  PassCall call = one_sample;
+  call.input = tokens.data();
+  stage_.load_input(call);
+  stage_.forward(call);
+  stage_.read_output(call, output_.data());
   return output_;
 }
 

@@ -7,6 +7,7 @@
 //                are recomputed, one per micro-batch between its recomputation and its backward
 //   InputSlot    where activations are recomputed: the loaded input, kept from forward to backward
 //   Workspace    shared by all micro-batches, reused within a pass by liveness
+//   Input        of the first stage: plain inputs, where the backend reads them as they come
 //   PacketIn     activations that came from the stage before     GradientIn   from the stage behind
 //   PacketOut    activations for the stage behind                GradientOut  for the stage before
 //
@@ -24,8 +25,18 @@
 
 namespace pipetrain {
 
-enum class Area { None, Slot, Workspace, PacketIn, PacketOut, GradientIn, GradientOut, InputSlot };
-inline constexpr int area_count = 8;
+enum class Area {
+  None,
+  Slot,
+  Workspace,
+  PacketIn,
+  PacketOut,
+  GradientIn,
+  GradientOut,
+  InputSlot,
+  Input
+};
+inline constexpr int area_count = 9;
 
 struct Place {
   Area area = Area::None;
@@ -58,7 +69,7 @@ struct Recipe {
   std::size_t before_send = 0;  // so many steps of it complete the gradients that leave the stage
   std::size_t slot_bytes = 0, input_slot_bytes = 0, workspace_bytes = 0, scratch_bytes = 0;
   std::size_t packet_out = 0;  // where a recomputation's outputs lie in the slot
-  Place input;                 // stage 0: where the graph's input is loaded
+  Place input;                 // stage 0: where the graph's input is loaded, if it is
   Place output;                // last stage: what the loss reads
   Place loss_gradient;         // last stage: what the loss writes
 };

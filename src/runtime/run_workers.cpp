@@ -5,6 +5,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/batch_scheduling.hpp"
 #include "base/check.hpp"
 #include "runtime/worker.hpp"
 
@@ -66,6 +67,7 @@ void run_threads(std::vector<Worker>& workers, const ThreadPlan& threads, const 
   std::vector<std::thread> pool;
   try {
     for (std::size_t w = 0; w < workers.size(); ++w) pool.emplace_back(work, w);
+    const BatchScheduling reports_behind;  // the workers have their own
     while (report(true)) {
     }
   } catch (...) {

@@ -84,7 +84,8 @@ Stage::Bases Stage::bases(const PassCall& call) const {
           call.packet_out,
           call.gradient_in,
           call.gradient_out,
-          call.input_slot < 0 ? nullptr : input_slots_[static_cast<std::size_t>(call.input_slot)]};
+          call.input_slot < 0 ? nullptr : input_slots_[static_cast<std::size_t>(call.input_slot)],
+          static_cast<std::byte*>(const_cast<void*>(call.input))};  // no step writes there
 }
 
 // What the forward sent is the next stage's by now: a recomputation's outputs lie in its slot.
@@ -109,9 +110,10 @@ std::size_t buffer_bytes(const Layer& layer, int index) {
 
 }  // namespace
 
-void Stage::load_input(const PassCall& call, const void* plain) {
+void Stage::load_input(const PassCall& call) {
   const CompiledStage& c = compiled(call);
-  c.lowering->load_input(*stream_, plain, call.size.samples, at(bases(call), c.recipe.input));
+  if (c.recipe.input.area == Area::None) return;  // it is read where it lies
+  c.lowering->load_input(*stream_, call.input, call.size.samples, at(bases(call), c.recipe.input));
 }
 
 void Stage::forward(const PassCall& call) {

@@ -42,6 +42,7 @@ enum class BackwardPart { Whole, InputHalf, WeightHalf, BeforeSend, BehindSend }
 struct PassCall {
   MicrobatchSize size;
   int slot = 0, input_slot = -1;
+  const void* input = nullptr;  // first stage: the micro-batch's, plain; of every pass over it
   std::byte* packet_in = nullptr;
   std::byte* packet_out = nullptr;
   std::byte* gradient_in = nullptr;
@@ -66,7 +67,7 @@ class Stage {
   // Makes kernels and memory for micro-batches of this size; must precede any pass over one.
   void prepare(const MicrobatchSize& size);
 
-  void load_input(const PassCall& call, const void* plain);  // first stage
+  void load_input(const PassCall& call);  // first stage, before its forward
   void forward(const PassCall& call);
   // The forward again, into another slot, where activations are not kept.
   void recompute(const PassCall& call);

@@ -32,8 +32,8 @@ int share_of(const Program& program, StageId stage, int copy) {
 }
 
 // Where that sample's part of a mini-batch's values begins.
-template <class T>
-const T* from_sample(const std::vector<T>& values, const MiniBatch& batch, int sample) {
+template <class Values>
+auto from_sample(const Values& values, const MiniBatch& batch, int sample) {
   return values.data() + static_cast<std::size_t>(sample) * (values.size() / batch.ids.size());
 }
 
@@ -103,6 +103,7 @@ PassCall StageRunner::call(const Instruction& i) const {
   return {.size = {f.samples, run_.mode, f.lengths},
           .slot = f.slot,
           .input_slot = f.input_slot,
+          .input = f.input,
           .packet_in = data_of(f.in),
           .packet_out = data_of(f.out),
           .gradient_in = is_last() ? nullptr
@@ -148,6 +149,7 @@ void StageRunner::close(const Instruction& i) {
   free_slots_.push_back(f.slot);
   if (f.input_slot >= 0) free_input_slots_.push_back(f.input_slot);
   f.open = false;
+  if (is_first()) done_with_minibatch(i);
 }
 
 const MiniBatch& StageRunner::minibatch(const Instruction& i) {
@@ -178,11 +180,11 @@ void StageRunner::load_input(const Instruction& i) {
   const MiniBatch& batch = minibatch(i);
   const SamplePart p = part(i, batch);
   open(i, p.count, batch.lengths);
-  if (p.count > 0) busy([&] { stage_.load_input(call(i), inputs(batch, p)); });
-  if (is_last()) return;  // its loss still needs the mini-batch
+  flight(i).input = inputs(batch, p);
+  if (p.count > 0) busy([&] { stage_.load_input(call(i)); });
+  if (is_last()) return;
   const auto first = batch.ids.begin() + p.first;
   acquire_out(i)->ids.assign(first, first + p.count);
-  done_with_minibatch(i);
 }
 
 void StageRunner::receive_activation(const Instruction& i) {
@@ -219,7 +221,7 @@ void StageRunner::loss(const Instruction& i) {
   if (f.samples > 0) busy([&] { stage_.loss(call(i), targets(batch, p), report.loss); });
   report.measured.samples += f.samples;
   report.measured.labels += count_labels(batch, p.first, p.count);
-  if (!trains()) done_with_minibatch(i);
+  if (!trains() && !is_first()) done_with_minibatch(i);
 }
 
 void StageRunner::send_activation(const Instruction& i) {
@@ -287,7 +289,7 @@ void StageRunner::loss_gradient(const Instruction& i) {
       stage_.loss_gradient(call(i), targets(batch, part(i, batch)),
                            1.0 / static_cast<double>(batch.labels));
     });
-  done_with_minibatch(i);
+  if (!is_first()) done_with_minibatch(i);
 }
 
 void StageRunner::send_gradient(const Instruction& i) {

@@ -34,6 +34,7 @@ class StageRunner {
  private:
   struct Flight {  // a micro-batch between its forward and its backward
     int slot = -1, input_slot = -1, samples = 0;
+    const void* input = nullptr;  // first stage: in the loader's memory
     Lengths lengths;
     bool open = false;
     int forward_version = 0;

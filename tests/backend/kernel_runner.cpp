@@ -156,7 +156,8 @@ Floats outputs(Backend& backend, const Graph& graph, const NamedTensors& weights
   load(stage, weights);
   PassCall call;
   call.size = {samples, mode};
-  stage.load_input(call, input.data());
+  call.input = input.data();
+  stage.load_input(call);
   stage.forward(call);
   Floats values(static_cast<std::size_t>(samples * graph.layers.back().output.elements()));
   stage.read_output(call, values.data());

@@ -56,7 +56,7 @@ TEST_CASE("loader: inputs, classes and ids are of the same samples", "[loader]")
   const MiniBatch second = take(loader, 0).step == 0 ? take(loader, 1) : MiniBatch{};
   CHECK(second.step == 1);
   CHECK(second.samples == 4);
-  CHECK(second.inputs == std::vector<float>{4, -4, 5, -5, 6, -6, 7, -7});
+  CHECK(second.inputs == AlignedVector<float>{4, -4, 5, -5, 6, -6, 7, -7});
   CHECK(second.classes == std::vector<std::int32_t>{1, 2, 0, 1});
   CHECK(second.ids == std::vector<SampleId>{4, 5, 6, 7});
   CHECK(second.values.empty());

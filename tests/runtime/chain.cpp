@@ -106,6 +106,7 @@ class Chain {
     const Crossing before = s > 0 ? crossings_[s - 1][i] : Crossing{}, behind = crossings_[s][i];
     return {.size = {in_.samples, Mode::Train},
             .slot = m,
+            .input = inputs_[i].data(),
             .packet_in = before.activations,
             .packet_out = behind.activations,
             .gradient_in = behind.gradients,
@@ -118,7 +119,7 @@ class Chain {
   }
   double forward(int step, int m) {
     Stage& first = *stages_.front();
-    first.load_input(call(first, step, m), inputs_[static_cast<std::size_t>(m)].data());
+    first.load_input(call(first, step, m));
     for (const auto& stage : stages_) {
       stage->forward(call(*stage, step, m));
       stage->stream().finish();  // no channel is here, which would say so to the next one's

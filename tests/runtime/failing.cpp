@@ -60,6 +60,7 @@ class FailingLowering final : public Lowering {
   FailingLowering(std::unique_ptr<const Lowering> real, Countdown& countdown)
       : real_(std::move(real)), countdown_(countdown) {}
   std::size_t value_bytes(ValueId v, int n) const override { return real_->value_bytes(v, n); }
+  bool reads_plain_input() const override { return real_->reads_plain_input(); }
   void load_input(Stream& s, const void* plain, int n, void* stored) const override {
     real_->load_input(ForwardingStream::real(s), plain, n, stored);
   }

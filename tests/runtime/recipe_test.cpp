@@ -7,6 +7,7 @@
 #include "graph/read.hpp"
 #include "random_model.hpp"
 #include "replay.hpp"
+#include "runtime/compiled_stage.hpp"
 #include "training.hpp"
 
 using namespace pipetrain;
@@ -159,4 +160,21 @@ TEST_CASE("tensors in a packet lie apart, each on a line of its own", "[recipe]"
   const std::size_t each = 3 * 8 * 8 * 8 * sizeof(float);
   CHECK(packet.offsets == std::vector<std::size_t>{0, each, 2 * each});
   CHECK(packet.bytes == 3 * each);
+}
+
+TEST_CASE("an input that kernels read as it comes is loaded nowhere", "[recipe]") {
+  const Graph graph = read_model_text(mlp_model, "test");
+  const auto backend = make_backend("cpu");
+  for (const Precision precision : {Precision::F32, Precision::Bf16}) {
+    const auto lowering = backend->lower(graph, {.samples = 3, .precision = precision});
+    const Recipe recipe = compile_stage({.graph = graph,
+                                         .lowering = *lowering,
+                                         .first = {0},
+                                         .last = {static_cast<int>(graph.layers.size()) - 1},
+                                         .size = {3, Mode::Train}})
+                              .recipe;
+    const bool in_place = precision == Precision::F32;
+    CHECK(recipe.input.area == (in_place ? Area::None : Area::Slot));
+    CHECK(recipe.forward.at(0).inputs.at(0).area == (in_place ? Area::Input : Area::Slot));
+  }
 }

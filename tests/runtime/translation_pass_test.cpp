@@ -42,7 +42,8 @@ std::vector<float> whole(const TranslationPassInput& in, const NamedTensors& ten
   stage.prepare(call.size);
   put_parameters(stage, tensors);
   stage.begin_program();
-  stage.load_input(call, tokens.data());
+  call.input = tokens.data();
+  stage.load_input(call);
   stage.forward(call);
   std::vector<float> output(
       static_cast<std::size_t>(in.rows * lengths.target * in.graph.input.vocabulary));

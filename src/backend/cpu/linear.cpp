@@ -163,8 +163,8 @@ class LinearKernel final : public CpuKernel {
   }
 
   void finish_update(const FusedUpdate& u, const double* squares) const {
-    if (u.parameters[0].sum_of_squares)
-      *u.parameters[0].sum_of_squares = std::accumulate(squares, squares + units(), 0.0);
+    if (u.parameters[0].sum_of_squares)  // several sums beside each other, in a fixed order
+      *u.parameters[0].sum_of_squares = std::reduce(squares, squares + units());
     if (spec_.bias) cpu::update(u.rules[1], u.parameters[1]);
   }
 

@@ -16,7 +16,8 @@
 namespace pipetrain::cpu {
 namespace {
 
-constexpr std::int64_t kExpWork = 16;  // of an exponential, in multiply-adds
+// In multiply-adds: of an exponential, and of a row, whose sums wait for each other.
+constexpr std::int64_t kExpWork = 16, kRowWork = 4096;
 
 struct RowResult {
   double loss;
@@ -93,7 +94,7 @@ class CrossEntropy final : public LossKernel {
 
   template <class Body>
   void each_row(Body body) const {
-    parallel_each(rows_, kExpWork * rows_ * classes_, body);
+    parallel_each(rows_, rows_ * (kRowWork + kExpWork * classes_), body);
   }
 
   // How many outputs the label's loses against is its rank. The first of equal ones wins; a NaN

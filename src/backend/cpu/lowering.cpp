@@ -192,6 +192,9 @@ class CpuLowering final : public Lowering {
   std::size_t value_bytes(ValueId value, int samples) const override {
     return layout(value).bytes(samples);
   }
+  bool reads_plain_input() const override {
+    return layouts_[0].is_plain() && layouts_[0].element != Element::Bf16;
+  }
   void load_input(Stream&, const void* plain, int samples, void* stored) const override {
     if (layouts_[0].element == Element::Token) {
       std::memcpy(stored, plain, value_bytes(ValueId{0}, samples));

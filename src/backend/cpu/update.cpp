@@ -13,14 +13,15 @@
 namespace pipetrain::cpu {
 namespace {
 
-constexpr std::int64_t kParts = 64;    // of a sum: as many for any number of threads, so one result
-constexpr std::int64_t kChunk = 2048;  // elements that the nearest cache holds
+constexpr std::int64_t kParts = 64;  // of a sum: as many for any number of threads, so one result
+constexpr std::int64_t kPartMin = 256;  // elements
+constexpr std::int64_t kChunk = 2048;   // elements that the nearest cache holds
 
 // Calls body(begin, end), which returns a sum, for every chunk; adds the sums up in a fixed order.
 template <class Body>
 double sum_chunks(std::int64_t elements, Body body) {
   double sums[kParts] = {};
-  const std::int64_t length = (elements + kParts - 1) / kParts;
+  const std::int64_t length = std::max((elements + kParts - 1) / kParts, kPartMin);
   parallel_each(kParts, kElementWork * elements, [&](std::int64_t part) {
     const std::int64_t part_end = std::min((part + 1) * length, elements);
     for (std::int64_t begin = part * length; begin < part_end; begin += kChunk)

@@ -1,0 +1,32 @@
+// The policy is changed, changed back, and that of one thread alone.
+#include "base/batch_scheduling.hpp"
+
+#include <sched.h>
+
+#include <thread>
+
+#include "catch.hpp"
+
+using namespace pipetrain;
+
+TEST_CASE("a thread is in no hurry as long as it says so", "[batch scheduling]") {
+  if (sched_getscheduler(0) != SCHED_OTHER) {
+    WARN("skipped: these tests run under a policy of their own");
+    return;
+  }
+  int other = -1;
+  {
+    const BatchScheduling batch;
+    CHECK(sched_getscheduler(0) == SCHED_BATCH);
+    {
+      const BatchScheduling again;
+    }
+    CHECK(sched_getscheduler(0) == SCHED_BATCH);
+  }
+  std::thread([&] {
+    const BatchScheduling batch;
+    other = sched_getscheduler(0);
+  }).join();
+  CHECK(other == SCHED_BATCH);
+  CHECK(sched_getscheduler(0) == SCHED_OTHER);
+}
