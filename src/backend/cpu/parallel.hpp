@@ -40,7 +40,7 @@ class SharedRange {
   }
 
  private:
-  static constexpr std::int64_t kMostParts = 64, kChunks = 8;
+  static constexpr std::int64_t kMostParts = 64, kChunks = 40;
   struct alignas(64) Next {
     std::atomic<std::int64_t> at;
   };
