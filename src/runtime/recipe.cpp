@@ -108,10 +108,11 @@ class Writer {
       if (b) touch(*b, step);
     drafts_.push_back(std::move(draft));
   }
-  void add_copy(BufferId from, BufferId to, std::size_t size) {
+  // Exactly the value: behind an input in the loader's memory there may be nothing.
+  void add_copy(BufferId from, BufferId to, ValueId value) {
     Draft draft;
     draft.step.kind = Step::Kind::Copy;
-    draft.step.bytes = size;
+    draft.step.bytes = in_.lowering.value_bytes(value, in_.samples);
     draft.inputs = {from};
     draft.output = to;
     add(std::move(draft));
@@ -204,7 +205,7 @@ class Writer {
       const Block& buffer = buffers_[from];
       if (buffer.area == Area::PacketOut && buffer.offset == out_.offsets[i]) continue;
       const BufferId to = new_buffer(Area::PacketOut, bytes(out_.values[i]), out_.offsets[i]);
-      add_copy(from, to, bytes(out_.values[i]));
+      add_copy(from, to, out_.values[i]);
     }
   }
 
@@ -234,8 +235,7 @@ class Writer {
     for (const ValueId value : leaving.values) {
       const GradientState& state = gradient(value);
       PIPETRAIN_CHECK(state.kind != GradientState::None, "no gradient for value {}", value.value);
-      if (state.kind == GradientState::Borrowed)
-        add_copy(state.buffer, destination(value), bytes(value));
+      if (state.kind == GradientState::Borrowed) add_copy(state.buffer, destination(value), value);
     }
     before_send_ = drafts_.size();
     if (behind_send_) add(std::move(*behind_send_));
@@ -306,7 +306,7 @@ class Writer {
       return;
     }
     if (state.kind == GradientState::Borrowed) {
-      add_copy(state.buffer, destination(value), bytes(value));
+      add_copy(state.buffer, destination(value), value);
       state = {GradientState::Owned, destination(value)};
     }
     add_sum(value, state.buffer, from);

@@ -194,7 +194,7 @@ class Replay {
     if (traits(l).saved_bytes > 0) expect(step.saved, traits(l).saved_bytes, saved(l), "saved");
   }
   void copy(const Step& step) {
-    const Content* const content = look(step.inputs[0], 0);
+    const Content* const content = look(step.inputs[0], step.bytes);
     if (!content) return problem("a copy of nothing whole");
     write(step.output, step.bytes, Content(*content));
   }
