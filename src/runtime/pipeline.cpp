@@ -176,8 +176,8 @@ int Pipeline::reader_threads(Mode mode) const {
   return static_cast<int>(workers.size());
 }
 int Pipeline::loader_depth() const {
-  // In flight at once: what the first stage is ahead of the last, the one being read, two made
-  // ahead.
+  // Held at once: those of the micro-batches that the first stage has in flight, which may begin
+  // and end within one; two made ahead.
   const Program& program = impl_->needs.program.program;
   const StageNeeds& first = impl_->needs.stages[0];
   return std::max({first.slots * first.copies, first.input_slots * first.copies, program.stages}) /
