@@ -120,11 +120,11 @@ class Writer {
 
   // ---- forward
   void enter() {
-    if (is_first() && in_.lowering.reads_plain_input()) {
-      slot_of(storage_, {0}) = new_buffer(Area::Input, bytes({0}));
-      return;
-    }
     if (is_first()) {
+      if (in_.lowering.reads_plain_input()) {
+        slot_of(storage_, {0}) = new_buffer(Area::Input, bytes({0}));
+        return;
+      }
       // The graph's input, loaded into the slot where a backward reads it.
       const Area kept = in_.recomputes ? Area::InputSlot : Area::Slot;
       input_ = new_buffer(in_.mode == Mode::Train ? kept : Area::Workspace, bytes({0}));
