@@ -64,6 +64,16 @@ std::vector<std::vector<Tie>> tied_groups(const Graph& graph) {
   return groups;
 }
 
+std::vector<bool> trained_values(const Graph& graph) {
+  std::vector<bool> trained = {false};
+  for (const Layer& layer : graph.layers)
+    trained.push_back(!layer.parameters.empty() ||
+                      std::ranges::any_of(layer.inputs, [&](ValueId input) {
+                        return trained[static_cast<std::size_t>(input.value)];
+                      }));
+  return trained;
+}
+
 std::string_view kind_name(const LayerSpec& spec) { return layer_kinds()[spec.index()].name; }
 
 }  // namespace pipetrain

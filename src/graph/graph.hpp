@@ -212,6 +212,9 @@ struct Graph {
 // A parameter that more than one layer uses: where, in the order of the layers, the owner first.
 std::vector<std::vector<Tie>> tied_groups(const Graph& graph);
 
+// By value: do parameters lie before it? Training wants the gradients of those values only.
+std::vector<bool> trained_values(const Graph& graph);
+
 // The TOML name of a layer's kind: "conv2d".
 std::string_view kind_name(const LayerSpec& spec);
 

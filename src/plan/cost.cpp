@@ -1,5 +1,7 @@
 #include "plan/cost.hpp"
 
+#include <algorithm>
+
 #include "plan/crossing.hpp"
 
 namespace pipetrain {
@@ -13,14 +15,28 @@ constexpr double kSamples = 16;
 constexpr double kWeightPasses = 6;
 
 // Layers that a backend does without touching memory: another view of the same bytes, or a ReLU
-// that the layer before it applies as it writes.
+// that the layer before it applies as it writes and takes back as it reads.
 bool is_free(const Graph& graph, const Layer& layer) {
   if (std::holds_alternative<Flatten>(layer.spec) || std::holds_alternative<Identity>(layer.spec))
     return true;
   if (!std::holds_alternative<Relu>(layer.spec) || layer.inputs[0].value == 0) return false;
   const LayerSpec& before = graph.layers[static_cast<std::size_t>(layer.inputs[0].value - 1)].spec;
-  return (std::holds_alternative<Conv2d>(before) || std::holds_alternative<Linear>(before)) &&
+  return (std::holds_alternative<Conv2d>(before) || std::holds_alternative<Linear>(before) ||
+          std::holds_alternative<BatchNorm>(before)) &&
          graph.consumers(layer.inputs[0]).size() == 1;
+}
+
+double estimated_cost(const Graph& graph, const Layer& layer, bool wants_input_gradient) {
+  if (is_free(graph, layer)) return 0;
+  const auto weights = static_cast<double>(parameter_elements(layer));
+  // Backward is a pass for the gradient of the weights, and one for that of the input.
+  const int passes = 1 + (weights > 0 ? 1 : 0) + (wants_input_gradient ? 1 : 0);
+  auto activations = static_cast<double>(layer.output.elements());
+  for (const ValueId input : layer.inputs)
+    activations += static_cast<double>(graph.shape(input).elements());
+  // Forward moves each activation once, backward it and its gradient.
+  const double elements = 3 * activations + kWeightPasses * weights / kSamples;
+  return passes * static_cast<double>(layer.flops) + elements * sizeof(float) * kFlopsPerByte;
 }
 
 }  // namespace
@@ -38,17 +54,14 @@ std::int64_t owned_elements(const Layer& layer) {
   return elements;
 }
 
-double estimated_cost(const Graph& graph, const Layer& layer) {
-  if (is_free(graph, layer)) return 0;
-  const auto weights = static_cast<double>(parameter_elements(layer));
-  // Backward finds the gradient of the input, and of the weights where there are any.
-  const double flops = static_cast<double>(layer.flops) * (weights > 0 ? 3 : 2);
-  auto activations = static_cast<double>(layer.output.elements());
-  for (const ValueId input : layer.inputs)
-    activations += static_cast<double>(graph.shape(input).elements());
-  // Forward moves each activation once, backward it and its gradient.
-  const double elements = 3 * activations + kWeightPasses * weights / kSamples;
-  return flops + elements * sizeof(float) * kFlopsPerByte;
+std::vector<double> estimated_costs(const Graph& graph) {
+  const std::vector<bool> trained = trained_values(graph);
+  std::vector<double> costs;
+  for (const Layer& layer : graph.layers)
+    costs.push_back(estimated_cost(graph, layer, std::ranges::any_of(layer.inputs, [&](ValueId in) {
+                                     return trained[static_cast<std::size_t>(in.value)];
+                                   })));
+  return costs;
 }
 
 double estimated_crossing_cost(const Graph& graph, LayerId first_of_next_stage) {

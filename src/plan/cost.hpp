@@ -3,14 +3,15 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "graph/graph.hpp"
 
 namespace pipetrain {
 
-// Forward and backward of one sample, in FLOPs; a byte moved counts as the FLOPs that a core does
-// in its time.
-double estimated_cost(const Graph& graph, const Layer& layer);
+// By layer, forward and backward of one sample, in FLOPs; a byte moved counts as the FLOPs that a
+// core does in its time.
+std::vector<double> estimated_costs(const Graph& graph);
 
 // Moving one sample's values over a cut and their gradients back, in the same unit.
 double estimated_crossing_cost(const Graph& graph, LayerId first_of_next_stage);

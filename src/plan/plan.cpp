@@ -15,10 +15,9 @@ namespace {
 
 std::vector<int> split_auto(const Graph& graph, int stages) {
   SplitCosts costs;
-  for (std::size_t i = 0; i < graph.layers.size(); ++i) {
-    costs.layers.push_back(estimated_cost(graph, graph.layers[i]));
-    costs.cuts.push_back(estimated_crossing_cost(graph, LayerId{static_cast<int>(i)}));
-  }
+  costs.layers = estimated_costs(graph);
+  for (int i = 0; i < std::ssize(graph.layers); ++i)
+    costs.cuts.push_back(estimated_crossing_cost(graph, LayerId{i}));
   return best_split(costs, stages);
 }
 

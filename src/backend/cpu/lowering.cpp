@@ -132,17 +132,6 @@ void fuse_relu(const Graph& graph, std::vector<Problem>& problems, std::size_t r
 
 // ---- the lowering
 
-// Which values have parameters before them: only their gradients are ever wanted in training.
-std::vector<bool> trained_values(const Graph& graph) {
-  std::vector<bool> trained = {false};
-  for (const Layer& layer : graph.layers)
-    trained.push_back(!layer.parameters.empty() ||
-                      std::any_of(layer.inputs.begin(), layer.inputs.end(), [&](ValueId input) {
-                        return trained[static_cast<std::size_t>(input.value)];
-                      }));
-  return trained;
-}
-
 std::vector<Problem> make_problems(const Graph& graph, const std::vector<ValueLayout>& layouts,
                                    bool recomputes) {
   std::vector<Problem> problems(graph.layers.size());
