@@ -117,7 +117,8 @@ class ConvKernel final : public CpuKernel {
         loops_.few_channels_weight(loop, block, row,
                                    floats(a.inputs[0]) + n * problem_.inputs[0].stored_elements(),
                                    dy, floats(a.gradients[0]));
-        if (bias) loops_.sum_pixels(dy + block * pixels, problem_.output.pixels(), bias);
+        if (bias)
+          loops_.f32.add_rows(dy + block * pixels, problem_.output.pixels(), kLanes, kLanes, bias);
       }
     });
   }

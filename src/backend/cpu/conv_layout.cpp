@@ -109,7 +109,8 @@ bool has_few_channels(const Conv2d& spec, const Problem& problem) {
 
 bool has_small_images(const Conv2d& spec, const Problem& problem) {
   return has_avx512() && kind_of(spec, problem) == Kind::Blocked && spec.groups == 1 &&
-         !problem.multiplies_bf16 && problem.output.pixels() <= kSmallImagePixels;
+         problem.output.pixels() <=
+             (problem.multiplies_bf16 ? kSmallImagePixelsBf16 : kSmallImagePixels);
 }
 
 // Its kernels for plain images and for groups of few channels are slower than those of f32.

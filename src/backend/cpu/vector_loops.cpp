@@ -1,6 +1,7 @@
 #include "backend/cpu/vector_loops.hpp"
 
 #include "backend/cpu/instruction_set.hpp"
+#include "base/check.hpp"
 
 namespace pipetrain::cpu {
 
@@ -29,6 +30,13 @@ const ElementLoops<Bf16>& element_loops<Bf16>() {
 #else
   return vector_loops().bf16;
 #endif
+}
+
+const Bf16ProductLoops& bf16_product_loops() {
+#if defined(__x86_64__)
+  if (instruction_set() == InstructionSet::Avx512Bf16) return avx512_bf16_product_loops();
+#endif
+  PIPETRAIN_CHECK(false, "this machine has no instruction for products of bf16");
 }
 
 }  // namespace pipetrain::cpu

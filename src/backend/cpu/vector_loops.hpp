@@ -86,13 +86,14 @@ constexpr std::int64_t kFewChannels = 8;
 
 // The weight gradient of a convolution of images of few pixels: the library spends its time on the
 // padding and on writing. A tile is 16 input channels by 16 outputs, its pixels of all samples
-// gathered: [sample][H][W][16].
+// gathered: [sample][H][W][16], or, of products of bf16, [pair of samples][H][W][16].
 struct SmallImagesLoop {
   std::int64_t samples, in_height, in_width, out_height, out_width;
   Pair kernel, stride, padding;
   bool accumulate;
 };
-constexpr std::int64_t kSmallImagePixels = 16;
+constexpr std::int64_t kSmallImagePixels = 16;  // of the output, at most
+constexpr std::int64_t kSmallImagePixelsBf16 = 64;
 
 // Sixteen channels (fewer at the end of a vector) over all samples and pixels.
 struct ChannelWalk {
@@ -171,8 +172,6 @@ struct VectorLoops {
   // weights: [kh][kw][16c][16o]
   void (*small_images_weight)(const SmallImagesLoop&, const float* x, const float* dy,
                               float* weights);
-  // sum[16] += over pixels
-  void (*sum_pixels)(const float* values, std::int64_t pixels, float* sum);
 
   // kept[i] = 1 where dropout keeps element 4 * block + i, else 0: of whole blocks of 4 elements.
   // The mask drops some and keeps some: dropped_below is less than 2^32.
@@ -188,6 +187,18 @@ struct VectorLoops {
   ElementLoops<Bf16> bf16;
 };
 
+struct Bf16Pair {
+  std::uint32_t bits;  // the first in the lower half
+};
+// By an instruction that adds the products of two pairs to an f32: for machines that have it.
+struct Bf16ProductLoops {
+  // Of first[i] and second[i]; second: or null, zeros. Whole vectors of 16.
+  void (*pair_up)(const Bf16* first, const Bf16* second, Bf16Pair* pairs, std::int64_t count);
+  // As that of VectorLoops.
+  void (*small_images_weight)(const SmallImagesLoop&, const Bf16Pair* x, const Bf16Pair* dy,
+                              float* weights);
+};
+
 // The loops for this machine.
 const VectorLoops& vector_loops();
 template <class E>
@@ -196,11 +207,13 @@ template <>
 const ElementLoops<float>& element_loops<float>();
 template <>
 const ElementLoops<Bf16>& element_loops<Bf16>();
+const Bf16ProductLoops& bf16_product_loops();  // where instruction_set() is Avx512Bf16 only
 
 const VectorLoops& avx512_loops();
 const VectorLoops& avx2_loops();
 const VectorLoops& portable_loops();
 // By the processor's own instruction for rounding, which makes zeros of denormals.
 const ElementLoops<Bf16>& avx512_bf16_loops();
+const Bf16ProductLoops& avx512_bf16_product_loops();
 
 }  // namespace pipetrain::cpu

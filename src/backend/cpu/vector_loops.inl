@@ -171,9 +171,9 @@ constexpr ElementLoops<E> loops_of_element = {
 #include "backend/cpu/vector_loops_few_channels.inl"
 #include "backend/cpu/vector_loops_linear.inl"
 #include "backend/cpu/vector_loops_linear_weight.inl"
-#include "backend/cpu/vector_loops_small_images.inl"
 #include "backend/cpu/vector_loops_update.inl"
 #endif
+#include "backend/cpu/vector_loops_small_images.inl"
 
 }  // namespace
 
@@ -186,8 +186,7 @@ const VectorLoops& PIPETRAIN_LOOPS() {
       .linear_update = linear_update,
       .few_channels_forward = few_channels_forward,
       .few_channels_weight = few_channels_weight,
-      .small_images_weight = small_images_weight,
-      .sum_pixels = sum_pixels,
+      .small_images_weight = small_images_weight<float>,
       .keep_elements = keep_elements,
       .update = update,
       .combine = combine,
@@ -200,6 +199,14 @@ const VectorLoops& PIPETRAIN_LOOPS() {
 }
 #else
 const ElementLoops<Bf16>& PIPETRAIN_BF16_LOOPS() { return loops_of_element<Bf16>; }
+
+const Bf16ProductLoops& PIPETRAIN_BF16_PRODUCT_LOOPS() {
+  static constexpr Bf16ProductLoops loops = {
+      .pair_up = pair_up,
+      .small_images_weight = small_images_weight<Bf16Pair>,
+  };
+  return loops;
+}
 #endif
 
 }  // namespace pipetrain::cpu

@@ -11,4 +11,5 @@
 #include "backend/cpu/vector_loops.hpp"
 
 #define PIPETRAIN_BF16_LOOPS avx512_bf16_loops
+#define PIPETRAIN_BF16_PRODUCT_LOOPS avx512_bf16_product_loops
 #include "backend/cpu/vector_loops.inl"

@@ -78,9 +78,3 @@ void few_channels_weight(const FewChannelsLoop& l, std::int64_t out_block, std::
                                    weights + (column * kLanes + c) * kLanes);
     });
 }
-
-void sum_pixels(const float* values, std::int64_t pixels, float* sum) {
-  Vector total = load(sum);
-  for (std::int64_t i = 0; i < pixels; ++i) total += load(values + i * kLanes);
-  store(sum, total);
-}

@@ -136,39 +136,93 @@ TEST_CASE("every instruction set computes the same convolution of few channels",
   check_near(dw, slopes);
 }
 
+// Of images of 4x4, three samples of them; what it adds to.
+struct SmallImages {
+  SmallImagesLoop loop;
+  std::vector<float> x, dy, before;
+
+  explicit SmallImages(std::int64_t stride)
+      : loop{.samples = 3,
+             .in_height = 4,
+             .in_width = 4,
+             .out_height = 4 / stride,
+             .out_width = 4 / stride,
+             .kernel = {3, 3},
+             .stride = {stride, stride},
+             .padding = {1, 1},
+             .accumulate = true},
+        x(numbers(loop.samples * 16 * kLanes, 0.7f)),
+        dy(numbers(loop.samples * pixels() * kLanes, 0.4f)),
+        before(numbers(9 * kLanes * kLanes, 0.2f)) {}
+
+  std::int64_t pixels() const { return loop.out_height * loop.out_width; }
+
+  std::vector<double> sums() const {
+    std::vector<double> sums(before.begin(), before.end());
+    for (std::int64_t i = 0; i < loop.samples * pixels() * 9; ++i) {
+      const std::int64_t tap = i % 9, pixel = i / 9 % pixels(), n = i / 9 / pixels();
+      const std::int64_t iy = pixel / loop.out_width * loop.stride[0] + tap / 3 - 1,
+                         ix = pixel % loop.out_width * loop.stride[1] + tap % 3 - 1;
+      if (iy < 0 || iy >= 4 || ix < 0 || ix >= 4) continue;
+      for (std::int64_t c = 0; c < kLanes; ++c)
+        for (std::int64_t o = 0; o < kLanes; ++o)
+          sums[at((tap * kLanes + c) * kLanes + o)] +=
+              static_cast<double>(x[at(((n * 4 + iy) * 4 + ix) * kLanes + c)]) *
+              static_cast<double>(dy[at((n * pixels() + pixel) * kLanes + o)]);
+    }
+    return sums;
+  }
+};
+
 TEST_CASE("every instruction set computes the same weight gradient of small images", "[cpu]") {
   const auto [name, loops] = GENERATE(from_range(loops_here()));
   const std::int64_t stride = GENERATE(1, 2);
   CAPTURE(name, stride);
-  const SmallImagesLoop l{.samples = 3,
-                          .in_height = 4,
-                          .in_width = 4,
-                          .out_height = 4 / stride,
-                          .out_width = 4 / stride,
-                          .kernel = {3, 3},
-                          .stride = {stride, stride},
-                          .padding = {1, 1},
-                          .accumulate = true};
-  const std::int64_t pixels = l.out_height * l.out_width;
-  const std::vector<float> x = numbers(l.samples * 16 * kLanes, 0.7f),
-                           dy = numbers(l.samples * pixels * kLanes, 0.4f),
-                           before = numbers(9 * kLanes * kLanes, 0.2f);
-  std::vector<float> dw = before;
-  loops->small_images_weight(l, x.data(), dy.data(), dw.data());
-  std::vector<double> expected(before.begin(), before.end());
-  for (std::int64_t i = 0; i < l.samples * pixels * 9; ++i) {
-    const std::int64_t tap = i % 9, pixel = i / 9 % pixels, n = i / 9 / pixels;
-    const std::int64_t iy = pixel / l.out_width * stride + tap / 3 - 1,
-                       ix = pixel % l.out_width * stride + tap % 3 - 1;
-    if (iy < 0 || iy >= 4 || ix < 0 || ix >= 4) continue;
-    for (std::int64_t c = 0; c < kLanes; ++c)
-      for (std::int64_t o = 0; o < kLanes; ++o)
-        expected[at((tap * kLanes + c) * kLanes + o)] +=
-            static_cast<double>(x[at(((n * 4 + iy) * 4 + ix) * kLanes + c)]) *
-            static_cast<double>(dy[at((n * pixels + pixel) * kLanes + o)]);
-  }
-  check_near(dw, expected);
+  const SmallImages images(stride);
+  std::vector<float> dw = images.before;
+  loops->small_images_weight(images.loop, images.x.data(), images.dy.data(), dw.data());
+  check_near(dw, images.sums());
 }
+
+#if defined(__x86_64__)
+// What bf16 keeps of each; its values.
+std::vector<Bf16> round_in_place(std::vector<float>& values) {
+  std::vector<Bf16> rounded;
+  for (float& value : values) {
+    rounded.push_back(from_float<Bf16>(value));
+    value = to_float(rounded.back());
+  }
+  return rounded;
+}
+
+// Samples two by two, the last one alone.
+std::vector<Bf16Pair> pairs_of(const std::vector<Bf16>& values, std::int64_t samples) {
+  const std::int64_t elements = std::ssize(values) / samples;
+  std::vector<Bf16Pair> pairs(at((samples + 1) / 2 * elements));
+  for (std::int64_t n = 0; n < samples; n += 2) {
+    const Bf16* first = values.data() + n * elements;
+    avx512_bf16_product_loops().pair_up(first, n + 1 < samples ? first + elements : nullptr,
+                                        pairs.data() + n / 2 * elements, elements);
+  }
+  return pairs;
+}
+
+TEST_CASE("pairs of bf16 make the same weight gradient of small images", "[cpu]") {
+  if (!__builtin_cpu_supports("avx512bf16")) return;
+  const std::int64_t stride = GENERATE(1, 2);
+  CAPTURE(stride);
+  SmallImages images(stride);
+  const std::vector<Bf16> x = round_in_place(images.x), dy = round_in_place(images.dy);
+  const std::vector<Bf16Pair> x_pairs = pairs_of(x, images.loop.samples),
+                              dy_pairs = pairs_of(dy, images.loop.samples);
+  SmallImagesLoop of_pairs = images.loop;
+  of_pairs.samples = 2;
+  std::vector<float> dw = images.before;
+  avx512_bf16_product_loops().small_images_weight(of_pairs, x_pairs.data(), dy_pairs.data(),
+                                                  dw.data());
+  check_near(dw, images.sums());
+}
+#endif
 
 TEST_CASE("every instruction set turns tiles, whole ones and parts", "[cpu]") {
   const auto [name, loops] = GENERATE(from_range(loops_here()));
