@@ -101,6 +101,7 @@ PIPETRAIN_INLINE Doubles widen(const HalfVector& v) {
   return convert<Doubles>(v);
 #endif
 }
+PIPETRAIN_INLINE void prefetch_to_write(const float* from) { __builtin_prefetch(from, 1); }
 PIPETRAIN_INLINE std::int64_t lesser(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
 PIPETRAIN_INLINE std::int64_t greater(std::int64_t a, std::int64_t b) { return a > b ? a : b; }
 

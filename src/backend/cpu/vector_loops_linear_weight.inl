@@ -50,8 +50,6 @@ double update_tile(const UpdateRule& rule, const UpdateArguments& a, std::int64_
   return 0;
 }
 
-PIPETRAIN_INLINE void prefetch_to_write(const float* from) { __builtin_prefetch(from, 1); }
-
 // What becomes of a tile of the weight gradient, which is in registers: it is stored ..
 struct StoreTile {
   const LinearWeightLoop& l;

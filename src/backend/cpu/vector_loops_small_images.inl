@@ -32,7 +32,8 @@ void pair_up(const Bf16* first, const Bf16* second, Bf16Pair* pairs, std::int64_
 }
 #endif
 
-// The sums of a tap stay in registers over all samples and pixels: 16 outputs of some inputs.
+// The sums of a tap stay in registers over all samples and pixels: 16 outputs of some inputs. With
+// few samples a tap is done before the next one's sums have come from memory, so they are asked for.
 template <class Term>
 PIPETRAIN_INLINE void small_images_tap(const SmallImagesLoop& l, std::int64_t row,
                                        std::int64_t column, const Term* x, const Term* dy,
@@ -42,6 +43,8 @@ PIPETRAIN_INLINE void small_images_tap(const SmallImagesLoop& l, std::int64_t ro
   Vector sum[kTapInputs];
 #pragma GCC unroll 16
   for (int c = 0; c < kTapInputs; ++c) sum[c] = l.accumulate ? load(w + c * kLanes) : Vector{};
+#pragma GCC unroll 16
+  for (int c = 0; c < kTapInputs; ++c) prefetch_to_write(w + (2 * kTapInputs + c) * kLanes);
   for (std::int64_t n = 0; n < l.samples; ++n)
     for (std::int64_t oy = ys.begin; oy < ys.end; ++oy) {
       const std::int64_t iy = oy * l.stride[0] + row - l.padding[0];
