@@ -57,27 +57,41 @@ void convert(const ValueLayout& layout, std::int64_t samples, const From* from, 
                   });
 }
 
+// Of a blocked layout: calls visit(index among the plain elements, index among the stored ones), a
+// block of 16 channels at a time.
+template <class Visit>
+void each_element(const ValueLayout& layout, std::int64_t samples, Visit visit) {
+  const std::int64_t pixels = layout.pixels(), blocks = layout.stored_channels() / kLanes;
+  parallel_each(samples * blocks, kElementWork * samples * layout.stored_elements(),
+                [&](std::int64_t b) {
+                  const std::int64_t n = b / blocks, first = b % blocks * kLanes;
+                  const std::int64_t plain = n * layout.elements() + first * pixels,
+                                     stored = n * layout.stored_elements() + first * pixels;
+                  for (std::int64_t c = 0; c < std::min(kLanes, layout.channels - first); ++c)
+                    for (std::int64_t i = 0; i < pixels; ++i)
+                      visit(plain + c * pixels + i, stored + i * kLanes + c);
+                });
+}
+
 }  // namespace
 
 template <class From, class To>
 void to_stored(const ValueLayout& layout, std::int64_t samples, const From* plain, To* stored) {
   if (layout.is_plain()) return convert(layout, samples, plain, stored);
-  const std::int64_t each = layout.stored_elements();
   if (layout.channels % kLanes != 0)
-    std::memset(stored, 0, static_cast<std::size_t>(samples * each) * sizeof(To));
-  for (std::int64_t n = 0; n < samples; ++n)
-    for (std::int64_t i = 0; i < layout.elements(); ++i)
-      stored[n * each + layout.position(i)] =
-          from_float<To>(to_float(plain[n * layout.elements() + i]));
+    std::memset(stored, 0,
+                static_cast<std::size_t>(samples * layout.stored_elements()) * sizeof(To));
+  each_element(layout, samples, [&](std::int64_t from, std::int64_t to) {
+    stored[to] = from_float<To>(to_float(plain[from]));
+  });
 }
 
 template <class From, class To>
 void to_plain(const ValueLayout& layout, std::int64_t samples, const From* stored, To* plain) {
   if (layout.is_plain()) return convert(layout, samples, stored, plain);
-  for (std::int64_t n = 0; n < samples; ++n)
-    for (std::int64_t i = 0; i < layout.elements(); ++i)
-      plain[n * layout.elements() + i] =
-          from_float<To>(to_float(stored[n * layout.stored_elements() + layout.position(i)]));
+  each_element(layout, samples, [&](std::int64_t to, std::int64_t from) {
+    plain[to] = from_float<To>(to_float(stored[from]));
+  });
 }
 
 template void to_stored(const ValueLayout&, std::int64_t, const float*, float*);

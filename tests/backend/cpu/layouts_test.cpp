@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "backend/cpu/cpu_backend.hpp"
+#include "backend/cpu/layout.hpp"
 #include "backend/harness.hpp"
 #include "catch.hpp"
 
@@ -76,6 +77,26 @@ TEST_CASE("the image that is loaded is the image that is stored back", "[cpu]") 
   lowering->load_input(*stream, plain.data(), 2, stored.data());
   lowering->store_value(*stream, {0}, stored.data(), 2, back.data());
   CHECK(back == plain);
+}
+
+TEST_CASE("every element of many samples goes to its place and back", "[cpu]") {
+  const std::int64_t channels = GENERATE(5, 16, 37), samples = 70;
+  CAPTURE(channels);
+  const cpu::ValueLayout layout = cpu::blocked_layout(Shape{{channels, 3, 5}});
+  const Floats plain = counting(samples * layout.elements());
+  Floats stored(static_cast<std::size_t>(samples * layout.stored_elements()), -1),
+      back(plain.size());
+  cpu::to_stored(layout, samples, plain.data(), stored.data());
+  cpu::to_plain(layout, samples, stored.data(), back.data());
+  CHECK(back == plain);
+  Floats expected(stored.size(), 0);
+  for (std::int64_t i = 0; i < std::ssize(plain); ++i) {
+    const std::int64_t sample = i / layout.elements(), element = i % layout.elements();
+    expected[static_cast<std::size_t>(sample * layout.stored_elements() +
+                                      layout.position(element))] =
+        plain[static_cast<std::size_t>(i)];
+  }
+  CHECK(stored == expected);
 }
 
 TEST_CASE("no copy is packed of weights whose input gradient nobody wants", "[cpu]") {
