@@ -32,8 +32,8 @@ void pair_up(const Bf16* first, const Bf16* second, Bf16Pair* pairs, std::int64_
 }
 #endif
 
-// The sums of a tap stay in registers over all samples and pixels: 16 outputs of some inputs. With
-// few samples a tap is done before the next one's sums have come from memory, so they are asked for.
+// The sums of a tap stay in registers over all samples and pixels: 16 outputs of some inputs. Of
+// few samples a tap is done before the next one's sums have come from memory: they are asked for.
 template <class Term>
 PIPETRAIN_INLINE void small_images_tap(const SmallImagesLoop& l, std::int64_t row,
                                        std::int64_t column, const Term* x, const Term* dy,
