@@ -2,7 +2,7 @@
 
 #include <spdlog/fmt/fmt.h>
 #include <spdlog/version.h>
-#include <toml++/impl/version.h>
+#include <toml++/toml.h>
 
 #include <CLI/Version.hpp>
 #include <iostream>

@@ -37,7 +37,9 @@ TEST_CASE("version and build information") {
 TEST_CASE("a verb that needs an argument prints its options and their defaults without one") {
   const Ran train = run_binary("train");
   CHECK(train.code == 0);
-  CHECK(has(train.out, "--resume TEXT=auto"));
+  const bool default_said =  // as older versions of CLI11 write it, or newer ones
+      has(train.out, "--resume TEXT=auto") || has(train.out, "--resume TEXT [auto]");
+  CHECK(default_said);
   CHECK(has(train.out, "batch_size = 64 "));
   const Ran schedule = run_binary("schedule");
   CHECK(schedule.code == 0);

@@ -1,6 +1,8 @@
 // Files that fail at the n-th operation, n = 1, 2, ... until none fires: the run ends with the
 // right code and names the file and the reason, and half a model.safetensors is never left.
+#include <chrono>
 #include <fstream>
+#include <thread>
 
 #include "catch.hpp"
 #include "failing_run.hpp"
@@ -108,7 +110,7 @@ TEST_CASE("standard output that is full, or read in part", "[faults]") {
   // A reader who has seen enough stops no training.
   CHECK(run_binary(train + part.string() + " | head -1").code == 0);
   for (int tenths = 0; tenths < 100 && !fs::exists(part / "model.safetensors"); ++tenths)
-    std::system("sleep 0.1");
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
   CHECK(fs::exists(part / "model.safetensors"));
 }
 

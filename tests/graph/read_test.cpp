@@ -71,11 +71,11 @@ TEST_CASE("the other models of the repository read") {
   CHECK(layer_names(residual) ==
         "conv1 pool1 layer1.conv1 layer1.bn1 layer1.relu1 layer1.conv2 layer1.bn2 layer1.sum "
         "layer1.relu2 flatten dropout fc");
-  const Layer& sum = layer(residual, "layer1.sum");
+  const Layer sum = layer(residual, "layer1.sum");
   CHECK(sum.inputs == std::vector<ValueId>{{7}, {2}});
   CHECK(residual.consumers(ValueId{2}) == std::vector<LayerId>{{2}, {7}});
   CHECK(residual.shape(ValueId{2}).text() == "[8, 7, 7]");
-  const Layer& norm = layer(residual, "layer1.bn1");
+  const Layer norm = layer(residual, "layer1.bn1");
   CHECK(norm.parameters[0].name == "layer1.bn1.weight");
   CHECK(std::get<Constant>(norm.parameters[0].initial).value == 1);
   CHECK(std::get<Constant>(norm.parameters[1].initial).value == 0);

@@ -20,7 +20,7 @@ const std::vector<std::string> never_drained = {"pipedream", "pipedream_2bw", "p
                                                 "timeprest", "v_timeprest",   "i_timeprest"};
 
 void check_uses(const Trained& t) {
-  const auto& owner = floats(t.parameters, "a.weight");
+  const auto owner = floats(t.parameters, "a.weight");
   CHECK(floats(t.parameters, "b.weight") == owner);
   CHECK(floats(t.parameters, "c.weight") == owner);
 }
@@ -195,7 +195,8 @@ TEST_CASE("a gradient that is no number skips the tied parameter everywhere", "[
                            }});
   CHECK(skipped == 3 * 3);  // three stages, three epochs
   check_uses(t);
-  for (const float value : floats(t.parameters, "a.weight")) REQUIRE(std::isfinite(value));
+  const auto shared = floats(t.parameters, "a.weight");
+  for (const float value : shared) REQUIRE(std::isfinite(value));
 }
 
 TEST_CASE("a state has a tied parameter once, and goes on to the same bits", "[tied]") {

@@ -11,6 +11,7 @@
 #include "backend/cpu/small_images.hpp"
 #include "backend/cpu/vector_loops.hpp"
 #include "backend/cpu/widened.hpp"
+#include "backend/cpu/winograd.hpp"
 
 namespace pipetrain::cpu {
 namespace {
@@ -180,10 +181,18 @@ class ConvKernel final : public CpuKernel {
 
 }  // namespace
 
+namespace {
+
+std::unique_ptr<Kernel> make_conv(const Conv2d& spec, Problem problem) {
+  if (has_winograd(spec, problem)) return make_winograd(spec, std::move(problem));
+  return std::make_unique<ConvKernel>(spec, std::move(problem));
+}
+
+}  // namespace
+
 std::unique_ptr<Kernel> make_kernel(const Conv2d& spec, Problem problem) {
-  if (!is_bf16(problem) || problem.multiplies_bf16)
-    return std::make_unique<ConvKernel>(spec, std::move(problem));
-  auto f32 = std::make_unique<ConvKernel>(spec, in_f32(problem));
+  if (!is_bf16(problem) || problem.multiplies_bf16) return make_conv(spec, std::move(problem));
+  auto f32 = make_conv(spec, in_f32(problem));
   return make_widened(std::move(problem), std::move(f32));
 }
 

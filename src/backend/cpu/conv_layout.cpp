@@ -4,6 +4,7 @@
 #include "backend/cpu/onednn.hpp"
 #include "backend/cpu/parallel.hpp"
 #include "backend/cpu/vector_loops.hpp"
+#include "backend/cpu/winograd.hpp"
 
 namespace pipetrain::cpu {
 namespace {
@@ -142,6 +143,7 @@ ParameterLayout parameter_layout(const Conv2d& spec, const Problem& problem, int
 }
 
 std::size_t packed_bytes(const Conv2d& spec, const Problem& problem, Pass pass) {
+  if (has_winograd(spec, problem)) return winograd_packed_bytes(spec, problem);
   const ConvLayout l = conv_layout(spec, problem);
   if (pass == Pass::Forward) return l.multiplies_bf16 ? l.read_weights.get_size() : 0;
   return l.kind == Kind::Blocked ? l.packed_weights.get_size() : 0;
@@ -172,6 +174,8 @@ void transpose_blocks(const Conv2d& spec, const ConvLayout& l, const float* weig
 
 void pack(const Conv2d& spec, const Problem& problem, Pass pass, const float* weights,
           void* packed) {
+  if (has_winograd(spec, problem))
+    return winograd_pack(spec, problem, pass, weights, floats(packed));
   const ConvLayout l = conv_layout(spec, problem);
   if (!l.multiplies_bf16 && l.block == kLanes)
     return transpose_blocks(spec, l, weights, floats(packed));

@@ -95,6 +95,24 @@ struct SmallImagesLoop {
 constexpr std::int64_t kSmallImagePixels = 16;  // of the output, at most
 constexpr std::int64_t kSmallImagePixelsBf16 = 64;
 
+// A convolution of 3 x 3, stride 1, padding 1, of images of even height and width, by minimal
+// filtering (Lavin and Gray, Fast Algorithms for Convolutional Neural Networks, 2016, section 4.1):
+// a tile of 2 x 2 outputs and a pair of channels takes 16 products instead of 36, of values that
+// are sums and differences of 4 x 4 inputs. Each of the 16 is a point, of all tiles and channels a
+// matrix. Tiles are counted over all samples, row by row.
+struct WinogradLoop {
+  std::int64_t samples, height, width;
+  std::int64_t channels, outputs;  // whole panels
+  bool rectify = false;
+
+  constexpr std::int64_t tiles() const { return samples * (height / 2) * (width / 2); }
+};
+constexpr std::int64_t kWinogradPoints = 16;
+constexpr std::int64_t kWinogradPanel = 64;  // columns of points that lie together
+constexpr std::int64_t winograd_scratch(std::int64_t channels, std::int64_t tiles) {  // floats
+  return kWinogradPoints * (tiles * (channels + kLanes + kWinogradPanel) + kLanes);
+}
+
 // Sixteen channels (fewer at the end of a vector) over all samples and pixels.
 struct ChannelWalk {
   std::int64_t samples, sample_stride, pixels, pixel_stride, lanes;
@@ -172,6 +190,27 @@ struct VectorLoops {
   // weights: [kh][kw][16c][16o]
   void (*small_images_weight)(const SmallImagesLoop&, const float* x, const float* dy,
                               float* weights);
+
+  // Weights as points: [panel][point][channels][64], by winograd_weights() of each block
+  // [3][3][16c] [16o]: rows are its channels, or, mirrored, for the input gradient, its outputs.
+  void (*winograd_weights)(const float* weights, bool mirrored, float* points,
+                           std::int64_t point_stride);
+  // Tiles from `begin` to `end`. bias: or null. Scratch: winograd_scratch().
+  void (*winograd_convolve)(const WinogradLoop&, const float* x, const float* weights,
+                            const float* bias, float* y, std::int64_t begin, std::int64_t end,
+                            float* scratch);
+  // Of 16 channels or outputs, which x and dy begin with: a tile is a row of 16 or 64.
+  void (*winograd_inputs)(const WinogradLoop&, const float* x, std::int64_t begin, std::int64_t end,
+                          float* points, std::int64_t point_stride);
+  void (*winograd_gradients)(const WinogradLoop&, const float* dy, std::int64_t begin,
+                             std::int64_t end, float* points, std::int64_t point_stride);
+  // Adds a point's products over tiles, of 16 channels by all outputs: strides are a panel's.
+  void (*winograd_products)(const WinogradLoop&, const float* inputs, const float* gradients,
+                            std::int64_t tiles, std::int64_t gradient_stride, float* weights,
+                            std::int64_t weight_stride);
+  // The gradient of a block [3][3][16c][16o] of the weights, by that of its points.
+  void (*winograd_weight_gradient)(const float* points, std::int64_t point_stride, bool accumulate,
+                                   float* weights);
 
   // kept[i] = 1 where dropout keeps element 4 * block + i, else 0: of whole blocks of 4 elements.
   // The mask drops some and keeps some: dropped_below is less than 2^32.

@@ -173,6 +173,7 @@ constexpr ElementLoops<E> loops_of_element = {
 #include "backend/cpu/vector_loops_linear.inl"
 #include "backend/cpu/vector_loops_linear_weight.inl"
 #include "backend/cpu/vector_loops_update.inl"
+#include "backend/cpu/vector_loops_winograd.inl"
 #endif
 #include "backend/cpu/vector_loops_small_images.inl"
 
@@ -188,6 +189,12 @@ const VectorLoops& PIPETRAIN_LOOPS() {
       .few_channels_forward = few_channels_forward,
       .few_channels_weight = few_channels_weight,
       .small_images_weight = small_images_weight<float>,
+      .winograd_weights = winograd_weights,
+      .winograd_convolve = winograd_convolve,
+      .winograd_inputs = winograd_inputs,
+      .winograd_gradients = winograd_gradients,
+      .winograd_products = winograd_products,
+      .winograd_weight_gradient = winograd_weight_gradient,
       .keep_elements = keep_elements,
       .update = update,
       .combine = combine,

@@ -1,41 +1,13 @@
 // Loops that sum up in registers, of which instruction sets have more or fewer: each set that this
 // machine has against plain sums.
-#include <cmath>
-#include <cstdint>
-#include <string>
-#include <utility>
-#include <vector>
-
-#include "backend/cpu/vector_loops.hpp"
+#include "instruction_sets.hpp"
 #include "catch.hpp"
 
 using namespace pipetrain;
 using namespace pipetrain::cpu;
+using namespace pipetrain::cpu::testing;
 
 namespace {
-
-std::vector<std::pair<std::string, const VectorLoops*>> loops_here() {
-  std::vector<std::pair<std::string, const VectorLoops*>> found = {{"portable", &portable_loops()}};
-#if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx2")) found.emplace_back("avx2", &avx2_loops());
-  if (__builtin_cpu_supports("avx512bw")) found.emplace_back("avx512", &avx512_loops());
-#endif
-  return found;
-}
-
-std::vector<float> numbers(std::int64_t count, float step) {
-  std::vector<float> made(static_cast<std::size_t>(count));
-  for (std::size_t i = 0; i < made.size(); ++i) made[i] = std::sin(step * static_cast<float>(i));
-  return made;
-}
-
-void check_near(const std::vector<float>& found, const std::vector<double>& expected) {
-  REQUIRE(found.size() == expected.size());
-  std::size_t wrong = 0;
-  for (std::size_t i = 0; i < found.size(); ++i)
-    if (!(std::abs(static_cast<double>(found[i]) - expected[i]) < 1e-4)) ++wrong;
-  CHECK(wrong == 0);
-}
 
 // Of images in blocks of 16 channels: zeros behind the last channel.
 std::vector<float> image(const FewChannelsLoop& l) {
@@ -75,8 +47,6 @@ std::vector<FewChannelsLoop> few_channels_cases() {
                        .rectify = false});
   return cases;
 }
-
-std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
 
 }  // namespace
 

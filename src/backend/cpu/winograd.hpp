@@ -1,0 +1,21 @@
+// Convolutions of 3 x 3 by minimal filtering (WinogradLoop): four ninths of the products that the
+// library's kernels make, so faster than the processor's peak at those. Sums of other products than
+// a direct convolution's, with about its rounding error: the transforms only add, subtract and
+// halve.
+#pragma once
+
+#include "backend/cpu/kernel.hpp"
+
+namespace pipetrain::cpu {
+
+// 3 x 3, stride 1, padding 1, one group, whole panels of channels on both sides, in f32, of images
+// that are not tiny. The same for any number of samples.
+bool has_winograd(const Conv2d& spec, const Problem& problem);
+
+// Reads weights as points: packed copies in both passes.
+std::size_t winograd_packed_bytes(const Conv2d& spec, const Problem& problem);
+void winograd_pack(const Conv2d& spec, const Problem& problem, Pass pass, const float* weights,
+                   float* packed);
+std::unique_ptr<Kernel> make_winograd(const Conv2d& spec, Problem problem);
+
+}  // namespace pipetrain::cpu
