@@ -24,7 +24,7 @@ Datasets load_datasets(const ReadConfig& read, const Graph& graph) {
 }
 
 Plan load_plan(const ReadConfig& read, const Graph& graph) {
-  return placed(read, [&] { return make_plan(graph, read.config.pipeline); });
+  return placed(read, [&] { return make_plan(graph, read.config); });
 }
 
 NamedTensors first_parameters(const Config& config, const Graph& graph) {

@@ -9,9 +9,12 @@
 
 namespace pipetrain {
 
+// How convolutions are computed: directly, as in bf16, or by minimal filtering where that pays.
+enum class Convolving { Direct, Filtered };
+
 // By layer, forward and backward of one sample, in FLOPs; a byte moved counts as the FLOPs that a
 // core does in its time.
-std::vector<double> estimated_costs(const Graph& graph);
+std::vector<double> estimated_costs(const Graph& graph, Convolving convolving);
 
 // Moving one sample's values over a cut and their gradients back, in the same unit.
 double estimated_crossing_cost(const Graph& graph, LayerId first_of_next_stage);

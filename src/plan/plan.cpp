@@ -13,9 +13,9 @@
 namespace pipetrain {
 namespace {
 
-std::vector<int> split_auto(const Graph& graph, int stages) {
+std::vector<int> split_auto(const Graph& graph, int stages, Convolving convolving) {
   SplitCosts costs;
-  costs.layers = estimated_costs(graph);
+  costs.layers = estimated_costs(graph, convolving);
   for (int i = 0; i < std::ssize(graph.layers); ++i)
     costs.cuts.push_back(estimated_crossing_cost(graph, LayerId{i}));
   return best_split(costs, stages);
@@ -73,11 +73,12 @@ std::vector<int> split_at(const Graph& graph, const std::vector<std::string>& na
   return firsts;
 }
 
-std::vector<int> choose_cuts(const Graph& graph, const PipelineConfig& config) {
+std::vector<int> choose_cuts(const Graph& graph, const PipelineConfig& config,
+                             Convolving convolving) {
   const int stages = model_parts(config);
   if (config.split.rule.empty()) return split_at(graph, config.split.first_layers, stages);
   const std::string& rule = config.split.rule;
-  if (rule == "auto") return split_auto(graph, stages);
+  if (rule == "auto") return split_auto(graph, stages, convolving);
   if (rule == "uniform") return split_uniform(graph, stages);
   if (rule == "parameters") return split_by_parameters(graph, stages);
   constexpr std::array<std::string_view, 3> kRules = {"auto", "uniform", "parameters"};
@@ -112,7 +113,8 @@ Plan plan_from_cuts(const Graph& graph, const std::vector<int>& firsts) {
   return plan;
 }
 
-Plan make_plan(const Graph& graph, const PipelineConfig& config) {
+Plan make_plan(const Graph& graph, const Config& whole) {
+  const PipelineConfig& config = whole.pipeline;
   const auto layers = static_cast<int>(graph.layers.size());
   if (config.stages < 1)
     throw UsageError(fmt::format("pipeline.stages is {}; write 1 or more", config.stages));
@@ -128,7 +130,10 @@ Plan make_plan(const Graph& graph, const PipelineConfig& config) {
         fmt::format("pipeline.stages is {}, but model '{}' has {} layers and every "
                     "stage needs one; write at most {}",
                     config.stages, graph.name, layers, layers));
-  return plan_from_cuts(graph, choose_cuts(graph, config));
+  // Whatever the backend and the machine, so that asynchronous runs can be repeated elsewhere.
+  const bool direct = whole.training.precision == "bf16";
+  return plan_from_cuts(
+      graph, choose_cuts(graph, config, direct ? Convolving::Direct : Convolving::Filtered));
 }
 
 StageId stage_of(const Plan& plan, LayerId layer) {

@@ -27,8 +27,8 @@ struct Plan {
   std::vector<StagePlan> stages;  // every layer of the graph is in exactly one
 };
 
-// Cuts by `config.split` into `config.stages`. UsageError where that cannot be.
-Plan make_plan(const Graph& graph, const PipelineConfig& config);
+// Cuts by `pipeline.split` into `pipeline.stages`. UsageError where that cannot be.
+Plan make_plan(const Graph& graph, const Config& config);
 
 // The plan with stage s beginning at firsts[s]; firsts[0] is layer 0.
 Plan plan_from_cuts(const Graph& graph, const std::vector<int>& firsts);

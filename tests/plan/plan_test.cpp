@@ -17,10 +17,10 @@ Graph model(const char* name) {
   return read_model(std::filesystem::path(source) / "models" / name);
 }
 
-PipelineConfig config(int stages, SplitConfig split = {}) {
-  PipelineConfig out;
-  out.stages = stages;
-  out.split = std::move(split);
+Config config(int stages, SplitConfig split = {}) {
+  Config out;
+  out.pipeline.stages = stages;
+  out.pipeline.split = std::move(split);
   return out;
 }
 
@@ -32,7 +32,7 @@ std::string cuts(const Graph& graph, const Plan& plan) {
   return text;
 }
 
-std::string error_of(const Graph& graph, const PipelineConfig& config) {
+std::string error_of(const Graph& graph, const Config& config) {
   try {
     make_plan(graph, config);
   } catch (const UsageError& error) {

@@ -10,6 +10,7 @@
 #include "backend/cpu/parallel.hpp"
 #include "backend/cpu/small_images.hpp"
 #include "backend/cpu/vector_loops.hpp"
+#include "graph/minimal_filtering.hpp"
 
 namespace pipetrain::cpu {
 namespace {
@@ -221,12 +222,9 @@ class WinogradKernel final : public CpuKernel {
 }  // namespace
 
 bool has_winograd(const Conv2d& spec, const Problem& problem) {
-  constexpr std::int64_t kLeastPixels = 16;
-  const ValueLayout &in = problem.inputs[0], &out = problem.output;
-  return has_avx512() && in.blocked && !problem.multiplies_bf16 && spec.groups == 1 &&
-         spec.kernel == Pair{3, 3} && spec.stride == Pair{1, 1} && spec.padding == Pair{1, 1} &&
-         in.channels % kWinogradPanel == 0 && out.channels % kWinogradPanel == 0 &&
-         out.height % 2 == 0 && out.width % 2 == 0 && out.pixels() >= kLeastPixels;
+  static_assert(kWinogradPanel == kFilteredChannels);
+  return has_avx512() && problem.inputs[0].blocked && !problem.multiplies_bf16 &&
+         suits_minimal_filtering(spec, problem.inputs[0].channels, problem.layer->output);
 }
 
 std::size_t winograd_packed_bytes(const Conv2d& spec, const Problem& problem) {

@@ -8,8 +8,8 @@
 
 namespace pipetrain::cpu {
 
-// 3 x 3, stride 1, padding 1, one group, whole panels of channels on both sides, in f32, of images
-// that are not tiny. The same for any number of samples.
+// In f32, with AVX-512, where it pays (graph/minimal_filtering.hpp). The same for any number of
+// samples.
 bool has_winograd(const Conv2d& spec, const Problem& problem);
 
 // Reads weights as points: packed copies in both passes.

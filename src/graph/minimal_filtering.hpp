@@ -1,0 +1,25 @@
+// Which convolutions minimal filtering pays for (Lavin and Gray, Fast Algorithms for Convolutional
+// Neural Networks, 2016): 16 products for a tile of 2 x 2 outputs, where a direct convolution of
+// 3 x 3 takes 36. A backend may use it; the estimates of layers' costs count on it.
+#pragma once
+
+#include "graph/graph.hpp"
+
+namespace pipetrain {
+
+// Transforms are worth their time from so many channels on, whose multiples fill whole tiles.
+constexpr std::int64_t kFilteredChannels = 64;
+
+// `channels`: of the input; `output`: [C, H, W]. Of images of 2 x 2 most taps of a direct
+// convolution lie on the padding, and nothing is to be saved.
+constexpr bool suits_minimal_filtering(const Conv2d& spec, std::int64_t channels,
+                                       const Shape& output) {
+  constexpr std::int64_t kLeastPixels = 16;
+  const std::int64_t height = output.dims[1], width = output.dims[2];
+  return spec.groups == 1 && spec.kernel == Pair{3, 3} && spec.stride == Pair{1, 1} &&
+         spec.padding == Pair{1, 1} && channels % kFilteredChannels == 0 &&
+         spec.out_channels % kFilteredChannels == 0 && height % 2 == 0 && width % 2 == 0 &&
+         height * width >= kLeastPixels;
+}
+
+}  // namespace pipetrain
