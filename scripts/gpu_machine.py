@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 
-LIBRARIES = {"cudnn": "cudnn.h", "nccl": "nccl.h"}  # what the toolkit does not bring: its header
+LIBRARIES = {"cublasLt": "cublasLt.h", "cudnn": "cudnn.h", "nccl": "nccl.h"}  # not every toolkit brings them: its header
 
 
 def gpu_missing():
