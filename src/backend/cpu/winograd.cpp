@@ -38,12 +38,11 @@ std::int64_t products(const WinogradLoop& loop) {
   return kWinogradPoints * loop.tiles() * loop.channels * loop.outputs;
 }
 
-// Where the points of weights lie: the block of some rows and columns.
-float* block_of_points(const float* points, std::int64_t rows, std::int64_t row_block,
-                       std::int64_t column_block) {
+// Where a block of weights begins among their points, [panel][point][rows][64].
+std::int64_t offset_in_points(std::int64_t rows, std::int64_t row_block,
+                              std::int64_t column_block) {
   const std::int64_t panel = column_block / kPanelBlocks;
-  return const_cast<float*>(points) +
-         (panel * kWinogradPoints * rows + row_block * kLanes) * kWinogradPanel +
+  return (panel * kWinogradPoints * rows + row_block * kLanes) * kWinogradPanel +
          column_block % kPanelBlocks * kLanes;
 }
 
@@ -187,7 +186,7 @@ class WinogradKernel final : public CpuKernel {
                        blocks = in_blocks * loop.outputs / kLanes;
     parallel_each(blocks, kElementWork * blocks * kBlock * kWinogradPoints, [&](std::int64_t b) {
       loops_.winograd_weight_gradient(
-          block_of_points(sums, loop.channels, b % in_blocks, b / in_blocks),
+          sums + offset_in_points(loop.channels, b % in_blocks, b / in_blocks),
           loop.channels * kWinogradPanel, a.accumulate,
           floats(a.gradients[0]) + b * kTaps * kBlock);
     });
@@ -243,7 +242,7 @@ void winograd_pack(const Conv2d& spec, const Problem& problem, Pass pass, const 
     const std::int64_t in = b % in_blocks, out = b / in_blocks;
     vector_loops().winograd_weights(
         weights + b * kTaps * kBlock, mirrored,
-        block_of_points(packed, rows, mirrored ? out : in, mirrored ? in : out),
+        packed + offset_in_points(rows, mirrored ? out : in, mirrored ? in : out),
         rows * kWinogradPanel);
   });
 }
