@@ -8,7 +8,8 @@ import shutil
 import subprocess
 import sys
 
-LIBRARIES = {"cublasLt": "cublasLt.h", "cudnn": "cudnn.h", "nccl": "nccl.h"}  # not every toolkit brings them: its header
+# What the toolkit does not always bring: a header of each library, and how its files' names begin.
+LIBRARIES = {"cublasLt": ("cublasLt.h", "cublas"), "cudnn": ("cudnn.h", "cudnn"), "nccl": ("nccl.h", "nccl")}
 
 
 def gpu_missing():
@@ -54,12 +55,13 @@ def links(name, header, toolkit, environment):
     return done.returncode == 0
 
 
-def gather(name, header, folder):
-    """Links what a Python package has of the library into `folder`, with the names that -l asks for."""
+def gather(header, prefix, folder):
+    """Links what a Python package has of the library into `folder`, with the names that -l asks for. Nothing else of
+    the package: it may hold a part of the toolkit, beside which the toolkit's other headers do not fit."""
     for entry in sys.path:
         for found in glob.glob(f"{entry}/nvidia/*/include/{header}"):
             package = pathlib.Path(found).parent.parent
-            for source in [*package.glob("include/*"), *package.glob("lib/*.so*")]:
+            for source in [*package.glob(f"include/{prefix}*"), *package.glob(f"lib/lib{prefix}*.so*")]:
                 link(folder / source.parent.name / source.name, source)
                 if ".so." in source.name:
                     link(folder / "lib" / (source.name.split(".so.")[0] + ".so"), source)
@@ -97,10 +99,10 @@ def environment_for(root, build):
     prepend(environment, "LD_LIBRARY_PATH", *(path for path in (toolkit / "lib64", toolkit / "lib") if path.exists()))
     environment["CUDA_PATH"] = environment["CUDA_HOME"] = str(toolkit)
     gathered = build / "cuda-libraries"
-    for name, header in LIBRARIES.items():
+    for name, (header, prefix) in LIBRARIES.items():
         if links(name, header, toolkit, environment):
             continue
-        if not gather(name, header, gathered):
+        if not gather(header, prefix, gathered):
             notes.append(f"{name} is not found, neither in {toolkit} nor among Python's packages")
     if gathered.exists():
         prepend(environment, "CPATH", gathered / "include")
