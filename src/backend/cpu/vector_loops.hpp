@@ -191,8 +191,8 @@ struct VectorLoops {
   void (*small_images_weight)(const SmallImagesLoop&, const float* x, const float* dy,
                               float* weights);
 
-  // Weights as points: [panel][point][channels][64], by winograd_weights() of each block
-  // [3][3][16c] [16o]: rows are its channels, or, mirrored, for the input gradient, its outputs.
+  // Weights as points, [panel][point][channels][64], are made of each block, [3][3][16c][16o]: rows
+  // are its channels, or, mirrored, for the input gradient, its outputs.
   void (*winograd_weights)(const float* weights, bool mirrored, float* points,
                            std::int64_t point_stride);
   // Tiles from `begin` to `end`. bias: or null. Scratch: winograd_scratch().

@@ -32,12 +32,11 @@ PIPETRAIN_INLINE TilePlace winograd_place(const WinogradLoop& l, std::int64_t ti
   return {tile / of_image, in_image / columns * 2, in_image % columns * 2};
 }
 
-// The transformed inputs of tiles, of 16 of `channels`: x begins with theirs in sample 0.
-PIPETRAIN_INLINE void winograd_input_tiles(const WinogradLoop& l, std::int64_t channels,
-                                           const float* x, std::int64_t begin, std::int64_t end,
-                                           float* to, std::int64_t tile_stride,
-                                           std::int64_t point_stride) {
-  const std::int64_t sample_stride = channels * l.height * l.width;
+// The transformed inputs of tiles, of 16 channels: x begins with theirs in sample 0.
+PIPETRAIN_INLINE void winograd_input_tiles(const WinogradLoop& l, const float* x,
+                                           std::int64_t begin, std::int64_t end, float* to,
+                                           std::int64_t tile_stride, std::int64_t point_stride) {
+  const std::int64_t sample_stride = l.channels * l.height * l.width;
   for (std::int64_t t = begin; t < end; ++t, to += tile_stride) {
     const TilePlace at = winograd_place(l, t);
     const std::int64_t y = at.row - 1, first = at.column - 1;
@@ -69,7 +68,7 @@ PIPETRAIN_INLINE void winograd_input_tiles(const WinogradLoop& l, std::int64_t c
 }
 void winograd_inputs(const WinogradLoop& loop, const float* x, std::int64_t begin, std::int64_t end,
                      float* points, std::int64_t point_stride) {
-  winograd_input_tiles(loop, loop.channels, x, begin, end, points, kLanes, point_stride);
+  winograd_input_tiles(loop, x, begin, end, points, kLanes, point_stride);
 }
 
 // dy -> A dy A^T, of the 2 x 2 output gradients of tiles.
@@ -149,8 +148,7 @@ void winograd_convolve(const WinogradLoop& loop, const float* x, const float* we
                      point_stride = tiles * row + kApart, panels = l.outputs / kWinogradPanel;
   float *const inputs = scratch, *const sums = inputs + kWinogradPoints * point_stride;
   for (std::int64_t c = 0; c < l.channels; c += kLanes)
-    winograd_input_tiles(l, l.channels, x + c * l.height * l.width, begin, end, inputs + c, row,
-                         point_stride);
+    winograd_input_tiles(l, x + c * l.height * l.width, begin, end, inputs + c, row, point_stride);
   for (std::int64_t panel = 0; panel < panels; ++panel) {
     for (std::int64_t p = 0; p < kWinogradPoints; ++p)
       multiply({.a = inputs + p * point_stride,
