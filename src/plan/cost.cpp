@@ -10,6 +10,9 @@ namespace {
 
 // A core with wide vectors does a few hundred GFLOP/s and moves some ten GB/s.
 constexpr double kFlopsPerByte = 16;
+// Over a cut a packet is handed over, not copied; but lines that another core has touched are
+// written at some 8 GB/s. The sender writes the values so, the receiver their gradients.
+constexpr double kFlopsPerCrossingByte = 32;
 // Weights are touched once a micro-batch, however many samples it has; a usual size.
 constexpr double kSamples = 16;
 // Read by forward and backward, gradient read and written, read and written by the update.
@@ -81,7 +84,7 @@ std::vector<double> estimated_costs(const Graph& graph, Convolving convolving) {
 }
 
 double estimated_crossing_cost(const Graph& graph, LayerId first_of_next_stage) {
-  return 2 * static_cast<double>(crossing_bytes(graph, first_of_next_stage)) * kFlopsPerByte;
+  return static_cast<double>(crossing_bytes(graph, first_of_next_stage)) * kFlopsPerCrossingByte;
 }
 
 }  // namespace pipetrain

@@ -12,11 +12,15 @@ namespace pipetrain {
 // How convolutions are computed: directly, as in bf16, or by minimal filtering where that pays.
 enum class Convolving { Direct, Filtered };
 
+// Estimates that differ by no more than this share say nothing of which is larger.
+inline constexpr double kEstimateError = 0.05;
+
 // By layer, forward and backward of one sample, in FLOPs; a byte moved counts as the FLOPs that a
 // core does in its time.
 std::vector<double> estimated_costs(const Graph& graph, Convolving convolving);
 
-// Moving one sample's values over a cut and their gradients back, in the same unit.
+// What either side of a cut pays for one sample: the sender for the values, the receiver for their
+// gradients. In the same unit.
 double estimated_crossing_cost(const Graph& graph, LayerId first_of_next_stage);
 
 std::int64_t parameter_elements(const Layer& layer);

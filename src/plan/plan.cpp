@@ -16,8 +16,11 @@ namespace {
 std::vector<int> split_auto(const Graph& graph, int stages, Convolving convolving) {
   SplitCosts costs;
   costs.layers = estimated_costs(graph, convolving);
-  for (int i = 0; i < std::ssize(graph.layers); ++i)
+  costs.exact_to = kEstimateError;
+  for (int i = 0; i < std::ssize(graph.layers); ++i) {
     costs.cuts.push_back(estimated_crossing_cost(graph, LayerId{i}));
+    costs.tensors.push_back(static_cast<int>(values_crossing(graph, LayerId{i}).size()));
+  }
   return best_split(costs, stages);
 }
 

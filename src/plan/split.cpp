@@ -10,13 +10,20 @@ namespace {
 
 constexpr double kImpossible = std::numeric_limits<double>::infinity();
 
+// What a split is better by: the first number, then the second.
+struct Rating {
+  double first = 0, second = 0;
+  auto operator<=>(const Rating&) const = default;
+};
+constexpr Rating kNone = {kImpossible, kImpossible};
+
 // Dynamic programming over (stages, layers): value[s][j] is the best of cutting the first j layers
 // into s stages, from[s][j] where the last of them begins.
 struct Search {
   const SplitCosts& costs;
   int layers, stages;
   std::vector<double> before = {};  // cost of the layers before each
-  std::vector<std::vector<double>> value = {};
+  std::vector<std::vector<Rating>> value = {};
   std::vector<std::vector<int>> from = {};
 
   double stage_cost(int first, int end) const {
@@ -24,13 +31,16 @@ struct Search {
     return before[e] - before[f] + (first > 0 ? costs.cuts[f] : 0) +
            (end < layers ? costs.cuts[e] : 0);
   }
+  int tensors(int cut) const {
+    return cut == 0 || costs.tensors.empty() ? 0 : costs.tensors[static_cast<std::size_t>(cut)];
+  }
 
-  template <class Join>  // (value of the stages before, cost of the last) -> value
+  template <class Join>  // (rating of the stages before, first layer and cost of the last)
   void run(Join join) {
     const auto n = static_cast<std::size_t>(layers) + 1;
-    value.assign(static_cast<std::size_t>(stages) + 1, std::vector<double>(n, kImpossible));
+    value.assign(static_cast<std::size_t>(stages) + 1, std::vector<Rating>(n, kNone));
     from.assign(value.size(), std::vector<int>(n, 0));
-    value[0][0] = 0;
+    value[0][0] = {};
     for (int s = 1; s <= stages; ++s)
       for (int j = s; j <= layers; ++j)
         for (int i = s - 1; i < j; ++i) take(s, j, i, join);
@@ -39,9 +49,10 @@ struct Search {
   template <class Join>
   void take(int stage, int end, int first, Join join) {
     const auto s = static_cast<std::size_t>(stage), j = static_cast<std::size_t>(end);
-    const double candidate =
-        join(value[s - 1][static_cast<std::size_t>(first)], stage_cost(first, end));
-    if (candidate > value[s][j] || candidate == kImpossible) return;
+    const Rating before_it = value[s - 1][static_cast<std::size_t>(first)];
+    if (before_it == kNone) return;
+    const Rating candidate = join(before_it, first, stage_cost(first, end));
+    if (candidate > value[s][j] || candidate == kNone) return;
     value[s][j] = candidate;
     from[s][j] = first;
   }
@@ -56,10 +67,14 @@ std::vector<int> best_split(const SplitCosts& costs, int stages) {
   search.before = {0};
   for (const double cost : costs.layers) search.before.push_back(search.before.back() + cost);
 
-  search.run([](double others, double last) { return std::max(others, last); });
-  const double largest = search.value[static_cast<std::size_t>(stages)].back();
-  search.run([largest](double others, double last) {
-    return last <= largest ? others + last * last : kImpossible;
+  search.run(
+      [](const Rating& others, int, double last) { return Rating{std::max(others.first, last)}; });
+  const double largest =
+      search.value[static_cast<std::size_t>(stages)].back().first * (1 + costs.exact_to);
+  search.run([&](const Rating& others, int first, double last) {
+    return last <= largest
+               ? Rating{others.first + search.tensors(first), others.second + last * last}
+               : kNone;
   });
 
   std::vector<int> firsts(static_cast<std::size_t>(stages));

@@ -65,6 +65,17 @@ TEST_CASE("the best split equals the best of all splits") {
   }
 }
 
+TEST_CASE("among splits that are equal to within the error, fewer tensors cross") {
+  // The largest stage is 52 with a cut before layer 1, which two tensors cross, and 54 with one
+  // before layer 2, which one crosses.
+  SplitCosts costs{.layers = {52, 2, 48, 1}, .cuts = {0, 0, 0, 0}, .tensors = {0, 2, 1, 2}};
+  CHECK(best_split(costs, 2) == std::vector<int>{0, 1});
+  costs.exact_to = 0.05;
+  CHECK(best_split(costs, 2) == std::vector<int>{0, 2});
+  costs.layers = {52, 9, 43, 1};
+  CHECK(best_split(costs, 2) == std::vector<int>{0, 1});  // too much for fewer tensors
+}
+
 TEST_CASE("layers that cost nothing stay with the stage before them") {
   CHECK(best_split({{5, 0, 0, 5, 0, 5, 0}, {0, 0, 0, 0, 0, 0, 0}}, 3) == std::vector<int>{0, 3, 5});
 }
