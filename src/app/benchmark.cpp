@@ -175,7 +175,9 @@ ordered_json benchmark_one(const ReadConfig& read, double peak) {
   PipelineInput input{graph, plan, config, *backend, longest};
   input.sizes.train = data.train->order(benchmark_order(config))->sizes();
   const ProcessMemory before = process_memory();
-  const std::vector<MemoryAccount> predicted = predict_memory(input);
+  PipelineInput with_validation = input;
+  with_validation.sizes.validation = minibatch_sizes(config, data).validation;
+  const std::vector<HeldMemory> predicted = predict_memory(with_validation);
   Pipeline pipeline(input);
   if (!pipeline.has_own_cores())
     spdlog::warn(
@@ -204,7 +206,7 @@ ordered_json benchmark_one(const ReadConfig& read, double peak) {
                          {"peak_gflops", peak},
                          {"share_of_peak", gflops / peak},
                          {"bubble", bubble / total}};
-  const std::vector<MemoryAccount> memory = pipeline.memory();
+  const std::vector<HeldMemory> memory = pipeline.memory();
   for (std::size_t stage = 0; stage < memory.size(); ++stage) {
     double busy = 0, waiting = 0;
     for (const StepSummary& s : steps) {
@@ -213,8 +215,9 @@ ordered_json benchmark_one(const ReadConfig& read, double peak) {
     }
     result["stages"].push_back({{"busy", busy},
                                 {"waiting", waiting},
-                                {"memory_bytes_predicted", predicted[stage].total()},
-                                {"memory_bytes_measured", memory[stage].total()}});
+                                {"memory_bytes_predicted", predicted[stage].training.total()},
+                                {"memory_bytes_measured", memory[stage].training.total()},
+                                {"validation_memory_bytes", predicted[stage].validation.total()}});
   }
   // What nobody accounts for is in here too: compiled kernels, threads.
   result["process"] = {
@@ -237,6 +240,11 @@ double peak_gflops(const std::vector<std::string>& devices) {
                          : measured_cuda_peak_gflops(devices);
 }
 
+// Nothing is validated here: what the same config's training would hold while it validates.
+std::string validation_text(std::size_t bytes) {
+  return bytes > 0 ? fmt::format("; validation {}", bytes_text(bytes)) : "";
+}
+
 void print(const ordered_json& r) {
   fmt::print("{:28} {:>10.0f} {:>10.3f} {:>10.3f} {:>9.1f} {:>6.1f}% {:>7.1f}%\n",
              r["config"].get<std::string>(), r["samples_per_second"].get<double>(),
@@ -245,10 +253,11 @@ void print(const ordered_json& r) {
              100 * r["bubble"].get<double>());
   int stage = 0;
   for (const ordered_json& s : r["stages"])
-    fmt::print("  stage {:<3} busy {:>4.0f}%  waiting {:>4.0f}%  memory {} (predicted {})\n",
+    fmt::print("  stage {:<3} busy {:>4.0f}%  waiting {:>4.0f}%  memory {} (predicted {}){}\n",
                stage++, 100 * s["busy"].get<double>(), 100 * s["waiting"].get<double>(),
                bytes_text(s["memory_bytes_measured"].get<std::size_t>()),
-               bytes_text(s["memory_bytes_predicted"].get<std::size_t>()));
+               bytes_text(s["memory_bytes_predicted"].get<std::size_t>()),
+               validation_text(s["validation_memory_bytes"].get<std::size_t>()));
 }
 
 }  // namespace

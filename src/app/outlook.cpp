@@ -25,15 +25,21 @@ constexpr std::array<std::string_view, use_count> use_names = {
 void check_limits(const PipelineInput& in) {
   const auto limit = static_cast<std::size_t>(in.config.hardware.memory_limit);
   if (limit == 0) return;
-  const std::vector<MemoryAccount> stages = predict_first_copies(in);
+  const std::vector<HeldMemory> stages = predict_first_copies(in);
   for (std::size_t s = 0; s < stages.size(); ++s) {
-    const std::size_t bytes = stages[s].total();
+    const std::size_t bytes = stages[s].most();
     if (bytes <= limit) continue;
+    const bool trains = stages[s].training.total() == bytes;
+    const std::string smaller =
+        !trains && in.config.validation.batch_size > 0
+            ? "a smaller validation.batch_size"
+            : fmt::format("{}smaller micro-batches (a larger pipeline.microbatches)",
+                          in.config.pipeline.schedule == "data_parallel" ? "" : "more stages, ");
     throw UsageError(fmt::format(
-        "hardware.memory_limit = {} is too small: stage {} needs {} ({} bytes); use {}smaller "
-        "micro-batches (pipeline.microbatches), a smaller validation.batch_size, or a larger limit",
-        bytes_text(limit), s, bytes_text(bytes), bytes,
-        in.config.pipeline.schedule == "data_parallel" ? "" : "more stages, "));
+        "hardware.memory_limit = {} is too small: stage {} needs {} ({} bytes) for {}; use {}, or "
+        "a larger limit",
+        bytes_text(limit), s, bytes_text(bytes), bytes, trains ? "training" : "validation",
+        smaller));
   }
 }
 
@@ -68,14 +74,26 @@ std::string layers_text(const Graph& graph, const Plan& plan) {
   return columns(rows);
 }
 
-std::string memory_text(const std::vector<MemoryAccount>& accounts) {
-  std::vector<std::vector<std::string>> rows = {{"stage", "memory"}};
+// A row per stage: training's memory, its parts, and validation's where there is one.
+std::string memory_text(const std::vector<HeldMemory>& stages) {
+  const bool validates = stages[0].validation.total() > 0;
+  std::vector<std::vector<std::string>> rows = {{"stage", "training"}};
   rows[0].insert(rows[0].end(), use_names.begin(), use_names.end());
-  for (std::size_t s = 0; s < accounts.size(); ++s) {
-    rows.push_back({std::to_string(s), bytes_text(accounts[s].total())});
-    for (const std::size_t bytes : accounts[s].bytes) rows.back().push_back(bytes_text(bytes));
+  if (validates) rows[0].push_back("validation");
+  for (std::size_t s = 0; s < stages.size(); ++s) {
+    rows.push_back({std::to_string(s), bytes_text(stages[s].training.total())});
+    for (const std::size_t bytes : stages[s].training.bytes)
+      rows.back().push_back(bytes_text(bytes));
+    if (validates) rows.back().push_back(bytes_text(stages[s].validation.total()));
   }
   return columns(rows);
+}
+
+ordered_json uses_json(const MemoryAccount& account) {
+  ordered_json uses;
+  for (std::size_t u = 0; u < use_names.size(); ++u)
+    uses[std::string(use_names[u])] = account.bytes[u];
+  return uses;
 }
 
 std::string program_of(const PipelineInput& in) {
@@ -96,9 +114,11 @@ ordered_json outlook(const PipelineInput& in) {
                          {"schedule", schedule_name(pipeline)},
                          {"microbatches", pipeline.microbatches},
                          {"stages", plan_json(in.graph, in.plan)["stages"]}};
-  auto& memory = result["memory_bytes"] = ordered_json::array();
   check_limits(in);
-  for (const MemoryAccount& account : predict_memory(in)) memory.push_back(account.total());
+  for (const HeldMemory& stage : predict_memory(in)) {
+    result["memory_bytes"].push_back(stage.training.total());
+    result["validation_memory_bytes"].push_back(stage.validation.total());
+  }
   return result;
 }
 
@@ -126,11 +146,9 @@ ordered_json outlook_details(const PipelineInput& in, const Datasets& data,
                          {"steps_per_epoch", length.steps_per_epoch},
                          {"steps", length.steps},
                          {"layers", layers_json(in.graph, in.plan)}};
-  for (const MemoryAccount& account : predict_memory(in)) {
-    ordered_json uses;
-    for (std::size_t u = 0; u < use_names.size(); ++u)
-      uses[std::string(use_names[u])] = account.bytes[u];
-    result["memory"].push_back(uses);
+  for (const HeldMemory& stage : predict_memory(in)) {
+    result["memory"].push_back(uses_json(stage.training));
+    result["validation_memory"].push_back(uses_json(stage.validation));
   }
   std::istringstream lines(program_of(in));
   for (std::string line; std::getline(lines, line);) result["program"].push_back(line);

@@ -14,7 +14,7 @@ double unsigned_nan(double value) { return std::isnan(value) ? std::abs(value) :
 
 }  // namespace
 
-StepReporter::StepReporter(const TrainingLength& length, std::vector<MemoryAccount> memory,
+StepReporter::StepReporter(const TrainingLength& length, std::vector<HeldMemory> memory,
                            int workers)
     : length_(length), memory_(std::move(memory)), workers_(workers) {
   begin_segment();
@@ -49,7 +49,7 @@ StepSummary StepReporter::summarize(const StepRecord& record) {
     const StageStep& stage = record.stages[i];
     const double seconds = s.seconds * stage.copies;
     s.stages.push_back({std::min(1.0, stage.busy_seconds / seconds),
-                        std::min(1.0, stage.waiting_seconds / seconds), memory_[i].total(),
+                        std::min(1.0, stage.waiting_seconds / seconds), memory_[i].training.total(),
                         stage.weight_versions, stage.staleness});
   }
   return s;

@@ -14,14 +14,14 @@ namespace pipetrain {
 class StepReporter {
  public:
   // `memory`: per stage; `workers`: that run the stages.
-  StepReporter(const TrainingLength& length, std::vector<MemoryAccount> memory, int workers);
+  StepReporter(const TrainingLength& length, std::vector<HeldMemory> memory, int workers);
   // A segment begins now: what passed since the last step (a validation) belongs to no step.
   void begin_segment();
   StepSummary summarize(const StepRecord& record);
 
  private:
   TrainingLength length_;
-  std::vector<MemoryAccount> memory_;
+  std::vector<HeldMemory> memory_;
   int workers_;
   std::int64_t last_end_ns_ = 0;
 };

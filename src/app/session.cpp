@@ -56,7 +56,9 @@ OrderOptions training_order(const Config& config) {
 }
 
 OrderOptions evaluation_order(const Config& config) {
-  return {.batch_size = config.validation.batch_size, .shuffle = false, .drop_last = false};
+  const std::int64_t told = config.validation.batch_size;
+  return {
+      .batch_size = told > 0 ? told : config.data.batch_size, .shuffle = false, .drop_last = false};
 }
 
 TrainingLength training_length(const Config& config, const Dataset& train) {

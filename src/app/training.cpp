@@ -126,9 +126,14 @@ void Training::validate() {
   if (in_.data.validation->classes() > 0) result.accuracy = e.accuracy;
   ordered_json event = {{"event", "validation"}};
   event.update(json_of(result, in_.data));
+  std::size_t memory = 0;
+  for (const HeldMemory& stage : in_.pipeline.memory()) {
+    event["validation_memory_bytes"].push_back(stage.validation.total());
+    memory += stage.validation.total();
+  }
   in_.metrics.write(event);
-  in_.console.line(
-      fmt::format("validation after step {}: {}", step, text_of(e, *in_.data.validation)));
+  in_.console.line(fmt::format("validation after step {}: {}, memory {}", step,
+                               text_of(e, *in_.data.validation), bytes_text(memory)));
   const bool better = is_best(result);
   if (better) progress_.best = result;
   progress_.without_progress = better ? 0 : progress_.without_progress + 1;

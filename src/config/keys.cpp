@@ -153,7 +153,7 @@ std::vector<Key> make_keys() {
 
     {KEY(validation.every_steps), .help = "0: never", .range = count_or_none},
     {KEY(validation.every_epochs), .help = "0: never", .range = count_or_none},
-    {KEY(validation.batch_size), .help = "samples at once", .range = from_to(1, 1 << 24)},
+    {KEY(validation.batch_size), .help = "samples at once; 0: training's micro-batches", .range = from_to(0, 1 << 24)},
     {KEY(validation.before_first_step), .help = "validate the initial weights too"},
     {KEY(validation.metric), .help = "parallel_text: what the best checkpoint and early stopping go by; with bleu the validation sources are translated too", .values = {"loss", "bleu"}, .of = "data.kind", .only = parallel},
     {KEY(validation.early_stopping), .help = "validations without progress; 0: never", .range = count_or_none},

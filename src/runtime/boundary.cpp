@@ -13,6 +13,7 @@ struct PacketsOf {        // a channel
   std::size_t bytes = 0;  // of each
   int count = 0;
   int samples = 0;  // of a micro-batch, at most
+  Mode mode = Mode::Train;
 };
 
 std::unique_ptr<Channel> make_channel(const BoundaryInput& in, Stage& sender, Stage& receiver,
@@ -20,7 +21,7 @@ std::unique_ptr<Channel> make_channel(const BoundaryInput& in, Stage& sender, St
   const auto take = [&](Stage& owner) {
     std::vector<std::byte*> memory;
     for (int i = 0; i < packets.count; ++i)
-      memory.push_back(owner.take_memory().take(Use::Packets, packets.bytes));
+      memory.push_back(owner.take_packet(packets.mode, packets.bytes));
     return memory;
   };
   auto in_process =
@@ -45,9 +46,10 @@ Boundary make_boundary(const BoundaryInput& in, std::size_t s, Mode mode, int sa
   const StageNeeds& need = in.needs.stages[s];
   const bool trains = mode == Mode::Train;
   const PacketsOf activations{packet_bytes(bytes.activations, 1),
-                              trains ? need.packets.activations : evaluation_packets, samples},
+                              trains ? need.packets.activations : evaluation_packets, samples,
+                              mode},
       gradients{packet_bytes(bytes.gradients, need.gradients_in_a_packet), need.packets.gradients,
-                samples};
+                samples, mode};
   Boundary boundary;
   boundary.lanes.resize(static_cast<std::size_t>(trains ? need.lanes : 1));
   boundary.gradient_bytes = bytes.gradients;

@@ -9,17 +9,19 @@ SamplePart sample_part(int samples, int parts, int index) {
   return {index * size + std::min(index, larger), size + (index < larger ? 1 : 0)};
 }
 
-std::vector<MicrobatchSize> microbatch_sizes(const MinibatchSizes& minibatches, int microbatches) {
+std::vector<MicrobatchSize> microbatch_sizes(const MinibatchSizes& minibatches,
+                                             MinibatchParts parts) {
   std::vector<MicrobatchSize> sizes;
-  const auto add = [&](const MinibatchSize& minibatch, int parts, Mode mode) {
-    for (const int part : {0, parts - 1}) {
-      const int count = sample_part(static_cast<int>(minibatch.samples), parts, part).count;
+  const auto add = [&](const MinibatchSize& minibatch, int count_of, Mode mode) {
+    for (const int part : {0, count_of - 1}) {
+      const int count = sample_part(static_cast<int>(minibatch.samples), count_of, part).count;
       const MicrobatchSize size{count, mode, minibatch.lengths};
       if (count > 0 && std::ranges::count(sizes, size) == 0) sizes.push_back(size);
     }
   };
-  for (const MinibatchSize& size : minibatches.train) add(size, microbatches, Mode::Train);
-  for (const MinibatchSize& size : minibatches.validation) add(size, 1, Mode::Evaluate);
+  for (const MinibatchSize& size : minibatches.train) add(size, parts.train, Mode::Train);
+  for (const MinibatchSize& size : minibatches.validation)
+    add(size, parts.validation, Mode::Evaluate);
   return sizes;
 }
 

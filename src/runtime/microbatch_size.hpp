@@ -30,9 +30,12 @@ struct MinibatchSizes {
   std::vector<MinibatchSize> train, validation;
 };
 
-// Every size, the full one of the training first. `microbatches`: of a training mini-batch;
-// evaluation cuts none.
-std::vector<MicrobatchSize> microbatch_sizes(const MinibatchSizes& sizes, int microbatches);
+// Every size, the full one of the training first. `train` and `validation`: how many micro-batches
+// a mini-batch of either is cut into.
+struct MinibatchParts {
+  int train = 1, validation = 1;
+};
+std::vector<MicrobatchSize> microbatch_sizes(const MinibatchSizes& sizes, MinibatchParts parts);
 // The most samples in that mode, whatever their lengths. 0: none.
 int most_samples(std::span<const MicrobatchSize> sizes, Mode mode);
 

@@ -7,6 +7,7 @@
 #include "base/check.hpp"
 #include "runtime/core_claims.hpp"
 #include "runtime/of_stage.hpp"
+#include "runtime/packet_room.hpp"
 #include "runtime/pipeline_sizes.hpp"
 #include "runtime/run_workers.hpp"
 #include "runtime/stage_tensors.hpp"
@@ -46,7 +47,7 @@ struct Pipeline::Impl {
         warmup_steps(pipetrain::warmup_steps(config, in.steps_per_epoch)),
         threads(threads_for(in.config)),
         claims(cores_to_claim(in.config, threads)),
-        sizes(microbatch_sizes(in.sizes, config.pipeline.microbatches)),
+        sizes(microbatch_sizes(in.sizes, minibatch_parts(config))),
         model(lower_for(in, sizes)),
         needs(needs_of(in)) {
     if (!is_inline(config)) threads.cores = claims.cores();  // the caller's thread is not pinned
@@ -59,9 +60,8 @@ struct Pipeline::Impl {
     joint_norm = joins_norms(config, needs.program.program);
     for (int s = 0; s < stage_count(); ++s) of_stage(s, [&] { make_stage(s); });
     tied = std::make_unique<TiedParameters>(graph, stages);
-    for (const MicrobatchSize& size : sizes)
-      for (int s = 0; s < stage_count(); ++s)
-        of_stage(s, [&] { stages[static_cast<std::size_t>(s)]->prepare(size); });
+    for (int s = 0; s < stage_count(); ++s)
+      of_stage(s, [&] { stages[static_cast<std::size_t>(s)]->prepare(sizes); });
     const BoundaryInput cuts{.plan = plan,
                              .model = model,
                              .sizes = sizes,
@@ -80,6 +80,10 @@ struct Pipeline::Impl {
     const int workers = static_cast<int>(needs.program.program.workers.size());
     const StagePlan& part = plan.stages[static_cast<std::size_t>(s)];
     const StageNeeds& need = needs.stages[static_cast<std::size_t>(s)];
+    std::vector<StageCopies::Place> places;
+    for (const WorkerId worker : workers_of(needs.program.program, {s}))
+      places.push_back({worker, packet_room({plan, backend, model, sizes, needs}, {s},
+                                            static_cast<int>(places.size()))});
     stages.push_back(
         std::make_unique<StageCopies>(StageInput{.model = model,
                                                  .backend = backend,
@@ -93,7 +97,7 @@ struct Pipeline::Impl {
                                                  .slots = need.slots,
                                                  .input_slots = need.input_slots,
                                                  .split_backward = needs.split_backward},
-                                      workers_of(needs.program.program, {s}), workers));
+                                      places, workers));
     parameter_count += stages.back()->first().parameters();
   }
 
@@ -187,8 +191,8 @@ int Pipeline::loader_depth() const {
 
 bool Pipeline::has_own_cores() const { return !impl_->claims.cores().empty(); }
 
-std::vector<MemoryAccount> Pipeline::memory() const {
-  std::vector<MemoryAccount> accounts;
+std::vector<HeldMemory> Pipeline::memory() const {
+  std::vector<HeldMemory> accounts;
   for (const auto& stage : impl_->stages) accounts.push_back(stage->memory());
   return accounts;
 }
@@ -240,7 +244,8 @@ std::int64_t Pipeline::train(Loader& loader, std::int64_t first, std::int64_t co
 
 EvaluationSum Pipeline::evaluate(Loader& loader) {
   Impl& p = *impl_;
-  const Program program = evaluation_program(p.needs.program.program);
+  const Program program =
+      evaluation_program(p.needs.program.program, minibatch_parts(p.config).validation);
   EvaluationSum sum;
   const Run run{.program = program,
                 .loops = {},

@@ -75,7 +75,7 @@ class Pipeline {
   // There is a core for every thread that no other run of pipetrain's has. Workers are pinned
   // there; the thread of an inline one is not.
   bool has_own_cores() const;
-  std::vector<MemoryAccount> memory() const;  // measured, per stage: of all its copies
+  std::vector<HeldMemory> memory() const;  // per stage: of all its copies
 
  private:
   struct Impl;
@@ -88,8 +88,8 @@ LoweredModel lower_for(const PipelineInput& input, std::span<const MicrobatchSiz
 
 // Bytes of each stage, with all its copies, before anything is allocated; equal to what memory()
 // says later.
-std::vector<MemoryAccount> predict_memory(const PipelineInput& input);
+std::vector<HeldMemory> predict_memory(const PipelineInput& input);
 // The same of the first copy alone: no other one takes more.
-std::vector<MemoryAccount> predict_first_copies(const PipelineInput& input);
+std::vector<HeldMemory> predict_first_copies(const PipelineInput& input);
 
 }  // namespace pipetrain

@@ -146,17 +146,26 @@ DeltaRule delta_rule(const Config& config, int workers, StageId stage) {
           .correction = delay};
 }
 
-Program evaluation_program(const Program& training) {
+MinibatchParts minibatch_parts(const Config& config) {
+  const int parts = config.pipeline.microbatches;
+  return {.train = parts, .validation = config.validation.batch_size > 0 ? 1 : parts};
+}
+
+Program evaluation_program(const Program& training, int microbatches) {
   Program program;
   program.stages = training.stages;
-  program.placement = training.placement;
+  program.microbatches = microbatches;
   program.workers.resize(training.workers.size());
-  for (StageId s{0}; s.value < program.stages; ++s.value) {
-    auto& list = program.workers[static_cast<std::size_t>(program.worker_of(s, {0}).value)];
-    list.push_back({s.value == 0 ? Op::LoadInput : Op::ReceiveActivation, s, {0}, {}});
-    list.push_back({Op::Forward, s, {0}, {}});
-    if (s.value + 1 < program.stages) list.push_back({Op::SendActivation, s, {0}, {}});
-  }
+  if (!training.placement.empty())
+    for (StageId s{0}; s.value < program.stages; ++s.value)
+      program.placement.push_back({training.worker_of(s, {0})});
+  for (MicrobatchId m{0}; m.value < microbatches; ++m.value)
+    for (StageId s{0}; s.value < program.stages; ++s.value) {
+      auto& list = program.workers[static_cast<std::size_t>(program.worker_of(s, m).value)];
+      list.push_back({s.value == 0 ? Op::LoadInput : Op::ReceiveActivation, s, m, {}});
+      list.push_back({Op::Forward, s, m, {}});
+      if (s.value + 1 < program.stages) list.push_back({Op::SendActivation, s, m, {}});
+    }
   return program;
 }
 

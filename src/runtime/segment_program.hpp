@@ -7,6 +7,7 @@
 
 #include "config/config.hpp"
 #include "program/fold.hpp"
+#include "runtime/microbatch_size.hpp"
 #include "runtime/optimizer.hpp"
 #include "schedules.hpp"
 
@@ -44,8 +45,11 @@ std::int64_t warmup_steps(const Config& config, std::int64_t steps_per_epoch);
 
 // What a stage keeps of its weights' mean motion.
 DeltaRule delta_rule(const Config& config, int workers, StageId stage);
-// Forward only, one micro-batch through every stage, where training has it.
-Program evaluation_program(const Program& training);
+// How many micro-batches a mini-batch is cut into; one of validation as one of training, unless
+// validation.batch_size says how many samples run at once.
+MinibatchParts minibatch_parts(const Config& config);
+// Forward only, so many micro-batches through every stage, where training has its first copy.
+Program evaluation_program(const Program& training, int microbatches = 1);
 
 bool splits_backward(const Program& program);
 bool recomputes(const Program& program);

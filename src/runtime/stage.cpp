@@ -15,6 +15,7 @@ Stage::Stage(const StageInput& input)
                                 input.first, input.last, input.weight_copies, input.mixes_weights,
                                 input.delta.keeps})
                   .total()),
+      passes_(*stream_),
       weights_({input.model.graph(), input.model.lowering(), *stream_, input.first, input.last,
                 input.weight_copies, input.mixes_weights},
                memory_),
@@ -24,8 +25,6 @@ Stage::Stage(const StageInput& input)
                      .subspan(static_cast<std::size_t>(input.first.value),
                               static_cast<std::size_t>(layers())),
                  ties_, memory_),
-      slots_(static_cast<std::size_t>(input.slots), nullptr),
-      input_slots_(static_cast<std::size_t>(input.input_slots), nullptr),
       gradient_started_(static_cast<std::size_t>(layers()), false) {
   std::size_t operands = 1;
   for (int l = 0; l < layers(); ++l) {
@@ -42,9 +41,23 @@ Stage::Stage(const StageInput& input)
   operand_gradients_.resize(operands);
 }
 
-void Stage::prepare(const MicrobatchSize& size) {
-  for (const CompiledStage& c : compiled_)
-    if (c.size == size) return;
+void Stage::prepare(std::span<const MicrobatchSize> sizes) {
+  for (const MicrobatchSize& size : sizes)
+    if (std::ranges::find(compiled_, size, &CompiledStage::size) == compiled_.end()) compile(size);
+  for (const Mode mode : {Mode::Train, Mode::Evaluate}) {
+    if (std::ranges::none_of(compiled_,
+                             [&](const CompiledStage& c) { return c.size.mode == mode; }))
+      continue;
+    PassNeeds& its = needs_of(mode);
+    const bool trains = mode == Mode::Train;
+    its.slots = trains ? input_.slots : 0;
+    its.input_slots = trains ? input_.input_slots : 0;
+    its.packets = input_.packet_bytes[static_cast<std::size_t>(mode)];
+  }
+  passes_.lay_out(needs_);
+}
+
+void Stage::compile(const MicrobatchSize& size) {
   compiled_.push_back(compile_stage({.graph = input_.model.graph(size.lengths),
                                      .lowering = input_.model.lowering(size.lengths),
                                      .first = input_.first,
@@ -52,22 +65,20 @@ void Stage::prepare(const MicrobatchSize& size) {
                                      .size = size,
                                      .split_backward = input_.split_backward,
                                      .recomputes = recomputes()}));
-  grow();
+  StageSizes& most = needs_of(size.mode).each;
+  most = largest(most, sizes_of(compiled_.back()));
 }
 
-// Memory for the largest of what has been prepared. Nothing is in flight yet.
-void Stage::grow() {
-  const StageSizes old = sizes_;
-  sizes_ = largest(old, sizes_of(compiled_.back()));
-  if (sizes_.slot > old.slot)
-    for (std::byte*& s : slots_) s = memory_.exchange(Use::Activations, s, old.slot, sizes_.slot);
-  if (sizes_.input_slot > old.input_slot)
-    for (std::byte*& s : input_slots_)
-      s = memory_.exchange(Use::Activations, s, old.input_slot, sizes_.input_slot);
-  if (sizes_.workspace > old.workspace)
-    workspace_ = memory_.exchange(Use::Workspace, workspace_, old.workspace, sizes_.workspace);
-  if (sizes_.scratch > old.scratch)
-    scratch_ = memory_.exchange(Use::Workspace, scratch_, old.scratch, sizes_.scratch);
+HeldMemory Stage::memory() const {
+  HeldMemory held;
+  const auto of = [&](Mode mode) {
+    return memory_.account() + needs_[static_cast<std::size_t>(mode)].account();
+  };
+  held.training = of(Mode::Train);
+  if (std::ranges::any_of(compiled_,
+                          [](const CompiledStage& c) { return c.size.mode == Mode::Evaluate; }))
+    held.validation = of(Mode::Evaluate);
+  return held;
 }
 
 CompiledStage& Stage::compiled(const PassCall& call) {
@@ -77,14 +88,15 @@ CompiledStage& Stage::compiled(const PassCall& call) {
 }
 
 Stage::Bases Stage::bases(const PassCall& call) const {
+  const Mode mode = call.size.mode;
   return {nullptr,
-          call.slot < 0 ? nullptr : slots_[static_cast<std::size_t>(call.slot)],
-          workspace_,
+          call.slot < 0 ? nullptr : passes_.slot(mode, call.slot),
+          passes_.workspace(mode),
           call.packet_in,
           call.packet_out,
           call.gradient_in,
           call.gradient_out,
-          call.input_slot < 0 ? nullptr : input_slots_[static_cast<std::size_t>(call.input_slot)],
+          call.input_slot < 0 ? nullptr : passes_.input_slot(mode, call.input_slot),
           static_cast<std::byte*>(const_cast<void*>(call.input))};  // no step writes there
 }
 
@@ -92,7 +104,7 @@ Stage::Bases Stage::bases(const PassCall& call) const {
 Stage::Bases Stage::recomputed_bases(const CompiledStage& compiled, const PassCall& call) const {
   PassCall mine = call;
   if (recomputes())
-    mine.packet_out = slots_[static_cast<std::size_t>(call.slot)] + compiled.recipe.packet_out;
+    mine.packet_out = passes_.slot(call.size.mode, call.slot) + compiled.recipe.packet_out;
   return bases(mine);
 }
 
@@ -136,7 +148,7 @@ LossArguments Stage::loss_arguments(const CompiledStage& compiled, const PassCal
   return {.stream = stream_.get(),
           .output = at(bases(call), compiled.recipe.output),
           .targets = targets,
-          .scratch = scratch_};
+          .scratch = passes_.scratch(call.size.mode)};
 }
 
 void Stage::loss(const PassCall& call, const Targets& targets, LossResult* result) {
@@ -209,7 +221,7 @@ void Stage::run(CompiledStage& compiled, const Step& step, const Bases& bases, c
            .buffers = buffers_[l],
            .again = options.again,
            .saved = at(bases, step.saved),
-           .scratch = scratch_,
+           .scratch = passes_.scratch(call.size.mode),
            .random = call.random});
       return;
     case Step::Kind::BackwardInput:
@@ -223,7 +235,7 @@ void Stage::run(CompiledStage& compiled, const Step& step, const Bases& bases, c
            .input_gradients = {operand_gradients_.data(), step.input_gradients.size()},
            .weights = weights_.read(step.layer, Pass::Backward, call.weights),
            .saved = at(bases, step.saved),
-           .scratch = scratch_,
+           .scratch = passes_.scratch(call.size.mode),
            .random = call.random});
       return;
     case Step::Kind::BackwardWeight:
@@ -234,7 +246,7 @@ void Stage::run(CompiledStage& compiled, const Step& step, const Bases& bases, c
                                             .accumulate = gradient_started_[l],
                                             .update = fused(compiled, step.layer, options.update),
                                             .saved = at(bases, step.saved),
-                                            .scratch = scratch_});
+                                            .scratch = passes_.scratch(call.size.mode)});
       gradient_started_[l] = true;
       return;
     case Step::Kind::Add:
@@ -278,7 +290,8 @@ void Stage::update_by_kernels(const UpdateCall& call) {
     if (c.size.mode != Mode::Train) continue;
     for (int l = 0; l < layers(); ++l)
       if (const FusedUpdate* update = fused(c, l, &call))
-        c.kernels[static_cast<std::size_t>(l)]->update(*stream_, *update, scratch_);
+        c.kernels[static_cast<std::size_t>(l)]->update(*stream_, *update,
+                                                       passes_.scratch(Mode::Train));
     return;
   }
 }

@@ -14,6 +14,7 @@
 #include "runtime/lowered_model.hpp"
 #include "runtime/memory.hpp"
 #include "runtime/optimizer.hpp"
+#include "runtime/pass_memory.hpp"
 #include "runtime/weight_store.hpp"
 
 namespace pipetrain {
@@ -31,6 +32,7 @@ struct StageInput {
   int slots = 1;        // micro-batches whose activations are there at once
   int input_slots = 0;  // where those are recomputed: micro-batches in flight; else 0
   bool split_backward = false;
+  std::array<std::size_t, 2> packet_bytes = {};  // by mode: of the packets in the stage's memory
 };
 
 // What of a backward an instruction asks for: all of it; a half; or what comes before the gradient
@@ -64,8 +66,10 @@ class Stage {
  public:
   explicit Stage(const StageInput& input);
 
-  // Makes kernels and memory for micro-batches of this size; must precede any pass over one.
-  void prepare(const MicrobatchSize& size);
+  // Makes kernels and memory for micro-batches of these sizes; must precede any pass over one.
+  // Packets that were taken before are void.
+  void prepare(std::span<const MicrobatchSize> sizes);
+  void prepare(const MicrobatchSize& size) { prepare({&size, 1}); }
 
   void load_input(const PassCall& call);  // first stage, before its forward
   void forward(const PassCall& call);
@@ -115,13 +119,13 @@ class Stage {
   const Layer& layer(int l) const {
     return graph().layers[static_cast<std::size_t>(input_.first.value + l)];
   }
-  int slots() const { return static_cast<int>(slots_.size()); }
-  int input_slots() const { return static_cast<int>(input_slots_.size()); }
-  bool recomputes() const { return !input_slots_.empty(); }
+  int slots() const { return input_.slots; }
+  int input_slots() const { return input_.input_slots; }
+  bool recomputes() const { return input_.input_slots > 0; }
   int parameters() const { return optimizer_.parameters(); }
   const WeightStore& weights() const { return weights_; }
-  const MemoryAccount& memory() const { return memory_.account(); }
-  StageMemory& take_memory() { return memory_; }
+  HeldMemory memory() const;
+  std::byte* take_packet(Mode mode, std::size_t bytes) { return passes_.take_packet(mode, bytes); }
   Stream& stream() const { return *stream_; }
   const StreamOptions& where() const { return input_.stream; }
 
@@ -131,7 +135,8 @@ class Stage {
   CompiledStage& compiled(const PassCall& call);
   Bases bases(const PassCall& call) const;
   Bases recomputed_bases(const CompiledStage& compiled, const PassCall& call) const;
-  void grow();
+  void compile(const MicrobatchSize& size);
+  PassNeeds& needs_of(Mode mode) { return needs_[static_cast<std::size_t>(mode)]; }
   struct RunOptions {
     const UpdateCall* update = nullptr;
     bool again = false;
@@ -147,17 +152,15 @@ class Stage {
 
   StageInput input_;
   std::unique_ptr<Stream> stream_;
-  StageMemory memory_;
+  StageMemory memory_;  // of parameters
+  PassMemory passes_;
   WeightStore weights_;
   StageTies ties_;
   StageOptimizer optimizer_;
   std::vector<std::vector<void*>> buffers_;  // per layer
   std::vector<CompiledStage> compiled_;
-  StageSizes sizes_;
+  PassNeedsOfModes needs_;
   bool keeps_up_delta_ = true;
-  std::vector<std::byte*> slots_, input_slots_;
-  std::byte* workspace_ = nullptr;
-  std::byte* scratch_ = nullptr;
   std::vector<const void*> operand_inputs_;  // reused by every step
   std::vector<void*> operand_gradients_;
   std::vector<bool> gradient_started_;  // per layer: its sum holds something

@@ -2,6 +2,9 @@
 
 #include <spdlog/fmt/fmt.h>
 
+#include <algorithm>
+#include <iterator>
+
 #include "base/error.hpp"
 
 namespace pipetrain {
@@ -18,10 +21,11 @@ void require_reach(StageId stage, const Stream& a, const Stream& b) {
 
 }  // namespace
 
-StageCopies::StageCopies(const StageInput& input, std::span<const WorkerId> on, int workers) {
-  for (const WorkerId worker : on) {
+StageCopies::StageCopies(const StageInput& input, std::span<const Place> places, int workers) {
+  for (const Place& place : places) {
     StageInput copy = input;
-    copy.stream = {.worker = worker.value, .workers = workers};
+    copy.stream = {.worker = place.worker.value, .workers = workers};
+    copy.packet_bytes = place.packet_bytes;
     copies_.push_back(std::make_unique<Stage>(copy));
     gradient_whole_.push_back(copies_.back()->stream().make_fence());
     for (const auto& before : copies_)
@@ -30,9 +34,12 @@ StageCopies::StageCopies(const StageInput& input, std::span<const WorkerId> on, 
   parts_.resize(copies_.size());
 }
 
-void StageCopies::prepare(const MicrobatchSize& size) {
-  for (const auto& stage : copies_)
-    if (size.mode == Mode::Train || stage == copies_.front()) stage->prepare(size);
+void StageCopies::prepare(std::span<const MicrobatchSize> sizes) {
+  first().prepare(sizes);
+  std::vector<MicrobatchSize> trains;
+  std::ranges::copy_if(sizes, std::back_inserter(trains),
+                       [](const MicrobatchSize& size) { return size.mode == Mode::Train; });
+  for (int c = 1; c < count(); ++c) copy(c).prepare(trains);
 }
 
 void StageCopies::keep_up_delta(bool on) {
@@ -59,11 +66,9 @@ void StageCopies::add_up_gradients(Stream& stream) {
   }
 }
 
-MemoryAccount StageCopies::memory() const {
-  MemoryAccount sum;
-  for (const auto& stage : copies_)
-    for (std::size_t use = 0; use < sum.bytes.size(); ++use)
-      sum.bytes[use] += stage->memory().bytes[use];
+HeldMemory StageCopies::memory() const {
+  HeldMemory sum;
+  for (const auto& stage : copies_) sum = sum + stage->memory();
   return sum;
 }
 

@@ -14,15 +14,20 @@ namespace pipetrain {
 
 class StageCopies {
  public:
-  // One on each of these workers, of so many. DeviceError where their devices cannot add up.
-  StageCopies(const StageInput& input, std::span<const WorkerId> on, int workers);
+  struct Place {
+    WorkerId worker;
+    std::array<std::size_t, 2> packet_bytes = {};  // by mode
+  };
+  // One at each of these places, of `workers` workers in all. DeviceError where their devices
+  // cannot add up.
+  StageCopies(const StageInput& input, std::span<const Place> places, int workers);
 
   int count() const { return static_cast<int>(copies_.size()); }
   Stage& copy(int c) const { return *copies_[static_cast<std::size_t>(c)]; }
   Stage& first() const { return copy(0); }
 
   // For every copy; evaluation is the first one's.
-  void prepare(const MicrobatchSize& size);
+  void prepare(std::span<const MicrobatchSize> sizes);
   void keep_up_delta(bool on);
 
   // One copy has all that its micro-batches add to the gradient. True to the last one of a
@@ -31,7 +36,7 @@ class StageCopies {
   // Threading: each copy from its worker.
   bool hand_in_gradient(int copy);
 
-  MemoryAccount memory() const;  // of all copies together
+  HeldMemory memory() const;  // of all copies together
 
  private:
   void add_up_gradients(Stream& stream);

@@ -25,8 +25,9 @@ const Names run_files = {"build.json",    "checkpoints",       "config.resolved.
 TEST_CASE("a run directory holds everything, and metrics.jsonl has the events of a training") {
   const TestFolder folder;
   const fs::path run = folder.path / "deep" / "run";
-  const Ran ran = run_binary("train " + folder.config().string() + " --output " + run.string() +
-                             " --set validation.before_first_step=true");
+  const Ran ran =
+      run_binary("train " + folder.config().string() + " --output " + run.string() +
+                 " --set validation.before_first_step=true" + " --set checkpoint.keep_best=false");
   INFO(ran.err);
   REQUIRE(ran.code == 0);
   CHECK(files_of(run) == run_files);
@@ -35,6 +36,7 @@ TEST_CASE("a run directory holds everything, and metrics.jsonl has the events of
   CHECK(plan["parameters"] == 784 * 16 + 16 + 16 * 10 + 10);
   CHECK(plan["stages"].size() == 2);
   CHECK(plan["memory_bytes"].size() == 2);
+  CHECK(plan["validation_memory_bytes"][0] > 0);
   CHECK(has(bytes_of(run / "program.txt"), "1: 1RA0 1F0 1B0 1SG0"));
 
   const auto events = events_of(run);
@@ -55,7 +57,9 @@ TEST_CASE("a run directory holds everything, and metrics.jsonl has the events of
   CHECK(events[8]["step"] == 6);
   CHECK(events[8]["epoch"] == 2);
   for (const int i : {1, 5, 9}) {
-    CHECK(keys_of(events[i]) == Names{"accuracy", "epoch", "event", "loss", "step", "top5"});
+    CHECK(keys_of(events[i]) ==
+          Names{"accuracy", "epoch", "event", "loss", "step", "top5", "validation_memory_bytes"});
+    CHECK(events[i]["validation_memory_bytes"] == plan["validation_memory_bytes"]);
     CHECK(events[i]["accuracy"] >= 0.0);
     CHECK(events[i]["top5"] >= events[i]["accuracy"]);
     CHECK(events[i]["top5"] <= 1.0);

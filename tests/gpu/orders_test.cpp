@@ -101,7 +101,7 @@ TEST_CASE("two devices give the bits of one, and take what was predicted", "[cud
   CHECK(same(two.trained, one.trained));
   for (const OnFake* run : {&one, &two})
     for (std::size_t s = 0; s < run->trained.measured.size(); ++s)
-      CHECK(run->trained.measured[s].bytes == run->trained.predicted[s].bytes);
+      CHECK(run->trained.measured[s] == run->trained.predicted[s]);
 }
 
 TEST_CASE("plans are made and memory is taken before the first steps, never by a later one",

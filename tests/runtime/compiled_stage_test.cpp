@@ -19,7 +19,7 @@ std::vector<std::pair<int, Mode>> sizes(const Config& config, std::int64_t train
   };
   const MinibatchSizes minibatches{of(train, training_order(config)),
                                    of(validation, evaluation_order(config))};
-  for (const MicrobatchSize& size : microbatch_sizes(minibatches, config.pipeline.microbatches))
+  for (const MicrobatchSize& size : microbatch_sizes(minibatches, minibatch_parts(config)))
     found.emplace_back(size.samples, size.mode);
   return found;
 }
@@ -88,10 +88,19 @@ TEST_CASE("evaluation: whole batches and the rest", "[compiled stage]") {
   CHECK(sizes(config_of(16, 4), 0, 0).empty());
 }
 
+TEST_CASE("evaluation takes training's micro-batches where its size is not given",
+          "[compiled stage]") {
+  Config config = config_of(16, 4);
+  config.validation.batch_size = 0;
+  CHECK(sizes(config, 64, 32) == Sizes{{4, Mode::Train}, {4, Mode::Evaluate}});
+  // The rest, 2 of 34 samples, is two micro-batches of one.
+  CHECK(sizes(config, 0, 34) == Sizes{{4, Mode::Evaluate}, {1, Mode::Evaluate}});
+}
+
 TEST_CASE("mini-batches with lengths of their own have sizes of their own", "[compiled stage]") {
   const MinibatchSizes minibatches{{{6, {8, 16}}, {6, {16, 16}}, {3, {8, 16}}}, {{6, {8, 16}}}};
   const Lengths shorter{8, 16}, longer{16, 16};
-  CHECK(microbatch_sizes(minibatches, 2) ==
+  CHECK(microbatch_sizes(minibatches, {.train = 2}) ==
         std::vector<MicrobatchSize>{{3, Mode::Train, shorter},
                                     {3, Mode::Train, longer},
                                     {2, Mode::Train, shorter},

@@ -85,15 +85,14 @@ TEST_CASE("predicted and measured memory are equal with copies", "[copies][memor
                            .config = of(schedule, 4, "inline", backend),
                            .evaluate = evaluate});
   REQUIRE(t.predicted.size() == (schedule == "chimera" ? 4 : 1));
-  for (std::size_t s = 0; s < t.predicted.size(); ++s)
-    CHECK(t.predicted[s].bytes == t.measured[s].bytes);
+  for (std::size_t s = 0; s < t.predicted.size(); ++s) CHECK(t.predicted[s] == t.measured[s]);
 }
 
 TEST_CASE("chimera keeps every weight twice, data_parallel once per worker", "[copies][memory]") {
   const auto weights = [](const Config& config) {
     std::size_t bytes = 0;
-    for (const MemoryAccount& stage : train({.model = mlp_model, .config = config}).measured)
-      bytes += stage.bytes[static_cast<std::size_t>(Use::Weights)];
+    for (const HeldMemory& stage : train({.model = mlp_model, .config = config}).measured)
+      bytes += stage.training[Use::Weights];
     return bytes;
   };
   const std::size_t once = weights(of("1f1b", 1));

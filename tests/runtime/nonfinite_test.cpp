@@ -99,7 +99,7 @@ TEST_CASE("without skip the run stops: step, parameter, layer, stage, sample",
   for (const int stages : {1, 3}) {
     INFO(backend << ", " << workers << ", " << stages << " stages");
     StepReporter reporter({.steps_per_epoch = 4, .steps = 4},
-                          std::vector<MemoryAccount>(static_cast<std::size_t>(stages)), stages);
+                          std::vector<HeldMemory>(static_cast<std::size_t>(stages)), stages);
     TrainingSetup setup{
         .model = mlp_model,
         .config = config_of({.stages = stages, .workers = workers, .backend = backend}, "stop"),
@@ -133,7 +133,7 @@ TEST_CASE("the layer named is the first whose gradient is not finite", "[nonfini
   const Plan plan = make_plan(graph, config);
   const auto data = draw_synthetic({.samples = 128, .seed = 3, .part = "train"}, graph);
   const TrainingParts parts{config, graph, plan, *data};
-  StepReporter reporter({.steps_per_epoch = 4, .steps = 8}, std::vector<MemoryAccount>(6), 6);
+  StepReporter reporter({.steps_per_epoch = 4, .steps = 8}, std::vector<HeldMemory>(6), 6);
   StepRecord record{.step = 5, .lr = 0.1, .stages = {}, .sums_of_squares = {1, 1, 1, 1, 1, 1}};
   record.stages.resize(6);
   record.stages.back().samples = 16;

@@ -51,6 +51,9 @@ TEST_CASE("evaluation is a forward through every stage", "[segment program]") {
   CHECK(to_text(evaluation_program(make_program({"1f1b", 3}))) ==
         to_text(parse_program("program stages=3 microbatches=1 minibatches=1\n"
                               "0: 0L0 0F0 0SA0\n1: 1RA0 1F0 1SA0\n2: 2RA0 2F0\n")));
+  CHECK(to_text(evaluation_program(make_program({"data_parallel", 2, 4}), 2)) ==
+        to_text(parse_program("program stages=1 microbatches=2 minibatches=1 placement=0\n"
+                              "0: 0L0 0F0 0L1 0F1\n1:\n")));
 }
 
 TEST_CASE("an input half that stands alone is a split backward", "[segment program]") {

@@ -13,7 +13,7 @@ namespace pipetrain::testing {
 struct Trained {
   std::vector<double> losses, norms;  // per step
   NamedTensors parameters;
-  std::vector<MemoryAccount> predicted, measured;
+  std::vector<HeldMemory> predicted, measured;
   Evaluation before, after;  // on the training samples
 };
 
