@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/bleu_score.hpp"
+#include "app/run_argument.hpp"
 #include "app/session.hpp"
 #include "app/trained.hpp"
 #include "app/verbs.hpp"
@@ -31,7 +32,8 @@ void find_text(Config& config, const std::filesystem::path& weights) {
 
 }  // namespace
 
-int eval(const Options& options) {
+int eval(const Options& given) {
+  const Options options = with_run_directory(given);
   ReadConfig read = read_config(options.configs, options.sets);
   const Config& config = read.config;
   for (const std::string& note : read.notes) spdlog::info("{}", note);

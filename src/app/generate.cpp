@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "app/run_argument.hpp"
 #include "app/session.hpp"
 #include "app/trained.hpp"
 #include "app/translate.hpp"
@@ -171,7 +172,8 @@ nlohmann::ordered_json json_of(const Tokens& tokens, std::size_t prompt, const W
 
 }  // namespace
 
-int generate(const Options& options) {
+int generate(const Options& given) {
+  const Options options = with_run_directory(given);
   const ReadConfig read = read_config(options.configs, options.sets);
   const Config& config = read.config;
   for (const std::string& note : read.notes) spdlog::info("{}", note);

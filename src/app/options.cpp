@@ -17,11 +17,11 @@ void json_option(CLI::App& app, Options& options) {
   app.add_flag("--json", options.json, "one JSON document on standard output");
 }
 
-void config_options(CLI::App& app, Options& options) {
+void config_options(CLI::App& app, Options& options,
+                    const char* what = "TOML files; later ones win over earlier ones") {
   common_options(app, options);
   json_option(app, options);
-  app.add_option("CONFIG", options.configs, "TOML files; later ones win over earlier ones")
-      ->default_str("");
+  app.add_option("CONFIG", options.configs, what)->default_str("");
   app.add_option("--set", options.sets, "key.path=value: wins over the files; repeatable")
       ->allow_extra_args(false)
       ->default_str("");
@@ -30,6 +30,9 @@ void config_options(CLI::App& app, Options& options) {
                "defaults) and stop")
       ->check(CLI::IsMember({"full", "minimal"}));
 }
+
+constexpr const char* kConfigOrRun =
+    "a run directory (runs/NAME), or TOML files; later ones win over earlier ones";
 
 void output_option(CLI::App& app, Options& options) {
   app.add_option("--output", options.output, "run directory; runs/<config name> where not given");
@@ -40,6 +43,8 @@ void model_option(CLI::App& app, Options& options) {
       "--model", options.model,
       "a safetensors file or a checkpoint; where not given, the run's model.safetensors, else its "
       "newest checkpoint, else the config's model.init");
+  app.add_flag("--best", options.best,
+               "the checkpoint of the run's best validation, by validation.metric");
 }
 
 }  // namespace
@@ -57,13 +62,13 @@ void train_options(CLI::App& app, Options& options) {
 }
 
 void eval_options(CLI::App& app, Options& options) {
-  config_options(app, options);
+  config_options(app, options, kConfigOrRun);
   output_option(app, options);
   model_option(app, options);
 }
 
 void generate_options(CLI::App& app, Options& options) {
-  config_options(app, options);
+  config_options(app, options, kConfigOrRun);
   output_option(app, options);
   model_option(app, options);
   app.add_option("--prompt", options.prompt,

@@ -31,7 +31,8 @@ struct Options {
   bool dry_run = false;
   bool overfit_one_batch = false;
   std::filesystem::path
-      model;  // eval, generate: the model.safetensors to read; empty: that of the run
+      model;          // eval, generate: the model.safetensors to read; empty: that of the run
+  bool best = false;  // eval, generate: the run's best checkpoint instead
 
   // generate
   std::optional<std::string> prompt;  // none: a new line; "-": standard input

@@ -11,11 +11,12 @@
 #include "app/earlier_run.hpp"
 #include "app/outlook.hpp"
 #include "app/run_directory.hpp"
+#include "app/run_end.hpp"
 #include "app/run_lock.hpp"
 #include "app/training.hpp"
 #include "app/verbs.hpp"
 #include "checkpoint/atomic_file.hpp"
-#include "checkpoint/folder.hpp"
+#include "checkpoint/save.hpp"
 #include "config/read.hpp"
 #include "data/pieces.hpp"
 #include "data/vocabulary.hpp"
@@ -61,39 +62,12 @@ ReadConfig with_kept_pieces(ReadConfig read, const std::filesystem::path& folder
 
 void describe_run(const std::filesystem::path& folder, const Config& config,
                   const ordered_json& plan, const SegmentProgram& program, const Datasets& data) {
-  write_file(folder / "config.resolved.toml", dump_config(config, false));
+  write_file(folder / kConfigFile, dump_config(config, false));
   write_file(folder / "build.json", build_info().dump(2) + "\n");
   write_file(folder / "plan.json", plan.dump(2) + "\n");
   write_file(folder / "program.txt", to_text(program));
   if (data.vocabulary) write_file(folder / vocabulary_file, data.vocabulary->json());
   if (data.pieces) write_file(folder / pieces_file, data.pieces->model());
-}
-
-std::string end_text(const ordered_json& end, const std::filesystem::path& folder) {
-  std::string text = fmt::format("trained {} steps in {:.1f} s", end["step"].get<std::int64_t>(),
-                                 end["seconds"].get<double>());
-  if (end.contains("validation")) {
-    const ordered_json& last = end["validation"];
-    text += fmt::format("; validation loss {:.4f}", last["loss"].get<double>());
-    if (last.contains("perplexity") && last["perplexity"].is_number())
-      text += fmt::format(", perplexity {:.4g}", last["perplexity"].get<double>());
-    if (last.contains("accuracy"))
-      text += fmt::format(", accuracy {:.2f}%", 100 * last["accuracy"].get<double>());
-    if (last.contains("bleu")) text += fmt::format(", BLEU {:.2f}", last["bleu"].get<double>());
-  }
-  if (end.value("stopped_by", "") == "early_stopping") text += "; stopped early";
-  if (const auto skipped = end.value("skipped", std::int64_t{0}); skipped > 0)
-    text += fmt::format("; {} updates skipped: gradients not finite", skipped);
-  return fmt::format("{}\nweights  {}\nmetrics  {}", text, (folder / "model.safetensors").string(),
-                     (folder / "metrics.jsonl").string());
-}
-
-std::string interrupted_text(const ordered_json& end, const std::filesystem::path& folder) {
-  const auto step = end["step"].get<std::int64_t>();
-  return fmt::format(
-      "stopped by {} after step {}\ncheckpoint  {}\nThe same command goes on from it.",
-      end["stopped_by"].get<std::string>(), step,
-      (folder / "checkpoints" / checkpoint_name(step)).string());
 }
 
 // The weights to begin with: those of a checkpoint with all that belongs to them, or the first
@@ -218,6 +192,7 @@ int train(const Options& options) {
     spdlog::warn("{}", interrupted_text(end, folder));
   else
     console.line(end_text(end, folder));
+  if (end.contains("warning")) spdlog::warn("warning: {}", end["warning"].get<std::string>());
   result.update(end);
   result.erase("event");
   result["output"] = folder.string();

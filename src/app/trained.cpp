@@ -8,12 +8,26 @@
 
 namespace pipetrain {
 namespace fs = std::filesystem;
+namespace {
+
+fs::path best_checkpoint(const Options& options, const fs::path& checkpoints) {
+  if (!options.model.empty())
+    throw UsageError("--best names weights, and --model too; write one of them");
+  if (fs::exists(checkpoints / "best")) return find_checkpoint(checkpoints / "best");
+  throw DataError(
+      fmt::format("{}: no checkpoint of a best validation is there; train with [validation] and "
+                  "checkpoint.keep_best = true, or leave --best out",
+                  checkpoints.string()));
+}
+
+}  // namespace
 
 fs::path weights_to_read(const Options& options, const Config& config) {
+  const fs::path run = run_directory(options, config), checkpoints = run / "checkpoints";
+  if (options.best) return best_checkpoint(options, checkpoints);
   if (!options.model.empty()) return options.model;
-  const fs::path trained = run_directory(options, config) / "model.safetensors";
+  const fs::path trained = run / "model.safetensors";
   if (fs::exists(trained)) return trained;
-  const fs::path checkpoints = trained.parent_path() / "checkpoints";
   if (!committed_checkpoints(checkpoints).empty()) return find_checkpoint(checkpoints);
   if (options.output.empty() && !config.model.init.empty()) return config.model.init;
   throw DataError(fmt::format(

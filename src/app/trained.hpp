@@ -9,8 +9,8 @@
 
 namespace pipetrain {
 
-// --model, else what the run wrote: its final weights or its newest checkpoint; else what the
-// config begins with. DataError where there is nothing.
+// --best, --model, else what the run wrote: its final weights or its newest checkpoint; else what
+// the config begins with. DataError where there is nothing.
 std::filesystem::path weights_to_read(const Options& options, const Config& config);
 
 // The vocabulary.json of the run that these weights, a file or a checkpoint, belong to.

@@ -2,10 +2,12 @@
 
 #include <spdlog/fmt/fmt.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "app/divergence.hpp"
 #include "base/error.hpp"
+#include "checkpoint/folder.hpp"
 
 namespace pipetrain {
 
@@ -35,7 +37,8 @@ Training::Training(const TrainingInput& input)
                .metrics = input.metrics,
                .run = input.folder,
                .steps_per_epoch = input.length.steps_per_epoch}),
-      reporter_(input.length, input.pipeline.memory(), input.config.pipeline.stages) {}
+      reporter_(input.length, input.pipeline.memory(), input.config.pipeline.stages),
+      course_(input.data.train->classes()) {}
 
 void Training::run() {
   Loader loader(*in_.data.train,
@@ -44,7 +47,10 @@ void Training::run() {
                  .depth = in_.pipeline.loader_depth(),
                  .reader_threads = in_.pipeline.reader_threads(Mode::Train)},
                 in_.pipeline.loader_readers(Mode::Train));
-  if (in_.config.validation.before_first_step && progress_.step == 0 && !progress_.last) validate();
+  if (in_.config.validation.before_first_step && progress_.step == 0 && !progress_.last) {
+    validate();
+    if (in_.config.checkpoint.keep_best && progress_.best) saving_.save(progress_, "best");
+  }
   while (!ended()) {
     train_segment(loader);
     const bool due = validation_is_due();
@@ -91,11 +97,9 @@ std::optional<std::string> Training::reason_to_save(bool best) {
   if (interrupted_) return "signal";
   if (ended()) return "end";
   if (const auto key = saving_.due(progress_.step)) return key;
-  const CheckpointConfig& rule = in_.config.checkpoint;
-  const bool saves = rule.every_steps > 0 || rule.every_epochs > 0 || rule.every_minutes > 0;
-  if (best && saves && rule.keep_best) return "best";
-  if (saving_.minutes_are_over()) return "every_minutes";
   if (asked) return "request";
+  if (best && in_.config.checkpoint.keep_best) return "best";
+  if (saving_.minutes_are_over()) return "every_minutes";
   return std::nullopt;
 }
 
@@ -104,6 +108,7 @@ void Training::report(const StepRecord& record) {
   check_divergence({in_.config, in_.graph, in_.plan, *in_.data.train}, record, summary);
   in_.metrics.write(step_event(summary));
   in_.console.step(summary);
+  course_.see(summary);
   progress_.skipped += summary.skipped ? 1 : 0;
   last_step_ = summary;
 }
@@ -176,7 +181,17 @@ ordered_json Training::end_event() const {
   if (last_step_) event["loss"] = last_step_->loss;
   if (progress_.last) event["validation"] = json_of(*progress_.last, in_.data);
   if (progress_.best) event["best_validation"] = json_of(*progress_.best, in_.data);
+  if (const auto best = best_checkpoint()) event["best_checkpoint"] = best->string();
+  if (const auto warning = course_.warning()) event["warning"] = *warning;
   return event;
+}
+
+std::optional<std::filesystem::path> Training::best_checkpoint() const {
+  if (!progress_.best) return std::nullopt;
+  const std::filesystem::path folder = in_.folder / "checkpoints";
+  const std::int64_t step = progress_.best->step;
+  if (std::ranges::count(committed_checkpoints(folder), step) == 0) return std::nullopt;
+  return folder / checkpoint_name(step);
 }
 
 ordered_json Training::error_event(const std::exception& error) const {

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "app/bleu_score.hpp"
+#include "app/course.hpp"
 #include "app/interrupts.hpp"
 #include "app/report.hpp"
 #include "app/run_metrics.hpp"
@@ -52,6 +53,7 @@ class Training {
   bool is_best(const ValidationResult& result) const;
   std::optional<std::string> reason_to_save(bool best);
   void report(const StepRecord& record);
+  std::optional<std::filesystem::path> best_checkpoint() const;
   double seconds() const;
 
   TrainingInput in_;
@@ -59,6 +61,7 @@ class Training {
   Interrupts interrupts_;
   Saving saving_;
   StepReporter reporter_;
+  Course course_;
   std::optional<StepSummary> last_step_;
   bool interrupted_ = false;
   const std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();

@@ -245,8 +245,9 @@ batch_size = 32
 TEST_CASE("a run killed before its first save leaves whole lines and begins anew") {
   const TestFolder folder;
   const fs::path run = folder.path / "run";
-  const std::string train = "train " + folder.config().string() + " --quiet --output " +
-                            run.string() + " --set training.steps=";
+  const std::string train = "train " + folder.config().string() +
+                            " --set checkpoint.keep_best=false --quiet --output " + run.string() +
+                            " --set training.steps=";
   // Killed from outside once it has written some steps.
   const Ran killed =
       run_binary(train + "100000000 & pid=$!; while [ $(cat " + (run / "metrics.jsonl").string() +
