@@ -1,6 +1,7 @@
 #include "own_order.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 
@@ -34,9 +35,10 @@ class Rows {
       if (row.worker.value >= workers)
         refuse(row.line, fmt::format("worker {}, where pipeline.stages = {}; write stages = {}",
                                      row.worker.value, workers, last_worker() + 1));
-      check_numbers(row);
       lines_[{row.worker, short_text(row.instruction)}] = row.line;
     }
+    check_numbers("micro-batch", "micro-batches", &Instruction::microbatch);
+    check_numbers("stage", "stages", &Instruction::stage);
     const std::set<WorkerId> busy = busy_workers();
     for (WorkerId w{0}; w.value < workers; ++w.value)
       if (!busy.contains(w))
@@ -79,12 +81,44 @@ class Rows {
     for (const CsvInstruction& row : rows_) last = std::max(last, row.worker.value);
     return last;
   }
-  // Every stage and every micro-batch has lines of its own: larger numbers are slips.
-  void check_numbers(const CsvInstruction& row) const {
-    const auto most = static_cast<int>(rows_.size());
-    if (row.instruction.stage.value >= most || row.instruction.microbatch.value >= most)
-      refuse(row.line, fmt::format("{}: stages and micro-batches are numbered from 0 without a gap",
-                                   to_text(row.instruction)));
+  // A number that goes forward and backward somewhere is one of the order's; all others are slips.
+  template <class Id>
+  void check_numbers(std::string_view what, std::string_view plural, Id Instruction::*number) {
+    std::set<Id> forward, backward, known;
+    for (const CsvInstruction& row : rows_) {
+      if (row.instruction.op == Op::Forward) forward.insert(row.instruction.*number);
+      if (is_backward(row.instruction.op)) backward.insert(row.instruction.*number);
+    }
+    std::ranges::set_intersection(forward, backward, std::inserter(known, known.end()));
+    for (const CsvInstruction& row : rows_)
+      if (const Id id = row.instruction.*number; !known.contains(id))
+        refuse(row.line,
+               fmt::format("{}: {} {} goes {} on no {}; {} are numbered from 0 without a gap{}",
+                           to_text(row.instruction), what, id.value,
+                           forward.contains(id) ? "backward" : "forward",
+                           what == "stage" ? "micro-batch" : "stage", plural,
+                           meant(row.instruction, number, known)));
+    Id next{0};
+    while (known.contains(next)) ++next.value;
+    for (const CsvInstruction& row : rows_)
+      if (row.instruction.*number > next)
+        refuse(row.line, fmt::format("{}: there is no {} {}; {} are numbered from 0 without a gap",
+                                     to_text(row.instruction), what, next.value, plural));
+  }
+  // ": write 0B3, which is missing", where that is the one thing which can have been meant.
+  template <class Id>
+  std::string meant(Instruction wrong, Id Instruction::*number, const std::set<Id>& known) const {
+    std::set<Id> missing = known;
+    for (const CsvInstruction& row : rows_) {
+      Instruction same = row.instruction;
+      same.*number = wrong.*number;
+      if (short_text(same) == short_text(wrong)) missing.erase(row.instruction.*number);
+    }
+    if (missing.size() == 1) {
+      wrong.*number = *missing.begin();
+      return fmt::format(": write {}, which is missing", short_text(wrong));
+    }
+    return known.empty() ? "" : fmt::format(", here to {}", known.rbegin()->value);
   }
 
   std::vector<CsvInstruction> rows_;
@@ -120,7 +154,7 @@ std::vector<WorkerId> copies_of(const std::vector<WorkerId>& runs, StageId stage
     if (runs[m] != copies[m % copies.size()] || microbatches % static_cast<int>(copies.size()) != 0)
       throw UsageError(fmt::format(
           "stage {} runs its micro-batches on the workers {}; write one worker for all of them, or "
-          "workers that take turns, as many in each mini-batch",
+          "workers that take turns, each the same number in every mini-batch",
           stage.value, fmt::join(names, ", ")));
   return copies;
 }
@@ -160,17 +194,28 @@ bool sends_gradients_together(const Program& program) {
 }
 
 void require_sound(const Program& program, const Rows& rows) {
-  const std::vector<Diagnostic> found = check(program);
+  std::vector<Diagnostic> found = check(program);
   if (found.empty()) return;
+  const auto instruction = [&](const Diagnostic& d) {
+    const auto& list = program.workers[static_cast<std::size_t>(d.worker.value)];
+    return d.index < list.size() ? &list[d.index] : nullptr;
+  };
+  // What the file says comes before what was added to it, and each line once.
+  std::stable_partition(found.begin(), found.end(), [&](const Diagnostic& d) {
+    const Instruction* i = instruction(d);
+    return rows.whole() || (i && is_order(i->op));
+  });
   constexpr std::size_t most = 3;  // the first mistake is often the cause of the others
   std::vector<std::string> lines;
+  std::set<std::string> places;
   for (const Diagnostic& d : found) {
-    const auto& list = program.workers[static_cast<std::size_t>(d.worker.value)];
-    lines.push_back(rows.place(d.worker, d.index < list.size() ? &list[d.index] : nullptr) +
-                    d.message);
+    const std::string place = rows.place(d.worker, instruction(d));
+    if (places.insert(place).second || place.starts_with("worker"))
+      lines.push_back(place + d.message);
   }
-  if (lines.size() > most) lines.resize(most);
-  if (found.size() > most) lines.push_back(fmt::format("and {} more", found.size() - most));
+  const std::size_t count = lines.size();
+  if (count > most) lines.resize(most);
+  if (count > most) lines.push_back(fmt::format("and {} more", count - most));
   throw UsageError(fmt::format("{}", fmt::join(lines, "\n  ")));
 }
 

@@ -78,8 +78,13 @@ struct Checker {
           i.microbatch.value >= program.total_microbatches())
         return report("place", w, at, "{}: there are {} stages and {} micro-batches", to_text(i),
                       program.stages, program.total_microbatches());
-      if (!belongs(w, i))
-        report("place", w, at, "{} does not belong on worker {}", to_text(i), w.value);
+      if (ends_minibatch(i.op) && holds(w, i.stage) && !belongs(w, i))
+        report("place", w, at, "{} does not name the last micro-batch of its mini-batch",
+               to_text(i));
+      else if (!belongs(w, i))
+        report("place", w, at, "{} is on worker {}, but stage {} runs micro-batch {} on worker {}",
+               to_text(i), w.value, i.stage.value, i.microbatch.value,
+               program.worker_of(i.stage, i.microbatch).value);
       if (!index.emplace(std::tuple{w, i.stage, i.op, i.microbatch}, at).second)
         report("place", w, at, "{} stands twice", to_text(i));
     });

@@ -206,8 +206,12 @@ Instruction parse_instruction(std::string_view text) {
   if (in.count(i.stage.value) && in.op(i.op) && in.count(i.microbatch.value) &&
       in.weights(i.weights) && in.left.empty())
     return i;
-  throw UsageError(fmt::format(
-      "`{}` is not an instruction; write stage, letters, micro-batch, such as 2F0 or 2B3@1", text));
+  std::string known;
+  for (const auto& row : op_texts) known += (known.empty() ? "" : " ") + std::string(row.letters);
+  throw UsageError(
+      fmt::format("`{}` is not an instruction; write stage, letters ({}), micro-batch, such as 2F0 "
+                  "or 2B3@1",
+                  text, known));
 }
 
 Program parse_program(std::string_view text) {

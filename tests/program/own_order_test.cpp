@@ -15,7 +15,7 @@ namespace {
 
 std::string csv_of(const Program& program) {
   const Timeline line = simulate(program, {});
-  return format_csv({"", program, line});
+  return format_csv({"", "", program, line});
 }
 
 // Only the lines that compute.
@@ -129,12 +129,13 @@ TEST_CASE("what is wrong with an order is told with its line") {
   CHECK_THAT(refusal(head + "0,0F0\n0,0F1\n0,0B1\n0,0B0\n" + last, 2, 2),
              Contains("line 4: 0RG1 is sent micro-batch 0 instead"));
   CHECK_THAT(refusal(head + "0,0F0\n0,0F1\n1,0B0\n0,0B1\n" + last, 2, 2),
-             Contains("line 4: 0B0 does not belong on worker 1"));
-  CHECK_THAT(refusal(head + "0,0F0\n0,0F1\n1,0F2\n0,0F3\n", 2, 4),
+             Contains("line 4: 0B0 is on worker 1, but stage 0 runs micro-batch 0 on worker 0"));
+  CHECK_THAT(refusal(head + "0,0F0\n0,0F1\n1,0F2\n0,0F3\n0,0B0\n0,0B1\n1,0B2\n0,0B3\n", 2, 4),
              Contains("stage 0") && Contains("0, 0, 1, 0") && Contains("take turns"));
   CHECK_THAT(refusal(head + "0,0F0\n0,0F1@1\n0,0B0\n0,0B1\n" + last, 2, 2),
              Contains("line 3: 0F1@1") && Contains("newest weights, here version 0"));
-  CHECK_THAT(refusal(head + "0,0F0@0-1.5d\n", 1, 1), Contains("line 2") && Contains("pipemare"));
+  CHECK_THAT(refusal(head + "0,0F0@0-1.5d\n0,0B0\n", 1, 1),
+             Contains("line 2") && Contains("pipemare"));
 }
 
 TEST_CASE("whole programs: gradients of two mini-batches are not mixed, all recompute or none") {
@@ -166,4 +167,35 @@ TEST_CASE("an order that waits for ever is refused") {
   CHECK_THAT(
       refusal("worker,instruction\n0,0F0\n0,0B0\n0,0F1\n0,0B1\n1,1F0\n1,1F1\n1,1B0\n1,1B1\n", 2, 2),
       Contains("worker 1") || Contains("line"));
+}
+
+TEST_CASE("a cell with a slip in it is named, with what can have been meant") {
+  const auto with = [](const std::string& from, const std::string& to) {
+    std::string text = "worker,instruction\n";
+    for (const char* worker : {"0", "1"})
+      for (const char* op : {"F", "B"})
+        for (const char* m : {"0", "1", "2", "3"})
+          text += std::string(worker) + "," + worker + op + m + "\n";
+    return text.replace(text.find(from), from.size(), to);
+  };
+  const auto told = [&](const std::string& from, const std::string& to) {
+    return refusal(with(from, to), 2, 4);
+  };
+  CHECK(told("0B3", "0B3") == "nothing");
+  CHECK(told("0B3", "0B9") ==
+        "line 9: 0B9: micro-batch 9 goes forward on no stage; micro-batches are numbered from 0 "
+        "without a gap: write 0B3, which is missing");
+  CHECK_THAT(told("0B3", "0B4"), Contains("line 9: 0B4") && Contains("write 0B3"));
+  CHECK_THAT(told("0F1", "0F8"), Contains("line 3: 0F8: micro-batch 8 goes backward on no stage") &&
+                                     Contains("write 0F1"));
+  CHECK_THAT(
+      told("1F0", "9F0"),
+      Contains("line 10: 9F0: stage 9 goes backward on no micro-batch") && Contains("write 1F0"));
+  CHECK_THAT(told("1B3", "2B3"),
+             Contains("line 17: 2B3: stage 2 goes forward on no") && Contains("write 1B3"));
+  CHECK_THAT(told("0B3\n", "0B3\n0,0B9\n"), Contains("line 10: 0B9") && Contains("here to 3"));
+  CHECK_THAT(told("0B3", "0X3"), Contains("line 9: `0X3` is not an instruction") &&
+                                     Contains("letters (L F B I W R SA RA SG RG Y U)"));
+  CHECK_THAT(refusal("worker,instruction\n0,0F0\n0,0F2\n0,0B0\n0,0B2\n", 1, 2),
+             Contains("line 3: 0F2: there is no micro-batch 1;"));
 }
