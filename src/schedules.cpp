@@ -93,11 +93,11 @@ const std::array table{
              "Narayanan et al., arXiv 2104.04473, section 2.2", &orders::interleaved, &versions::latest, true, refuse_interleaved, nullptr, Parts::VirtualStages},
     Schedule{"zb_h1", "1f1b with backwards in halves, the weight halves put off into the drain",
              "Qi et al., arXiv 2401.10241, section 2.1", &orders::zb_h1, &versions::latest},
-    Schedule{"zb_h2", "backwards in halves and a warm-up so long that no stage waits, at most 2P-1 micro-batches in flight",
+    Schedule{"zb_h2", "backwards in halves and a long warm-up, at most 2P-1 micro-batches in flight; no stage waits if F = I = W and N >= 2P-1",
              "Qi et al., arXiv 2401.10241, section 2.2", &orders::zb_h2, &versions::latest},
-    Schedule{"zb_v", "backwards in halves, two stages per worker, down and up again: no stage waits, all keep the same",
+    Schedule{"zb_v", "backwards in halves, two stages per worker, down and up again, all keep the same; no worker waits if F = I = W and N >= 2P-1",
              "Qi et al., arXiv 2401.10241, ZB-V", &orders::zb_v, &versions::latest, true, nullptr, nullptr, Parts::TwoPerWorker},
-    Schedule{"chimera", "two pipelines in opposite directions over two copies of the model, half the bubble",
+    Schedule{"chimera", "two pipelines in opposite directions over two copies of the model: twice the weights, and about half of 1f1b's bubble if N = P",
              "Li and Hoefler, arXiv 2107.06925, section 3", &orders::chimera, &versions::latest, true, refuse_chimera},
     Schedule{"data_parallel", "no pipeline: a copy of the model on every worker, gradients summed at the update",
              "Li et al., arXiv 2006.15704, section 2", &orders::data_parallel, &versions::latest, true, refuse_data_parallel, nullptr, Parts::Whole},
@@ -109,7 +109,7 @@ const std::array table{
              "Yang et al., arXiv 1910.05124, section 3", &orders::async_one_f_one_b, &versions::pipemare, false},
     Schedule{"pipelined_backpropagation", "never drained; one version, read by forward and backward as it is when they come",
              "Kosson et al., arXiv 2003.11666, section 2", &orders::async_one_f_one_b, &versions::latest, false},
-    Schedule{"timeprest", "N forwards, one backward, on the newest weights that every stage has made",
+    Schedule{"timeprest", "N forwards, one backward, on the newest weights that every stage has made; no stage waits at the paper's slot times, a mini-batch's B as long as one F",
              "Dutta et al., arXiv 2410.14312", &orders::nf1b, &versions::committed, false},
     Schedule{"v_timeprest", "as timeprest, forward and backward on the newest weights of their stage; one version",
              "Dutta et al., arXiv 2509.23241", &orders::nf1b, &versions::latest, false, refuse_v_timeprest},
@@ -194,6 +194,16 @@ int steady_minibatches(const Schedule& schedule, const ScheduleRequest& request)
   // updates behind; a mini-batch begun and one not ended.
   const int ahead = 2 * request.stages + 1;
   return 2 * ((ahead + request.microbatches - 1) / request.microbatches) + 2;
+}
+
+int shown_minibatches(const Schedule& schedule, const ScheduleRequest& request) {
+  if (schedule.flushes) return 1;
+  // A round is one mini-batch. The warm-up of stage 0 takes `filled` of them, and the stage keeps
+  // its most versions after `filled` more. nF1B runs as far ahead as the double warm-up.
+  const Warmup warmup = takes_warmup(schedule) ? warmup_of(request.warmup) : Warmup::Double;
+  const int ahead = warmup_forwards(warmup, request.stages, {0});
+  const int filled = (ahead + request.microbatches - 1) / request.microbatches;
+  return filled + std::max(2, filled);
 }
 
 Program complete(Program order, const VersionPolicy& versions, const ScheduleRequest& request,

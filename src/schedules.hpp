@@ -67,6 +67,9 @@ std::vector<double> delays(const ScheduleRequest& request);
 
 // So many mini-batches reach the steady state of a schedule that never drains and leave it again.
 int steady_minibatches(const Schedule& schedule, const ScheduleRequest& request);
+// Fewer, but enough to look at: two rounds between warm-up and drain, and as many activations and
+// versions kept as ever. 1 where the pipeline drains at every update.
+int shown_minibatches(const Schedule& schedule, const ScheduleRequest& request);
 
 // The whole line: order, updates, versions, loads and transfers, checked.
 Program make_program(const ScheduleRequest& request);

@@ -111,7 +111,7 @@ def formula(made: Formula, p: int, n: int, k: int) -> float:
 def simulated(name: str, times: dict[str, float], p: int, n: int, k: int) -> float:
     if whole_backward(name) and times is not SLOTS:
         times = times | {"B": n * times["B"]}
-    given = ",".join(f"{key}={value:.6g}" for key, value in times.items())
+    given = ",".join(f"{key}={value:.6g}" for key, value in (times | {"transfer": 0.0}).items())
     virtual = ["--virtual-stages", str(V)] if name == "interleaved_1f1b" else []
     return json.loads(call("schedule", name, "--stages", str(p), "--microbatches", str(n), "--steps", str(k), "--times", given,
                            "--format", "json", *virtual))["bubble"]

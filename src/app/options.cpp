@@ -99,16 +99,24 @@ void benchmark_options(CLI::App& app, Options& options) { config_options(app, op
 
 void schedule_options(CLI::App& app, Options& options) {
   common_options(app, options);
-  app.add_option("NAME", options.name,
-                 "of a schedule (pipetrain methods lists them), or a csv file with your own")
-      ->required();
+  app.add_option("NAME", options.schedules,
+                 "of a schedule (pipetrain methods lists them), or a csv file with your own; "
+                 "several are compared")
+      ->required()
+      ->default_str("");
   app.add_option("--stages", options.stages, "pipeline workers P")->check(CLI::Range(1, 1024));
-  app.add_option("--microbatches", options.microbatches, "per mini-batch")
+  app.add_option("--microbatches", options.microbatches, "per mini-batch, N")
       ->check(CLI::Range(1, 65536));
-  app.add_option("--steps", options.steps, "mini-batches")->check(CLI::Range(1, 65536));
+  app.add_option("--steps", options.steps,
+                 "mini-batches; where not given, 1, or for a schedule that never drains the number "
+                 "that shows two rounds between warm-up and drain; several schedules take the "
+                 "largest of theirs")
+      ->check(CLI::Range(1, 65536))
+      ->default_str("");
   app.add_option("--virtual-stages", options.virtual_stages,
                  "parts of the model per worker, under interleaved_1f1b")
-      ->check(CLI::Range(1, 1024));
+      ->check(CLI::Range(1, 1024))
+      ->default_str("2");
   app.add_option("--warmup", options.warmup,
                  "forwards before the first backward, under 1f1b and "
                  "the schedules that never drain")
@@ -118,14 +126,24 @@ void schedule_options(CLI::App& app, Options& options) {
   app.add_option("--tied", options.tied,
                  "stages whose layers share a parameter, as 0,3: their updates wait for each other")
       ->delimiter(',')
+      ->allow_extra_args(false)
+      ->default_str("")
       ->check(CLI::Range(0, 1 << 20));
-  app.add_option("--times", options.times,
-                 "F=1,B=1,W=0,transfer=0: what is not named is 0; under the timeprests B is a "
-                 "mini-batch's");
+  app.add_option(
+         "--times", options.times,
+         "of a forward (F), a backward (B) and a transfer, per micro-batch and model stage; "
+         "what is not named keeps its default. F=1/2/3: one for each model stage; transfer: "
+         "for each boundary between them. Half of B is the input half, half the weight "
+         "half; with W=..., that is the weight half and B the input half (default 1). Under "
+         "the timeprests B and W are those of a whole mini-batch, by default those of N "
+         "micro-batches")
+      ->default_str("F=1,B=2,transfer=0");
   app.add_option("--format", options.format, "of the output")
       ->check(CLI::IsMember({"text", "versions", "csv", "svg", "trace", "json"}));
   app.add_flag_callback(
       "--json", [&options] { options.format = "json"; }, "as --format json");
+  app.add_flag("--summary", options.summary,
+               "text: the table of numbers alone; json: without the instructions");
 }
 
 void checkpoint_options(CLI::App& app, Options& options) {

@@ -45,18 +45,20 @@ struct Options {
   std::int64_t batch = 64;  // sentences
 
   // schedule
-  std::string name;
+  std::vector<std::string> schedules;  // names, or csv files
   int stages = 4;
   int microbatches = 8;
-  int steps = 1;
-  int virtual_stages = 1;
+  std::optional<int> steps;           // none: as many as show the schedule
+  std::optional<int> virtual_stages;  // none: 2 where the schedule has any
   std::vector<int> tied;
   std::string warmup = "1f1b";
   bool vertical_sync = false;
-  std::string times;  // "F=1,B=2"; empty: F = B = W = 1
+  std::string times;  // "F=1,B=2"; empty: nothing is named
   std::string format = "text";
+  bool summary = false;
 
-  // checkpoint: `name` is its verb; `stages`, `output`
+  // checkpoint
+  std::string name;  // its verb; `stages` and `output` too
   std::filesystem::path checkpoint;
   std::int64_t keep_latest = 2;
   bool keep_best = true;

@@ -1,16 +1,15 @@
 #include "app/schedule.hpp"
 
 #include <array>
-#include <fstream>
 #include <iostream>
-#include <optional>
 
 #include <spdlog/fmt/fmt.h>
+#include <spdlog/fmt/ranges.h>
 #include <spdlog/spdlog.h>
+#include "app/columns.hpp"
+#include "app/schedule_drawing.hpp"
+#include "app/schedule_notes.hpp"
 #include "base/error.hpp"
-#include "own_order.hpp"
-#include "program/format.hpp"
-#include "schedules.hpp"
 
 namespace pipetrain {
 namespace {
@@ -18,14 +17,15 @@ namespace {
 struct Format {
   std::string_view name;
   std::string (*write)(const ScheduleView&);
+  bool several = false;  // of several schedules
 };
 constexpr std::array<Format, 6> formats{{
-    {"text", format_text},
-    {"versions", format_versions},
+    {"text", format_text, true},
+    {"versions", format_versions, true},
     {"csv", format_csv},
     {"svg", format_svg},
     {"trace", format_trace},
-    {"json", format_json},
+    {"json", format_json, true},
 }};
 
 const Format& require_format(std::string_view name) {
@@ -35,97 +35,62 @@ const Format& require_format(std::string_view name) {
       fmt::format("--format {}: there are text, versions, csv, svg, trace and json", name));
 }
 
-std::string title_of(const ScheduleRequest& request, const Program& program) {
-  auto title = fmt::format("{}, {} stages, {} micro-batches", request.schedule, request.stages,
-                           request.microbatches);
-  if (request.virtual_stages > 1 && program.stages == request.stages * request.virtual_stages)
-    title += fmt::format(", {} virtual stages", request.virtual_stages);
-  return request.minibatches == 1 ? title
-                                  : fmt::format("{}, {} mini-batches", title, request.minibatches);
+const Format& format_of(const Options& options) {
+  const Format& format = require_format(options.format);
+  if (options.schedules.size() > 1 && !format.several)
+    throw UsageError(fmt::format("--format {} is of one schedule; name one of: {}", format.name,
+                                 fmt::join(options.schedules, ", ")));
+  if (options.summary && format.name != "text" && format.name != "json")
+    throw UsageError(fmt::format("--summary has no --format {}; write text or json", format.name));
+  return format;
 }
 
-// A time of B or W is that of all that a figure shows as one backward: of the whole mini-batch
-// where backwards go together.
-Costs costs_of(const std::string& times, const Program& program) {
-  auto costs = times.empty() ? Costs{} : parse_times(times);
-  if (program.gradients_together) {
-    costs.all.backward_input /= program.microbatches;
-    costs.all.backward_weight /= program.microbatches;
+// The numbers below the pictures, a line for each schedule.
+std::string table_of(const std::vector<Drawing>& drawings) {
+  std::vector<std::vector<std::string>> rows = {{"schedule", "stages", "mini-batches", "makespan",
+                                                 "bubble", "peak activations",
+                                                 "peak weight versions"}};
+  for (const Drawing& d : drawings)
+    rows.push_back({d.request.schedule, std::to_string(d.program.stages),
+                    std::to_string(d.program.minibatches), fmt::format("{:g}", d.line.makespan),
+                    fmt::format("{:.4f}", d.line.bubble),
+                    fmt::format("{}", fmt::join(d.line.peak_activations, " ")),
+                    fmt::format("{}", fmt::join(d.line.peak_weight_versions, " "))});
+  return columns(rows);
+}
+
+void print_json(const std::vector<Drawing>& drawings, bool summary) {
+  const auto write = summary ? format_json_summary : format_json;
+  if (drawings.size() == 1) {
+    std::cout << write(drawings[0].view());
+    return;
   }
-  return costs;
-}
-
-// NAME may be a file with an order of the user's own.
-std::optional<OwnOrder> own_order(const Options& options) {
-  if (!options.name.ends_with(".csv")) return std::nullopt;
-  std::ifstream file(options.name, std::ios::binary);
-  if (!file) throw UsageError(fmt::format("{}: cannot be read; name a csv file", options.name));
-  try {
-    return parse_own_order(std::string(std::istreambuf_iterator<char>(file), {}), options.stages,
-                           options.microbatches);
-  } catch (const UsageError& error) {
-    throw UsageError(fmt::format("{} (--stages {} --microbatches {}): {}", options.name,
-                                 options.stages, options.microbatches, error.what()));
+  const char* before = "[";
+  for (const Drawing& drawing : drawings) {
+    auto document = write(drawing.view());
+    document.pop_back();  // the end of its line
+    std::cout << before << document;
+    before = ",\n";
   }
+  std::cout << "]\n";
 }
 
-// An option that the schedule does not have is allowed, and told of.
-void note_unused(const Options& options) {
-  const Schedule& row = require_schedule(options.name);
-  const auto note = [&](std::string_view option) {
-    spdlog::info("{} has no effect on {}", option, row.name);
-  };
-  if (options.warmup != "1f1b" && !takes_warmup(row)) note("--warmup");
-  if (options.vertical_sync && !row.vertical) note("--vertical-sync");
-  if (options.virtual_stages != 1 && row.parts != Parts::VirtualStages) note("--virtual-stages");
-}
-
-std::set<StageId> tied_stages(const Options& options) {
-  const int parts =
-      model_parts(require_schedule(options.name), options.stages, options.virtual_stages);
-  std::set<StageId> stages;
-  for (const int stage : options.tied) {
-    if (stage >= parts)
-      throw UsageError(fmt::format("--tied {}: {} has stages 0 to {} here; name some of those",
-                                   stage, options.name, parts - 1));
-    stages.insert({stage});
-  }
-  return stages;
-}
-
-void note_unused_by_file(const Options& options) {
-  const Options defaults;
-  const auto note = [&](std::string_view option, bool given) {
-    if (given) spdlog::info("{} has no effect on an order from a file", option);
-  };
-  note("--steps", options.steps != defaults.steps);
-  note("--warmup", options.warmup != defaults.warmup);
-  note("--vertical-sync", options.vertical_sync);
-  note("--virtual-stages", options.virtual_stages != defaults.virtual_stages);
-  note("--tied", !options.tied.empty());
+void print(const std::vector<Drawing>& drawings, const Format& format, bool summary) {
+  if (format.name == "json") return print_json(drawings, summary);
+  for (std::size_t i = 0; i < drawings.size() && !summary; ++i)
+    std::cout << (i > 0 ? "\n" : "") << format.write(drawings[i].view());
+  if (format.name != "text") return;
+  if (summary || drawings.size() > 1) std::cout << (summary ? "" : "\n") << table_of(drawings);
 }
 
 }  // namespace
 
 int schedule(const Options& options) {
-  const auto& format = require_format(options.format);
-  const auto own = own_order(options);
-  if (own)
-    note_unused_by_file(options);
-  else
-    note_unused(options);
-  ScheduleRequest request{.schedule = options.name,
-                          .stages = options.stages,
-                          .microbatches = options.microbatches,
-                          .minibatches = own ? own->program.minibatches : options.steps,
-                          .warmup = options.warmup,
-                          .vertical_sync = options.vertical_sync,
-                          .virtual_stages = options.virtual_stages};
-  if (!own) request.tied = tied_stages(options);
-  const auto program = own ? complete(*own, request) : make_program(request);
-  const auto costs = costs_of(options.times, program);
-  const auto timeline = simulate(program, costs);
-  std::cout << format.write({title_of(request, program), program, timeline}) << std::flush;
+  const Format& format = format_of(options);
+  const std::vector<Drawing> drawings = drawings_of(options);
+  for (const std::string& note : notes_on(drawings, options)) spdlog::info(note);
+  print(drawings, format, options.summary);
+  std::cout << std::flush;
   return 0;
 }
 

@@ -8,17 +8,19 @@
 namespace pipetrain {
 
 struct ScheduleView {
-  std::string title;  // "1f1b, 4 stages, 8 micro-batches"
+  std::string schedule;  // its name
+  std::string title;     // "1f1b, 4 stages, 8 micro-batches"
   const Program& program;
   const Timeline& timeline;
 };
 
-std::string format_text(const ScheduleView& view);      // the papers' figure, and the numbers
-std::string format_versions(const ScheduleView& view);  // who reads which version, how stale
-std::string format_csv(const ScheduleView& view);       // one row per instruction
-std::string format_svg(const ScheduleView& view);       // the figure for a paper
-std::string format_trace(const ScheduleView& view);     // Chrome trace JSON, opens in Perfetto
-std::string format_json(const ScheduleView& view);      // for programs to read
+std::string format_text(const ScheduleView& view);          // the papers' figure, and the numbers
+std::string format_versions(const ScheduleView& view);      // who reads which version, how stale
+std::string format_csv(const ScheduleView& view);           // one row per instruction
+std::string format_svg(const ScheduleView& view);           // the figure for a paper
+std::string format_trace(const ScheduleView& view);         // Chrome trace JSON, opens in Perfetto
+std::string format_json(const ScheduleView& view);          // for programs to read
+std::string format_json_summary(const ScheduleView& view);  // the same without `workers`
 
 // The figure alone: a line per worker, a column per unit of time. A compute instruction begins with
 // its letter and micro-batch and goes on with dashes; | behind it is an update; . is idle time.

@@ -14,22 +14,6 @@
 namespace pipetrain {
 namespace {
 
-double duration(const StageCosts& costs, Op op) {
-  switch (op) {
-    case Op::Forward:
-    case Op::Recompute:
-      return costs.forward;
-    case Op::Backward:
-      return costs.backward_input + costs.backward_weight;
-    case Op::BackwardInput:
-      return costs.backward_input;
-    case Op::BackwardWeight:
-      return costs.backward_weight;
-    default:
-      return 0;
-  }
-}
-
 struct Link {
   std::deque<double> arrivals;
   double free_at = 0;
@@ -55,7 +39,7 @@ struct Clock {
     if (is_receive(i.op)) return receive(i, now);
     if (i.op == Op::SyncGradients || (i.op == Op::Update && waiting_stages.contains(i.stage)))
       return sync(i, now);
-    return Span{now, now + duration(costs.of(i.stage), i.op)};
+    return Span{now, now + time_of(costs.of(i.stage), i.op)};
   }
 
   Span send(const Instruction& i, double now) {
@@ -128,6 +112,22 @@ void summarise(const Program& program, Timeline& line) {
 }
 
 }  // namespace
+
+double time_of(const StageCosts& costs, Op op) {
+  switch (op) {
+    case Op::Forward:
+    case Op::Recompute:
+      return costs.forward;
+    case Op::Backward:
+      return costs.backward_input + costs.backward_weight;
+    case Op::BackwardInput:
+      return costs.backward_input;
+    case Op::BackwardWeight:
+      return costs.backward_weight;
+    default:
+      return 0;
+  }
+}
 
 Timeline simulate(const Program& program, const Costs& costs) {
   Timeline line;

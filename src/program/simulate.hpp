@@ -2,7 +2,6 @@
 // unbounded; a transfer occupies its channel, not the workers.
 #pragma once
 
-#include <string_view>
 #include <vector>
 
 #include "program/program.hpp"
@@ -16,6 +15,9 @@ struct StageCosts {
   double backward_weight = 1;
   double transfer = 0;  // over the boundary to the next stage, activation or gradient
 };
+
+// What an instruction that computes takes; 0 for the others.
+double time_of(const StageCosts& costs, Op op);
 
 struct Costs {
   StageCosts all;
@@ -39,8 +41,5 @@ struct Timeline {
 
 // For programs that `check` finds nothing in.
 Timeline simulate(const Program& program, const Costs& costs);
-
-// `F=1,B=2,W=0,transfer=0.5` as --times has it: what is not named is 0. Throws UsageError.
-Costs parse_times(std::string_view text);
 
 }  // namespace pipetrain

@@ -29,7 +29,7 @@ std::string figure(const ScheduleRequest& request, Writer write,
                    const StageCosts& times = {1, 2, 0, 0}) {
   const auto program = make_program(request);
   const auto line = simulate(program, {.all = times});
-  return write({request.schedule, program, line});
+  return write({request.schedule, request.schedule, program, line});
 }
 
 }  // namespace

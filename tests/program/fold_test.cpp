@@ -2,6 +2,7 @@
 #include "program/fold.hpp"
 
 #include "catch.hpp"
+#include "program/liveness.hpp"
 #include "program/text.hpp"
 #include "schedules.hpp"
 
@@ -45,4 +46,35 @@ TEST_CASE("a program in its warm-up does not fold") {
   const auto one = make_program(request_of("pipedream", 4, 1, 1)),
              two = make_program(request_of("pipedream", 4, 1, 2));
   CHECK_FALSE(fold(one, two));
+}
+
+TEST_CASE("what is shown by default holds as much as the steady state, and two rounds more") {
+  for (const Schedule& row : schedules()) {
+    if (row.flushes) continue;
+    for (const std::string warmup : {"1f1b", "double", "full"})
+      for (int p = 1; p <= 7; ++p)
+        for (int n = 1; n <= 9; ++n) {
+          ScheduleRequest request = request_of(std::string(row.name), p, n, 1);
+          if (warmup != "1f1b" && !takes_warmup(row)) continue;
+          if (row.name == "pipedream_2bw" && n < 2 * p) continue;
+          if (row.name == "v_timeprest" && p > n + 1) continue;
+          request.warmup = warmup;
+          CAPTURE(row.name, warmup, p, n);
+          request.minibatches = steady_minibatches(row, request);
+          const Program steady = make_program(request);
+          request.minibatches = shown_minibatches(row, request);
+          CAPTURE(request.minibatches);
+          const Program shown = make_program(request);
+          CHECK(peak_weight_versions(shown) == peak_weight_versions(steady));
+          CHECK(peak_activations(shown) == peak_activations(steady));
+          // Rounds of stage 0 from its first backward on, in which as many forwards begin.
+          int forwards = 0;
+          bool filled = false;
+          for (const Instruction& i : shown.workers[0]) {
+            filled = filled || is_backward(i.op);
+            if (filled && i.op == Op::Forward) ++forwards;
+          }
+          CHECK(forwards + (shown.gradients_together ? n : 1) >= 2 * n);
+        }
+  }
 }

@@ -14,7 +14,7 @@
 using namespace pipetrain;
 
 TEST_CASE("the issue's example: 4 stages, 8 micro-batches, F = 1, B = 2") {
-  const auto costs = parse_times("F=1,B=2");
+  const Costs costs{.all = {1, 1, 1, 0}};
   const auto gpipe = simulate(make_program({"gpipe", 4, 8}), costs);
   CHECK(gpipe.makespan == 33);
   CHECK(gpipe.bubble == Approx(3.0 / 11));
@@ -78,7 +78,7 @@ TEST_CASE("never drained: K N (F+B) and one ramp, 1 + ceil(depth/N) versions") {
 
 TEST_CASE("a transfer takes the link, one packet after the other, and not the worker") {
   const auto program = make_program({"gpipe", 2, 2});
-  const auto line = simulate(program, parse_times("F=1,B=1,transfer=3"));
+  const auto line = simulate(program, {.all = {1, 0.5, 0.5, 3}});
   // Sent at 1 and 2; the link is free again at 4, so the second arrives at 7. Gradients likewise.
   const auto end = [&](const char* text) {
     for (std::size_t w = 0; w < program.workers.size(); ++w)
@@ -137,23 +137,6 @@ TEST_CASE("liveness counts an activation to the weight half, and every stage of 
       "0: 0F0 1F0 0F1 1I0 0I0 1F1 1I1 0I1 0W0 1W0 1W1 0W1\n");
   CHECK(peak_in_flight(program) == std::vector{3});
   CHECK(peak_activations(program) == std::vector{2, 2});
-}
-
-TEST_CASE("--times: what is not named is 0") {
-  const auto costs = parse_times("B=2,transfer=0.5").all;
-  CHECK(costs.forward == 0);
-  CHECK(costs.backward_input == 2);
-  CHECK(costs.backward_weight == 0);
-  CHECK(costs.transfer == 0.5);
-}
-
-TEST_CASE("--times: bad input is refused with an example") {
-  for (const char* text : {"", "F", "F=", "F=x", "F=1x", "F=-1", "F=inf", "F=nan", "G=1", "F=1,",
-                           "F=1;B=2", "f=1", "=1"}) {
-    CAPTURE(text);
-    CHECK_THROWS_AS(parse_times(text), UsageError);
-    CHECK_THROWS_WITH(parse_times(text), Contains("F=1,B=2"));
-  }
 }
 
 TEST_CASE("a shared parameter costs an asynchronous pipeline the way to the first stage and back") {

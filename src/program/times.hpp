@@ -1,0 +1,33 @@
+// The text of --times, such as F=1,B=2,transfer=0.5, and what it costs a program.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "program/simulate.hpp"
+
+namespace pipetrain {
+
+// As they were named: one number for all stages, or one for each; empty where a time is not named.
+struct Times {
+  std::vector<double> forward;   // F
+  std::vector<double> backward;  // B: the whole backward; its input half where W is named too
+  std::vector<double> weight;    // W: the weight half
+  std::vector<double> transfer;  // over the boundary to the next stage: one less than stages
+};
+
+// Throws UsageError.
+Times parse_times(std::string_view text);
+
+// What is not named: F = 1, B = 2 (1 for the input half, where W is named), transfer = 0. A whole
+// backward is halved. Where a mini-batch's backwards go together, B and W are those of the whole
+// mini-batch, and a B that is not named is that of N micro-batches. Throws UsageError, with the
+// schedule's name, where there are not as many numbers as stages.
+Costs costs_of(const Times& times, const Program& program, std::string_view schedule);
+
+// What the program computes in no time at all, a line for each kind.
+std::vector<std::string> timeless(const Program& program, const Costs& costs,
+                                  std::string_view schedule);
+
+}  // namespace pipetrain
