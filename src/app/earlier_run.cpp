@@ -50,18 +50,30 @@ Config config_of(const fs::path& folder) {
   }
 }
 
-// Compares with the config that `folder` keeps. Returns whether the lengths are the same.
-bool check_config(const fs::path& folder, const Config& config) {
+struct Kept {
+  Config config;
+  bool same_length = false;
+};
+
+// What the first start worked out holds where the config does not give it.
+Config with_kept(Config config, const Config& kept) {
+  auto& number = config.pipeline.pipemare.anneal_steps;
+  if (!number) number = kept.pipeline.pipemare.anneal_steps;
+  return config;
+}
+
+// Compares with the config that `folder` keeps.
+Kept check_config(const fs::path& folder, const Config& config) {
   std::vector<std::string> differing;
-  bool same_length = true;
-  for (const std::string& key : differing_keys(config_of(folder), config)) {
+  Kept kept = {config_of(folder), true};
+  for (const std::string& key : differing_keys(kept.config, with_kept(config, kept.config))) {
     if (!may_differ(key)) differing.push_back(key);
-    if (std::ranges::find(length_keys, key) != length_keys.end()) same_length = false;
+    if (std::ranges::find(length_keys, key) != length_keys.end()) kept.same_length = false;
   }
   if (!differing.empty())
     throw UsageError(fmt::format("{}: holds a run of another config (these keys differ: {}); {}",
                                  folder.string(), fmt::join(differing, ", "), ways_out));
-  return same_length;
+  return kept;
 }
 
 }  // namespace
@@ -70,17 +82,23 @@ EarlierRun earlier_run(const fs::path& folder, const Options& options, const Con
   EarlierRun earlier;
   if (options.resume == "never") return earlier;
   const bool was_here = fs::exists(folder / kConfigFile);
-  if (was_here) earlier.same_length = check_config(folder, config);
+  Kept kept;
+  if (was_here) kept = check_config(folder, config);
   if (options.resume != "auto") {
+    earlier.same_length = kept.same_length;
     earlier.checkpoint = find_checkpoint(options.resume);
-    check_config(*earlier.checkpoint, config);
+    const Config then = check_config(*earlier.checkpoint, config).config;
+    if (was_here) check_config(folder, with_kept(config, then));
+    earlier.anneal_steps = then.pipeline.pipemare.anneal_steps;
     return earlier;
   }
   const auto steps = committed_checkpoints(folder / "checkpoints");
   if (!steps.empty()) {
     earlier.checkpoint = folder / "checkpoints" / checkpoint_name(steps.back());
-    if (!was_here) earlier.same_length = check_config(*earlier.checkpoint, config);
+    if (!was_here) kept = check_config(*earlier.checkpoint, config);
+    earlier.anneal_steps = kept.config.pipeline.pipemare.anneal_steps;
   }
+  earlier.same_length = kept.same_length;
   earlier.finished = was_here && fs::exists(folder / "model.safetensors");
   if (earlier.finished && !earlier.checkpoint && !earlier.same_length)
     throw UsageError(fmt::format(

@@ -16,6 +16,7 @@ struct EarlierRun {
   std::optional<std::filesystem::path> checkpoint;  // to go on from; none: begin anew
   bool finished = false;                            // it has written its model.safetensors
   bool same_length = false;  // training.epochs and training.steps are what they were
+  std::optional<std::int64_t> anneal_steps;  // PipeMare's, of the run that goes on
 };
 
 // By --resume. "auto": the newest checkpoint of the folder; "never": none; else the one that is

@@ -7,6 +7,7 @@
 #include <sstream>
 #include <string_view>
 
+#include "app/annealing.hpp"
 #include "app/columns.hpp"
 #include "base/error.hpp"
 #include "metrics/console.hpp"
@@ -114,6 +115,8 @@ ordered_json outlook(const PipelineInput& in) {
                          {"schedule", schedule_name(pipeline)},
                          {"microbatches", pipeline.microbatches},
                          {"stages", plan_json(in.graph, in.plan)["stages"]}};
+  if (pipeline.schedule == "pipemare")
+    result["pipemare"] = annealing_json(in.config, {in.steps_per_epoch, in.total_steps});
   check_limits(in);
   for (const HeldMemory& stage : predict_memory(in)) {
     result["memory_bytes"].push_back(stage.training.total());

@@ -7,6 +7,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "app/annealing.hpp"
 #include "app/build_info.hpp"
 #include "app/earlier_run.hpp"
 #include "app/outlook.hpp"
@@ -139,6 +140,7 @@ int train(const Options& options) {
   const Plan plan = load_plan(read, graph);
   const TrainingLength length = training_length(config, *data.train);
   placed(read, [&] { check_segments(config, length); });
+  const std::string annealing = settle_annealing(read.config, earlier.anneal_steps, length);
   const std::unique_ptr<Backend> backend =
       make_backend(config.hardware.backend, config.hardware.devices);
   const PipelineInput input = pipeline_input(config, graph, plan, *backend, data, length);
@@ -151,6 +153,7 @@ int train(const Options& options) {
   Console console(console_options(options, config, length));
   ordered_json result = placed(read, [&] { return outlook(input); });
   console.line(plan_text(graph, plan));
+  if (!annealing.empty()) console.line(annealing);
   if (options.dry_run) {
     if (!config.model.init.empty()) (void)first_parameters(config, graph);  // can it be read?
     console.line(outlook_text(input, data, length));

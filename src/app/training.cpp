@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "app/annealing.hpp"
 #include "app/divergence.hpp"
 #include "base/error.hpp"
 #include "checkpoint/folder.hpp"
@@ -159,16 +160,18 @@ double Training::seconds() const {
 
 ordered_json Training::start_event() const {
   const PipelineConfig& pipeline = in_.config.pipeline;
-  return {{"event", "start"},
-          {"step", in_.begin.step},
-          {"config", in_.config.name},
-          {"model", in_.graph.name},
-          {"parameters", in_.graph.parameter_count()},
-          {"schedule", schedule_name(pipeline)},
-          {"stages", pipeline.stages},
-          {"microbatches", pipeline.microbatches},
-          {"steps", in_.length.steps},
-          {"steps_per_epoch", in_.length.steps_per_epoch}};
+  ordered_json event = {{"event", "start"},
+                        {"step", in_.begin.step},
+                        {"config", in_.config.name},
+                        {"model", in_.graph.name},
+                        {"parameters", in_.graph.parameter_count()},
+                        {"schedule", schedule_name(pipeline)},
+                        {"stages", pipeline.stages},
+                        {"microbatches", pipeline.microbatches},
+                        {"steps", in_.length.steps},
+                        {"steps_per_epoch", in_.length.steps_per_epoch}};
+  if (pipeline.schedule == "pipemare") event["pipemare"] = annealing_json(in_.config, in_.length);
+  return event;
 }
 
 ordered_json Training::end_event() const {

@@ -68,7 +68,8 @@ struct DataConfig {
 };
 
 struct PipeMareConfig {
-  std::int64_t anneal_steps = 0;
+  std::optional<std::int64_t>
+      anneal_steps;  // not given: by the length (runtime/rate_annealing.hpp)
   double decay = 0.135;
   std::int64_t sync_warmup_epochs = 0;
   bool operator==(const PipeMareConfig&) const = default;

@@ -26,6 +26,9 @@ struct Expect {
     return key.bytes ? "a number of bytes, or a text like \"8GiB\" or \"512MiB\""
                      : numbers("a whole number");
   }
+  std::string operator()(FieldOf<std::optional<std::int64_t>>) const {
+    return numbers("a whole number");
+  }
   std::string operator()(FieldOf<std::string>) const {
     return key.values.size() == 1 ? quote(std::string(key.values[0])) : words();
   }

@@ -120,7 +120,7 @@ std::vector<Key> make_keys() {
     {KEY(pipeline.vertical_sync), .help = "all stages read the version of stage 0", .of = "pipeline.schedule", .only = vertical},
     {KEY(pipeline.gradient_rule), .help = "backward with other weights than forward", .values = {"saved", "recompute"}, .of = "pipeline.schedule", .only = schedules_that(takes_gradient_rule)},
     {KEY(pipeline.recompute), .help = "keep stage inputs only", .values = {"none", "stage"}},
-    {KEY(pipeline.pipemare.anneal_steps), .help = "T1; 0: off", .range = count_or_none, .of = "pipeline.schedule", .only = pipemare},
+    {KEY(pipeline.pipemare.anneal_steps), .help = "T1: updates until all stages have one rate; 0: off; not given: a quarter of those after T3", .range = count_or_none, .of = "pipeline.schedule", .only = pipemare},
     {KEY(pipeline.pipemare.decay), .help = "T2; 0: off", .range = from_to_below(0, 1), .of = "pipeline.schedule", .only = pipemare},
     {KEY(pipeline.pipemare.sync_warmup_epochs), .help = "T3", .range = count_or_none, .of = "pipeline.schedule", .only = pipemare},
     {KEY(pipeline.i_timeprest.lambda), .help = "sigma = exp(-lambda d)", .range = at_least(0), .of = "pipeline.schedule", .only = i_timeprest},

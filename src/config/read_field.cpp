@@ -173,6 +173,12 @@ struct Take {
     return true;
   }
 
+  bool operator()(FieldOf<std::optional<std::int64_t>> field) const {
+    std::int64_t number = 0;
+    if (!whole(value, number)) return false;
+    field(config) = number;
+    return true;
+  }
   bool operator()(FieldOf<std::optional<SampleRange>> field) const {
     const auto* pair = as<std::vector<Value>>(value);
     if (!pair || pair->size() != 2) return wrong_type(value);

@@ -50,6 +50,10 @@ struct Write {
     for (const std::string& name : field(config)) names.push_back(quote(name));
     return names.empty() ? "" : list(names);
   }
+  std::string operator()(FieldOf<std::optional<std::int64_t>> field) const {
+    const auto& number = field(config);
+    return number ? fmt::format("{}", *number) : "";
+  }
   std::string operator()(FieldOf<std::optional<SampleRange>> field) const {
     const auto& range = field(config);
     return range ? fmt::format("[{}, {}]", range->first, range->last) : "";

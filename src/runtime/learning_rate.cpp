@@ -6,14 +6,6 @@
 
 namespace pipetrain {
 
-double RateAnnealing::factor(std::int64_t step, StageId stage) const {
-  if (anneal_steps == 0 || step < first_step) return 1;
-  const double delay = std::max(1.0, delays[static_cast<std::size_t>(stage.value)]);
-  const double progress =
-      static_cast<double>(step - first_step) / static_cast<double>(anneal_steps);
-  return std::pow(delay, -(1 - std::min(progress, 1.0)));
-}
-
 double LearningRate::at(std::int64_t step) const {
   const std::int64_t warmup = schedule.warmup_steps;
   if (step < warmup) return base * static_cast<double>(step + 1) / static_cast<double>(warmup);

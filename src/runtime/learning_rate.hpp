@@ -3,21 +3,12 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 #include "base/ids.hpp"
 #include "config/config.hpp"
+#include "runtime/rate_annealing.hpp"
 
 namespace pipetrain {
-
-// PipeMare, section 3.1 (T1): delay^-(1 - min(k / anneal_steps, 1)), k updates behind `first_step`;
-// delays below one count as one.
-struct RateAnnealing {
-  std::int64_t anneal_steps = 0;  // 0: off
-  std::int64_t first_step = 0;    // where the asynchronous phase begins
-  std::vector<double> delays;     // per stage
-  double factor(std::int64_t step, StageId stage) const;
-};
 
 struct LearningRate {
   LrScheduleConfig schedule;

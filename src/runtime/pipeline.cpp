@@ -43,7 +43,8 @@ struct Pipeline::Impl {
         plan(in.plan),
         config(in.config),
         backend(in.backend),
-        learning_rate{config.lr_schedule, config.optimizer.lr, in.total_steps},
+        learning_rate{config.lr_schedule, config.optimizer.lr, in.total_steps,
+                      rate_annealing(in.config, in.total_steps, in.steps_per_epoch)},
         warmup_steps(pipetrain::warmup_steps(config, in.steps_per_epoch)),
         threads(threads_for(in.config)),
         claims(cores_to_claim(in.config, threads)),
@@ -52,11 +53,6 @@ struct Pipeline::Impl {
         needs(needs_of(in)) {
     if (!is_inline(config)) threads.cores = claims.cores();  // the caller's thread is not pinned
     if (claims.others_hold_them() && threads.threads_per_stage > 1) sleeping.emplace();
-    if (config.pipeline.schedule == "pipemare")
-      learning_rate.annealing = {
-          .anneal_steps = config.pipeline.pipemare.anneal_steps,
-          .first_step = warmup_steps,
-          .delays = delays(schedule_request(config, config.pipeline.stages))};
     joint_norm = joins_norms(config, needs.program.program);
     for (int s = 0; s < stage_count(); ++s) of_stage(s, [&] { make_stage(s); });
     tied = std::make_unique<TiedParameters>(graph, stages);

@@ -230,6 +230,7 @@ TEST_CASE("every single key survives, those of other kinds too") {
                                          "pipeline.warmup=double",
                                          "pipeline.vertical_sync=true",
                                          "pipeline.gradient_rule=recompute",
+                                         "pipeline.pipemare.anneal_steps=0",
                                          "pipeline.pipemare.decay=0.1",
                                          "pipeline.i_timeprest.sigma=inverse",
                                          "lr_schedule.gamma=0.30000000000000004",
@@ -249,6 +250,19 @@ TEST_CASE("every single key survives, those of other kinds too") {
     CHECK(read_back(config, true) == config);
     CHECK(differing_keys(config, Config()).size() == 2);  // and model.file
   }
+}
+
+TEST_CASE("pipemare: anneal_steps not given is another thing than 0") {
+  const Config none = read_text(kModel, {"pipeline.schedule=pipemare"}).config;
+  CHECK_FALSE(none.pipeline.pipemare.anneal_steps);
+  CHECK(dump_config(none, false).find("anneal_steps") == std::string::npos);
+  Config off = none;
+  off.pipeline.pipemare.anneal_steps = 0;
+  CHECK(differing_keys(none, off) == std::vector<std::string>{"pipeline.pipemare.anneal_steps"});
+  CHECK(dump_config(off, true).find("anneal_steps = 0") != std::string::npos);
+  const Config read = read_back(off, false);
+  CHECK(read.pipeline.pipemare.anneal_steps == 0);
+  CHECK(describe_keys().find("# anneal_steps =") != std::string::npos);
 }
 
 TEST_CASE("a full dump is read back without notes, a minimal one is short") {

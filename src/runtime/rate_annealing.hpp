@@ -1,0 +1,31 @@
+// PipeMare, section 3.1 (T1): stages with a long delay begin with a lower learning rate.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "base/ids.hpp"
+#include "config/config.hpp"
+
+namespace pipetrain {
+
+// delay^-(1 - min(k / anneal_steps, 1)) at k updates after `first_step`; delays below one count as
+// one.
+struct RateAnnealing {
+  std::int64_t anneal_steps = 0;  // 0: off
+  std::int64_t first_step = 0;    // where the asynchronous phase begins
+  std::vector<double> delays;     // per stage
+  double factor(std::int64_t step, StageId stage) const;
+};
+
+// What the config gives; otherwise a quarter of the updates that follow the synchronous warm-up
+// (T3), rounded up. Nothing where the config gives nothing and no update follows.
+std::optional<std::int64_t> anneal_steps(const Config& config, std::int64_t total_steps,
+                                         std::int64_t steps_per_epoch);
+
+// Of a whole training; off under every schedule but pipemare.
+RateAnnealing rate_annealing(const Config& config, std::int64_t total_steps,
+                             std::int64_t steps_per_epoch);
+
+}  // namespace pipetrain
