@@ -19,7 +19,7 @@ METHODS = {
     "1f1b": {},
     "pipedream": {},
     "pipedream_2bw": {},
-    "pipemare": {"pipeline.pipemare.anneal_steps": "500"},
+    "pipemare": {"pipeline.pipemare.anneal_steps": "0"},  # T1 has no effect: no delay is above 1
     "timeprest": {},
     "v_timeprest": {},
     "i_timeprest": {},
@@ -91,8 +91,8 @@ model thought likeliest. PyTorch in one process, with the same recipe and the sa
 seeds (nanoGPT itself reports 1.88 on 20 random batches). Weight versions and staleness (updates between a micro-batch's forward and its
 backward) are per stage, from the first to the last; memory is that of all stages.
 
-One seed, and the recipe's rate for all: what flushes was tuned, what does not was not. `pipemare` anneals its rates over 500 updates (T1) and corrects
-with decay 0.135 (T2).
+One seed, and the recipe's rate for all: what flushes was tuned, what does not was not. `pipemare` is T2 alone, with decay 0.135: no stage's delay is
+above 1 update (the largest is 0.75), so T1 has no effect.
 
 What the model under `1f1b` has learnt, 400 characters at temperature 0.8:
 
