@@ -20,12 +20,13 @@ SHOWN = {
     "gpipe": METHODS["gpipe"], "1f1b": METHODS["1f1b"], "interleaved_1f1b, V = 2": METHODS["interleaved_1f1b"],
     "zb_h1": METHODS["zb_h1"], "zb_h2": METHODS["zb_h2"], "zb_v": METHODS["zb_v"], "chimera": METHODS["chimera"],
     "data_parallel": METHODS["data_parallel"], "pipedream": METHODS["pipedream"], "pipedream_2bw": METHODS["pipedream_2bw"],
-    "pipemare, T1": Method("pipemare", {"pipeline.pipemare.decay": "0.0", "pipeline.pipemare.anneal_steps": "100"}),
-    "pipemare, T1 + T2": Method("pipemare", {"pipeline.pipemare.anneal_steps": "100"}),
+    "pipemare, no T2": Method("pipemare", {"pipeline.pipemare.decay": "0.0", "pipeline.pipemare.anneal_steps": "0"}),
+    "pipemare, T2": Method("pipemare", {"pipeline.pipemare.anneal_steps": "0"}),  # T1 takes no memory
     "timeprest": METHODS["timeprest"], "v_timeprest": METHODS["v_timeprest"], "i_timeprest": METHODS["i_timeprest"],
     "i_timeprest, no stash": Method("i_timeprest", {"pipeline.i_timeprest.stash": "false"}),
 }
-MARES = {"pipemare, T1": "T1 alone (no delta)", "pipemare, T1 + T2": "T1 + T2"}
+MARES = {"pipemare, no T2": "Without T2 (no delta)", "pipemare, T2": "With T2"}
+TIMEPRESTS = [name for name in SHOWN if "timeprest" in name]
 AT_ONE = [name for name in SHOWN if name in ("gpipe", "1f1b") or SHOWN[name].schedule.startswith(("pipe", "time", "i_time"))]
 
 
@@ -106,7 +107,7 @@ def equal_parts(results: dict) -> str:
 def claim(results: dict, name: str) -> str:
     ratio, p, n = max((state(m["pipedream"]) / state(m[name]), p, n) for (p, n), m in results.items())
     reaches = "more than" if ratio > 2.75 else "as much as" if ratio >= 2.65 else "less than"
-    return (f"With {MARES[name]} PipeDream's weights and state are up to {ratio:.2f} times PipeMare's (P = {p}, N = {n}), "
+    return (f"{MARES[name]} PipeDream's weights and state are up to {ratio:.2f} times PipeMare's (P = {p}, N = {n}), "
             f"{reaches} the paper's 2.7.")
 
 
@@ -127,6 +128,23 @@ The ratio is not a constant: PipeDream keeps 1 + ceil((P - 1 - s)/N) versions on
 With N >= P, PipeDream's second version is as large as T2's delta. Of all the bytes that pipetrain takes, PipeDream takes
 {min(whole):.2f} to {max(whole):.2f} times as many as PipeMare. The same under both are: {equal_parts(results)}.
 And the weights that T2 corrects for a backward need a place of their own.
+"""
+
+
+def timeprests(results: dict) -> str:
+    """The memory of the timeprests beside PipeDream's, and where it is more."""
+    rows, compared = [], {name: [] for name in TIMEPRESTS}
+    for (p, n), methods in results.items():
+        dream = sum(methods["pipedream"]["measured"])
+        rows.append([str(p), str(n), mib(dream)])
+        for name, ratios in compared.items():
+            if name in methods:
+                ratios.append(sum(methods[name]["measured"]) / dream)
+            rows[-1].append(f"{mib(ratios[-1] * dream)} ({ratios[-1]:.2f})" if name in methods else "")
+    more = ", ".join(f"{name} in {sum(r > 1 for r in ratios)} of {len(ratios)}".replace(", no stash", " without stash")
+                     for name, ratios in compared.items())
+    return f"""{table(["P", "N", "pipedream", *TIMEPRESTS], rows)}
+All bytes of all workers, measured, MiB; in brackets divided by pipedream's. More than pipedream takes: {more}.
 """
 
 
@@ -198,6 +216,17 @@ Weights and state: every kept version of the weights once, momentum and delta, o
 kernels' packed copies of the weights, and the place of the corrected weights. All bytes: everything in the tables below.
 
 ![bytes of every schedule, by part](memory.png)
+
+T1 takes no memory, so it is off in these runs.
+
+## The timeprests and PipeDream
+
+The papers (arXiv 2410.14312, 2509.23241) claim less memory than PipeDream for timeprest and i_timeprest. Measured here:
+
+{timeprests(results)}
+Under the timeprests up to N + 2(P - 1 - s) micro-batches are in flight on stage s where N > 1, under pipedream P - s. At N = 1 the numbers are equal, but
+timeprest keeps more versions, and i_timeprest needs a place for the weights that it mixes. The papers compare with a PipeDream whose mini-batches are
+not divided: [timeprest](timeprest.md).
 
 ## All schedules
 

@@ -30,6 +30,7 @@ class Method:
 
 METHODS = {name: Method(name) for name in ("gpipe", "1f1b", "zb_h1", "zb_h2", "zb_v", "chimera", "data_parallel",
                                            "pipedream", "pipedream_2bw", "pipemare", "timeprest", "v_timeprest", "i_timeprest")}
+METHODS["pipemare"] = Method("pipemare", {"pipeline.pipemare.anneal_steps": "0"})  # T1 takes neither memory nor time
 METHODS["interleaved_1f1b"] = Method("interleaved_1f1b", {"pipeline.virtual_stages": str(V)})
 
 # For P workers, N micro-batches, K mini-batches: work of a worker per mini-batch, and makespan. Under the timeprests B is the
