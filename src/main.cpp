@@ -34,7 +34,7 @@ struct Verb {
   std::string_view name, summary;
   int (*run)(const Options&) = nullptr;  // null: not built yet
   void (*options)(CLI::App&, Options&) = nullptr;
-  bool needs_argument = false;  // with nothing, it prints its options
+  bool needs_argument = false;  // with nothing, it prints its options, and the keys
   bool takes_config = false;
 };
 
@@ -69,8 +69,16 @@ std::string help() {
          "--help, --version, --build-info\n";
 }
 
+// Versions of CLI11 end it with more or fewer empty lines.
+std::string options_help(const CLI::App& app) {
+  const std::string text = app.help();
+  return text.substr(0, text.find_last_not_of('\n') + 1) + '\n';
+}
+
 std::string verb_help(const Verb& verb, const CLI::App& app) {
-  return app.help() + (verb.takes_config ? config_help() : "");
+  if (!verb.takes_config) return options_help(app);
+  return fmt::format("{}\nEvery key of a config with its default: pipetrain {} --help-keys\n",
+                     options_help(app), verb.name);
 }
 
 const Verb& find_verb(std::string_view name) {
@@ -115,7 +123,8 @@ int run_verb(const Verb& verb, int argc, char** argv) {
   CLI::App app(std::string(verb.summary), fmt::format("pipetrain {}", verb.name));
   verb.options(app, options);
   if (argc == 1 && verb.needs_argument) {
-    std::cout << verb_help(verb, app);
+    std::cout << options_help(app) << '\n';
+    if (verb.takes_config) print_keys();
     return 0;
   }
   try {
@@ -130,6 +139,10 @@ int run_verb(const Verb& verb, int argc, char** argv) {
   for (const CLI::Option* option : app.get_options())
     if (option->count() > 0) options.given.push_back(option->get_name());
   set_up_logging(options);
+  if (options.help_keys) {
+    print_keys();
+    return 0;
+  }
   if (options.dump_config) {
     print_config(options);
     return 0;

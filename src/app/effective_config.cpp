@@ -13,8 +13,6 @@ void print_config(const Options& given) {
   std::cout << dump_config(config, options.dump_config == "minimal");
 }
 
-std::string config_help() {
-  return "\nKeys of a config, with their defaults:\n\n" + describe_keys();
-}
+void print_keys() { std::cout << describe_keys(); }
 
 }  // namespace pipetrain

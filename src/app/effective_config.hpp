@@ -1,8 +1,6 @@
 // What a verb's config comes to, and which keys there are: answered without a run.
 #pragma once
 
-#include <string>
-
 #include "app/options.hpp"
 
 namespace pipetrain {
@@ -10,7 +8,7 @@ namespace pipetrain {
 // The effective config, or what of it differs from the defaults, as TOML (--dump-config).
 void print_config(const Options& options);
 
-// Every key with its default, for the help of a verb that takes a config.
-std::string config_help();
+// Every key with its default, as TOML with comments (--help-keys).
+void print_keys();
 
 }  // namespace pipetrain

@@ -25,6 +25,8 @@ void config_options(CLI::App& app, Options& options,
   app.add_option("--set", options.sets, "key.path=value: wins over the files; repeatable")
       ->allow_extra_args(false)
       ->default_str("");
+  app.add_flag("--help-keys", options.help_keys,
+               "print every key of a config with its default and stop");
   app.add_flag("--dump-config{full}", options.dump_config,
                "print the effective config (--dump-config=minimal: what differs from the "
                "defaults) and stop")

@@ -18,6 +18,7 @@ struct Options {
   std::vector<std::filesystem::path> configs;
   std::vector<std::string> sets;           // "key.path=value"
   std::optional<std::string> dump_config;  // "full" | "minimal"; main prints it, verbs never see it
+  bool help_keys = false;                  // likewise
 
   // Every verb.
   std::vector<std::string> given;  // the options that the command line has: "--beam"

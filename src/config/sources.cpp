@@ -104,7 +104,7 @@ struct Collect {
 
   void unknown(const std::string& path, const toml::key& key, const toml::node& node) const {
     std::string instead = suggest_key(path);
-    if (instead.empty()) instead = "remove it (pipetrain train lists the keys)";
+    if (instead.empty()) instead = "remove it (pipetrain train --help-keys lists the keys)";
     problems.push_back({source.place(key.source()),
                         fmt::format("unknown {} {}", node.is_table() ? "table" : "key", path),
                         instead});

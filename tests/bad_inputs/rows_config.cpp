@@ -35,7 +35,7 @@ std::vector<Row> config_rows() {
              {"unknown table pipelin", "did you mean pipeline?"}),
       config("a key of another table", "[pipeline]\nlr = 2", "2:1", {"did you mean optimizer.lr?"}),
       config("a key far from any", "[data]\nqqqqqq = 2", "2:1",
-             {"unknown key data.qqqqqq", "pipetrain train lists the keys"}),
+             {"unknown key data.qqqqqq", "pipetrain train --help-keys lists the keys"}),
       config("a value where a table belongs", "pipeline = 3", "1:12",
              {"pipeline is a value", "[pipeline]"}),
       config("a key that is not built yet", "[pipeline]\nreplicas = 2", "2:12",

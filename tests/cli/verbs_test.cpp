@@ -45,7 +45,26 @@ TEST_CASE("a verb that needs an argument prints its options and their defaults w
   CHECK(schedule.code == 0);
   CHECK(has(schedule.out, "--stages"));
   CHECK_FALSE(has(schedule.out, "batch_size"));
-  CHECK(run_binary("train --help").out == train.out);
+}
+
+TEST_CASE("the help of a verb is its options, and says how the keys are printed") {
+  const Ran keys = run_binary("train --help-keys");
+  CHECK(keys.code == 0);
+  CHECK(keys.out.starts_with("[model]\n"));
+  CHECK(has(keys.out, "batch_size = 64 "));
+  for (const std::string verb : {"train", "eval", "benchmark", "generate"}) {
+    const Ran help = run_binary(verb + " --help");
+    INFO(help.out);
+    CHECK(help.code == 0);
+    CHECK(has(help.out, "--set"));
+    CHECK_FALSE(has(help.out, "batch_size"));
+    CHECK(help.out.ends_with("with its default: pipetrain " + verb + " --help-keys\n"));
+    CHECK(run_binary(verb + " --help-keys").out == keys.out);
+  }
+  const Ran nothing = run_binary("train");
+  CHECK(has(nothing.out, "--set"));
+  CHECK(nothing.out.ends_with("\n" + keys.out));
+  CHECK_FALSE(has(run_binary("schedule --help").out, "--help-keys"));
 }
 
 TEST_CASE("the lists") {

@@ -55,7 +55,7 @@ const std::vector<Bad>& table() {
        {"unknown table pipeline.pipemair", "did you mean pipeline.pipemare?"}},
       {"[optimizer]\nlearning_rate = 2",
        "4:1",
-       {"unknown key optimizer.learning_rate", "pipetrain train lists the keys"}},
+       {"unknown key optimizer.learning_rate", "pipetrain train --help-keys lists the keys"}},
       {"[zzz]", "3:2", {"unknown table zzz"}},
       {"[trainig]\nepochs = 1", "3:2", {"did you mean training?"}},
       {"[data]\nbatchsize = 1", "4:1", {"did you mean data.batch_size?"}},
