@@ -217,7 +217,7 @@ std::span<const std::string_view> model_file_keys() {
   return names;
 }
 
-std::string suggest_key(std::string_view path) {
+std::string nearest_key(std::string_view path) {
   // Strings that views can point to for the life of the program.
   static const std::vector<std::string> model_paths = [] {
     std::vector<std::string> paths;
@@ -243,10 +243,10 @@ std::string suggest_key(std::string_view path) {
   for (const std::string_view known : near) names.push_back(last(known));
   if (const auto best = nearest(last(path), names)) {
     const auto at = std::ranges::find(names, *best) - names.begin();
-    return fmt::format("did you mean {}?", near[at]);
+    return std::string(near[at]);
   }
   for (const std::string_view known : paths) {
-    if (last(known) == last(path)) return fmt::format("did you mean {}?", known);
+    if (last(known) == last(path)) return std::string(known);
   }
   return "";
 }

@@ -59,7 +59,7 @@ bool is_table(std::string_view path);  // "pipeline", "pipeline.pipemare"
 // The keys of a model file, which may also stand in [model].
 std::span<const std::string_view> model_file_keys();
 
-// "did you mean pipeline.stages?" for a key or table that is not there, or nothing.
-std::string suggest_key(std::string_view path);
+// The known key or table that a misspelt one is nearest to; empty where none is near.
+std::string nearest_key(std::string_view path);
 
 }  // namespace pipetrain::config

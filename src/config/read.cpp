@@ -27,6 +27,21 @@ Wrong read_fields(const Sources& sources, Config& config, Problems& problems) {
   return wrong;
 }
 
+// Is this key given in the slip's own source, or in a later one?
+bool given_anyway(const Sources& sources, const Slip& slip) {
+  const auto key = sources.settings.find(slip.meant);
+  if (key != sources.settings.end()) return key->second.place.source >= slip.source;
+  for (const auto& [name, part] : sources.model)
+    if ("model." + name == slip.meant) return part.place.source >= slip.source;
+  return false;
+}
+
+// A misspelt key is not a missing one: what would only follow from its absence is not reported.
+void add_slips(const Sources& sources, Wrong& wrong) {
+  for (const Slip& slip : sources.slips)
+    if (!given_anyway(sources, slip)) wrong.insert(slip.meant);
+}
+
 // The file that the whole inline model stands in; empty where its parts come from several sources.
 std::filesystem::path only_file(const Sources& sources,
                                 const std::vector<std::filesystem::path>& files) {
@@ -46,7 +61,8 @@ ReadConfig read_config(const std::vector<std::filesystem::path>& files,
   Config config;
   if (!files.empty()) config.name = files.back().stem().string();
   config.inline_model = model_text(sources.model);
-  const Wrong wrong = read_fields(sources, config, problems);
+  Wrong wrong = read_fields(sources, config, problems);
+  add_slips(sources, wrong);
   const Given given{sources, wrong};
   settle(given, config, problems);
   if (sources.whole) check_rules(given, config, problems);

@@ -30,9 +30,14 @@ Place place(const Given& given, Paths paths) {
   return given.sources.end;
 }
 
+// The key itself, or a table that it belongs to.
+bool is_wrong(const Given& given, std::string_view path) {
+  const std::size_t dot = path.rfind('.');
+  return given.wrong.contains(path) || (dot != path.npos && is_wrong(given, path.substr(0, dot)));
+}
+
 bool fine(const Given& given, Paths paths) {
-  return std::ranges::none_of(paths,
-                              [&](std::string_view path) { return given.wrong.contains(path); });
+  return std::ranges::none_of(paths, [&](std::string_view path) { return is_wrong(given, path); });
 }
 
 // ---- settle
@@ -100,7 +105,7 @@ void settle_order(const Given& given, Config& config, Problems& problems) {
 // ---- rules
 
 void check_model(const Given& given, const Config& config, Problems& problems) {
-  if (!fine(given, {"model.file"}) || !config.model.file.empty()) return;
+  if (!fine(given, {"model.file", "model.layers"}) || !config.model.file.empty()) return;
   if (given.sources.model.contains("layers")) return;
   const auto& parts = given.sources.model;
   problems.push_back({parts.empty() ? given.sources.end : parts.begin()->second.place,
@@ -115,7 +120,8 @@ std::string nearest_below_and_above(std::int64_t below, std::int64_t above) {
 
 void check_microbatches(const Given& given, const Config& config, Problems& problems) {
   const std::int64_t batch = config.data.batch_size, parts = config.pipeline.microbatches;
-  if (!fine(given, {"data.batch_size", "pipeline.microbatches"}) || batch % parts == 0) return;
+  if (!fine(given, {"data.kind", "data.batch_size", "pipeline.microbatches"})) return;
+  if (batch % parts == 0) return;
   if (config.data.kind == "parallel_text") return;  // mini-batches have sizes of their own
   const Place where = place(given, {"pipeline.microbatches", "data.batch_size"});
   if (parts > batch) {
@@ -139,8 +145,8 @@ void check_microbatches(const Given& given, const Config& config, Problems& prob
 
 void check_split(const Given& given, const Config& config, Problems& problems) {
   const auto& names = config.pipeline.split.first_layers;
-  if (!fine(given,
-            {"pipeline.split", "pipeline.stages", "pipeline.virtual_stages", "pipeline.schedule"}))
+  if (!fine(given, {"pipeline.split", "pipeline.stages", "pipeline.virtual_stages",
+                    "pipeline.schedule", "pipeline.schedule_csv"}))
     return;
   if (config.pipeline.own_order.has_value() == config.pipeline.schedule_csv.empty())
     return;  // the file was refused

@@ -10,7 +10,8 @@
 
 namespace pipetrain::config {
 
-// What was read: `wrong` holds the keys with a problem of their own, of which no rule says more.
+// What was read. `wrong` holds the keys and tables with a problem of their own, misspelt ones among
+// them: no rule says more about these.
 struct Given {
   const Sources& sources;
   const std::set<std::string, std::less<>>& wrong;

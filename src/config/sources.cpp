@@ -103,11 +103,12 @@ struct Collect {
   }
 
   void unknown(const std::string& path, const toml::key& key, const toml::node& node) const {
-    std::string instead = suggest_key(path);
-    if (instead.empty()) instead = "remove it (pipetrain train --help-keys lists the keys)";
+    const std::string meant = nearest_key(path);
+    if (!meant.empty()) sources.slips.push_back({meant, source.number});
     problems.push_back({source.place(key.source()),
                         fmt::format("unknown {} {}", node.is_table() ? "table" : "key", path),
-                        instead});
+                        meant.empty() ? "remove it (pipetrain train --help-keys lists the keys)"
+                                      : fmt::format("did you mean {}?", meant)});
   }
 };
 

@@ -17,9 +17,16 @@ struct ModelPart {  // one key of a model file that stands in [model]
   std::string toml;  // "[[layers]]\nname = ..."
 };
 
+// "pipeline.stages", for a "pipeline.stags" of this source. A table that is misspelt is a slip too.
+struct Slip {
+  std::string meant;
+  int source = 0;
+};
+
 struct Sources {
   Settings settings;
   std::map<std::string, ModelPart> model;  // by key: "layers"
+  std::vector<Slip> slips;                 // unknown keys that are near to a known one
   Place end;          // where to point for what nobody wrote: the start of the last file
   bool whole = true;  // false: a source could not be parsed, so that what it gives is not known
 };

@@ -149,20 +149,24 @@ const List* Fields::list(std::string_view key) {
 }
 
 bool Fields::finish() {
-  if (!missing_.empty()) {
-    fine_ = false;
-    problems_.add(at_, fmt::format("{} needs {}", what_, fmt::join(missing_, " and ")));
-  }
   for (const Entry& entry : *entries_) {
-    if (std::find(known_.begin(), known_.end(), entry.key) != known_.end()) continue;
+    if (std::ranges::find(known_, entry.key) != known_.end()) continue;
     fine_ = false;
-    const std::string near = suggest(entry.key, known_);
-    problems_.add(
-        entry.at,
-        fmt::format("{} has no key '{}'{}", what_, entry.key,
-                    !near.empty() ? near : fmt::format("; it knows {}", fmt::join(known_, ", "))));
+    const auto near = nearest(entry.key, known_);
+    if (near) misspelt_.push_back(*near);
+    problems_.add(entry.at,
+                  fmt::format("{} has no key '{}'; {}", what_, entry.key,
+                              near ? fmt::format("did you mean '{}'?", *near)
+                                   : fmt::format("it knows {}", fmt::join(known_, ", "))));
   }
-  return fine_;
+  std::erase_if(missing_, [&](std::string_view key) { return misspelt(key); });
+  if (missing_.empty()) return fine_;
+  problems_.add(at_, fmt::format("{} needs {}", what_, fmt::join(missing_, " and ")));
+  return fine_ = false;
+}
+
+bool Fields::misspelt(std::string_view key) const {
+  return std::ranges::find(misspelt_, key) != misspelt_.end();
 }
 
 Position Fields::at(std::string_view key) const {

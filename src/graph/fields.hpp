@@ -41,8 +41,10 @@ class Fields {
   const Table* table(std::string_view key);  // null: absent
   const List* list(std::string_view key);    // null: absent
 
-  // Reports what is missing and what nobody took. True: all keys were fine.
+  // Reports what nobody took, and what is missing and not just misspelt. True: all keys were fine.
   bool finish();
+  // After finish(): is an unknown key nearest to this one?
+  bool misspelt(std::string_view key) const;
 
   const std::string& what() const { return what_; }
   Position at() const { return at_; }
@@ -58,7 +60,7 @@ class Fields {
   std::string what_;
   const Table& parameters_;
   Problems& problems_;
-  std::vector<std::string_view> known_, missing_;
+  std::vector<std::string_view> known_, missing_, misspelt_;
   bool fine_ = true;
 };
 

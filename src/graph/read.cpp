@@ -84,6 +84,7 @@ Shape read_input(const Value& table, std::int64_t& target_tokens, Problems& prob
   for (const Value& value : list ? *list : List{})
     if (is_dimension(value)) shape.dims.push_back(std::get<std::int64_t>(value.data));
   fields.finish();
+  if (fields.misspelt("shape")) return {};
   const bool fits = !shape.dims.empty() && shape.dims.size() <= 3 && list &&
                     list->size() == shape.dims.size() && reasonable(shape);
   if (fits) return shape;
@@ -127,11 +128,12 @@ Graph read(const Value& text, const std::string& origin) {
   const List* layers = fields.list("layers");
   const Table* input = fields.table("input");
   fields.finish();
-  if (!find(std::get<Table>(text.data), "input"))
+  if (!find(std::get<Table>(text.data), "input") && !fields.misspelt("input"))
     problems.add(text.at, "the model has no input; write input = { shape = [1, 28, 28] }");
-  if (!layers || layers->empty())
+  if ((!layers || layers->empty()) && !fields.misspelt("layers"))
     problems.add(text.at, "the model has no layers; write at least one [[layers]]");
   if (input) graph.input = read_input({fields.at("input"), *input}, graph.target_tokens, problems);
+  if (fields.misspelt("layers") || fields.misspelt("blocks")) problems.throw_if_any();
   build_layers(layers ? *layers : List{}, blocks ? *blocks : kNoTable, fields.at("input"), graph,
                problems);
   if (!problems.any()) check_loss(graph, layers->back().at, problems);

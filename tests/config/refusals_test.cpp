@@ -331,6 +331,36 @@ TEST_CASE("a key with a problem of its own gets no second one from the rules") {
         1);
 }
 
+TEST_CASE("a misspelt key is one problem: what its absence alone would bring is not said too") {
+  const std::vector<std::pair<std::string, std::string>> alone = {
+      {"[model]\nfiel = \"m.toml\"\n", "2:1: unknown key model.fiel"},
+      {"[modle]\nfile = \"m.toml\"\n", "1:2: unknown table modle"},
+      {"[[model.layer]]\nname = \"a\"\n", "1:9: unknown key model.layer"},
+      {"[[layers]]\nname = \"a\"\n", "1:3: unknown key layers"},
+      {kModel + "[data]\nbatch_size = 30\n[pipeline]\nmicrobatches = 4\nmicrobatchs = 3\n", ""},
+      {kModel + "[data]\nbatch_sise = 30\n[pipeline]\nmicrobatches = 3\n", "4:1: unknown key"},
+      {kModel + "[data]\nknd = \"parallel_text\"\nbatch_size = 30\n[pipeline]\nmicrobatches = 4\n",
+       "4:1: unknown key data.knd"},
+      {kModel + "[data]\nkind = \"idx\"\ntrain_imags = \"a\"\ntrain_labels = \"b\"\n",
+       "5:1: unknown key data.train_imags"},
+      {kModel + "[pipeline]\nstags = 3\nsplit = [\"a\", \"b\"]\n",
+       "4:1: unknown key pipeline.stags"},
+      {kModel + "[lr_schedule]\nkind = \"step\"\nmilestone = [3]\n", "5:1: unknown key"},
+      {kModel + "[optimizer]\nnesterov = true\nmomentun = 0.9\n", "5:1: unknown key"},
+  };
+  for (const auto& [toml, start] : alone) {
+    const std::string message = refusal(toml);
+    INFO(toml << "\n-> " << message);
+    CHECK(lines_of(message) == (start.empty() ? 2 : 1));  // both keys are there: both are wrong
+    CHECK(message.find("run.toml:" + start) == 0);
+  }
+  // A --set that is misspelt was to win over the file; one that is right wins.
+  const std::string text = kModel + "[data]\nbatch_size = 32\n[pipeline]\nmicrobatches = 5\n";
+  CHECK(lines_of(refusal(text, {"pipeline.microbatchs=4"})) == 1);
+  CHECK(lines_of(refusal(kModel + "[data]\nbatch_sise = 8\n",
+                         {"data.batch_size=9", "pipeline.microbatches=2"})) == 2);
+}
+
 TEST_CASE("a model is asked for, and unknown keys of [model] are refused") {
   CHECK(refusal("").find("run.toml:1:1: no model is named; write [model]") == 0);
   CHECK(refusal("[model]\nname = \"x\"\n").find("no model is named") != std::string::npos);

@@ -140,6 +140,22 @@ TEST_CASE("each mistake is named with its place") {
   }
 }
 
+TEST_CASE("a misspelt key is one problem, and not a missing one too") {
+  const std::string input = "input = { shape = [4] }\n", layer = "[[layers]]\nname = 'a'\n";
+  const std::string linear = layer + "kind = 'linear'\nout_features = 2\n";
+  for (const std::string& model :
+       {input + layer + "kind = 'linear'\nout_feature = 2\n",
+        input + "[[layer]]\nname = 'a'\n[[blocks.b.layers]]\nname = 'c'\nkind = 'relu'\n",
+        input + "[[layers]]\nnam = 'a'\nkind = 'linear'\nout_features = 2\n",
+        input + layer + "block = 'b'\n[[block.b.layers]]\nname = 'c'\nkind = 'relu'\n",
+        "inptu = { shape = [4] }\n" + linear, "input = { shap = [4] }\n" + linear}) {
+    const std::string error = error_of(model);
+    INFO(model << "\n-> " << error);
+    CHECK(contains(error, "did you mean"));
+    CHECK_FALSE(contains(error, "\n"));
+  }
+}
+
 TEST_CASE("a model's input is checked") {
   const std::string layers = "\n[[layers]]\nname='a'\nkind='flatten'\n";
   const auto with = [&](const std::string& input) { return error_of(input + layers); };
