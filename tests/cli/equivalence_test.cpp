@@ -1,8 +1,8 @@
 // Where a model is cut and who runs the parts changes no bit of what a flushing schedule trains:
 // one model.safetensors and one list of losses for stages 1 to 4, on threads and inline.
-#include <cstdlib>
 
 #include "catch.hpp"
+#include "places.hpp"
 #include "run_folder.hpp"
 
 namespace fs = std::filesystem;
@@ -11,7 +11,7 @@ TEST_CASE("stages and workers change no bit of the weights, nor a loss") {
   const std::string schedule = GENERATE("gpipe", "1f1b");
   const std::string model = GENERATE("lenet5", "small-residual");
   const TestFolder folder;
-  const fs::path models = fs::path(std::getenv("PIPETRAIN_SOURCE")) / "models";
+  const fs::path models = source_tree() / "models";
   const fs::path config =
       folder.write("config.toml", "[model]\nfile = \"" + (models / (model + ".toml")).string() +
                                       R"("

@@ -2,6 +2,7 @@
 #include <fstream>
 
 #include "catch.hpp"
+#include "places.hpp"
 #include "run_folder.hpp"
 
 using nlohmann::json;
@@ -276,7 +277,7 @@ TEST_CASE("two trainings do not share a folder") {
   const fs::path run = folder.path / "run";
   const std::string train = "train " + folder.config().string() + " --quiet --output " +
                             run.string() + " --set training.steps=";
-  const std::string binary = std::string("'") + std::getenv("PIPETRAIN_BINARY") + "' ";
+  const std::string binary = "'" + built_binary().string() + "' ";
   const Ran both = run_binary(train + "100000000 & pid=$!; while [ ! -s " +
                               (run / "metrics.jsonl").string() + " ]; do sleep 0.05; done; " +
                               binary + train + "4; code=$?; kill -9 $pid; wait $pid; exit $code");

@@ -9,6 +9,7 @@
 #include <iterator>
 
 #include "catch.hpp"
+#include "places.hpp"
 
 namespace {
 
@@ -20,13 +21,13 @@ std::string read_file(const std::string& path) {
 }  // namespace
 
 Ran run_binary(const std::string& arguments, const std::string& before) {
-  const char* binary = std::getenv("PIPETRAIN_BINARY");
-  REQUIRE(binary);
+  const std::string binary = "'" + built_binary().string() + "'";
+  REQUIRE(std::filesystem::exists(built_binary()));
   std::string folder = std::filesystem::temp_directory_path() / "pipetrain-cli-XXXXXX";
   REQUIRE(mkdtemp(folder.data()));
   const std::string out = folder + "/out", err = folder + "/err";
-  const std::string line =
-      "{ " + before + " '" + binary + "' " + arguments + "\n} >" + out + " 2>" + err;
+  const std::string line = "export PIPETRAIN_BINARY=" + binary + "; { " + before + " " + binary +
+                           " " + arguments + "\n} >" + out + " 2>" + err;
   const int status = std::system(line.c_str());
   Ran ran{WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), read_file(out),
           read_file(err)};

@@ -9,5 +9,5 @@ struct Ran {
 };
 
 // `arguments` follow the binary's path in a shell line, so they may redirect and pipe. `before`
-// comes in front of it: "ulimit -n 10;".
+// comes in front of it: "ulimit -n 10;". Both find the binary in $PIPETRAIN_BINARY.
 Ran run_binary(const std::string& arguments, const std::string& before = "");

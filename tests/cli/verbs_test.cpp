@@ -1,8 +1,8 @@
 // The binary from outside: verbs, lists, what goes where, and the exit codes.
-#include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "catch.hpp"
+#include "places.hpp"
 #include "run_folder.hpp"
 
 namespace {
@@ -115,7 +115,7 @@ TEST_CASE("a wrong command line exits with 2 and says what to write") {
 }
 
 TEST_CASE("the effective config is printed, and what is printed is read") {
-  const std::string configs = std::string(std::getenv("PIPETRAIN_SOURCE")) + "/configs/";
+  const std::string configs = (source_tree() / "configs/").string();
   const std::string train = "train '" + configs + "quickstart.toml' ";
   const Ran full =
       run_binary(train + "--set pipeline.stages=2 --dump-config --set 'optimizer.lr=0.5'");

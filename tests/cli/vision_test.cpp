@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "catch.hpp"
+#include "places.hpp"
 #include "run_folder.hpp"
 
 using nlohmann::json;
@@ -19,8 +20,7 @@ void replace_all(std::string& text, const std::string& from, const std::string& 
 }
 
 std::string narrow_resnet() {
-  std::string text =
-      bytes_of(fs::path(std::getenv("PIPETRAIN_SOURCE")) / "models" / "resnet18-32.toml");
+  std::string text = bytes_of(source_tree() / "models" / "resnet18-32.toml");
   replace_all(text, "channels = 64", "channels = 8");
   replace_all(text, "channels = 128", "channels = 16");
   replace_all(text, "channels = 256", "channels = 32");

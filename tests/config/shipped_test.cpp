@@ -1,19 +1,16 @@
 // The configs that come with the source read cleanly.
 #include <algorithm>
-#include <cstdlib>
 
 #include "catch.hpp"
+#include "places.hpp"
 #include "read_support.hpp"
 
 using namespace pipetrain;
 
 TEST_CASE("every config in configs/ and configs/bench/ is read without problems or notes") {
-  const char* source = std::getenv("PIPETRAIN_SOURCE");
-  REQUIRE(source);
   const std::string folder = GENERATE("configs", "configs/bench");
   int count = 0;
-  for (const auto& entry :
-       std::filesystem::directory_iterator(std::filesystem::path(source) / folder)) {
+  for (const auto& entry : std::filesystem::directory_iterator(source_tree() / folder)) {
     if (entry.path().extension() != ".toml") continue;
     ++count;
     INFO(entry.path());
@@ -26,9 +23,7 @@ TEST_CASE("every config in configs/ and configs/bench/ is read without problems 
 }
 
 TEST_CASE("every data set of datasets/ is read without problems or notes, and names its files") {
-  const char* source = std::getenv("PIPETRAIN_SOURCE");
-  REQUIRE(source);
-  const std::filesystem::path folder = std::filesystem::path(source) / "datasets";
+  const std::filesystem::path folder = source_tree() / "datasets";
   int count = 0;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     if (entry.path().extension() != ".toml") continue;

@@ -1,6 +1,7 @@
 // IDX files, plain and gzip: values, ranges, and each way in which a file can be wrong.
 #include "catch.hpp"
 #include "data_files.hpp"
+#include "places.hpp"
 
 using namespace pipetrain;
 using namespace pipetrain::test;
@@ -175,9 +176,7 @@ TEST_CASE("idx: what does not fit the model is refused with both sides", "[idx]"
 }
 
 TEST_CASE("MNIST reads as it is", "[idx]") {
-  const char* source = std::getenv("PIPETRAIN_SOURCE");
-  const std::filesystem::path folder =
-      std::filesystem::path(source ? source : ".") / "../shared/data/mnist-10k";
+  const std::filesystem::path folder = source_tree() / "../shared/data/mnist-10k";
   if (!std::filesystem::exists(folder)) {
     WARN("skipped: there is no " << folder.string());
     return;

@@ -6,6 +6,7 @@
 #include "catch.hpp"
 #include "data/train_pieces.hpp"
 #include "data_files.hpp"
+#include "places.hpp"
 
 using namespace pipetrain;
 using namespace pipetrain::test;
@@ -103,9 +104,7 @@ TEST_CASE("parallel text: no pair left is refused with the counts", "[parallel]"
 }
 
 TEST_CASE("Multi30k reads as it is", "[parallel]") {
-  const char* root = std::getenv("PIPETRAIN_SOURCE");
-  const std::filesystem::path folder =
-      std::filesystem::path(root ? root : ".") / "../shared/data/multi30k";
+  const std::filesystem::path folder = source_tree() / "../shared/data/multi30k";
   if (!std::filesystem::exists(folder)) {
     WARN("skipped: there is no " << folder.string());
     return;

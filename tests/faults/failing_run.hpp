@@ -2,11 +2,11 @@
 #pragma once
 
 #include <cerrno>
-#include <cstdlib>
 #include <filesystem>
 #include <string>
 
 #include "cli/run_folder.hpp"
+#include "places.hpp"
 
 struct Fault {
   std::string kind;                  // "write" | "read" | "kernel"
@@ -25,8 +25,7 @@ inline Failed run_failing(const std::string& arguments, const Fault& fault,
                           const TestFolder& folder) {
   const auto mark = folder.path / "fired";
   std::filesystem::remove(mark);
-  const auto library =
-      std::filesystem::path(std::getenv("PIPETRAIN_BINARY")).parent_path() / "tests/faults";
+  const auto library = built_binary().parent_path() / "tests/faults";
   const std::string settings = "FAIL_KIND=" + fault.kind + " FAIL_AT=" + std::to_string(fault.at) +
                                " FAIL_ERRNO=" + std::to_string(fault.reason) + " FAIL_UNDER='" +
                                fault.under.string() + "' FAIL_MARK='" + mark.string() +

@@ -3,6 +3,7 @@
 // out.
 #include "catch.hpp"
 #include "failing_run.hpp"
+#include "places.hpp"
 
 namespace fs = std::filesystem;
 
@@ -10,7 +11,7 @@ TEST_CASE("a kernel fails in a worker", "[faults]") {
   const std::string workers = GENERATE("threads", "inline");
   const TestFolder folder;
   const fs::path run = folder.path / "run";
-  const fs::path model = fs::path(std::getenv("PIPETRAIN_SOURCE")) / "models/lenet5.toml";
+  const fs::path model = source_tree() / "models/lenet5.toml";
   const fs::path config =
       folder.write("lenet5.toml", "model.file = \"" + model.string() + "\"\n" + R"(
 [data]

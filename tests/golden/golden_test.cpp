@@ -1,10 +1,10 @@
 // What `pipetrain schedule` prints, against files that were compared with the papers' figures by
 // eye.
-#include <cstdlib>
 #include <fstream>
 #include <sstream>
 
 #include "catch.hpp"
+#include "places.hpp"
 #include "program/format.hpp"
 #include "program/text.hpp"
 #include "schedules.hpp"
@@ -14,9 +14,7 @@ using namespace pipetrain;
 namespace {
 
 std::string golden(const std::string& name) {
-  const char* root = std::getenv("PIPETRAIN_SOURCE");
-  REQUIRE(root != nullptr);
-  std::ifstream file(root + ("/tests/golden/" + name));
+  std::ifstream file(source_tree() / "tests/golden" / name);
   REQUIRE(file.good());
   std::ostringstream text;
   text << file.rdbuf();

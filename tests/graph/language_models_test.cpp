@@ -1,18 +1,16 @@
 // The language models that come with the source: their sizes and nanoGPT's names.
-#include <cstdlib>
 #include <set>
 
 #include "catch.hpp"
 #include "graph/read.hpp"
+#include "places.hpp"
 
 using namespace pipetrain;
 
 namespace {
 
 Graph shipped(const std::string& name) {
-  const char* source = std::getenv("PIPETRAIN_SOURCE");
-  REQUIRE(source);
-  return read_model(std::filesystem::path(source) / "models" / (name + ".toml"));
+  return read_model(source_tree() / "models" / (name + ".toml"));
 }
 
 std::set<std::string> parameters(const Graph& graph) {

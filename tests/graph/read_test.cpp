@@ -1,21 +1,16 @@
 // Whole models: names, shapes, parameters and positions of what a file says.
 #include "graph/read.hpp"
 
-#include <cstdlib>
-
 #include "base/error.hpp"
 #include "catch.hpp"
 #include "graph/kinds.hpp"
+#include "places.hpp"
 
 using namespace pipetrain;
 
 namespace {
 
-std::filesystem::path model(const char* name) {
-  const char* source = std::getenv("PIPETRAIN_SOURCE");
-  REQUIRE(source);
-  return std::filesystem::path(source) / "models" / name;
-}
+std::filesystem::path model(const char* name) { return source_tree() / "models" / name; }
 
 const Layer& layer(const Graph& graph, const std::string& name) {
   for (const Layer& candidate : graph.layers)

@@ -7,15 +7,14 @@
 
 #include "catch.hpp"
 #include "graph/read.hpp"
+#include "places.hpp"
 
 using namespace pipetrain;
 
 namespace {
 
 Graph shipped(const std::string& name) {
-  const char* source = std::getenv("PIPETRAIN_SOURCE");
-  REQUIRE(source);
-  return read_model(std::filesystem::path(source) / "models" / (name + ".toml"));
+  return read_model(source_tree() / "models" / (name + ".toml"));
 }
 
 const Layer& layer(const Graph& graph, const std::string& name) {

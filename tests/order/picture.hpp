@@ -2,12 +2,12 @@
 // with the comment, line by line.
 #pragma once
 
-#include <cstdlib>
 #include <fstream>
 #include <string>
 
 #include "catch.hpp"
 #include "order/order.hpp"
+#include "places.hpp"
 #include "program/format.hpp"
 #include "program/passes.hpp"
 
@@ -15,9 +15,7 @@ namespace pipetrain::test {
 
 // The lines of the comment that begin with "stage" or "worker".
 inline std::string picture_in(const std::string& file) {
-  const char* root = std::getenv("PIPETRAIN_SOURCE");
-  REQUIRE(root != nullptr);
-  std::ifstream in(root + ("/" + file));
+  std::ifstream in(source_tree() / file);
   REQUIRE(in.good());
   std::string picture;
   for (std::string line; std::getline(in, line);)

@@ -6,16 +6,13 @@
 #include "base/error.hpp"
 #include "catch.hpp"
 #include "graph/read.hpp"
+#include "places.hpp"
 
 using namespace pipetrain;
 
 namespace {
 
-Graph model(const char* name) {
-  const char* source = std::getenv("PIPETRAIN_SOURCE");
-  REQUIRE(source);
-  return read_model(std::filesystem::path(source) / "models" / name);
-}
+Graph model(const char* name) { return read_model(source_tree() / "models" / name); }
 
 Config config(int stages, SplitConfig split = {}) {
   Config out;

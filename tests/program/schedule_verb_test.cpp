@@ -1,5 +1,4 @@
 // `pipetrain schedule`, from its options to what it prints.
-#include <cstdlib>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -8,6 +7,7 @@
 #include "app/schedule_notes.hpp"
 #include "base/error.hpp"
 #include "catch.hpp"
+#include "places.hpp"
 #include "program/text.hpp"
 #include "schedules.hpp"
 
@@ -126,9 +126,7 @@ TEST_CASE("svg: boxes name their versions where these differ from the mini-batch
 }
 
 TEST_CASE("a csv file with an order of one's own is drawn like a schedule") {
-  const char* source = std::getenv("PIPETRAIN_SOURCE");
-  REQUIRE(source);
-  auto options = options_of(std::string(source) + "/configs/orders/two-and-two.csv", "json");
+  auto options = options_of((source_tree() / "configs/orders/two-and-two.csv").string(), "json");
   options.stages = 2;
   options.microbatches = 4;
   options.times = "F=1,B=2";

@@ -1,0 +1,8 @@
+// Where tests find files of the source tree, and the binary: what PIPETRAIN_SOURCE and
+// PIPETRAIN_BINARY name; without them, what the test program was built from and with.
+#pragma once
+
+#include <filesystem>
+
+std::filesystem::path source_tree();
+std::filesystem::path built_binary();
