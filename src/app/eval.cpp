@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/bleu_score.hpp"
+#include "app/class_names.hpp"
 #include "app/run_argument.hpp"
 #include "app/session.hpp"
 #include "app/trained.hpp"
@@ -42,6 +43,7 @@ int eval(const Options& given) {
   const NamedTensors parameters = read_weights(weights, graph);
   find_text(read.config, weights);
   const Datasets data = load_datasets(read, graph);
+  check_class_names(weights, data.class_names, config.data.train_folder);
   const Dataset& dataset = data.validation ? *data.validation : *data.train;
   const Plan plan = load_plan(read, graph);
   const std::unique_ptr<Backend> backend =
@@ -63,10 +65,13 @@ int eval(const Options& given) {
     if (dataset.classes() > 0) result["accuracy"] = e.accuracy;
     if (e.top5) result["top5"] = *e.top5;
     if (e.bleu) result["bleu"] = *e.bleu;
+    if (!data.class_names.empty())
+      result["classes"] = nlohmann::json::parse(class_names_json(data.class_names));
     std::cout << result.dump(2) << std::endl;
   } else {
     std::cout << fmt::format("{} on the {} data: {}\n", weights.string(), part,
                              text_of(e, dataset));
+    if (!data.class_names.empty()) std::cout << class_names_text(data.class_names) << '\n';
   }
   return 0;
 }

@@ -13,6 +13,7 @@ namespace pipetrain {
 // What weights mean nothing without, kept beside them.
 inline constexpr const char* vocabulary_file = "vocabulary.json";
 inline constexpr const char* pieces_file = "pieces.model";
+inline constexpr const char* class_names_file = "classes.json";
 
 // --output, or runs/<config name>.
 std::filesystem::path run_directory(const Options& options, const Config& config);

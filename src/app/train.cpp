@@ -9,6 +9,7 @@
 
 #include "app/annealing.hpp"
 #include "app/build_info.hpp"
+#include "app/class_names.hpp"
 #include "app/earlier_run.hpp"
 #include "app/outlook.hpp"
 #include "app/run_directory.hpp"
@@ -69,6 +70,8 @@ void describe_run(const std::filesystem::path& folder, const Config& config,
   write_file(folder / "program.txt", to_text(program));
   if (data.vocabulary) write_file(folder / vocabulary_file, data.vocabulary->json());
   if (data.pieces) write_file(folder / pieces_file, data.pieces->model());
+  if (!data.class_names.empty())
+    write_file(folder / class_names_file, class_names_json(data.class_names));
 }
 
 // The weights to begin with: those of a checkpoint with all that belongs to them, or the first
@@ -137,6 +140,8 @@ int train(const Options& options) {
   const Datasets data =
       load_datasets(earlier.checkpoint ? with_kept_pieces(read, folder) : read, graph);
   for (const std::string& note : data.notes) spdlog::info("{}", note);
+  if (earlier.checkpoint)
+    check_class_names(*earlier.checkpoint, data.class_names, config.data.train_folder);
   const Plan plan = load_plan(read, graph);
   const TrainingLength length = training_length(config, *data.train);
   placed(read, [&] { check_segments(config, length); });

@@ -59,4 +59,8 @@ std::optional<fs::path> pieces_beside(const fs::path& weights) {
   return beside(weights, pieces_file);
 }
 
+std::optional<fs::path> class_names_beside(const fs::path& weights) {
+  return beside(weights, class_names_file);
+}
+
 }  // namespace pipetrain

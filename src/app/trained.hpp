@@ -19,4 +19,7 @@ std::optional<std::filesystem::path> vocabulary_beside(const std::filesystem::pa
 // Likewise the pieces.model that a run of parallel text has kept.
 std::optional<std::filesystem::path> pieces_beside(const std::filesystem::path& weights);
 
+// Likewise the classes.json that a run of image folders has kept.
+std::optional<std::filesystem::path> class_names_beside(const std::filesystem::path& weights);
+
 }  // namespace pipetrain

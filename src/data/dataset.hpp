@@ -58,6 +58,7 @@ struct Datasets {
   std::shared_ptr<const Pieces> pieces = {};          // of parallel text; else null
   std::optional<LinePairs> validation_lines = {};     // likewise: what validates, as text
   std::vector<std::string> notes = {};                // on what was read, for the user
+  std::vector<std::string> class_names = {};          // of image folders, by label; else none
 };
 
 // Opens and checks what the config names against the model: DataError for files, UsageError for

@@ -143,12 +143,14 @@ Datasets open_image_folder(const DataConfig& config, const Graph& graph, std::ui
   };
   ImageList whole = list_images(config.train_folder);
   check_classes(whole, graph);
+  Datasets datasets;
+  datasets.class_names = whole.classes;
   if (config.validation_fraction > 0) {
     const SampleSplit split = split_as_configured(std::ssize(whole.images), config);
-    return {open(picked(whole, split.train), training),
-            open(picked(whole, split.validation), middle)};
+    datasets.train = open(picked(whole, split.train), training);
+    datasets.validation = open(picked(whole, split.validation), middle);
+    return datasets;
   }
-  Datasets datasets;
   if (!config.validation_folder.empty())
     datasets.validation = open(list_images_like(whole, config.validation_folder), middle);
   datasets.train = open(std::move(whole), training);

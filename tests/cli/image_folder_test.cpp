@@ -84,6 +84,33 @@ TEST_CASE("images in folders are learnt, to the same bits with any threads and s
   CHECK(pictures.weights("again") == pictures.weights("one"));
 }
 
+TEST_CASE("the names of classes stay with the weights, and others are refused") {
+  const Pictures pictures;
+  const fs::path& folder = pictures.folder.path;
+  pictures.train("run", "--set training.epochs=4");
+  const nlohmann::json names = {"b", "g", "r"};
+  CHECK(nlohmann::json::parse(bytes_of(folder / "run" / "classes.json")) == names);
+  const std::string eval =
+      "eval " + pictures.config.string() + " --output " + (folder / "run").string();
+  CHECK(has(run_binary(eval).out, "\nclasses  0 b, 1 g, 2 r\n"));
+  CHECK(nlohmann::json::parse(run_binary(eval + " --json").out)["classes"] == names);
+  for (const char* part : {"train", "val"}) fs::rename(folder / part / "g", folder / part / "x");
+  const std::string train =
+      "train " + pictures.config.string() + " --quiet --output " + (folder / "run").string();
+  for (const std::string& command : {eval, train}) {
+    const Ran ran = run_binary(command);
+    INFO(command << "\n-> " << ran.err);
+    CHECK(ran.code == 3);
+    CHECK(has(ran.err, (folder / "train").string() + ": its classes are not those that "));
+    CHECK(has(ran.err, "label 1 was 'g' and is 'r' here; missing: g; new: x; "));
+  }
+  fs::rename(folder / "train" / "x", folder / "train" / "g");
+  fs::remove_all(folder / "val" / "x");  // some may be missing there
+  CHECK(run_binary(eval).code == 0);
+  pictures.folder.write("run/classes.json", "[1]");
+  CHECK(has(run_binary(eval).err, "classes.json: this is no list of class names"));
+}
+
 TEST_CASE("a damaged image is skipped and named once") {
   const Pictures pictures;
   pictures.folder.write("train/g/1.png", "damaged");
