@@ -139,9 +139,9 @@ constexpr std::array<LayerKind, std::variant_size_v<LayerSpec>> kKinds = {{
     {"concat", "", "its inputs side by side: images by channels, others by the last dimension",
      read_plain<Concat>},
     {"narrow", "start = 0, length", "a part of the tokens: [T] -> [length]", read_narrow},
-    {"lstm", "hidden_size = H, reverse = false, bidirectional = false, bias = true, padding",
-     "a recurrent layer: [T, C] -> [T, H], or [T, 2H] of both directions; with padding, then the "
-     "tokens [T]",
+    {"lstm", "hidden_size, reverse = false, bidirectional = false, bias = true, padding",
+     "a recurrent layer: [T, C] -> [T, H], H = hidden_size, or [T, 2H] of both directions; with "
+     "padding, then the tokens [T]",
      read_lstm},
     {"additive_attention", "normalize = true, padding",
      "softmax(v . tanh(q + k + b)) values: of q [T, N], k [S, N] and values [S, C] -> [T, C]; with "
