@@ -2,7 +2,8 @@
 
 Each point has a run directory below --output, named after its settings, and a log beside it. A point that
 fails does not stop the others. The same command again goes on: what has finished is left as it is, what was
-interrupted is continued. At the end there is a table (on screen and results.csv) and a plot (results.png).
+interrupted is continued. At the end there is a table (on screen and results.csv) and a plot (results.png);
+where points differ in training.seed alone, a table of means and standard deviations too (results-over-seeds.csv).
 
 Exit status: 0 all points finished, 1 some failed, 2 the grid or the command line is wrong, 128+n stopped by
 signal n.
@@ -19,7 +20,8 @@ from typing import Optional
 
 from sweep_grid import Grid, GridError, Point, read_grid
 from sweep_plot import have_matplotlib, install_matplotlib, plot
-from sweep_results import Ending, Result, on_screen, result_of, write_csv
+from sweep_results import HIGHER_IS_BETTER, Ending, Result, Target, on_screen, result_of, write_csv
+from sweep_seeds import has_seeds, on_screen_over_seeds, with_seeds, write_csv_over_seeds
 
 USAGE = 2
 BINARY = Path(os.environ.get("PIPETRAIN_BINARY", "build/pipetrain")).resolve()
@@ -50,12 +52,32 @@ class Child:
             return self.process.wait()
 
 
+def target(text: str) -> Target:
+    name, _, value = text.partition("=")
+    if name not in HIGHER_IS_BETTER:
+        raise argparse.ArgumentTypeError(f"{text!r}: write NAME=VALUE with one of {', '.join(HIGHER_IS_BETTER)}")
+    try:
+        return Target(name, float(value))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r}: {value!r} is no number; write {name}=0.9") from None
+
+
+def seeds(text: str) -> list[int]:
+    words = text.split(",")
+    if not all(word.isdecimal() for word in words) or len(set(words)) < len(words):
+        raise argparse.ArgumentTypeError(f"{text!r}: write different whole numbers, as 1,2,3")
+    return [int(word) for word in words]
+
+
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="scripts/sweep", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("grid", metavar="GRID.toml", type=Path)
     parser.add_argument("--output", metavar="DIR", type=Path, help="default: runs/<name of the grid>")
     parser.add_argument("--dry-run", action="store_true", help="print the points and their commands, and stop")
+    parser.add_argument("--seeds", metavar="1,2,3", type=seeds, help="every point once for each training.seed")
+    parser.add_argument("--target", metavar="NAME=VALUE", type=target,
+                        help="seconds of training to the first validation with accuracy=0.9 or more, loss=0.5 or less")
     parser.add_argument("--no-plot", action="store_true", help="leave the plot out")
     given = parser.parse_intermixed_args()
     given.output = (given.output or Path("runs") / given.grid.stem).resolve()
@@ -91,11 +113,11 @@ def ending_of(code: int, stopped: bool, log: Path) -> Ending:
     return Ending("failed", code, last_message(log))
 
 
-def train_points(grid: Grid, output: Path, child: Child) -> list[Result]:
+def train_points(grid: Grid, output: Path, child: Child, reach: Optional[Target]) -> list[Result]:
     endings = {point.name: Ending("not run") for point in grid.points}
 
     def results() -> list[Result]:
-        return [result_of(point, endings[point.name], output / point.name) for point in grid.points]
+        return [result_of(point, endings[point.name], output / point.name, reach) for point in grid.points]
 
     for number, point in enumerate(grid.points, 1):
         if child.stopped_by:
@@ -122,10 +144,21 @@ def make_plot(results: list[Result], title: str, file: Path) -> None:
     print(f"plot   {file}")
 
 
+def tell_tables(grid: Grid, results: list[Result], output: Path) -> None:
+    print("\n" + on_screen(grid, results))
+    print(f"\ntable  {output / 'results.csv'}")
+    if has_seeds(grid):
+        write_csv_over_seeds(results, output / "results-over-seeds.csv")
+        print("\nover the seeds, mean ± standard deviation:\n" + on_screen_over_seeds(results))
+        print(f"\ntable  {output / 'results-over-seeds.csv'}")
+
+
 def main() -> int:
     given = arguments()
     try:
         grid = read_grid(given.grid.resolve())
+        if given.seeds:
+            grid = with_seeds(grid, given.seeds)
         if not given.dry_run:
             refuse_unknown_keys(grid)
     except GridError as error:
@@ -138,9 +171,8 @@ def main() -> int:
         return 0
     given.output.mkdir(parents=True, exist_ok=True)
     child = Child()
-    results = train_points(grid, given.output, child)
-    print("\n" + on_screen(grid, results))
-    print(f"\ntable  {given.output / 'results.csv'}")
+    results = train_points(grid, given.output, child, given.target)
+    tell_tables(grid, results, given.output)
     if child.stopped_by:
         print(f"stopped; to go on: scripts/sweep {shlex.join(sys.argv[1:])}")
         return 128 + child.stopped_by

@@ -21,7 +21,23 @@ class Result(NamedTuple):
     numbers: dict[str, Any]  # the columns of the table that were measured
 
 
-MEASURED = ["steps", "loss", "validation_loss", "accuracy", "samples_per_second", "bubble", "seconds"]
+MEASURED = ["steps", "loss", "validation_loss", "accuracy", "samples_per_second", "bubble", "memory_mib", "staleness",
+            "weight_versions", "seconds_to_target", "seconds"]
+HEADS = {"samples_per_second": "samples/s", "validation_loss": "val. loss", "memory_mib": "MiB",
+         "weight_versions": "versions", "seconds_to_target": "s to target"}
+HIGHER_IS_BETTER = {"accuracy": True, "top5": True, "bleu": True, "loss": False, "perplexity": False}  # of a validation
+
+
+class Target(NamedTuple):
+    """What a validation is to reach: "accuracy=0.9" or more, "loss=0.5" or less."""
+    name: str
+    value: float
+
+    def is_reached(self, validation: dict[str, Any]) -> bool:
+        value = validation.get(self.name)
+        if not isinstance(value, (int, float)):
+            return False
+        return value >= self.value if HIGHER_IS_BETTER[self.name] else value <= self.value
 
 
 def events_of(run: Path) -> list[dict[str, Any]]:
@@ -39,7 +55,7 @@ def events_of(run: Path) -> list[dict[str, Any]]:
     return events
 
 
-def result_of(point: Point, ending: Ending, run: Path) -> Result:
+def result_of(point: Point, ending: Ending, run: Path, target: Optional[Target] = None) -> Result:
     events = events_of(run)
     steps = [event for event in events if event.get("event") == "step"]
     validations = [event for event in events if event.get("event") == "validation"]
@@ -47,9 +63,12 @@ def result_of(point: Point, ending: Ending, run: Path) -> Result:
     numbers: dict[str, Any] = {"seconds": end.get("seconds")}
     if steps:
         numbers |= {"steps": steps[-1]["step"], "loss": steps[-1]["loss"],
-                    "samples_per_second": median(steps, "samples_per_second"), "bubble": median(steps, "bubble")}
+                    "samples_per_second": median(steps, "samples_per_second"), "bubble": median(steps, "bubble"),
+                    **of_stages(steps)}
     if validations:
         numbers |= {"validation_loss": validations[-1].get("loss"), "accuracy": validations[-1].get("accuracy")}
+    if target:
+        numbers["seconds_to_target"] = seconds_to(target, steps, validations)
     losses = [(event["step"], event["loss"]) for event in steps if isinstance(event.get("loss"), (int, float))]
     return Result(point, ending, losses, {name: value for name, value in numbers.items() if value is not None})
 
@@ -57,6 +76,23 @@ def result_of(point: Point, ending: Ending, run: Path) -> Result:
 def median(steps: list[dict[str, Any]], key: str) -> Optional[float]:
     values = [step[key] for step in steps if isinstance(step.get(key), (int, float))]
     return statistics.median(values) if values else None
+
+
+def of_stages(steps: list[dict[str, Any]]) -> dict[str, Any]:
+    """The largest of all stages and steps."""
+    def largest(key: str) -> Any:
+        return max((stage[key] for step in steps for stage in step.get("stages", [])
+                    if isinstance(stage.get(key), (int, float))), default=None)
+
+    memory = largest("memory_bytes")
+    return {"memory_mib": None if memory is None else memory / 2**20, "staleness": largest("staleness"),
+            "weight_versions": largest("weight_versions")}
+
+
+def seconds_to(target: Target, steps: list[dict[str, Any]], validations: list[dict[str, Any]]) -> Optional[float]:
+    """Seconds of training, validations not counted, until the first validation that reaches the target."""
+    step = next((event["step"] for event in validations if target.is_reached(event)), None)
+    return None if step is None else sum(event["step_seconds"] for event in steps if event["step"] <= step)
 
 
 def columns_of(grid: Grid) -> list[str]:
@@ -82,18 +118,26 @@ def write_csv(grid: Grid, results: list[Result], file: Path) -> None:
 
 
 def on_screen(grid: Grid, results: list[Result]) -> str:
-    names = [name for name in columns_of(grid) if name not in ("exit_code", "message", "seconds")]
+    # A point's name repeats its settings: it is for the folders. A target that nobody asked for has no column.
+    hidden = {"point", "exit_code", "message", "seconds"}
+    if not any("seconds_to_target" in result.numbers for result in results):
+        hidden.add("seconds_to_target")
+    names = [name for name in columns_of(grid) if name not in hidden]
     rows = [[cell(name, row_of(result).get(name)) for name in names] for result in results]
-    heads = [name.rpartition(".")[2] if name.count(".") else name for name in names]
-    heads = [{"samples_per_second": "samples/s", "validation_loss": "val. loss"}.get(head, head) for head in heads]
-    # A point's name repeats its settings: it is for the folders.
-    table = [row[1:] for row in [heads, *rows]]
-    widths = [max(len(row[i]) for row in table) for i in range(len(table[0]))]
-    lines = ["  ".join(text.rjust(width) for text, width in zip(row, widths)) for row in table]
+    lines = aligned([[head(name) for name in names], *rows])
     for result in results:
         if result.ending.status == "failed":
             lines.append(f"failed: {result.point.name}, exit code {result.ending.code}: {result.ending.message}")
     return "\n".join(lines)
+
+
+def head(name: str) -> str:
+    return HEADS.get(name, name.rpartition(".")[2])
+
+
+def aligned(table: list[list[str]]) -> list[str]:
+    widths = [max(len(row[i]) for row in table) for i in range(len(table[0]))]
+    return ["  ".join(text.rjust(width) for text, width in zip(row, widths)) for row in table]
 
 
 def cell(name: str, value: Any) -> str:
@@ -101,6 +145,8 @@ def cell(name: str, value: Any) -> str:
         return "-"
     if name == "accuracy" or name == "bubble":
         return f"{100 * value:.2f}%" if name == "accuracy" else f"{100 * value:.0f}%"
+    if name == "memory_mib":
+        return f"{value:.1f}"
     if name == "samples_per_second":
         return f"{value:.0f}"
     return f"{value:.4g}" if isinstance(value, float) else str(value)

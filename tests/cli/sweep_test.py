@@ -5,6 +5,7 @@
 import csv
 import os
 import signal
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -16,6 +17,7 @@ SOURCE = Path(os.environ["PIPETRAIN_SOURCE"]).resolve()
 sys.path.insert(0, str(SOURCE / "scripts"))
 from sweep_grid import GridError, read_grid  # noqa: E402
 from sweep_plot import have_matplotlib  # noqa: E402
+from sweep_results import Target, seconds_to  # noqa: E402
 
 CONFIG = f"""
 [model]
@@ -78,6 +80,40 @@ class Sweep(unittest.TestCase):
                 self.assertIn("microbatches", row["message"])
                 self.assertIn(f"failed: {name}, exit code 2: ", ran.stdout)
         self.assertIn("2 points finished, 2 failed", ran.stdout)
+
+    def test_seeds_are_taken_together(self) -> None:
+        ran = self.sweep('config = "tiny.toml"\n[grid]\n"optimizer.lr" = [0.01, 0.1]\n', "--no-plot", "--seeds", "1,2,3",
+                         "--target", "loss=1000")
+        self.assertEqual(ran.returncode, 0, ran.stdout + ran.stderr)
+        points = list(self.rows().values())
+        self.assertEqual(len(points), 6)
+        for row in points:
+            self.assertTrue(0 < float(row["seconds_to_target"]) <= float(row["seconds"]) + 1)
+            self.assertGreater(float(row["memory_mib"]), 0)
+            self.assertEqual((float(row["weight_versions"]), float(row["staleness"])), (1, 0))
+        with open(self.folder / "out" / "results-over-seeds.csv", newline="") as table:
+            groups = list(csv.DictReader(table))
+        self.assertEqual([(group["optimizer.lr"], group["seeds"]) for group in groups], [("0.01", "3"), ("0.1", "3")])
+        losses = [float(row["loss"]) for row in points if row["optimizer.lr"] == "0.1"]
+        self.assertAlmostEqual(float(groups[1]["loss_mean"]), statistics.fmean(losses))
+        self.assertAlmostEqual(float(groups[1]["loss_deviation"]), statistics.stdev(losses))
+        self.assertIn(f"{statistics.fmean(losses):.4g} ± {statistics.stdev(losses):.4g}", ran.stdout)
+        self.assertIn("3/3", ran.stdout)
+
+    def test_a_target_counts_training_until_the_first_validation_that_reaches_it(self) -> None:
+        steps = [{"step": i, "step_seconds": 0.5} for i in range(1, 9)]
+        validations = [{"step": 2, "accuracy": 0.8}, {"step": 4, "accuracy": 0.9}, {"step": 6, "accuracy": 0.95}]
+        self.assertEqual(seconds_to(Target("accuracy", 0.9), steps, validations), 2.0)
+        self.assertIsNone(seconds_to(Target("accuracy", 0.99), steps, validations))
+        self.assertIsNone(seconds_to(Target("loss", 0.99), steps, validations))
+
+    def test_slips_in_seeds_and_targets(self) -> None:
+        seeds = 'config = "tiny.toml"\n[grid]\n"training.seed" = [1, 2]\n'
+        for options, words in [(["--seeds", "1,2"], "write the seeds in one of them"), (["--seeds", "1,1"], "different"),
+                               (["--target", "acuracy=1"], "accuracy"), (["--target", "loss=low"], "is no number")]:
+            ran = self.sweep(seeds, *options)
+            self.assertEqual(ran.returncode, 2, ran.stdout)
+            self.assertIn(words, ran.stderr)
 
     def test_the_same_command_again_leaves_what_has_finished(self) -> None:
         grid = GRID.replace("[2, 3]", "[1, 2]")
