@@ -31,6 +31,7 @@ struct Search {
     return before[e] - before[f] + (first > 0 ? costs.cuts[f] : 0) +
            (end < layers ? costs.cuts[e] : 0);
   }
+  Rating best() const { return value[static_cast<std::size_t>(stages)].back(); }
   int tensors(int cut) const {
     return cut == 0 || costs.tensors.empty() ? 0 : costs.tensors[static_cast<std::size_t>(cut)];
   }
@@ -69,8 +70,13 @@ std::vector<int> best_split(const SplitCosts& costs, int stages) {
 
   search.run(
       [](const Rating& others, int, double last) { return Rating{std::max(others.first, last)}; });
-  const double largest =
-      search.value[static_cast<std::size_t>(stages)].back().first * (1 + costs.exact_to);
+  const double bearable = search.best().first * (1 + costs.exact_to);
+  search.run([&](const Rating& others, int first, double last) {
+    return last <= bearable
+               ? Rating{others.first + search.tensors(first), std::max(others.second, last)}
+               : kNone;
+  });
+  const double largest = search.best().second;
   search.run([&](const Rating& others, int first, double last) {
     return last <= largest
                ? Rating{others.first + search.tensors(first), others.second + last * last}

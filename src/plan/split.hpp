@@ -12,10 +12,10 @@ struct SplitCosts {
   double exact_to = 0;            // costs that differ by less than this share count as equal
 };
 
-// The first layer of each stage, [0] = 0. The largest stage is as small as can be, to within
-// `exact_to`; among such splits the fewest tensors cross; of those the sum of squares is smallest,
-// so that the other stages are even too; of what is still equal the latest cuts win: layers that
-// cost nothing stay with the stage before them.
+// The first layer of each stage, [0] = 0. Of the splits whose largest stage is as small as can be,
+// to within `exact_to`, those are best that the fewest tensors cross. Of these the largest stage is
+// smallest, then the sum of squares, so that the other stages are even too; of what is still equal
+// the latest cuts win: layers that cost nothing stay with the stage before them.
 std::vector<int> best_split(const SplitCosts& costs, int stages);
 
 }  // namespace pipetrain

@@ -76,6 +76,13 @@ TEST_CASE("among splits that are equal to within the error, fewer tensors cross"
   CHECK(best_split(costs, 2) == std::vector<int>{0, 1});  // too much for fewer tensors
 }
 
+TEST_CASE("where no split has fewer tensors, the smallest stage wins exactly") {
+  // Cut before layer 1: 52 and 51. Before layer 2: 53 and 46, of which the squares are smaller.
+  const SplitCosts costs{
+      .layers = {50, 3, 45, 1}, .cuts = {0, 2, 0, 0}, .tensors = {0, 1, 1, 1}, .exact_to = 0.05};
+  CHECK(best_split(costs, 2) == std::vector<int>{0, 1});
+}
+
 TEST_CASE("layers that cost nothing stay with the stage before them") {
   CHECK(best_split({{5, 0, 0, 5, 0, 5, 0}, {0, 0, 0, 0, 0, 0, 0}}, 3) == std::vector<int>{0, 3, 5});
 }
