@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "backend/cpu/conv_calls.hpp"
+#include "backend/cpu/conv_weight_gradient.hpp"
 #include "backend/cpu/onednn.hpp"
 #include "backend/cpu/parallel.hpp"
 #include "backend/cpu/small_images.hpp"
@@ -27,7 +28,6 @@ class ConvKernel final : public CpuKernel {
     few_channels_ = has_few_channels(spec, problem_);
     small_images_ = !few_channels_ && has_small_images(spec, problem_);
     with_onednn(name(), "convolution", [&] { prepare(); });
-    if (layout_.merged && problem_.mode == Mode::Train) mark_diagonal();
   }
 
   void forward(const ForwardArguments& a) override {
@@ -54,24 +54,10 @@ class ConvKernel final : public CpuKernel {
     backward_input_(name(), {a.input_gradients[0], packed, a.output_gradient, scratchpad});
   }
 
-  // The library only overwrites: to accumulate, the sum goes to scratch first.
   void backward_weight(const BackwardWeightArguments& a) override {
     if (few_channels_) return few_channels_weight(a);
     if (small_images_) return small_images_backward_weight(spec_, problem_, a, threads_);
-    float* scratch = floats(a.scratch);
-    float* weights = a.accumulate ? scratch : floats(a.gradients[0]);
-    float* bias = !spec_.bias    ? nullptr
-                  : a.accumulate ? scratch + layout_.weight_elements
-                                 : floats(a.gradients[1]);
-    void* scratchpad = scratch + accumulator_elements();
-    if (spec_.bias)
-      backward_weight_(name(), {a.inputs[0], weights, a.output_gradient, bias, scratchpad});
-    else
-      backward_weight_(name(), {a.inputs[0], weights, a.output_gradient, scratchpad});
-    if (layout_.merged) clear_beside_diagonal(weights);
-    if (!a.accumulate) return;
-    accumulate(weights, floats(a.gradients[0]), layout_.weight_elements);
-    if (spec_.bias) accumulate(bias, floats(a.gradients[1]), layout_.outputs);
+    weight_gradient_(a);
   }
 
  private:
@@ -125,9 +111,6 @@ class ConvKernel final : public CpuKernel {
   }
 
   const std::string& name() const { return problem_.layer->name; }
-  std::int64_t accumulator_elements() const {
-    return round_up(layout_.weight_elements + layout_.outputs, kLanes);  // what follows is aligned
-  }
 
   void prepare() {
     const ConvCallMaker make(spec_, problem_, layout_);
@@ -144,28 +127,9 @@ class ConvKernel final : public CpuKernel {
           std::max(traits_.scratch_bytes, small_images_scratch_bytes(problem_, threads_));
       return;
     }
-    backward_weight_ = make.backward_weight();
-    traits_.scratch_bytes =
-        std::max(traits_.scratch_bytes,
-                 backward_weight_.scratch_bytes() +
-                     static_cast<std::size_t>(accumulator_elements()) * sizeof(float));
-  }
-
-  void mark_diagonal() {
-    on_diagonal_.assign(static_cast<std::size_t>(layout_.weight_elements), 0);
-    const ParameterLayout weights = parameter_layout(spec_, problem_, 0);
-    const std::int64_t elements = problem_.layer->parameters[0].shape.elements();
-    for (std::int64_t i = 0; i < elements; ++i)
-      on_diagonal_[static_cast<std::size_t>(weights.position(i))] = 1;
-  }
-  void clear_beside_diagonal(float* weights) const {
-    loops_.f32.drop(weights, on_diagonal_.data(), 1, weights, layout_.weight_elements);
-  }
-
-  void accumulate(const float* from, float* to, std::int64_t elements) const {
-    parallel_ranges(elements, kElementWork * elements, [&](std::int64_t begin, std::int64_t end) {
-      loops_.f32.add(to + begin, from + begin, to + begin, end - begin, false);
-    });
+    if (few_channels_) return;
+    weight_gradient_ = ConvWeightGradient(spec_, problem_, layout_);
+    traits_.scratch_bytes = std::max(traits_.scratch_bytes, weight_gradient_.scratch_bytes());
   }
 
   const VectorLoops& loops_ = vector_loops();
@@ -175,8 +139,8 @@ class ConvKernel final : public CpuKernel {
   bool few_channels_ = false;  // our own loops do the forward and the weight gradient
   int threads_ = omp_get_max_threads();
   bool small_images_ = false;  // our own loops do the weight gradient
-  ConvertedCall forward_, backward_input_, backward_weight_;
-  std::vector<std::uint8_t> on_diagonal_;
+  ConvertedCall forward_, backward_input_;
+  ConvWeightGradient weight_gradient_;  // else
 };
 
 }  // namespace
