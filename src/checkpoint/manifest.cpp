@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/error.hpp"
+#include "checkpoint/json_limits.hpp"
 
 namespace pipetrain {
 namespace {
@@ -14,7 +15,15 @@ namespace {
 using Json = nlohmann::ordered_json;
 constexpr const char* kFormat = "pipetrain checkpoint";
 constexpr int kVersion = 1;
-constexpr int kDeepest = 8;  // arrays and objects within each other
+// Ours have 4 levels and 16 members. ordered_json looks through all members of an object for one.
+constexpr JsonLimits kLimits = {.depth = 8, .values = 1'000'000, .members = 100};
+
+[[noreturn]] void refuse(const std::string& file, const std::string& why) {
+  throw DataError(
+      fmt::format("{}: not a valid manifest of a checkpoint: {}; go on from another checkpoint "
+                  "(--resume PATH), or begin anew with --resume never",
+                  file, why));
+}
 
 std::string hex(std::uint32_t value) { return fmt::format("{:08x}", value); }
 
@@ -40,12 +49,7 @@ class Members {
     if (!json.is_object()) refuse("an entry is no JSON object");
   }
 
-  [[noreturn]] void refuse(const std::string& why) const {
-    throw DataError(
-        fmt::format("{}: not a valid manifest of a checkpoint: {}; go on from another checkpoint "
-                    "(--resume PATH), or begin anew with --resume never",
-                    file_, why));
-  }
+  [[noreturn]] void refuse(const std::string& why) const { pipetrain::refuse(file_, why); }
   const Json& at(const char* name) const {
     const auto found = json_.find(name);
     if (found == json_.end()) refuse(fmt::format("'{}' is missing", name));
@@ -160,9 +164,9 @@ std::string manifest_text(const Manifest& manifest) {
 }
 
 Manifest parse_manifest(const std::string& text, const std::string& file) {
-  // What lies deeper than a manifest's own members is dropped, and its checksum does not fit then.
-  const auto shallow = [](int depth, Json::parse_event_t, Json&) { return depth <= kDeepest; };
-  Json json = Json::parse(text, shallow, false);
+  const std::string problem = json_problem(text, kLimits);
+  if (!problem.empty()) refuse(file, "it " + problem);
+  Json json = Json::parse(text);
   const Members m(json, file);
   if (m.text("format") != kFormat) m.refuse("its format is another one");
   if (m.count("version", 1u << 30) != kVersion)

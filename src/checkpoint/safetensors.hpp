@@ -31,7 +31,8 @@ struct TensorView {  // the same, its data elsewhere
 std::size_t dtype_bytes(const std::string& dtype);
 
 // Every tensor of a file, by name. DataError with the file and the problem for anything that is not
-// a whole, well-formed file; memory is taken only for what the file really holds.
+// a whole, well-formed file, or whose header has more than two million values (200,000 tensors of
+// four dimensions); memory is taken only for what the file really holds.
 std::vector<StoredTensor> read_safetensors(const std::filesystem::path& file);
 
 // The same tensors give the same bytes, in whatever order they come. Written beside the file,

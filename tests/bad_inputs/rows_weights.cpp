@@ -55,7 +55,7 @@ std::vector<Row> weight_rows() {
               {"tensor 'fc.bias' lies at bytes 24 to 36 of 32"}),
       weights("weights with bytes left over", good_weights() + "1234",
               {"4 bytes follow the last tensor"}),
-      weights("a weight twice", file(weight, weight), {"'fc.weight' is in its header twice"}),
+      weights("a weight twice", file(weight, weight), {"its header has the key 'fc.weight' twice"}),
       weights("weights that overlap", file(weight, tensor("fc.bias", "F32", "[3]", "[20,32]"), 32),
               {"'fc.bias' overlaps another"}),
       weights("a gap between weights", file(weight, tensor("fc.bias", "F32", "[3]", "[28,40]"), 40),

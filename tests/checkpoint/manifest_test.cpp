@@ -99,7 +99,19 @@ TEST_CASE("what is no manifest is refused with its name and the reason") {
 TEST_CASE("a manifest of lists within lists without end is refused, not unfolded") {
   const std::string nested = std::string(100000, '[') + std::string(100000, ']');
   const std::string text = manifest_text(example());
-  CHECK(refusal("{\"more\": " + nested + "," + text.substr(1)).find("checksum") !=
+  CHECK(refusal("{\"more\": " + nested + "," + text.substr(1)).find("more than 8 levels") !=
         std::string::npos);
   CHECK(!refusal(nested).empty());
+}
+
+TEST_CASE("a manifest holds a key once, at most 100 in an object, and at most a million values") {
+  const std::string text = manifest_text(example());
+  const auto with = [&](const std::string& more) { return refusal("{" + more + text.substr(1)); };
+  CHECK(with("\"step\": 300,").find("it has the key 'step' twice") != std::string::npos);
+  std::string members;
+  for (int i = 0; i < 100; ++i) members += "\"" + std::to_string(i) + "\": 0,";
+  CHECK(with(members).find("an object of more than 100 members") != std::string::npos);
+  std::string zeros = "0";
+  for (int i = 1; i < 1'000'000; ++i) zeros += ",0";
+  CHECK(with("\"more\": [" + zeros + "],").find("more than 1000000 values") != std::string::npos);
 }

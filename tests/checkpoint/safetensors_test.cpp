@@ -168,9 +168,9 @@ TEST_CASE("broken files are refused with the reason") {
       {file_bytes(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},)"
                   R"("a":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})",
                   8),
-       "'a' is in its header twice"},
+       "its header has the key 'a' twice"},
       {file_bytes(R"({"a":{"dtype":"F32","dtype":"I64","shape":[1],"data_offsets":[0,8]}})", 8),
-       "'dtype' is in its header twice"},
+       "its header has the key 'dtype' twice"},
   };
   for (const auto& [bytes, why] : cases) {
     spill(folder.path / "bad.safetensors", bytes);
@@ -183,6 +183,24 @@ TEST_CASE("broken files are refused with the reason") {
   CHECK(error_of(folder.path / "good") == "no error");
   CHECK(contains(error_of(folder.path / "absent"), "No such file"));
   CHECK(contains(error_of(folder.path), "no regular file"));
+}
+
+TEST_CASE("a header of more than two million values, or eight levels, is refused") {
+  const Folder folder;
+  const fs::path file = folder.path / "bad.safetensors";
+  const auto header = [](const std::string& metadata) {
+    return file_bytes(R"({"__metadata__":)" + metadata + "}", 0);
+  };
+  std::string zeros;  // of 1,999,999 values; the list is the last one that the limit has room for
+  for (int i = 1; i < 2'000'000; ++i) zeros += i == 1 ? "0" : ",0";
+  spill(file, header("[" + zeros + "]"));
+  CHECK(error_of(file) == "no error");
+  spill(file, header("[" + zeros + ",0]"));
+  CHECK(contains(error_of(file), "its header has more than 2000000 values"));
+  spill(file, header(std::string(7, '[') + std::string(7, ']')));
+  CHECK(error_of(file) == "no error");
+  spill(file, header(std::string(8, '[') + std::string(8, ']')));
+  CHECK(contains(error_of(file), "its header has more than 8 levels of arrays and objects"));
 }
 
 TEST_CASE("a file cut short anywhere is refused") {
