@@ -3,6 +3,10 @@
 
 #include <CLI/CLI.hpp>  // whole: newer versions moved IsMember to a header of its own
 
+#include <limits>
+
+#include "app/option_numbers.hpp"
+
 namespace pipetrain {
 namespace {
 
@@ -78,23 +82,24 @@ void generate_options(CLI::App& app, Options& options) {
                  "where no text of the model's tokens is known")
       ->default_str("a new line");
   app.add_option("--tokens", options.tokens, "how many follow the prompt")
-      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 40));
+      ->check(whole_number(0, std::uint64_t{1} << 40));
   app.add_option("--temperature", options.temperature,
                  "below 1 likely tokens come more often, above 1 less; 0: always the likeliest")
-      ->check(CLI::Range(0.0, 1000.0));
+      ->check(number(0, 1000));
   app.add_option("--top-k", options.top_k, "draw from so many of the likeliest; 0: from all")
-      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 40));
-  app.add_option("--seed", options.seed, "the same seed draws the same text");
+      ->check(whole_number(0, std::uint64_t{1} << 40));
+  app.add_option("--seed", options.seed, "the same seed draws the same text")
+      ->check(whole_number(0, std::numeric_limits<std::uint64_t>::max()));
   app.add_option("--samples", options.samples, "texts, each drawn anew")
-      ->check(CLI::Range(1, 1 << 20));
+      ->check(whole_number(1, 1 << 20));
   app.add_option("--beam", options.beam,
                  "translations, of standard input's lines: hypotheses of each; 1: greedy")
-      ->check(CLI::Range(1, 1024));
+      ->check(whole_number(1, 1024));
   app.add_option("--length-penalty", options.length_penalty,
                  "a translation's log-probability is divided by ((5 + pieces) / 6) to this power")
-      ->check(CLI::Range(0.0, 10.0));
+      ->check(number(0, 10));
   app.add_option("--batch", options.batch, "sentences that are translated at once")
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 16));
+      ->check(whole_number(1, std::uint64_t{1} << 16));
 }
 
 void benchmark_options(CLI::App& app, Options& options) { config_options(app, options); }
@@ -106,18 +111,18 @@ void schedule_options(CLI::App& app, Options& options) {
                  "several are compared")
       ->required()
       ->default_str("");
-  app.add_option("--stages", options.stages, "pipeline workers P")->check(CLI::Range(1, 1024));
+  app.add_option("--stages", options.stages, "pipeline workers P")->check(whole_number(1, 1024));
   app.add_option("--microbatches", options.microbatches, "per mini-batch, N")
-      ->check(CLI::Range(1, 65536));
+      ->check(whole_number(1, 65536));
   app.add_option("--steps", options.steps,
                  "mini-batches; where not given, 1, or for a schedule that never drains the number "
                  "that shows two rounds between warm-up and drain; several schedules take the "
                  "largest of theirs")
-      ->check(CLI::Range(1, 65536))
+      ->check(whole_number(1, 65536))
       ->default_str("");
   app.add_option("--virtual-stages", options.virtual_stages,
                  "parts of the model per worker, under interleaved_1f1b")
-      ->check(CLI::Range(1, 1024))
+      ->check(whole_number(1, 1024))
       ->default_str("2");
   app.add_option("--warmup", options.warmup,
                  "forwards before the first backward, under 1f1b and "
@@ -130,7 +135,7 @@ void schedule_options(CLI::App& app, Options& options) {
       ->delimiter(',')
       ->allow_extra_args(false)
       ->default_str("")
-      ->check(CLI::Range(0, 1 << 20));
+      ->check(whole_number(0, 1 << 20));
   app.add_option(
          "--times", options.times,
          "of a forward (F), a backward (B) and a transfer, per micro-batch and model stage; "
@@ -159,9 +164,9 @@ void checkpoint_options(CLI::App& app, Options& options) {
                  "export: the safetensors file; reshard: the folder to write to");
   options.stages = 1;
   app.add_option("--stages", options.stages, "reshard: into this many files")
-      ->check(CLI::Range(1, 1024));
+      ->check(whole_number(1, 1024));
   app.add_option("--keep-latest", options.keep_latest, "prune: how many of the newest stay")
-      ->check(CLI::Range(1, 1 << 30));
+      ->check(whole_number(1, 1 << 30));
   app.add_option("--keep-best", options.keep_best, "prune: that of the best validation stays too");
 }
 

@@ -1,0 +1,42 @@
+#include "app/option_numbers.hpp"
+
+#include <spdlog/fmt/fmt.h>
+
+#include <charconv>
+#include <string>
+
+namespace pipetrain {
+namespace {
+
+// Whether all of `text` is a number, and one that T holds.
+template <class T>
+bool read_number(const std::string& text, T& value) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc{} && end == text.data() + text.size();
+}
+
+}  // namespace
+
+CLI::Validator whole_number(std::uint64_t least, std::uint64_t most) {
+  const auto check = [least, most](const std::string& text) -> std::string {
+    std::uint64_t value = 0;
+    if (!read_number(text, value) || value < least || value > most)
+      return fmt::format("'{}' is not possible; write a whole number from {} to {}", text, least,
+                         most);
+    if (text == std::to_string(value)) return "";
+    // CLI11 would read an octal number.
+    return fmt::format("'{}' begins with 0; write {}", text, value);
+  };
+  return {check, fmt::format("INT in [{} - {}]", least, most)};
+}
+
+CLI::Validator number(double least, double most) {
+  const auto check = [least, most](const std::string& text) -> std::string {
+    double value = 0;  // nan is neither below nor above anything
+    if (read_number(text, value) && value >= least && value <= most) return "";
+    return fmt::format("'{}' is not possible; write a number from {} to {}", text, least, most);
+  };
+  return {check, fmt::format("FLOAT in [{} - {}]", least, most)};
+}
+
+}  // namespace pipetrain
