@@ -7,6 +7,7 @@
 
 #include "app/verbs.hpp"
 #include "base/error.hpp"
+#include "base/printable.hpp"
 #include "base/suggest.hpp"
 #include "checkpoint/atomic_file.hpp"
 #include "checkpoint/folder.hpp"
@@ -71,14 +72,16 @@ std::string line_of(const char* name, const ordered_json& validation) {
 std::string text_of(const ordered_json& d) {
   std::string text = fmt::format(
       "{}\n  {:<16} {}\n  {:<16} {} (epoch {})\n  {:<16} {}\n", d["path"].get<std::string>(),
-      "model", d["model"].get<std::string>(), "step", d["step"].get<std::int64_t>(),
+      "model", printable(d["model"].get<std::string>()), "step", d["step"].get<std::int64_t>(),
       d["epoch"].get<std::int64_t>(), "size", bytes_text(d["bytes"].get<std::size_t>()));
   if (d.contains("last_validation")) text += line_of("last validation", d["last_validation"]);
   if (d.contains("best_validation")) text += line_of("best validation", d["best_validation"]);
-  for (const ordered_json& file : d["files"])
-    text += fmt::format("  {:<24} {:>10}  {}\n", file["name"].get<std::string>(),
-                        bytes_text(file["bytes"].get<std::size_t>()),
-                        fmt::join(file["layers"].get<std::vector<std::string>>(), " "));
+  for (const ordered_json& file : d["files"]) {
+    const auto layers =
+        fmt::format("{}", fmt::join(file["layers"].get<std::vector<std::string>>(), " "));
+    text += fmt::format("  {:<24} {:>10}  {}\n", printable(file["name"].get<std::string>()),
+                        bytes_text(file["bytes"].get<std::size_t>()), printable(layers));
+  }
   return text;
 }
 

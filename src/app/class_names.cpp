@@ -9,6 +9,7 @@
 
 #include "app/trained.hpp"
 #include "base/error.hpp"
+#include "base/printable.hpp"
 
 namespace pipetrain {
 namespace {
@@ -36,12 +37,12 @@ std::string not_in(const char* what, const Names& all, const Names& others) {
   if (left.empty()) return "";
   const std::size_t more = left.size() - std::min(left.size(), kMostShown);
   left.resize(left.size() - more);
-  return fmt::format("; {}: {}{}", what, fmt::join(left, ", "),
+  return fmt::format("; {}: {}{}", what, printable(fmt::format("{}", fmt::join(left, ", "))),
                      more > 0 ? fmt::format(" and {} more", more) : "");
 }
 
 std::string named(const Names& names, std::size_t label) {
-  return label < names.size() ? fmt::format("'{}'", names[label]) : "no class";
+  return label < names.size() ? fmt::format("'{}'", printable(names[label])) : "no class";
 }
 
 }  // namespace
@@ -68,7 +69,7 @@ void check_class_names(const std::filesystem::path& weights, const Names& names,
 std::string class_names_text(const Names& names) {
   std::string text = "classes  ";
   for (std::size_t i = 0; i < std::min(names.size(), kMostShown); ++i)
-    text += fmt::format("{}{} {}", i == 0 ? "" : ", ", i, names[i]);
+    text += fmt::format("{}{} {}", i == 0 ? "" : ", ", i, printable(names[i]));
   if (names.size() > kMostShown) text += fmt::format(" and {} more", names.size() - kMostShown);
   return text;
 }

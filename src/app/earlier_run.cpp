@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "base/error.hpp"
+#include "base/printable.hpp"
 #include "checkpoint/folder.hpp"
 #include "checkpoint/save.hpp"
 #include "config/read.hpp"
@@ -139,9 +140,10 @@ void check_model(const fs::path& checkpoint, const Graph& graph) {
                                         describe(graph.layers[l]), describe(then.layers[l])));
   }
   if (!differences.empty())
-    throw UsageError(fmt::format(
-        "{}: model '{}' has changed since:\n  {}\nrestore it ({} has it as it was), {}",
-        checkpoint.string(), graph.name, fmt::join(differences, "\n  "), file.string(), ways_out));
+    throw UsageError(
+        fmt::format("{}: model '{}' has changed since:\n  {}\nrestore it ({} has it as it was), {}",
+                    checkpoint.string(), printable(graph.name), fmt::join(differences, "\n  "),
+                    file.string(), ways_out));
 }
 
 void check_order(const fs::path& checkpoint, std::int64_t step, const Config& config,

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/error.hpp"
+#include "base/printable.hpp"
 #include "checkpoint/json_limits.hpp"
 
 namespace pipetrain {
@@ -22,7 +23,7 @@ constexpr JsonLimits kLimits = {.depth = 8, .values = 1'000'000, .members = 100}
   throw DataError(
       fmt::format("{}: not a valid manifest of a checkpoint: {}; go on from another checkpoint "
                   "(--resume PATH), or begin anew with --resume never",
-                  file, why));
+                  file, printable(why)));
 }
 
 std::string hex(std::uint32_t value) { return fmt::format("{:08x}", value); }

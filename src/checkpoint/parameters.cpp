@@ -7,6 +7,7 @@
 
 #include "base/check.hpp"
 #include "base/error.hpp"
+#include "base/printable.hpp"
 #include "checkpoint/atomic_file.hpp"
 #include "graph/initial.hpp"
 
@@ -135,7 +136,7 @@ NamedTensors match_tensors(const std::vector<StoredTensor>& stored, NamedTensors
     const std::string problem = found == expected.end()
                                     ? fmt::format("'{}' is not in the model", one.name)
                                     : take(one, found->second);
-    if (!problem.empty()) problems.push_back(problem);
+    if (!problem.empty()) problems.push_back(printable(problem));
     missing.erase(one.name);
   }
   fill_tied(graph, expected, missing, problems);
@@ -145,7 +146,7 @@ NamedTensors match_tensors(const std::vector<StoredTensor>& stored, NamedTensors
     throw DataError(
         fmt::format("{}: these are not the weights of model '{}':\n  {}\nName the file "
                     "or the model that belongs to the other",
-                    file, graph.name, fmt::join(problems, "\n  ")));
+                    file, printable(graph.name), fmt::join(problems, "\n  ")));
   return expected;
 }
 

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "base/error.hpp"
+#include "base/printable.hpp"
 #include "checkpoint/json_limits.hpp"
 
 namespace pipetrain {
@@ -20,8 +21,8 @@ constexpr std::string_view kMetadata = "__metadata__";
 constexpr JsonLimits kLimits = {.depth = 8, .values = 2'000'000, .members = 2'000'000};
 
 [[noreturn]] void refuse(const std::string& file, const std::string& why) {
-  throw DataError(
-      fmt::format("{}: not a valid safetensors file: {}; write or download it again", file, why));
+  throw DataError(fmt::format("{}: not a valid safetensors file: {}; write or download it again",
+                              file, printable(why)));
 }
 
 Json parse_header(const std::string& text, const std::string& file) {

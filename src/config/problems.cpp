@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "base/error.hpp"
+#include "base/printable.hpp"
 
 namespace pipetrain::config {
 
@@ -25,8 +26,9 @@ void raise(Problems problems) {
   std::string message;
   for (const Problem& problem : problems) {
     if (!message.empty()) message += '\n';
-    message += fmt::format("{}: {}", problem.place.text(), problem.what);
-    if (!problem.instead.empty()) message += "; " + problem.instead;
+    // Keys and names come from files.
+    message += printable(fmt::format("{}: {}", problem.place.text(), problem.what));
+    if (!problem.instead.empty()) message += "; " + printable(problem.instead);
   }
   throw UsageError(message);
 }

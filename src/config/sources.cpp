@@ -146,12 +146,14 @@ bool is_bare_word(const std::string& text) {
   return !text.empty() && text.find_first_of(" \t\r\n\"'[]{},#=") == text.npos;
 }
 
-bool is_toml_value(const std::string& text) {
-  if (stray_character(text)) return false;
+// How many keys `key = text` sets; more than one where a line break ends the value. 0: it is no
+// TOML.
+std::size_t keys_set_by(const std::string& text) {
+  if (stray_character(text)) return 0;
   try {
-    return toml::parse("value = " + text).size() == 1;
+    return toml::parse("value = " + text).size();
   } catch (const toml::parse_error&) {
-    return false;
+    return 0;
   }
 }
 
@@ -165,7 +167,13 @@ void load_set(const std::string& set, Source source, Sources& sources, Problems&
     return;
   }
   const std::string value = set.substr(equals + 1);
-  const bool word = is_bare_word(value) && !is_toml_value(value);
+  const std::size_t keys = keys_set_by(value);
+  if (keys > 1) {
+    const Place where{source.number, 0, 0, source.name};
+    problems.push_back({where, "more than one key is set", "write --set for each of them"});
+    return;
+  }
+  const bool word = is_bare_word(value) && keys == 0;
   parse(key + " = " + (word ? quote(value) : value), source, sources, problems);
 }
 

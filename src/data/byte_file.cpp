@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/error.hpp"
+#include "base/printable.hpp"
 
 namespace pipetrain {
 
@@ -36,7 +37,7 @@ ByteFile::ByteFile(const std::filesystem::path& path) : path_(path) {
 }
 
 void ByteFile::fail(std::string_view why) const {
-  throw DataError(fmt::format("{}: {}", path_.string(), why));
+  throw DataError(fmt::format("{}: {}", printable(path_.string()), why));
 }
 
 std::size_t ByteFile::read_some(std::uint8_t* to, std::size_t count) {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/printable.hpp"
 #include "data/augment.hpp"
 #include "data/formats.hpp"
 #include "data/image_list.hpp"
@@ -80,7 +81,7 @@ class ImageFolder final : public Dataset {
       const Window window = choose_window(augment_, image.height, image.width, random);
       cut_window(augment_, planes_of(image).data(), image.height, image.width, window, to);
     } catch (const BadImage& bad) {
-      throw DataError(fmt::format("{}: {}", file.string(), bad.what()));
+      throw DataError(fmt::format("{}: {}", printable(file.string()), bad.what()));
     }
   }
 

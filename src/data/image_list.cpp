@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/printable.hpp"
 
 namespace pipetrain {
 
@@ -15,7 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 
 [[noreturn]] void fail(const fs::path& path, std::string_view why) {
-  throw DataError(fmt::format("{}: {}", path.string(), why));
+  throw DataError(fmt::format("{}: {}", printable(path.string()), why));
 }
 
 bool hidden(const fs::path& path) { return path.filename().native().starts_with('.'); }

@@ -3,6 +3,7 @@
 #include <spdlog/fmt/fmt.h>
 
 #include "base/error.hpp"
+#include "base/printable.hpp"
 
 namespace pipetrain::model_file {
 
@@ -10,8 +11,8 @@ void Problems::throw_if_any() const {
   if (!any()) return;
   std::string message;
   for (const auto& [at, what] : found_)
-    message += fmt::format("{}{}:{}:{}: {}", message.empty() ? "" : "\n", origin_, at.line,
-                           at.column, what);
+    message += (message.empty() ? "" : "\n") +
+               printable(fmt::format("{}:{}:{}: {}", origin_, at.line, at.column, what));
   throw UsageError(message);
 }
 

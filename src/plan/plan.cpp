@@ -5,6 +5,7 @@
 
 #include "base/check.hpp"
 #include "base/error.hpp"
+#include "base/printable.hpp"
 #include "base/suggest.hpp"
 #include "plan/cost.hpp"
 #include "plan/crossing.hpp"
@@ -48,7 +49,7 @@ int find_layer(const Graph& graph, const std::string& name) {
   for (const Layer& layer : graph.layers) known.push_back(layer.name);
   const std::string near = suggest(name, known);
   throw UsageError(fmt::format(
-      "pipeline.split: model '{}' has no layer '{}'{}", graph.name, name,
+      "pipeline.split: model '{}' has no layer '{}'{}", printable(graph.name), printable(name),
       near.empty() ? fmt::format("; its layers are {}", fmt::join(known, ", ")) : near));
 }
 
@@ -126,13 +127,13 @@ Plan make_plan(const Graph& graph, const Config& whole) {
     throw UsageError(
         fmt::format("pipeline.stages is {}, which cuts the model in {} parts under {}, but model "
                     "'{}' has {} layers and every part needs one; write at most stages = {}",
-                    config.stages, parts, config.schedule, graph.name, layers,
+                    config.stages, parts, config.schedule, printable(graph.name), layers,
                     std::max(1, layers / (parts / config.stages))));
   if (parts > layers)
     throw UsageError(
         fmt::format("pipeline.stages is {}, but model '{}' has {} layers and every "
                     "stage needs one; write at most {}",
-                    config.stages, graph.name, layers, layers));
+                    config.stages, printable(graph.name), layers, layers));
   // Whatever the backend and the machine, so that asynchronous runs can be repeated elsewhere.
   const bool direct = whole.training.precision == "bf16";
   return plan_from_cuts(

@@ -5,6 +5,7 @@
 
 #include <spdlog/fmt/fmt.h>
 #include "base/error.hpp"
+#include "base/printable.hpp"
 #include "program/text.hpp"
 
 namespace pipetrain {
@@ -60,7 +61,7 @@ WorkerId worker_in(std::string_view field, int line) {
   if (error != std::errc{} || end != field.data() + field.size() || worker.value < 0 ||
       worker.value >= most)
     throw UsageError(fmt::format("line {}: `{}` is no worker; they are numbered from 0 to {}", line,
-                                 field, most - 1));
+                                 printable(field), most - 1));
   return worker;
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/check.hpp"
 #include "base/error.hpp"
+#include "base/printable.hpp"
 
 namespace pipetrain {
 namespace {
@@ -134,8 +135,8 @@ bool read_header_word(std::string_view word, Program& program) {
 }
 
 [[noreturn]] void fail_line(int line, std::string_view token, std::string_view instead) {
-  throw UsageError(
-      fmt::format("program text, line {}: `{}` is not understood; {}", line, token, instead));
+  throw UsageError(fmt::format("program text, line {}: `{}` is not understood; {}", line,
+                               printable(token), instead));
 }
 
 void read_header(std::string_view line, int number, Program& program) {
@@ -211,7 +212,7 @@ Instruction parse_instruction(std::string_view text) {
   throw UsageError(
       fmt::format("`{}` is not an instruction; write stage, letters ({}), micro-batch, such as 2F0 "
                   "or 2B3@1",
-                  text, known));
+                  printable(text), known));
 }
 
 Program parse_program(std::string_view text) {

@@ -24,6 +24,8 @@ std::vector<Row> config_rows() {
              {"batch_size", "write"}),
       config("a table given twice", "[data]\nbatch_size = 8\n[data]\nshuffle = true", "3:1",
              {"data", "write"}),
+      config("a key that would move the cursor", "[data]\n\"a\\u001b[31m\\nb\" = 3\n", "2:1",
+             {"unknown key data.a\\u001b[31m\\nb; remove it"}),
       config("bytes that are no UTF-8", "[data]\nkind = \"\xff\xfe\"",
              "2:", {"write valid TOML here"}),
       config("a zero byte", std::string("[data]\nkind = \"a\0b\"", 19),

@@ -30,6 +30,13 @@ std::vector<Row> order_rows() {
       order("an order that is empty", "", {"no instruction", "0,0F0"}),
       order("an order without a first line", "0,0F0\n", {"line 1", "worker,instruction"}),
       order("an order with a word that is none", with("1F1", "1X1"), {"line 7", "`1X1`", "2F0"}),
+      order("an order with a word that would move the cursor",
+            with("1F1",
+                 "\xC2\x9B"
+                 "31m"),
+            {"line 7", "`\\u009b31m`"}),
+      order("an order with a worker that would move the cursor", with("1,1F1", "\x7f,1F1"),
+            {"line 7", "`\\u007f` is no worker"}),
       order("an order that lacks a backward", with("0,0B1\n", ""), {"0B1 (backward) lacks"}),
       order("an order that goes backward first", with("0,0F0\n0,0F1\n0,0B0", "0,0B0\n0,0F0\n0,0F1"),
             {"line 2: 0B0 stands before 0F0"}),
