@@ -59,7 +59,7 @@ void train_options(CLI::App& app, Options& options) {
   config_options(app, options);
   output_option(app, options);
   app.add_option("--resume", options.resume,
-                 "auto (go on from the newest checkpoint), never (begin anew), or a checkpoint");
+                 "auto (from the newest checkpoint), never (start over), or a checkpoint");
   app.add_flag("--dry-run", options.dry_run, "everything up to the first step, and stop");
   app.add_flag(
       "--overfit-one-batch", options.overfit_one_batch,

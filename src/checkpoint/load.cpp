@@ -58,7 +58,7 @@ std::string way_out(const fs::path& checkpoint, std::int64_t step) {
   const fs::path folder = fs::absolute(checkpoint).parent_path();
   const auto steps = committed_checkpoints(folder);
   const auto later = std::ranges::lower_bound(steps, step);
-  if (later == steps.begin()) return "copy it again, or begin anew with --resume never";
+  if (later == steps.begin()) return "copy it again, or start over with --resume never";
   return fmt::format("copy it again, or go on from the one before it: --resume {}",
                      (checkpoint.parent_path() / checkpoint_name(*std::prev(later))).string());
 }

@@ -22,7 +22,7 @@ constexpr JsonLimits kLimits = {.depth = 8, .values = 1'000'000, .members = 100}
 [[noreturn]] void refuse(const std::string& file, const std::string& why) {
   throw DataError(
       fmt::format("{}: not a valid manifest of a checkpoint: {}; go on from another checkpoint "
-                  "(--resume PATH), or begin anew with --resume never",
+                  "(--resume PATH), or start over with --resume never",
                   file, printable(why)));
 }
 

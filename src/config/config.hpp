@@ -145,7 +145,7 @@ struct TrainingConfig {
 
 struct ValidationConfig {
   std::int64_t every_steps = 0, every_epochs = 0;  // both 0: no validation
-  std::int64_t batch_size = 0;  // samples at once; 0: as many as a training micro-batch has
+  std::int64_t batch_size = 0;  // samples at once; 0: those of a training micro-batch
   bool before_first_step = false;
   std::int64_t early_stopping = 0;
   std::string metric = "loss";  // loss | bleu: what the best is best by

@@ -13,7 +13,7 @@
 namespace pipetrain {
 namespace {
 
-constexpr double longest = 1e15;  // sums of as many as there is memory for stay finite
+constexpr double longest = 1e15;  // a program that fits in memory has a finite sum
 
 [[noreturn]] void fail(std::string_view item, std::string_view why) {
   throw UsageError(

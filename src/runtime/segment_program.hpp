@@ -48,7 +48,7 @@ DeltaRule delta_rule(const Config& config, int workers, StageId stage);
 // How many micro-batches a mini-batch is cut into; one of validation as one of training, unless
 // validation.batch_size says how many samples run at once.
 MinibatchParts minibatch_parts(const Config& config);
-// Forward only, so many micro-batches through every stage, where training has its first copy.
+// Forward only, `microbatches` of them through every stage, where training has its first copy.
 Program evaluation_program(const Program& training, int microbatches = 1);
 
 bool splits_backward(const Program& program);

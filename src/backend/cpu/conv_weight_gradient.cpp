@@ -12,7 +12,7 @@ constexpr std::int64_t kMostParts = 8;
 // A part must be worth the sum of its weights, and the thread that it wakes.
 constexpr std::int64_t kPixelsWorthAPart = 1024, kWorkWorthAPart = 512 * 1024;
 
-// A power of two, so that as many threads, or fewer by a power of two, share it evenly.
+// A power of two: that number of threads, or any smaller power of two, share the parts evenly.
 std::int64_t part_count(const Problem& problem, std::int64_t work) {
   const std::int64_t most =
       std::min({kMostParts, problem.samples, work / kWorkWorthAPart,

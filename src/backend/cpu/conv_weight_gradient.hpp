@@ -1,5 +1,5 @@
 // The weight gradient of a convolution by oneDNN, in parts that are added up in their order. Left
-// to itself the library adds up as many parts as it has threads, so that its bits depend on them.
+// to itself the library adds up one part per thread, so that its bits depend on their number.
 // Here one thread does a part, some samples of the micro-batch, and how many parts there are
 // follows from the convolution alone.
 #pragma once
