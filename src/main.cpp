@@ -13,6 +13,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <iostream>
 #include <new>
 #include <string_view>
@@ -25,6 +26,7 @@
 #include "app/version.hpp"
 #include "base/check.hpp"
 #include "base/error.hpp"
+#include "base/process_limits.hpp"
 #include "base/suggest.hpp"
 
 namespace pipetrain {
@@ -197,13 +199,18 @@ int guarded_run(int argc, char** argv) {
     return code;
   } catch (const Error& error) {
     return report(error.what(), static_cast<int>(error.code()));
+  } catch (const std::filesystem::filesystem_error& error) {
+    return report(fmt::format("{}: {}; check the path and its permissions", error.path1().string(),
+                              error.code().message()),
+                  static_cast<int>(ExitCode::Device));
   } catch (const std::system_error& error) {
     return report(fmt::format("pipetrain: the system refused: {}", error.what()),
                   static_cast<int>(ExitCode::Device));
   } catch (const std::bad_alloc&) {
     return report(
-        "pipetrain: out of memory; use smaller mini-batches, more micro-batches or fewer samples "
-        "(generate: a smaller --batch or --beam)",
+        fmt::format("pipetrain: out of memory{}; use smaller mini-batches, more micro-batches or "
+                    "fewer samples (generate: a smaller --batch or --beam)",
+                    limits_text()),
         static_cast<int>(ExitCode::Device));
   } catch (const InternalError& error) {
     return report(error.what(), kOurBug);

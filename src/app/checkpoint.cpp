@@ -5,8 +5,10 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "app/run_directory.hpp"
 #include "app/verbs.hpp"
 #include "base/error.hpp"
+#include "base/input_file.hpp"
 #include "base/printable.hpp"
 #include "base/suggest.hpp"
 #include "checkpoint/atomic_file.hpp"
@@ -26,7 +28,7 @@ using nlohmann::ordered_json;
 // The checkpoints that a folder of a run, or of checkpoints, holds; or the one that was named.
 std::vector<fs::path> checkpoints_of(const fs::path& named) {
   const fs::path newest = find_checkpoint(named);
-  if (fs::exists(named / "manifest.json") || fs::is_regular_file(named)) return {newest};
+  if (is_there(named / "manifest.json") || is_file(named)) return {newest};
   std::vector<fs::path> all;
   for (const std::int64_t step : committed_checkpoints(newest.parent_path()))
     all.push_back(newest.parent_path() / checkpoint_name(step));
@@ -133,11 +135,11 @@ const fs::path& output_of(const Options& options, const char* what) {
 
 int reshard(const Options& options) {
   const fs::path output = output_of(options, "DIR");
-  if (fs::exists(output))
+  if (is_there(output))
     throw UsageError(fmt::format("{}: is there already; name a new folder", output.string()));
   const fs::path from = find_checkpoint(options.checkpoint);
   const Snapshot snapshot = resharded(read_checkpoint(from), options.stages);
-  fs::create_directories(output);
+  make_folder(output);
   save_checkpoint(output, snapshot);
   const fs::path to = output / checkpoint_name(snapshot.manifest.progress.step);
   print(options, description(to), text_of(description(to)));
@@ -168,7 +170,7 @@ int prune(const Options& options) {
   const fs::path newest = find_checkpoint(options.checkpoint);
   const fs::path folder = newest.parent_path();
   KeepRule keep{options.keep_latest, std::nullopt};
-  if (options.keep_best && fs::exists(folder / "best"))
+  if (options.keep_best && is_there(folder / "best"))
     keep.best = read_manifest(find_checkpoint(folder / "best")).progress.step;
   remove_leftovers(folder);
   const auto removed = prune_checkpoints(folder, keep);

@@ -4,11 +4,11 @@
 #include <spdlog/fmt/ranges.h>
 
 #include <algorithm>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "app/trained.hpp"
 #include "base/error.hpp"
+#include "base/input_file.hpp"
 #include "base/printable.hpp"
 
 namespace pipetrain {
@@ -20,8 +20,7 @@ using Names = std::vector<std::string>;
 constexpr std::size_t kMostShown = 20;
 
 Names read_names(const std::filesystem::path& file) {
-  std::ifstream in(file);
-  const json list = json::parse(in, nullptr, false);
+  const json list = json::parse(read_whole_file(file), nullptr, false);
   const auto is_name = [](const json& name) { return name.is_string(); };
   if (!list.is_array() || !std::ranges::all_of(list, is_name))
     throw DataError(

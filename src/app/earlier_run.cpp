@@ -5,11 +5,11 @@
 
 #include <algorithm>
 #include <array>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string_view>
 
 #include "base/error.hpp"
+#include "base/input_file.hpp"
 #include "base/printable.hpp"
 #include "checkpoint/folder.hpp"
 #include "checkpoint/save.hpp"
@@ -82,25 +82,26 @@ Kept check_config(const fs::path& folder, const Config& config) {
 EarlierRun earlier_run(const fs::path& folder, const Options& options, const Config& config) {
   EarlierRun earlier;
   if (options.resume == "never") return earlier;
-  const bool was_here = fs::exists(folder / kConfigFile);
+  const bool was_here = is_there(folder / kConfigFile);
   Kept kept;
   if (was_here) kept = check_config(folder, config);
   if (options.resume != "auto") {
     earlier.same_length = kept.same_length;
-    earlier.checkpoint = find_checkpoint(options.resume);
-    const Config then = check_config(*earlier.checkpoint, config).config;
+    earlier.checkpoint = read_checkpoint_texts(find_checkpoint(options.resume));
+    const Config then = check_config(earlier.checkpoint->folder, config).config;
     if (was_here) check_config(folder, with_kept(config, then));
     earlier.anneal_steps = then.pipeline.pipemare.anneal_steps;
     return earlier;
   }
   const auto steps = committed_checkpoints(folder / "checkpoints");
   if (!steps.empty()) {
-    earlier.checkpoint = folder / "checkpoints" / checkpoint_name(steps.back());
-    if (!was_here) kept = check_config(*earlier.checkpoint, config);
+    earlier.checkpoint =
+        read_checkpoint_texts(folder / "checkpoints" / checkpoint_name(steps.back()));
+    if (!was_here) kept = check_config(earlier.checkpoint->folder, config);
     earlier.anneal_steps = kept.config.pipeline.pipemare.anneal_steps;
   }
   earlier.same_length = kept.same_length;
-  earlier.finished = was_here && fs::exists(folder / "model.safetensors");
+  earlier.finished = was_here && is_there(folder / "model.safetensors");
   if (earlier.finished && !earlier.checkpoint && !earlier.same_length)
     throw UsageError(fmt::format(
         "{}: holds a finished run of another length, and no checkpoint to go on from; {}",
@@ -117,10 +118,10 @@ void check_length(const Checkpoint& checkpoint, std::int64_t steps) {
         checkpoint.folder.string(), trained, steps, ways_out));
 }
 
-void check_model(const fs::path& checkpoint, const Graph& graph) {
-  const fs::path file = checkpoint / kModelFile;
-  if (!fs::exists(file)) return;  // the config has the layers, and was compared
-  const Graph then = read_model(file);
+void check_model(const Checkpoint& checkpoint, const Graph& graph) {
+  if (checkpoint.model.empty()) return;  // the config has the layers, and was compared
+  const fs::path file = checkpoint.folder / kModelFile;
+  const Graph then = read_model_text(checkpoint.model, file.string());
   std::vector<std::string> differences;
   if (then.input != graph.input)
     differences.push_back(
@@ -142,31 +143,30 @@ void check_model(const fs::path& checkpoint, const Graph& graph) {
   if (!differences.empty())
     throw UsageError(
         fmt::format("{}: model '{}' has changed since:\n  {}\nrestore it ({} has it as it was), {}",
-                    checkpoint.string(), printable(graph.name), fmt::join(differences, "\n  "),
-                    file.string(), ways_out));
+                    checkpoint.folder.string(), printable(graph.name),
+                    fmt::join(differences, "\n  "), file.string(), ways_out));
 }
 
-void check_order(const fs::path& checkpoint, std::int64_t step, const Config& config,
-                 const Program& program) {
-  if (!config.pipeline.own_order) return;
-  const fs::path kept = checkpoint / kProgramFile;
-  std::ifstream file(kept, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  if (text == to_text(program)) return;
+void check_order(const Checkpoint& checkpoint, const Config& config, const Program& program) {
+  if (!config.pipeline.own_order || checkpoint.program == to_text(program)) return;
+  const std::string folder = checkpoint.folder.string();
   const std::string name = config.pipeline.schedule_csv.string();
-  if (!text.empty())
-    throw UsageError(fmt::format("{}: {} holds another order now ({} has what was run); {}",
-                                 checkpoint.string(), name, kept.string(), ways_out));
+  if (!checkpoint.program.empty())
+    throw UsageError(fmt::format("{}: {} holds another order now ({} has what was run); {}", folder,
+                                 name, (checkpoint.folder / kProgramFile).string(), ways_out));
+  const std::int64_t step = checkpoint.manifest.progress.step;
   if (step % program.minibatches != 0)
     throw UsageError(fmt::format(
         "{}: after step {} the {} mini-batches of {} are not complete; go on from a multiple of {}",
-        checkpoint.string(), step, program.minibatches, name, program.minibatches));
+        folder, step, program.minibatches, name, program.minibatches));
 }
 
 nlohmann::ordered_json end_of_run(const fs::path& folder) {
-  std::ifstream lines(folder / "metrics.jsonl");
   auto end = nlohmann::ordered_json::object();
-  for (std::string line; std::getline(lines, line);) {
+  const fs::path file = folder / "metrics.jsonl";
+  if (!is_there(file)) return end;
+  TextLines lines(file);
+  for (std::string line; lines.next(line);) {
     auto event = nlohmann::ordered_json::parse(line, nullptr, false);
     if (event.is_object() && event.value("event", "") == "end") end = std::move(event);
   }

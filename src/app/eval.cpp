@@ -11,6 +11,7 @@
 #include "app/trained.hpp"
 #include "app/verbs.hpp"
 #include "base/error.hpp"
+#include "base/input_file.hpp"
 #include "checkpoint/load.hpp"
 #include "config/read.hpp"
 
@@ -26,7 +27,7 @@ void find_text(Config& config, const std::filesystem::path& weights) {
   if (data.kind != "text") return;
   if (const auto beside = vocabulary_beside(weights); beside && data.vocabulary.empty())
     data.vocabulary = *beside;
-  if (data.validation_text.empty() || std::filesystem::exists(data.train_text)) return;
+  if (data.validation_text.empty() || is_there(data.train_text)) return;
   data.train_text = data.validation_text;
   data.drop_last = false;
 }

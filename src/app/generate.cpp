@@ -18,6 +18,7 @@
 #include "app/translate.hpp"
 #include "app/verbs.hpp"
 #include "base/error.hpp"
+#include "base/input_file.hpp"
 #include "checkpoint/load.hpp"
 #include "config/read.hpp"
 #include "data/formats.hpp"
@@ -66,7 +67,7 @@ std::optional<Vocabulary> find_vocabulary(const Config& config,
   if (!config.data.vocabulary.empty()) return Vocabulary::read(config.data.vocabulary);
   if (const auto beside = vocabulary_beside(weights)) return Vocabulary::read(*beside);
   if (config.data.kind != "text") return std::nullopt;
-  if (config.data.tokenizer == "bytes" || std::filesystem::exists(config.data.train_text))
+  if (config.data.tokenizer == "bytes" || is_there(config.data.train_text))
     return text_vocabulary(config.data);
   throw DataError(fmt::format(
       "{}: there is no vocabulary.json beside the weights, and no text at {} to make it from; name "

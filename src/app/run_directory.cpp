@@ -2,12 +2,27 @@
 
 #include <spdlog/fmt/fmt.h>
 #include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
 
 #include "base/error.hpp"
+#include "base/open_regular.hpp"
 #include "checkpoint/folder.hpp"
 
 namespace pipetrain {
 namespace fs = std::filesystem;
+
+namespace {
+
+[[noreturn]] void refuse_output(const fs::path& folder, std::string_view why) {
+  throw UsageError(
+      fmt::format("{}: the run directory cannot be there: {}; name another with --output",
+                  folder.string(), why));
+}
+
+}  // namespace
 
 fs::path run_directory(const Options& options, const Config& config) {
   if (!options.output.empty()) return options.output;
@@ -16,14 +31,22 @@ fs::path run_directory(const Options& options, const Config& config) {
 
 void check_output(const fs::path& folder) {
   for (fs::path path = folder; !path.empty(); path = path.parent_path()) {
-    std::error_code ignored;
-    const fs::file_status status = fs::status(path, ignored);
-    if (fs::exists(status) && !fs::is_directory(status))
+    const Found found = find_file(path);
+    if (!found.problem.empty()) refuse_output(folder, found.problem);
+    if (found.kind != FileKind::None && found.kind != FileKind::Folder)
       throw UsageError(fmt::format(
           "{} is a file, and the run directory {} cannot be there; name another with --output",
           path.string(), folder.string()));
-    if (fs::exists(status) || path == path.parent_path()) return;
+    if (found.kind == FileKind::Folder || path == path.parent_path()) return;
   }
+}
+
+void check_writable(const fs::path& folder) {
+  fs::path path = fs::absolute(folder).lexically_normal();
+  while (find_file(path).kind == FileKind::None && path != path.parent_path())
+    path = path.parent_path();
+  if (::access(path.c_str(), W_OK | X_OK) != 0)
+    refuse_output(folder, fmt::format("{}: {}", path.string(), std::strerror(errno)));
 }
 
 void make_folder(const fs::path& folder) {

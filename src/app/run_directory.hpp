@@ -17,8 +17,11 @@ inline constexpr const char* class_names_file = "classes.json";
 
 // --output, or runs/<config name>.
 std::filesystem::path run_directory(const Options& options, const Config& config);
-// UsageError where the folder, or one above it, is a file.
+// UsageError where the folder, or one above it, is a file or cannot be looked at.
 void check_output(const std::filesystem::path& folder);
+// UsageError where this user may write neither into the folder nor, where it is not there yet, into
+// the one that it will be made in.
+void check_writable(const std::filesystem::path& folder);
 
 // DeviceError with the file and the system's reason.
 void make_folder(const std::filesystem::path& folder);

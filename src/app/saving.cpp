@@ -1,12 +1,11 @@
 #include "app/saving.hpp"
 
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "base/input_file.hpp"
 #include "config/read.hpp"
-
 #include "program/text.hpp"
+
 namespace pipetrain {
 namespace {
 
@@ -25,8 +24,7 @@ Saving::Saving(const SavingInput& input)
               .keep_best = input.config.checkpoint.keep_best,
               .before_commit = [&metrics = input.metrics] { metrics.flush(); }}) {
   if (input.config.model.file.empty()) return;
-  std::ifstream in(input.config.model.file, std::ios::binary);
-  model_.assign(std::istreambuf_iterator<char>(in), {});
+  model_ = read_whole_file(input.config.model.file);
 }
 
 std::optional<std::string> Saving::due(std::int64_t step) const {

@@ -1,17 +1,18 @@
 #include "app/schedule_drawing.hpp"
 
-#include <algorithm>
-#include <fstream>
-
 #include <spdlog/fmt/fmt.h>
+
+#include <algorithm>
+
 #include "base/error.hpp"
+#include "base/input_file.hpp"
 #include "own_order.hpp"
 #include "program/times.hpp"
 
 namespace pipetrain {
 namespace {
 
-bool is_file(const std::string& name) { return name.ends_with(".csv"); }
+bool names_csv(const std::string& name) { return name.ends_with(".csv"); }
 
 std::string title_of(const ScheduleRequest& request, const Program& program) {
   auto title = fmt::format("{}, {} stages, {} micro-batches", request.schedule, request.stages,
@@ -23,11 +24,10 @@ std::string title_of(const ScheduleRequest& request, const Program& program) {
 }
 
 OwnOrder read_order(const std::string& name, const Options& options) {
-  std::ifstream file(name, std::ios::binary);
-  if (!file) throw UsageError(fmt::format("{}: cannot be read; name a csv file", name));
   try {
-    return parse_own_order(std::string(std::istreambuf_iterator<char>(file), {}), options.stages,
-                           options.microbatches);
+    return parse_own_order(read_whole_stream(name), options.stages, options.microbatches);
+  } catch (const CannotRead& error) {
+    throw UsageError(fmt::format("{}: cannot be read: {}; name a csv file", name, error.why()));
   } catch (const UsageError& error) {
     throw UsageError(fmt::format("{} (--stages {} --microbatches {}): {}", name, options.stages,
                                  options.microbatches, error.what()));
@@ -53,7 +53,7 @@ ScheduleRequest request_of(const std::string& name, const Options& options) {
                           .microbatches = options.microbatches,
                           .warmup = options.warmup,
                           .vertical_sync = options.vertical_sync};
-  if (is_file(name)) return request;
+  if (names_csv(name)) return request;
   const Schedule& row = require_schedule(name);
   const int usual = row.parts == Parts::VirtualStages ? 2 : 1;
   request.virtual_stages = options.virtual_stages.value_or(usual);
@@ -71,7 +71,7 @@ void refuse_too_large(const std::vector<ScheduleRequest>& requests, const std::s
   double instructions = 0;
   int minibatches = 1;
   for (const ScheduleRequest& r : requests) {
-    if (is_file(r.schedule)) continue;
+    if (names_csv(r.schedule)) continue;
     const Schedule& row = require_schedule(r.schedule);
     instructions += 7. * model_parts(row, r.stages, r.virtual_stages) * r.microbatches *
                     static_cast<double>(r.minibatches);
@@ -88,7 +88,7 @@ void refuse_too_large(const std::vector<ScheduleRequest>& requests, const std::s
 
 Drawing drawing_of(ScheduleRequest request, const Options& options, const Times& times) {
   Drawing drawing;
-  if (is_file(request.schedule)) {
+  if (names_csv(request.schedule)) {
     const OwnOrder own = read_order(request.schedule, options);
     request.minibatches = own.program.minibatches;
     drawing.program = complete(own, request);

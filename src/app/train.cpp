@@ -17,6 +17,7 @@
 #include "app/run_lock.hpp"
 #include "app/training.hpp"
 #include "app/verbs.hpp"
+#include "base/input_file.hpp"
 #include "checkpoint/atomic_file.hpp"
 #include "checkpoint/save.hpp"
 #include "config/read.hpp"
@@ -57,8 +58,7 @@ int tell_finished(const Options& options, const std::filesystem::path& folder) {
 ReadConfig with_kept_pieces(ReadConfig read, const std::filesystem::path& folder) {
   DataConfig& data = read.config.data;
   const std::filesystem::path kept = folder / pieces_file;
-  if (data.kind == "parallel_text" && data.pieces.empty() && std::filesystem::exists(kept))
-    data.pieces = kept;
+  if (data.kind == "parallel_text" && data.pieces.empty() && is_there(kept)) data.pieces = kept;
   return read;
 }
 
@@ -77,16 +77,15 @@ void describe_run(const std::filesystem::path& folder, const Config& config,
 // The weights to begin with: those of a checkpoint with all that belongs to them, or the first
 // ones.
 Progress load_beginning(Pipeline& pipeline, const Config& config, const Graph& graph,
-                        const std::optional<std::filesystem::path>& checkpoint,
-                        std::int64_t steps) {
+                        const std::optional<Checkpoint>& checkpoint, std::int64_t steps) {
   if (!checkpoint) {
     pipeline.set_parameters(first_parameters(config, graph));
     return {};
   }
-  const Checkpoint read = read_checkpoint(*checkpoint);
+  const Checkpoint read = read_checkpoint(checkpoint->folder);
   check_length(read, steps);
-  pipeline.set_state(
-      match_tensors(read.tensors, expected_state(graph, config), checkpoint->string(), graph));
+  pipeline.set_state(match_tensors(read.tensors, expected_state(graph, config),
+                                   checkpoint->folder.string(), graph));
   return read.manifest.progress;
 }
 
@@ -135,13 +134,14 @@ int train(const Options& options) {
     earlier = earlier_run(folder, options, config);
     if (earlier.checkpoint) check_model(*earlier.checkpoint, graph);
     if (earlier.finished && earlier.same_length) return tell_finished(options, folder);
+    check_writable(folder);
   }
 
   const Datasets data =
       load_datasets(earlier.checkpoint ? with_kept_pieces(read, folder) : read, graph);
   for (const std::string& note : data.notes) spdlog::info("{}", note);
   if (earlier.checkpoint)
-    check_class_names(*earlier.checkpoint, data.class_names, config.data.train_folder);
+    check_class_names(earlier.checkpoint->folder, data.class_names, config.data.train_folder);
   const Plan plan = load_plan(read, graph);
   const TrainingLength length = training_length(config, *data.train);
   placed(read, [&] { check_segments(config, length); });
@@ -173,9 +173,9 @@ int train(const Options& options) {
   const Progress begin = load_beginning(pipeline, config, graph, earlier.checkpoint, length.steps);
   if (earlier.finished && begin.step == length.steps) return tell_finished(options, folder);
   if (begin.step > 0)
-    console.line(
-        fmt::format("goes on after step {}, from {}", begin.step, earlier.checkpoint->string()));
-  if (earlier.checkpoint) check_order(*earlier.checkpoint, begin.step, config, pipeline.program());
+    console.line(fmt::format("goes on after step {}, from {}", begin.step,
+                             earlier.checkpoint->folder.string()));
+  if (earlier.checkpoint) check_order(*earlier.checkpoint, config, pipeline.program());
   make_folder(folder);
   lock->take();
   clear_run(folder, earlier.checkpoint ? std::optional(begin.step) : std::nullopt);

@@ -4,6 +4,7 @@
 
 #include "app/run_directory.hpp"
 #include "base/error.hpp"
+#include "base/input_file.hpp"
 #include "checkpoint/folder.hpp"
 
 namespace pipetrain {
@@ -13,7 +14,7 @@ namespace {
 fs::path best_checkpoint(const Options& options, const fs::path& checkpoints) {
   if (!options.model.empty())
     throw UsageError("--best names weights, and --model too; write one of them");
-  if (fs::exists(checkpoints / "best")) return find_checkpoint(checkpoints / "best");
+  if (is_there(checkpoints / "best")) return find_checkpoint(checkpoints / "best");
   throw DataError(
       fmt::format("{}: no checkpoint of a best validation is there; train with [validation] and "
                   "checkpoint.keep_best = true, or leave --best out",
@@ -27,7 +28,7 @@ fs::path weights_to_read(const Options& options, const Config& config) {
   if (options.best) return best_checkpoint(options, checkpoints);
   if (!options.model.empty()) return options.model;
   const fs::path trained = run / "model.safetensors";
-  if (fs::exists(trained)) return trained;
+  if (is_there(trained)) return trained;
   if (!committed_checkpoints(checkpoints).empty()) return find_checkpoint(checkpoints);
   if (options.output.empty() && !config.model.init.empty()) return config.model.init;
   throw DataError(fmt::format(

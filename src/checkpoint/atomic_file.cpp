@@ -2,10 +2,26 @@
 
 #include <unistd.h>
 
+#include "base/open_regular.hpp"
+
 namespace pipetrain {
 
+namespace {
+
+// Renaming would put a file in the place of a device, /dev/null as well.
+const std::filesystem::path& replaceable(const std::filesystem::path& path) {
+  const Found found = find_file(path);
+  if (!found.problem.empty()) fail_file(path, "replaced", found.problem);
+  if (found.kind == FileKind::Folder) fail_file(path, "replaced", "it is a folder");
+  if (found.kind == FileKind::Other)
+    fail_file(path, "replaced", "it is no regular file but a pipe, a socket or a device");
+  return path;
+}
+
+}  // namespace
+
 AtomicFile::AtomicFile(const std::filesystem::path& path)
-    : path_(path), part_(path.string() + ".part"), out_(part_, path_) {}
+    : path_(replaceable(path)), part_(path.string() + ".part"), out_(part_, path_) {}
 
 AtomicFile::~AtomicFile() {
   if (!renamed_) ::unlink(part_.c_str());

@@ -8,6 +8,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/start_thread.hpp"
 #include "checkpoint/atomic_file.hpp"
 
 namespace pipetrain {
@@ -35,7 +36,7 @@ Saved save_and_prune(const SaveRule& rule, Snapshot snapshot) {
 }  // namespace
 
 struct BackgroundSaver::Impl {
-  explicit Impl(SaveRule r) : rule(std::move(r)), thread([this] { work(); }) {}
+  explicit Impl(SaveRule r) : rule(std::move(r)), thread(start_thread([this] { work(); })) {}
   ~Impl() {
     {
       const std::lock_guard lock(mutex);

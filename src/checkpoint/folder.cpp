@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <fstream>
 #include <system_error>
 
 #include "base/error.hpp"
+#include "base/input_file.hpp"
 #include "checkpoint/output_file.hpp"
 
 namespace pipetrain {
@@ -51,13 +51,13 @@ void remove_tree(const fs::path& path) {
   if (error) fail(path, "removed", error);
 }
 
-bool is_checkpoint(const fs::path& path) { return fs::exists(path / "manifest.json"); }
+bool is_checkpoint(const fs::path& path) { return is_there(path / "manifest.json"); }
 
 // `latest` and `best` hold the name of the checkpoint that lies beside them.
 fs::path pointed_to(const fs::path& pointer) {
-  std::string name;
-  std::ifstream in(pointer);
-  std::getline(in, name);
+  constexpr std::uint64_t most = 4096;
+  std::string name = read_whole_file(pointer, most);
+  name.resize(std::min(name.size(), name.find('\n')));
   if (!step_of(name))
     throw DataError(fmt::format("{}: it names no checkpoint; name the folder of one (step-...)",
                                 pointer.string()));
@@ -77,11 +77,10 @@ std::vector<std::int64_t> committed_checkpoints(const fs::path& checkpoints) {
 }
 
 fs::path find_checkpoint(const fs::path& named) {
-  std::error_code error;
-  if (fs::is_regular_file(named, error)) return pointed_to(named);
+  if (is_file(named)) return pointed_to(named);
   if (is_checkpoint(named)) return named;
   const fs::path path = named.filename().empty() ? named.parent_path() : named;
-  if (step_of(path.filename().string()) && fs::is_directory(path, error))
+  if (step_of(path.filename().string()) && is_folder(path))
     throw DataError(
         fmt::format("{}: manifest.json is missing: this is no whole checkpoint; name another one",
                     path.string()));

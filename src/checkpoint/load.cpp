@@ -4,10 +4,11 @@
 #include <spdlog/fmt/ranges.h>
 
 #include <algorithm>
-#include <fstream>
 #include <set>
 
 #include "base/error.hpp"
+#include "base/input_file.hpp"
+#include "base/printable.hpp"
 #include "checkpoint/folder.hpp"
 #include "checkpoint/save.hpp"
 
@@ -15,42 +16,26 @@ namespace pipetrain {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr std::uintmax_t kLargestText = 64u << 20;
-
-// A small file; nothing and a reason where it cannot be read.
-std::string read_text(const fs::path& file, std::string& problem) {
-  std::error_code error;
-  if (!fs::is_regular_file(file, error)) {
-    problem = "it is missing";
-    return "";
-  }
-  if (fs::file_size(file, error) > kLargestText) {
-    problem = "it is far too large";
-    return "";
-  }
-  std::ifstream in(file, std::ios::binary);
-  std::string text(fs::file_size(file, error), '\0');
-  if (error || !in.read(text.data(), std::ssize(text))) problem = "it cannot be read";
-  return text;
-}
-
 // What is wrong with one file; nothing where it is as the manifest says.
-std::string damage(const fs::path& file, const FileSum& wanted) {
-  std::error_code error;
-  const std::uintmax_t bytes = fs::file_size(file, error);
-  if (error) return fmt::format("{}: {}", file.string(), error.message());
-  if (bytes != wanted.bytes)
-    return fmt::format("{}: it has {} bytes instead of {}", file.string(), bytes, wanted.bytes);
-  std::ifstream in(file, std::ios::binary);
-  FileSum sum;
-  std::vector<char> piece(1u << 20);
-  while (in.read(piece.data(), std::ssize(piece)) || in.gcount() > 0)
-    add_bytes(sum, piece.data(), static_cast<std::size_t>(in.gcount()));
-  if (in.bad() || sum.bytes != wanted.bytes)
-    return fmt::format("{}: it cannot be read to its end", file.string());
-  if (sum != wanted)
-    return fmt::format("{}: its checksum is {:08x} instead of {:08x}", file.string(), sum.crc32,
-                       wanted.crc32);
+std::string damage(const fs::path& path, const FileSum& wanted) {
+  const auto describe = [&](const std::string& why) {
+    return fmt::format("{}: {}", printable(path.string()), why);
+  };
+  try {
+    InputFile file(path);
+    if (file.size() != wanted.bytes)
+      return describe(fmt::format("it has {} bytes instead of {}", file.size(), wanted.bytes));
+    FileSum sum;
+    std::vector<char> piece(1u << 20);
+    while (const std::size_t got = file.read_some(piece.data(), piece.size()))
+      add_bytes(sum, piece.data(), got);
+    if (sum.bytes != wanted.bytes) return describe("it cannot be read to its end");
+    if (sum != wanted)
+      return describe(
+          fmt::format("its checksum is {:08x} instead of {:08x}", sum.crc32, wanted.crc32));
+  } catch (const CannotRead& error) {
+    return describe(error.why());
+  }
   return "";
 }
 
@@ -63,45 +48,69 @@ std::string way_out(const fs::path& checkpoint, std::int64_t step) {
                      (checkpoint.parent_path() / checkpoint_name(*std::prev(later))).string());
 }
 
-}  // namespace
-
-Manifest read_manifest(const fs::path& checkpoint) {
-  const fs::path file = checkpoint / kManifestFile;
-  std::string problem;
-  const std::string text = read_text(file, problem);
-  if (!problem.empty())
-    throw DataError(fmt::format("{}: {}: this is no whole checkpoint; name another one",
-                                file.string(), problem));
-  return parse_manifest(text, file.string());
+bool is_text(const std::string& file) {
+  return file == kConfigFile || file == kModelFile || file == kProgramFile;
 }
 
-std::vector<std::string> damages(const fs::path& checkpoint, const Manifest& manifest) {
+template <class Wanted>
+std::vector<std::string> damages_where(const fs::path& checkpoint, const Manifest& manifest,
+                                       Wanted wanted) {
   std::vector<std::string> found;
   for (const CheckpointFile& file : manifest.files) {
+    if (!wanted(file.name)) continue;
     const std::string one = damage(checkpoint / file.name, file.sum);
     if (!one.empty()) found.push_back(one);
   }
   return found;
 }
 
+void refuse_damaged(const Checkpoint& read, const std::vector<std::string>& found) {
+  if (found.empty()) return;
+  throw DataError(fmt::format("{}: this checkpoint is damaged:\n  {}\n{}", read.folder.string(),
+                              fmt::join(found, "\n  "),
+                              way_out(read.folder, read.manifest.progress.step)));
+}
+
+}  // namespace
+
+Manifest read_manifest(const fs::path& checkpoint) {
+  const fs::path file = checkpoint / kManifestFile;
+  try {
+    return parse_manifest(read_whole_file(file), file.string());
+  } catch (const CannotRead& error) {
+    throw DataError(fmt::format("{}: {}: this is no whole checkpoint; name another one",
+                                file.string(), error.why()));
+  }
+}
+
+std::vector<std::string> damages(const fs::path& checkpoint, const Manifest& manifest) {
+  return damages_where(checkpoint, manifest, [](const std::string&) { return true; });
+}
+
+Checkpoint read_checkpoint_texts(const fs::path& checkpoint) {
+  Checkpoint read{checkpoint, read_manifest(checkpoint), "", "", "", {}};
+  refuse_damaged(read, damages_where(checkpoint, read.manifest, is_text));
+  for (const CheckpointFile& file : read.manifest.files) {
+    const fs::path path = checkpoint / file.name;
+    if (file.name == kConfigFile) read.config = read_whole_file(path);
+    if (file.name == kModelFile) read.model = read_whole_file(path);
+    if (file.name == kProgramFile) read.program = read_whole_file(path);
+  }
+  return read;
+}
+
 Checkpoint read_checkpoint(const fs::path& checkpoint) {
-  Checkpoint read{checkpoint, read_manifest(checkpoint), "", "", {}};
-  const auto found = damages(checkpoint, read.manifest);
-  if (!found.empty())
-    throw DataError(fmt::format("{}: this checkpoint is damaged:\n  {}\n{}", checkpoint.string(),
-                                fmt::join(found, "\n  "),
-                                way_out(checkpoint, read.manifest.progress.step)));
+  const Manifest manifest = read_manifest(checkpoint);
+  refuse_damaged({checkpoint, manifest, "", "", "", {}}, damages(checkpoint, manifest));
+  Checkpoint read = read_checkpoint_texts(checkpoint);
   std::set<std::string> names;
   for (const CheckpointFile& file : read.manifest.files) {
     const fs::path path = checkpoint / file.name;
-    std::string problem;
-    if (file.name == kConfigFile) read.config = read_text(path, problem);
-    if (file.name == kModelFile) read.model = read_text(path, problem);
     if (!file.name.ends_with(".safetensors")) continue;
     for (StoredTensor& tensor : read_safetensors(path)) {
       if (!names.insert(tensor.name).second)
         throw DataError(fmt::format("{}: '{}' is also in another file of this checkpoint; {}",
-                                    path.string(), tensor.name,
+                                    path.string(), printable(tensor.name),
                                     way_out(checkpoint, read.manifest.progress.step)));
       read.tensors.push_back(std::move(tensor));
     }
@@ -117,7 +126,7 @@ std::vector<StoredTensor> model_tensors(Checkpoint checkpoint) {
 
 NamedTensors read_weights(const fs::path& named, const Graph& graph) {
   const bool is_pointer = named.filename() == "latest" || named.filename() == "best";
-  if (!is_pointer && !fs::is_directory(named)) return read_parameters(named, graph);
+  if (!is_pointer && !is_folder(named)) return read_parameters(named, graph);
   const fs::path folder = find_checkpoint(named);
   return match_tensors(model_tensors(read_checkpoint(folder)), expected_parameters(graph),
                        folder.string(), graph);

@@ -10,7 +10,7 @@
 
 namespace pipetrain {
 
-// DataError where it is missing or no manifest.
+// DataError where it cannot be read or is no manifest.
 Manifest read_manifest(const std::filesystem::path& checkpoint);
 
 // What is wrong with the files of a checkpoint, one sentence each; empty where it is whole.
@@ -19,10 +19,14 @@ std::vector<std::string> damages(const std::filesystem::path& checkpoint, const 
 struct Checkpoint {
   std::filesystem::path folder;
   Manifest manifest;
-  std::string config;  // the resolved config that it was trained with, as TOML
-  std::string model;   // the model file's text; empty where the config has the layers
+  std::string config;   // the resolved config that it was trained with, as TOML
+  std::string model;    // the model file's text; empty where the config has the layers
+  std::string program;  // an order of the user's own; empty where the config names a schedule
   std::vector<StoredTensor> tensors;  // of all stages, each name once
 };
+
+// All but its tensors, whose files are not looked at. DataError as below.
+Checkpoint read_checkpoint_texts(const std::filesystem::path& checkpoint);
 
 // DataError lists everything that is damaged, and names the newest older checkpoint as a way out.
 Checkpoint read_checkpoint(const std::filesystem::path& checkpoint);

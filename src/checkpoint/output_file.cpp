@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/open_regular.hpp"
 
 namespace pipetrain {
 
@@ -21,8 +22,10 @@ void add_bytes(FileSum& sum, const void* bytes, std::size_t count) {
 }
 
 OutputFile::OutputFile(const std::filesystem::path& path, const std::filesystem::path& shown)
-    : shown_(shown), out_(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)) {
-  if (out_ < 0) fail_file(shown_, "created");
+    : shown_(shown) {
+  const Opened opened = open_regular(path, O_WRONLY | O_CREAT | O_TRUNC);
+  if (opened.descriptor < 0) fail_file(shown_, "created", opened.problem);
+  out_ = opened.descriptor;
 }
 
 OutputFile::~OutputFile() {
@@ -60,10 +63,13 @@ void flush_folder(const std::filesystem::path& folder, const std::filesystem::pa
 }
 
 void fail_file(const std::filesystem::path& file, std::string_view what) {
-  const int why = errno;
+  fail_file(file, what, std::strerror(errno));
+}
+
+void fail_file(const std::filesystem::path& file, std::string_view what, std::string_view why) {
   throw DeviceError(fmt::format(
       "{}: cannot be {}: {}; check the disk and its permissions, then run the same command again",
-      file.string(), what, std::strerror(why)));
+      file.string(), what, why));
 }
 
 }  // namespace pipetrain

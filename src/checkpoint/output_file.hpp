@@ -41,5 +41,7 @@ void flush_folder(const std::filesystem::path& folder, const std::filesystem::pa
 
 // "FILE: cannot be WHAT: reason (errno); what to do", as DeviceError.
 [[noreturn]] void fail_file(const std::filesystem::path& file, std::string_view what);
+[[noreturn]] void fail_file(const std::filesystem::path& file, std::string_view what,
+                            std::string_view why);
 
 }  // namespace pipetrain

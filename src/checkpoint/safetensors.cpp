@@ -1,17 +1,13 @@
 #include "checkpoint/safetensors.hpp"
 
-#include <fcntl.h>
 #include <spdlog/fmt/fmt.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <bit>
-#include <cerrno>
-#include <cstring>
 
 #include "base/check.hpp"
 #include "base/error.hpp"
+#include "base/input_file.hpp"
 #include "checkpoint/atomic_file.hpp"
 #include "checkpoint/safetensors_header.hpp"
 
@@ -23,69 +19,19 @@ static_assert(std::endian::native == std::endian::little,
 
 constexpr std::uint64_t kLargestHeader = 100'000'000;  // the format's own limit
 
-class Descriptor {  // closes what it opened
- public:
-  Descriptor(const std::filesystem::path& path, int flags)
-      : value_(::open(path.c_str(), flags | O_CLOEXEC, 0644)) {}
-  ~Descriptor() {
-    if (value_ >= 0) ::close(value_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const { return value_; }
-  bool ok() const { return value_ >= 0; }
-
- private:
-  int value_;
-};
-
-class Reader {
- public:
-  explicit Reader(const std::filesystem::path& path) : file_(path.string()), in_(path, O_RDONLY) {
-    struct stat status {};
-    if (!in_.ok() || ::fstat(in_.get(), &status) != 0) fail(std::strerror(errno));
-    if (!S_ISREG(status.st_mode)) fail("it is no regular file");
-    size_ = static_cast<std::uint64_t>(status.st_size);
-  }
-
-  std::uint64_t size() const { return size_; }
-  const std::string& file() const { return file_; }
-
-  void take(void* bytes, std::size_t count) {
-    auto* at = static_cast<std::byte*>(bytes);
-    while (count > 0) {
-      const ssize_t got = ::read(in_.get(), at, count);
-      if (got < 0 && errno == EINTR) continue;
-      if (got < 0) fail(std::strerror(errno));
-      if (got == 0) fail("it became shorter while it was read");
-      at += got;
-      count -= static_cast<std::size_t>(got);
-    }
-  }
-
- private:
-  [[noreturn]] void fail(const std::string& why) const {
-    throw DataError(fmt::format("{}: cannot be read: {}; check the path", file_, why));
-  }
-
-  std::string file_;
-  Descriptor in_;
-  std::uint64_t size_ = 0;
-};
-
-std::uint64_t read_header_length(Reader& reader) {
+std::uint64_t read_header_length(InputFile& reader, const std::string& file) {
   std::uint64_t length = 0;
   if (reader.size() < sizeof length)
     throw DataError(
         fmt::format("{}: not a valid safetensors file: it has {} bytes, fewer than the "
                     "header's length takes; write or download it again",
-                    reader.file(), reader.size()));
-  reader.take(&length, sizeof length);
+                    file, reader.size()));
+  reader.read(&length, sizeof length);
   if (length > kLargestHeader || length > reader.size() - sizeof length)
     throw DataError(
         fmt::format("{}: not a valid safetensors file: its header claims {} bytes of a "
                     "file of {}; write or download it again",
-                    reader.file(), length, reader.size()));
+                    file, length, reader.size()));
   return length;
 }
 
@@ -100,15 +46,15 @@ void sort_for_file(std::vector<TensorView>& tensors) {
 }  // namespace
 
 std::vector<StoredTensor> read_safetensors(const std::filesystem::path& file) {
-  Reader reader(file);
-  std::string header(read_header_length(reader), '\0');
-  reader.take(header.data(), header.size());
+  InputFile reader(file);
+  std::string header(read_header_length(reader, file.string()), '\0');
+  reader.read(header.data(), header.size());
   const std::uint64_t data_bytes = reader.size() - sizeof(std::uint64_t) - header.size();
   std::vector<StoredTensor> tensors;
-  for (TensorPlace& place : parse_safetensors_header(header, data_bytes, reader.file())) {
+  for (TensorPlace& place : parse_safetensors_header(header, data_bytes, file.string())) {
     StoredTensor tensor{std::move(place.name), std::move(place.dtype), std::move(place.shape), {}};
     tensor.data.resize(place.end - place.begin);
-    reader.take(tensor.data.data(), tensor.data.size());
+    reader.read(tensor.data.data(), tensor.data.size());
     tensors.push_back(std::move(tensor));
   }
   std::sort(tensors.begin(), tensors.end(),

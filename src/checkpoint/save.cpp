@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <numeric>
 
+#include "base/input_file.hpp"
 #include "checkpoint/folder.hpp"
 #include "checkpoint/safetensors.hpp"
 
@@ -58,7 +59,7 @@ std::uint64_t save_checkpoint(const fs::path& checkpoints, Snapshot snapshot) {
   const std::uint64_t bytes = write_files(part, snapshot);
   flush_folder(part, part);
   const fs::path replaced = whole.string() + ".replaced.part";
-  const bool replaces = fs::exists(whole);
+  const bool replaces = is_there(whole);
   if (replaces && ::rename(whole.c_str(), replaced.c_str()) != 0) fail_file(whole, "replaced");
   if (::rename(part.c_str(), whole.c_str()) != 0) fail_file(whole, "renamed into place");
   flush_folder(checkpoints, whole);

@@ -1,5 +1,6 @@
 #include "config/read.hpp"
 
+#include "base/input_file.hpp"
 #include "config/fields.hpp"
 #include "config/model_text.hpp"
 #include "config/rules.hpp"
@@ -42,14 +43,16 @@ void add_slips(const Sources& sources, Wrong& wrong) {
     if (!given_anyway(sources, slip)) wrong.insert(slip.meant);
 }
 
-// The file that the whole inline model stands in; empty where its parts come from several sources.
+// The file that the whole inline model stands in; empty where its parts come from several sources,
+// or from what can be read only once.
 std::filesystem::path only_file(const Sources& sources,
                                 const std::vector<std::filesystem::path>& files) {
   const int source = sources.model.begin()->second.place.source;
   for (const auto& [key, part] : sources.model)
     if (part.place.source != source) return {};
   const auto index = static_cast<std::size_t>(source);
-  return index < files.size() ? files[index] : std::filesystem::path();
+  const bool again = index < files.size() && is_file(files[index]);  // no pipe
+  return again ? files[index] : std::filesystem::path();
 }
 
 }  // namespace

@@ -4,12 +4,11 @@
 #include <spdlog/fmt/ranges.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <initializer_list>
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/input_file.hpp"
 #include "config/fields.hpp"
 
 namespace pipetrain::config {
@@ -91,12 +90,12 @@ void settle_order(const Given& given, Config& config, Problems& problems) {
     problems.push_back(
         {csv->place, fmt::format("{}: {}", pipeline.schedule_csv.string(), why), instead});
   };
-  const auto text = read_text(pipeline.schedule_csv);
-  if (!text)
-    return refuse(fmt::format("cannot be read: {}", std::strerror(errno)), "name a csv file");
   try {
-    pipeline.own_order = parse_own_order(*text, pipeline.stages, pipeline.microbatches);
+    const std::string text = read_whole_file(pipeline.schedule_csv);
+    pipeline.own_order = parse_own_order(text, pipeline.stages, pipeline.microbatches);
     pipeline.schedule.clear();
+  } catch (const CannotRead& error) {
+    refuse(fmt::format("cannot be read: {}", error.why()), "name a csv file");
   } catch (const UsageError& error) {
     refuse(error.what(), "");
   }

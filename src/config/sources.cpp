@@ -3,14 +3,9 @@
 #include <spdlog/fmt/fmt.h>
 #include <toml++/toml.h>
 
-#include <array>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
-#include <iterator>
-#include <optional>
 #include <sstream>
 
+#include "base/input_file.hpp"
 #include "base/toml_text.hpp"
 #include "config/keys.hpp"
 
@@ -131,11 +126,14 @@ void parse(const std::string& text, const Source& source, Sources& sources, Prob
 
 void load_file(const std::filesystem::path& file, const Source& source, Sources& sources,
                Problems& problems) {
-  if (const auto text = read_text(file)) return parse(*text, source, sources, problems);
-  sources.whole = false;
-  const Place where{source.number, 0, 0, source.name};
-  const std::string what = fmt::format("cannot be read: {}", std::strerror(errno));
-  problems.push_back({where, what, "name a config file (TOML)"});
+  try {
+    parse(read_whole_stream(file), source, sources, problems);
+  } catch (const CannotRead& error) {
+    sources.whole = false;
+    const Place where{source.number, 0, 0, source.name};
+    problems.push_back(
+        {where, fmt::format("cannot be read: {}", error.why()), "name a config file (TOML)"});
+  }
 }
 
 constexpr const char* kBareKey =
@@ -178,25 +176,6 @@ void load_set(const std::string& set, Source source, Sources& sources, Problems&
 }
 
 }  // namespace
-
-std::optional<std::string> read_text(const std::filesystem::path& file) {
-  if (std::filesystem::is_directory(file)) {
-    errno = EISDIR;
-    return std::nullopt;
-  }
-  constexpr std::size_t most = std::size_t{64} << 20;  // no config; /dev/zero would never end
-  std::ifstream stream(file, std::ios::binary);
-  if (!stream) return std::nullopt;
-  std::string text;
-  for (std::array<char, 1 << 16> part;
-       stream.read(part.data(), part.size()), stream.gcount() > 0;) {
-    text.append(part.data(), static_cast<std::size_t>(stream.gcount()));
-    if (text.size() <= most) continue;
-    errno = EFBIG;
-    return std::nullopt;
-  }
-  return text;
-}
 
 Sources load_sources(const std::vector<std::filesystem::path>& files,
                      const std::vector<std::string>& sets, Problems& problems) {

@@ -31,9 +31,6 @@ struct Sources {
   bool whole = true;  // false: a source could not be parsed, so that what it gives is not known
 };
 
-// A whole file; nothing, and errno, where it cannot be read.
-std::optional<std::string> read_text(const std::filesystem::path& file);
-
 // Later files win over earlier ones, `sets` ("key.path=value", one source together) over all.
 Sources load_sources(const std::vector<std::filesystem::path>& files,
                      const std::vector<std::string>& sets, Problems& problems);

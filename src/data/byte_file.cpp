@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/error.hpp"
+#include "base/input_file.hpp"
 #include "base/printable.hpp"
 
 namespace pipetrain {
@@ -27,13 +28,10 @@ std::uint64_t product_or_max(std::span<const std::uint64_t> factors) {
 }
 
 ByteFile::ByteFile(const std::filesystem::path& path) : path_(path) {
-  std::error_code error;
-  if (!std::filesystem::exists(path, error)) fail("no such file; check the path in [data]");
-  if (!std::filesystem::is_regular_file(path, error))
-    fail("this is not a file; name the data file itself");
-  const std::uint64_t bytes = std::filesystem::file_size(path, error);
+  if (!is_there(path)) fail("no such file; check the path in [data]");
+  if (!is_file(path)) fail("this is not a file; name the data file itself");
   bytes_.emplace(path);
-  most_ = bytes_->packed() ? bytes * deflate_ratio_max : bytes;
+  most_ = bytes_->packed() ? bytes_->size() * deflate_ratio_max : bytes_->size();
 }
 
 void ByteFile::fail(std::string_view why) const {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/input_file.hpp"
 #include "base/printable.hpp"
 #include "data/augment.hpp"
 #include "data/formats.hpp"
@@ -53,7 +54,8 @@ class ImageFolder final : public Dataset {
   int reading_threads() const override { return reading_.threads; }
 
   // Where images are skipped, the next good one of the list stands in for a bad one: the same one
-  // in every epoch and for every number of threads, and most often of the same class.
+  // in every epoch and for every number of threads, and most often of the same class. Not where the
+  // machine is at fault: another start would read others.
   void read(const SampleRequest& which, const Sample& to) const override {
     for (std::int64_t tried = 0; tried < size(); ++tried) {
       const ImageEntry& entry =
@@ -63,7 +65,8 @@ class ImageFolder final : public Dataset {
         *to.classes = entry.label;
         return;
       } catch (const DataError& bad) {
-        if (!reading_.skips) throw;
+        const auto* unread = dynamic_cast<const CannotRead*>(&bad);
+        if (!reading_.skips || (unread && !unread->is_of_the_file())) throw;
         tell(entry, bad);
       }
     }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/input_file.hpp"
 #include "base/printable.hpp"
 
 namespace pipetrain {
@@ -61,9 +62,8 @@ void add_class(ImageList& list, const std::string& name, std::int32_t label) {
 // Its classes with the numbers that `number` gives them.
 template <class Number>
 ImageList list_with(const fs::path& folder, Number number) {
-  std::error_code error;
-  if (!fs::exists(folder, error)) fail(folder, "no such folder; check the path in [data]");
-  if (!fs::is_directory(folder, error))
+  if (!is_there(folder)) fail(folder, "no such folder; check the path in [data]");
+  if (!is_folder(folder))
     fail(folder, "this is not a folder; name the one that holds the class folders");
   ImageList list{folder, {}, {}};
   try {

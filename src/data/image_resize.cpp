@@ -17,6 +17,8 @@ namespace pipetrain {
 
 namespace {
 
+constexpr std::int64_t resized_pixels_max = std::int64_t{1} << 25;  // 101 MB as RGB
+constexpr std::int64_t resized_side_max = 65'535;                   // as of a JPEG
 constexpr int weight_bits = 22;
 constexpr std::int32_t one_half = 1 << (weight_bits - 1);
 
@@ -122,8 +124,24 @@ Image cut_out(const Image& image, const ImageBox& box) {
   return result;
 }
 
+namespace {
+
+// Before anything of that size is made: a small file can hold one long line of pixels.
+void check_resized(const Image& image, std::int64_t height, std::int64_t width) {
+  if (std::max(height, width) <= resized_side_max && height * width <= resized_pixels_max &&
+      image.height * width <= pixels_max)
+    return;
+  throw BadImage(
+      fmt::format("{} x {} pixels would become {} x {}; an image of {} pixels, no side above {}, "
+                  "is the largest",
+                  image.height, image.width, height, width, resized_pixels_max, resized_side_max));
+}
+
+}  // namespace
+
 Image resized(Image image, int height, int width) {
   PIPETRAIN_CHECK(height > 0 && width > 0, "an image of {} x {}", height, width);
+  check_resized(image, height, width);
   if (image.width != width) image = with_width(image, width);
   if (image.height != height) image = with_height(image, height);
   return image;
@@ -132,13 +150,10 @@ Image resized(Image image, int height, int width) {
 Image resized_shorter_side(Image image, int side) {
   const int shorter = std::min(image.height, image.width);
   const std::int64_t longer = std::int64_t{side} * std::max(image.height, image.width) / shorter;
-  if (longer * side > pixels_max)
-    throw BadImage(fmt::format("{} x {} pixels would become {} x {}", image.height, image.width,
-                               image.height < image.width ? side : longer,
-                               image.height < image.width ? longer : side));
+  const bool wide = image.height < image.width;
+  check_resized(image, wide ? side : longer, wide ? longer : side);
   const int length = static_cast<int>(longer);
-  return image.height < image.width ? resized(std::move(image), side, length)
-                                    : resized(std::move(image), length, side);
+  return wide ? resized(std::move(image), side, length) : resized(std::move(image), length, side);
 }
 
 }  // namespace pipetrain

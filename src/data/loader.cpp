@@ -12,6 +12,7 @@
 
 #include "base/batch_scheduling.hpp"
 #include "base/check.hpp"
+#include "base/start_thread.hpp"
 #include "data/reading_threads.hpp"
 
 namespace pipetrain {
@@ -42,7 +43,7 @@ struct Loader::Impl {
                     "depth {}, {} readers, first mini-batch {}", o.depth, reader_count,
                     o.first_step);
     for (Slot& slot : slots) reserve(slot);
-    producer = std::thread([this] { produce(); });
+    producer = start_thread([this] { produce(); });
   }
   ~Impl() {
     close();

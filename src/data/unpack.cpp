@@ -4,14 +4,13 @@
 #include <zlib.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <new>
 #include <string>
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/input_file.hpp"
 
 namespace pipetrain {
 
@@ -19,12 +18,9 @@ std::string_view version_of_zlib() { return zlibVersion(); }
 
 struct Unpacker::Impl {
   explicit Impl(const std::filesystem::path& p)
-      : path(p.string()), file(std::fopen(p.c_str(), "rb")), buffer(std::size_t{1} << 17) {
-    if (!file) fail(fmt::format("cannot be opened: {}", std::strerror(errno)));
-  }
+      : path(p.string()), file(p), buffer(std::size_t{1} << 17) {}
   ~Impl() {
     if (packed) inflateEnd(&stream);
-    std::fclose(file);
   }
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
@@ -36,9 +32,7 @@ struct Unpacker::Impl {
   // Something to read in the buffer; false at the end of the file.
   bool fill() {
     if (stream.avail_in > 0) return true;
-    const std::size_t got = std::fread(buffer.data(), 1, buffer.size(), file);
-    if (got == 0 && std::ferror(file))
-      fail(fmt::format("cannot be read: {}", std::strerror(errno)));
+    const std::size_t got = file.read_some(buffer.data(), buffer.size());
     stream.next_in = buffer.data();
     stream.avail_in = static_cast<uInt>(got);
     return got > 0;
@@ -84,7 +78,7 @@ struct Unpacker::Impl {
   }
 
   std::string path;
-  std::FILE* file;
+  InputFile file;
   std::vector<std::uint8_t> buffer;
   z_stream stream{};  // what is read of the buffer, also where nothing is packed
   bool packed = false, ended = false, padded = false;
@@ -101,6 +95,7 @@ Unpacker::Unpacker(const std::filesystem::path& path) : impl_(std::make_unique<I
 Unpacker::~Unpacker() = default;
 
 bool Unpacker::packed() const { return impl_->packed; }
+std::uint64_t Unpacker::size() const { return impl_->file.size(); }
 
 std::size_t Unpacker::read(std::uint8_t* to, std::size_t count) {
   constexpr std::size_t chunk = std::size_t{1} << 20;  // fits zlib's 32-bit counts

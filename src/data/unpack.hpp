@@ -18,6 +18,7 @@ class Unpacker {
   explicit Unpacker(const std::filesystem::path& path);  // DataError, as all below
   ~Unpacker();
   bool packed() const;
+  std::uint64_t size() const;  // of the file, packed as it is
   // The next bytes, at most `count`; 0 at the end, when every checksum was right.
   std::size_t read(std::uint8_t* to, std::size_t count);
 

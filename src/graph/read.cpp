@@ -3,13 +3,11 @@
 #include <spdlog/fmt/fmt.h>
 
 #include <array>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
-#include <iterator>
 
 #include "base/check.hpp"
 #include "base/error.hpp"
+#include "base/input_file.hpp"
+#include "base/printable.hpp"
 #include "base/suggest.hpp"
 #include "graph/build.hpp"
 #include "graph/fields.hpp"
@@ -107,14 +105,12 @@ void check_loss(const Graph& graph, Position at, Problems& problems) {
 }
 
 std::string load(const std::filesystem::path& file) {
-  const auto refuse = [&](const std::string& why) {
+  try {
+    return read_whole_file(file);
+  } catch (const CannotRead& error) {
     throw UsageError(fmt::format("{}: this model file cannot be read: {}; check model.file",
-                                 file.string(), why));
-  };
-  if (std::filesystem::is_directory(file)) refuse("it is a folder");
-  std::ifstream in(file, std::ios::binary);
-  if (!in) refuse(std::strerror(errno));
-  return {std::istreambuf_iterator<char>(in), {}};
+                                 printable(file.string()), error.why()));
+  }
 }
 
 Graph read(const Value& text, const std::string& origin) {

@@ -9,14 +9,16 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/open_regular.hpp"
 
 namespace pipetrain {
 
 AppendFile::AppendFile(const std::filesystem::path& path, std::size_t keep_bytes)
     : path_(path), bytes_(keep_bytes) {
   const int anew = keep_bytes == 0 ? O_TRUNC : 0;
-  file_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | anew, 0644);
-  if (file_ < 0) fail("created");
+  const Opened opened = open_regular(path, O_WRONLY | O_CREAT | O_APPEND | anew);
+  if (opened.descriptor < 0) fail("created", opened.problem);
+  file_ = opened.descriptor;
   if (keep_bytes > 0 && ::ftruncate(file_, static_cast<off_t>(keep_bytes)) != 0) {
     const int why = errno;
     ::close(std::exchange(file_, -1));
@@ -54,10 +56,12 @@ void AppendFile::close() {
   if (::close(std::exchange(file_, -1)) != 0) fail("closed");
 }
 
-void AppendFile::fail(std::string_view what) const {
+void AppendFile::fail(std::string_view what) const { fail(what, std::strerror(errno)); }
+
+void AppendFile::fail(std::string_view what, std::string_view why) const {
   throw DeviceError(fmt::format(
       "{}: cannot be {}: {}; check the disk and its permissions, then run the same command again",
-      path_.string(), what, std::strerror(errno)));
+      path_.string(), what, why));
 }
 
 }  // namespace pipetrain

@@ -23,7 +23,8 @@ class AppendFile {
   void close();        // flushed, too
 
  private:
-  [[noreturn]] void fail(std::string_view what) const;
+  [[noreturn]] void fail(std::string_view what) const;  // by errno
+  [[noreturn]] void fail(std::string_view what, std::string_view why) const;
 
   std::filesystem::path path_;
   int file_ = -1;

@@ -1,7 +1,8 @@
 #include "metrics/jsonl.hpp"
 
-#include <fstream>
 #include <nlohmann/json.hpp>
+
+#include "base/input_file.hpp"
 
 namespace pipetrain {
 namespace {
@@ -18,10 +19,10 @@ bool stays(const std::string& line, std::int64_t step) {
 
 std::size_t kept_bytes(const std::filesystem::path& path, std::int64_t keep_steps) {
   if (keep_steps == 0) return 0;
-  std::ifstream lines(path, std::ios::binary);
+  if (!is_there(path)) return 0;
+  TextLines lines(path);
   std::size_t bytes = 0;
-  for (std::string line; std::getline(lines, line) && !lines.eof() && stays(line, keep_steps);)
-    bytes += line.size() + 1;
+  for (std::string line; lines.next(line) && stays(line, keep_steps);) bytes += line.size() + 1;
   return bytes;
 }
 

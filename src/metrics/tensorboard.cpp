@@ -4,13 +4,12 @@
 
 #include <algorithm>
 #include <chrono>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <system_error>
 
 #include "base/error.hpp"
+#include "base/input_file.hpp"
 
 namespace pipetrain {
 namespace {
@@ -39,12 +38,13 @@ fs::path next_file(const fs::path& folder, const std::vector<fs::path>& earlier)
 }
 
 std::string bytes_of(const fs::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  std::string bytes{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-  if (!in)
-    throw DeviceError(fmt::format("{}: cannot be read; remove it, and run the same command again",
-                                  file.string()));
-  return bytes;
+  try {
+    return read_whole_file(file, std::uint64_t{1} << 40);
+  } catch (const CannotRead& error) {
+    throw DeviceError(
+        fmt::format("{}: cannot be read: {}; remove it, and run the same command again",
+                    file.string(), error.why()));
+  }
 }
 
 // The records of scalars up to a step. Behind a torn one nothing can be told apart.

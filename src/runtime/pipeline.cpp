@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/check.hpp"
+#include "base/start_thread.hpp"
 #include "runtime/core_claims.hpp"
 #include "runtime/of_stage.hpp"
 #include "runtime/packet_room.hpp"
@@ -21,6 +22,14 @@ int workers_at_once(const Config& config) { return is_inline(config) ? 1 : confi
 
 ThreadPlan threads_for(const Config& config) {
   return plan_threads(workers_at_once(config), config.hardware.threads_per_stage);
+}
+
+// All that will run at once beside the caller's thread: workers with their kernel threads, the
+// loader, whoever saves, and the team that keeps others from spinning.
+void check_threads_of(const Config& config, const ThreadPlan& plan, bool sleeping) {
+  constexpr int others = 2;
+  check_threads(plan.threads_per_stage * workers_at_once(config) + others +
+                (sleeping ? SleepingTeams::threads() : 0));
 }
 
 int cores_to_claim(const Config& config, const ThreadPlan& plan) {
@@ -52,7 +61,9 @@ struct Pipeline::Impl {
         model(lower_for(in, sizes)),
         needs(needs_of(in)) {
     if (!is_inline(config)) threads.cores = claims.cores();  // the caller's thread is not pinned
-    if (claims.others_hold_them() && threads.threads_per_stage > 1) sleeping.emplace();
+    const bool sleeps = claims.others_hold_them() && threads.threads_per_stage > 1;
+    check_threads_of(config, threads, sleeps);
+    if (sleeps) sleeping.emplace();
     joint_norm = joins_norms(config, needs.program.program);
     for (int s = 0; s < stage_count(); ++s) of_stage(s, [&] { make_stage(s); });
     tied = std::make_unique<TiedParameters>(graph, stages);

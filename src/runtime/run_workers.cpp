@@ -7,6 +7,7 @@
 
 #include "base/batch_scheduling.hpp"
 #include "base/check.hpp"
+#include "base/start_thread.hpp"
 #include "runtime/worker.hpp"
 
 namespace pipetrain {
@@ -65,8 +66,10 @@ void run_threads(std::vector<Worker>& workers, const ThreadPlan& threads, const 
     }
   };
   std::vector<std::thread> pool;
+  pool.reserve(workers.size());
   try {
-    for (std::size_t w = 0; w < workers.size(); ++w) pool.emplace_back(work, w);
+    for (std::size_t w = 0; w < workers.size(); ++w)
+      pool.push_back(start_thread([&work, w] { work(w); }));
     const BatchScheduling reports_behind;  // the workers have their own
     while (report(true)) {
     }

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cmath>
 
+#include "base/start_thread.hpp"
 #include "runtime/core_claims.hpp"
 #include "runtime/cpu_quota.hpp"
 
@@ -37,7 +38,12 @@ KernelThreads::KernelThreads(int threads) : before_(omp_get_max_threads()) {
 }
 KernelThreads::~KernelThreads() { set_kernel_threads(before_); }
 
-SleepingTeams::SleepingTeams() : holder_([this] { hold_team(); }) { started_.acquire(); }
+SleepingTeams::SleepingTeams() {
+  holder_ = start_thread([this] { hold_team(); });
+  started_.acquire();
+}
+
+int SleepingTeams::threads() { return omp_get_num_procs() + 1; }
 
 SleepingTeams::~SleepingTeams() {
   ended_.release();
@@ -45,7 +51,7 @@ SleepingTeams::~SleepingTeams() {
 }
 
 void SleepingTeams::hold_team() {
-  set_kernel_threads(omp_get_num_procs() + 1);
+  set_kernel_threads(threads());
   std::atomic<int> members = 0;  // GCC leaves out a team that has nothing to do
 #pragma omp parallel
   ++members;

@@ -49,6 +49,8 @@ class SleepingTeams {
   SleepingTeams(const SleepingTeams&) = delete;
   SleepingTeams& operator=(const SleepingTeams&) = delete;
 
+  static int threads();  // that one takes
+
  private:
   void hold_team();
 

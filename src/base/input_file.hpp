@@ -1,0 +1,74 @@
+// A file that is read: whatever keeps it from that is one type of error, with the file and the
+// reason.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "base/error.hpp"
+
+namespace pipetrain {
+
+// "FILE: cannot be read: REASON; check the path and its permissions". Who knows what the file is
+// for catches it, and says why() in words of its own.
+class CannotRead : public DataError {
+ public:
+  CannotRead(const std::filesystem::path& file, std::string why, int error = 0);
+  const std::string& why() const { return why_; }  // "Permission denied", "it is a folder"
+  // Does the reason lie with this very file or its name? Else with the machine: too many files are
+  // open, no memory, a disk that fails.
+  bool is_of_the_file() const;
+
+ private:
+  std::string why_;
+  int error_;  // errno; 0 where the system had no objection
+};
+
+// CannotRead where the system does not tell; a name behind links counts as what it leads to.
+bool is_there(const std::filesystem::path& path);
+bool is_folder(const std::filesystem::path& path);
+bool is_file(const std::filesystem::path& path);
+
+// From front to back; CannotRead from every call.
+class InputFile {
+ public:
+  explicit InputFile(const std::filesystem::path& path);
+  ~InputFile();
+  InputFile(const InputFile&) = delete;
+  InputFile& operator=(const InputFile&) = delete;
+
+  std::uint64_t size() const { return size_; }         // when it was opened
+  std::size_t read_some(void* to, std::size_t count);  // 0 at the end only
+  void read(void* to, std::size_t count);              // all of them
+
+ private:
+  std::filesystem::path path_;
+  int descriptor_ = -1;
+  std::uint64_t size_ = 0;
+};
+
+inline constexpr std::uint64_t kLargestText = std::uint64_t{64} << 20;  // of a config or a model
+
+// A whole file of at most `most` bytes.
+std::string read_whole_file(const std::filesystem::path& file, std::uint64_t most = kLargestText);
+// The same of a pipe, as a shell makes it of <(...), and of a terminal: waits for whoever writes.
+std::string read_whole_stream(const std::filesystem::path& file, std::uint64_t most = kLargestText);
+
+// Lines of a text that may be torn: one that is longer than `most` bytes ends it as damage does.
+class TextLines {
+ public:
+  explicit TextLines(const std::filesystem::path& path, std::size_t most = std::size_t{16} << 20);
+  // The next line that is whole, without its '\n'; false behind the last one.
+  bool next(std::string& line);
+
+ private:
+  InputFile file_;
+  std::size_t most_;
+  std::string buffer_;
+  std::size_t begin_ = 0;
+};
+
+}  // namespace pipetrain

@@ -1,0 +1,29 @@
+// The one way to open a file that somebody named, to read or to write: regular files only, and
+// never a wait. A pipe would hold up whoever opens it, a device may have no end.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+namespace pipetrain {
+
+enum class FileKind { None, Regular, Folder, Other };
+
+struct Found {
+  FileKind kind = FileKind::None;
+  std::string problem;  // where the system does not tell: no permission, too long a name, a ring of
+                        // links; `kind` is None then
+  int error = 0;        // errno of it
+};
+// What stands under this name, behind links.
+Found find_file(const std::filesystem::path& path);
+
+struct Opened {
+  int descriptor = -1;  // the caller closes it; -1: there is none
+  std::string problem;  // why, in words that fit behind "cannot be read: "
+  int error = 0;        // errno of it; 0 where the system had no objection
+};
+// `flags` are those of open(2); what is made can be read by all, and written by its owner.
+Opened open_regular(const std::filesystem::path& file, int flags);
+
+}  // namespace pipetrain

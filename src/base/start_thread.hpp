@@ -1,0 +1,26 @@
+// Threads of ours, and what is said where the machine gives no more of them.
+#pragma once
+
+#include <system_error>
+#include <thread>
+#include <utility>
+
+namespace pipetrain {
+
+// DeviceError: no thread could be started; the limits of this process, and what asks for fewer.
+[[noreturn]] void refuse_thread(const std::system_error& error);
+
+template <class Work>
+std::thread start_thread(Work work) {
+  try {
+    return std::thread(std::move(work));
+  } catch (const std::system_error& error) {
+    refuse_thread(error);
+  }
+}
+
+// Can so many more be started at once? DeviceError where not. OpenMP asks nobody: it ends the
+// process where one of its threads cannot be started, so whoever is about to need a team asks here.
+void check_threads(int count);
+
+}  // namespace pipetrain
