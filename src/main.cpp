@@ -2,14 +2,14 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <spdlog/fmt/fmt.h>
-#include <spdlog/sinks/stdout_color_sinks.h>
-#include <spdlog/spdlog.h>
 #include <unistd.h>
 
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+#include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
@@ -22,10 +22,13 @@
 
 #include "app/build_info.hpp"
 #include "app/effective_config.hpp"
+#include "app/interrupts.hpp"
+#include "app/logging.hpp"
 #include "app/verbs.hpp"
 #include "app/version.hpp"
 #include "base/check.hpp"
 #include "base/error.hpp"
+#include "base/line_output.hpp"
 #include "base/process_limits.hpp"
 #include "base/suggest.hpp"
 
@@ -91,15 +94,6 @@ const Verb& find_verb(std::string_view name) {
   }
   throw UsageError(fmt::format("pipetrain: there is no verb {}{} (pipetrain --help lists them)",
                                name, suggest(name, names)));
-}
-
-// Logs go to standard error, so that standard output is the verb's alone.
-void set_up_logging(const Options& options) {
-  auto logger = spdlog::stderr_color_mt("pipetrain");
-  logger->set_pattern("%v");
-  logger->set_level(options.quiet ? spdlog::level::warn
-                                  : spdlog::level::from_str(options.log_level));
-  spdlog::set_default_logger(std::move(logger));
 }
 
 // "; did you mean --output?" where an option was not expected.
@@ -188,7 +182,10 @@ void finish_output() {
 }
 
 int report(std::string_view message, int code) {
-  std::fprintf(stderr, "%.*s\n", static_cast<int>(message.size()), message.data());
+  try {
+    standard_error().keep(fmt::format("{}\n", message));
+  } catch (const std::exception&) {  // there is nowhere left to report it
+  }
   return code;
 }
 
@@ -219,11 +216,24 @@ int guarded_run(int argc, char** argv) {
   }
 }
 
+// Lines wait for their readers here, where nothing else is left to do: with default handlers, so
+// that a signal ends the wait. Whoever has asked for an end waits no longer than half a second.
+void finish_lines() {
+  using std::chrono::milliseconds;
+  const auto end = std::chrono::steady_clock::now() + milliseconds(500);
+  for (LineOutput* const output : {&standard_output(), &standard_error()}) {
+    const auto left = std::chrono::ceil<milliseconds>(end - std::chrono::steady_clock::now());
+    output->finish(stop_was_asked() ? std::max(left, milliseconds(0)) : LineOutput::without_end);
+  }
+}
+
 }  // namespace
 }  // namespace pipetrain
 
 int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);
   pipetrain::open_standard_streams();
-  return pipetrain::guarded_run(argc, argv);
+  const int code = pipetrain::guarded_run(argc, argv);
+  pipetrain::finish_lines();
+  return code;
 }

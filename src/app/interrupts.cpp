@@ -71,6 +71,8 @@ int Interrupts::stop_signal() const { return stop_asked; }
 bool Interrupts::take_save_request() { return save_asked.exchange(false); }
 std::atomic<bool>& Interrupts::drain() { return drain_asked; }
 
+bool stop_was_asked() { return stop_asked != 0; }
+
 std::string signal_name(int signal) {
   const char* const name = sigabbrev_np(signal);
   return name ? std::string("SIG") + name : "signal " + std::to_string(signal);

@@ -25,6 +25,9 @@ class Interrupts {
   std::atomic<bool>& drain();
 };
 
+// Did a signal ask the latest training to stop? True after that training too.
+bool stop_was_asked();
+
 std::string signal_name(int signal);  // "SIGTERM"
 
 }  // namespace pipetrain

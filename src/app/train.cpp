@@ -4,7 +4,6 @@
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
-#include <iostream>
 #include <nlohmann/json.hpp>
 
 #include "app/annealing.hpp"
@@ -32,17 +31,17 @@ using nlohmann::ordered_json;
 
 ConsoleOptions console_options(const Options& options, const Config& config,
                                const TrainingLength& length) {
-  std::FILE* const out = options.json ? stderr : stdout;
-  return {.out = out,
+  return {.out = options.json ? &standard_error() : &standard_output(),
           .quiet = options.quiet,
-          .terminal = isatty(fileno(out)) != 0,
+          .terminal = isatty(options.json ? STDERR_FILENO : STDOUT_FILENO) != 0,
           .log_every_steps = config.metrics.log_every_steps,
           .total_steps = length.steps,
           .total_epochs = (length.steps - 1) / length.steps_per_epoch + 1};
 }
 
+// What the reader does not take at once, `main` waits with.
 void print_json(const Options& options, const ordered_json& result) {
-  if (options.json) std::cout << result.dump(2) << std::endl;
+  if (options.json) standard_output().keep(result.dump(2) + "\n");
 }
 
 int tell_finished(const Options& options, const std::filesystem::path& folder) {
@@ -199,7 +198,7 @@ int train(const Options& options) {
   if (signal)
     spdlog::warn("{}", interrupted_text(end, folder));
   else
-    console.line(end_text(end, folder));
+    console.last(end_text(end, folder));
   if (end.contains("warning")) spdlog::warn("warning: {}", end["warning"].get<std::string>());
   result.update(end);
   result.erase("event");

@@ -185,6 +185,7 @@ ordered_json Training::end_event() const {
   if (progress_.last) event["validation"] = json_of(*progress_.last, in_.data);
   if (progress_.best) event["best_validation"] = json_of(*progress_.best, in_.data);
   if (const auto best = best_checkpoint()) event["best_checkpoint"] = best->string();
+  if (const auto dropped = in_.console.dropped_lines()) event["dropped_lines"] = dropped;
   if (const auto warning = course_.warning()) event["warning"] = *warning;
   return event;
 }

@@ -4,8 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <cstring>
 
 #include "base/error.hpp"
 
@@ -42,6 +40,7 @@ std::string step_line(const StepSummary& s, const StepColumns& columns) {
 }
 
 void Console::step(const StepSummary& s) {
+  options_.out->flush();  // what waits, for a reader that came back
   interval_seconds_ += s.seconds;
   total_seconds_ += s.seconds;
   interval_samples_ += s.samples;
@@ -68,20 +67,22 @@ void Console::line(const std::string& text) {
   print(text + "\n");
 }
 
+void Console::last(const std::string& text) {
+  if (options_.quiet) return;
+  wipe();
+  print(text + "\n", true);
+}
+
 void Console::end() { wipe(); }
 
-void Console::print(const std::string& text) {
-  errno = 0;
-  if (std::fwrite(text.data(), 1, text.size(), options_.out) == text.size() &&
-      std::fflush(options_.out) == 0)
-    return;
-  const int why = errno;
-  options_.quiet = true;
-  bar_drawn_ = false;
-  if (why != EPIPE)
-    throw DeviceError(
-        fmt::format("standard {} cannot be written: {}; send it elsewhere, or train with --quiet",
-                    options_.out == stderr ? "error" : "output", std::strerror(why)));
+void Console::print(const std::string& text, bool keep) {
+  try {
+    keep ? options_.out->keep(text) : options_.out->write(text);
+  } catch (const DeviceError& error) {
+    options_.quiet = true;
+    bar_drawn_ = false;
+    throw DeviceError(fmt::format("{}, or train with --quiet", error.what()));
+  }
 }
 
 void Console::wipe() {
@@ -90,7 +91,7 @@ void Console::wipe() {
 }
 
 void Console::draw_bar(std::int64_t step) {
-  if (options_.quiet || !options_.terminal) return;
+  if (options_.quiet || !options_.terminal || !options_.out->flush()) return;
   constexpr int width = 40;
   const auto full =
       static_cast<int>(width * step / std::max<std::int64_t>(1, options_.total_steps));

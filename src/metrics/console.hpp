@@ -3,33 +3,35 @@
 #pragma once
 
 #include <cstdint>
-#include <cstdio>
 #include <string>
 
+#include "base/line_output.hpp"
 #include "metrics/step_summary.hpp"
 
 namespace pipetrain {
 
 struct ConsoleOptions {
-  std::FILE* out = stdout;
+  LineOutput* out = &standard_output();  // outlives the console
   bool quiet = false;
   bool terminal = false;  // `out` is one: draw the bar
   std::int64_t log_every_steps = 10;
   std::int64_t total_steps = 1, total_epochs = 1;
 };
 
-// DeviceError where `out` cannot be written. A reader who has seen enough (`| head`) is no error:
-// from then on nothing is printed.
+// Never waits for a reader: see LineOutput. DeviceError, once, where `out` is a file that cannot be
+// written; from then on nothing is printed.
 class Console {
  public:
   explicit Console(const ConsoleOptions& options) : options_(options) {}
 
   void step(const StepSummary& summary);
   void line(const std::string& text);  // anything else: the plan, a validation
+  void last(const std::string& text);  // a line that is never dropped
   void end();                          // wipes the bar
+  std::int64_t dropped_lines() const { return options_.out->dropped_lines(); }
 
  private:
-  void print(const std::string& text);
+  void print(const std::string& text, bool keep = false);
   void wipe();
   void draw_bar(std::int64_t step);
 

@@ -1,7 +1,11 @@
 // What a person sees while training.
 #include "metrics/console.hpp"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cstdio>
 #include <functional>
 
 #include "base/error.hpp"
@@ -13,14 +17,17 @@ namespace {
 
 // What a console writes during `talk`, through a real file.
 std::string written(ConsoleOptions options, const std::function<void(Console&)>& talk) {
-  options.out = std::tmpfile();
-  REQUIRE(options.out != nullptr);
+  std::FILE* const file = std::tmpfile();
+  REQUIRE(file != nullptr);
+  LineOutput output(fileno(file), "standard output");
+  options.out = &output;
   Console console(options);
   talk(console);
-  std::string text(static_cast<std::size_t>(std::ftell(options.out)), '\0');
-  std::rewind(options.out);
-  REQUIRE(std::fread(text.data(), 1, text.size(), options.out) == text.size());
-  std::fclose(options.out);
+  std::fseek(file, 0, SEEK_END);
+  std::string text(static_cast<std::size_t>(std::ftell(file)), '\0');
+  std::rewind(file);
+  REQUIRE(std::fread(text.data(), 1, text.size(), file) == text.size());
+  std::fclose(file);
   return text;
 }
 
@@ -98,6 +105,27 @@ TEST_CASE("a line has the figures of its interval", "[metrics]") {
   CHECK(contains(text, "memory 2.5 MiB"));
   CHECK(contains(text, "ETA 0:10"));  // ten steps of a second
   CHECK_FALSE(contains(text, "skipped"));
+}
+
+TEST_CASE("where the reader takes nothing, no bar is drawn and lines are counted", "[metrics]") {
+  int ends[2];
+  REQUIRE(::pipe(ends) == 0);
+  LineOutput output(ends[1], "standard output");
+  output.keep(std::string(200000, 'x') + "\n");  // more than the pipe takes
+  Console console({.out = &output, .terminal = true, .log_every_steps = 2, .total_steps = 4});
+  for (int step = 1; step <= 4; ++step) console.step(summary(step));
+  CHECK(console.dropped_lines() == 2);
+  console.last("the end");
+  std::string text;
+  for (bool done = false; !done;) {
+    char part[4096];
+    text.append(part, static_cast<std::size_t>(::read(ends[0], part, sizeof part)));
+    done = output.flush() && text.ends_with("the end\n");
+  }
+  CHECK((text.substr(200001) ==
+         "lines dropped here because nobody read standard output: 2\nthe end\n"));
+  ::close(ends[0]);
+  ::close(ends[1]);
 }
 
 TEST_CASE("intervals begin anew", "[metrics]") {
@@ -191,13 +219,14 @@ TEST_CASE("the columns of a step's line stand under each other whatever the numb
 }
 
 TEST_CASE("a full disk is an error, once", "[metrics]") {
-  std::FILE* const full = std::fopen("/dev/full", "w");
-  if (!full) {
+  const int full = ::open("/dev/full", O_WRONLY);
+  if (full < 0) {
     WARN("skipped: this system has no /dev/full");
     return;
   }
-  Console console({.out = full});
+  LineOutput output(full, "standard output");
+  Console console({.out = &output});
   CHECK_THROWS_AS(console.line("x"), DeviceError);
   CHECK_NOTHROW(console.line("x"));
-  std::fclose(full);
+  ::close(full);
 }

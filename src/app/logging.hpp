@@ -1,0 +1,11 @@
+// Where spdlog's lines go.
+#pragma once
+
+#include "app/options.hpp"
+
+namespace pipetrain {
+
+// To standard error, so that standard output is the verb's alone; no line waits for its reader.
+void set_up_logging(const Options& options);
+
+}  // namespace pipetrain
