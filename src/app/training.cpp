@@ -125,6 +125,7 @@ bool Training::validation_is_due() const {
 
 void Training::validate() {
   if (!in_.data.validation) return;
+  const double start = seconds();
   Evaluation e = evaluate(in_.pipeline, *in_.data.validation, in_.config);
   if (in_.bleu) e.bleu = in_.bleu->of(in_.pipeline.parameters());
   const std::int64_t step = progress_.step, epoch_steps = in_.length.steps_per_epoch;
@@ -140,6 +141,8 @@ void Training::validate() {
   in_.metrics.write(event);
   in_.console.line(fmt::format("validation after step {}: {}, memory {}", step,
                                text_of(e, *in_.data.validation), bytes_text(memory)));
+  in_.console.validated(seconds() - start, validations_after(in_.config.validation,
+                                                             in_.length.steps, epoch_steps, step));
   const bool better = is_best(result);
   if (better) progress_.best = result;
   progress_.without_progress = better ? 0 : progress_.without_progress + 1;

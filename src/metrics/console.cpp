@@ -45,14 +45,13 @@ void Console::step(const StepSummary& s) {
   total_seconds_ += s.seconds;
   interval_samples_ += s.samples;
   interval_bubble_ += s.bubble * s.seconds;
-  ++steps_seen_;
+  time_left_.step(s.seconds);
   const bool due = s.step % options_.log_every_steps == 0 || s.step == options_.total_steps;
   if (due) {
     const double seconds = std::max(interval_seconds_, 1e-9);
     line(step_line(s, {.samples_per_second = static_cast<double>(interval_samples_) / seconds,
                        .bubble = interval_bubble_ / seconds,
-                       .seconds_left = total_seconds_ / static_cast<double>(steps_seen_) *
-                                       static_cast<double>(options_.total_steps - s.step),
+                       .seconds_left = time_left_.seconds(options_.total_steps - s.step),
                        .total_steps = options_.total_steps,
                        .total_epochs = options_.total_epochs}));
     interval_seconds_ = interval_bubble_ = 0;

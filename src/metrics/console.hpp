@@ -7,6 +7,7 @@
 
 #include "base/line_output.hpp"
 #include "metrics/step_summary.hpp"
+#include "metrics/time_left.hpp"
 
 namespace pipetrain {
 
@@ -28,6 +29,8 @@ class Console {
   void line(const std::string& text);  // anything else: the plan, a validation
   void last(const std::string& text);  // a line that is never dropped
   void end();                          // wipes the bar
+  // One validation is done; `left` more are to come.
+  void validated(double seconds, std::int64_t left) { time_left_.validation(seconds, left); }
   std::int64_t dropped_lines() const { return options_.out->dropped_lines(); }
 
  private:
@@ -36,8 +39,9 @@ class Console {
   void draw_bar(std::int64_t step);
 
   ConsoleOptions options_;
+  TimeLeft time_left_;
   double interval_seconds_ = 0, total_seconds_ = 0, last_bar_ = 0;
-  std::int64_t interval_samples_ = 0, steps_seen_ = 0;
+  std::int64_t interval_samples_ = 0;
   double interval_bubble_ = 0;
   bool bar_drawn_ = false;
 };

@@ -107,6 +107,16 @@ TEST_CASE("a line has the figures of its interval", "[metrics]") {
   CHECK_FALSE(contains(text, "skipped"));
 }
 
+TEST_CASE("the time left counts the validations to come", "[metrics]") {
+  const std::string text = written({.log_every_steps = 1, .total_steps = 10}, [](Console& console) {
+    console.step(summary(1));
+    console.validated(4, 3);
+    console.step(summary(2));
+  });
+  CHECK(contains(text, "ETA 0:05"));  // nine steps of half a second
+  CHECK(contains(text, "ETA 0:16"));  // eight of them, and three validations
+}
+
 TEST_CASE("where the reader takes nothing, no bar is drawn and lines are counted", "[metrics]") {
   int ends[2];
   REQUIRE(::pipe(ends) == 0);
