@@ -15,7 +15,7 @@ Graph load_graph(const ReadConfig& read) {
   if (!read.inline_model_file.empty()) return read_inline_model(read.inline_model_file);
   const Config& config = read.config;
   if (!config.inline_model.empty()) return read_model_text(config.inline_model, config.name);
-  return read_model(config.model.file);
+  return placed(read, [&] { return read_model(config.model.file); });
 }
 
 Datasets load_datasets(const ReadConfig& read, const Graph& graph) {

@@ -108,7 +108,7 @@ std::string load(const std::filesystem::path& file) {
   try {
     return read_whole_file(file);
   } catch (const CannotRead& error) {
-    throw UsageError(fmt::format("{}: this model file cannot be read: {}; check model.file",
+    throw UsageError(fmt::format("model.file = \"{}\" cannot be read: {}; name a model file (TOML)",
                                  printable(file.string()), error.why()));
   }
 }

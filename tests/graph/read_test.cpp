@@ -203,6 +203,6 @@ TEST_CASE("a model's labels are smoothed where it says so") {
 }
 
 TEST_CASE("a model file that is not there is the user's error, by name") {
-  CHECK(message_of("no/such.toml").find("no/such.toml: ") == 0);
+  CHECK(message_of("no/such.toml").find("model.file = \"no/such.toml\" cannot be read") == 0);
   CHECK(message_of("/").find("it is a folder") != std::string::npos);
 }
