@@ -30,6 +30,13 @@ std::vector<Row> config_rows() {
              "2:", {"write valid TOML here"}),
       config("a zero byte", std::string("[data]\nkind = \"a\0b\"", 19),
              "2:", {"write valid TOML here"}),
+      {"a config that is a link to itself",
+       {},
+       "train loop.toml",
+       2,
+       {"loop.toml", "symbolic links", "name a config file"},
+       false,
+       "ln -s loop.toml loop.toml; "},
       // ---- keys and tables
       config("an unknown key", "[pipeline]\nstags = 2", "2:1",
              {"unknown key pipeline.stags", "did you mean pipeline.stages?"}),
