@@ -4,8 +4,8 @@
 namespace pipetrain {
 
 // While it lives, this thread interrupts nobody when it is woken: it waits for a core that is free
-// or for the scheduler's next tick, with the same share of time as before (Linux's SCHED_BATCH). Who
-// wakes it may hold up a whole team of kernel threads. Only a matter of speed: where the system
+// or for the scheduler's next tick, with the same share of time as before (Linux's SCHED_BATCH).
+// Who wakes it may hold up a whole team of kernel threads. Only a matter of speed: where the system
 // refuses, or the user has chosen another policy, nothing happens. Of the thread that made it.
 class BatchScheduling {
  public:

@@ -52,9 +52,7 @@ bool CannotRead::is_of_the_file() const {
 
 bool is_there(const std::filesystem::path& path) { return kind_at(path) != FileKind::None; }
 bool is_folder(const std::filesystem::path& path) { return kind_at(path) == FileKind::Folder; }
-bool is_file(const std::filesystem::path& path) {
-  return kind_at(path) == FileKind::Regular;
-}
+bool is_file(const std::filesystem::path& path) { return kind_at(path) == FileKind::Regular; }
 
 InputFile::InputFile(const std::filesystem::path& path) : path_(path) {
   const Opened opened = open_regular(path, O_RDONLY);

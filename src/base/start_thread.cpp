@@ -12,11 +12,11 @@
 namespace pipetrain {
 
 void refuse_thread(const std::system_error& error) {
-  throw DeviceError(fmt::format(
-      "no more threads can be started: {}{}; ask for fewer (pipeline.stages, "
-      "hardware.threads_per_stage, data.decode_threads), train with hardware.workers = "
-      "\"inline\", or raise the limit",
-      error.code().message(), limits_text()));
+  throw DeviceError(
+      fmt::format("no more threads can be started: {}{}; ask for fewer (pipeline.stages, "
+                  "hardware.threads_per_stage, data.decode_threads), train with hardware.workers = "
+                  "\"inline\", or raise the limit",
+                  error.code().message(), limits_text()));
 }
 
 void check_threads(int count) {

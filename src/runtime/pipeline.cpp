@@ -24,11 +24,11 @@ ThreadPlan threads_for(const Config& config) {
   return plan_threads(workers_at_once(config), config.hardware.threads_per_stage);
 }
 
-// All that will run at once beside the caller's thread: workers with their kernel threads, the
-// loader, whoever saves, and the team that keeps others from spinning.
+// All that will run at once: workers with their kernel threads, those of the caller, the loader,
+// whoever saves, and the team that keeps others from spinning.
 void check_threads_of(const Config& config, const ThreadPlan& plan, bool sleeping) {
   constexpr int others = 2;
-  check_threads(plan.threads_per_stage * workers_at_once(config) + others +
+  check_threads(plan.threads_per_stage * workers_at_once(config) + kernel_threads() + others +
                 (sleeping ? SleepingTeams::threads() : 0));
 }
 

@@ -33,6 +33,8 @@ void set_kernel_threads(int threads) {
   omp_set_num_threads(std::min(threads, omp_get_thread_limit()));
 }
 
+int kernel_threads() { return omp_get_max_threads(); }
+
 KernelThreads::KernelThreads(int threads) : before_(omp_get_max_threads()) {
   set_kernel_threads(threads);
 }

@@ -26,6 +26,8 @@ ThreadPlan plan_threads(int workers_at_once, int threads_per_stage);
 // are overruled.
 void set_kernel_threads(int threads);
 
+int kernel_threads();  // of this thread, as they are set
+
 // So many, and at its end as many as before.
 class KernelThreads {
  public:

@@ -18,9 +18,7 @@ TEST_CASE("a thread is in no hurry as long as it says so", "[batch scheduling]")
   {
     const BatchScheduling batch;
     CHECK(sched_getscheduler(0) == SCHED_BATCH);
-    {
-      const BatchScheduling again;
-    }
+    { const BatchScheduling again; }
     CHECK(sched_getscheduler(0) == SCHED_BATCH);
   }
   std::thread([&] {

@@ -377,7 +377,7 @@ TEST_CASE("files that cannot be read are named, all of them") {
     const std::string message = error.what();
     INFO(message);
     CHECK(message.find("none.toml: cannot be read: No such file") != std::string::npos);
-    CHECK(message.find("Is a directory") != std::string::npos);
+    CHECK(message.find("it is a folder") != std::string::npos);
     CHECK(lines_of(message) == 2);
   }
 }

@@ -1,8 +1,10 @@
 // metrics.jsonl: a line is whole or there is an error.
 #include "metrics/jsonl.hpp"
 
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <fstream>
 #include <functional>
 #include <nlohmann/json.hpp>
@@ -90,14 +92,24 @@ TEST_CASE("a loss that is not finite is still JSON", "[metrics]") {
 }
 
 TEST_CASE("a full disk is a device error that names the file and the reason", "[metrics]") {
-  if (!std::filesystem::exists("/dev/full")) {
-    WARN("skipped: this system has no /dev/full");
-    return;
-  }
-  MetricsFile file("/dev/full");
+  const auto path = scratch_file();
+  MetricsFile file(path);
+  const auto before = std::signal(SIGXFSZ, SIG_IGN);
+  rlimit all{};
+  ::getrlimit(RLIMIT_FSIZE, &all);
+  const rlimit none{0, all.rlim_max};
+  ::setrlimit(RLIMIT_FSIZE, &none);  // as small a disk as there can be
   const std::string message = refusal([&] { file.write({{"event", "step"}}); });
-  CHECK(message.find("/dev/full") != std::string::npos);
-  CHECK(message.find("No space left on device") != std::string::npos);
+  ::setrlimit(RLIMIT_FSIZE, &all);
+  std::signal(SIGXFSZ, before);
+  CHECK(message.find(path.string()) != std::string::npos);
+  CHECK(message.find("cannot be written: File too large") != std::string::npos);
+  std::filesystem::remove(path);
+}
+
+TEST_CASE("a device in the place of the file is refused", "[metrics]") {
+  const std::string message = refusal([&] { MetricsFile file("/dev/null"); });
+  CHECK(message.find("/dev/null: cannot be created: it is no regular file") != std::string::npos);
 }
 
 TEST_CASE("a file that cannot be opened is a device error that names it", "[metrics]") {

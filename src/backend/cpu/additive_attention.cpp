@@ -95,7 +95,7 @@ class AdditiveAttentionKernel final : public CpuKernel {
     if (!spec_.normalize) return;
     put(*floats(a.gradients[1]), dg, a.accumulate);
     sums_.column_sums(saved.bias, problem_.samples, units, floats(a.gradients[2]), a.accumulate, 0,
-                       units);
+                      units);
   }
 
  private:
