@@ -117,7 +117,7 @@ std::vector<Row> command_rows() {
        {{"folder/", ""}},
        "train folder",
        2,
-       {"folder", "directory", "name a config file"}},
+       {"folder", "it is a folder", "name a config file"}},
       {"a setting without =",
        {},
        "train base.toml --set pipeline.stages",

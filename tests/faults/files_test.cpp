@@ -129,5 +129,5 @@ TEST_CASE("an output folder that cannot be", "[faults]") {
   fs::create_directories(folder.path / "run/metrics.jsonl");
   const Ran ran = run_binary(train + (folder.path / "run").string());
   CHECK(ran.code == 4);
-  CHECK(has(ran.err, "metrics.jsonl: cannot be created: Is a directory"));
+  CHECK(has(ran.err, "metrics.jsonl: cannot be created: it is a folder"));
 }
