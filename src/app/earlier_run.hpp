@@ -13,7 +13,7 @@
 namespace pipetrain {
 
 struct EarlierRun {
-  std::optional<Checkpoint> checkpoint;  // to go on from, without its tensors; none: begin anew
+  std::optional<Checkpoint> checkpoint;  // to resume from, without its tensors; none: start over
   bool finished = false;                 // it has written its model.safetensors
   bool same_length = false;              // training.epochs and training.steps are what they were
   std::optional<std::int64_t> anneal_steps;  // PipeMare's, of the run that goes on

@@ -45,7 +45,7 @@ void print_json(const Options& options, const ordered_json& result) {
 }
 
 int tell_finished(const Options& options, const std::filesystem::path& folder) {
-  spdlog::info("{}: this run has finished; nothing to do (--resume never starts it anew)",
+  spdlog::info("{}: this run has finished; nothing to do (to start over: --resume never)",
                folder.string());
   ordered_json result = {{"already_finished", true}, {"output", folder.string()}};
   result.update(end_of_run(folder));
@@ -172,7 +172,7 @@ int train(const Options& options) {
   const Progress begin = load_beginning(pipeline, config, graph, earlier.checkpoint, length.steps);
   if (earlier.finished && begin.step == length.steps) return tell_finished(options, folder);
   if (begin.step > 0)
-    console.line(fmt::format("goes on after step {}, from {}", begin.step,
+    console.line(fmt::format("resumes after step {}, from {}", begin.step,
                              earlier.checkpoint->folder.string()));
   if (earlier.checkpoint) check_order(*earlier.checkpoint, config, pipeline.program());
   make_folder(folder);

@@ -18,6 +18,9 @@ struct Found {
 // What stands under this name, behind links.
 Found find_file(const std::filesystem::path& path);
 
+// "it is a folder"; empty for a regular file and for nothing.
+std::string why_not_regular(FileKind kind);
+
 struct Opened {
   int descriptor = -1;  // the caller closes it; -1: there is none
   std::string problem;  // why, in words that fit behind "cannot be read: "

@@ -1,5 +1,5 @@
-// What the system allows this process, where that is less than everything: for the messages of what
-// could not be had.
+// What the system allows this process, where that is less than everything: for messages
+// about what it was refused.
 #pragma once
 
 #include <string>

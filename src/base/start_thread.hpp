@@ -19,7 +19,7 @@ std::thread start_thread(Work work) {
   }
 }
 
-// Can so many more be started at once? DeviceError where not. OpenMP asks nobody: it ends the
+// DeviceError unless `count` more can be started at once. OpenMP asks nobody: it ends the
 // process where one of its threads cannot be started, so whoever is about to need a team asks here.
 void check_threads(int count);
 

@@ -11,10 +11,8 @@ namespace {
 // Renaming would put a file in the place of a device, /dev/null as well.
 const std::filesystem::path& replaceable(const std::filesystem::path& path) {
   const Found found = find_file(path);
-  if (!found.problem.empty()) fail_file(path, "replaced", found.problem);
-  if (found.kind == FileKind::Folder) fail_file(path, "replaced", "it is a folder");
-  if (found.kind == FileKind::Other)
-    fail_file(path, "replaced", "it is no regular file but a pipe, a socket or a device");
+  const std::string why = found.problem.empty() ? why_not_regular(found.kind) : found.problem;
+  if (!why.empty()) fail_file(path, "replaced", why);
   return path;
 }
 

@@ -55,8 +55,8 @@ bool is_checkpoint(const fs::path& path) { return is_there(path / "manifest.json
 
 // `latest` and `best` hold the name of the checkpoint that lies beside them.
 fs::path pointed_to(const fs::path& pointer) {
-  constexpr std::uint64_t most = 4096;
-  std::string name = read_whole_file(pointer, most);
+  std::string name(checkpoint_name(0).size() + 8, '\0');  // whatever is longer is no name
+  name.resize(InputFile(pointer).read_some(name.data(), name.size()));
   name.resize(std::min(name.size(), name.find('\n')));
   if (!step_of(name))
     throw DataError(fmt::format("{}: it names no checkpoint; name the folder of one (step-...)",

@@ -64,6 +64,15 @@ std::vector<std::string> damages_where(const fs::path& checkpoint, const Manifes
   return found;
 }
 
+void take_texts(Checkpoint& read) {
+  for (const CheckpointFile& file : read.manifest.files) {
+    const fs::path path = read.folder / file.name;
+    if (file.name == kConfigFile) read.config = read_whole_file(path);
+    if (file.name == kModelFile) read.model = read_whole_file(path);
+    if (file.name == kProgramFile) read.program = read_whole_file(path);
+  }
+}
+
 void refuse_damaged(const Checkpoint& read, const std::vector<std::string>& found) {
   if (found.empty()) return;
   throw DataError(fmt::format("{}: this checkpoint is damaged:\n  {}\n{}", read.folder.string(),
@@ -90,19 +99,14 @@ std::vector<std::string> damages(const fs::path& checkpoint, const Manifest& man
 Checkpoint read_checkpoint_texts(const fs::path& checkpoint) {
   Checkpoint read{checkpoint, read_manifest(checkpoint), "", "", "", {}};
   refuse_damaged(read, damages_where(checkpoint, read.manifest, is_text));
-  for (const CheckpointFile& file : read.manifest.files) {
-    const fs::path path = checkpoint / file.name;
-    if (file.name == kConfigFile) read.config = read_whole_file(path);
-    if (file.name == kModelFile) read.model = read_whole_file(path);
-    if (file.name == kProgramFile) read.program = read_whole_file(path);
-  }
+  take_texts(read);
   return read;
 }
 
 Checkpoint read_checkpoint(const fs::path& checkpoint) {
-  const Manifest manifest = read_manifest(checkpoint);
-  refuse_damaged({checkpoint, manifest, "", "", "", {}}, damages(checkpoint, manifest));
-  Checkpoint read = read_checkpoint_texts(checkpoint);
+  Checkpoint read{checkpoint, read_manifest(checkpoint), "", "", "", {}};
+  refuse_damaged(read, damages(checkpoint, read.manifest));
+  take_texts(read);
   std::set<std::string> names;
   for (const CheckpointFile& file : read.manifest.files) {
     const fs::path path = checkpoint / file.name;

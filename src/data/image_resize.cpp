@@ -105,6 +105,17 @@ Image with_height(const Image& image, int height) {
   return result;
 }
 
+// Before anything of that size is made: a small file can hold one long line of pixels.
+void check_resized(const Image& image, std::int64_t height, std::int64_t width) {
+  if (std::max(height, width) <= resized_side_max && height * width <= resized_pixels_max &&
+      image.height * width <= pixels_max)
+    return;
+  throw BadImage(
+      fmt::format("{} x {} pixels would become {} x {}; an image of {} pixels, no side above {}, "
+                  "is the largest",
+                  image.height, image.width, height, width, resized_pixels_max, resized_side_max));
+}
+
 }  // namespace
 
 Image cut_out(const Image& image, const ImageBox& box) {
@@ -123,21 +134,6 @@ Image cut_out(const Image& image, const ImageBox& box) {
   }
   return result;
 }
-
-namespace {
-
-// Before anything of that size is made: a small file can hold one long line of pixels.
-void check_resized(const Image& image, std::int64_t height, std::int64_t width) {
-  if (std::max(height, width) <= resized_side_max && height * width <= resized_pixels_max &&
-      image.height * width <= pixels_max)
-    return;
-  throw BadImage(
-      fmt::format("{} x {} pixels would become {} x {}; an image of {} pixels, no side above {}, "
-                  "is the largest",
-                  image.height, image.width, height, width, resized_pixels_max, resized_side_max));
-}
-
-}  // namespace
 
 Image resized(Image image, int height, int width) {
   PIPETRAIN_CHECK(height > 0 && width > 0, "an image of {} x {}", height, width);

@@ -15,8 +15,8 @@ namespace pipetrain {
 
 AppendFile::AppendFile(const std::filesystem::path& path, std::size_t keep_bytes)
     : path_(path), bytes_(keep_bytes) {
-  const int anew = keep_bytes == 0 ? O_TRUNC : 0;
-  const Opened opened = open_regular(path, O_WRONLY | O_CREAT | O_APPEND | anew);
+  const int emptied = keep_bytes == 0 ? O_TRUNC : 0;
+  const Opened opened = open_regular(path, O_WRONLY | O_CREAT | O_APPEND | emptied);
   if (opened.descriptor < 0) fail("created", opened.problem);
   file_ = opened.descriptor;
   if (keep_bytes > 0 && ::ftruncate(file_, static_cast<off_t>(keep_bytes)) != 0) {

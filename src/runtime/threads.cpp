@@ -35,7 +35,7 @@ void set_kernel_threads(int threads) {
 
 int kernel_threads() { return omp_get_max_threads(); }
 
-KernelThreads::KernelThreads(int threads) : before_(omp_get_max_threads()) {
+KernelThreads::KernelThreads(int threads) : before_(kernel_threads()) {
   set_kernel_threads(threads);
 }
 KernelThreads::~KernelThreads() { set_kernel_threads(before_); }
