@@ -21,9 +21,6 @@ namespace pipetrain {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr std::string_view ways_out =
-    "write elsewhere with --output DIR, or replace it with --resume never";
-
 constexpr std::array length_keys = {"training.epochs", "training.steps"};
 
 // Keys that do not change what is computed, or only where and how long.
@@ -47,7 +44,7 @@ Config config_of(const fs::path& folder) {
     return read_config({folder / kConfigFile}, {}).config;
   } catch (const UsageError& error) {
     throw UsageError(fmt::format("{}\n{}: what this earlier run was cannot be told; {}",
-                                 error.what(), folder.string(), ways_out));
+                                 error.what(), folder.string(), kWaysOut));
   }
 }
 
@@ -73,7 +70,7 @@ Kept check_config(const fs::path& folder, const Config& config) {
   }
   if (!differing.empty())
     throw UsageError(fmt::format("{}: holds a run of another config (these keys differ: {}); {}",
-                                 folder.string(), fmt::join(differing, ", "), ways_out));
+                                 folder.string(), fmt::join(differing, ", "), kWaysOut));
   return kept;
 }
 
@@ -105,7 +102,7 @@ EarlierRun earlier_run(const fs::path& folder, const Options& options, const Con
   if (earlier.finished && !earlier.checkpoint && !earlier.same_length)
     throw UsageError(fmt::format(
         "{}: holds a finished run of another length, and no checkpoint to go on from; {}",
-        folder.string(), ways_out));
+        folder.string(), kWaysOut));
   return earlier;
 }
 
@@ -115,7 +112,7 @@ void check_length(const Checkpoint& checkpoint, std::int64_t steps) {
     throw UsageError(fmt::format(
         "{}: {} steps are trained already, and the config asks for {}; ask for at least as many "
         "(training.steps, training.epochs), or {}",
-        checkpoint.folder.string(), trained, steps, ways_out));
+        checkpoint.folder.string(), trained, steps, kWaysOut));
 }
 
 void check_model(const Checkpoint& checkpoint, const Graph& graph) {
@@ -144,7 +141,7 @@ void check_model(const Checkpoint& checkpoint, const Graph& graph) {
     throw UsageError(
         fmt::format("{}: model '{}' has changed since:\n  {}\nrestore it ({} has it as it was), {}",
                     checkpoint.folder.string(), printable(graph.name),
-                    fmt::join(differences, "\n  "), file.string(), ways_out));
+                    fmt::join(differences, "\n  "), file.string(), kWaysOut));
 }
 
 void check_order(const Checkpoint& checkpoint, const Config& config, const Program& program) {
@@ -153,7 +150,7 @@ void check_order(const Checkpoint& checkpoint, const Config& config, const Progr
   const std::string name = config.pipeline.schedule_csv.string();
   if (!checkpoint.program.empty())
     throw UsageError(fmt::format("{}: {} holds another order now ({} has what was run); {}", folder,
-                                 name, (checkpoint.folder / kProgramFile).string(), ways_out));
+                                 name, (checkpoint.folder / kProgramFile).string(), kWaysOut));
   const std::int64_t step = checkpoint.manifest.progress.step;
   if (step % program.minibatches != 0)
     throw UsageError(fmt::format(

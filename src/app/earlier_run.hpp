@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
+#include <string_view>
 
 #include "app/options.hpp"
 #include "checkpoint/load.hpp"
@@ -11,6 +12,10 @@
 #include "graph/graph.hpp"
 
 namespace pipetrain {
+
+// Behind what keeps a run from going on.
+inline constexpr std::string_view kWaysOut =
+    "write elsewhere with --output DIR, or replace it with --resume never";
 
 struct EarlierRun {
   std::optional<Checkpoint> checkpoint;  // to resume from, without its tensors; none: start over

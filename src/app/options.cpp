@@ -60,6 +60,8 @@ void train_options(CLI::App& app, Options& options) {
   output_option(app, options);
   app.add_option("--resume", options.resume,
                  "auto (from the newest checkpoint), never (start over), or a checkpoint");
+  app.add_flag("--accept-changed-data", options.accept_changed_data,
+               "go on although the data are not those that the checkpoint was trained on");
   app.add_flag("--dry-run", options.dry_run, "everything up to the first step, and stop");
   app.add_flag(
       "--overfit-one-batch", options.overfit_one_batch,

@@ -29,6 +29,7 @@ struct Options {
   // train, eval, benchmark
   std::filesystem::path output;  // empty: runs/<config name>
   std::string resume = "auto";   // auto | never | a checkpoint
+  bool accept_changed_data = false;
   bool dry_run = false;
   bool overfit_one_batch = false;
   std::filesystem::path

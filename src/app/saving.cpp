@@ -50,6 +50,7 @@ void Saving::save(const Progress& progress, const std::string& reason) {
   snapshot.manifest.seed = in_.config.training.seed;
   snapshot.manifest.epoch = (progress.step + in_.steps_per_epoch - 1) / in_.steps_per_epoch;
   snapshot.manifest.progress = progress;
+  snapshot.manifest.data = in_.data;
   snapshot.stages = in_.pipeline.state();
   snapshot.config = dump_config(in_.config, false);
   snapshot.model = model_;

@@ -20,6 +20,7 @@ struct SavingInput {  // everything outlives it
   const Pipeline& pipeline;
   RunMetrics& metrics;
   std::filesystem::path run;  // its folder
+  const DataSums& data;
   std::int64_t steps_per_epoch = 1;
 };
 

@@ -9,6 +9,8 @@
 #include "app/annealing.hpp"
 #include "app/build_info.hpp"
 #include "app/class_names.hpp"
+#include "app/data_changes.hpp"
+#include "app/data_sums.hpp"
 #include "app/earlier_run.hpp"
 #include "app/outlook.hpp"
 #include "app/run_directory.hpp"
@@ -168,6 +170,8 @@ int train(const Options& options) {
     print_json(options, result);
     return 0;
   }
+  const DataSums sums = data_sums(config.data, data);
+  if (earlier.checkpoint) check_data(*earlier.checkpoint, sums, options.accept_changed_data);
   Pipeline pipeline(input);
   const Progress begin = load_beginning(pipeline, config, graph, earlier.checkpoint, length.steps);
   if (earlier.finished && begin.step == length.steps) return tell_finished(options, folder);
@@ -188,6 +192,7 @@ int train(const Options& options) {
                                            .graph = graph,
                                            .plan = plan,
                                            .data = data,
+                                           .data_sums = sums,
                                            .length = length,
                                            .pipeline = pipeline,
                                            .metrics = metrics,

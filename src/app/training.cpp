@@ -37,6 +37,7 @@ Training::Training(const TrainingInput& input)
                .pipeline = input.pipeline,
                .metrics = input.metrics,
                .run = input.folder,
+               .data = input.data_sums,
                .steps_per_epoch = input.length.steps_per_epoch}),
       reporter_(input.length, input.pipeline.memory(), input.config.pipeline.stages),
       course_(input.data.train->classes()) {}

@@ -23,6 +23,7 @@ struct TrainingInput {  // everything outlives the training
   const Graph& graph;
   const Plan& plan;
   const Datasets& data;
+  const DataSums& data_sums;
   const TrainingLength& length;
   Pipeline& pipeline;
   RunMetrics& metrics;

@@ -78,6 +78,11 @@ void InputFile::read(void* to, std::size_t count) {
   }
 }
 
+void InputFile::skip_to(std::uint64_t offset) {
+  if (::lseek(descriptor_, static_cast<off_t>(offset), SEEK_SET) < 0)
+    throw CannotRead(path_, std::strerror(errno), errno);
+}
+
 std::string read_whole_file(const std::filesystem::path& file, std::uint64_t most) {
   InputFile in(file);
   if (in.size() > most) refuse_size(file, most);

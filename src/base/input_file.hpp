@@ -32,7 +32,7 @@ bool is_there(const std::filesystem::path& path);
 bool is_folder(const std::filesystem::path& path);
 bool is_file(const std::filesystem::path& path);
 
-// From front to back; CannotRead from every call.
+// From front to back, but for skip_to(); CannotRead from every call.
 class InputFile {
  public:
   explicit InputFile(const std::filesystem::path& path);
@@ -43,6 +43,7 @@ class InputFile {
   std::uint64_t size() const { return size_; }         // when it was opened
   std::size_t read_some(void* to, std::size_t count);  // 0 at the end only
   void read(void* to, std::size_t count);              // all of them
+  void skip_to(std::uint64_t offset);                  // what is read next begins there
 
  private:
   std::filesystem::path path_;

@@ -43,6 +43,18 @@ Json json_of(const std::optional<ValidationResult>& v) {
   return json;
 }
 
+Json json_of(const DataSums& data) {
+  Json json = {{"train_samples", data.train_samples},
+               {"validation_samples", data.validation_samples},
+               {"files", Json::array()}};
+  for (const DataSum& file : data.files)
+    json["files"].push_back({{"what", file.what},
+                             {"files", file.files},
+                             {"bytes", file.sum.bytes},
+                             {"crc32", hex(file.sum.crc32)}});
+  return json;
+}
+
 // Reads members one by one; whatever is missing or of another type is refused with its name.
 class Members {
  public:
@@ -51,6 +63,7 @@ class Members {
   }
 
   [[noreturn]] void refuse(const std::string& why) const { pipetrain::refuse(file_, why); }
+  bool has(const char* name) const { return json_.contains(name); }
   const Json& at(const char* name) const {
     const auto found = json_.find(name);
     if (found == json_.end()) refuse(fmt::format("'{}' is missing", name));
@@ -97,9 +110,9 @@ class Members {
     if (at(name).is_null()) return std::nullopt;
     const Members v = object(name);
     ValidationResult result{v.count("step"), v.count("epoch"), v.number("loss")};
-    if (v.json_.contains("accuracy")) result.accuracy = v.number("accuracy");
-    if (v.json_.contains("top5")) result.top5 = v.number("top5");
-    if (v.json_.contains("bleu")) result.bleu = v.number("bleu");
+    if (v.has("accuracy")) result.accuracy = v.number("accuracy");
+    if (v.has("top5")) result.top5 = v.number("top5");
+    if (v.has("bleu")) result.bleu = v.number("bleu");
     return result;
   }
 
@@ -117,6 +130,18 @@ Progress progress_of(const Members& m) {
   progress.best = m.validation("best_validation");
   progress.without_progress = m.count("validations_without_progress");
   return progress;
+}
+
+std::optional<DataSums> data_of(const Members& m, const std::string& file) {
+  if (!m.has("files")) return std::nullopt;
+  DataSums data{m.count("train_samples"), m.count("validation_samples"), {}};
+  for (const Json& entry : m.list("files")) {
+    const Members f(entry, file);
+    data.files.push_back({f.text("what"),
+                          static_cast<std::uint64_t>(f.count("files")),
+                          {static_cast<std::uint64_t>(f.count("bytes")), f.checksum("crc32")}});
+  }
+  return data;
 }
 
 std::vector<CheckpointFile> files_of(const Members& m, const std::string& file) {
@@ -155,6 +180,7 @@ std::string manifest_text(const Manifest& manifest) {
                {"best_validation", json_of(p.best)},
                {"validations_without_progress", p.without_progress},
                {"files", Json::array()}};
+  if (manifest.data) json["data"].update(json_of(*manifest.data));
   for (const CheckpointFile& file : manifest.files)
     json["files"].push_back({{"name", file.name},
                              {"bytes", file.sum.bytes},
@@ -179,6 +205,7 @@ Manifest parse_manifest(const std::string& text, const std::string& file) {
   manifest.seed = m.object("generator").count("seed", std::numeric_limits<std::uint64_t>::max());
   manifest.epoch = m.count("epoch");
   manifest.progress = progress_of(m);
+  manifest.data = data_of(m.object("data"), file);
   manifest.files = files_of(m, file);
   json.erase("crc32");
   const std::string bare = json.dump(2, ' ', false, Json::error_handler_t::replace);

@@ -39,11 +39,25 @@ struct CheckpointFile {
   bool operator==(const CheckpointFile&) const = default;
 };
 
+struct DataSum {
+  std::string what;         // the key that names it: "data.train_images"
+  std::uint64_t files = 0;  // behind that key
+  FileSum sum;              // all their bytes; the CRC is of what app/data_sums.hpp says
+  bool operator==(const DataSum&) const = default;
+};
+
+struct DataSums {  // of what was trained on
+  std::int64_t train_samples = 0, validation_samples = 0;
+  std::vector<DataSum> files;
+  bool operator==(const DataSums&) const = default;
+};
+
 struct Manifest {
   std::string model;  // its name
   std::uint64_t seed = 1;
   std::int64_t epoch = 0;  // that the last mini-batch belonged to, from 1
   Progress progress;
+  std::optional<DataSums> data;  // none: nothing is known of it
   std::vector<CheckpointFile> files;
   bool operator==(const Manifest&) const = default;
 };

@@ -22,6 +22,7 @@ Manifest example() {
   m.progress.last = ValidationResult{300, 3, 0.1, 0.97, 0.99};
   m.progress.best = ValidationResult{200, 2, 0.3 - 0.2};
   m.progress.without_progress = 1;
+  m.data = DataSums{1000, 10, {{"data.train_files", 5, {1u << 30, 0xfeed}}}};
   m.files = {{"stage-0000.safetensors", {1234, 0xdeadbeef}, {"conv1", "block.0.fc"}},
              {"config.resolved.toml", {7, 1}, {}}};
   return m;

@@ -111,6 +111,25 @@ TEST_CASE("the names of classes stay with the weights, and others are refused") 
   CHECK(has(run_binary(eval).err, "classes.json: this is no list of class names"));
 }
 
+TEST_CASE("images that came, changed or were named anew keep a run from going on") {
+  const Pictures pictures;
+  const fs::path train = pictures.folder.path / "train";
+  pictures.train("run", "--set training.epochs=4");
+  const auto refusal = [&] {
+    const Ran ran = run_binary("train " + pictures.config.string() + " --quiet --output " +
+                               (pictures.folder.path / "run").string());
+    CHECK(ran.code == 2);
+    return ran.err;
+  };
+  fs::copy_file(train / "g" / "1.png", train / "g" / "99.png");
+  CHECK(has(refusal(), "data.train_folder: 36 files then, 37 now\n  36 training samples then, 37"));
+  fs::remove(train / "g" / "99.png");
+  fs::rename(train / "g" / "1.png", train / "g" / "99.png");
+  CHECK(has(refusal(), "data.train_folder: as many files and bytes, but not the same"));
+  fs::rename(train / "g" / "99.png", train / "g" / "1.png");
+  pictures.train("run");
+}
+
 TEST_CASE("a damaged image is skipped and named once") {
   const Pictures pictures;
   pictures.folder.write("train/g/1.png", "damaged");

@@ -1,0 +1,202 @@
+// Data that changed between two starts of a run: found by sizes, counts and contents, and trained
+// on only where that is asked for.
+#include <fstream>
+
+#include "catch.hpp"
+#include "run_folder.hpp"
+
+using nlohmann::json;
+namespace fs = std::filesystem;
+
+namespace {
+
+std::string big_endian(std::uint32_t value) {
+  std::string bytes;
+  for (int shift = 24; shift >= 0; shift -= 8) bytes += static_cast<char>(value >> shift);
+  return bytes;
+}
+
+std::string images_file(std::uint32_t count) {
+  std::string bytes = big_endian(0x803) + big_endian(count) + big_endian(4) + big_endian(4);
+  for (std::uint32_t i = 0; i < 16 * count; ++i) bytes += static_cast<char>(i * 37 % 251);
+  return bytes;
+}
+
+std::string labels_file(std::uint32_t count) {
+  std::string bytes = big_endian(0x801) + big_endian(count);
+  for (std::uint32_t i = 0; i < count; ++i) bytes += static_cast<char>(i % 3);
+  return bytes;
+}
+
+constexpr const char* kImages = R"(
+[model]
+name = "small"
+input = { shape = [1, 4, 4] }
+layers = [
+  { name = "flat", kind = "flatten" },
+  { name = "fc", kind = "linear", out_features = 3 },
+]
+[data]
+kind = "idx"
+train_images = "images"
+train_labels = "labels"
+batch_size = 4
+[training]
+epochs = 2
+[validation]
+every_epochs = 0
+[checkpoint]
+every_steps = 2
+)";
+
+constexpr const char* kTokens = R"(
+[model]
+name = "tokens"
+input = { tokens = 4, vocabulary = 8 }
+layers = [
+  { name = "embed", kind = "embedding", embedding_dim = 4 },
+  { name = "head", kind = "linear", out_features = 8 },
+]
+loss = "cross_entropy"
+[data]
+kind = "tokens"
+train_tokens = ["first.bin", "second.bin"]
+batch_size = 2
+[training]
+steps = 4
+[validation]
+every_epochs = 0
+[checkpoint]
+every_steps = 2
+)";
+
+// A run of 4 steps or more that was killed behind the save of step 2.
+struct KilledRun {
+  TestFolder folder;
+  fs::path run = folder.path / "run", config;
+
+  Ran train(const std::string& options = "") const {
+    return run_binary("train " + config.string() + " --output " + run.string() + " " + options);
+  }
+  std::string weights() const { return bytes_of(run / "model.safetensors"); }
+  void begin(const char* text) {
+    config = folder.write("small.toml", text);
+    const Ran whole = train("--quiet --set checkpoint.keep_latest=9");
+    INFO(whole.err);
+    REQUIRE(whole.code == 0);
+  }
+  void cut() const {
+    fs::remove(run / "model.safetensors");
+    for (const std::string& name : files_of(run / "checkpoints"))
+      if (name.starts_with("step-") && name != "step-00000002")
+        fs::remove_all(run / "checkpoints" / name);
+  }
+};
+
+struct ImageRun : KilledRun {
+  ImageRun() {
+    folder.write("images", images_file(12));
+    folder.write("labels", labels_file(12));
+    begin(kImages);
+  }
+};
+
+void set_byte(const fs::path& file, std::streamoff at, char value) {
+  std::fstream out(file, std::ios::in | std::ios::out | std::ios::binary);
+  out.seekp(at);
+  out.put(value);
+  REQUIRE(out.good());
+}
+
+}  // namespace
+
+TEST_CASE("one changed byte of the data: exit 2, nothing lost, and restored data go on") {
+  const ImageRun r;
+  const std::string whole = r.weights();
+  r.cut();
+  const std::string metrics = bytes_of(r.run / "metrics.jsonl");
+  r.folder.write("labels", labels_file(12).replace(12, 1, 1, '\2'));
+  const Ran refused = r.train();
+  CHECK(refused.code == 2);
+  CHECK(has(refused.err, "step-00000002: the data have changed since:\n  data.train_labels: "));
+  CHECK(has(refused.err, "as many files and bytes, but not the same"));
+  CHECK(has(refused.err, "--accept-changed-data"));
+  CHECK(!has(refused.err, "data.train_images"));
+  CHECK(bytes_of(r.run / "metrics.jsonl") == metrics);
+  r.folder.write("labels", labels_file(12));
+  REQUIRE(r.train("--quiet").code == 0);
+  CHECK((r.weights() == whole));
+}
+
+TEST_CASE("accepted changes are trained on, told, and are the data from there on") {
+  const ImageRun r;
+  const std::string whole = r.weights();
+  r.cut();
+  r.folder.write("labels", labels_file(12).replace(12, 1, 1, '\2'));
+  const Ran accepted = r.train("--accept-changed-data");
+  CHECK(accepted.code == 0);
+  CHECK(has(accepted.err, "data.train_labels: as many files and bytes, but not the same"));
+  CHECK((r.weights() != whole));
+  const Ran longer = r.train("--set training.epochs=3");
+  CHECK(longer.code == 0);
+  CHECK(!has(longer.err, "changed"));
+  r.folder.write("labels", labels_file(12));
+  CHECK(r.train("--set training.epochs=4").code == 2);
+}
+
+TEST_CASE("more samples are told by the sizes and by the number of samples") {
+  const ImageRun r;
+  r.cut();
+  r.folder.write("images", images_file(16));
+  r.folder.write("labels", labels_file(16));
+  const Ran refused = r.train();
+  CHECK(refused.code == 2);
+  CHECK(has(refused.err, "data.train_images: 208 bytes then, 272 now"));
+  CHECK(has(refused.err, "data.train_labels: 20 bytes then, 24 now"));
+  CHECK(has(refused.err, "12 training samples then, 16 now"));
+  // The run of a config that starts over does not care.
+  CHECK(r.train("--resume never --quiet").code == 0);
+}
+
+TEST_CASE("a checkpoint that is named is compared too, and resharding keeps what it says") {
+  const ImageRun r;
+  const std::string part = (r.folder.path / "two").string();
+  REQUIRE(run_binary("checkpoint reshard " + (r.run / "checkpoints/step-00000002").string() +
+                     " --stages 2 --output " + part)
+              .code == 0);
+  r.folder.write("labels", labels_file(12).replace(12, 1, 1, '\2'));
+  const std::string elsewhere = "--output " + (r.folder.path / "elsewhere").string();
+  const Ran refused =
+      run_binary("train " + r.config.string() + " " + elsewhere + " --resume " + part);
+  CHECK(refused.code == 2);
+  CHECK(has(refused.err, "data.train_labels"));
+}
+
+TEST_CASE("of large files the ends and stretches between them are looked at, over all of a list") {
+  constexpr std::streamoff kMiB = 1 << 20;
+  struct TokenRun : KilledRun {
+    TokenRun() {
+      for (const char* name : {"first.bin", "second.bin"}) {
+        folder.write(name, std::string("\1\0\2\0", 4));
+        fs::resize_file(folder.path / name, 64 * kMiB);  // with holes: they take no space
+      }
+      begin(kTokens);
+    }
+  };
+  const TokenRun r;
+  r.cut();
+  const fs::path first = r.folder.path / "first.bin", second = r.folder.path / "second.bin";
+  const auto changed = [&](const fs::path& file, std::streamoff at) {
+    set_byte(file, at, 1);
+    const Ran ran = r.train("--quiet");
+    set_byte(file, at, 0);
+    return ran.code == 2 &&
+           has(ran.err, "data.train_tokens: as many files and bytes, but not the same");
+  };
+  CHECK(changed(first, 4));
+  CHECK(changed(second, 64 * kMiB - 2));
+  CHECK(changed(second, 64 * kMiB - kMiB));
+  // The 64 stretches of 1 MiB begin 127/63 MiB from one another; this is the second one's last.
+  CHECK(changed(first, 127 * kMiB / 63 + kMiB - 4));
+  CHECK(r.train("--quiet").code == 0);
+}
