@@ -3,6 +3,7 @@
 #include <spdlog/fmt/fmt.h>
 
 #include "base/error.hpp"
+#include "base/open_regular.hpp"
 #include "checkpoint/save.hpp"
 
 namespace pipetrain {
@@ -10,11 +11,11 @@ namespace fs = std::filesystem;
 
 Options with_run_directory(Options options) {
   for (fs::path& config : options.configs) {
-    std::error_code ignored;
-    if (!fs::is_directory(config, ignored)) continue;
+    if (find_file(config).kind != FileKind::Folder) continue;
     const fs::path run = config;
     config /= kConfigFile;
-    if (!fs::is_regular_file(config, ignored))
+    const Found found = find_file(config);  // what cannot be told is refused where it is read
+    if (found.problem.empty() && found.kind != FileKind::Regular)
       throw UsageError(
           fmt::format("{} is a folder without {}, so it is no run directory; name a run's folder, "
                       "as runs/quickstart, or a config",

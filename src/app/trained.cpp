@@ -5,6 +5,7 @@
 #include "app/run_directory.hpp"
 #include "base/error.hpp"
 #include "base/input_file.hpp"
+#include "base/open_regular.hpp"
 #include "checkpoint/folder.hpp"
 
 namespace pipetrain {
@@ -44,7 +45,7 @@ std::optional<fs::path> beside(const fs::path& weights, const char* name) {
   std::error_code ignored;
   fs::path folder = fs::absolute(weights, ignored).lexically_normal();
   for (int up = 0; up < 3; ++up) {
-    if (fs::is_regular_file(folder / name, ignored)) return folder / name;
+    if (find_file(folder / name).kind == FileKind::Regular) return folder / name;
     folder = folder.parent_path();
   }
   return std::nullopt;

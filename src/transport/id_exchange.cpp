@@ -9,8 +9,6 @@
 #include <chrono>
 #include <cstdint>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 #include <optional>
 #include <set>
 #include <string_view>
@@ -18,6 +16,7 @@
 
 #include "base/check.hpp"
 #include "base/error.hpp"
+#include "base/input_file.hpp"
 
 // A file is   magic | run, name, blob: each its length (8 bytes) and its bytes | checksum (8 bytes)
 // in the machine's byte order: ids are for processes of one kind of machine.
@@ -138,9 +137,12 @@ void write_whole(const fs::path& file, std::string_view text) {
 }
 
 std::optional<std::string> read_whole(const fs::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  if (!in) return std::nullopt;
-  return std::string(std::istreambuf_iterator<char>(in), {});
+  constexpr std::uint64_t most = 1 << 20;  // ids have a few hundred bytes
+  try {
+    return read_whole_file(file, most);
+  } catch (const CannotRead&) {  // not there yet, or never: who waits gives up in time
+    return std::nullopt;
+  }
 }
 
 class FileExchange final : public IdExchange {

@@ -17,6 +17,8 @@ struct Row {
   std::vector<std::string> words;  // all of them stand in what it prints on standard error
   bool little_memory = false;      // under a limit of virtual memory: a header claims too much
   std::string prepare = {};        // shell commands before it; $PIPETRAIN_BINARY is the binary
+  bool ordinary_user = false;      // whom permissions and limits bind, as they do not bind root
+  int most_threads = 0;            // of that user; 0: no limit
   bool new_refuses = false;        // there is no such memory: a sanitizer ends the process itself
 };
 
@@ -41,3 +43,4 @@ std::vector<Row> translation_rows();
 std::vector<Row> generate_rows();
 std::vector<Row> weight_rows();
 std::vector<Row> checkpoint_rows();
+std::vector<Row> permission_rows();

@@ -108,12 +108,6 @@ void fit_manifest(fuzz::Entries& entries, int how_far) {
   if (how_far >= 1) text = fuzz::with_checksum(text);
 }
 
-// A pipe would wait for a writer: a user may name one as a config.
-bool can_be_opened(const fs::path& file) {
-  std::error_code error;
-  return !fs::is_fifo(file, error);
-}
-
 template <class Read>
 bool read_or_refused(Read read) {
   try {
@@ -135,9 +129,10 @@ bool equal(const Checkpoint& a, const Checkpoint& b) {
 }
 
 void read_as_resuming_does(const fs::path& folder, const Saved& saved, bool sums_are_old) {
-  const fs::path config = folder / kConfigFile, model = folder / kModelFile;
-  if (can_be_opened(config)) read_or_refused([&] { (void)read_config({config}, {}); });
-  if (can_be_opened(model)) read_or_refused([&] { (void)read_model(model); });
+  if (read_or_refused([&] { (void)read_checkpoint_texts(folder); })) {
+    read_or_refused([&] { (void)read_config({folder / kConfigFile}, {}); });
+    read_or_refused([&] { (void)read_model(folder / kModelFile); });
+  }
   std::optional<Checkpoint> read;
   const bool whole = read_or_refused([&] {
     const Manifest manifest = read_manifest(folder);

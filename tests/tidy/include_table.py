@@ -39,5 +39,9 @@ LIBRARIES = {
     "nccl.h": ["transport"],
 }
 
+# Files of src/ that read what the kernel tells of this machine: the only ones outside base/ that open
+# files in ways of their own.
+READ_THE_SYSTEM = {"src/runtime/cpu_quota.cpp", "src/app/devices.cpp"}
+
 # Folders of tests/ that mirror no folder of src/: suites across parts.
 SUITES = {"golden", "semantics", "faults", "bad_inputs", "cli", "gpu", "fuzz", "tidy", "fake_cuda"}

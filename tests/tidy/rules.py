@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 from typing import Iterator, NamedTuple
 
-from include_table import ALLOWED, LIBRARIES, SUITES
+from include_table import ALLOWED, LIBRARIES, READ_THE_SYSTEM, SUITES
 
 LINES_MAX = 500
 CODE = {".cpp", ".hpp", ".inl", ".cu", ".cuh", ".py"}
@@ -15,6 +15,7 @@ PARTS = ["src", "tests", "scripts", ".ci", "meson", "docs", "configs", "models"]
 LEFT_OPEN = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X)\b")
 MACHINE_PATH = re.compile(r"(?<![\w.~*-])/(home|root|work|Users)/\w|\b[A-Z]:\\Users\b")
 PACKAGE_SOURCE = re.compile(r"--(extra-index-url|index-url|trusted-host|find-links)\b")
+OPENING = re.compile(r"\b(?:std::ifstream|std::fstream|(?:fs|filesystem)::(?:exists|is_regular_file|is_directory)\()")
 INCLUDE = re.compile(r'\s*#\s*include\s*(["<])([^">]+)[">]')
 LINK = re.compile(r"\]\(([^)\s]+)(?:\s+\"[^\"]*\")?\)")
 
@@ -50,6 +51,7 @@ def check(root: Path) -> list[Finding]:
         findings += size(name, lines)
         findings += opening(name, lines)
         findings += words(name, lines)
+        findings += file_opening(name, lines)
         findings += includes(root, name, lines)
         findings += links(root, name, lines)
     return findings
@@ -99,6 +101,15 @@ def words(name: str, lines: list[str]) -> Iterator[Finding]:
                           "where packages come from is the machine's configuration, not the project's")
     if lines[-1] != "":
         yield Finding(name, len(lines), "last-line", "end the file with a newline")
+
+
+def file_opening(name: str, lines: list[str]) -> Iterator[Finding]:
+    if not name.startswith("src/") or name.startswith("src/base/") or name in READ_THE_SYSTEM:
+        return
+    for number, line in enumerate(lines, 1):
+        if OPENING.search(line):
+            yield Finding(name, number, "file-opening",
+                          "read and look through base/input_file.hpp or base/open_regular.hpp: a pipe would hold it up")
 
 
 def part_of(name: str) -> str:

@@ -71,6 +71,8 @@ TAMPERED = [
     ("scripts/run", "cd /ho" "me/me/project\n", "machine-path", 3),
     ("docs/hacking.md", "look in /ro" "ot/x\n", "machine-path", 3),
     ("scripts/run", "pip install --index" "-url x\n", "package-source", 3),
+    ("src/data/loader.hpp", "std::ifstream in(path);\n", "file-opening", 2),
+    ("src/schedules.cpp", "if (fs::exists(path)) return;\n", "file-opening", 4),
     ("tests/helpers/a_test.cpp", "// Helps.\n", "tests-mirror-src", 1),
     ("README.md", "[gone](docs/gone.md#here)\n", "link", 3),
 ]
