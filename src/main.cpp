@@ -22,8 +22,8 @@
 
 #include "app/build_info.hpp"
 #include "app/effective_config.hpp"
-#include "app/interrupts.hpp"
 #include "app/logging.hpp"
+#include "app/register_options.hpp"
 #include "app/verbs.hpp"
 #include "app/version.hpp"
 #include "base/check.hpp"
@@ -31,6 +31,7 @@
 #include "base/line_output.hpp"
 #include "base/process_limits.hpp"
 #include "base/suggest.hpp"
+#include "run/interrupts.hpp"
 
 namespace pipetrain {
 namespace {

@@ -1,4 +1,4 @@
-"""Pairs of sentences as mini-batches of tokens, as src/data/parallel_text.hpp and src/data/buckets.hpp have
+"""Pairs of sentences as mini-batches of tokens, as src/data/text/parallel_text.hpp and src/data/text/buckets.hpp have
 them where nothing is shuffled."""
 
 import dataclasses

@@ -12,16 +12,17 @@
 #include <string>
 #include <vector>
 
-#include "app/report.hpp"
-#include "app/session.hpp"
 #include "app/verbs.hpp"
 #include "backend/cpu/peak.hpp"
 #include "backend/cuda/peak.hpp"
 #include "base/process_memory.hpp"
+#include "compile/prediction.hpp"
 #include "config/read.hpp"
 #include "graph/lengths.hpp"
+#include "machine/threads.hpp"
 #include "metrics/console.hpp"
-#include "runtime/threads.hpp"
+#include "run/report.hpp"
+#include "run/session.hpp"
 
 namespace pipetrain {
 namespace {

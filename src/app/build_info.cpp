@@ -14,8 +14,8 @@
 #include "backend/cpu/onednn_info.hpp"
 #include "backend/cuda_info.hpp"
 #include "data/byte_file.hpp"
-#include "data/image_file.hpp"
-#include "data/pieces.hpp"
+#include "data/image/image_file.hpp"
+#include "data/text/pieces.hpp"
 #include "transport/nccl_calls.hpp"
 
 namespace pipetrain {

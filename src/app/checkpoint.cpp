@@ -5,7 +5,6 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
-#include "app/run_directory.hpp"
 #include "app/verbs.hpp"
 #include "base/error.hpp"
 #include "base/input_file.hpp"
@@ -18,6 +17,7 @@
 #include "checkpoint/save.hpp"
 #include "graph/read.hpp"
 #include "metrics/console.hpp"
+#include "run/run_directory.hpp"
 
 namespace pipetrain {
 namespace {

@@ -8,11 +8,11 @@
 #include <string>
 #include <vector>
 
-#include "app/columns.hpp"
 #include "app/verbs.hpp"
 #include "backend/cpu/onednn_info.hpp"
 #include "backend/cuda_info.hpp"
-#include "runtime/threads.hpp"
+#include "machine/threads.hpp"
+#include "run/columns.hpp"
 
 namespace pipetrain {
 namespace {

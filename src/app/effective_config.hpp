@@ -1,7 +1,7 @@
 // What a verb's config comes to, and which keys there are: answered without a run.
 #pragma once
 
-#include "app/options.hpp"
+#include "run/options.hpp"
 
 namespace pipetrain {
 

@@ -4,16 +4,16 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
-#include "app/bleu_score.hpp"
-#include "app/class_names.hpp"
 #include "app/run_argument.hpp"
-#include "app/session.hpp"
-#include "app/trained.hpp"
 #include "app/verbs.hpp"
 #include "base/error.hpp"
 #include "base/input_file.hpp"
 #include "checkpoint/load.hpp"
 #include "config/read.hpp"
+#include "run/bleu_score.hpp"
+#include "run/class_names.hpp"
+#include "run/session.hpp"
+#include "run/trained.hpp"
 
 namespace pipetrain {
 namespace {

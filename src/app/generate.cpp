@@ -13,8 +13,6 @@
 #include <sstream>
 
 #include "app/run_argument.hpp"
-#include "app/session.hpp"
-#include "app/trained.hpp"
 #include "app/translate.hpp"
 #include "app/verbs.hpp"
 #include "base/error.hpp"
@@ -22,9 +20,11 @@
 #include "checkpoint/load.hpp"
 #include "config/read.hpp"
 #include "data/formats.hpp"
-#include "data/windows.hpp"
-#include "runtime/forward_pass.hpp"
-#include "runtime/next_token.hpp"
+#include "data/text/windows.hpp"
+#include "decode/forward_pass.hpp"
+#include "decode/next_token.hpp"
+#include "run/session.hpp"
+#include "run/trained.hpp"
 
 namespace pipetrain {
 namespace {

@@ -2,9 +2,9 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
-#include "app/columns.hpp"
 #include "app/verbs.hpp"
 #include "graph/kinds.hpp"
+#include "run/columns.hpp"
 
 namespace pipetrain {
 

@@ -1,7 +1,7 @@
 // Where spdlog's lines go.
 #pragma once
 
-#include "app/options.hpp"
+#include "run/options.hpp"
 
 namespace pipetrain {
 

@@ -2,8 +2,8 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
-#include "app/columns.hpp"
 #include "app/verbs.hpp"
+#include "run/columns.hpp"
 #include "schedules.hpp"
 
 namespace pipetrain {

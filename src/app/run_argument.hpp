@@ -2,7 +2,7 @@
 // was trained with.
 #pragma once
 
-#include "app/options.hpp"
+#include "run/options.hpp"
 
 namespace pipetrain {
 

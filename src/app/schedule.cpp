@@ -6,10 +6,10 @@
 #include <spdlog/fmt/fmt.h>
 #include <spdlog/fmt/ranges.h>
 #include <spdlog/spdlog.h>
-#include "app/columns.hpp"
 #include "app/schedule_drawing.hpp"
 #include "app/schedule_notes.hpp"
 #include "base/error.hpp"
+#include "run/columns.hpp"
 
 namespace pipetrain {
 namespace {

@@ -1,7 +1,7 @@
 // pipetrain schedule NAME: the program of a schedule, with no device.
 #pragma once
 
-#include "app/options.hpp"
+#include "run/options.hpp"
 
 namespace pipetrain {
 

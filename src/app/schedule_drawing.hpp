@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "app/options.hpp"
 #include "program/format.hpp"
+#include "run/options.hpp"
 #include "schedules.hpp"
 
 namespace pipetrain {

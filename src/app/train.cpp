@@ -6,25 +6,25 @@
 
 #include <nlohmann/json.hpp>
 
-#include "app/annealing.hpp"
 #include "app/build_info.hpp"
-#include "app/class_names.hpp"
-#include "app/data_changes.hpp"
-#include "app/data_sums.hpp"
-#include "app/earlier_run.hpp"
-#include "app/outlook.hpp"
-#include "app/run_directory.hpp"
-#include "app/run_end.hpp"
-#include "app/run_lock.hpp"
-#include "app/training.hpp"
 #include "app/verbs.hpp"
 #include "base/input_file.hpp"
 #include "checkpoint/atomic_file.hpp"
 #include "checkpoint/save.hpp"
 #include "config/read.hpp"
-#include "data/pieces.hpp"
-#include "data/vocabulary.hpp"
+#include "data/text/pieces.hpp"
+#include "data/text/vocabulary.hpp"
 #include "program/text.hpp"
+#include "run/annealing.hpp"
+#include "run/class_names.hpp"
+#include "run/data_changes.hpp"
+#include "run/data_sums.hpp"
+#include "run/earlier_run.hpp"
+#include "run/outlook.hpp"
+#include "run/run_directory.hpp"
+#include "run/run_end.hpp"
+#include "run/run_lock.hpp"
+#include "run/training.hpp"
 
 namespace pipetrain {
 namespace {

@@ -10,15 +10,15 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "app/trained.hpp"
 #include "base/error.hpp"
 #include "checkpoint/load.hpp"
 #include "data/formats.hpp"
-#include "data/line_stream.hpp"
-#include "data/pieces.hpp"
+#include "data/text/line_stream.hpp"
+#include "data/text/pieces.hpp"
+#include "decode/translator.hpp"
 #include "graph/lengths.hpp"
 #include "graph/translation.hpp"
-#include "runtime/translator.hpp"
+#include "run/trained.hpp"
 
 namespace pipetrain {
 namespace {
@@ -27,7 +27,7 @@ using nlohmann::ordered_json;
 
 constexpr std::size_t batches_ahead = 16;
 
-std::filesystem::path pieces_file(const Config& config, const std::filesystem::path& weights) {
+std::filesystem::path pieces_of(const Config& config, const std::filesystem::path& weights) {
   if (!config.data.pieces.empty()) return config.data.pieces;
   if (const auto beside = pieces_beside(weights)) return *beside;
   throw DataError(
@@ -118,7 +118,7 @@ int translate(const Options& options, const ReadConfig& read, const Graph& graph
   const Config& config = read.config;
   (void)needs_to_translate(graph);  // refuses what does not translate, before anything is read
   const std::filesystem::path weights = weights_to_read(options, config);
-  const std::filesystem::path file = pieces_file(config, weights);
+  const std::filesystem::path file = pieces_of(config, weights);
   const Pieces pieces = Pieces::read(file);
   require_pieces(graph, pieces, file.string());
   const NamedTensors parameters = read_weights(weights, graph);

@@ -1,9 +1,9 @@
 // `pipetrain generate` of a model of two sides: standard input's sentences, translated.
 #pragma once
 
-#include "app/options.hpp"
 #include "config/read.hpp"
 #include "graph/graph.hpp"
+#include "run/options.hpp"
 
 namespace pipetrain {
 

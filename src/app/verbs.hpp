@@ -2,7 +2,7 @@
 // the errors of base/error.hpp; main.cpp prints them.
 #pragma once
 
-#include "app/options.hpp"
+#include "run/options.hpp"
 
 namespace pipetrain {
 

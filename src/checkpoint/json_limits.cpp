@@ -9,10 +9,8 @@
 namespace pipetrain {
 namespace {
 
-using Json = nlohmann::json;
-
 // Hears of every value as the parser meets it, and stops the parser at the first problem.
-class Watch final : public nlohmann::json_sax<Json> {
+class Watch final : public nlohmann::json_sax<nlohmann::json> {
  public:
   explicit Watch(const JsonLimits& limits) : limits_(limits) {}
 
@@ -20,22 +18,24 @@ class Watch final : public nlohmann::json_sax<Json> {
 
   bool null() override { return value(); }
   bool boolean(bool) override { return value(); }
-  bool number_integer(Json::number_integer_t) override { return value(); }
-  bool number_unsigned(Json::number_unsigned_t) override { return value(); }
-  bool number_float(Json::number_float_t, const Json::string_t&) override { return value(); }
-  bool string(Json::string_t&) override { return value(); }
-  bool binary(Json::binary_t&) override { return value(); }
+  bool number_integer(nlohmann::json::number_integer_t) override { return value(); }
+  bool number_unsigned(nlohmann::json::number_unsigned_t) override { return value(); }
+  bool number_float(nlohmann::json::number_float_t, const nlohmann::json::string_t&) override {
+    return value();
+  }
+  bool string(nlohmann::json::string_t&) override { return value(); }
+  bool binary(nlohmann::json::binary_t&) override { return value(); }
   bool start_object(std::size_t) override { return open(true); }
   bool start_array(std::size_t) override { return open(false); }
   bool end_object() override { return close(); }
   bool end_array() override { return close(); }
-  bool key(Json::string_t& key) override {
+  bool key(nlohmann::json::string_t& key) override {
     std::set<std::string>& keys = open_.back();
     if (!keys.insert(key).second) return stop(fmt::format("has the key '{}' twice", key));
     if (keys.size() <= limits_.members) return true;
     return stop(fmt::format("has an object of more than {} members", limits_.members));
   }
-  bool parse_error(std::size_t, const std::string&, const Json::exception&) override {
+  bool parse_error(std::size_t, const std::string&, const nlohmann::json::exception&) override {
     return stop("is no JSON object");
   }
 
@@ -71,7 +71,7 @@ class Watch final : public nlohmann::json_sax<Json> {
 
 std::string json_problem(const std::string& text, const JsonLimits& limits) {
   Watch watch(limits);
-  Json::sax_parse(text, &watch);
+  nlohmann::json::sax_parse(text, &watch);
   return watch.problem();
 }
 

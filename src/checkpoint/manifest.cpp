@@ -17,9 +17,9 @@ using Json = nlohmann::ordered_json;
 constexpr const char* kFormat = "pipetrain checkpoint";
 constexpr int kVersion = 1;
 // Ours have 4 levels and 16 members. ordered_json looks through all members of an object for one.
-constexpr JsonLimits kLimits = {.depth = 8, .values = 1'000'000, .members = 100};
+constexpr JsonLimits kManifestLimits = {.depth = 8, .values = 1'000'000, .members = 100};
 
-[[noreturn]] void refuse(const std::string& file, const std::string& why) {
+[[noreturn]] void refuse_manifest(const std::string& file, const std::string& why) {
   throw DataError(
       fmt::format("{}: not a valid manifest of a checkpoint: {}; go on from another checkpoint "
                   "(--resume PATH), or start over with --resume never",
@@ -62,7 +62,7 @@ class Members {
     if (!json.is_object()) refuse("an entry is no JSON object");
   }
 
-  [[noreturn]] void refuse(const std::string& why) const { pipetrain::refuse(file_, why); }
+  [[noreturn]] void refuse(const std::string& why) const { refuse_manifest(file_, why); }
   bool has(const char* name) const { return json_.contains(name); }
   const Json& at(const char* name) const {
     const auto found = json_.find(name);
@@ -191,8 +191,8 @@ std::string manifest_text(const Manifest& manifest) {
 }
 
 Manifest parse_manifest(const std::string& text, const std::string& file) {
-  const std::string problem = json_problem(text, kLimits);
-  if (!problem.empty()) refuse(file, "it " + problem);
+  const std::string problem = json_problem(text, kManifestLimits);
+  if (!problem.empty()) refuse_manifest(file, "it " + problem);
   Json json = Json::parse(text);
   const Members m(json, file);
   if (m.text("format") != kFormat) m.refuse("its format is another one");

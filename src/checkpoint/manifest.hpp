@@ -42,7 +42,7 @@ struct CheckpointFile {
 struct DataSum {
   std::string what;         // the key that names it: "data.train_images"
   std::uint64_t files = 0;  // behind that key
-  FileSum sum;              // all their bytes; the CRC is of what app/data_sums.hpp says
+  FileSum sum;              // all their bytes; the CRC is of what run/data_sums.hpp says
   bool operator==(const DataSum&) const = default;
 };
 

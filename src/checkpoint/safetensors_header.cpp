@@ -15,27 +15,27 @@
 namespace pipetrain {
 namespace {
 
-using Json = nlohmann::json;
+using HeaderJson = nlohmann::json;
 constexpr std::string_view kMetadata = "__metadata__";
 // Two million values are 200,000 tensors of four dimensions: about 240 MB while they are read.
-constexpr JsonLimits kLimits = {.depth = 8, .values = 2'000'000, .members = 2'000'000};
+constexpr JsonLimits kHeaderLimits = {.depth = 8, .values = 2'000'000, .members = 2'000'000};
 
 [[noreturn]] void refuse(const std::string& file, const std::string& why) {
   throw DataError(fmt::format("{}: not a valid safetensors file: {}; write or download it again",
                               file, printable(why)));
 }
 
-Json parse_header(const std::string& text, const std::string& file) {
-  const std::string problem = json_problem(text, kLimits);
+HeaderJson parse_header(const std::string& text, const std::string& file) {
+  const std::string problem = json_problem(text, kHeaderLimits);
   if (!problem.empty()) refuse(file, "its header " + problem);
-  return Json::parse(text);
+  return HeaderJson::parse(text);
 }
 
 // A list of whole numbers from 0; false where it is none.
-bool read_counts(const Json& entry, const char* key, std::vector<std::uint64_t>& out) {
+bool read_counts(const HeaderJson& entry, const char* key, std::vector<std::uint64_t>& out) {
   const auto found = entry.find(key);
   if (found == entry.end() || !found->is_array()) return false;
-  for (const Json& number : *found) {
+  for (const HeaderJson& number : *found) {
     if (!number.is_number_unsigned()) return false;
     out.push_back(number.get<std::uint64_t>());
     if (out.back() > std::numeric_limits<std::int64_t>::max()) return false;
@@ -55,7 +55,7 @@ std::uint64_t bytes_of(const std::vector<std::uint64_t>& shape, std::size_t widt
   return bytes;
 }
 
-TensorPlace read_place(const std::string& name, const Json& entry, std::uint64_t data_bytes,
+TensorPlace read_place(const std::string& name, const HeaderJson& entry, std::uint64_t data_bytes,
                        const std::string& file) {
   const auto fail = [&](const std::string& why) {
     refuse(file, fmt::format("tensor '{}' {}", name, why));
@@ -105,7 +105,7 @@ std::size_t dtype_bytes(const std::string& dtype) {
 
 std::vector<TensorPlace> parse_safetensors_header(const std::string& json, std::uint64_t data_bytes,
                                                   const std::string& file) {
-  const Json header = parse_header(json, file);
+  const HeaderJson header = parse_header(json, file);
   std::vector<TensorPlace> places;
   for (const auto& [name, entry] : header.items())
     if (name != kMetadata) places.push_back(read_place(name, entry, data_bytes, file));
@@ -117,7 +117,7 @@ std::vector<TensorPlace> parse_safetensors_header(const std::string& json, std::
 }
 
 std::string make_safetensors_header(const std::vector<TensorView>& tensors) {
-  Json header = {{kMetadata, {{"format", "pt"}}}};
+  HeaderJson header = {{kMetadata, {{"format", "pt"}}}};
   std::uint64_t begin = 0;
   for (const TensorView& tensor : tensors) {
     const std::uint64_t end = begin + tensor.data.size();

@@ -68,8 +68,7 @@ struct DataConfig {
 };
 
 struct PipeMareConfig {
-  std::optional<std::int64_t>
-      anneal_steps;  // not given: by the length (runtime/rate_annealing.hpp)
+  std::optional<std::int64_t> anneal_steps;  // not given: by the length (stage/rate_annealing.hpp)
   double decay = 0.135;
   std::int64_t sync_warmup_epochs = 0;
   bool operator==(const PipeMareConfig&) const = default;

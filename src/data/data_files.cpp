@@ -4,7 +4,7 @@
 #include <variant>
 
 #include "config/fields.hpp"
-#include "data/image_list.hpp"
+#include "data/image/image_list.hpp"
 
 namespace pipetrain {
 namespace {

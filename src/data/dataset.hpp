@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "config/config.hpp"
-#include "data/line_pairs.hpp"
 #include "data/minibatch_order.hpp"
+#include "data/text/line_pairs.hpp"
 #include "graph/graph.hpp"
 
 namespace pipetrain {

@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "data/dataset.hpp"
-#include "data/windows.hpp"
+#include "data/text/windows.hpp"
 
 namespace pipetrain {
 

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "data/augment.hpp"
 #include "data/formats.hpp"
+#include "data/image/augment.hpp"
 #include "data/split.hpp"
 
 namespace pipetrain {

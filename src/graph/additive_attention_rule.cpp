@@ -10,9 +10,7 @@
 namespace pipetrain {
 namespace {
 
-constexpr double kMostFlops = 0x1p51;  // more than any layer may have (shapes.cpp)
-
-bool is_rows(const Shape& shape) { return shape.dims.size() == 2; }
+bool has_two_sides(const Shape& shape) { return shape.dims.size() == 2; }
 
 }  // namespace
 
@@ -23,7 +21,7 @@ std::variant<LayerFacts, Misfit> additive_attention_rule(const AdditiveAttention
       {.whose = "the keys'", .with_tokens = R"(["q", "k", "values", "tokens"])"});
   if (const auto* misfit = std::get_if<Misfit>(&found)) return *misfit;
   const auto rows = std::get<std::span<const Shape>>(found);
-  if (rows.size() != 3 || !std::ranges::all_of(rows, is_rows))
+  if (rows.size() != 3 || !std::ranges::all_of(rows, has_two_sides))
     return Misfit{
         "it needs queries [T, N], keys [S, N] and values [S, C]; write inputs = [\"q\", \"k\", "
         "\"values\"]"};
@@ -45,7 +43,7 @@ std::variant<LayerFacts, Misfit> additive_attention_rule(const AdditiveAttention
   const double flops = pairs * static_cast<double>(10 * width + 2 * values.dims[1] + 5);
   LayerFacts facts;
   facts.output.dims = {queries.dims[0], values.dims[1]};
-  facts.flops = static_cast<std::int64_t>(std::min(flops, kMostFlops));
+  facts.flops = whole_flops(flops);
   const double bound = 1 / std::sqrt(static_cast<double>(width));
   facts.parameters.push_back({"linear_att", {{width}}, Uniform{bound}});
   if (!spec.normalize) return facts;

@@ -9,8 +9,6 @@
 namespace pipetrain {
 namespace {
 
-constexpr double kMostFlops = 0x1p51;  // more than any layer may have (shapes.cpp)
-
 bool is_rows(const Shape& shape) { return shape.vocabulary == 0 && shape.dims.size() == 2; }
 
 // The values before the tokens; or what is wrong with which inputs there are.
@@ -74,7 +72,7 @@ std::variant<LayerFacts, Misfit> attention_rule(const Attention& spec,
   const double flops = pairs * static_cast<double>(4 * sizes.width + 5 * spec.heads);
   LayerFacts facts;
   facts.output.dims = {sizes.queries, sizes.width};
-  facts.flops = static_cast<std::int64_t>(std::min(flops, kMostFlops));
+  facts.flops = whole_flops(flops);
   return facts;
 }
 

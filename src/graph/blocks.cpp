@@ -9,8 +9,6 @@
 namespace pipetrain::model_file {
 namespace {
 
-const Table kNoTable;
-
 std::vector<std::string_view> keys(const Table& table) {
   std::vector<std::string_view> out;
   for (const Entry& entry : table) out.push_back(entry.key);

@@ -16,8 +16,6 @@
 namespace pipetrain::model_file {
 namespace {
 
-const Table kNoTable;
-
 // Where names are looked up: the model itself, or one copy of a block. In a block, "input" is what
 // the block reads, and what is not its own is looked up in the model, by its full name; outside, a
 // block's name is the output of its last layer.

@@ -8,8 +8,7 @@
 namespace pipetrain {
 namespace {
 
-constexpr double kMostFlops = 0x1p51;  // more than any layer may have (shapes.cpp)
-constexpr double kGateFlops = 25;      // of a state: three sigmoids, two tanh, biases, products
+constexpr double kGateFlops = 25;  // of a state: three sigmoids, two tanh, biases, products
 
 void add_direction(const Lstm& spec, std::int64_t width, const std::string& suffix,
                    std::vector<Parameter>& parameters) {
@@ -48,7 +47,7 @@ std::variant<LayerFacts, Misfit> lstm_rule(const Lstm& spec, std::span<const Sha
                        (8 * (static_cast<double>(width) + hidden) + kGateFlops);
   LayerFacts facts;
   facts.output.dims = {length, directions * spec.hidden_size};
-  facts.flops = static_cast<std::int64_t>(std::min(flops, kMostFlops));
+  facts.flops = whole_flops(flops);
   add_direction(spec, width, "", facts.parameters);
   if (spec.bidirectional) add_direction(spec, width, "_reverse", facts.parameters);
   return facts;

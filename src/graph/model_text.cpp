@@ -9,6 +9,9 @@
 #include "base/toml_text.hpp"
 
 namespace pipetrain::model_file {
+
+const Table kNoTable;
+
 namespace {
 
 Position position(const toml::source_region& region) {

@@ -33,6 +33,8 @@ struct Entry {
   Value value;
 };
 
+extern const Table kNoTable;  // an empty one
+
 // UsageError with the position where the text is no TOML.
 Table parse_model_text(const std::string& toml, const std::string& origin);
 

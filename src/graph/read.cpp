@@ -18,7 +18,6 @@ using namespace model_file;
 
 namespace {
 
-const Table kNoTable;
 constexpr std::int64_t kMostTokens = std::int64_t{1} << 30;  // of a vocabulary
 constexpr std::array<std::string_view, 2> kLosses = {"cross_entropy", "mse"};
 

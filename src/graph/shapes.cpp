@@ -25,11 +25,6 @@ double product(std::initializer_list<std::int64_t> factors) {
   return out;
 }
 
-// The count as an integer; where it is out of bounds, something that is_too_large() finds.
-std::int64_t flops(double count) {
-  return static_cast<std::int64_t>(std::min(count, 2 * kMostFlops));
-}
-
 // Kaiming uniform with a = sqrt(5): its bound comes to 1 / sqrt(fan_in), the bias's too.
 Initial by_fan_in(double fan_in) { return Uniform{1 / std::sqrt(fan_in)}; }
 
@@ -82,12 +77,12 @@ struct Rule {
   static LayerFacts makes(std::vector<std::int64_t> dims, double work) {
     LayerFacts facts;
     facts.output.dims = std::move(dims);
-    facts.flops = flops(work);
+    facts.flops = whole_flops(work);
     return facts;
   }
 
   Result same(double flops_per_element) const {
-    return LayerFacts{in(), {}, {}, flops(flops_per_element * elements())};
+    return LayerFacts{in(), {}, {}, whole_flops(flops_per_element * elements())};
   }
 
   Result operator()(const Linear& spec) const {
@@ -99,7 +94,7 @@ struct Rule {
         in(),
         {},
         {},
-        flops(product({2, rows, features, out}) + (spec.bias ? product({rows, out}) : 0))};
+        whole_flops(product({2, rows, features, out}) + (spec.bias ? product({rows, out}) : 0))};
     facts.output.dims.back() = out;
     const auto fan_in = static_cast<double>(features);
     facts.parameters.push_back(
@@ -121,7 +116,8 @@ struct Rule {
     const std::int64_t channels = in().dims[0] / spec.groups;  // that one output channel reads
     const double fan_in = product({channels, spec.kernel[0], spec.kernel[1]});
     const std::vector<std::int64_t>& out = facts->output.dims;
-    facts->flops = flops(product({out[0], out[1], out[2]}) * (2 * fan_in + (spec.bias ? 1 : 0)));
+    facts->flops =
+        whole_flops(product({out[0], out[1], out[2]}) * (2 * fan_in + (spec.bias ? 1 : 0)));
     const Shape weight{{spec.out_channels, channels, spec.kernel[0], spec.kernel[1]}};
     facts->parameters.push_back({"weight", weight, weight_initial(spec.init_std, fan_in)});
     if (spec.bias)
@@ -137,7 +133,7 @@ struct Rule {
     return LayerFacts{in(),
                       {{"weight", channels, Constant{1}}, {"bias", channels, Constant{0}}},
                       {{"running_mean", channels, 0}, {"running_var", channels, 1}},
-                      flops(6 * elements())};
+                      whole_flops(6 * elements())};
   }
 
   template <class Pool>
@@ -151,7 +147,7 @@ struct Rule {
     Result result = windowed(spec, in(), in().dims[0]);
     if (auto* facts = std::get_if<LayerFacts>(&result)) {
       const std::vector<std::int64_t>& out = facts->output.dims;
-      facts->flops = flops(product({out[0], out[1], out[2], spec.kernel[0], spec.kernel[1]}));
+      facts->flops = whole_flops(product({out[0], out[1], out[2], spec.kernel[0], spec.kernel[1]}));
     }
     return result;
   }
@@ -178,7 +174,7 @@ struct Rule {
   Result operator()(const LayerNorm& spec) const {
     if (is_image(in())) return Misfit{"it normalises [features] or [T, C]; use a batch_norm"};
     const Shape features{{in().dims.back()}};
-    LayerFacts facts{in(), {{"weight", features, Constant{1}}}, {}, flops(6 * elements())};
+    LayerFacts facts{in(), {{"weight", features, Constant{1}}}, {}, whole_flops(6 * elements())};
     if (spec.bias) facts.parameters.push_back({"bias", features, Constant{0}});
     return facts;
   }
@@ -262,6 +258,10 @@ bool is_too_large(const LayerFacts& facts) {
 }
 
 }  // namespace
+
+std::int64_t whole_flops(double count) {
+  return static_cast<std::int64_t>(std::min(count, 2 * kMostFlops));
+}
 
 bool reasonable(const Shape& shape) {
   double elements = 1;

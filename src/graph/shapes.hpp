@@ -24,6 +24,9 @@ struct Misfit {
 
 std::variant<LayerFacts, Misfit> shape_rule(const LayerSpec& spec, std::span<const Shape> inputs);
 
+// The count as an integer; where it is more than any layer may have, so is the integer.
+std::int64_t whole_flops(double count);
+
 // Whether every dimension is positive and the product is below 2^40, so that sums of sizes over a
 // whole model cannot overflow.
 bool reasonable(const Shape& shape);

@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "runtime/of_stage.hpp"
-#include "runtime/pipeline_sizes.hpp"
+#include "compile/pipeline_sizes.hpp"
+#include "stage/of_stage.hpp"
 #include "transport/device_channel.hpp"
 
 namespace pipetrain {

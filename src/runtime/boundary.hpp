@@ -9,15 +9,15 @@
 #include <vector>
 
 #include "backend/backend.hpp"
+#include "compile/lowered_model.hpp"
+#include "compile/microbatch_size.hpp"
 #include "plan/plan.hpp"
-#include "runtime/lowered_model.hpp"
-#include "runtime/microbatch_size.hpp"
 #include "runtime/stage_copies.hpp"
 #include "transport/channel.hpp"
 
 namespace pipetrain {
 
-struct PipelineNeeds;  // runtime/pipeline_sizes.hpp
+struct PipelineNeeds;  // compile/pipeline_sizes.hpp
 
 // The channels from one copy of a stage to one of the next; gradients is null where nothing comes
 // back (evaluation).

@@ -6,23 +6,16 @@
 
 #include "base/check.hpp"
 #include "base/start_thread.hpp"
-#include "runtime/core_claims.hpp"
-#include "runtime/of_stage.hpp"
-#include "runtime/packet_room.hpp"
-#include "runtime/pipeline_sizes.hpp"
+#include "compile/packet_room.hpp"
+#include "compile/pipeline_sizes.hpp"
+#include "compile/pipeline_threads.hpp"
+#include "machine/core_claims.hpp"
 #include "runtime/run_workers.hpp"
-#include "runtime/stage_tensors.hpp"
+#include "stage/of_stage.hpp"
+#include "stage/stage_tensors.hpp"
 
 namespace pipetrain {
 namespace {
-
-bool is_inline(const Config& config) { return config.hardware.workers == "inline"; }
-
-int workers_at_once(const Config& config) { return is_inline(config) ? 1 : config.pipeline.stages; }
-
-ThreadPlan threads_for(const Config& config) {
-  return plan_threads(workers_at_once(config), config.hardware.threads_per_stage);
-}
 
 // All that will run at once: workers with their kernel threads, those of the caller, the loader,
 // whoever saves, and the team that keeps others from spinning.
@@ -47,7 +40,7 @@ struct Pipeline::Impl {
         } catch (...) {  // what failed has been told
         }
   }
-  explicit Impl(const PipelineInput& in)
+  Impl(const PipelineInput& in, const MakeChannel& make_channel)
       : graph(in.graph),
         plan(in.plan),
         config(in.config),
@@ -75,7 +68,7 @@ struct Pipeline::Impl {
                              .needs = needs,
                              .stages = stages,
                              .backend = backend,
-                             .make_channel = in.make_channel,
+                             .make_channel = make_channel,
                              .spin = !threads.cores.empty()};
     training = make_boundaries(cuts, Mode::Train);
     evaluation = make_boundaries(cuts, Mode::Evaluate);
@@ -165,7 +158,8 @@ struct Pipeline::Impl {
   Trace* trace = nullptr;
 };
 
-Pipeline::Pipeline(const PipelineInput& input) : impl_(std::make_unique<Impl>(input)) {}
+Pipeline::Pipeline(const PipelineInput& input, const MakeChannel& make_channel)
+    : impl_(std::make_unique<Impl>(input, make_channel)) {}
 Pipeline::~Pipeline() = default;
 
 void Pipeline::set_trace(Trace* trace) { impl_->trace = trace; }
@@ -301,23 +295,6 @@ void Pipeline::set_state(const NamedTensors& tensors) {
       put_moments(stage, impl_->config.optimizer, tensors);
       if (keeps_delta(impl_->config.pipeline)) put_delta(stage, tensors);
     }
-}
-
-LoweredModel lower_for(const PipelineInput& input, std::span<const MicrobatchSize> sizes) {
-  const Config& config = input.config;
-  set_kernel_threads(threads_for(input.config).threads_per_stage);
-  const auto microbatch =
-      sample_part(static_cast<int>(config.data.batch_size), config.pipeline.microbatches, 0);
-  LowerOptions options{
-      .samples = microbatch.count,
-      .recomputes = config.pipeline.recompute != "none" || config.pipeline.gradient_rule != "saved",
-      .precision = config.training.precision == "bf16" ? Precision::Bf16 : Precision::F32};
-  LoweredModel model(input.graph, input.backend.lower(input.graph, options));
-  for (const MicrobatchSize& size : sizes) {
-    options.samples = size.samples;
-    model.add(input.backend, size.lengths, options);
-  }
-  return model;
 }
 
 }  // namespace pipetrain

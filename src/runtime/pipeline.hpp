@@ -12,33 +12,22 @@
 #include "backend/backend.hpp"
 #include "checkpoint/parameters.hpp"
 #include "checkpoint/state.hpp"
+#include "compile/memory_account.hpp"
+#include "compile/pipeline_input.hpp"
+#include "compile/segment_program.hpp"
 #include "config/config.hpp"
 #include "data/loader.hpp"
 #include "plan/plan.hpp"
-#include "runtime/lowered_model.hpp"
-#include "runtime/microbatch_size.hpp"
 #include "runtime/run.hpp"
-#include "runtime/segment_program.hpp"
 
 namespace pipetrain {
-
-struct PipelineInput {
-  const Graph& graph;
-  const Plan& plan;
-  const Config& config;
-  Backend& backend;
-  std::int64_t total_steps = 1;  // of the whole training: no segment is longer
-  MinibatchSizes sizes = {};
-  std::int64_t steps_per_epoch = 1;
-
-  MakeChannel make_channel = make_in_process_channel;
-};
 
 // Threading: all calls from one thread. After an exception the pipeline is closed: only its
 // destructor may follow.
 class Pipeline {
  public:
-  explicit Pipeline(const PipelineInput& input);
+  explicit Pipeline(const PipelineInput& input,
+                    const MakeChannel& make_channel = make_in_process_channel);
   ~Pipeline();
 
   // Weights and buffers by name, in PyTorch's layout; every name of the graph must be there.
@@ -81,15 +70,5 @@ class Pipeline {
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };
-
-// The whole graph, at all lengths that these micro-batches have; sets this thread's kernel threads
-// first, because kernels are compiled for their number.
-LoweredModel lower_for(const PipelineInput& input, std::span<const MicrobatchSize> sizes);
-
-// Bytes of each stage, with all its copies, before anything is allocated; equal to what memory()
-// says later.
-std::vector<HeldMemory> predict_memory(const PipelineInput& input);
-// The same of the first copy alone: no other one takes more.
-std::vector<HeldMemory> predict_first_copies(const PipelineInput& input);
 
 }  // namespace pipetrain

@@ -10,10 +10,10 @@
 #include "metrics/trace.hpp"
 #include "program/fold.hpp"
 #include "runtime/boundary.hpp"
-#include "runtime/learning_rate.hpp"
 #include "runtime/stage_copies.hpp"
 #include "runtime/step_board.hpp"
 #include "runtime/tied_parameters.hpp"
+#include "stage/learning_rate.hpp"
 
 namespace pipetrain {
 

@@ -3,8 +3,8 @@
 
 #include <functional>
 
+#include "machine/threads.hpp"
 #include "runtime/run.hpp"
-#include "runtime/threads.hpp"
 
 namespace pipetrain {
 

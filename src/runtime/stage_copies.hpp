@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "runtime/stage.hpp"
+#include "stage/stage.hpp"
 
 namespace pipetrain {
 

@@ -13,9 +13,9 @@
 #include <span>
 #include <vector>
 
-#include "runtime/results.hpp"
 #include "runtime/step_board.hpp"
 #include "runtime/stream_clock.hpp"
+#include "stage/results.hpp"
 
 namespace pipetrain {
 

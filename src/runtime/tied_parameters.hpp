@@ -17,9 +17,9 @@
 #include <span>
 #include <vector>
 
-#include "runtime/results.hpp"
 #include "runtime/stage_copies.hpp"
 #include "runtime/step_board.hpp"
+#include "stage/results.hpp"
 
 namespace pipetrain {
 

@@ -32,7 +32,7 @@ static_assert(sizeof(Greeting) <= greeting_bytes);
 
 std::size_t MessageShape::header_bytes() const {
   const std::size_t bytes = sizeof(Header) + sizeof(SampleId) * static_cast<std::size_t>(samples);
-  return (bytes + 63) / 64 * 64;
+  return whole_lines(bytes);
 }
 
 std::uint32_t channel_hash(const std::string& name) {  // FNV-1a

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <string>
 
+#include "base/cache_line.hpp"
 #include "transport/channel.hpp"
 
 namespace pipetrain {
@@ -20,7 +21,7 @@ struct MessageShape {
   int samples = 1;               // largest micro-batch
   std::uint32_t channel = 0;     // whose messages they are: a hash of its name
 
-  std::size_t header_offset() const { return (packet_bytes + 63) / 64 * 64; }
+  std::size_t header_offset() const { return whole_lines(packet_bytes); }
   std::size_t header_bytes() const;
   std::size_t bytes() const { return header_offset() + header_bytes(); }
 };

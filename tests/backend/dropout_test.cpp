@@ -2,7 +2,7 @@
 #include <cmath>
 #include <set>
 
-#include "backend/cpu/vector_loops.hpp"
+#include "backend/cpu/loops/vector_loops.hpp"
 #include "backend/dropout_mask.hpp"
 #include "cases.hpp"
 #include "catch.hpp"

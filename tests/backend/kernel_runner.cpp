@@ -22,7 +22,7 @@
 #include "checkpoint/parameters.hpp"
 #include "graph/read.hpp"
 #include "harness.hpp"
-#include "runtime/stage.hpp"
+#include "stage/stage.hpp"
 
 using namespace pipetrain;
 using namespace pipetrain::testing;

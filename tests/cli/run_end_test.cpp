@@ -1,10 +1,10 @@
 // What a run says when it ends: the last model, the best one, and whether something went wrong.
 #include <cmath>
 
-#include "app/course.hpp"
-#include "app/run_end.hpp"
 #include "catch.hpp"
 #include "checkpoint/folder.hpp"
+#include "run/course.hpp"
+#include "run/run_end.hpp"
 #include "run_binary.hpp"
 #include "run_folder.hpp"
 

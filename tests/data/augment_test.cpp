@@ -1,6 +1,6 @@
 // Windows: in the middle to validate, drawn to train; padding, mirroring, scaling; what they depend
 // on.
-#include "data/augment.hpp"
+#include "data/image/augment.hpp"
 
 #include <map>
 

@@ -1,6 +1,6 @@
 // Length buckets: their bounds, what a mini-batch holds at most, and an order that is a function of
 // seed and epoch.
-#include "data/buckets.hpp"
+#include "data/text/buckets.hpp"
 
 #include <algorithm>
 #include <set>

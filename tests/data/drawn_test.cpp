@@ -5,8 +5,8 @@
 
 #include "base/rng.hpp"
 #include "catch.hpp"
-#include "data/glyph_draw.hpp"
-#include "data/glyph_strokes.hpp"
+#include "data/image/glyph_draw.hpp"
+#include "data/image/glyph_strokes.hpp"
 #include "data_files.hpp"
 
 using namespace pipetrain;

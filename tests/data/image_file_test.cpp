@@ -1,5 +1,5 @@
 // JPEG and PNG of every kind, what they become, and each way in which a file can be wrong.
-#include "data/image_file.hpp"
+#include "data/image/image_file.hpp"
 
 #include <cstdlib>
 

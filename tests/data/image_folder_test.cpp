@@ -1,7 +1,7 @@
 // Class folders: order and numbers of classes, sizes, threads, what is skipped, and what is
 // refused.
 #include "catch.hpp"
-#include "data/image_list.hpp"
+#include "data/image/image_list.hpp"
 #include "data/loader.hpp"
 #include "data_files.hpp"
 #include "made_images.hpp"

@@ -1,5 +1,5 @@
 // Resizing against values worked out by hand, and against those of PIL 13 on a made-up image.
-#include "data/image_resize.hpp"
+#include "data/image/image_resize.hpp"
 
 #include "catch.hpp"
 #include "data_files.hpp"

@@ -1,5 +1,5 @@
 // Lines of texts: where they end, over the edges of what is read at once, and what is refused.
-#include "data/line_file.hpp"
+#include "data/text/line_file.hpp"
 
 #include "catch.hpp"
 #include "data_files.hpp"

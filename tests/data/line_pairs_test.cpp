@@ -1,5 +1,5 @@
 // Lines of a file by their numbers.
-#include "data/line_pairs.hpp"
+#include "data/text/line_pairs.hpp"
 
 #include "catch.hpp"
 #include "data_files.hpp"

@@ -1,10 +1,10 @@
 // Lines from a stream: the same as from a file, and the same refusals.
-#include "data/line_stream.hpp"
+#include "data/text/line_stream.hpp"
 
 #include <sstream>
 
 #include "catch.hpp"
-#include "data/line_file.hpp"
+#include "data/text/line_file.hpp"
 #include "data_files.hpp"
 
 using namespace pipetrain;

@@ -1,10 +1,10 @@
 // Parallel texts: pairs line by line, what is dropped and counted, and what is refused.
-#include "data/parallel_text.hpp"
+#include "data/text/parallel_text.hpp"
 
 #include <set>
 
 #include "catch.hpp"
-#include "data/train_pieces.hpp"
+#include "data/text/train_pieces.hpp"
 #include "data_files.hpp"
 #include "places.hpp"
 

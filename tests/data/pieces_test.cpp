@@ -1,14 +1,14 @@
 // Pieces: what a model trained here reads and writes, the same model from the same text, and what
 // is refused.
-#include "data/pieces.hpp"
+#include "data/text/pieces.hpp"
 
 #include <fstream>
 #include <iterator>
 
 #include "base/rng.hpp"
 #include "catch.hpp"
-#include "data/char_map.hpp"
-#include "data/train_pieces.hpp"
+#include "data/text/char_map.hpp"
+#include "data/text/train_pieces.hpp"
 #include "data_files.hpp"
 
 using namespace pipetrain;

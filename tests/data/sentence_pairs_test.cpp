@@ -1,5 +1,5 @@
 // Pairs of sentences as samples: how a row is filled, and what does not fit the model.
-#include "data/sentence_pairs.hpp"
+#include "data/text/sentence_pairs.hpp"
 
 #include "catch.hpp"
 #include "data/loader.hpp"

@@ -1,7 +1,7 @@
 // Text and files of tokens as windows: where they lie, what is held out, and each way in which a
 // file can be wrong.
 #include "catch.hpp"
-#include "data/vocabulary.hpp"
+#include "data/text/vocabulary.hpp"
 #include "data_files.hpp"
 
 using namespace pipetrain;

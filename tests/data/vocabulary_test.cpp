@@ -1,8 +1,8 @@
 // Vocabularies: characters sorted, bytes as they are, files of both, and what is refused.
-#include "data/vocabulary.hpp"
+#include "data/text/vocabulary.hpp"
 
 #include "catch.hpp"
-#include "data/utf8.hpp"
+#include "data/text/utf8.hpp"
 #include "data_files.hpp"
 
 using namespace pipetrain;

@@ -1,5 +1,5 @@
 // JPEG and PNG files, as colour or as grey by the first byte of the input, and then resized.
-#include "data/image_resize.hpp"
+#include "data/image/image_resize.hpp"
 #include "target.hpp"
 
 using namespace pipetrain;

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "data/parallel_text.hpp"
-#include "data/train_pieces.hpp"
+#include "data/text/parallel_text.hpp"
+#include "data/text/train_pieces.hpp"
 #include "target.hpp"
 
 using namespace pipetrain;

@@ -1,5 +1,5 @@
 // Models of pieces: what is taken for one encodes and decodes any sentence.
-#include "data/pieces.hpp"
+#include "data/text/pieces.hpp"
 
 #include "target.hpp"
 

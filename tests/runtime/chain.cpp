@@ -2,7 +2,7 @@
 
 #include "base/rng.hpp"
 #include "checkpoint/parameters.hpp"
-#include "runtime/results.hpp"
+#include "stage/results.hpp"
 
 namespace pipetrain::testing {
 namespace {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "graph/graph.hpp"
-#include "runtime/stage.hpp"
+#include "stage/stage.hpp"
 
 namespace pipetrain::testing {
 

@@ -1,10 +1,10 @@
 // How mini-batches are cut into micro-batches, and for which sizes a run compiles.
-#include "runtime/compiled_stage.hpp"
+#include "compile/compiled_stage.hpp"
 
-#include "app/session.hpp"
 #include "catch.hpp"
 #include "data/sample_order.hpp"
 #include "graph/read.hpp"
+#include "run/session.hpp"
 #include "training.hpp"
 
 using namespace pipetrain;

@@ -1,5 +1,5 @@
 // The learning rate of each mini-batch, by hand.
-#include "runtime/learning_rate.hpp"
+#include "stage/learning_rate.hpp"
 
 #include <cmath>
 

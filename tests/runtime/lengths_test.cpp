@@ -5,7 +5,7 @@
 
 #include "backends.hpp"
 #include "catch.hpp"
-#include "data/buckets.hpp"
+#include "data/text/buckets.hpp"
 #include "training.hpp"
 
 using namespace pipetrain;

@@ -1,5 +1,5 @@
 // A stage's memory: every byte accounted, every block given back.
-#include "runtime/memory.hpp"
+#include "stage/memory.hpp"
 
 #include <algorithm>
 

@@ -3,13 +3,13 @@
 #include <limits>
 
 #include "altered_data.hpp"
-#include "app/divergence.hpp"
-#include "app/report.hpp"
 #include "backends.hpp"
 #include "base/error.hpp"
 #include "catch.hpp"
 #include "data/formats.hpp"
 #include "graph/read.hpp"
+#include "run/divergence.hpp"
+#include "run/report.hpp"
 #include "training.hpp"
 
 using namespace pipetrain;

@@ -1,5 +1,5 @@
 // One stage's update: its rule by hand, where it writes, and what a skipped one leaves.
-#include "runtime/optimizer.hpp"
+#include "stage/optimizer.hpp"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // One block for the passes of training and of validation, which take turns in it.
-#include "runtime/pass_memory.hpp"
+#include "stage/pass_memory.hpp"
 
 #include <set>
 

@@ -1,5 +1,5 @@
 // PipeMare's learning-rate rescheduling (T1): what a rate is multiplied by, and for how long.
-#include "runtime/rate_annealing.hpp"
+#include "stage/rate_annealing.hpp"
 
 #include <cmath>
 

@@ -1,13 +1,13 @@
 // Recipes of random nets, replayed over symbols (replay.hpp) for every kind of cut.
-#include "runtime/recipe.hpp"
+#include "compile/recipe.hpp"
 
 #include "backends.hpp"
 #include "base/rng.hpp"
 #include "catch.hpp"
+#include "compile/compiled_stage.hpp"
 #include "graph/read.hpp"
 #include "random_model.hpp"
 #include "replay.hpp"
-#include "runtime/compiled_stage.hpp"
 #include "training.hpp"
 
 using namespace pipetrain;

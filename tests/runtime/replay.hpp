@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/recipe.hpp"
+#include "compile/recipe.hpp"
 
 namespace pipetrain::testing {
 

@@ -1,5 +1,5 @@
 // The programs that runs are made of.
-#include "runtime/segment_program.hpp"
+#include "compile/segment_program.hpp"
 
 #include <algorithm>
 

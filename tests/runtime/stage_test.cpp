@@ -1,5 +1,5 @@
 // A stage's passes, called by hand: halves of a backward may lie apart, cuts may lie anywhere.
-#include "runtime/stage.hpp"
+#include "stage/stage.hpp"
 
 #include "backends.hpp"
 #include "base/check.hpp"

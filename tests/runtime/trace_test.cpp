@@ -5,8 +5,8 @@
 #include <spdlog/fmt/fmt.h>
 
 #include "catch.hpp"
+#include "compile/segment_program.hpp"
 #include "program/text.hpp"
-#include "runtime/segment_program.hpp"
 #include "training.hpp"
 
 using namespace pipetrain;

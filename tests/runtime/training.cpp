@@ -1,5 +1,6 @@
 #include "training.hpp"
 
+#include "compile/prediction.hpp"
 #include "data/formats.hpp"
 #include "graph/read.hpp"
 
@@ -77,10 +78,9 @@ Trained train(const TrainingSetup& setup) {
   PipelineInput input{graph, plan, config, *backend, setup.steps};
   input.sizes.train = data->order(training_order(config))->sizes();
   if (setup.evaluate) input.sizes.validation = data->order(evaluation_order(config))->sizes();
-  input.make_channel = setup.make_channel;
   Trained result;
   result.predicted = predict_memory(input);
-  Pipeline pipeline(input);
+  Pipeline pipeline(input, setup.make_channel);
   pipeline.set_parameters(setup.parameters ? *setup.parameters : first_parameters(config, graph));
   std::optional<Trace> trace;
   if (setup.trace_steps) pipeline.set_trace(&trace.emplace(*setup.trace_steps, pipeline.program()));

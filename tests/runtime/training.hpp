@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "app/session.hpp"
+#include "run/session.hpp"
 
 namespace pipetrain::testing {
 

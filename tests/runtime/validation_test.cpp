@@ -1,10 +1,10 @@
 // Validation between two segments of training: what it takes, and that it leaves no trace.
 #include <numeric>
 
-#include "app/session.hpp"
 #include "catch.hpp"
 #include "data/formats.hpp"
 #include "graph/read.hpp"
+#include "run/session.hpp"
 #include "training.hpp"
 
 using namespace pipetrain;

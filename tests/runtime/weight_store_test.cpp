@@ -1,5 +1,5 @@
 // The ring of weight versions: how many a program needs, and that each read finds its own.
-#include "runtime/weight_store.hpp"
+#include "stage/weight_store.hpp"
 
 #include <algorithm>
 

@@ -3,9 +3,9 @@
 
 #include <random>
 
-#include "app/session.hpp"
 #include "data/dataset.hpp"
 #include "graph/read.hpp"
+#include "run/session.hpp"
 
 namespace pipetrain::test {
 namespace {

@@ -17,18 +17,27 @@ ALLOWED = {
     "transport": ["base", "program/program.hpp", "backend/stream.hpp"],
     "checkpoint": ["base", "graph", "config"],
     "metrics": ["base", "graph", "config", "program", "plan"],
+    "machine": ["base"],
+    "compile": ["base", "graph", "config", "data/minibatch_order.hpp", "program", "schedules.hpp",
+                "plan", "backend", "checkpoint", "machine"],
+    "stage": ["base", "graph", "config", "program", "backend", "checkpoint", "compile"],
     "runtime": ["base", "graph", "config", "data", "program", "schedules.hpp", "plan", "backend",
-                "transport", "checkpoint", "metrics"],
+                "transport", "checkpoint", "metrics", "machine", "compile", "stage"],
+    "decode": ["base", "graph", "config", "data", "program", "backend", "checkpoint", "machine",
+               "compile", "stage"],
+    "run": ["base", "graph", "config", "data", "program", "schedules.hpp", "plan", "backend",
+            "transport", "checkpoint", "metrics", "machine", "compile", "stage", "runtime", "decode"],
     "app": ["base", "graph", "config", "data", "program", "schedules.hpp", "own_order.hpp", "plan",
-            "backend", "transport", "checkpoint", "metrics", "runtime"],
-    "main": ["base", "app"],  # src/main.cpp
+            "backend", "transport", "checkpoint", "metrics", "machine", "compile", "stage", "runtime",
+            "decode", "run"],
+    "main": ["base", "app", "run/interrupts.hpp", "run/options.hpp"],  # src/main.cpp
 }
 
 # Libraries that only some parts may see, so that each has one wrapper and few files pay for it.
 LIBRARIES = {
     "toml++/": ["config", "graph", "app"],
     "CLI/": ["app", "main"],
-    "nlohmann/": ["program", "data", "plan", "checkpoint", "metrics", "app"],
+    "nlohmann/": ["program", "data", "plan", "checkpoint", "metrics", "run", "app"],
     "dnnl": ["backend/cpu"],
     "oneapi/dnnl/": ["backend/cpu"],
     "zlib.h": ["data", "checkpoint"],
@@ -41,7 +50,7 @@ LIBRARIES = {
 
 # Files of src/ that read what the kernel tells of this machine: the only ones outside base/ that open
 # files in ways of their own.
-READ_THE_SYSTEM = {"src/runtime/cpu_quota.cpp", "src/app/devices.cpp"}
+READ_THE_SYSTEM = {"src/machine/cpu_quota.cpp", "src/app/devices.cpp"}
 
 # Folders of tests/ that mirror no folder of src/: suites across parts.
 SUITES = {"golden", "semantics", "faults", "bad_inputs", "cli", "gpu", "fuzz", "tidy", "fake_cuda"}

@@ -5,8 +5,8 @@
 #include <thread>
 
 #include "base/check.hpp"
+#include "compile/segment_program.hpp"
 #include "program/text.hpp"
-#include "runtime/segment_program.hpp"
 
 using namespace pipetrain;
 

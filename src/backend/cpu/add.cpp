@@ -1,7 +1,7 @@
 // The sum of any number of values, in their order; rectified where a relu alone reads it.
 #include "backend/cpu/kernel.hpp"
+#include "backend/cpu/loops/vector_loops.hpp"
 #include "backend/cpu/parallel.hpp"
-#include "backend/cpu/vector_loops.hpp"
 
 namespace pipetrain::cpu {
 namespace {

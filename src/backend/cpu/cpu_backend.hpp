@@ -3,7 +3,7 @@
 #pragma once
 
 #include "backend/backend.hpp"
-#include "backend/cpu/products.hpp"
+#include "backend/cpu/linear/products.hpp"
 
 namespace pipetrain {
 

@@ -4,8 +4,8 @@
 #include <cstring>
 
 #include "backend/cpu/identity.hpp"
+#include "backend/cpu/loops/vector_loops.hpp"
 #include "backend/cpu/parallel.hpp"
-#include "backend/cpu/vector_loops.hpp"
 #include "backend/dropout_mask.hpp"
 
 namespace pipetrain::cpu {

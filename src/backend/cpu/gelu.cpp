@@ -1,7 +1,7 @@
 // x Phi(x), exact or with Phi by a tanh. Backward reads the input.
 #include "backend/cpu/kernel.hpp"
+#include "backend/cpu/loops/vector_loops.hpp"
 #include "backend/cpu/parallel.hpp"
-#include "backend/cpu/vector_loops.hpp"
 
 namespace pipetrain::cpu {
 namespace {

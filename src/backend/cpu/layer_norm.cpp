@@ -2,8 +2,8 @@
 // sqrt(var + eps) of every row. The weights' gradients are summed column by column, so that no sum
 // depends on the number of threads.
 #include "backend/cpu/kernel.hpp"
+#include "backend/cpu/loops/vector_loops.hpp"
 #include "backend/cpu/parallel.hpp"
-#include "backend/cpu/vector_loops.hpp"
 
 namespace pipetrain::cpu {
 namespace {

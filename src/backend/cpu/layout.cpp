@@ -4,8 +4,8 @@
 #include <cstring>
 #include <type_traits>
 
+#include "backend/cpu/loops/vector_loops.hpp"
 #include "backend/cpu/parallel.hpp"
-#include "backend/cpu/vector_loops.hpp"
 
 namespace pipetrain::cpu {
 

@@ -8,8 +8,8 @@
 #include <cmath>
 
 #include "backend/cpu/kernel.hpp"
+#include "backend/cpu/loops/vector_loops.hpp"
 #include "backend/cpu/parallel.hpp"
-#include "backend/cpu/vector_loops.hpp"
 #include "base/check.hpp"
 #include "base/error.hpp"
 

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "backend/cpu/kernel.hpp"
+#include "backend/cpu/loops/vector_loops.hpp"
 #include "backend/cpu/parallel.hpp"
-#include "backend/cpu/vector_loops.hpp"
 
 namespace pipetrain::cpu {
 

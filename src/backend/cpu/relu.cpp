@@ -1,7 +1,7 @@
 // max(x, 0). Where the kernel before it rectified already, the output is the input's memory.
 #include "backend/cpu/kernel.hpp"
+#include "backend/cpu/loops/vector_loops.hpp"
 #include "backend/cpu/parallel.hpp"
-#include "backend/cpu/vector_loops.hpp"
 
 namespace pipetrain::cpu {
 namespace {

@@ -4,17 +4,12 @@
 
 #include <algorithm>
 
+#include "backend/cpu/loops/vector_loops.hpp"
 #include "backend/cpu/parallel.hpp"
-#include "backend/cpu/vector_loops.hpp"
+#include "base/cache_line.hpp"
 
 namespace pipetrain::cpu {
 namespace {
-
-constexpr std::size_t kAlignment = 64;
-
-std::size_t aligned(std::size_t bytes) {
-  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
-}
 
 class WidenedKernel final : public CpuKernel {
  public:
@@ -85,7 +80,8 @@ class WidenedKernel final : public CpuKernel {
     return problem_.samples * layout.stored_elements();
   }
   std::size_t wide_bytes(const ValueLayout& layout) const {
-    return is_wide(layout) ? 0 : aligned(static_cast<std::size_t>(count(layout)) * sizeof(float));
+    return is_wide(layout) ? 0
+                           : whole_lines(static_cast<std::size_t>(count(layout)) * sizeof(float));
   }
 
   // The first of them; tokens behind it are what they are.

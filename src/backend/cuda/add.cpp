@@ -1,6 +1,6 @@
 // The sum of any number of values, in their order; rectified where a relu alone reads it. Every
 // input's gradient is the output's.
-#include "backend/cuda/elementwise.hpp"
+#include "backend/cuda/device/elementwise.hpp"
 #include "backend/cuda/kernel.hpp"
 
 namespace pipetrain::cuda {

@@ -1,10 +1,10 @@
 // Additive attention in f32 (Bahdanau et al. 2015). Forward keeps the softmax' weights. Backward
 // sums the gradients of v and the bias beside the others and leaves them for the other half.
-#include "backend/cuda/additive_attention.hpp"
+#include "backend/cuda/device/additive_attention.hpp"
 
+#include "backend/cuda/device/reduce.hpp"
 #include "backend/cuda/kernel.hpp"
 #include "backend/cuda/parts.hpp"
-#include "backend/cuda/reduce.hpp"
 
 namespace pipetrain::cuda {
 namespace {

@@ -1,7 +1,7 @@
 // Batch normalisation per channel (Ioffe and Szegedy, 2015). Statistics and gradient sums in f64;
 // both halves of the backward make their sums themselves, so each works alone. Where a relu alone
 // reads the output, its forward is done here; the relu's backward stays the relu's.
-#include "backend/cuda/batch_norm.hpp"
+#include "backend/cuda/device/batch_norm.hpp"
 
 #include <algorithm>
 

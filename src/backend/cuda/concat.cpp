@@ -1,6 +1,6 @@
 // The inputs one after the other: images along the channels, others along the last dimension. Each
 // is a block of the output, seen as a matrix with a row for each run that lies together.
-#include "backend/cuda/elementwise.hpp"
+#include "backend/cuda/device/elementwise.hpp"
 #include "backend/cuda/kernel.hpp"
 
 namespace pipetrain::cuda {

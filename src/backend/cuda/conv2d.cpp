@@ -2,9 +2,9 @@
 #include <algorithm>
 
 #include "backend/cuda/convolution.hpp"
-#include "backend/cuda/elementwise.hpp"
+#include "backend/cuda/device/elementwise.hpp"
+#include "backend/cuda/device/reduce.hpp"
 #include "backend/cuda/kernel.hpp"
-#include "backend/cuda/reduce.hpp"
 #include "backend/cuda/workspace.hpp"
 #include "base/check.hpp"
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "backend/cuda/reduce.hpp"
+#include "backend/cuda/device/reduce.hpp"
 #include "backend/cuda/update.hpp"
 #include "base/error.hpp"
 

@@ -1,6 +1,6 @@
 // Zeroes elements with probability p and scales the others by 1 / (1 - p). The mask is drawn again
 // in the backward, so nothing is saved.
-#include "backend/cuda/dropout.hpp"
+#include "backend/cuda/device/dropout.hpp"
 
 #include "backend/cuda/identity.hpp"
 #include "backend/dropout_mask.hpp"

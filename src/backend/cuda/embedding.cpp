@@ -1,6 +1,6 @@
 // Rows of a table by their tokens: y[t] = scale weight[token[t]], weight [V, C]. Tokens have no
 // gradient.
-#include "backend/cuda/embedding.hpp"
+#include "backend/cuda/device/embedding.hpp"
 
 #include "backend/cuda/kernel.hpp"
 

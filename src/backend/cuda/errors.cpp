@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 
-#include "backend/cuda/launch.hpp"
+#include "backend/cuda/device/launch.hpp"
 #include "base/error.hpp"
 
 namespace pipetrain::cuda {

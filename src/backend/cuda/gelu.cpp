@@ -1,5 +1,5 @@
 // The Gaussian error linear unit (Hendrycks and Gimpel, 2016), exact or by a tanh, in f32.
-#include "backend/cuda/elementwise.hpp"
+#include "backend/cuda/device/elementwise.hpp"
 #include "backend/cuda/kernel.hpp"
 
 namespace pipetrain::cuda {

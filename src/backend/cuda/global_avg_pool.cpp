@@ -1,7 +1,7 @@
 // The mean of each channel: [C, H, W] -> [C, 1, 1].
-#include "backend/cuda/elementwise.hpp"
+#include "backend/cuda/device/elementwise.hpp"
+#include "backend/cuda/device/reduce.hpp"
 #include "backend/cuda/kernel.hpp"
-#include "backend/cuda/reduce.hpp"
 
 namespace pipetrain::cuda {
 namespace {

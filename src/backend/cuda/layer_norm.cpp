@@ -1,6 +1,6 @@
 // Layer normalisation over the last dimension (Ba, Kiros and Hinton, 2016). Statistics and sums in
 // f64; both halves of the backward take the statistics that the forward saved.
-#include "backend/cuda/layer_norm.hpp"
+#include "backend/cuda/device/layer_norm.hpp"
 
 #include "backend/cuda/kernel.hpp"
 

@@ -1,10 +1,10 @@
 // y = x W^T + b over the last dimension, by cuBLASLt, the bias in the product's epilogue. A relu is
 // a pass of our own: that of an epilogue makes a 0 of a NaN, which on_nonfinite must see. So is the
 // bias gradient, in f64: that of an epilogue cannot be added to what is there.
-#include "backend/cuda/elementwise.hpp"
+#include "backend/cuda/device/elementwise.hpp"
+#include "backend/cuda/device/reduce.hpp"
 #include "backend/cuda/kernel.hpp"
 #include "backend/cuda/linear_plan.hpp"
-#include "backend/cuda/reduce.hpp"
 
 namespace pipetrain::cuda {
 

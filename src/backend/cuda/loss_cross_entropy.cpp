@@ -6,8 +6,8 @@
 //   scratch   partial sums | labels
 #include <spdlog/fmt/fmt.h>
 
+#include "backend/cuda/device/loss.hpp"
 #include "backend/cuda/kernel.hpp"
-#include "backend/cuda/loss.hpp"
 #include "base/error.hpp"
 
 namespace pipetrain::cuda {

@@ -1,8 +1,8 @@
 // Squared difference, meaned over a sample's elements and summed over samples, in f64.
 //
 //   scratch   partial sums | target values
+#include "backend/cuda/device/loss.hpp"
 #include "backend/cuda/kernel.hpp"
-#include "backend/cuda/loss.hpp"
 
 namespace pipetrain::cuda {
 namespace {

@@ -2,12 +2,12 @@
 // position by position the state's part is a product over all samples, and the gates follow it.
 // Backward goes the other way and puts the gradients of the sums and the states before where gates
 // and cells were, so that each weight's gradient is one product over all rows.
-#include "backend/cuda/lstm.hpp"
+#include "backend/cuda/device/lstm.hpp"
 
+#include "backend/cuda/device/reduce.hpp"
 #include "backend/cuda/kernel.hpp"
 #include "backend/cuda/linear_plan.hpp"
 #include "backend/cuda/parts.hpp"
-#include "backend/cuda/reduce.hpp"
 
 namespace pipetrain::cuda {
 namespace {

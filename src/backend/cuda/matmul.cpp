@@ -5,7 +5,7 @@
 #include <span>
 #include <utility>
 
-#include "backend/cuda/elementwise.hpp"
+#include "backend/cuda/device/elementwise.hpp"
 
 namespace pipetrain::cuda {
 namespace {

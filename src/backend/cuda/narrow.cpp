@@ -1,6 +1,6 @@
 // Some of a sample's tokens, which have no gradient: a block of a matrix of four-byte elements, a
 // row a sample.
-#include "backend/cuda/elementwise.hpp"
+#include "backend/cuda/device/elementwise.hpp"
 #include "backend/cuda/kernel.hpp"
 
 namespace pipetrain::cuda {

@@ -1,8 +1,8 @@
 // What max_pool and avg_pool are to the device, worked out from the layer.
 #pragma once
 
+#include "backend/cuda/device/pool.hpp"
 #include "backend/cuda/kernel.hpp"
-#include "backend/cuda/pool.hpp"
 
 namespace pipetrain::cuda {
 

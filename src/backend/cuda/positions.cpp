@@ -1,11 +1,11 @@
 // What is added to each position of a sequence, the same for every sample: y = x + table, [T, C].
 // Learned: a weight. Sinusoidal (Vaswani et al. 2017, section 3.5): made in scratch each time,
 // which costs as much as one sample more. The input's gradient is the output's.
-#include "backend/cuda/positions.hpp"
+#include "backend/cuda/device/positions.hpp"
 
-#include "backend/cuda/elementwise.hpp"
+#include "backend/cuda/device/elementwise.hpp"
+#include "backend/cuda/device/reduce.hpp"
 #include "backend/cuda/kernel.hpp"
-#include "backend/cuda/reduce.hpp"
 
 namespace pipetrain::cuda {
 namespace {

@@ -1,6 +1,6 @@
 // max(x, 0). Where the kernel before it rectified already, the output is the input's memory. The
 // gradient passes where the output is positive.
-#include "backend/cuda/elementwise.hpp"
+#include "backend/cuda/device/elementwise.hpp"
 #include "backend/cuda/kernel.hpp"
 
 namespace pipetrain::cuda {

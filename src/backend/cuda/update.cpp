@@ -8,9 +8,9 @@
 #include <cmath>
 #include <vector>
 
-#include "backend/cuda/elementwise.hpp"
-#include "backend/cuda/optimizer.hpp"
-#include "backend/cuda/reduce.hpp"
+#include "backend/cuda/device/elementwise.hpp"
+#include "backend/cuda/device/optimizer.hpp"
+#include "backend/cuda/device/reduce.hpp"
 
 namespace pipetrain::cuda {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "backend/cpu/layout.hpp"
-#include "backend/cpu/vector_loops.hpp"
+#include "backend/cpu/loops/vector_loops.hpp"
 #include "catch.hpp"
 
 using namespace pipetrain;

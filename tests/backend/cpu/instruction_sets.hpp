@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "backend/cpu/vector_loops.hpp"
+#include "backend/cpu/loops/vector_loops.hpp"
 #include "catch.hpp"
 
 namespace pipetrain::cpu::testing {

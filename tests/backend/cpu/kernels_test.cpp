@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "backend/cpu/cpu_backend.hpp"
-#include "backend/cpu/vector_loops.hpp"
+#include "backend/cpu/loops/vector_loops.hpp"
 #include "backend/reference/reference_backend.hpp"
 #include "base/error.hpp"
 #include "outcomes.hpp"

@@ -1,6 +1,6 @@
 // The device code of attention: by hand, and against plain loops in f64 at sizes around those of
 // its tiles (64 rows, parts of 32 columns, 128 columns at a time).
-#include "backend/cuda/attention.hpp"
+#include "backend/cuda/device/attention.hpp"
 
 #include <limits>
 #include "../../catch.hpp"

@@ -1,6 +1,6 @@
 // The device code of batch_norm against plain loops in f64: one value, one channel, many channels,
 // several slices of a channel, values far from zero.
-#include "backend/cuda/batch_norm.hpp"
+#include "backend/cuda/device/batch_norm.hpp"
 #include "../../catch.hpp"
 #include "device_values.hpp"
 

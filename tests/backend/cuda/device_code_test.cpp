@@ -5,11 +5,11 @@
 #include <type_traits>
 
 #include "../../catch.hpp"
-#include "backend/cuda/dropout.hpp"
-#include "backend/cuda/elementwise.hpp"
-#include "backend/cuda/loss.hpp"
-#include "backend/cuda/optimizer.hpp"
-#include "backend/cuda/reduce.hpp"
+#include "backend/cuda/device/dropout.hpp"
+#include "backend/cuda/device/elementwise.hpp"
+#include "backend/cuda/device/loss.hpp"
+#include "backend/cuda/device/optimizer.hpp"
+#include "backend/cuda/device/reduce.hpp"
 #include "backend/dropout_mask.hpp"
 #include "device_values.hpp"
 

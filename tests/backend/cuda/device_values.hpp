@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "backend/cuda/planes.hpp"
+#include "backend/cuda/device/planes.hpp"
 #include "on_device.hpp"
 
 namespace pipetrain::testing {

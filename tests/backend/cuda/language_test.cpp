@@ -4,10 +4,10 @@
 #include <tuple>
 
 #include "../../catch.hpp"
-#include "backend/cuda/elementwise.hpp"
-#include "backend/cuda/embedding.hpp"
-#include "backend/cuda/layer_norm.hpp"
-#include "backend/cuda/positions.hpp"
+#include "backend/cuda/device/elementwise.hpp"
+#include "backend/cuda/device/embedding.hpp"
+#include "backend/cuda/device/layer_norm.hpp"
+#include "backend/cuda/device/positions.hpp"
 #include "device_values.hpp"
 
 using namespace pipetrain;

@@ -1,0 +1,180 @@
+// The command line of each verb: names, defaults and what may be given. One function per verb.
+#include "app/register_options.hpp"
+
+#include <CLI/CLI.hpp>  // whole: newer versions moved IsMember to a header of its own
+
+#include <limits>
+
+#include "app/option_numbers.hpp"
+
+namespace pipetrain {
+namespace {
+
+void common_options(CLI::App& app, Options& options) {
+  app.option_defaults()->always_capture_default();
+  app.add_option("--log-level", options.log_level, "what is logged to standard error")
+      ->check(CLI::IsMember({"trace", "debug", "info", "warn", "error", "off"}));
+  app.add_flag("--quiet", options.quiet, "log warnings and errors only");
+}
+
+void json_option(CLI::App& app, Options& options) {
+  app.add_flag("--json", options.json, "one JSON document on standard output");
+}
+
+void config_options(CLI::App& app, Options& options,
+                    const char* what = "TOML files; later ones win over earlier ones") {
+  common_options(app, options);
+  json_option(app, options);
+  app.add_option("CONFIG", options.configs, what)->default_str("");
+  app.add_option("--set", options.sets, "key.path=value: wins over the files; repeatable")
+      ->allow_extra_args(false)
+      ->default_str("");
+  app.add_flag("--help-keys", options.help_keys,
+               "print every key of a config with its default and stop");
+  app.add_flag("--dump-config{full}", options.dump_config,
+               "print the effective config (--dump-config=minimal: what differs from the "
+               "defaults) and stop")
+      ->check(CLI::IsMember({"full", "minimal"}));
+}
+
+constexpr const char* kConfigOrRun =
+    "a run directory (runs/NAME), or TOML files; later ones win over earlier ones";
+
+void output_option(CLI::App& app, Options& options) {
+  app.add_option("--output", options.output, "run directory; runs/<config name> where not given");
+}
+
+void model_option(CLI::App& app, Options& options) {
+  app.add_option(
+      "--model", options.model,
+      "a safetensors file or a checkpoint; where not given, the run's model.safetensors, else its "
+      "newest checkpoint, else the config's model.init");
+  app.add_flag("--best", options.best,
+               "the checkpoint of the run's best validation, by validation.metric");
+}
+
+}  // namespace
+
+void train_options(CLI::App& app, Options& options) {
+  config_options(app, options);
+  output_option(app, options);
+  app.add_option("--resume", options.resume,
+                 "auto (from the newest checkpoint), never (start over), or a checkpoint");
+  app.add_flag("--accept-changed-data", options.accept_changed_data,
+               "go on although the data are not those that the checkpoint was trained on");
+  app.add_flag("--dry-run", options.dry_run, "everything up to the first step, and stop");
+  app.add_flag(
+      "--overfit-one-batch", options.overfit_one_batch,
+      "train on the first mini-batch alone, for training.steps or 500 steps: the loss must go "
+      "to 0");
+}
+
+void eval_options(CLI::App& app, Options& options) {
+  config_options(app, options, kConfigOrRun);
+  output_option(app, options);
+  model_option(app, options);
+}
+
+void generate_options(CLI::App& app, Options& options) {
+  config_options(app, options, kConfigOrRun);
+  output_option(app, options);
+  model_option(app, options);
+  app.add_option("--prompt", options.prompt,
+                 "language models: text that is gone on with, or \"-\": standard input; numbers "
+                 "where no text of the model's tokens is known")
+      ->default_str("a new line");
+  app.add_option("--tokens", options.tokens, "how many follow the prompt")
+      ->check(whole_number(0, std::uint64_t{1} << 40));
+  app.add_option("--temperature", options.temperature,
+                 "below 1 likely tokens come more often, above 1 less; 0: always the likeliest")
+      ->check(number(0, 1000));
+  app.add_option("--top-k", options.top_k, "draw from so many of the likeliest; 0: from all")
+      ->check(whole_number(0, std::uint64_t{1} << 40));
+  app.add_option("--seed", options.seed, "the same seed draws the same text")
+      ->check(whole_number(0, std::numeric_limits<std::uint64_t>::max()));
+  app.add_option("--samples", options.samples, "texts, each drawn anew")
+      ->check(whole_number(1, 1 << 20));
+  app.add_option("--beam", options.beam,
+                 "translations, of standard input's lines: hypotheses of each; 1: greedy")
+      ->check(whole_number(1, 1024));
+  app.add_option("--length-penalty", options.length_penalty,
+                 "a translation's log-probability is divided by ((5 + pieces) / 6) to this power")
+      ->check(number(0, 10));
+  app.add_option("--batch", options.batch, "sentences that are translated at once")
+      ->check(whole_number(1, std::uint64_t{1} << 16));
+}
+
+void benchmark_options(CLI::App& app, Options& options) { config_options(app, options); }
+
+void schedule_options(CLI::App& app, Options& options) {
+  common_options(app, options);
+  app.add_option("NAME", options.schedules,
+                 "of a schedule (pipetrain methods lists them), or a csv file with your own; "
+                 "several are compared")
+      ->required()
+      ->default_str("");
+  app.add_option("--stages", options.stages, "pipeline workers P")->check(whole_number(1, 1024));
+  app.add_option("--microbatches", options.microbatches, "per mini-batch, N")
+      ->check(whole_number(1, 65536));
+  app.add_option("--steps", options.steps,
+                 "mini-batches; where not given, 1, or for a schedule that never drains the number "
+                 "that shows two rounds between warm-up and drain; several schedules take the "
+                 "largest of theirs")
+      ->check(whole_number(1, 65536))
+      ->default_str("");
+  app.add_option("--virtual-stages", options.virtual_stages,
+                 "parts of the model per worker, under interleaved_1f1b")
+      ->check(whole_number(1, 1024))
+      ->default_str("2");
+  app.add_option("--warmup", options.warmup,
+                 "forwards before the first backward, under 1f1b and "
+                 "the schedules that never drain")
+      ->check(CLI::IsMember({"1f1b", "double", "full"}));
+  app.add_flag("--vertical-sync", options.vertical_sync,
+               "all stages read the version of stage 0, under pipedream");
+  app.add_option("--tied", options.tied,
+                 "stages whose layers share a parameter, as 0,3: their updates wait for each other")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->default_str("")
+      ->check(whole_number(0, 1 << 20));
+  app.add_option(
+         "--times", options.times,
+         "of a forward (F), a backward (B) and a transfer, per micro-batch and model stage; "
+         "what is not named keeps its default. F=1/2/3: one for each model stage; transfer: "
+         "for each boundary between them. Half of B is the input half, half the weight "
+         "half; with W=..., that is the weight half and B the input half (default 1). Under "
+         "the timeprests B and W are those of a whole mini-batch, by default those of N "
+         "micro-batches")
+      ->default_str("F=1,B=2,transfer=0");
+  app.add_option("--format", options.format, "of the output")
+      ->check(CLI::IsMember({"text", "versions", "csv", "svg", "trace", "json"}));
+  app.add_flag_callback(
+      "--json", [&options] { options.format = "json"; }, "as --format json");
+  app.add_flag("--summary", options.summary,
+               "text: the table of numbers alone; json: without the instructions");
+}
+
+void checkpoint_options(CLI::App& app, Options& options) {
+  common_options(app, options);
+  json_option(app, options);
+  app.add_option("VERB", options.name, "info | verify | reshard | export | prune")->required();
+  app.add_option("DIR", options.checkpoint,
+                 "a checkpoint, or the folder of a run (the newest is meant; verify, info: all)")
+      ->required();
+  app.add_option("--output", options.output,
+                 "export: the safetensors file; reshard: the folder to write to");
+  options.stages = 1;
+  app.add_option("--stages", options.stages, "reshard: into this many files")
+      ->check(whole_number(1, 1024));
+  app.add_option("--keep-latest", options.keep_latest, "prune: how many of the newest stay")
+      ->check(whole_number(1, 1 << 30));
+  app.add_option("--keep-best", options.keep_best, "prune: that of the best validation stays too");
+}
+
+void list_options(CLI::App& app, Options& options) {
+  common_options(app, options);
+  json_option(app, options);
+}
+
+}  // namespace pipetrain

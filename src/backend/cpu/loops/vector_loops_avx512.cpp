@@ -1,0 +1,13 @@
+// The vector loops with AVX-512: meson.build gives this file its instruction set.
+#include <immintrin.h>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <type_traits>
+#include <utility>
+
+#include "backend/cpu/loops/vector_loops.hpp"
+
+#define PIPETRAIN_LOOPS avx512_loops
+#include "backend/cpu/loops/vector_loops.inl"

@@ -1,0 +1,236 @@
+// Packed for forward are the sum of both biases and W_hh, for backward W_hh: in f32 as panels of 32
+// outputs, which our own loops stream, in bf16 in blocks, and there W_ih with them.
+#include "backend/cpu/recurrent/lstm_products.hpp"
+
+#include <algorithm>
+#include <optional>
+
+#include "backend/cpu/layout.hpp"
+#include "backend/cpu/loops/vector_loops.hpp"
+#include "backend/cpu/parallel.hpp"
+#include "base/cache_line.hpp"
+
+namespace pipetrain::cpu {
+namespace {
+
+using Desc = dnnl::memory::desc;
+
+template <class E>
+constexpr bool stores_bf16 = element_of<E> == Element::Bf16;
+
+std::int64_t panels_of(std::int64_t outputs) { return round_up(outputs, kPanel) / kPanel; }
+
+// ---- what is packed, one part behind the other
+
+struct PackedParts {
+  std::size_t bias = 0, recurrent = 0, input = 0, end = 0;  // where each begins
+};
+
+// Of a product of so many inputs and outputs.
+template <class E>
+std::size_t packed_matrix_bytes(std::int64_t in, std::int64_t out) {
+  if (stores_bf16<E>) return whole_lines(in_blocks(in, out).get_size());
+  return static_cast<std::size_t>(panels_of(out) * in * kPanel) * sizeof(float);
+}
+
+template <class E>
+PackedParts parts_of(const LstmSizes& s, Pass pass) {
+  const bool forward = pass == Pass::Forward;
+  PackedParts at;
+  at.recurrent =
+      forward ? whole_lines(static_cast<std::size_t>(round_up(s.gates(), kPanel)) * sizeof(float))
+              : 0;
+  at.input = at.recurrent + (forward ? packed_matrix_bytes<E>(s.hidden, s.gates())
+                                     : packed_matrix_bytes<E>(s.gates(), s.hidden));
+  at.end = at.input;
+  if (stores_bf16<E>)
+    at.end += forward ? packed_matrix_bytes<E>(s.width, s.gates())
+                      : packed_matrix_bytes<E>(s.gates(), s.width);
+  return at;
+}
+
+template <class Memory>
+Memory* part(Memory* packed, std::size_t at) {
+  using Byte = std::conditional_t<std::is_const_v<Memory>, const std::byte, std::byte>;
+  return static_cast<Byte*>(packed) + at;
+}
+
+// W [out][in] to [out / 32][in][32], zeros behind the last output.
+void pack_turned(const float* w, std::int64_t in, std::int64_t out, float* packed) {
+  const std::int64_t whole = in / kLanes * kLanes;
+  parallel_each(panels_of(out), kElementWork * in * out, [&](std::int64_t panel) {
+    float* const to = packed + panel * in * kPanel;
+    for (std::int64_t h = 0; h < kPanel; h += kLanes) {
+      const std::int64_t o = panel * kPanel + h,
+                         rows = std::clamp<std::int64_t>(out - o, 0, kLanes);
+      for (std::int64_t i = 0; i < whole; i += kLanes)
+        vector_loops().f32.transpose_tile(w + std::min(o, out - 1) * in + i, in, rows,
+                                          to + i * kPanel + h, kPanel, kLanes);
+      for (std::int64_t i = whole; i < in; ++i)
+        for (std::int64_t r = 0; r < kLanes; ++r)
+          to[i * kPanel + h + r] = r < rows ? w[(o + r) * in + i] : 0;
+    }
+  });
+}
+
+// W [in][out] to the same.
+void pack_columns(const float* w, std::int64_t in, std::int64_t out, float* packed) {
+  parallel_each(panels_of(out), kElementWork * in * out, [&](std::int64_t panel) {
+    const std::int64_t first = panel * kPanel, there = std::min(kPanel, out - first);
+    for (std::int64_t i = 0; i < in; ++i) {
+      float* const to = packed + (panel * in + i) * kPanel;
+      std::copy_n(w + i * out + first, there, to);
+      std::fill(to + there, to + kPanel, 0.0f);
+    }
+  });
+}
+
+LinearForwardLoop loop_of(const float* x, const void* panels, float* y, std::int64_t samples,
+                          std::int64_t in, std::int64_t out) {
+  return {.x = x,
+          .weights = static_cast<const float*>(panels),
+          .bias = nullptr,
+          .y = y,
+          .samples = samples,
+          .in = in,
+          .out = out};
+}
+
+void run(const LinearForwardLoop& loop) {
+  parallel_ranges(panels_of(loop.out) * linear_tiles(loop.samples),
+                  loop.samples * loop.in * loop.out,
+                  [&](std::int64_t begin, std::int64_t end, std::int64_t part_end) {
+                    vector_loops().linear_forward(loop, begin, end, part_end);
+                  });
+}
+
+}  // namespace
+
+template <class E>
+LstmProducts<E>::LstmProducts(std::string layer, const LstmSizes& sizes, Mode mode)
+    : layer_(std::move(layer)), sizes_(sizes) {
+  const std::int64_t rows = sizes.rows(), width = sizes.width, hidden = sizes.hidden,
+                     gates = sizes.gates();
+  constexpr Element element = element_of<E>;
+  const auto values = [](std::int64_t r, std::int64_t c, bool transposed = false) {
+    return Matrix{r, c, transposed, element}.layout();
+  };
+  const auto sums = [](std::int64_t r, std::int64_t c) { return Matrix{r, c}.layout(); };
+  const auto right = [&](std::int64_t in, std::int64_t out, bool transposed) {
+    return stores_bf16<E> ? in_blocks(in, out) : Matrix{in, out, transposed}.layout();
+  };
+  const auto prepare = [&](PreparedCall& call, const Desc& a, const Desc& b,
+                           const std::optional<Desc>& bias, const Desc& c, bool accumulates) {
+    call = matmul(layer_, a, b, bias, c, {.accumulates = accumulates});
+    scratch_bytes_ = std::max(scratch_bytes_, call.scratchpad_bytes());
+  };
+  prepare(input_sums_, values(rows, width), right(width, gates, true), sums(1, gates),
+          sums(rows, gates), false);
+  if (stores_bf16<E>)
+    prepare(state_sums_, values(sizes.samples, hidden), in_blocks(hidden, gates), {},
+            sums(sizes.samples, gates), false);
+  if (mode != Mode::Train) return;
+  if (stores_bf16<E>)
+    prepare(state_gradient_, values(sizes.samples, gates), in_blocks(gates, hidden), {},
+            sums(sizes.samples, hidden), false);
+  for (const bool more : {false, true}) {
+    prepare(by(more, input_gradient_), values(rows, gates), right(gates, width, false), {},
+            sums(rows, width), more);
+    prepare(by(more, input_weight_), values(gates, rows, true), values(rows, width), {},
+            sums(gates, width), more);
+    prepare(by(more, state_weight_), values(gates, rows, true), values(rows, hidden), {},
+            sums(gates, hidden), more);
+  }
+}
+
+template <class E>
+void LstmProducts<E>::input_sums(const LstmWeights& weights, const void* packed, const void* x,
+                                 float* sums, void* scratch) {
+  const PackedParts at = parts_of<E>(sizes_, Pass::Forward);
+  const void* const right = stores_bf16<E> ? part(packed, at.input) : weights.input;
+  input_sums_(layer_, {x, right, part(packed, at.bias), sums, scratch});
+}
+
+template <class E>
+void LstmProducts<E>::state_sums(const void* packed, const E* h, float* sums, void* scratch) {
+  const void* const right = part(packed, parts_of<E>(sizes_, Pass::Forward).recurrent);
+  if constexpr (stores_bf16<E>)
+    state_sums_(layer_, {h, right, sums, scratch});
+  else
+    run(loop_of(h, right, sums, sizes_.samples, sizes_.hidden, sizes_.gates()));
+}
+
+template <class E>
+void LstmProducts<E>::state_gradient(const void* packed, const E* da, float* dh, void* scratch) {
+  const void* const right = part(packed, parts_of<E>(sizes_, Pass::Backward).recurrent);
+  if constexpr (stores_bf16<E>)
+    state_gradient_(layer_, {da, right, dh, scratch});
+  else
+    run(loop_of(da, right, dh, sizes_.samples, sizes_.gates(), sizes_.hidden));
+}
+
+template <class E>
+void LstmProducts<E>::input_gradient(const LstmWeights& weights, const void* packed, const E* da,
+                                     float* dx, bool accumulate, void* scratch) {
+  const void* const right =
+      stores_bf16<E> ? part(packed, parts_of<E>(sizes_, Pass::Backward).input) : weights.input;
+  by(accumulate, input_gradient_)(layer_, {da, right, dx, scratch});
+}
+
+template <class E>
+void LstmProducts<E>::input_weight_gradient(const E* da, const void* x, float* gradient,
+                                            bool accumulate, void* scratch) {
+  by(accumulate, input_weight_)(layer_, {da, x, gradient, scratch});
+}
+
+template <class E>
+void LstmProducts<E>::state_weight_gradient(const E* da, const E* h, float* gradient,
+                                            bool accumulate, void* scratch) {
+  by(accumulate, state_weight_)(layer_, {da, h, gradient, scratch});
+}
+
+template <class E>
+std::size_t lstm_packed_bytes(const LstmSizes& sizes, Pass pass) {
+  return parts_of<E>(sizes, pass).end;
+}
+
+template <class E>
+void pack_lstm(const std::string& layer, const LstmSizes& s, Pass pass, const LstmWeights& weights,
+               void* packed) {
+  const PackedParts at = parts_of<E>(s, pass);
+  const bool forward = pass == Pass::Forward;
+  if (forward) {
+    auto* const bias = static_cast<float*>(packed);
+    for (std::int64_t g = 0; g < round_up(s.gates(), kPanel); ++g)
+      bias[g] = weights.input_bias && g < s.gates()
+                    ? weights.input_bias[g] + weights.recurrent_bias[g]
+                    : 0;
+  }
+  if constexpr (stores_bf16<E>) {
+    const auto blocks = [&](const float* matrix, std::int64_t in, std::size_t to) {
+      // W is [gates][in]; the right side of a product is W^T forward, W backward.
+      reorder(
+          layer, forward ? Matrix{in, s.gates(), true}.layout() : Matrix{s.gates(), in}.layout(),
+          matrix, forward ? in_blocks(in, s.gates()) : in_blocks(s.gates(), in), part(packed, to));
+    };
+    blocks(weights.recurrent, s.hidden, at.recurrent);
+    blocks(weights.input, s.width, at.input);
+  } else {
+    auto* const panels = static_cast<float*>(static_cast<void*>(part(packed, at.recurrent)));
+    if (forward)
+      pack_turned(weights.recurrent, s.hidden, s.gates(), panels);
+    else
+      pack_columns(weights.recurrent, s.gates(), s.hidden, panels);
+  }
+}
+
+template class LstmProducts<float>;
+template class LstmProducts<Bf16>;
+template std::size_t lstm_packed_bytes<float>(const LstmSizes&, Pass);
+template std::size_t lstm_packed_bytes<Bf16>(const LstmSizes&, Pass);
+template void pack_lstm<float>(const std::string&, const LstmSizes&, Pass, const LstmWeights&,
+                               void*);
+template void pack_lstm<Bf16>(const std::string&, const LstmSizes&, Pass, const LstmWeights&,
+                              void*);
+
+}  // namespace pipetrain::cpu

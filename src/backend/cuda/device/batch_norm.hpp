@@ -1,0 +1,67 @@
+// Batch normalisation per channel, by our own device code: what backend/cuda/batch_norm.cpp puts
+// together. All of it is asked of the stream and done later.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "backend/cuda/device/planes.hpp"
+
+namespace pipetrain::cuda {
+
+struct Statistics {    // of one channel
+  double mean, scale;  // scale = 1 / sqrt(var + eps)
+};
+struct GradientSums {   // of one channel
+  double sum, product;  // of dy, and of dy x'
+};
+
+// Where partial sums go while statistics or gradient sums are made.
+std::size_t partials_bytes(const Planes& planes);
+
+struct RunningStatistics {
+  float *mean, *variance;  // per channel
+};
+
+// Statistics of a micro-batch (biased variance). Where `momentum` is not 0, the running ones move
+// towards them, the variance as its unbiased estimate; otherwise they are left alone.
+struct Measurement {
+  Planes planes;
+  const float* x;
+  double eps, momentum;
+  RunningStatistics running;
+  void* partials;  // partials_bytes()
+  Statistics* statistics;
+};
+void measure(cudaStream_t stream, const Measurement& m);
+
+// Statistics from the running ones.
+void recall(cudaStream_t stream, const RunningStatistics& running, std::int64_t channels,
+            double eps, Statistics* statistics);
+
+struct Normalisation {  // y = (x - mean) scale gamma + beta, and then max(.., 0) if it rectifies
+  Planes planes;
+  const float* x;
+  const Statistics* statistics;
+  const float *gamma, *beta;
+  bool rectifies;
+  float* y;
+};
+void normalise(cudaStream_t stream, const Normalisation& n);
+
+struct GradientInput {
+  Planes planes;
+  const float *x, *dy;
+  const Statistics* statistics;
+  void* partials;  // partials_bytes()
+};
+// dx = gamma scale (dy - mean(dy) - x' mean(dy x')); `sums`: of all channels, scratch.
+void input_gradient(cudaStream_t stream, const GradientInput& in, const float* gamma,
+                    GradientSums* sums, float* dx);
+// The sums of dy x' and of dy, or that much more where it accumulates.
+void parameter_gradients(cudaStream_t stream, const GradientInput& in, float* gamma_gradient,
+                         float* beta_gradient, bool accumulate);
+
+}  // namespace pipetrain::cuda

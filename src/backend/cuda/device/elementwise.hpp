@@ -1,0 +1,57 @@
+// Element by element, by our own device code. A result may be the memory of one of its operands,
+// a sum of the first of its terms alone. All of it is asked of the stream and done later; no
+// elements: nothing is asked.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+#include <span>
+
+#include "backend/cuda/device/planes.hpp"
+
+namespace pipetrain::cuda {
+
+// values = max(values, 0), in place. A NaN stays one.
+void rectify(cudaStream_t stream, float* values, std::int64_t elements);
+void relu(cudaStream_t stream, const float* x, float* y, std::int64_t elements);
+// dx = dy where y > 0, else 0.
+void relu_backward(cudaStream_t stream, const float* y, const float* dy, float* dx,
+                   std::int64_t elements);
+
+// values[n][c][i] += bias[c], in place, and then max(.., 0) where it rectifies.
+void add_bias(cudaStream_t stream, float* values, const float* bias, const Planes& planes,
+              bool rectifies);
+
+// result = the terms added up in their order, in f32, and then max(.., 0) where it rectifies. At
+// least one term; any number of them.
+void sum(cudaStream_t stream, std::span<const float* const> terms, float* result,
+         std::int64_t elements, bool rectifies);
+
+// result = a x + b y.
+void combine(cudaStream_t stream, float a, const float* x, float b, const float* y, float* result,
+             std::int64_t elements);
+
+// y = x Phi(x), Phi the share of a normal distribution below x; or its approximation by a tanh.
+void gelu(cudaStream_t stream, const float* x, float* y, std::int64_t elements, bool approximate);
+void gelu_backward(cudaStream_t stream, const float* x, const float* dy, float* dx,
+                   std::int64_t elements, bool approximate);
+
+// y[row] = x[row] + term, for each row.
+void add_to_rows(cudaStream_t stream, const float* x, const float* term, std::int64_t rows,
+                 std::int64_t columns, float* y);
+
+// Some columns of a matrix to some of another: row r of them begins at first + r * stride.
+template <class Pointer>
+struct MatrixBlock {
+  Pointer first;
+  std::int64_t stride;
+};
+void copy_block(cudaStream_t stream, const MatrixBlock<const float*>& from,
+                const MatrixBlock<float*>& to, std::int64_t rows, std::int64_t columns);
+
+// values[row][0 .. columns - 1] = terms[row] / columns.
+void spread(cudaStream_t stream, const float* terms, std::int64_t rows, std::int64_t columns,
+            float* values);
+
+}  // namespace pipetrain::cuda

@@ -1,0 +1,47 @@
+// A model as a backend computes it, at each length that its sequences are padded to. Parameters are
+// stored and packed alike at all of them: a stage has one copy for all.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "backend/backend.hpp"
+#include "base/lengths.hpp"
+#include "compile/pipeline_input.hpp"
+#include "graph/graph.hpp"
+
+namespace pipetrain {
+
+// Threading: once made, any thread may ask.
+class LoweredModel {
+ public:
+  // At the graph's own lengths. The graph outlives the model.
+  LoweredModel(const Graph& graph, std::unique_ptr<const Lowering> lowering);
+
+  // At others too, once each. UsageError: a layer that cannot read sequences of these lengths.
+  void add(Backend& backend, const Lengths& lengths, const LowerOptions& options);
+
+  // 0, 0: the graph's own.
+  const Graph& graph(const Lengths& lengths = {}) const;
+  const Lowering& lowering(const Lengths& lengths = {}) const;
+
+ private:
+  struct Form {
+    Lengths lengths;
+    std::unique_ptr<const Graph> graph;
+    std::unique_ptr<const Lowering> lowering;
+  };
+  const Form* find(const Lengths& lengths) const;
+  void check_parameters(const Form& form) const;
+
+  const Graph& graph_;
+  std::unique_ptr<const Lowering> lowering_;
+  std::vector<Form> forms_;
+};
+
+// The whole graph, at all lengths that these micro-batches have; sets this thread's kernel threads
+// first, because kernels are compiled for their number.
+LoweredModel lower_for(const PipelineInput& input, std::span<const MicrobatchSize> sizes);
+
+}  // namespace pipetrain

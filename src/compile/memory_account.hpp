@@ -1,0 +1,32 @@
+// The bytes that a stage holds, by what they are for.
+#pragma once
+
+#include <array>
+#include <cstddef>
+
+namespace pipetrain {
+
+// What a stage's bytes are for, in the order of reports.
+enum class Use { Weights, Gradients, Optimizer, Activations, Workspace, Packets };
+inline constexpr int use_count = 6;
+
+struct MemoryAccount {
+  std::array<std::size_t, use_count> bytes{};
+  std::size_t& operator[](Use use) { return bytes[static_cast<std::size_t>(use)]; }
+  std::size_t operator[](Use use) const { return bytes[static_cast<std::size_t>(use)]; }
+  std::size_t total() const;
+  bool operator==(const MemoryAccount&) const = default;
+};
+
+MemoryAccount operator+(MemoryAccount a, const MemoryAccount& b);
+
+// What a stage holds while it trains, and while it validates: its parameters and what the passes
+// of that mode take. The passes of both use the same memory, one after the other.
+struct HeldMemory {
+  MemoryAccount training, validation;  // validation: nothing where there is none
+  std::size_t most() const;            // held at once
+  bool operator==(const HeldMemory&) const = default;
+};
+HeldMemory operator+(const HeldMemory& a, const HeldMemory& b);
+
+}  // namespace pipetrain

@@ -1,0 +1,60 @@
+#include "compile/packet_room.hpp"
+
+namespace pipetrain {
+namespace {
+
+struct Room {
+  const PacketRoomInput& in;
+  Mode mode;
+
+  bool trains() const { return mode == Mode::Train; }
+
+  // At the boundary after stage s: of the copy before it, or of the one after it.
+  std::size_t at(std::size_t s, bool before, int copy) const {
+    const StageNeeds& need = in.needs.stages[s];
+    const PacketSizes bytes = packet_sizes(in.model, in.plan.stages[s + 1].first, in.sizes, mode);
+    const auto all = [](int count, std::size_t each) {
+      return static_cast<std::size_t>(count) * each;
+    };
+    const std::size_t activations = all(trains() ? need.packets.activations : evaluation_packets,
+                                        packet_bytes(bytes.activations, 1)),
+                      gradients =
+                          trains() ? all(need.packets.gradients,
+                                         packet_bytes(bytes.gradients, need.gradients_in_a_packet))
+                                   : 0;
+    const std::size_t sent = before ? activations : gradients,
+                      received = before ? gradients : activations;
+    const int copies = in.needs.stages[before ? s : s + 1].copies;
+    std::size_t total = 0;
+    for (int lane = copy; lane < (trains() ? need.lanes : 1); lane += copies)
+      total += sent + (between_devices(s, lane) ? received : 0);
+    return total;
+  }
+
+  bool between_devices(std::size_t s, int lane) const {
+    return device(s, lane) != device(s + 1, lane);
+  }
+  int device(std::size_t stage, int lane) const {
+    const Program& program = in.needs.program.program;
+    const WorkerId worker = program.worker_of({static_cast<int>(stage)}, {lane});
+    return in.backend.device_of(
+        {.worker = worker.value, .workers = static_cast<int>(program.workers.size())});
+  }
+};
+
+}  // namespace
+
+std::array<std::size_t, 2> packet_room(const PacketRoomInput& in, StageId stage, int copy) {
+  std::array<std::size_t, 2> bytes = {};
+  const auto s = static_cast<std::size_t>(stage.value);
+  for (const Mode mode : {Mode::Train, Mode::Evaluate}) {
+    if (most_samples(in.sizes, mode) == 0) continue;
+    const Room room{in, mode};
+    std::size_t& its = bytes[static_cast<std::size_t>(mode)];
+    if (s + 1 < in.needs.stages.size()) its += room.at(s, true, copy);
+    if (s > 0) its += room.at(s - 1, false, copy);
+  }
+  return bytes;
+}
+
+}  // namespace pipetrain

@@ -1,0 +1,24 @@
+// Which packets lie in the memory of one copy of a stage, and what they take: those that it sends,
+// and twins of those that it receives from another device.
+#pragma once
+
+#include <array>
+#include <span>
+#include <vector>
+
+#include "compile/pipeline_sizes.hpp"
+
+namespace pipetrain {
+
+struct PacketRoomInput {
+  const Plan& plan;
+  const Backend& backend;
+  const LoweredModel& model;
+  std::span<const MicrobatchSize> sizes;
+  const PipelineNeeds& needs;
+};
+
+// Bytes by mode, of the copy's packets to and from both neighbours.
+std::array<std::size_t, 2> packet_room(const PacketRoomInput& input, StageId stage, int copy);
+
+}  // namespace pipetrain

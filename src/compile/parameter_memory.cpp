@@ -1,0 +1,26 @@
+#include "compile/parameter_memory.hpp"
+
+namespace pipetrain {
+
+MemoryAccount parameter_memory(const ParameterMemoryInput& in) {
+  MemoryAccount account;
+  const bool sgd = in.optimizer.kind == "sgd";
+  const std::size_t moments =
+      (sgd ? (in.optimizer.momentum != 0 ? 1 : 0) : 2) + (in.keeps_delta ? 1 : 0);
+  const auto copies = static_cast<std::size_t>(in.weight_copies + (in.mixes ? 1 : 0));
+  for (LayerId l = in.first; l <= in.last; ++l.value) {
+    const Layer& layer = in.graph.layers[static_cast<std::size_t>(l.value)];
+    std::size_t stored = 0;
+    for (int p = 0; p < static_cast<int>(layer.parameters.size()); ++p)
+      stored += in.lowering.parameter_bytes(l, p);
+    account[Use::Weights] += copies * (stored + in.lowering.packed_bytes(l, Pass::Forward) +
+                                       in.lowering.packed_bytes(l, Pass::Backward));
+    for (const Buffer& buffer : layer.buffers)
+      account[Use::Weights] += static_cast<std::size_t>(buffer.shape.elements()) * sizeof(float);
+    account[Use::Gradients] += stored;
+    account[Use::Optimizer] += moments * stored;
+  }
+  return account;
+}
+
+}  // namespace pipetrain

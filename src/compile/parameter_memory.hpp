@@ -1,0 +1,24 @@
+// What a stage keeps of its parameters: every version of the weights with their packed copies, the
+// layers' buffers, gradients and the optimizer's moments.
+#pragma once
+
+#include "backend/backend.hpp"
+#include "compile/memory_account.hpp"
+#include "config/config.hpp"
+
+namespace pipetrain {
+
+struct ParameterMemoryInput {
+  const Graph& graph;
+  const Lowering& lowering;
+  const OptimizerConfig& optimizer;
+  LayerId first, last;  // inclusive
+  int weight_copies = 1;
+  bool mixes = false;        // one copy more, of weights that no update made
+  bool keeps_delta = false;  // PipeMare's delta, the size of the weights
+};
+
+// Bytes by use, before any is taken.
+MemoryAccount parameter_memory(const ParameterMemoryInput& input);
+
+}  // namespace pipetrain

@@ -1,0 +1,23 @@
+#include "compile/pass_needs.hpp"
+
+#include "base/cache_line.hpp"
+
+namespace pipetrain {
+
+std::size_t PassNeeds::slots_bytes() const {
+  return static_cast<std::size_t>(slots) * whole_lines(each.slot);
+}
+
+std::size_t PassNeeds::input_slots_bytes() const {
+  return static_cast<std::size_t>(input_slots) * whole_lines(each.input_slot);
+}
+
+MemoryAccount PassNeeds::account() const {
+  MemoryAccount account;
+  account[Use::Activations] = slots_bytes() + input_slots_bytes();
+  account[Use::Workspace] = whole_lines(each.workspace) + whole_lines(each.scratch);
+  account[Use::Packets] = whole_lines(packets);
+  return account;
+}
+
+}  // namespace pipetrain

@@ -1,0 +1,25 @@
+// What the passes of one stage take in one mode: worked out before any of it is taken.
+#pragma once
+
+#include <array>
+#include <cstddef>
+
+#include "compile/compiled_stage.hpp"
+#include "compile/memory_account.hpp"
+
+namespace pipetrain {
+
+struct PassNeeds {  // in one mode
+  StageSizes each = {};
+  int slots = 0, input_slots = 0;  // each.slot and each.input_slot bytes each
+  std::size_t packets = 0;         // bytes, of all that lie in the stage's memory
+
+  std::size_t slots_bytes() const;  // of all of them, each on lines of its own
+  std::size_t input_slots_bytes() const;
+  MemoryAccount account() const;
+};
+
+// By mode.
+using PassNeedsOfModes = std::array<PassNeeds, 2>;
+
+}  // namespace pipetrain

@@ -1,0 +1,24 @@
+// What a pipeline is made from.
+#pragma once
+
+#include <cstdint>
+
+#include "backend/backend.hpp"
+#include "compile/microbatch_size.hpp"
+#include "config/config.hpp"
+#include "graph/graph.hpp"
+#include "plan/plan.hpp"
+
+namespace pipetrain {
+
+struct PipelineInput {
+  const Graph& graph;
+  const Plan& plan;
+  const Config& config;
+  Backend& backend;
+  std::int64_t total_steps = 1;  // of the whole training: no segment is longer
+  MinibatchSizes sizes = {};
+  std::int64_t steps_per_epoch = 1;
+};
+
+}  // namespace pipetrain

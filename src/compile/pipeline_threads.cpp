@@ -1,0 +1,13 @@
+#include "compile/pipeline_threads.hpp"
+
+namespace pipetrain {
+
+bool is_inline(const Config& config) { return config.hardware.workers == "inline"; }
+
+int workers_at_once(const Config& config) { return is_inline(config) ? 1 : config.pipeline.stages; }
+
+ThreadPlan threads_for(const Config& config) {
+  return plan_threads(workers_at_once(config), config.hardware.threads_per_stage);
+}
+
+}  // namespace pipetrain

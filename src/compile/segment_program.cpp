@@ -1,0 +1,238 @@
+#include "compile/segment_program.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "base/check.hpp"
+#include "base/error.hpp"
+#include "checkpoint/state.hpp"
+#include "program/check.hpp"
+#include "program/liveness.hpp"
+#include "program/passes.hpp"
+#include "program/text.hpp"
+
+namespace pipetrain {
+
+std::string to_text(const SegmentProgram& segment) {
+  std::string text;
+  for (std::size_t w = 0; w < segment.loops.size(); ++w) {
+    const auto& list = segment.program.workers[w];
+    const Loop& loop = segment.loops[w];
+    if (loop.begin == loop.end) continue;
+    text += fmt::format("# worker {} repeats {} .. {}, each time one mini-batch later\n", w,
+                        to_text(list[loop.begin]), to_text(list[loop.end - 1]));
+  }
+  return text + to_text(segment.program);
+}
+
+bool needs_norm(const Config& config) {
+  return config.optimizer.max_norm > 0 || config.training.on_nonfinite == "skip";
+}
+
+namespace {
+
+MixRule mix_rule(const PipelineConfig& pipeline) {
+  using Share = MixRule::Share;
+  const std::string& sigma = pipeline.i_timeprest.sigma;
+  return {.extrapolates = keeps_delta(pipeline),
+          .share = sigma == "inverse"        ? Share::Inverse
+                   : sigma == "power_of_two" ? Share::PowerOfTwo
+                   : sigma == "constant"     ? Share::Constant
+                                             : Share::Exp,
+          .lambda = pipeline.i_timeprest.lambda,
+          .stash = pipeline.i_timeprest.stash};
+}
+
+}  // namespace
+
+bool repeats_program(const Config& config) {
+  return config.pipeline.own_order || require_schedule(config.pipeline.schedule).flushes;
+}
+
+ScheduleRequest schedule_request(const Config& config, int workers) {
+  const PipelineConfig& pipeline = config.pipeline;
+  return {.schedule = pipeline.schedule,
+          .stages = workers,
+          .microbatches = pipeline.microbatches,
+          .minibatches = 1,
+          .sync_gradients = repeats_program(config) && needs_norm(config),
+          .warmup = pipeline.warmup,
+          .vertical_sync = pipeline.vertical_sync,
+          .virtual_stages = pipeline.virtual_stages,
+          .mix = mix_rule(pipeline),
+          .recompute = pipeline.recompute == "stage",
+          .recomputed_gradient = pipeline.gradient_rule == "recompute"};
+}
+
+namespace {
+
+// A combination that the schedule refuses is a mistake of the config.
+Program make_training_program(const ScheduleRequest& request) {
+  try {
+    return make_program(request);
+  } catch (const UsageError& error) {
+    throw UsageError(fmt::format("pipeline.schedule: {}", error.what()));
+  }
+}
+
+// The order itself has been checked: what may not work are updates that wait for other stages.
+Program own_program(const Config& config, const ScheduleRequest& request) {
+  Program program = complete(*config.pipeline.own_order, request);
+  std::set<StageId> tied = request.tied;
+  for (const StageId stage : program.syncing_stages()) tied.erase(stage);
+  program = add_gradient_sync(std::move(program), tied);
+  if (request.tied.empty()) return program;
+  if (const auto stuck = check(program, with_shared_parameters(program)); !stuck.empty())
+    throw UsageError(fmt::format(
+        "pipeline.schedule: this order cannot train parameters that several layers use, whose "
+        "updates wait for each other: {}; let every stage go backward before another update of it "
+        "has to be there",
+        stuck[0].message));
+  return program;
+}
+
+}  // namespace
+
+SegmentProgram training_program(const Config& config, int workers, std::int64_t minibatches,
+                                const std::set<StageId>& tied) {
+  ScheduleRequest request = schedule_request(config, workers);
+  request.tied = tied;
+  if (config.pipeline.own_order) return {own_program(config, request), {}};
+  const Schedule& schedule = require_schedule(request.schedule);
+  if (schedule.flushes) return {make_training_program(request), {}};
+  const int steady = steady_minibatches(schedule, request);
+  request.minibatches = static_cast<int>(std::min<std::int64_t>(minibatches, steady));
+  Program program = make_training_program(request);
+  if (minibatches <= steady) return {std::move(program), {}};
+  request.minibatches = steady + 1;
+  auto folded = fold(program, make_program(request));
+  PIPETRAIN_CHECK(folded, "schedule {} reaches no steady state in {} mini-batches", schedule.name,
+                  steady);
+  return {std::move(folded->program), std::move(folded->loops)};
+}
+
+Program warmup_program(const Config& config, int workers, const std::set<StageId>& tied) {
+  const PipelineConfig& pipeline = config.pipeline;
+  return make_program(
+      {.schedule = "1f1b",
+       .stages = workers,
+       .microbatches = config.pipeline.microbatches,
+       .sync_gradients = needs_norm(config),
+       .recompute = pipeline.recompute == "stage" || pipeline.gradient_rule == "recompute",
+       .tied = tied});
+}
+
+bool joins_norms(const Config& config, const Program& program) {
+  const bool all_sync = std::ssize(program.syncing_stages()) == program.stages;
+  return program.has_copies() || (repeats_program(config) && needs_norm(config) && all_sync);
+}
+
+std::int64_t warmup_steps(const Config& config, std::int64_t steps_per_epoch) {
+  if (config.pipeline.schedule != "pipemare") return 0;
+  return config.pipeline.pipemare.sync_warmup_epochs * steps_per_epoch;
+}
+
+DeltaRule delta_rule(const Config& config, int workers, StageId stage) {
+  if (!keeps_delta(config.pipeline)) return {};
+  const double delay =
+      delays(schedule_request(config, workers))[static_cast<std::size_t>(stage.value)];
+  if (config.pipeline.schedule == "i_timeprest")
+    return {.keeps = true,
+            .decay = std::pow(config.pipeline.i_timeprest.decay, 1 / std::max(1.0, delay))};
+  if (delay == 0) return {};
+  return {.keeps = true,
+          .decay = std::pow(config.pipeline.pipemare.decay, 1 / delay),
+          .correction = delay};
+}
+
+MinibatchParts minibatch_parts(const Config& config) {
+  const int parts = config.pipeline.microbatches;
+  return {.train = parts, .validation = config.validation.batch_size > 0 ? 1 : parts};
+}
+
+Program evaluation_program(const Program& training, int microbatches) {
+  Program program;
+  program.stages = training.stages;
+  program.microbatches = microbatches;
+  program.workers.resize(training.workers.size());
+  if (!training.placement.empty())
+    for (StageId s{0}; s.value < program.stages; ++s.value)
+      program.placement.push_back({training.worker_of(s, {0})});
+  for (MicrobatchId m{0}; m.value < microbatches; ++m.value)
+    for (StageId s{0}; s.value < program.stages; ++s.value) {
+      auto& list = program.workers[static_cast<std::size_t>(program.worker_of(s, m).value)];
+      list.push_back({s.value == 0 ? Op::LoadInput : Op::ReceiveActivation, s, m, {}});
+      list.push_back({Op::Forward, s, m, {}});
+      if (s.value + 1 < program.stages) list.push_back({Op::SendActivation, s, m, {}});
+    }
+  return program;
+}
+
+namespace {
+
+bool has(const Program& program, Op op) {
+  for (const auto& worker : program.workers)
+    if (std::ranges::any_of(worker, [&](const Instruction& i) { return i.op == op; })) return true;
+  return false;
+}
+
+}  // namespace
+
+bool splits_backward(const Program& program) { return has(program, Op::BackwardInput); }
+bool recomputes(const Program& program) { return has(program, Op::Recompute); }
+
+namespace {
+
+// The most micro-batches of a stage whose weight half is still to come behind their input half.
+int put_off(const Program& program, StageId stage) {
+  int most = 0;
+  for (const auto& worker : program.workers) {
+    int now = 0;
+    for (const Instruction& i : worker) {
+      if (i.stage != stage) continue;
+      if (i.op == Op::BackwardInput) most = std::max(most, ++now);
+      if (i.op == Op::BackwardWeight) --now;
+    }
+  }
+  return most;
+}
+
+// The most gradient packets that a stage writes, or reads, at once: from the backward that begins
+// one to its send; from the receive to the end of the last backward that reads it.
+int gradients_held(const Program& program, StageId stage, bool sends) {
+  std::size_t most = 0;
+  for (const auto& worker : program.workers) {
+    std::set<MicrobatchId> held;
+    for (const Instruction& i : worker) {
+      if (i.stage != stage) continue;
+      const MicrobatchId packet =
+          program.gradients_together
+              ? program.last_microbatch_of(program.minibatch_of(i.microbatch))
+              : i.microbatch;
+      if (sends ? gives_input_gradient(i.op) : i.op == Op::ReceiveGradient) held.insert(packet);
+      most = std::max(most, held.size());
+      if (sends ? i.op == Op::SendGradient
+                : gives_weight_gradient(i.op) &&
+                      (packet == i.microbatch || !program.gradients_together))
+        held.erase(packet);
+    }
+  }
+  return static_cast<int>(most);
+}
+
+}  // namespace
+
+std::vector<PacketCounts> packet_counts(const Program& program) {
+  const std::vector<int> inputs = peak_inputs(program);
+  std::vector<PacketCounts> counts;
+  for (int s = 0; s + 1 < program.stages; ++s) {
+    const int under_way =
+        gradients_held(program, {s + 1}, true) + 1 + gradients_held(program, {s}, false);
+    counts.push_back({inputs[static_cast<std::size_t>(s)] + put_off(program, {s + 1}),
+                      std::max(3 + put_off(program, {s}), under_way)});
+  }
+  return counts;
+}
+
+}  // namespace pipetrain

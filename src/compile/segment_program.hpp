@@ -1,0 +1,67 @@
+// The programs that a config's runs are made of, and how much of everything they need.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "compile/delta_rule.hpp"
+#include "compile/microbatch_size.hpp"
+#include "config/config.hpp"
+#include "program/fold.hpp"
+#include "schedules.hpp"
+
+namespace pipetrain {
+
+// What a segment of training runs. Under a schedule that drains at every update that is the program
+// of one mini-batch, again and again; under one that never does, the program of all its
+// mini-batches at once, folded where it is long. An order of the user's own is the program of as
+// many mini-batches as it has, again and again.
+struct SegmentProgram {
+  Program program;
+  std::vector<Loop> loops;  // per worker; empty: not folded
+};
+// The program's text, where it is folded with comments that say what is repeated.
+std::string to_text(const SegmentProgram& segment);
+
+// Do updates go by the norm of their gradient: to clip it, or to skip what is not finite?
+bool needs_norm(const Config& config);
+
+// Is a segment one program, drained, again and again?
+bool repeats_program(const Config& config);
+
+// `workers` are the schedule's stages P.
+ScheduleRequest schedule_request(const Config& config, int workers);
+// Of a segment of so many mini-batches. `tied`: the stages that share parameters.
+SegmentProgram training_program(const Config& config, int workers, std::int64_t minibatches,
+                                const std::set<StageId>& tied = {});
+// PipeMare's first epochs (T3): one mini-batch under 1f1b.
+Program warmup_program(const Config& config, int workers, const std::set<StageId>& tied = {});
+// Do updates go by the norm of the whole model's gradient? Then every stage hands in its own first.
+// Where a stage has copies they do in any case.
+bool joins_norms(const Config& config, const Program& program);
+// How many mini-batches, from the first of the training, run under it.
+std::int64_t warmup_steps(const Config& config, std::int64_t steps_per_epoch);
+
+// What a stage keeps of its weights' mean motion.
+DeltaRule delta_rule(const Config& config, int workers, StageId stage);
+// How many micro-batches a mini-batch is cut into; one of validation as one of training, unless
+// validation.batch_size says how many samples run at once.
+MinibatchParts minibatch_parts(const Config& config);
+// Forward only, `microbatches` of them through every stage, where training has its first copy.
+Program evaluation_program(const Program& training, int microbatches = 1);
+
+bool splits_backward(const Program& program);
+bool recomputes(const Program& program);
+
+// How many packets the channels between stages s and s + 1 need, so that no order waits for one
+// that its own later instruction would free. A receiver that puts off its weight halves holds what
+// they read.
+struct PacketCounts {
+  int activations = 0;  // held by the sender from forward to backward
+  int gradients = 0;    // one being written, one under way, one being read
+};
+std::vector<PacketCounts> packet_counts(const Program& program);
+inline constexpr int evaluation_packets = 2;
+
+}  // namespace pipetrain

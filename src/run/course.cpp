@@ -1,0 +1,49 @@
+#include "run/course.hpp"
+
+#include <spdlog/fmt/fmt.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace pipetrain {
+namespace {
+
+constexpr std::size_t kRecent = 10;  // steps
+constexpr double kBlownUp = 50;      // times the first loss
+constexpr double kBelow = 0.9;       // of chance: something was learnt
+constexpr double kAtChance = 0.98;   // of chance: nothing is left of it
+constexpr const char* kWayOut = "lower optimizer.lr, or set optimizer.max_norm";
+
+}  // namespace
+
+void Course::see(const StepSummary& step) {
+  if (!std::isfinite(step.loss)) return;  // its update was skipped
+  if (!first_) first_ = step.loss;
+  recent_.push_back(step.loss);
+  if (recent_.size() > kRecent) recent_.pop_front();
+  if (recent_.size() == kRecent) lowest_ = std::min(lowest_.value_or(recent_mean()), recent_mean());
+}
+
+double Course::recent_mean() const {
+  return std::accumulate(recent_.begin(), recent_.end(), 0.0) / static_cast<double>(recent_.size());
+}
+
+std::optional<std::string> Course::warning() const {
+  if (recent_.empty()) return std::nullopt;
+  const double now = recent_mean();
+  if (*first_ > 0 && now >= kBlownUp * *first_)
+    return fmt::format(
+        "the loss ended at {:.4g}, {:.0f} times that of the first step ({:.4g}): this training "
+        "diverged; {}",
+        now, now / *first_, *first_, kWayOut);
+  const double chance = classes_ > 1 ? std::log(classes_) : 0;
+  if (lowest_ && *lowest_ <= kBelow * chance && now >= kAtChance * chance)
+    return fmt::format(
+        "the loss ended at {:.4g}, which is chance among {} classes (ln {} = {:.4g}), after it had "
+        "been {:.4g}: what was learnt is lost; {}",
+        now, classes_, classes_, chance, *lowest_, kWayOut);
+  return std::nullopt;
+}
+
+}  // namespace pipetrain

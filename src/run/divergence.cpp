@@ -1,0 +1,50 @@
+#include "run/divergence.hpp"
+
+#include <spdlog/fmt/fmt.h>
+
+#include <cmath>
+
+#include "base/error.hpp"
+#include "data/finite.hpp"
+
+namespace pipetrain {
+namespace {
+
+// The first parameter whose gradient is not finite, with its layer and stage; without one it is the
+// loss alone.
+std::string where_it_began(const TrainingParts& parts, const StepRecord& record) {
+  std::size_t p = 0;
+  for (std::size_t l = 0; l < parts.graph.layers.size(); ++l) {
+    const Layer& layer = parts.graph.layers[l];
+    for (const Parameter& parameter : layer.parameters)
+      if (!std::isfinite(record.sums_of_squares[p++]))
+        return fmt::format(
+            "the first gradient that is not finite is that of {}, layer \"{}\" on stage {}",
+            parameter.name, layer.name, stage_of(parts.plan, LayerId{static_cast<int>(l)}).value);
+  }
+  return fmt::format(
+      "every gradient is finite: it is the loss alone, behind layer \"{}\" on stage {}",
+      parts.graph.layers.back().name, parts.plan.stages.size() - 1);
+}
+
+std::string bad_samples(const TrainingParts& parts, std::int64_t step) {
+  const auto order = parts.train.order(training_order(parts.config));
+  const auto bad = nonfinite_samples(parts.train, order->of(step).samples);
+  if (bad.empty()) return "";
+  return fmt::format(
+      ". The data of {} of its samples are not finite, first training sample {} (from 0): correct "
+      "the data first",
+      bad.size(), bad.front());
+}
+
+}  // namespace
+
+void check_divergence(const TrainingParts& parts, const StepRecord& record, const StepSummary& s) {
+  if (s.skipped || (std::isfinite(s.loss) && std::isfinite(s.grad_norm))) return;
+  throw DivergedError(fmt::format(
+      "training diverged at step {}: loss {}, gradient norm {}; {}{}; lower optimizer.lr, set "
+      "optimizer.max_norm, or skip such updates with training.on_nonfinite = \"skip\"",
+      s.step, s.loss, s.grad_norm, where_it_began(parts, record), bad_samples(parts, record.step)));
+}
+
+}  // namespace pipetrain

@@ -1,0 +1,174 @@
+#include "run/earlier_run.hpp"
+
+#include <spdlog/fmt/fmt.h>
+#include <spdlog/fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "base/error.hpp"
+#include "base/input_file.hpp"
+#include "base/printable.hpp"
+#include "checkpoint/folder.hpp"
+#include "checkpoint/save.hpp"
+#include "config/read.hpp"
+#include "graph/read.hpp"
+#include "program/text.hpp"
+
+namespace pipetrain {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr std::array length_keys = {"training.epochs", "training.steps"};
+
+// Keys that do not change what is computed, or only where and how long.
+bool may_differ(std::string_view key) {
+  constexpr std::array free = {"hardware.",
+                               "metrics.",
+                               "pipeline.stages",
+                               "pipeline.split",
+                               "training.epochs",
+                               "training.steps",
+                               "checkpoint.every_minutes",
+                               "checkpoint.keep_latest",
+                               "checkpoint.keep_best",
+                               "data.decode_threads"};
+  return std::any_of(free.begin(), free.end(),
+                     [&](std::string_view prefix) { return key.starts_with(prefix); });
+}
+
+Config config_of(const fs::path& folder) {
+  try {
+    return read_config({folder / kConfigFile}, {}).config;
+  } catch (const UsageError& error) {
+    throw UsageError(fmt::format("{}\n{}: what this earlier run was cannot be told; {}",
+                                 error.what(), folder.string(), kWaysOut));
+  }
+}
+
+struct Kept {
+  Config config;
+  bool same_length = false;
+};
+
+// What the first start worked out holds where the config does not give it.
+Config with_kept(Config config, const Config& kept) {
+  auto& number = config.pipeline.pipemare.anneal_steps;
+  if (!number) number = kept.pipeline.pipemare.anneal_steps;
+  return config;
+}
+
+// Compares with the config that `folder` keeps.
+Kept check_config(const fs::path& folder, const Config& config) {
+  std::vector<std::string> differing;
+  Kept kept = {config_of(folder), true};
+  for (const std::string& key : differing_keys(kept.config, with_kept(config, kept.config))) {
+    if (!may_differ(key)) differing.push_back(key);
+    if (std::ranges::find(length_keys, key) != length_keys.end()) kept.same_length = false;
+  }
+  if (!differing.empty())
+    throw UsageError(fmt::format("{}: holds a run of another config (these keys differ: {}); {}",
+                                 folder.string(), fmt::join(differing, ", "), kWaysOut));
+  return kept;
+}
+
+}  // namespace
+
+EarlierRun earlier_run(const fs::path& folder, const Options& options, const Config& config) {
+  EarlierRun earlier;
+  if (options.resume == "never") return earlier;
+  const bool was_here = is_there(folder / kConfigFile);
+  Kept kept;
+  if (was_here) kept = check_config(folder, config);
+  if (options.resume != "auto") {
+    earlier.same_length = kept.same_length;
+    earlier.checkpoint = read_checkpoint_texts(find_checkpoint(options.resume));
+    const Config then = check_config(earlier.checkpoint->folder, config).config;
+    if (was_here) check_config(folder, with_kept(config, then));
+    earlier.anneal_steps = then.pipeline.pipemare.anneal_steps;
+    return earlier;
+  }
+  const auto steps = committed_checkpoints(folder / "checkpoints");
+  if (!steps.empty()) {
+    earlier.checkpoint =
+        read_checkpoint_texts(folder / "checkpoints" / checkpoint_name(steps.back()));
+    if (!was_here) kept = check_config(earlier.checkpoint->folder, config);
+    earlier.anneal_steps = kept.config.pipeline.pipemare.anneal_steps;
+  }
+  earlier.same_length = kept.same_length;
+  earlier.finished = was_here && is_there(folder / "model.safetensors");
+  if (earlier.finished && !earlier.checkpoint && !earlier.same_length)
+    throw UsageError(fmt::format(
+        "{}: holds a finished run of another length, and no checkpoint to go on from; {}",
+        folder.string(), kWaysOut));
+  return earlier;
+}
+
+void check_length(const Checkpoint& checkpoint, std::int64_t steps) {
+  const std::int64_t trained = checkpoint.manifest.progress.step;
+  if (steps < trained)
+    throw UsageError(fmt::format(
+        "{}: {} steps are trained already, and the config asks for {}; ask for at least as many "
+        "(training.steps, training.epochs), or {}",
+        checkpoint.folder.string(), trained, steps, kWaysOut));
+}
+
+void check_model(const Checkpoint& checkpoint, const Graph& graph) {
+  if (checkpoint.model.empty()) return;  // the config has the layers, and was compared
+  const fs::path file = checkpoint.folder / kModelFile;
+  const Graph then = read_model_text(checkpoint.model, file.string());
+  std::vector<std::string> differences;
+  if (then.input != graph.input)
+    differences.push_back(
+        fmt::format("the input is {} there, {} now", then.input.text(), graph.input.text()));
+  if (then.loss != graph.loss || then.label_smoothing != graph.label_smoothing)
+    differences.push_back("the loss is another one");
+  const auto describe = [](const Layer& l) {
+    return fmt::format("{} '{}' {}", kind_name(l.spec), l.name, l.output.text());
+  };
+  for (std::size_t l = 0; l < std::max(then.layers.size(), graph.layers.size()); ++l) {
+    if (l >= graph.layers.size())
+      differences.push_back(fmt::format("{} is gone", describe(then.layers[l])));
+    else if (l >= then.layers.size())
+      differences.push_back(fmt::format("{} is new", describe(graph.layers[l])));
+    else if (then.layers[l] != graph.layers[l])
+      differences.push_back(fmt::format("{} was {}, or has other keys or inputs",
+                                        describe(graph.layers[l]), describe(then.layers[l])));
+  }
+  if (!differences.empty())
+    throw UsageError(
+        fmt::format("{}: model '{}' has changed since:\n  {}\nrestore it ({} has it as it was), {}",
+                    checkpoint.folder.string(), printable(graph.name),
+                    fmt::join(differences, "\n  "), file.string(), kWaysOut));
+}
+
+void check_order(const Checkpoint& checkpoint, const Config& config, const Program& program) {
+  if (!config.pipeline.own_order || checkpoint.program == to_text(program)) return;
+  const std::string folder = checkpoint.folder.string();
+  const std::string name = config.pipeline.schedule_csv.string();
+  if (!checkpoint.program.empty())
+    throw UsageError(fmt::format("{}: {} holds another order now ({} has what was run); {}", folder,
+                                 name, (checkpoint.folder / kProgramFile).string(), kWaysOut));
+  const std::int64_t step = checkpoint.manifest.progress.step;
+  if (step % program.minibatches != 0)
+    throw UsageError(fmt::format(
+        "{}: after step {} the {} mini-batches of {} are not complete; go on from a multiple of {}",
+        folder, step, program.minibatches, name, program.minibatches));
+}
+
+nlohmann::ordered_json end_of_run(const fs::path& folder) {
+  auto end = nlohmann::ordered_json::object();
+  const fs::path file = folder / "metrics.jsonl";
+  if (!is_there(file)) return end;
+  TextLines lines(file);
+  for (std::string line; lines.next(line);) {
+    auto event = nlohmann::ordered_json::parse(line, nullptr, false);
+    if (event.is_object() && event.value("event", "") == "end") end = std::move(event);
+  }
+  end.erase("event");
+  return end;
+}
+
+}  // namespace pipetrain

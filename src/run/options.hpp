@@ -1,0 +1,65 @@
+// What the command line said: plain data.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace pipetrain {
+
+struct Options {
+  // Verbs that take a config.
+  std::vector<std::filesystem::path> configs;
+  std::vector<std::string> sets;           // "key.path=value"
+  std::optional<std::string> dump_config;  // "full" | "minimal"; main prints it, verbs never see it
+  bool help_keys = false;                  // likewise
+
+  // Every verb.
+  std::vector<std::string> given;  // the options that the command line has: "--beam"
+  bool json = false;               // one JSON document on stdout
+  bool quiet = false;              // warnings only
+  std::string log_level = "info";
+
+  // train, eval, benchmark
+  std::filesystem::path output;  // empty: runs/<config name>
+  std::string resume = "auto";   // auto | never | a checkpoint
+  bool accept_changed_data = false;
+  bool dry_run = false;
+  bool overfit_one_batch = false;
+  std::filesystem::path
+      model;          // eval, generate: the model.safetensors to read; empty: that of the run
+  bool best = false;  // eval, generate: the run's best checkpoint instead
+
+  // generate
+  std::optional<std::string> prompt;  // none: a new line; "-": standard input
+  std::int64_t tokens = 500, top_k = 0;
+  double temperature = 0.8;
+  std::uint64_t seed = 1;
+  int samples = 1;
+  int beam = 1;
+  double length_penalty = 0.6;
+  std::int64_t batch = 64;  // sentences
+
+  // schedule
+  std::vector<std::string> schedules;  // names, or csv files
+  int stages = 4;
+  int microbatches = 8;
+  std::optional<int> steps;           // none: as many as show the schedule
+  std::optional<int> virtual_stages;  // none: 2 where the schedule has any
+  std::vector<int> tied;
+  std::string warmup = "1f1b";
+  bool vertical_sync = false;
+  std::string times;  // "F=1,B=2"; empty: nothing is named
+  std::string format = "text";
+  bool summary = false;
+
+  // checkpoint
+  std::string name;  // its verb; `stages` and `output` too
+  std::filesystem::path checkpoint;
+  std::int64_t keep_latest = 2;
+  bool keep_best = true;
+};
+
+}  // namespace pipetrain

@@ -1,0 +1,25 @@
+// What is known of a training before its first step, with no weight allocated: what --dry-run
+// prints, and plan.json.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "run/session.hpp"
+
+namespace pipetrain {
+
+// model, parameters, schedule, microbatches, stages (as plan_json), of pipemare annealing_json, and
+// per stage memory_bytes, which it holds in training, and validation_memory_bytes (0: no
+// validation).
+// UsageError where a stage does not fit in hardware.memory_limit.
+nlohmann::ordered_json outlook(const PipelineInput& input);
+
+// What --dry-run adds: the data, the length, every layer with its shapes, memory by use, the
+// program.
+nlohmann::ordered_json outlook_details(const PipelineInput& input, const Datasets& data,
+                                       const TrainingLength& length);
+std::string outlook_text(const PipelineInput& input, const Datasets& data,
+                         const TrainingLength& length);
+
+}  // namespace pipetrain

@@ -1,0 +1,29 @@
+// From the records that stages leave to what is told of a step, on the console and in
+// metrics.jsonl.
+#pragma once
+
+#include <chrono>
+
+#include "metrics/step_summary.hpp"
+#include "run/session.hpp"
+#include "runtime/step_board.hpp"
+
+namespace pipetrain {
+
+// Turns records, which come in order, into summaries; a step lasts from the end of the one before.
+class StepReporter {
+ public:
+  // `memory`: per stage; `workers`: that run the stages.
+  StepReporter(const TrainingLength& length, std::vector<HeldMemory> memory, int workers);
+  // A segment begins now: what passed since the last step (a validation) belongs to no step.
+  void begin_segment();
+  StepSummary summarize(const StepRecord& record);
+
+ private:
+  TrainingLength length_;
+  std::vector<HeldMemory> memory_;
+  int workers_;
+  std::int64_t last_end_ns_ = 0;
+};
+
+}  // namespace pipetrain

@@ -1,0 +1,83 @@
+#include "run/run_directory.hpp"
+
+#include <spdlog/fmt/fmt.h>
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "base/error.hpp"
+#include "base/open_regular.hpp"
+#include "checkpoint/folder.hpp"
+
+namespace pipetrain {
+namespace fs = std::filesystem;
+
+namespace {
+
+[[noreturn]] void refuse_output(const fs::path& folder, std::string_view why) {
+  throw UsageError(
+      fmt::format("{}: the run directory cannot be there: {}; name another with --output",
+                  folder.string(), why));
+}
+
+}  // namespace
+
+fs::path run_directory(const Options& options, const Config& config) {
+  if (!options.output.empty()) return options.output;
+  return fs::path("runs") / config.name;
+}
+
+void check_output(const fs::path& folder) {
+  for (fs::path path = folder; !path.empty(); path = path.parent_path()) {
+    const Found found = find_file(path);
+    if (!found.problem.empty()) refuse_output(folder, found.problem);
+    if (found.kind != FileKind::None && found.kind != FileKind::Folder)
+      throw UsageError(fmt::format(
+          "{} is a file, and the run directory {} cannot be there; name another with --output",
+          path.string(), folder.string()));
+    if (found.kind == FileKind::Folder || path == path.parent_path()) return;
+  }
+}
+
+void check_writable(const fs::path& folder) {
+  fs::path path = fs::absolute(folder).lexically_normal();
+  while (find_file(path).kind == FileKind::None && path != path.parent_path())
+    path = path.parent_path();
+  if (::access(path.c_str(), W_OK | X_OK) != 0)
+    refuse_output(folder, fmt::format("{}: {}", path.string(), std::strerror(errno)));
+}
+
+void make_folder(const fs::path& folder) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error)
+    throw DeviceError(fmt::format("{}: cannot be made: {}; choose another folder with --output",
+                                  folder.string(), error.message()));
+}
+
+void remove_file(const fs::path& file) {
+  std::error_code error;
+  fs::remove(file, error);
+  if (error)
+    throw DeviceError(fmt::format("{}: cannot be removed: {}; choose another folder with --output",
+                                  file.string(), error.message()));
+}
+
+void clear_run(const fs::path& folder, std::optional<std::int64_t> step) {
+  remove_file(folder / "model.safetensors");
+  const fs::path checkpoints = folder / "checkpoints";
+  remove_leftovers(checkpoints);
+  for (const std::int64_t later : committed_checkpoints(checkpoints)) {
+    if (step && later <= *step) continue;
+    if (step)
+      spdlog::info("{}: removed, it is later than the one that this run goes on from",
+                   (checkpoints / checkpoint_name(later)).string());
+    remove_checkpoint(checkpoints, later);
+  }
+  if (!step)
+    for (const char* pointer : {"latest", "best"}) remove_file(checkpoints / pointer);
+}
+
+}  // namespace pipetrain

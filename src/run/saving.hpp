@@ -1,0 +1,55 @@
+// When a training saves, and what it tells of it. The copy is taken between two segments, a thread
+// writes it while the next one runs.
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "checkpoint/background.hpp"
+#include "config/config.hpp"
+#include "run/run_metrics.hpp"
+#include "runtime/pipeline.hpp"
+
+namespace pipetrain {
+
+struct SavingInput {  // everything outlives it
+  const Config& config;
+  const Graph& graph;
+  const Pipeline& pipeline;
+  RunMetrics& metrics;
+  std::filesystem::path run;  // its folder
+  const DataSums& data;
+  std::int64_t steps_per_epoch = 1;
+};
+
+class Saving {
+ public:
+  explicit Saving(const SavingInput& input);
+
+  // Which key of [checkpoint] asks for a save behind this step, "every_steps" for example; none:
+  // no.
+  std::optional<std::string> due(std::int64_t step) const;
+  bool minutes_are_over() const;  // every_minutes, since the last save
+
+  // `reason` stands in the metrics. Saving the same step again does nothing.
+  void save(const Progress& progress, const std::string& reason);
+  // Writes events of what has been committed meanwhile. DeviceError where a save failed.
+  void tell();
+  void finish();  // waits until all is on the disk, and tells
+
+ private:
+  struct Pending {
+    std::string reason;
+    double copy_seconds = 0;
+  };
+  SavingInput in_;
+  std::string model_;  // the model file's text
+  BackgroundSaver saver_;
+  Pending pending_;  // of the save under way
+  std::optional<std::int64_t> last_step_;
+  std::chrono::steady_clock::time_point last_time_ = std::chrono::steady_clock::now();
+};
+
+}  // namespace pipetrain

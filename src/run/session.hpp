@@ -1,0 +1,82 @@
+// What train, eval and benchmark build first from a config: graph, data, plan, backend, pipeline.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "backend/backend.hpp"
+#include "base/error.hpp"
+#include "config/read.hpp"
+#include "data/dataset.hpp"
+#include "graph/graph.hpp"
+#include "plan/plan.hpp"
+#include "run/options.hpp"
+#include "runtime/pipeline.hpp"
+
+namespace pipetrain {
+
+Graph load_graph(const ReadConfig& read);
+// What `make` makes; a UsageError that begins with a key gets the place where the key was written.
+template <class Make>
+auto placed(const ReadConfig& read, Make make) {
+  try {
+    return make();
+  } catch (const UsageError& error) {
+    throw UsageError(with_place(read, error.what()));
+  }
+}
+
+Datasets load_datasets(const ReadConfig& read, const Graph& graph);
+Plan load_plan(const ReadConfig& read, const Graph& graph);
+
+// The initial weights that the config asks for: its file, or drawn from the seed.
+NamedTensors first_parameters(const Config& config, const Graph& graph);
+
+// What --overfit-one-batch trains: the first mini-batch alone, without validation; as many steps as
+// training.steps says, 500 where the length is given in epochs.
+Config overfit_one_batch(Config config);
+
+// mini-batches of one epoch and of the whole training.
+struct TrainingLength {
+  std::int64_t steps_per_epoch = 1, steps = 1;
+};
+// What mini-batches training and evaluation go through.
+OrderOptions training_order(const Config& config);
+OrderOptions evaluation_order(const Config& config);
+
+TrainingLength training_length(const Config& config, const Dataset& train);
+
+bool asks_for_validation(const Config& config);
+
+// Of the data that the config trains and validates with.
+MinibatchSizes minibatch_sizes(const Config& config, const Datasets& data);
+PipelineInput pipeline_input(const Config& config, const Graph& graph, const Plan& plan,
+                             Backend& backend, const Datasets& data, const TrainingLength& length);
+
+// Where a validation or a checkpoint that the config asks for closes a segment: behind `step`, at
+// most at the end.
+std::int64_t segment_end(const Config& config, const TrainingLength& length, std::int64_t step);
+
+// An order of the user's own drains behind as many mini-batches as it has: UsageError where the
+// config wants the pipeline drained elsewhere.
+void check_segments(const Config& config, const TrainingLength& length);
+
+struct Evaluation {
+  double loss = 0;                        // mean over labels; mse: over samples
+  double accuracy = 0;                    // 0..1; 0 for mse
+  std::optional<double> top5 = {};        // 0..1: the label is among the five largest outputs
+  std::optional<double> perplexity = {};  // exp(loss), where tokens are predicted
+  std::optional<double> bleu = {};        // 0..100, of translations (run/bleu_score.hpp)
+  std::int64_t samples = 0;
+};
+// Is each token of a sample to be predicted from those before it?
+bool predicts_tokens(const Dataset& dataset);
+// What an evaluation says of tokens; nothing of other data.
+std::optional<double> perplexity_of(double loss, const Dataset& dataset);
+Evaluation evaluate(Pipeline& pipeline, const Dataset& dataset, const Config& config);
+// "loss 0.0423, accuracy 98.75%, top-5 99.95% of 2000 samples"; of text
+// "loss 1.8860, perplexity 6.593, accuracy 44.10% of 1742 samples"
+std::string text_of(const Evaluation& evaluation, const Dataset& dataset);
+
+}  // namespace pipetrain

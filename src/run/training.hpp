@@ -1,0 +1,71 @@
+// One training from where it begins to its end: segments between validations and saves, each step
+// told to the run's metrics and the console.
+#pragma once
+
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "checkpoint/manifest.hpp"
+#include "metrics/console.hpp"
+#include "run/bleu_score.hpp"
+#include "run/course.hpp"
+#include "run/interrupts.hpp"
+#include "run/report.hpp"
+#include "run/run_metrics.hpp"
+#include "run/saving.hpp"
+#include "run/session.hpp"
+
+namespace pipetrain {
+
+struct TrainingInput {  // everything outlives the training
+  const Config& config;
+  const Graph& graph;
+  const Plan& plan;
+  const Datasets& data;
+  const DataSums& data_sums;
+  const TrainingLength& length;
+  Pipeline& pipeline;
+  RunMetrics& metrics;
+  Console& console;
+  BleuScore* bleu;                      // null: validation goes by the loss
+  const std::filesystem::path& folder;  // of the run
+  Progress begin = {};                  // where it begins: 0, or at a checkpoint
+};
+
+class Training {
+ public:
+  explicit Training(const TrainingInput& input);
+
+  void run();
+  int stop_signal() const { return interrupts_.stop_signal() * interrupted_; }  // 0: ran to its end
+  const Progress& progress() const { return progress_; }
+
+  nlohmann::ordered_json start_event() const;
+  nlohmann::ordered_json end_event() const;
+  nlohmann::ordered_json error_event(const std::exception& error) const;
+
+ private:
+  bool ended() const;
+  bool stopped_early() const;
+  void train_segment(Loader& loader);
+  bool validation_is_due() const;
+  void validate();
+  bool is_best(const ValidationResult& result) const;
+  std::optional<std::string> reason_to_save(bool best);
+  void report(const StepRecord& record);
+  std::optional<std::filesystem::path> best_checkpoint() const;
+  double seconds() const;
+
+  TrainingInput in_;
+  Progress progress_;
+  Interrupts interrupts_;
+  Saving saving_;
+  StepReporter reporter_;
+  Course course_;
+  std::optional<StepSummary> last_step_;
+  bool interrupted_ = false;
+  const std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
+};
+
+}  // namespace pipetrain

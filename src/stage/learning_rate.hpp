@@ -1,0 +1,29 @@
+// The learning rate of a mini-batch: a pure function of its number, the same on every stage but
+// where PipeMare divides it by the stage's delay.
+#pragma once
+
+#include <cstdint>
+
+#include "base/ids.hpp"
+#include "config/config.hpp"
+#include "stage/rate_annealing.hpp"
+
+namespace pipetrain {
+
+struct LearningRate {
+  LrScheduleConfig schedule;
+  double base = 0;
+  std::int64_t total_steps = 1;  // of the whole training: linear and cosine end there
+  RateAnnealing annealing = {};
+
+  // Of mini-batch `step`, counted from 0. Warm-up rises linearly: (step + 1) / warmup_steps of
+  // base. Behind it: constant; step: base * gamma^(milestones passed); linear and cosine: from base
+  // to min_lr; inverse_sqrt: base * sqrt(max(1, warmup_steps) / (step + 1)).
+  double at(std::int64_t step) const;
+  // The same times what annealing makes of it on that stage.
+  double at(std::int64_t step, StageId stage) const {
+    return at(step) * annealing.factor(step, stage);
+  }
+};
+
+}  // namespace pipetrain

@@ -1,0 +1,50 @@
+// What the passes of one stage take beside its parameters: one block of memory, which training and
+// validation use in turn. A segment of training ends drained, so nothing of one is in flight while
+// the other runs.
+#pragma once
+
+#include <array>
+#include <cstddef>
+
+#include "backend/backend.hpp"
+#include "compile/pass_needs.hpp"
+
+namespace pipetrain {
+
+// Threading: as its stage. Places are 64-byte aligned; what they hold when a mode begins is not
+// defined.
+class PassMemory {
+ public:
+  explicit PassMemory(Stream& stream) : stream_(stream) {}
+  PassMemory(const PassMemory&) = delete;
+  PassMemory& operator=(const PassMemory&) = delete;
+  ~PassMemory();
+
+  // Room for the larger of the two. What was handed out before is void where the block has to
+  // grow. DeviceError where the device has no more.
+  void lay_out(const PassNeedsOfModes& needs);
+
+  std::byte* slot(Mode mode, int index) const;
+  std::byte* input_slot(Mode mode, int index) const;
+  std::byte* workspace(Mode mode) const { return places(mode).workspace; }
+  std::byte* scratch(Mode mode) const { return places(mode).scratch; }
+  // The next of the mode's packets, each handed out once.
+  std::byte* take_packet(Mode mode, std::size_t bytes);
+
+ private:
+  struct Places {
+    std::byte *slots = nullptr, *input_slots = nullptr;
+    std::byte *workspace = nullptr, *scratch = nullptr;
+    std::byte *packets = nullptr, *end = nullptr;
+  };
+  Places& places(Mode mode) { return places_[static_cast<std::size_t>(mode)]; }
+  const Places& places(Mode mode) const { return places_[static_cast<std::size_t>(mode)]; }
+
+  Stream& stream_;
+  PassNeedsOfModes needs_;
+  std::array<Places, 2> places_;
+  std::byte* block_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+
+}  // namespace pipetrain

@@ -1,0 +1,353 @@
+#include "stage/stage.hpp"
+
+#include <algorithm>
+
+#include "base/check.hpp"
+#include "compile/parameter_memory.hpp"
+
+namespace pipetrain {
+
+Stage::Stage(const StageInput& input)
+    : input_(input),
+      stream_(input.backend.make_stream(input.stream)),
+      memory_(*stream_,
+              parameter_memory({input.model.graph(), input.model.lowering(), input.optimizer,
+                                input.first, input.last, input.weight_copies, input.mixes_weights,
+                                input.delta.keeps})
+                  .total()),
+      passes_(*stream_),
+      weights_({input.model.graph(), input.model.lowering(), *stream_, input.first, input.last,
+                input.weight_copies, input.mixes_weights},
+               memory_),
+      ties_(stage_ties(input.model.graph(), input.first, input.last)),
+      optimizer_(*stream_, input.optimizer, input.delta, weights_,
+                 std::span(input.model.graph().layers)
+                     .subspan(static_cast<std::size_t>(input.first.value),
+                              static_cast<std::size_t>(layers())),
+                 ties_, memory_),
+      gradient_started_(static_cast<std::size_t>(layers()), false) {
+  std::size_t operands = 1;
+  for (int l = 0; l < layers(); ++l) {
+    operands = std::max(operands, layer(l).inputs.size());
+    buffers_.emplace_back();
+    for (const Buffer& b : layer(l).buffers) {
+      const std::vector<float> initial(static_cast<std::size_t>(b.shape.elements()),
+                                       static_cast<float>(b.initial));
+      buffers_.back().push_back(memory_.take(Use::Weights, initial.size() * sizeof(float)));
+      set_buffer(l, static_cast<int>(buffers_.back().size()) - 1, initial.data());
+    }
+  }
+  operand_inputs_.resize(operands);
+  operand_gradients_.resize(operands);
+}
+
+void Stage::prepare(std::span<const MicrobatchSize> sizes) {
+  for (const MicrobatchSize& size : sizes)
+    if (std::ranges::find(compiled_, size, &CompiledStage::size) == compiled_.end()) compile(size);
+  for (const Mode mode : {Mode::Train, Mode::Evaluate}) {
+    if (std::ranges::none_of(compiled_,
+                             [&](const CompiledStage& c) { return c.size.mode == mode; }))
+      continue;
+    PassNeeds& its = needs_of(mode);
+    const bool trains = mode == Mode::Train;
+    its.slots = trains ? input_.slots : 0;
+    its.input_slots = trains ? input_.input_slots : 0;
+    its.packets = input_.packet_bytes[static_cast<std::size_t>(mode)];
+  }
+  passes_.lay_out(needs_);
+}
+
+void Stage::compile(const MicrobatchSize& size) {
+  compiled_.push_back(compile_stage({.graph = input_.model.graph(size.lengths),
+                                     .lowering = input_.model.lowering(size.lengths),
+                                     .first = input_.first,
+                                     .last = input_.last,
+                                     .size = size,
+                                     .split_backward = input_.split_backward,
+                                     .recomputes = recomputes()}));
+  StageSizes& most = needs_of(size.mode).each;
+  most = largest(most, sizes_of(compiled_.back()));
+}
+
+HeldMemory Stage::memory() const {
+  HeldMemory held;
+  const auto of = [&](Mode mode) {
+    return memory_.account() + needs_[static_cast<std::size_t>(mode)].account();
+  };
+  held.training = of(Mode::Train);
+  if (std::ranges::any_of(compiled_,
+                          [](const CompiledStage& c) { return c.size.mode == Mode::Evaluate; }))
+    held.validation = of(Mode::Evaluate);
+  return held;
+}
+
+CompiledStage& Stage::compiled(const PassCall& call) {
+  for (CompiledStage& c : compiled_)
+    if (c.size == call.size) return c;
+  PIPETRAIN_CHECK(false, "stage {} was not prepared for {} samples", id().value, call.size.samples);
+}
+
+Stage::Bases Stage::bases(const PassCall& call) const {
+  const Mode mode = call.size.mode;
+  return {nullptr,
+          call.slot < 0 ? nullptr : passes_.slot(mode, call.slot),
+          passes_.workspace(mode),
+          call.packet_in,
+          call.packet_out,
+          call.gradient_in,
+          call.gradient_out,
+          call.input_slot < 0 ? nullptr : passes_.input_slot(mode, call.input_slot),
+          static_cast<std::byte*>(const_cast<void*>(call.input))};  // no step writes there
+}
+
+// What the forward sent is the next stage's by now: a recomputation's outputs lie in its slot.
+Stage::Bases Stage::recomputed_bases(const CompiledStage& compiled, const PassCall& call) const {
+  PassCall mine = call;
+  if (recomputes())
+    mine.packet_out = passes_.slot(call.size.mode, call.slot) + compiled.recipe.packet_out;
+  return bases(mine);
+}
+
+namespace {
+
+std::byte* at(const std::array<std::byte*, area_count>& bases, const Place& place) {
+  std::byte* const base = bases[static_cast<std::size_t>(place.area)];
+  return base ? base + place.offset : nullptr;
+}
+
+std::size_t buffer_bytes(const Layer& layer, int index) {
+  const auto elements = layer.buffers[static_cast<std::size_t>(index)].shape.elements();
+  return static_cast<std::size_t>(elements) * sizeof(float);
+}
+
+}  // namespace
+
+void Stage::load_input(const PassCall& call) {
+  const CompiledStage& c = compiled(call);
+  if (c.recipe.input.area == Area::None) return;  // it is read where it lies
+  c.lowering->load_input(*stream_, call.input, call.size.samples, at(bases(call), c.recipe.input));
+}
+
+void Stage::forward(const PassCall& call) {
+  CompiledStage& c = compiled(call);
+  const Bases base = bases(call);
+  prepare(call.weights);
+  for (const Step& step : c.recipe.forward) run(c, step, base, call, {});
+  if (call.size.mode == Mode::Train) ++batches_tracked_;
+}
+
+void Stage::recompute(const PassCall& call) {
+  CompiledStage& c = compiled(call);
+  const Bases base = recomputed_bases(c, call);
+  prepare(call.weights);
+  for (const Step& step : c.recipe.forward) run(c, step, base, call, {.again = true});
+}
+
+LossArguments Stage::loss_arguments(const CompiledStage& compiled, const PassCall& call,
+                                    const Targets& targets) const {
+  return {.stream = stream_.get(),
+          .output = at(bases(call), compiled.recipe.output),
+          .targets = targets,
+          .scratch = passes_.scratch(call.size.mode)};
+}
+
+void Stage::loss(const PassCall& call, const Targets& targets, LossResult* result) {
+  CompiledStage& c = compiled(call);
+  c.loss->forward(loss_arguments(c, call, targets), result);
+}
+
+void Stage::loss_gradient(const PassCall& call, const Targets& targets, double scale) {
+  CompiledStage& c = compiled(call);
+  c.loss->backward(loss_arguments(c, call, targets), scale,
+                   at(bases(call), c.recipe.loss_gradient));
+}
+
+void Stage::backward(const PassCall& call, BackwardPart part, const UpdateCall* update) {
+  CompiledStage& c = compiled(call);
+  const Bases base = recomputed_bases(c, call);
+  const std::span<const Step> steps = c.recipe.backward;
+  prepare(call.weights);
+  const auto run_steps = [&](std::span<const Step> some, const auto& chosen) {
+    for (const Step& step : some)
+      if (chosen(step.kind == Step::Kind::BackwardWeight))
+        run(c, step, base, call, {.update = update});
+  };
+  const auto all = [](bool) { return true; };
+  switch (part) {
+    case BackwardPart::Whole:
+      return run_steps(steps, all);
+    case BackwardPart::InputHalf:
+      return run_steps(steps, [](bool weight) { return !weight; });
+    case BackwardPart::WeightHalf:
+      return run_steps(steps, [](bool weight) { return weight; });
+    case BackwardPart::BeforeSend:
+      return run_steps(steps.first(c.recipe.before_send), all);
+    case BackwardPart::BehindSend:
+      return run_steps(steps.subspan(c.recipe.before_send), all);
+  }
+}
+
+// Weights that no update made are put together once for all layers, and kept for the next read of
+// the same.
+void Stage::prepare(const WeightRead& read) {
+  const auto* back = std::get_if<Extrapolate>(&read.how);
+  const auto* blend = std::get_if<Blend>(&read.how);
+  if ((!back && !blend) || weights_.holds_mixed(read)) return;
+  for (int l = 0; l < layers(); ++l)
+    for (int p = 0; p < weights_.parameters(l); ++p)
+      stream_->combine(
+          {.elements = static_cast<std::int64_t>(weights_.elements(l, p)),
+           .result = weights_.mixed_parameter(l, p),
+           .a = blend ? 1 - blend->other_share : 1,
+           .b = blend ? blend->other_share : -back->updates,
+           .x = weights_.parameter(read.version, l, p),
+           .y = blend ? weights_.parameter(blend->other, l, p) : optimizer_.delta(l, p)});
+  weights_.set_mixed(read);
+}
+
+void Stage::run(CompiledStage& compiled, const Step& step, const Bases& bases, const PassCall& call,
+                const RunOptions& options) {
+  const auto l = static_cast<std::size_t>(step.layer);
+  for (std::size_t i = 0; i < step.inputs.size(); ++i)
+    operand_inputs_[i] = at(bases, step.inputs[i]);
+  const std::span<const void* const> inputs(operand_inputs_.data(), step.inputs.size());
+  switch (step.kind) {
+    case Step::Kind::Forward:
+      compiled.kernels[l]->forward(
+          {.stream = stream_.get(),
+           .inputs = inputs,
+           .output = at(bases, step.output),
+           .weights = weights_.read(step.layer, Pass::Forward, call.weights),
+           .buffers = buffers_[l],
+           .again = options.again,
+           .saved = at(bases, step.saved),
+           .scratch = passes_.scratch(call.size.mode),
+           .random = call.random});
+      return;
+    case Step::Kind::BackwardInput:
+      for (std::size_t i = 0; i < step.input_gradients.size(); ++i)
+        operand_gradients_[i] = at(bases, step.input_gradients[i]);
+      compiled.kernels[l]->backward_input(
+          {.stream = stream_.get(),
+           .inputs = inputs,
+           .output = at(bases, step.output),
+           .output_gradient = at(bases, step.output_gradient),
+           .input_gradients = {operand_gradients_.data(), step.input_gradients.size()},
+           .weights = weights_.read(step.layer, Pass::Backward, call.weights),
+           .saved = at(bases, step.saved),
+           .scratch = passes_.scratch(call.size.mode),
+           .random = call.random});
+      return;
+    case Step::Kind::BackwardWeight:
+      compiled.kernels[l]->backward_weight({.stream = stream_.get(),
+                                            .inputs = inputs,
+                                            .output_gradient = at(bases, step.output_gradient),
+                                            .gradients = optimizer_.gradients(step.layer),
+                                            .accumulate = gradient_started_[l],
+                                            .update = fused(compiled, step.layer, options.update),
+                                            .saved = at(bases, step.saved),
+                                            .scratch = passes_.scratch(call.size.mode)});
+      gradient_started_[l] = true;
+      return;
+    case Step::Kind::Add:
+      compiled.lowering->add_value(*stream_, step.value, call.size.samples, at(bases, step.output),
+                                   operand_inputs_[0]);
+      return;
+    case Step::Kind::Copy:
+      stream_->copy(at(bases, step.output), operand_inputs_[0], step.bytes);
+      return;
+  }
+}
+
+const FusedUpdate* Stage::fused(const CompiledStage& compiled, int layer,
+                                const UpdateCall* update) {
+  if (!update || !compiled.kernels[static_cast<std::size_t>(layer)]->traits().fuses_sgd)
+    return nullptr;
+  return optimizer_.fused(weights_, layer, update->lr, update->step, update->sums);
+}
+
+void Stage::complete_gradients() {
+  for (int l = 0; l < layers(); ++l)
+    if (!gradient_started_[static_cast<std::size_t>(l)])
+      for (std::size_t p = 0; p < layer(l).parameters.size(); ++p)
+        stream_->clear(optimizer_.gradients(l)[p],
+                       weights_.elements(l, static_cast<int>(p)) * sizeof(float));
+}
+
+void Stage::update(const StageUpdate& update) {
+  if (!update.sums.empty())
+    update_by_kernels({.lr = update.own.lr, .step = update.step, .sums = update.sums});
+  optimizer_.apply(weights_, update);
+  weights_.advance();
+  const bool whole = !update.own.skip && std::ranges::none_of(update.tied, &UpdateTerms::skip);
+  if (const double back = input_.delta.correction; back != 0 && keeps_up_delta_ && whole)
+    weights_.set_mixed({weights_.live(), Extrapolate{back}});
+  gradient_started_.assign(gradient_started_.size(), false);
+}
+
+void Stage::update_by_kernels(const UpdateCall& call) {
+  for (const CompiledStage& c : compiled_) {
+    if (c.size.mode != Mode::Train) continue;
+    for (int l = 0; l < layers(); ++l)
+      if (const FusedUpdate* update = fused(c, l, &call))
+        c.kernels[static_cast<std::size_t>(l)]->update(*stream_, *update,
+                                                       passes_.scratch(Mode::Train));
+    return;
+  }
+}
+
+void Stage::set_parameter(int layer, int parameter, const float* plain) {
+  input_.model.lowering().load_parameter(*stream_, {input_.first.value + layer}, parameter, plain,
+                                         weights_.parameter(layer, parameter));
+}
+
+void Stage::get_parameter(int layer, int parameter, float* plain) const {
+  input_.model.lowering().store_parameter(*stream_, {input_.first.value + layer}, parameter,
+                                          weights_.parameter(layer, parameter), plain);
+}
+
+void Stage::keep_up_delta(bool on) {
+  keeps_up_delta_ = on;
+  optimizer_.keep_up_delta(on);
+}
+
+void Stage::set_delta(int layer, int parameter, const float* plain) {
+  if (float* const delta = optimizer_.delta(layer, parameter))
+    input_.model.lowering().load_parameter(*stream_, {input_.first.value + layer}, parameter, plain,
+                                           delta);
+}
+
+void Stage::get_delta(int layer, int parameter, float* plain) const {
+  if (const float* const delta = optimizer_.delta(layer, parameter))
+    input_.model.lowering().store_parameter(*stream_, {input_.first.value + layer}, parameter,
+                                            delta, plain);
+}
+
+void Stage::set_moment(int layer, int parameter, int moment, const float* plain) {
+  input_.model.lowering().load_parameter(*stream_, {input_.first.value + layer}, parameter, plain,
+                                         optimizer_.moment(layer, parameter, moment));
+}
+
+void Stage::get_moment(int layer, int parameter, int moment, float* plain) const {
+  input_.model.lowering().store_parameter(*stream_, {input_.first.value + layer}, parameter,
+                                          optimizer_.moment(layer, parameter, moment), plain);
+}
+
+void Stage::set_buffer(int layer, int index, const float* values) {
+  stream_->write(buffers_[static_cast<std::size_t>(layer)][static_cast<std::size_t>(index)], values,
+                 buffer_bytes(this->layer(layer), index));
+}
+
+void Stage::get_buffer(int layer, int index, float* values) {
+  stream_->read(values, buffers_[static_cast<std::size_t>(layer)][static_cast<std::size_t>(index)],
+                buffer_bytes(this->layer(layer), index));
+}
+
+void Stage::read_output(const PassCall& call, float* plain) const {
+  for (const CompiledStage& c : compiled_)
+    if (c.size == call.size)
+      c.lowering->store_value(*stream_, Graph::output_of(input_.last),
+                              at(bases(call), c.recipe.output), call.size.samples, plain);
+}
+
+}  // namespace pipetrain

@@ -1,0 +1,170 @@
+// One stage at work: its weights, its memory, its kernels. Asks its stream for passes over one
+// micro-batch; knows neither threads nor channels nor what comes next (runtime/worker.hpp does).
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "backend/backend.hpp"
+#include "compile/compiled_stage.hpp"
+#include "compile/lowered_model.hpp"
+#include "config/config.hpp"
+#include "stage/memory.hpp"
+#include "stage/optimizer.hpp"
+#include "stage/pass_memory.hpp"
+#include "stage/weight_store.hpp"
+
+namespace pipetrain {
+
+struct StageInput {
+  const LoweredModel& model;
+  Backend& backend;
+  const OptimizerConfig& optimizer;
+  StageId id;
+  LayerId first, last;  // inclusive
+  StreamOptions stream = {};
+  int weight_copies = 1;
+  bool mixes_weights = false;  // weights that no update made are read
+  DeltaRule delta = {};
+  int slots = 1;        // micro-batches whose activations are there at once
+  int input_slots = 0;  // where those are recomputed: micro-batches in flight; else 0
+  bool split_backward = false;
+  std::array<std::size_t, 2> packet_bytes = {};  // by mode: of the packets in the stage's memory
+};
+
+// What of a backward an instruction asks for: all of it; a half; or what comes before the gradient
+// of the stage's inputs is complete, so that it can be sent, and what comes behind.
+enum class BackwardPart { Whole, InputHalf, WeightHalf, BeforeSend, BehindSend };
+
+// Everything that one pass over one micro-batch is told. Packets are null where there is no such
+// boundary or the pass does not touch it.
+struct PassCall {
+  MicrobatchSize size;
+  int slot = 0, input_slot = -1;
+  const void* input = nullptr;  // first stage: the micro-batch's, plain; of every pass over it
+  std::byte* packet_in = nullptr;
+  std::byte* packet_out = nullptr;
+  std::byte* gradient_in = nullptr;
+  std::byte* gradient_out = nullptr;
+  WeightRead weights;
+  RandomKey random;
+};
+
+// An update that follows a backward with nothing of its stage in between, at this rate. `sums`: of
+// squares, as update() gives them: results (backend/stream.hpp).
+struct UpdateCall {
+  double lr = 0;
+  std::int64_t step = 1;  // from 1
+  std::span<double> sums;
+};
+
+// Threading: of one worker at a time.
+class Stage {
+ public:
+  explicit Stage(const StageInput& input);
+
+  // Makes kernels and memory for micro-batches of these sizes; must precede any pass over one.
+  // Packets that were taken before are void.
+  void prepare(std::span<const MicrobatchSize> sizes);
+  void prepare(const MicrobatchSize& size) { prepare({&size, 1}); }
+
+  void load_input(const PassCall& call);  // first stage, before its forward
+  void forward(const PassCall& call);
+  // The forward again, into another slot, where activations are not kept.
+  void recompute(const PassCall& call);
+  // Last stage, behind forward(): adds to *result.
+  void loss(const PassCall& call, const Targets& targets, LossResult* result);
+  // Last stage: what the loss sends back; precedes backward(). scale: 1 / labels of the
+  // mini-batch.
+  void loss_gradient(const PassCall& call, const Targets& targets, double scale);
+  // Where `update` is set, layers whose kernels can do so are updated on the way; the same update()
+  // must follow and does the rest.
+  void backward(const PassCall& call, BackwardPart part, const UpdateCall* update = nullptr);
+
+  // Of the mini-batch's gradients, where no backward of its micro-batches came: they are zero.
+  void complete_gradients();
+  std::span<float> gradient(int parameter) const { return optimizer_.gradient(parameter); }
+  using Sums = StageOptimizer::Sums;
+  void sums_of_squares(std::span<double> sums, Sums which = Sums::All) {
+    optimizer_.sums_of_squares(sums, which);
+  }
+  const StageTies& ties() const { return ties_; }
+  // The weights' next version becomes live. Where `sums` are asked for, gradient_scale must be 1.
+  void update(const StageUpdate& update);
+  void begin_program() { weights_.begin(); }
+  void keep_up_delta(bool on);
+
+  // Plain, PyTorch's layout. For initial values, checkpoints and exports; between programs only.
+  void set_parameter(int layer, int parameter, const float* plain);
+  void get_parameter(int layer, int parameter, float* plain) const;
+  // Nothing where the stage keeps no delta: then it is taken for zero.
+  void set_delta(int layer, int parameter, const float* plain);
+  void get_delta(int layer, int parameter, float* plain) const;
+  void set_moment(int layer, int parameter, int moment, const float* plain);
+  void get_moment(int layer, int parameter, int moment, float* plain) const;
+  void set_buffer(int layer, int index, const float* values);
+  void get_buffer(int layer, int index, float* values);
+  std::int64_t batches_tracked() const { return batches_tracked_; }
+  void set_batches_tracked(std::int64_t count) { batches_tracked_ = count; }
+  void finish_loading() { weights_.pack(); }
+  void read_output(const PassCall& call, float* plain) const;  // last stage, behind forward()
+
+  StageId id() const { return input_.id; }
+  LayerId first() const { return input_.first; }
+  int layers() const { return input_.last.value - input_.first.value + 1; }
+  const Graph& graph() const { return input_.model.graph(); }
+  const Layer& layer(int l) const {
+    return graph().layers[static_cast<std::size_t>(input_.first.value + l)];
+  }
+  int slots() const { return input_.slots; }
+  int input_slots() const { return input_.input_slots; }
+  bool recomputes() const { return input_.input_slots > 0; }
+  int parameters() const { return optimizer_.parameters(); }
+  const WeightStore& weights() const { return weights_; }
+  HeldMemory memory() const;
+  std::byte* take_packet(Mode mode, std::size_t bytes) { return passes_.take_packet(mode, bytes); }
+  Stream& stream() const { return *stream_; }
+  const StreamOptions& where() const { return input_.stream; }
+
+ private:
+  using Bases = std::array<std::byte*, area_count>;
+
+  CompiledStage& compiled(const PassCall& call);
+  Bases bases(const PassCall& call) const;
+  Bases recomputed_bases(const CompiledStage& compiled, const PassCall& call) const;
+  void compile(const MicrobatchSize& size);
+  PassNeeds& needs_of(Mode mode) { return needs_[static_cast<std::size_t>(mode)]; }
+  struct RunOptions {
+    const UpdateCall* update = nullptr;
+    bool again = false;
+  };
+  LossArguments loss_arguments(const CompiledStage& compiled, const PassCall& call,
+                               const Targets& targets) const;
+  void run(CompiledStage& compiled, const Step& step, const Bases& bases, const PassCall& call,
+           const RunOptions& options);
+
+  void update_by_kernels(const UpdateCall& call);
+  void prepare(const WeightRead& read);
+  const FusedUpdate* fused(const CompiledStage& compiled, int layer, const UpdateCall* update);
+
+  StageInput input_;
+  std::unique_ptr<Stream> stream_;
+  StageMemory memory_;  // of parameters
+  PassMemory passes_;
+  WeightStore weights_;
+  StageTies ties_;
+  StageOptimizer optimizer_;
+  std::vector<std::vector<void*>> buffers_;  // per layer
+  std::vector<CompiledStage> compiled_;
+  PassNeedsOfModes needs_;
+  bool keeps_up_delta_ = true;
+  std::vector<const void*> operand_inputs_;  // reused by every step
+  std::vector<void*> operand_gradients_;
+  std::vector<bool> gradient_started_;  // per layer: its sum holds something
+  std::int64_t batches_tracked_ = 0;
+};
+
+}  // namespace pipetrain

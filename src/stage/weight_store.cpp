@@ -1,0 +1,100 @@
+#include "stage/weight_store.hpp"
+
+#include <algorithm>
+
+#include "base/check.hpp"
+
+namespace pipetrain {
+WeightStore::WeightStore(const WeightStoreInput& input, StageMemory& memory)
+    : lowering_(input.lowering),
+      stream_(input.stream),
+      first_(input.first),
+      copies_(static_cast<std::size_t>(input.copies)) {
+  for (int l = input.first.value; l <= input.last.value; ++l) {
+    const Layer& layer = input.graph.layers[static_cast<std::size_t>(l)];
+    bytes_.emplace_back();
+    for (std::size_t p = 0; p < layer.parameters.size(); ++p)
+      bytes_.back().push_back(lowering_.parameter_bytes({l}, static_cast<int>(p)));
+  }
+  for (Copy& copy : copies_) copy = take_copy(memory);
+  if (input.mixes) mixed_ = take_copy(memory);
+}
+
+WeightStore::Copy WeightStore::take_copy(StageMemory& memory) const {
+  Copy copy;
+  for (std::size_t l = 0; l < bytes_.size(); ++l) {
+    const LayerId id{first_.value + static_cast<int>(l)};
+    LayerWeights& weights = copy.emplace_back();
+    for (const std::size_t bytes : bytes_[l])
+      weights.parameters.push_back(memory.take(Use::Weights, bytes));
+    weights.packed_forward = memory.take(Use::Weights, lowering_.packed_bytes(id, Pass::Forward));
+    weights.packed_backward = memory.take(Use::Weights, lowering_.packed_bytes(id, Pass::Backward));
+  }
+  return copy;
+}
+
+void WeightStore::begin() {
+  origin_ = (origin_ + live_.value) % copies();
+  live_ = {0};
+  mixed_read_.reset();
+}
+
+const WeightStore::Copy& WeightStore::copy(Version version) const {
+  return copies_[static_cast<std::size_t>((origin_ + version.value) % copies())];
+}
+
+float* WeightStore::at(Version version, int layer, int p) const {
+  const auto& parameters = copy(version)[static_cast<std::size_t>(layer)].parameters;
+  return static_cast<float*>(const_cast<void*>(parameters[static_cast<std::size_t>(p)]));
+}
+
+std::size_t WeightStore::elements(int layer, int p) const {
+  return bytes_[static_cast<std::size_t>(layer)][static_cast<std::size_t>(p)] / sizeof(float);
+}
+
+Weights WeightStore::read(int layer, Pass pass, const WeightRead& read) const {
+  const int version = read.version.value;
+  const auto weights_of = [&](const Copy& copy) -> Weights {
+    const LayerWeights& weights = copy[static_cast<std::size_t>(layer)];
+    return {weights.parameters,
+            pass == Pass::Forward ? weights.packed_forward : weights.packed_backward};
+  };
+  if (!std::holds_alternative<AsStored>(read.how)) {
+    PIPETRAIN_CHECK(holds_mixed(read), "mixed weights are read that were not made");
+    return weights_of(mixed_);
+  }
+  PIPETRAIN_CHECK(version <= live_.value && version > live_.value - copies() && version >= 0,
+                  "version {} is read while {} is live and {} are kept", version, live_.value,
+                  copies());
+  return weights_of(copy(read.version));
+}
+
+float* WeightStore::mixed_parameter(int layer, int p) {
+  const auto& parameters = mixed_[static_cast<std::size_t>(layer)].parameters;
+  return static_cast<float*>(const_cast<void*>(parameters[static_cast<std::size_t>(p)]));
+}
+
+void WeightStore::set_mixed(const WeightRead& read) {
+  mixed_read_ = read;
+  pack(mixed_);
+}
+
+void WeightStore::advance() {
+  ++live_.value;
+  pack();
+}
+
+void WeightStore::pack() { pack(copy(live_)); }
+
+void WeightStore::pack(const Copy& copy) {
+  for (std::size_t l = 0; l < copy.size(); ++l) {
+    const LayerId id{first_.value + static_cast<int>(l)};
+    const LayerWeights& weights = copy[l];
+    if (weights.packed_forward)
+      lowering_.pack(stream_, id, Pass::Forward, weights.parameters, weights.packed_forward);
+    if (weights.packed_backward)
+      lowering_.pack(stream_, id, Pass::Backward, weights.parameters, weights.packed_backward);
+  }
+}
+
+}  // namespace pipetrain
