@@ -15,18 +15,17 @@ import subprocess
 INSTRUCTION = re.compile(r"(\d+)([A-Z]+)(\d+)")
 TRACKS = {"F": "compute", "B": "compute", "I": "compute", "W": "compute", "R": "compute",
           "SA": "send", "SG": "send", "RA": "receive", "RG": "receive", "L": "receive",
+          "BH": "compute", "BT": "compute", "BU": "compute", "TU": "compute", "WU": "compute",
           "Y": "update", "U": "update"}
 
 
 def expected_slices(folder, steps):
-    """(stage, track, name) -> how many, from program.txt, which is run once a mini-batch. A whole backward goes on
-    behind the send of its gradient, so that behind stage 0 it has two slices."""
+    """(stage, track, name) -> how many, from program.txt, which is run once a mini-batch."""
     text = [line for line in (folder / "program.txt").read_text().splitlines() if line[:1].isdigit()]
     counts = collections.Counter()
     for line in text:
         for stage, op, microbatch in INSTRUCTION.findall(line.partition(":")[2]):
-            parts = 2 if op == "B" and int(stage) > 0 else 1
-            counts[(int(stage), TRACKS[op], op + microbatch)] += parts * steps
+            counts[(int(stage), TRACKS[op], op + microbatch)] += steps
     return counts
 
 
@@ -108,7 +107,7 @@ def check_arrows(events, slices):
         kinds = [re.match("[A-Z]+", h["name"]).group() for h in hits]
         forward = kinds == ["SA", "RA", "F"]
         step = 1 if forward else -1
-        return ((forward or kinds in (["SG", "RG", "B"], ["SG", "RG", "I"]))
+        return ((forward or (kinds[:2] == ["SG", "RG"] and kinds[2] in ("B", "BH", "BU", "I")))
                 and [h["pid"] - hits[0]["pid"] for h in hits] == [0, step, step])
 
     return {number: good(sorted(points, key=lambda p: "stf".index(p["ph"]))) for number, points in at.items()}

@@ -18,7 +18,10 @@
 namespace pipetrain {
 namespace {
 
-bool is_order(Op op) { return op == Op::Forward || is_backward(op); }
+bool is_order(Op op) {
+  return op == Op::Forward || op == Op::Backward || op == Op::BackwardInput ||
+         op == Op::BackwardWeight;
+}
 bool is_forward_transfer(Op op) {
   return op == Op::LoadInput || op == Op::ReceiveActivation || op == Op::SendActivation;
 }
@@ -62,8 +65,8 @@ class Rows {
   // ".
   std::string place(WorkerId worker, const Instruction* i) const {
     if (i)
-      for (const Op op :
-           {i->op, is_forward_transfer(i->op) ? Op::Forward : Op::Backward, Op::BackwardInput}) {
+      for (const Op op : {i->op, is_forward_transfer(i->op) ? Op::Forward : Op::Backward,
+                          Op::BackwardInput, Op::BackwardHead, Op::BackwardUpdate}) {
         const auto found = lines_.find({worker, short_text({op, i->stage, i->microbatch, {}})});
         if (found != lines_.end()) return fmt::format("line {}: ", found->second);
       }

@@ -225,6 +225,12 @@ Program complete(Program order, const VersionPolicy& versions, const ScheduleReq
   return add_transfers(std::move(program));
 }
 
+Program finish(Program program, const ScheduleRequest& request) {
+  if (request.early_sends) program = send_gradients_early(std::move(program));
+  if (request.fused_updates) program = fuse_updates(std::move(program));
+  return program;
+}
+
 Program make_program(const Schedule& schedule, const ScheduleRequest& request) {
   require_positive("stages", request.stages);
   require_positive("microbatches", request.microbatches);
@@ -237,8 +243,9 @@ Program make_program(const Schedule& schedule, const ScheduleRequest& request) {
                                        .warmup = warmup_of(request.warmup),
                                        .virtual_stages = request.virtual_stages});
   const bool vertical = request.vertical_sync && schedule.vertical;
-  program = complete(std::move(program), vertical ? *schedule.vertical : *schedule.versions,
-                     request, schedule.flushes);
+  program = finish(complete(std::move(program), vertical ? *schedule.vertical : *schedule.versions,
+                            request, schedule.flushes),
+                   request);
   const auto problems =
       check(program, request.tied.empty() ? CheckOptions{} : with_shared_parameters(program));
   PIPETRAIN_CHECK(problems.empty(), "schedule {} makes an ill-formed program\n{}", schedule.name,

@@ -29,6 +29,8 @@ struct ScheduleRequest {
   MixRule mix = {};
   bool recompute = false;            // keep stage inputs only
   bool recomputed_gradient = false;  // gradient_rule = "recompute": by the weights of backward
+  bool early_sends = true;           // gradients are sent before the last weight gradient
+  bool fused_updates = false;        // weights are updated in the backward, where no norm is needed
   // With a layer that uses another one's parameter, or whose own is used so: their updates wait for
   // each other.
   std::set<StageId> tied = {};
@@ -75,7 +77,9 @@ int shown_minibatches(const Schedule& schedule, const ScheduleRequest& request);
 Program make_program(const ScheduleRequest& request);
 // The same for parts of the caller's own, named in what a failed check says.
 Program make_program(const Schedule& schedule, const ScheduleRequest& request);
-// The line from updates on, for an order that has been made; unchecked.
+// The last passes, which send early and fuse as the request says.
+Program finish(Program program, const ScheduleRequest& request);
+// The line from updates to transfers, for an order that has been made; unchecked.
 Program complete(Program order, const VersionPolicy& versions, const ScheduleRequest& request,
                  bool flushes);
 

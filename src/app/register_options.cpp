@@ -140,7 +140,8 @@ void schedule_options(CLI::App& app, Options& options) {
       ->check(whole_number(0, 1 << 20));
   app.add_option(
          "--times", options.times,
-         "of a forward (F), a backward (B) and a transfer, per micro-batch and model stage; "
+         "of a forward (F), a backward (B), its end after the send of its gradients (tail) and a "
+         "transfer, per micro-batch and model stage; "
          "what is not named keeps its default. F=1/2/3: one for each model stage; transfer: "
          "for each boundary between them. Half of B is the input half, half the weight "
          "half; with W=..., that is the weight half and B the input half (default 1). Under "

@@ -92,6 +92,7 @@ Drawing drawing_of(ScheduleRequest request, const Options& options, const Times&
     const OwnOrder own = read_order(request.schedule, options);
     request.minibatches = own.program.minibatches;
     drawing.program = complete(own, request);
+    if (!own.whole) drawing.program = finish(std::move(drawing.program), request);
   } else {
     drawing.row = &require_schedule(request.schedule);
     drawing.program = make_program(request);

@@ -55,7 +55,7 @@ class Writer {
     place_slots(recipe);
     recipe.forward = resolve(forward_drafts);
     recipe.backward = resolve(drafts_);
-    recipe.before_send = before_send_;
+    recipe.head = head_;
     if (input_) recipe.input = place(*input_);
     if (output_) recipe.output = place(*output_);
     if (loss_gradient_) recipe.loss_gradient = place(*loss_gradient_);
@@ -236,12 +236,12 @@ class Writer {
       PIPETRAIN_CHECK(state.kind != GradientState::None, "no gradient for value {}", value.value);
       if (state.kind == GradientState::Borrowed) add_copy(state.buffer, destination(value), value);
     }
-    before_send_ = drafts_.size();
-    if (behind_send_) add(std::move(*behind_send_));
+    head_ = drafts_.size();
+    if (tail_) add(std::move(*tail_));
   }
 
   // The weight half that nothing of the stage waits for: of its first layer with parameters.
-  bool comes_behind_send(int l) const {
+  bool is_tail(int l) const {
     if (is_first()) return false;
     for (int below = 0; below < l; ++below)
       if (!layer(below).parameters.empty()) return false;
@@ -284,8 +284,8 @@ class Writer {
     const BufferId output_gradient = *draft.output_gradient;
     if (in_.split_backward && buffers_[output_gradient].area == Area::Workspace)
       buffers_[output_gradient].area = Area::Slot;
-    if (comes_behind_send(draft.step.layer))
-      behind_send_ = std::move(draft);
+    if (is_tail(draft.step.layer))
+      tail_ = std::move(draft);
     else
       add(std::move(draft));
   }
@@ -386,8 +386,8 @@ class Writer {
   std::vector<GradientState> gradients_;          // of values
   std::vector<std::optional<BufferId>> destinations_;
   PacketLayout out_;
-  std::optional<Draft> behind_send_;
-  std::size_t before_send_ = 0;
+  std::optional<Draft> tail_;
+  std::size_t head_ = 0;
   std::optional<BufferId> input_, output_, loss_gradient_;
 };
 

@@ -32,6 +32,11 @@ bool needs_norm(const Config& config) {
 
 namespace {
 
+// Kernels can update weights by sgd where they make the gradient; a norm is not known by then.
+bool fuses_updates(const Config& config) {
+  return config.optimizer.kind == "sgd" && !needs_norm(config);
+}
+
 MixRule mix_rule(const PipelineConfig& pipeline) {
   using Share = MixRule::Share;
   const std::string& sigma = pipeline.i_timeprest.sigma;
@@ -62,7 +67,8 @@ ScheduleRequest schedule_request(const Config& config, int workers) {
           .virtual_stages = pipeline.virtual_stages,
           .mix = mix_rule(pipeline),
           .recompute = pipeline.recompute == "stage",
-          .recomputed_gradient = pipeline.gradient_rule == "recompute"};
+          .recomputed_gradient = pipeline.gradient_rule == "recompute",
+          .fused_updates = fuses_updates(config)};
 }
 
 namespace {
@@ -82,6 +88,7 @@ Program own_program(const Config& config, const ScheduleRequest& request) {
   std::set<StageId> tied = request.tied;
   for (const StageId stage : program.syncing_stages()) tied.erase(stage);
   program = add_gradient_sync(std::move(program), tied);
+  if (!config.pipeline.own_order->whole) program = finish(std::move(program), request);
   if (request.tied.empty()) return program;
   if (const auto stuck = check(program, with_shared_parameters(program)); !stuck.empty())
     throw UsageError(fmt::format(
@@ -120,6 +127,7 @@ Program warmup_program(const Config& config, int workers, const std::set<StageId
        .microbatches = config.pipeline.microbatches,
        .sync_gradients = needs_norm(config),
        .recompute = pipeline.recompute == "stage" || pipeline.gradient_rule == "recompute",
+       .fused_updates = fuses_updates(config),
        .tied = tied});
 }
 
@@ -192,7 +200,7 @@ int put_off(const Program& program, StageId stage) {
     for (const Instruction& i : worker) {
       if (i.stage != stage) continue;
       if (i.op == Op::BackwardInput) most = std::max(most, ++now);
-      if (i.op == Op::BackwardWeight) --now;
+      if (without_update(i.op) == Op::BackwardWeight) --now;
     }
   }
   return most;

@@ -18,8 +18,8 @@ namespace {
 enum Row { Compute, Send, Receive, Updates };  // the tracks of a stage
 constexpr std::array row_names = {"compute", "send", "receive", "update"};
 
-// An instruction waits for at most a packet and the loader, and goes on once behind another.
-constexpr std::size_t records_per_instruction = 4;
+// An instruction waits for at most a packet and the loader.
+constexpr std::size_t records_per_instruction = 3;
 
 Row row_of(Op op) {
   if (computes(op)) return Compute;
@@ -78,9 +78,10 @@ Crossing crossing_of(const Index& index, const TraceRecord& receive) {
   if (receive.instruction.op == Op::ReceiveActivation)
     return {"activation", index.find(Op::SendActivation, stage - 1, receive), &receive,
             index.find(Op::Forward, stage, receive)};
-  const TraceRecord* whole = index.find(Op::Backward, stage, receive);
-  return {"gradient", index.find(Op::SendGradient, stage + 1, receive), &receive,
-          whole ? whole : index.find(Op::BackwardInput, stage, receive)};
+  const TraceRecord* reader = nullptr;
+  for (const Op op : {Op::Backward, Op::BackwardHead, Op::BackwardUpdate, Op::BackwardInput})
+    if (!reader) reader = index.find(op, stage, receive);
+  return {"gradient", index.find(Op::SendGradient, stage + 1, receive), &receive, reader};
 }
 
 constexpr std::int64_t shortest_wait_ns = 1000;  // shorter ones are the price of a lock

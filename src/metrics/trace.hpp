@@ -57,13 +57,6 @@ class TraceTrack {
     if (traced_) record(open_.begin_ns, now_ns(), false);
     traced_ = false;
   }
-  // The open instruction ends; one that was interrupted by it goes on, under its own name again.
-  void goes_on(const Instruction& instruction) {
-    if (!traced_) return;
-    const std::int64_t step = open_.step;
-    end();
-    begin(step, instruction);
-  }
   const std::vector<TraceRecord>& records() const { return records_; }
 
  private:

@@ -11,7 +11,7 @@ std::string row_name(const Program& program, std::size_t worker) {
 }
 
 std::string cell_text(const Program& program, const Cell& cell) {
-  const auto text = fmt::format("{}{}", letters(cell.instruction->op), cell.number);
+  const auto text = fmt::format("{}{}", letters(cell.op), cell.number);
   return program.placement.empty() ? text : std::to_string(cell.instruction->stage.value) + text;
 }
 
@@ -23,12 +23,16 @@ std::vector<Cell> cells_of(const Program& program, const Timeline& timeline, std
     const Span& span = timeline.spans[worker][at];
     const bool together = program.gradients_together && is_backward(i.op);
     const MinibatchId minibatch = program.minibatch_of(i.microbatch);
-    if (together && !cells.empty() && cells.back().instruction->op == i.op &&
-        program.minibatch_of(cells.back().instruction->microbatch) == minibatch) {
+    const bool tail = without_update(i.op) == Op::BackwardTail && span.end == span.start;
+    if (!cells.empty() &&
+        (tail || (together && is_backward(cells.back().instruction->op) &&
+                  program.minibatch_of(cells.back().instruction->microbatch) == minibatch))) {
       cells.back().span.end = span.end;
+      if (tail) cells.back().op = Op::Backward;
       continue;
     }
-    cells.push_back({&i, span, std::to_string(together ? minibatch.value : i.microbatch.value)});
+    cells.push_back({&i, without_update(i.op), span,
+                     std::to_string(together ? minibatch.value : i.microbatch.value)});
   }
   return cells;
 }

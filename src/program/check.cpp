@@ -85,9 +85,25 @@ struct Checker {
         report("place", w, at, "{} is on worker {}, but stage {} runs micro-batch {} on worker {}",
                to_text(i), w.value, i.stage.value, i.microbatch.value,
                program.worker_of(i.stage, i.microbatch).value);
-      if (!index.emplace(std::tuple{w, i.stage, i.op, i.microbatch}, at).second)
-        report("place", w, at, "{} stands twice", to_text(i));
+      for (const auto& [op, microbatch] : roles_of(i))
+        if (!index.emplace(std::tuple{w, i.stage, op, microbatch}, at).second)
+          return report("place", w, at, "{} stands twice", to_text(i));
     });
+  }
+
+  // What an instruction is to the rules: a head and its tail are the two halves of a backward, and
+  // a fused update is a backward and an update in one place.
+  static Op role_of(Op op) {
+    const Op backward = without_update(op);
+    return backward == Op::BackwardHead   ? Op::BackwardInput
+           : backward == Op::BackwardTail ? Op::BackwardWeight
+                                          : backward;
+  }
+  std::vector<std::pair<Op, MicrobatchId>> roles_of(const Instruction& i) const {
+    std::vector<std::pair<Op, MicrobatchId>> roles{{role_of(i.op), i.microbatch}};
+    if (fuses_update(i.op))
+      roles.push_back({Op::Update, program.last_microbatch_of(program.minibatch_of(i.microbatch))});
+    return roles;
   }
 
   // ---- compute, input
@@ -154,7 +170,7 @@ struct Checker {
 
   void check_dependence(WorkerId w, std::size_t at, const Instruction& i) {
     const bool bottom = i.stage.value == 0, top = i.stage.value == program.stages - 1;
-    switch (i.op) {
+    switch (role_of(i.op)) {
       case Op::Forward:
         return need_before("input", i, at, bottom ? Op::LoadInput : Op::ReceiveActivation);
       case Op::Backward:
@@ -188,7 +204,35 @@ struct Checker {
   // Backwards that share a packet begin it with the first micro-batch and leave it with the last.
   void need_in_turn(const Instruction& i, std::size_t at) {
     if (program.gradients_together && i.microbatch.value % program.microbatches != 0)
-      need_before("compute", i, at, i.op, {i.microbatch.value - 1});
+      need_before("compute", i, at, role_in_turn(i), {i.microbatch.value - 1});
+  }
+
+  // Between a head and its tail the stage's workspace is in use.
+  void check_tails(WorkerId w) {
+    std::map<StageId, std::optional<MicrobatchId>> heads;
+    const auto& list = program.workers[w.value];
+    for (std::size_t at = 0; at < list.size(); ++at) {
+      const Instruction& i = list[at];
+      if (!computes(i.op)) continue;
+      auto& head = heads[i.stage];
+      const bool tail = without_update(i.op) == Op::BackwardTail;
+      if (tail && head != i.microbatch)
+        report("compute", w, at, "{} does not follow its head", to_text(i));
+      if (!tail && head)
+        report("compute", w, at, "{} stands between a head and its tail", to_text(i));
+      head = i.op == Op::BackwardHead ? std::optional(i.microbatch) : std::nullopt;
+    }
+    for (const auto& [stage, head] : heads)
+      if (head) need("compute", stage, *head, Op::BackwardTail);
+  }
+
+  // The last of a mini-batch's backwards may be a head where those before it are whole.
+  Op role_in_turn(const Instruction& i) const {
+    const Op role = role_of(i.op);
+    return gives_input_gradient(role) ? input_half(i.stage, {i.microbatch.value - 1})
+           : find(program.worker_of(i.stage, i.microbatch), i.stage, role, {i.microbatch.value - 1})
+               ? role
+               : Op::Backward;
   }
 
   void misplaced(WorkerId w, std::size_t at, const Instruction& i) {
@@ -247,7 +291,11 @@ struct Checker {
   }
 
   void check_update(WorkerId w, std::size_t at, MinibatchId k, bool synced) {
-    const Instruction& update = program.workers[w.value][at];
+    const Instruction written = program.workers[w.value][at];
+    const Instruction update{Op::Update, written.stage, program.last_microbatch_of(k),
+                             fuses_update(written.op)
+                                 ? WeightRead{program.version_made_by(written), {}}
+                                 : written.weights};
     if (update.weights != WeightRead{{k.value + 1}, AsStored{}})
       report("update", w, at, "{} makes version {}", to_text(update), k.value + 1);
     const auto sync = find(w, update.stage, Op::SyncGradients, update.microbatch);
@@ -282,13 +330,13 @@ struct Checker {
     std::map<std::pair<WorkerId, StageId>, Version> newest;
     each([&](WorkerId w, std::size_t at, const Instruction& i) {
       Version& live = newest[{w, i.stage}];
-      if (i.op == Op::Update) live = i.weights.version;
-      if (!reads_weights(i.op)) return;
       const auto* blend = std::get_if<Blend>(&i.weights.how);
-      for (Version v : {i.weights.version, blend ? blend->other : i.weights.version})
-        if (v.value < 0 || v > live)
-          return report("version", w, at, "{} reads version {}, the newest there is {}", to_text(i),
-                        v.value, live.value);
+      if (reads_weights(i.op))
+        for (Version v : {i.weights.version, blend ? blend->other : i.weights.version})
+          if (v.value < 0 || v > live)
+            report("version", w, at, "{} reads version {}, the newest there is {}", to_text(i),
+                   v.value, live.value);
+      if (updates(i.op)) live = program.version_made_by(i);
     });
     if (allowed.empty() || !found.empty()) return;
     const auto held = peak_weight_versions(program);
@@ -317,6 +365,7 @@ std::vector<Diagnostic> check(const Program& program, const CheckOptions& option
   checker.each([&](WorkerId w, std::size_t at, const Instruction& i) {
     checker.check_dependence(w, at, i);
   });
+  for (int w = 0; w < static_cast<int>(program.workers.size()); ++w) checker.check_tails({w});
   if (checker.found.empty()) checker.check_channels();
   checker.check_updates();
   checker.check_versions(options.weight_versions);

@@ -3,7 +3,8 @@
 //   place     every instruction is of a stage that its worker holds; none stands twice
 //   compute   each micro-batch goes forward once and backward once (B, or I and W) on each stage,
 //             in that order; a recomputation lies between the two, of all of them or of none; where
-//             gradients go together, backwards stand in the order of their micro-batches
+//             gradients go together, backwards stand in the order of their micro-batches; a tail
+//             follows its head with nothing that the stage computes in between
 //   input     stage 0 loads what it forwards; the others receive it, and pass on what they make
 //   order     each channel is read in the order in which it is written
 //   update    each copy of a stage updates once per mini-batch, in turn, after all its backwards;

@@ -29,6 +29,7 @@ std::string draw(const Program& program, const Timeline& timeline);
 // What a figure shows as one box: a compute instruction, or a mini-batch's backwards together.
 struct Cell {
   const Instruction* instruction = nullptr;  // the first one
+  Op op = Op::Forward;  // as it is shown: a head whose tail takes no time is a backward
   Span span;
   std::string number;  // of the micro-batch; of the mini-batch where backwards go together
 };

@@ -21,10 +21,12 @@ struct Kind {
   std::string_view colours[2];  // of even and odd mini-batches
   std::string_view name;
 };
-constexpr std::array<Kind, 5> kinds{{
+constexpr std::array<Kind, 7> kinds{{
     {Op::Forward, {"#4c78a8", "#7fa6d0"}, "forward"},
     {Op::Backward, {"#e8923c", "#f2b97c"}, "backward"},
     {Op::BackwardInput, {"#e8923c", "#f2b97c"}, "backward, input half"},
+    {Op::BackwardHead, {"#e8923c", "#f2b97c"}, "backward, up to its send"},
+    {Op::BackwardTail, {"#5ba053", "#90c98a"}, "backward, after its send"},
     {Op::BackwardWeight, {"#5ba053", "#90c98a"}, "backward, weight half"},
     {Op::Recompute, {"#9a9a9a", "#c0c0c0"}, "recompute"},
 }};
@@ -98,7 +100,7 @@ std::string box(const ScheduleView& view, std::size_t worker, const Cell& cell, 
                y = top + look.row_height * static_cast<double>(worker);
   const double width = (span.end - span.start) * look.scale;
   if (width <= 0) return "";
-  const auto colour = kind_of(i.op).colours[view.program.minibatch_of(i.microbatch).value % 2];
+  const auto colour = kind_of(cell.op).colours[view.program.minibatch_of(i.microbatch).value % 2];
   const auto label = view.program.placement.empty() ? cell.number : cell_text(view.program, cell);
   const auto version =
       look.versions && reads_weights(i.op)
@@ -115,7 +117,7 @@ std::string box(const ScheduleView& view, std::size_t worker, const Cell& cell, 
 
 std::string update_tick(const ScheduleView& view, std::size_t worker, std::size_t at,
                         const Look& look) {
-  if (view.program.workers[worker][at].op != Op::Update) return "";
+  if (!updates(view.program.workers[worker][at].op)) return "";
   const double y = top + look.row_height * static_cast<double>(worker);
   return fmt::format(
       "<line class=\"update\" x1=\"{0:.2f}\" x2=\"{0:.2f}\" y1=\"{1:.2f}\" y2=\"{2:.2f}\"/>\n",
@@ -141,8 +143,8 @@ std::string axis(const ScheduleView& view, double scale, double y) {
 
 std::string legend(const ScheduleView& view, const Look& look, double y) {
   std::set<Op> used;
-  for (const auto& list : view.program.workers)
-    for (const auto& i : list) used.insert(i.op);
+  for (std::size_t w = 0; w < view.program.workers.size(); ++w)
+    for (const Cell& cell : cells_of(view.program, view.timeline, w)) used.insert(cell.op);
   double x = left;
   std::string text;
   for (const auto& kind : kinds) {

@@ -83,7 +83,7 @@ std::string draw(const Program& program, const Timeline& line) {
         row.put(cell_text(program, *cell), column(cell->span.end));
         ++cell;
       }
-      if (i.op == Op::Update && !row.text.empty()) row.text.back() = '|';
+      if (updates(i.op) && !row.text.empty()) row.text.back() = '|';
     }
     while (row.text.ends_with(' ')) row.text.pop_back();
     text += row_name(program, w) + "  " + row.text + "\n";

@@ -32,7 +32,6 @@ Table read_table(const Program& program) {
   for (const auto& list : program.workers) {
     std::map<StageId, int> newest;
     for (const auto& i : list) {
-      if (i.op == Op::Update) newest[i.stage] = i.weights.version.value;
       auto& reads = table[{i.microbatch, i.stage}];
       if (i.op == Op::Forward) {
         reads.forward = weights_text(i);
@@ -41,6 +40,7 @@ Table read_table(const Program& program) {
         reads.backward = weights_text(i);
         reads.newest_at_backward = newest[i.stage];
       }
+      if (updates(i.op)) newest[i.stage] = program.version_made_by(i).value;
     }
   }
   return table;

@@ -29,7 +29,7 @@ void each_read(const Instruction& i, Visit visit) {
   if (auto* blend = std::get_if<Blend>(&i.weights.how)) visit(blend->other);
 }
 
-int peak_versions(const List& list, StageId stage) {
+int peak_versions(const Program& program, const List& list, StageId stage) {
   std::map<Version, std::size_t> last_read;
   for (std::size_t at = 0; at < list.size(); ++at)
     if (list[at].stage == stage) each_read(list[at], [&](Version v) { last_read[v] = at; });
@@ -39,7 +39,7 @@ int peak_versions(const List& list, StageId stage) {
   std::size_t peak = 1;
   for (std::size_t at = 0; at < list.size(); ++at) {
     if (list[at].stage != stage) continue;
-    if (list[at].op == Op::Update) held.insert(newest = list[at].weights.version);
+    if (updates(list[at].op)) held.insert(newest = program.version_made_by(list[at]));
     std::erase_if(held, [&](Version v) {
       return v != newest && (!last_read.contains(v) || last_read[v] <= at);
     });
@@ -99,7 +99,9 @@ std::vector<int> peak_slots(const Program& program) {
 }
 
 std::vector<int> peak_weight_versions(const Program& program) {
-  return per_stage(program, peak_versions);
+  return per_stage(program, [&](const List& list, StageId stage) {
+    return peak_versions(program, list, stage);
+  });
 }
 
 std::vector<int> peak_in_flight(const Program& program) {
@@ -114,7 +116,7 @@ std::vector<int> peak_weight_versions_of_workers(const Program& program) {
     std::set<StageId> stages;
     for (const auto& i : list) stages.insert(i.stage);
     int& peak = peaks.emplace_back(0);
-    for (auto stage : stages) peak = std::max(peak, peak_versions(list, stage));
+    for (auto stage : stages) peak = std::max(peak, peak_versions(program, list, stage));
   }
   return peaks;
 }

@@ -25,6 +25,41 @@ int share_of(const Program& program, WorkerId worker, StageId stage, MinibatchId
   return share;
 }
 
+// Replaces neighbours in a worker's list: `match(first, second)` gives what stands for both, or
+// nothing.
+template <class Match>
+Program replace_pairs(Program program, Match match) {
+  for (auto& list : program.workers) {
+    std::vector<Instruction> out;
+    for (std::size_t at = 0; at < list.size(); ++at) {
+      const std::vector<Instruction> both =
+          at + 1 < list.size() ? match(list[at], list[at + 1]) : std::vector<Instruction>{};
+      if (both.empty()) {
+        out.push_back(list[at]);
+        continue;
+      }
+      out.insert(out.end(), both.begin(), both.end());
+      ++at;
+    }
+    list = std::move(out);
+  }
+  return program;
+}
+
+// Of a backward and of an update that follows it at once.
+Op fused(Op backward) {
+  switch (backward) {
+    case Op::Backward:
+      return Op::BackwardUpdate;
+    case Op::BackwardTail:
+      return Op::BackwardTailUpdate;
+    case Op::BackwardWeight:
+      return Op::BackwardWeightUpdate;
+    default:
+      return backward;
+  }
+}
+
 }  // namespace
 
 Program add_updates(Program program) {
@@ -123,6 +158,33 @@ Program add_transfers(Program program) {
     if (f && !last_stage) transfer(Op::SendActivation);
     if (b && !first_stage && ends) transfer(Op::SendGradient);
   });
+}
+
+Program send_gradients_early(Program program) {
+  return replace_pairs(
+      std::move(program),
+      [](const Instruction& backward, const Instruction& send) -> std::vector<Instruction> {
+        if (backward.op != Op::Backward || send.op != Op::SendGradient ||
+            backward.stage != send.stage || backward.microbatch != send.microbatch)
+          return {};
+        return {{Op::BackwardHead, backward.stage, backward.microbatch, backward.weights},
+                send,
+                {Op::BackwardTail, backward.stage, backward.microbatch, {}}};
+      });
+}
+
+Program fuse_updates(Program program) {
+  const auto minibatch_of = [microbatches = program.microbatches](const Instruction& i) {
+    return i.microbatch.value / microbatches;
+  };
+  return replace_pairs(
+      std::move(program),
+      [&](const Instruction& backward, const Instruction& update) -> std::vector<Instruction> {
+        if (update.op != Op::Update || backward.stage != update.stage ||
+            fused(backward.op) == backward.op || minibatch_of(backward) != minibatch_of(update))
+          return {};
+        return {{fused(backward.op), backward.stage, backward.microbatch, backward.weights}};
+      });
 }
 
 }  // namespace pipetrain

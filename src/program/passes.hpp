@@ -1,6 +1,6 @@
 // From an order (only F, B, I, W) to a whole program, one addition at a time:
 //   add_updates > bind_versions (versions/bind.hpp) > add_recomputes > add_loads >
-//   add_gradient_sync > add_transfers
+//   add_gradient_sync > add_transfers > send_gradients_early > fuse_updates
 #pragma once
 
 #include <set>
@@ -36,5 +36,14 @@ Program add_gradient_sync(Program program, const std::set<StageId>& stages);
 // A receive in front of each forward and backward whose input another stage makes, a send behind
 // each whose output another stage reads; for backwards whose gradients go together, one of each.
 Program add_transfers(Program program);
+
+// A backward that is followed at once by the send of its gradients becomes a head, the send and a
+// tail: B3 SG3 is BH3 SG3 BT3. The previous stage no longer waits for the last weight gradient.
+Program send_gradients_early(Program program);
+
+// An update that follows at once a backward of its stage, a tail or a weight half becomes a part of
+// it: B3 U3 is BU3. For updates that go by no norm: one that is clipped or skipped has to wait for
+// the whole gradient.
+Program fuse_updates(Program program);
 
 }  // namespace pipetrain

@@ -27,16 +27,42 @@ enum class Op {
   ReceiveGradient,    // RG
   SyncGradients,      // Y  what an update needs of other stages' or replicas' gradients
   Update,             // U  the optimizer's step of one mini-batch
+
+  // Made by the passes that run last (program/passes.hpp).
+  BackwardHead,          // BH  a backward up to the gradients that the previous stage waits for
+  BackwardTail,          // BT  what is left: the weight gradient of the stage's first layer that
+                         //     has parameters
+  BackwardUpdate,        // BU  a backward and the update, each weight updated where its gradient is
+  BackwardTailUpdate,    // TU  a tail and the update
+  BackwardWeightUpdate,  // WU  a weight half and the update
 };
 
-constexpr bool is_backward(Op op) {
-  return op == Op::Backward || op == Op::BackwardInput || op == Op::BackwardWeight;
+// The instruction's backward without the update that is fused into it; any other op as it is.
+constexpr Op without_update(Op op) {
+  return op == Op::BackwardUpdate         ? Op::Backward
+         : op == Op::BackwardTailUpdate   ? Op::BackwardTail
+         : op == Op::BackwardWeightUpdate ? Op::BackwardWeight
+                                          : op;
 }
-// From here on the previous stage can go on, and the activation counts as no longer in flight.
-constexpr bool gives_input_gradient(Op op) { return op == Op::Backward || op == Op::BackwardInput; }
+constexpr bool fuses_update(Op op) { return without_update(op) != op; }
+// From here on the stage has its next version.
+constexpr bool updates(Op op) { return op == Op::Update || fuses_update(op); }
+
+constexpr bool is_backward(Op op) {
+  const Op backward = without_update(op);
+  return backward == Op::Backward || backward == Op::BackwardInput ||
+         backward == Op::BackwardWeight || backward == Op::BackwardHead ||
+         backward == Op::BackwardTail;
+}
+// From here on the previous stage can continue, and the activation counts as no longer in flight.
+constexpr bool gives_input_gradient(Op op) {
+  const Op backward = without_update(op);
+  return backward == Op::Backward || backward == Op::BackwardInput || backward == Op::BackwardHead;
+}
 // From here on the stage has all that the micro-batch adds to its weights' gradients.
 constexpr bool gives_weight_gradient(Op op) {
-  return op == Op::Backward || op == Op::BackwardWeight;
+  const Op backward = without_update(op);
+  return backward == Op::Backward || backward == Op::BackwardWeight || backward == Op::BackwardTail;
 }
 constexpr bool reads_weights(Op op) {
   return op == Op::Forward || gives_input_gradient(op) || op == Op::Recompute;
@@ -62,7 +88,8 @@ struct Blend {  // (1 - other_share) * w[version] + other_share * w[other]  (I-T
   bool operator==(const Blend&) const = default;
 };
 
-// Which weights an instruction reads (see reads_weights); of an Update, the version that it makes.
+// Which weights an instruction reads (see reads_weights); of an Update, the version that it makes:
+// one more than the number of its mini-batch, which is also what a fused update makes.
 struct WeightRead {
   Version version;
   std::variant<AsStored, Extrapolate, Blend> how;
@@ -93,6 +120,10 @@ struct Program {
   MinibatchId minibatch_of(MicrobatchId m) const { return {m.value / microbatches}; }
   MicrobatchId last_microbatch_of(MinibatchId k) const {
     return {(k.value + 1) * microbatches - 1};
+  }
+  // The version that an instruction which updates() makes.
+  Version version_made_by(const Instruction& i) const {
+    return {minibatch_of(i.microbatch).value + 1};
   }
   bool ends_minibatch(MicrobatchId m) const { return (m.value + 1) % microbatches == 0; }
   int total_microbatches() const { return microbatches * minibatches; }

@@ -114,10 +114,14 @@ void summarise(const Program& program, Timeline& line) {
 }  // namespace
 
 double time_of(const StageCosts& costs, Op op) {
-  switch (op) {
+  switch (without_update(op)) {
     case Op::Forward:
     case Op::Recompute:
       return costs.forward;
+    case Op::BackwardHead:
+      return costs.backward_input + costs.backward_weight - costs.tail;
+    case Op::BackwardTail:
+      return costs.tail;
     case Op::Backward:
       return costs.backward_input + costs.backward_weight;
     case Op::BackwardInput:

@@ -16,7 +16,7 @@ struct OpText {
   Op op;
   std::string_view letters, name;
 };
-constexpr std::array<OpText, 12> op_texts{{
+constexpr std::array<OpText, 17> op_texts{{
     {Op::LoadInput, "L", "load input"},
     {Op::Forward, "F", "forward"},
     {Op::Backward, "B", "backward"},
@@ -29,6 +29,11 @@ constexpr std::array<OpText, 12> op_texts{{
     {Op::ReceiveGradient, "RG", "receive gradient"},
     {Op::SyncGradients, "Y", "synchronise gradients"},
     {Op::Update, "U", "update"},
+    {Op::BackwardHead, "BH", "backward, up to its send"},
+    {Op::BackwardTail, "BT", "backward, after its send"},
+    {Op::BackwardUpdate, "BU", "backward and update"},
+    {Op::BackwardTailUpdate, "TU", "backward after its send, and update"},
+    {Op::BackwardWeightUpdate, "WU", "backward (weight half) and update"},
 }};
 
 const OpText& text_of(Op op) {

@@ -47,6 +47,7 @@ std::vector<double>* list_named(Times& times, std::string_view name) {
   if (name == "F") return &times.forward;
   if (name == "B") return &times.backward;
   if (name == "W") return &times.weight;
+  if (name == "tail") return &times.tail;
   if (name == "transfer") return &times.transfer;
   return nullptr;
 }
@@ -76,7 +77,7 @@ Times parse_times(std::string_view text) {
     const auto equals = item.find('=');
     if (equals == item.npos) fail(item, "is not NAME=NUMBER");
     auto* list = list_named(times, item.substr(0, equals));
-    if (!list) fail(item, "names none of F, B, W, transfer");
+    if (!list) fail(item, "names none of F, B, W, tail, transfer");
     if (!list->empty()) fail(item, "names a time for the second time");
     *list = parse_list(item, item.substr(equals + 1));
     if (more) text.remove_prefix(comma + 1);
@@ -88,6 +89,7 @@ Costs costs_of(const Times& times, const Program& program, std::string_view sche
   require_count("F", times.forward, program.stages, "model stages", schedule);
   require_count("B", times.backward, program.stages, "model stages", schedule);
   require_count("W", times.weight, program.stages, "model stages", schedule);
+  require_count("tail", times.tail, program.stages, "model stages", schedule);
   require_count("transfer", times.transfer, program.stages - 1, "boundaries between stages",
                 schedule);
   const int parts = program.gradients_together ? program.microbatches : 1;
@@ -99,10 +101,17 @@ Costs costs_of(const Times& times, const Program& program, std::string_view sche
     const double input =
         whole ? time_at(times.backward, s, 2 * half) / 2 : time_at(times.backward, s, half);
     const double weight = whole ? input : time_at(times.weight, s, half);
+    const double tail = time_at(times.tail, s, usual.tail);
+    if (tail > weight)
+      fail(fmt::format("tail={:g}", tail),
+           fmt::format("is more than the weight half of a backward, {:g} under {}, of which it is "
+                       "the end",
+                       weight, schedule));
     costs.per_stage.push_back(
         {.forward = time_at(times.forward, s, usual.forward),
          .backward_input = input / parts,
          .backward_weight = weight / parts,
+         .tail = tail / parts,
          .transfer = s + 1 < program.stages ? time_at(times.transfer, s, usual.transfer) : 0});
   }
   return costs;
@@ -113,7 +122,8 @@ std::vector<std::string> timeless(const Program& program, const Costs& costs,
   std::map<Op, std::set<int>> stages;
   for (const auto& list : program.workers)
     for (const Instruction& i : list)
-      if (computes(i.op) && i.op != Op::Recompute && time_of(costs.of(i.stage), i.op) == 0)
+      if (computes(i.op) && i.op != Op::Recompute && without_update(i.op) != Op::BackwardTail &&
+          time_of(costs.of(i.stage), i.op) == 0)
         stages[i.op].insert(i.stage.value);
   std::vector<std::string> lines;
   for (const auto& [op, which] : stages) {

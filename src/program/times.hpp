@@ -14,13 +14,15 @@ struct Times {
   std::vector<double> forward;   // F
   std::vector<double> backward;  // B: the whole backward; its input half where W is named too
   std::vector<double> weight;    // W: the weight half
+  std::vector<double> tail;      // of the weight half: what comes after the gradients' send
   std::vector<double> transfer;  // over the boundary to the next stage: one less than stages
 };
 
 // Throws UsageError.
 Times parse_times(std::string_view text);
 
-// What is not named: F = 1, B = 2 (1 for the input half, where W is named), transfer = 0. A whole
+// What is not named: F = 1, B = 2 (1 for the input half, where W is named), tail = transfer =
+// 0. A whole
 // backward is halved. Where a mini-batch's backwards go together, B and W are those of the whole
 // mini-batch, and a B that is not named is that of N micro-batches. Throws UsageError, with the
 // schedule's name, where there are not as many numbers as stages.

@@ -15,14 +15,15 @@ int oldest_read(const WeightRead& read) {
 // From the end: the oldest version that is still to be read, beside the newest one made so far.
 int versions_kept_by(const std::vector<Instruction>& list, StageId stage) {
   int newest = 0;
-  for (const Instruction& i : list) newest += i.stage == stage && i.op == Op::Update;
+  for (const Instruction& i : list) newest += i.stage == stage && updates(i.op);
   int oldest = newest, kept = 1;
   for (auto i = list.rbegin(); i != list.rend(); ++i) {
     if (i->stage != stage) continue;
-    if (i->op == Op::Update) {
+    if (updates(i->op)) {
       --newest;
       oldest = std::min(oldest, newest);
-    } else if (reads_weights(i->op)) {
+    }
+    if (reads_weights(i->op)) {
       oldest = std::min(oldest, oldest_read(i->weights));
       kept = std::max(kept, newest - oldest + 1);
     }

@@ -47,6 +47,21 @@ const void* inputs(const MiniBatch& batch, const SamplePart& part) {
   return from_sample(batch.inputs, batch, part.first);
 }
 
+BackwardPart part_of(Op op) {
+  switch (without_update(op)) {
+    case Op::BackwardInput:
+      return BackwardPart::InputHalf;
+    case Op::BackwardWeight:
+      return BackwardPart::WeightHalf;
+    case Op::BackwardHead:
+      return BackwardPart::Head;
+    case Op::BackwardTail:
+      return BackwardPart::Tail;
+    default:
+      return BackwardPart::Whole;
+  }
+}
+
 }  // namespace
 
 StageRunner::StageRunner(const Run& run, WorkerId worker, StageId stage)
@@ -68,17 +83,6 @@ StageRunner::StageRunner(const Run& run, WorkerId worker, StageId stage)
   for (int slot = stage_.input_slots() - 1; slot >= 0; --slot) free_input_slots_.push_back(slot);
   for (int s = 0; s < stage.value; ++s)
     first_parameter_ += run.stages[static_cast<std::size_t>(s)]->first().parameters();
-  find_updates(worker);
-  find_sends(worker);
-}
-
-void StageRunner::find_sends(WorkerId worker) {
-  const auto& list = run_.program.workers[static_cast<std::size_t>(worker.value)];
-  send_behind_.assign(list.size(), false);
-  for (std::size_t at = 0; at + 1 < list.size(); ++at)
-    send_behind_[at] = list[at].op == Op::Backward && list[at].stage == id_ &&
-                       list[at + 1].op == Op::SendGradient && list[at + 1].stage == id_ &&
-                       list[at + 1].microbatch == list[at].microbatch;
 }
 
 // Where a micro-batch's gradient lies in a packet that may hold those of its whole mini-batch.
@@ -255,31 +259,18 @@ void StageRunner::acquire_gradient(const Instruction& i) {
           : i.microbatch;
 }
 
-// What the stage before waits for is sent as soon as it is complete: a whole backward with a send
-// right behind it goes on behind that.
-void StageRunner::backward(const Instruction& i, std::size_t at, BackwardPart part) {
+void StageRunner::backward(const Instruction& i) {
   Flight& f = flight(i);
-  if (part == BackwardPart::Whole && send_behind_[at]) {
-    backward(i, at, BackwardPart::BeforeSend);
-    unfinished_ = {i, at};
-    return;
-  }
-  const bool begins = part != BackwardPart::WeightHalf && part != BackwardPart::BehindSend,
-             ends = part != BackwardPart::InputHalf && part != BackwardPart::BeforeSend;
-  if (begins) {
+  if (gives_input_gradient(i.op)) {
     if (!is_first()) acquire_gradient(i);
     staleness_sum_ += static_cast<double>(stage_.weights().live().value - f.forward_version);
     if (is_last()) loss_gradient(i);
   }
-  UpdateCall update;
-  const bool updates = ends && update_behind_[at];
-  if (updates) {
-    update.sums = reports_.of(step_of(i)).sums_of_squares;
-    update.lr = run_.learning_rate.at(step_of(i), id_);
-    update.step = step_of(i) + 1;
-  }
-  if (f.samples > 0) busy([&] { stage_.backward(call(i), part, updates ? &update : nullptr); });
-  if (ends) close(i);
+  const UpdateCall fused = fuses_update(i.op) ? fused_update(i) : UpdateCall{};
+  if (f.samples > 0)
+    busy([&] { stage_.backward(call(i), part_of(i.op), fuses_update(i.op) ? &fused : nullptr); });
+  if (gives_weight_gradient(i.op)) close(i);
+  if (fuses_update(i.op)) update(i);
 }
 
 void StageRunner::loss_gradient(const Instruction& i) {
@@ -296,10 +287,6 @@ void StageRunner::send_gradient(const Instruction& i) {
   before(i).gradients->send(flight(i).gradient_out);
   for (MicrobatchId m = first_of_packet(i.microbatch); m <= i.microbatch; ++m.value)
     flight(m).gradient_out = nullptr;
-  if (!unfinished_) return;
-  const auto [unfinished, at] = *std::exchange(unfinished_, std::nullopt);
-  if (trace_) trace_->goes_on(unfinished);
-  backward(unfinished, at, BackwardPart::BehindSend);
 }
 
 void StageRunner::finish() {
@@ -314,18 +301,21 @@ void StageRunner::finish() {
   run_.sum->samples += seen.measured.samples;
 }
 
-void StageRunner::execute(const Instruction& i, std::size_t at) {
+void StageRunner::execute(const Instruction& i) {
   switch (i.op) {
     case Op::LoadInput:
       return load_input(i);
     case Op::Forward:
       return forward(i);
     case Op::Backward:
-      return backward(i, at, BackwardPart::Whole);
     case Op::BackwardInput:
-      return backward(i, at, BackwardPart::InputHalf);
     case Op::BackwardWeight:
-      return backward(i, at, BackwardPart::WeightHalf);
+    case Op::BackwardHead:
+    case Op::BackwardTail:
+    case Op::BackwardUpdate:
+    case Op::BackwardTailUpdate:
+    case Op::BackwardWeightUpdate:
+      return backward(i);
     case Op::SendActivation:
       return send_activation(i);
     case Op::ReceiveActivation:
@@ -355,6 +345,8 @@ bool StageRunner::blocked(const Instruction& i) const {
       return !behind(i).gradients->can_receive();
     case Op::Backward:
     case Op::BackwardInput:
+    case Op::BackwardHead:
+    case Op::BackwardUpdate:
       return !is_first() && i.microbatch == first_of_packet(i.microbatch) &&
              !before(i).gradients->can_acquire();
     case Op::SyncGradients:

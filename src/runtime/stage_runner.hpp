@@ -6,7 +6,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 #include "base/clock.hpp"
@@ -26,8 +25,7 @@ class StageRunner {
   // versions count from here.
   void begin_program(std::int64_t base_step);
   bool blocked(const Instruction& i) const;  // would execute() wait for another worker?
-  // `at`: where it stands in the worker's list.
-  void execute(const Instruction& i, std::size_t at);
+  void execute(const Instruction& i);
   // No program follows: waits until all that was asked of the stage's stream is done and reported.
   void finish();
 
@@ -39,10 +37,6 @@ class StageRunner {
     bool open = false;
     int forward_version = 0;
     Packet *in = nullptr, *out = nullptr, *gradient_in = nullptr, *gradient_out = nullptr;
-  };
-  struct Unfinished {  // a backward that goes on behind its send
-    Instruction backward;
-    std::size_t at = 0;
   };
 
   bool is_first() const { return id_.value == 0; }
@@ -80,8 +74,6 @@ class StageRunner {
   template <class Work>
   void busy(const Work& work);
 
-  void find_updates(WorkerId worker);
-  void find_sends(WorkerId worker);
   std::byte* gradient_of(const Packet* packet, std::size_t bytes, MicrobatchId m) const;
 
   static int take(std::vector<int>& free_slots);
@@ -98,13 +90,14 @@ class StageRunner {
   void send_activation(const Instruction& i);
   void recompute(const Instruction& i);
   void receive_gradient(const Instruction& i);
-  void backward(const Instruction& i, std::size_t at, BackwardPart part);
+  void backward(const Instruction& i);
   void acquire_gradient(const Instruction& i);
   void loss_gradient(const Instruction& i);
   void send_gradient(const Instruction& i);
   void sync_gradients(const Instruction& i);
   void deposit(const Instruction& i);
   void publish(const StepReport& report) const;
+  UpdateCall fused_update(const Instruction& i);
   void update(const Instruction& i);
   void set_terms(std::int64_t step);
   void clip(UpdateTerms& terms, double norm);
@@ -125,13 +118,6 @@ class StageRunner {
   std::vector<Flight> flights_;
   std::vector<int> unread_;  // micro-batches of a mini-batch that still need the loader's memory
   std::vector<int> free_slots_, free_input_slots_;
-  std::optional<Unfinished> unfinished_;
-  // By place in the worker's list, of backwards: is there an update behind it with no pass of the
-  // stage in between, without waiting for the norm, and with no other stage waiting for what is
-  // sent in between?
-  std::vector<bool> update_behind_;
-  // Likewise: is what it sends the worker's next instruction? Then it is sent half-way.
-  std::vector<bool> send_behind_;
   bool synced_ = false;
   UpdateTerms own_terms_;
   std::vector<UpdateTerms> tied_terms_;  // of each tied parameter of the model; reused

@@ -1,4 +1,4 @@
-// The updates of a stage: which of them a backward can do on its way, by whose norm they are
+// The updates of a stage: what a backward that fuses one is told, by whose norm they are
 // clipped or skipped, and what is told of the mini-batch behind them.
 #include <algorithm>
 #include <cmath>
@@ -9,26 +9,12 @@
 
 namespace pipetrain {
 
-void StageRunner::find_updates(WorkerId worker) {
-  const auto& list = run_.program.workers[static_cast<std::size_t>(worker.value)];
-  update_behind_.assign(list.size(), false);
-  if (run_.own_norms) return;
-  const Instruction* backward = nullptr;
-  for (const Instruction& i : list) {
-    if (i.stage != id_) continue;
-    if (i.op == Op::Backward || i.op == Op::BackwardWeight) {
-      backward = &i;
-    } else if (i.op == Op::Update) {
-      if (backward) update_behind_[static_cast<std::size_t>(backward - list.data())] = true;
-      backward = nullptr;
-    } else if (i.op == Op::SendGradient && backward && backward->op == Op::Backward &&
-               backward->microbatch == i.microbatch) {
-      continue;  // the backward goes on behind it
-    } else if (i.op == Op::Forward || i.op == Op::BackwardInput || i.op == Op::Recompute ||
-               i.op == Op::SyncGradients || i.op == Op::SendGradient) {
-      backward = nullptr;
-    }
-  }
+// What the layers of a backward that fuses its update need of it; update() does the rest.
+UpdateCall StageRunner::fused_update(const Instruction& i) {
+  PIPETRAIN_CHECK(!run_.joint_norm && !run_.own_norms, "an update by a norm is fused");
+  return {.lr = run_.learning_rate.at(step_of(i), id_),
+          .step = step_of(i) + 1,
+          .sums = reports_.of(step_of(i)).sums_of_squares};
 }
 
 // The stage's own sums are left at the board before anybody can add up what it shares.

@@ -73,7 +73,7 @@ void Worker::step() {
     StageRunner& runner = *runners_[runner_of(i.stage)];
     TraceTrack* const trace = runner.trace();
     if (trace) trace->begin(minibatch_of(i) + 1, i);
-    runner.execute(i, next_);
+    runner.execute(i);
     if (trace) trace->end();
   } catch (const ChannelClosed&) {
     throw;

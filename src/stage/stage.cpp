@@ -180,10 +180,10 @@ void Stage::backward(const PassCall& call, BackwardPart part, const UpdateCall* 
       return run_steps(steps, [](bool weight) { return !weight; });
     case BackwardPart::WeightHalf:
       return run_steps(steps, [](bool weight) { return weight; });
-    case BackwardPart::BeforeSend:
-      return run_steps(steps.first(c.recipe.before_send), all);
-    case BackwardPart::BehindSend:
-      return run_steps(steps.subspan(c.recipe.before_send), all);
+    case BackwardPart::Head:
+      return run_steps(steps.first(c.recipe.head), all);
+    case BackwardPart::Tail:
+      return run_steps(steps.subspan(c.recipe.head), all);
   }
 }
 

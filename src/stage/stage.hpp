@@ -35,9 +35,10 @@ struct StageInput {
   std::array<std::size_t, 2> packet_bytes = {};  // by mode: of the packets in the stage's memory
 };
 
-// What of a backward an instruction asks for: all of it; a half; or what comes before the gradient
-// of the stage's inputs is complete, so that it can be sent, and what comes behind.
-enum class BackwardPart { Whole, InputHalf, WeightHalf, BeforeSend, BehindSend };
+// What of a backward an instruction asks for: all of it; a half; the head, after which the
+// gradients of the stage's inputs are complete, so that they can be sent; or the tail, which is the
+// rest.
+enum class BackwardPart { Whole, InputHalf, WeightHalf, Head, Tail };
 
 // Everything that one pass over one micro-batch is told. Packets are null where there is no such
 // boundary or the pass does not touch it.

@@ -139,9 +139,9 @@ class Chain {
         (*stage)->backward(pass, BackwardPart::Whole);
       } else if (in_.backward == Backward::Sent) {
         PassCall behind = pass;
-        (*stage)->backward(pass, BackwardPart::BeforeSend);
+        (*stage)->backward(pass, BackwardPart::Head);
         behind.gradient_out = nullptr;
-        (*stage)->backward(behind, BackwardPart::BehindSend);
+        (*stage)->backward(behind, BackwardPart::Tail);
       } else {
         (*stage)->backward(pass, BackwardPart::InputHalf);
         if (in_.backward == Backward::Halves) (*stage)->backward(pass, BackwardPart::WeightHalf);

@@ -207,14 +207,14 @@ class Replay {
     else
       fill_gradient_packet();
     const std::span<const Step> steps = recipe_.backward;
-    for (const Step& step : steps.first(recipe_.before_send))
+    for (const Step& step : steps.first(recipe_.head))
       if (!deferred(step)) backward(step);
     check_leaving_gradients();
     area(Area::GradientOut).clear();                        // it is sent
     if (in_.split_backward) area(Area::Workspace).clear();  // other micro-batches pass through
     for (const Step& step : steps)
       if (deferred(step)) backward(step);
-    for (const Step& step : steps.subspan(recipe_.before_send))
+    for (const Step& step : steps.subspan(recipe_.head))
       if (!deferred(step)) backward(step);
     check_every_parameter_once();
   }

@@ -83,6 +83,11 @@ class ScalarTrainer {
   bool step(Worker& worker, const Instruction& i) {
     Stage& stage = worker.at(i.stage);
     const auto m = i.microbatch;
+    if (fuses_update(i.op))  // the same as one after the other
+      return step(worker, {without_update(i.op), i.stage, m, i.weights}) &&
+             update(stage, {Op::Update, i.stage,
+                            program_.last_microbatch_of(program_.minibatch_of(m)),
+                            {program_.version_made_by(i), AsStored{}}});
     switch (i.op) {
       case Op::LoadInput:
         stage.input[m] = task_.inputs[m.value];
@@ -94,9 +99,11 @@ class ScalarTrainer {
         backward_input(stage, i), backward_weight(stage, m);
         break;
       case Op::BackwardInput:
+      case Op::BackwardHead:
         backward_input(stage, i);
         break;
       case Op::BackwardWeight:
+      case Op::BackwardTail:
         backward_weight(stage, m);
         break;
       case Op::SendActivation:

@@ -153,6 +153,8 @@ bool ProgramRun::blocked(int worker) {
       return !is_first(i) && !is_last(i) && !channel(i, Op::SendActivation).can_acquire();
     case Op::Backward:
     case Op::BackwardInput:
+    case Op::BackwardHead:
+    case Op::BackwardUpdate:
       return !is_first(i) && i.microbatch.value == first_of_packet(i.microbatch.value) &&
              !channel(i, Op::SendGradient).can_acquire();
     case Op::ReceiveActivation:
