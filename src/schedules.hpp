@@ -29,7 +29,7 @@ struct ScheduleRequest {
   MixRule mix = {};
   bool recompute = false;            // keep stage inputs only
   bool recomputed_gradient = false;  // gradient_rule = "recompute": by the weights of backward
-  bool early_sends = true;           // gradients are sent before the last weight gradient
+  bool early_sends = false;          // gradients are sent before the last weight gradient
   bool fused_updates = false;        // weights are updated in the backward, where no norm is needed
   // With a layer that uses another one's parameter, or whose own is used so: their updates wait for
   // each other.

@@ -16,7 +16,7 @@
 #include "backend/cpu/peak.hpp"
 #include "backend/cuda/peak.hpp"
 #include "base/process_memory.hpp"
-#include "compile/prediction.hpp"
+#include "compile/compiled_pipeline.hpp"
 #include "config/read.hpp"
 #include "graph/lengths.hpp"
 #include "machine/threads.hpp"
@@ -178,7 +178,7 @@ ordered_json benchmark_one(const ReadConfig& read, double peak) {
   const ProcessMemory before = process_memory();
   PipelineInput with_validation = input;
   with_validation.sizes.validation = minibatch_sizes(config, data).validation;
-  const std::vector<HeldMemory> predicted = predict_memory(with_validation);
+  const std::vector<HeldMemory> predicted = predicted_memory(compile_pipeline(with_validation));
   Pipeline pipeline(input);
   if (!pipeline.has_own_cores())
     spdlog::warn(

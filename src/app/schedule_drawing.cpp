@@ -52,7 +52,8 @@ ScheduleRequest request_of(const std::string& name, const Options& options) {
                           .stages = options.stages,
                           .microbatches = options.microbatches,
                           .warmup = options.warmup,
-                          .vertical_sync = options.vertical_sync};
+                          .vertical_sync = options.vertical_sync,
+                          .early_sends = true};
   if (names_csv(name)) return request;
   const Schedule& row = require_schedule(name);
   const int usual = row.parts == Parts::VirtualStages ? 2 : 1;
@@ -63,7 +64,7 @@ ScheduleRequest request_of(const std::string& name, const Options& options) {
 }
 
 // A micro-batch has at most seven instructions on a stage: input, forward, send, receive, the two
-// halves of backward, send. Bytes as measured: the program, its check, its simulation and what is
+// parts of backward, send. Bytes as measured: the program, its check, its simulation and what is
 // printed.
 void refuse_too_large(const std::vector<ScheduleRequest>& requests, const std::string& format) {
   const double bytes_of_one = format == "trace" ? 1800 : 400;

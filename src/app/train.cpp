@@ -11,6 +11,7 @@
 #include "base/input_file.hpp"
 #include "checkpoint/atomic_file.hpp"
 #include "checkpoint/save.hpp"
+#include "compile/compiled_pipeline.hpp"
 #include "config/read.hpp"
 #include "data/text/pieces.hpp"
 #include "data/text/vocabulary.hpp"
@@ -157,22 +158,26 @@ int train(const Options& options) {
       asks_for_validation(config) ? bleu_score({graph, config, data, *backend}) : nullptr;
 
   Console console(console_options(options, config, length));
-  ordered_json result = placed(read, [&] { return outlook(input); });
+  std::optional<CompiledPipeline> compiled;
+  ordered_json result = placed(read, [&] {
+    compiled.emplace(compile_pipeline(input));
+    return outlook(*compiled);
+  });
   console.line(plan_text(graph, plan));
   if (!annealing.empty()) console.line(annealing);
   if (options.dry_run) {
     if (!config.model.init.empty()) (void)first_parameters(config, graph);  // can it be read?
-    console.line(outlook_text(input, data, length));
+    console.line(outlook_text(*compiled, data, length));
     console.line(
         fmt::format("a dry run: nothing was written; the run would go to {}", folder.string()));
-    result.update(outlook_details(input, data, length));
+    result.update(outlook_details(*compiled, data, length));
     result["output"] = folder.string();
     print_json(options, result);
     return 0;
   }
   const DataSums sums = data_sums(config.data, data);
   if (earlier.checkpoint) check_data(*earlier.checkpoint, sums, options.accept_changed_data);
-  Pipeline pipeline(input);
+  Pipeline pipeline(*std::move(compiled));
   const Progress begin = load_beginning(pipeline, config, graph, earlier.checkpoint, length.steps);
   if (earlier.finished && begin.step == length.steps) return tell_finished(options, folder);
   if (begin.step > 0)

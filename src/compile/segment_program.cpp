@@ -68,6 +68,7 @@ ScheduleRequest schedule_request(const Config& config, int workers) {
           .mix = mix_rule(pipeline),
           .recompute = pipeline.recompute == "stage",
           .recomputed_gradient = pipeline.gradient_rule == "recompute",
+          .early_sends = true,
           .fused_updates = fuses_updates(config)};
 }
 
@@ -127,6 +128,7 @@ Program warmup_program(const Config& config, int workers, const std::set<StageId
        .microbatches = config.pipeline.microbatches,
        .sync_gradients = needs_norm(config),
        .recompute = pipeline.recompute == "stage" || pipeline.gradient_rule == "recompute",
+       .early_sends = true,
        .fused_updates = fuses_updates(config),
        .tied = tied});
 }

@@ -13,8 +13,8 @@ struct StageCosts {
   double forward = 1;
   double backward_input = 1;
   double backward_weight = 1;
-  double tail = 0;      // of backward_weight: what comes after a head's send
   double transfer = 0;  // over the boundary to the next stage, activation or gradient
+  double tail = 0;      // of backward_weight: what comes after a head's send
 };
 
 // What an instruction that computes takes; 0 for the others.

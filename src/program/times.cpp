@@ -111,8 +111,8 @@ Costs costs_of(const Times& times, const Program& program, std::string_view sche
         {.forward = time_at(times.forward, s, usual.forward),
          .backward_input = input / parts,
          .backward_weight = weight / parts,
-         .tail = tail / parts,
-         .transfer = s + 1 < program.stages ? time_at(times.transfer, s, usual.transfer) : 0});
+         .transfer = s + 1 < program.stages ? time_at(times.transfer, s, usual.transfer) : 0,
+         .tail = tail / parts});
   }
   return costs;
 }
@@ -124,7 +124,7 @@ std::vector<std::string> timeless(const Program& program, const Costs& costs,
     for (const Instruction& i : list)
       if (computes(i.op) && i.op != Op::Recompute && without_update(i.op) != Op::BackwardTail &&
           time_of(costs.of(i.stage), i.op) == 0)
-        stages[i.op].insert(i.stage.value);
+        stages[i.op == Op::BackwardHead ? Op::Backward : i.op].insert(i.stage.value);
   std::vector<std::string> lines;
   for (const auto& [op, which] : stages) {
     const bool all = static_cast<int>(which.size()) == program.stages;

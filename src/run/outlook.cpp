@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "base/error.hpp"
-#include "compile/prediction.hpp"
+#include "compile/compiled_pipeline.hpp"
 #include "compile/segment_program.hpp"
 #include "metrics/console.hpp"
 #include "program/text.hpp"
@@ -24,10 +24,11 @@ constexpr std::array<std::string_view, use_count> use_names = {
     "weights", "gradients", "optimizer", "activations", "workspace", "packets"};
 
 // Of a stage that lies on several workers, each copy.
-void check_limits(const PipelineInput& in) {
+void check_limits(const CompiledPipeline& pipeline) {
+  const PipelineInput& in = pipeline.in;
   const auto limit = static_cast<std::size_t>(in.config.hardware.memory_limit);
   if (limit == 0) return;
-  const std::vector<HeldMemory> stages = predict_first_copies(in);
+  const std::vector<HeldMemory> stages = predicted_first_copies(pipeline);
   for (std::size_t s = 0; s < stages.size(); ++s) {
     const std::size_t bytes = stages[s].most();
     if (bytes <= limit) continue;
@@ -98,18 +99,14 @@ ordered_json uses_json(const MemoryAccount& account) {
   return uses;
 }
 
-std::string program_of(const PipelineInput& in) {
-  return to_text(training_program(in.config, in.config.pipeline.stages, in.total_steps,
-                                  tied_stages(in.graph, in.plan)));
-}
-
 std::int64_t size_of(const std::unique_ptr<const Dataset>& dataset) {
   return dataset ? dataset->size() : 0;
 }
 
 }  // namespace
 
-ordered_json outlook(const PipelineInput& in) {
+ordered_json outlook(const CompiledPipeline& compiled) {
+  const PipelineInput& in = compiled.in;
   const PipelineConfig& pipeline = in.config.pipeline;
   ordered_json result = {{"model", in.graph.name},
                          {"parameters", in.graph.parameter_count()},
@@ -118,8 +115,8 @@ ordered_json outlook(const PipelineInput& in) {
                          {"stages", plan_json(in.graph, in.plan)["stages"]}};
   if (pipeline.schedule == "pipemare")
     result["pipemare"] = annealing_json(in.config, {in.steps_per_epoch, in.total_steps});
-  check_limits(in);
-  for (const HeldMemory& stage : predict_memory(in)) {
+  check_limits(compiled);
+  for (const HeldMemory& stage : predicted_memory(compiled)) {
     result["memory_bytes"].push_back(stage.training.total());
     result["validation_memory_bytes"].push_back(stage.validation.total());
   }
@@ -142,31 +139,33 @@ std::string minibatch_text(const PipelineInput& in) {
 
 }  // namespace
 
-ordered_json outlook_details(const PipelineInput& in, const Datasets& data,
+ordered_json outlook_details(const CompiledPipeline& compiled, const Datasets& data,
                              const TrainingLength& length) {
+  const PipelineInput& in = compiled.in;
   ordered_json result = {{"train_samples", size_of(data.train)},
                          {"validation_samples", size_of(data.validation)},
                          {"batch_size", in.config.data.batch_size},
                          {"steps_per_epoch", length.steps_per_epoch},
                          {"steps", length.steps},
                          {"layers", layers_json(in.graph, in.plan)}};
-  for (const HeldMemory& stage : predict_memory(in)) {
+  for (const HeldMemory& stage : predicted_memory(compiled)) {
     result["memory"].push_back(uses_json(stage.training));
     result["validation_memory"].push_back(uses_json(stage.validation));
   }
-  std::istringstream lines(program_of(in));
+  std::istringstream lines(to_text(compiled.needs.program));
   for (std::string line; std::getline(lines, line);) result["program"].push_back(line);
   return result;
 }
 
-std::string outlook_text(const PipelineInput& in, const Datasets& data,
+std::string outlook_text(const CompiledPipeline& compiled, const Datasets& data,
                          const TrainingLength& length) {
+  const PipelineInput& in = compiled.in;
   return fmt::format(
       "{}\n{}\n{} samples to train, {} to validate; mini-batches of {}: {} an epoch, {} in all\n\n"
       "{}",
-      layers_text(in.graph, in.plan), memory_text(predict_memory(in)), size_of(data.train),
+      layers_text(in.graph, in.plan), memory_text(predicted_memory(compiled)), size_of(data.train),
       size_of(data.validation), minibatch_text(in), length.steps_per_epoch, length.steps,
-      program_of(in));
+      to_text(compiled.needs.program));
 }
 
 }  // namespace pipetrain

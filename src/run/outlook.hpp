@@ -13,13 +13,13 @@ namespace pipetrain {
 // per stage memory_bytes, which it holds in training, and validation_memory_bytes (0: no
 // validation).
 // UsageError where a stage does not fit in hardware.memory_limit.
-nlohmann::ordered_json outlook(const PipelineInput& input);
+nlohmann::ordered_json outlook(const CompiledPipeline& pipeline);
 
 // What --dry-run adds: the data, the length, every layer with its shapes, memory by use, the
 // program.
-nlohmann::ordered_json outlook_details(const PipelineInput& input, const Datasets& data,
+nlohmann::ordered_json outlook_details(const CompiledPipeline& pipeline, const Datasets& data,
                                        const TrainingLength& length);
-std::string outlook_text(const PipelineInput& input, const Datasets& data,
+std::string outlook_text(const CompiledPipeline& pipeline, const Datasets& data,
                          const TrainingLength& length);
 
 }  // namespace pipetrain

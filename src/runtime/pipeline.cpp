@@ -3,11 +3,10 @@
 #include <algorithm>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "base/check.hpp"
 #include "base/start_thread.hpp"
-#include "compile/packet_room.hpp"
-#include "compile/pipeline_sizes.hpp"
 #include "compile/pipeline_threads.hpp"
 #include "machine/core_claims.hpp"
 #include "runtime/run_workers.hpp"
@@ -40,19 +39,18 @@ struct Pipeline::Impl {
         } catch (...) {  // what failed has been told
         }
   }
-  Impl(const PipelineInput& in, const MakeChannel& make_channel)
-      : graph(in.graph),
-        plan(in.plan),
-        config(in.config),
-        backend(in.backend),
-        learning_rate{config.lr_schedule, config.optimizer.lr, in.total_steps,
-                      rate_annealing(in.config, in.total_steps, in.steps_per_epoch)},
-        warmup_steps(pipetrain::warmup_steps(config, in.steps_per_epoch)),
-        threads(threads_for(in.config)),
-        claims(cores_to_claim(in.config, threads)),
-        sizes(microbatch_sizes(in.sizes, minibatch_parts(config))),
-        model(lower_for(in, sizes)),
-        needs(needs_of(in)) {
+  Impl(CompiledPipeline made, const MakeChannel& make_channel)
+      : compiled(std::move(made)),
+        graph(compiled.in.graph),
+        plan(compiled.in.plan),
+        config(compiled.in.config),
+        learning_rate{config.lr_schedule, config.optimizer.lr, compiled.in.total_steps,
+                      rate_annealing(config, compiled.in.total_steps, compiled.in.steps_per_epoch)},
+        warmup_steps(pipetrain::warmup_steps(config, compiled.in.steps_per_epoch)),
+        threads(threads_for(config)),
+        claims(cores_to_claim(config, threads)),
+        needs(compiled.needs) {
+    set_kernel_threads(threads.threads_per_stage);
     if (!is_inline(config)) threads.cores = claims.cores();  // the caller's thread is not pinned
     const bool sleeps = claims.others_hold_them() && threads.threads_per_stage > 1;
     check_threads_of(config, threads, sleeps);
@@ -61,13 +59,16 @@ struct Pipeline::Impl {
     for (int s = 0; s < stage_count(); ++s) of_stage(s, [&] { make_stage(s); });
     tied = std::make_unique<TiedParameters>(graph, stages);
     for (int s = 0; s < stage_count(); ++s)
-      of_stage(s, [&] { stages[static_cast<std::size_t>(s)]->prepare(sizes); });
+      of_stage(s, [&] {
+        const auto at = static_cast<std::size_t>(s);
+        stages[at]->prepare(compiled.sizes, std::move(compiled.parts[at].kernels));
+      });
     const BoundaryInput cuts{.plan = plan,
-                             .model = model,
-                             .sizes = sizes,
+                             .model = compiled.model,
+                             .sizes = compiled.sizes,
                              .needs = needs,
                              .stages = stages,
-                             .backend = backend,
+                             .backend = compiled.in.backend,
                              .make_channel = make_channel,
                              .spin = !threads.cores.empty()};
     training = make_boundaries(cuts, Mode::Train);
@@ -80,13 +81,16 @@ struct Pipeline::Impl {
     const int workers = static_cast<int>(needs.program.program.workers.size());
     const StagePlan& part = plan.stages[static_cast<std::size_t>(s)];
     const StageNeeds& need = needs.stages[static_cast<std::size_t>(s)];
+    const std::vector<PassNeedsOfModes>& passes =
+        compiled.parts[static_cast<std::size_t>(s)].passes;
     std::vector<StageCopies::Place> places;
-    for (const WorkerId worker : workers_of(needs.program.program, {s}))
-      places.push_back({worker, packet_room({plan, backend, model, sizes, needs}, {s},
-                                            static_cast<int>(places.size()))});
+    for (const WorkerId worker : workers_of(needs.program.program, {s})) {
+      const PassNeedsOfModes& its = passes[places.size()];
+      places.push_back({worker, {its[0].packets, its[1].packets}});
+    }
     stages.push_back(
-        std::make_unique<StageCopies>(StageInput{.model = model,
-                                                 .backend = backend,
+        std::make_unique<StageCopies>(StageInput{.model = compiled.model,
+                                                 .backend = compiled.in.backend,
                                                  .optimizer = config.optimizer,
                                                  .id = {s},
                                                  .first = part.first,
@@ -136,10 +140,10 @@ struct Pipeline::Impl {
                 [&] { close_all(run.loader, run.board); });
   }
 
+  CompiledPipeline compiled;
   const Graph& graph;
   const Plan& plan;
   const Config& config;
-  Backend& backend;
   LearningRate learning_rate;
   const std::int64_t warmup_steps;  // PipeMare's synchronous epochs, in mini-batches
 
@@ -147,9 +151,7 @@ struct Pipeline::Impl {
   ThreadPlan threads;
   const CoreClaims claims;
   std::optional<SleepingTeams> sleeping;  // where other runs hold the cores
-  const std::vector<MicrobatchSize> sizes;
-  const LoweredModel model;
-  PipelineNeeds needs;
+  const PipelineNeeds& needs;
   SegmentProgram short_program;  // of a segment that is shorter than the longest one's warm-up
   std::vector<std::unique_ptr<StageCopies>> stages;
   std::unique_ptr<TiedParameters> tied;
@@ -158,8 +160,8 @@ struct Pipeline::Impl {
   Trace* trace = nullptr;
 };
 
-Pipeline::Pipeline(const PipelineInput& input, const MakeChannel& make_channel)
-    : impl_(std::make_unique<Impl>(input, make_channel)) {}
+Pipeline::Pipeline(CompiledPipeline compiled, const MakeChannel& make_channel)
+    : impl_(std::make_unique<Impl>(std::move(compiled), make_channel)) {}
 Pipeline::~Pipeline() = default;
 
 void Pipeline::set_trace(Trace* trace) { impl_->trace = trace; }

@@ -12,9 +12,7 @@
 #include "backend/backend.hpp"
 #include "checkpoint/parameters.hpp"
 #include "checkpoint/state.hpp"
-#include "compile/memory_account.hpp"
-#include "compile/pipeline_input.hpp"
-#include "compile/segment_program.hpp"
+#include "compile/compiled_pipeline.hpp"
 #include "config/config.hpp"
 #include "data/loader.hpp"
 #include "plan/plan.hpp"
@@ -26,8 +24,9 @@ namespace pipetrain {
 // destructor may follow.
 class Pipeline {
  public:
-  explicit Pipeline(const PipelineInput& input,
+  explicit Pipeline(CompiledPipeline compiled,
                     const MakeChannel& make_channel = make_in_process_channel);
+  explicit Pipeline(const PipelineInput& input) : Pipeline(compile_pipeline(input)) {}
   ~Pipeline();
 
   // Weights and buffers by name, in PyTorch's layout; every name of the graph must be there.

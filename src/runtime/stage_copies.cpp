@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 #include "base/error.hpp"
 
@@ -34,8 +35,9 @@ StageCopies::StageCopies(const StageInput& input, std::span<const Place> places,
   parts_.resize(copies_.size());
 }
 
-void StageCopies::prepare(std::span<const MicrobatchSize> sizes) {
-  first().prepare(sizes);
+void StageCopies::prepare(std::span<const MicrobatchSize> sizes,
+                          std::vector<CompiledStage> of_first) {
+  first().prepare(std::move(of_first));
   std::vector<MicrobatchSize> trains;
   std::ranges::copy_if(sizes, std::back_inserter(trains),
                        [](const MicrobatchSize& size) { return size.mode == Mode::Train; });

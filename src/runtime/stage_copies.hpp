@@ -26,8 +26,8 @@ class StageCopies {
   Stage& copy(int c) const { return *copies_[static_cast<std::size_t>(c)]; }
   Stage& first() const { return copy(0); }
 
-  // For every copy; evaluation is the first one's.
-  void prepare(std::span<const MicrobatchSize> sizes);
+  // For every copy; evaluation is the first one's, which gets kernels that have been compiled.
+  void prepare(std::span<const MicrobatchSize> sizes, std::vector<CompiledStage> of_first);
   void keep_up_delta(bool on);
 
   // One copy has all that its micro-batches add to the gradient. True to the last one of a

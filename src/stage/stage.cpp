@@ -1,6 +1,7 @@
 #include "stage/stage.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/check.hpp"
 #include "compile/parameter_memory.hpp"
@@ -43,7 +44,33 @@ Stage::Stage(const StageInput& input)
 
 void Stage::prepare(std::span<const MicrobatchSize> sizes) {
   for (const MicrobatchSize& size : sizes)
-    if (std::ranges::find(compiled_, size, &CompiledStage::size) == compiled_.end()) compile(size);
+    if (std::ranges::find(compiled_, size, &CompiledStage::size) == compiled_.end())
+      add(compile(size));
+  lay_out();
+}
+
+void Stage::prepare(std::vector<CompiledStage> compiled) {
+  for (CompiledStage& each : compiled) add(std::move(each));
+  lay_out();
+}
+
+void Stage::add(CompiledStage compiled) {
+  StageSizes& most = needs_of(compiled.size.mode).each;
+  most = largest(most, sizes_of(compiled));
+  compiled_.push_back(std::move(compiled));
+}
+
+CompiledStage Stage::compile(const MicrobatchSize& size) const {
+  return compile_stage({.graph = input_.model.graph(size.lengths),
+                        .lowering = input_.model.lowering(size.lengths),
+                        .first = input_.first,
+                        .last = input_.last,
+                        .size = size,
+                        .split_backward = input_.split_backward,
+                        .recomputes = recomputes()});
+}
+
+void Stage::lay_out() {
   for (const Mode mode : {Mode::Train, Mode::Evaluate}) {
     if (std::ranges::none_of(compiled_,
                              [&](const CompiledStage& c) { return c.size.mode == mode; }))
@@ -55,18 +82,6 @@ void Stage::prepare(std::span<const MicrobatchSize> sizes) {
     its.packets = input_.packet_bytes[static_cast<std::size_t>(mode)];
   }
   passes_.lay_out(needs_);
-}
-
-void Stage::compile(const MicrobatchSize& size) {
-  compiled_.push_back(compile_stage({.graph = input_.model.graph(size.lengths),
-                                     .lowering = input_.model.lowering(size.lengths),
-                                     .first = input_.first,
-                                     .last = input_.last,
-                                     .size = size,
-                                     .split_backward = input_.split_backward,
-                                     .recomputes = recomputes()}));
-  StageSizes& most = needs_of(size.mode).each;
-  most = largest(most, sizes_of(compiled_.back()));
 }
 
 HeldMemory Stage::memory() const {

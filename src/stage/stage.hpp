@@ -71,6 +71,8 @@ class Stage {
   // Packets that were taken before are void.
   void prepare(std::span<const MicrobatchSize> sizes);
   void prepare(const MicrobatchSize& size) { prepare({&size, 1}); }
+  // The same with kernels that have been compiled for this stage.
+  void prepare(std::vector<CompiledStage> compiled);
 
   void load_input(const PassCall& call);  // first stage, before its forward
   void forward(const PassCall& call);
@@ -136,7 +138,9 @@ class Stage {
   CompiledStage& compiled(const PassCall& call);
   Bases bases(const PassCall& call) const;
   Bases recomputed_bases(const CompiledStage& compiled, const PassCall& call) const;
-  void compile(const MicrobatchSize& size);
+  void add(CompiledStage compiled);
+  CompiledStage compile(const MicrobatchSize& size) const;
+  void lay_out();
   PassNeeds& needs_of(Mode mode) { return needs_[static_cast<std::size_t>(mode)]; }
   struct RunOptions {
     const UpdateCall* update = nullptr;

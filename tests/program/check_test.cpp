@@ -77,6 +77,25 @@ TEST_CASE("compute: a recomputation after its backward") {
                             "0: 0L0 0F0 0B0 0R0 0U0@1\n"))[0]
             .message == "0B0 stands before 0R0 (recompute)");
 }
+TEST_CASE("compute: heads, tails and fused updates are backwards and updates") {
+  const std::string lowered = to_text(make_program({.schedule = "1f1b",
+                                                    .stages = 2,
+                                                    .microbatches = 2,
+                                                    .minibatches = 2,
+                                                    .early_sends = true,
+                                                    .fused_updates = true}));
+  const auto found = [&](const std::string& old, const std::string& fresh) {
+    const auto all = check(parse_program(replaced(lowered, old, fresh)));
+    return all.empty() ? "nothing" : all[0].rule + ": " + all[0].message;
+  };
+  CHECK(found("1BH0", "1BH0") == "nothing");
+  CHECK_THAT(found("1BT0 ", ""), Contains("compute: 1W0 (backward (weight half)) lacks"));
+  CHECK_THAT(found("1BT0 1RA1 1F1", "1RA1 1F1 1BT0"),
+             Contains("compute: 1F1 stands between a head and its tail"));
+  CHECK_THAT(found("1BH0 1SG0 1BT0", "1I0 1SG0 1BT0"), Contains("1BT0 does not follow its head"));
+  CHECK_THAT(found("1TU1", "1BT1"), Contains("update: 1U1 (update) lacks"));
+  CHECK_THAT(found("0BU1", "0BU1 0U1@1"), Contains("place: 0U1@1 stands twice"));
+}
 TEST_CASE("input: stage 0 forwards what it has not loaded") {
   CHECK_THAT(refused("0L1 ", ""), Contains("input: 0F1 needs 0L1"));
 }

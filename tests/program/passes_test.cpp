@@ -63,3 +63,29 @@ TEST_CASE("only stages that share a parameter hand in and wait") {
   CHECK(body(add_gradient_sync(add_updates(parsed("0: 0F0 1F0 2F0 2B0 1B0 0B0\n", head)),
                                {{0}, {2}})) == "0: 0F0 1F0 2F0 2B0 2Y0 1B0 1U0 0B0 0Y0 2U0 0U0\n");
 }
+
+TEST_CASE("a backward whose gradients are sent at once becomes a head, the send and a tail") {
+  const auto order = parsed("0: 0L0 0F0 0SA0 0RG0 0B0@2\n1: 1RA0 1F0 1B0@2 1SG0\n",
+                            "program stages=2 microbatches=1 minibatches=1\n");
+  CHECK(body(send_gradients_early(order)) ==
+        "0: 0L0 0F0 0SA0 0RG0 0B0@2\n1: 1RA0 1F0 1BH0@2 1SG0 1BT0\n");
+  CHECK(send_gradients_early(send_gradients_early(order)) == send_gradients_early(order));
+}
+
+TEST_CASE("halves, and backwards whose send comes later, are sent as they were") {
+  const char* const head = "program stages=2 microbatches=2 minibatches=1\n";
+  for (const char* const worker : {"1I0 1SG0 1W0 1I1 1SG1 1W1", "1B0 1F1 1SG0 1B1", "1B0 1SG1"}) {
+    const auto order = parse_program(std::string(head) + "0: 0F0\n1: " + worker + "\n");
+    CHECK(send_gradients_early(order) == order);
+  }
+}
+
+TEST_CASE("an update right behind a backward is fused into it") {
+  const auto fused = [](const char* workers) { return body(fuse_updates(parsed(workers))); };
+  CHECK(fused("0: 0B0 0B1 0U1@1\n1: 1BH1 1SG1 1BT1 1U1@1\n") == "0: 0B0 0BU1\n1: 1BH1 1SG1 1TU1\n");
+  CHECK(fused("0: 0I0 0I1 0W0 0W1 0U1@1\n1: 1B1@3-0.5d 1U1@1\n") ==
+        "0: 0I0 0I1 0W0 0WU1\n1: 1BU1@3-0.5d\n");
+  for (const char* const kept : {"0: 0B1 0Y1 0U1@1\n", "0: 0B1 1U1@1\n", "0: 0I1 0U1@1\n",
+                                 "0: 0BH1 0SG1 0U1@1\n", "0: 0B1 0RA2 0U1@1\n"})
+    CHECK(fused(kept) == kept);
+}

@@ -1,6 +1,6 @@
 #include "training.hpp"
 
-#include "compile/prediction.hpp"
+#include "compile/compiled_pipeline.hpp"
 #include "data/formats.hpp"
 #include "graph/read.hpp"
 
@@ -79,8 +79,9 @@ Trained train(const TrainingSetup& setup) {
   input.sizes.train = data->order(training_order(config))->sizes();
   if (setup.evaluate) input.sizes.validation = data->order(evaluation_order(config))->sizes();
   Trained result;
-  result.predicted = predict_memory(input);
-  Pipeline pipeline(input, setup.make_channel);
+  CompiledPipeline compiled = compile_pipeline(input);
+  result.predicted = predicted_memory(compiled);
+  Pipeline pipeline(std::move(compiled), setup.make_channel);
   pipeline.set_parameters(setup.parameters ? *setup.parameters : first_parameters(config, graph));
   std::optional<Trace> trace;
   if (setup.trace_steps) pipeline.set_trace(&trace.emplace(*setup.trace_steps, pipeline.program()));
