@@ -7,6 +7,7 @@ from typing import Iterator, NamedTuple
 from include_table import ALLOWED, LIBRARIES, READ_THE_SYSTEM, SUITES
 
 LINES_MAX = 500
+FILES_MAX = 60  # of a folder of src/
 CODE = {".cpp", ".hpp", ".inl", ".cu", ".cuh", ".py"}
 TEXT = CODE | {".md", ".toml", ".build", ".ini", ".supp", ".csv", ""}
 PARTS = ["src", "tests", "scripts", ".ci", "meson", "docs", "configs", "models"]
@@ -44,7 +45,7 @@ def is_text(path: Path) -> bool:
 
 def check(root: Path) -> list[Finding]:
     """Every finding in the tree."""
-    findings = list(test_folders(root))
+    findings = [*test_folders(root), *full_folders(root)]
     for path in files(root):
         name = path.relative_to(root).as_posix()
         lines = path.read_text(encoding="utf-8", errors="replace").split("\n")
@@ -195,3 +196,12 @@ def test_folders(root: Path) -> Iterator[Finding]:
                 and folder.name != "__pycache__":
             yield Finding(f"tests/{folder.name}", 1, "tests-mirror-src",
                           "name it after the folder of src/ that it tests, or add a suite to tests/tidy/include_table.py")
+
+
+def full_folders(root: Path) -> Iterator[Finding]:
+    """A folder is one subject: with more files than a reader looks through, it is several."""
+    for folder in sorted(path for path in (root / "src").rglob("*") if path.is_dir()):
+        count = sum(path.suffix in CODE for path in folder.iterdir())
+        if count > FILES_MAX:
+            yield Finding(folder.relative_to(root).as_posix(), 1, "folder-size",
+                          f"{count} source files, over {FILES_MAX}; make rooms of it, one subject each")

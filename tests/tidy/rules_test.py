@@ -97,6 +97,12 @@ class Rules(unittest.TestCase):
                 self.assertEqual([(f.rule, f.line) for f in found], [(rule, line)], found)
                 self.assertTrue(name.startswith(found[0].file))
 
+    def test_a_folder_of_too_many_files_is_refused(self):
+        full = {f"src/order/order_{n}.hpp": "// An order.\n" for n in range(60)}
+        with tempfile.TemporaryDirectory() as folder:
+            found = check(write(Path(folder), CLEAN | full))
+            self.assertEqual([(f.file, f.rule) for f in found], [("src/order", "folder-size")])
+
     def test_the_arrows_of_the_table_point_down(self):
         above = list(ALLOWED)
         for part, rows in ALLOWED.items():
