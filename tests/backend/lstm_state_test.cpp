@@ -122,11 +122,11 @@ TEST_CASE("lstm: only a forward one, evaluated at one position, can be given a s
   const auto takes_state = [&](const Lstm& spec, std::int64_t length, Mode mode) {
     const std::int64_t out = spec.bidirectional ? 6 : 3;
     const bool padded = spec.padding >= 0;
-    const Graph graph =
-        padded ? make_graph(Shape{{length}, 7},
-                            {{"wte", Embedding{.embedding_dim = width}, {length, width}},
-                             {"layer", spec, {length, out}, {"wte", "input"}}})
-               : make_graph({length, width}, {{"layer", spec, {length, out}}});
+    std::vector<Node> nodes;
+    if (padded) nodes.push_back({"wte", Embedding{.embedding_dim = width}, {length, width}});
+    nodes.push_back({"layer", spec, {length, out}});
+    if (padded) nodes.back().inputs = {"wte", "input"};
+    const Graph graph = make_graph(padded ? Shape{{length}, 7} : Shape{{length, width}}, nodes);
     const auto lowering = backend->lower(graph, {.samples = 2});
     const auto kernel = lowering->make_kernel({padded ? 1 : 0}, {.samples = 2, .mode = mode});
     return !kernel->traits().state_bytes.empty();

@@ -20,6 +20,11 @@ class Clock {
     for (std::size_t i = 0; i < other.done_.size(); ++i)
       done_[i] = std::max(done_[i], other.done_[i]);
   }
+  bool covers(const Clock& other) const {
+    for (std::size_t i = 0; i < other.done_.size(); ++i)
+      if (of(i) < other.done_[i]) return false;
+    return true;
+  }
 
  private:
   std::vector<std::uint32_t> done_;

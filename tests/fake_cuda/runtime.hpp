@@ -67,13 +67,24 @@ void set(const Options& options);
 std::vector<std::string> take_findings();
 
 // Since set():
-std::int64_t host_waits();   // calls in which the host waits for a device, or on a GPU might
-std::int64_t operations();   // enqueued, waits and records included
-std::int64_t calls();        // that fail_call counts: those of CUDA, cuDNN, cuBLASLt and launches,
-                             // without those that only free something or ask for errors
-std::int64_t event_waits();  // calls of cudaStreamWaitEvent
+std::int64_t host_waits();  // calls in which the host waits for a device, or on a GPU might
+std::int64_t operations();  // enqueued, waits and records included
+std::int64_t calls();       // that fail_call counts: those of CUDA, cuDNN, cuBLASLt and launches,
+                            // without those that only free something or ask for errors
 std::size_t device_bytes_in_use(int device);
 std::size_t live_allocations();  // of devices and pinned
+
+// A call of cudaStreamWaitEvent since set(), and what it is good for.
+struct EventWait {
+  enum class Effect {
+    Orders,       // the stream is behind work now that it might have overtaken
+    NeverBefore,  // nothing has been recorded in the event yet
+    KnownBefore,  // the stream was behind that record already
+  };
+  std::string what;  // which stream waits for which
+  Effect effect = Effect::Orders;
+};
+std::vector<EventWait> event_waits();
 
 // The n-th call from here on, from 1, fails; sticky: and so do all behind it.
 void fail_call(std::int64_t n, bool sticky = false);

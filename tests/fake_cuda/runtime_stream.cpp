@@ -1,6 +1,7 @@
 // CUDA's functions for streams and events.
 #include "fake_cuda/world.hpp"
 
+using fake_cuda::EventWait;
 using fake_cuda::freeing_call;
 using fake_cuda::is_open;
 using fake_cuda::runtime_call;
@@ -10,6 +11,12 @@ using fake_cuda::world;
 namespace {
 
 bool is_event(cudaEvent_t event) { return event && world().events.contains(event); }
+
+std::string awaited(cudaEvent_t event) {
+  if (!event->mark) return "an event without a record";
+  return "stream " + std::to_string(event->mark->queue->ordinal) + ", operation " +
+         std::to_string(event->mark->position);
+}
 
 // What a thread knows once it has seen a record passed.
 void join(fake_cuda::Clock& clock, cudaEvent_t event) { clock.join(event->mark->clock); }
@@ -56,16 +63,19 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
   return runtime_call([&] {
     if (!is_open(stream) || !is_event(event)) return cudaErrorInvalidResourceHandle;
     if (flags != 0) return cudaErrorInvalidValue;
-    ++world().event_waits;
-    if (!event->mark || world().faults.ignores_wait()) return cudaSuccess;
-    fake_cuda::push(stream,
-                    {.what = "wait for stream " + std::to_string(event->mark->queue->ordinal) +
-                             ", operation " + std::to_string(event->mark->position),
-                     .work = {},
-                     .ready = {},
-                     .awaited = event->mark,
-                     .recorded = {},
-                     .host = {}});
+    const bool ignored = world().faults.ignores_wait();
+    const std::string what = awaited(event);
+    world().event_waits.push_back(
+        {"stream " + std::to_string(stream->queue->ordinal) + " waits for " + what,
+         event->mark ? EventWait::Effect::Orders : EventWait::Effect::NeverBefore});
+    if (!event->mark || ignored) return cudaSuccess;
+    fake_cuda::push(stream, {.what = "wait for " + what,
+                             .work = {},
+                             .ready = {},
+                             .awaited = event->mark,
+                             .recorded = {},
+                             .host = {},
+                             .wait = world().event_waits.size() - 1});
     return cudaSuccess;
   });
 }

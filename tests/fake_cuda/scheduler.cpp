@@ -81,7 +81,11 @@ void Scheduler::run_head(Queue& queue) {
   const Operation operation = std::move(queue.waiting.front());
   queue.waiting.pop_front();
   queue.clock.join(operation.host);
-  if (operation.awaited) queue.clock.join(operation.awaited->clock);
+  if (operation.awaited) {
+    if (queue.clock.covers(operation.awaited->clock))
+      world().event_waits[operation.wait].effect = EventWait::Effect::KnownBefore;
+    queue.clock.join(operation.awaited->clock);
+  }
   queue.clock.set(queue.ordinal, queue.clock.of(queue.ordinal) + 1);
   ns_ += 1000;
   if (operation.work) {

@@ -37,6 +37,7 @@ struct Operation {
   std::shared_ptr<Mark> awaited;   // null: no wait
   std::shared_ptr<Mark> recorded;  // null: no record
   Clock host;                      // what the enqueuing thread had waited for
+  std::size_t wait = 0;            // which of the world's event_waits, where it awaits
 };
 
 struct Queue {

@@ -132,7 +132,7 @@ std::int64_t calls() {
   return world().faults.calls;
 }
 
-std::int64_t event_waits() {
+std::vector<EventWait> event_waits() {
   const auto held = lock();
   return world().event_waits;
 }

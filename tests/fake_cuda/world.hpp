@@ -36,7 +36,8 @@ struct World {
   std::set<cudaStream_t> streams;
   std::set<cudaEvent_t> events;
   std::set<std::pair<int, int>> peers;  // {a, b}: a's streams may touch b's memory
-  std::int64_t host_waits = 0, operations = 0, event_waits = 0;
+  std::int64_t host_waits = 0, operations = 0;
+  std::vector<EventWait> event_waits;
   Clock host;  // what any thread has waited for
   std::vector<std::string> findings;
   std::uint64_t epoch = 0;  // counts set()
