@@ -46,7 +46,9 @@ TEST_CASE("every schedule: refused with a valid value, or well-formed in channel
                               .sync_gradients = below(2) == 0 && row.flushes,
                               .warmup = warmups[below(3)],
                               .vertical_sync = below(2) == 0,
-                              .virtual_stages = 1 + below(3)};
+                              .virtual_stages = 1 + below(3),
+                              .early_sends = below(2) == 0,
+                              .fused_updates = below(2) == 0};
       const int parts = model_parts(row, request.stages, request.virtual_stages);
       if (!request.sync_gradients && below(2) == 0)
         for (int tied = 2 + below(2); tied > 0; --tied) request.tied.insert({below(parts)});

@@ -70,7 +70,8 @@ TEST_CASE("json: the fixed names, and instruction texts that make the program ag
     for (const auto& text : list)
       program.workers.back().push_back(parse_instruction(text.get<std::string>()));
   }
-  CHECK(program == make_program({"1f1b", 4, 8}));
+  CHECK(program ==
+        make_program({.schedule = "1f1b", .stages = 4, .microbatches = 8, .early_sends = true}));
 }
 
 TEST_CASE("without --times forward takes 1 and backward 2") {

@@ -5,7 +5,10 @@
 #include "base/error.hpp"
 #include "catch.hpp"
 #include "order/orders.hpp"
+#include "program/check.hpp"
+#include "program/passes.hpp"
 #include "program/random_program.hpp"
+#include "program/text.hpp"
 #include "schedules.hpp"
 #include "semantics/scalar_trainer.hpp"
 #include "versions/versions.hpp"
@@ -177,5 +180,10 @@ TEST_CASE("random programs train as the versions in their instructions say") {
     const auto b = [&](int m, int j) { return bound.backward.at({m, j}); };
     check_equal(ScalarTrainer(program, task).run(),
                 recurrence(task, program.microbatches, program.minibatches, f, b));
+    const auto lowered = fuse_updates(send_gradients_early(program));
+    CAPTURE(to_text(lowered));
+    CHECK(check(lowered).empty());
+    CHECK(parse_program(to_text(lowered)) == lowered);
+    CHECK(ScalarTrainer(lowered, task).run() == ScalarTrainer(program, task).run());
   }
 }
