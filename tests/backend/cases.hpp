@@ -16,6 +16,10 @@ struct Case {
   Mode mode = Mode::Train;
 };
 
+inline Shape token_sequence(std::int64_t length, std::int64_t vocabulary) {
+  return {{length}, vocabulary};
+}
+
 std::vector<Case> layer_cases();            // one layer each, in several shapes
 std::vector<Case> sequence_layer_cases();   // those of language models
 std::vector<Case> recurrent_layer_cases();  // those of recurrent translation

@@ -75,6 +75,14 @@ struct Outcome {
 };
 Outcome run(Backend& backend, const Task& task);
 
+// Between -1 and 1, the same ones for the same seed.
+inline Floats some_floats(std::size_t count, std::size_t seed) {
+  Floats values;
+  for (std::size_t i = 0; i < count; ++i)
+    values.push_back(static_cast<float>((i + seed) * 29 % 17) / 8 - 1);
+  return values;
+}
+
 // max|a - b| / max|b|, or max|a| where b is 0 everywhere; infinite where sizes differ or a NaN is
 // met.
 double difference(const Floats& a, const Floats& b);

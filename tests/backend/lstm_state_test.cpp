@@ -11,13 +11,6 @@ namespace {
 
 constexpr std::int64_t width = 5;
 
-Floats some(std::size_t count, std::size_t seed) {
-  Floats values;
-  for (std::size_t i = 0; i < count; ++i)
-    values.push_back(static_cast<float>((i + seed) * 29 % 17) / 8 - 1);
-  return values;
-}
-
 // The layer over sequences of one length, evaluated.
 class OneLayer {
  public:
@@ -35,7 +28,7 @@ class OneLayer {
     for (int p = 0; p < std::ssize(graph_.layers[0].parameters); ++p) {
       const Shape& shape = graph_.layers[0].parameters[static_cast<std::size_t>(p)].shape;
       const Floats plain =
-          some(static_cast<std::size_t>(shape.elements()), static_cast<std::size_t>(p) + 1);
+          some_floats(static_cast<std::size_t>(shape.elements()), static_cast<std::size_t>(p) + 1);
       void* const stored = memory_.take(lowering_->parameter_bytes({0}, p));
       lowering_->load_parameter(memory_.stream(), {0}, p, plain.data(), stored);
       parameters_.push_back(stored);
@@ -109,7 +102,7 @@ TEST_CASE("lstm: position by position with its state is the sequence at once",
     return name == "cuda" ? difference(a, b) < 1e-5 : a == b;
   };
   for (const std::size_t seed : {2u, 9u}) {  // another sequence begins with zeros again
-    const Floats x = some(samples * length * width, seed), y = whole.forward(x);
+    const Floats x = some_floats(samples * length * width, seed), y = whole.forward(x);
     const std::vector<void*> state = one.state();
     REQUIRE(state.size() == 2);
     for (std::size_t t = 0; t < length; ++t) {

@@ -4,8 +4,6 @@
 namespace pipetrain::testing {
 namespace {
 
-Shape tokens(std::int64_t length, std::int64_t vocabulary) { return {{length}, vocabulary}; }
-
 std::string direction(const Lstm& spec) {
   return spec.bidirectional ? "bidirectional lstm" : spec.reverse ? "reverse lstm" : "lstm";
 }
@@ -24,7 +22,7 @@ Case padded_lstm(const std::string& more, std::int64_t length, std::int64_t voca
   spec.padding = 0;
   const std::int64_t out = (spec.bidirectional ? 2 : 1) * spec.hidden_size;
   return {direction(spec) + " with padding" + more,
-          make_graph(tokens(length, vocabulary),
+          make_graph(token_sequence(length, vocabulary),
                      {{"wte", Embedding{.embedding_dim = width}, {length, width}},
                       {"wpe", LearnedPositions{}, {length, width}},
                       {"layer", spec, {length, out}, {"wpe", "input"}}}),
@@ -54,7 +52,7 @@ Graph additive(std::int64_t queries, std::int64_t keys, std::int64_t units, std:
                std::int64_t vocabulary, AdditiveAttention spec) {
   std::vector<std::string> inputs = {"q", "k", "values"};
   if (spec.padding >= 0) inputs.emplace_back("input");
-  return make_graph(tokens(keys, vocabulary),
+  return make_graph(token_sequence(keys, vocabulary),
                     {{"wte", Embedding{.embedding_dim = width}, {keys, width}},
                      {"wpe", LearnedPositions{}, {keys, width}},
                      {"ln", LayerNorm{}, {keys, width}},  // so that weights are not all about equal
@@ -100,7 +98,7 @@ std::vector<Case> recurrent_chain_cases() {
   const Lstm both{.hidden_size = 6, .bidirectional = true, .padding = 0},
       one{.hidden_size = 10, .padding = 0};
   const Graph translation = make_graph(
-      tokens(9, 5),
+      token_sequence(9, 5),
       {{"source", Narrow{.start = 0, .length = 4}, {4}, {"input"}},
        {"target", Narrow{.start = 4, .length = 5}, {5}, {"input"}},
        {"s", Embedding{.embedding_dim = 7}, {4, 7}, {"source"}},

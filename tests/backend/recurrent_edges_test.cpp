@@ -98,27 +98,16 @@ TEST_CASE("lstm: of padding alone outputs are 0, and no gradient flows", "[backe
   }
 }
 
-namespace {
-
-Floats some(std::size_t count, int seed) {
-  Floats values;
-  for (std::size_t i = 0; i < count; ++i)
-    values.push_back(static_cast<float>((static_cast<int>(i) + seed) * 29 % 17) / 8 - 1);
-  return values;
-}
-
-}  // namespace
-
 TEST_CASE("lstm: how much padding follows changes no bit", "[backend][backends]") {
   const std::string name = GENERATE(from_range(backend_names()));
   constexpr std::size_t hidden = 3, width = 2;
   const auto outputs = [&](std::size_t padding, bool reverse) {
     Named parameters;
-    parameters["layer.weight_ih_l0"] = some(4 * hidden * width, 1);
-    parameters["layer.weight_hh_l0"] = some(4 * hidden * hidden, 5);
+    parameters["layer.weight_ih_l0"] = some_floats(4 * hidden * width, 1);
+    parameters["layer.weight_hh_l0"] = some_floats(4 * hidden * hidden, 5);
     for (const char* bias : {"layer.bias_ih_l0", "layer.bias_hh_l0"})
-      parameters[bias] = some(4 * hidden, 7);
-    OnTokens on{.tokens = {3, 1, 0, 2}, .table = some(8, 3), .width = width};
+      parameters[bias] = some_floats(4 * hidden, 7);
+    OnTokens on{.tokens = {3, 1, 0, 2}, .table = some_floats(8, 3), .width = width};
     on.tokens.resize(on.tokens.size() + padding, 0);
     Floats y = run_on(name, on, Lstm{.hidden_size = hidden, .reverse = reverse, .padding = 0},
                       hidden, {"wte", "input"}, std::move(parameters))
@@ -178,7 +167,7 @@ TEST_CASE("additive_attention: where all keys are padding the output is 0, and n
 TEST_CASE("additive_attention: how much padding follows changes no bit", "[backend][backends]") {
   const std::string name = GENERATE(from_range(backend_names()));
   const auto outputs = [&](std::size_t padding) {
-    OnTokens on{.tokens = {3, 1, 2, 2}, .table = some(4, 3)};
+    OnTokens on{.tokens = {3, 1, 2, 2}, .table = some_floats(4, 3)};
     on.tokens.resize(on.tokens.size() + padding, 0);
     Floats y = additive_on(name, on, true).microbatches[0].output;
     y.resize(4);

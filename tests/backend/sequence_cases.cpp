@@ -6,70 +6,73 @@ namespace {
 
 using Dims = std::vector<std::int64_t>;
 
-Case one(std::string name, Shape input, LayerSpec spec, Dims output, int samples,
-         Mode mode = Mode::Train) {
+Case one_layer(std::string name, Shape input, LayerSpec spec, Dims output, int samples,
+               Mode mode = Mode::Train) {
   return {std::move(name),
           make_graph(std::move(input), {{"layer", std::move(spec), std::move(output)}}), samples,
           mode};
 }
-Case one(std::string name, Dims input, LayerSpec spec, Dims output, int samples,
-         Mode mode = Mode::Train) {
-  return one(std::move(name), Shape{std::move(input)}, std::move(spec), std::move(output), samples,
-             mode);
+Case one_layer(std::string name, Dims input, LayerSpec spec, Dims output, int samples,
+               Mode mode = Mode::Train) {
+  return one_layer(std::move(name), Shape{std::move(input)}, std::move(spec), std::move(output),
+                   samples, mode);
 }
-
-Shape tokens(std::int64_t length, std::int64_t vocabulary) { return {{length}, vocabulary}; }
 
 void row_cases(std::vector<Case>& cases) {
   const auto linear = [](std::int64_t out, bool bias = true) {
     return Linear{.out_features = out, .bias = bias};
   };
-  cases.push_back(one("linear of rows", Dims{3, 16}, linear(32), {3, 32}, 2));
-  cases.push_back(one("linear of rows, odd sizes", Dims{5, 13}, linear(7), {5, 7}, 3));
-  cases.push_back(one("linear of one row", Dims{1, 8}, linear(8), {1, 8}, 1));
-  cases.push_back(one("linear of rows without bias", Dims{7, 40}, linear(70, false), {7, 70}, 3));
+  cases.push_back(one_layer("linear of rows", Dims{3, 16}, linear(32), {3, 32}, 2));
+  cases.push_back(one_layer("linear of rows, odd sizes", Dims{5, 13}, linear(7), {5, 7}, 3));
+  cases.push_back(one_layer("linear of one row", Dims{1, 8}, linear(8), {1, 8}, 1));
   cases.push_back(
-      one("linear of rows evaluated", Dims{5, 13}, linear(7), {5, 7}, 3, Mode::Evaluate));
-  cases.push_back(one("linear of many rows", Dims{40, 48}, linear(80), {40, 80}, 4));
+      one_layer("linear of rows without bias", Dims{7, 40}, linear(70, false), {7, 70}, 3));
+  cases.push_back(
+      one_layer("linear of rows evaluated", Dims{5, 13}, linear(7), {5, 7}, 3, Mode::Evaluate));
+  cases.push_back(one_layer("linear of many rows", Dims{40, 48}, linear(80), {40, 80}, 4));
 
-  cases.push_back(one("layer_norm of rows", Dims{5, 16}, LayerNorm{}, {5, 16}, 2));
-  cases.push_back(one("layer_norm of vectors", Dims{13}, LayerNorm{}, {13}, 3));
+  cases.push_back(one_layer("layer_norm of rows", Dims{5, 16}, LayerNorm{}, {5, 16}, 2));
+  cases.push_back(one_layer("layer_norm of vectors", Dims{13}, LayerNorm{}, {13}, 3));
   cases.push_back(
-      one("layer_norm without bias", Dims{4, 35}, LayerNorm{.bias = false}, {4, 35}, 2));
+      one_layer("layer_norm without bias", Dims{4, 35}, LayerNorm{.bias = false}, {4, 35}, 2));
   cases.push_back(
-      one("layer_norm own eps, one row", Dims{1, 7}, LayerNorm{.eps = 1e-2}, {1, 7}, 1));
-  cases.push_back(one("layer_norm of wide rows", Dims{3, 200}, LayerNorm{}, {3, 200}, 33));
+      one_layer("layer_norm own eps, one row", Dims{1, 7}, LayerNorm{.eps = 1e-2}, {1, 7}, 1));
+  cases.push_back(one_layer("layer_norm of wide rows", Dims{3, 200}, LayerNorm{}, {3, 200}, 33));
   cases.push_back(
-      one("layer_norm evaluated", Dims{5, 19}, LayerNorm{}, {5, 19}, 2, Mode::Evaluate));
+      one_layer("layer_norm evaluated", Dims{5, 19}, LayerNorm{}, {5, 19}, 2, Mode::Evaluate));
   for (const bool tanh : {false, true}) {
     const std::string name = tanh ? "gelu by tanh" : "gelu";
-    cases.push_back(one(name + " of rows", Dims{3, 21}, Gelu{tanh}, {3, 21}, 2));
-    cases.push_back(one(name + " of images", Dims{3, 4, 5}, Gelu{tanh}, {3, 4, 5}, 2));
-    cases.push_back(one(name + " evaluated", Dims{37}, Gelu{tanh}, {37}, 1, Mode::Evaluate));
+    cases.push_back(one_layer(name + " of rows", Dims{3, 21}, Gelu{tanh}, {3, 21}, 2));
+    cases.push_back(one_layer(name + " of images", Dims{3, 4, 5}, Gelu{tanh}, {3, 4, 5}, 2));
+    cases.push_back(one_layer(name + " evaluated", Dims{37}, Gelu{tanh}, {37}, 1, Mode::Evaluate));
   }
 }
 
 void position_cases(std::vector<Case>& cases) {
-  cases.push_back(one("embedding", tokens(6, 11), Embedding{.embedding_dim = 5}, {6, 5}, 3));
   cases.push_back(
-      one("embedding of one token", tokens(1, 3), Embedding{.embedding_dim = 16}, {1, 16}, 1));
+      one_layer("embedding", token_sequence(6, 11), Embedding{.embedding_dim = 5}, {6, 5}, 3));
+  cases.push_back(one_layer("embedding of one token", token_sequence(1, 3),
+                            Embedding{.embedding_dim = 16}, {1, 16}, 1));
+  cases.push_back(one_layer("embedding, tokens often", token_sequence(40, 2),
+                            Embedding{.embedding_dim = 33}, {40, 33}, 4));
+  cases.push_back(one_layer("embedding, scaled", token_sequence(9, 4),
+                            Embedding{.embedding_dim = 21, .scale = 4.5}, {9, 21}, 2));
+  cases.push_back(one_layer("embedding evaluated", token_sequence(6, 11),
+                            Embedding{.embedding_dim = 5}, {6, 5}, 3, Mode::Evaluate));
   cases.push_back(
-      one("embedding, tokens often", tokens(40, 2), Embedding{.embedding_dim = 33}, {40, 33}, 4));
-  cases.push_back(one("embedding, scaled", tokens(9, 4),
-                      Embedding{.embedding_dim = 21, .scale = 4.5}, {9, 21}, 2));
-  cases.push_back(one("embedding evaluated", tokens(6, 11), Embedding{.embedding_dim = 5}, {6, 5},
-                      3, Mode::Evaluate));
-  cases.push_back({"narrow, then embedding",
-                   make_graph(tokens(7, 11), {{"part", Narrow{.start = 2, .length = 4}, {4}},
-                                              {"wte", Embedding{.embedding_dim = 5}, {4, 5}}}),
-                   3});
-  cases.push_back(one("learned_positions", Dims{5, 7}, LearnedPositions{}, {5, 7}, 3));
-  cases.push_back(one("learned_positions of one", Dims{1, 16}, LearnedPositions{}, {1, 16}, 1));
-  cases.push_back(one("learned_positions evaluated", Dims{5, 7}, LearnedPositions{}, {5, 7}, 3,
-                      Mode::Evaluate));
-  cases.push_back(one("sinusoidal_positions", Dims{9, 10}, SinusoidalPositions{}, {9, 10}, 2));
+      {"narrow, then embedding",
+       make_graph(token_sequence(7, 11), {{"part", Narrow{.start = 2, .length = 4}, {4}},
+                                          {"wte", Embedding{.embedding_dim = 5}, {4, 5}}}),
+       3});
+  cases.push_back(one_layer("learned_positions", Dims{5, 7}, LearnedPositions{}, {5, 7}, 3));
   cases.push_back(
-      one("sinusoidal_positions, odd width", Dims{3, 7}, SinusoidalPositions{}, {3, 7}, 2));
+      one_layer("learned_positions of one", Dims{1, 16}, LearnedPositions{}, {1, 16}, 1));
+  cases.push_back(one_layer("learned_positions evaluated", Dims{5, 7}, LearnedPositions{}, {5, 7},
+                            3, Mode::Evaluate));
+  cases.push_back(
+      one_layer("sinusoidal_positions", Dims{9, 10}, SinusoidalPositions{}, {9, 10}, 2));
+  cases.push_back(
+      one_layer("sinusoidal_positions, odd width", Dims{3, 7}, SinusoidalPositions{}, {3, 7}, 2));
 }
 
 void attention_cases(std::vector<Case>& cases) {
@@ -78,20 +81,21 @@ void attention_cases(std::vector<Case>& cases) {
     const auto heads = [&](std::int64_t count) {
       return Attention{.heads = count, .causal = causal};
     };
-    cases.push_back(one(name, Dims{6, 48}, heads(2), {6, 16}, 2));
-    cases.push_back(one(name + " of one position", Dims{1, 12}, heads(2), {1, 4}, 2));
-    cases.push_back(one(name + ", one head, odd sizes", Dims{7, 15}, heads(1), {7, 5}, 3));
-    cases.push_back(one(name + ", heads of one", Dims{5, 9}, heads(3), {5, 3}, 2));
-    cases.push_back(one(name + " over several tiles", Dims{37, 60}, heads(1), {37, 20}, 2));
-    cases.push_back(one(name + ", wide heads", Dims{70, 192}, heads(1), {70, 64}, 1));
-    cases.push_back(one(name + " evaluated", Dims{19, 48}, heads(2), {19, 16}, 2, Mode::Evaluate));
+    cases.push_back(one_layer(name, Dims{6, 48}, heads(2), {6, 16}, 2));
+    cases.push_back(one_layer(name + " of one position", Dims{1, 12}, heads(2), {1, 4}, 2));
+    cases.push_back(one_layer(name + ", one head, odd sizes", Dims{7, 15}, heads(1), {7, 5}, 3));
+    cases.push_back(one_layer(name + ", heads of one", Dims{5, 9}, heads(3), {5, 3}, 2));
+    cases.push_back(one_layer(name + " over several tiles", Dims{37, 60}, heads(1), {37, 20}, 2));
+    cases.push_back(one_layer(name + ", wide heads", Dims{70, 192}, heads(1), {70, 64}, 1));
+    cases.push_back(
+        one_layer(name + " evaluated", Dims{19, 48}, heads(2), {19, 16}, 2, Mode::Evaluate));
   }
 }
 
 // Tokens to [T, 3C]; the padding is token 0, of which there is much where the vocabulary is small.
 Graph padded(std::int64_t length, std::int64_t vocabulary, std::int64_t width, Attention spec) {
   spec.padding = 0;
-  return make_graph(tokens(length, vocabulary),
+  return make_graph(token_sequence(length, vocabulary),
                     {{"wte", Embedding{.embedding_dim = 3 * width}, {length, 3 * width}},
                      {"wpe", LearnedPositions{}, {length, 3 * width}},
                      {"layer", spec, {length, width}, {"wpe", "input"}}});
@@ -110,7 +114,7 @@ Graph cross(std::int64_t queries, std::int64_t keys, std::int64_t width, std::in
 Graph padded_cross(std::int64_t queries, std::int64_t keys, std::int64_t width, std::int64_t heads,
                    std::int64_t vocabulary) {
   return make_graph(
-      tokens(keys, vocabulary),
+      token_sequence(keys, vocabulary),
       {{"wte", Embedding{.embedding_dim = width}, {keys, width}},
        {"wpe", LearnedPositions{}, {keys, width}},
        {"kv", Linear{.out_features = 2 * width}, {keys, 2 * width}},
@@ -186,7 +190,7 @@ Graph gpt(std::int64_t length, std::int64_t vocabulary, std::int64_t width, std:
   for (Node& node : block(length, width, heads, "wpe")) nodes.push_back(std::move(node));
   nodes.push_back({"ln_f", LayerNorm{.bias = false}, {length, width}});
   nodes.push_back({"lm_head", Linear{.out_features = vocabulary}, {length, vocabulary}});
-  return make_graph(tokens(length, vocabulary), nodes, Loss::CrossEntropy);
+  return make_graph(token_sequence(length, vocabulary), nodes, Loss::CrossEntropy);
 }
 
 }  // namespace
@@ -208,7 +212,7 @@ std::vector<Case> sequence_chain_cases() {
       {"gpt, whole vectors", aligned, 2},
       {"gpt evaluated", small, 2, Mode::Evaluate},
       {"sequence with sinusoidal positions",
-       make_graph(tokens(6, 9),
+       make_graph(token_sequence(6, 9),
                   {{"wte", Embedding{.embedding_dim = 10}, {6, 10}},
                    {"positions", SinusoidalPositions{}, {6, 10}},
                    {"fc", Linear{.out_features = 30}, {6, 30}},
@@ -218,7 +222,7 @@ std::vector<Case> sequence_chain_cases() {
                   Loss::CrossEntropy),
        2},
       {"two sides, both embedded",
-       make_graph(tokens(9, 13),
+       make_graph(token_sequence(9, 13),
                   {{"source", Narrow{.start = 0, .length = 4}, {4}, {"input"}},
                    {"target", Narrow{.start = 4, .length = 5}, {5}, {"input"}},
                    {"s", Embedding{.embedding_dim = 6}, {4, 6}, {"source"}},

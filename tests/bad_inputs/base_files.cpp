@@ -24,7 +24,8 @@ std::string layers(const std::string& outputs) {
          outputs + "\n";
 }
 
-std::string config(const std::string& shape, const std::string& outputs, const std::string& rest) {
+std::string config_text(const std::string& shape, const std::string& outputs,
+                        const std::string& rest) {
   return head + "input = { shape = " + shape + " }\n" + layers(outputs) + rest;
 }
 
@@ -60,30 +61,31 @@ std::string translation(const std::string& data) {
 std::vector<InputFile> base_files() {
   const std::string fc = "input = { shape = [2] }\n[[layers]]\nname = \"fc\"\nkind = \"linear\"\n";
   return {
-      {"base.toml", config("[1, 28, 28]", "10",
-                           "[data]\nkind = \"glyphs\"\ntrain_samples = 32\nvalidation_samples = 8\n"
-                           "batch_size = 8\n")},
-      {"tiny.toml", config("[1, 2, 2]", "3",
-                           "[data]\nkind = \"idx\"\ntrain_images = \"images.idx\"\n"
-                           "train_labels = \"labels.idx\"\nbatch_size = 2\n")},
+      {"base.toml",
+       config_text("[1, 28, 28]", "10",
+                   "[data]\nkind = \"glyphs\"\ntrain_samples = 32\nvalidation_samples = 8\n"
+                   "batch_size = 8\n")},
+      {"tiny.toml", config_text("[1, 2, 2]", "3",
+                                "[data]\nkind = \"idx\"\ntrain_images = \"images.idx\"\n"
+                                "train_labels = \"labels.idx\"\nbatch_size = 2\n")},
       {"images.idx", good_images()},
       {"labels.idx", good_labels()},
-      {"array.toml", config("[4]", "3",
-                            "[data]\nkind = \"npy\"\ntrain_inputs = \"x.npy\"\n"
-                            "train_labels = \"y.npy\"\nbatch_size = 2\n")},
+      {"array.toml", config_text("[4]", "3",
+                                 "[data]\nkind = \"npy\"\ntrain_inputs = \"x.npy\"\n"
+                                 "train_labels = \"y.npy\"\nbatch_size = 2\n")},
       {"x.npy", npy(npy_header("<f4", "(6, 4)"), raw(std::vector<float>(24, 0.5f)))},
       {"y.npy", npy(npy_header("<i8", "(6,)"), raw(std::vector<std::int64_t>{0, 1, 2, 0, 1, 2}))},
-      {"c10.toml", config("[3, 32, 32]", "10",
-                          "[data]\nkind = \"cifar10\"\ntrain_files = \"batch.bin\"\n"
-                          "batch_size = 2\n")},
+      {"c10.toml", config_text("[3, 32, 32]", "10",
+                               "[data]\nkind = \"cifar10\"\ntrain_files = \"batch.bin\"\n"
+                               "batch_size = 2\n")},
       {"batch.bin", std::string(3 * 3073, '\1')},
-      {"c100.toml", config("[3, 32, 32]", "100",
-                           "[data]\nkind = \"cifar100\"\ntrain_files = \"train.bin\"\n"
-                           "batch_size = 2\n")},
+      {"c100.toml", config_text("[3, 32, 32]", "100",
+                                "[data]\nkind = \"cifar100\"\ntrain_files = \"train.bin\"\n"
+                                "batch_size = 2\n")},
       {"train.bin", std::string(3 * 3074, '\1')},
-      {"folder.toml", config("[3, 8, 8]", "3",
-                             "[data]\nkind = \"image_folder\"\ntrain_folder = \"pictures\"\n"
-                             "batch_size = 4\nshuffle = false\n")},
+      {"folder.toml", config_text("[3, 8, 8]", "3",
+                                  "[data]\nkind = \"image_folder\"\ntrain_folder = \"pictures\"\n"
+                                  "batch_size = 4\nshuffle = false\n")},
       {"pictures/a/1.png", png_file(counted(8, 8, 3))},
       {"pictures/a/2.jpg", jpeg_file(counted(8, 8, 3))},
       {"pictures/b/3.png", png_file(counted(8, 8, 1))},

@@ -43,7 +43,7 @@ steps = 2
 )";
 }
 
-const std::string head =
+const std::string output_layer =
     "[[model.layers]]\nname = \"head\"\nkind = \"linear\"\nout_features = 20\n";
 const std::string looks_ahead =
     "[[model.layers]]\nname = \"qkv\"\nkind = \"linear\"\nout_features = 6\n"
@@ -53,7 +53,7 @@ const std::string looks_ahead =
 Row behind(const std::string& name, const std::string& input, const std::string& options, int code,
            std::vector<std::string> words, const std::string& prepare = "") {
   return {name,
-          {{"sides.toml", sides(head)},
+          {{"sides.toml", sides(output_layer)},
            {"b.de", "ein Hund\nzwei Hunde\nein Mann\n"},
            {"b.en", "a dog\ntwo dogs\na man\n"},
            {"in", input}},
@@ -109,12 +109,12 @@ std::vector<Row> generate_rows() {
        2,
        {"--seed: '18446744073709551616'", "write a whole number from 0 to 18446744073709551615"}},
       {"a translation without weights",
-       {{"sides.toml", sides(head)}},
+       {{"sides.toml", sides(output_layer)}},
        "generate sides.toml --output none",
        3,
        {"no trained weights", "--model"}},
       {"a translation by a model that looks ahead",
-       {{"sides.toml", sides(looks_ahead + head)}},
+       {{"sides.toml", sides(looks_ahead + output_layer)}},
        "generate sides.toml --output none",
        2,
        {"'own' reads tokens", "causal = true"}},
@@ -129,7 +129,7 @@ std::vector<Row> generate_rows() {
        2,
        {"bad.toml:2:10", "validation.metric = \"bleu\"", "\"glyphs\"", "metric = \"loss\""}},
       {"BLEU of a model that looks ahead",
-       {{"sides.toml", sides(looks_ahead + head)},
+       {{"sides.toml", sides(looks_ahead + output_layer)},
         {"b.de", "ein Hund\nzwei Hunde\nein Mann\n"},
         {"b.en", "a dog\ntwo dogs\na man\n"},
         {"bad.toml",

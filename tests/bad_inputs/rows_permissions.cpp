@@ -23,7 +23,7 @@ Row unread(const std::string& name, const std::string& file, const std::string& 
              {file, "cannot be read: Permission denied"});
 }
 
-const std::string trained =
+const std::string saved_run =
     "\"$PIPETRAIN_BINARY\" train base.toml --quiet --output run --set checkpoint.every_steps=2 "
     "&& rm run/model.safetensors; ";
 
@@ -57,7 +57,7 @@ std::vector<Row> permission_rows() {
       locked("a checkpoint to resume from that may not be reached",
              "train base.toml --resume locked/step", 3, {"locked/step", "cannot be read"}),
       row("a checkpoint's file that may not be read",
-          trained + "chmod 0 run/checkpoints/step-00000003/stage-0000.safetensors; ",
+          saved_run + "chmod 0 run/checkpoints/step-00000003/stage-0000.safetensors; ",
           "train base.toml --output run --set checkpoint.every_steps=2", 3,
           {"this checkpoint is damaged", "stage-0000.safetensors: Permission denied"}),
       {.name = "more threads than the user may have",

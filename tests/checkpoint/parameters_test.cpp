@@ -10,6 +10,7 @@
 #include "catch.hpp"
 #include "checkpoint/safetensors.hpp"
 #include "graph/read.hpp"
+#include "scratch.hpp"
 
 using namespace pipetrain;
 namespace fs = std::filesystem;
@@ -46,10 +47,6 @@ std::string error_of(const fs::path& file, const Graph& graph) {
     return error.what();
   }
   return "no error";
-}
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
 }
 
 }  // namespace

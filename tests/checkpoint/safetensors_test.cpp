@@ -10,6 +10,7 @@
 
 #include "base/error.hpp"
 #include "catch.hpp"
+#include "scratch.hpp"
 
 using namespace pipetrain;
 namespace fs = std::filesystem;
@@ -58,10 +59,6 @@ std::string error_of(const fs::path& file) {
     return error.what();
   }
   return "no error";
-}
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
 }
 
 }  // namespace

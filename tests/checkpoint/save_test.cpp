@@ -39,7 +39,7 @@ std::vector<std::string> names_of(const std::vector<StoredTensor>& tensors) {
   return names;
 }
 
-std::string refusal(const fs::path& folder) {
+std::string folder_refusal(const fs::path& folder) {
   try {
     read_checkpoint(folder);
   } catch (const DataError& error) {
@@ -83,14 +83,14 @@ TEST_CASE("every damage is named, with a way out") {
     flip.seekp(-1, std::ios::end);
     flip.put('x');
   }
-  const std::string message = refusal(folder);
+  const std::string message = folder_refusal(folder);
   for (const char* part :
        {"stage-0000.safetensors: it has 20 bytes instead of",
         "stage-0001.safetensors: its checksum", "config.resolved.toml: No such", "--resume"})
     CHECK(message.find(part) != std::string::npos);
   CHECK(message.find((scratch.path / "step-00000005").string()) != std::string::npos);
   fs::remove(folder / "manifest.json");
-  CHECK(refusal(folder).find("manifest.json") != std::string::npos);
+  CHECK(folder_refusal(folder).find("manifest.json") != std::string::npos);
 }
 
 TEST_CASE("resharding moves whole layers and loses nothing") {

@@ -1,4 +1,4 @@
-// A folder of a test's own, gone at its end.
+// A folder of a test's own, gone at its end, and the search of a message for words.
 #pragma once
 
 #include <stdlib.h>
@@ -22,3 +22,7 @@ struct Scratch {
   Scratch& operator=(const Scratch&) = delete;
   std::filesystem::path path;
 };
+
+inline bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}

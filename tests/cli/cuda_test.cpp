@@ -15,7 +15,7 @@ bool built_in() {
   return std::find(backends.begin(), backends.end(), "cuda") != backends.end();
 }
 
-std::ptrdiff_t lines_of(const std::string& text) {
+std::ptrdiff_t line_count(const std::string& text) {
   return std::count(text.begin(), text.end(), '\n');
 }
 
@@ -63,7 +63,7 @@ TEST_CASE("a training on a GPU that is not there ends with one sentence, and lea
   INFO(ran.err);
   CHECK(ran.code == 4);
   CHECK(ran.out.empty());
-  CHECK(lines_of(ran.err) == 1);
+  CHECK(line_count(ran.err) == 1);
   CHECK_FALSE(std::filesystem::exists(run));
 }
 

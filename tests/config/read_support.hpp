@@ -13,6 +13,8 @@
 
 namespace pipetrain {
 
+inline const std::string kModel = "[model]\nfile = \"m.toml\"\n";
+
 class Folder {
  public:
   Folder() {

@@ -7,8 +7,6 @@ using namespace pipetrain;
 
 namespace {
 
-const std::string kModel = "[model]\nfile = \"m.toml\"\n";
-
 const std::string kEverything = R"(
 [model]
 file = "models/m.toml"

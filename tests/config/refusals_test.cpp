@@ -14,8 +14,6 @@ struct Bad {
   std::vector<std::string> words;
 };
 
-const std::string kModel = "[model]\nfile = \"m.toml\"\n";
-
 const std::vector<Bad>& table() {
   static const std::vector<Bad> rows = {
       // ---- devices

@@ -30,7 +30,7 @@ std::vector<float> cut(const Augment& augment, const std::vector<float>& image, 
 }
 
 // 4 images of [1, 2, 3] as npy data.
-struct Written {
+struct FourImages {
   Folder folder;
   std::unique_ptr<const Dataset> open() const {
     std::vector<float> values;
@@ -144,7 +144,7 @@ TEST_CASE("augment: drawn by seed, mini-batch and sample alone", "[augment]") {
 }
 
 TEST_CASE("augment: a set of images through windows", "[augment]") {
-  const Written written;
+  const FourImages written;
   Augment augment = window_of(2, 3);
   const std::unique_ptr<const Dataset> plain = augmented(written.open(), augment);
   CHECK(sample(*plain, 1).input == std::vector<float>{6, 7, 8, 9, 10, 11});

@@ -18,10 +18,10 @@ std::string record(const std::string& labels, int first) {
 }
 std::string label(int value) { return std::string(1, static_cast<char>(value)); }
 
-struct Written {
+struct CifarFiles {
   Folder folder;
   DataConfig config;
-  explicit Written(const std::vector<std::string>& files, const std::string& kind = "cifar10") {
+  explicit CifarFiles(const std::vector<std::string>& files, const std::string& kind = "cifar10") {
     config.kind = kind;
     config.batch_size = 1;
     for (std::size_t i = 0; i < files.size(); ++i)
@@ -37,7 +37,7 @@ struct Written {
 }  // namespace
 
 TEST_CASE("cifar10: a label, then three planes of x / 255", "[cifar]") {
-  const Written written({record(label(7), 0) + record(label(9), 5)});
+  const CifarFiles written({record(label(7), 0) + record(label(9), 5)});
   const Datasets data = written.open();
   CHECK(data.validation == nullptr);
   REQUIRE(data.train->size() == 2);
@@ -55,7 +55,8 @@ TEST_CASE("cifar10: a label, then three planes of x / 255", "[cifar]") {
 }
 
 TEST_CASE("cifar100: fine or coarse labels of the same records", "[cifar]") {
-  Written written({record(label(19) + label(99), 1) + record(label(0) + label(3), 2)}, "cifar100");
+  CifarFiles written({record(label(19) + label(99), 1) + record(label(0) + label(3), 2)},
+                     "cifar100");
   const Datasets fine = written.open(hundred);
   CHECK(sample(*fine.train, 0).target_class == 99);
   CHECK(sample(*fine.train, 1).target_class == 3);
@@ -70,7 +71,7 @@ TEST_CASE("cifar100: fine or coarse labels of the same records", "[cifar]") {
 TEST_CASE("cifar: several files are one set, plain or packed", "[cifar]") {
   const std::string a = record(label(1), 0), b = record(label(2), 1) + record(label(3), 2);
   const std::string c = record(label(4), 3);
-  Written written({a, gzipped(b), c});
+  CifarFiles written({a, gzipped(b), c});
   written.config.validation_files = {written.folder.write("test", gzipped(b))};
   const Datasets data = written.open();
   REQUIRE(data.train->size() == 4);
@@ -85,7 +86,7 @@ TEST_CASE("cifar: several files are one set, plain or packed", "[cifar]") {
 
 TEST_CASE("cifar: crops, flips and scaling, of the training part alone but for scaling",
           "[cifar]") {
-  Written written({record(label(1), 0) + record(label(2), 7)});
+  CifarFiles written({record(label(1), 0) + record(label(2), 7)});
   written.config.validation_files = {written.folder.write("test", record(label(3), 0))};
   written.config.mean = {0, 0.5, 1};
   written.config.std = {1, 2, 4};
@@ -110,50 +111,50 @@ TEST_CASE("cifar: crops, flips and scaling, of the training part alone but for s
 }
 
 TEST_CASE("cifar: a size that is no multiple of the record", "[cifar]") {
-  const Written longer({record(label(1), 0) + record(label(1), 0) + "12345"});
+  const CifarFiles longer({record(label(1), 0) + record(label(1), 0) + "12345"});
   const std::string message = longer.refused<DataError>();
   INFO(message);
   CHECK(contains(message, "batch_0"));
   CHECK(contains(message, "2 records"));
   CHECK(contains(message, "5 bytes too many"));
   CHECK(contains(message, "copy the file again"));
-  CHECK(contains(Written({"x"}).refused<DataError>(), "1 bytes too many"));
-  CHECK(contains(Written({""}).refused<DataError>(), "empty"));
-  CHECK(contains(Written({gzipped("")}).refused<DataError>(), "empty"));
+  CHECK(contains(CifarFiles({"x"}).refused<DataError>(), "1 bytes too many"));
+  CHECK(contains(CifarFiles({""}).refused<DataError>(), "empty"));
+  CHECK(contains(CifarFiles({gzipped("")}).refused<DataError>(), "empty"));
 }
 
 TEST_CASE("cifar: the other kind's file is recognised", "[cifar]") {
-  const Written hundreds({record(label(1) + label(2), 0)});
+  const CifarFiles hundreds({record(label(1) + label(2), 0)});
   CHECK(contains(hundreds.refused<DataError>(), "write kind = \"cifar100\""));
-  const Written tens({record(label(1), 0)}, "cifar100");
+  const CifarFiles tens({record(label(1), 0)}, "cifar100");
   CHECK(contains(tens.refused<DataError>(hundred), "write kind = \"cifar10\""));
 }
 
 TEST_CASE("cifar: a label out of range is named with its sample", "[cifar]") {
   const std::string good = record(label(9), 0);
-  const Written ten_labels({good, good + record(label(10), 0)});
+  const CifarFiles ten_labels({good, good + record(label(10), 0)});
   const std::string message = ten_labels.refused<DataError>();
   INFO(message);
   CHECK(contains(message, "batch_1"));
   CHECK(contains(message, "sample 1 is 10"));
   CHECK(contains(message, "0..9"));
-  Written fine({record(label(0) + label(100), 0)}, "cifar100");
+  CifarFiles fine({record(label(0) + label(100), 0)}, "cifar100");
   CHECK(contains(fine.refused<DataError>(hundred), "fine labels of cifar100 are 0..99"));
   fine.config.labels = "coarse";
   CHECK(fine.open(hundred).train->size() == 1);  // the other byte is good
-  Written coarse({record(label(20) + label(0), 0)}, "cifar100");
+  CifarFiles coarse({record(label(20) + label(0), 0)}, "cifar100");
   coarse.config.labels = "coarse";
   CHECK(contains(coarse.refused<DataError>(hundred), "coarse labels of cifar100 are 0..19"));
 }
 
 TEST_CASE("cifar: what does not fit the model", "[cifar]") {
-  const Written written({record(label(9), 0)});
+  const CifarFiles written({record(label(9), 0)});
   CHECK(contains(written.refused<UsageError>(model({{1, 28, 28}}, {{10}})), "[3, 32, 32]"));
   CHECK(contains(written.refused<UsageError>(model({{3, 32, 32}}, {{9}})), "out_features = 10"));
   CHECK(contains(written.refused<UsageError>(model({{3, 32, 32}}, {{10}}, Loss::Mse)), "mse"));
-  const Written none(std::vector<std::string>{});
+  const CifarFiles none(std::vector<std::string>{});
   CHECK(contains(none.refused<UsageError>(), "data.train_files is missing"));
-  Written gone({});
+  CifarFiles gone({});
   gone.config.train_files = {gone.folder / "no.bin"};
   CHECK(contains(gone.refused<DataError>(), "no such file"));
 }

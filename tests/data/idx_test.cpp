@@ -11,12 +11,12 @@ namespace {
 const Graph two_by_two = model({{1, 2, 2}}, {{3}});
 const std::string images =
     idx({3, 2, 2}, std::string("\x00\x01\x02\x03\x10\x20\x40\x80\xff\xfe\x7f\x33", 12));
-const std::string labels = idx({3}, std::string("\x02\x00\x01", 3));
+const std::string three_labels = idx({3}, std::string("\x02\x00\x01", 3));
 
-struct Written {
+struct IdxFiles {
   Folder folder;
   DataConfig config;
-  Written(const std::string& image_bytes, const std::string& label_bytes) {
+  IdxFiles(const std::string& image_bytes, const std::string& label_bytes) {
     config.kind = "idx";
     config.batch_size = 1;
     config.train_images = folder.write("images", image_bytes);
@@ -28,7 +28,7 @@ struct Written {
 }  // namespace
 
 TEST_CASE("idx: images become x / 255, labels stay", "[idx]") {
-  const Written written(images, labels);
+  const IdxFiles written(images, three_labels);
   const Datasets data = written.open();
   CHECK(data.validation == nullptr);
   REQUIRE(data.train->size() == 3);
@@ -39,22 +39,22 @@ TEST_CASE("idx: images become x / 255, labels stay", "[idx]") {
 }
 
 TEST_CASE("idx: gzip equals plain, whatever the name", "[idx]") {
-  const Written plain(images, labels), packed(gzipped(images), gzipped(labels));
+  const IdxFiles plain(images, three_labels), packed(gzipped(images), gzipped(three_labels));
   const Datasets a = plain.open(), b = packed.open();
   for (std::int64_t i = 0; i < 3; ++i) CHECK(sample(*a.train, i) == sample(*b.train, i));
 }
 
 TEST_CASE("idx: a model may take grey images without their channel, or flat samples", "[idx]") {
-  const Written written(images, labels);
+  const IdxFiles written(images, three_labels);
   CHECK(written.open(model({{2, 2}}, {{3}})).train->input_shape() == Shape{{2, 2}});
-  const Written flat(idx({3, 4}, std::string(12, 'x')), labels);
+  const IdxFiles flat(idx({3, 4}, std::string(12, 'x')), three_labels);
   CHECK(flat.open(model({{4}}, {{3}})).train->input_shape() == Shape{{4}});
-  const Written colour(idx({3, 2, 1, 2}, std::string(12, 'x')), labels);
+  const IdxFiles colour(idx({3, 2, 1, 2}, std::string(12, 'x')), three_labels);
   CHECK(colour.open(model({{2, 1, 2}}, {{3}})).train->size() == 3);
 }
 
 TEST_CASE("idx: ranges cut one pair of files into train and validation", "[idx]") {
-  Written written(images, labels);
+  IdxFiles written(images, three_labels);
   written.config.train_range = SampleRange{0, 2};
   written.config.validation_range = SampleRange{2, 3};
   const Datasets data = written.open();
@@ -67,7 +67,7 @@ TEST_CASE("idx: ranges cut one pair of files into train and validation", "[idx]"
 }
 
 TEST_CASE("idx: validation files of their own, whole or in part", "[idx]") {
-  Written written(images, labels);
+  IdxFiles written(images, three_labels);
   written.config.validation_images =
       written.folder.write("v", idx({2, 2, 2}, std::string(8, '\xff')));
   written.config.validation_labels =
@@ -88,66 +88,84 @@ TEST_CASE("idx: a damaged file is refused with what was found", "[idx]") {
     std::string images, labels;
     std::vector<std::string> words;
   };
-  const std::string packed = gzipped(images), packed_labels = gzipped(labels);
+  const std::string packed = gzipped(images), packed_labels = gzipped(three_labels);
   std::string wrong_sum = packed;
   wrong_sum[wrong_sum.size() - 6] ^= 0x55;
   const std::uint32_t huge = 0xffffffff;
   const std::vector<Row> rows = {
-      {"empty", "", labels, {"images: ", "magic number", "4 bytes", "truncated"}},
-      {"three bytes", images.substr(0, 3), labels, {"4 bytes", "at most 3"}},
-      {"no dimensions", images.substr(0, 4), labels, {"the size of dimension 0"}},
+      {"empty", "", three_labels, {"images: ", "magic number", "4 bytes", "truncated"}},
+      {"three bytes", images.substr(0, 3), three_labels, {"4 bytes", "at most 3"}},
+      {"no dimensions", images.substr(0, 4), three_labels, {"the size of dimension 0"}},
       {"dimensions end early",
        images.substr(0, 13),
-       labels,
+       three_labels,
        {"the size of dimension 2", "at most 1 "}},
-      {"no elements", images.substr(0, 16), labels, {"[3, 2, 2]", "12 bytes", "at most 0"}},
-      {"one byte short", images.substr(0, images.size() - 1), labels, {"12 bytes", "at most 11"}},
-      {"one byte too many", images + "x", labels, {"left over", "12 bytes"}},
-      {"a text file", "hello world, hello world", labels, {"68 65 6c 6c", "00 00 08"}},
-      {"little-endian magic", "\x03\x08" + std::string(30, '\0'), labels, {"03 08 00 00"}},
+      {"no elements", images.substr(0, 16), three_labels, {"[3, 2, 2]", "12 bytes", "at most 0"}},
+      {"one byte short",
+       images.substr(0, images.size() - 1),
+       three_labels,
+       {"12 bytes", "at most 11"}},
+      {"one byte too many", images + "x", three_labels, {"left over", "12 bytes"}},
+      {"a text file", "hello world, hello world", three_labels, {"68 65 6c 6c", "00 00 08"}},
+      {"little-endian magic", "\x03\x08" + std::string(30, '\0'), three_labels, {"03 08 00 00"}},
       {"signed bytes",
        idx({3, 2, 2}, std::string(12, 'x'), 9),
-       labels,
+       three_labels,
        {"0x09", "signed bytes", "0x08"}},
       {"32-bit floats",
        idx({3, 2, 2}, std::string(48, 'x'), 0x0D),
-       labels,
+       three_labels,
        {"0x0d", "32-bit floats"}},
       {"unknown type",
        idx({3, 2, 2}, std::string(12, 'x'), 0x7f),
-       labels,
+       three_labels,
        {"0x7f", "no type of IDX"}},
-      {"no dimension at all", idx({}, ""), labels, {"claims 0 dimensions"}},
+      {"no dimension at all", idx({}, ""), three_labels, {"claims 0 dimensions"}},
       {"nine dimensions",
        idx({1, 1, 1, 1, 1, 1, 1, 1, 1}, "x"),
-       labels,
+       three_labels,
        {"claims 9 dimensions", "1 to 4"}},
-      {"no samples", idx({0, 2, 2}, ""), labels, {"dimension 0 has size 0"}},
-      {"empty images", idx({3, 0, 2}, ""), labels, {"dimension 1 has size 0"}},
-      {"terabytes", idx({huge, 28, 28}, "xx"), labels, {"3367254359280 bytes", "at most 2"}},
+      {"no samples", idx({0, 2, 2}, ""), three_labels, {"dimension 0 has size 0"}},
+      {"empty images", idx({3, 0, 2}, ""), three_labels, {"dimension 1 has size 0"}},
+      {"terabytes", idx({huge, 28, 28}, "xx"), three_labels, {"3367254359280 bytes", "at most 2"}},
       {"more than 64 bits",
        idx({huge, huge, huge, huge}, "xx"),
-       labels,
+       three_labels,
        {"18446744073709551615 bytes"}},
-      {"terabytes, packed", gzipped(idx({huge, 28, 28}, "xx")), labels, {"3367254359280 bytes"}},
-      {"packed and short", gzipped(images.substr(0, 20)), labels, {"12 bytes", "only 4 are there"}},
-      {"packed, bytes left over", gzipped(images + "x"), labels, {"left over"}},
-      {"gzip cut in its data", packed.substr(0, packed.size() - 12), labels, {"gzip", "truncated"}},
-      {"gzip cut in its sum", packed.substr(0, packed.size() - 3), labels, {"gzip", "truncated"}},
-      {"gzip with a wrong sum", wrong_sum, labels, {"gzip", "damaged"}},
+      {"terabytes, packed",
+       gzipped(idx({huge, 28, 28}, "xx")),
+       three_labels,
+       {"3367254359280 bytes"}},
+      {"packed and short",
+       gzipped(images.substr(0, 20)),
+       three_labels,
+       {"12 bytes", "only 4 are there"}},
+      {"packed, bytes left over", gzipped(images + "x"), three_labels, {"left over"}},
+      {"gzip cut in its data",
+       packed.substr(0, packed.size() - 12),
+       three_labels,
+       {"gzip", "truncated"}},
+      {"gzip cut in its sum",
+       packed.substr(0, packed.size() - 3),
+       three_labels,
+       {"gzip", "truncated"}},
+      {"gzip with a wrong sum", wrong_sum, three_labels, {"gzip", "damaged"}},
       {"two labels", images, idx({2}, "\x01\x01"), {"images has 3 samples", "labels has 2 labels"}},
       {"four labels", images, idx({4}, "\x01\x01\x01\x01"), {"3 samples", "4 labels"}},
       {"labels are images", images, images, {"labels: ", "labels have 1 dimension", "has 3"}},
-      {"images are labels", labels, labels, {"images: ", "these are labels"}},
+      {"images are labels", three_labels, three_labels, {"images: ", "these are labels"}},
       {"a label too large",
        images,
        idx({3}, std::string("\x00\x03\x01", 3)),
        {"labels: ", "sample 1 is 3", "3 outputs", "0..2"}},
-      {"labels cut", images, labels.substr(0, labels.size() - 1), {"labels: ", "3 bytes"}},
+      {"labels cut",
+       images,
+       three_labels.substr(0, three_labels.size() - 1),
+       {"labels: ", "3 bytes"}},
       {"labels cut, packed", images, packed_labels.substr(0, 12), {"labels: ", "gzip"}},
   };
   for (const Row& row : rows) {
-    const Written written(row.images, row.labels);
+    const IdxFiles written(row.images, row.labels);
     const std::string message = message_of<DataError>([&] { written.open(); });
     INFO(row.name << ": " << message);
     for (const std::string& word : row.words) CHECK(contains(message, word));
@@ -155,7 +173,7 @@ TEST_CASE("idx: a damaged file is refused with what was found", "[idx]") {
 }
 
 TEST_CASE("idx: files that are not there, or no files", "[idx]") {
-  Written written(images, labels);
+  IdxFiles written(images, three_labels);
   written.config.train_labels = written.folder / "absent";
   CHECK(contains(message_of<DataError>([&] { written.open(); }), "absent: no such file"));
   written.config.train_labels = written.folder / "";
@@ -165,7 +183,7 @@ TEST_CASE("idx: files that are not there, or no files", "[idx]") {
 }
 
 TEST_CASE("idx: what does not fit the model is refused with both sides", "[idx]") {
-  const Written written(images, labels);
+  const IdxFiles written(images, three_labels);
   const auto refusal = [&](const Graph& graph) {
     return message_of<UsageError>([&] { written.open(graph); });
   };

@@ -16,7 +16,7 @@ Image read(const std::string& bytes, int channels) {
   const Folder folder;
   return read_image(folder.write("image", bytes), channels);
 }
-std::string refused(const std::string& bytes) {
+std::string refused_image(const std::string& bytes) {
   return message_of<DataError>([&] { read(bytes, 3); });
 }
 std::string text_of(const Image& image) { return {image.bytes.begin(), image.bytes.end()}; }
@@ -93,12 +93,12 @@ TEST_CASE("image: a JPEG of inks", "[image]") {
 
 TEST_CASE("image: what is no image, or only the start of one", "[image]") {
   const std::string png = png_file(counted(40, 40, 3)), jpeg = jpeg_file(counted(40, 40, 3));
-  CHECK(contains(refused(""), "the file is empty"));
-  CHECK(contains(refused("GIF89a.."), "neither JPEG nor PNG"));
+  CHECK(contains(refused_image(""), "the file is empty"));
+  CHECK(contains(refused_image("GIF89a.."), "neither JPEG nor PNG"));
   for (const std::size_t part : {std::size_t{5}, png.size() / 2, png.size() - 5})
-    CHECK(contains(refused(png.substr(0, part)), "damaged PNG: "));
+    CHECK(contains(refused_image(png.substr(0, part)), "damaged PNG: "));
   for (const std::size_t part : {std::size_t{5}, jpeg.size() / 2, jpeg.size() - 40})
-    CHECK(contains(refused(jpeg.substr(0, part)), "damaged JPEG: "));
+    CHECK(contains(refused_image(jpeg.substr(0, part)), "damaged JPEG: "));
   CHECK(contains(message_of<DataError>([] { read_image("/no/such.png", 3); }), "no such file"));
   const Folder folder;
   CHECK(contains(message_of<DataError>([&] { read_image(folder / "", 3); }), "not a file"));
@@ -107,10 +107,10 @@ TEST_CASE("image: what is no image, or only the start of one", "[image]") {
 TEST_CASE("image: bytes that were changed on the way", "[image]") {
   std::string png = png_file(counted(40, 40, 3));
   png[png.size() - 20] = static_cast<char>(png[png.size() - 20] ^ 1);
-  CHECK(contains(refused(png), "damaged PNG: "));
+  CHECK(contains(refused_image(png), "damaged PNG: "));
   std::string jpeg = jpeg_file(counted(64, 64, 3), {.quality = 100});
   jpeg.replace(jpeg.size() / 2, 2, "\xff\xd9");  // an end where none should be
-  CHECK(contains(refused(jpeg), "damaged JPEG: "));
+  CHECK(contains(refused_image(jpeg), "damaged JPEG: "));
 }
 
 TEST_CASE("image: bytes behind the end of a JPEG do no harm", "[image]") {
@@ -120,14 +120,15 @@ TEST_CASE("image: bytes behind the end of a JPEG do no harm", "[image]") {
 
 TEST_CASE("image: a header that claims more than the file can hold", "[image]") {
   const std::string png = png_file(plain(4, 4, "abc"));
-  CHECK(contains(refused(with_size(png, 1000000, 1000000)), "claims 1000000 x 1000000 pixels"));
-  CHECK(contains(refused(with_size(png, 60000, 30000)), "claims 30000 x 60000 pixels"));
-  CHECK(contains(refused(with_size(png, 0xffffffff, 1)), "damaged PNG"));
-  CHECK(contains(refused(with_size(png, 0, 1)), "damaged PNG"));
+  CHECK(
+      contains(refused_image(with_size(png, 1000000, 1000000)), "claims 1000000 x 1000000 pixels"));
+  CHECK(contains(refused_image(with_size(png, 60000, 30000)), "claims 30000 x 60000 pixels"));
+  CHECK(contains(refused_image(with_size(png, 0xffffffff, 1)), "damaged PNG"));
+  CHECK(contains(refused_image(with_size(png, 0, 1)), "damaged PNG"));
   std::string jpeg = jpeg_file(plain(8, 8, "abc"));
   const std::size_t frame = jpeg.find("\xff\xc0");
   jpeg.replace(frame + 5, 4, "\xff\x00\xff\x00", 4);
-  CHECK(contains(refused(jpeg), "claims 65280 x 65280 pixels"));
+  CHECK(contains(refused_image(jpeg), "claims 65280 x 65280 pixels"));
   jpeg.replace(frame + 5, 4, std::string(4, '\0'));
-  CHECK(contains(refused(jpeg), "damaged JPEG"));
+  CHECK(contains(refused_image(jpeg), "damaged JPEG"));
 }

@@ -36,7 +36,7 @@ struct Images {
   }
 };
 
-const Graph small = model({{3, 8, 8}}, {{3}});
+const Graph small_colour = model({{3, 8, 8}}, {{3}});
 
 int red_of(const ReadSample& sample) { return static_cast<int>(sample.input[0] * 255 + 0.5f); }
 std::vector<std::pair<int, int>> contents(const Dataset& data) {  // red, class
@@ -65,7 +65,7 @@ TEST_CASE("image_folder: classes and files in the order of their names", "[image
   images.add_bytes("train/readme.png", "in no class");
   const ImageList list = list_images(images.config.train_folder);
   CHECK(list.classes == std::vector<std::string>{"Zebra", "cat", "dog"});
-  const Datasets data = images.open(small);
+  const Datasets data = images.open(small_colour);
   CHECK(data.validation == nullptr);
   CHECK(contents(*data.train) == Contents{{6, 0}, {4, 1}, {5, 1}, {3, 2}, {1, 2}, {2, 2}});
   CHECK(data.train->classes() == 3);
@@ -79,9 +79,9 @@ TEST_CASE("image_folder: classes of the validation folder go by name", "[image]"
   for (const char* name : {"a", "b", "c"}) images.add("train/" + std::string(name) + "/1.png", 1);
   images.add("val/c/1.png", 2);
   images.config.validation_folder = images.folder / "val";
-  CHECK(contents(*images.open(small).validation) == Contents{{2, 2}});
+  CHECK(contents(*images.open(small_colour).validation) == Contents{{2, 2}});
   images.add("val/d/1.png", 2);
-  const std::string message = images.refused<DataError>(small);
+  const std::string message = images.refused<DataError>(small_colour);
   CHECK(contains(message, "val/d: "));
   CHECK(contains(message, "train has no such class folder"));
 }
@@ -91,7 +91,7 @@ TEST_CASE("image_folder: a share of the images validates", "[image]") {
   for (int i = 0; i < 10; ++i)
     images.add("train/" + std::to_string(i % 2) + "/" + std::to_string(i) + ".png", i);
   images.config.validation_fraction = 0.3;
-  const Datasets data = images.open(small);
+  const Datasets data = images.open(small_colour);
   CHECK(data.train->size() == 7);
   CHECK(data.validation->size() == 3);
   Contents all = contents(*data.train), rest = contents(*data.validation);
@@ -110,21 +110,24 @@ TEST_CASE("image_folder: resized, cut and scaled to the model", "[image]") {
   images.config.resize = {8, 0};  // 8 x 16, the middle from column 4 on
   images.config.mean = {40 / 255.0};
   images.config.std = {160 / 255.0};
-  const ReadSample middle = sample(*images.open(small).validation, 0);
+  const ReadSample middle = sample(*images.open(small_colour).validation, 0);
   CHECK(middle.input[0] == Approx(0).margin(1e-6));
   CHECK(middle.input[7] == Approx(1));
   CHECK(middle.input[3] == Approx(0.125).margin(0.01));
   images.config.resize = {8, 8};
-  const ReadSample squeezed = sample(*images.open(small).validation, 0);
+  const ReadSample squeezed = sample(*images.open(small_colour).validation, 0);
   CHECK(squeezed.input[2] == Approx(0).margin(1e-6));
   CHECK(squeezed.input[5] == Approx(1));
   images.config.resize = {};
   images.config.random_resized_crop = true;
-  CHECK(sample(*images.open(small).train, 0, 5) == sample(*images.open(small).train, 0, 5));
-  CHECK(sample(*images.open(small).train, 0, 5) != sample(*images.open(small).train, 0, 6));
+  CHECK(sample(*images.open(small_colour).train, 0, 5) ==
+        sample(*images.open(small_colour).train, 0, 5));
+  CHECK(sample(*images.open(small_colour).train, 0, 5) !=
+        sample(*images.open(small_colour).train, 0, 6));
   images.config.padding = 1;  // the rules of a config refuse both; here padding changes nothing
   images.config.random_resized_crop = false;
-  CHECK(sample(*images.open(small).train, 0, 5) != sample(*images.open(small).train, 0, 6));
+  CHECK(sample(*images.open(small_colour).train, 0, 5) !=
+        sample(*images.open(small_colour).train, 0, 6));
 }
 
 TEST_CASE("image_folder: grey models", "[image]") {
@@ -141,7 +144,7 @@ TEST_CASE("image_folder: a bad image stops, or the next one takes its place", "[
   images.add("train/a/3.png", 3, 4, 4);  // smaller than the model's 8 x 8
   images.add("train/b/4.png", 4);
   images.add_bytes("train/b/5.jpg", "");
-  const Datasets stops = images.open(small);
+  const Datasets stops = images.open(small_colour);
   CHECK(red_of(sample(*stops.train, 0)) == 1);
   const auto refused = [&](std::int64_t i) {
     return message_of<DataError>([&] { sample(*stops.train, i); });
@@ -150,7 +153,7 @@ TEST_CASE("image_folder: a bad image stops, or the next one takes its place", "[
   CHECK(contains(refused(2), "train/a/3.png: an image of 4 x 4 is smaller than the 8 x 8"));
   CHECK(contains(refused(4), "train/b/5.jpg: the file is empty"));
   images.config.on_bad_image = "skip";
-  const Datasets skips = images.open(small);
+  const Datasets skips = images.open(small_colour);
   CHECK(skips.train->size() == 5);
   CHECK(contents(*skips.train) == Contents{{1, 0}, {4, 1}, {4, 1}, {4, 1}, {1, 0}});
   images.add_bytes("train/a/1.png", "damaged");
@@ -171,7 +174,7 @@ TEST_CASE("image_folder: any number of threads makes the same mini-batches", "[i
   std::vector<MiniBatch> expected;
   for (const int threads : {1, 2, 5}) {
     images.config.decode_threads = threads;
-    const Datasets data = images.open(small);
+    const Datasets data = images.open(small_colour);
     CHECK(data.train->reading_threads() == threads);
     Loader loader(*data.train,
                   {.order = {.batch_size = 6, .drop_last = false, .seed = 3}, .depth = 2}, 1);
@@ -192,14 +195,16 @@ TEST_CASE("image_folder: any number of threads makes the same mini-batches", "[i
 
 TEST_CASE("image_folder: what is refused", "[image]") {
   Images images;
-  CHECK(contains(images.refused<DataError>(small), "train: no such folder"));
+  CHECK(contains(images.refused<DataError>(small_colour), "train: no such folder"));
   images.add_bytes("train/stray.png", "in no class");
-  CHECK(contains(images.refused<DataError>(small), "train: there are no class folders in it"));
+  CHECK(
+      contains(images.refused<DataError>(small_colour), "train: there are no class folders in it"));
   images.add_bytes("train/empty/notes.txt", "");
-  CHECK(contains(images.refused<DataError>(small), "train/empty: this class folder has no image"));
+  CHECK(contains(images.refused<DataError>(small_colour),
+                 "train/empty: this class folder has no image"));
   images.add("train/empty/1.png", 1);
   images.config.validation_fraction = 0.5;
-  CHECK(contains(images.refused<UsageError>(small), "needs 2 samples or more"));
+  CHECK(contains(images.refused<UsageError>(small_colour), "needs 2 samples or more"));
   images.config.validation_fraction = 0;
   images.add("train/b/1.png", 1);
   CHECK(contains(images.refused<UsageError>(model({{3, 8, 8}}, {{1}})),
@@ -208,5 +213,5 @@ TEST_CASE("image_folder: what is refused", "[image]") {
   CHECK(contains(images.refused<UsageError>(model({{192}}, {{3}})), "the model's input is [192]"));
   CHECK(contains(images.refused<UsageError>(model({{3, 8, 8}}, {{3}}, Loss::Mse)), "mse"));
   images.config.train_folder = images.folder / "train/b/1.png";
-  CHECK(contains(images.refused<DataError>(small), "this is not a folder"));
+  CHECK(contains(images.refused<DataError>(small_colour), "this is not a folder"));
 }

@@ -24,7 +24,7 @@ Lines lines_of(const std::string& text) {
   return lines;
 }
 
-std::string refused(const std::string& text) {
+std::string refused_lines(const std::string& text) {
   return message_of<DataError>([&] { lines_of(text); });
 }
 
@@ -46,11 +46,12 @@ TEST_CASE("lines of a stream are those of a file of the same bytes", "[lines]") 
 
 TEST_CASE("a stream that is no UTF-8, or has too long a line, is refused with the line",
           "[lines]") {
-  CHECK(contains(refused("a\nb\xff"), "in:2: invalid UTF-8: byte 1 of the line is 0xff"));
-  CHECK(contains(refused("\xc3\n"), "in:1: invalid UTF-8"));
+  CHECK(contains(refused_lines("a\nb\xff"), "in:2: invalid UTF-8: byte 1 of the line is 0xff"));
+  CHECK(contains(refused_lines("\xc3\n"), "in:1: invalid UTF-8"));
   const std::string too_long(line_bytes_max + 1, 'x');
   for (const char* const end : {"", "\n", "\r\n", "\nb", "xxxxxxx\n"})
-    CHECK(contains(refused("a\n" + too_long + end), "in:2: the line is longer than 1048576 bytes"));
+    CHECK(contains(refused_lines("a\n" + too_long + end),
+                   "in:2: the line is longer than 1048576 bytes"));
 }
 
 TEST_CASE("a stream that fails is no end of the text", "[lines]") {

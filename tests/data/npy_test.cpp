@@ -7,17 +7,18 @@ using namespace pipetrain::test;
 
 namespace {
 
-const std::vector<float> numbers = {0, 1, -2, 3.5f, 4, 1e-20f};
+const std::vector<float> six_numbers = {0, 1, -2, 3.5f, 4, 1e-20f};
 const std::string f4 = npy_header("<f4", "(3, 2)");
-const std::string inputs = npy(f4, raw(numbers));
-const std::string labels = npy(npy_header("<i8", "(3,)"), raw(std::vector<std::int64_t>{1, 0, 3}));
+const std::string inputs = npy(f4, raw(six_numbers));
+const std::string class_labels =
+    npy(npy_header("<i8", "(3,)"), raw(std::vector<std::int64_t>{1, 0, 3}));
 const Graph pairs = model({{2}}, {{4}});
 const Graph regression = model({{2}}, {{1, 2}}, Loss::Mse);
 
-struct Written {
+struct NpyFiles {
   Folder folder;
   DataConfig config;
-  Written(const std::string& input_bytes, const std::string& label_bytes) {
+  NpyFiles(const std::string& input_bytes, const std::string& label_bytes) {
     config.kind = "npy";
     config.batch_size = 1;
     config.train_inputs = folder.write("x.npy", input_bytes);
@@ -29,17 +30,17 @@ struct Written {
 }  // namespace
 
 TEST_CASE("npy: versions 1 to 3, either float and either integer give the same samples", "[npy]") {
-  const std::string doubles =
-      npy(npy_header("<f8", "(3, 2)"), raw(std::vector<double>(numbers.begin(), numbers.end())));
+  const std::string doubles = npy(npy_header("<f8", "(3, 2)"),
+                                  raw(std::vector<double>(six_numbers.begin(), six_numbers.end())));
   const std::string shorts =
       npy(npy_header("<i4", "(3,)"), raw(std::vector<std::int32_t>{1, 0, 3}));
   const std::string header =
       R"({"shape":(3,2),"fortran_order":False,"descr":"<f4"})";  // other quotes, order and spaces
-  for (const std::string& x : {inputs, npy(f4, raw(numbers), 2), npy(f4, raw(numbers), 3), doubles,
-                               npy(header, raw(numbers)), gzipped(inputs),
-                               npy(npy_header("<f4", "(3L, 2L)"), raw(numbers))})
-    for (const std::string& y : {labels, shorts}) {
-      const Written written(x, y);
+  for (const std::string& x : {inputs, npy(f4, raw(six_numbers), 2), npy(f4, raw(six_numbers), 3),
+                               doubles, npy(header, raw(six_numbers)), gzipped(inputs),
+                               npy(npy_header("<f4", "(3L, 2L)"), raw(six_numbers))})
+    for (const std::string& y : {class_labels, shorts}) {
+      const NpyFiles written(x, y);
       const Datasets data = written.open();
       REQUIRE(data.train->size() == 3);
       CHECK(data.train->classes() == 4);
@@ -52,18 +53,18 @@ TEST_CASE("npy: versions 1 to 3, either float and either integer give the same s
 TEST_CASE("npy: under mse the targets are floats of the output's shape", "[npy]") {
   const std::vector<float> values = {1, 2, 3, 4, 5, 6};
   const std::string targets = npy(npy_header("<f4", "(3, 1, 2)"), raw(values));
-  const Written written(inputs, targets);
+  const NpyFiles written(inputs, targets);
   const Datasets data = written.open(regression);
   CHECK(data.train->classes() == 0);
   CHECK(data.train->target_shape() == Shape{{1, 2}});
   CHECK(sample(*data.train, 2) == ReadSample{{4, 1e-20f}, -1, {5, 6}});
-  const Written doubles(
+  const NpyFiles doubles(
       inputs, npy(npy_header("<f8", "(3, 1, 2)"), raw(std::vector<double>{1, 2, 3, 4, 5, 6})));
   CHECK(sample(*doubles.open(regression).train, 1).values == std::vector<float>{3, 4});
 }
 
 TEST_CASE("npy: ranges", "[npy]") {
-  Written written(inputs, labels);
+  NpyFiles written(inputs, class_labels);
   written.config.train_range = SampleRange{1, 3};
   written.config.validation_range = SampleRange{0, 1};
   const Datasets data = written.open();
@@ -88,7 +89,7 @@ TEST_CASE("npy: a damaged file is refused with what was found", "[npy]") {
     std::string inputs;
     std::vector<std::string> words;
   };
-  const std::string data = raw(numbers);
+  const std::string data = raw(six_numbers);
   std::string version = inputs, minor_length = inputs;
   version[6] = 9;
   minor_length[8] = '\xff', minor_length[9] = '\xff';
@@ -138,7 +139,7 @@ TEST_CASE("npy: a damaged file is refused with what was found", "[npy]") {
        {"x.npy has 4 samples", "y.npy has 3 labels"}},
   };
   for (const Row& row : rows) {
-    const Written written(row.inputs, labels);
+    const NpyFiles written(row.inputs, class_labels);
     const std::string message = message_of<DataError>([&] { written.open(); });
     INFO(row.name << ": " << message);
     for (const std::string& word : row.words) CHECK(contains(message, word));
@@ -147,7 +148,7 @@ TEST_CASE("npy: a damaged file is refused with what was found", "[npy]") {
 
 TEST_CASE("npy: labels outside the model's classes are refused by sample and value", "[npy]") {
   for (const std::int64_t label : {std::int64_t{-1}, std::int64_t{4}, std::int64_t{1} << 32}) {
-    const Written written(
+    const NpyFiles written(
         inputs, npy(npy_header("<i8", "(3,)"), raw(std::vector<std::int64_t>{0, 1, label})));
     const std::string message = message_of<DataError>([&] { written.open(); });
     INFO(message);
@@ -158,10 +159,11 @@ TEST_CASE("npy: labels outside the model's classes are refused by sample and val
 }
 
 TEST_CASE("npy: types and shapes that do not fit the model are refused with both sides", "[npy]") {
-  const auto refusal = [](const Written& written, const Graph& graph) {
+  const auto refusal = [](const NpyFiles& written, const Graph& graph) {
     return message_of<UsageError>([&] { written.open(graph); });
   };
-  const Written good(inputs, labels), swapped(labels, labels), floats(inputs, inputs);
+  const NpyFiles good(inputs, class_labels), swapped(class_labels, class_labels),
+      floats(inputs, inputs);
   const std::string shape = refusal(good, model({{1, 2}}, {{4}}));
   CHECK(contains(shape, "shape [2]"));
   CHECK(contains(shape, "shape [1, 2]"));

@@ -16,11 +16,11 @@ namespace {
 const std::string german = "ein Hund rennt\nzwei Hunde\n\nein Mann sitzt im Park\nein Park\n";
 const std::string english = "a dog runs\ntwo dogs\na cat\na man sits in the park\n \n";
 
-struct Written {
+struct TextPair {
   Folder folder;
   ParallelFiles files;
   Pieces source, target;
-  Written(const std::string& de = german, const std::string& en = english)
+  TextPair(const std::string& de = german, const std::string& en = english)
       : files{folder.write("a.de", de), folder.write("a.en", en)},
         source(train_pieces({{folder.write("de", german)}, 23, "unigram"}), "de"),
         target(train_pieces({{folder.write("en", english)}, 26, "bpe"}), "en") {}
@@ -35,7 +35,7 @@ struct Written {
 }  // namespace
 
 TEST_CASE("parallel text: pairs in the order of the files, empty lines dropped", "[parallel]") {
-  const Written written;
+  const TextPair written;
   const ParallelText text = written.read();
   CHECK(text.counts() == ParallelCounts{.read = 5, .empty = 2, .too_long = 0, .kept = 3});
   REQUIRE(text.size() == 3);
@@ -56,10 +56,10 @@ TEST_CASE("parallel text: pairs in the order of the files, empty lines dropped",
 }
 
 TEST_CASE("parallel text: gzip reads as plain does, with either end of line", "[parallel]") {
-  const Written plain;
+  const TextPair plain;
   std::string with_returns;
   for (const char c : english) with_returns += c == '\n' ? std::string("\r\n") : std::string(1, c);
-  const Written packed(gzipped(german), gzipped(with_returns));
+  const TextPair packed(gzipped(german), gzipped(with_returns));
   const ParallelText a = plain.read(), b = packed.read();
   CHECK(a.counts() == b.counts());
   for (std::int64_t i = 0; i < a.size(); ++i)
@@ -67,7 +67,7 @@ TEST_CASE("parallel text: gzip reads as plain does, with either end of line", "[
 }
 
 TEST_CASE("parallel text: pairs over the limit are dropped, those at it are not", "[parallel]") {
-  const Written written;
+  const TextPair written;
   const ParallelText all = written.read();
   std::int64_t longest = 0;
   for (std::int64_t i = 0; i < all.size(); ++i)
@@ -79,27 +79,27 @@ TEST_CASE("parallel text: pairs over the limit are dropped, those at it are not"
   // Either side alone is enough: the limit of the other one is far.
   std::string longer = "Hund";
   for (int i = 0; i < 20; ++i) longer += " Hund";
-  CHECK(Written(longer + "\nHund\n", "dog\ndog\n").read(20).counts().too_long == 1);
-  CHECK(Written("Hund\nHund\n", longer + "\ndog\n").read(20).counts().too_long == 1);
+  CHECK(TextPair(longer + "\nHund\n", "dog\ndog\n").read(20).counts().too_long == 1);
+  CHECK(TextPair("Hund\nHund\n", longer + "\ndog\n").read(20).counts().too_long == 1);
 }
 
 TEST_CASE("parallel text: sides of different length are refused with both", "[parallel]") {
-  const auto said = Written("a\nb\nc\n", "a\n").refused();
+  const auto said = TextPair("a\nb\nc\n", "a\n").refused();
   CHECK(contains(said, "a.de has 3 lines, but "));
   CHECK(contains(said, "a.en has 1; "));
-  CHECK(contains(Written("a\n", "a\nb").refused(), "a.de has 1 lines"));
-  CHECK(contains(Written("a\n", "a\nb").refused(), "a.en has 2; "));
-  CHECK(contains(Written("", "a\n").refused(), "a.de has 0 lines"));
+  CHECK(contains(TextPair("a\n", "a\nb").refused(), "a.de has 1 lines"));
+  CHECK(contains(TextPair("a\n", "a\nb").refused(), "a.en has 2; "));
+  CHECK(contains(TextPair("", "a\n").refused(), "a.de has 0 lines"));
 }
 
 TEST_CASE("parallel text: what is no UTF-8 is refused with file and line", "[parallel]") {
-  CHECK(contains(Written("a\nb\n", "a\n\xff\n").refused(), "a.en:2: invalid UTF-8"));
-  CHECK(contains(Written("a\nb\n\x80", "a\nb\nc").refused(), "a.de:3: invalid UTF-8"));
+  CHECK(contains(TextPair("a\nb\n", "a\n\xff\n").refused(), "a.en:2: invalid UTF-8"));
+  CHECK(contains(TextPair("a\nb\n\x80", "a\nb\nc").refused(), "a.de:3: invalid UTF-8"));
 }
 
 TEST_CASE("parallel text: no pair left is refused with the counts", "[parallel]") {
-  CHECK(contains(Written("", "").refused(), "a.de: no pair is left to train on: of 0 read"));
-  const auto said = Written("ein Hund\n\n", "a dog\na\n").refused(1);
+  CHECK(contains(TextPair("", "").refused(), "a.de: no pair is left to train on: of 0 read"));
+  const auto said = TextPair("ein Hund\n\n", "a dog\na\n").refused(1);
   CHECK(contains(said, "of 2 read, 1 are empty on one side, and 1 have more than 1 pieces"));
 }
 

@@ -11,11 +11,12 @@ using namespace pipetrain::test;
 
 namespace {
 
-const std::string german = "ein Hund rennt\nzwei Hunde\n\nein Mann sitzt im Park\nein Park\n";
-const std::string english = "a dog runs\ntwo dogs\na cat\na man sits in the park\na park\n";
+const std::string german_lines = "ein Hund rennt\nzwei Hunde\n\nein Mann sitzt im Park\nein Park\n";
+const std::string english_lines = "a dog runs\ntwo dogs\na cat\na man sits in the park\na park\n";
 
-std::string model(int vocabulary, const std::string& keys =
-                                      "padding = 0, inputs = [\"write\", \"keys\", \"source\"]") {
+std::string two_sided_model(
+    int vocabulary,
+    const std::string& keys = "padding = 0, inputs = [\"write\", \"keys\", \"source\"]") {
   const std::string v = std::to_string(vocabulary);
   return "name = \"m\"\ninput = { source = 32, target = 32, vocabulary = " + v + R"( }
 layers = [
@@ -28,18 +29,18 @@ layers = [
          v + " },\n]\n";
 }
 
-struct Written {
+struct PairFiles {
   Folder folder;
   DataConfig config;
-  Written() {
+  PairFiles() {
     config.kind = "parallel_text";
-    config.train_source = folder.write("a.de", german);
-    config.train_target = folder.write("a.en", english);
+    config.train_source = folder.write("a.de", german_lines);
+    config.train_target = folder.write("a.en", english_lines);
     config.bucket_multiple = 8;
     config.batch_size = 2;
     config.shuffle = false;
   }
-  Datasets open(const std::string& text = model(36)) const {
+  Datasets open(const std::string& text = two_sided_model(36)) const {
     return open_datasets(config, read_model_text(text, "test"), 1);
   }
   std::string refused(const std::string& text) const {
@@ -50,7 +51,7 @@ struct Written {
 }  // namespace
 
 TEST_CASE("sentence pairs: rows are filled up with padding, labels with none", "[pairs]") {
-  const Written written;
+  const PairFiles written;
   const Datasets data = written.open();
   REQUIRE(data.pieces);
   CHECK(data.train->size() == 4);
@@ -68,7 +69,7 @@ TEST_CASE("sentence pairs: rows are filled up with padding, labels with none", "
     for (int n = 0; n < batch.samples; ++n) {
       const std::int32_t* row = batch.tokens.data() + n * (source + target);
       const std::vector<Token> read(row, std::find(row, row + source, data.pieces->end()));
-      CHECK(contains(german, data.pieces->decode(read) + "\n"));
+      CHECK(contains(german_lines, data.pieces->decode(read) + "\n"));
       CHECK(std::all_of(row + read.size() + 1, row + source, [](int token) { return token == 0; }));
       const std::int32_t *input = row + source, *label = batch.classes.data() + n * target;
       CHECK(input[0] == data.pieces->begin());
@@ -78,7 +79,7 @@ TEST_CASE("sentence pairs: rows are filled up with padding, labels with none", "
         ++length;
       }
       const std::vector<Token> meant(label, label + length - 1);
-      CHECK(contains(english, data.pieces->decode(meant) + "\n"));
+      CHECK(contains(english_lines, data.pieces->decode(meant) + "\n"));
       CHECK(std::all_of(label + length, label + target, [](int c) { return c == kNoLabel; }));
       CHECK(std::all_of(input + length, input + target, [](int token) { return token == 0; }));
       labels += length;
@@ -92,7 +93,7 @@ TEST_CASE("sentence pairs: rows are filled up with padding, labels with none", "
 }
 
 TEST_CASE("sentence pairs: a part of them by range, and by share and seed", "[pairs]") {
-  Written written;
+  PairFiles written;
   written.config.train_range = SampleRange{0, 3};
   written.config.validation_range = SampleRange{3, 4};
   const Datasets ranges = written.open();
@@ -106,13 +107,13 @@ TEST_CASE("sentence pairs: a part of them by range, and by share and seed", "[pa
 }
 
 TEST_CASE("sentence pairs: a model that does not fit is refused", "[pairs]") {
-  const Written written;
-  CHECK(contains(written.refused(model(36, "inputs = [\"write\", \"keys\"]")),
+  const PairFiles written;
+  CHECK(contains(written.refused(two_sided_model(36, "inputs = [\"write\", \"keys\"]")),
                  "token 0, which layer 'cross' does not leave out"));
-  Written odd;
+  PairFiles odd;
   odd.config.bucket_multiple = 7;
-  CHECK(contains(odd.refused(model(36)), "data.bucket_multiple = 7"));
-  Written small;
+  CHECK(contains(odd.refused(two_sided_model(36)), "data.bucket_multiple = 7"));
+  PairFiles small;
   small.config.batch_tokens = 15;
-  CHECK(contains(small.refused(model(36)), "more than the 15 of a mini-batch"));
+  CHECK(contains(small.refused(two_sided_model(36)), "more than the 15 of a mini-batch"));
 }

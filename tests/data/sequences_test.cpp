@@ -28,10 +28,10 @@ Window window(const Dataset& data, std::int64_t index) {
   return w;
 }
 
-struct Written {
+struct TextFiles {
   Folder folder;
   DataConfig config;
-  explicit Written(const std::string& text) {
+  explicit TextFiles(const std::string& text) {
     config.kind = "text";
     config.batch_size = 1;
     config.train_text = folder.write("a.txt", text);
@@ -53,8 +53,8 @@ std::string headed(const std::vector<std::uint16_t>& tokens, std::int32_t versio
   return raw(header) + words(tokens);
 }
 
-struct WrittenTokens : Written {
-  explicit WrittenTokens(const std::string& bytes) : Written("") {
+struct WrittenTokens : TextFiles {
+  explicit WrittenTokens(const std::string& bytes) : TextFiles("") {
     config.kind = "tokens";
     config.train_text.clear();
     config.train_tokens = {folder.write("a.bin", bytes)};
@@ -64,7 +64,7 @@ struct WrittenTokens : Written {
 }  // namespace
 
 TEST_CASE("text: windows that do not overlap, each position's label the next token", "[text]") {
-  const Written written("abcdefghij");
+  const TextFiles written("abcdefghij");
   const Datasets data = written.open(sequence_model(3, 10));
   REQUIRE(data.train->size() == 3);
   CHECK(data.train->classes() == 10);
@@ -78,7 +78,7 @@ TEST_CASE("text: windows that do not overlap, each position's label the next tok
 }
 
 TEST_CASE("text: stride = 1 makes a window of every offset", "[text]") {
-  Written written("abcdefghij");
+  TextFiles written("abcdefghij");
   written.config.stride = 1;
   const Datasets data = written.open(sequence_model(3, 10));
   REQUIRE(data.train->size() == 7);
@@ -90,7 +90,7 @@ TEST_CASE("text: stride = 1 makes a window of every offset", "[text]") {
 }
 
 TEST_CASE("text: validation_fraction holds out the last part, whatever the seed", "[text]") {
-  Written written(std::string(45, 'a') + std::string(45, 'b') + "cdefghijkl");
+  TextFiles written(std::string(45, 'a') + std::string(45, 'b') + "cdefghijkl");
   written.config.stride = 1;
   written.config.validation_fraction = 0.1;
   for (const std::uint64_t seed : {1, 2}) {
@@ -105,7 +105,7 @@ TEST_CASE("text: validation_fraction holds out the last part, whatever the seed"
 }
 
 TEST_CASE("text: a file of its own validates, by the training text's vocabulary", "[text]") {
-  Written written("cab");
+  TextFiles written("cab");
   written.config.validation_text = written.folder.write("v.txt", gzipped("ccba"));
   const Datasets data = written.open(sequence_model(2, 5));
   REQUIRE(data.validation->size() == 1);
@@ -116,7 +116,7 @@ TEST_CASE("text: a file of its own validates, by the training text's vocabulary"
 }
 
 TEST_CASE("text: bytes need no vocabulary but a model of 256", "[text]") {
-  Written written("\xff\xfe\x00z");
+  TextFiles written("\xff\xfe\x00z");
   written.config.tokenizer = "bytes";
   written.config.train_text = written.folder.write("a.txt", std::string("\xff\xfe\0z", 4));
   CHECK(window(*written.open(sequence_model(3, 256)).train, 0) ==
@@ -127,14 +127,14 @@ TEST_CASE("text: bytes need no vocabulary but a model of 256", "[text]") {
 }
 
 TEST_CASE("text: a vocabulary of an earlier run takes the text's place", "[text]") {
-  Written written("bb");
+  TextFiles written("bb");
   written.config.vocabulary =
       written.folder.write("vocabulary.json", Vocabulary::of_characters("xyzab", "").json());
   CHECK(window(*written.open(sequence_model(1, 5)).train, 0) == Window{{1}, {1}});
 }
 
 TEST_CASE("text: what does not fit the model is refused", "[text]") {
-  const Written written("abcdefghij");
+  const TextFiles written("abcdefghij");
   CHECK(contains(written.refused<DataError>(sequence_model(10, 10)),
                  "a.txt: 10 tokens are too few for a window of 11"));
   CHECK(contains(written.refused<UsageError>(sequence_model(3, 9)), "10 different tokens"));
@@ -144,7 +144,7 @@ TEST_CASE("text: what does not fit the model is refused", "[text]") {
   Graph two_sides = sequence_model(4, 10);
   two_sides.target_tokens = 2;
   CHECK(contains(written.refused<UsageError>(two_sides), "source and target"));
-  Written split("abcdefghij");
+  TextFiles split("abcdefghij");
   split.config.validation_fraction = 0.1;
   CHECK(contains(split.refused<DataError>(sequence_model(3, 10)), "1 tokens are too few"));
 }

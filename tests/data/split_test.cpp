@@ -15,7 +15,7 @@ using namespace pipetrain::test;
 
 namespace {
 
-constexpr int samples = 40;
+constexpr int sample_count = 40;
 
 // Sample i has every pixel i, so that a sample tells which one it is.
 DataConfig idx_files(const Folder& folder) {
@@ -23,12 +23,12 @@ DataConfig idx_files(const Folder& folder) {
   config.kind = "idx";
   config.batch_size = 4;
   std::string pixels, labels;
-  for (int i = 0; i < samples; ++i) {
+  for (int i = 0; i < sample_count; ++i) {
     pixels += std::string(4, static_cast<char>(i));
     labels += static_cast<char>(i % 3);
   }
-  config.train_images = folder.write("images", idx({samples, 2, 2}, pixels));
-  config.train_labels = folder.write("labels", idx({samples}, labels));
+  config.train_images = folder.write("images", idx({sample_count, 2, 2}, pixels));
+  config.train_labels = folder.write("labels", idx({sample_count}, labels));
   return config;
 }
 
@@ -42,7 +42,7 @@ std::vector<int> numbers(const Dataset& data) {
   return found;
 }
 
-const Graph small = model({{1, 2, 2}}, {{3}});
+const Graph small_grey = model({{1, 2, 2}}, {{3}});
 
 }  // namespace
 
@@ -81,18 +81,18 @@ TEST_CASE("validation_fraction: training and validation share nothing, whatever 
   const Folder folder;
   DataConfig config = idx_files(folder);
   config.validation_fraction = 0.24;
-  const Datasets a = open_datasets(config, small, 1), b = open_datasets(config, small, 2);
+  const Datasets a = open_datasets(config, small_grey, 1), b = open_datasets(config, small_grey, 2);
   REQUIRE(a.validation);
   CHECK(a.validation->size() == 9);
-  CHECK(a.train->size() == samples - 9);
+  CHECK(a.train->size() == sample_count - 9);
   CHECK(numbers(*a.validation) == numbers(*b.validation));
   std::vector<int> all = numbers(*a.train);
   const std::vector<int> kept = numbers(*a.validation);
   all.insert(all.end(), kept.begin(), kept.end());
   std::ranges::sort(all);
-  for (int i = 0; i < samples; ++i) CHECK(all[static_cast<std::size_t>(i)] == i);
+  for (int i = 0; i < sample_count; ++i) CHECK(all[static_cast<std::size_t>(i)] == i);
   config.validation_seed = 2;
-  CHECK(numbers(*open_datasets(config, small, 1).validation) != kept);
+  CHECK(numbers(*open_datasets(config, small_grey, 1).validation) != kept);
 }
 
 TEST_CASE("validation_fraction: npy and cifar files too", "[split]") {

@@ -17,7 +17,6 @@ constexpr std::size_t arena_bytes = std::size_t{1} << 38;  // of addresses, not 
 constexpr std::size_t alignment = 256, page = 4096;
 constexpr std::size_t buried_bytes_most = std::size_t{64} << 20;
 constexpr std::size_t pinned_bytes_spoilt = std::size_t{1} << 20;
-constexpr std::uint32_t several = std::uint32_t{1} << 31;
 constexpr int garbage = 0xff;  // NaN as float and as double, -1 as an integer
 
 std::uintptr_t address(const void* memory) { return reinterpret_cast<std::uintptr_t>(memory); }

@@ -27,6 +27,8 @@ class Memory {
  public:
   static constexpr int host = -1;  // the device of pinned memory
 
+  static constexpr std::uint32_t several = std::uint32_t{1} << 31;
+
   struct Word {  // operations by number; readers: one, or `several` and an index
     std::uint32_t writer = 0, reader = 0;
   };

@@ -10,7 +10,6 @@
 namespace fake_cuda {
 namespace {
 
-constexpr std::uint32_t several = std::uint32_t{1} << 31;
 constexpr std::size_t word_bytes = 4;
 
 }  // namespace

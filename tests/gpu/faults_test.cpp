@@ -11,7 +11,7 @@ using namespace pipetrain::testing;
 
 namespace {
 
-TrainingSetup setup_of(const std::string& workers) {
+TrainingSetup two_stages(const std::string& workers) {
   return {.model = mlp_model,
           .config = make_config({.stages = 2,
                                  .microbatches = 2,
@@ -38,7 +38,7 @@ std::string failure_of(const TrainingSetup& setup, const Trained& right) {
 TEST_CASE("whichever call of CUDA fails, it is an error of the device, and no hang", "[cuda]") {
   const std::string workers = GENERATE("inline", "threads");
   const bool sticky = GENERATE(false, true);
-  TrainingSetup setup = setup_of(workers);
+  TrainingSetup setup = two_stages(workers);
   const OnFake right = train_on_fake({.order = fake_cuda::Order::Lazy}, setup);
   const std::int64_t calls = fake_cuda::calls();
   REQUIRE(calls > 100);
@@ -65,7 +65,7 @@ TEST_CASE("whichever call of CUDA fails, it is an error of the device, and no ha
 TEST_CASE("a device without enough memory is told of with the stage, the bytes and the way out",
           "[cuda]") {
   fake_cuda::set({.device_bytes = std::size_t{1} << 20});
-  const std::string failure = failure_of(setup_of("inline"), {});
+  const std::string failure = failure_of(two_stages("inline"), {});
   INFO(failure);
   CHECK(failure.find("stage 0") != std::string::npos);
   CHECK(failure.find("more bytes") != std::string::npos);

@@ -7,7 +7,7 @@ using namespace pipetrain::testing;
 
 namespace {
 
-TrainingSetup setup_of(const std::string& schedule) {
+TrainingSetup inline_stages(const std::string& schedule) {
   return {.model = mlp_model,
           .config = make_config({.stages = 2,
                                  .microbatches = 2,
@@ -21,7 +21,7 @@ TrainingSetup setup_of(const std::string& schedule) {
 
 TEST_CASE("a wait that is left out shows as a race or in the bits", "[cuda]") {
   const std::string schedule = GENERATE("1f1b", "pipedream");
-  const TrainingSetup setup = setup_of(schedule);
+  const TrainingSetup setup = inline_stages(schedule);
   const OnFake right = train_on_fake({.order = fake_cuda::Order::AtOnce}, setup);
   const std::int64_t waits = fake_cuda::event_waits();
   REQUIRE(waits > 0);

@@ -3,15 +3,13 @@
 
 #include "catch.hpp"
 #include "graph/read.hpp"
+#include "graphs.hpp"
 #include "places.hpp"
 
 using namespace pipetrain;
+using namespace pipetrain::testing;
 
 namespace {
-
-Graph shipped(const std::string& name) {
-  return read_model(source_tree() / "models" / (name + ".toml"));
-}
 
 std::set<std::string> parameters(const Graph& graph) {
   std::set<std::string> found;

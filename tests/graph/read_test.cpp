@@ -4,20 +4,15 @@
 #include "base/error.hpp"
 #include "catch.hpp"
 #include "graph/kinds.hpp"
+#include "graphs.hpp"
 #include "places.hpp"
 
 using namespace pipetrain;
+using namespace pipetrain::testing;
 
 namespace {
 
-std::filesystem::path model(const char* name) { return source_tree() / "models" / name; }
-
-const Layer& layer(const Graph& graph, const std::string& name) {
-  for (const Layer& candidate : graph.layers)
-    if (candidate.name == name) return candidate;
-  FAIL("no layer " << name);
-  return graph.layers.front();
-}
+std::filesystem::path model_path(const char* name) { return source_tree() / "models" / name; }
 
 std::string message_of(const char* file) {
   try {
@@ -38,7 +33,7 @@ std::string layer_names(const Graph& graph) {
 }  // namespace
 
 TEST_CASE("LeNet-5 has its layers, shapes and 61,706 parameters") {
-  const Graph graph = read_model(model("lenet5.toml"));
+  const Graph graph = read_model(model_path("lenet5.toml"));
   CHECK(graph.name == "lenet5");
   CHECK(graph.loss == Loss::CrossEntropy);
   CHECK(layer_names(graph) ==
@@ -58,11 +53,11 @@ TEST_CASE("LeNet-5 has its layers, shapes and 61,706 parameters") {
 }
 
 TEST_CASE("the other models of the repository read") {
-  const Graph mlp = read_model(model("mlp.toml"));
+  const Graph mlp = read_model(model_path("mlp.toml"));
   CHECK(layer_names(mlp) == "flatten fc1 relu1 fc2 relu2 fc3");
   CHECK(mlp.parameter_count() == 784 * 512 + 512 + 512 * 512 + 512 + 5120 + 10);
 
-  const Graph residual = read_model(model("small-residual.toml"));
+  const Graph residual = read_model(model_path("small-residual.toml"));
   CHECK(layer_names(residual) ==
         "conv1 pool1 layer1.conv1 layer1.bn1 layer1.relu1 layer1.conv2 layer1.bn2 layer1.sum "
         "layer1.relu2 flatten dropout fc");

@@ -5,14 +5,12 @@
 #include "catch.hpp"
 #include "graph/read.hpp"
 #include "graph/shapes.hpp"
+#include "graphs.hpp"
 
 using namespace pipetrain;
+using namespace pipetrain::testing;
 
 namespace {
-
-LayerFacts facts(const LayerSpec& spec, std::vector<Shape> inputs) {
-  return std::get<LayerFacts>(shape_rule(spec, inputs));
-}
 
 void says(const LayerSpec& spec, std::vector<Shape> inputs, const char* words) {
   const auto result = shape_rule(spec, inputs);

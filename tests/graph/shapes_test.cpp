@@ -2,8 +2,10 @@
 #include "graph/shapes.hpp"
 
 #include "catch.hpp"
+#include "graphs.hpp"
 
 using namespace pipetrain;
+using namespace pipetrain::testing;
 
 namespace {
 
@@ -11,10 +13,6 @@ std::string output(const LayerSpec& spec, std::vector<Shape> inputs) {
   const auto result = shape_rule(spec, inputs);
   if (const auto* misfit = std::get_if<Misfit>(&result)) return misfit->why;
   return std::get<LayerFacts>(result).output.text();
-}
-
-LayerFacts facts(const LayerSpec& spec, std::vector<Shape> inputs) {
-  return std::get<LayerFacts>(shape_rule(spec, inputs));
 }
 
 const Shape kImage{{3, 7, 10}};

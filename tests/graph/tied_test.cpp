@@ -7,7 +7,7 @@ using namespace pipetrain;
 
 namespace {
 
-const std::string head =
+const std::string token_table =
     "input = { tokens = 8, vocabulary = 11 }\n[[layers]]\nname = \"wte\"\n"
     "kind = \"embedding\"\nembedding_dim = 6\n";
 
@@ -15,9 +15,9 @@ std::string layer(const std::string& name, const std::string& keys) {
   return "[[layers]]\nname = \"" + name + "\"\n" + keys + "\n";
 }
 
-Graph read(const std::string& layers) { return read_model_text(head + layers, "m.toml"); }
+Graph read(const std::string& layers) { return read_model_text(token_table + layers, "m.toml"); }
 
-std::string error_of(const std::string& layers) {
+std::string tied_error(const std::string& layers) {
   try {
     read(layers);
   } catch (const UsageError& error) {
@@ -68,7 +68,7 @@ TEST_CASE("in a block a layer is found by its name there, and by its full name")
 
 TEST_CASE("what cannot be tied is said, with its place") {
   const auto says = [](const std::string& layers, const std::string& what) {
-    const std::string error = error_of(layers);
+    const std::string error = tied_error(layers);
     INFO(error);
     CHECK(error.find(what) != std::string::npos);
   };

@@ -7,22 +7,13 @@
 
 #include "catch.hpp"
 #include "graph/read.hpp"
+#include "graphs.hpp"
 #include "places.hpp"
 
 using namespace pipetrain;
+using namespace pipetrain::testing;
 
 namespace {
-
-Graph shipped(const std::string& name) {
-  return read_model(source_tree() / "models" / (name + ".toml"));
-}
-
-const Layer& layer(const Graph& graph, const std::string& name) {
-  const auto found = std::find_if(graph.layers.begin(), graph.layers.end(),
-                                  [&](const Layer& other) { return other.name == name; });
-  REQUIRE(found != graph.layers.end());
-  return *found;
-}
 
 std::vector<std::string> inputs(const Graph& graph, const std::string& name) {
   std::vector<std::string> names;

@@ -5,22 +5,13 @@
 
 #include "catch.hpp"
 #include "graph/read.hpp"
+#include "graphs.hpp"
 #include "places.hpp"
 
 using namespace pipetrain;
+using namespace pipetrain::testing;
 
 namespace {
-
-Graph shipped(const std::string& name) {
-  return read_model(source_tree() / "models" / (name + ".toml"));
-}
-
-const Layer& layer(const Graph& graph, const std::string& name) {
-  for (const Layer& candidate : graph.layers)
-    if (candidate.name == name) return candidate;
-  FAIL("no layer " << name);
-  return graph.layers.front();
-}
 
 // What a sample's forward multiplies and adds in convolutions and linear layers, without biases and
 // without the other layers: the convention of the tables in which ResNet-50 has 4.09 G.

@@ -7,9 +7,6 @@ using namespace pipetrain::testing;
 
 namespace {
 
-const std::vector<std::string> never_drained = {"pipedream", "pipedream_2bw", "pipemare",
-                                                "timeprest", "v_timeprest",   "i_timeprest"};
-
 Config config_of(const std::string& schedule, const std::string& backend = "cpu") {
   Config config =
       make_config({.stages = 3, .microbatches = 4, .schedule = schedule, .backend = backend});

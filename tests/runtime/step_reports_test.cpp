@@ -10,13 +10,13 @@ using namespace pipetrain::testing;
 
 namespace {
 
-struct Rig {
+struct LateReports {
   struct Published {
     std::int64_t step;
     StageStep measured;
   };
   // Three mini-batches are open at once.
-  Rig()
+  LateReports()
       : reports(stream, 2, 3, [this](const StepReport& r) {
           published.push_back({r.step, r.measured});
         }) {}
@@ -42,7 +42,7 @@ struct Rig {
 }  // namespace
 
 TEST_CASE("a report is published when its device has been there, with what it left", "[reports]") {
-  Rig rig;
+  LateReports rig;
   rig.train(1);
   CHECK(rig.published.empty());
   rig.stream.go_on();
@@ -56,7 +56,7 @@ TEST_CASE("a report is published when its device has been there, with what it le
 }
 
 TEST_CASE("the worker is ahead of its device by so many mini-batches at most", "[reports]") {
-  Rig rig;
+  LateReports rig;
   for (int step = 1; step <= StepReports::ahead; ++step) rig.train(step);
   CHECK(rig.published.empty());
   rig.train(StepReports::ahead + 1);  // waits for the device
@@ -65,7 +65,7 @@ TEST_CASE("the worker is ahead of its device by so many mini-batches at most", "
 }
 
 TEST_CASE("reports come in their order and each once, and sums begin anew", "[reports]") {
-  Rig rig;
+  LateReports rig;
   for (int step = 5; step < 105; ++step) {
     rig.train(step);
     if (step % 7 == 0) rig.stream.go_on();
@@ -79,7 +79,7 @@ TEST_CASE("reports come in their order and each once, and sums begin anew", "[re
 }
 
 TEST_CASE("a device's busy time is that between its fences, and the rest is waiting", "[reports]") {
-  Rig rig;
+  LateReports rig;
   rig.train(1);
   rig.reports.finish(rig.clock);
   const StageStep& measured = rig.published.at(0).measured;
@@ -88,7 +88,7 @@ TEST_CASE("a device's busy time is that between its fences, and the rest is wait
 }
 
 TEST_CASE("a mini-batch that was reported is not written to again", "[reports]") {
-  Rig rig;
+  LateReports rig;
   rig.train(1);
   CHECK_THROWS_AS(rig.reports.of(1), InternalError);
 }

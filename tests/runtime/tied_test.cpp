@@ -16,9 +16,6 @@ using namespace pipetrain::testing;
 
 namespace {
 
-const std::vector<std::string> never_drained = {"pipedream", "pipedream_2bw", "pipemare",
-                                                "timeprest", "v_timeprest",   "i_timeprest"};
-
 void check_uses(const Trained& t) {
   const auto owner = floats(t.parameters, "a.weight");
   CHECK(floats(t.parameters, "b.weight") == owner);
@@ -32,8 +29,8 @@ void check_same(const Trained& a, const Trained& b) {
 }
 
 // A pipeline that trains mini-batches piece by piece.
-struct Machine {
-  explicit Machine(const Config& c)
+struct TiedPipeline {
+  explicit TiedPipeline(const Config& c)
       : config(c),
         graph(read_model_text(tied_model, "test")),
         plan(make_plan(graph, config)),
@@ -205,7 +202,7 @@ TEST_CASE("a state has a tied parameter once, and goes on to the same bits", "[t
   Config config = make_config({.stages = 3, .schedule = schedule});
   config.optimizer.kind = optimizer;
   config.optimizer.lr = 0.01;
-  Machine whole(config), begin(config), rest(config);
+  TiedPipeline whole(config), begin(config), rest(config);
   whole.train(0, 20);
   begin.train(0, 20);
   const NamedTensors state = begin.state();
@@ -227,7 +224,7 @@ TEST_CASE("a state has a tied parameter once, and goes on to the same bits", "[t
   CHECK(same_bits(rest.state(), whole.state()));
   CHECK(same_bits(rest.pipeline.parameters(), whole.pipeline.parameters()));
   if (schedule != "1f1b") return;
-  Machine elsewhere([&] {
+  TiedPipeline elsewhere([&] {
     Config other = config;
     other.pipeline.stages = 4;
     return other;

@@ -52,6 +52,10 @@ extern const char* const mlp_model;       // 6 layers, 12 inputs, 5 classes
 extern const char* const tied_model;      // 6 layers, three of them with one weight, 12 inputs
 extern const char* const residual_model;  // convolutions, batch norm, dropout, a skip connection
 
+// The schedules whose pipelines are always full.
+inline const std::vector<std::string> never_drained = {"pipedream", "pipedream_2bw", "pipemare",
+                                                       "timeprest", "v_timeprest",   "i_timeprest"};
+
 bool same_bits(const NamedTensors& a, const NamedTensors& b);
 
 }  // namespace pipetrain::testing

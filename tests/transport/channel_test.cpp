@@ -24,8 +24,8 @@ const Transport transports[] = {
 };
 
 // A channel and the memory of its packets.
-struct Rig {
-  Rig(const Transport& transport, int packets, int samples = 4)
+struct OneChannel {
+  OneChannel(const Transport& transport, int packets, int samples = 4)
       : memory(static_cast<std::size_t>(packets), std::vector<std::byte>(64)) {
     ChannelOptions options;
     for (auto& block : memory) options.packets.push_back(block.data());
@@ -64,7 +64,7 @@ std::thread start_waiting(std::atomic<bool>& started, const Wait& wait) {
 }  // namespace
 
 TEST_CASE("packets come out in the order they went in", "[transport]") {
-  Rig rig(each_transport(), 3);
+  OneChannel rig(each_transport(), 3);
   int sent = 0, received = 0;
   for (const int burst : {3, 1, 2, 3, 2}) {  // the ring of three turns more than once
     for (int i = 0; i < burst; ++i) rig.send(sent++);
@@ -77,7 +77,7 @@ TEST_CASE("packets come out in the order they went in", "[transport]") {
 }
 
 TEST_CASE("a packet brings what was written, its samples and their ids", "[transport]") {
-  Rig rig(each_transport(), 2);
+  OneChannel rig(each_transport(), 2);
   Packet* const sent = rig.channel->acquire();
   REQUIRE(sent->data != nullptr);
   CHECK(sent->ids.capacity() >= 4);
@@ -95,7 +95,7 @@ TEST_CASE("a packet brings what was written, its samples and their ids", "[trans
 
 TEST_CASE("in one process the memory itself is handed over", "[transport]") {
   const Transport& transport = transports[GENERATE(0, 1)];
-  Rig rig(transport, 2);
+  OneChannel rig(transport, 2);
   Packet* const sent = rig.channel->acquire();
   const std::byte* const data = sent->data;
   CHECK((data == rig.memory[0].data() || data == rig.memory[1].data()));
@@ -104,7 +104,7 @@ TEST_CASE("in one process the memory itself is handed over", "[transport]") {
 }
 
 TEST_CASE("as many packets as it was given, none twice", "[transport]") {
-  Rig rig(each_transport(), 3);
+  OneChannel rig(each_transport(), 3);
   const Packet *a = rig.channel->acquire(), *b = rig.channel->acquire();
   CHECK(rig.channel->can_acquire());
   const Packet* const c = rig.channel->acquire();
@@ -115,7 +115,7 @@ TEST_CASE("as many packets as it was given, none twice", "[transport]") {
 }
 
 TEST_CASE("can_acquire and can_receive say whether the call would wait", "[transport]") {
-  Rig rig(each_transport(), 1);
+  OneChannel rig(each_transport(), 1);
   Channel& channel = *rig.channel;
   CHECK(channel.can_acquire());
   CHECK_FALSE(channel.can_receive());
@@ -134,7 +134,7 @@ TEST_CASE("can_acquire and can_receive say whether the call would wait", "[trans
 }
 
 TEST_CASE("acquire waits until a packet is free", "[transport]") {
-  Rig rig(each_transport(), 1);
+  OneChannel rig(each_transport(), 1);
   rig.send(0);
   std::atomic<bool> started = false, released = false, too_early = false;
   std::thread sender = start_waiting(started, [&] {
@@ -153,7 +153,7 @@ TEST_CASE("acquire waits until a packet is free", "[transport]") {
 }
 
 TEST_CASE("receive waits until a packet is sent", "[transport]") {
-  Rig rig(each_transport(), 1);
+  OneChannel rig(each_transport(), 1);
   std::atomic<bool> started = false, sent = false, too_early = false;
   int microbatch = -1;
   std::thread receiver = start_waiting(started, [&] {
@@ -169,7 +169,7 @@ TEST_CASE("receive waits until a packet is sent", "[transport]") {
 
 TEST_CASE("a packet that its sender keeps is free when both have released it", "[transport]") {
   const bool sender_first = GENERATE(true, false);
-  Rig rig(each_transport(), 1);
+  OneChannel rig(each_transport(), 1);
   Channel& channel = *rig.channel;
   Packet* const sent = channel.acquire();
   channel.retain(sent);
@@ -187,7 +187,7 @@ TEST_CASE("a packet that its sender keeps is free when both have released it", "
 }
 
 TEST_CASE("a release too many is our own mistake", "[transport]") {
-  Rig rig(each_transport(), 2);
+  OneChannel rig(each_transport(), 2);
   Packet* const packet = rig.channel->acquire();
   rig.channel->release(packet);
   CHECK_THROWS_AS(rig.channel->release(packet), InternalError);
@@ -195,7 +195,7 @@ TEST_CASE("a release too many is our own mistake", "[transport]") {
 
 TEST_CASE("close wakes both ends, and they throw", "[transport]") {
   const Transport& transport = each_transport();
-  Rig full(transport, 1), empty(transport, 1);
+  OneChannel full(transport, 1), empty(transport, 1);
   full.send(0);
   std::atomic<bool> sender_waits = false, receiver_waits = false;
   std::atomic<int> closed = 0;
@@ -218,7 +218,7 @@ TEST_CASE("close wakes both ends, and they throw", "[transport]") {
 }
 
 TEST_CASE("a closed channel stays closed, with packets in it or not", "[transport]") {
-  Rig rig(each_transport(), 3);
+  OneChannel rig(each_transport(), 3);
   Channel& channel = *rig.channel;
   rig.send(0);
   Packet* const mine = channel.acquire();
@@ -235,7 +235,7 @@ TEST_CASE("a closed channel stays closed, with packets in it or not", "[transpor
 TEST_CASE("many packets across two threads arrive whole and in order", "[transport]") {
   constexpr int count = 20000;
   const int packets = GENERATE(1, 3);
-  Rig rig(each_transport(), packets);
+  OneChannel rig(each_transport(), packets);
   std::thread sender([&] {
     for (int m = 0; m < count; ++m) {
       Packet* const packet = rig.channel->acquire();

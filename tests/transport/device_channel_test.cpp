@@ -14,8 +14,9 @@ namespace {
 constexpr std::size_t kBytes = 64;
 
 // A channel of one packet.
-struct Rig {
-  explicit Rig(bool two_devices) : sender("s", log), receiver("r", log, two_devices ? 1 : 0) {
+struct DeviceLink {
+  explicit DeviceLink(bool two_devices)
+      : sender("s", log), receiver("r", log, two_devices ? 1 : 0) {
     DeviceChannelOptions options{
         .packets = 1, .bytes = kBytes, .samples = 1, .sender = &sender, .receiver = &receiver};
     if (two_devices) {
@@ -48,7 +49,7 @@ struct Rig {
 }  // namespace
 
 TEST_CASE("on one device the receiver's stream waits for the sender's, and back", "[transport]") {
-  Rig rig(false);
+  DeviceLink rig(false);
   Packet* const sent = rig.cross(std::byte{1});
   Packet* const received = rig.channel->receive();
   CHECK(received == sent);
@@ -61,7 +62,7 @@ TEST_CASE("on one device the receiver's stream waits for the sender's, and back"
 
 TEST_CASE("what the sender retains is written again behind its own reads and the receiver's",
           "[transport]") {
-  Rig rig(false);
+  DeviceLink rig(false);
   Packet* const packet = rig.channel->acquire();
   rig.channel->retain(packet);
   rig.channel->send(packet);
@@ -76,7 +77,7 @@ TEST_CASE("what the sender retains is written again behind its own reads and the
 
 TEST_CASE("between two devices a packet is copied once it is written and its twin is read",
           "[transport]") {
-  Rig rig(true);
+  DeviceLink rig(true);
   for (int round = 0; round < 2; ++round) {
     const auto value = static_cast<std::byte>(round + 5);
     rig.cross(value);

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t packet_bytes = 100;
 
-struct RigOptions {
+struct TwoProcessesOptions {
   unsigned seed = 1;
   int packets = 1;  // at each end
   double seconds_max = 20;
@@ -24,8 +24,9 @@ struct RigOptions {
 };
 
 // Two processes, a stage in each, and the channel between them.
-struct Rig {
-  explicit Rig(const RigOptions& options = {}) : options(options), device(options.seed) {
+struct TwoProcesses {
+  explicit TwoProcesses(const TwoProcessesOptions& options = {})
+      : options(options), device(options.seed) {
     std::exception_ptr refused;
     std::thread other([&] {
       try {
@@ -85,7 +86,7 @@ struct Rig {
     receiver->release(packet);
   }
 
-  const RigOptions options;
+  const TwoProcessesOptions options;
   fake::Device device;
   fake::Nccl nccl{device};
   fake::MemoryExchange ids;
@@ -116,7 +117,7 @@ bool has(const std::string& text, const std::string& part) { return text.find(pa
 TEST_CASE("packets arrive whole and in order, however late the devices are", "[transport][nccl]") {
   for (unsigned seed = 1; seed <= 60; ++seed) {
     CAPTURE(seed);
-    Rig rig({.seed = seed, .packets = 1 + static_cast<int>(seed % 3)});
+    TwoProcesses rig({.seed = seed, .packets = 1 + static_cast<int>(seed % 3)});
     std::thread sending([&] {
       for (int m = 0; m < 40; ++m) rig.send(m);
     });
@@ -128,7 +129,7 @@ TEST_CASE("packets arrive whole and in order, however late the devices are", "[t
 }
 
 TEST_CASE("an orderly end destroys what a failure would abort", "[transport][nccl]") {
-  Rig rig({.packets = 2});
+  TwoProcesses rig({.packets = 2});
   rig.send(0);
   rig.receive(0);
   rig.send(1);
@@ -143,14 +144,14 @@ TEST_CASE("an orderly end destroys what a failure would abort", "[transport][ncc
 }
 
 TEST_CASE("a channel's communicator is made on the device of its stream", "[transport][nccl]") {
-  const Rig rig;
+  const TwoProcesses rig;
   CHECK(rig.nccl.joined_on.size() == 2);
   for (const auto* stream : {rig.leaving.get(), rig.arriving.get()})
     CHECK(std::ranges::count(rig.nccl.joined_on, stream) == 1);
 }
 
 TEST_CASE("a channel on a device that is gone ends without a word", "[transport][nccl]") {
-  Rig rig;
+  TwoProcesses rig;
   rig.send(0);
   rig.device.gone = true;
   CHECK_NOTHROW(rig.sender.reset());
@@ -159,7 +160,7 @@ TEST_CASE("a channel on a device that is gone ends without a word", "[transport]
 }
 
 TEST_CASE("send does not wait, acquire does once every packet is under way", "[transport][nccl]") {
-  Rig rig({.packets = 2});
+  TwoProcesses rig({.packets = 2});
   rig.send(0);
   rig.send(1);
   rig.device.run_dry();
@@ -175,7 +176,7 @@ TEST_CASE("send does not wait, acquire does once every packet is under way", "[t
 }
 
 TEST_CASE("can_receive begins the transfer and says when it is over", "[transport][nccl]") {
-  Rig rig;
+  TwoProcesses rig;
   CHECK_FALSE(rig.receiver->can_receive());
   rig.send(0);
   for (int i = 0; i < 1000 && !rig.receiver->can_receive(); ++i) rig.device.advance();
@@ -185,7 +186,7 @@ TEST_CASE("can_receive begins the transfer and says when it is over", "[transpor
 }
 
 TEST_CASE("what is expected moves before it is received", "[transport][nccl]") {
-  Rig rig;
+  TwoProcesses rig;
   rig.send(0);
   rig.device.run_dry();
   CHECK_FALSE(rig.sender->can_acquire());
@@ -203,7 +204,7 @@ TEST_CASE("what is expected moves before it is received", "[transport][nccl]") {
 }
 
 TEST_CASE("a packet that its sender keeps is free when both are done", "[transport][nccl]") {
-  Rig rig;
+  TwoProcesses rig;
   Packet* const kept = rig.sender->acquire();
   rig.sender->retain(kept);
   rig.sender->send(kept);
@@ -219,7 +220,7 @@ TEST_CASE("a packet that its sender keeps is free when both are done", "[transpo
 }
 
 TEST_CASE("each end refuses the other end's calls", "[transport][nccl]") {
-  Rig rig;
+  TwoProcesses rig;
   CHECK_THROWS_AS(rig.sender->receive(), InternalError);
   CHECK_THROWS_AS(rig.receiver->acquire(), InternalError);
   CHECK_THROWS_AS(rig.receiver->send(nullptr), InternalError);
@@ -228,7 +229,7 @@ TEST_CASE("each end refuses the other end's calls", "[transport][nccl]") {
 }
 
 TEST_CASE("a peer that does nothing is given up", "[transport][nccl]") {
-  Rig rig({.seconds_max = 0.5});
+  TwoProcesses rig({.seconds_max = 0.5});
   const std::string waited = failure([&] { rig.receiver->receive(); });
   INFO(waited);
   CHECK(has(waited, "(the limit is 0.5 s)"));
@@ -244,7 +245,7 @@ TEST_CASE("a peer that does nothing is given up", "[transport][nccl]") {
 }
 
 TEST_CASE("polling gives a peer up too", "[transport][nccl]") {
-  Rig rig({.seconds_max = 0.5});
+  TwoProcesses rig({.seconds_max = 0.5});
   while (!rig.receiver->can_receive()) std::this_thread::yield();
   CHECK(has(failure([&] { rig.receiver->receive(); }), "nothing has moved"));
   rig.send(0);
@@ -255,7 +256,7 @@ TEST_CASE("polling gives a peer up too", "[transport][nccl]") {
 TEST_CASE("a peer's abort is told where NCCL knows of it, else the time tells",
           "[transport][nccl]") {
   const bool noticed = GENERATE(true, false);
-  Rig rig({.seconds_max = 0.5});
+  TwoProcesses rig({.seconds_max = 0.5});
   rig.nccl.abort_is_noticed = noticed;
   rig.sender->close();
   rig.sender.reset();
@@ -264,7 +265,7 @@ TEST_CASE("a peer's abort is told where NCCL knows of it, else the time tells",
 }
 
 TEST_CASE("the first failure is what is reported", "[transport][nccl]") {
-  Rig rig({.seconds_max = 0.5});
+  TwoProcesses rig({.seconds_max = 0.5});
   rig.nccl.break_all("an unhandled system error");
   const std::string first = failure([&] { rig.receiver->receive(); });
   CHECK(has(first, "an unhandled system error"));
@@ -276,10 +277,10 @@ TEST_CASE("the first failure is what is reported", "[transport][nccl]") {
 }
 
 TEST_CASE("close wakes both ends, from another thread", "[transport][nccl]") {
-  Rig rig;
+  TwoProcesses rig;
   rig.send(0);
   std::string sender_said, receiver_said;
-  Rig idle;
+  TwoProcesses idle;
   std::thread sending([&] { sender_said = failure([&] { rig.sender->acquire(); }); });
   std::thread receiving([&] { receiver_said = failure([&] { idle.receiver->receive(); }); });
   for (int i = 0; i < 1000; ++i) std::this_thread::yield();
@@ -297,8 +298,8 @@ TEST_CASE("close wakes both ends, from another thread", "[transport][nccl]") {
 }
 
 TEST_CASE("ends that mean other packets do not meet", "[transport][nccl]") {
-  CHECK(has(failure([] { Rig({.receiver_packet_bytes = 104}); }), "same configuration"));
-  CHECK(has(failure([] { Rig({.receiver_samples = 5}); }), "100 bytes and 4 samples"));
+  CHECK(has(failure([] { TwoProcesses({.receiver_packet_bytes = 104}); }), "same configuration"));
+  CHECK(has(failure([] { TwoProcesses({.receiver_samples = 5}); }), "100 bytes and 4 samples"));
 }
 
 TEST_CASE("an end whose other end never comes is given up", "[transport][nccl]") {

@@ -41,7 +41,7 @@ const std::vector<Rounding> kRoundings = {
 };
 const std::vector<Rounding> kDenormals = {{0x00400000, 0x0040}, {0x80018001, 0x8002}};
 
-std::vector<std::pair<std::string, const ElementLoops<Bf16>*>> loops_here() {
+std::vector<std::pair<std::string, const ElementLoops<Bf16>*>> element_loops_here() {
   std::vector<std::pair<std::string, const ElementLoops<Bf16>*>> found = {
       {"portable", &portable_loops().bf16}, {"chosen", &element_loops<Bf16>()}};
 #if defined(__x86_64__)
@@ -67,7 +67,7 @@ TEST_CASE("bf16 is the nearest, ties to even", "[cpu]") {
   for (const Rounding& r : kRoundings) {
     INFO(std::hex << r.f32);
     CHECK(from_float<Bf16>(of_bits(r.f32)).bits == r.bf16);
-    for (const auto& [name, loops] : loops_here()) {
+    for (const auto& [name, loops] : element_loops_here()) {
       INFO(name);
       CHECK(narrowed(*loops, of_bits(r.f32), 16) == r.bf16);
       CHECK(narrowed(*loops, of_bits(r.f32), 39) == r.bf16);
@@ -79,7 +79,7 @@ TEST_CASE("bf16 of a denormal is the nearest, or the processor's zero", "[cpu]")
   for (const Rounding& r : kDenormals) {
     INFO(std::hex << r.f32);
     CHECK(from_float<Bf16>(of_bits(r.f32)).bits == r.bf16);
-    for (const auto& [name, loops] : loops_here()) {
+    for (const auto& [name, loops] : element_loops_here()) {
       const std::uint16_t found = narrowed(*loops, of_bits(r.f32), 16);
       INFO(name << " " << found);
       CHECK((found == r.bf16 || (name == "chosen" && found == (r.bf16 & 0x8000))));
@@ -92,7 +92,7 @@ TEST_CASE("bf16 of a NaN is a NaN", "[cpu]") {
   for (const std::uint32_t bits : {0x7FC00000u, 0x7F800001u, 0xFFFFFFFFu}) {
     INFO(std::hex << bits);
     CHECK(std::isnan(to_float(from_float<Bf16>(of_bits(bits)))));
-    for (const auto& [name, loops] : loops_here()) {
+    for (const auto& [name, loops] : element_loops_here()) {
       INFO(name);
       CHECK(std::isnan(to_float(Bf16{narrowed(*loops, of_bits(bits), 16)})));
     }
@@ -100,7 +100,7 @@ TEST_CASE("bf16 of a NaN is a NaN", "[cpu]") {
 }
 
 TEST_CASE("bf16 widens to the same number, denormals included", "[cpu]") {
-  for (const auto& [name, loops] : loops_here()) {
+  for (const auto& [name, loops] : element_loops_here()) {
     INFO(name);
     const std::array<Bf16, 6> from = {Bf16{0x3F80}, {0xC049}, {0x0001},
                                       {0x8000},     {0x7F80}, {0x7F7F}};

@@ -15,16 +15,16 @@ using namespace pipetrain::cpu::testing;
 
 namespace {
 
-Conv2d same3x3(std::int64_t outputs) {
+Conv2d padded3x3(std::int64_t outputs) {
   return {.out_channels = outputs, .kernel = {3, 3}, .padding = {1, 1}};
 }
 
 // Two of them behind one that is none, so that weights are packed for both passes.
 Graph three_convolutions(std::int64_t height, std::int64_t width) {
-  return make_graph({3, height, width}, {{"conv1", same3x3(64), {64, height, width}},
-                                         {"conv2", same3x3(128), {128, height, width}},
+  return make_graph({3, height, width}, {{"conv1", padded3x3(64), {64, height, width}},
+                                         {"conv2", padded3x3(128), {128, height, width}},
                                          {"relu", Relu{}, {128, height, width}},
-                                         {"conv3", same3x3(64), {64, height, width}}});
+                                         {"conv3", padded3x3(64), {64, height, width}}});
 }
 
 }  // namespace
@@ -40,7 +40,7 @@ TEST_CASE("convolutions by minimal filtering agree with the reference", "[cpu]")
 
 TEST_CASE("a convolution by minimal filtering packs its weights where nobody does", "[cpu]") {
   const auto cpu = make_cpu_backend(), reference = make_reference_backend();
-  const Graph graph = make_graph({64, 6, 6}, {{"conv", same3x3(64), {64, 6, 6}}});
+  const Graph graph = make_graph({64, 6, 6}, {{"conv", padded3x3(64), {64, 6, 6}}});
   const Task task = make_task(graph, 2, Mode::Train, 2);
   check_close(run(*cpu, task), run(*reference, task));
 }
@@ -52,9 +52,9 @@ TEST_CASE("convolutions by minimal filtering give the same bits for any number o
     return;
   }
   const auto cpu = make_cpu_backend();
-  const Graph graph = make_graph({64, 8, 10}, {{"conv1", same3x3(64), {64, 8, 10}},
+  const Graph graph = make_graph({64, 8, 10}, {{"conv1", padded3x3(64), {64, 8, 10}},
                                                {"relu", Relu{}, {64, 8, 10}},
-                                               {"conv2", same3x3(128), {128, 8, 10}}});
+                                               {"conv2", padded3x3(128), {128, 8, 10}}});
   const Task task = make_task(graph, 11, Mode::Train, 2);
   const int before = omp_get_max_threads();
   omp_set_num_threads(1);

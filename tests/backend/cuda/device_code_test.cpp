@@ -19,7 +19,6 @@ using namespace pipetrain::testing;
 
 namespace {
 
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 constexpr std::int64_t kBeyondGrid = 2048 * 256 + 77;
 
 float rectified(float x) { return x < 0 ? 0 : x; }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <vector>
 
@@ -13,6 +14,7 @@
 namespace pipetrain::testing {
 
 using Floats = std::vector<float>;
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 // Between -1 and 1, the same ones for the same seed.
 inline Floats numbers(std::int64_t count, int seed = 0) {

@@ -1,6 +1,5 @@
 // The device code of a language model's layers but attention, by hand and against plain loops:
 // layer_norm, gelu, embedding, positions, concat.
-#include <limits>
 #include <tuple>
 
 #include "../../catch.hpp"
@@ -15,8 +14,6 @@ using namespace pipetrain::cuda;
 using namespace pipetrain::testing;
 
 namespace {
-
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 struct Normalised {
   Floats y, dx, dgamma, dbeta;

@@ -7,15 +7,20 @@
 #include <string>
 #include <vector>
 
+#include "../../catch.hpp"
+
 namespace pipetrain::testing {
 
 inline void must(cudaError_t error) {
   if (error != cudaSuccess) throw std::runtime_error(cudaGetErrorString(error));
 }
 
+// Without one, the test is skipped.
 inline bool has_device() {
   int count = 0;
-  return cudaGetDeviceCount(&count) == cudaSuccess && count > 0;
+  const bool found = cudaGetDeviceCount(&count) == cudaSuccess && count > 0;
+  if (!found) WARN("skipped: there is no GPU");
+  return found;
 }
 
 struct TestStream {

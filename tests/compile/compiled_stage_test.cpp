@@ -5,7 +5,7 @@
 #include "data/sample_order.hpp"
 #include "graph/read.hpp"
 #include "run/session.hpp"
-#include "training.hpp"
+#include "runtime/training.hpp"
 
 using namespace pipetrain;
 

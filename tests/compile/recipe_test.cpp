@@ -6,9 +6,9 @@
 #include "catch.hpp"
 #include "compile/compiled_stage.hpp"
 #include "graph/read.hpp"
-#include "random_model.hpp"
 #include "replay.hpp"
-#include "training.hpp"
+#include "runtime/random_model.hpp"
+#include "runtime/training.hpp"
 
 using namespace pipetrain;
 using namespace pipetrain::testing;

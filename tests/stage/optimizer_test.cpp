@@ -11,8 +11,8 @@ using namespace pipetrain;
 namespace {
 
 // y = W x, one weight matrix of 1 x 2.
-struct Rig {
-  explicit Rig(const OptimizerConfig& config, int copies = 1)
+struct OneWeight {
+  explicit OneWeight(const OptimizerConfig& config, int copies = 1)
       : graph(read_model_text(R"(
 input = { shape = [2] }
 loss = "mse"
@@ -51,7 +51,7 @@ layers = [ { name = "fc", kind = "linear", out_features = 1, bias = false } ]
 }  // namespace
 
 TEST_CASE("plain sgd", "[optimizer]") {
-  Rig rig({.kind = "sgd"});
+  OneWeight rig({.kind = "sgd"});
   rig.set(1, 2);
   rig.step(0.5f, -1, 0.1);
   CHECK(rig.weight(0) == Approx(0.95));
@@ -62,7 +62,7 @@ TEST_CASE("plain sgd", "[optimizer]") {
 }
 
 TEST_CASE("momentum and weight decay", "[optimizer]") {
-  Rig rig({.kind = "sgd", .momentum = 0.5, .weight_decay = 0.1});
+  OneWeight rig({.kind = "sgd", .momentum = 0.5, .weight_decay = 0.1});
   rig.set(1, 0);
   rig.step(1, 1, 0.1);  // v = 1 + 0.1 * 1, 1
   CHECK(rig.weight(0) == Approx(0.89));
@@ -75,7 +75,7 @@ TEST_CASE("momentum and weight decay", "[optimizer]") {
 }
 
 TEST_CASE("adam's first step is the rate itself, whatever the gradient", "[optimizer]") {
-  Rig rig({.kind = "adam"});
+  OneWeight rig({.kind = "adam"});
   rig.set(1, 1);
   rig.step(3, -0.01f, 0.1);
   CHECK(rig.weight(0) == Approx(0.9).epsilon(1e-5));
@@ -85,7 +85,7 @@ TEST_CASE("adam's first step is the rate itself, whatever the gradient", "[optim
 }
 
 TEST_CASE("adamw decays beside the step", "[optimizer]") {
-  Rig rig({.kind = "adamw", .weight_decay = 0.5});
+  OneWeight rig({.kind = "adamw", .weight_decay = 0.5});
   rig.set(1, 1);
   rig.step(1, -1, 0.1);
   CHECK(rig.weight(0) == Approx(0.85).epsilon(1e-5));  // 1 - 0.1 * 0.5, then the step
@@ -123,7 +123,7 @@ layers = [ { name = "fc", kind = "linear", out_features = 1 } ]
 }
 
 TEST_CASE("clipping scales the gradient", "[optimizer]") {
-  Rig rig({.kind = "sgd"});
+  OneWeight rig({.kind = "sgd"});
   rig.set(0, 0);
   rig.step(2, 4, 1, 0.25);
   CHECK(rig.weight(0) == Approx(-0.5));
@@ -131,7 +131,7 @@ TEST_CASE("clipping scales the gradient", "[optimizer]") {
 }
 
 TEST_CASE("the norm's parts are sums of squares of the gradient", "[optimizer]") {
-  Rig rig({.kind = "sgd"});
+  OneWeight rig({.kind = "sgd"});
   rig.step(3, -4, 0);
   std::vector<double> sums(1);
   rig.optimizer.sums_of_squares(sums, StageOptimizer::Sums::All);
@@ -139,7 +139,7 @@ TEST_CASE("the norm's parts are sums of squares of the gradient", "[optimizer]")
 }
 
 TEST_CASE("an update leaves the versions that are kept", "[optimizer]") {
-  Rig rig({.kind = "sgd"}, 2);
+  OneWeight rig({.kind = "sgd"}, 2);
   rig.set(1, 2);
   const float* const old = rig.weights.parameter(0, 0);
   rig.step(1, 1, 0.5);
@@ -151,7 +151,7 @@ TEST_CASE("an update leaves the versions that are kept", "[optimizer]") {
 
 TEST_CASE("a skipped update makes a version that equals the one before", "[optimizer]") {
   const int copies = GENERATE(1, 2, 3);
-  Rig rig({.kind = "sgd", .momentum = 0.5}, copies);
+  OneWeight rig({.kind = "sgd", .momentum = 0.5}, copies);
   rig.set(1, 2);
   rig.step(1, 1, 1);  // v = 1: 0, 1
   rig.optimizer.apply(rig.weights, {.own = {.skip = true}});

@@ -5,14 +5,14 @@
 
 #include "base/check.hpp"
 #include "catch.hpp"
-#include "counting.hpp"
+#include "runtime/counting.hpp"
 
 using namespace pipetrain;
 using namespace pipetrain::testing;
 
 namespace {
 
-struct Rig {
+struct CountedStream {
   BackendCounts counts;
   std::unique_ptr<Backend> backend = counting_backend(make_backend("reference"), counts);
   std::unique_ptr<Stream> stream = backend->make_stream({});
@@ -33,7 +33,7 @@ PassNeedsOfModes needs() {
 }  // namespace
 
 TEST_CASE("the block is as large as the larger mode, not their sum", "[pass memory]") {
-  Rig rig;
+  CountedStream rig;
   PassMemory memory(*rig.stream);
   const PassNeedsOfModes modes = needs();
   MemoryAccount train = modes[0].account(), evaluate = modes[1].account();
@@ -47,7 +47,7 @@ TEST_CASE("the block is as large as the larger mode, not their sum", "[pass memo
 }
 
 TEST_CASE("places of one mode do not overlap, and are aligned", "[pass memory]") {
-  Rig rig;
+  CountedStream rig;
   PassMemory memory(*rig.stream);
   memory.lay_out(needs());
   std::byte* const first = memory.slot(Mode::Train, 0);
@@ -63,7 +63,7 @@ TEST_CASE("places of one mode do not overlap, and are aligned", "[pass memory]")
 }
 
 TEST_CASE("a block that grows is exchanged, and given back at the end", "[pass memory]") {
-  Rig rig;
+  CountedStream rig;
   {
     PassMemory memory(*rig.stream);
     PassNeedsOfModes modes = needs();

@@ -5,7 +5,7 @@
 
 #include "backends.hpp"
 #include "catch.hpp"
-#include "counting.hpp"
+#include "runtime/counting.hpp"
 
 using namespace pipetrain;
 using namespace pipetrain::testing;

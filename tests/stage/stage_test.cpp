@@ -7,7 +7,7 @@
 #include "catch.hpp"
 #include "chain.hpp"
 #include "graph/read.hpp"
-#include "random_model.hpp"
+#include "runtime/random_model.hpp"
 
 using namespace pipetrain;
 using namespace pipetrain::testing;

@@ -5,7 +5,7 @@
 
 #include "catch.hpp"
 #include "program/text.hpp"
-#include "training.hpp"
+#include "runtime/training.hpp"
 
 using namespace pipetrain;
 using namespace pipetrain::testing;

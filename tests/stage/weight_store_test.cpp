@@ -8,8 +8,9 @@
 #include "graph/read.hpp"
 #include "program/liveness.hpp"
 #include "program/text.hpp"
+#include "program/versions_kept.hpp"
+#include "runtime/training.hpp"
 #include "schedules.hpp"
-#include "training.hpp"
 
 using namespace pipetrain;
 
@@ -21,8 +22,8 @@ int kept(const std::string& instructions) {
 }
 
 // A store of the small net's three linear layers, on the reference backend.
-struct Rig {
-  explicit Rig(int copies)
+struct SmallStore {
+  explicit SmallStore(int copies)
       : graph(read_model_text(testing::mlp_model, "test")),
         backend(make_backend("reference")),
         lowering(backend->lower(graph, {.samples = 1})),
@@ -89,7 +90,7 @@ TEST_CASE("versions are counted per stage", "[weight store]") {
 }
 
 TEST_CASE("with one copy an update happens in place", "[weight store]") {
-  Rig rig(1);
+  SmallStore rig(1);
   const float* const before = rig.store.parameter(0, 0);
   CHECK(rig.store.next_parameter(0, 0) == before);
   rig.update(1);
@@ -100,7 +101,7 @@ TEST_CASE("with one copy an update happens in place", "[weight store]") {
 
 TEST_CASE("every version that is kept reads what was written as that version", "[weight store]") {
   const int copies = GENERATE(2, 3, 4);
-  Rig rig(copies);
+  SmallStore rig(copies);
   for (int version = 1; version <= 10; ++version) {
     rig.update(static_cast<float>(version));
     for (int v = std::max(0, version - copies + 1); v <= version; ++v) {
@@ -111,13 +112,13 @@ TEST_CASE("every version that is kept reads what was written as that version", "
 }
 
 TEST_CASE("a read copies nothing", "[weight store]") {
-  Rig rig(2);
+  SmallStore rig(2);
   CHECK(rig.store.read(0, Pass::Forward, {{0}, AsStored{}}).parameters[0] ==
         rig.store.parameter(0, 0));
 }
 
 TEST_CASE("a version that is gone, or not made yet, is refused by number", "[weight store]") {
-  Rig rig(2);
+  SmallStore rig(2);
   for (int version = 1; version <= 5; ++version) rig.update(static_cast<float>(version));
   CHECK(rig.first_weight(4) == 4);
   CHECK_THROWS_AS(rig.first_weight(3), InternalError);
@@ -133,7 +134,7 @@ TEST_CASE("a version that is gone, or not made yet, is refused by number", "[wei
 TEST_CASE("a program that is run again begins at version 0, with the newest weights",
           "[weight store]") {
   const int copies = GENERATE(1, 2, 3);
-  Rig rig(copies);
+  SmallStore rig(copies);
   float newest = 0;
   for (int run = 0; run < 4; ++run) {
     rig.store.begin();
@@ -145,14 +146,14 @@ TEST_CASE("a program that is run again begins at version 0, with the newest weig
 }
 
 TEST_CASE("what is not stored as it stands is not read in silence", "[weight store]") {
-  Rig rig(2);
+  SmallStore rig(2);
   rig.update(1);
   CHECK_THROWS_AS(rig.store.read(0, Pass::Backward, {{1}, Extrapolate{1}}), InternalError);
   CHECK_THROWS_AS(rig.store.read(0, Pass::Backward, {{1}, Blend{{0}, 0.5}}), InternalError);
 }
 
 TEST_CASE("weights are accounted once per copy", "[weight store]") {
-  const Rig one(1), three(3);
+  const SmallStore one(1), three(3);
   MemoryAccount a = one.memory.account(), b = three.memory.account();
   // fc1 [16, 12], fc2 [16, 16], fc3 [5, 16], and their biases
   CHECK(a[Use::Weights] == 4 * (16 * 12 + 16 + 16 * 16 + 16 + 5 * 16 + 5));
