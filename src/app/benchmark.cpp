@@ -170,9 +170,9 @@ ordered_json benchmark_one(const ReadConfig& read, double peak) {
   const Config& config = read.config;
   const Graph graph = load_graph(read);
   const Datasets data = load_datasets(read, graph);
-  const Plan plan = load_plan(read, graph);
   const std::unique_ptr<Backend> backend =
       make_backend(config.hardware.backend, config.hardware.devices);
+  const Plan plan = load_plan(read, graph, *backend);
   PipelineInput input{graph, plan, config, *backend, longest};
   input.sizes.train = data.train->order(benchmark_order(config))->sizes();
   const ProcessMemory before = process_memory();

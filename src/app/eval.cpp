@@ -46,9 +46,9 @@ int eval(const Options& given) {
   const Datasets data = load_datasets(read, graph);
   check_class_names(weights, data.class_names, config.data.train_folder);
   const Dataset& dataset = data.validation ? *data.validation : *data.train;
-  const Plan plan = load_plan(read, graph);
   const std::unique_ptr<Backend> backend =
       make_backend(config.hardware.backend, config.hardware.devices);
+  const Plan plan = load_plan(read, graph, *backend);
   Pipeline pipeline(
       {.graph = graph,
        .plan = plan,

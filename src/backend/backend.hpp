@@ -20,6 +20,7 @@
 
 #include "backend/stream.hpp"
 #include "base/ids.hpp"
+#include "graph/backend_costs.hpp"
 #include "graph/graph.hpp"
 
 namespace pipetrain {
@@ -213,6 +214,8 @@ class Backend {
   // UsageError: a precision that the backend does not have.
   virtual std::unique_ptr<const Lowering> lower(const Graph& graph,
                                                 const LowerOptions& options) = 0;
+  // What the graph's layers cost here. Nothing is measured, and no precision is refused.
+  virtual BackendCosts costs(const Graph& graph, Precision precision) const = 0;
   // The stream of one copy of a stage.
   virtual std::unique_ptr<Stream> make_stream(const StreamOptions& options) = 0;
   virtual int device_of(const StreamOptions& /*options*/) const { return 0; }  // of that stream

@@ -5,6 +5,7 @@
 
 #include "base/check.hpp"
 #include "graph/lengths.hpp"
+#include "graph/traits.hpp"
 #include "machine/threads.hpp"
 
 namespace pipetrain {
@@ -124,7 +125,7 @@ void TranslationPass::keep_states(const Kernels& kernels) {
     if (needs_[at] != Needs::Position || !kernels[at]) continue;
     const std::vector<std::size_t>& state_bytes = kernels[at]->traits().state_bytes;
     const Layer& layer = in_.graph.layers[at];
-    PIPETRAIN_CHECK(!std::holds_alternative<Lstm>(layer.spec) || !state_bytes.empty(),
+    PIPETRAIN_CHECK(!traits_of(layer.spec).carries_state || !state_bytes.empty(),
                     "the kernel of '{}' takes no state", layer.name);
     for (const std::size_t bytes : state_bytes) caches_.add_state(l, bytes);
   }

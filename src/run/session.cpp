@@ -23,8 +23,10 @@ Datasets load_datasets(const ReadConfig& read, const Graph& graph) {
                 [&] { return open_datasets(read.config.data, graph, read.config.training.seed); });
 }
 
-Plan load_plan(const ReadConfig& read, const Graph& graph) {
-  return placed(read, [&] { return make_plan(graph, read.config); });
+Plan load_plan(const ReadConfig& read, const Graph& graph, const Backend& backend) {
+  const bool bf16 = read.config.training.precision == "bf16";
+  const BackendCosts costs = backend.costs(graph, bf16 ? Precision::Bf16 : Precision::F32);
+  return placed(read, [&] { return make_plan(graph, read.config, costs); });
 }
 
 NamedTensors first_parameters(const Config& config, const Graph& graph) {

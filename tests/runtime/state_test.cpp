@@ -16,7 +16,7 @@ struct Machine {  // a config with all that trains it
   explicit Machine(const Config& c)
       : config(c),
         graph(read_model_text(residual_model, "test")),
-        plan(make_plan(graph, config)),
+        plan(make_plan(graph, config, {})),
         backend(make_backend(config.hardware.backend)),
         data(draw_synthetic({.samples = 64, .seed = 3, .part = "train"}, graph)),
         pipeline({graph,

@@ -33,7 +33,7 @@ struct TiedPipeline {
   explicit TiedPipeline(const Config& c)
       : config(c),
         graph(read_model_text(tied_model, "test")),
-        plan(make_plan(graph, config)),
+        plan(make_plan(graph, config, {})),
         backend(make_backend(config.hardware.backend)),
         data(draw_synthetic({.samples = 64, .seed = 3, .part = "train"}, graph)),
         pipeline({graph,

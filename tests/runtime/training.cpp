@@ -73,7 +73,7 @@ Trained train(const TrainingSetup& setup) {
   const auto synthetic =
       draw_synthetic({.samples = setup.samples, .seed = 3, .part = "train"}, graph);
   const Dataset* const data = setup.data ? setup.data : synthetic.get();
-  const Plan plan = make_plan(graph, config);
+  const Plan plan = make_plan(graph, config, {});
   const auto backend = setup.make_backend(config.hardware.backend);
   PipelineInput input{graph, plan, config, *backend, setup.steps};
   input.sizes.train = data->order(training_order(config))->sizes();

@@ -72,7 +72,7 @@ std::vector<double> train_on_engine(const Program& program, const ScalarTask& ta
   config.hardware.backend = choice.backend;
   config.hardware.workers = choice.workers;
   config.pipeline.own_order = OwnOrder{program, true};
-  const Plan plan = make_plan(graph, config);
+  const Plan plan = make_plan(graph, config, {});
   const auto backend = make_backend(choice.backend);
   PipelineInput input{graph, plan, config, *backend};
   input.sizes.train = {{program.microbatches, {}}};

@@ -18,6 +18,9 @@ MACHINE_PATH = re.compile(r"(?<![\w.~*-])/(home|root|work|Users)/\w|\b[A-Z]:\\Us
 PACKAGE_SOURCE = re.compile(r"--(extra-index-url|index-url|trusted-host|find-links)\b")
 OPENING = re.compile(r"\b(?:std::ifstream|std::fstream|(?:fs|filesystem)::(?:exists|is_regular_file|is_directory)\()")
 INCLUDE = re.compile(r'\s*#\s*include\s*(["<])([^">]+)[">]')
+LAYER_KINDS = "src/graph/graph.hpp"  # holds the one list of them
+LAYER_KIND = re.compile(r"\b(?:KIND|ELEMENTWISE)\((\w+)\)")
+NAMES_NO_LAYER_KIND = ("src/plan/",)
 LINK = re.compile(r"\]\(([^)\s]+)(?:\s+\"[^\"]*\")?\)")
 
 
@@ -46,6 +49,7 @@ def is_text(path: Path) -> bool:
 def check(root: Path) -> list[Finding]:
     """Every finding in the tree."""
     findings = [*test_folders(root), *full_folders(root)]
+    kinds = layer_kinds(root)
     for path in files(root):
         name = path.relative_to(root).as_posix()
         lines = path.read_text(encoding="utf-8", errors="replace").split("\n")
@@ -53,6 +57,7 @@ def check(root: Path) -> list[Finding]:
         findings += opening(name, lines)
         findings += words(name, lines)
         findings += file_opening(name, lines)
+        findings += layer_kind(name, lines, kinds)
         findings += includes(root, name, lines)
         findings += links(root, name, lines)
     return findings
@@ -111,6 +116,22 @@ def file_opening(name: str, lines: list[str]) -> Iterator[Finding]:
         if OPENING.search(line):
             yield Finding(name, number, "file-opening",
                           "read and look through base/input_file.hpp or base/open_regular.hpp: a pipe would hold it up")
+
+
+def layer_kinds(root: Path) -> list[str]:
+    """What the one list of layer kinds names."""
+    header = root / LAYER_KINDS
+    return LAYER_KIND.findall(header.read_text(encoding="utf-8")) if header.is_file() else []
+
+
+def layer_kind(name: str, lines: list[str], kinds: list[str]) -> Iterator[Finding]:
+    if not name.startswith(NAMES_NO_LAYER_KIND) or not kinds:
+        return
+    named = re.compile(rf"\b({'|'.join(kinds)})\b")
+    for number, line in enumerate(lines, 1):
+        if match := named.search(line):
+            yield Finding(name, number, "layer-kind",
+                          f"{match[1]} is known to src/graph/traits.hpp and to backends: ask their values (BackendCosts, traits_of)")
 
 
 def part_of(name: str) -> str:

@@ -14,6 +14,8 @@ CLEAN = {
     "src/program/check.cpp": '#include "program/check.hpp"\n',
     "src/order/gpipe.cpp": '// GPipe.\n#include "program/program.hpp"\n#include <vector>\n',
     "src/versions/latest.cpp": '// Latest.\n#include "program/program.hpp"\n',
+    "src/graph/graph.hpp": "// Layers.\n#define KINDS(KIND, ELEMENTWISE) KIND(Conv2d) ELEMENTWISE(Gelu)\nstruct Conv2d {};\n",
+    "src/plan/cost.cpp": '// Costs: of a Conv2dLike as of any.\n#include "graph/graph.hpp"\n',
     "src/backend/backend.hpp": '// The seam.\n#include "base/ids.hpp"\n',
     "src/backend/cpu/relu.cpp": '// ReLU.\n#include <dnnl.hpp>\n#include "backend/backend.hpp"\n',
     "src/backend/reference/relu.hpp": "// ReLU.\n",
@@ -73,6 +75,8 @@ TAMPERED = [
     ("scripts/run", "pip install --index" "-url x\n", "package-source", 3),
     ("src/data/loader.hpp", "std::ifstream in(path);\n", "file-opening", 2),
     ("src/schedules.cpp", "if (fs::exists(path)) return;\n", "file-opening", 4),
+    ("src/plan/cost.cpp", "if (is<Conv2d>(layer)) cost /= 2;\n", "layer-kind", 3),
+    ("src/plan/cost.cpp", "const Gelu* gelu = nullptr;\n", "layer-kind", 3),
     ("tests/helpers/a_test.cpp", "// Helps.\n", "tests-mirror-src", 1),
     ("README.md", "[gone](docs/gone.md#here)\n", "link", 3),
 ]
