@@ -4,19 +4,15 @@
 
 #include "base/error.hpp"
 #include "catch.hpp"
+#include "order_csv.hpp"
 #include "program/check.hpp"
 #include "program/csv.hpp"
-#include "program/format.hpp"
 #include "program/text.hpp"
 
 using namespace pipetrain;
+using namespace pipetrain::testing;
 
 namespace {
-
-std::string csv_of(const Program& program) {
-  const Timeline line = simulate(program, {});
-  return format_csv({"", "", program, line});
-}
 
 // Only the lines that compute.
 std::string order_of(const Program& program) {

@@ -5,6 +5,7 @@
 
 #include "data/dataset.hpp"
 #include "graph/read.hpp"
+#include "order_csv.hpp"
 #include "run/session.hpp"
 
 namespace pipetrain::test {
@@ -71,7 +72,7 @@ std::vector<double> train_on_engine(const Program& program, const ScalarTask& ta
   config.optimizer.lr = task.lr / 2;
   config.hardware.backend = choice.backend;
   config.hardware.workers = choice.workers;
-  config.pipeline.own_order = OwnOrder{program, true};
+  config.pipeline.order_csv = testing::csv_of(program);
   const Plan plan = make_plan(graph, config);
   const auto backend = make_backend(choice.backend);
   PipelineInput input{graph, plan, config, *backend};
