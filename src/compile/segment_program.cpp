@@ -28,20 +28,15 @@ std::string to_text(const SegmentProgram& segment) {
 }
 
 bool needs_norm(const Config& config) {
-  return config.optimizer.max_norm > 0 || config.training.on_nonfinite == "skip";
+  return config.optimizer.max_norm > 0 || config.training.on_nonfinite == OnNonfinite::Skip;
 }
 
 namespace {
 
 MixRule mix_rule(const PipelineConfig& pipeline) {
   if (!training_rules(pipeline).mixes) return {.extrapolates = keeps_delta(pipeline)};
-  using Share = MixRule::Share;
-  const std::string& sigma = pipeline.i_timeprest.sigma;
   return {.extrapolates = keeps_delta(pipeline),
-          .share = sigma == "inverse"        ? Share::Inverse
-                   : sigma == "power_of_two" ? Share::PowerOfTwo
-                   : sigma == "constant"     ? Share::Constant
-                                             : Share::Exp,
+          .share = pipeline.i_timeprest.sigma,
           .lambda = pipeline.i_timeprest.lambda,
           .stash = pipeline.i_timeprest.stash};
 }
@@ -63,8 +58,8 @@ ScheduleRequest schedule_request(const Config& config, int workers) {
           .vertical_sync = pipeline.vertical_sync,
           .virtual_stages = pipeline.virtual_stages,
           .mix = mix_rule(pipeline),
-          .recompute = pipeline.recompute == "stage",
-          .recomputed_gradient = pipeline.gradient_rule == "recompute"};
+          .recompute = pipeline.recompute == Recompute::Stage,
+          .recomputed_gradient = pipeline.gradient_rule == GradientRule::Recompute};
 }
 
 namespace {
@@ -116,13 +111,13 @@ SegmentProgram training_program(const Config& config, int workers, std::int64_t 
 
 Program warmup_program(const Config& config, int workers, const std::set<StageId>& tied) {
   const PipelineConfig& pipeline = config.pipeline;
-  return make_program(
-      {.schedule = std::string(training_rules(pipeline).sync_warmup),
-       .stages = workers,
-       .microbatches = config.pipeline.microbatches,
-       .sync_gradients = needs_norm(config),
-       .recompute = pipeline.recompute == "stage" || pipeline.gradient_rule == "recompute",
-       .tied = tied});
+  return make_program({.schedule = std::string(training_rules(pipeline).sync_warmup),
+                       .stages = workers,
+                       .microbatches = config.pipeline.microbatches,
+                       .sync_gradients = needs_norm(config),
+                       .recompute = pipeline.recompute == Recompute::Stage ||
+                                    pipeline.gradient_rule == GradientRule::Recompute,
+                       .tied = tied});
 }
 
 bool joins_norms(const Config& config, const Program& program) {
