@@ -3,6 +3,7 @@
 #include <random>
 
 #include "catch.hpp"
+#include "order_csv.hpp"
 #include "program/check.hpp"
 #include "program/text.hpp"
 #include "schedules.hpp"
@@ -19,7 +20,7 @@ Trained run(const std::string& text, const std::string& workers) {
                                .microbatches = program.microbatches,
                                .workers = workers});
   config.pipeline.schedule.clear();
-  config.pipeline.own_order = OwnOrder{program, true};
+  config.pipeline.order_csv = csv_of(program);
   return train({.model = mlp_model, .config = config, .steps = 2 * program.minibatches});
 }
 

@@ -5,6 +5,7 @@
 
 #include "data/dataset.hpp"
 #include "graph/read.hpp"
+#include "order_csv.hpp"
 #include "run/session.hpp"
 
 namespace pipetrain::test {
@@ -67,11 +68,11 @@ std::vector<double> train_on_engine(const Program& program, const ScalarTask& ta
   config.data.batch_size = program.microbatches;
   config.pipeline.stages = stages;
   config.pipeline.microbatches = program.microbatches;
-  config.pipeline.split.rule = "uniform";
+  config.pipeline.split.rule = SplitRule::Uniform;
   config.optimizer.lr = task.lr / 2;
   config.hardware.backend = choice.backend;
-  config.hardware.workers = choice.workers;
-  config.pipeline.own_order = OwnOrder{program, true};
+  config.hardware.workers = word_named<Workers>(choice.workers).value();
+  config.pipeline.order_csv = testing::csv_of(program);
   const Plan plan = make_plan(graph, config, {});
   const auto backend = make_backend(choice.backend);
   PipelineInput input{graph, plan, config, *backend};
