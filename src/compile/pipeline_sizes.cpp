@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "base/cache_line.hpp"
+#include "compile/recipe.hpp"
 #include "program/liveness.hpp"
 #include "program/versions_kept.hpp"
 
