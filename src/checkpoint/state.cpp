@@ -12,11 +12,7 @@ std::string moment_name(const std::string& parameter, std::string_view moment) {
   return parameter + "/" + std::string(moment);
 }
 
-bool keeps_delta(const PipelineConfig& pipeline) {
-  if (pipeline.schedule == "pipemare") return pipeline.pipemare.decay > 0;
-  return pipeline.schedule == "i_timeprest" && !pipeline.i_timeprest.stash &&
-         pipeline.i_timeprest.decay > 0;
-}
+bool keeps_delta(const PipelineConfig& pipeline) { return motion_decay(pipeline) > 0; }
 
 NamedTensors expected_state(const Graph& graph, const Config& config) {
   NamedTensors tensors = expected_parameters(graph);

@@ -38,6 +38,7 @@ bool fuses_updates(const Config& config) {
 }
 
 MixRule mix_rule(const PipelineConfig& pipeline) {
+  if (!training_rules(pipeline).mixes) return {.extrapolates = keeps_delta(pipeline)};
   using Share = MixRule::Share;
   const std::string& sigma = pipeline.i_timeprest.sigma;
   return {.extrapolates = keeps_delta(pipeline),
@@ -52,7 +53,7 @@ MixRule mix_rule(const PipelineConfig& pipeline) {
 }  // namespace
 
 bool repeats_program(const Config& config) {
-  return config.pipeline.own_order || require_schedule(config.pipeline.schedule).flushes;
+  return config.pipeline.own_order || flushes(require_schedule(config.pipeline.schedule));
 }
 
 ScheduleRequest schedule_request(const Config& config, int workers) {
@@ -108,7 +109,7 @@ SegmentProgram training_program(const Config& config, int workers, std::int64_t 
   request.tied = tied;
   if (config.pipeline.own_order) return {own_program(config, request), {}};
   const Schedule& schedule = require_schedule(request.schedule);
-  if (schedule.flushes) return {make_training_program(request), {}};
+  if (flushes(schedule)) return {make_training_program(request), {}};
   const int steady = steady_minibatches(schedule, request);
   request.minibatches = static_cast<int>(std::min<std::int64_t>(minibatches, steady));
   Program program = make_training_program(request);
@@ -123,7 +124,7 @@ SegmentProgram training_program(const Config& config, int workers, std::int64_t 
 Program warmup_program(const Config& config, int workers, const std::set<StageId>& tied) {
   const PipelineConfig& pipeline = config.pipeline;
   return make_program(
-      {.schedule = "1f1b",
+      {.schedule = std::string(training_rules(pipeline).sync_warmup),
        .stages = workers,
        .microbatches = config.pipeline.microbatches,
        .sync_gradients = needs_norm(config),
@@ -139,21 +140,19 @@ bool joins_norms(const Config& config, const Program& program) {
 }
 
 std::int64_t warmup_steps(const Config& config, std::int64_t steps_per_epoch) {
-  if (config.pipeline.schedule != "pipemare") return 0;
+  if (training_rules(config.pipeline).sync_warmup.empty()) return 0;
   return config.pipeline.pipemare.sync_warmup_epochs * steps_per_epoch;
 }
 
 DeltaRule delta_rule(const Config& config, int workers, StageId stage) {
-  if (!keeps_delta(config.pipeline)) return {};
+  const double decay = motion_decay(config.pipeline);
+  if (decay == 0) return {};
   const double delay =
       delays(schedule_request(config, workers))[static_cast<std::size_t>(stage.value)];
-  if (config.pipeline.schedule == "i_timeprest")
-    return {.keeps = true,
-            .decay = std::pow(config.pipeline.i_timeprest.decay, 1 / std::max(1.0, delay))};
+  if (training_rules(config.pipeline).motion == TrainingRules::Motion::EstimatesForward)
+    return {.keeps = true, .decay = std::pow(decay, 1 / std::max(1.0, delay))};
   if (delay == 0) return {};
-  return {.keeps = true,
-          .decay = std::pow(config.pipeline.pipemare.decay, 1 / delay),
-          .correction = delay};
+  return {.keeps = true, .decay = std::pow(decay, 1 / delay), .correction = delay};
 }
 
 MinibatchParts minibatch_parts(const Config& config) {

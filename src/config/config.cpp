@@ -4,6 +4,27 @@
 
 namespace pipetrain {
 
+TrainingRules training_rules(const PipelineConfig& pipeline) {
+  return pipeline.own_order ? TrainingRules{} : require_schedule(pipeline.schedule).training;
+}
+
+double motion_decay(const PipelineConfig& pipeline) {
+  using Motion = TrainingRules::Motion;
+  switch (training_rules(pipeline).motion) {
+    case Motion::NotKept:
+      return 0;
+    case Motion::CorrectsBackward:
+      return pipeline.pipemare.decay;
+    case Motion::EstimatesForward:
+      return pipeline.i_timeprest.stash ? 0 : pipeline.i_timeprest.decay;
+  }
+  return 0;
+}
+
+bool is_uncut(const PipelineConfig& pipeline) {
+  return !pipeline.own_order && require_schedule(pipeline.schedule).parts == Parts::Whole;
+}
+
 int model_parts(const PipelineConfig& pipeline) {
   if (pipeline.own_order) return pipeline.own_order->program.stages;
   return model_parts(require_schedule(pipeline.schedule), pipeline.stages, pipeline.virtual_stages);

@@ -14,6 +14,8 @@
 
 namespace pipetrain {
 
+struct TrainingRules;  // schedules.hpp
+
 struct ModelConfig {
   std::filesystem::path file;  // empty where the layers stand inline
   std::filesystem::path init;  // optional safetensors with every parameter
@@ -106,6 +108,13 @@ struct PipelineConfig {
   bool operator==(const PipelineConfig&) const = default;
 };
 
+// What training does beside its program: the schedule's row says it. Nothing where the order is the
+// user's own.
+TrainingRules training_rules(const PipelineConfig& pipeline);
+// Which part of the mean motion of the weights is left after one delay; 0: none is kept.
+double motion_decay(const PipelineConfig& pipeline);
+// Does each worker have the whole model?
+bool is_uncut(const PipelineConfig& pipeline);
 // How many parts the model is cut in: the schedule says how many a worker has.
 int model_parts(const PipelineConfig& pipeline);
 // As users know it: the schedule, or the file of their own.

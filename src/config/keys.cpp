@@ -55,7 +55,17 @@ std::vector<Key> make_keys() {
   const Words interleaved =
       schedules_that([](const Schedule& s) { return s.parts == Parts::VirtualStages; });
   const Words vertical = schedules_that([](const Schedule& s) { return s.vertical != nullptr; });
-  const Words pipemare = {"pipemare"}, i_timeprest = {"i_timeprest"};
+  using Rate = TrainingRules::Rate;
+  using Motion = TrainingRules::Motion;
+  const Words annealed =
+      schedules_that([](const Schedule& s) { return s.training.rate == Rate::ByDelay; });
+  const Words corrected = schedules_that(
+      [](const Schedule& s) { return s.training.motion == Motion::CorrectsBackward; });
+  const Words estimated = schedules_that(
+      [](const Schedule& s) { return s.training.motion == Motion::EstimatesForward; });
+  const Words warmed =
+      schedules_that([](const Schedule& s) { return !s.training.sync_warmup.empty(); });
+  const Words mixed = schedules_that([](const Schedule& s) { return s.training.mixes; });
   const Words adam = {"adam", "adamw"};
   const Range count = from_to(1, kMostSteps), count_or_none = from_to(0, kMostSteps);
   // clang-format off
@@ -120,13 +130,13 @@ std::vector<Key> make_keys() {
     {KEY(pipeline.vertical_sync), .help = "all stages read the version of stage 0", .of = "pipeline.schedule", .only = vertical},
     {KEY(pipeline.gradient_rule), .help = "backward with other weights than forward", .values = {"saved", "recompute"}, .of = "pipeline.schedule", .only = schedules_that(takes_gradient_rule)},
     {KEY(pipeline.recompute), .help = "keep stage inputs only", .values = {"none", "stage"}},
-    {KEY(pipeline.pipemare.anneal_steps), .help = "T1: updates until all stages have one rate; 0: off; not given: a quarter of those after T3", .range = count_or_none, .of = "pipeline.schedule", .only = pipemare},
-    {KEY(pipeline.pipemare.decay), .help = "T2; 0: off", .range = from_to_below(0, 1), .of = "pipeline.schedule", .only = pipemare},
-    {KEY(pipeline.pipemare.sync_warmup_epochs), .help = "T3", .range = count_or_none, .of = "pipeline.schedule", .only = pipemare},
-    {KEY(pipeline.i_timeprest.lambda), .help = "sigma = exp(-lambda d)", .range = at_least(0), .of = "pipeline.schedule", .only = i_timeprest},
-    {KEY(pipeline.i_timeprest.sigma), .help = "the share of stale weights", .values = {"exp", "inverse", "power_of_two", "constant"}, .of = "pipeline.schedule", .only = i_timeprest},
-    {KEY(pipeline.i_timeprest.stash), .help = "false: estimated by delta", .of = "pipeline.schedule", .only = i_timeprest},
-    {KEY(pipeline.i_timeprest.decay), .help = "of delta", .range = from_to_below(0, 1), .of = "pipeline.schedule", .only = i_timeprest},
+    {KEY(pipeline.pipemare.anneal_steps), .help = "T1: updates until all stages have one rate; 0: off; not given: a quarter of those after T3", .range = count_or_none, .of = "pipeline.schedule", .only = annealed},
+    {KEY(pipeline.pipemare.decay), .help = "T2; 0: off", .range = from_to_below(0, 1), .of = "pipeline.schedule", .only = corrected},
+    {KEY(pipeline.pipemare.sync_warmup_epochs), .help = "T3", .range = count_or_none, .of = "pipeline.schedule", .only = warmed},
+    {KEY(pipeline.i_timeprest.lambda), .help = "sigma = exp(-lambda d)", .range = at_least(0), .of = "pipeline.schedule", .only = mixed},
+    {KEY(pipeline.i_timeprest.sigma), .help = "the share of stale weights", .values = {"exp", "inverse", "power_of_two", "constant"}, .of = "pipeline.schedule", .only = mixed},
+    {KEY(pipeline.i_timeprest.stash), .help = "false: estimated by delta", .of = "pipeline.schedule", .only = mixed},
+    {KEY(pipeline.i_timeprest.decay), .help = "of delta", .range = from_to_below(0, 1), .of = "pipeline.schedule", .only = estimated},
 
     {KEY(optimizer.kind), .help = "the update rule", .values = {"sgd", "adam", "adamw"}},
     {KEY(optimizer.lr), .help = "learning rate", .range = at_least(0)},

@@ -28,6 +28,7 @@ struct Order {
   std::string_view name, summary;
   Program (*make)(const OrderInput&);
   bool takes_warmup = false;  // OrderInput::warmup
+  bool flushes = true;        // the pipeline drains at every update
 };
 
 }  // namespace pipetrain

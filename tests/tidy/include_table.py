@@ -20,7 +20,7 @@ ALLOWED = {
     "machine": ["base"],
     "compile": ["base", "graph", "config", "data/minibatch_order.hpp", "program", "schedules.hpp",
                 "plan", "backend", "checkpoint", "machine"],
-    "stage": ["base", "graph", "config", "program", "backend", "checkpoint", "compile"],
+    "stage": ["base", "graph", "config", "program", "schedules.hpp", "backend", "checkpoint", "compile"],
     "runtime": ["base", "graph", "config", "data", "program", "schedules.hpp", "plan", "backend",
                 "transport", "checkpoint", "metrics", "machine", "compile", "stage"],
     "decode": ["base", "graph", "config", "data", "program", "backend", "checkpoint", "machine",

@@ -17,6 +17,10 @@ LEFT_OPEN = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X)\b")
 MACHINE_PATH = re.compile(r"(?<![\w.~*-])/(home|root|work|Users)/\w|\b[A-Z]:\\Users\b")
 PACKAGE_SOURCE = re.compile(r"--(extra-index-url|index-url|trusted-host|find-links)\b")
 OPENING = re.compile(r"\b(?:std::ifstream|std::fstream|(?:fs|filesystem)::(?:exists|is_regular_file|is_directory)\()")
+SCHEDULE_COMPARED = re.compile(r'\bschedule\s*[=!]=\s*"|(?<!\\)"\s*[=!]=\s*[\w.>()-]*\bschedule\b')
+ROW_NAME = re.compile(r'\.name = "([^"]+)"')
+# What runs a program need not know which schedule made it: what differs is in the row.
+BLIND_TO_SCHEDULES = ("src/runtime/", "src/compile/", "src/stage/", "src/checkpoint/", "src/run/")
 INCLUDE = re.compile(r'\s*#\s*include\s*(["<])([^">]+)[">]')
 LINK = re.compile(r"\]\(([^)\s]+)(?:\s+\"[^\"]*\")?\)")
 
@@ -46,6 +50,7 @@ def is_text(path: Path) -> bool:
 def check(root: Path) -> list[Finding]:
     """Every finding in the tree."""
     findings = [*test_folders(root), *full_folders(root)]
+    names = schedule_names(root)
     for path in files(root):
         name = path.relative_to(root).as_posix()
         lines = path.read_text(encoding="utf-8", errors="replace").split("\n")
@@ -53,6 +58,7 @@ def check(root: Path) -> list[Finding]:
         findings += opening(name, lines)
         findings += words(name, lines)
         findings += file_opening(name, lines)
+        findings += schedules(name, lines, names)
         findings += includes(root, name, lines)
         findings += links(root, name, lines)
     return findings
@@ -111,6 +117,24 @@ def file_opening(name: str, lines: list[str]) -> Iterator[Finding]:
         if OPENING.search(line):
             yield Finding(name, number, "file-opening",
                           "read and look through base/input_file.hpp or base/open_regular.hpp: a pipe would hold it up")
+
+
+def schedule_names(root: Path) -> re.Pattern[str] | None:
+    """A literal that is the name of a row of the table; none where there is no table."""
+    table = root / "src/schedules.cpp"
+    found = ROW_NAME.findall(table.read_text(encoding="utf-8")) if table.is_file() else []
+    return re.compile(r'(?<!\\)"(?:' + "|".join(map(re.escape, found)) + r')"') if found else None
+
+
+def schedules(name: str, lines: list[str], names: re.Pattern[str] | None) -> Iterator[Finding]:
+    if not name.startswith("src/") or name.startswith("src/config/") or Path(name).suffix not in CODE:
+        return
+    blind = names if name.startswith(BLIND_TO_SCHEDULES) else None
+    for number, line in enumerate(lines, 1):
+        code = line.split("//")[0]
+        if SCHEDULE_COMPARED.search(code) or (blind and blind.search(code)):
+            yield Finding(name, number, "schedule-name",
+                          "ask the schedule's row (src/schedules.hpp) for what differs, not for its name")
 
 
 def part_of(name: str) -> str:
