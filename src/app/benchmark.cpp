@@ -21,6 +21,7 @@
 #include "graph/lengths.hpp"
 #include "machine/threads.hpp"
 #include "metrics/console.hpp"
+#include "own_order.hpp"
 #include "run/report.hpp"
 #include "run/session.hpp"
 
@@ -137,8 +138,8 @@ Measured measure(Pipeline& pipeline, const Config& config, const Dataset& datase
   measured.loader_bytes = process_memory().heap_bytes - without_loader;
   std::vector<StepSummary>& steps = measured.steps;
   // Whole programs: one mini-batch, or as many as an order of the user's own has.
-  const auto& own = config.pipeline.own_order;
-  const std::int64_t whole = own ? own->program.minibatches : 1;
+  const bool own = has_own_order(config.pipeline);
+  const std::int64_t whole = own ? own_order(config.pipeline).program.minibatches : 1;
   const auto up = [&](std::int64_t steps) { return (steps + whole - 1) / whole * whole; };
   pipeline.train(loader, 0, up(warmup_steps), [&](const StepRecord&) {});
   measured.warm = process_memory();

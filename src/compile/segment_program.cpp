@@ -7,6 +7,7 @@
 #include "base/check.hpp"
 #include "base/error.hpp"
 #include "checkpoint/state.hpp"
+#include "own_order.hpp"
 #include "program/check.hpp"
 #include "program/liveness.hpp"
 #include "program/passes.hpp"
@@ -53,7 +54,7 @@ MixRule mix_rule(const PipelineConfig& pipeline) {
 }  // namespace
 
 bool repeats_program(const Config& config) {
-  return config.pipeline.own_order || flushes(require_schedule(config.pipeline.schedule));
+  return has_own_order(config.pipeline) || flushes(require_schedule(config.pipeline.schedule));
 }
 
 ScheduleRequest schedule_request(const Config& config, int workers) {
@@ -86,11 +87,12 @@ Program make_training_program(const ScheduleRequest& request) {
 
 // The order itself has been checked: what may not work are updates that wait for other stages.
 Program own_program(const Config& config, const ScheduleRequest& request) {
-  Program program = complete(*config.pipeline.own_order, request);
+  const OwnOrder order = own_order(config.pipeline);
+  Program program = complete(order, request);
   std::set<StageId> tied = request.tied;
   for (const StageId stage : program.syncing_stages()) tied.erase(stage);
   program = add_gradient_sync(std::move(program), tied);
-  if (!config.pipeline.own_order->whole) program = finish(std::move(program), request);
+  if (!order.whole) program = finish(std::move(program), request);
   if (request.tied.empty()) return program;
   if (const auto stuck = check(program, with_shared_parameters(program)); !stuck.empty())
     throw UsageError(fmt::format(
@@ -107,7 +109,7 @@ SegmentProgram training_program(const Config& config, int workers, std::int64_t 
                                 const std::set<StageId>& tied) {
   ScheduleRequest request = schedule_request(config, workers);
   request.tied = tied;
-  if (config.pipeline.own_order) return {own_program(config, request), {}};
+  if (has_own_order(config.pipeline)) return {own_program(config, request), {}};
   const Schedule& schedule = require_schedule(request.schedule);
   if (flushes(schedule)) return {make_training_program(request), {}};
   const int steady = steady_minibatches(schedule, request);

@@ -10,11 +10,11 @@
 #include <variant>
 #include <vector>
 
-#include "own_order.hpp"
+#include "schedules.hpp"
 
 namespace pipetrain {
 
-struct TrainingRules;  // schedules.hpp
+struct OwnOrder;  // own_order.hpp
 
 struct ModelConfig {
   std::filesystem::path file;  // empty where the layers stand inline
@@ -93,7 +93,7 @@ struct SplitConfig {  // "auto", "uniform", "parameters"; empty: the first layer
 struct PipelineConfig {
   std::string schedule = "1f1b";
   std::filesystem::path schedule_csv;  // in place of `schedule`, which then is empty
-  std::optional<OwnOrder> own_order;   // what stands there
+  std::string order_csv;               // the text of that file; read_config checks it
   int stages = 1;
   int microbatches = 1;
   SplitConfig split;
@@ -108,7 +108,11 @@ struct PipelineConfig {
   bool operator==(const PipelineConfig&) const = default;
 };
 
-// What training does beside its program: the schedule's row says it. Nothing where the order is the
+// Does the user give an order of their own in place of a schedule?
+bool has_own_order(const PipelineConfig& pipeline);
+// That order. UsageError says what is wrong with it.
+OwnOrder own_order(const PipelineConfig& pipeline);
+// What training does beside its program: the schedule's row says it. Nothing under an order of the
 // user's own.
 TrainingRules training_rules(const PipelineConfig& pipeline);
 // Which part of the mean motion of the weights is left after one delay; 0: none is kept.

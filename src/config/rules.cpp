@@ -10,6 +10,7 @@
 #include "base/error.hpp"
 #include "base/input_file.hpp"
 #include "config/fields.hpp"
+#include "own_order.hpp"
 
 namespace pipetrain::config {
 namespace {
@@ -91,8 +92,9 @@ void settle_order(const Given& given, Config& config, Problems& problems) {
         {csv->place, fmt::format("{}: {}", pipeline.schedule_csv.string(), why), instead});
   };
   try {
-    const std::string text = read_whole_file(pipeline.schedule_csv);
-    pipeline.own_order = parse_own_order(text, pipeline.stages, pipeline.microbatches);
+    std::string text = read_whole_file(pipeline.schedule_csv);
+    parse_own_order(text, pipeline.stages, pipeline.microbatches);
+    pipeline.order_csv = std::move(text);
     pipeline.schedule.clear();
   } catch (const CannotRead& error) {
     refuse(fmt::format("cannot be read: {}", error.why()), "name a csv file");
@@ -147,7 +149,7 @@ void check_split(const Given& given, const Config& config, Problems& problems) {
   if (!fine(given, {"pipeline.split", "pipeline.stages", "pipeline.virtual_stages",
                     "pipeline.schedule", "pipeline.schedule_csv"}))
     return;
-  if (config.pipeline.own_order.has_value() == config.pipeline.schedule_csv.empty())
+  if (has_own_order(config.pipeline) == config.pipeline.schedule_csv.empty())
     return;  // the file was refused
   const std::size_t cuts = static_cast<std::size_t>(model_parts(config.pipeline)) - 1;
   if (!config.pipeline.split.rule.empty() || names.size() == cuts) return;

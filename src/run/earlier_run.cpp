@@ -145,7 +145,7 @@ void check_model(const Checkpoint& checkpoint, const Graph& graph) {
 }
 
 void check_order(const Checkpoint& checkpoint, const Config& config, const Program& program) {
-  if (!config.pipeline.own_order || checkpoint.program == to_text(program)) return;
+  if (!has_own_order(config.pipeline) || checkpoint.program == to_text(program)) return;
   const std::string folder = checkpoint.folder.string();
   const std::string name = config.pipeline.schedule_csv.string();
   if (!checkpoint.program.empty())

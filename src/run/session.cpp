@@ -8,6 +8,7 @@
 #include "base/error.hpp"
 #include "compile/segment_program.hpp"
 #include "graph/read.hpp"
+#include "own_order.hpp"
 
 namespace pipetrain {
 
@@ -109,8 +110,8 @@ std::int64_t segment_end(const Config& config, const TrainingLength& length, std
 }
 
 void check_segments(const Config& config, const TrainingLength& length) {
-  if (!config.pipeline.own_order) return;
-  const std::int64_t own = config.pipeline.own_order->program.minibatches;
+  if (!has_own_order(config.pipeline)) return;
+  const std::int64_t own = own_order(config.pipeline).program.minibatches;
   const std::int64_t epoch = length.steps_per_epoch;
   const auto require_multiple = [&](std::string_view key, std::int64_t steps) {
     if (steps % own == 0) return;

@@ -18,9 +18,10 @@ Trained run(const std::string& text, const std::string& workers) {
   Config config = make_config({.stages = static_cast<int>(program.workers.size()),
                                .microbatches = program.microbatches,
                                .workers = workers});
-  config.pipeline.schedule.clear();
-  config.pipeline.own_order = OwnOrder{program, true};
-  return train({.model = mlp_model, .config = config, .steps = 2 * program.minibatches});
+  return train({.model = mlp_model,
+                .config = config,
+                .steps = 2 * program.minibatches,
+                .program = &program});
 }
 
 const char* const usual =

@@ -85,7 +85,8 @@ class ScalarTrainer {
     const auto m = i.microbatch;
     if (fuses_update(i.op))  // the same as one after the other
       return step(worker, {without_update(i.op), i.stage, m, i.weights}) &&
-             update(stage, {Op::Update, i.stage,
+             update(stage, {Op::Update,
+                            i.stage,
                             program_.last_microbatch_of(program_.minibatch_of(m)),
                             {program_.version_made_by(i), AsStored{}}});
     switch (i.op) {
