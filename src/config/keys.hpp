@@ -35,6 +35,17 @@ struct Range {  // of a number
   std::string text() const;  // "from 1 to 1024"; empty where everything is allowed
 };
 
+// Files of samples: a kind of data needs all of its training files, and all or none of those to
+// validate by.
+enum class SampleFiles { None, Train, Validation };
+
+// Whether a run may be resumed with another value.
+enum class OnResume {
+  Same,       // no: it would train another model
+  MayDiffer,  // it changes no number of the training
+  NewLength,  // the training then ends elsewhere
+};
+
 struct Key {
   std::string_view path;
   Field field = {};
@@ -48,6 +59,8 @@ struct Key {
   // The key has a meaning only where `of` (itself a key of words) has one of the values `only`.
   std::string_view of = {};
   std::vector<std::string_view> only = {};
+  SampleFiles samples = SampleFiles::None;
+  OnResume on_resume = OnResume::Same;
 
   std::string_view table() const { return path.substr(0, path.rfind('.')); }
   std::string_view name() const { return path.substr(path.rfind('.') + 1); }

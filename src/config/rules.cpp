@@ -192,44 +192,17 @@ struct FileKey {
   bool named;
 };
 
-std::vector<FileKey> validation_file_keys(const DataConfig& data) {
-  if (data.kind == "idx")
-    return {{"data.validation_images", !data.validation_images.empty()},
-            {"data.validation_labels", !data.validation_labels.empty()}};
-  if (data.kind == "npy")
-    return {{"data.validation_inputs", !data.validation_inputs.empty()},
-            {"data.validation_labels", !data.validation_labels.empty()}};
-  if (data.kind == "cifar10" || data.kind == "cifar100")
-    return {{"data.validation_files", !data.validation_files.empty()}};
-  if (data.kind == "image_folder")
-    return {{"data.validation_folder", !data.validation_folder.empty()}};
-  if (data.kind == "text") return {{"data.validation_text", !data.validation_text.empty()}};
-  if (data.kind == "tokens") return {{"data.validation_tokens", !data.validation_tokens.empty()}};
-  if (data.kind == "parallel_text")
-    return {{"data.validation_source", !data.validation_source.empty()},
-            {"data.validation_target", !data.validation_target.empty()}};
-  return {};
+// Of the chosen kind of data.
+std::vector<FileKey> file_keys(const Config& config, SampleFiles samples) {
+  Config chosen = config;
+  std::vector<FileKey> files;
+  for (const Key& key : keys())
+    if (key.samples == samples && applies(key, chosen))
+      files.push_back({key.path, !write_field(key, chosen).empty()});
+  return files;
 }
 
-std::vector<FileKey> train_file_keys(const DataConfig& data) {
-  if (data.kind == "idx")
-    return {{"data.train_images", !data.train_images.empty()},
-            {"data.train_labels", !data.train_labels.empty()}};
-  if (data.kind == "npy")
-    return {{"data.train_inputs", !data.train_inputs.empty()},
-            {"data.train_labels", !data.train_labels.empty()}};
-  if (data.kind == "cifar10" || data.kind == "cifar100")
-    return {{"data.train_files", !data.train_files.empty()}};
-  if (data.kind == "image_folder") return {{"data.train_folder", !data.train_folder.empty()}};
-  if (data.kind == "text") return {{"data.train_text", !data.train_text.empty()}};
-  if (data.kind == "tokens") return {{"data.train_tokens", !data.train_tokens.empty()}};
-  if (data.kind == "parallel_text")
-    return {{"data.train_source", !data.train_source.empty()},
-            {"data.train_target", !data.train_target.empty()}};
-  return {};
-}
-
-bool reads_files(const DataConfig& data) { return !train_file_keys(data).empty(); }
+bool reads_files(const Config& config) { return !file_keys(config, SampleFiles::Train).empty(); }
 
 void check_data_files(const Given& given, const Config& config, Problems& problems) {
   if (!fine(given, {"data.kind"})) return;
@@ -239,9 +212,9 @@ void check_data_files(const Given& given, const Config& config, Problems& proble
                         fmt::format("{} is missing: {}", key.path, why),
                         fmt::format("write {} = \"FILE\"", find_key(key.path)->name())});
   };
-  for (const FileKey& key : train_file_keys(config.data))
+  for (const FileKey& key : file_keys(config, SampleFiles::Train))
     need(key, fmt::format("data.kind = \"{}\" reads it", config.data.kind));
-  const auto validation = validation_file_keys(config.data);
+  const auto validation = file_keys(config, SampleFiles::Validation);
   if (std::ranges::none_of(validation, &FileKey::named)) return;
   for (const FileKey& key : validation) need(key, "they come in pairs");
 }
@@ -258,10 +231,10 @@ void check_crops(const Given& given, const Config& config, Problems& problems) {
 // Which samples validate is said once: by files, by ranges, or by a share and a seed.
 void check_validation_fraction(const Given& given, const Config& config, Problems& problems) {
   const DataConfig& data = config.data;
-  if (data.validation_fraction == 0 || !reads_files(data) ||
+  if (data.validation_fraction == 0 || !reads_files(config) ||
       !fine(given, {"data.kind", "data.validation_fraction"}))
     return;
-  std::vector<FileKey> others = validation_file_keys(data);
+  std::vector<FileKey> others = file_keys(config, SampleFiles::Validation);
   others.push_back({"data.train_range", data.train_range.has_value()});
   others.push_back({"data.validation_range", data.validation_range.has_value()});
   for (const FileKey& other : others) {
@@ -279,17 +252,16 @@ void check_validation(const Given& given, const Config& config, Problems& proble
   const ValidationConfig& wanted = config.validation;
   const DataConfig& data = config.data;
   const bool any = wanted.every_steps > 0 || wanted.every_epochs > 0 || wanted.before_first_step;
-  if (!any ||
-      !fine(given,
-            {"data.kind", "data.validation_range", "data.validation_images",
-             "data.validation_inputs", "data.validation_labels", "data.validation_files",
-             "data.validation_folder", "data.validation_text", "data.validation_tokens",
-             "data.validation_source", "data.validation_target", "data.validation_fraction"})) {
+  if (!any || !fine(given, {"data.kind", "data.validation_range", "data.validation_fraction"}))
     return;
-  }
-  const bool files = reads_files(data);
-  const bool named = std::ranges::any_of(validation_file_keys(data), &FileKey::named) ||
-                     data.validation_range || data.validation_fraction > 0;
+  const auto wrong_file = [&](const Key& key) {
+    return key.samples == SampleFiles::Validation && is_wrong(given, key.path);
+  };
+  if (std::ranges::any_of(keys(), wrong_file)) return;
+  const bool files = reads_files(config);
+  const bool named =
+      std::ranges::any_of(file_keys(config, SampleFiles::Validation), &FileKey::named) ||
+      data.validation_range || data.validation_fraction > 0;
   if (files ? named : data.validation_samples > 0) return;
   problems.push_back({place(given, {"validation.every_epochs", "validation.every_steps",
                                     "validation.before_first_step"}),
