@@ -16,26 +16,18 @@
 namespace pipetrain {
 namespace {
 
-Warmup warmup_of(std::string_view name) {
-  if (name == "1f1b") return Warmup::OneFOneB;
-  if (name == "double") return Warmup::Double;
-  if (name == "full") return Warmup::Full;
-  throw UsageError(
-      fmt::format("warmup = \"{}\": there are \"1f1b\", \"double\" and \"full\"", name));
-}
-
 // ---- refusals
 
 void refuse_2bw(const ScheduleRequest& r) {
   if (r.vertical_sync)
     throw UsageError(
         "pipedream_2bw already reads one version on every stage; write vertical_sync = false");
-  const int least = warmup_forwards(warmup_of(r.warmup), r.stages, {0}) + 1;
+  const int least = warmup_forwards(r.warmup, r.stages, {0}) + 1;
   if (r.microbatches < least)
     throw UsageError(fmt::format(
         "pipedream_2bw keeps two versions, which is enough only for {} micro-batches or more with "
         "{} stages and warmup = \"{}\"; write microbatches = {}",
-        least, r.stages, r.warmup, least));
+        least, r.stages, warmup_words[static_cast<std::size_t>(r.warmup)], least));
 }
 
 void refuse_v_timeprest(const ScheduleRequest& r) {
@@ -253,9 +245,8 @@ int model_parts(const Schedule& schedule, int workers, int virtual_stages) {
 std::vector<double> delays(const ScheduleRequest& request) {
   std::vector<double> delays;
   for (StageId s{0}; s.value < request.stages; ++s.value)
-    delays.push_back(
-        static_cast<double>(warmup_forwards(warmup_of(request.warmup), request.stages, s)) /
-        request.microbatches);
+    delays.push_back(static_cast<double>(warmup_forwards(request.warmup, request.stages, s)) /
+                     request.microbatches);
   return delays;
 }
 
@@ -271,7 +262,7 @@ int shown_minibatches(const Schedule& schedule, const ScheduleRequest& request) 
   if (flushes(schedule)) return 1;
   // A round is one mini-batch. The warm-up of stage 0 takes `filled` of them, and the stage keeps
   // its most versions after `filled` more. nF1B runs as far ahead as the double warm-up.
-  const Warmup warmup = takes_warmup(schedule) ? warmup_of(request.warmup) : Warmup::Double;
+  const Warmup warmup = takes_warmup(schedule) ? request.warmup : Warmup::Double;
   const int ahead = warmup_forwards(warmup, request.stages, {0});
   const int filled = (ahead + request.microbatches - 1) / request.microbatches;
   return filled + std::max(2, filled);
@@ -311,7 +302,7 @@ Program make_program(const Schedule& schedule, const ScheduleRequest& request) {
   auto program = schedule.order->make({.stages = request.stages,
                                        .microbatches = request.microbatches,
                                        .minibatches = request.minibatches,
-                                       .warmup = warmup_of(request.warmup),
+                                       .warmup = request.warmup,
                                        .virtual_stages = request.virtual_stages});
   const bool vertical = request.vertical_sync && schedule.vertical;
   program = finish(complete(std::move(program), vertical ? *schedule.vertical : *schedule.versions,

@@ -7,12 +7,11 @@
 #include <string>
 #include <string_view>
 
+#include "order/order.hpp"
 #include "program/program.hpp"
 #include "versions/policy.hpp"
 
 namespace pipetrain {
-
-struct Order;  // order/order.hpp
 
 // What a schedule is made for. Invalid combinations throw UsageError with the rule and a valid
 // value.
@@ -24,7 +23,7 @@ struct ScheduleRequest {
   bool sync_gradients =
       false;  // updates wait for the whole model's gradient norm (clipping, skipping); where
               // stages have several copies they wait in any case, for the sum of their gradients
-  std::string warmup = "1f1b";  // 1f1b | double | full
+  Warmup warmup = Warmup::OneFOneB;
   bool vertical_sync = false;
   int virtual_stages = 1;  // per worker, where the schedule leaves that open
   MixRule mix = {};

@@ -67,7 +67,7 @@ std::vector<ReadConfig> configs_of(const Options& options) {
       config.inline_model = model;
       config.name = fmt::format("{}, {} stage{}", model == suite[0] ? "mlp" : "lenet5", stages,
                                 stages > 1 ? "s" : "");
-      config.data.kind = "synthetic";
+      config.data.kind = DataKind::Synthetic;
       config.pipeline.stages = stages;
       config.pipeline.microbatches = stages == 1 ? 1 : 8;
       config.hardware.threads_per_stage = 0;

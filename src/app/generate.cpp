@@ -66,8 +66,8 @@ std::optional<Vocabulary> find_vocabulary(const Config& config,
                                           const std::filesystem::path& weights) {
   if (!config.data.vocabulary.empty()) return Vocabulary::read(config.data.vocabulary);
   if (const auto beside = vocabulary_beside(weights)) return Vocabulary::read(*beside);
-  if (config.data.kind != "text") return std::nullopt;
-  if (config.data.tokenizer == "bytes" || is_there(config.data.train_text))
+  if (config.data.kind != DataKind::Text) return std::nullopt;
+  if (config.data.tokenizer == Tokenizer::Bytes || is_there(config.data.train_text))
     return text_vocabulary(config.data);
   throw DataError(fmt::format(
       "{}: there is no vocabulary.json beside the weights, and no text at {} to make it from; name "

@@ -60,7 +60,8 @@ int tell_finished(const Options& options, const std::filesystem::path& folder) {
 ReadConfig with_kept_pieces(ReadConfig read, const std::filesystem::path& folder) {
   DataConfig& data = read.config.data;
   const std::filesystem::path kept = folder / pieces_file;
-  if (data.kind == "parallel_text" && data.pieces.empty() && is_there(kept)) data.pieces = kept;
+  if (data.kind == DataKind::ParallelText && data.pieces.empty() && is_there(kept))
+    data.pieces = kept;
   return read;
 }
 

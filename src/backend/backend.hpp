@@ -20,6 +20,7 @@
 
 #include "backend/stream.hpp"
 #include "base/ids.hpp"
+#include "base/precision.hpp"
 #include "graph/graph.hpp"
 
 namespace pipetrain {
@@ -186,10 +187,6 @@ class Lowering {
                                               const KernelOptions& options) const = 0;
   virtual std::unique_ptr<LossKernel> make_loss(int samples) const = 0;
 };
-
-// What activations and their gradients are stored as. Parameters, their gradients, optimizers,
-// statistics and losses are f32 with both.
-enum class Precision { F32, Bf16 };
 
 struct LowerOptions {
   int samples = 1;  // of a training micro-batch: layouts are chosen for it

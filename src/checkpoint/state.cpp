@@ -3,7 +3,7 @@
 namespace pipetrain {
 
 std::vector<std::string_view> moment_names(const OptimizerConfig& optimizer) {
-  if (optimizer.kind != "sgd") return {"exp_avg", "exp_avg_sq"};
+  if (optimizer.kind != OptimizerKind::Sgd) return {"exp_avg", "exp_avg_sq"};
   if (optimizer.momentum != 0) return {"momentum_buffer"};
   return {};
 }

@@ -28,25 +28,20 @@ std::string to_text(const SegmentProgram& segment) {
 }
 
 bool needs_norm(const Config& config) {
-  return config.optimizer.max_norm > 0 || config.training.on_nonfinite == "skip";
+  return config.optimizer.max_norm > 0 || config.training.on_nonfinite == OnNonfinite::Skip;
 }
 
 namespace {
 
 // Kernels can update weights by sgd where they make the gradient; a norm is not known by then.
 bool fuses_updates(const Config& config) {
-  return config.optimizer.kind == "sgd" && !needs_norm(config);
+  return config.optimizer.kind == OptimizerKind::Sgd && !needs_norm(config);
 }
 
 MixRule mix_rule(const PipelineConfig& pipeline) {
   if (!training_rules(pipeline).mixes) return {.extrapolates = keeps_delta(pipeline)};
-  using Share = MixRule::Share;
-  const std::string& sigma = pipeline.i_timeprest.sigma;
   return {.extrapolates = keeps_delta(pipeline),
-          .share = sigma == "inverse"        ? Share::Inverse
-                   : sigma == "power_of_two" ? Share::PowerOfTwo
-                   : sigma == "constant"     ? Share::Constant
-                                             : Share::Exp,
+          .share = pipeline.i_timeprest.sigma,
           .lambda = pipeline.i_timeprest.lambda,
           .stash = pipeline.i_timeprest.stash};
 }
@@ -68,8 +63,8 @@ ScheduleRequest schedule_request(const Config& config, int workers) {
           .vertical_sync = pipeline.vertical_sync,
           .virtual_stages = pipeline.virtual_stages,
           .mix = mix_rule(pipeline),
-          .recompute = pipeline.recompute == "stage",
-          .recomputed_gradient = pipeline.gradient_rule == "recompute",
+          .recompute = pipeline.recompute == Recompute::Stage,
+          .recomputed_gradient = pipeline.gradient_rule == GradientRule::Recompute,
           .early_sends = true,
           .fused_updates = fuses_updates(config)};
 }
@@ -125,15 +120,15 @@ SegmentProgram training_program(const Config& config, int workers, std::int64_t 
 
 Program warmup_program(const Config& config, int workers, const std::set<StageId>& tied) {
   const PipelineConfig& pipeline = config.pipeline;
-  return make_program(
-      {.schedule = std::string(training_rules(pipeline).sync_warmup),
-       .stages = workers,
-       .microbatches = config.pipeline.microbatches,
-       .sync_gradients = needs_norm(config),
-       .recompute = pipeline.recompute == "stage" || pipeline.gradient_rule == "recompute",
-       .early_sends = true,
-       .fused_updates = fuses_updates(config),
-       .tied = tied});
+  return make_program({.schedule = std::string(training_rules(pipeline).sync_warmup),
+                       .stages = workers,
+                       .microbatches = config.pipeline.microbatches,
+                       .sync_gradients = needs_norm(config),
+                       .recompute = pipeline.recompute == Recompute::Stage ||
+                                    pipeline.gradient_rule == GradientRule::Recompute,
+                       .early_sends = true,
+                       .fused_updates = fuses_updates(config),
+                       .tied = tied});
 }
 
 bool joins_norms(const Config& config, const Program& program) {

@@ -1,5 +1,6 @@
 // Every key of a config, one row each: reading, dumping, comparing, the help and "did you mean" all
-// walk this table. To add a key: a field in config.hpp, a row in keys.cpp.
+// walk this table. To add a key: a field in config.hpp, a row in keys.cpp; where it takes one of a
+// few words, their enum in words.hpp.
 #pragma once
 
 #include <limits>
@@ -16,16 +17,23 @@ namespace pipetrain::config {
 template <class T>
 using FieldOf = T& (*)(Config&);
 
+// Where a word goes: an enum of config/words.hpp, as the number of its enumerator.
+struct WordField {
+  std::span<const std::string_view> words;
+  int (*get)(const Config&);
+  void (*set)(Config&, int);
+};
+
 // Where a key's value goes; its type says what may be written.
 using Field =
     std::variant<std::monostate,  // known by name, but there is nothing yet that would read it
-                 FieldOf<bool>, FieldOf<int>, FieldOf<std::int64_t>, FieldOf<std::uint64_t>,
-                 FieldOf<double>, FieldOf<std::string>, FieldOf<std::filesystem::path>,
-                 FieldOf<std::vector<std::filesystem::path>>, FieldOf<std::vector<std::string>>,
-                 FieldOf<std::optional<std::int64_t>>, FieldOf<std::optional<SampleRange>>,
-                 FieldOf<std::optional<StepRange>>, FieldOf<std::vector<int>>,
-                 FieldOf<std::vector<std::int64_t>>, FieldOf<std::vector<double>>,
-                 FieldOf<ImageSides>, FieldOf<SplitConfig>>;
+                 WordField, FieldOf<bool>, FieldOf<int>, FieldOf<std::int64_t>,
+                 FieldOf<std::uint64_t>, FieldOf<double>, FieldOf<std::string>,
+                 FieldOf<std::filesystem::path>, FieldOf<std::vector<std::filesystem::path>>,
+                 FieldOf<std::vector<std::string>>, FieldOf<std::optional<std::int64_t>>,
+                 FieldOf<std::optional<SampleRange>>, FieldOf<std::optional<StepRange>>,
+                 FieldOf<std::vector<int>>, FieldOf<std::vector<std::int64_t>>,
+                 FieldOf<std::vector<double>>, FieldOf<ImageSides>, FieldOf<SplitConfig>>;
 
 struct Range {  // of a number
   double low = std::numeric_limits<double>::lowest(), high = std::numeric_limits<double>::max();
@@ -51,7 +59,7 @@ struct Key {
   Field field = {};
   std::string_view help = {};
   Range range = {};                           // numbers: what may be written
-  std::vector<std::string_view> values = {};  // words: what may be written ...
+  std::vector<std::string_view> values = {};  // words: what may be written; a WordField has them
   std::vector<std::string_view> later = {};   // ... and what other versions of pipetrain know
   bool built = true;                          // false: only `off` may be written
   std::string_view off = {};

@@ -123,7 +123,7 @@ void check_microbatches(const Given& given, const Config& config, Problems& prob
   const std::int64_t batch = config.data.batch_size, parts = config.pipeline.microbatches;
   if (!fine(given, {"data.kind", "data.batch_size", "pipeline.microbatches"})) return;
   if (batch % parts == 0) return;
-  if (config.data.kind == "parallel_text") return;  // mini-batches have sizes of their own
+  if (config.data.kind == DataKind::ParallelText) return;  // mini-batches have sizes of their own
   const Place where = place(given, {"pipeline.microbatches", "data.batch_size"});
   if (parts > batch) {
     problems.push_back(
@@ -152,7 +152,7 @@ void check_split(const Given& given, const Config& config, Problems& problems) {
   if (has_own_order(config.pipeline) == config.pipeline.schedule_csv.empty())
     return;  // the file was refused
   const std::size_t cuts = static_cast<std::size_t>(model_parts(config.pipeline)) - 1;
-  if (!config.pipeline.split.rule.empty() || names.size() == cuts) return;
+  if (config.pipeline.split.rule != SplitRule::FirstLayers || names.size() == cuts) return;
   problems.push_back(
       {place(given, {"pipeline.split"}),
        fmt::format("pipeline.split names {} layers, but pipeline.stages = {} makes {} cuts",
@@ -179,11 +179,11 @@ void check_devices(const Given& given, const Config& config, Problems& problems)
 
 void check_precision(const Given& given, const Config& config, Problems& problems) {
   if (!fine(given, {"training.precision", "hardware.backend"})) return;
-  if (config.training.precision == "f32" || config.hardware.backend == "cpu") return;
+  if (config.training.precision == Precision::F32 || config.hardware.backend == "cpu") return;
   problems.push_back({place(given, {"training.precision"}),
                       fmt::format("training.precision = \"{}\" is not built yet for "
                                   "hardware.backend = \"{}\"",
-                                  config.training.precision, config.hardware.backend),
+                                  word_of(config.training.precision), config.hardware.backend),
                       "write precision = \"f32\", or backend = \"cpu\""});
 }
 
@@ -213,7 +213,7 @@ void check_data_files(const Given& given, const Config& config, Problems& proble
                         fmt::format("write {} = \"FILE\"", find_key(key.path)->name())});
   };
   for (const FileKey& key : file_keys(config, SampleFiles::Train))
-    need(key, fmt::format("data.kind = \"{}\" reads it", config.data.kind));
+    need(key, fmt::format("data.kind = \"{}\" reads it", word_of(config.data.kind)));
   const auto validation = file_keys(config, SampleFiles::Validation);
   if (std::ranges::none_of(validation, &FileKey::named)) return;
   for (const FileKey& key : validation) need(key, "they come in pairs");
@@ -222,7 +222,7 @@ void check_data_files(const Given& given, const Config& config, Problems& proble
 // A box of any size and shape leaves nothing for zeros to surround.
 void check_crops(const Given& given, const Config& config, Problems& problems) {
   const DataConfig& data = config.data;
-  if (data.kind != "image_folder" || !data.random_resized_crop || data.padding == 0) return;
+  if (data.kind != DataKind::ImageFolder || !data.random_resized_crop || data.padding == 0) return;
   problems.push_back({place(given, {"data.padding", "data.random_resized_crop"}),
                       "data.padding is given, and data.random_resized_crop too",
                       "write one of them: padding = 0, or random_resized_crop = false"});
@@ -273,17 +273,18 @@ void check_validation(const Given& given, const Config& config, Problems& proble
 
 void check_metric(const Given& given, const Config& config, Problems& problems) {
   if (!fine(given, {"data.kind", "validation.metric"})) return;
-  if (config.validation.metric != "bleu" || config.data.kind == "parallel_text") return;
+  if (config.validation.metric != Metric::Bleu || config.data.kind == DataKind::ParallelText)
+    return;
   problems.push_back({place(given, {"validation.metric"}),
                       fmt::format("validation.metric = \"bleu\" compares translations, and "
                                   "data.kind = \"{}\" has none",
-                                  config.data.kind),
+                                  word_of(config.data.kind)),
                       "write metric = \"loss\", or data.kind = \"parallel_text\""});
 }
 
 void check_optimizer(const Given& given, const Config& config, Problems& problems) {
   const OptimizerConfig& optimizer = config.optimizer;
-  if (optimizer.kind != "sgd" || !optimizer.nesterov || optimizer.momentum > 0) return;
+  if (optimizer.kind != OptimizerKind::Sgd || !optimizer.nesterov || optimizer.momentum > 0) return;
   if (!fine(given, {"optimizer.kind", "optimizer.nesterov", "optimizer.momentum"})) return;
   problems.push_back({place(given, {"optimizer.nesterov"}),
                       "optimizer.nesterov = true without momentum",
@@ -299,17 +300,17 @@ void check_lr_schedule(const Given& given, const Config& config, Problems& probl
   const auto wrong = [&](Paths paths, const std::string& what, const std::string& instead) {
     problems.push_back({place(given, paths), what, instead});
   };
-  if (schedule.kind == "step" && schedule.milestones.empty()) {
+  if (schedule.kind == LrKind::Step && schedule.milestones.empty()) {
     wrong({"lr_schedule.milestones", "lr_schedule.kind"},
           "lr_schedule.kind = \"step\" has no milestones",
           "write milestones = [1000, 2000], the steps at which lr is multiplied by gamma");
   }
-  if (schedule.kind == "inverse_sqrt" && schedule.warmup_steps == 0) {
+  if (schedule.kind == LrKind::InverseSqrt && schedule.warmup_steps == 0) {
     wrong({"lr_schedule.warmup_steps", "lr_schedule.kind"},
           "lr_schedule.kind = \"inverse_sqrt\" starts after a warm-up, and there is none",
           "write warmup_steps = 1 or more");
   }
-  const bool falls = schedule.kind == "linear" || schedule.kind == "cosine";
+  const bool falls = schedule.kind == LrKind::Linear || schedule.kind == LrKind::Cosine;
   if (falls && schedule.min_lr > config.optimizer.lr) {
     wrong({"lr_schedule.min_lr", "optimizer.lr"},
           fmt::format("lr_schedule.min_lr = {} is above optimizer.lr = {}", schedule.min_lr,

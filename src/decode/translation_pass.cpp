@@ -12,7 +12,7 @@ namespace {
 
 // All cores that training has.
 int all_threads(const Config& config) {
-  const int workers = config.hardware.workers == "inline" ? 1 : config.pipeline.stages;
+  const int workers = config.hardware.workers == Workers::Inline ? 1 : config.pipeline.stages;
   return plan_threads(1, config.hardware.threads_per_stage * workers).threads_per_stage;
 }
 
@@ -28,9 +28,7 @@ TranslationPass::TranslationPass(const TranslationPassInput& in)
       needs_(needs_to_translate(in.graph)),
       threads_(std::min(all_threads(in.config), available_cores())),
       longest_(lengths_of(in.graph)),
-      options_{
-          .samples = in.rows,
-          .precision = in.config.training.precision == "bf16" ? Precision::Bf16 : Precision::F32},
+      options_{.samples = in.rows, .precision = in.config.training.precision},
       model_(lower(in, options_, threads_)),
       stream_(in.backend.make_stream({})),
       memory_(*stream_, forward_weight_bytes(in.graph, model_.lowering())),

@@ -80,17 +80,17 @@ std::vector<int> split_at(const Graph& graph, const std::vector<std::string>& na
 std::vector<int> choose_cuts(const Graph& graph, const PipelineConfig& config,
                              Convolving convolving) {
   const int stages = model_parts(config);
-  if (config.split.rule.empty()) return split_at(graph, config.split.first_layers, stages);
-  const std::string& rule = config.split.rule;
-  if (rule == "auto") return split_auto(graph, stages, convolving);
-  if (rule == "uniform") return split_uniform(graph, stages);
-  if (rule == "parameters") return split_by_parameters(graph, stages);
-  constexpr std::array<std::string_view, 3> kRules = {"auto", "uniform", "parameters"};
-  const std::string near = suggest(rule, kRules);
-  throw UsageError(fmt::format("pipeline.split = \"{}\" is no rule{}", rule,
-                               near.empty() ? "; write \"auto\", \"uniform\", \"parameters\" or a "
-                                              "list of layer names"
-                                            : near));
+  switch (config.split.rule) {
+    case SplitRule::Auto:
+      return split_auto(graph, stages, convolving);
+    case SplitRule::Uniform:
+      return split_uniform(graph, stages);
+    case SplitRule::Parameters:
+      return split_by_parameters(graph, stages);
+    case SplitRule::FirstLayers:
+      return split_at(graph, config.split.first_layers, stages);
+  }
+  PIPETRAIN_CHECK(false, "no such rule");
 }
 
 }  // namespace
@@ -135,7 +135,7 @@ Plan make_plan(const Graph& graph, const Config& whole) {
                     "stage needs one; write at most {}",
                     config.stages, printable(graph.name), layers, layers));
   // Whatever the backend and the machine, so that asynchronous runs can be repeated elsewhere.
-  const bool direct = whole.training.precision == "bf16";
+  const bool direct = whole.training.precision == Precision::Bf16;
   return plan_from_cuts(
       graph, choose_cuts(graph, config, direct ? Convolving::Direct : Convolving::Filtered));
 }

@@ -129,7 +129,7 @@ std::string minibatch_text(const PipelineInput& in) {
   const DataConfig& data = in.config.data;
   std::set<Lengths> lengths;
   for (const MinibatchSize& size : in.sizes.train) lengths.insert(size.lengths);
-  if (data.kind != "parallel_text") return fmt::format("{}", data.batch_size);
+  if (data.kind != DataKind::ParallelText) return fmt::format("{}", data.batch_size);
   return data.batch_tokens > 0
              ? fmt::format("at most {} tokens, of {} pairs of lengths", data.batch_tokens,
                            lengths.size())

@@ -35,7 +35,7 @@ NamedTensors first_parameters(const Config& config, const Graph& graph) {
 
 Config overfit_one_batch(Config config) {
   DataConfig& data = config.data;
-  const bool drawn = data.kind == "glyphs" || data.kind == "synthetic";
+  const bool drawn = data.kind == DataKind::Glyphs || data.kind == DataKind::Synthetic;
   const std::int64_t first = data.train_range ? data.train_range->first : 0;
   if (drawn)
     data.train_samples = std::min(data.train_samples, data.batch_size);

@@ -32,7 +32,7 @@ struct Written {
   Folder folder;
   DataConfig config;
   Written() {
-    config.kind = "parallel_text";
+    config.kind = DataKind::ParallelText;
     config.train_source = folder.write("a.de", german);
     config.train_target = folder.write("a.en", english);
     config.bucket_multiple = 8;

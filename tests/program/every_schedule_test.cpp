@@ -38,7 +38,7 @@ TEST_CASE("every schedule: refused with a valid value, or well-formed in channel
   std::map<std::string, int> made;
   for (int n = 0; n < 60; ++n)
     for (const auto& row : schedules()) {
-      const char* warmups[] = {"1f1b", "double", "full"};
+      const Warmup warmups[] = {Warmup::OneFOneB, Warmup::Double, Warmup::Full};
       ScheduleRequest request{.schedule = std::string(row.name),
                               .stages = 1 + below(8),
                               .microbatches = 1 + below(24),

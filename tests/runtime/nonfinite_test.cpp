@@ -31,7 +31,7 @@ std::unique_ptr<const Dataset> poisoned() {
 Config config_of(const ConfigChoice& choice, const std::string& on_nonfinite) {
   Config config = make_config(choice);
   config.data.shuffle = false;
-  config.training.on_nonfinite = on_nonfinite;
+  config.training.on_nonfinite = word_named<OnNonfinite>(on_nonfinite).value();
   return config;
 }
 

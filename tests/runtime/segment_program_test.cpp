@@ -41,7 +41,7 @@ TEST_CASE("updates wait for each other only where a norm is asked for", "[segmen
   config.optimizer.max_norm = 1;
   CHECK(count(training_program(config, 3, 10).program, Op::SyncGradients) == 3);
   config.optimizer.max_norm = 0;
-  config.training.on_nonfinite = "skip";
+  config.training.on_nonfinite = OnNonfinite::Skip;
   CHECK(count(training_program(config, 3, 10).program, Op::SyncGradients) == 3);
 }
 

@@ -66,7 +66,7 @@ struct Machine {  // a config with all that trains it
 
 Config choice(const std::string& optimizer, int stages, const std::string& workers) {
   Config config = make_config({.stages = stages, .workers = workers, .backend = "cpu"});
-  config.optimizer.kind = optimizer;
+  config.optimizer.kind = word_named<OptimizerKind>(optimizer).value();
   config.optimizer.lr = 0.01;
   return config;
 }

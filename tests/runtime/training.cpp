@@ -53,17 +53,17 @@ layers = [
 Config make_config(const ConfigChoice& choice) {
   Config config;
   config.name = "test";
-  config.data.kind = "synthetic";
+  config.data.kind = DataKind::Synthetic;
   config.data.batch_size = 16;
   config.pipeline.stages = choice.stages;
   config.pipeline.microbatches = choice.microbatches;
   config.pipeline.schedule = choice.schedule;
-  config.pipeline.split.rule = "uniform";
+  config.pipeline.split.rule = SplitRule::Uniform;
   config.optimizer.lr = 0.05;
   config.optimizer.momentum = 0.9;
   config.validation.batch_size = 24;
   config.hardware.backend = choice.backend;
-  config.hardware.workers = choice.workers;
+  config.hardware.workers = word_named<Workers>(choice.workers).value();
   return config;
 }
 

@@ -67,10 +67,10 @@ std::vector<double> train_on_engine(const Program& program, const ScalarTask& ta
   config.data.batch_size = program.microbatches;
   config.pipeline.stages = stages;
   config.pipeline.microbatches = program.microbatches;
-  config.pipeline.split.rule = "uniform";
+  config.pipeline.split.rule = SplitRule::Uniform;
   config.optimizer.lr = task.lr / 2;
   config.hardware.backend = choice.backend;
-  config.hardware.workers = choice.workers;
+  config.hardware.workers = word_named<Workers>(choice.workers).value();
   const Plan plan = make_plan(graph, config);
   const auto backend = make_backend(choice.backend);
   PipelineInput input{graph, plan, config, *backend};

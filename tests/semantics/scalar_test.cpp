@@ -143,7 +143,7 @@ TEST_CASE("pipelined backpropagation reads old weights in forward and new ones i
   const auto seed = std::random_device{}();
   CAPTURE(seed);
   std::mt19937 random(seed);
-  for (const auto& [warmup, per_stage] : {std::pair{"1f1b", 1}, {"double", 2}})
+  for (const auto& [warmup, per_stage] : {std::pair{Warmup::OneFOneB, 1}, {Warmup::Double, 2}})
     for (int p : {1, 2, 4}) {
       const int k = 15, each = per_stage;
       const auto task = task_for(random, p, k);
