@@ -1,4 +1,4 @@
-// Keys whose value is one word of a few: an enum each, and beside it the words as a config has
+// Keys that take one of a few words: an enum for each, and next to it the words as a config has
 // them, in the order of the enumerators.
 #pragma once
 

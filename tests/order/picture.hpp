@@ -40,10 +40,11 @@ inline std::string list_text(const Order& order, const OrderInput& input, int wo
   std::string text;
   const auto program = order.make(input);
   for (const auto& i : program.workers[worker])
-    text +=
-        cell_text(program,
-                  {.instruction = &i, .op = i.op, .number = std::to_string(i.microbatch.value)}) +
-        " ";
+    text += cell_text(program, {.instruction = &i,
+                                .op = i.op,
+                                .span = {},
+                                .number = std::to_string(i.microbatch.value)}) +
+            " ";
   if (!text.empty()) text.pop_back();
   return text;
 }

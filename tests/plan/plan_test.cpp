@@ -55,9 +55,9 @@ TEST_CASE("every layer is in exactly one stage, under every rule and count") {
   for (const char* name : {"lenet5.toml", "small-residual.toml"}) {
     const Graph graph = model(name);
     const auto layers = static_cast<int>(graph.layers.size());
-    for (const char* rule : {"auto", "uniform", "parameters"})
+    for (const SplitRule rule : {SplitRule::Auto, SplitRule::Uniform, SplitRule::Parameters})
       for (int stages = 1; stages <= layers; ++stages) {
-        INFO(name << " " << rule << " " << stages);
+        INFO(name << " " << static_cast<int>(rule) << " " << stages);
         const Plan plan = plan_of(graph, config(stages, {rule, {}}));
         REQUIRE(plan.stages.size() == static_cast<std::size_t>(stages));
         int next = 0;
@@ -76,9 +76,11 @@ TEST_CASE("every layer is in exactly one stage, under every rule and count") {
 
 TEST_CASE("rules on LeNet-5") {
   const Graph graph = model("lenet5.toml");
-  CHECK(cuts(graph, plan_of(graph, config(4, {"uniform", {}}))) == "conv1 conv2 flatten fc2");
-  CHECK(cuts(graph, plan_of(graph, config(3, {"parameters", {}}))) == "conv1 fc1 fc2");
-  CHECK(cuts(graph, plan_of(graph, config(3, {"", {"conv2", "fc1"}}))) == "conv1 conv2 fc1");
+  CHECK(cuts(graph, plan_of(graph, config(4, {SplitRule::Uniform, {}}))) ==
+        "conv1 conv2 flatten fc2");
+  CHECK(cuts(graph, plan_of(graph, config(3, {SplitRule::Parameters, {}}))) == "conv1 fc1 fc2");
+  CHECK(cuts(graph, plan_of(graph, config(3, {SplitRule::FirstLayers, {"conv2", "fc1"}}))) ==
+        "conv1 conv2 fc1");
   CHECK(cuts(graph, plan_of(graph, config(1))) == "conv1");
   const Plan plan = plan_of(graph, config(2));
   CHECK(plan.stages[0].flops + plan.stages[1].flops ==
@@ -120,13 +122,14 @@ TEST_CASE("auto cuts by what the backend says of layers") {
 
 TEST_CASE("only auto asks what the backend says") {
   const Graph graph = model("lenet5.toml");
-  CHECK(cuts(graph, make_plan(graph, config(4, {"uniform", {}}), {})) == "conv1 conv2 flatten fc2");
+  CHECK(cuts(graph, make_plan(graph, config(4, {SplitRule::Uniform, {}}), {})) ==
+        "conv1 conv2 flatten fc2");
   CHECK_THROWS(make_plan(graph, config(4), {}));
 }
 
 TEST_CASE("a stage knows what it computes and what it sends") {
   const Graph graph = model("lenet5.toml");
-  const Plan plan = plan_of(graph, config(2, {"", {"conv2"}}));
+  const Plan plan = plan_of(graph, config(2, {SplitRule::FirstLayers, {"conv2"}}));
   const StagePlan& first = plan.stages[0];
   CHECK(first.parameters == 156);
   CHECK(first.flops == 239904 + 4704 + 4704);
@@ -141,7 +144,7 @@ TEST_CASE("a stage knows what it computes and what it sends") {
 
 TEST_CASE("the name of a block stands for its first layer") {
   const Graph graph = model("small-residual.toml");
-  CHECK(cuts(graph, plan_of(graph, config(3, {"", {"layer1", "flatten"}}))) ==
+  CHECK(cuts(graph, plan_of(graph, config(3, {SplitRule::FirstLayers, {"layer1", "flatten"}}))) ==
         "conv1 layer1.conv1 flatten");
 }
 
@@ -149,20 +152,25 @@ TEST_CASE("splits that cannot be say why and what to write") {
   const Graph graph = model("lenet5.toml");
   CHECK(contains(error_of(graph, config(13)), "has 12 layers"));
   CHECK(contains(error_of(graph, config(0)), "pipeline.stages is 0"));
-  CHECK(contains(error_of(graph, config(2, {"", {"cnv2"}})), "did you mean 'conv2'?"));
-  CHECK(contains(error_of(graph, config(2, {"", {"xyzzy"}})), "its layers are conv1, relu1"));
-  CHECK(contains(error_of(graph, config(3, {"", {"fc1"}})), "names 1 layers, but 3 stages need 2"));
-  CHECK(contains(error_of(graph, config(1, {"", {"fc1"}})), "or stages = 2"));
-  CHECK(contains(error_of(graph, config(3, {"", {"fc1", "conv2"}})),
+  CHECK(contains(error_of(graph, config(2, {SplitRule::FirstLayers, {"cnv2"}})),
+                 "did you mean 'conv2'?"));
+  CHECK(contains(error_of(graph, config(2, {SplitRule::FirstLayers, {"xyzzy"}})),
+                 "its layers are conv1, relu1"));
+  CHECK(contains(error_of(graph, config(3, {SplitRule::FirstLayers, {"fc1"}})),
+                 "names 1 layers, but 3 stages need 2"));
+  CHECK(contains(error_of(graph, config(1, {SplitRule::FirstLayers, {"fc1"}})), "or stages = 2"));
+  CHECK(contains(error_of(graph, config(3, {SplitRule::FirstLayers, {"fc1", "conv2"}})),
                  "'conv2' does not come after 'fc1'"));
-  CHECK(contains(error_of(graph, config(3, {"", {"fc1", "fc1"}})), "does not come after"));
-  CHECK(contains(error_of(graph, config(2, {"", {"conv1"}})), "begins stage 0"));
+  CHECK(contains(error_of(graph, config(3, {SplitRule::FirstLayers, {"fc1", "fc1"}})),
+                 "does not come after"));
+  CHECK(
+      contains(error_of(graph, config(2, {SplitRule::FirstLayers, {"conv1"}})), "begins stage 0"));
   CHECK(contains(error_of(graph, config(2, {"unifrom", {}})), "did you mean 'uniform'?"));
 }
 
 TEST_CASE("plan.json and the table show stages and what crosses") {
   const Graph graph = model("small-residual.toml");
-  const Plan plan = plan_of(graph, config(3, {"", {"layer1.relu1", "fc"}}));
+  const Plan plan = plan_of(graph, config(3, {SplitRule::FirstLayers, {"layer1.relu1", "fc"}}));
   const nlohmann::json json = plan_json(graph, plan);
   CHECK(json["stages"].size() == 3);
   CHECK(json["stages"][0]["layers"] == nlohmann::json({"conv1", "layer1.bn1"}));

@@ -19,9 +19,10 @@ Trained run(const std::string& text, const std::string& workers) {
   Config config = make_config({.stages = static_cast<int>(program.workers.size()),
                                .microbatches = program.microbatches,
                                .workers = workers});
-  config.pipeline.schedule.clear();
-  config.pipeline.order_csv = csv_of(program);
-  return train({.model = mlp_model, .config = config, .steps = 2 * program.minibatches});
+  return train({.model = mlp_model,
+                .config = config,
+                .steps = 2 * program.minibatches,
+                .program = &program});
 }
 
 const char* const usual =

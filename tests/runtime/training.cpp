@@ -73,9 +73,12 @@ Trained train(const TrainingSetup& setup) {
   const auto synthetic =
       draw_synthetic({.samples = setup.samples, .seed = 3, .part = "train"}, graph);
   const Dataset* const data = setup.data ? setup.data : synthetic.get();
-  const Plan plan = make_plan(graph, config, {});
+  Config planned = config;
+  if (setup.program) planned.pipeline.stages = setup.program->stages;
+  const Plan plan = make_plan(graph, planned, {});
   const auto backend = setup.make_backend(config.hardware.backend);
   PipelineInput input{graph, plan, config, *backend, setup.steps};
+  input.program = setup.program;
   input.sizes.train = data->order(training_order(config))->sizes();
   if (setup.evaluate) input.sizes.validation = data->order(evaluation_order(config))->sizes();
   Trained result;

@@ -72,11 +72,11 @@ std::vector<double> train_on_engine(const Program& program, const ScalarTask& ta
   config.optimizer.lr = task.lr / 2;
   config.hardware.backend = choice.backend;
   config.hardware.workers = word_named<Workers>(choice.workers).value();
-  config.pipeline.order_csv = testing::csv_of(program);
   const Plan plan = make_plan(graph, config, {});
   const auto backend = make_backend(choice.backend);
   PipelineInput input{graph, plan, config, *backend};
   input.sizes.train = {{program.microbatches, {}}};
+  input.program = &program;
 
   Pipeline pipeline(input);
   NamedTensors weights = initial_parameters(graph, 1);
