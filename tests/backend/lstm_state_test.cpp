@@ -122,11 +122,15 @@ TEST_CASE("lstm: only a forward one, evaluated at one position, can be given a s
   const auto takes_state = [&](const Lstm& spec, std::int64_t length, Mode mode) {
     const std::int64_t out = spec.bidirectional ? 6 : 3;
     const bool padded = spec.padding >= 0;
-    const Graph graph =
-        padded ? make_graph(Shape{{length}, 7},
-                            {{"wte", Embedding{.embedding_dim = width}, {length, width}},
-                             {"layer", spec, {length, out}, {"wte", "input"}}})
-               : make_graph({length, width}, {{"layer", spec, {length, out}}});
+    const auto plain = [&] {
+      return make_graph({length, width}, {{"layer", spec, {length, out}}});
+    };
+    const auto of_tokens = [&] {
+      return make_graph(Shape{{length}, 7},
+                        {{"wte", Embedding{.embedding_dim = width}, {length, width}},
+                         {"layer", spec, {length, out}, {"wte", "input"}}});
+    };
+    const Graph graph = padded ? of_tokens() : plain();
     const auto lowering = backend->lower(graph, {.samples = 2});
     const auto kernel = lowering->make_kernel({padded ? 1 : 0}, {.samples = 2, .mode = mode});
     return !kernel->traits().state_bytes.empty();

@@ -165,7 +165,6 @@ TEST_CASE("splits that cannot be say why and what to write") {
                  "does not come after"));
   CHECK(
       contains(error_of(graph, config(2, {SplitRule::FirstLayers, {"conv1"}})), "begins stage 0"));
-  CHECK(contains(error_of(graph, config(2, {"unifrom", {}})), "did you mean 'uniform'?"));
 }
 
 TEST_CASE("plan.json and the table show stages and what crosses") {

@@ -47,28 +47,49 @@ std::size_t size(std::align_val_t alignment) { return static_cast<std::size_t>(a
 
 }  // namespace
 
-// Every form: under a sanitizer those that are left out would be the sanitizer's own.
-void* operator new(std::size_t n) { return give_or_throw(n); }
-void* operator new[](std::size_t n) { return give_or_throw(n); }
-void* operator new(std::size_t n, std::align_val_t a) { return give_or_throw(n, size(a)); }
-void* operator new[](std::size_t n, std::align_val_t a) { return give_or_throw(n, size(a)); }
-void* operator new(std::size_t n, const std::nothrow_t&) noexcept { return give(n, 1); }
-void* operator new[](std::size_t n, const std::nothrow_t&) noexcept { return give(n, 1); }
-void* operator new(std::size_t n, std::align_val_t a, const std::nothrow_t&) noexcept {
+// Not inlined: beside other files of a unit, the compiler takes a new and a delete that it sees
+// through for a mismatch. Every form: under a sanitizer those that are left out would be the
+// sanitizer's own.
+[[gnu::noinline]] void* operator new(std::size_t n) { return give_or_throw(n); }
+[[gnu::noinline]] void* operator new[](std::size_t n) { return give_or_throw(n); }
+[[gnu::noinline]] void* operator new(std::size_t n, std::align_val_t a) {
+  return give_or_throw(n, size(a));
+}
+[[gnu::noinline]] void* operator new[](std::size_t n, std::align_val_t a) {
+  return give_or_throw(n, size(a));
+}
+[[gnu::noinline]] void* operator new(std::size_t n, const std::nothrow_t&) noexcept {
+  return give(n, 1);
+}
+[[gnu::noinline]] void* operator new[](std::size_t n, const std::nothrow_t&) noexcept {
+  return give(n, 1);
+}
+[[gnu::noinline]] void* operator new(std::size_t n, std::align_val_t a,
+                                     const std::nothrow_t&) noexcept {
   return give(n, size(a));
 }
-void* operator new[](std::size_t n, std::align_val_t a, const std::nothrow_t&) noexcept {
+[[gnu::noinline]] void* operator new[](std::size_t n, std::align_val_t a,
+                                       const std::nothrow_t&) noexcept {
   return give(n, size(a));
 }
-void operator delete(void* p) noexcept { std::free(p); }
-void operator delete[](void* p) noexcept { std::free(p); }
-void operator delete(void* p, std::size_t) noexcept { std::free(p); }
-void operator delete[](void* p, std::size_t) noexcept { std::free(p); }
-void operator delete(void* p, std::align_val_t) noexcept { std::free(p); }
-void operator delete[](void* p, std::align_val_t) noexcept { std::free(p); }
-void operator delete(void* p, std::size_t, std::align_val_t) noexcept { std::free(p); }
-void operator delete[](void* p, std::size_t, std::align_val_t) noexcept { std::free(p); }
-void operator delete(void* p, const std::nothrow_t&) noexcept { std::free(p); }
-void operator delete[](void* p, const std::nothrow_t&) noexcept { std::free(p); }
-void operator delete(void* p, std::align_val_t, const std::nothrow_t&) noexcept { std::free(p); }
-void operator delete[](void* p, std::align_val_t, const std::nothrow_t&) noexcept { std::free(p); }
+[[gnu::noinline]] void operator delete(void* p) noexcept { std::free(p); }
+[[gnu::noinline]] void operator delete[](void* p) noexcept { std::free(p); }
+[[gnu::noinline]] void operator delete(void* p, std::size_t) noexcept { std::free(p); }
+[[gnu::noinline]] void operator delete[](void* p, std::size_t) noexcept { std::free(p); }
+[[gnu::noinline]] void operator delete(void* p, std::align_val_t) noexcept { std::free(p); }
+[[gnu::noinline]] void operator delete[](void* p, std::align_val_t) noexcept { std::free(p); }
+[[gnu::noinline]] void operator delete(void* p, std::size_t, std::align_val_t) noexcept {
+  std::free(p);
+}
+[[gnu::noinline]] void operator delete[](void* p, std::size_t, std::align_val_t) noexcept {
+  std::free(p);
+}
+[[gnu::noinline]] void operator delete(void* p, const std::nothrow_t&) noexcept { std::free(p); }
+[[gnu::noinline]] void operator delete[](void* p, const std::nothrow_t&) noexcept { std::free(p); }
+[[gnu::noinline]] void operator delete(void* p, std::align_val_t, const std::nothrow_t&) noexcept {
+  std::free(p);
+}
+[[gnu::noinline]] void operator delete[](void* p, std::align_val_t,
+                                         const std::nothrow_t&) noexcept {
+  std::free(p);
+}
