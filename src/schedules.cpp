@@ -16,26 +16,18 @@
 namespace pipetrain {
 namespace {
 
-Warmup warmup_of(std::string_view name) {
-  if (name == "1f1b") return Warmup::OneFOneB;
-  if (name == "double") return Warmup::Double;
-  if (name == "full") return Warmup::Full;
-  throw UsageError(
-      fmt::format("warmup = \"{}\": there are \"1f1b\", \"double\" and \"full\"", name));
-}
-
 // ---- refusals
 
 void refuse_2bw(const ScheduleRequest& r) {
   if (r.vertical_sync)
     throw UsageError(
         "pipedream_2bw already reads one version on every stage; write vertical_sync = false");
-  const int least = warmup_forwards(warmup_of(r.warmup), r.stages, {0}) + 1;
+  const int least = warmup_forwards(r.warmup, r.stages, {0}) + 1;
   if (r.microbatches < least)
     throw UsageError(fmt::format(
         "pipedream_2bw keeps two versions, which is enough only for {} micro-batches or more with "
         "{} stages and warmup = \"{}\"; write microbatches = {}",
-        least, r.stages, r.warmup, least));
+        least, r.stages, warmup_words[static_cast<std::size_t>(r.warmup)], least));
 }
 
 void refuse_v_timeprest(const ScheduleRequest& r) {
@@ -83,40 +75,109 @@ void refuse_data_parallel(const ScheduleRequest& r) {
 
 // ---- the table
 
-// clang-format off
 const std::array table{
-    Schedule{"gpipe", "all forwards, then all backwards, one flush per mini-batch",
-             "Huang et al., arXiv 1811.06965, section 2.2", &orders::gpipe, &versions::latest},
-    Schedule{"1f1b", "one forward, one backward, at most P micro-batches in flight, one flush per mini-batch",
-             "Narayanan et al., arXiv 2006.09503, section 3.2 (PipeDream-Flush)", &orders::one_f_one_b, &versions::latest},
-    Schedule{"interleaved_1f1b", "1f1b over several stages per worker: a smaller bubble for more transfers",
-             "Narayanan et al., arXiv 2104.04473, section 2.2", &orders::interleaved, &versions::latest, true, refuse_interleaved, nullptr, Parts::VirtualStages},
-    Schedule{"zb_h1", "1f1b with backwards in halves, the weight halves put off into the drain",
-             "Qi et al., arXiv 2401.10241, section 2.1", &orders::zb_h1, &versions::latest},
-    Schedule{"zb_h2", "backwards in halves and a long warm-up, at most 2P-1 micro-batches in flight; no stage waits if F = I = W and N >= 2P-1",
-             "Qi et al., arXiv 2401.10241, section 2.2", &orders::zb_h2, &versions::latest},
-    Schedule{"zb_v", "backwards in halves, two stages per worker, down and up again, all keep the same; no worker waits if F = I = W and N >= 2P-1",
-             "Qi et al., arXiv 2401.10241, ZB-V", &orders::zb_v, &versions::latest, true, nullptr, nullptr, Parts::TwoPerWorker},
-    Schedule{"chimera", "two pipelines in opposite directions over two copies of the model: twice the weights, and about half of 1f1b's bubble if N = P",
-             "Li and Hoefler, arXiv 2107.06925, section 3", &orders::chimera, &versions::latest, true, refuse_chimera},
-    Schedule{"data_parallel", "no pipeline: a copy of the model on every worker, gradients summed at the update",
-             "Li et al., arXiv 2006.15704, section 2", &orders::data_parallel, &versions::latest, true, refuse_data_parallel, nullptr, Parts::Whole},
-    Schedule{"pipedream", "never drained; a stage stashes the weights of every forward for its backward",
-             "Narayanan et al., SOSP 2019, section 3", &orders::async_one_f_one_b, &versions::stash, false, nullptr, &versions::vertical_sync},
-    Schedule{"pipedream_2bw", "never drained; two versions of the weights, gradients one update old",
-             "Narayanan et al., arXiv 2006.09503, section 3.1", &orders::async_one_f_one_b, &versions::double_buffered, false, refuse_2bw},
-    Schedule{"pipemare", "never drained; one version, rates by delay (T1), backward set back along delta (T2)",
-             "Yang et al., arXiv 1910.05124, section 3", &orders::async_one_f_one_b, &versions::pipemare, false},
-    Schedule{"pipelined_backpropagation", "never drained; one version, read by forward and backward as it is when they come",
-             "Kosson et al., arXiv 2003.11666, section 2", &orders::async_one_f_one_b, &versions::latest, false},
-    Schedule{"timeprest", "N forwards, one backward, on the newest weights that every stage has made; no stage waits at the paper's slot times, a mini-batch's B as long as one F",
-             "Dutta et al., arXiv 2410.14312", &orders::nf1b, &versions::committed, false},
-    Schedule{"v_timeprest", "as timeprest, forward and backward on the newest weights of their stage; one version",
-             "Dutta et al., arXiv 2509.23241", &orders::nf1b, &versions::latest, false, refuse_v_timeprest},
-    Schedule{"i_timeprest", "as timeprest, backward on a blend of stale and newest weights",
-             "Dutta et al., arXiv 2509.23241", &orders::nf1b, &versions::intermediate, false},
+    Schedule{.name = "gpipe",
+             .summary = "all forwards, then all backwards, one flush per mini-batch",
+             .source = "Huang et al., arXiv 1811.06965, section 2.2",
+             .order = &orders::gpipe,
+             .versions = &versions::latest},
+    Schedule{.name = "1f1b",
+             .summary = "one forward, one backward, at most P micro-batches in flight, one flush "
+                        "per mini-batch",
+             .source = "Narayanan et al., arXiv 2006.09503, section 3.2 (PipeDream-Flush)",
+             .order = &orders::one_f_one_b,
+             .versions = &versions::latest},
+    Schedule{.name = "interleaved_1f1b",
+             .summary = "1f1b over several stages per worker: a smaller bubble for more transfers",
+             .source = "Narayanan et al., arXiv 2104.04473, section 2.2",
+             .order = &orders::interleaved,
+             .versions = &versions::latest,
+             .refuse = refuse_interleaved,
+             .parts = Parts::VirtualStages},
+    Schedule{.name = "zb_h1",
+             .summary = "1f1b with backwards in halves, the weight halves put off into the drain",
+             .source = "Qi et al., arXiv 2401.10241, section 2.1",
+             .order = &orders::zb_h1,
+             .versions = &versions::latest},
+    Schedule{.name = "zb_h2",
+             .summary = "backwards in halves and a long warm-up, at most 2P-1 micro-batches in "
+                        "flight; no stage waits if F = I = W and N >= 2P-1",
+             .source = "Qi et al., arXiv 2401.10241, section 2.2",
+             .order = &orders::zb_h2,
+             .versions = &versions::latest},
+    Schedule{.name = "zb_v",
+             .summary = "backwards in halves, two stages per worker, down and up again, all keep "
+                        "the same; no worker waits if F = I = W and N >= 2P-1",
+             .source = "Qi et al., arXiv 2401.10241, ZB-V",
+             .order = &orders::zb_v,
+             .versions = &versions::latest,
+             .parts = Parts::TwoPerWorker},
+    Schedule{.name = "chimera",
+             .summary = "two pipelines in opposite directions over two copies of the model: twice "
+                        "the weights, and about half of 1f1b's bubble if N = P",
+             .source = "Li and Hoefler, arXiv 2107.06925, section 3",
+             .order = &orders::chimera,
+             .versions = &versions::latest,
+             .refuse = refuse_chimera},
+    Schedule{.name = "data_parallel",
+             .summary =
+                 "no pipeline: a copy of the model on every worker, gradients summed at the update",
+             .source = "Li et al., arXiv 2006.15704, section 2",
+             .order = &orders::data_parallel,
+             .versions = &versions::latest,
+             .refuse = refuse_data_parallel,
+             .parts = Parts::Whole},
+    Schedule{
+        .name = "pipedream",
+        .summary = "never drained; a stage stashes the weights of every forward for its backward",
+        .source = "Narayanan et al., SOSP 2019, section 3",
+        .order = &orders::async_one_f_one_b,
+        .versions = &versions::stash,
+        .vertical = &versions::vertical_sync},
+    Schedule{.name = "pipedream_2bw",
+             .summary = "never drained; two versions of the weights, gradients one update old",
+             .source = "Narayanan et al., arXiv 2006.09503, section 3.1",
+             .order = &orders::async_one_f_one_b,
+             .versions = &versions::double_buffered,
+             .refuse = refuse_2bw},
+    Schedule{
+        .name = "pipemare",
+        .summary =
+            "never drained; one version, rates by delay (T1), backward set back along delta (T2)",
+        .source = "Yang et al., arXiv 1910.05124, section 3",
+        .order = &orders::async_one_f_one_b,
+        .versions = &versions::pipemare,
+        .training = {.rate = TrainingRules::Rate::ByDelay,
+                     .motion = TrainingRules::Motion::CorrectsBackward,
+                     .sync_warmup = "1f1b"}},
+    Schedule{.name = "pipelined_backpropagation",
+             .summary =
+                 "never drained; one version, read by forward and backward as it is when they come",
+             .source = "Kosson et al., arXiv 2003.11666, section 2",
+             .order = &orders::async_one_f_one_b,
+             .versions = &versions::latest},
+    Schedule{.name = "timeprest",
+             .summary =
+                 "N forwards, one backward, on the newest weights that every stage has made; no "
+                 "stage waits at the paper's slot times, a mini-batch's B as long as one F",
+             .source = "Dutta et al., arXiv 2410.14312",
+             .order = &orders::nf1b,
+             .versions = &versions::committed},
+    Schedule{
+        .name = "v_timeprest",
+        .summary =
+            "as timeprest, forward and backward on the newest weights of their stage; one version",
+        .source = "Dutta et al., arXiv 2509.23241",
+        .order = &orders::nf1b,
+        .versions = &versions::latest,
+        .refuse = refuse_v_timeprest},
+    Schedule{.name = "i_timeprest",
+             .summary = "as timeprest, backward on a blend of stale and newest weights",
+             .source = "Dutta et al., arXiv 2509.23241",
+             .order = &orders::nf1b,
+             .versions = &versions::intermediate,
+             .training = {.motion = TrainingRules::Motion::EstimatesForward, .mixes = true}},
 };
-// clang-format on
 
 constexpr std::array<std::string_view, 1> to_come{"auto"};
 
@@ -160,9 +221,11 @@ Program make_program(const ScheduleRequest& request) {
   return make_program(require_schedule(request.schedule), request);
 }
 
+bool flushes(const Schedule& schedule) { return schedule.order->flushes; }
+
 bool takes_warmup(const Schedule& schedule) { return schedule.order->takes_warmup; }
 bool takes_gradient_rule(const Schedule& schedule) {
-  return !schedule.flushes && !schedule.versions->keeps_forward;
+  return !flushes(schedule) && !schedule.versions->keeps_forward;
 }
 
 int model_parts(const Schedule& schedule, int workers, int virtual_stages) {
@@ -182,14 +245,13 @@ int model_parts(const Schedule& schedule, int workers, int virtual_stages) {
 std::vector<double> delays(const ScheduleRequest& request) {
   std::vector<double> delays;
   for (StageId s{0}; s.value < request.stages; ++s.value)
-    delays.push_back(
-        static_cast<double>(warmup_forwards(warmup_of(request.warmup), request.stages, s)) /
-        request.microbatches);
+    delays.push_back(static_cast<double>(warmup_forwards(request.warmup, request.stages, s)) /
+                     request.microbatches);
   return delays;
 }
 
 int steady_minibatches(const Schedule& schedule, const ScheduleRequest& request) {
-  if (schedule.flushes) return 1;
+  if (flushes(schedule)) return 1;
   // A stage is at most so many micro-batches ahead of its own backwards, and its versions so many
   // updates behind; a mini-batch begun and one not ended.
   const int ahead = 2 * request.stages + 1;
@@ -197,10 +259,10 @@ int steady_minibatches(const Schedule& schedule, const ScheduleRequest& request)
 }
 
 int shown_minibatches(const Schedule& schedule, const ScheduleRequest& request) {
-  if (schedule.flushes) return 1;
+  if (flushes(schedule)) return 1;
   // A round is one mini-batch. The warm-up of stage 0 takes `filled` of them, and the stage keeps
   // its most versions after `filled` more. nF1B runs as far ahead as the double warm-up.
-  const Warmup warmup = takes_warmup(schedule) ? warmup_of(request.warmup) : Warmup::Double;
+  const Warmup warmup = takes_warmup(schedule) ? request.warmup : Warmup::Double;
   const int ahead = warmup_forwards(warmup, request.stages, {0});
   const int filled = (ahead + request.microbatches - 1) / request.microbatches;
   return filled + std::max(2, filled);
@@ -240,11 +302,11 @@ Program make_program(const Schedule& schedule, const ScheduleRequest& request) {
   auto program = schedule.order->make({.stages = request.stages,
                                        .microbatches = request.microbatches,
                                        .minibatches = request.minibatches,
-                                       .warmup = warmup_of(request.warmup),
+                                       .warmup = request.warmup,
                                        .virtual_stages = request.virtual_stages});
   const bool vertical = request.vertical_sync && schedule.vertical;
   program = finish(complete(std::move(program), vertical ? *schedule.vertical : *schedule.versions,
-                            request, schedule.flushes),
+                            request, flushes(schedule)),
                    request);
   const auto problems =
       check(program, request.tied.empty() ? CheckOptions{} : with_shared_parameters(program));

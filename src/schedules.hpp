@@ -1,4 +1,5 @@
-// A published schedule is an order, a cadence of updates and a version policy: one row of a table.
+// A published schedule is an order, a version policy, and what training does beside its program:
+// one row of a table.
 #pragma once
 
 #include <set>
@@ -6,12 +7,11 @@
 #include <string>
 #include <string_view>
 
+#include "order/order.hpp"
 #include "program/program.hpp"
 #include "versions/policy.hpp"
 
 namespace pipetrain {
-
-struct Order;  // order/order.hpp
 
 // What a schedule is made for. Invalid combinations throw UsageError with the rule and a valid
 // value.
@@ -23,7 +23,7 @@ struct ScheduleRequest {
   bool sync_gradients =
       false;  // updates wait for the whole model's gradient norm (clipping, skipping); where
               // stages have several copies they wait in any case, for the sum of their gradients
-  std::string warmup = "1f1b";  // 1f1b | double | full
+  Warmup warmup = Warmup::OneFOneB;
   bool vertical_sync = false;
   int virtual_stages = 1;  // per worker, where the schedule leaves that open
   MixRule mix = {};
@@ -39,15 +39,31 @@ struct ScheduleRequest {
 // In how many parts a schedule has the model cut.
 enum class Parts { OnePerWorker, VirtualStages, TwoPerWorker, Whole };
 
+// What a training does under a schedule beside running its program. How strongly is for the config
+// to say, by keys that only such schedules have.
+struct TrainingRules {
+  enum class Rate {
+    Common,   // every stage has the same learning rate
+    ByDelay,  // a stage's rate starts divided by its delay (PipeMare, T1)
+  } rate = Rate::Common;
+  enum class Motion {  // what the mean motion of the weights, delta, is kept for
+    NotKept,
+    CorrectsBackward,  // sets the weights of a backward back by its delay (PipeMare, T2)
+    EstimatesForward,  // replaces the weights of forwards that nobody stashed (I-TiMePReSt)
+  } motion = Motion::NotKept;
+  bool mixes = false;                 // backward reads a mixture of two versions: MixRule
+  std::string_view sync_warmup = {};  // the schedule of the first epochs (PipeMare, T3)
+};
+
 struct Schedule {
   std::string_view name, summary, source;  // source: paper and section
   const Order* order = nullptr;
   const VersionPolicy* versions = nullptr;
-  bool flushes = true;  // the pipeline drains at every update
   // Throws UsageError where the schedule cannot be had so: the rule and the smallest valid number.
   void (*refuse)(const ScheduleRequest&) = nullptr;
   const VersionPolicy* vertical = nullptr;  // in place of `versions` under vertical_sync
   Parts parts = Parts::OnePerWorker;
+  TrainingRules training = {};
 };
 
 std::span<const Schedule> schedules();
@@ -56,6 +72,9 @@ const Schedule* find_schedule(std::string_view name);
 std::span<const std::string_view> schedules_to_come();
 // Throws UsageError: not built yet, or unknown with the nearest name.
 const Schedule& require_schedule(std::string_view name);
+
+// Does the pipeline drain at every update?
+bool flushes(const Schedule& schedule);
 
 // What a user can choose of a schedule.
 bool takes_warmup(const Schedule& schedule);

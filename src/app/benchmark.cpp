@@ -21,6 +21,7 @@
 #include "graph/lengths.hpp"
 #include "machine/threads.hpp"
 #include "metrics/console.hpp"
+#include "own_order.hpp"
 #include "run/report.hpp"
 #include "run/session.hpp"
 
@@ -66,7 +67,7 @@ std::vector<ReadConfig> configs_of(const Options& options) {
       config.inline_model = model;
       config.name = fmt::format("{}, {} stage{}", model == suite[0] ? "mlp" : "lenet5", stages,
                                 stages > 1 ? "s" : "");
-      config.data.kind = "synthetic";
+      config.data.kind = DataKind::Synthetic;
       config.pipeline.stages = stages;
       config.pipeline.microbatches = stages == 1 ? 1 : 8;
       config.hardware.threads_per_stage = 0;
@@ -137,8 +138,8 @@ Measured measure(Pipeline& pipeline, const Config& config, const Dataset& datase
   measured.loader_bytes = process_memory().heap_bytes - without_loader;
   std::vector<StepSummary>& steps = measured.steps;
   // Whole programs: one mini-batch, or as many as an order of the user's own has.
-  const auto& own = config.pipeline.own_order;
-  const std::int64_t whole = own ? own->program.minibatches : 1;
+  const bool own = has_own_order(config.pipeline);
+  const std::int64_t whole = own ? own_order(config.pipeline).program.minibatches : 1;
   const auto up = [&](std::int64_t steps) { return (steps + whole - 1) / whole * whole; };
   pipeline.train(loader, 0, up(warmup_steps), [&](const StepRecord&) {});
   measured.warm = process_memory();
@@ -170,9 +171,9 @@ ordered_json benchmark_one(const ReadConfig& read, double peak) {
   const Config& config = read.config;
   const Graph graph = load_graph(read);
   const Datasets data = load_datasets(read, graph);
-  const Plan plan = load_plan(read, graph);
   const std::unique_ptr<Backend> backend =
       make_backend(config.hardware.backend, config.hardware.devices);
+  const Plan plan = load_plan(read, graph, *backend);
   PipelineInput input{graph, plan, config, *backend, longest};
   input.sizes.train = data.train->order(benchmark_order(config))->sizes();
   const ProcessMemory before = process_memory();

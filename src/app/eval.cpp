@@ -22,9 +22,9 @@ namespace {
 // validate, the training text is not needed any more.
 void find_text(Config& config, const std::filesystem::path& weights) {
   DataConfig& data = config.data;
-  if (data.kind == "parallel_text" && data.pieces.empty())
+  if (data.kind == DataKind::ParallelText && data.pieces.empty())
     data.pieces = pieces_beside(weights).value_or("");
-  if (data.kind != "text") return;
+  if (data.kind != DataKind::Text) return;
   if (const auto beside = vocabulary_beside(weights); beside && data.vocabulary.empty())
     data.vocabulary = *beside;
   if (data.validation_text.empty() || is_there(data.train_text)) return;
@@ -46,9 +46,9 @@ int eval(const Options& given) {
   const Datasets data = load_datasets(read, graph);
   check_class_names(weights, data.class_names, config.data.train_folder);
   const Dataset& dataset = data.validation ? *data.validation : *data.train;
-  const Plan plan = load_plan(read, graph);
   const std::unique_ptr<Backend> backend =
       make_backend(config.hardware.backend, config.hardware.devices);
+  const Plan plan = load_plan(read, graph, *backend);
   Pipeline pipeline(
       {.graph = graph,
        .plan = plan,

@@ -23,6 +23,7 @@
 #include "data/text/windows.hpp"
 #include "decode/forward_pass.hpp"
 #include "decode/next_token.hpp"
+#include "graph/traits.hpp"
 #include "run/session.hpp"
 #include "run/trained.hpp"
 
@@ -45,18 +46,10 @@ void refuse_given(const Options& options, std::span<const char* const> names,
 void require_causal(const Graph& graph) {
   require_token_model("pipetrain generate", graph);
   for (const Layer& layer : graph.layers) {
-    const auto* attention = std::get_if<Attention>(&layer.spec);
-    if (attention && !attention->causal)
+    if (reads_ahead(layer))
       throw UsageError(fmt::format(
-          "the layer '{}' attends to tokens behind a position, so the model cannot say what comes "
-          "next; write causal = true and train it so",
-          layer.name));
-    const auto* lstm = std::get_if<Lstm>(&layer.spec);
-    if ((lstm && (lstm->reverse || lstm->bidirectional)) ||
-        std::holds_alternative<AdditiveAttention>(layer.spec))
-      throw UsageError(fmt::format(
-          "the layer '{}' reads tokens behind a position, so the model cannot say what comes next; "
-          "use forward lstm and causal attention layers and train it so",
+          "the layer '{}' reads tokens after a position, so the model cannot predict the next one; "
+          "use causal attention (causal = true) and forward lstm layers, and train it again",
           layer.name));
   }
 }
@@ -66,8 +59,8 @@ std::optional<Vocabulary> find_vocabulary(const Config& config,
                                           const std::filesystem::path& weights) {
   if (!config.data.vocabulary.empty()) return Vocabulary::read(config.data.vocabulary);
   if (const auto beside = vocabulary_beside(weights)) return Vocabulary::read(*beside);
-  if (config.data.kind != "text") return std::nullopt;
-  if (config.data.tokenizer == "bytes" || is_there(config.data.train_text))
+  if (config.data.kind != DataKind::Text) return std::nullopt;
+  if (config.data.tokenizer == Tokenizer::Bytes || is_there(config.data.train_text))
     return text_vocabulary(config.data);
   throw DataError(fmt::format(
       "{}: there is no vocabulary.json beside the weights, and no text at {} to make it from; name "

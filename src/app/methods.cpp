@@ -16,7 +16,7 @@ int methods(const Options& options) {
     list.push_back({{"name", row.name},
                     {"summary", row.summary},
                     {"source", row.source},
-                    {"flushes", row.flushes}});
+                    {"flushes", flushes(row)}});
   }
   std::cout << (options.json ? list.dump(2) + '\n' : columns(rows));
   return 0;

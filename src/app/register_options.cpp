@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "app/option_numbers.hpp"
+#include "config/words.hpp"
 
 namespace pipetrain {
 namespace {
@@ -126,10 +127,14 @@ void schedule_options(CLI::App& app, Options& options) {
                  "parts of the model per worker, under interleaved_1f1b")
       ->check(whole_number(1, 1024))
       ->default_str("2");
-  app.add_option("--warmup", options.warmup,
-                 "forwards before the first backward, under 1f1b and "
-                 "the schedules that never drain")
-      ->check(CLI::IsMember({"1f1b", "double", "full"}));
+  app.add_option_function<std::string>(
+         "--warmup",
+         [&](const std::string& word) { options.warmup = word_named<Warmup>(word).value(); },
+         "forwards before the first backward, under 1f1b and "
+         "the schedules that never drain")
+      ->check(
+          CLI::IsMember(std::vector<std::string>(words_of<Warmup>.begin(), words_of<Warmup>.end())))
+      ->default_str(std::string(word_of(options.warmup)));
   app.add_flag("--vertical-sync", options.vertical_sync,
                "all stages read the version of stage 0, under pipedream");
   app.add_option("--tied", options.tied,

@@ -41,14 +41,14 @@ std::string degenerate(const Drawing& drawing) {
         "{} with one virtual stage per worker is 1f1b with --warmup double; leave out "
         "--virtual-stages, or write 2 or more",
         row.name);
-  if (!row.flushes && r.minibatches == 1) {
+  if (!flushes(row) && r.minibatches == 1) {
     const bool alike = !drawing.program.gradients_together;
     ScheduleRequest usual = r;
     return fmt::format(
         "one mini-batch never fills the pipeline of {}{}; leave out --steps, or write {}", row.name,
         alike ? ": this is 1f1b's picture" : "", shown_minibatches(row, usual));
   }
-  if (row.flushes && pipeline && r.microbatches == 1)
+  if (flushes(row) && pipeline && r.microbatches == 1)
     return fmt::format(
         "{} with one micro-batch: hardly more than one stage at a time has work; write "
         "--microbatches 2 or more",

@@ -60,7 +60,8 @@ int tell_finished(const Options& options, const std::filesystem::path& folder) {
 ReadConfig with_kept_pieces(ReadConfig read, const std::filesystem::path& folder) {
   DataConfig& data = read.config.data;
   const std::filesystem::path kept = folder / pieces_file;
-  if (data.kind == "parallel_text" && data.pieces.empty() && is_there(kept)) data.pieces = kept;
+  if (data.kind == DataKind::ParallelText && data.pieces.empty() && is_there(kept))
+    data.pieces = kept;
   return read;
 }
 
@@ -144,12 +145,12 @@ int train(const Options& options) {
   for (const std::string& note : data.notes) spdlog::info("{}", note);
   if (earlier.checkpoint)
     check_class_names(earlier.checkpoint->folder, data.class_names, config.data.train_folder);
-  const Plan plan = load_plan(read, graph);
+  const std::unique_ptr<Backend> backend =
+      make_backend(config.hardware.backend, config.hardware.devices);
+  const Plan plan = load_plan(read, graph, *backend);
   const TrainingLength length = training_length(config, *data.train);
   placed(read, [&] { check_segments(config, length); });
   const std::string annealing = settle_annealing(read.config, earlier.anneal_steps, length);
-  const std::unique_ptr<Backend> backend =
-      make_backend(config.hardware.backend, config.hardware.devices);
   const PipelineInput input = pipeline_input(config, graph, plan, *backend, data, length);
   if (asks_for_validation(config) && !data.validation)
     spdlog::warn("[validation] is asked for, but [data] has no validation samples: none is done");

@@ -20,6 +20,8 @@
 
 #include "backend/stream.hpp"
 #include "base/ids.hpp"
+#include "base/precision.hpp"
+#include "graph/backend_costs.hpp"
 #include "graph/graph.hpp"
 
 namespace pipetrain {
@@ -187,10 +189,6 @@ class Lowering {
   virtual std::unique_ptr<LossKernel> make_loss(int samples) const = 0;
 };
 
-// What activations and their gradients are stored as. Parameters, their gradients, optimizers,
-// statistics and losses are f32 with both.
-enum class Precision { F32, Bf16 };
-
 struct LowerOptions {
   int samples = 1;  // of a training micro-batch: layouts are chosen for it
   // A stage may make its activations again by other weights: no layer does a part of its
@@ -213,6 +211,8 @@ class Backend {
   // UsageError: a precision that the backend does not have.
   virtual std::unique_ptr<const Lowering> lower(const Graph& graph,
                                                 const LowerOptions& options) = 0;
+  // What the graph's layers cost here. Nothing is measured, and no precision is refused.
+  virtual BackendCosts costs(const Graph& graph, Precision precision) const = 0;
   // The stream of one copy of a stage.
   virtual std::unique_ptr<Stream> make_stream(const StreamOptions& options) = 0;
   virtual int device_of(const StreamOptions& /*options*/) const { return 0; }  // of that stream

@@ -10,6 +10,7 @@
 #include "base/printable.hpp"
 #include "checkpoint/atomic_file.hpp"
 #include "graph/initial.hpp"
+#include "graph/traits.hpp"
 
 namespace pipetrain {
 namespace {
@@ -67,7 +68,7 @@ NamedTensors expected_parameters(const Graph& graph) {
       tensors[parameter.name] = {parameter.shape, std::vector<float>{}};
     for (const Buffer& buffer : layer.buffers)
       tensors[buffer.name] = {buffer.shape, std::vector<float>{}};
-    if (std::holds_alternative<BatchNorm>(layer.spec))
+    if (traits_of(layer.spec).counts_minibatches)
       tensors[batches_tracked_name(layer)] = {Shape{}, std::vector<std::int64_t>{0}};
   }
   return tensors;

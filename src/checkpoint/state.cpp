@@ -3,7 +3,7 @@
 namespace pipetrain {
 
 std::vector<std::string_view> moment_names(const OptimizerConfig& optimizer) {
-  if (optimizer.kind != "sgd") return {"exp_avg", "exp_avg_sq"};
+  if (optimizer.kind != OptimizerKind::Sgd) return {"exp_avg", "exp_avg_sq"};
   if (optimizer.momentum != 0) return {"momentum_buffer"};
   return {};
 }
@@ -12,11 +12,7 @@ std::string moment_name(const std::string& parameter, std::string_view moment) {
   return parameter + "/" + std::string(moment);
 }
 
-bool keeps_delta(const PipelineConfig& pipeline) {
-  if (pipeline.schedule == "pipemare") return pipeline.pipemare.decay > 0;
-  return pipeline.schedule == "i_timeprest" && !pipeline.i_timeprest.stash &&
-         pipeline.i_timeprest.decay > 0;
-}
+bool keeps_delta(const PipelineConfig& pipeline) { return motion_decay(pipeline) > 0; }
 
 NamedTensors expected_state(const Graph& graph, const Config& config) {
   NamedTensors tensors = expected_parameters(graph);

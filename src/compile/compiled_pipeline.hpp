@@ -14,7 +14,7 @@
 
 namespace pipetrain {
 
-struct CompiledPart {  // a stage
+struct CompiledPart {                    // a stage
   std::vector<CompiledStage> kernels;    // one per size of micro-batch; of the stage's first copy
   MemoryAccount parameters;              // of each copy
   std::vector<PassNeedsOfModes> passes;  // per copy; evaluation is the first one's

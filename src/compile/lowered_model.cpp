@@ -57,10 +57,10 @@ LoweredModel lower_for(const PipelineInput& input, std::span<const MicrobatchSiz
   set_kernel_threads(threads_for(input.config).threads_per_stage);
   const auto microbatch =
       sample_part(static_cast<int>(config.data.batch_size), config.pipeline.microbatches, 0);
-  LowerOptions options{
-      .samples = microbatch.count,
-      .recomputes = config.pipeline.recompute != "none" || config.pipeline.gradient_rule != "saved",
-      .precision = config.training.precision == "bf16" ? Precision::Bf16 : Precision::F32};
+  LowerOptions options{.samples = microbatch.count,
+                       .recomputes = config.pipeline.recompute != Recompute::None ||
+                                     config.pipeline.gradient_rule != GradientRule::Saved,
+                       .precision = config.training.precision};
   LoweredModel model(input.graph, input.backend.lower(input.graph, options));
   for (const MicrobatchSize& size : sizes) {
     options.samples = size.samples;

@@ -4,7 +4,7 @@ namespace pipetrain {
 
 MemoryAccount parameter_memory(const ParameterMemoryInput& in) {
   MemoryAccount account;
-  const bool sgd = in.optimizer.kind == "sgd";
+  const bool sgd = in.optimizer.kind == OptimizerKind::Sgd;
   const std::size_t moments =
       (sgd ? (in.optimizer.momentum != 0 ? 1 : 0) : 2) + (in.keeps_delta ? 1 : 0);
   const auto copies = static_cast<std::size_t>(in.weight_copies + (in.mixes ? 1 : 0));

@@ -8,6 +8,7 @@
 #include "config/config.hpp"
 #include "graph/graph.hpp"
 #include "plan/plan.hpp"
+#include "program/program.hpp"
 
 namespace pipetrain {
 
@@ -19,6 +20,9 @@ struct PipelineInput {
   std::int64_t total_steps = 1;  // of the whole training: no segment is longer
   MinibatchSizes sizes = {};
   std::int64_t steps_per_epoch = 1;
+  // In place of what the config's schedule or order makes: tests run programs that no config can
+  // ask for. Run again and again, drained in between.
+  const Program* program = nullptr;
 };
 
 }  // namespace pipetrain

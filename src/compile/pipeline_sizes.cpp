@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "base/cache_line.hpp"
+#include "compile/recipe.hpp"
 #include "program/liveness.hpp"
 #include "program/versions_kept.hpp"
 
@@ -37,8 +38,11 @@ PipelineNeeds needs_of(const PipelineInput& in) {
   const std::int64_t sync = warmup_steps(in.config, in.steps_per_epoch);
   PipelineNeeds needs;
   needs.tied = tied_stages(in.graph, in.plan);
-  needs.program = training_program(in.config, workers,
-                                   std::max<std::int64_t>(1, in.total_steps - sync), needs.tied);
+  if (in.program)
+    needs.program.program = *in.program;
+  else
+    needs.program = training_program(in.config, workers,
+                                     std::max<std::int64_t>(1, in.total_steps - sync), needs.tied);
   if (sync > 0) needs.warmup.program = warmup_program(in.config, workers, needs.tied);
   needs.split_backward = splits_backward(needs.program.program);
   needs.stages.resize(static_cast<std::size_t>(stages));

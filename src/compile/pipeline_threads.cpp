@@ -2,7 +2,7 @@
 
 namespace pipetrain {
 
-bool is_inline(const Config& config) { return config.hardware.workers == "inline"; }
+bool is_inline(const Config& config) { return config.hardware.workers == Workers::Inline; }
 
 int workers_at_once(const Config& config) { return is_inline(config) ? 1 : config.pipeline.stages; }
 

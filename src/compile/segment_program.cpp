@@ -7,6 +7,7 @@
 #include "base/check.hpp"
 #include "base/error.hpp"
 #include "checkpoint/state.hpp"
+#include "own_order.hpp"
 #include "program/check.hpp"
 #include "program/liveness.hpp"
 #include "program/passes.hpp"
@@ -27,24 +28,20 @@ std::string to_text(const SegmentProgram& segment) {
 }
 
 bool needs_norm(const Config& config) {
-  return config.optimizer.max_norm > 0 || config.training.on_nonfinite == "skip";
+  return config.optimizer.max_norm > 0 || config.training.on_nonfinite == OnNonfinite::Skip;
 }
 
 namespace {
 
 // Kernels can update weights by sgd where they make the gradient; a norm is not known by then.
 bool fuses_updates(const Config& config) {
-  return config.optimizer.kind == "sgd" && !needs_norm(config);
+  return config.optimizer.kind == OptimizerKind::Sgd && !needs_norm(config);
 }
 
 MixRule mix_rule(const PipelineConfig& pipeline) {
-  using Share = MixRule::Share;
-  const std::string& sigma = pipeline.i_timeprest.sigma;
+  if (!training_rules(pipeline).mixes) return {.extrapolates = keeps_delta(pipeline)};
   return {.extrapolates = keeps_delta(pipeline),
-          .share = sigma == "inverse"        ? Share::Inverse
-                   : sigma == "power_of_two" ? Share::PowerOfTwo
-                   : sigma == "constant"     ? Share::Constant
-                                             : Share::Exp,
+          .share = pipeline.i_timeprest.sigma,
           .lambda = pipeline.i_timeprest.lambda,
           .stash = pipeline.i_timeprest.stash};
 }
@@ -52,7 +49,7 @@ MixRule mix_rule(const PipelineConfig& pipeline) {
 }  // namespace
 
 bool repeats_program(const Config& config) {
-  return config.pipeline.own_order || require_schedule(config.pipeline.schedule).flushes;
+  return has_own_order(config.pipeline) || flushes(require_schedule(config.pipeline.schedule));
 }
 
 ScheduleRequest schedule_request(const Config& config, int workers) {
@@ -66,8 +63,8 @@ ScheduleRequest schedule_request(const Config& config, int workers) {
           .vertical_sync = pipeline.vertical_sync,
           .virtual_stages = pipeline.virtual_stages,
           .mix = mix_rule(pipeline),
-          .recompute = pipeline.recompute == "stage",
-          .recomputed_gradient = pipeline.gradient_rule == "recompute",
+          .recompute = pipeline.recompute == Recompute::Stage,
+          .recomputed_gradient = pipeline.gradient_rule == GradientRule::Recompute,
           .early_sends = true,
           .fused_updates = fuses_updates(config)};
 }
@@ -85,11 +82,12 @@ Program make_training_program(const ScheduleRequest& request) {
 
 // The order itself has been checked: what may not work are updates that wait for other stages.
 Program own_program(const Config& config, const ScheduleRequest& request) {
-  Program program = complete(*config.pipeline.own_order, request);
+  const OwnOrder own = own_order(config.pipeline);
+  Program program = complete(own, request);
   std::set<StageId> tied = request.tied;
   for (const StageId stage : program.syncing_stages()) tied.erase(stage);
   program = add_gradient_sync(std::move(program), tied);
-  if (!config.pipeline.own_order->whole) program = finish(std::move(program), request);
+  if (!own.whole) program = finish(std::move(program), request);
   if (request.tied.empty()) return program;
   if (const auto stuck = check(program, with_shared_parameters(program)); !stuck.empty())
     throw UsageError(fmt::format(
@@ -106,9 +104,9 @@ SegmentProgram training_program(const Config& config, int workers, std::int64_t 
                                 const std::set<StageId>& tied) {
   ScheduleRequest request = schedule_request(config, workers);
   request.tied = tied;
-  if (config.pipeline.own_order) return {own_program(config, request), {}};
+  if (has_own_order(config.pipeline)) return {own_program(config, request), {}};
   const Schedule& schedule = require_schedule(request.schedule);
-  if (schedule.flushes) return {make_training_program(request), {}};
+  if (flushes(schedule)) return {make_training_program(request), {}};
   const int steady = steady_minibatches(schedule, request);
   request.minibatches = static_cast<int>(std::min<std::int64_t>(minibatches, steady));
   Program program = make_training_program(request);
@@ -122,15 +120,15 @@ SegmentProgram training_program(const Config& config, int workers, std::int64_t 
 
 Program warmup_program(const Config& config, int workers, const std::set<StageId>& tied) {
   const PipelineConfig& pipeline = config.pipeline;
-  return make_program(
-      {.schedule = "1f1b",
-       .stages = workers,
-       .microbatches = config.pipeline.microbatches,
-       .sync_gradients = needs_norm(config),
-       .recompute = pipeline.recompute == "stage" || pipeline.gradient_rule == "recompute",
-       .early_sends = true,
-       .fused_updates = fuses_updates(config),
-       .tied = tied});
+  return make_program({.schedule = std::string(training_rules(pipeline).sync_warmup),
+                       .stages = workers,
+                       .microbatches = config.pipeline.microbatches,
+                       .sync_gradients = needs_norm(config),
+                       .recompute = pipeline.recompute == Recompute::Stage ||
+                                    pipeline.gradient_rule == GradientRule::Recompute,
+                       .early_sends = true,
+                       .fused_updates = fuses_updates(config),
+                       .tied = tied});
 }
 
 bool joins_norms(const Config& config, const Program& program) {
@@ -139,21 +137,19 @@ bool joins_norms(const Config& config, const Program& program) {
 }
 
 std::int64_t warmup_steps(const Config& config, std::int64_t steps_per_epoch) {
-  if (config.pipeline.schedule != "pipemare") return 0;
+  if (training_rules(config.pipeline).sync_warmup.empty()) return 0;
   return config.pipeline.pipemare.sync_warmup_epochs * steps_per_epoch;
 }
 
 DeltaRule delta_rule(const Config& config, int workers, StageId stage) {
-  if (!keeps_delta(config.pipeline)) return {};
+  const double decay = motion_decay(config.pipeline);
+  if (decay == 0) return {};
   const double delay =
       delays(schedule_request(config, workers))[static_cast<std::size_t>(stage.value)];
-  if (config.pipeline.schedule == "i_timeprest")
-    return {.keeps = true,
-            .decay = std::pow(config.pipeline.i_timeprest.decay, 1 / std::max(1.0, delay))};
+  if (training_rules(config.pipeline).motion == TrainingRules::Motion::EstimatesForward)
+    return {.keeps = true, .decay = std::pow(decay, 1 / std::max(1.0, delay))};
   if (delay == 0) return {};
-  return {.keeps = true,
-          .decay = std::pow(config.pipeline.pipemare.decay, 1 / delay),
-          .correction = delay};
+  return {.keeps = true, .decay = std::pow(decay, 1 / delay), .correction = delay};
 }
 
 MinibatchParts minibatch_parts(const Config& config) {

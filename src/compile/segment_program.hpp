@@ -35,7 +35,7 @@ ScheduleRequest schedule_request(const Config& config, int workers);
 // Of a segment of so many mini-batches. `tied`: the stages that share parameters.
 SegmentProgram training_program(const Config& config, int workers, std::int64_t minibatches,
                                 const std::set<StageId>& tied = {});
-// PipeMare's first epochs (T3): one mini-batch under 1f1b.
+// The first epochs, where the schedule has them synchronous (PipeMare, T3): one mini-batch of them.
 Program warmup_program(const Config& config, int workers, const std::set<StageId>& tied = {});
 // Do updates go by the norm of the whole model's gradient? Then every stage hands in its own first.
 // Where a stage has copies they do in any case.

@@ -1,16 +1,44 @@
 #include "config/config.hpp"
 
+#include "own_order.hpp"
 #include "schedules.hpp"
 
 namespace pipetrain {
 
+bool has_own_order(const PipelineConfig& pipeline) { return !pipeline.order_csv.empty(); }
+
+OwnOrder own_order(const PipelineConfig& pipeline) {
+  return parse_own_order(pipeline.order_csv, pipeline.stages, pipeline.microbatches);
+}
+
+TrainingRules training_rules(const PipelineConfig& pipeline) {
+  return has_own_order(pipeline) ? TrainingRules{} : require_schedule(pipeline.schedule).training;
+}
+
+double motion_decay(const PipelineConfig& pipeline) {
+  using Motion = TrainingRules::Motion;
+  switch (training_rules(pipeline).motion) {
+    case Motion::NotKept:
+      return 0;
+    case Motion::CorrectsBackward:
+      return pipeline.pipemare.decay;
+    case Motion::EstimatesForward:
+      return pipeline.i_timeprest.stash ? 0 : pipeline.i_timeprest.decay;
+  }
+  return 0;
+}
+
+bool is_uncut(const PipelineConfig& pipeline) {
+  return !has_own_order(pipeline) && require_schedule(pipeline.schedule).parts == Parts::Whole;
+}
+
 int model_parts(const PipelineConfig& pipeline) {
-  if (pipeline.own_order) return pipeline.own_order->program.stages;
+  if (has_own_order(pipeline)) return own_order(pipeline).program.stages;
   return model_parts(require_schedule(pipeline.schedule), pipeline.stages, pipeline.virtual_stages);
 }
 
 std::string schedule_name(const PipelineConfig& pipeline) {
-  return pipeline.own_order ? pipeline.schedule_csv.filename().string() : pipeline.schedule;
+  return has_own_order(pipeline) ? pipeline.schedule_csv.filename().string() : pipeline.schedule;
 }
 
 }  // namespace pipetrain

@@ -10,9 +10,11 @@
 #include <variant>
 #include <vector>
 
-#include "own_order.hpp"
+#include "config/words.hpp"
 
 namespace pipetrain {
+
+struct OwnOrder;  // own_order.hpp
 
 struct ModelConfig {
   std::filesystem::path file;  // empty where the layers stand inline
@@ -31,13 +33,13 @@ struct ImageSides {  // one number in `height` and width 0: what that means is t
 };
 
 struct DataConfig {
-  std::string kind = "glyphs";
+  DataKind kind = DataKind::Glyphs;
   std::filesystem::path train_images, train_labels, train_inputs;
   std::filesystem::path validation_images, validation_labels, validation_inputs;
   std::vector<std::filesystem::path> train_files, validation_files;    // cifar10, cifar100
-  std::string labels = "fine";                                         // cifar100: fine | coarse
+  CifarLabels labels = CifarLabels::Fine;                              // cifar100
   std::filesystem::path train_text, validation_text;                   // text
-  std::string tokenizer = "characters";                                // characters | bytes
+  Tokenizer tokenizer = Tokenizer::Characters;                         // text
   std::vector<std::filesystem::path> train_tokens, validation_tokens;  // tokens
   std::filesystem::path vocabulary;  // text, tokens: vocabulary.json of an earlier run
   std::int64_t stride = 0;           // from one training window to the next; 0: the model's tokens
@@ -47,9 +49,9 @@ struct DataConfig {
   bool random_resized_crop = false;
   int padding = 0;  // zeros around training images, before they are cropped
   bool flip = false;
-  std::vector<double> mean, std;      // one number, or one per channel; none: 0 and 1
-  int decode_threads = 1;             // image_folder
-  std::string on_bad_image = "stop";  // stop | skip
+  std::vector<double> mean, std;  // one number, or one per channel; none: 0 and 1
+  int decode_threads = 1;         // image_folder
+  OnBadImage on_bad_image = OnBadImage::Stop;
   std::filesystem::path train_source, train_target;  // parallel_text
   std::filesystem::path validation_source, validation_target;
   std::filesystem::path pieces;        // a SentencePiece model; empty: trained on the training text
@@ -76,55 +78,66 @@ struct PipeMareConfig {
 
 struct ITimePrestConfig {
   double lambda = 1.0;
-  std::string sigma = "exp";
+  MixRule::Share sigma = MixRule::Share::Exp;
   bool stash = true;
   double decay = 0.135;
   bool operator==(const ITimePrestConfig&) const = default;
 };
 
-struct SplitConfig {  // "auto", "uniform", "parameters"; empty: the first layers of stages 1..
-  std::string rule = "auto";
-  std::vector<std::string> first_layers;
+struct SplitConfig {
+  SplitRule rule = SplitRule::Auto;
+  std::vector<std::string> first_layers;  // of stages 1.., where the rule says so
   bool operator==(const SplitConfig&) const = default;
 };
 
 struct PipelineConfig {
   std::string schedule = "1f1b";
   std::filesystem::path schedule_csv;  // in place of `schedule`, which then is empty
-  std::optional<OwnOrder> own_order;   // what stands there
+  std::string order_csv;               // the text of that file; read_config checks it
   int stages = 1;
   int microbatches = 1;
   SplitConfig split;
   std::vector<int> replicas = {1};
   int virtual_stages = 1;
-  std::string warmup = "1f1b";
+  Warmup warmup = Warmup::OneFOneB;
   bool vertical_sync = false;
-  std::string gradient_rule = "saved";
-  std::string recompute = "none";
+  GradientRule gradient_rule = GradientRule::Saved;
+  Recompute recompute = Recompute::None;
   PipeMareConfig pipemare;
   ITimePrestConfig i_timeprest;
   bool operator==(const PipelineConfig&) const = default;
 };
 
+// Does the user give an order of their own in place of a schedule?
+bool has_own_order(const PipelineConfig& pipeline);
+// That order. UsageError says what is wrong with it.
+OwnOrder own_order(const PipelineConfig& pipeline);
+// What training does beside its program: the schedule's row says it. Nothing under an order of the
+// user's own.
+TrainingRules training_rules(const PipelineConfig& pipeline);
+// Which part of the mean motion of the weights is left after one delay; 0: none is kept.
+double motion_decay(const PipelineConfig& pipeline);
+// Does each worker have the whole model?
+bool is_uncut(const PipelineConfig& pipeline);
 // How many parts the model is cut in: the schedule says how many a worker has.
 int model_parts(const PipelineConfig& pipeline);
 // As users know it: the schedule, or the file of their own.
 std::string schedule_name(const PipelineConfig& pipeline);
 
 struct OptimizerConfig {
-  std::string kind = "sgd";  // sgd | adam | adamw
+  OptimizerKind kind = OptimizerKind::Sgd;
   double lr = 0.01;
   double momentum = 0;
   bool nesterov = false;
   double weight_decay = 0;
-  std::string decay = "all";  // all | matrices: what weight_decay is for
+  Decayed decay = Decayed::All;  // what weight_decay is for
   double beta1 = 0.9, beta2 = 0.999, eps = 1e-8;
   double max_norm = 0;  // 0: no clipping
   bool operator==(const OptimizerConfig&) const = default;
 };
 
 struct LrScheduleConfig {
-  std::string kind = "constant";  // constant | step | linear | cosine | inverse_sqrt
+  LrKind kind = LrKind::Constant;
   std::int64_t warmup_steps = 0;
   std::vector<std::int64_t> milestones;  // step: mini-batches at which lr is multiplied by gamma
   double gamma = 0.1;
@@ -137,8 +150,8 @@ struct TrainingConfig {
       0;  // one of epochs and steps is given; steps wins over the default of 1 epoch
   std::int64_t steps = 0;
   std::uint64_t seed = 1;
-  std::string precision = "f32";
-  std::string on_nonfinite = "stop";
+  Precision precision = Precision::F32;
+  OnNonfinite on_nonfinite = OnNonfinite::Stop;
   bool operator==(const TrainingConfig&) const = default;
 };
 
@@ -147,7 +160,7 @@ struct ValidationConfig {
   std::int64_t batch_size = 0;  // samples at once; 0: those of a training micro-batch
   bool before_first_step = false;
   std::int64_t early_stopping = 0;
-  std::string metric = "loss";  // loss | bleu: what the best is best by
+  Metric metric = Metric::Loss;  // what the best is best by
   bool operator==(const ValidationConfig&) const = default;
 };
 
@@ -174,9 +187,9 @@ struct MetricsConfig {
 struct HardwareConfig {
   std::string backend = "cpu";       // cpu | cuda | reference
   std::vector<std::string> devices;  // of cuda: "cuda:0", ..; none: the first there is
-  std::string workers = "threads";   // threads | inline | mpi
-  int threads_per_stage = 1;         // 0 shares the machine out
-  std::int64_t memory_limit = 0;     // bytes per stage; 0: none
+  Workers workers = Workers::Threads;
+  int threads_per_stage = 1;      // 0 shares the machine out
+  std::int64_t memory_limit = 0;  // bytes per stage; 0: none
   bool operator==(const HardwareConfig&) const = default;
 };
 

@@ -18,6 +18,7 @@ struct Expect {
   std::string words() const { return fmt::format("one of: {}", fmt::join(key.values, ", ")); }
 
   std::string operator()(std::monostate) const { return std::string(key.off); }
+  std::string operator()(WordField) const { return words(); }
   std::string operator()(FieldOf<bool>) const { return "true or false"; }
   std::string operator()(FieldOf<double>) const { return numbers("a number"); }
   std::string operator()(FieldOf<int>) const { return numbers("a whole number"); }
@@ -65,10 +66,20 @@ struct Expect {
 
 }  // namespace
 
+namespace {
+
+std::string_view chosen_word(const Key& key, Config& config) {
+  if (const auto* word = std::get_if<WordField>(&key.field))
+    return word->words[static_cast<std::size_t>(word->get(config))];
+  return std::get<FieldOf<std::string>>(key.field)(config);
+}
+
+}  // namespace
+
 bool applies(const Key& key, Config& config) {
   if (key.of.empty()) return true;
-  const auto chosen = std::get<FieldOf<std::string>>(find_key(key.of)->field);
-  return std::ranges::find(key.only, chosen(config)) != key.only.end();
+  const std::string_view chosen = chosen_word(*find_key(key.of), config);
+  return std::ranges::find(key.only, chosen) != key.only.end();
 }
 
 std::string expectation(const Key& key) { return std::visit(Expect{key}, key.field); }

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <type_traits>
+#include <utility>
 
 #include "base/suggest.hpp"
 #include "config/value.hpp"
@@ -31,6 +33,11 @@ Words schedules_that(bool (*holds)(const Schedule&)) {
   return names;
 }
 
+template <class Word>
+Words listed() {
+  return {words_of<Word>.begin(), words_of<Word>.end()};
+}
+
 Words schedule_names_to_come() {
   const auto to_come = schedules_to_come();
   return {to_come.begin(), to_come.end()};
@@ -39,6 +46,16 @@ Words schedule_names_to_come() {
 // The path of a key is that of its field.
 #define KEY(member) \
   .path = #member, .field = [](Config & config) -> auto& { return config.member; }
+
+// The same where the field is an enum; what may be written are its words.
+#define WORD(member)                                                                       \
+  .path = #member, .field = WordField {                                                    \
+    words_of<std::remove_cvref_t<decltype(std::declval<Config&>().member)>>,               \
+        [](const Config& config) { return static_cast<int>(config.member); },              \
+        [](Config& config, int word) {                                                     \
+          config.member = static_cast<std::remove_cvref_t<decltype(config.member)>>(word); \
+        }                                                                                  \
+  }
 
 std::vector<Key> make_keys() {
   const Words idx = {"idx"}, npy = {"npy"}, pairs = {"idx", "npy"}, drawn = {"glyphs", "synthetic"};
@@ -55,7 +72,17 @@ std::vector<Key> make_keys() {
   const Words interleaved =
       schedules_that([](const Schedule& s) { return s.parts == Parts::VirtualStages; });
   const Words vertical = schedules_that([](const Schedule& s) { return s.vertical != nullptr; });
-  const Words pipemare = {"pipemare"}, i_timeprest = {"i_timeprest"};
+  using Rate = TrainingRules::Rate;
+  using Motion = TrainingRules::Motion;
+  const Words annealed =
+      schedules_that([](const Schedule& s) { return s.training.rate == Rate::ByDelay; });
+  const Words corrected = schedules_that(
+      [](const Schedule& s) { return s.training.motion == Motion::CorrectsBackward; });
+  const Words estimated = schedules_that(
+      [](const Schedule& s) { return s.training.motion == Motion::EstimatesForward; });
+  const Words warmed =
+      schedules_that([](const Schedule& s) { return !s.training.sync_warmup.empty(); });
+  const Words mixed = schedules_that([](const Schedule& s) { return s.training.mixes; });
   const Words adam = {"adam", "adamw"};
   const Range count = from_to(1, kMostSteps), count_or_none = from_to(0, kMostSteps);
   // clang-format off
@@ -63,18 +90,18 @@ std::vector<Key> make_keys() {
     {KEY(model.file), .help = "a model file; or the layers inline as [[model.layers]]"},
     {KEY(model.init), .help = "initial weights by parameter name (.safetensors)"},
 
-    {KEY(data.kind), .help = "what the samples are", .values = {"idx", "cifar10", "cifar100", "npy", "image_folder", "text", "tokens", "parallel_text", "glyphs", "synthetic"}},
-    {KEY(data.train_images), .help = "idx: images, .gz or plain", .of = "data.kind", .only = idx},
-    {KEY(data.train_inputs), .help = "npy: inputs, float32", .of = "data.kind", .only = npy},
-    {KEY(data.train_labels), .help = "idx, npy: labels", .of = "data.kind", .only = pairs},
-    {KEY(data.validation_images), .help = "as train_images", .of = "data.kind", .only = idx},
-    {KEY(data.validation_inputs), .help = "as train_inputs", .of = "data.kind", .only = npy},
-    {KEY(data.validation_labels), .help = "as train_labels", .of = "data.kind", .only = pairs},
-    {KEY(data.train_files), .help = "cifar10, cifar100: a .bin file or a list, .gz or plain", .of = "data.kind", .only = cifar},
-    {KEY(data.validation_files), .help = "as train_files", .of = "data.kind", .only = cifar},
-    {KEY(data.labels), .help = "cifar100: which of its two", .values = {"fine", "coarse"}, .of = "data.kind", .only = {"cifar100"}},
-    {KEY(data.train_folder), .help = "image_folder: one folder of .jpg, .jpeg and .png files per class", .of = "data.kind", .only = folder},
-    {KEY(data.validation_folder), .help = "as train_folder", .of = "data.kind", .only = folder},
+    {WORD(data.kind), .help = "what the samples are"},
+    {KEY(data.train_images), .help = "idx: images, .gz or plain", .of = "data.kind", .only = idx, .samples = SampleFiles::Train},
+    {KEY(data.train_inputs), .help = "npy: inputs, float32", .of = "data.kind", .only = npy, .samples = SampleFiles::Train},
+    {KEY(data.train_labels), .help = "idx, npy: labels", .of = "data.kind", .only = pairs, .samples = SampleFiles::Train},
+    {KEY(data.validation_images), .help = "as train_images", .of = "data.kind", .only = idx, .samples = SampleFiles::Validation},
+    {KEY(data.validation_inputs), .help = "as train_inputs", .of = "data.kind", .only = npy, .samples = SampleFiles::Validation},
+    {KEY(data.validation_labels), .help = "as train_labels", .of = "data.kind", .only = pairs, .samples = SampleFiles::Validation},
+    {KEY(data.train_files), .help = "cifar10, cifar100: a .bin file or a list, .gz or plain", .of = "data.kind", .only = cifar, .samples = SampleFiles::Train},
+    {KEY(data.validation_files), .help = "as train_files", .of = "data.kind", .only = cifar, .samples = SampleFiles::Validation},
+    {WORD(data.labels), .help = "cifar100: which of its two", .of = "data.kind", .only = {"cifar100"}},
+    {KEY(data.train_folder), .help = "image_folder: one folder of .jpg, .jpeg and .png files per class", .of = "data.kind", .only = folder, .samples = SampleFiles::Train},
+    {KEY(data.validation_folder), .help = "as train_folder", .of = "data.kind", .only = folder, .samples = SampleFiles::Validation},
     {KEY(data.resize), .help = "image_folder: to this shorter side, or to [height, width]", .range = image_side, .of = "data.kind", .only = folder},
     {KEY(data.crop), .help = "cifar, image_folder: the model's [height, width], or one number; at random in training, the centre else", .range = image_side, .of = "data.kind", .only = images},
     {KEY(data.random_resized_crop), .help = "image_folder, training: a part of 8% to 100%, stretched; instead of resize", .of = "data.kind", .only = folder},
@@ -82,19 +109,19 @@ std::vector<Key> make_keys() {
     {KEY(data.flip), .help = "cifar, image_folder, training: left to right, one time in two", .of = "data.kind", .only = images},
     {KEY(data.mean), .help = "cifar, image_folder: taken off values of 0..1; one number per channel, or one", .of = "data.kind", .only = images},
     {KEY(data.std), .help = "then divided by; one number per channel, or one", .range = above(0), .of = "data.kind", .only = images},
-    {KEY(data.decode_threads), .help = "image_folder: threads that read", .range = from_to(1, 256), .of = "data.kind", .only = folder},
-    {KEY(data.on_bad_image), .help = "image_folder: with skip the next good one takes its place", .values = {"stop", "skip"}, .of = "data.kind", .only = folder},
-    {KEY(data.train_text), .help = "text: a UTF-8 file, .gz or plain", .of = "data.kind", .only = text},
-    {KEY(data.validation_text), .help = "as train_text", .of = "data.kind", .only = text},
-    {KEY(data.tokenizer), .help = "text: what a token is", .values = {"characters", "bytes"}, .of = "data.kind", .only = text},
-    {KEY(data.train_tokens), .help = "tokens: a .bin file of llm.c or nanoGPT, or a list", .of = "data.kind", .only = tokens},
-    {KEY(data.validation_tokens), .help = "as train_tokens", .of = "data.kind", .only = tokens},
+    {KEY(data.decode_threads), .help = "image_folder: threads that read", .range = from_to(1, 256), .of = "data.kind", .only = folder, .on_resume = OnResume::MayDiffer},
+    {WORD(data.on_bad_image), .help = "image_folder: with skip the next good one takes its place", .of = "data.kind", .only = folder},
+    {KEY(data.train_text), .help = "text: a UTF-8 file, .gz or plain", .of = "data.kind", .only = text, .samples = SampleFiles::Train},
+    {KEY(data.validation_text), .help = "as train_text", .of = "data.kind", .only = text, .samples = SampleFiles::Validation},
+    {WORD(data.tokenizer), .help = "text: what a token is", .of = "data.kind", .only = text},
+    {KEY(data.train_tokens), .help = "tokens: a .bin file of llm.c or nanoGPT, or a list", .of = "data.kind", .only = tokens, .samples = SampleFiles::Train},
+    {KEY(data.validation_tokens), .help = "as train_tokens", .of = "data.kind", .only = tokens, .samples = SampleFiles::Validation},
     {KEY(data.vocabulary), .help = "vocabulary.json of an earlier run; text: the training text's without it", .of = "data.kind", .only = sequences},
     {KEY(data.stride), .help = "from one training window to the next: 1 makes one of every offset; the model's tokens without it", .range = from_to(1, 1 << 30), .of = "data.kind", .only = sequences},
-    {KEY(data.train_source), .help = "parallel_text: a sentence a line, UTF-8, .gz or plain", .of = "data.kind", .only = parallel},
-    {KEY(data.train_target), .help = "parallel_text: their translations, line by line", .of = "data.kind", .only = parallel},
-    {KEY(data.validation_source), .help = "as train_source", .of = "data.kind", .only = parallel},
-    {KEY(data.validation_target), .help = "as train_target", .of = "data.kind", .only = parallel},
+    {KEY(data.train_source), .help = "parallel_text: a sentence a line, UTF-8, .gz or plain", .of = "data.kind", .only = parallel, .samples = SampleFiles::Train},
+    {KEY(data.train_target), .help = "parallel_text: their translations, line by line", .of = "data.kind", .only = parallel, .samples = SampleFiles::Train},
+    {KEY(data.validation_source), .help = "as train_source", .of = "data.kind", .only = parallel, .samples = SampleFiles::Validation},
+    {KEY(data.validation_target), .help = "as train_target", .of = "data.kind", .only = parallel, .samples = SampleFiles::Validation},
     {KEY(data.pieces), .help = "parallel_text: a SentencePiece model for both sides; trained on the training text without it", .of = "data.kind", .only = parallel},
     {KEY(data.piece_kind), .help = "parallel_text: how pieces are trained", .values = {"unigram", "bpe"}, .of = "data.kind", .only = parallel},
     {KEY(data.batch_tokens), .help = "parallel_text: the mini-batch in tokens, of both sides with padding; 0: batch_size sentences", .range = count_or_none, .of = "data.kind", .only = parallel},
@@ -111,73 +138,74 @@ std::vector<Key> make_keys() {
 
     {KEY(pipeline.schedule), .help = "pipetrain methods lists them", .values = all, .later = schedule_names_to_come()},
     {KEY(pipeline.schedule_csv), .help = "instead of schedule: an order of your own, docs/own-order.md"},
-    {KEY(pipeline.stages), .help = "pipeline workers P; the model is cut in as many parts, or as many times virtual_stages (zb_v: 2)", .range = from_to(1, 1024)},
+    {KEY(pipeline.stages), .help = "pipeline workers P; the model is cut in as many parts, or as many times virtual_stages (zb_v: 2)", .range = from_to(1, 1024), .on_resume = OnResume::MayDiffer},
     {KEY(pipeline.microbatches), .help = "per mini-batch", .range = from_to(1, 65536)},
-    {KEY(pipeline.split), .help = "or names of the first layer of stages 1.. ([\"conv3\", \"fc1\"])", .values = {"auto", "uniform", "parameters"}},
+    {KEY(pipeline.split), .help = "or names of the first layer of stages 1.. ([\"conv3\", \"fc1\"])", .values = listed<SplitRule>(), .on_resume = OnResume::MayDiffer},
     {KEY(pipeline.replicas), .help = "of each stage", .range = from_to(1, 1024), .built = false, .off = "1"},
     {KEY(pipeline.virtual_stages), .help = "parts of the model per worker", .range = from_to(1, 1024), .of = "pipeline.schedule", .only = interleaved},
-    {KEY(pipeline.warmup), .help = "forwards before the first backward", .values = {"1f1b", "double", "full"}, .of = "pipeline.schedule", .only = schedules_that(takes_warmup)},
+    {WORD(pipeline.warmup), .help = "forwards before the first backward", .of = "pipeline.schedule", .only = schedules_that(takes_warmup)},
     {KEY(pipeline.vertical_sync), .help = "all stages read the version of stage 0", .of = "pipeline.schedule", .only = vertical},
-    {KEY(pipeline.gradient_rule), .help = "backward with other weights than forward", .values = {"saved", "recompute"}, .of = "pipeline.schedule", .only = schedules_that(takes_gradient_rule)},
-    {KEY(pipeline.recompute), .help = "keep stage inputs only", .values = {"none", "stage"}},
-    {KEY(pipeline.pipemare.anneal_steps), .help = "T1: updates until all stages have one rate; 0: off; not given: a quarter of those after T3", .range = count_or_none, .of = "pipeline.schedule", .only = pipemare},
-    {KEY(pipeline.pipemare.decay), .help = "T2; 0: off", .range = from_to_below(0, 1), .of = "pipeline.schedule", .only = pipemare},
-    {KEY(pipeline.pipemare.sync_warmup_epochs), .help = "T3", .range = count_or_none, .of = "pipeline.schedule", .only = pipemare},
-    {KEY(pipeline.i_timeprest.lambda), .help = "sigma = exp(-lambda d)", .range = at_least(0), .of = "pipeline.schedule", .only = i_timeprest},
-    {KEY(pipeline.i_timeprest.sigma), .help = "the share of stale weights", .values = {"exp", "inverse", "power_of_two", "constant"}, .of = "pipeline.schedule", .only = i_timeprest},
-    {KEY(pipeline.i_timeprest.stash), .help = "false: estimated by delta", .of = "pipeline.schedule", .only = i_timeprest},
-    {KEY(pipeline.i_timeprest.decay), .help = "of delta", .range = from_to_below(0, 1), .of = "pipeline.schedule", .only = i_timeprest},
+    {WORD(pipeline.gradient_rule), .help = "backward with other weights than forward", .of = "pipeline.schedule", .only = schedules_that(takes_gradient_rule)},
+    {WORD(pipeline.recompute), .help = "keep stage inputs only"},
+    {KEY(pipeline.pipemare.anneal_steps), .help = "T1: updates until all stages have one rate; 0: off; not given: a quarter of those after T3", .range = count_or_none, .of = "pipeline.schedule", .only = annealed},
+    {KEY(pipeline.pipemare.decay), .help = "T2; 0: off", .range = from_to_below(0, 1), .of = "pipeline.schedule", .only = corrected},
+    {KEY(pipeline.pipemare.sync_warmup_epochs), .help = "T3", .range = count_or_none, .of = "pipeline.schedule", .only = warmed},
+    {KEY(pipeline.i_timeprest.lambda), .help = "sigma = exp(-lambda d)", .range = at_least(0), .of = "pipeline.schedule", .only = mixed},
+    {WORD(pipeline.i_timeprest.sigma), .help = "the share of stale weights", .of = "pipeline.schedule", .only = mixed},
+    {KEY(pipeline.i_timeprest.stash), .help = "false: estimated by delta", .of = "pipeline.schedule", .only = mixed},
+    {KEY(pipeline.i_timeprest.decay), .help = "of delta", .range = from_to_below(0, 1), .of = "pipeline.schedule", .only = estimated},
 
-    {KEY(optimizer.kind), .help = "the update rule", .values = {"sgd", "adam", "adamw"}},
+    {WORD(optimizer.kind), .help = "the update rule"},
     {KEY(optimizer.lr), .help = "learning rate", .range = at_least(0)},
     {KEY(optimizer.momentum), .help = "sgd", .range = from_to_below(0, 1), .of = "optimizer.kind", .only = {"sgd"}},
     {KEY(optimizer.nesterov), .help = "sgd", .of = "optimizer.kind", .only = {"sgd"}},
     {KEY(optimizer.weight_decay), .help = "adamw: decoupled", .range = at_least(0)},
-    {KEY(optimizer.decay), .help = "what weight_decay is for; matrices: parameters of two dimensions or more", .values = {"all", "matrices"}},
+    {WORD(optimizer.decay), .help = "what weight_decay is for; matrices: parameters of two dimensions or more"},
     {KEY(optimizer.beta1), .help = "adam, adamw", .range = from_to_below(0, 1), .of = "optimizer.kind", .only = adam},
     {KEY(optimizer.beta2), .help = "adam, adamw", .range = from_to_below(0, 1), .of = "optimizer.kind", .only = adam},
     {KEY(optimizer.eps), .help = "adam, adamw", .range = above(0), .of = "optimizer.kind", .only = adam},
     {KEY(optimizer.max_norm), .help = "gradients are clipped to it; 0: never", .range = at_least(0)},
 
-    {KEY(lr_schedule.kind), .help = "how the learning rate moves", .values = {"constant", "step", "linear", "cosine", "inverse_sqrt"}},
+    {WORD(lr_schedule.kind), .help = "how the learning rate moves"},
     {KEY(lr_schedule.warmup_steps), .help = "linear rise from 0", .range = count_or_none},
     {KEY(lr_schedule.milestones), .help = "step: where lr is multiplied by gamma", .range = count, .of = "lr_schedule.kind", .only = {"step"}},
     {KEY(lr_schedule.gamma), .help = "step", .range = above(0), .of = "lr_schedule.kind", .only = {"step"}},
     {KEY(lr_schedule.min_lr), .help = "linear, cosine: where lr ends", .range = at_least(0), .of = "lr_schedule.kind", .only = {"linear", "cosine"}},
 
-    {KEY(training.epochs), .help = "1 where steps is not given either", .range = count},
-    {KEY(training.steps), .help = "updates; instead of epochs", .range = count},
+    {KEY(training.epochs), .help = "1 where steps is not given either", .range = count, .on_resume = OnResume::NewLength},
+    {KEY(training.steps), .help = "updates; instead of epochs", .range = count, .on_resume = OnResume::NewLength},
     {KEY(training.seed), .help = "of weights, shuffling, dropout, drawn data", .range = at_least(0)},
-    {KEY(training.precision), .help = "of activations; bf16: on the cpu, docs/precision.md", .values = {"f32", "bf16"}},
-    {KEY(training.on_nonfinite), .help = "when the loss or a gradient is not finite", .values = {"stop", "skip"}},
+    {WORD(training.precision), .help = "of activations; bf16: on the cpu, docs/precision.md"},
+    {WORD(training.on_nonfinite), .help = "when the loss or a gradient is not finite"},
 
     {KEY(validation.every_steps), .help = "0: never", .range = count_or_none},
     {KEY(validation.every_epochs), .help = "0: never", .range = count_or_none},
     {KEY(validation.batch_size), .help = "samples at once; 0: training's micro-batches", .range = from_to(0, 1 << 24)},
     {KEY(validation.before_first_step), .help = "validate the initial weights too"},
-    {KEY(validation.metric), .help = "parallel_text: what the best checkpoint and early stopping go by; with bleu the validation sources are translated too", .values = {"loss", "bleu"}, .of = "data.kind", .only = parallel},
+    {WORD(validation.metric), .help = "parallel_text: what the best checkpoint and early stopping go by; with bleu the validation sources are translated too", .of = "data.kind", .only = parallel},
     {KEY(validation.early_stopping), .help = "validations without progress; 0: never", .range = count_or_none},
 
     {KEY(checkpoint.every_steps), .help = "0: never", .range = count_or_none},
     {KEY(checkpoint.every_epochs), .help = "0: never", .range = count_or_none},
-    {KEY(checkpoint.every_minutes), .help = "0: never", .range = at_least(0)},
-    {KEY(checkpoint.keep_latest), .help = "how many of the newest stay", .range = count},
-    {KEY(checkpoint.keep_best), .help = "that of the best validation stays too"},
+    {KEY(checkpoint.every_minutes), .help = "0: never", .range = at_least(0), .on_resume = OnResume::MayDiffer},
+    {KEY(checkpoint.keep_latest), .help = "how many of the newest stay", .range = count, .on_resume = OnResume::MayDiffer},
+    {KEY(checkpoint.keep_best), .help = "that of the best validation stays too", .on_resume = OnResume::MayDiffer},
 
-    {KEY(metrics.log_every_steps), .help = "the console's; metrics.jsonl has every step", .range = count},
-    {KEY(metrics.tensorboard), .help = "write events.out.tfevents.* for TensorBoard"},
-    {KEY(metrics.trace_steps), .help = "[first, last], both in: trace.json shows these steps; []: none", .range = count},
+    {KEY(metrics.log_every_steps), .help = "the console's; metrics.jsonl has every step", .range = count, .on_resume = OnResume::MayDiffer},
+    {KEY(metrics.tensorboard), .help = "write events.out.tfevents.* for TensorBoard", .on_resume = OnResume::MayDiffer},
+    {KEY(metrics.trace_steps), .help = "[first, last], both in: trace.json shows these steps; []: none", .range = count, .on_resume = OnResume::MayDiffer},
 
-    {KEY(hardware.backend), .help = "cpu is oneDNN, cuda an NVIDIA GPU, reference plain loops", .values = {"cpu", "cuda", "reference"}},
-    {KEY(hardware.devices), .help = "cuda: [\"cuda:0\", \"cuda:1\"], one per worker, or fewer to share; the first there is without it", .of = "hardware.backend", .only = {"cuda"}},
-    {KEY(hardware.workers), .help = "inline: one thread runs all stages", .values = {"threads", "inline"}, .later = {"mpi"}},
-    {KEY(hardware.threads_per_stage), .help = "cores that a stage's kernels use; 0 shares the machine out", .range = from_to(0, 1024)},
-    {KEY(hardware.memory_limit), .help = "per stage, as \"8GiB\"; 0: none", .range = at_least(0), .bytes = true},
+    {KEY(hardware.backend), .help = "cpu is oneDNN, cuda an NVIDIA GPU, reference plain loops", .values = {"cpu", "cuda", "reference"}, .on_resume = OnResume::MayDiffer},
+    {KEY(hardware.devices), .help = "cuda: [\"cuda:0\", \"cuda:1\"], one per worker, or fewer to share; the first there is without it", .of = "hardware.backend", .only = {"cuda"}, .on_resume = OnResume::MayDiffer},
+    {WORD(hardware.workers), .help = "inline: one thread runs all stages", .later = {"mpi"}, .on_resume = OnResume::MayDiffer},
+    {KEY(hardware.threads_per_stage), .help = "cores that a stage's kernels use; 0 shares the machine out", .range = from_to(0, 1024), .on_resume = OnResume::MayDiffer},
+    {KEY(hardware.memory_limit), .help = "per stage, as \"8GiB\"; 0: none", .range = at_least(0), .bytes = true, .on_resume = OnResume::MayDiffer},
   };
   // clang-format on
 }
 
 #undef KEY
+#undef WORD
 
 std::string bound(double value) { return fmt::format("{:.12g}", value); }
 
@@ -196,7 +224,13 @@ std::string Range::text() const {
 }
 
 std::span<const Key> keys() {
-  static const std::vector<Key> table = make_keys();
+  static const std::vector<Key> table = [] {
+    std::vector<Key> rows = make_keys();
+    for (Key& key : rows)
+      if (const auto* word = std::get_if<WordField>(&key.field))
+        key.values.assign(word->words.begin(), word->words.end());
+    return rows;
+  }();
   return table;
 }
 

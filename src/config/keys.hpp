@@ -1,5 +1,6 @@
 // Every key of a config, one row each: reading, dumping, comparing, the help and "did you mean" all
-// walk this table. To add a key: a field in config.hpp, a row in keys.cpp.
+// walk this table. To add a key: a field in config.hpp, a row in keys.cpp; where it takes one of a
+// few words, their enum in words.hpp.
 #pragma once
 
 #include <limits>
@@ -16,16 +17,23 @@ namespace pipetrain::config {
 template <class T>
 using FieldOf = T& (*)(Config&);
 
+// Where a word goes: an enum of config/words.hpp, as the number of its enumerator.
+struct WordField {
+  std::span<const std::string_view> words;
+  int (*get)(const Config&);
+  void (*set)(Config&, int);
+};
+
 // Where a key's value goes; its type says what may be written.
 using Field =
     std::variant<std::monostate,  // known by name, but there is nothing yet that would read it
-                 FieldOf<bool>, FieldOf<int>, FieldOf<std::int64_t>, FieldOf<std::uint64_t>,
-                 FieldOf<double>, FieldOf<std::string>, FieldOf<std::filesystem::path>,
-                 FieldOf<std::vector<std::filesystem::path>>, FieldOf<std::vector<std::string>>,
-                 FieldOf<std::optional<std::int64_t>>, FieldOf<std::optional<SampleRange>>,
-                 FieldOf<std::optional<StepRange>>, FieldOf<std::vector<int>>,
-                 FieldOf<std::vector<std::int64_t>>, FieldOf<std::vector<double>>,
-                 FieldOf<ImageSides>, FieldOf<SplitConfig>>;
+                 WordField, FieldOf<bool>, FieldOf<int>, FieldOf<std::int64_t>,
+                 FieldOf<std::uint64_t>, FieldOf<double>, FieldOf<std::string>,
+                 FieldOf<std::filesystem::path>, FieldOf<std::vector<std::filesystem::path>>,
+                 FieldOf<std::vector<std::string>>, FieldOf<std::optional<std::int64_t>>,
+                 FieldOf<std::optional<SampleRange>>, FieldOf<std::optional<StepRange>>,
+                 FieldOf<std::vector<int>>, FieldOf<std::vector<std::int64_t>>,
+                 FieldOf<std::vector<double>>, FieldOf<ImageSides>, FieldOf<SplitConfig>>;
 
 struct Range {  // of a number
   double low = std::numeric_limits<double>::lowest(), high = std::numeric_limits<double>::max();
@@ -35,12 +43,23 @@ struct Range {  // of a number
   std::string text() const;  // "from 1 to 1024"; empty where everything is allowed
 };
 
+// Files of samples: a kind of data needs all of its training files, and all or none of those to
+// validate by.
+enum class SampleFiles { None, Train, Validation };
+
+// Whether a run may be resumed with another value.
+enum class OnResume {
+  Same,       // no: it would train another model
+  MayDiffer,  // it changes no number of the training
+  NewLength,  // the training then ends elsewhere
+};
+
 struct Key {
   std::string_view path;
   Field field = {};
   std::string_view help = {};
   Range range = {};                           // numbers: what may be written
-  std::vector<std::string_view> values = {};  // words: what may be written ...
+  std::vector<std::string_view> values = {};  // words: what may be written; a WordField has them
   std::vector<std::string_view> later = {};   // ... and what other versions of pipetrain know
   bool built = true;                          // false: only `off` may be written
   std::string_view off = {};
@@ -48,6 +67,8 @@ struct Key {
   // The key has a meaning only where `of` (itself a key of words) has one of the values `only`.
   std::string_view of = {};
   std::vector<std::string_view> only = {};
+  SampleFiles samples = SampleFiles::None;
+  OnResume on_resume = OnResume::Same;
 
   std::string_view table() const { return path.substr(0, path.rfind('.')); }
   std::string_view name() const { return path.substr(path.rfind('.') + 1); }

@@ -115,6 +115,14 @@ struct Take {
     return refuse(value, fmt::format("{} = {} is not known", key.path, show(value)),
                   "write " + expectation(key) + suggest(text, known));
   }
+  bool operator()(WordField field) const {
+    const auto* text = as<std::string>(value);
+    if (!text) return wrong_type(value);
+    if (!word(*text)) return false;
+    field.set(config,
+              static_cast<int>(std::ranges::find(field.words, *text) - field.words.begin()));
+    return true;
+  }
   bool operator()(FieldOf<std::string> field) const {
     const auto* text = as<std::string>(value);
     if (!text) return wrong_type(value);
@@ -262,12 +270,12 @@ struct Take {
   bool operator()(FieldOf<SplitConfig> field) const {
     if (const auto* rule = as<std::string>(value)) {
       if (!word(*rule)) return false;
-      field(config) = {.rule = *rule, .first_layers = {}};
+      field(config) = {.rule = word_named<SplitRule>(*rule).value(), .first_layers = {}};
       return true;
     }
     const auto* names = as<std::vector<Value>>(value);
     if (!names) return wrong_type(value);
-    SplitConfig split{.rule = "", .first_layers = {}};
+    SplitConfig split{.rule = SplitRule::FirstLayers, .first_layers = {}};
     for (const Value& name : *names) {
       const auto* text = as<std::string>(name);
       if (!text) return wrong_type(name);

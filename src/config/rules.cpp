@@ -10,6 +10,7 @@
 #include "base/error.hpp"
 #include "base/input_file.hpp"
 #include "config/fields.hpp"
+#include "own_order.hpp"
 
 namespace pipetrain::config {
 namespace {
@@ -91,8 +92,9 @@ void settle_order(const Given& given, Config& config, Problems& problems) {
         {csv->place, fmt::format("{}: {}", pipeline.schedule_csv.string(), why), instead});
   };
   try {
-    const std::string text = read_whole_file(pipeline.schedule_csv);
-    pipeline.own_order = parse_own_order(text, pipeline.stages, pipeline.microbatches);
+    std::string text = read_whole_file(pipeline.schedule_csv);
+    parse_own_order(text, pipeline.stages, pipeline.microbatches);
+    pipeline.order_csv = std::move(text);
     pipeline.schedule.clear();
   } catch (const CannotRead& error) {
     refuse(fmt::format("cannot be read: {}", error.why()), "name a csv file");
@@ -121,7 +123,7 @@ void check_microbatches(const Given& given, const Config& config, Problems& prob
   const std::int64_t batch = config.data.batch_size, parts = config.pipeline.microbatches;
   if (!fine(given, {"data.kind", "data.batch_size", "pipeline.microbatches"})) return;
   if (batch % parts == 0) return;
-  if (config.data.kind == "parallel_text") return;  // mini-batches have sizes of their own
+  if (config.data.kind == DataKind::ParallelText) return;  // mini-batches have sizes of their own
   const Place where = place(given, {"pipeline.microbatches", "data.batch_size"});
   if (parts > batch) {
     problems.push_back(
@@ -147,10 +149,10 @@ void check_split(const Given& given, const Config& config, Problems& problems) {
   if (!fine(given, {"pipeline.split", "pipeline.stages", "pipeline.virtual_stages",
                     "pipeline.schedule", "pipeline.schedule_csv"}))
     return;
-  if (config.pipeline.own_order.has_value() == config.pipeline.schedule_csv.empty())
+  if (has_own_order(config.pipeline) == config.pipeline.schedule_csv.empty())
     return;  // the file was refused
   const std::size_t cuts = static_cast<std::size_t>(model_parts(config.pipeline)) - 1;
-  if (!config.pipeline.split.rule.empty() || names.size() == cuts) return;
+  if (config.pipeline.split.rule != SplitRule::FirstLayers || names.size() == cuts) return;
   problems.push_back(
       {place(given, {"pipeline.split"}),
        fmt::format("pipeline.split names {} layers, but pipeline.stages = {} makes {} cuts",
@@ -177,11 +179,11 @@ void check_devices(const Given& given, const Config& config, Problems& problems)
 
 void check_precision(const Given& given, const Config& config, Problems& problems) {
   if (!fine(given, {"training.precision", "hardware.backend"})) return;
-  if (config.training.precision == "f32" || config.hardware.backend == "cpu") return;
+  if (config.training.precision == Precision::F32 || config.hardware.backend == "cpu") return;
   problems.push_back({place(given, {"training.precision"}),
                       fmt::format("training.precision = \"{}\" is not built yet for "
                                   "hardware.backend = \"{}\"",
-                                  config.training.precision, config.hardware.backend),
+                                  word_of(config.training.precision), config.hardware.backend),
                       "write precision = \"f32\", or backend = \"cpu\""});
 }
 
@@ -190,44 +192,17 @@ struct FileKey {
   bool named;
 };
 
-std::vector<FileKey> validation_file_keys(const DataConfig& data) {
-  if (data.kind == "idx")
-    return {{"data.validation_images", !data.validation_images.empty()},
-            {"data.validation_labels", !data.validation_labels.empty()}};
-  if (data.kind == "npy")
-    return {{"data.validation_inputs", !data.validation_inputs.empty()},
-            {"data.validation_labels", !data.validation_labels.empty()}};
-  if (data.kind == "cifar10" || data.kind == "cifar100")
-    return {{"data.validation_files", !data.validation_files.empty()}};
-  if (data.kind == "image_folder")
-    return {{"data.validation_folder", !data.validation_folder.empty()}};
-  if (data.kind == "text") return {{"data.validation_text", !data.validation_text.empty()}};
-  if (data.kind == "tokens") return {{"data.validation_tokens", !data.validation_tokens.empty()}};
-  if (data.kind == "parallel_text")
-    return {{"data.validation_source", !data.validation_source.empty()},
-            {"data.validation_target", !data.validation_target.empty()}};
-  return {};
+// Of the chosen kind of data.
+std::vector<FileKey> file_keys(const Config& config, SampleFiles samples) {
+  Config chosen = config;
+  std::vector<FileKey> files;
+  for (const Key& key : keys())
+    if (key.samples == samples && applies(key, chosen))
+      files.push_back({key.path, !write_field(key, chosen).empty()});
+  return files;
 }
 
-std::vector<FileKey> train_file_keys(const DataConfig& data) {
-  if (data.kind == "idx")
-    return {{"data.train_images", !data.train_images.empty()},
-            {"data.train_labels", !data.train_labels.empty()}};
-  if (data.kind == "npy")
-    return {{"data.train_inputs", !data.train_inputs.empty()},
-            {"data.train_labels", !data.train_labels.empty()}};
-  if (data.kind == "cifar10" || data.kind == "cifar100")
-    return {{"data.train_files", !data.train_files.empty()}};
-  if (data.kind == "image_folder") return {{"data.train_folder", !data.train_folder.empty()}};
-  if (data.kind == "text") return {{"data.train_text", !data.train_text.empty()}};
-  if (data.kind == "tokens") return {{"data.train_tokens", !data.train_tokens.empty()}};
-  if (data.kind == "parallel_text")
-    return {{"data.train_source", !data.train_source.empty()},
-            {"data.train_target", !data.train_target.empty()}};
-  return {};
-}
-
-bool reads_files(const DataConfig& data) { return !train_file_keys(data).empty(); }
+bool reads_files(const Config& config) { return !file_keys(config, SampleFiles::Train).empty(); }
 
 void check_data_files(const Given& given, const Config& config, Problems& problems) {
   if (!fine(given, {"data.kind"})) return;
@@ -237,9 +212,9 @@ void check_data_files(const Given& given, const Config& config, Problems& proble
                         fmt::format("{} is missing: {}", key.path, why),
                         fmt::format("write {} = \"FILE\"", find_key(key.path)->name())});
   };
-  for (const FileKey& key : train_file_keys(config.data))
-    need(key, fmt::format("data.kind = \"{}\" reads it", config.data.kind));
-  const auto validation = validation_file_keys(config.data);
+  for (const FileKey& key : file_keys(config, SampleFiles::Train))
+    need(key, fmt::format("data.kind = \"{}\" reads it", word_of(config.data.kind)));
+  const auto validation = file_keys(config, SampleFiles::Validation);
   if (std::ranges::none_of(validation, &FileKey::named)) return;
   for (const FileKey& key : validation) need(key, "they come in pairs");
 }
@@ -247,7 +222,7 @@ void check_data_files(const Given& given, const Config& config, Problems& proble
 // A box of any size and shape leaves nothing for zeros to surround.
 void check_crops(const Given& given, const Config& config, Problems& problems) {
   const DataConfig& data = config.data;
-  if (data.kind != "image_folder" || !data.random_resized_crop || data.padding == 0) return;
+  if (data.kind != DataKind::ImageFolder || !data.random_resized_crop || data.padding == 0) return;
   problems.push_back({place(given, {"data.padding", "data.random_resized_crop"}),
                       "data.padding is given, and data.random_resized_crop too",
                       "write one of them: padding = 0, or random_resized_crop = false"});
@@ -256,10 +231,10 @@ void check_crops(const Given& given, const Config& config, Problems& problems) {
 // Which samples validate is said once: by files, by ranges, or by a share and a seed.
 void check_validation_fraction(const Given& given, const Config& config, Problems& problems) {
   const DataConfig& data = config.data;
-  if (data.validation_fraction == 0 || !reads_files(data) ||
+  if (data.validation_fraction == 0 || !reads_files(config) ||
       !fine(given, {"data.kind", "data.validation_fraction"}))
     return;
-  std::vector<FileKey> others = validation_file_keys(data);
+  std::vector<FileKey> others = file_keys(config, SampleFiles::Validation);
   others.push_back({"data.train_range", data.train_range.has_value()});
   others.push_back({"data.validation_range", data.validation_range.has_value()});
   for (const FileKey& other : others) {
@@ -277,17 +252,16 @@ void check_validation(const Given& given, const Config& config, Problems& proble
   const ValidationConfig& wanted = config.validation;
   const DataConfig& data = config.data;
   const bool any = wanted.every_steps > 0 || wanted.every_epochs > 0 || wanted.before_first_step;
-  if (!any ||
-      !fine(given,
-            {"data.kind", "data.validation_range", "data.validation_images",
-             "data.validation_inputs", "data.validation_labels", "data.validation_files",
-             "data.validation_folder", "data.validation_text", "data.validation_tokens",
-             "data.validation_source", "data.validation_target", "data.validation_fraction"})) {
+  if (!any || !fine(given, {"data.kind", "data.validation_range", "data.validation_fraction"}))
     return;
-  }
-  const bool files = reads_files(data);
-  const bool named = std::ranges::any_of(validation_file_keys(data), &FileKey::named) ||
-                     data.validation_range || data.validation_fraction > 0;
+  const auto wrong_file = [&](const Key& key) {
+    return key.samples == SampleFiles::Validation && is_wrong(given, key.path);
+  };
+  if (std::ranges::any_of(keys(), wrong_file)) return;
+  const bool files = reads_files(config);
+  const bool named =
+      std::ranges::any_of(file_keys(config, SampleFiles::Validation), &FileKey::named) ||
+      data.validation_range || data.validation_fraction > 0;
   if (files ? named : data.validation_samples > 0) return;
   problems.push_back({place(given, {"validation.every_epochs", "validation.every_steps",
                                     "validation.before_first_step"}),
@@ -299,17 +273,18 @@ void check_validation(const Given& given, const Config& config, Problems& proble
 
 void check_metric(const Given& given, const Config& config, Problems& problems) {
   if (!fine(given, {"data.kind", "validation.metric"})) return;
-  if (config.validation.metric != "bleu" || config.data.kind == "parallel_text") return;
+  if (config.validation.metric != Metric::Bleu || config.data.kind == DataKind::ParallelText)
+    return;
   problems.push_back({place(given, {"validation.metric"}),
                       fmt::format("validation.metric = \"bleu\" compares translations, and "
                                   "data.kind = \"{}\" has none",
-                                  config.data.kind),
+                                  word_of(config.data.kind)),
                       "write metric = \"loss\", or data.kind = \"parallel_text\""});
 }
 
 void check_optimizer(const Given& given, const Config& config, Problems& problems) {
   const OptimizerConfig& optimizer = config.optimizer;
-  if (optimizer.kind != "sgd" || !optimizer.nesterov || optimizer.momentum > 0) return;
+  if (optimizer.kind != OptimizerKind::Sgd || !optimizer.nesterov || optimizer.momentum > 0) return;
   if (!fine(given, {"optimizer.kind", "optimizer.nesterov", "optimizer.momentum"})) return;
   problems.push_back({place(given, {"optimizer.nesterov"}),
                       "optimizer.nesterov = true without momentum",
@@ -325,17 +300,17 @@ void check_lr_schedule(const Given& given, const Config& config, Problems& probl
   const auto wrong = [&](Paths paths, const std::string& what, const std::string& instead) {
     problems.push_back({place(given, paths), what, instead});
   };
-  if (schedule.kind == "step" && schedule.milestones.empty()) {
+  if (schedule.kind == LrKind::Step && schedule.milestones.empty()) {
     wrong({"lr_schedule.milestones", "lr_schedule.kind"},
           "lr_schedule.kind = \"step\" has no milestones",
           "write milestones = [1000, 2000], the steps at which lr is multiplied by gamma");
   }
-  if (schedule.kind == "inverse_sqrt" && schedule.warmup_steps == 0) {
+  if (schedule.kind == LrKind::InverseSqrt && schedule.warmup_steps == 0) {
     wrong({"lr_schedule.warmup_steps", "lr_schedule.kind"},
           "lr_schedule.kind = \"inverse_sqrt\" starts after a warm-up, and there is none",
           "write warmup_steps = 1 or more");
   }
-  const bool falls = schedule.kind == "linear" || schedule.kind == "cosine";
+  const bool falls = schedule.kind == LrKind::Linear || schedule.kind == LrKind::Cosine;
   if (falls && schedule.min_lr > config.optimizer.lr) {
     wrong({"lr_schedule.min_lr", "optimizer.lr"},
           fmt::format("lr_schedule.min_lr = {} is above optimizer.lr = {}", schedule.min_lr,

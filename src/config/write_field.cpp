@@ -33,6 +33,9 @@ struct Write {
     if (key.bytes) return write_bytes(value);
     return given(static_cast<double>(value), fmt::format("{}", value));
   }
+  std::string operator()(WordField field) const {
+    return quote(std::string(field.words[static_cast<std::size_t>(field.get(config))]));
+  }
   std::string operator()(FieldOf<std::string> field) const {
     return field(config).empty() ? "" : quote(field(config));
   }
@@ -81,7 +84,7 @@ struct Write {
   }
   std::string operator()(FieldOf<SplitConfig> field) const {
     const SplitConfig& split = field(config);
-    if (!split.rule.empty()) return quote(split.rule);
+    if (split.rule != SplitRule::FirstLayers) return quote(std::string(word_of(split.rule)));
     std::vector<std::string> names;
     for (const std::string& name : split.first_layers) names.push_back(quote(name));
     return list(names);

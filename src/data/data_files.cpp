@@ -38,7 +38,7 @@ std::vector<NamedData> data_files(const DataConfig& data) {
     if (key.table() != "data" || !config::applies(key, config)) continue;
     std::vector<fs::path> paths = paths_of(key, config);
     if (paths.empty()) continue;
-    if (data.kind == "image_folder")
+    if (data.kind == DataKind::ImageFolder)
       all.push_back(images_in(std::string(key.path), paths.front()));
     else
       all.push_back({std::string(key.path), {}, std::move(paths)});

@@ -28,7 +28,7 @@ struct CifarKind {  // how a record begins, and which of its bytes is the class
   int classes;
 };
 // Of "cifar10", or of "cifar100" with its "fine" or "coarse" labels.
-const CifarKind& cifar_kind(std::string_view name, std::string_view labels);
+const CifarKind& cifar_kind(DataKind kind, CifarLabels labels);
 
 std::unique_ptr<const Dataset> open_idx(const DataFiles& files, const Graph& graph);
 std::unique_ptr<const Dataset> open_npy(const DataFiles& files, const Graph& graph);

@@ -1,11 +1,13 @@
 // From the [data] table to data sets that fit the model: one row per kind.
 #include <spdlog/fmt/fmt.h>
 
+#include <algorithm>
 #include <array>
 #include <new>
 #include <string>
 #include <utility>
 
+#include "base/check.hpp"
 #include "base/error.hpp"
 #include "data/formats.hpp"
 #include "data/image/augment.hpp"
@@ -24,12 +26,12 @@ struct NamedFiles {
   std::string_view inputs_key, labels_key;
 };
 
-void require(const std::filesystem::path& path, std::string_view key, std::string_view kind) {
+void require(const std::filesystem::path& path, std::string_view key, DataKind kind) {
   if (!path.empty()) return;
   throw UsageError(
       fmt::format("data.{} is missing: kind = \"{}\" reads its samples from files; write {} = "
                   "\"...\", relative to the config",
-                  key, kind, key));
+                  key, word_of(kind), key));
 }
 
 std::unique_ptr<const Dataset> part_of(std::shared_ptr<const Dataset> whole,
@@ -137,52 +139,51 @@ Datasets open_drawn(Draw draw, const DataConfig& config, const Graph& graph, std
 }
 
 struct Kind {
-  std::string_view name;
+  DataKind kind;
   Datasets (*open)(const DataConfig&, const Graph&, std::uint64_t seed);
 };
 
 constexpr std::array<Kind, 10> kinds = {{
-    {"glyphs", [](const DataConfig& c, const Graph& g,
-                  std::uint64_t seed) { return open_drawn(draw_glyphs, c, g, seed); }},
-    {"idx",
+    {DataKind::Glyphs, [](const DataConfig& c, const Graph& g,
+                          std::uint64_t seed) { return open_drawn(draw_glyphs, c, g, seed); }},
+    {DataKind::Idx,
      [](const DataConfig& c, const Graph& g, std::uint64_t) {
        return open_pairs(
            open_idx, {{c.train_images, c.train_labels}, "train_images", "train_labels"},
            {{c.validation_images, c.validation_labels}, "validation_images", "validation_labels"},
            c, g);
      }},
-    {"cifar10", open_cifar_files},
-    {"cifar100", open_cifar_files},
-    {"image_folder", open_image_folder},
-    {"npy",
+    {DataKind::Cifar10, open_cifar_files},
+    {DataKind::Cifar100, open_cifar_files},
+    {DataKind::ImageFolder, open_image_folder},
+    {DataKind::Npy,
      [](const DataConfig& c, const Graph& g, std::uint64_t) {
        return open_pairs(
            open_npy, {{c.train_inputs, c.train_labels}, "train_inputs", "train_labels"},
            {{c.validation_inputs, c.validation_labels}, "validation_inputs", "validation_labels"},
            c, g);
      }},
-    {"text",
+    {DataKind::Text,
      [](const DataConfig& c, const Graph& g, std::uint64_t) {
        require(c.train_text, "train_text", c.kind);
        return open_sequences(read_text(c, g), c, g);
      }},
-    {"tokens",
+    {DataKind::Tokens,
      [](const DataConfig& c, const Graph& g, std::uint64_t) {
        if (c.train_tokens.empty()) require({}, "train_tokens", c.kind);
        return open_sequences(read_tokens(c, g), c, g);
      }},
-    {"parallel_text", open_parallel_text},
-    {"synthetic", [](const DataConfig& c, const Graph& g,
-                     std::uint64_t seed) { return open_drawn(draw_synthetic, c, g, seed); }},
+    {DataKind::ParallelText, open_parallel_text},
+    {DataKind::Synthetic,
+     [](const DataConfig& c, const Graph& g, std::uint64_t seed) {
+       return open_drawn(draw_synthetic, c, g, seed);
+     }},
 }};
 
-const Kind& find_kind(const std::string& name) {
-  std::string known;
-  for (const Kind& kind : kinds) {
-    if (kind.name == name) return kind;
-    known += fmt::format("{}\"{}\"", known.empty() ? "" : ", ", kind.name);
-  }
-  throw UsageError(fmt::format("data.kind = \"{}\" is not one of {}", name, known));
+const Kind& find_kind(DataKind wanted) {
+  const auto found = std::ranges::find(kinds, wanted, &Kind::kind);
+  PIPETRAIN_CHECK(found != kinds.end(), "nothing opens data.kind = \"{}\"", word_of(wanted));
+  return *found;
 }
 
 }  // namespace

@@ -9,7 +9,7 @@ namespace {
 
 LoweredModel lower(const ForwardPassInput& in) {
   set_kernel_threads(plan_threads(1, in.config.hardware.threads_per_stage).threads_per_stage);
-  const bool bf16 = in.config.training.precision == "bf16";
+  const bool bf16 = in.config.training.precision == Precision::Bf16;
   return {in.graph,
           in.backend.lower(in.graph,
                            {.samples = 1, .precision = bf16 ? Precision::Bf16 : Precision::F32})};

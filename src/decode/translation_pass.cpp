@@ -5,6 +5,7 @@
 
 #include "base/check.hpp"
 #include "graph/lengths.hpp"
+#include "graph/traits.hpp"
 #include "machine/threads.hpp"
 
 namespace pipetrain {
@@ -12,7 +13,7 @@ namespace {
 
 // All cores that training has.
 int all_threads(const Config& config) {
-  const int workers = config.hardware.workers == "inline" ? 1 : config.pipeline.stages;
+  const int workers = config.hardware.workers == Workers::Inline ? 1 : config.pipeline.stages;
   return plan_threads(1, config.hardware.threads_per_stage * workers).threads_per_stage;
 }
 
@@ -28,9 +29,7 @@ TranslationPass::TranslationPass(const TranslationPassInput& in)
       needs_(needs_to_translate(in.graph)),
       threads_(std::min(all_threads(in.config), available_cores())),
       longest_(lengths_of(in.graph)),
-      options_{
-          .samples = in.rows,
-          .precision = in.config.training.precision == "bf16" ? Precision::Bf16 : Precision::F32},
+      options_{.samples = in.rows, .precision = in.config.training.precision},
       model_(lower(in, options_, threads_)),
       stream_(in.backend.make_stream({})),
       memory_(*stream_, forward_weight_bytes(in.graph, model_.lowering())),
@@ -124,7 +123,7 @@ void TranslationPass::keep_states(const Kernels& kernels) {
     if (needs_[at] != Needs::Position || !kernels[at]) continue;
     const std::vector<std::size_t>& state_bytes = kernels[at]->traits().state_bytes;
     const Layer& layer = in_.graph.layers[at];
-    PIPETRAIN_CHECK(!std::holds_alternative<Lstm>(layer.spec) || !state_bytes.empty(),
+    PIPETRAIN_CHECK(!traits_of(layer.spec).carries_state || !state_bytes.empty(),
                     "the kernel of '{}' takes no state", layer.name);
     for (const std::size_t bytes : state_bytes) caches_.add_state(l, bytes);
   }

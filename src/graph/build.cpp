@@ -189,6 +189,17 @@ std::optional<LayerId> Builder::find_owner(const std::string& named, const Field
   return std::nullopt;
 }
 
+// The layer whose weight this one uses, as it is written; "": it has its own. Nothing: a layer of
+// this kind shares no weight.
+std::optional<std::string> tied_of(const LayerSpec& spec) {
+  return std::visit(
+      [](const auto& kind) -> std::optional<std::string> {
+        if constexpr (requires { kind.tied; }) return kind.tied;
+        return std::nullopt;
+      },
+      spec);
+}
+
 // The weight of a linear or embedding layer is that of another one above it.
 void Builder::tie(Layer& layer, const std::string& named, const Fields& fields,
                   const Scope& scope) {
@@ -196,8 +207,7 @@ void Builder::tie(Layer& layer, const std::string& named, const Fields& fields,
   if (!owner || !shapes_[static_cast<std::size_t>(owner->value + 1)]) return;  // said already
   const Layer& other = graph_.layers[static_cast<std::size_t>(owner->value)];
   Parameter& weight = layer.parameters[0];
-  const bool fits =
-      std::holds_alternative<Linear>(other.spec) || std::holds_alternative<Embedding>(other.spec);
+  const bool fits = tied_of(other.spec).has_value();
   if (!fits || other.parameters[0].shape != weight.shape) {
     const std::string theirs =
         fits ? fmt::format("has a weight of {}", other.parameters[0].shape.text())
@@ -211,13 +221,6 @@ void Builder::tie(Layer& layer, const std::string& named, const Fields& fields,
   }
   weight.tied = other.parameters[0].tied.value_or(Tie{*owner, 0});
   weight.initial = other.parameters[0].initial;
-}
-
-// The layer whose weight this one uses, as it is written; empty: none.
-std::string tied_of(const LayerSpec& spec) {
-  if (const auto* linear = std::get_if<Linear>(&spec)) return linear->tied;
-  if (const auto* embedding = std::get_if<Embedding>(&spec)) return embedding->tied;
-  return "";
 }
 
 ValueId Builder::append(Layer layer, std::optional<Shape> shape, Position at) {
@@ -267,8 +270,8 @@ ValueId Builder::add_layer(const Value& table, const std::string& name, const Sc
   }
   std::optional<Shape> shape;
   if (fine && !layer.inputs.empty()) infer(layer, table.at, shape);
-  if (const std::string owner = tied_of(layer.spec); shape && !owner.empty())
-    tie(layer, owner, fields, scope);
+  if (const auto owner = tied_of(layer.spec); shape && owner && !owner->empty())
+    tie(layer, *owner, fields, scope);
   return append(std::move(layer), std::move(shape), table.at);
 }
 

@@ -131,10 +131,43 @@ struct Concat {  // of images along the channels, of others along the last dimen
   bool operator==(const Concat&) const = default;
 };
 
+// Every kind of layer, the one list of them: LayerSpec's alternatives in this order, what each
+// backend makes a kernel of (backend/make_kernel.inl), and what has a row of traits (traits.hpp).
+// An elementwise kind is a function of one number, which a backend gives with its slope, no more.
+#define PIPETRAIN_LAYER_KINDS(KIND, ELEMENTWISE) \
+  KIND(Linear)                                   \
+  KIND(Conv2d)                                   \
+  KIND(BatchNorm)                                \
+  KIND(Relu)                                     \
+  KIND(MaxPool)                                  \
+  KIND(AvgPool)                                  \
+  KIND(GlobalAvgPool)                            \
+  KIND(Flatten)                                  \
+  KIND(Dropout)                                  \
+  KIND(Add)                                      \
+  KIND(Identity)                                 \
+  KIND(LayerNorm)                                \
+  ELEMENTWISE(Gelu)                              \
+  KIND(Embedding)                                \
+  KIND(LearnedPositions)                         \
+  KIND(SinusoidalPositions)                      \
+  KIND(Attention)                                \
+  KIND(Concat)                                   \
+  KIND(Narrow)                                   \
+  KIND(Lstm)                                     \
+  KIND(AdditiveAttention)
+
+// A variant of what follows the first: so each item of a list may begin with its comma.
+template <class, class... Kinds>
+using VariantBehind = std::variant<Kinds...>;
+#define PIPETRAIN_NEXT_KIND(Kind) , Kind
+#define PIPETRAIN_NO_KIND(Kind)
 using LayerSpec =
-    std::variant<Linear, Conv2d, BatchNorm, Relu, MaxPool, AvgPool, GlobalAvgPool, Flatten, Dropout,
-                 Add, Identity, LayerNorm, Gelu, Embedding, LearnedPositions, SinusoidalPositions,
-                 Attention, Concat, Narrow, Lstm, AdditiveAttention>;
+    VariantBehind<void PIPETRAIN_LAYER_KINDS(PIPETRAIN_NEXT_KIND, PIPETRAIN_NEXT_KIND)>;
+using ElementwiseSpec =
+    VariantBehind<void PIPETRAIN_LAYER_KINDS(PIPETRAIN_NO_KIND, PIPETRAIN_NEXT_KIND)>;
+#undef PIPETRAIN_NO_KIND
+#undef PIPETRAIN_NEXT_KIND
 
 // How a parameter starts, from a generator keyed by (seed, parameter name).
 struct Uniform {

@@ -5,6 +5,7 @@
 #include "base/check.hpp"
 #include "base/error.hpp"
 #include "graph/shapes.hpp"
+#include "graph/traits.hpp"
 
 namespace pipetrain {
 namespace {
@@ -15,11 +16,12 @@ std::vector<Shape> inputs_of(const Graph& graph, const Layer& layer) {
   return shapes;
 }
 
-// Parameters are those of the longest sequences: a table of positions has rows to spare.
+// Parameters are those of the longest sequences: what has a row for each position has some to
+// spare.
 void check_parameters(const Layer& layer, const LayerFacts& facts) {
   PIPETRAIN_CHECK(facts.parameters.size() == layer.parameters.size(),
                   "layer {} has other parameters at other lengths", layer.name);
-  if (std::holds_alternative<LearnedPositions>(layer.spec)) return;
+  if (traits_of(layer.spec).has_rows_by_position) return;
   for (std::size_t p = 0; p < facts.parameters.size(); ++p)
     PIPETRAIN_CHECK(facts.parameters[p].shape == layer.parameters[p].shape,
                     "{} has another shape at other lengths", layer.parameters[p].name);

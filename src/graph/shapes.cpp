@@ -10,6 +10,7 @@
 #include "graph/additive_attention_rule.hpp"
 #include "graph/attention_rule.hpp"
 #include "graph/lstm_rule.hpp"
+#include "graph/traits.hpp"
 
 namespace pipetrain {
 namespace {
@@ -227,26 +228,21 @@ struct Rule {
   }
 };
 
-template <class Spec>
-bool is(const LayerSpec& spec) {
-  return std::holds_alternative<Spec>(spec);
-}
-
 // What no rule looks at but those of layers that read numbers and tokens: how many inputs, and
 // which of them are tokens.
 std::optional<Misfit> wrong_inputs(const LayerSpec& spec, std::span<const Shape> inputs) {
-  if (is<Attention>(spec) || is<Lstm>(spec) || is<AdditiveAttention>(spec)) return std::nullopt;
-  const bool joins = is<Add>(spec) || is<Concat>(spec);
+  const LayerTraits traits = traits_of(spec);
+  if (traits.inputs == Inputs::ByRule) return std::nullopt;
+  const bool joins = traits.inputs == Inputs::Several;
   if (joins && inputs.size() < 2)
     return Misfit{"it needs two inputs or more; write inputs = [\"a\", \"b\"]"};
   if (!joins && inputs.size() != 1)
     return Misfit{fmt::format("it takes one input, not {}; join them with an add layer before it",
                               inputs.size())};
   const bool tokens = std::ranges::any_of(inputs, [](const Shape& s) { return s.vocabulary > 0; });
-  if ((is<Embedding>(spec) || is<Narrow>(spec)) && !tokens)
+  if (traits.reads == Elements::Tokens && !tokens)
     return Misfit{"it needs tokens; write input = { tokens = T, vocabulary = V } for the model"};
-  const bool reads_tokens = is<Embedding>(spec) || is<Narrow>(spec) || is<Identity>(spec);
-  if (tokens && !reads_tokens)
+  if (tokens && traits.reads == Elements::Numbers)
     return Misfit{"it needs numbers, and these are tokens; put an embedding layer before it"};
   return std::nullopt;
 }

@@ -3,12 +3,11 @@
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
-#include <concepts>
-#include <optional>
 
 #include "base/check.hpp"
 #include "base/error.hpp"
 #include "graph/lengths.hpp"
+#include "graph/traits.hpp"
 
 namespace pipetrain {
 namespace {
@@ -17,58 +16,26 @@ bool is_of(const std::vector<bool>& target, ValueId value) {
   return target[static_cast<std::size_t>(value.value)];
 }
 
-// Attention to the source alone: its queries are of the target, each by itself.
-bool attends_to_source(const Layer& layer, const std::vector<bool>& target) {
-  if (!std::holds_alternative<Attention>(layer.spec) &&
-      !std::holds_alternative<AdditiveAttention>(layer.spec))
-    return false;
-  return layer.inputs.size() > 1 &&
-         std::ranges::none_of(layer.inputs.begin() + 1, layer.inputs.end(),
-                              [&](ValueId v) { return is_of(target, v); });
-}
-
-// A kernel of one position cannot tell padding inside a sequence, which counts, from that behind
-// it.
-bool carries_state(const Layer& layer) {
-  const auto* lstm = std::get_if<Lstm>(&layer.spec);
-  return lstm && lstm->padding < 0;
-}
-
-// Does an output's position depend on that position of the target alone, beside a state, and not on
-// which it is?
-bool takes_positions_apart(const Layer& layer, const std::vector<bool>& target) {
-  const bool apart = std::visit(
-      []<class Spec>(const Spec&) {
-        return std::same_as<Spec, Linear> || std::same_as<Spec, Relu> ||
-               std::same_as<Spec, Dropout> || std::same_as<Spec, Add> ||
-               std::same_as<Spec, Identity> || std::same_as<Spec, LayerNorm> ||
-               std::same_as<Spec, Gelu> || std::same_as<Spec, Embedding> ||
-               std::same_as<Spec, Concat> || std::same_as<Spec, Narrow>;
-      },
-      layer.spec);
-  return apart || attends_to_source(layer, target) || carries_state(layer);
-}
-
-// Which input, if any, does a position of the layer's output see all positions of?
-std::optional<ValueId> seen_whole(const Layer& layer) {
-  if (const auto* attention = std::get_if<Attention>(&layer.spec); attention && !attention->causal)
-    return layer.inputs[layer.inputs.size() - (attention->padding >= 0 ? 2 : 1)];
-  if (std::holds_alternative<AdditiveAttention>(layer.spec)) return layer.inputs[2];
-  if (const auto* lstm = std::get_if<Lstm>(&layer.spec);
-      lstm && (lstm->reverse || lstm->bidirectional))
-    return layer.inputs[0];
-  return std::nullopt;
+// What a layer with an input of the target needs of it: the most that any of those inputs does.
+Needs needed(const Layer& layer, const std::vector<bool>& target) {
+  bool apart = true;
+  for (int i = 0; i < std::ssize(layer.inputs); ++i)
+    if (is_of(target, layer.inputs[static_cast<std::size_t>(i)]))
+      apart = apart && reach_of(layer, i) == Reach::Own;
+  return apart || traits_of(layer.spec).carries_state ? Needs::Position : Needs::Prefix;
 }
 
 // Of the target, positions at or before an output's own only.
 void require_causal(const Layer& layer, const std::vector<bool>& target) {
-  const auto seen = seen_whole(layer);
-  if (!seen || !is_of(target, *seen)) return;
-  throw UsageError(fmt::format(
-      "the layer '{}' reads tokens of the target behind a position, so the model cannot say what "
-      "comes next; let it read those before alone (attention: causal = true; lstm: neither reverse "
-      "nor bidirectional) and train it so",
-      layer.name));
+  for (int i = 0; i < std::ssize(layer.inputs); ++i)
+    if (is_of(target, layer.inputs[static_cast<std::size_t>(i)]) &&
+        reach_of(layer, i) == Reach::All)
+      throw UsageError(fmt::format(
+          "the layer '{}' reads tokens of the target behind a position, so the model cannot say "
+          "what comes next; let it read those before alone (attention: causal = true; lstm: "
+          "neither "
+          "reverse nor bidirectional) and train it so",
+          layer.name));
 }
 
 // One row for each position, which is what is kept of a prefix.
@@ -124,9 +91,9 @@ std::vector<Needs> needs_to_translate(const Graph& graph) {
       needs.push_back(Needs::Source);
       continue;
     }
-    require_causal(layer, target);
     require_positions(graph, layer);
-    needs.push_back(takes_positions_apart(layer, target) ? Needs::Position : Needs::Prefix);
+    require_causal(layer, target);
+    needs.push_back(needed(layer, target));
   }
   (void)with_lengths(graph, {lengths_of(graph).source, 1});
   return needs;

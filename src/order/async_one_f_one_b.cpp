@@ -12,15 +12,18 @@
 namespace pipetrain::orders {
 
 extern const Order async_one_f_one_b{
-    "async_one_f_one_b", "one forward, one backward, never drained",
-    [](const OrderInput& input) {
-      return straight(input, [&](StageId stage) {
-        std::vector<Instruction> list;
-        append_one_f_one_b(list, stage, warmup_forwards(input.warmup, input.stages, stage), 0,
-                           input.minibatches * input.microbatches);
-        return list;
-      });
-    },
-    true};
+    .name = "async_one_f_one_b",
+    .summary = "one forward, one backward, never drained",
+    .make =
+        [](const OrderInput& input) {
+          return straight(input, [&](StageId stage) {
+            std::vector<Instruction> list;
+            append_one_f_one_b(list, stage, warmup_forwards(input.warmup, input.stages, stage), 0,
+                               input.minibatches * input.microbatches);
+            return list;
+          });
+        },
+    .takes_warmup = true,
+    .flushes = false};
 
 }  // namespace pipetrain::orders

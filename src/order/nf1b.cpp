@@ -63,6 +63,9 @@ Program make(const OrderInput& in) {
 
 }  // namespace
 
-extern const Order nf1b{"nf1b", "N forwards, one backward of the whole mini-batch", make};
+extern const Order nf1b{.name = "nf1b",
+                        .summary = "N forwards, one backward of the whole mini-batch",
+                        .make = make,
+                        .flushes = false};
 
 }  // namespace pipetrain::orders

@@ -2,6 +2,7 @@
 // per worker. Updates, versions and transfers are added by passes. One published order, one file.
 #pragma once
 
+#include <array>
 #include <string_view>
 
 #include "program/program.hpp"
@@ -14,6 +15,8 @@ enum class Warmup {
   Double,    // 2(P-1-s):     transfers are hidden behind computation (BaPipe's 1F1B-SO)
   Full,      // 2(P-1-s)+1:   the delay that PipeMare's paper counts
 };
+// As users write it, in this order.
+inline constexpr std::array<std::string_view, 3> warmup_words = {"1f1b", "double", "full"};
 int warmup_forwards(Warmup warmup, int stages, StageId stage);
 
 struct OrderInput {
@@ -28,6 +31,7 @@ struct Order {
   std::string_view name, summary;
   Program (*make)(const OrderInput&);
   bool takes_warmup = false;  // OrderInput::warmup
+  bool flushes = true;        // the pipeline drains at every update
 };
 
 }  // namespace pipetrain

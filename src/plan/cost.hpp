@@ -1,27 +1,26 @@
-// What a layer costs before anything was measured: an estimate from its FLOPs and the bytes it
-// moves, good enough to balance stages, not to predict a time.
+// What a layer costs before anything was measured: an estimate from its FLOPs, the bytes it moves
+// and what the backend says of both, good enough to balance stages, not to predict a time.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
+#include "graph/backend_costs.hpp"
 #include "graph/graph.hpp"
 
 namespace pipetrain {
 
-// How convolutions are computed: directly, as in bf16, or by minimal filtering where that pays.
-enum class Convolving { Direct, Filtered };
-
 // Estimates that differ by no more than this share say nothing of which is larger.
 inline constexpr double kEstimateError = 0.05;
 
-// By layer, forward and backward of one sample, in FLOPs; a byte moved counts as the FLOPs that a
-// core does in its time.
-std::vector<double> estimated_costs(const Graph& graph, Convolving convolving);
+// By layer, forward and backward of one sample, in FLOPs; a byte moved counts as the FLOPs that are
+// done in its time.
+std::vector<double> estimated_costs(const Graph& graph, const BackendCosts& backend);
 
 // What either side of a cut pays for one sample: the sender for the values, the receiver for their
 // gradients. In the same unit.
-double estimated_crossing_cost(const Graph& graph, LayerId first_of_next_stage);
+double estimated_crossing_cost(const Graph& graph, const BackendCosts& backend,
+                               LayerId first_of_next_stage);
 
 std::int64_t parameter_elements(const Layer& layer);
 // Without those of other layers that it uses: over all layers each parameter counts once.

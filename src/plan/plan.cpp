@@ -14,12 +14,12 @@
 namespace pipetrain {
 namespace {
 
-std::vector<int> split_auto(const Graph& graph, int stages, Convolving convolving) {
+std::vector<int> split_auto(const Graph& graph, int stages, const BackendCosts& backend) {
   SplitCosts costs;
-  costs.layers = estimated_costs(graph, convolving);
+  costs.layers = estimated_costs(graph, backend);
   costs.exact_to = kEstimateError;
   for (int i = 0; i < std::ssize(graph.layers); ++i) {
-    costs.cuts.push_back(estimated_crossing_cost(graph, LayerId{i}));
+    costs.cuts.push_back(estimated_crossing_cost(graph, backend, LayerId{i}));
     costs.tensors.push_back(static_cast<int>(values_crossing(graph, LayerId{i}).size()));
   }
   return best_split(costs, stages);
@@ -78,19 +78,19 @@ std::vector<int> split_at(const Graph& graph, const std::vector<std::string>& na
 }
 
 std::vector<int> choose_cuts(const Graph& graph, const PipelineConfig& config,
-                             Convolving convolving) {
+                             const BackendCosts& backend) {
   const int stages = model_parts(config);
-  if (config.split.rule.empty()) return split_at(graph, config.split.first_layers, stages);
-  const std::string& rule = config.split.rule;
-  if (rule == "auto") return split_auto(graph, stages, convolving);
-  if (rule == "uniform") return split_uniform(graph, stages);
-  if (rule == "parameters") return split_by_parameters(graph, stages);
-  constexpr std::array<std::string_view, 3> kRules = {"auto", "uniform", "parameters"};
-  const std::string near = suggest(rule, kRules);
-  throw UsageError(fmt::format("pipeline.split = \"{}\" is no rule{}", rule,
-                               near.empty() ? "; write \"auto\", \"uniform\", \"parameters\" or a "
-                                              "list of layer names"
-                                            : near));
+  switch (config.split.rule) {
+    case SplitRule::Auto:
+      return split_auto(graph, stages, backend);
+    case SplitRule::Uniform:
+      return split_uniform(graph, stages);
+    case SplitRule::Parameters:
+      return split_by_parameters(graph, stages);
+    case SplitRule::FirstLayers:
+      return split_at(graph, config.split.first_layers, stages);
+  }
+  PIPETRAIN_CHECK(false, "no such rule");
 }
 
 }  // namespace
@@ -117,7 +117,7 @@ Plan plan_from_cuts(const Graph& graph, const std::vector<int>& firsts) {
   return plan;
 }
 
-Plan make_plan(const Graph& graph, const Config& whole) {
+Plan make_plan(const Graph& graph, const Config& whole, const BackendCosts& backend) {
   const PipelineConfig& config = whole.pipeline;
   const auto layers = static_cast<int>(graph.layers.size());
   if (config.stages < 1)
@@ -134,10 +134,7 @@ Plan make_plan(const Graph& graph, const Config& whole) {
         fmt::format("pipeline.stages is {}, but model '{}' has {} layers and every "
                     "stage needs one; write at most {}",
                     config.stages, printable(graph.name), layers, layers));
-  // Whatever the backend and the machine, so that asynchronous runs can be repeated elsewhere.
-  const bool direct = whole.training.precision == "bf16";
-  return plan_from_cuts(
-      graph, choose_cuts(graph, config, direct ? Convolving::Direct : Convolving::Filtered));
+  return plan_from_cuts(graph, choose_cuts(graph, config, backend));
 }
 
 StageId stage_of(const Plan& plan, LayerId layer) {

@@ -10,6 +10,7 @@
 
 #include "base/ids.hpp"
 #include "config/config.hpp"
+#include "graph/backend_costs.hpp"
 #include "graph/graph.hpp"
 
 namespace pipetrain {
@@ -27,8 +28,9 @@ struct Plan {
   std::vector<StagePlan> stages;  // every layer of the graph is in exactly one
 };
 
-// Cuts by `pipeline.split` into `pipeline.stages`. UsageError where that cannot be.
-Plan make_plan(const Graph& graph, const Config& config);
+// Cuts by `pipeline.split` into `pipeline.stages`; "auto" weighs layers by what they cost the
+// backend. UsageError where that cannot be.
+Plan make_plan(const Graph& graph, const Config& config, const BackendCosts& backend);
 
 // The plan with stage s beginning at firsts[s]; firsts[0] is layer 0.
 Plan plan_from_cuts(const Graph& graph, const std::vector<int>& firsts);

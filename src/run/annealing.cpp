@@ -5,10 +5,15 @@
 #include <algorithm>
 #include <cmath>
 
+#include "schedules.hpp"
 #include "stage/rate_annealing.hpp"
 
 namespace pipetrain {
 namespace {
+
+bool is_annealed(const PipelineConfig& pipeline) {
+  return training_rules(pipeline).rate == TrainingRules::Rate::ByDelay;
+}
 
 std::vector<double> first_factors(const RateAnnealing& annealing) {
   std::vector<double> factors;
@@ -49,7 +54,7 @@ std::string settle_annealing(Config& config, std::optional<std::int64_t> kept,
                              const TrainingLength& length) {
   PipelineConfig& pipeline = config.pipeline;
   auto& number = pipeline.pipemare.anneal_steps;
-  if (pipeline.schedule != "pipemare") return "";
+  if (!is_annealed(pipeline)) return "";
   if (!number) number = kept;
   const bool is_new = !number;
   number = anneal_steps(config, length.steps, length.steps_per_epoch);
@@ -62,6 +67,8 @@ std::string settle_annealing(Config& config, std::optional<std::int64_t> kept,
          (largest > 1 ? effect_text(annealing) : no_effect_text(largest, pipeline.microbatches));
 }
 
+namespace {
+
 nlohmann::ordered_json annealing_json(const Config& config, const TrainingLength& length) {
   const RateAnnealing annealing = rate_annealing(config, length.steps, length.steps_per_epoch);
   nlohmann::ordered_json json = {{"anneal_steps", nullptr},
@@ -69,6 +76,14 @@ nlohmann::ordered_json annealing_json(const Config& config, const TrainingLength
                                  {"rate_factors", first_factors(annealing)}};
   if (const auto number = config.pipeline.pipemare.anneal_steps) json["anneal_steps"] = *number;
   return json;
+}
+
+}  // namespace
+
+void add_annealing(nlohmann::ordered_json& event, const Config& config,
+                   const TrainingLength& length) {
+  if (is_annealed(config.pipeline))
+    event[config.pipeline.schedule] = annealing_json(config, length);
 }
 
 }  // namespace pipetrain

@@ -16,8 +16,10 @@ namespace pipetrain {
 std::string settle_annealing(Config& config, std::optional<std::int64_t> kept,
                              const TrainingLength& length);
 
-// Of a settled config under pipemare: anneal_steps, and per stage its delay in updates and the
-// factor of its rate at the first asynchronous step.
-nlohmann::ordered_json annealing_json(const Config& config, const TrainingLength& length);
+// Under the schedule's name, where the rates of its stages are annealed and the config is settled:
+// anneal_steps, and per stage its delay in updates and the factor of its rate at the first
+// asynchronous step.
+void add_annealing(nlohmann::ordered_json& event, const Config& config,
+                   const TrainingLength& length);
 
 }  // namespace pipetrain

@@ -56,7 +56,8 @@ double BleuScore::of(const NamedTensors& parameters) {
 }
 
 std::unique_ptr<BleuScore> bleu_score(const BleuScoreInput& input) {
-  if (input.config.validation.metric != "bleu" || !input.data.validation_lines) return nullptr;
+  if (input.config.validation.metric != Metric::Bleu || !input.data.validation_lines)
+    return nullptr;
   return std::make_unique<BleuScore>(input);
 }
 

@@ -4,7 +4,6 @@
 #include <spdlog/fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <nlohmann/json.hpp>
 #include <string_view>
 
@@ -13,6 +12,7 @@
 #include "base/printable.hpp"
 #include "checkpoint/folder.hpp"
 #include "checkpoint/save.hpp"
+#include "config/keys.hpp"
 #include "config/read.hpp"
 #include "graph/read.hpp"
 #include "program/text.hpp"
@@ -21,22 +21,9 @@ namespace pipetrain {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr std::array length_keys = {"training.epochs", "training.steps"};
-
-// Keys that do not change what is computed, or only where and how long.
-bool may_differ(std::string_view key) {
-  constexpr std::array free = {"hardware.",
-                               "metrics.",
-                               "pipeline.stages",
-                               "pipeline.split",
-                               "training.epochs",
-                               "training.steps",
-                               "checkpoint.every_minutes",
-                               "checkpoint.keep_latest",
-                               "checkpoint.keep_best",
-                               "data.decode_threads"};
-  return std::any_of(free.begin(), free.end(),
-                     [&](std::string_view prefix) { return key.starts_with(prefix); });
+config::OnResume on_resume(std::string_view key) {
+  const config::Key* row = config::find_key(key);
+  return row ? row->on_resume : config::OnResume::Same;  // model.layers has no row
 }
 
 Config config_of(const fs::path& folder) {
@@ -65,8 +52,8 @@ Kept check_config(const fs::path& folder, const Config& config) {
   std::vector<std::string> differing;
   Kept kept = {config_of(folder), true};
   for (const std::string& key : differing_keys(kept.config, with_kept(config, kept.config))) {
-    if (!may_differ(key)) differing.push_back(key);
-    if (std::ranges::find(length_keys, key) != length_keys.end()) kept.same_length = false;
+    if (on_resume(key) == config::OnResume::Same) differing.push_back(key);
+    if (on_resume(key) == config::OnResume::NewLength) kept.same_length = false;
   }
   if (!differing.empty())
     throw UsageError(fmt::format("{}: holds a run of another config (these keys differ: {}); {}",
@@ -145,7 +132,7 @@ void check_model(const Checkpoint& checkpoint, const Graph& graph) {
 }
 
 void check_order(const Checkpoint& checkpoint, const Config& config, const Program& program) {
-  if (!config.pipeline.own_order || checkpoint.program == to_text(program)) return;
+  if (!has_own_order(config.pipeline) || checkpoint.program == to_text(program)) return;
   const std::string folder = checkpoint.folder.string();
   const std::string name = config.pipeline.schedule_csv.string();
   if (!checkpoint.program.empty())

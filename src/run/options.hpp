@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "schedules.hpp"
+
 namespace pipetrain {
 
 struct Options {
@@ -49,7 +51,7 @@ struct Options {
   std::optional<int> steps;           // none: as many as show the schedule
   std::optional<int> virtual_stages;  // none: 2 where the schedule has any
   std::vector<int> tied;
-  std::string warmup = "1f1b";
+  Warmup warmup = Warmup::OneFOneB;
   bool vertical_sync = false;
   std::string times;  // "F=1,B=2"; empty: nothing is named
   std::string format = "text";

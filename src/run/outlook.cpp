@@ -37,7 +37,7 @@ void check_limits(const CompiledPipeline& pipeline) {
         !trains && in.config.validation.batch_size > 0
             ? "a smaller validation.batch_size"
             : fmt::format("{}smaller micro-batches (a larger pipeline.microbatches)",
-                          in.config.pipeline.schedule == "data_parallel" ? "" : "more stages, ");
+                          is_uncut(in.config.pipeline) ? "" : "more stages, ");
     throw UsageError(fmt::format(
         "hardware.memory_limit = {} is too small: stage {} needs {} ({} bytes) for {}; use {}, or "
         "a larger limit",
@@ -113,8 +113,7 @@ ordered_json outlook(const CompiledPipeline& compiled) {
                          {"schedule", schedule_name(pipeline)},
                          {"microbatches", pipeline.microbatches},
                          {"stages", plan_json(in.graph, in.plan)["stages"]}};
-  if (pipeline.schedule == "pipemare")
-    result["pipemare"] = annealing_json(in.config, {in.steps_per_epoch, in.total_steps});
+  add_annealing(result, in.config, {in.steps_per_epoch, in.total_steps});
   check_limits(compiled);
   for (const HeldMemory& stage : predicted_memory(compiled)) {
     result["memory_bytes"].push_back(stage.training.total());
@@ -130,7 +129,7 @@ std::string minibatch_text(const PipelineInput& in) {
   const DataConfig& data = in.config.data;
   std::set<Lengths> lengths;
   for (const MinibatchSize& size : in.sizes.train) lengths.insert(size.lengths);
-  if (data.kind != "parallel_text") return fmt::format("{}", data.batch_size);
+  if (data.kind != DataKind::ParallelText) return fmt::format("{}", data.batch_size);
   return data.batch_tokens > 0
              ? fmt::format("at most {} tokens, of {} pairs of lengths", data.batch_tokens,
                            lengths.size())

@@ -54,7 +54,7 @@ void Saving::save(const Progress& progress, const std::string& reason) {
   snapshot.stages = in_.pipeline.state();
   snapshot.config = dump_config(in_.config, false);
   snapshot.model = model_;
-  if (in_.config.pipeline.own_order) snapshot.program = to_text(in_.pipeline.program());
+  if (has_own_order(in_.config.pipeline)) snapshot.program = to_text(in_.pipeline.program());
   pending_ = {reason, seconds_since(start)};
   saver_.save(std::move(snapshot));
   last_step_ = progress.step;

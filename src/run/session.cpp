@@ -8,6 +8,7 @@
 #include "base/error.hpp"
 #include "compile/segment_program.hpp"
 #include "graph/read.hpp"
+#include "own_order.hpp"
 
 namespace pipetrain {
 
@@ -23,8 +24,10 @@ Datasets load_datasets(const ReadConfig& read, const Graph& graph) {
                 [&] { return open_datasets(read.config.data, graph, read.config.training.seed); });
 }
 
-Plan load_plan(const ReadConfig& read, const Graph& graph) {
-  return placed(read, [&] { return make_plan(graph, read.config); });
+Plan load_plan(const ReadConfig& read, const Graph& graph, const Backend& backend) {
+  const bool bf16 = read.config.training.precision == Precision::Bf16;
+  const BackendCosts costs = backend.costs(graph, bf16 ? Precision::Bf16 : Precision::F32);
+  return placed(read, [&] { return make_plan(graph, read.config, costs); });
 }
 
 NamedTensors first_parameters(const Config& config, const Graph& graph) {
@@ -34,7 +37,7 @@ NamedTensors first_parameters(const Config& config, const Graph& graph) {
 
 Config overfit_one_batch(Config config) {
   DataConfig& data = config.data;
-  const bool drawn = data.kind == "glyphs" || data.kind == "synthetic";
+  const bool drawn = data.kind == DataKind::Glyphs || data.kind == DataKind::Synthetic;
   const std::int64_t first = data.train_range ? data.train_range->first : 0;
   if (drawn)
     data.train_samples = std::min(data.train_samples, data.batch_size);
@@ -109,8 +112,8 @@ std::int64_t segment_end(const Config& config, const TrainingLength& length, std
 }
 
 void check_segments(const Config& config, const TrainingLength& length) {
-  if (!config.pipeline.own_order) return;
-  const std::int64_t own = config.pipeline.own_order->program.minibatches;
+  if (!has_own_order(config.pipeline)) return;
+  const std::int64_t own = own_order(config.pipeline).program.minibatches;
   const std::int64_t epoch = length.steps_per_epoch;
   const auto require_multiple = [&](std::string_view key, std::int64_t steps) {
     if (steps % own == 0) return;

@@ -28,7 +28,7 @@ auto placed(const ReadConfig& read, Make make) {
 }
 
 Datasets load_datasets(const ReadConfig& read, const Graph& graph);
-Plan load_plan(const ReadConfig& read, const Graph& graph);
+Plan load_plan(const ReadConfig& read, const Graph& graph, const Backend& backend);
 
 // The initial weights that the config asks for: its file, or drawn from the seed.
 NamedTensors first_parameters(const Config& config, const Graph& graph);

@@ -174,7 +174,7 @@ ordered_json Training::start_event() const {
                         {"microbatches", pipeline.microbatches},
                         {"steps", in_.length.steps},
                         {"steps_per_epoch", in_.length.steps_per_epoch}};
-  if (pipeline.schedule == "pipemare") event["pipemare"] = annealing_json(in_.config, in_.length);
+  add_annealing(event, in_.config, in_.length);
   return event;
 }
 

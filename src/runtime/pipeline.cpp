@@ -231,7 +231,7 @@ std::int64_t Pipeline::train(Loader& loader, std::int64_t first, std::int64_t co
                 .seed = p.config.training.seed,
                 .learning_rate = p.learning_rate,
                 .max_norm = p.config.optimizer.max_norm,
-                .skip_nonfinite = p.config.training.on_nonfinite == "skip",
+                .skip_nonfinite = p.config.training.on_nonfinite == OnNonfinite::Skip,
                 .joint_norm = joint_norm,
                 .own_norms = needs_norm(p.config) && !joint_norm,
                 .trace = p.trace};

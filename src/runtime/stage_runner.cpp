@@ -334,6 +334,7 @@ void StageRunner::execute(const Instruction& i) {
 }
 
 bool StageRunner::blocked(const Instruction& i) const {
+  if (fuses_update(i.op) && !run_.board->can_deposit(step_of(i))) return true;
   switch (i.op) {
     case Op::LoadInput:
       return !is_last() && !behind(i).activations->can_acquire();

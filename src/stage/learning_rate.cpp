@@ -13,18 +13,24 @@ double LearningRate::at(std::int64_t step) const {
   const std::int64_t span = std::max<std::int64_t>(1, total_steps - 1 - warmup);
   const double progress =
       std::min(1.0, static_cast<double>(step - warmup) / static_cast<double>(span));
-  if (schedule.kind == "linear") return base + (schedule.min_lr - base) * progress;
-  if (schedule.kind == "cosine")
-    return schedule.min_lr +
-           (base - schedule.min_lr) * 0.5 * (1 + std::cos(std::numbers::pi * progress));
-  if (schedule.kind == "inverse_sqrt") {
-    const auto reference = static_cast<double>(std::max<std::int64_t>(1, warmup));
-    return std::max(schedule.min_lr, base * std::sqrt(reference / static_cast<double>(step + 1)));
-  }
-  if (schedule.kind == "step") {
-    const auto passed = std::count_if(schedule.milestones.begin(), schedule.milestones.end(),
-                                      [&](std::int64_t m) { return step >= m; });
-    return std::max(schedule.min_lr, base * std::pow(schedule.gamma, static_cast<double>(passed)));
+  switch (schedule.kind) {
+    case LrKind::Constant:
+      return base;
+    case LrKind::Linear:
+      return base + (schedule.min_lr - base) * progress;
+    case LrKind::Cosine:
+      return schedule.min_lr +
+             (base - schedule.min_lr) * 0.5 * (1 + std::cos(std::numbers::pi * progress));
+    case LrKind::InverseSqrt: {
+      const auto reference = static_cast<double>(std::max<std::int64_t>(1, warmup));
+      return std::max(schedule.min_lr, base * std::sqrt(reference / static_cast<double>(step + 1)));
+    }
+    case LrKind::Step: {
+      const auto passed = std::count_if(schedule.milestones.begin(), schedule.milestones.end(),
+                                        [&](std::int64_t m) { return step >= m; });
+      return std::max(schedule.min_lr,
+                      base * std::pow(schedule.gamma, static_cast<double>(passed)));
+    }
   }
   return base;
 }

@@ -9,9 +9,9 @@ namespace {
 
 UpdateRule rule_of(const OptimizerConfig& config) {
   UpdateRule rule;
-  rule.kind = config.kind == "adam"    ? UpdateRule::Kind::Adam
-              : config.kind == "adamw" ? UpdateRule::Kind::AdamW
-                                       : UpdateRule::Kind::Sgd;
+  rule.kind = config.kind == OptimizerKind::Adam    ? UpdateRule::Kind::Adam
+              : config.kind == OptimizerKind::AdamW ? UpdateRule::Kind::AdamW
+                                                    : UpdateRule::Kind::Sgd;
   rule.momentum = config.momentum;
   rule.weight_decay = config.weight_decay;
   rule.beta1 = config.beta1;
@@ -23,7 +23,7 @@ UpdateRule rule_of(const OptimizerConfig& config) {
 
 // Biases and the weights of normalisations are left out by the recipes of Transformers.
 bool decays(const OptimizerConfig& config, const Parameter& parameter) {
-  return config.decay == "all" || parameter.shape.dims.size() >= 2;
+  return config.decay == Decayed::All || parameter.shape.dims.size() >= 2;
 }
 
 }  // namespace
@@ -38,7 +38,7 @@ StageOptimizer::StageOptimizer(Stream& stream, const OptimizerConfig& config,
       ties_(ties),
       gradients_(layers.size()),
       done_(layers.size(), false) {
-  const bool sgd = config.kind == "sgd";
+  const bool sgd = config.kind == OptimizerKind::Sgd;
   const auto take = [&](Use use, std::size_t elements) {
     return reinterpret_cast<float*>(memory.take(use, elements * sizeof(float)));
   };
@@ -135,7 +135,7 @@ void StageOptimizer::apply(WeightStore& weights, const StageUpdate& update) {
 
 const FusedUpdate* StageOptimizer::fused(WeightStore& weights, int layer, double lr,
                                          std::int64_t step, std::span<double> sums) {
-  if (config_.kind != "sgd" || (delta_.keeps && keeps_up_delta_) ||
+  if (config_.kind != OptimizerKind::Sgd || (delta_.keeps && keeps_up_delta_) ||
       ties_.layer[static_cast<std::size_t>(layer)] || done_[static_cast<std::size_t>(layer)])
     return nullptr;
   fused_rules_.clear();

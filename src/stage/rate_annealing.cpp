@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "compile/segment_program.hpp"
+#include "schedules.hpp"
 
 namespace pipetrain {
 
@@ -25,7 +26,7 @@ std::optional<std::int64_t> anneal_steps(const Config& config, std::int64_t tota
 
 RateAnnealing rate_annealing(const Config& config, std::int64_t total_steps,
                              std::int64_t steps_per_epoch) {
-  if (config.pipeline.schedule != "pipemare") return {};
+  if (training_rules(config.pipeline).rate != TrainingRules::Rate::ByDelay) return {};
   return {.anneal_steps = anneal_steps(config, total_steps, steps_per_epoch).value_or(0),
           .first_step = warmup_steps(config, steps_per_epoch),
           .delays = delays(schedule_request(config, config.pipeline.stages))};

@@ -24,7 +24,7 @@ struct RateAnnealing {
 std::optional<std::int64_t> anneal_steps(const Config& config, std::int64_t total_steps,
                                          std::int64_t steps_per_epoch);
 
-// Of a whole training; off under every schedule but pipemare.
+// Of a whole training; off where the schedule has one rate for all stages.
 RateAnnealing rate_annealing(const Config& config, std::int64_t total_steps,
                              std::int64_t steps_per_epoch);
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "graph/traits.hpp"
+
 namespace pipetrain {
 namespace {
 
@@ -24,7 +26,7 @@ void take_parameters(Stage& stage, NamedTensors& tensors, Tied tied) {
     for (std::size_t b = 0; b < layer.buffers.size(); ++b)
       stage.get_buffer(l, static_cast<int>(b),
                        add(tensors, layer.buffers[b].name, layer.buffers[b].shape));
-    if (std::holds_alternative<BatchNorm>(layer.spec))
+    if (traits_of(layer.spec).counts_minibatches)
       tensors[batches_tracked_name(layer)] = {Shape{},
                                               std::vector<std::int64_t>{stage.batches_tracked()}};
   }
@@ -38,7 +40,7 @@ void put_parameters(Stage& stage, const NamedTensors& tensors) {
                           floats(tensors, stage.graph().owner(layer.parameters[p]).name).data());
     for (std::size_t b = 0; b < layer.buffers.size(); ++b)
       stage.set_buffer(l, static_cast<int>(b), floats(tensors, layer.buffers[b].name).data());
-    if (std::holds_alternative<BatchNorm>(layer.spec))
+    if (traits_of(layer.spec).counts_minibatches)
       stage.set_batches_tracked(count(tensors, batches_tracked_name(layer)));
   }
   stage.finish_loading();

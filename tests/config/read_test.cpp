@@ -94,7 +94,7 @@ TEST_CASE("a config of defaults is that of the structs") {
 TEST_CASE("each value lands in its field") {
   const Config config = read_text(kEverything).config;
   CHECK(config.name == "run");
-  CHECK(config.data.kind == "idx");
+  CHECK(config.data.kind == DataKind::Idx);
   CHECK(config.data.train_range == SampleRange{0, 8000});
   CHECK(config.data.validation_range == SampleRange{8000, 10000});
   CHECK(config.data.batch_size == 96);
@@ -107,7 +107,7 @@ TEST_CASE("each value lands in its field") {
   CHECK(config.training.epochs == 0);
   CHECK(config.training.steps == 100);
   CHECK(config.training.seed == 9223372036854775807u);
-  CHECK(config.training.on_nonfinite == "skip");
+  CHECK(config.training.on_nonfinite == OnNonfinite::Skip);
   CHECK(config.metrics.tensorboard);
   CHECK(config.metrics.trace_steps == StepRange{10, 12});
   CHECK(config.hardware.memory_limit == 1610612736);
@@ -170,7 +170,7 @@ TEST_CASE("--set takes TOML values and bare words") {
   CHECK(config.pipeline.schedule == "gpipe");
   CHECK(config.pipeline.split.first_layers == std::vector<std::string>{"fc1"});
   CHECK_FALSE(config.data.shuffle);
-  CHECK(config.optimizer.kind == "adam");
+  CHECK(config.optimizer.kind == OptimizerKind::Adam);
   CHECK(config.training.seed == 16);
   CHECK(read_text(kModel, {"pipeline.schedule=1f1b"}).config.pipeline.schedule == "1f1b");
 }

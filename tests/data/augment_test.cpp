@@ -36,7 +36,7 @@ struct FourImages {
     std::vector<float> values;
     for (int i = 0; i < 24; ++i) values.push_back(static_cast<float>(i));
     DataConfig config;
-    config.kind = "npy";
+    config.kind = DataKind::Npy;
     config.batch_size = 1;
     config.train_inputs =
         folder.write("x.npy", npy(npy_header("<f4", "(4, 1, 2, 3)"), raw(values)));

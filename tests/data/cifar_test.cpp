@@ -22,7 +22,7 @@ struct CifarFiles {
   Folder folder;
   DataConfig config;
   explicit CifarFiles(const std::vector<std::string>& files, const std::string& kind = "cifar10") {
-    config.kind = kind;
+    config.kind = word_named<DataKind>(kind).value();
     config.batch_size = 1;
     for (std::size_t i = 0; i < files.size(); ++i)
       config.train_files.push_back(folder.write("batch_" + std::to_string(i), files[i]));
@@ -61,7 +61,7 @@ TEST_CASE("cifar100: fine or coarse labels of the same records", "[cifar]") {
   CHECK(sample(*fine.train, 0).target_class == 99);
   CHECK(sample(*fine.train, 1).target_class == 3);
   CHECK(sample(*fine.train, 0).input[0] == 1 / 255.0f);
-  written.config.labels = "coarse";
+  written.config.labels = CifarLabels::Coarse;
   const Datasets coarse = written.open(model({{3, 32, 32}}, {{20}}));
   CHECK(sample(*coarse.train, 0).target_class == 19);
   CHECK(sample(*coarse.train, 1).target_class == 0);
@@ -140,10 +140,10 @@ TEST_CASE("cifar: a label out of range is named with its sample", "[cifar]") {
   CHECK(contains(message, "0..9"));
   CifarFiles fine({record(label(0) + label(100), 0)}, "cifar100");
   CHECK(contains(fine.refused<DataError>(hundred), "fine labels of cifar100 are 0..99"));
-  fine.config.labels = "coarse";
+  fine.config.labels = CifarLabels::Coarse;
   CHECK(fine.open(hundred).train->size() == 1);  // the other byte is good
   CifarFiles coarse({record(label(20) + label(0), 0)}, "cifar100");
-  coarse.config.labels = "coarse";
+  coarse.config.labels = CifarLabels::Coarse;
   CHECK(contains(coarse.refused<DataError>(hundred), "coarse labels of cifar100 are 0..19"));
 }
 

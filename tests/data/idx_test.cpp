@@ -17,7 +17,7 @@ struct IdxFiles {
   Folder folder;
   DataConfig config;
   IdxFiles(const std::string& image_bytes, const std::string& label_bytes) {
-    config.kind = "idx";
+    config.kind = DataKind::Idx;
     config.batch_size = 1;
     config.train_images = folder.write("images", image_bytes);
     config.train_labels = folder.write("labels", label_bytes);
@@ -200,7 +200,7 @@ TEST_CASE("MNIST reads as it is", "[idx]") {
     return;
   }
   DataConfig config;
-  config.kind = "idx";
+  config.kind = DataKind::Idx;
   config.train_images = folder / "t10k-images-idx3-ubyte.gz";
   config.train_labels = folder / "t10k-labels-idx1-ubyte.gz";
   config.train_range = SampleRange{0, 8000};

@@ -18,7 +18,7 @@ struct Images {
   Folder folder;
   DataConfig config;
   Images() {
-    config.kind = "image_folder";
+    config.kind = DataKind::ImageFolder;
     config.batch_size = 1;
     config.train_folder = folder / "train";
   }
@@ -152,7 +152,7 @@ TEST_CASE("image_folder: a bad image stops, or the next one takes its place", "[
   CHECK(contains(refused(1), "train/a/2.png: this is neither JPEG nor PNG"));
   CHECK(contains(refused(2), "train/a/3.png: an image of 4 x 4 is smaller than the 8 x 8"));
   CHECK(contains(refused(4), "train/b/5.jpg: the file is empty"));
-  images.config.on_bad_image = "skip";
+  images.config.on_bad_image = OnBadImage::Skip;
   const Datasets skips = images.open(small_colour);
   CHECK(skips.train->size() == 5);
   CHECK(contents(*skips.train) == Contents{{1, 0}, {4, 1}, {4, 1}, {4, 1}, {1, 0}});
@@ -168,7 +168,7 @@ TEST_CASE("image_folder: any number of threads makes the same mini-batches", "[i
     images.add_bytes("train/" + std::to_string(i % 3) + "/" + std::to_string(i) + ".jpg",
                      jpeg_file(counted(12 + i, 30 - i, 3, 9 * i)));
   images.add_bytes("train/1/bad.png", "damaged");
-  images.config.on_bad_image = "skip";
+  images.config.on_bad_image = OnBadImage::Skip;
   images.config.resize = {10, 0};
   images.config.flip = true;
   std::vector<MiniBatch> expected;

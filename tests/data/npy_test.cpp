@@ -19,7 +19,7 @@ struct NpyFiles {
   Folder folder;
   DataConfig config;
   NpyFiles(const std::string& input_bytes, const std::string& label_bytes) {
-    config.kind = "npy";
+    config.kind = DataKind::Npy;
     config.batch_size = 1;
     config.train_inputs = folder.write("x.npy", input_bytes);
     config.train_labels = folder.write("y.npy", label_bytes);

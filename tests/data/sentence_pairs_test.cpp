@@ -33,7 +33,7 @@ struct PairFiles {
   Folder folder;
   DataConfig config;
   PairFiles() {
-    config.kind = "parallel_text";
+    config.kind = DataKind::ParallelText;
     config.train_source = folder.write("a.de", german_lines);
     config.train_target = folder.write("a.en", english_lines);
     config.bucket_multiple = 8;

@@ -32,7 +32,7 @@ struct TextFiles {
   Folder folder;
   DataConfig config;
   explicit TextFiles(const std::string& text) {
-    config.kind = "text";
+    config.kind = DataKind::Text;
     config.batch_size = 1;
     config.train_text = folder.write("a.txt", text);
   }
@@ -55,7 +55,7 @@ std::string headed(const std::vector<std::uint16_t>& tokens, std::int32_t versio
 
 struct WrittenTokens : TextFiles {
   explicit WrittenTokens(const std::string& bytes) : TextFiles("") {
-    config.kind = "tokens";
+    config.kind = DataKind::Tokens;
     config.train_text.clear();
     config.train_tokens = {folder.write("a.bin", bytes)};
   }
@@ -117,7 +117,7 @@ TEST_CASE("text: a file of its own validates, by the training text's vocabulary"
 
 TEST_CASE("text: bytes need no vocabulary but a model of 256", "[text]") {
   TextFiles written("\xff\xfe\x00z");
-  written.config.tokenizer = "bytes";
+  written.config.tokenizer = Tokenizer::Bytes;
   written.config.train_text = written.folder.write("a.txt", std::string("\xff\xfe\0z", 4));
   CHECK(window(*written.open(sequence_model(3, 256)).train, 0) ==
         Window{{255, 254, 0}, {254, 0, 122}});

@@ -20,7 +20,7 @@ constexpr int sample_count = 40;
 // Sample i has every pixel i, so that a sample tells which one it is.
 DataConfig idx_files(const Folder& folder) {
   DataConfig config;
-  config.kind = "idx";
+  config.kind = DataKind::Idx;
   config.batch_size = 4;
   std::string pixels, labels;
   for (int i = 0; i < sample_count; ++i) {
@@ -98,7 +98,7 @@ TEST_CASE("validation_fraction: training and validation share nothing, whatever 
 TEST_CASE("validation_fraction: npy and cifar files too", "[split]") {
   const Folder folder;
   DataConfig config;
-  config.kind = "npy";
+  config.kind = DataKind::Npy;
   config.batch_size = 2;
   config.validation_fraction = 0.5;
   config.train_inputs =
@@ -106,7 +106,7 @@ TEST_CASE("validation_fraction: npy and cifar files too", "[split]") {
   config.train_labels =
       folder.write("y", npy(npy_header("<i8", "(4,)"), raw(std::vector<std::int64_t>{0, 1, 2, 0})));
   CHECK(open_datasets(config, model({{4}}, {{3}}), 1).validation->size() == 2);
-  config.kind = "cifar10";
+  config.kind = DataKind::Cifar10;
   config.train_files = {folder.write("c", std::string(3073 * 4, '\0'))};
   const Datasets data = open_datasets(config, model({{3, 32, 32}}, {{10}}), 1);
   CHECK(data.validation->size() == 2);
@@ -116,7 +116,7 @@ TEST_CASE("validation_fraction: npy and cifar files too", "[split]") {
 TEST_CASE("validation_fraction: one sample cannot be shared out", "[split]") {
   const Folder folder;
   DataConfig config;
-  config.kind = "cifar10";
+  config.kind = DataKind::Cifar10;
   config.batch_size = 1;
   config.validation_fraction = 0.5;
   config.train_files = {folder.write("c", std::string(3073, '\0'))};
@@ -130,7 +130,7 @@ TEST_CASE("validation_fraction: one sample cannot be shared out", "[split]") {
 TEST_CASE("samples that are not finite are named", "[split]") {
   const Folder folder;
   DataConfig config;
-  config.kind = "npy";
+  config.kind = DataKind::Npy;
   config.batch_size = 1;
   const float inf = std::numeric_limits<float>::infinity();
   const float nan = std::numeric_limits<float>::quiet_NaN();

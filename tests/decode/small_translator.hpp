@@ -83,7 +83,7 @@ layers = [
 inline Config small_config(const std::string& backend, const std::string& precision = "f32") {
   Config config;
   config.hardware.backend = backend;
-  config.training.precision = precision;
+  config.training.precision = word_named<Precision>(precision).value();
   config.data.bucket_multiple = 4;
   return config;
 }

@@ -25,9 +25,7 @@ using Tokens = std::vector<std::int32_t>;
 std::vector<float> whole(const TranslationPassInput& in, const NamedTensors& tensors,
                          const Lengths& lengths, const Tokens& tokens, int threads) {
   const KernelThreads here(threads);
-  const LowerOptions options{
-      .samples = in.rows,
-      .precision = in.config.training.precision == "bf16" ? Precision::Bf16 : Precision::F32};
+  const LowerOptions options{.samples = in.rows, .precision = in.config.training.precision};
   LoweredModel model(in.graph, in.backend.lower(in.graph, options));
   model.add(in.backend, lengths, options);
   const OptimizerConfig optimizer;

@@ -17,8 +17,8 @@ layers = [{ name = "flat", kind = "flatten" }, { name = "fc", kind = "linear", o
 }
 
 const CifarKind& kind_of(std::uint8_t letter) {
-  if (letter == 't') return cifar_kind("cifar10", "");
-  return cifar_kind("cifar100", letter == 'c' ? "coarse" : "fine");
+  if (letter == 't') return cifar_kind(DataKind::Cifar10, CifarLabels::Fine);
+  return cifar_kind(DataKind::Cifar100, letter == 'c' ? CifarLabels::Coarse : CifarLabels::Fine);
 }
 
 }  // namespace

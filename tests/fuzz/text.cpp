@@ -40,9 +40,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t cou
   const std::string_view rest = fuzz::text_of(bytes, count).substr(1);
   const bool is_vocabulary = bytes[0] == 'v';
   DataConfig config;
-  config.kind = "text";
+  config.kind = DataKind::Text;
   config.batch_size = config.stride = 1;
-  if (bytes[0] == 'b') config.tokenizer = "bytes";
+  if (bytes[0] == 'b') config.tokenizer = Tokenizer::Bytes;
   if (is_vocabulary) config.vocabulary = vocabulary.holding(rest);
   config.train_text = text.holding(is_vocabulary ? "abcab" : rest);
   return fuzz::refused_or_read([&] {

@@ -28,7 +28,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t cou
   if (count == 0) return 0;
   const std::int64_t vocabulary = bytes[0] + 1;
   DataConfig config;
-  config.kind = "tokens";
+  config.kind = DataKind::Tokens;
   config.batch_size = 1;
   config.train_tokens = {file.holding(fuzz::text_of(bytes, count).substr(1))};
   return fuzz::refused_or_read([&] {

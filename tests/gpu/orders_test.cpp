@@ -56,7 +56,7 @@ TEST_CASE("nor with skip connections, recomputation, clipping, evaluation", "[cu
                       .config = make_config(
                           {.stages = 3, .microbatches = 2, .workers = "inline", .backend = "cuda"}),
                       .steps = 3};
-  if (what == "recompute") setup.config.pipeline.recompute = "stage";
+  if (what == "recompute") setup.config.pipeline.recompute = Recompute::Stage;
   if (what == "clipping") setup.config.optimizer.max_norm = 0.1;
   setup.evaluate = what == "evaluation";
   INFO(what);
@@ -79,7 +79,7 @@ TEST_CASE("nor in random nets, under random schedules, on one device or two", "[
                                                .backend = "cuda"}),
                         .steps = 3};
     setup.config.data.batch_size = 6 + below(4);
-    setup.config.optimizer.kind = below(2) ? "sgd" : "adam";
+    setup.config.optimizer.kind = below(2) ? OptimizerKind::Sgd : OptimizerKind::Adam;
     if (below(2) && setup.config.pipeline.stages > 1)
       setup.config.hardware.devices = {"cuda:1", "cuda:0"};
     INFO("seed " << seed << ": " << setup.config.pipeline.schedule << ", "

@@ -198,7 +198,7 @@ TEST_CASE("deadlock: norms that are waited for in a circle") {
 }
 
 TEST_CASE("deadlock: an update that waits for the stages before it, and forwards in its way") {
-  const auto make = [](const std::string& warmup) {
+  const auto make = [](Warmup warmup) {
     return make_program({.schedule = "pipedream",
                          .stages = 3,
                          .microbatches = 1,
@@ -206,8 +206,8 @@ TEST_CASE("deadlock: an update that waits for the stages before it, and forwards
                          .warmup = warmup,
                          .tied = {{0}, {2}}});
   };
-  CHECK(find_deadlock(make("1f1b"), 1).empty());
-  const Program ahead = make("double");
+  CHECK(find_deadlock(make(Warmup::OneFOneB), 1).empty());
+  const Program ahead = make(Warmup::Double);
   CHECK(check(ahead, with_shared_parameters(ahead)).empty());
   const auto found = find_deadlock(ahead, 1);
   REQUIRE_FALSE(found.empty());

@@ -43,8 +43,9 @@ std::vector<int> peaks(int p, Peak peak) {
   return list;
 }
 
-int warmup_of(const std::string& name, int behind) {
-  return name == "1f1b" ? behind : name == "double" ? 2 * behind : 2 * behind + 1;
+int warmup_of(Warmup warmup, int behind) {
+  if (warmup == Warmup::OneFOneB) return behind;
+  return warmup == Warmup::Double ? 2 * behind : 2 * behind + 1;
 }
 
 // Updates between a stage's forward and its backward, the mean over mini-batches `from` and on.
@@ -72,7 +73,7 @@ TEST_CASE("gpipe, and 1f1b with every warm-up: (N+P-1)(F+B)") {
     const auto gpipe = line_of({"gpipe", p, n}, t);
     CHECK(gpipe.makespan == Approx(makespan));
     CHECK(gpipe.peak_activations == peaks(p, [&](int) { return n; }));
-    for (const std::string warmup : {"1f1b", "double", "full"}) {
+    for (const Warmup warmup : {Warmup::OneFOneB, Warmup::Double, Warmup::Full}) {
       const auto line =
           line_of({.schedule = "1f1b", .stages = p, .microbatches = n, .warmup = warmup}, t);
       CAPTURE(warmup);
@@ -90,7 +91,7 @@ TEST_CASE("1f1b with the double warm-up hides transfers: 2(P-1) of them, however
     const double f = draw.time(), b = draw.time(), transfer = draw.time(0, (f + b) / 2);
     CAPTURE(p, n, f, b, transfer);
     const auto line =
-        line_of({.schedule = "1f1b", .stages = p, .microbatches = n, .warmup = "double"},
+        line_of({.schedule = "1f1b", .stages = p, .microbatches = n, .warmup = Warmup::Double},
                 {f, b, 0, transfer});
     CHECK(line.makespan == Approx((n + p - 1) * (f + b) + 2 * (p - 1) * transfer));
   });
@@ -195,7 +196,7 @@ TEST_CASE("never drained: (KN+P-1)(F+B), versions and staleness by the warm-up a
   each_draw([](Draw draw) {
     const int p = draw.size(1, 6), n = draw.size(1, 8);
     const double f = draw.time(), b = draw.time();
-    for (const std::string warmup : {"1f1b", "double", "full"}) {
+    for (const Warmup warmup : {Warmup::OneFOneB, Warmup::Double, Warmup::Full}) {
       const auto delay = [&](int s) { return warmup_of(warmup, p - 1 - s); };
       const int k = 4 + 2 * divided_up(delay(0), n);  // long enough for a steady state
       CAPTURE(p, n, k, f, b, warmup);

@@ -38,15 +38,17 @@ TEST_CASE("every schedule: refused with a valid value, or well-formed in channel
   std::map<std::string, int> made;
   for (int n = 0; n < 60; ++n)
     for (const auto& row : schedules()) {
-      const char* warmups[] = {"1f1b", "double", "full"};
+      const Warmup warmups[] = {Warmup::OneFOneB, Warmup::Double, Warmup::Full};
       ScheduleRequest request{.schedule = std::string(row.name),
                               .stages = 1 + below(8),
                               .microbatches = 1 + below(24),
                               .minibatches = 1 + below(3),
-                              .sync_gradients = below(2) == 0 && row.flushes,
+                              .sync_gradients = below(2) == 0 && flushes(row),
                               .warmup = warmups[below(3)],
                               .vertical_sync = below(2) == 0,
-                              .virtual_stages = 1 + below(3)};
+                              .virtual_stages = 1 + below(3),
+                              .early_sends = below(2) == 0,
+                              .fused_updates = below(2) == 0};
       const int parts = model_parts(row, request.stages, request.virtual_stages);
       if (!request.sync_gradients && below(2) == 0)
         for (int tied = 2 + below(2); tied > 0; --tied) request.tied.insert({below(parts)});
@@ -68,12 +70,41 @@ TEST_CASE("every schedule: refused with a valid value, or well-formed in channel
       CHECK(static_cast<int>(program->workers.size()) == request.stages);
       CHECK(parse_program(to_text(*program)) == *program);
       CHECK(simulate(*program, {}).makespan > 0);
-      if (row.flushes)
+      if (flushes(row))
         CHECK(peak_weight_versions(*program) ==
               std::vector(static_cast<std::size_t>(program->stages), 1));
     }
   for (const auto& row : schedules()) {
     CAPTURE(row.name);
     CHECK(made[std::string(row.name)] > 0);
+  }
+}
+
+namespace {
+
+// Does each worker end every mini-batch before it begins the next?
+bool drains(const Program& program) {
+  for (const auto& worker : program.workers) {
+    int newest = 0;
+    for (const Instruction& i : worker) {
+      const int minibatch = program.minibatch_of(i.microbatch).value;
+      if (minibatch < newest) return false;
+      newest = minibatch;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+TEST_CASE("an order says truly whether it drains at every update") {
+  for (const Schedule& row : schedules()) {
+    CAPTURE(row.name);
+    const Program program = make_program({.schedule = std::string(row.name),
+                                          .stages = 4,
+                                          .microbatches = 4,
+                                          .minibatches = 3,
+                                          .virtual_stages = 2});
+    CHECK(drains(program) == flushes(row));
   }
 }

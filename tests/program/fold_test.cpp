@@ -18,7 +18,7 @@ ScheduleRequest request_of(const std::string& name, int p, int n, int k) {
 
 TEST_CASE("every schedule that never drains folds, and unfolds to itself") {
   for (const Schedule& row : schedules()) {
-    if (row.flushes) continue;
+    if (flushes(row)) continue;
     for (const auto& [p, n] :
          {std::pair{1, 1}, {2, 1}, {4, 1}, {2, 2}, {3, 4}, {4, 4}, {3, 5}, {8, 7}}) {
       ScheduleRequest request =
@@ -50,12 +50,12 @@ TEST_CASE("a program in its warm-up does not fold") {
 
 TEST_CASE("what is shown by default holds as much as the steady state, and two rounds more") {
   for (const Schedule& row : schedules()) {
-    if (row.flushes) continue;
-    for (const std::string warmup : {"1f1b", "double", "full"})
+    if (flushes(row)) continue;
+    for (const Warmup warmup : {Warmup::OneFOneB, Warmup::Double, Warmup::Full})
       for (int p = 1; p <= 7; ++p)
         for (int n = 1; n <= 9; ++n) {
           ScheduleRequest request = request_of(std::string(row.name), p, n, 1);
-          if (warmup != "1f1b" && !takes_warmup(row)) continue;
+          if (warmup != Warmup::OneFOneB && !takes_warmup(row)) continue;
           if (row.name == "pipedream_2bw" && n < 2 * p) continue;
           if (row.name == "v_timeprest" && p > n + 1) continue;
           request.warmup = warmup;

@@ -4,19 +4,15 @@
 
 #include "base/error.hpp"
 #include "catch.hpp"
+#include "order_csv.hpp"
 #include "program/check.hpp"
 #include "program/csv.hpp"
-#include "program/format.hpp"
 #include "program/text.hpp"
 
 using namespace pipetrain;
+using namespace pipetrain::testing;
 
 namespace {
-
-std::string csv_of(const Program& program) {
-  const Timeline line = simulate(program, {});
-  return format_csv({"", "", program, line});
-}
 
 // Only the lines that compute.
 std::string order_of(const Program& program) {
@@ -62,7 +58,7 @@ TEST_CASE("a schedule's csv given back is its program, of several mini-batches t
 
 TEST_CASE("forwards and backwards alone get updates, transfers and the newest weights") {
   for (const Schedule& row : schedules()) {
-    if (!row.flushes) continue;
+    if (!flushes(row)) continue;
     for (const bool sync : {false, true})
       for (const bool recompute : {false, true}) {
         ScheduleRequest request = request_of(row, 2);

@@ -70,7 +70,8 @@ TEST_CASE("json: the fixed names, and instruction texts that make the program ag
     for (const auto& text : list)
       program.workers.back().push_back(parse_instruction(text.get<std::string>()));
   }
-  CHECK(program == make_program({"1f1b", 4, 8}));
+  CHECK(program ==
+        make_program({.schedule = "1f1b", .stages = 4, .microbatches = 8, .early_sends = true}));
 }
 
 TEST_CASE("without --times forward takes 1 and backward 2") {
@@ -140,7 +141,7 @@ TEST_CASE("a csv file with an order of one's own is drawn like a schedule") {
 TEST_CASE("--warmup, --virtual-stages and --vertical-sync reach the schedule") {
   const auto document = [](Options options) { return nlohmann::json::parse(printed(options)); };
   auto options = options_of("1f1b", "json");
-  options.warmup = "double";
+  options.warmup = Warmup::Double;
   CHECK(document(options)["peak_activations"] == nlohmann::json({7, 5, 3, 1}));
   options = options_of("interleaved_1f1b", "json");
   options.virtual_stages = 2;
@@ -220,7 +221,7 @@ TEST_CASE("what leaves nothing of a schedule, or has no effect on it, is noted")
   CHECK(notes("pipedream", 4, 1).empty());
   CHECK(notes("data_parallel", 1, 1).find("one stage") != std::string::npos);
   auto options = options_of("gpipe", "text");
-  options.warmup = "full";
+  options.warmup = Warmup::Full;
   options.virtual_stages = 2;
   options.vertical_sync = true;
   CHECK(notes_of(options) ==

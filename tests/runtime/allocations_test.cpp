@@ -88,7 +88,7 @@ TEST_CASE("behind the first step no worker allocates", "[allocations]") {
     for (const int batch : {16, 15}) {
       Config config = make_config({.stages = stages, .schedule = schedule});
       if (model == image_model && stages == 3)
-        config.pipeline.split = {.rule = "", .first_layers = {"bn", "conv2"}};
+        config.pipeline.split = {.rule = SplitRule::FirstLayers, .first_layers = {"bn", "conv2"}};
       config.data.batch_size = batch;  // 15: micro-batches of two sizes
       INFO(schedule << ", " << stages << " stages, batch " << batch << model);
       const Measured m = measure(model, config);
@@ -109,10 +109,10 @@ TEST_CASE("behind the first step no copy of a stage allocates", "[allocations]")
 TEST_CASE("behind the first step clipping, skipping and moments allocate nothing",
           "[allocations]") {
   Config config = make_config({.stages = 3});
-  config.optimizer.kind = GENERATE("sgd", "adam", "adamw");
+  config.optimizer.kind = word_named<OptimizerKind>(GENERATE("sgd", "adam", "adamw")).value();
   config.optimizer.max_norm = 0.5;
-  config.training.on_nonfinite = "skip";
-  config.lr_schedule.kind = GENERATE("step", "cosine");
+  config.training.on_nonfinite = OnNonfinite::Skip;
+  config.lr_schedule.kind = word_named<LrKind>(GENERATE("step", "cosine")).value();
   config.lr_schedule.milestones = {3};
   const Measured m = measure(mlp_model, config);
   CHECK(m.threads == 3);
@@ -131,9 +131,9 @@ TEST_CASE("on the cpu backend only the library's small bookkeeping is left", "[a
   for (const int stages : {1, 3}) {
     Config config = make_config({.stages = stages, .backend = "cpu"});
     // Linear layers do sgd in their backward, where counting cannot begin; convolutions do not.
-    if (model == mlp_model) config.optimizer.kind = "adam";
+    if (model == mlp_model) config.optimizer.kind = OptimizerKind::Adam;
     if (model == image_model && stages == 3)
-      config.pipeline.split = {.rule = "", .first_layers = {"bn", "conv2"}};
+      config.pipeline.split = {.rule = SplitRule::FirstLayers, .first_layers = {"bn", "conv2"}};
     INFO(stages << " stages" << model);
     const Measured m = measure(model, config);
     CHECK(m.threads == stages);

@@ -20,9 +20,9 @@ TEST_CASE("threads and inline give the same bits under every schedule", "[asynch
   const std::string schedule = GENERATE(from_range(never_drained));
   const std::string rule = GENERATE("saved", "recompute");
   Config config = config_of(schedule);
-  config.pipeline.gradient_rule = rule;
+  config.pipeline.gradient_rule = word_named<GradientRule>(rule).value();
   const Trained threads = train({.model = residual_model, .config = config, .steps = 30});
-  config.hardware.workers = "inline";
+  config.hardware.workers = Workers::Inline;
   const Trained in_turn = train({.model = residual_model, .config = config, .steps = 30});
   INFO(schedule << " " << rule);
   CHECK(threads.losses == in_turn.losses);
@@ -50,7 +50,7 @@ TEST_CASE("a recomputed pass has the bits of the kept one where its weights are 
       make_config({.stages = 2, .microbatches = 4, .schedule = schedule, .backend = "cpu"});
   if (schedule == "interleaved_1f1b") config.pipeline.virtual_stages = 2;
   const Trained kept = train({.model = residual_model, .config = config, .steps = 12});
-  config.pipeline.recompute = "stage";
+  config.pipeline.recompute = Recompute::Stage;
   const Trained again = train({.model = residual_model, .config = config, .steps = 12});
   INFO(schedule);
   CHECK(kept.losses == again.losses);
@@ -83,7 +83,7 @@ TEST_CASE("every stage clips by its own norm where nothing drains", "[asynchrono
   const Trained free = train({.model = mlp_model, .config = config, .steps = 20});
   config.optimizer.max_norm = 0.05;
   const Trained clipped = train({.model = mlp_model, .config = config, .steps = 20});
-  config.hardware.workers = "inline";
+  config.hardware.workers = Workers::Inline;
   const Trained in_turn = train({.model = mlp_model, .config = config, .steps = 20});
   CHECK_FALSE(same_bits(free.parameters, clipped.parameters));
   CHECK(same_bits(clipped.parameters, in_turn.parameters));

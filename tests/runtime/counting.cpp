@@ -35,6 +35,9 @@ class CountingBackend final : public Backend {
   std::unique_ptr<const Lowering> lower(const Graph& graph, const LowerOptions& options) override {
     return real_->lower(graph, options);
   }
+  BackendCosts costs(const Graph& graph, Precision precision) const override {
+    return real_->costs(graph, precision);
+  }
   std::unique_ptr<Stream> make_stream(const StreamOptions& options) override {
     return std::make_unique<CountingStream>(real_->make_stream(options), counts_);
   }

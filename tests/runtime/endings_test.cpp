@@ -44,7 +44,7 @@ struct Built {
   explicit Built(const Config& c)
       : config(c),
         graph(read_model_text(mlp_model, "test")),
-        plan(make_plan(graph, config)),
+        plan(make_plan(graph, config, {})),
         backend(make_backend(config.hardware.backend)) {}
   PipelineInput input() const {
     return {graph,    plan, config,

@@ -38,7 +38,7 @@ TEST_CASE("cpu: stages and workers change no bit in bf16, and it is bf16", "[equ
     TrainingSetup setup{
         .model = model,
         .config = make_config({.stages = stages, .workers = workers, .backend = "cpu"})};
-    setup.config.training.precision = precision;
+    setup.config.training.precision = word_named<Precision>(precision).value();
     setup.make_backend = [&](std::string_view) { return make_cpu_backend(products); };
     return train(setup);
   };
@@ -80,7 +80,7 @@ TEST_CASE("every single cut of a net with skip connections gives the same bits",
   for (const std::string first : {"bn1", "relu1", "conv2", "drop", "bn2", "sum", "relu2", "again",
                                   "pool", "mean", "flatten", "fc"}) {
     Config config = make_config({.stages = 2, .workers = "inline", .backend = backend});
-    config.pipeline.split = {.rule = "", .first_layers = {first}};
+    config.pipeline.split = {.rule = SplitRule::FirstLayers, .first_layers = {first}};
     const Trained two = train({.model = residual_model, .config = config});
     INFO(backend << ", cut before " << first);
     CHECK(two.losses == one.losses);
@@ -101,7 +101,7 @@ TEST_CASE("clipping is by the whole model's norm, as at one stage", "[equivalenc
   const Trained one = train({.model = mlp_model, .config = config});
   config.pipeline.stages = 4;
   const Trained four = train({.model = mlp_model, .config = config});
-  config.hardware.workers = "inline";
+  config.hardware.workers = Workers::Inline;
   const Trained in_turn = train({.model = mlp_model, .config = config});
   CHECK(one.losses == four.losses);
   CHECK(same_bits(one.parameters, four.parameters));

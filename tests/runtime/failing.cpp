@@ -121,6 +121,9 @@ class FailingBackend final : public Backend {
   std::unique_ptr<const Lowering> lower(const Graph& graph, const LowerOptions& options) override {
     return std::make_unique<FailingLowering>(real_->lower(graph, options), countdown_);
   }
+  BackendCosts costs(const Graph& graph, Precision precision) const override {
+    return real_->costs(graph, precision);
+  }
   std::unique_ptr<Stream> make_stream(const StreamOptions& options) override {
     return std::make_unique<FailingStream>(real_->make_stream(options), countdown_);
   }

@@ -31,7 +31,7 @@ std::unique_ptr<const Dataset> poisoned() {
 Config config_of(const ConfigChoice& choice, const std::string& on_nonfinite) {
   Config config = make_config(choice);
   config.data.shuffle = false;
-  config.training.on_nonfinite = on_nonfinite;
+  config.training.on_nonfinite = word_named<OnNonfinite>(on_nonfinite).value();
   return config;
 }
 
@@ -104,7 +104,7 @@ TEST_CASE("without skip the run stops: step, parameter, layer, stage, sample",
         .model = mlp_model,
         .config = config_of({.stages = stages, .workers = workers, .backend = backend}, "stop"),
         .data = data.get()};
-    const Plan plan = make_plan(graph, setup.config);
+    const Plan plan = make_plan(graph, setup.config, {});
     std::int64_t told = 0;
     setup.on_step = [&](const StepRecord& record) {
       const StepSummary summary = reporter.summarize(record);
@@ -130,7 +130,7 @@ TEST_CASE("without skip the run stops: step, parameter, layer, stage, sample",
 TEST_CASE("the layer named is the first whose gradient is not finite", "[nonfinite]") {
   const Graph graph = read_model_text(mlp_model, "test");
   Config config = config_of({.stages = 6}, "stop");
-  const Plan plan = make_plan(graph, config);
+  const Plan plan = make_plan(graph, config, {});
   const auto data = draw_synthetic({.samples = 128, .seed = 3, .part = "train"}, graph);
   const TrainingParts parts{config, graph, plan, *data};
   StepReporter reporter({.steps_per_epoch = 4, .steps = 8}, std::vector<HeldMemory>(6), 6);

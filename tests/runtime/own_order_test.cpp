@@ -3,6 +3,7 @@
 #include <random>
 
 #include "catch.hpp"
+#include "order_csv.hpp"
 #include "program/check.hpp"
 #include "program/text.hpp"
 #include "schedules.hpp"
@@ -18,9 +19,10 @@ Trained run(const std::string& text, const std::string& workers) {
   Config config = make_config({.stages = static_cast<int>(program.workers.size()),
                                .microbatches = program.microbatches,
                                .workers = workers});
-  config.pipeline.schedule.clear();
-  config.pipeline.own_order = OwnOrder{program, true};
-  return train({.model = mlp_model, .config = config, .steps = 2 * program.minibatches});
+  return train({.model = mlp_model,
+                .config = config,
+                .steps = 2 * program.minibatches,
+                .program = &program});
 }
 
 const char* const usual =

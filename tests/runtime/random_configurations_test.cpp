@@ -46,7 +46,7 @@ TEST_CASE("random configurations equal one stage, bit for bit", "[equivalence]")
                                  .backend = one_of(random, {"reference", "cpu"})});
     config.data.batch_size = between(random, config.pipeline.microbatches, 12);
     config.data.drop_last = between(random, 0, 1) == 0;
-    config.optimizer.kind = one_of(random, {"sgd", "adam"});
+    config.optimizer.kind = word_named<OptimizerKind>(one_of(random, {"sgd", "adam"})).value();
     config.optimizer.max_norm = between(random, 0, 1) == 0 ? 0 : 0.5;
     config.training.seed = seed;
     const TrainingSetup setup{
@@ -56,12 +56,14 @@ TEST_CASE("random configurations equal one stage, bit for bit", "[equivalence]")
     TrainingSetup cut = setup;
     const int stages = between(random, 1, 6);
     cut.config.pipeline.stages = stages;
-    cut.config.pipeline.split = {.rule = "", .first_layers = random_split(random, graph, stages)};
-    cut.config.hardware.workers = one_of(random, {"threads", "inline"});
+    cut.config.pipeline.split = {.rule = SplitRule::FirstLayers,
+                                 .first_layers = random_split(random, graph, stages)};
+    cut.config.hardware.workers =
+        word_named<Workers>(one_of(random, {"threads", "inline"})).value();
     INFO("seed " << seed << ": " << stages << " stages, " << config.pipeline.microbatches
                  << " micro-batches of " << config.data.batch_size << " samples, "
-                 << cut.config.pipeline.schedule << ", " << cut.config.hardware.workers << ", "
-                 << config.hardware.backend << "\n"
+                 << cut.config.pipeline.schedule << ", " << word_of(cut.config.hardware.workers)
+                 << ", " << config.hardware.backend << "\n"
                  << model);
     REQUIRE(cut.config.pipeline.split.first_layers.size() == static_cast<std::size_t>(stages - 1));
     const Trained many = train(cut);

@@ -16,7 +16,7 @@ struct Machine {  // a config with all that trains it
   explicit Machine(const Config& c)
       : config(c),
         graph(read_model_text(residual_model, "test")),
-        plan(make_plan(graph, config)),
+        plan(make_plan(graph, config, {})),
         backend(make_backend(config.hardware.backend)),
         data(draw_synthetic({.samples = 64, .seed = 3, .part = "train"}, graph)),
         pipeline({graph,
@@ -66,7 +66,7 @@ struct Machine {  // a config with all that trains it
 
 Config choice(const std::string& optimizer, int stages, const std::string& workers) {
   Config config = make_config({.stages = stages, .workers = workers, .backend = "cpu"});
-  config.optimizer.kind = optimizer;
+  config.optimizer.kind = word_named<OptimizerKind>(optimizer).value();
   config.optimizer.lr = 0.01;
   return config;
 }

@@ -39,7 +39,7 @@ TEST_CASE("no number of threads changes a bit", "[threads]") {
   const auto trained = [&](int threads, int stages) {
     Config config = make_config({.stages = stages, .microbatches = microbatches, .backend = "cpu"});
     config.data.batch_size = 27;
-    config.training.precision = precision;
+    config.training.precision = word_named<Precision>(precision).value();
     config.hardware.threads_per_stage = threads;
     return train({.model = convolutions, .config = config, .steps = 2});
   };

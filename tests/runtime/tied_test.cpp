@@ -33,7 +33,7 @@ struct TiedPipeline {
   explicit TiedPipeline(const Config& c)
       : config(c),
         graph(read_model_text(tied_model, "test")),
-        plan(make_plan(graph, config)),
+        plan(make_plan(graph, config, {})),
         backend(make_backend(config.hardware.backend)),
         data(draw_synthetic({.samples = 64, .seed = 3, .part = "train"}, graph)),
         pipeline({graph,
@@ -71,7 +71,7 @@ struct TiedPipeline {
 
 Config with_norms(Config config, const std::string& norms) {
   if (norms == "clipped") config.optimizer.max_norm = 0.05;
-  if (norms == "skipped") config.training.on_nonfinite = "skip";
+  if (norms == "skipped") config.training.on_nonfinite = OnNonfinite::Skip;
   return config;
 }
 
@@ -103,7 +103,7 @@ TEST_CASE("the uses of a parameter on several stages of one worker", "[tied]") {
   config.pipeline.virtual_stages = 3;
   const Trained one = train({.model = tied_model, .config = make_config({})});
   for (const std::string kind : {"threads", "inline"}) {
-    config.hardware.workers = kind;
+    config.hardware.workers = word_named<Workers>(kind).value();
     check_same(train({.model = tied_model, .config = config}), one);
   }
 }
@@ -134,7 +134,7 @@ TEST_CASE("where nothing drains all uses stay the same tensor", "[tied][backends
       norms);
   config.pipeline.pipemare.anneal_steps = 6;
   const Trained threads = train({.model = tied_model, .config = config, .steps = 30});
-  config.hardware.workers = "inline";
+  config.hardware.workers = Workers::Inline;
   const Trained in_turn = train({.model = tied_model, .config = config, .steps = 30});
   INFO(backend << " " << schedule << " " << norms);
   check_uses(threads);
@@ -175,7 +175,7 @@ TEST_CASE("a gradient that is no number skips the tied parameter everywhere", "[
   const std::string kind = GENERATE("threads", "inline");
   Config config =
       make_config({.stages = 3, .microbatches = 4, .schedule = schedule, .workers = kind});
-  config.training.on_nonfinite = "skip";
+  config.training.on_nonfinite = OnNonfinite::Skip;
   const Graph graph = read_model_text(tied_model, "test");
   const auto data = altered_data(draw_synthetic({.samples = 64, .seed = 3, .part = "train"}, graph),
                                  [](std::int64_t index, float* input) {
@@ -200,7 +200,7 @@ TEST_CASE("a state has a tied parameter once, and goes on to the same bits", "[t
   const std::string schedule = GENERATE("1f1b", "pipedream", "pipemare", "i_timeprest");
   const std::string optimizer = GENERATE("sgd", "adam");
   Config config = make_config({.stages = 3, .schedule = schedule});
-  config.optimizer.kind = optimizer;
+  config.optimizer.kind = word_named<OptimizerKind>(optimizer).value();
   config.optimizer.lr = 0.01;
   TiedPipeline whole(config), begin(config), rest(config);
   whole.train(0, 20);

@@ -53,17 +53,17 @@ layers = [
 Config make_config(const ConfigChoice& choice) {
   Config config;
   config.name = "test";
-  config.data.kind = "synthetic";
+  config.data.kind = DataKind::Synthetic;
   config.data.batch_size = 16;
   config.pipeline.stages = choice.stages;
   config.pipeline.microbatches = choice.microbatches;
   config.pipeline.schedule = choice.schedule;
-  config.pipeline.split.rule = "uniform";
+  config.pipeline.split.rule = SplitRule::Uniform;
   config.optimizer.lr = 0.05;
   config.optimizer.momentum = 0.9;
   config.validation.batch_size = 24;
   config.hardware.backend = choice.backend;
-  config.hardware.workers = choice.workers;
+  config.hardware.workers = word_named<Workers>(choice.workers).value();
   return config;
 }
 
@@ -73,9 +73,12 @@ Trained train(const TrainingSetup& setup) {
   const auto synthetic =
       draw_synthetic({.samples = setup.samples, .seed = 3, .part = "train"}, graph);
   const Dataset* const data = setup.data ? setup.data : synthetic.get();
-  const Plan plan = make_plan(graph, config);
+  Config planned = config;
+  if (setup.program) planned.pipeline.stages = setup.program->stages;
+  const Plan plan = make_plan(graph, planned, {});
   const auto backend = setup.make_backend(config.hardware.backend);
   PipelineInput input{graph, plan, config, *backend, setup.steps};
+  input.program = setup.program;
   input.sizes.train = data->order(training_order(config))->sizes();
   if (setup.evaluate) input.sizes.validation = data->order(evaluation_order(config))->sizes();
   Trained result;

@@ -21,6 +21,7 @@ struct TrainingSetup {
   std::string model;
   Config config;
   std::int64_t steps = 4;
+  const Program* program = nullptr;  // in place of what the config's schedule makes
   std::int64_t samples = 64;
   bool evaluate = false;
   const Dataset* data = nullptr;             // null: synthetic

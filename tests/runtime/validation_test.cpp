@@ -21,7 +21,7 @@ struct Between {
 Between train_in_two(const Config& config, bool validates) {
   const Graph graph = read_model_text(residual_model, "test");
   const auto data = draw_synthetic({.samples = 64, .seed = 3, .part = "train"}, graph);
-  const Plan plan = make_plan(graph, config);
+  const Plan plan = make_plan(graph, config, {});
   const auto backend = make_backend(config.hardware.backend);
   PipelineInput input{graph, plan, config, *backend, 6};
   input.sizes.train = data->order(training_order(config))->sizes();

@@ -5,6 +5,7 @@
 
 #include "data/dataset.hpp"
 #include "graph/read.hpp"
+#include "order_csv.hpp"
 #include "run/session.hpp"
 
 namespace pipetrain::test {
@@ -67,15 +68,15 @@ std::vector<double> train_on_engine(const Program& program, const ScalarTask& ta
   config.data.batch_size = program.microbatches;
   config.pipeline.stages = stages;
   config.pipeline.microbatches = program.microbatches;
-  config.pipeline.split.rule = "uniform";
+  config.pipeline.split.rule = SplitRule::Uniform;
   config.optimizer.lr = task.lr / 2;
   config.hardware.backend = choice.backend;
-  config.hardware.workers = choice.workers;
-  config.pipeline.own_order = OwnOrder{program, true};
-  const Plan plan = make_plan(graph, config);
+  config.hardware.workers = word_named<Workers>(choice.workers).value();
+  const Plan plan = make_plan(graph, config, {});
   const auto backend = make_backend(choice.backend);
   PipelineInput input{graph, plan, config, *backend};
   input.sizes.train = {{program.microbatches, {}}};
+  input.program = &program;
 
   Pipeline pipeline(input);
   NamedTensors weights = initial_parameters(graph, 1);

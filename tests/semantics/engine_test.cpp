@@ -13,7 +13,11 @@ using namespace pipetrain::test;
 TEST_CASE("the engine computes what a program says, stashed versions too", "[backends]") {
   const Choice choice{GENERATE(from_range(testing::backend_names())),
                       GENERATE("threads", "inline")};
-  const Schedule naive{"naive", "", "", &orders::async_one_f_one_b, &versions::latest, false};
+  const Schedule naive{.name = "naive",
+                       .summary = "",
+                       .source = "",
+                       .order = &orders::async_one_f_one_b,
+                       .versions = &versions::latest};
   for (const Schedule* schedule : {&require_schedule("pipedream"), &naive})
     for (const auto& [p, n] : {std::pair{1, 1}, {2, 1}, {4, 1}, {3, 2}, {4, 3}}) {
       const int k = 12;

@@ -5,7 +5,10 @@
 #include "base/error.hpp"
 #include "catch.hpp"
 #include "order/orders.hpp"
+#include "program/check.hpp"
+#include "program/passes.hpp"
 #include "program/random_program.hpp"
+#include "program/text.hpp"
 #include "schedules.hpp"
 #include "semantics/scalar_trainer.hpp"
 #include "versions/versions.hpp"
@@ -87,7 +90,7 @@ TEST_CASE("flushing schedules are plain SGD, whatever the stages") {
   CAPTURE(seed);
   std::mt19937 random(seed);
   for (const auto& row : schedules()) {
-    if (!row.flushes) continue;
+    if (!flushes(row)) continue;
     for (auto [p, n] : {std::pair{1, 1}, {1, 4}, {2, 2}, {4, 4}, {3, 5}, {6, 2}, {2, 6}, {4, 8}})
       for (bool sync : {false, true}) {
         const int k = 6, virtual_stages = p % 3 + 1;
@@ -143,7 +146,7 @@ TEST_CASE("pipelined backpropagation reads old weights in forward and new ones i
   const auto seed = std::random_device{}();
   CAPTURE(seed);
   std::mt19937 random(seed);
-  for (const auto& [warmup, per_stage] : {std::pair{"1f1b", 1}, {"double", 2}})
+  for (const auto& [warmup, per_stage] : {std::pair{Warmup::OneFOneB, 1}, {Warmup::Double, 2}})
     for (int p : {1, 2, 4}) {
       const int k = 15, each = per_stage;
       const auto task = task_for(random, p, k);
@@ -177,5 +180,10 @@ TEST_CASE("random programs train as the versions in their instructions say") {
     const auto b = [&](int m, int j) { return bound.backward.at({m, j}); };
     check_equal(ScalarTrainer(program, task).run(),
                 recurrence(task, program.microbatches, program.minibatches, f, b));
+    const auto lowered = fuse_updates(send_gradients_early(program));
+    CAPTURE(to_text(lowered));
+    CHECK(check(lowered).empty());
+    CHECK(parse_program(to_text(lowered)) == lowered);
+    CHECK(ScalarTrainer(lowered, task).run() == ScalarTrainer(program, task).run());
   }
 }

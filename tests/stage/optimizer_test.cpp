@@ -51,7 +51,7 @@ layers = [ { name = "fc", kind = "linear", out_features = 1, bias = false } ]
 }  // namespace
 
 TEST_CASE("plain sgd", "[optimizer]") {
-  OneWeight rig({.kind = "sgd"});
+  OneWeight rig({.kind = OptimizerKind::Sgd});
   rig.set(1, 2);
   rig.step(0.5f, -1, 0.1);
   CHECK(rig.weight(0) == Approx(0.95));
@@ -62,7 +62,7 @@ TEST_CASE("plain sgd", "[optimizer]") {
 }
 
 TEST_CASE("momentum and weight decay", "[optimizer]") {
-  OneWeight rig({.kind = "sgd", .momentum = 0.5, .weight_decay = 0.1});
+  OneWeight rig({.kind = OptimizerKind::Sgd, .momentum = 0.5, .weight_decay = 0.1});
   rig.set(1, 0);
   rig.step(1, 1, 0.1);  // v = 1 + 0.1 * 1, 1
   CHECK(rig.weight(0) == Approx(0.89));
@@ -75,7 +75,7 @@ TEST_CASE("momentum and weight decay", "[optimizer]") {
 }
 
 TEST_CASE("adam's first step is the rate itself, whatever the gradient", "[optimizer]") {
-  OneWeight rig({.kind = "adam"});
+  OneWeight rig({.kind = OptimizerKind::Adam});
   rig.set(1, 1);
   rig.step(3, -0.01f, 0.1);
   CHECK(rig.weight(0) == Approx(0.9).epsilon(1e-5));
@@ -85,7 +85,7 @@ TEST_CASE("adam's first step is the rate itself, whatever the gradient", "[optim
 }
 
 TEST_CASE("adamw decays beside the step", "[optimizer]") {
-  OneWeight rig({.kind = "adamw", .weight_decay = 0.5});
+  OneWeight rig({.kind = OptimizerKind::AdamW, .weight_decay = 0.5});
   rig.set(1, 1);
   rig.step(1, -1, 0.1);
   CHECK(rig.weight(0) == Approx(0.85).epsilon(1e-5));  // 1 - 0.1 * 0.5, then the step
@@ -105,8 +105,11 @@ layers = [ { name = "fc", kind = "linear", out_features = 1 } ]
     const auto stream = backend->make_stream({});
     StageMemory memory(*stream);
     WeightStore weights({graph, *lowering, *stream, {0}, {0}, 1}, memory);
-    StageOptimizer optimizer(*stream, {.kind = "sgd", .weight_decay = 0.5, .decay = decay}, {},
-                             weights, graph.layers, stage_ties(graph, {0}, {0}), memory);
+    StageOptimizer optimizer(*stream,
+                             {.kind = OptimizerKind::Sgd,
+                              .weight_decay = 0.5,
+                              .decay = word_named<Decayed>(decay).value()},
+                             {}, weights, graph.layers, stage_ties(graph, {0}, {0}), memory);
     weights.parameter(0, 0)[0] = weights.parameter(0, 1)[0] = 1;
     double sums[2] = {};
     const FusedUpdate* const fused = optimizer.fused(weights, 0, 0.1, 1, sums);
@@ -123,7 +126,7 @@ layers = [ { name = "fc", kind = "linear", out_features = 1 } ]
 }
 
 TEST_CASE("clipping scales the gradient", "[optimizer]") {
-  OneWeight rig({.kind = "sgd"});
+  OneWeight rig({.kind = OptimizerKind::Sgd});
   rig.set(0, 0);
   rig.step(2, 4, 1, 0.25);
   CHECK(rig.weight(0) == Approx(-0.5));
@@ -131,7 +134,7 @@ TEST_CASE("clipping scales the gradient", "[optimizer]") {
 }
 
 TEST_CASE("the norm's parts are sums of squares of the gradient", "[optimizer]") {
-  OneWeight rig({.kind = "sgd"});
+  OneWeight rig({.kind = OptimizerKind::Sgd});
   rig.step(3, -4, 0);
   std::vector<double> sums(1);
   rig.optimizer.sums_of_squares(sums, StageOptimizer::Sums::All);
@@ -139,7 +142,7 @@ TEST_CASE("the norm's parts are sums of squares of the gradient", "[optimizer]")
 }
 
 TEST_CASE("an update leaves the versions that are kept", "[optimizer]") {
-  OneWeight rig({.kind = "sgd"}, 2);
+  OneWeight rig({.kind = OptimizerKind::Sgd}, 2);
   rig.set(1, 2);
   const float* const old = rig.weights.parameter(0, 0);
   rig.step(1, 1, 0.5);
@@ -151,7 +154,7 @@ TEST_CASE("an update leaves the versions that are kept", "[optimizer]") {
 
 TEST_CASE("a skipped update makes a version that equals the one before", "[optimizer]") {
   const int copies = GENERATE(1, 2, 3);
-  OneWeight rig({.kind = "sgd", .momentum = 0.5}, copies);
+  OneWeight rig({.kind = OptimizerKind::Sgd, .momentum = 0.5}, copies);
   rig.set(1, 2);
   rig.step(1, 1, 1);  // v = 1: 0, 1
   rig.optimizer.apply(rig.weights, {.own = {.skip = true}});

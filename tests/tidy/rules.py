@@ -17,7 +17,14 @@ LEFT_OPEN = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X)\b")
 MACHINE_PATH = re.compile(r"(?<![\w.~*-])/(home|root|work|Users)/\w|\b[A-Z]:\\Users\b")
 PACKAGE_SOURCE = re.compile(r"--(extra-index-url|index-url|trusted-host|find-links)\b")
 OPENING = re.compile(r"\b(?:std::ifstream|std::fstream|(?:fs|filesystem)::(?:exists|is_regular_file|is_directory)\()")
+SCHEDULE_COMPARED = re.compile(r'\bschedule\s*[=!]=\s*"|(?<!\\)"\s*[=!]=\s*[\w.>()-]*\bschedule\b')
+ROW_NAME = re.compile(r'\.name = "([^"]+)"')
+# What runs a program need not know which schedule made it: what differs is in the row.
+BLIND_TO_SCHEDULES = ("src/runtime/", "src/compile/", "src/stage/", "src/checkpoint/", "src/run/")
 INCLUDE = re.compile(r'\s*#\s*include\s*(["<])([^">]+)[">]')
+LAYER_KINDS = "src/graph/graph.hpp"  # holds the one list of them
+LAYER_KIND = re.compile(r"\b(?:KIND|ELEMENTWISE)\((\w+)\)")
+NAMES_NO_LAYER_KIND = ("src/plan/",)
 LINK = re.compile(r"\]\(([^)\s]+)(?:\s+\"[^\"]*\")?\)")
 
 
@@ -46,6 +53,8 @@ def is_text(path: Path) -> bool:
 def check(root: Path) -> list[Finding]:
     """Every finding in the tree."""
     findings = [*test_folders(root), *full_folders(root)]
+    kinds = layer_kinds(root)
+    names = schedule_names(root)
     for path in files(root):
         name = path.relative_to(root).as_posix()
         lines = path.read_text(encoding="utf-8", errors="replace").split("\n")
@@ -53,6 +62,8 @@ def check(root: Path) -> list[Finding]:
         findings += opening(name, lines)
         findings += words(name, lines)
         findings += file_opening(name, lines)
+        findings += layer_kind(name, lines, kinds)
+        findings += schedules(name, lines, names)
         findings += includes(root, name, lines)
         findings += links(root, name, lines)
     return findings
@@ -111,6 +122,40 @@ def file_opening(name: str, lines: list[str]) -> Iterator[Finding]:
         if OPENING.search(line):
             yield Finding(name, number, "file-opening",
                           "read and look through base/input_file.hpp or base/open_regular.hpp: a pipe would hold it up")
+
+
+def layer_kinds(root: Path) -> list[str]:
+    """What the one list of layer kinds names."""
+    header = root / LAYER_KINDS
+    return LAYER_KIND.findall(header.read_text(encoding="utf-8")) if header.is_file() else []
+
+
+def layer_kind(name: str, lines: list[str], kinds: list[str]) -> Iterator[Finding]:
+    if not name.startswith(NAMES_NO_LAYER_KIND) or not kinds:
+        return
+    named = re.compile(rf"\b({'|'.join(kinds)})\b")
+    for number, line in enumerate(lines, 1):
+        if match := named.search(line):
+            yield Finding(name, number, "layer-kind",
+                          f"{match[1]} is known to src/graph/traits.hpp and to backends: ask their values (BackendCosts, traits_of)")
+
+
+def schedule_names(root: Path) -> re.Pattern[str] | None:
+    """A literal that is the name of a row of the table; none where there is no table."""
+    table = root / "src/schedules.cpp"
+    found = ROW_NAME.findall(table.read_text(encoding="utf-8")) if table.is_file() else []
+    return re.compile(r'(?<!\\)"(?:' + "|".join(map(re.escape, found)) + r')"') if found else None
+
+
+def schedules(name: str, lines: list[str], names: re.Pattern[str] | None) -> Iterator[Finding]:
+    if not name.startswith("src/") or name.startswith("src/config/") or Path(name).suffix not in CODE:
+        return
+    blind = names if name.startswith(BLIND_TO_SCHEDULES) else None
+    for number, line in enumerate(lines, 1):
+        code = line.split("//")[0]
+        if SCHEDULE_COMPARED.search(code) or (blind and blind.search(code)):
+            yield Finding(name, number, "schedule-name",
+                          "ask the schedule's row (src/schedules.hpp) for what differs, not for its name")
 
 
 def part_of(name: str) -> str:

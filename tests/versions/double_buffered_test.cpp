@@ -23,9 +23,11 @@ TEST_CASE("double buffered: the version formula of 2BW, on every stage") {
 }
 
 TEST_CASE("double buffered: at most two versions") {
-  for (const std::string warmup : {"1f1b", "double", "full"})
+  for (const Warmup warmup : {Warmup::OneFOneB, Warmup::Double, Warmup::Full})
     for (const int p : {1, 2, 4, 6}) {
-      const int least = warmup == "1f1b" ? p : warmup == "double" ? 2 * p - 1 : 2 * p;
+      const int least = warmup == Warmup::OneFOneB ? p
+                        : warmup == Warmup::Double ? 2 * p - 1
+                                                   : 2 * p;
       for (const int n : {least, least + 1, least + 5}) {
         CAPTURE(warmup, p, n);
         const auto held = peak_weight_versions(make_program({.schedule = "pipedream_2bw",

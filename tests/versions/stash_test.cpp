@@ -20,16 +20,16 @@ TEST_CASE("stash: backward reads what its forward read") {
 }
 
 TEST_CASE("stash: a stage holds 1 + ceil(depth / N) versions") {
-  for (const auto& [name, factor, extra] :
-       {std::tuple{"1f1b", 1, 0}, {"double", 2, 0}, {"full", 2, 1}})
+  for (const auto& [warmup, factor, extra] :
+       {std::tuple{Warmup::OneFOneB, 1, 0}, {Warmup::Double, 2, 0}, {Warmup::Full, 2, 1}})
     for (const int p : {1, 2, 4, 5})
       for (const int n : {1, 2, 3, 4, 7}) {
-        CAPTURE(name, p, n);
+        CAPTURE(warmup, p, n);
         const auto held = peak_weight_versions(make_program({.schedule = "pipedream",
                                                              .stages = p,
                                                              .microbatches = n,
                                                              .minibatches = 30,
-                                                             .warmup = name}));
+                                                             .warmup = warmup}));
         for (int s = 0; s < p; ++s) {
           const int depth = factor * (p - 1 - s) + extra;
           CHECK(held[static_cast<std::size_t>(s)] == 1 + (depth + n - 1) / n);

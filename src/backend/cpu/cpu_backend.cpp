@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "backend/cpu/costs.hpp"
 #include "backend/cpu/lowering.hpp"
 #include "backend/cpu/update.hpp"
 #include "backend/host_stream.hpp"
@@ -61,6 +62,9 @@ class CpuBackend final : public Backend {
   std::string_view name() const override { return "cpu"; }
   std::unique_ptr<const Lowering> lower(const Graph& graph, const LowerOptions& options) override {
     return cpu::lower(graph, options, products_);
+  }
+  BackendCosts costs(const Graph& graph, Precision precision) const override {
+    return cpu::costs(graph, precision);
   }
   std::unique_ptr<Stream> make_stream(const StreamOptions&) override {
     return std::make_unique<CpuStream>();

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "backend/cuda/convolution.hpp"
+#include "backend/cuda/costs.hpp"
 #include "backend/cuda/device_stream.hpp"
 #include "backend/cuda/devices.hpp"
 #include "backend/cuda/lowering.hpp"
@@ -24,6 +25,7 @@ class CudaBackend final : public Backend {
     refuse_bf16(name(), options);
     return cuda::lower(graph, convolutions_);
   }
+  BackendCosts costs(const Graph& graph, Precision) const override { return cuda::costs(graph); }
 
   std::unique_ptr<Stream> make_stream(const StreamOptions& options) override {
     return std::make_unique<cuda::DeviceStream>(device_of(options));

@@ -44,27 +44,7 @@ inline const float* floats(const void* memory) { return static_cast<const float*
 inline float* floats(void* memory) { return static_cast<float*>(memory); }
 inline DeviceStream& device(Stream* stream) { return static_cast<DeviceStream&>(*stream); }
 
-std::unique_ptr<Kernel> make_kernel(const Linear& spec, Problem problem);
-std::unique_ptr<Kernel> make_kernel(const Conv2d& spec, Problem problem);
-std::unique_ptr<Kernel> make_kernel(const BatchNorm& spec, Problem problem);
-std::unique_ptr<Kernel> make_kernel(const Relu& spec, Problem problem);
-std::unique_ptr<Kernel> make_kernel(const MaxPool& spec, Problem problem);
-std::unique_ptr<Kernel> make_kernel(const AvgPool& spec, Problem problem);
-std::unique_ptr<Kernel> make_kernel(const GlobalAvgPool& spec, Problem problem);
-std::unique_ptr<Kernel> make_kernel(const Flatten& spec, Problem problem);
-std::unique_ptr<Kernel> make_kernel(const Dropout& spec, Problem problem);
-std::unique_ptr<Kernel> make_kernel(const Add& spec, Problem problem);
-std::unique_ptr<Kernel> make_kernel(const Identity& spec, Problem problem);
-std::unique_ptr<Kernel> make_kernel(const LayerNorm& spec, Problem problem);
-std::unique_ptr<Kernel> make_kernel(const Gelu& spec, Problem problem);
-std::unique_ptr<Kernel> make_kernel(const Embedding& spec, Problem problem);
-std::unique_ptr<Kernel> make_kernel(const LearnedPositions& spec, Problem problem);
-std::unique_ptr<Kernel> make_kernel(const SinusoidalPositions& spec, Problem problem);
-std::unique_ptr<Kernel> make_kernel(const Attention& spec, Problem problem);
-std::unique_ptr<Kernel> make_kernel(const Concat& spec, Problem problem);
-std::unique_ptr<Kernel> make_kernel(const Narrow& spec, Problem problem);
-std::unique_ptr<Kernel> make_kernel(const Lstm& spec, Problem problem);
-std::unique_ptr<Kernel> make_kernel(const AdditiveAttention& spec, Problem problem);
+#include "backend/make_kernel.inl"
 
 // One label a row of `classes` outputs; smoothing as Graph::label_smoothing.
 std::unique_ptr<LossKernel> make_cross_entropy(std::int64_t rows, std::int64_t classes,

@@ -6,6 +6,7 @@
 #include <new>
 
 #include "backend/host_stream.hpp"
+#include "backend/reference/costs.hpp"
 #include "backend/reference/lowering.hpp"
 #include "backend/reference/update.hpp"
 #include "base/error.hpp"
@@ -48,6 +49,9 @@ class ReferenceBackend final : public Backend {
   std::unique_ptr<const Lowering> lower(const Graph& graph, const LowerOptions& options) override {
     refuse_bf16(name(), options);
     return reference::lower(graph);
+  }
+  BackendCosts costs(const Graph& graph, Precision) const override {
+    return reference::costs(graph);
   }
   std::unique_ptr<Stream> make_stream(const StreamOptions&) override {
     return std::make_unique<ReferenceStream>();

@@ -106,9 +106,9 @@ class CifarDataset final : public Dataset {
 
 }  // namespace
 
-const CifarKind& cifar_kind(std::string_view name, std::string_view labels) {
-  if (name == "cifar10") return cifar_kinds[0];
-  return labels == "coarse" ? cifar_kinds[1] : cifar_kinds[2];
+const CifarKind& cifar_kind(DataKind kind, CifarLabels labels) {
+  if (kind == DataKind::Cifar10) return cifar_kinds[0];
+  return labels == CifarLabels::Coarse ? cifar_kinds[1] : cifar_kinds[2];
 }
 
 std::unique_ptr<const Dataset> open_cifar(std::span<const std::filesystem::path> files,

@@ -140,8 +140,8 @@ Datasets open_image_folder(const DataConfig& config, const Graph& graph, std::ui
   check_model(graph);
   const Augment training = training_augment(config, graph.input, seed);
   const Augment middle = validation_augment(config, graph.input);
-  const Reading reading{config.resize, config.random_resized_crop, config.on_bad_image == "skip",
-                        config.decode_threads};
+  const Reading reading{config.resize, config.random_resized_crop,
+                        config.on_bad_image == OnBadImage::Skip, config.decode_threads};
   const auto open = [&](ImageList list, const Augment& augment) {
     return std::make_unique<ImageFolder>(std::move(list), augment, reading, graph);
   };

@@ -14,6 +14,7 @@
 #include "data/text/sentence_pairs.hpp"
 #include "data/text/train_pieces.hpp"
 #include "graph/lengths.hpp"
+#include "graph/traits.hpp"
 
 namespace pipetrain {
 namespace {
@@ -44,14 +45,9 @@ void require_vocabulary(const Graph& graph, const Pieces& pieces, const std::str
 
 // What padding a layer leaves out, where it may see some: it stands behind a sentence.
 std::optional<std::int64_t> padding_seen(const Layer& layer) {
-  if (const auto* attention = std::get_if<Attention>(&layer.spec))
-    return attention->causal && attention->padding < 0 ? std::nullopt
-                                                       : std::optional(attention->padding);
-  if (const auto* attention = std::get_if<AdditiveAttention>(&layer.spec))
-    return attention->padding;
-  const auto* lstm = std::get_if<Lstm>(&layer.spec);
-  if (lstm && (lstm->reverse || lstm->bidirectional || lstm->padding >= 0)) return lstm->padding;
-  return std::nullopt;
+  const std::int64_t padding = traits_of(layer.spec).padding;
+  if (padding < 0 && !reads_ahead(layer)) return std::nullopt;
+  return padding;
 }
 
 // Where a layer looks at a whole sentence, padding must not count.

@@ -20,7 +20,7 @@ std::string_view text_of(const Bytes& bytes) {
 
 Vocabulary vocabulary_for(const DataConfig& config, const Bytes& train) {
   if (!config.vocabulary.empty()) return Vocabulary::read(config.vocabulary);
-  if (config.tokenizer == "bytes") return Vocabulary::of_bytes();
+  if (config.tokenizer == Tokenizer::Bytes) return Vocabulary::of_bytes();
   return Vocabulary::of_characters(text_of(train), config.train_text.string());
 }
 
@@ -57,7 +57,8 @@ Sequences read_text(const DataConfig& config, const Graph& graph) {
 }
 
 Vocabulary text_vocabulary(const DataConfig& config) {
-  if (config.tokenizer == "bytes" || !config.vocabulary.empty()) return vocabulary_for(config, {});
+  if (config.tokenizer == Tokenizer::Bytes || !config.vocabulary.empty())
+    return vocabulary_for(config, {});
   return vocabulary_for(config, ByteFile(config.train_text).read_all());
 }
 

@@ -4,6 +4,7 @@
 
 #include "../../catch.hpp"
 #include "backend/cuda/device/elementwise.hpp"
+#include "backend/cuda/device/elementwise_functions.hpp"
 #include "backend/cuda/device/embedding.hpp"
 #include "backend/cuda/device/layer_norm.hpp"
 #include "backend/cuda/device/positions.hpp"
@@ -121,8 +122,9 @@ TEST_CASE("gelu and its slope, by values of the normal distribution", "[device][
   };
   for (const bool approximate : {false, true}) {
     const OnDevice on(stream, x), y(stream, ones), dx(stream, ones);
-    gelu(stream.handle, on.get(), y.get(), std::ssize(x), approximate);
-    gelu_backward(stream.handle, on.get(), dx.get(), dx.get(), std::ssize(x), approximate);
+    const Gelu gelu{.tanh = approximate};
+    apply_function(stream.handle, gelu, on.get(), y.get(), std::ssize(x));
+    apply_slope(stream.handle, gelu, on.get(), dx.get(), dx.get(), std::ssize(x));
     agree(y.read(), approximate ? bent : exact);
     agree(dx.read(), approximate ? bent_slope : exact_slope);
   }
@@ -137,7 +139,7 @@ TEST_CASE("gelu of many values", "[device][language]") {
     for (float& value : expected)
       value = static_cast<float>(value * 0.5 * std::erfc(-value / std::sqrt(2.0)));
     const OnDevice on(stream, x), y(stream, Floats(x.size(), 7));
-    gelu(stream.handle, on.get(), y.get(), count, false);
+    apply_function(stream.handle, Gelu{}, on.get(), y.get(), count);
     CHECK(difference(y.read(), expected) < 1e-6);
   }
 }

@@ -6,11 +6,11 @@
 #include <algorithm>
 
 #include "backend/cpu/conv/conv_layout.hpp"
+#include "backend/cpu/conv/minimal_filtering.hpp"
 #include "backend/cpu/conv/small_images.hpp"
 #include "backend/cpu/instruction_set.hpp"
 #include "backend/cpu/loops/vector_loops.hpp"
 #include "backend/cpu/parallel.hpp"
-#include "graph/minimal_filtering.hpp"
 
 namespace pipetrain::cpu {
 namespace {

@@ -8,7 +8,7 @@
 
 namespace pipetrain::cpu {
 
-// In f32, with AVX-512, where it pays (graph/minimal_filtering.hpp). The same for any number of
+// In f32, with AVX-512, where it pays (minimal_filtering.hpp). The same for any number of
 // samples.
 bool has_winograd(const Conv2d& spec, const Problem& problem);
 

@@ -54,9 +54,6 @@ struct SequenceLoops {
   void (*layer_norm_weight)(const LayerNormWeightLoop&, const E* x, const float* statistics,
                             const E* dy, std::int64_t begin, std::int64_t end);
 
-  void (*gelu)(const E* x, E* y, std::int64_t count, bool by_tanh);
-  void (*gelu_backward)(const E* x, const E* dy, E* dx, std::int64_t count, bool by_tanh);
-
   void (*add_table)(const E* x, const float* table, E* y, std::int64_t count);
   void (*scale_row)(const float* row, float scale, E* y, std::int64_t count);
   void (*add_scaled)(float* sum, const E* values, float scale, std::int64_t count);

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <variant>
 
 #include "backend/backend.hpp"
 #include "backend/cpu/element.hpp"
@@ -131,6 +132,18 @@ struct PoolLoop {  // of one block of one sample
   bool rectified;  // max_pool: the input is a relu's output, whose gradient is masked here too
 };
 
+// y = f(x) and dx = dy f'(x) of an elementwise kind.
+template <class E, class Kind>
+struct FunctionLoop {
+  void (*forward)(const Kind&, const E* x, E* y, std::int64_t count);
+  void (*backward)(const Kind&, const E* x, const E* dy, E* dx, std::int64_t count);
+};
+// One of each kind; it converts to the kind's own.
+template <class E, class Spec>
+struct FunctionLoops;
+template <class E, class... Kinds>
+struct FunctionLoops<E, std::variant<Kinds...>> : FunctionLoop<E, Kinds>... {};
+
 // Over stored values, float or Bf16. Sums, statistics and parameters are f32 with both.
 template <class E>
 struct ElementLoops {
@@ -166,6 +179,7 @@ struct ElementLoops {
   void (*widen)(const E* from, float* to, std::int64_t count);
   void (*narrow)(const float* from, E* to, std::int64_t count);
 
+  FunctionLoops<E, ElementwiseSpec> functions;
   SequenceLoops<E> sequences;
 };
 

@@ -112,6 +112,7 @@ PIPETRAIN_INLINE std::int64_t greater(std::int64_t a, std::int64_t b) { return a
 
 #include "backend/cpu/loops/vector_loops_batch_norm.inl"
 #include "backend/cpu/loops/vector_loops_elementwise.inl"
+#include "backend/cpu/loops/vector_loops_functions.inl"
 #include "backend/cpu/loops/vector_loops_pool.inl"
 #include "backend/cpu/loops/vector_loops_sequence.inl"
 // It uses loops of the last.
@@ -125,8 +126,6 @@ constexpr SequenceLoops<E> sequence_loops_of = {
     .layer_norm = layer_norm<E>,
     .layer_norm_backward = layer_norm_backward<E>,
     .layer_norm_weight = layer_norm_weight<E>,
-    .gelu = gelu<E>,
-    .gelu_backward = gelu_backward<E>,
     .add_table = add_table<E>,
     .scale_row = scale_row<E>,
     .add_scaled = add_scaled<E>,
@@ -161,6 +160,7 @@ constexpr ElementLoops<E> loops_of_element = {
     .add_rows = add_rows<E>,
     .widen = widen<E>,
     .narrow = narrow<E>,
+    .functions = functions_of<E>(static_cast<const ElementwiseSpec*>(nullptr)),
     .sequences = sequence_loops_of<E>,
 };
 

@@ -1,4 +1,4 @@
-// exp, tanh, x Phi(x) and sums of lanes. Included by vector_loops.inl.
+// exp, tanh and sums of lanes. Included by vector_loops.inl.
 
 // Of each lane: is it one of the first?
 PIPETRAIN_INLINE auto is_before(std::int64_t lanes) {
@@ -68,30 +68,4 @@ PIPETRAIN_INLINE Vector tanh_of(const Vector& x) {
   p = p * square - 1.0f / 3;
   const Vector near = x + x * square * p;
   return select(size < 0.25f, near, select(x < 0.0f, -far, far));
-}
-
-struct GeluPoint {
-  Vector value, slope;  // of x Phi(x)
-};
-
-// Phi by a tanh: (1 + tanh(u)) / 2 = 1 / (1 + exp(-2u)).
-PIPETRAIN_INLINE GeluPoint gelu_by_tanh(const Vector& x) {
-  constexpr float twice_root = 1.59576912160573071f, cubic = 0.044715f;  // 2 sqrt(2 / pi)
-  const Vector square = x * x;
-  const Vector phi = 1.0f / (1.0f + exp_of(-twice_root * x * (1.0f + cubic * square)));
-  const Vector inner_slope = twice_root * (1.0f + 3 * cubic * square);
-  return {x * phi, phi + x * phi * (1.0f - phi) * inner_slope};
-}
-
-// Phi by an erf, which is good to 1.5e-7: Abramowitz and Stegun 1964, formula 7.1.26.
-PIPETRAIN_INLINE GeluPoint gelu_exact(const Vector& x) {
-  const Vector z = select(x < 0.0f, -x, x) * 0.707106781186547524f;
-  const Vector t = 1.0f / (1.0f + 0.3275911f * z), bell = exp_of(-z * z);
-  Vector p = t * 1.061405429f - 1.453152027f;
-  p = p * t + 1.421413741f;
-  p = p * t - 0.284496736f;
-  p = p * t + 0.254829592f;
-  const Vector tail = 0.5f * p * t * bell;  // Phi(-|x|)
-  const Vector phi = select(x < 0.0f, tail, 1.0f - tail);
-  return {x * phi, phi + x * bell * 0.398942280401432678f};
 }

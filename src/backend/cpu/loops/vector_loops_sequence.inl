@@ -1,4 +1,4 @@
-// Loops over rows: layer_norm, gelu, tables and sums over rows, softmax. Included by
+// Loops over rows: layer_norm, tables and sums over rows, softmax. Included by
 // vector_loops.inl. The contracts: sequence_loops.hpp.
 
 template <class Body>
@@ -97,24 +97,6 @@ void layer_norm_weight(const LayerNormWeightLoop& l, const E* x, const float* st
   by_vectors_between(
       begin, end, [&](std::int64_t c, auto lanes) __attribute__((always_inline)) {
         layer_norm_column(l, x, statistics, dy, c, lanes);
-      });
-}
-
-template <class E>
-void gelu(const E* x, E* y, std::int64_t count, bool by_tanh) {
-  by_vectors(
-      count, [&](std::int64_t i, auto lanes) __attribute__((always_inline)) {
-        const Vector v = lanes.get(x + i);
-        lanes.put(y + i, by_tanh ? gelu_by_tanh(v).value : gelu_exact(v).value);
-      });
-}
-
-template <class E>
-void gelu_backward(const E* x, const E* dy, E* dx, std::int64_t count, bool by_tanh) {
-  by_vectors(
-      count, [&](std::int64_t i, auto lanes) __attribute__((always_inline)) {
-        const Vector v = lanes.get(x + i), g = lanes.get(dy + i);
-        lanes.put(dx + i, g * (by_tanh ? gelu_by_tanh(v).slope : gelu_exact(v).slope));
       });
 }
 

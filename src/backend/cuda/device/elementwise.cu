@@ -47,35 +47,6 @@ __global__ void combine_kernel(float a, const float* x, float b, const float* y,
     result[i] = a * x[i] + b * y[i];
 }
 
-// erfc and not 1 + erf: nothing cancels where x is far below 0.
-__device__ float normal_share(float x) { return 0.5f * erfcf(-0.70710678f * x); }
-
-// Of the approximation: the argument of its tanh, and how fast it grows.
-constexpr float kCube = 0.044715f, kGrowth = 0.79788456f;  // sqrt(2 / pi)
-__device__ float bent(float x) { return kGrowth * (x + kCube * x * x * x); }
-__device__ float bent_slope(float x) { return kGrowth * (1 + 3 * kCube * x * x); }
-
-__device__ float gelu_of(float x, bool approximate) {
-  return approximate ? 0.5f * x * (1 + tanhf(bent(x))) : x * normal_share(x);
-}
-
-__device__ float gelu_slope(float x, bool approximate) {
-  if (!approximate) return normal_share(x) + x * 0.39894228f * expf(-0.5f * x * x);
-  const float t = tanhf(bent(x));
-  return 0.5f * (1 + t) + 0.5f * x * (1 - t * t) * bent_slope(x);
-}
-
-__global__ void gelu_kernel(const float* x, float* y, std::int64_t elements, bool approximate) {
-  for (std::int64_t i = first_index(); i < elements; i += index_step())
-    y[i] = gelu_of(x[i], approximate);
-}
-
-__global__ void gelu_backward_kernel(const float* x, const float* dy, float* dx,
-                                     std::int64_t elements, bool approximate) {
-  for (std::int64_t i = first_index(); i < elements; i += index_step())
-    dx[i] = dy[i] * gelu_slope(x[i], approximate);
-}
-
 __global__ void add_to_rows_kernel(const float* x, const float* term, Planes rows, float* y) {
   visit_elements(rows, [&](std::int64_t i, std::int64_t column) { y[i] = x[i] + term[column]; });
 }
@@ -130,16 +101,6 @@ void sum(cudaStream_t stream, std::span<const float* const> terms, float* result
 void combine(cudaStream_t stream, float a, const float* x, float b, const float* y, float* result,
              std::int64_t elements) {
   launch(combine_kernel, blocks_for(elements), kBlock, stream, a, x, b, y, result, elements);
-}
-
-void gelu(cudaStream_t stream, const float* x, float* y, std::int64_t elements, bool approximate) {
-  launch(gelu_kernel, blocks_for(elements), kBlock, stream, x, y, elements, approximate);
-}
-
-void gelu_backward(cudaStream_t stream, const float* x, const float* dy, float* dx,
-                   std::int64_t elements, bool approximate) {
-  launch(gelu_backward_kernel, blocks_for(elements), kBlock, stream, x, dy, dx, elements,
-         approximate);
 }
 
 void add_to_rows(cudaStream_t stream, const float* x, const float* term, std::int64_t rows,

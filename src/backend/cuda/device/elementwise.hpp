@@ -32,11 +32,6 @@ void sum(cudaStream_t stream, std::span<const float* const> terms, float* result
 void combine(cudaStream_t stream, float a, const float* x, float b, const float* y, float* result,
              std::int64_t elements);
 
-// y = x Phi(x), Phi the share of a normal distribution below x; or its approximation by a tanh.
-void gelu(cudaStream_t stream, const float* x, float* y, std::int64_t elements, bool approximate);
-void gelu_backward(cudaStream_t stream, const float* x, const float* dy, float* dx,
-                   std::int64_t elements, bool approximate);
-
 // y[row] = x[row] + term, for each row.
 void add_to_rows(cudaStream_t stream, const float* x, const float* term, std::int64_t rows,
                  std::int64_t columns, float* y);

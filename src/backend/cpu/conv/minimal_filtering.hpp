@@ -1,11 +1,11 @@
 // Which convolutions minimal filtering pays for (Lavin and Gray, Fast Algorithms for Convolutional
 // Neural Networks, 2016): 16 products for a tile of 2 x 2 outputs, where a direct convolution of
-// 3 x 3 takes 36. A backend may use it; the estimates of layers' costs count on it.
+// 3 x 3 takes 36. Kernels are chosen by it (winograd.hpp), and estimates of costs (costs.hpp).
 #pragma once
 
 #include "graph/graph.hpp"
 
-namespace pipetrain {
+namespace pipetrain::cpu {
 
 // Transforms are worth their time from so many channels on, whose multiples fill whole tiles.
 constexpr std::int64_t kFilteredChannels = 64;
@@ -22,4 +22,4 @@ constexpr bool suits_minimal_filtering(const Conv2d& spec, std::int64_t channels
          height * width >= kLeastPixels;
 }
 
-}  // namespace pipetrain
+}  // namespace pipetrain::cpu

@@ -1,0 +1,35 @@
+#include "backend/cuda/costs.hpp"
+
+#include "backend/cuda/lowering.hpp"
+#include "graph/traits.hpp"
+
+namespace pipetrain::cuda {
+namespace {
+
+// Round figures of a data centre's GPU of these years, f32 without TF32.
+constexpr double kComputeGflopS = 40'000, kMemoryGbS = 2'500;
+// From one device to the next over a link of their own. On one device it costs nothing, but there
+// stages share the device's arithmetic too.
+constexpr double kCrossingGbS = 250;
+
+// Of a relu that the layer before it applies, the backward is left, which is half of it.
+constexpr double kBackwardShare = 0.5;
+
+double share(const Problem& problem) {
+  if (traits_of(problem.layer->spec).is_view) return 0;
+  return problem.rectified_ahead ? kBackwardShare : 1;
+}
+
+}  // namespace
+
+BackendCosts costs(const Graph& graph) {
+  BackendCosts costs{.layers = {},
+                     .compute_gflop_s = kComputeGflopS,
+                     .memory_gb_s = kMemoryGbS,
+                     .crossing_gb_s = kCrossingGbS};
+  for (const Problem& problem : make_problems(graph))
+    costs.layers.push_back({.computed = share(problem), .moved = share(problem)});
+  return costs;
+}
+
+}  // namespace pipetrain::cuda

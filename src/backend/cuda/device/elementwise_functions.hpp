@@ -1,0 +1,20 @@
+// The elementwise layers' functions, by our own device code. All of it is asked of the stream and
+// done later; no elements: nothing is asked.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+
+#include "graph/graph.hpp"
+
+namespace pipetrain::cuda {
+
+// y = f(x), elementwise.
+void apply_function(cudaStream_t stream, const ElementwiseSpec& function, const float* x, float* y,
+                    std::int64_t elements);
+// dx = dy f'(x). dx may be dy.
+void apply_slope(cudaStream_t stream, const ElementwiseSpec& function, const float* x,
+                 const float* dy, float* dx, std::int64_t elements);
+
+}  // namespace pipetrain::cuda

@@ -1,0 +1,99 @@
+// What each backend says of layers' costs, by which models are cut into stages.
+#include "backend/backend.hpp"
+#include "backend/cpu/instruction_set.hpp"
+#include "backends.hpp"
+#include "catch.hpp"
+#include "graph/read.hpp"
+
+using namespace pipetrain;
+
+namespace {
+
+Graph network(const std::string& input, const std::string& layers) {
+  return read_model_text(
+      "loss = 'mse'\ninput = { shape = " + input + " }\nlayers = [" + layers + "]", "costs");
+}
+
+const std::string relus =
+    "{ name = 'conv', kind = 'conv2d', out_channels = 8, kernel = 3, padding = 1 },"
+    "{ name = 'relu1', kind = 'relu' }, { name = 'bn', kind = 'batch_norm' },"
+    "{ name = 'relu2', kind = 'relu' }, { name = 'sum', kind = 'add', inputs = ['relu2', 'relu1'] "
+    "},"
+    "{ name = 'relu3', kind = 'relu' }, { name = 'relu4', kind = 'relu' },"
+    "{ name = 'flatten', kind = 'flatten' }, { name = 'as_it_is', kind = 'identity' }";
+
+BackendCosts costs_of(const std::string& backend, const Graph& graph) {
+  return make_backend(backend)->costs(graph, Precision::F32);
+}
+
+// By layer; what is computed less is moved less where that is another layer's doing.
+std::vector<double> shares(const BackendCosts& costs) {
+  std::vector<double> all;
+  for (const BackendCosts::LayerShares& layer : costs.layers) {
+    CHECK(layer.computed == layer.moved);
+    all.push_back(layer.moved);
+  }
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("every backend says something of every layer, and no view costs anything", "[backends]") {
+  const std::string name = GENERATE(from_range(testing::backend_names()));
+  INFO(name);
+  const BackendCosts costs = costs_of(name, network("[8, 6, 6]", relus));
+  REQUIRE(costs.layers.size() == 9);
+  CHECK(costs.layers[0].computed == 1);
+  CHECK(costs.layers[7] == BackendCosts::LayerShares{.computed = 0, .moved = 0});
+  CHECK(costs.layers[8] == BackendCosts::LayerShares{.computed = 0, .moved = 0});
+  CHECK(costs.compute_gflop_s > 0);
+  CHECK(costs.memory_gb_s >= costs.crossing_gb_s);
+  // On a GPU every relu has its own backward; a sum applies its relu in the forward too.
+  if (name == "cuda") CHECK(shares(costs) == std::vector<double>{1, 0.5, 1, 0.5, 1, 0.5, 1, 0, 0});
+}
+
+TEST_CASE("the reference computes every layer that is more than another view") {
+  CHECK(shares(costs_of("reference", network("[8, 6, 6]", relus))) ==
+        std::vector<double>{1, 1, 1, 1, 1, 1, 1, 0, 0});
+}
+
+TEST_CASE("on the CPU a relu costs nothing where the layer before it applies it") {
+  // A sum's relu masks the gradient in a pass of its own.
+  CHECK(shares(costs_of("cpu", network("[8, 6, 6]", relus))) ==
+        std::vector<double>{1, 0, 1, 0, 1, 1, 1, 0, 0});
+}
+
+TEST_CASE("on the CPU a relu costs something where another layer reads what it rectifies") {
+  const Graph graph =
+      network("[8, 6, 6]",
+              "{ name = 'bn', kind = 'batch_norm' }, { name = 'relu', kind = 'relu' },"
+              "{ name = 'sum', kind = 'add', inputs = ['relu', 'bn'] }");
+  CHECK(shares(costs_of("cpu", graph)) == std::vector<double>{1, 1, 1});
+}
+
+TEST_CASE("a convolution that minimal filtering pays for costs half, where there is AVX-512") {
+  const auto computed = [](const std::string& convolution, Precision precision) {
+    const Graph graph = network(
+        "[64, 8, 8]", "{ name = 'conv', kind = 'conv2d', out_channels = 64, " + convolution + " }");
+    const BackendCosts costs = make_backend("cpu")->costs(graph, precision);
+    CHECK(costs.layers[0].moved == 1);
+    return costs.layers[0].computed;
+  };
+  const std::string suited = "kernel = 3, padding = 1";
+  CHECK(computed(suited, Precision::F32) == (cpu::has_avx512() ? 0.5 : 1));
+  CHECK(computed(suited, Precision::Bf16) == 1);
+  CHECK(computed(suited + ", groups = 2", Precision::F32) == 1);
+  CHECK(computed(suited + ", stride = 2", Precision::F32) == 1);
+  CHECK(computed("kernel = 1", Precision::F32) == 1);
+}
+
+TEST_CASE("narrower vectors make memory count for less") {
+  const BackendCosts costs = costs_of("cpu", network("[8]", "{ name = 'relu', kind = 'relu' }"));
+  const double flops_per_byte = costs.compute_gflop_s / costs.memory_gb_s;
+  using cpu::InstructionSet;
+  const InstructionSet set = cpu::instruction_set();
+  CHECK(flops_per_byte == (set >= InstructionSet::Avx512 ? 16
+                           : set == InstructionSet::Avx2 ? 8
+                                                         : 4));
+  CHECK(costs.memory_gb_s == 2 * costs.crossing_gb_s);
+}
