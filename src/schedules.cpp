@@ -276,9 +276,8 @@ Program complete(Program order, const VersionPolicy& versions, const ScheduleReq
   if (request.recomputed_gradient && !flushes)
     program = add_recomputes(std::move(program), RecomputeBy::Backward);
   else if (request.recompute)
-    program =
-        add_recomputes(std::move(program), keeps_forward_versions(program) ? RecomputeBy::Forward
-                                                                           : RecomputeBy::Backward);
+    program = add_recomputes(
+        program, keeps_forward_versions(program) ? RecomputeBy::Forward : RecomputeBy::Backward);
   program = add_loads(std::move(program));
   if (request.sync_gradients || program.has_copies())
     program = add_gradient_sync(std::move(program));
