@@ -37,7 +37,7 @@ TEST_CASE("a run directory holds everything, and metrics.jsonl has the events of
   CHECK(plan["stages"].size() == 2);
   CHECK(plan["memory_bytes"].size() == 2);
   CHECK(plan["validation_memory_bytes"][0] > 0);
-  CHECK(has(bytes_of(run / "program.txt"), "1: 1RA0 1F0 1B0 1SG0"));
+  CHECK(has(bytes_of(run / "program.txt"), "1: 1RA0 1F0 1BH0 1SG0 1BT0"));
 
   const auto events = events_of(run);
   Names order;
