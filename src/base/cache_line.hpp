@@ -7,7 +7,7 @@ namespace pipetrain {
 
 inline constexpr std::size_t kCacheLine = 64;  // bytes
 
-// The bytes of the lines that so many bytes fill, wholly or in part.
+// Rounds up to whole cache lines.
 constexpr std::size_t whole_lines(std::size_t bytes) {
   return (bytes + kCacheLine - 1) / kCacheLine * kCacheLine;
 }
