@@ -1,4 +1,5 @@
 #include "own_order.hpp"
+#include "base/indexed.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -55,10 +56,9 @@ class Rows {
   bool whole() const {
     return std::ranges::any_of(rows_, [](const auto& r) { return !is_order(r.instruction.op); });
   }
-  std::vector<std::vector<Instruction>> lists() const {
-    std::vector<std::vector<Instruction>> lists(static_cast<std::size_t>(workers_));
-    for (const CsvInstruction& row : rows_)
-      lists[static_cast<std::size_t>(row.worker.value)].push_back(row.instruction);
+  Indexed<std::vector<Instruction>, WorkerId> lists() const {
+    Indexed<std::vector<Instruction>, WorkerId> lists(workers_);
+    for (const CsvInstruction& row : rows_) lists[row.worker].push_back(row.instruction);
     return lists;
   }
   // "line 7: " where the instruction stands in the file, or what it was added for; else "worker 2:
@@ -200,7 +200,7 @@ void require_sound(const Program& program, const Rows& rows) {
   std::vector<Diagnostic> found = check(program);
   if (found.empty()) return;
   const auto instruction = [&](const Diagnostic& d) {
-    const auto& list = program.workers[static_cast<std::size_t>(d.worker.value)];
+    const auto& list = program.workers[d.worker];
     return d.index < list.size() ? &list[d.index] : nullptr;
   };
   // What the file says comes before what was added to it, and each line once.

@@ -242,8 +242,8 @@ int model_parts(const Schedule& schedule, int workers, int virtual_stages) {
   return workers;
 }
 
-std::vector<double> delays(const ScheduleRequest& request) {
-  std::vector<double> delays;
+Indexed<double, StageId> delays(const ScheduleRequest& request) {
+  Indexed<double, StageId> delays;
   for (StageId s{0}; s.value < request.stages; ++s.value)
     delays.push_back(static_cast<double>(warmup_forwards(request.warmup, request.stages, s)) /
                      request.microbatches);
@@ -272,7 +272,7 @@ Program complete(Program order, const VersionPolicy& versions, const ScheduleReq
                  bool flushes) {
   Program program = bind_versions(
       add_updates(std::move(order)), versions,
-      {.mix = request.mix, .delays = flushes ? std::vector<double>{} : delays(request)});
+      {.mix = request.mix, .delays = flushes ? Indexed<double, StageId>{} : delays(request)});
   if (request.recomputed_gradient && !flushes)
     program = add_recomputes(std::move(program), RecomputeBy::Backward);
   else if (request.recompute)

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/indexed.hpp"
 #include "order/order.hpp"
 #include "program/program.hpp"
 #include "versions/policy.hpp"
@@ -84,7 +85,7 @@ int model_parts(const Schedule& schedule, int workers, int virtual_stages);
 
 // Updates between a micro-batch's forward and its backward on each stage, the mean in steady state:
 // what PipeMare's T1 and T2 go by.
-std::vector<double> delays(const ScheduleRequest& request);
+Indexed<double, StageId> delays(const ScheduleRequest& request);
 
 // So many mini-batches reach the steady state of a schedule that never drains and leave it again.
 int steady_minibatches(const Schedule& schedule, const ScheduleRequest& request);

@@ -78,12 +78,12 @@ std::vector<ReadConfig> configs_of(const Options& options) {
 // Multiply-adds of forward and backward, two FLOPs each; the first layer with parameters has no
 // input gradient.
 double training_flops(const Graph& graph) {
-  const std::vector<bool> needed = needs_gradient(graph);
+  const Indexed<bool, ValueId> trained = trained_values(graph);
   double flops = 0;
   for (const Layer& layer : graph.layers) {
     int passes = layer.parameters.empty() ? 1 : 2;
     for (const ValueId input : layer.inputs)
-      if (needed[static_cast<std::size_t>(input.value)]) {
+      if (trained[input]) {
         ++passes;
         break;
       }

@@ -125,7 +125,7 @@ struct Writer {
     const std::int64_t context = graph.input.dims[0];
     Tokens window(tokens.end() - std::min(context, std::ssize(tokens)), tokens.end());
     const std::size_t position = window.size() - 1;
-    window.resize(static_cast<std::size_t>(context), 0);
+    window.resize(context, 0);
     const auto width = static_cast<std::size_t>(graph.layers.back().output.dims[1]);
     // A model's vocabulary may be larger than the text's.
     const auto known =

@@ -78,7 +78,7 @@ class Sentences {
           "standard input:{}: the line has {} pieces, and the model reads at most {}: the rest is "
           "left out, as it will be of other lines",
           lines_.lines(), pieces.size(), most_);
-    pieces.resize(static_cast<std::size_t>(most_));
+    pieces.resize(most_);
   }
 
   const Pieces& pieces_;

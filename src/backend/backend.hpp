@@ -20,6 +20,7 @@
 
 #include "backend/stream.hpp"
 #include "base/ids.hpp"
+#include "base/indexed.hpp"
 #include "base/precision.hpp"
 #include "graph/backend_costs.hpp"
 #include "graph/graph.hpp"
@@ -27,6 +28,8 @@
 namespace pipetrain {
 
 enum class Mode { Train, Evaluate };
+template <class T>
+using ByMode = IndexedArray<T, 2, Mode>;
 
 // The weights that one pass of one layer reads.
 struct Weights {

@@ -23,7 +23,7 @@ void DropoutMask::factors(std::int64_t first, std::int64_t count, float* factors
     const auto numbers = philox(parts_.key, static_cast<std::uint64_t>(element / 4), parts_.stream);
     const std::int64_t taken = std::min(4 - skipped, count - done);
     for (std::int64_t i = 0; i < taken; ++i) {
-      const auto number = numbers[static_cast<std::size_t>(skipped + i)];
+      const auto number = numbers[skipped + i];
       factors[done + i] = number < parts_.dropped_below ? 0.0f : parts_.scale;
     }
     done += taken;

@@ -33,7 +33,7 @@ std::uint32_t Random::next() {
     block_ = philox(key_, counter_++, stream_);
     left_ = 4;
   }
-  return block_[static_cast<std::size_t>(4 - left_--)];
+  return block_[4 - left_--];
 }
 
 double Random::uniform() {

@@ -22,7 +22,7 @@ void refuse_thread(const std::system_error& error) {
 void check_threads(int count) {
   std::latch end(1);
   std::vector<std::thread> threads;
-  threads.reserve(static_cast<std::size_t>(count));
+  threads.reserve(count);
   const struct Ended {
     std::latch& end;
     std::vector<std::thread>& threads;

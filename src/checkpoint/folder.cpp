@@ -112,7 +112,7 @@ void remove_leftovers(const fs::path& checkpoints) {
 std::vector<std::int64_t> prune_checkpoints(const fs::path& checkpoints, const KeepRule& keep) {
   std::vector<std::int64_t> steps = committed_checkpoints(checkpoints);
   const auto older = std::max<std::int64_t>(0, std::ssize(steps) - keep.latest);
-  steps.resize(static_cast<std::size_t>(older));
+  steps.resize(older);
   std::erase_if(steps, [&](std::int64_t step) { return step == keep.best; });
   for (const std::int64_t step : steps) remove_checkpoint(checkpoints, step);
   return steps;

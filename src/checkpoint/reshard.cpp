@@ -60,7 +60,7 @@ Snapshot resharded(Checkpoint checkpoint, int parts) {
   snapshot.manifest.files.clear();
   snapshot.config = checkpoint.config;
   snapshot.model = checkpoint.model;
-  snapshot.stages.resize(static_cast<std::size_t>(parts));
+  snapshot.stages.resize(parts);
   std::size_t part = 0, done = 0;
   for (std::size_t l = 0; l < layers.size(); ++l) {
     const std::size_t parts_left = snapshot.stages.size() - part - 1;

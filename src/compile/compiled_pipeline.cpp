@@ -37,13 +37,13 @@ MemoryAccount parameters_of(const CompiledPipeline& p, std::size_t stage) {
 
 PassNeedsOfModes passes_of(const CompiledPipeline& p, const CompiledPart& part, StageId stage,
                            int copy) {
-  const StageNeeds& need = p.needs.stages[static_cast<std::size_t>(stage.value)];
+  const StageNeeds& need = p.needs.stages[stage];
   PassNeedsOfModes modes;
   for (const CompiledStage& compiled : part.kernels) {
-    StageSizes& most = modes[static_cast<std::size_t>(compiled.size.mode)].each;
+    StageSizes& most = modes[compiled.size.mode].each;
     most = largest(most, sizes_of(compiled));
   }
-  PassNeeds& training = modes[static_cast<std::size_t>(Mode::Train)];
+  PassNeeds& training = modes[Mode::Train];
   training.slots = need.slots;
   training.input_slots = need.input_slots;
   const auto packets =
@@ -54,7 +54,7 @@ PassNeedsOfModes passes_of(const CompiledPipeline& p, const CompiledPart& part, 
 
 HeldMemory held_by(const CompiledPipeline& p, const CompiledPart& part, std::size_t copy) {
   const auto in_mode = [&](Mode mode) {
-    return part.parameters + part.passes[copy][static_cast<std::size_t>(mode)].account();
+    return part.parameters + part.passes[copy][mode].account();
   };
   HeldMemory held{.training = in_mode(Mode::Train), .validation = {}};
   if (copy == 0 && most_samples(p.sizes, Mode::Evaluate) > 0)

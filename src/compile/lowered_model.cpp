@@ -22,11 +22,10 @@ void LoweredModel::add(Backend& backend, const Lengths& lengths, const LowerOpti
 
 void LoweredModel::check_parameters(const Form& form) const {
   for (int l = 0; l < std::ssize(graph_.layers); ++l) {
-    const Layer& layer = graph_.layers[static_cast<std::size_t>(l)];
+    const Layer& layer = graph_.layers[l];
     for (int p = 0; p < std::ssize(layer.parameters); ++p)
       PIPETRAIN_CHECK(form.lowering->parameter_bytes({l}, p) == lowering_->parameter_bytes({l}, p),
-                      "{} is stored otherwise at other lengths",
-                      layer.parameters[static_cast<std::size_t>(p)].name);
+                      "{} is stored otherwise at other lengths", layer.parameters[p].name);
     for (const Pass pass : {Pass::Forward, Pass::Backward})
       PIPETRAIN_CHECK(form.lowering->packed_bytes({l}, pass) == lowering_->packed_bytes({l}, pass),
                       "{} is packed otherwise at other lengths", layer.name);

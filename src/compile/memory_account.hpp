@@ -4,6 +4,8 @@
 #include <array>
 #include <cstddef>
 
+#include "base/indexed.hpp"
+
 namespace pipetrain {
 
 // What a stage's bytes are for, in the order of reports.
@@ -11,9 +13,9 @@ enum class Use { Weights, Gradients, Optimizer, Activations, Workspace, Packets 
 inline constexpr int use_count = 6;
 
 struct MemoryAccount {
-  std::array<std::size_t, use_count> bytes{};
-  std::size_t& operator[](Use use) { return bytes[static_cast<std::size_t>(use)]; }
-  std::size_t operator[](Use use) const { return bytes[static_cast<std::size_t>(use)]; }
+  IndexedArray<std::size_t, use_count, Use> bytes{};
+  std::size_t& operator[](Use use) { return bytes[use]; }
+  std::size_t operator[](Use use) const { return bytes[use]; }
   std::size_t total() const;
   bool operator==(const MemoryAccount&) const = default;
 };

@@ -44,13 +44,13 @@ struct Room {
 
 }  // namespace
 
-std::array<std::size_t, 2> packet_room(const PacketRoomInput& in, StageId stage, int copy) {
-  std::array<std::size_t, 2> bytes = {};
+ByMode<std::size_t> packet_room(const PacketRoomInput& in, StageId stage, int copy) {
+  ByMode<std::size_t> bytes = {};
   const auto s = static_cast<std::size_t>(stage.value);
   for (const Mode mode : {Mode::Train, Mode::Evaluate}) {
     if (most_samples(in.sizes, mode) == 0) continue;
     const Room room{in, mode};
-    std::size_t& its = bytes[static_cast<std::size_t>(mode)];
+    std::size_t& its = bytes[mode];
     if (s + 1 < in.needs.stages.size()) its += room.at(s, true, copy);
     if (s > 0) its += room.at(s - 1, false, copy);
   }

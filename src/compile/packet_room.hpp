@@ -19,6 +19,6 @@ struct PacketRoomInput {
 };
 
 // Bytes by mode, of the copy's packets to and from both neighbours.
-std::array<std::size_t, 2> packet_room(const PacketRoomInput& input, StageId stage, int copy);
+ByMode<std::size_t> packet_room(const PacketRoomInput& input, StageId stage, int copy);
 
 }  // namespace pipetrain

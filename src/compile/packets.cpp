@@ -25,23 +25,11 @@ PacketLayout activation_packet(const Graph& graph, const Lowering& lowering, Lay
 
 PacketLayout gradient_packet(const Graph& graph, const Lowering& lowering, LayerId next,
                              int samples) {
-  const std::vector<bool> needed = needs_gradient(graph);
+  const Indexed<bool, ValueId> trained = trained_values(graph);
   std::vector<ValueId> values;
   for (const ValueId value : values_crossing(graph, next))
-    if (needed[static_cast<std::size_t>(value.value)]) values.push_back(value);
+    if (trained[value]) values.push_back(value);
   return lay_out(values, lowering, samples);
-}
-
-std::vector<bool> needs_gradient(const Graph& graph) {
-  std::vector<bool> needed(graph.layers.size() + 1, false);
-  for (std::size_t i = 0; i < graph.layers.size(); ++i) {
-    const Layer& layer = graph.layers[i];
-    bool any = !layer.parameters.empty();
-    for (const ValueId input : layer.inputs)
-      any = any || needed[static_cast<std::size_t>(input.value)];
-    needed[i + 1] = any;
-  }
-  return needed;
 }
 
 }  // namespace pipetrain

@@ -1,5 +1,7 @@
 #include "compile/parameter_memory.hpp"
 
+#include "base/bytes_of.hpp"
+
 namespace pipetrain {
 
 MemoryAccount parameter_memory(const ParameterMemoryInput& in) {
@@ -9,14 +11,14 @@ MemoryAccount parameter_memory(const ParameterMemoryInput& in) {
       (sgd ? (in.optimizer.momentum != 0 ? 1 : 0) : 2) + (in.keeps_delta ? 1 : 0);
   const auto copies = static_cast<std::size_t>(in.weight_copies + (in.mixes ? 1 : 0));
   for (LayerId l = in.first; l <= in.last; ++l.value) {
-    const Layer& layer = in.graph.layers[static_cast<std::size_t>(l.value)];
+    const Layer& layer = in.graph.layers[l];
     std::size_t stored = 0;
     for (int p = 0; p < static_cast<int>(layer.parameters.size()); ++p)
       stored += in.lowering.parameter_bytes(l, p);
     account[Use::Weights] += copies * (stored + in.lowering.packed_bytes(l, Pass::Forward) +
                                        in.lowering.packed_bytes(l, Pass::Backward));
     for (const Buffer& buffer : layer.buffers)
-      account[Use::Weights] += static_cast<std::size_t>(buffer.shape.elements()) * sizeof(float);
+      account[Use::Weights] += bytes_of<float>(buffer.shape.elements());
     account[Use::Gradients] += stored;
     account[Use::Optimizer] += moments * stored;
   }

@@ -20,6 +20,6 @@ struct PassNeeds {  // in one mode
 };
 
 // By mode.
-using PassNeedsOfModes = std::array<PassNeeds, 2>;
+using PassNeedsOfModes = ByMode<PassNeeds>;
 
 }  // namespace pipetrain

@@ -45,17 +45,16 @@ PipelineNeeds needs_of(const PipelineInput& in) {
                                      std::max<std::int64_t>(1, in.total_steps - sync), needs.tied);
   if (sync > 0) needs.warmup.program = warmup_program(in.config, workers, needs.tied);
   needs.split_backward = splits_backward(needs.program.program);
-  needs.stages.resize(static_cast<std::size_t>(stages));
+  needs.stages.resize(stages);
   add_needs(needs.program.program, needs.stages);
   if (sync > 0) add_needs(needs.warmup.program, needs.stages);
-  for (int s = 0; s < stages; ++s)
-    needs.stages[static_cast<std::size_t>(s)].delta = delta_rule(in.config, workers, {s});
+  for (int s = 0; s < stages; ++s) needs.stages[s].delta = delta_rule(in.config, workers, {s});
   return needs;
 }
 
 std::vector<WorkerId> workers_of(const Program& program, StageId stage) {
   if (program.placement.empty()) return {{stage.value}};
-  return program.placement[static_cast<std::size_t>(stage.value)];
+  return program.placement[stage];
 }
 
 PacketSizes packet_sizes(const LoweredModel& model, LayerId next,

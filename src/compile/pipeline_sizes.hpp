@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "base/indexed.hpp"
 #include "compile/lowered_model.hpp"
 #include "compile/pipeline_input.hpp"
 #include "compile/segment_program.hpp"
@@ -27,7 +28,7 @@ struct PipelineNeeds {
   SegmentProgram warmup;   // PipeMare's synchronous epochs; no workers where there are none
   std::set<StageId> tied;  // stages that share parameters
   bool split_backward = false;
-  std::vector<StageNeeds> stages;
+  Indexed<StageNeeds, StageId> stages;
 };
 
 PipelineNeeds needs_of(const PipelineInput& input);

@@ -95,7 +95,4 @@ PacketLayout activation_packet(const Graph& graph, const Lowering& lowering, Lay
 PacketLayout gradient_packet(const Graph& graph, const Lowering& lowering, LayerId next,
                              int samples);
 
-// Does training need the gradient of this value? True when a parameter lies at or before it.
-std::vector<bool> needs_gradient(const Graph& graph);
-
 }  // namespace pipetrain

@@ -144,8 +144,7 @@ std::int64_t warmup_steps(const Config& config, std::int64_t steps_per_epoch) {
 DeltaRule delta_rule(const Config& config, int workers, StageId stage) {
   const double decay = motion_decay(config.pipeline);
   if (decay == 0) return {};
-  const double delay =
-      delays(schedule_request(config, workers))[static_cast<std::size_t>(stage.value)];
+  const double delay = delays(schedule_request(config, workers))[stage];
   if (training_rules(config.pipeline).motion == TrainingRules::Motion::EstimatesForward)
     return {.keeps = true, .decay = std::pow(decay, 1 / std::max(1.0, delay))};
   if (delay == 0) return {};
@@ -167,7 +166,7 @@ Program evaluation_program(const Program& training, int microbatches) {
       program.placement.push_back({training.worker_of(s, {0})});
   for (MicrobatchId m{0}; m.value < microbatches; ++m.value)
     for (StageId s{0}; s.value < program.stages; ++s.value) {
-      auto& list = program.workers[static_cast<std::size_t>(program.worker_of(s, m).value)];
+      auto& list = program.workers[program.worker_of(s, m).value];
       list.push_back({s.value == 0 ? Op::LoadInput : Op::ReceiveActivation, s, m, {}});
       list.push_back({Op::Forward, s, m, {}});
       if (s.value + 1 < program.stages) list.push_back({Op::SendActivation, s, m, {}});
@@ -235,8 +234,8 @@ std::vector<PacketCounts> packet_counts(const Program& program) {
   for (int s = 0; s + 1 < program.stages; ++s) {
     const int under_way =
         gradients_held(program, {s + 1}, true) + 1 + gradients_held(program, {s}, false);
-    counts.push_back({inputs[static_cast<std::size_t>(s)] + put_off(program, {s + 1}),
-                      std::max(3 + put_off(program, {s}), under_way)});
+    counts.push_back(
+        {inputs[s] + put_off(program, {s + 1}), std::max(3 + put_off(program, {s}), under_way)});
   }
   return counts;
 }

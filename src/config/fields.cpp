@@ -69,8 +69,7 @@ struct Expect {
 namespace {
 
 std::string_view chosen_word(const Key& key, Config& config) {
-  if (const auto* word = std::get_if<WordField>(&key.field))
-    return word->words[static_cast<std::size_t>(word->get(config))];
+  if (const auto* word = std::get_if<WordField>(&key.field)) return word->words[word->get(config)];
   return std::get<FieldOf<std::string>>(key.field)(config);
 }
 

@@ -34,7 +34,7 @@ struct Write {
     return given(static_cast<double>(value), fmt::format("{}", value));
   }
   std::string operator()(WordField field) const {
-    return quote(std::string(field.words[static_cast<std::size_t>(field.get(config))]));
+    return quote(std::string(field.words[field.get(config)]));
   }
   std::string operator()(FieldOf<std::string> field) const {
     return field(config).empty() ? "" : quote(field(config));

@@ -15,11 +15,10 @@ bool all_finite(const std::vector<float>& values) {
 
 std::vector<SampleId> nonfinite_samples(const Dataset& dataset, std::span<const SampleId> samples) {
   if (dataset.input_shape().vocabulary > 0) return {};  // tokens and their classes are finite
-  std::vector<float> input(static_cast<std::size_t>(dataset.input_shape().elements()));
+  std::vector<float> input(dataset.input_shape().elements());
   std::vector<float> target;
-  if (dataset.classes() == 0)
-    target.resize(static_cast<std::size_t>(dataset.target_shape().elements()));
-  std::vector<std::int32_t> classes(static_cast<std::size_t>(dataset.labels()));
+  if (dataset.classes() == 0) target.resize(dataset.target_shape().elements());
+  std::vector<std::int32_t> classes(dataset.labels());
   std::vector<SampleId> bad;
   for (const SampleId sample : samples) {
     dataset.read({.index = sample},

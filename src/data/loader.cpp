@@ -53,7 +53,7 @@ struct Loader::Impl {
   }
 
   void reserve(Slot& slot) {
-    slot.holders.reserve(static_cast<std::size_t>(readers));
+    slot.holders.reserve(readers);
     for (const MinibatchSize& size : order->sizes()) resize(slot.batch, size);
   }
 
@@ -89,9 +89,7 @@ struct Loader::Impl {
             .values = at(batch.values, target_elements())};
   }
 
-  Slot& slot_of(std::int64_t step) {
-    return slots[static_cast<std::size_t>(step % static_cast<std::int64_t>(slots.size()))];
-  }
+  Slot& slot_of(std::int64_t step) { return slots[step % static_cast<std::int64_t>(slots.size())]; }
   std::int64_t end() const {
     return options.repeat ? std::numeric_limits<std::int64_t>::max() : order->steps_per_epoch();
   }

@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 
+#include "base/bytes_of.hpp"
 #include "base/check.hpp"
 #include "data/byte_file.hpp"
 
@@ -199,7 +200,7 @@ void NpyArray::floats(std::int64_t first, std::int64_t count, float* to) const {
   PIPETRAIN_CHECK(is_float(), "an array of {}", npy_type_name(type));
   const std::uint8_t* at = bytes.data() + static_cast<std::uint64_t>(first) * row_of(type).bytes;
   if (type == NpyType::Float32) {
-    std::memcpy(to, at, static_cast<std::size_t>(count) * sizeof(float));
+    std::memcpy(to, at, bytes_of<float>(count));
     return;
   }
   for (std::int64_t i = 0; i < count; ++i, at += sizeof(double)) {

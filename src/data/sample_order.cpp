@@ -10,7 +10,7 @@
 namespace pipetrain {
 
 SampleOrder::SampleOrder(std::int64_t samples, const OrderOptions& options)
-    : samples_(samples), options_(options), permutation_(static_cast<std::size_t>(samples)) {
+    : samples_(samples), options_(options), permutation_(samples) {
   PIPETRAIN_CHECK(samples > 0 && options.batch_size > 0, "{} samples, mini-batches of {}", samples,
                   options.batch_size);
   steps_per_epoch_ =
@@ -26,9 +26,7 @@ Minibatch SampleOrder::of(std::int64_t step) {
   if (options_.shuffle) permute(step / steps_per_epoch_);
   const std::int64_t first = step % steps_per_epoch_ * options_.batch_size;
   const std::int64_t count = std::min(options_.batch_size, samples_ - first);
-  return {{},
-          std::span(permutation_)
-              .subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count))};
+  return {{}, std::span(permutation_).subspan(first, static_cast<std::size_t>(count))};
 }
 
 std::vector<MinibatchSize> SampleOrder::sizes() const {

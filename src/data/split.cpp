@@ -24,7 +24,7 @@ class Picked final : public Dataset {
   const Shape& target_shape() const override { return whole_->target_shape(); }
   std::int64_t labels() const override { return whole_->labels(); }
   void read(const SampleRequest& which, const Sample& to) const override {
-    whole_->read({picked_[static_cast<std::size_t>(which.index)], which.step}, to);
+    whole_->read({picked_[which.index], which.step}, to);
   }
 
  private:
@@ -40,7 +40,7 @@ SampleSplit split_samples(std::int64_t samples, const SplitChoice& choice) {
                   "{} samples, of which {} for validation", samples, choice.fraction);
   const auto wanted = static_cast<std::int64_t>(static_cast<double>(samples) * choice.fraction);
   const auto kept = std::clamp<std::int64_t>(wanted, 1, samples - 1);
-  std::vector<SampleId> all(static_cast<std::size_t>(samples));
+  std::vector<SampleId> all(samples);
   std::iota(all.begin(), all.end(), SampleId{0});
   Random random(choice.seed, "validation split");
   for (std::size_t i = 0; i < static_cast<std::size_t>(kept); ++i)

@@ -16,13 +16,13 @@ namespace {
 constexpr std::int64_t windows_max = 1 << 16;  // from then on inputs come again, classes do not
 
 std::vector<float> normal_pool(const Shape& window, std::int64_t windows, Random random) {
-  std::vector<float> pool(static_cast<std::size_t>(window.elements() + windows));
+  std::vector<float> pool(window.elements() + windows);
   for (float& value : pool) value = static_cast<float>(random.normal());
   return pool;
 }
 
 std::vector<std::int32_t> token_pool(const Shape& window, std::int64_t windows, Random random) {
-  std::vector<std::int32_t> pool(static_cast<std::size_t>(window.elements() + windows));
+  std::vector<std::int32_t> pool(window.elements() + windows);
   for (std::int32_t& token : pool)
     token = static_cast<std::int32_t>(random.below(static_cast<std::uint64_t>(window.vocabulary)));
   return pool;

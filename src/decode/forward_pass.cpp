@@ -28,7 +28,7 @@ ForwardPass::ForwardPass(const ForwardPassInput& in, const NamedTensors& paramet
               .id = {0},
               .first = {0},
               .last = {static_cast<int>(in.graph.layers.size()) - 1}}),
-      output_(static_cast<std::size_t>(in.graph.layers.back().output.elements())) {
+      output_(in.graph.layers.back().output.elements()) {
   stage_.prepare(one_sample.size);
   put_parameters(stage_, parameters);
   stage_.begin_program();

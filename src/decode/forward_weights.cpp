@@ -1,19 +1,19 @@
 #include "decode/forward_weights.hpp"
 
+#include "base/bytes_of.hpp"
+
 namespace pipetrain {
 
 namespace {
 
-std::size_t buffer_bytes(const Buffer& buffer) {
-  return static_cast<std::size_t>(buffer.shape.elements()) * sizeof(float);
-}
+std::size_t buffer_bytes(const Buffer& buffer) { return bytes_of<float>(buffer.shape.elements()); }
 
 }  // namespace
 
 std::size_t forward_weight_bytes(const Graph& graph, const Lowering& lowering) {
   std::size_t bytes = 0;
   for (LayerId l{0}; l.value < std::ssize(graph.layers); ++l.value) {
-    const Layer& layer = graph.layers[static_cast<std::size_t>(l.value)];
+    const Layer& layer = graph.layers[l];
     for (int p = 0; p < std::ssize(layer.parameters); ++p) bytes += lowering.parameter_bytes(l, p);
     bytes += lowering.packed_bytes(l, Pass::Forward);
     for (const Buffer& buffer : layer.buffers) bytes += buffer_bytes(buffer);
@@ -25,7 +25,7 @@ ForwardWeights::ForwardWeights(const Graph& graph, const Lowering& lowering, Str
                                StageMemory& memory)
     : graph_(graph), lowering_(lowering), stream_(stream) {
   for (LayerId l{0}; l.value < std::ssize(graph.layers); ++l.value) {
-    const Layer& layer = graph.layers[static_cast<std::size_t>(l.value)];
+    const Layer& layer = graph.layers[l];
     LayerWeights& weights = layers_.emplace_back();
     for (int p = 0; p < std::ssize(layer.parameters); ++p)
       weights.parameters.push_back(memory.take(Use::Weights, lowering.parameter_bytes(l, p)));
@@ -40,7 +40,7 @@ void ForwardWeights::put(const NamedTensors& tensors) {
 }
 
 void ForwardWeights::put(LayerId id, const NamedTensors& tensors) {
-  const Layer& layer = graph_.layers[static_cast<std::size_t>(id.value)];
+  const Layer& layer = graph_.layers[id];
   const LayerWeights& weights = at(id);
   for (std::size_t p = 0; p < layer.parameters.size(); ++p)
     lowering_.load_parameter(stream_, id, static_cast<int>(p),

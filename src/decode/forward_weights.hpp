@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "backend/backend.hpp"
+#include "base/indexed.hpp"
 #include "checkpoint/parameters.hpp"
 #include "stage/memory.hpp"
 
@@ -31,15 +32,13 @@ class ForwardWeights {
     void* packed = nullptr;
     std::vector<void*> buffers;
   };
-  const LayerWeights& at(LayerId layer) const {
-    return layers_[static_cast<std::size_t>(layer.value)];
-  }
+  const LayerWeights& at(LayerId layer) const { return layers_[layer]; }
   void put(LayerId layer, const NamedTensors& tensors);
 
   const Graph& graph_;
   const Lowering& lowering_;
   Stream& stream_;
-  std::vector<LayerWeights> layers_;
+  Indexed<LayerWeights, LayerId> layers_;
 };
 
 }  // namespace pipetrain

@@ -23,7 +23,7 @@ std::vector<Candidate> candidates(std::span<const float> outputs, std::int64_t m
     if (std::isfinite(outputs[i])) found.push_back({static_cast<std::int32_t>(i), outputs[i]});
   const std::int64_t count = std::min<std::int64_t>(most, std::ssize(found));
   std::partial_sort(found.begin(), found.begin() + count, found.end(), before);
-  found.resize(static_cast<std::size_t>(count));
+  found.resize(count);
   return found;
 }
 
@@ -45,7 +45,7 @@ std::int32_t next_token(std::span<const float> outputs, const Sampling& sampling
   }
   const double drawn = random.uniform() * total;
   const auto at = std::ranges::upper_bound(shares, drawn) - shares.begin();
-  return found[static_cast<std::size_t>(std::min(at, std::ssize(found) - 1))].token;
+  return found[std::min(at, std::ssize(found) - 1)].token;
 }
 
 }  // namespace pipetrain

@@ -6,7 +6,7 @@ namespace pipetrain {
 
 PrefixCache::PrefixCache(Stream& stream, StageMemory& memory, int rows, std::size_t position_bytes)
     : stream_(stream),
-      rows_(static_cast<std::size_t>(rows)),
+      rows_(rows),
       position_bytes_(position_bytes),
       room_(stream, memory, Use::Activations) {}
 

@@ -23,8 +23,7 @@ void TargetCaches::begin() {
 void TargetCaches::arrange(std::int64_t length, std::int64_t positions, std::span<const int> from) {
   const bool first = length_ == 0, longer = length != length_;
   bool elsewhere = false;
-  for (int row = 0; row < rows_; ++row)
-    elsewhere = elsewhere || from[static_cast<std::size_t>(row)] != row;
+  for (int row = 0; row < rows_; ++row) elsewhere = elsewhere || from[row] != row;
   const auto arrange = [&](PrefixCache& cache, std::int64_t room, std::int64_t there) {
     cache.arrange(room, there, from, spare_.reserve(cache.spare_bytes(there)));
   };

@@ -28,14 +28,11 @@ class Places {
     for (int v = 0; v <= layers_; ++v) blocks_.push_back(block({v}));
     for (int v = 1; v <= layers_; ++v) extend({v});
     form_.bytes = place_workspace(blocks_, 0);
-    for (int v = 0; v <= layers_; ++v)
-      form_.offsets.push_back(blocks_[static_cast<std::size_t>(root({v}).value)].offset);
+    for (int v = 0; v <= layers_; ++v) form_.offsets.push_back(blocks_[root({v}).value].offset);
   }
 
  private:
-  bool of_target(int layer) const {
-    return in_.needs[static_cast<std::size_t>(layer)] != Needs::Source;
-  }
+  bool of_target(int layer) const { return in_.needs[layer] != Needs::Source; }
   int step_of(int layer) const { return of_target(layer) ? layers_ + layer : layer; }
 
   // The value whose memory this one's is.
@@ -59,7 +56,7 @@ class Places {
   }
 
   void extend(ValueId value) {
-    Block& block = blocks_[static_cast<std::size_t>(root(value).value)];
+    Block& block = blocks_[root(value)];
     if (value.value == layers_) block.last_use = 2 * layers_;
     for (const LayerId reader : graph_.consumers(value)) {
       const bool stays = of_target(reader.value) && !of_target(value.value - 1);
@@ -71,7 +68,7 @@ class Places {
   const Graph& graph_;
   TranslationForm& form_;
   const int layers_;
-  std::vector<Block> blocks_;  // per value
+  Indexed<Block, ValueId> blocks_;  // per value
 };
 
 }  // namespace

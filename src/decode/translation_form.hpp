@@ -6,12 +6,14 @@
 #include <vector>
 
 #include "backend/backend.hpp"
+#include "base/indexed.hpp"
 #include "compile/lowered_model.hpp"
 #include "graph/translation.hpp"
 
 namespace pipetrain {
 
-using Kernels = std::vector<std::unique_ptr<Kernel>>;  // per layer; null where it is not asked for
+using Kernels =
+    Indexed<std::unique_ptr<Kernel>, LayerId>;  // per layer; null where it is not asked for
 
 struct TranslationCompileInput {
   const LoweredModel& model;  // outlives what is made; add() for the lengths comes first
@@ -25,8 +27,8 @@ struct TranslationCompileInput {
 struct TranslationForm {
   const Lowering* lowering = nullptr;
   Kernels kernels;
-  std::vector<std::size_t> offsets;  // per value, in one block
-  std::size_t bytes = 0;             // of the block
+  Indexed<std::size_t, ValueId> offsets;  // per value, in one block
+  std::size_t bytes = 0;                  // of the block
 };
 
 TranslationForm make_translation_form(const TranslationCompileInput& input, std::int64_t source);

@@ -39,7 +39,7 @@ TranslationPass::TranslationPass(const TranslationPassInput& in)
       prefix_(*stream_, memory_, Use::Activations),
       scratch_(*stream_, memory_, Use::Workspace),
       saved_(*stream_, memory_, Use::Workspace),
-      outputs_(static_cast<std::size_t>(in.rows * in.graph.input.vocabulary)) {
+      outputs_(in.rows * in.graph.input.vocabulary) {
   for (std::size_t l = side_layers; l < needs_.size(); ++l)
     if (needs_[l] == Needs::Prefix) keep_values(in.graph.layers[l]);
 }
@@ -104,14 +104,14 @@ std::size_t TranslationPass::prefix_bytes(ValueId value) const {
 }
 
 std::byte* TranslationPass::at(ValueId value) const {
-  return values_.get() + form_->offsets[static_cast<std::size_t>(value.value)];
+  return values_.get() + form_->offsets[value];
 }
 
 // The target's values that a layer reads of the whole prefix.
 void TranslationPass::keep_values(const Layer& layer) {
-  const std::vector<bool> of_target = made_of_target(in_.graph);
+  const Indexed<bool, ValueId> of_target = made_of_target(in_.graph);
   for (const ValueId input : layer.inputs)
-    if (of_target[static_cast<std::size_t>(input.value)])
+    if (of_target[input])
       caches_.add_value(input, model_.lowering().value_bytes(input, in_.rows) /
                                    static_cast<std::size_t>(longest_.target));
 }
@@ -144,18 +144,17 @@ void TranslationPass::run(LayerId layer, Kernel& kernel, void* output) {
 }
 
 void TranslationPass::run_here(LayerId layer) {
-  Kernel& kernel = *form_->kernels[static_cast<std::size_t>(layer.value)];
+  Kernel& kernel = *form_->kernels[layer];
   if (kernel.traits().aliases_input) return;
   inputs_.clear();
-  for (const ValueId input : in_.graph.layers[static_cast<std::size_t>(layer.value)].inputs)
-    inputs_.push_back(at(input));
+  for (const ValueId input : in_.graph.layers[layer].inputs) inputs_.push_back(at(input));
   run(layer, kernel, at(Graph::output_of(layer)));
 }
 
 void TranslationPass::run_prefix(LayerId layer) {
-  Kernel& kernel = *(*of_prefix_)[static_cast<std::size_t>(layer.value)];
+  Kernel& kernel = *(*of_prefix_)[layer];
   inputs_.clear();
-  for (const ValueId input : in_.graph.layers[static_cast<std::size_t>(layer.value)].inputs) {
+  for (const ValueId input : in_.graph.layers[layer].inputs) {
     PrefixCache* const cache = caches_.value(input);
     if (cache) cache->put(position_, at(input));
     inputs_.push_back(cache ? cache->values() : at(input));
@@ -189,7 +188,7 @@ void TranslationPass::read_sources(std::span<const std::int32_t> tokens, std::in
   caches_.begin();
   write_tokens(source_value, tokens);
   for (LayerId l{side_layers}; l.value < std::ssize(needs_); ++l.value)
-    if (needs_[static_cast<std::size_t>(l.value)] == Needs::Source) run_here(l);
+    if (needs_[l] == Needs::Source) run_here(l);
   stream_->finish();
 }
 
@@ -209,7 +208,7 @@ std::span<float> TranslationPass::next(std::span<const std::int32_t> tokens,
   caches_.arrange(lengths.target, position_, from);
   write_tokens(target_value, tokens);
   for (LayerId l{side_layers}; l.value < std::ssize(needs_); ++l.value) {
-    const Needs needs = needs_[static_cast<std::size_t>(l.value)];
+    const Needs needs = needs_[l];
     if (needs == Needs::Position) run_here(l);
     if (needs == Needs::Prefix) run_prefix(l);
   }

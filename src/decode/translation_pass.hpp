@@ -18,6 +18,7 @@
 #include <span>
 #include <vector>
 
+#include "base/indexed.hpp"
 #include "config/config.hpp"
 #include "decode/forward_weights.hpp"
 #include "decode/target_caches.hpp"
@@ -74,7 +75,7 @@ class TranslationPass {
   void run_prefix(LayerId layer);
 
   TranslationPassInput in_;
-  std::vector<Needs> needs_;  // per layer
+  Indexed<Needs, LayerId> needs_;  // per layer
   int threads_;
   Lengths longest_;
   LowerOptions options_;

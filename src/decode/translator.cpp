@@ -53,7 +53,7 @@ std::vector<Translation> Translator::translate(std::span<const std::vector<Token
 // A search's rows follow each other. Rows of no sentence hold an empty one.
 void Translator::read(std::span<const std::vector<Token>> sentences, Batch batch) {
   const std::int64_t length = padded(sentences[batch[0]]);
-  tokens_.assign(static_cast<std::size_t>(pass_.rows() * length), pad_);
+  tokens_.assign(pass_.rows() * length, pad_);
   for (int row = 0; row < pass_.rows(); ++row) {
     auto at = tokens_.begin() + row * length;
     const auto in_batch = static_cast<std::size_t>(row / beam_);
@@ -71,7 +71,7 @@ void Translator::read(std::span<const std::vector<Token>> sentences, Batch batch
 // A hypothesis goes on with its last token behind its parent's prefix. Rows that no search waits
 // for go on with whatever they have.
 void Translator::step(std::vector<BeamSearch>& searches) {
-  tokens_.assign(static_cast<std::size_t>(pass_.rows()), begin_);
+  tokens_.assign(pass_.rows(), begin_);
   from_.resize(tokens_.size());
   std::iota(from_.begin(), from_.end(), 0);
   std::vector<int> rows;  // that a search waits for

@@ -204,8 +204,8 @@ std::optional<std::string> tied_of(const LayerSpec& spec) {
 void Builder::tie(Layer& layer, const std::string& named, const Fields& fields,
                   const Scope& scope) {
   const auto owner = find_owner(named, fields, scope);
-  if (!owner || !shapes_[static_cast<std::size_t>(owner->value + 1)]) return;  // said already
-  const Layer& other = graph_.layers[static_cast<std::size_t>(owner->value)];
+  if (!owner || !shapes_[owner->value + 1]) return;  // said already
+  const Layer& other = graph_.layers[owner->value];
   Parameter& weight = layer.parameters[0];
   const bool fits = tied_of(other.spec).has_value();
   if (!fits || other.parameters[0].shape != weight.shape) {
@@ -354,9 +354,9 @@ void Builder::add_sides(Position at, Scope& scope) {
 }
 
 void Builder::check_outputs_are_read() {
-  std::vector<bool> read(graph_.layers.size() + 1, false);
+  Indexed<bool, ValueId> read(graph_.layers.size() + 1, false);
   for (const Layer& layer : graph_.layers)
-    for (const ValueId input : layer.inputs) read[static_cast<std::size_t>(input.value)] = true;
+    for (const ValueId input : layer.inputs) read[input] = true;
   for (std::size_t i = 0; i + 1 < graph_.layers.size(); ++i)
     if (!read[i + 1])
       problems_.add(positions_[i], fmt::format("nobody reads layer '{}'; name it in another "

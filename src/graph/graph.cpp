@@ -21,7 +21,7 @@ std::string Shape::text() const {
 const Shape& Graph::shape(ValueId value) const {
   PIPETRAIN_CHECK(value.value >= 0 && value.value <= static_cast<int>(layers.size()),
                   "value {} of a graph with {} layers", value.value, layers.size());
-  return value.value == 0 ? input : layers[static_cast<std::size_t>(value.value - 1)].output;
+  return value.value == 0 ? input : layers[value.value - 1].output;
 }
 
 std::vector<LayerId> Graph::consumers(ValueId value) const {
@@ -41,8 +41,7 @@ std::int64_t Graph::parameter_count() const {
 }
 
 const Parameter& Graph::parameter(const Tie& at) const {
-  return layers[static_cast<std::size_t>(at.layer.value)]
-      .parameters[static_cast<std::size_t>(at.parameter)];
+  return layers[at.layer].parameters[at.parameter];
 }
 
 const Parameter& Graph::owner(const Parameter& parameter) const {
@@ -52,9 +51,9 @@ const Parameter& Graph::owner(const Parameter& parameter) const {
 std::vector<std::vector<Tie>> tied_groups(const Graph& graph) {
   std::vector<std::vector<Tie>> groups;
   for (int l = 0; l < std::ssize(graph.layers); ++l) {
-    const std::vector<Parameter>& parameters = graph.layers[static_cast<std::size_t>(l)].parameters;
+    const Indexed<Parameter>& parameters = graph.layers[l].parameters;
     for (int p = 0; p < std::ssize(parameters); ++p) {
-      const auto& tie = parameters[static_cast<std::size_t>(p)].tied;
+      const auto& tie = parameters[p].tied;
       if (!tie) continue;
       auto group = std::ranges::find_if(groups, [&](const auto& g) { return g[0] == *tie; });
       if (group == groups.end()) group = groups.insert(groups.end(), {*tie});
@@ -64,13 +63,12 @@ std::vector<std::vector<Tie>> tied_groups(const Graph& graph) {
   return groups;
 }
 
-std::vector<bool> trained_values(const Graph& graph) {
-  std::vector<bool> trained = {false};
+Indexed<bool, ValueId> trained_values(const Graph& graph) {
+  Indexed<bool, ValueId> trained = {false};
   for (const Layer& layer : graph.layers)
-    trained.push_back(!layer.parameters.empty() ||
-                      std::ranges::any_of(layer.inputs, [&](ValueId input) {
-                        return trained[static_cast<std::size_t>(input.value)];
-                      }));
+    trained.push_back(
+        !layer.parameters.empty() ||
+        std::ranges::any_of(layer.inputs, [&](ValueId input) { return trained[input]; }));
   return trained;
 }
 

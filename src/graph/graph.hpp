@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/ids.hpp"
+#include "base/indexed.hpp"
 
 namespace pipetrain {
 
@@ -209,10 +210,10 @@ struct Buffer {  // state that is not trained and never versioned: "bn.running_m
 struct Layer {
   std::string name;
   LayerSpec spec;
-  std::vector<ValueId> inputs;
+  Indexed<ValueId> inputs;
   Shape output;
-  std::vector<Parameter> parameters;  // weight, bias
-  std::vector<Buffer>
+  Indexed<Parameter> parameters;  // weight, bias
+  Indexed<Buffer>
       buffers;             // running_mean, running_var (num_batches_tracked: the runtime's counter)
   std::int64_t flops = 0;  // of one sample's forward; a multiply-add counts 2
   bool operator==(const Layer&) const = default;
@@ -226,7 +227,7 @@ struct Graph {
   Shape input;
   // Of an input of two sides: how many of its tokens, the last ones, are the target's. 0: one side.
   std::int64_t target_tokens = 0;
-  std::vector<Layer> layers;  // topological order; the output of the last one goes to the loss
+  Indexed<Layer, LayerId> layers;  // topological order; the output of the last one goes to the loss
   Loss loss = Loss::CrossEntropy;
   double label_smoothing = 0;  // of cross_entropy, as PyTorch's: so much of each label is spread
                                // over all classes
@@ -246,7 +247,7 @@ struct Graph {
 std::vector<std::vector<Tie>> tied_groups(const Graph& graph);
 
 // By value: do parameters lie before it? Training wants the gradients of those values only.
-std::vector<bool> trained_values(const Graph& graph);
+Indexed<bool, ValueId> trained_values(const Graph& graph);
 
 // The TOML name of a layer's kind: "conv2d".
 std::string_view kind_name(const LayerSpec& spec);

@@ -5,7 +5,7 @@
 namespace pipetrain {
 
 std::vector<float> initial_values(const Parameter& parameter, std::uint64_t seed) {
-  std::vector<float> values(static_cast<std::size_t>(parameter.shape.elements()));
+  std::vector<float> values(parameter.shape.elements());
   if (const auto* constant = std::get_if<Constant>(&parameter.initial)) {
     values.assign(values.size(), static_cast<float>(constant->value));
     return values;

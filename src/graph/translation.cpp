@@ -12,24 +12,20 @@
 namespace pipetrain {
 namespace {
 
-bool is_of(const std::vector<bool>& target, ValueId value) {
-  return target[static_cast<std::size_t>(value.value)];
-}
+bool is_of(const Indexed<bool, ValueId>& target, ValueId value) { return target[value]; }
 
 // What a layer with an input of the target needs of it: the most that any of those inputs does.
-Needs needed(const Layer& layer, const std::vector<bool>& target) {
+Needs needed(const Layer& layer, const Indexed<bool, ValueId>& target) {
   bool apart = true;
   for (int i = 0; i < std::ssize(layer.inputs); ++i)
-    if (is_of(target, layer.inputs[static_cast<std::size_t>(i)]))
-      apart = apart && reach_of(layer, i) == Reach::Own;
+    if (is_of(target, layer.inputs[i])) apart = apart && reach_of(layer, i) == Reach::Own;
   return apart || traits_of(layer.spec).carries_state ? Needs::Position : Needs::Prefix;
 }
 
 // Of the target, positions at or before an output's own only.
-void require_causal(const Layer& layer, const std::vector<bool>& target) {
+void require_causal(const Layer& layer, const Indexed<bool, ValueId>& target) {
   for (int i = 0; i < std::ssize(layer.inputs); ++i)
-    if (is_of(target, layer.inputs[static_cast<std::size_t>(i)]) &&
-        reach_of(layer, i) == Reach::All)
+    if (is_of(target, layer.inputs[i]) && reach_of(layer, i) == Reach::All)
       throw UsageError(fmt::format(
           "the layer '{}' reads tokens of the target behind a position, so the model cannot say "
           "what comes next; let it read those before alone (attention: causal = true; lstm: "
@@ -59,23 +55,23 @@ void require_sides(const Graph& graph) {
 
 }  // namespace
 
-std::vector<bool> made_of_target(const Graph& graph) {
-  std::vector<bool> made(graph.layers.size() + 1, false);
+Indexed<bool, ValueId> made_of_target(const Graph& graph) {
+  Indexed<bool, ValueId> made(graph.layers.size() + 1, false);
   if (graph.target_tokens == 0) return made;
-  made[static_cast<std::size_t>(target_value.value)] = true;
+  made[target_value] = true;
   for (std::size_t l = side_layers; l < graph.layers.size(); ++l)
     made[l + 1] =
         std::ranges::any_of(graph.layers[l].inputs, [&](ValueId v) { return is_of(made, v); });
   return made;
 }
 
-std::vector<Needs> needs_to_translate(const Graph& graph) {
+Indexed<Needs, LayerId> needs_to_translate(const Graph& graph) {
   if (graph.target_tokens == 0)
     throw UsageError(fmt::format(
         "a translation needs a model of two sides, but this one's input is {}; name one with input "
         "= {{ source = S, target = T, vocabulary = V }}",
         graph.input.text()));
-  const std::vector<bool> target = made_of_target(graph);
+  const Indexed<bool, ValueId> target = made_of_target(graph);
   const Shape& output = graph.layers.back().output;
   if (output.dims != std::vector{graph.target_tokens, graph.input.vocabulary})
     throw UsageError(fmt::format(
@@ -84,7 +80,7 @@ std::vector<Needs> needs_to_translate(const Graph& graph) {
         graph.input.vocabulary, graph.target_tokens, output.text(), graph.input.vocabulary));
   require_sides(graph);
   PIPETRAIN_CHECK(target.back(), "'{}' is made of the source alone", graph.layers.back().name);
-  std::vector<Needs> needs;
+  Indexed<Needs, LayerId> needs;
   for (std::size_t l = 0; l < graph.layers.size(); ++l) {
     const Layer& layer = graph.layers[l];
     if (!target[l + 1]) {

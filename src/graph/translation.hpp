@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "base/indexed.hpp"
 #include "graph/graph.hpp"
 
 namespace pipetrain {
@@ -13,7 +14,7 @@ inline constexpr int side_layers = 2;
 inline constexpr ValueId source_value{1}, target_value{2};
 
 // For each value: is it made of the target's tokens?
-std::vector<bool> made_of_target(const Graph& graph);
+Indexed<bool, ValueId> made_of_target(const Graph& graph);
 
 // What a layer must be given for its output at one position of the target:
 //
@@ -26,6 +27,6 @@ enum class Needs { Source, Position, Prefix };
 // For each layer. UsageError: a model of one side, one that gives no output of a token for each
 // position of the target, one whose outputs depend on tokens behind their position, one that reads
 // both sides as one value, and one that cannot read a target of one token.
-std::vector<Needs> needs_to_translate(const Graph& graph);
+Indexed<Needs, LayerId> needs_to_translate(const Graph& graph);
 
 }  // namespace pipetrain

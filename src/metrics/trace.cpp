@@ -181,10 +181,9 @@ bool Trace::empty() const {
 std::string Trace::text() const {
   Writer writer(tracks_, microbatches_);
   for (int group = 0; group < static_cast<int>(tracks_.size()); ++group) {
-    writer.events().name_group(group, names_[static_cast<std::size_t>(group)]);
+    writer.events().name_group(group, names_[group]);
     for (int row = 0; row < static_cast<int>(row_names.size()); ++row)
-      writer.events().name_track({.group = group, .track = row},
-                                 row_names[static_cast<std::size_t>(row)]);
+      writer.events().name_track({.group = group, .track = row}, row_names[row]);
   }
   for (const TraceTrack& track : tracks_)
     for (const TraceRecord& r : track.records()) writer.add_slices(r);

@@ -75,7 +75,7 @@ class Trace {
 
   const StepRange& steps() const { return steps_; }
   TraceTrack& track(StageId stage, int copy = 0) {
-    return tracks_[static_cast<std::size_t>(first_[static_cast<std::size_t>(stage.value)] + copy)];
+    return tracks_[first_[static_cast<std::size_t>(stage.value)] + copy];
   }
   bool empty() const;
   std::string text() const;  // trace.json; what a failure cut short is left out

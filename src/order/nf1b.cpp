@@ -22,10 +22,9 @@ struct Slots {
   std::vector<int> forwards, backwards;  // per stage: micro-batches, mini-batches done before now
 
   bool backward_is_ready(int s) const {
-    const int next = backwards[static_cast<std::size_t>(s)];
+    const int next = backwards[s];
     if (next == in.minibatches) return false;
-    if (s == in.stages - 1)
-      return forwards[static_cast<std::size_t>(s)] >= (next + 1) * in.microbatches;
+    if (s == in.stages - 1) return forwards[s] >= (next + 1) * in.microbatches;
     return backwards[static_cast<std::size_t>(s) + 1] > next;
   }
   bool forward_is_ready(int s) const {
@@ -49,11 +48,11 @@ Program make(const OrderInput& in) {
   while (now.backwards[0] < in.minibatches) {
     Slots next = now;
     for (int s = 0; s < in.stages; ++s) {
-      auto& list = program.workers[static_cast<std::size_t>(s)];
+      auto& list = program.workers[s];
       if (now.backward_is_ready(s))
-        append_backwards(list, {s}, next.backwards[static_cast<std::size_t>(s)]++, in.microbatches);
+        append_backwards(list, {s}, next.backwards[s]++, in.microbatches);
       else if (now.forward_is_ready(s))
-        list.push_back(forward({s}, next.forwards[static_cast<std::size_t>(s)]++));
+        list.push_back(forward({s}, next.forwards[s]++));
     }
     now.forwards = next.forwards;
     now.backwards = next.backwards;

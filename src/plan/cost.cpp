@@ -46,10 +46,8 @@ std::vector<double> estimated_costs(const Graph& graph, const BackendCosts& back
   PIPETRAIN_CHECK(backend.layers.size() == graph.layers.size(), "costs of {} layers, not of {}",
                   backend.layers.size(), graph.layers.size());
   const double flops_per_byte = backend.compute_gflop_s / backend.memory_gb_s;
-  const std::vector<bool> trained = trained_values(graph);
-  const auto is_trained = [&](ValueId value) {
-    return trained[static_cast<std::size_t>(value.value)];
-  };
+  const Indexed<bool, ValueId> trained = trained_values(graph);
+  const auto is_trained = [&](ValueId value) { return trained[value]; };
   std::vector<double> costs;
   for (std::size_t l = 0; l < graph.layers.size(); ++l)
     costs.push_back(estimated_cost(graph, graph.layers[l],

@@ -105,7 +105,7 @@ Plan plan_from_cuts(const Graph& graph, const std::vector<int>& firsts) {
                     firsts[s], end - 1, layers);
     StagePlan stage{.first = {firsts[s]}, .last = {end - 1}};
     for (int i = firsts[s]; i < end; ++i) {
-      const Layer& layer = graph.layers[static_cast<std::size_t>(i)];
+      const Layer& layer = graph.layers[i];
       stage.parameters += owned_elements(layer);
       stage.flops += layer.flops;
       stage.activation_bytes += layer.output.elements() * static_cast<std::int64_t>(sizeof(float));

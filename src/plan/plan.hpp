@@ -9,6 +9,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "base/ids.hpp"
+#include "base/indexed.hpp"
 #include "config/config.hpp"
 #include "graph/backend_costs.hpp"
 #include "graph/graph.hpp"
@@ -25,7 +26,7 @@ struct StagePlan {
 };
 
 struct Plan {
-  std::vector<StagePlan> stages;  // every layer of the graph is in exactly one
+  Indexed<StagePlan, StageId> stages;  // every layer of the graph is in exactly one
 };
 
 // Cuts by `pipeline.split` into `pipeline.stages`; "auto" weighs layers by what they cost the

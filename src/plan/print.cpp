@@ -10,9 +10,7 @@
 namespace pipetrain {
 namespace {
 
-const Layer& layer_at(const Graph& graph, int index) {
-  return graph.layers[static_cast<std::size_t>(index)];
-}
+const Layer& layer_at(const Graph& graph, int index) { return graph.layers[index]; }
 
 std::string value_name(const Graph& graph, ValueId value) {
   return value.value == 0 ? "input" : layer_at(graph, value.value - 1).name;

@@ -31,10 +31,8 @@ struct Search {
     return before[e] - before[f] + (first > 0 ? costs.cuts[f] : 0) +
            (end < layers ? costs.cuts[e] : 0);
   }
-  Rating best() const { return value[static_cast<std::size_t>(stages)].back(); }
-  int tensors(int cut) const {
-    return cut == 0 || costs.tensors.empty() ? 0 : costs.tensors[static_cast<std::size_t>(cut)];
-  }
+  Rating best() const { return value[stages].back(); }
+  int tensors(int cut) const { return cut == 0 || costs.tensors.empty() ? 0 : costs.tensors[cut]; }
 
   template <class Join>  // (rating of the stages before, first layer and cost of the last)
   void run(Join join) {
@@ -50,7 +48,7 @@ struct Search {
   template <class Join>
   void take(int stage, int end, int first, Join join) {
     const auto s = static_cast<std::size_t>(stage), j = static_cast<std::size_t>(end);
-    const Rating before_it = value[s - 1][static_cast<std::size_t>(first)];
+    const Rating before_it = value[s - 1][first];
     if (before_it == kNone) return;
     const Rating candidate = join(before_it, first, stage_cost(first, end));
     if (candidate > value[s][j] || candidate == kNone) return;
@@ -83,10 +81,9 @@ std::vector<int> best_split(const SplitCosts& costs, int stages) {
                : kNone;
   });
 
-  std::vector<int> firsts(static_cast<std::size_t>(stages));
+  std::vector<int> firsts(stages);
   int end = layers;
-  for (std::size_t s = firsts.size(); s > 0; --s)
-    firsts[s - 1] = end = search.from[s][static_cast<std::size_t>(end)];
+  for (std::size_t s = firsts.size(); s > 0; --s) firsts[s - 1] = end = search.from[s][end];
   return firsts;
 }
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/ids.hpp"
+#include "base/indexed.hpp"
 
 namespace pipetrain {
 
@@ -108,10 +109,10 @@ struct Program {
   int stages = 1;        // parts of the model; a worker may hold several
   int microbatches = 1;  // per mini-batch
   int minibatches = 1;
-  std::vector<std::vector<Instruction>> workers;  // each runs top to bottom
+  Indexed<std::vector<Instruction>, WorkerId> workers;  // each runs top to bottom
   // placement[s]: the workers that hold a copy of stage s; number m mod size of them runs
   // micro-batch m. Empty: stage s lies on worker s alone.
-  std::vector<std::vector<WorkerId>> placement;
+  Indexed<std::vector<WorkerId>, StageId> placement;
   // A mini-batch's backwards follow each other, and what they give the stage before crosses the
   // boundary in one packet: one send, one receive, named by the last micro-batch.
   bool gradients_together = false;
@@ -128,7 +129,7 @@ struct Program {
   bool ends_minibatch(MicrobatchId m) const { return (m.value + 1) % microbatches == 0; }
   int total_microbatches() const { return microbatches * minibatches; }
   int copies_of(StageId s) const {
-    return placement.empty() ? 1 : static_cast<int>(placement[s.value].size());
+    return placement.empty() ? 1 : static_cast<int>(placement[s].size());
   }
   bool has_copies() const {  // of a stage, on several workers
     return std::any_of(placement.begin(), placement.end(),
@@ -136,7 +137,7 @@ struct Program {
   }
   WorkerId worker_of(StageId s, MicrobatchId m) const {
     if (placement.empty()) return {s.value};
-    const auto& copies = placement[s.value];
+    const auto& copies = placement[s];
     return copies[m.value % copies.size()];
   }
   // Those that hand in gradients: the updates of each wait for all of them, others for nobody.

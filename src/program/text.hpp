@@ -1,7 +1,7 @@
 // The text of instructions and programs. It round-trips: parse(to_text(x)) == x, doubles included.
 //
 //   instruction   STAGE OP MICROBATCH [WEIGHTS]      2F0  0L3  1SA2  3U7@1
-//   OP            L F B I W R SA RA SG RG Y U        (program.hpp)
+//   OP            L F B I W R SA RA SG RG Y U BH BT BU TU WU   (program.hpp)
 //   WEIGHTS       @4            version 4 as stored; nothing means @0
 //                 @4-1.5d       version 4 less 1.5 times the mean update
 //                 @4~2*0.25     three quarters of version 4, one quarter of version 2

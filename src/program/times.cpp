@@ -63,7 +63,7 @@ void require_count(std::string_view name, const std::vector<double>& list, int c
 
 double time_at(const std::vector<double>& list, int stage, double unnamed) {
   if (list.empty()) return unnamed;
-  return list.size() == 1 ? list[0] : list[static_cast<std::size_t>(stage)];
+  return list.size() == 1 ? list[0] : list[stage];
 }
 
 }  // namespace

@@ -42,8 +42,7 @@ BleuScore::BleuScore(const BleuScoreInput& in)
                                 in.data.validation_lines->source.string(), sources_.size(),
                                 in.data.validation_lines->target.string(), references_.size()));
   for (std::vector<Token>& source : sources_)
-    if (std::ssize(source) > translator_.most_pieces())
-      source.resize(static_cast<std::size_t>(translator_.most_pieces()));
+    if (std::ssize(source) > translator_.most_pieces()) source.resize(translator_.most_pieces());
 }
 
 double BleuScore::of(const NamedTensors& parameters) {

@@ -51,7 +51,7 @@ Boundary make_boundary(const BoundaryInput& in, std::size_t s, Mode mode, int sa
       gradients{packet_bytes(bytes.gradients, need.gradients_in_a_packet), need.packets.gradients,
                 samples, mode};
   Boundary boundary;
-  boundary.lanes.resize(static_cast<std::size_t>(trains ? need.lanes : 1));
+  boundary.lanes.resize(trains ? need.lanes : 1);
   boundary.gradient_bytes = bytes.gradients;
   for (int l = 0; l < static_cast<int>(boundary.lanes.size()); ++l) {
     const StageCopies &before = *in.stages[s], &behind = *in.stages[s + 1];

@@ -9,6 +9,7 @@
 #include "base/start_thread.hpp"
 #include "compile/pipeline_threads.hpp"
 #include "machine/core_claims.hpp"
+#include "runtime/make_stages.hpp"
 #include "runtime/run_workers.hpp"
 #include "stage/of_stage.hpp"
 #include "stage/stage_tensors.hpp"
@@ -56,13 +57,12 @@ struct Pipeline::Impl {
     check_threads_of(config, threads, sleeps);
     if (sleeps) sleeping.emplace();
     joint_norm = joins_norms(config, needs.program.program);
-    for (int s = 0; s < stage_count(); ++s) of_stage(s, [&] { make_stage(s); });
+    stages = make_stages(compiled);
+    for (const auto& stage : stages) parameter_count += stage->first().parameters();
     tied = std::make_unique<TiedParameters>(graph, stages);
     for (int s = 0; s < stage_count(); ++s)
-      of_stage(s, [&] {
-        const auto at = static_cast<std::size_t>(s);
-        stages[at]->prepare(compiled.sizes, std::move(compiled.parts[at].kernels));
-      });
+      of_stage(s,
+               [&] { stages[s]->prepare(compiled.sizes, std::move(compiled.parts[s].kernels)); });
     const BoundaryInput cuts{.plan = plan,
                              .model = compiled.model,
                              .sizes = compiled.sizes,
@@ -76,34 +76,6 @@ struct Pipeline::Impl {
   }
 
   int stage_count() const { return static_cast<int>(plan.stages.size()); }
-
-  void make_stage(int s) {
-    const int workers = static_cast<int>(needs.program.program.workers.size());
-    const StagePlan& part = plan.stages[static_cast<std::size_t>(s)];
-    const StageNeeds& need = needs.stages[static_cast<std::size_t>(s)];
-    const std::vector<PassNeedsOfModes>& passes =
-        compiled.parts[static_cast<std::size_t>(s)].passes;
-    std::vector<StageCopies::Place> places;
-    for (const WorkerId worker : workers_of(needs.program.program, {s})) {
-      const PassNeedsOfModes& its = passes[places.size()];
-      places.push_back({worker, {its[0].packets, its[1].packets}});
-    }
-    stages.push_back(
-        std::make_unique<StageCopies>(StageInput{.model = compiled.model,
-                                                 .backend = compiled.in.backend,
-                                                 .optimizer = config.optimizer,
-                                                 .id = {s},
-                                                 .first = part.first,
-                                                 .last = part.last,
-                                                 .weight_copies = need.weight_copies,
-                                                 .mixes_weights = need.mixes_weights,
-                                                 .delta = need.delta,
-                                                 .slots = need.slots,
-                                                 .input_slots = need.input_slots,
-                                                 .split_backward = needs.split_backward},
-                                      places, workers));
-    parameter_count += stages.back()->first().parameters();
-  }
 
   // Of mini-batches [first, first + count).
   const SegmentProgram& segment_program(std::int64_t first, std::int64_t count) {
@@ -167,9 +139,7 @@ Pipeline::~Pipeline() = default;
 void Pipeline::set_trace(Trace* trace) { impl_->trace = trace; }
 const SegmentProgram& Pipeline::segment_program() const { return impl_->needs.program; }
 int Pipeline::loader_readers(Mode mode) const {
-  const auto copies = [&](int s) {
-    return mode == Mode::Train ? impl_->stages[static_cast<std::size_t>(s)]->count() : 1;
-  };
+  const auto copies = [&](int s) { return mode == Mode::Train ? impl_->stages[s]->count() : 1; };
   const int last = impl_->stage_count() - 1;
   return last > 0 ? copies(0) + copies(last) : copies(0);
 }
@@ -219,21 +189,19 @@ std::int64_t Pipeline::train(Loader& loader, std::int64_t first, std::int64_t co
                    .first_step = first,
                    .end = first + count,
                    .drain = drain});
-  const Run run{.program = segment.program,
-                .loops = segment.loops,
+  const Run run{.what = {.program = segment.program, .loops = segment.loops, .first_step = first},
                 .stages = p.stages,
                 .boundaries = p.training,
                 .loader = loader,
                 .tied = *p.tied,
                 .board = &board,
                 .mode = Mode::Train,
-                .first_step = first,
                 .seed = p.config.training.seed,
-                .learning_rate = p.learning_rate,
-                .max_norm = p.config.optimizer.max_norm,
-                .skip_nonfinite = p.config.training.on_nonfinite == OnNonfinite::Skip,
-                .joint_norm = joint_norm,
-                .own_norms = needs_norm(p.config) && !joint_norm,
+                .updates = {.learning_rate = p.learning_rate,
+                            .max_norm = p.config.optimizer.max_norm,
+                            .skip_nonfinite = p.config.training.on_nonfinite == OnNonfinite::Skip,
+                            .joint_norm = joint_norm,
+                            .own_norms = needs_norm(p.config) && !joint_norm},
                 .trace = p.trace};
   p.run(run, [&](bool wait) {
     const StepRecord* record = wait ? board.next() : board.try_next();
@@ -250,17 +218,15 @@ EvaluationSum Pipeline::evaluate(Loader& loader) {
   const Program program =
       evaluation_program(p.needs.program.program, minibatch_parts(p.config).validation);
   EvaluationSum sum;
-  const Run run{.program = program,
-                .loops = {},
+  const Run run{.what = {.program = program, .loops = {}, .repeats = loader.steps_per_epoch()},
                 .stages = p.stages,
                 .boundaries = p.evaluation,
                 .loader = loader,
                 .tied = *p.tied,
                 .sum = &sum,
                 .mode = Mode::Evaluate,
-                .repeats = loader.steps_per_epoch(),
                 .seed = p.config.training.seed,
-                .learning_rate = p.learning_rate};
+                .updates = {.learning_rate = p.learning_rate}};
   p.run(run, [](bool) { return false; });
   return sum;
 }

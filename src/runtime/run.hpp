@@ -23,10 +23,26 @@ struct EvaluationSum {  // over every sample seen
   std::int64_t labels = 0, samples = 0;
 };
 
-// One run of a program, `repeats` times in a row. Everything outlives the workers.
-struct Run {
+// What a run repeats: its program and how often.
+struct ProgramRun {
   const Program& program;
   std::span<const Loop> loops;  // per worker; empty: the program is not folded
+  std::int64_t first_step = 0;  // mini-batches before this run
+  std::int64_t repeats = 1;     // evaluation; in training the board says how long
+};
+
+// What an update goes by.
+struct UpdateRules {
+  LearningRate learning_rate;
+  double max_norm = 0;  // 0: no clipping
+  bool skip_nonfinite = false;
+  // By a norm: of the whole model, or of the stage alone and of what it shares with others.
+  bool joint_norm = false, own_norms = false;
+};
+
+// One run of a program by all workers. Everything outlives them.
+struct Run {
+  ProgramRun what;
   std::span<const std::unique_ptr<StageCopies>> stages;
   std::span<Boundary> boundaries;  // [s]: between stages s and s + 1
   Loader& loader;
@@ -34,16 +50,11 @@ struct Run {
   StepBoard* board = nullptr;    // training only
   EvaluationSum* sum = nullptr;  // evaluation only: written by the last stage
   Mode mode = Mode::Train;
-  std::int64_t first_step = 0;  // mini-batches before this run
-  std::int64_t repeats = 1;     // evaluation; in training the board says how long
   std::uint64_t seed = 1;
-  LearningRate learning_rate;
-  double max_norm = 0;  // 0: no clipping
-  bool skip_nonfinite = false;
-  // Updates go by a norm: of the whole model, or of the stage alone and of what it shares with
-  // others.
-  bool joint_norm = false, own_norms = false;
+  UpdateRules updates;
   Trace* trace = nullptr;  // where instructions are recorded, if anywhere
+
+  const Program& program() const { return what.program; }
 };
 
 }  // namespace pipetrain

@@ -85,7 +85,7 @@ void run_workers(const Run& run, const ThreadPlan* threads, const Report& report
                  const std::function<void()>& close_all) {
   FirstFailure failure(close_all);
   std::vector<Worker> workers;
-  for (int w = 0; w < static_cast<int>(run.program.workers.size()); ++w)
+  for (int w = 0; w < static_cast<int>(run.program().workers.size()); ++w)
     workers.emplace_back(run, WorkerId{w});
   if (threads)
     run_threads(workers, *threads, report, failure);

@@ -51,7 +51,7 @@ void StageCopies::keep_up_delta(bool on) {
 bool StageCopies::hand_in_gradient(int copy) {
   Stage& mine = this->copy(copy);
   mine.complete_gradients();
-  mine.stream().record(*gradient_whole_[static_cast<std::size_t>(copy)]);
+  mine.stream().record(*gradient_whole_[copy]);
   if (handed_in_.fetch_add(1) + 1 < count()) return false;
   handed_in_ = 0;  // nobody begins the next mini-batch before this one is added up
   if (count() > 1) add_up_gradients(mine.stream());
@@ -61,8 +61,7 @@ bool StageCopies::hand_in_gradient(int copy) {
 void StageCopies::add_up_gradients(Stream& stream) {
   for (const auto& whole : gradient_whole_) stream.wait(*whole);
   for (int p = 0; p < first().parameters(); ++p) {
-    for (int c = 0; c < count(); ++c)
-      parts_[static_cast<std::size_t>(c)] = copy(c).gradient(p).data();
+    for (int c = 0; c < count(); ++c) parts_[c] = copy(c).gradient(p).data();
     stream.add_up(
         {.elements = static_cast<std::int64_t>(first().gradient(p).size()), .parts = parts_});
   }

@@ -16,14 +16,14 @@ class StageCopies {
  public:
   struct Place {
     WorkerId worker;
-    std::array<std::size_t, 2> packet_bytes = {};  // by mode
+    ByMode<std::size_t> packet_bytes = {};
   };
   // One at each of these places, of `workers` workers in all. DeviceError where their devices
   // cannot add up.
   StageCopies(const StageInput& input, std::span<const Place> places, int workers);
 
   int count() const { return static_cast<int>(copies_.size()); }
-  Stage& copy(int c) const { return *copies_[static_cast<std::size_t>(c)]; }
+  Stage& copy(int c) const { return *copies_[c]; }
   Stage& first() const { return copy(0); }
 
   // For every copy; evaluation is the first one's, which gets kernels that have been compiled.

@@ -40,16 +40,16 @@ StepBoard::StepBoard(const Options& options)
     : stages_(options.stages),
       deposits_(options.stages + options.tied),
       drain_(options.drain),
-      entries_(static_cast<std::size_t>(options.capacity)),
+      entries_(options.capacity),
       next_(options.first_step),
       begun_(options.first_step),
       end_(options.end) {
   std::vector<int> copies = options.copies;
-  copies.resize(static_cast<std::size_t>(stages_), 1);
+  copies.resize(stages_, 1);
   parts_ = std::accumulate(copies.begin(), copies.end(), 0);
   for (Entry& e : entries_) {
     e.record.stages.resize(copies.size());
-    e.record.sums_of_squares.resize(static_cast<std::size_t>(options.parameters));
+    e.record.sums_of_squares.resize(options.parameters);
     for (const int count : copies) e.parts.emplace_back(static_cast<std::size_t>(count));
   }
 }
@@ -121,7 +121,7 @@ void StepBoard::finish(std::int64_t step, StageId stage, int copy, double lr,
   Entry& e = entry(step);
   e.record.step = step;
   e.record.lr = lr;
-  e.parts[static_cast<std::size_t>(stage.value)][static_cast<std::size_t>(copy)] = part;
+  e.parts[stage][copy] = part;
   if (++e.finished < parts_) return;
   for (std::size_t s = 0; s < e.parts.size(); ++s) e.record.stages[s] = together(e.parts[s]);
   if (wakes_reporter(step)) reporter_.notify_all();

@@ -20,6 +20,7 @@
 
 #include "backend/backend.hpp"
 #include "base/ids.hpp"
+#include "base/indexed.hpp"
 
 namespace pipetrain {
 
@@ -80,7 +81,7 @@ class StepBoard {
  private:
   struct Entry {
     StepRecord record;
-    std::vector<std::vector<StageStep>> parts;  // of each copy
+    Indexed<std::vector<StageStep>, StageId> parts;  // of each copy
     int deposited = 0, finished = 0;
   };
   bool has_room(std::int64_t step) const;  // is entry(step) the step's own?

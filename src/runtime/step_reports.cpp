@@ -9,7 +9,7 @@ namespace pipetrain {
 StepReports::StepReports(Stream& stream, int parameters, int minibatches, Publish publish)
     : waiting_max_(stream.asynchronous() ? ahead : 0),
       publish_(std::move(publish)),
-      ring_(static_cast<std::size_t>(minibatches + waiting_max_)),
+      ring_(minibatches + waiting_max_),
       losses_(stream, ring_.size()),
       sums_(stream, ring_.size() * static_cast<std::size_t>(parameters)) {
   for (std::size_t i = 0; i < ring_.size(); ++i) {

@@ -51,7 +51,7 @@ TiedParameters::TiedParameters(const Graph& graph,
     Group& group = groups_.emplace_back();
     for (const Tie& use : uses) {
       const Found found = find(stages, use);
-      StageCopies& copies = *stages[static_cast<std::size_t>(found.stage.value)];
+      StageCopies& copies = *stages[found.stage.value];
       if (group.uses.empty()) {
         group.owner = found.stage;
         group.model_parameter = found.model_parameter;

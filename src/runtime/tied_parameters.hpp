@@ -31,7 +31,7 @@ class TiedParameters {
   int count() const { return static_cast<int>(groups_.size()); }
   bool concerns(StageId stage) const;
   StageId owner(int parameter) const {  // the first use's stage
-    return groups_[static_cast<std::size_t>(parameter)].owner;
+    return groups_[parameter].owner;
   }
 
   // A run begins with this mini-batch.

@@ -10,8 +10,8 @@ namespace pipetrain {
 
 Worker::Worker(const Run& run, WorkerId id)
     : run_(&run),
-      list_(&run.program.workers[static_cast<std::size_t>(id.value)]),
-      loop_(run.loops.empty() ? nullptr : &run.loops[static_cast<std::size_t>(id.value)]) {
+      list_(&run.program().workers[id]),
+      loop_(run.what.loops.empty() ? nullptr : &run.what.loops[id.value]) {
   for (const Instruction& i : *list_)
     if (std::none_of(runners_.begin(), runners_.end(),
                      [&](const auto& r) { return r->stage() == i.stage; }))
@@ -19,11 +19,11 @@ Worker::Worker(const Run& run, WorkerId id)
 }
 
 std::int64_t Worker::base_step() const {
-  return run_->first_step + repeat_ * run_->program.minibatches;
+  return run_->what.first_step + repeat_ * run_->program().minibatches;
 }
 
 std::int64_t Worker::minibatch_of(const Instruction& i) const {
-  return base_step() + run_->program.minibatch_of(i.microbatch).value;
+  return base_step() + run_->program().minibatch_of(i.microbatch).value;
 }
 
 std::size_t Worker::runner_of(StageId stage) const {
@@ -37,8 +37,9 @@ bool Worker::done() {
   if (begun_) return false;
   if (loop_ && repeat_ > 0) return true;  // a folded program is a whole segment
   // A folded program has one round of its loop, which need not be run.
-  const int minibatches = run_->program.minibatches - (loop_ ? 1 : 0);
-  begun_ = run_->board ? run_->board->begin(base_step(), minibatches) : repeat_ < run_->repeats;
+  const int minibatches = run_->program().minibatches - (loop_ ? 1 : 0);
+  begun_ =
+      run_->board ? run_->board->begin(base_step(), minibatches) : repeat_ < run_->what.repeats;
   if (!begun_) return true;
   for (const auto& r : runners_) r->begin_program(base_step());
   enter_loop();
@@ -48,7 +49,7 @@ bool Worker::done() {
 // At the beginning of the loop: around once more, or on behind it.
 void Worker::enter_loop() {
   if (!loop_ || !looping_ || next_ != loop_->begin) return;
-  const std::int64_t step = base_step() + run_->program.minibatches - 1 + rounds_;
+  const std::int64_t step = base_step() + run_->program().minibatches - 1 + rounds_;
   looping_ = run_->board->begin(step, 1);
   if (looping_)
     ++rounds_;
@@ -58,17 +59,17 @@ void Worker::enter_loop() {
 
 bool Worker::blocked() const {
   const Instruction& i = (*list_)[next_];
-  return runners_[runner_of(i.stage)]->blocked(shifted(i, run_->program, shift()));
+  return runners_[runner_of(i.stage)]->blocked(shifted(i, run_->program(), shift()));
 }
 
 std::string Worker::where(const Instruction& i) const {
-  const Program& program = run_->program;
+  const Program& program = run_->program();
   return fmt::format("stage {}, instruction {} (micro-batch {} of mini-batch {})", i.stage.value,
                      to_text(i), i.microbatch.value % program.microbatches, minibatch_of(i) + 1);
 }
 
 void Worker::step() {
-  const Instruction i = shifted((*list_)[next_], run_->program, shift());
+  const Instruction i = shifted((*list_)[next_], run_->program(), shift());
   try {
     StageRunner& runner = *runners_[runner_of(i.stage)];
     TraceTrack* const trace = runner.trace();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/bytes_of.hpp"
 #include "base/check.hpp"
 
 namespace pipetrain {
@@ -43,18 +44,18 @@ StageOptimizer::StageOptimizer(Stream& stream, const OptimizerConfig& config,
     return reinterpret_cast<float*>(memory.take(use, elements * sizeof(float)));
   };
   for (int l = 0; l < static_cast<int>(layers.size()); ++l) {
-    const Layer& layer = layers[static_cast<std::size_t>(l)];
+    const Layer& layer = layers[l];
     for (int p = 0; p < weights.parameters(l); ++p) {
       const std::size_t elements = weights.elements(l, p);
       Item item{.layer = l,
                 .parameter = p,
-                .decays = decays(config, layer.parameters[static_cast<std::size_t>(p)]),
+                .decays = decays(config, layer.parameters[p]),
                 .elements = static_cast<std::int64_t>(elements),
                 .gradient = take(Use::Gradients, elements)};
       if (!sgd || config.momentum != 0) item.first_moment = take(Use::Optimizer, elements);
       if (!sgd) item.second_moment = take(Use::Optimizer, elements);
       if (delta.keeps) item.delta = take(Use::Optimizer, elements);
-      gradients_[static_cast<std::size_t>(l)].push_back(item.gradient);
+      gradients_[l].push_back(item.gradient);
       items_.push_back(item);
     }
   }
@@ -81,7 +82,7 @@ float* StageOptimizer::moment(int layer, int parameter, int which) const {
 }
 
 std::span<float> StageOptimizer::gradient(int parameter) const {
-  const Item& item = items_[static_cast<std::size_t>(parameter)];
+  const Item& item = items_[parameter];
   return {item.gradient, static_cast<std::size_t>(item.elements)};
 }
 
@@ -119,10 +120,9 @@ UpdateArguments StageOptimizer::arguments(const Item& item, WeightStore& weights
 
 void StageOptimizer::apply(WeightStore& weights, const StageUpdate& update) {
   for (std::size_t i = 0; i < items_.size(); ++i) {
-    if (done_[static_cast<std::size_t>(items_[i].layer)]) continue;
+    if (done_[items_[i].layer]) continue;
     const int group = ties_.group[i];
-    const UpdateTerms& terms =
-        group < 0 ? update.own : update.tied[static_cast<std::size_t>(group)];
+    const UpdateTerms& terms = group < 0 ? update.own : update.tied[group];
     const bool sums = !update.sums.empty() && ties_.counts[i];
     if (terms.skip)
       skip(items_[i], weights);
@@ -136,7 +136,7 @@ void StageOptimizer::apply(WeightStore& weights, const StageUpdate& update) {
 const FusedUpdate* StageOptimizer::fused(WeightStore& weights, int layer, double lr,
                                          std::int64_t step, std::span<double> sums) {
   if (config_.kind != OptimizerKind::Sgd || (delta_.keeps && keeps_up_delta_) ||
-      ties_.layer[static_cast<std::size_t>(layer)] || done_[static_cast<std::size_t>(layer)])
+      ties_.layer[layer] || done_[layer])
     return nullptr;
   fused_rules_.clear();
   fused_arguments_.clear();
@@ -146,7 +146,7 @@ const FusedUpdate* StageOptimizer::fused(WeightStore& weights, int layer, double
     fused_arguments_.push_back(arguments(items_[i], weights, &sums[i]));
   }
   fused_ = {fused_rules_, fused_arguments_};
-  done_[static_cast<std::size_t>(layer)] = true;
+  done_[layer] = true;
   return &fused_;
 }
 
@@ -159,15 +159,14 @@ void StageOptimizer::skip(const Item& item, WeightStore& weights) const {
                      .y = item.delta});
   if (weights.copies() == 1) return;
   stream_.copy(weights.next_parameter(item.layer, item.parameter),
-               weights.parameter(item.layer, item.parameter),
-               static_cast<std::size_t>(item.elements) * sizeof(float));
+               weights.parameter(item.layer, item.parameter), bytes_of<float>(item.elements));
 }
 
 StageTies stage_ties(const Graph& graph, LayerId first, LayerId last) {
   const std::vector<std::vector<Tie>> groups = tied_groups(graph);
   StageTies ties;
   for (LayerId l = first; l <= last; ++l.value) {
-    const Layer& layer = graph.layers[static_cast<std::size_t>(l.value)];
+    const Layer& layer = graph.layers[l];
     bool tied = false;
     for (int p = 0; p < std::ssize(layer.parameters); ++p) {
       const auto group = std::ranges::find_if(groups, [&](const std::vector<Tie>& uses) {

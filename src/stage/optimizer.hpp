@@ -46,9 +46,7 @@ class StageOptimizer {
                  StageMemory& memory);
 
   // Gradient accumulators of one layer, in the stored layout, for BackwardWeightArguments.
-  std::span<void* const> gradients(int layer) const {
-    return gradients_[static_cast<std::size_t>(layer)];
-  }
+  std::span<void* const> gradients(int layer) const { return gradients_[layer]; }
   // The same of one parameter, in parameter order.
   std::span<float> gradient(int parameter) const;
   // Sum of squares of each parameter's gradient, in parameter order: results

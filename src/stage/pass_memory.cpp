@@ -21,7 +21,7 @@ void PassMemory::lay_out(const PassNeedsOfModes& needs) {
     bytes_ = bytes;
   }
   for (const Mode mode : {Mode::Train, Mode::Evaluate}) {
-    const PassNeeds& need = needs[static_cast<std::size_t>(mode)];
+    const PassNeeds& need = needs[mode];
     std::byte* next = block_;
     const auto take = [&](std::size_t size) {
       return std::exchange(next, next + whole_lines(size));
@@ -37,12 +37,12 @@ void PassMemory::lay_out(const PassNeedsOfModes& needs) {
 }
 
 std::byte* PassMemory::slot(Mode mode, int index) const {
-  const PassNeeds& need = needs_[static_cast<std::size_t>(mode)];
+  const PassNeeds& need = needs_[mode];
   return places(mode).slots + static_cast<std::size_t>(index) * whole_lines(need.each.slot);
 }
 
 std::byte* PassMemory::input_slot(Mode mode, int index) const {
-  const PassNeeds& need = needs_[static_cast<std::size_t>(mode)];
+  const PassNeeds& need = needs_[mode];
   return places(mode).input_slots +
          static_cast<std::size_t>(index) * whole_lines(need.each.input_slot);
 }

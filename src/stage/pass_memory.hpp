@@ -37,12 +37,12 @@ class PassMemory {
     std::byte *workspace = nullptr, *scratch = nullptr;
     std::byte *packets = nullptr, *end = nullptr;
   };
-  Places& places(Mode mode) { return places_[static_cast<std::size_t>(mode)]; }
-  const Places& places(Mode mode) const { return places_[static_cast<std::size_t>(mode)]; }
+  Places& places(Mode mode) { return places_[mode]; }
+  const Places& places(Mode mode) const { return places_[mode]; }
 
   Stream& stream_;
   PassNeedsOfModes needs_;
-  std::array<Places, 2> places_;
+  ByMode<Places> places_;
   std::byte* block_ = nullptr;
   std::size_t bytes_ = 0;
 };

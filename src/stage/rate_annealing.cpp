@@ -10,7 +10,7 @@ namespace pipetrain {
 
 double RateAnnealing::factor(std::int64_t step, StageId stage) const {
   if (anneal_steps == 0 || step < first_step) return 1;
-  const double delay = std::max(1.0, delays[static_cast<std::size_t>(stage.value)]);
+  const double delay = std::max(1.0, delays[stage]);
   const double progress =
       static_cast<double>(step - first_step) / static_cast<double>(anneal_steps);
   return std::pow(delay, -(1 - std::min(progress, 1.0)));

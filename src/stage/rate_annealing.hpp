@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/ids.hpp"
+#include "base/indexed.hpp"
 #include "config/config.hpp"
 
 namespace pipetrain {
@@ -13,9 +14,9 @@ namespace pipetrain {
 // delay^-(1 - min(k / anneal_steps, 1)) at k updates after `first_step`; delays below one count as
 // one.
 struct RateAnnealing {
-  std::int64_t anneal_steps = 0;  // 0: off
-  std::int64_t first_step = 0;    // where the asynchronous phase begins
-  std::vector<double> delays;     // per stage
+  std::int64_t anneal_steps = 0;    // 0: off
+  std::int64_t first_step = 0;      // where the asynchronous phase begins
+  Indexed<double, StageId> delays;  // per stage
   double factor(std::int64_t step, StageId stage) const;
 };
 

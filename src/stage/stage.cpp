@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/bytes_of.hpp"
 #include "base/check.hpp"
 #include "compile/parameter_memory.hpp"
 
@@ -23,17 +24,15 @@ Stage::Stage(const StageInput& input)
       ties_(stage_ties(input.model.graph(), input.first, input.last)),
       optimizer_(*stream_, input.optimizer, input.delta, weights_,
                  std::span(input.model.graph().layers)
-                     .subspan(static_cast<std::size_t>(input.first.value),
-                              static_cast<std::size_t>(layers())),
+                     .subspan(input.first.value, static_cast<std::size_t>(layers())),
                  ties_, memory_),
-      gradient_started_(static_cast<std::size_t>(layers()), false) {
+      gradient_started_(layers(), false) {
   std::size_t operands = 1;
   for (int l = 0; l < layers(); ++l) {
     operands = std::max(operands, layer(l).inputs.size());
     buffers_.emplace_back();
     for (const Buffer& b : layer(l).buffers) {
-      const std::vector<float> initial(static_cast<std::size_t>(b.shape.elements()),
-                                       static_cast<float>(b.initial));
+      const std::vector<float> initial(b.shape.elements(), static_cast<float>(b.initial));
       buffers_.back().push_back(memory_.take(Use::Weights, initial.size() * sizeof(float)));
       set_buffer(l, static_cast<int>(buffers_.back().size()) - 1, initial.data());
     }
@@ -79,16 +78,14 @@ void Stage::lay_out() {
     const bool trains = mode == Mode::Train;
     its.slots = trains ? input_.slots : 0;
     its.input_slots = trains ? input_.input_slots : 0;
-    its.packets = input_.packet_bytes[static_cast<std::size_t>(mode)];
+    its.packets = input_.packet_bytes[mode];
   }
   passes_.lay_out(needs_);
 }
 
 HeldMemory Stage::memory() const {
   HeldMemory held;
-  const auto of = [&](Mode mode) {
-    return memory_.account() + needs_[static_cast<std::size_t>(mode)].account();
-  };
+  const auto of = [&](Mode mode) { return memory_.account() + needs_[mode].account(); };
   held.training = of(Mode::Train);
   if (std::ranges::any_of(compiled_,
                           [](const CompiledStage& c) { return c.size.mode == Mode::Evaluate; }))
@@ -125,14 +122,14 @@ Stage::Bases Stage::recomputed_bases(const CompiledStage& compiled, const PassCa
 
 namespace {
 
-std::byte* at(const std::array<std::byte*, area_count>& bases, const Place& place) {
-  std::byte* const base = bases[static_cast<std::size_t>(place.area)];
+std::byte* at(const IndexedArray<std::byte*, area_count, Area>& bases, const Place& place) {
+  std::byte* const base = bases[place.area];
   return base ? base + place.offset : nullptr;
 }
 
 std::size_t buffer_bytes(const Layer& layer, int index) {
-  const auto elements = layer.buffers[static_cast<std::size_t>(index)].shape.elements();
-  return static_cast<std::size_t>(elements) * sizeof(float);
+  const auto elements = layer.buffers[index].shape.elements();
+  return bytes_of<float>(elements);
 }
 
 }  // namespace
@@ -276,14 +273,13 @@ void Stage::run(CompiledStage& compiled, const Step& step, const Bases& bases, c
 
 const FusedUpdate* Stage::fused(const CompiledStage& compiled, int layer,
                                 const UpdateCall* update) {
-  if (!update || !compiled.kernels[static_cast<std::size_t>(layer)]->traits().fuses_sgd)
-    return nullptr;
+  if (!update || !compiled.kernels[layer]->traits().fuses_sgd) return nullptr;
   return optimizer_.fused(weights_, layer, update->lr, update->step, update->sums);
 }
 
 void Stage::complete_gradients() {
   for (int l = 0; l < layers(); ++l)
-    if (!gradient_started_[static_cast<std::size_t>(l)])
+    if (!gradient_started_[l])
       for (std::size_t p = 0; p < layer(l).parameters.size(); ++p)
         stream_->clear(optimizer_.gradients(l)[p],
                        weights_.elements(l, static_cast<int>(p)) * sizeof(float));
@@ -305,8 +301,7 @@ void Stage::update_by_kernels(const UpdateCall& call) {
     if (c.size.mode != Mode::Train) continue;
     for (int l = 0; l < layers(); ++l)
       if (const FusedUpdate* update = fused(c, l, &call))
-        c.kernels[static_cast<std::size_t>(l)]->update(*stream_, *update,
-                                                       passes_.scratch(Mode::Train));
+        c.kernels[l]->update(*stream_, *update, passes_.scratch(Mode::Train));
     return;
   }
 }
@@ -349,13 +344,11 @@ void Stage::get_moment(int layer, int parameter, int moment, float* plain) const
 }
 
 void Stage::set_buffer(int layer, int index, const float* values) {
-  stream_->write(buffers_[static_cast<std::size_t>(layer)][static_cast<std::size_t>(index)], values,
-                 buffer_bytes(this->layer(layer), index));
+  stream_->write(buffers_[layer][index], values, buffer_bytes(this->layer(layer), index));
 }
 
 void Stage::get_buffer(int layer, int index, float* values) {
-  stream_->read(values, buffers_[static_cast<std::size_t>(layer)][static_cast<std::size_t>(index)],
-                buffer_bytes(this->layer(layer), index));
+  stream_->read(values, buffers_[layer][index], buffer_bytes(this->layer(layer), index));
 }
 
 void Stage::read_output(const PassCall& call, float* plain) const {

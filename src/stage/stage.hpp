@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "backend/backend.hpp"
+#include "base/indexed.hpp"
 #include "compile/compiled_stage.hpp"
 #include "compile/lowered_model.hpp"
 #include "config/config.hpp"
@@ -32,7 +33,7 @@ struct StageInput {
   int slots = 1;        // micro-batches whose activations are there at once
   int input_slots = 0;  // where those are recomputed: micro-batches in flight; else 0
   bool split_backward = false;
-  std::array<std::size_t, 2> packet_bytes = {};  // by mode: of the packets in the stage's memory
+  ByMode<std::size_t> packet_bytes = {};  // of the packets in the stage's memory
 };
 
 // What of a backward an instruction asks for: all of it; a half; the head, after which the
@@ -119,9 +120,7 @@ class Stage {
   LayerId first() const { return input_.first; }
   int layers() const { return input_.last.value - input_.first.value + 1; }
   const Graph& graph() const { return input_.model.graph(); }
-  const Layer& layer(int l) const {
-    return graph().layers[static_cast<std::size_t>(input_.first.value + l)];
-  }
+  const Layer& layer(int l) const { return graph().layers[input_.first.value + l]; }
   int slots() const { return input_.slots; }
   int input_slots() const { return input_.input_slots; }
   bool recomputes() const { return input_.input_slots > 0; }
@@ -133,7 +132,7 @@ class Stage {
   const StreamOptions& where() const { return input_.stream; }
 
  private:
-  using Bases = std::array<std::byte*, area_count>;
+  using Bases = IndexedArray<std::byte*, area_count, Area>;
 
   CompiledStage& compiled(const PassCall& call);
   Bases bases(const PassCall& call) const;
@@ -141,7 +140,7 @@ class Stage {
   void add(CompiledStage compiled);
   CompiledStage compile(const MicrobatchSize& size) const;
   void lay_out();
-  PassNeeds& needs_of(Mode mode) { return needs_[static_cast<std::size_t>(mode)]; }
+  PassNeeds& needs_of(Mode mode) { return needs_[mode]; }
   struct RunOptions {
     const UpdateCall* update = nullptr;
     bool again = false;

@@ -6,12 +6,9 @@
 
 namespace pipetrain {
 WeightStore::WeightStore(const WeightStoreInput& input, StageMemory& memory)
-    : lowering_(input.lowering),
-      stream_(input.stream),
-      first_(input.first),
-      copies_(static_cast<std::size_t>(input.copies)) {
+    : lowering_(input.lowering), stream_(input.stream), first_(input.first), copies_(input.copies) {
   for (int l = input.first.value; l <= input.last.value; ++l) {
-    const Layer& layer = input.graph.layers[static_cast<std::size_t>(l)];
+    const Layer& layer = input.graph.layers[l];
     bytes_.emplace_back();
     for (std::size_t p = 0; p < layer.parameters.size(); ++p)
       bytes_.back().push_back(lowering_.parameter_bytes({l}, static_cast<int>(p)));
@@ -40,22 +37,22 @@ void WeightStore::begin() {
 }
 
 const WeightStore::Copy& WeightStore::copy(Version version) const {
-  return copies_[static_cast<std::size_t>((origin_ + version.value) % copies())];
+  return copies_[(origin_ + version.value) % copies()];
 }
 
 float* WeightStore::at(Version version, int layer, int p) const {
-  const auto& parameters = copy(version)[static_cast<std::size_t>(layer)].parameters;
-  return static_cast<float*>(const_cast<void*>(parameters[static_cast<std::size_t>(p)]));
+  const auto& parameters = copy(version)[layer].parameters;
+  return static_cast<float*>(const_cast<void*>(parameters[p]));
 }
 
 std::size_t WeightStore::elements(int layer, int p) const {
-  return bytes_[static_cast<std::size_t>(layer)][static_cast<std::size_t>(p)] / sizeof(float);
+  return bytes_[layer][p] / sizeof(float);
 }
 
 Weights WeightStore::read(int layer, Pass pass, const WeightRead& read) const {
   const int version = read.version.value;
   const auto weights_of = [&](const Copy& copy) -> Weights {
-    const LayerWeights& weights = copy[static_cast<std::size_t>(layer)];
+    const LayerWeights& weights = copy[layer];
     return {weights.parameters,
             pass == Pass::Forward ? weights.packed_forward : weights.packed_backward};
   };
@@ -70,8 +67,8 @@ Weights WeightStore::read(int layer, Pass pass, const WeightRead& read) const {
 }
 
 float* WeightStore::mixed_parameter(int layer, int p) {
-  const auto& parameters = mixed_[static_cast<std::size_t>(layer)].parameters;
-  return static_cast<float*>(const_cast<void*>(parameters[static_cast<std::size_t>(p)]));
+  const auto& parameters = mixed_[layer].parameters;
+  return static_cast<float*>(const_cast<void*>(parameters[p]));
 }
 
 void WeightStore::set_mixed(const WeightRead& read) {

@@ -46,9 +46,7 @@ class WeightStore {
   float* parameter(int layer, int p) { return at(live_, layer, p); }
   float* next_parameter(int layer, int p) { return at({live_.value + 1}, layer, p); }
   std::size_t elements(int layer, int p) const;
-  int parameters(int layer) const {
-    return static_cast<int>(bytes_[static_cast<std::size_t>(layer)].size());
-  }
+  int parameters(int layer) const { return static_cast<int>(bytes_[layer].size()); }
 
   // Where mixed weights are written, and what lies there; set_mixed() makes their packed copies.
   float* mixed_parameter(int layer, int p);

@@ -21,7 +21,7 @@ class DeviceChannel final : public Channel {
       ends.arrived = options_.transfer->make_fence();
       ends.twin.index = static_cast<int>(i);
       ends.twin.data = options_.twins[i];
-      ends.twin.ids.reserve(static_cast<std::size_t>(options_.samples));
+      ends.twin.ids.reserve(options_.samples);
     }
   }
   ~DeviceChannel() override {
@@ -83,7 +83,7 @@ class DeviceChannel final : public Channel {
     Packet twin;                     // likewise
     Packet* original = nullptr;      // of the twin, while the receiver holds it
   };
-  Ends& of(const Packet* packet) { return ends_[static_cast<std::size_t>(packet->index)]; }
+  Ends& of(const Packet* packet) { return ends_[packet->index]; }
 
   std::unique_ptr<Channel> beneath_;
   DeviceChannelOptions options_;

@@ -102,7 +102,7 @@ void write_all(int descriptor, std::string_view text, const fs::path& file) {
     const ssize_t count = ::write(descriptor, text.data(), text.size());
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) fail(file, "written");
-    text.remove_prefix(static_cast<std::size_t>(count));
+    text.remove_prefix(count);
   }
   if (::fsync(descriptor) != 0) fail(file, "flushed");
 }

@@ -38,7 +38,7 @@ class InProcessChannel final : public Channel {
     for (std::size_t i = 0; i < packets_.size(); ++i) {
       packets_[i].index = static_cast<int>(i);
       packets_[i].data = options.packets[i];
-      packets_[i].ids.reserve(static_cast<std::size_t>(options.samples));
+      packets_[i].ids.reserve(options.samples);
       free_.push(&packets_[i]);
     }
     free_count_ = static_cast<int>(packets_.size());

@@ -52,7 +52,7 @@ NcclEnd::NcclEnd(const NcclChannelOptions& o, int rank)
   for (std::size_t i = 0; i < slots_.size(); ++i) {
     Slot& slot = slots_[i];
     slot.packet.data = o.packets.packets[i];
-    slot.packet.ids.reserve(static_cast<std::size_t>(shape_.samples));
+    slot.packet.ids.reserve(shape_.samples);
     slot.header = headers_ + shape_.header_bytes() * i;
     slot.computed = compute_.make_fence();
     slot.moved = transfer_.make_fence();

@@ -69,7 +69,7 @@ void read_header(const std::byte* from, const MessageShape& shape, std::uint64_t
   packet.samples = header.samples;
   packet.lengths = header.lengths;
   packet.microbatch = {header.microbatch};
-  packet.ids.resize(static_cast<std::size_t>(header.ids));
+  packet.ids.resize(header.ids);
   if (header.ids > 0)
     std::memcpy(packet.ids.data(), from + sizeof header, sizeof(SampleId) * packet.ids.size());
 }

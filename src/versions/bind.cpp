@@ -58,7 +58,7 @@ struct Walk {
             .at_forward = at_forward.at({i.stage, i.microbatch}),
             .at_backward = at_backward,
             .at_turn = turned == turn.end() ? Version{0} : turned->second,
-            .delay = rule.delays.empty() ? 0 : rule.delays[static_cast<std::size_t>(i.stage.value)],
+            .delay = rule.delays.empty() ? 0 : rule.delays[i.stage],
             .mix = rule.mix};
   }
 };

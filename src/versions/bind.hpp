@@ -8,6 +8,7 @@
 
 #include <vector>
 
+#include "base/indexed.hpp"
 #include "versions/policy.hpp"
 
 namespace pipetrain {
@@ -15,7 +16,7 @@ namespace pipetrain {
 struct BindRule {
   MixRule mix = {};
   // Per stage: ReadContext::delay. Empty: none.
-  std::vector<double> delays = {};
+  Indexed<double, StageId> delays = {};
 };
 
 Program bind_versions(Program program, const VersionPolicy& policy, const BindRule& rule = {});

@@ -109,7 +109,7 @@ layers = [
 ]
 )",
                                       "test");
-  CHECK(needs_gradient(graph) == std::vector<bool>{false, false, true, true, true});
+  CHECK(trained_values(graph) == std::vector<bool>{false, false, true, true, true});
   const auto lowering = make_backend("reference")->lower(graph, {.samples = 2});
   // relu's output crosses the cut before sum, but nobody wants its gradient back.
   CHECK(activation_packet(graph, *lowering, {2}, 2).values == std::vector<ValueId>{{1}, {2}});

@@ -5,6 +5,7 @@
 #include "backend/cpu/kernel.hpp"
 #include "backend/cpu/loops/vector_loops.hpp"
 #include "backend/cpu/parallel.hpp"
+#include "base/bytes_of.hpp"
 
 namespace pipetrain::cpu {
 namespace {
@@ -58,10 +59,9 @@ class AttentionKernel final : public CpuKernel {
                           : attention_scratch(loop_)),
         thread_scratch_(loop_scratch_ + (padding_ < 0 ? 0 : loop_.key_rows + loop_.queries)) {
     traits_.backward_input_reads_inputs = true;
-    traits_.scratch_bytes = static_cast<std::size_t>(threads_ * thread_scratch_) * sizeof(float);
+    traits_.scratch_bytes = bytes_of<float>(threads_ * thread_scratch_);
     if (problem_.mode == Mode::Train)
-      traits_.saved_bytes =
-          static_cast<std::size_t>(problem_.samples * heads_ * loop_.queries) * sizeof(RowSoftmax);
+      traits_.saved_bytes = bytes_of<RowSoftmax>(problem_.samples * heads_ * loop_.queries);
   }
 
   void forward(const ForwardArguments& a) override {

@@ -10,6 +10,7 @@
 #include "backend/cpu/kernel.hpp"
 #include "backend/cpu/loops/vector_loops.hpp"
 #include "backend/cpu/parallel.hpp"
+#include "base/bytes_of.hpp"
 
 namespace pipetrain::cpu {
 namespace {
@@ -91,12 +92,8 @@ class BatchNormKernel final : public CpuKernel {
   }
   // Saved: the gradient's sums of each block, mean [padded channels], scale [padded channels], then
   // the mask.
-  std::size_t sums_bytes() const {
-    return keeps_sums() ? static_cast<std::size_t>(blocks_) * sizeof(GradientSums) : 0;
-  }
-  std::size_t statistics_bytes() const {
-    return static_cast<std::size_t>(2 * blocks_ * kLanes) * sizeof(float);
-  }
+  std::size_t sums_bytes() const { return keeps_sums() ? bytes_of<GradientSums>(blocks_) : 0; }
+  std::size_t statistics_bytes() const { return bytes_of<float>(2 * blocks_ * kLanes); }
   std::int64_t lanes(std::int64_t block) const {
     return problem_.output.blocked ? kLanes : std::min(kLanes, channels_ - block * kLanes);
   }

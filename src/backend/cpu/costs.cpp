@@ -20,7 +20,7 @@ constexpr double kCrossingGbS = 8;
 bool is_done_before(const Graph& graph, const Layer& relu) {
   const ValueId input = relu.inputs[0];
   if (input.value == 0 || graph.consumers(input).size() != 1) return false;
-  const LayerSpec& before = graph.layers[static_cast<std::size_t>(input.value - 1)].spec;
+  const LayerSpec& before = graph.layers[input.value - 1].spec;
   return std::holds_alternative<Conv2d>(before) || std::holds_alternative<Linear>(before) ||
          std::holds_alternative<BatchNorm>(before);
 }

@@ -4,6 +4,7 @@
 #include "backend/cpu/kernel.hpp"
 #include "backend/cpu/loops/vector_loops.hpp"
 #include "backend/cpu/parallel.hpp"
+#include "base/bytes_of.hpp"
 
 namespace pipetrain::cpu {
 namespace {
@@ -17,8 +18,7 @@ class LayerNormKernel final : public CpuKernel {
         width_(problem_.layer->output.dims.back()),
         rows_(problem_.output_elements() / width_) {
     traits_.backward_input_reads_inputs = traits_.backward_weight_reads_inputs = true;
-    if (problem_.mode == Mode::Train)
-      traits_.saved_bytes = static_cast<std::size_t>(2 * rows_) * sizeof(float);
+    if (problem_.mode == Mode::Train) traits_.saved_bytes = bytes_of<float>(2 * rows_);
   }
 
   void forward(const ForwardArguments& a) override {

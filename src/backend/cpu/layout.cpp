@@ -6,6 +6,7 @@
 
 #include "backend/cpu/loops/vector_loops.hpp"
 #include "backend/cpu/parallel.hpp"
+#include "base/bytes_of.hpp"
 
 namespace pipetrain::cpu {
 
@@ -40,7 +41,7 @@ namespace {
 template <class From, class To>
 void convert(const From* from, To* to, std::int64_t count) {
   if constexpr (std::is_same_v<From, To>)
-    std::memcpy(to, from, static_cast<std::size_t>(count) * sizeof(To));
+    std::memcpy(to, from, bytes_of<To>(count));
   else if constexpr (std::is_same_v<To, float>)
     element_loops<From>().widen(from, to, count);
   else
@@ -79,8 +80,7 @@ template <class From, class To>
 void to_stored(const ValueLayout& layout, std::int64_t samples, const From* plain, To* stored) {
   if (layout.is_plain()) return convert(layout, samples, plain, stored);
   if (layout.channels % kLanes != 0)
-    std::memset(stored, 0,
-                static_cast<std::size_t>(samples * layout.stored_elements()) * sizeof(To));
+    std::memset(stored, 0, bytes_of<To>(samples * layout.stored_elements()));
   each_element(layout, samples, [&](std::int64_t from, std::int64_t to) {
     stored[to] = from_float<To>(to_float(plain[from]));
   });

@@ -10,6 +10,7 @@
 #include "backend/cpu/kernel.hpp"
 #include "backend/cpu/loops/vector_loops.hpp"
 #include "backend/cpu/parallel.hpp"
+#include "base/bytes_of.hpp"
 #include "base/check.hpp"
 #include "base/error.hpp"
 
@@ -37,9 +38,7 @@ class CrossEntropy final : public LossKernel {
     PIPETRAIN_CHECK(output.pixels() == 1, "cross_entropy of an image");
   }
 
-  std::size_t scratch_bytes() const override {
-    return static_cast<std::size_t>(rows_) * sizeof(RowResult);
-  }
+  std::size_t scratch_bytes() const override { return bytes_of<RowResult>(rows_); }
 
   void forward(const LossArguments& a, LossResult* result) override {
     check_labels(a.targets);

@@ -6,7 +6,9 @@
 #include "backend/cpu/kernel.hpp"
 #include "backend/cpu/loops/vector_loops.hpp"
 #include "backend/cpu/parallel.hpp"
+#include "base/bytes_of.hpp"
 #include "base/check.hpp"
+#include "base/indexed.hpp"
 
 namespace pipetrain::cpu {
 namespace {
@@ -18,9 +20,7 @@ bool is(const Layer& layer) {
   return std::holds_alternative<Spec>(layer.spec);
 }
 
-const Layer& layer_of(const Graph& graph, LayerId id) {
-  return graph.layers[static_cast<std::size_t>(id.value)];
-}
+const Layer& layer_of(const Graph& graph, LayerId id) { return graph.layers[id]; }
 
 // ---- layouts
 
@@ -75,8 +75,8 @@ Element element_of_value(const Graph& graph, std::size_t value, Precision precis
   return is_last && is<Linear>(graph.layers.back()) ? Element::F32 : Element::Bf16;
 }
 
-std::vector<ValueLayout> choose_layouts(const Graph& graph, Precision precision) {
-  std::vector<ValueLayout> layouts;
+Indexed<ValueLayout, ValueId> choose_layouts(const Graph& graph, Precision precision) {
+  Indexed<ValueLayout, ValueId> layouts;
   layouts.push_back(is_image(graph.input) && !input_stays_plain(graph) ? blocked_layout(graph.input)
                                                                        : plain_layout(graph.input));
   for (std::size_t i = 0; i < graph.layers.size(); ++i) {
@@ -103,18 +103,17 @@ bool can_rectify(const Problem& problem) {
 }
 
 // The layer that alone reads a value; null where there are more, or none.
-Problem* only_reader(const Graph& graph, std::vector<Problem>& problems, ValueId value) {
+Problem* only_reader(const Graph& graph, Indexed<Problem, LayerId>& problems, ValueId value) {
   const auto readers = graph.consumers(value);
   if (readers.size() != 1) return nullptr;
-  return &problems[static_cast<std::size_t>(readers[0].value)];
+  return &problems[readers[0]];
 }
 
-void fuse_relu(const Graph& graph, std::vector<Problem>& problems, std::size_t relu,
+void fuse_relu(const Graph& graph, Indexed<Problem, LayerId>& problems, std::size_t relu,
                bool masks_elsewhere) {
   Problem& problem = problems[relu];
   const ValueId input = problem.layer->inputs[0];
-  Problem* producer =
-      input.value > 0 ? &problems[static_cast<std::size_t>(input.value - 1)] : nullptr;
+  Problem* producer = input.value > 0 ? &problems[input.value - 1] : nullptr;
   if (producer && can_rectify(*producer) && graph.consumers(input).size() == 1) {
     producer->rectifies = problem.rectified_ahead = true;
     if (masks_elsewhere && is<BatchNorm>(*producer->layer)) {
@@ -132,19 +131,19 @@ void fuse_relu(const Graph& graph, std::vector<Problem>& problems, std::size_t r
 
 // ---- the lowering
 
-std::vector<Problem> make_problems(const Graph& graph, const std::vector<ValueLayout>& layouts,
-                                   bool recomputes) {
-  std::vector<Problem> problems(graph.layers.size());
-  const std::vector<bool> trained = trained_values(graph);
+Indexed<Problem, LayerId> make_problems(const Graph& graph,
+                                        const Indexed<ValueLayout, ValueId>& layouts,
+                                        bool recomputes) {
+  Indexed<Problem, LayerId> problems(graph.layers.size());
+  const Indexed<bool, ValueId> trained = trained_values(graph);
   for (std::size_t i = 0; i < problems.size(); ++i) {
     problems[i].layer = &graph.layers[i];
-    for (const ValueId input : graph.layers[i].inputs)
-      problems[i].inputs.push_back(layouts[static_cast<std::size_t>(input.value)]);
+    for (const ValueId input : graph.layers[i].inputs) problems[i].inputs.push_back(layouts[input]);
     problems[i].output = layouts[i + 1];
     problems[i].plain_weights = shares_weights(graph, LayerId{static_cast<int>(i)});
     problems[i].wants_input_gradient =
         is<Lstm>(graph.layers[i]) ||  // whose weight gradient is made on the way
-        trained[static_cast<std::size_t>(graph.layers[i].inputs[0].value)];
+        trained[graph.layers[i].inputs[0]];
   }
   for (std::size_t i = 0; i < problems.size(); ++i)
     if (is<Relu>(graph.layers[i])) fuse_relu(graph, problems, i, !recomputes);
@@ -209,12 +208,12 @@ class CpuLowering final : public Lowering {
   }
 
   std::size_t parameter_bytes(LayerId layer, int parameter) const override {
-    return static_cast<std::size_t>(layout_of(layer, parameter).elements) * sizeof(float);
+    return bytes_of<float>(layout_of(layer, parameter).elements);
   }
   void load_parameter(Stream&, LayerId layer, int parameter, const float* plain,
                       void* stored) const override {
     const ParameterLayout layout = layout_of(layer, parameter);
-    std::memset(stored, 0, static_cast<std::size_t>(layout.elements) * sizeof(float));
+    std::memset(stored, 0, bytes_of<float>(layout.elements));
     for (std::int64_t i = 0; i < plain_elements(layer, parameter); ++i)
       floats(stored)[layout.position(i)] = plain[i];
   }
@@ -262,14 +261,10 @@ class CpuLowering final : public Lowering {
   }
 
  private:
-  const ValueLayout& layout(ValueId value) const {
-    return layouts_[static_cast<std::size_t>(value.value)];
-  }
-  const Problem& problem(LayerId layer) const {
-    return problems_[static_cast<std::size_t>(layer.value)];
-  }
+  const ValueLayout& layout(ValueId value) const { return layouts_[value]; }
+  const Problem& problem(LayerId layer) const { return problems_[layer]; }
   std::int64_t plain_elements(LayerId layer, int parameter) const {
-    return problem(layer).layer->parameters[static_cast<std::size_t>(parameter)].shape.elements();
+    return problem(layer).layer->parameters[parameter].shape.elements();
   }
   ParameterLayout layout_of(LayerId layer, int parameter) const {
     return std::visit(
@@ -283,8 +278,8 @@ class CpuLowering final : public Lowering {
   }
 
   Graph graph_;
-  std::vector<ValueLayout> layouts_;
-  std::vector<Problem> problems_;
+  Indexed<ValueLayout, ValueId> layouts_;
+  Indexed<Problem, LayerId> problems_;
 };
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "backend/cpu/loops/vector_loops.hpp"
 #include "backend/cpu/parallel.hpp"
+#include "base/bytes_of.hpp"
 #include "base/cache_line.hpp"
 
 namespace pipetrain::cpu {
@@ -80,8 +81,7 @@ class WidenedKernel final : public CpuKernel {
     return problem_.samples * layout.stored_elements();
   }
   std::size_t wide_bytes(const ValueLayout& layout) const {
-    return is_wide(layout) ? 0
-                           : whole_lines(static_cast<std::size_t>(count(layout)) * sizeof(float));
+    return is_wide(layout) ? 0 : whole_lines(bytes_of<float>(count(layout)));
   }
 
   // The first of them; tokens behind it are what they are.

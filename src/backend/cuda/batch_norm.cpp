@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "backend/cuda/kernel.hpp"
+#include "base/bytes_of.hpp"
 
 namespace pipetrain::cuda {
 namespace {
@@ -68,7 +69,7 @@ class BatchNormKernel final : public CudaKernel {
   // Of the statistics of all channels, or of their gradient sums.
   std::size_t channel_bytes() const {
     static_assert(sizeof(Statistics) == sizeof(GradientSums));
-    return static_cast<std::size_t>(planes_.channels) * sizeof(Statistics);
+    return bytes_of<Statistics>(planes_.channels);
   }
 
   GradientInput gradient_input(const void* x, const void* dy, const void* saved,

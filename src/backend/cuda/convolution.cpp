@@ -127,7 +127,7 @@ auto ConvolutionAlgorithms::advised(const Purpose& purpose, Advise advise) const
   const cudnnStatus_t status = advise(library.cudnn.get(), kAdviceMax, &count, advice.data());
   if (is_refusal(status)) return good;
   check(status, purpose.layer, purpose.what);
-  for (const Performance& p : std::span(advice).first(static_cast<std::size_t>(count)))
+  for (const Performance& p : std::span(advice).first(count))
     if (p.status == CUDNN_STATUS_SUCCESS && p.determinism == CUDNN_DETERMINISTIC &&
         p.mathType == CUDNN_FMA_MATH)
       good.push_back(p.algo);

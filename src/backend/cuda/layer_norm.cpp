@@ -3,6 +3,7 @@
 #include "backend/cuda/device/layer_norm.hpp"
 
 #include "backend/cuda/kernel.hpp"
+#include "base/bytes_of.hpp"
 
 namespace pipetrain::cuda {
 namespace {
@@ -16,7 +17,7 @@ class LayerNormKernel final : public CudaKernel {
               problem_.output.dims.back()} {
     traits_.backward_input_reads_inputs = traits_.backward_weight_reads_inputs = true;
     if (problem_.mode == Mode::Evaluate) return;
-    traits_.saved_bytes = static_cast<std::size_t>(size_.rows) * sizeof(RowStatistics);
+    traits_.saved_bytes = bytes_of<RowStatistics>(size_.rows);
     traits_.scratch_bytes = layer_norm_partials_bytes(size_);
   }
 

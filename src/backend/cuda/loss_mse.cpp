@@ -3,6 +3,7 @@
 //   scratch   partial sums | target values
 #include "backend/cuda/device/loss.hpp"
 #include "backend/cuda/kernel.hpp"
+#include "base/bytes_of.hpp"
 
 namespace pipetrain::cuda {
 namespace {
@@ -28,9 +29,7 @@ class Mse final : public LossKernel {
   std::size_t partials_bytes() const {
     return mse_partials_bytes({samples_, elements_, nullptr, nullptr});
   }
-  std::size_t targets_bytes() const {
-    return static_cast<std::size_t>(samples_ * elements_) * sizeof(float);
-  }
+  std::size_t targets_bytes() const { return bytes_of<float>(samples_ * elements_); }
 
   MseInput take(const LossArguments& a) const {
     auto* const targets = static_cast<std::byte*>(a.scratch) + partials_bytes();

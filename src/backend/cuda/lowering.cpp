@@ -1,6 +1,7 @@
 #include "backend/cuda/lowering.hpp"
 
 #include "backend/cuda/update.hpp"
+#include "base/bytes_of.hpp"
 
 namespace pipetrain::cuda {
 namespace {
@@ -14,10 +15,10 @@ bool can_rectify(const Layer& layer) {
   return is<Conv2d>(layer) || is<Linear>(layer) || is<BatchNorm>(layer) || is<Add>(layer);
 }
 
-void fuse_relu(const Graph& graph, std::vector<Problem>& problems, Problem& relu) {
+void fuse_relu(const Graph& graph, Indexed<Problem, LayerId>& problems, Problem& relu) {
   const ValueId input = relu.layer->inputs[0];
   if (input.value == 0 || graph.consumers(input).size() != 1) return;
-  Problem& producer = problems[static_cast<std::size_t>(input.value - 1)];
+  Problem& producer = problems[input.value - 1];
   if (can_rectify(*producer.layer)) producer.rectifies = relu.rectified_ahead = true;
 }
 
@@ -31,7 +32,7 @@ class CudaLowering final : public Lowering {
   CudaLowering& operator=(const CudaLowering&) = delete;
 
   std::size_t value_bytes(ValueId value, int samples) const override {
-    return static_cast<std::size_t>(elements(value, samples)) * sizeof(float);
+    return bytes_of<float>(elements(value, samples));
   }
   void load_input(Stream& stream, const void* plain, int samples, void* stored) const override {
     stream.write(stored, plain, value_bytes(ValueId{0}, samples));
@@ -46,8 +47,8 @@ class CudaLowering final : public Lowering {
   }
 
   std::size_t parameter_bytes(LayerId layer, int parameter) const override {
-    const Parameter& stored = problem(layer).layer->parameters[static_cast<std::size_t>(parameter)];
-    return static_cast<std::size_t>(stored.shape.elements()) * sizeof(float);
+    const Parameter& stored = problem(layer).layer->parameters[parameter];
+    return bytes_of<float>(stored.shape.elements());
   }
   void load_parameter(Stream& stream, LayerId layer, int parameter, const float* plain,
                       void* stored) const override {
@@ -77,21 +78,19 @@ class CudaLowering final : public Lowering {
   }
 
  private:
-  const Problem& problem(LayerId layer) const {
-    return problems_[static_cast<std::size_t>(layer.value)];
-  }
+  const Problem& problem(LayerId layer) const { return problems_[layer]; }
   std::int64_t elements(ValueId value, int samples) const {
     return samples * graph_.shape(value).elements();
   }
 
   const Graph graph_;
-  std::vector<Problem> problems_;
+  Indexed<Problem, LayerId> problems_;
 };
 
 }  // namespace
 
-std::vector<Problem> make_problems(const Graph& graph) {
-  std::vector<Problem> problems(graph.layers.size());
+Indexed<Problem, LayerId> make_problems(const Graph& graph) {
+  Indexed<Problem, LayerId> problems(graph.layers.size());
   for (std::size_t i = 0; i < problems.size(); ++i) {
     problems[i].layer = &graph.layers[i];
     problems[i].output = graph.layers[i].output;

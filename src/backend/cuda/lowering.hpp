@@ -5,12 +5,13 @@
 
 #include "backend/backend.hpp"
 #include "backend/cuda/kernel.hpp"
+#include "base/indexed.hpp"
 
 namespace pipetrain::cuda {
 
 // One problem a layer, decided on the uncut graph; they point into it. A relu that alone reads the
 // output of a layer which can rectify is done by that layer, in place; its backward stays its own.
-std::vector<Problem> make_problems(const Graph& graph);
+Indexed<Problem, LayerId> make_problems(const Graph& graph);
 
 // `convolutions` outlives the lowering.
 std::unique_ptr<const Lowering> lower(const Graph& graph,

@@ -8,6 +8,7 @@
 #include "backend/cuda/kernel.hpp"
 #include "backend/cuda/linear_plan.hpp"
 #include "backend/cuda/parts.hpp"
+#include "base/bytes_of.hpp"
 
 namespace pipetrain::cuda {
 namespace {
@@ -38,7 +39,7 @@ class LstmKernel final : public CudaKernel {
     const std::size_t saved = saved_in(nullptr).bytes;
     (trains() ? traits_.saved_bytes : traits_.scratch_bytes) += saved;
     if (!trains() && length_ == 1 && spec.padding < 0 && !spec.reverse && directions_ == 1)
-      traits_.state_bytes.assign(2, static_cast<std::size_t>(rows_ * hidden_) * sizeof(float));
+      traits_.state_bytes.assign(2, bytes_of<float>(rows_ * hidden_));
   }
 
   void forward(const ForwardArguments& a) override {

@@ -75,7 +75,7 @@ cublasStatus_t Matmul::find_algorithm(cublasLtHandle_t library) {
       library, product_.get(), a_.get(), b_.get(), d_.get(), d_.get(), wanted.get(),
       static_cast<int>(advice.size()), advice.data(), &found);
   if (status != CUBLAS_STATUS_SUCCESS) return status;
-  const auto known = std::span(advice).first(static_cast<std::size_t>(found));
+  const auto known = std::span(advice).first(found);
   const auto best =
       std::ranges::find(known, CUBLAS_STATUS_SUCCESS, &cublasLtMatmulHeuristicResult_t::state);
   if (best == known.end()) return CUBLAS_STATUS_NOT_SUPPORTED;

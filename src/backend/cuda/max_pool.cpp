@@ -3,6 +3,7 @@
 #include <spdlog/fmt/fmt.h>
 
 #include "backend/cuda/pool_plan.hpp"
+#include "base/bytes_of.hpp"
 #include "base/error.hpp"
 
 namespace pipetrain::cuda {
@@ -13,7 +14,7 @@ class MaxPoolKernel final : public CudaKernel {
   MaxPoolKernel(const MaxPool& spec, Problem problem)
       : CudaKernel(std::move(problem)), pooling_(plan_pooling(spec, problem_)) {
     if (problem_.mode == Mode::Train)
-      traits_.saved_bytes = static_cast<std::size_t>(problem_.output_elements()) * sizeof(PoolTap);
+      traits_.saved_bytes = bytes_of<PoolTap>(problem_.output_elements());
   }
 
   void forward(const ForwardArguments& a) override {

@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/bytes_of.hpp"
+
 namespace pipetrain::cuda {
 
 // Gives out one array behind the other, each where a product may read it; from null it only counts.
@@ -14,7 +16,7 @@ class Parts {
   Element* take(std::int64_t count) {
     constexpr std::size_t alignment = 64;
     std::byte* const taken = memory_ ? memory_ + bytes_ : nullptr;
-    const std::size_t bytes = static_cast<std::size_t>(count) * sizeof(Element);
+    const std::size_t bytes = bytes_of<Element>(count);
     bytes_ += (bytes + alignment - 1) / alignment * alignment;
     return reinterpret_cast<Element*>(taken);
   }

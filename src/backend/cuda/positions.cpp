@@ -6,6 +6,7 @@
 #include "backend/cuda/device/elementwise.hpp"
 #include "backend/cuda/device/reduce.hpp"
 #include "backend/cuda/kernel.hpp"
+#include "base/bytes_of.hpp"
 
 namespace pipetrain::cuda {
 namespace {
@@ -39,15 +40,14 @@ class LearnedPositionsKernel final : public PositionsKernel {
     const std::int64_t positions = problem_.output.elements(),
                        all = problem_.layer->parameters[0].shape.elements();
     if (!a.accumulate && all > positions)
-      device(a.stream).clear(floats(a.gradients[0]) + positions,
-                             static_cast<std::size_t>(all - positions) * sizeof(float));
+      device(a.stream).clear(floats(a.gradients[0]) + positions, bytes_of<float>(all - positions));
   }
 };
 
 class SinusoidalPositionsKernel final : public PositionsKernel {
  public:
   explicit SinusoidalPositionsKernel(Problem problem) : PositionsKernel(std::move(problem)) {
-    traits_.scratch_bytes = static_cast<std::size_t>(problem_.output.elements()) * sizeof(float);
+    traits_.scratch_bytes = bytes_of<float>(problem_.output.elements());
   }
 
   void forward(const ForwardArguments& a) override {

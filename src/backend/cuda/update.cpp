@@ -11,6 +11,7 @@
 #include "backend/cuda/device/elementwise.hpp"
 #include "backend/cuda/device/optimizer.hpp"
 #include "backend/cuda/device/reduce.hpp"
+#include "base/bytes_of.hpp"
 
 namespace pipetrain::cuda {
 namespace {
@@ -78,7 +79,7 @@ void add_up(DeviceStream& stream, const Summation& s) {
   const std::vector<const float*> terms(s.parts.begin(), s.parts.end());
   sum(stream.handle(), terms, s.parts[0], s.elements, false);
   for (float* const part : s.parts.subspan(1))
-    stream.copy(part, s.parts[0], static_cast<std::size_t>(s.elements) * sizeof(float));
+    stream.copy(part, s.parts[0], bytes_of<float>(s.elements));
 }
 
 void sum_of_squares(DeviceStream& stream, const float* values, std::int64_t elements,

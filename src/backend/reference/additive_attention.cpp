@@ -9,6 +9,7 @@
 #include <cmath>
 
 #include "backend/reference/kernel.hpp"
+#include "base/bytes_of.hpp"
 
 namespace pipetrain::reference {
 namespace {
@@ -24,9 +25,7 @@ class AdditiveAttentionKernel final : public ReferenceKernel {
         width_(problem_.inputs[2].dims[1]) {
     traits_.backward_input_reads_inputs = true;
     traits_.backward_weight_needs_backward_input = true;
-    const auto bytes = [](std::int64_t doubles) {
-      return static_cast<std::size_t>(doubles) * sizeof(double);
-    };
+    const auto bytes = [](std::int64_t doubles) { return bytes_of<double>(doubles); };
     if (problem_.mode == Mode::Train)
       traits_.saved_bytes = bytes(problem_.samples * queries_ * keys_ + 3 * units_ + 1);
     traits_.scratch_bytes =

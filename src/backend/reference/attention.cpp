@@ -11,6 +11,7 @@
 #include <limits>
 
 #include "backend/reference/kernel.hpp"
+#include "base/bytes_of.hpp"
 
 namespace pipetrain::reference {
 namespace {
@@ -32,11 +33,9 @@ class AttentionKernel final : public ReferenceKernel {
         keys_(parts_[K].rows) {
     traits_.backward_input_reads_inputs = true;
     if (problem_.mode == Mode::Train)
-      traits_.saved_bytes =
-          static_cast<std::size_t>(problem_.samples * heads_ * queries_) * sizeof(double);
+      traits_.saved_bytes = bytes_of<double>(problem_.samples * heads_ * queries_);
     // A row of scores, and in backward the gradients of a head's queries, keys and values.
-    traits_.scratch_bytes =
-        static_cast<std::size_t>(keys_ + (queries_ + 2 * keys_) * head_width_) * sizeof(double);
+    traits_.scratch_bytes = bytes_of<double>(keys_ + (queries_ + 2 * keys_) * head_width_);
   }
 
   void forward(const ForwardArguments& a) override {

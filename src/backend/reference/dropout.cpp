@@ -34,8 +34,7 @@ class DropoutKernel final : public ReferenceKernel {
     for (std::int64_t first = 0; first < elements; first += std::ssize(factors)) {
       const std::int64_t count = std::min(std::ssize(factors), elements - first);
       mask.factors(first, count, factors.data());
-      for (std::int64_t i = 0; i < count; ++i)
-        to[first + i] = from[first + i] * factors[static_cast<std::size_t>(i)];
+      for (std::int64_t i = 0; i < count; ++i) to[first + i] = from[first + i] * factors[i];
     }
   }
 

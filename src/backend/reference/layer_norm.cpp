@@ -4,6 +4,7 @@
 
 #include "backend/reference/kernel.hpp"
 #include "backend/reference/rows.hpp"
+#include "base/bytes_of.hpp"
 
 namespace pipetrain::reference {
 namespace {
@@ -17,8 +18,7 @@ class LayerNormKernel final : public ReferenceKernel {
   LayerNormKernel(const LayerNorm& spec, Problem problem)
       : ReferenceKernel(std::move(problem)), spec_(spec), rows_(problem_.output, problem_.samples) {
     traits_.backward_input_reads_inputs = traits_.backward_weight_reads_inputs = true;
-    if (problem_.mode == Mode::Train)
-      traits_.saved_bytes = static_cast<std::size_t>(rows_.rows) * sizeof(Statistics);
+    if (problem_.mode == Mode::Train) traits_.saved_bytes = bytes_of<Statistics>(rows_.rows);
   }
 
   void forward(const ForwardArguments& a) override {

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "backend/reference/kernel.hpp"
+#include "base/bytes_of.hpp"
 
 namespace pipetrain::reference {
 namespace {
@@ -13,7 +14,7 @@ class ReferenceLowering final : public Lowering {
   explicit ReferenceLowering(const Graph& graph) : graph_(graph) {}
 
   std::size_t value_bytes(ValueId value, int samples) const override {
-    return static_cast<std::size_t>(elements(value, samples)) * sizeof(float);
+    return bytes_of<float>(elements(value, samples));
   }
   void load_input(Stream&, const void* plain, int samples, void* stored) const override {
     std::memcpy(stored, plain, value_bytes(ValueId{0}, samples));  // tokens are as wide
@@ -27,7 +28,7 @@ class ReferenceLowering final : public Lowering {
   }
 
   std::size_t parameter_bytes(LayerId layer, int parameter) const override {
-    return static_cast<std::size_t>(parameter_elements(layer, parameter)) * sizeof(float);
+    return bytes_of<float>(parameter_elements(layer, parameter));
   }
   void load_parameter(Stream&, LayerId layer, int parameter, const float* plain,
                       void* stored) const override {
@@ -41,7 +42,7 @@ class ReferenceLowering final : public Lowering {
   void pack(Stream&, LayerId, Pass, std::span<const void* const>, void*) const override {}
 
   std::unique_ptr<Kernel> make_kernel(LayerId id, const KernelOptions& options) const override {
-    const Layer& layer = graph_.layers[static_cast<std::size_t>(id.value)];
+    const Layer& layer = graph_.layers[id];
     Problem problem{layer.name, {}, layer.output, options.samples, options.mode};
     for (const ValueId input : layer.inputs) problem.inputs.push_back(graph_.shape(input));
     for (const Parameter& p : layer.parameters) problem.parameters.push_back(p.shape);
@@ -63,8 +64,8 @@ class ReferenceLowering final : public Lowering {
     return samples * graph_.shape(value).elements();
   }
   std::int64_t parameter_elements(LayerId layer, int parameter) const {
-    const Layer& owner = graph_.layers[static_cast<std::size_t>(layer.value)];
-    return owner.parameters[static_cast<std::size_t>(parameter)].shape.elements();
+    const Layer& owner = graph_.layers[layer];
+    return owner.parameters[parameter].shape.elements();
   }
 
   const Graph graph_;

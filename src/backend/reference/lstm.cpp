@@ -9,6 +9,7 @@
 #include <cmath>
 
 #include "backend/reference/kernel.hpp"
+#include "base/bytes_of.hpp"
 
 namespace pipetrain::reference {
 namespace {
@@ -28,15 +29,12 @@ class LstmKernel final : public ReferenceKernel {
     if (spec.bidirectional) directions_.push_back({true, spec.bias ? 4u : 2u, hidden_, 1});
     traits_.backward_input_reads_inputs = traits_.backward_weight_reads_inputs = true;
     traits_.backward_weight_needs_backward_input = true;
-    const std::size_t bytes =
-        static_cast<std::size_t>(std::ssize(directions_) * rows_ * 9 * hidden_) * sizeof(double);
+    const std::size_t bytes = bytes_of<double>(std::ssize(directions_) * rows_ * 9 * hidden_);
     if (problem_.mode == Mode::Evaluate && length_ == 1 && spec.padding < 0 && !spec.reverse &&
         !spec.bidirectional)
-      traits_.state_bytes.assign(2, static_cast<std::size_t>(rows_ * hidden_) * sizeof(double));
+      traits_.state_bytes.assign(2, bytes_of<double>(rows_ * hidden_));
     if (problem_.mode == Mode::Train) traits_.saved_bytes = bytes;
-    traits_.scratch_bytes = problem_.mode == Mode::Train
-                                ? static_cast<std::size_t>(2 * hidden_) * sizeof(double)
-                                : bytes;
+    traits_.scratch_bytes = problem_.mode == Mode::Train ? bytes_of<double>(2 * hidden_) : bytes;
   }
 
   void forward(const ForwardArguments& a) override {

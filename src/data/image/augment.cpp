@@ -58,7 +58,7 @@ class Augmented final : public Dataset {
   int classes() const override { return images_->classes(); }
   const Shape& target_shape() const override { return images_->target_shape(); }
   void read(const SampleRequest& request, const Sample& sample) const override {
-    std::vector<float> image(static_cast<std::size_t>(input_shape().elements()));
+    std::vector<float> image(input_shape().elements());
     Sample whole = sample;
     whole.input = image.data();
     images_->read(request, whole);
@@ -119,8 +119,8 @@ Window choose_window(const Augment& augment, int height, int width, Random& rand
 void cut_window(const Augment& augment, const float* image, int height, int width,
                 const Window& window, float* to) {
   for (int c = 0; c < augment.channels; ++c) {
-    const float mean = augment.mean[static_cast<std::size_t>(c)];
-    const float std = augment.std[static_cast<std::size_t>(c)];
+    const float mean = augment.mean[c];
+    const float std = augment.std[c];
     for (int row = 0; row < augment.height; ++row) {
       const int y = window.top + row;
       const float* from = image + (static_cast<std::ptrdiff_t>(c) * height + y) * width;

@@ -53,7 +53,7 @@ void draw_line(Canvas& canvas, Point a, Point b, Pen pen) {
       const double square = squared_distance({double(x), double(y)}, a, b);
       if (square >= reach * reach) continue;
       const double cover = std::min(1.0, reach - std::sqrt(square));
-      float& pixel = canvas[static_cast<std::size_t>(y * glyph_side + x)];
+      float& pixel = canvas[y * glyph_side + x];
       pixel = std::max(pixel, static_cast<float>(pen.ink * cover));
     }
 }

@@ -61,7 +61,7 @@ std::array<Shapes, 10> make_shapes() {
 
 const std::vector<std::vector<Stroke>>& glyph_shapes(int digit) {
   static const std::array<Shapes, 10> shapes = make_shapes();
-  return shapes[static_cast<std::size_t>(digit)];
+  return shapes[digit];
 }
 
 }  // namespace pipetrain

@@ -22,7 +22,7 @@ class Glyphs final : public Dataset {
   Glyphs(const DrawOptions& options, const Graph& graph)
       : shape_(graph.input), classes_(model_classes(graph)) {
     const std::uint64_t stream = hash_name("glyphs " + std::string(options.part));
-    images_.reserve(static_cast<std::size_t>(options.samples));
+    images_.reserve(options.samples);
     for (std::int64_t i = 0; i < options.samples; ++i) {
       Random random(options.seed, stream + static_cast<std::uint64_t>(i));
       images_.push_back(draw_glyph(static_cast<int>(i % digits), random));
@@ -34,8 +34,7 @@ class Glyphs final : public Dataset {
   const Shape& target_shape() const override { return no_target_; }
   void read(const SampleRequest& which, const Sample& to) const override {
     float* input = to.input;
-    for (const std::uint8_t byte : images_[static_cast<std::size_t>(which.index)])
-      *input++ = byte / 255.0f;
+    for (const std::uint8_t byte : images_[which.index]) *input++ = byte / 255.0f;
     *to.classes = static_cast<std::int32_t>(which.index % digits);
   }
 

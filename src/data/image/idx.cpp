@@ -76,7 +76,7 @@ class IdxDataset final : public Dataset {
       : images_(std::move(images.bytes)),
         labels_(std::move(labels.bytes)),
         shape_(graph.input),
-        elements_(static_cast<std::size_t>(shape_.elements())),
+        elements_(shape_.elements()),
         classes_(model_classes(graph)) {
     for (std::size_t i = 0; i < scaled_.size(); ++i) scaled_[i] = static_cast<float>(i) / 255.0f;
   }

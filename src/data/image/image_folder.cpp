@@ -58,8 +58,7 @@ class ImageFolder final : public Dataset {
   // machine is at fault: another start would read others.
   void read(const SampleRequest& which, const Sample& to) const override {
     for (std::int64_t tried = 0; tried < size(); ++tried) {
-      const ImageEntry& entry =
-          list_.images[static_cast<std::size_t>((which.index + tried) % size())];
+      const ImageEntry& entry = list_.images[(which.index + tried) % size()];
       try {
         read_image_of(entry, which, to.input);
         *to.classes = entry.label;

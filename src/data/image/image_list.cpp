@@ -103,8 +103,7 @@ ImageList list_images_like(const ImageList& training, const fs::path& folder) {
 
 ImageList picked(const ImageList& whole, const std::vector<SampleId>& samples) {
   ImageList list{whole.folder, whole.classes, {}};
-  for (const SampleId sample : samples)
-    list.images.push_back(whole.images[static_cast<std::size_t>(sample)]);
+  for (const SampleId sample : samples) list.images.push_back(whole.images[sample]);
   return list;
 }
 

@@ -65,7 +65,7 @@ bool read_pixels(Png& reader, png_bytepp rows, std::size_t row_bytes) {
 }
 
 std::vector<png_bytep> rows_of(Image& image, std::size_t row_bytes) {
-  std::vector<png_bytep> rows(static_cast<std::size_t>(image.height));
+  std::vector<png_bytep> rows(image.height);
   for (std::size_t y = 0; y < rows.size(); ++y) rows[y] = image.bytes.data() + y * row_bytes;
   return rows;
 }

@@ -105,7 +105,7 @@ BucketOrder::BucketOrder(std::span<const PairLength> pairs, const BucketOptions&
 Minibatch BucketOrder::of(std::int64_t step) {
   PIPETRAIN_CHECK(step >= 0, "mini-batch {}", step);
   if (options_.shuffle) shuffle(step / steps_per_epoch());
-  const Place& place = dealt_[static_cast<std::size_t>(step % steps_per_epoch())];
+  const Place& place = dealt_[step % steps_per_epoch()];
   return {buckets_[place.bucket].lengths, std::span(shuffled_).subspan(place.first, place.count)};
 }
 

@@ -85,7 +85,7 @@ std::vector<SampleId> in_range(const std::optional<SampleRange>& range, std::int
         "data.{} = [{}, {}] is no part of the {} pairs that are kept; write [first, last] with 0 "
         "<= first < last <= {}",
         key, part.first, part.last, size, size));
-  std::vector<SampleId> pairs(static_cast<std::size_t>(part.last - part.first));
+  std::vector<SampleId> pairs(part.last - part.first);
   std::iota(pairs.begin(), pairs.end(), part.first);
   return pairs;
 }

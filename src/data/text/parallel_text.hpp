@@ -56,7 +56,7 @@ class ParallelText {
   // Of pair 0 .. size() - 1, in the order of the files: its pieces, at least one.
   std::span<const Token> source(std::int64_t pair) const { return sentence(2 * pair); }
   std::span<const Token> target(std::int64_t pair) const { return sentence(2 * pair + 1); }
-  std::int64_t line(std::int64_t pair) const { return lines_[static_cast<std::size_t>(pair)]; }
+  std::int64_t line(std::int64_t pair) const { return lines_[pair]; }
 
   // What buckets are made of.
   std::vector<PairLength> lengths() const;

@@ -13,7 +13,7 @@ class SentencePairs final : public Dataset {
   SentencePairs(PairsInput input, std::vector<SampleId> picked)
       : in_(std::move(input)), picked_(std::move(picked)) {
     const std::vector<PairLength> all = in_.text->lengths();
-    for (const SampleId pair : picked_) lengths_.push_back(all[static_cast<std::size_t>(pair)]);
+    for (const SampleId pair : picked_) lengths_.push_back(all[pair]);
     (void)order({});  // refuses what is over the limit
   }
 
@@ -24,7 +24,7 @@ class SentencePairs final : public Dataset {
   const Shape& target_shape() const override { return no_target_; }
 
   void read(const SampleRequest& which, const Sample& to) const override {
-    const SampleId pair = picked_[static_cast<std::size_t>(which.index)];
+    const SampleId pair = picked_[which.index];
     const auto source = in_.text->source(pair), target = in_.text->target(pair);
     const Pieces& pieces = *in_.pieces;
     const auto [source_length, target_length] = which.lengths;

@@ -4,6 +4,7 @@
 
 #include "backend/cpu/loops/vector_loops.hpp"
 #include "backend/cpu/parallel.hpp"
+#include "base/bytes_of.hpp"
 
 namespace pipetrain::cpu {
 namespace {
@@ -67,9 +68,8 @@ ConvWeightGradient::ConvWeightGradient(const Conv2d& spec, const Problem& proble
 std::size_t ConvWeightGradient::scratch_bytes() const {
   std::size_t bytes = 0;
   for (const Part& part : parts_)
-    bytes +=
-        static_cast<std::size_t>(round_up(weight_elements_ + outputs_, kLanes)) * sizeof(float) +
-        round_up(part.call.scratch_bytes(), 64);
+    bytes += bytes_of<float>(round_up(weight_elements_ + outputs_, kLanes)) +
+             round_up(part.call.scratch_bytes(), 64);
   return bytes;
 }
 
@@ -131,11 +131,10 @@ void ConvWeightGradient::add_up(const BackwardWeightArguments& a) const {
 }
 
 void ConvWeightGradient::mark_diagonal(const Conv2d& spec, const Problem& problem) {
-  on_diagonal_.assign(static_cast<std::size_t>(weight_elements_), 0);
+  on_diagonal_.assign(weight_elements_, 0);
   const ParameterLayout weights = parameter_layout(spec, problem, 0);
   const std::int64_t elements = problem.layer->parameters[0].shape.elements();
-  for (std::int64_t i = 0; i < elements; ++i)
-    on_diagonal_[static_cast<std::size_t>(weights.position(i))] = 1;
+  for (std::int64_t i = 0; i < elements; ++i) on_diagonal_[weights.position(i)] = 1;
 }
 
 }  // namespace pipetrain::cpu

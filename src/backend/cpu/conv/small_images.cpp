@@ -7,6 +7,7 @@
 
 #include "backend/cpu/loops/vector_loops.hpp"
 #include "backend/cpu/parallel.hpp"
+#include "base/bytes_of.hpp"
 
 namespace pipetrain::cpu {
 namespace {
@@ -17,7 +18,7 @@ struct F32Products {
   static constexpr std::int64_t kTogether = 1;  // samples
   static void gather(const float* samples, std::int64_t, std::int64_t, std::int64_t elements,
                      float* to) {
-    std::memcpy(to, samples, static_cast<std::size_t>(elements) * sizeof(float));
+    std::memcpy(to, samples, bytes_of<float>(elements));
   }
   static void add(const SmallImagesLoop& loop, const float* x, const float* dy, float* weights) {
     vector_loops().small_images_weight(loop, x, dy, weights);
@@ -135,7 +136,7 @@ std::size_t small_images_scratch_bytes(const Problem& problem, int threads) {
   static_assert(sizeof(Bf16Pair) == sizeof(float));
   const std::int64_t elements =
       gathered_elements(problem, problem.inputs[0]) + gathered_elements(problem, problem.output);
-  return static_cast<std::size_t>(threads * elements) * sizeof(float);
+  return bytes_of<float>(threads * elements);
 }
 
 void small_images_backward_weight(const Conv2d& spec, const Problem& problem,

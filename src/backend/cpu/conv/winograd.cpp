@@ -11,6 +11,7 @@
 #include "backend/cpu/instruction_set.hpp"
 #include "backend/cpu/loops/vector_loops.hpp"
 #include "backend/cpu/parallel.hpp"
+#include "base/bytes_of.hpp"
 
 namespace pipetrain::cpu {
 namespace {
@@ -124,7 +125,7 @@ class WinogradKernel final : public CpuKernel {
     return winograd_scratch(loop.channels, std::min(loop.tiles(), kTogether));
   }
   std::size_t convolving_bytes(const WinogradLoop& loop) const {
-    return static_cast<std::size_t>(threads_ * scratch_floats(loop)) * sizeof(float);
+    return bytes_of<float>(threads_ * scratch_floats(loop));
   }
 
   void convolve(const WinogradLoop& loop, const float* x, const float* weights, const float* bias,
@@ -228,9 +229,7 @@ bool has_winograd(const Conv2d& spec, const Problem& problem) {
 }
 
 std::size_t winograd_packed_bytes(const Conv2d& spec, const Problem& problem) {
-  return static_cast<std::size_t>(kWinogradPoints * problem.inputs[0].channels *
-                                  spec.out_channels) *
-         sizeof(float);
+  return bytes_of<float>(kWinogradPoints * problem.inputs[0].channels * spec.out_channels);
 }
 
 void winograd_pack(const Conv2d& spec, const Problem& problem, Pass pass, const float* weights,

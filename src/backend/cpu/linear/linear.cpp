@@ -14,6 +14,7 @@
 #include "backend/cpu/parallel.hpp"
 #include "backend/cpu/update.hpp"
 #include "backend/cpu/widened.hpp"
+#include "base/bytes_of.hpp"
 
 namespace pipetrain::cpu {
 namespace {
@@ -22,7 +23,7 @@ std::int64_t panel_count(std::int64_t outputs) { return round_up(outputs, kPanel
 
 // Transposed: [in / 32][out][32].
 std::size_t packed_size(std::int64_t in, std::int64_t out) {
-  return static_cast<std::size_t>(panel_count(in) * out * kPanel) * sizeof(float);
+  return bytes_of<float>(panel_count(in) * out * kPanel);
 }
 
 // Whole vectors of samples and inputs, and enough samples to pay for turning the gradient.
@@ -43,8 +44,7 @@ class LinearKernel final : public CpuKernel {
     traits_.backward_weight_reads_inputs = true;
     traits_.fuses_sgd = true;
     traits_.backward_input_reads_inputs = problem_.masks_input;
-    traits_.scratch_bytes = std::max(of_many().bytes, gathered_bytes()) +
-                            static_cast<std::size_t>(units()) * sizeof(double);
+    traits_.scratch_bytes = std::max(of_many().bytes, gathered_bytes()) + bytes_of<double>(units());
     if (!reads_stored_ && !problem_.keeps_packed && problem_.mode == Mode::Train)
       traits_.scratch_bytes = std::max(traits_.scratch_bytes, packed_size(in_, out_));
   }
@@ -121,8 +121,8 @@ class LinearKernel final : public CpuKernel {
   };
   OfMany of_many() const {
     if (!reads_stored_ || problem_.mode != Mode::Train) return {};
-    const auto turned = static_cast<std::size_t>(problem_.samples * out_) * sizeof(float),
-               sums = static_cast<std::size_t>(2 * in_ * problem_.samples) * sizeof(float);
+    const auto turned = bytes_of<float>(problem_.samples * out_),
+               sums = bytes_of<float>(2 * in_ * problem_.samples);
     if (linear_cut(out_) == 0) return {turned, turned, turned};
     return {turned, turned + sums, turned + sums + blocks() * sizeof(std::uint32_t)};
   }
@@ -171,7 +171,7 @@ class LinearKernel final : public CpuKernel {
   std::int64_t units() const { return panels_ * linear_tiles(in_); }  // of the weight gradient
   std::size_t blocks() const { return static_cast<std::size_t>(in_ / kLanes); }
   std::size_t gathered_bytes() const {
-    return static_cast<std::size_t>(threads_ * problem_.samples * kPanel) * sizeof(float);
+    return bytes_of<float>(threads_ * problem_.samples * kPanel);
   }
   const float* mask(const BackwardInputArguments& a) const {
     return problem_.masks_input ? floats(a.inputs[0]) : nullptr;

@@ -9,6 +9,7 @@
 #include "backend/cpu/linear/matmul.hpp"
 #include "backend/cpu/loops/vector_loops.hpp"
 #include "backend/cpu/parallel.hpp"
+#include "base/bytes_of.hpp"
 
 namespace pipetrain::cpu {
 namespace {
@@ -42,8 +43,7 @@ class LinearBf16Kernel final : public CpuKernel {
     if (problem_.mode == Mode::Train && !problem_.keeps_packed)
       packed_bytes_ = packed_layout(sizes_, Pass::Backward).get_size();
     if (problem_.output.element == Element::F32)
-      rounded_bytes_ =
-          static_cast<std::size_t>(round_up(sizes_.rows * sizes_.out, 2 * kLanes)) * sizeof(Bf16);
+      rounded_bytes_ = bytes_of<Bf16>(round_up(sizes_.rows * sizes_.out, 2 * kLanes));
     const std::size_t largest =
         std::max({forward_.scratchpad_bytes(), packed_bytes_ + input_.scratchpad_bytes(),
                   weight_.scratchpad_bytes(), weight_more_.scratchpad_bytes()});

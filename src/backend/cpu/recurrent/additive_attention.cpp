@@ -7,6 +7,7 @@
 #include "backend/cpu/kernel.hpp"
 #include "backend/cpu/loops/vector_loops.hpp"
 #include "backend/cpu/parallel.hpp"
+#include "base/bytes_of.hpp"
 
 namespace pipetrain::cpu {
 namespace {
@@ -30,12 +31,10 @@ class AdditiveAttentionKernel final : public CpuKernel {
     traits_.backward_input_reads_inputs = true;
     traits_.backward_weight_needs_backward_input = true;
     const std::int64_t of_threads = threads_ * thread_scratch_ + units;
-    traits_.scratch_bytes =
-        static_cast<std::size_t>(of_threads + (trains() ? 0 : weights_count())) * sizeof(float);
+    traits_.scratch_bytes = bytes_of<float>(of_threads + (trains() ? 0 : weights_count()));
     if (trains())
       traits_.saved_bytes =
-          static_cast<std::size_t>(weights_count() + (2 * problem_.samples + 1) * units + 1) *
-          sizeof(float);
+          bytes_of<float>(weights_count() + (2 * problem_.samples + 1) * units + 1);
   }
 
   void forward(const ForwardArguments& a) override {
@@ -201,8 +200,7 @@ std::unique_ptr<Kernel> make_kernel(const AdditiveAttention& spec, Problem probl
 }
 
 ParameterLayout parameter_layout(const AdditiveAttention&, const Problem& problem, int parameter) {
-  return channel_parameter(
-      problem.layer->parameters[static_cast<std::size_t>(parameter)].shape.elements(), 1);
+  return channel_parameter(problem.layer->parameters[parameter].shape.elements(), 1);
 }
 
 }  // namespace pipetrain::cpu

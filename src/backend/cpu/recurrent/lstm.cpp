@@ -7,6 +7,7 @@
 #include "backend/cpu/parallel.hpp"
 #include "backend/cpu/recurrent/lstm_products.hpp"
 #include "backend/cpu/widened.hpp"
+#include "base/bytes_of.hpp"
 #include "base/cache_line.hpp"
 
 namespace pipetrain::cpu {
@@ -32,7 +33,7 @@ class Parts {
   template <class Element>
   Element* take(std::int64_t count) {
     std::byte* const taken = memory_ ? memory_ + bytes_ : nullptr;
-    bytes_ += whole_lines(static_cast<std::size_t>(count) * sizeof(Element));
+    bytes_ += whole_lines(bytes_of<Element>(count));
     return reinterpret_cast<Element*>(taken);
   }
   std::size_t bytes() const { return bytes_; }
@@ -308,8 +309,7 @@ std::unique_ptr<Kernel> make_kernel(const Lstm& spec, Problem problem) {
 }
 
 ParameterLayout parameter_layout(const Lstm&, const Problem& problem, int parameter) {
-  return channel_parameter(
-      problem.layer->parameters[static_cast<std::size_t>(parameter)].shape.elements(), 1);
+  return channel_parameter(problem.layer->parameters[parameter].shape.elements(), 1);
 }
 
 bool has_bf16_products(const Lstm&, const Problem&) { return true; }

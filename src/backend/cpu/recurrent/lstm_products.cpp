@@ -8,6 +8,7 @@
 #include "backend/cpu/layout.hpp"
 #include "backend/cpu/loops/vector_loops.hpp"
 #include "backend/cpu/parallel.hpp"
+#include "base/bytes_of.hpp"
 #include "base/cache_line.hpp"
 
 namespace pipetrain::cpu {
@@ -30,16 +31,14 @@ struct PackedParts {
 template <class E>
 std::size_t packed_matrix_bytes(std::int64_t in, std::int64_t out) {
   if (stores_bf16<E>) return whole_lines(in_blocks(in, out).get_size());
-  return static_cast<std::size_t>(panels_of(out) * in * kPanel) * sizeof(float);
+  return bytes_of<float>(panels_of(out) * in * kPanel);
 }
 
 template <class E>
 PackedParts parts_of(const LstmSizes& s, Pass pass) {
   const bool forward = pass == Pass::Forward;
   PackedParts at;
-  at.recurrent =
-      forward ? whole_lines(static_cast<std::size_t>(round_up(s.gates(), kPanel)) * sizeof(float))
-              : 0;
+  at.recurrent = forward ? whole_lines(bytes_of<float>(round_up(s.gates(), kPanel))) : 0;
   at.input = at.recurrent + (forward ? packed_matrix_bytes<E>(s.hidden, s.gates())
                                      : packed_matrix_bytes<E>(s.gates(), s.hidden));
   at.end = at.input;

@@ -4,6 +4,7 @@
 #include "backend/cuda/device/batch_norm.hpp"
 
 #include "backend/cuda/device/device_code.hpp"
+#include "base/bytes_of.hpp"
 
 namespace pipetrain::cuda {
 namespace {
@@ -151,7 +152,7 @@ void launch_products(cudaStream_t stream, const GradientInput& in, const Slices&
 }  // namespace
 
 std::size_t partials_bytes(const Planes& planes) {
-  return static_cast<std::size_t>(planes.channels * slices_of(planes).count) * sizeof(Sums);
+  return bytes_of<Sums>(planes.channels * slices_of(planes).count);
 }
 
 void measure(cudaStream_t stream, const Measurement& m) {

@@ -4,6 +4,7 @@
 #include "backend/cuda/device/layer_norm.hpp"
 
 #include "backend/cuda/device/device_code.hpp"
+#include "base/bytes_of.hpp"
 
 namespace pipetrain::cuda {
 namespace {
@@ -130,7 +131,7 @@ void layer_norm_input_gradient(cudaStream_t stream, const LayerNormBackward& in,
 }
 
 std::size_t layer_norm_partials_bytes(const Rows& size) {
-  return static_cast<std::size_t>(slices_of(size).count * size.columns) * sizeof(Sums);
+  return bytes_of<Sums>(slices_of(size).count * size.columns);
 }
 
 void layer_norm_parameter_gradients(cudaStream_t stream, const LayerNormBackward& in,

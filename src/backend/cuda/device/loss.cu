@@ -1,6 +1,7 @@
 #include "backend/cuda/device/loss.hpp"
 
 #include "backend/cuda/device/device_code.hpp"
+#include "base/bytes_of.hpp"
 
 namespace pipetrain::cuda {
 namespace {
@@ -112,9 +113,7 @@ std::int64_t mse_blocks(const MseInput& in) {
 
 }  // namespace
 
-std::size_t cross_entropy_partials_bytes(std::int64_t samples) {
-  return static_cast<std::size_t>(samples) * sizeof(Sums);
-}
+std::size_t cross_entropy_partials_bytes(std::int64_t samples) { return bytes_of<Sums>(samples); }
 
 void cross_entropy(cudaStream_t stream, const CrossEntropyInput& in, void* partials,
                    const LossSums& result) {
@@ -129,9 +128,7 @@ void cross_entropy_gradient(cudaStream_t stream, const CrossEntropyInput& in, do
          gradient);
 }
 
-std::size_t mse_partials_bytes(const MseInput& in) {
-  return static_cast<std::size_t>(mse_blocks(in)) * sizeof(Sums);
-}
+std::size_t mse_partials_bytes(const MseInput& in) { return bytes_of<Sums>(mse_blocks(in)); }
 
 void mse(cudaStream_t stream, const MseInput& in, void* partials, const LossSums& result) {
   auto* const sums = static_cast<Sums*>(partials);

@@ -1,0 +1,192 @@
+#include "compile/backward_recipe.hpp"
+
+#include <utility>
+
+#include "base/check.hpp"
+
+namespace pipetrain {
+namespace {
+
+// The gradient of one value while its readers are visited from the last to the first.
+struct GradientState {
+  enum { None, Borrowed, Owned } kind = None;  // Borrowed: another buffer that must not be changed
+  BufferId buffer = 0;
+};
+
+class BackwardWriter {
+ public:
+  BackwardWriter(const RecipeInput& input, const Indexed<bool, ValueId>& trained,
+                 const ForwardRecipe& forward, RecipeDraft& draft)
+      : in_(input),
+        layers_(input),
+        trained_(trained),
+        forward_(forward),
+        draft_(draft),
+        gradients_(forward.storage.size()),
+        destinations_(forward.storage.size()) {}
+
+  BackwardRecipe write() {
+    if (layers_.at_end())
+      enter_from_loss();
+    else
+      enter_from_stage();
+    const PacketLayout leaving = leaving_gradients();
+    for (int l = layers_.count() - 1; l >= 0; --l)
+      if (trained_[layers_.output_of(l)]) call(l);
+    leave(leaving);
+    made_.head = draft_.steps();
+    if (tail_) draft_.add(std::move(*tail_));
+    made_.pass = draft_.end_pass();
+    return std::move(made_);
+  }
+
+ private:
+  void enter_from_loss() {
+    const ValueId output = in_.graph.output_of(in_.last);
+    made_.loss_gradient = draft_.new_buffer(Area::Workspace, layers_.bytes(output));
+    draft_.use_before(*made_.loss_gradient);
+    gradients_[output] = {GradientState::Borrowed, *made_.loss_gradient};
+  }
+
+  void enter_from_stage() {
+    const PacketLayout packet =
+        gradient_packet(in_.graph, in_.lowering, {in_.last.value + 1}, in_.samples);
+    for (std::size_t i = 0; i < packet.values.size(); ++i)
+      gradients_[packet.values[i]] = {
+          GradientState::Borrowed,
+          draft_.new_buffer(Area::GradientIn, layers_.bytes(packet.values[i]), packet.offsets[i])};
+  }
+
+  PacketLayout leaving_gradients() {
+    if (layers_.at_begin()) return {};
+    const PacketLayout leaving = gradient_packet(in_.graph, in_.lowering, in_.first, in_.samples);
+    for (std::size_t i = 0; i < leaving.values.size(); ++i)
+      destinations_[leaving.values[i]] = draft_.new_buffer(
+          Area::GradientOut, layers_.bytes(leaving.values[i]), leaving.offsets[i]);
+    return leaving;
+  }
+
+  void leave(const PacketLayout& leaving) {
+    for (const ValueId value : leaving.values) {
+      const GradientState& state = gradients_[value];
+      PIPETRAIN_CHECK(state.kind != GradientState::None, "no gradient for value {}", value.value);
+      if (state.kind == GradientState::Borrowed)
+        draft_.add_copy(state.buffer, destination(value), layers_.bytes(value));
+    }
+  }
+
+  BufferId destination(ValueId value) {
+    auto& buffer = destinations_[value];
+    if (!buffer) buffer = draft_.new_buffer(Area::Workspace, layers_.bytes(value));
+    return *buffer;
+  }
+
+  void call(int l) {
+    const GradientState& state = gradients_[layers_.output_of(l)];
+    PIPETRAIN_CHECK(state.kind != GradientState::None, "layer '{}' gets no gradient",
+                    layers_[l].name);
+    const BufferId output_gradient = state.buffer;
+    Draft draft;
+    draft.step.layer = l;
+    for (const ValueId input : layers_[l].inputs) draft.inputs.push_back(kept_storage(input));
+    draft.output = kept_storage(layers_.output_of(l));
+    draft.output_gradient = output_gradient;
+    draft.saved = forward_.saved[l];
+    const Draft weight = draft;
+    if (layers_.traits(l).aliases_gradient) {
+      for (const ValueId input : layers_[l].inputs)
+        if (trained_[input]) borrow(input, output_gradient);
+    } else {
+      backward_input(l, std::move(draft));
+    }
+    if (!layers_[l].parameters.empty()) backward_weight(weight);
+  }
+
+  // What forward left of a value: nothing where its memory has been reused.
+  std::optional<BufferId> kept_storage(ValueId value) const {
+    const BufferId buffer = forward_.storage_of(value);
+    if (draft_.buffer(buffer).area == Area::Workspace) return std::nullopt;
+    return buffer;
+  }
+
+  // A contribution that is another buffer's content.
+  void borrow(ValueId value, BufferId from) {
+    GradientState& state = gradients_[value];
+    if (state.kind == GradientState::None) {
+      state = {GradientState::Borrowed, from};
+      return;
+    }
+    if (state.kind == GradientState::Borrowed) {
+      draft_.add_copy(state.buffer, destination(value), layers_.bytes(value));
+      state = {GradientState::Owned, destination(value)};
+    }
+    draft_.add_sum(value, state.buffer, from);
+  }
+
+  // A contribution that a kernel computes: straight into place when it is the first of its own.
+  void backward_input(int l, Draft draft) {
+    draft.step.kind = Step::Kind::BackwardInput;
+    struct Sum {
+      ValueId value;
+      BufferId into, from;
+    };
+    std::vector<Sum> sums;
+    bool wanted =
+        layers_.traits(l).backward_weight_needs_backward_input && !layers_[l].parameters.empty();
+    for (const ValueId input : layers_[l].inputs) {
+      draft.input_gradients.push_back(std::nullopt);
+      if (!trained_[input]) continue;
+      wanted = true;
+      GradientState& state = gradients_[input];
+      if (state.kind == GradientState::Owned) {
+        const BufferId part = draft_.new_buffer(Area::Workspace, layers_.bytes(input));
+        draft.input_gradients.back() = part;
+        sums.push_back({input, state.buffer, part});
+        continue;
+      }
+      draft.input_gradients.back() = destination(input);
+      if (state.kind == GradientState::Borrowed)
+        sums.push_back({input, destination(input), state.buffer});
+      state = {GradientState::Owned, destination(input)};
+    }
+    if (wanted) draft_.add(std::move(draft));
+    for (const Sum& sum : sums) draft_.add_sum(sum.value, sum.into, sum.from);
+  }
+
+  // Behind the layer's input gradient, which reads the weights: these may be updated on the way.
+  void backward_weight(Draft draft) {
+    draft.step.kind = Step::Kind::BackwardWeight;
+    if (in_.split_backward) draft_.keep_in_slot(*draft.output_gradient);
+    if (is_tail(draft.step.layer))
+      tail_ = std::move(draft);
+    else
+      draft_.add(std::move(draft));
+  }
+
+  // The weight half that nothing of the stage waits for: of its first layer with parameters.
+  bool is_tail(int l) const {
+    if (layers_.at_begin()) return false;
+    for (int below = 0; below < l; ++below)
+      if (!layers_[below].parameters.empty()) return false;
+    return true;
+  }
+
+  const RecipeInput& in_;
+  const RecipeLayers layers_;
+  const Indexed<bool, ValueId>& trained_;
+  const ForwardRecipe& forward_;
+  RecipeDraft& draft_;
+  Indexed<GradientState, ValueId> gradients_;
+  Indexed<std::optional<BufferId>, ValueId> destinations_;  // of gradients that get memory here
+  std::optional<Draft> tail_;
+  BackwardRecipe made_;
+};
+
+}  // namespace
+
+BackwardRecipe write_backward(const RecipeInput& input, const Indexed<bool, ValueId>& trained,
+                              const ForwardRecipe& forward, RecipeDraft& draft) {
+  return BackwardWriter(input, trained, forward, draft).write();
+}
+
+}  // namespace pipetrain

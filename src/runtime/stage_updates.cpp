@@ -1,0 +1,142 @@
+#include "runtime/stage_updates.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "base/check.hpp"
+
+namespace pipetrain {
+
+StageUpdates::StageUpdates(const Run& run, StageId stage, int copy, int share, StageTimes& times)
+    : run_(run),
+      id_(stage),
+      copies_(*run.stages[stage.value]),
+      copy_(copy),
+      stage_(copies_.copy(copy)),
+      tied_(run.tied.concerns(stage)),
+      share_(share),
+      times_(times),
+      tied_terms_(run.tied.count()),
+      reports_(stage_.stream(), stage_.parameters(), run.program().minibatches,
+               [this](const StepReport& report) { publish(report); }) {
+  for (int s = 0; s < stage.value; ++s) first_parameter_ += run.stages[s]->first().parameters();
+}
+
+UpdateCall StageUpdates::fused(std::int64_t step) {
+  PIPETRAIN_CHECK(!run_.updates.joint_norm && !run_.updates.own_norms,
+                  "an update by a norm is fused");
+  return {.lr = run_.updates.learning_rate.at(step, id_),
+          .step = step + 1,
+          .sums = reports_.of(step).sums_of_squares};
+}
+
+void StageUpdates::sync(std::int64_t step) {
+  synced_ = true;
+  bool whole = true;
+  if (copies_.count() > 1)
+    times_.busy([&] { whole = copies_.hand_in_gradient(copy_); });
+  else
+    times_.busy([&] { stage_.complete_gradients(); });
+  if (!whole) return;
+  if (run_.updates.joint_norm) deposit(step);
+  if (!tied_) return;
+  bool last = false;
+  times_.busy([&] { last = run_.tied.hand_in(id_, copy_); });
+  if (last && run_.updates.joint_norm)
+    times_.busy([&] { run_.tied.deposit(id_, copy_, *run_.board, step); });
+}
+
+// The norm decides what the update does: a device is waited for.
+void StageUpdates::deposit(std::int64_t step) {
+  const std::span<double> sums = reports_.of(step).sums_of_squares;
+  times_.busy([&] { stage_.sums_of_squares(sums, Stage::Sums::Own); });
+  stage_.stream().finish();
+  run_.board->deposit(step, first_parameter_, sums);
+}
+
+// Each group of tied parameters goes by its own norm, which is the same on all stages that have it;
+// in the model's norm its first use counts alone.
+void StageUpdates::clip_by_own_norms(std::span<double> sums) {
+  times_.busy([&] { stage_.sums_of_squares(sums); });
+  stage_.stream().finish();
+  const StageTies& ties = stage_.ties();
+  double own = 0;
+  for (std::size_t p = 0; p < sums.size(); ++p) {
+    if (ties.group[p] < 0)
+      own += sums[p];
+    else
+      clip(tied_terms_[ties.group[p]], std::sqrt(sums[p]));
+    if (!ties.counts[p]) sums[p] = 0;
+  }
+  clip(own_terms_, std::sqrt(own));
+}
+
+void StageUpdates::clip_by_joint_norm(double norm) {
+  clip(own_terms_, norm);
+  for (UpdateTerms& terms : tied_terms_) clip(terms, norm);
+}
+
+void StageUpdates::clip(UpdateTerms& terms, double norm) {
+  terms.skip = run_.updates.skip_nonfinite && !std::isfinite(norm);
+  terms.gradient_scale =
+      run_.updates.max_norm > 0 ? std::min(1.0, run_.updates.max_norm / (norm + 1e-6)) : 1;
+  times_.measured().skipped = times_.measured().skipped || terms.skip;
+}
+
+void StageUpdates::publish(const StepReport& report) const {
+  if (report.deposits) run_.board->deposit(report.step, first_parameter_, report.sums_of_squares);
+  run_.board->finish(report.step, id_, copy_, report.lr, report.measured);
+}
+
+// What all uses of a tied parameter have in common: the rate is that of its first use's stage.
+void StageUpdates::set_terms(std::int64_t step) {
+  own_terms_ = {.lr = run_.updates.learning_rate.at(step, id_)};
+  for (std::size_t t = 0; t < tied_terms_.size(); ++t)
+    tied_terms_[t] = {
+        .lr = run_.updates.learning_rate.at(step, run_.tied.owner(static_cast<int>(t)))};
+}
+
+void StageUpdates::update(std::int64_t step) {
+  StepReport& report = reports_.of(step);
+  PIPETRAIN_CHECK(synced_ || !(run_.updates.joint_norm || tied_),
+                  "an update without its synchronisation");
+  set_terms(step);
+  if (tied_) times_.waiting([&] { return run_.tied.take_sums(id_, copy_, step), true; });
+  std::span<double> sums;
+  if (run_.updates.joint_norm) {
+    clip_by_joint_norm(std::sqrt(times_.waiting([&] { return run_.board->total(step); })));
+  } else if (run_.updates.own_norms) {
+    clip_by_own_norms(report.sums_of_squares);
+    run_.board->deposit(step, first_parameter_, report.sums_of_squares);
+  } else {  // the norm is only reported: it is taken on the way
+    sums = report.sums_of_squares;
+    report.deposits = true;
+  }
+  times_.busy([&] {
+    stage_.update({.own = own_terms_, .tied = tied_terms_, .step = step + 1, .sums = sums});
+  });
+  synced_ = false;
+  tell(report);
+}
+
+void StageUpdates::tell(StepReport& report) {
+  StageStep measured = std::exchange(times_.measured(), {});
+  measured.samples = report.measured.samples;
+  measured.labels = report.measured.labels;
+  measured.weight_versions = stage_.weights().copies();
+  measured.staleness = std::exchange(staleness_sum_, 0) / share_;
+  report.measured = measured;
+  report.lr = run_.updates.learning_rate.at(report.step);
+  reports_.hand_in(report, times_.clock());
+}
+
+bool StageUpdates::blocked(Op op, std::int64_t step) const {
+  if (fuses_update(op)) return !run_.board->can_deposit(step);
+  if (op == Op::SyncGradients) return run_.updates.joint_norm && !run_.board->can_deposit(step);
+  if (op != Op::Update) return false;
+  if (tied_ && !run_.tied.summed(step)) return true;
+  return run_.updates.joint_norm ? !run_.board->has_total(step) : !run_.board->can_deposit(step);
+}
+
+}  // namespace pipetrain

@@ -1,0 +1,62 @@
+// The updates of one stage, or of one copy of it: what a backward that fuses one is told, by whose
+// norm gradients are clipped or an update is skipped, and what is told of the mini-batch behind it.
+//
+// How stages agree on a norm: each leaves its sums of squares at the step board (its own
+// parameters' alone; of a tied parameter its first use's), which adds them up in the order of the
+// parameters.
+//
+// Threading: of one worker.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "runtime/run.hpp"
+#include "runtime/stage_times.hpp"
+#include "runtime/step_reports.hpp"
+
+namespace pipetrain {
+
+class StageUpdates {
+ public:
+  // `share`: of a mini-batch's micro-batches, that run on this copy.
+  StageUpdates(const Run& run, StageId stage, int copy, int share, StageTimes& times);
+
+  StepReport& report(std::int64_t step) { return reports_.of(step); }
+  void add_staleness(int versions) { staleness_sum_ += static_cast<double>(versions); }
+
+  // What the layers of a backward that fuses its update need of it; update() does the rest.
+  UpdateCall fused(std::int64_t step);
+  // The stage's own sums are left at the board before anybody can add up what it shares.
+  void sync(std::int64_t step);
+  void update(std::int64_t step);
+  bool blocked(Op op, std::int64_t step) const;       // would it wait for another worker?
+  void finish() { reports_.finish(times_.clock()); }  // all that was handed in is published
+
+ private:
+  void deposit(std::int64_t step);
+  void publish(const StepReport& report) const;
+  void set_terms(std::int64_t step);
+  void clip(UpdateTerms& terms, double norm);
+  void clip_by_own_norms(std::span<double> sums);
+  void clip_by_joint_norm(double norm);
+  void tell(StepReport& report);
+
+  const Run& run_;
+  const StageId id_;
+  StageCopies& copies_;
+  const int copy_;  // which of them this is
+  Stage& stage_;
+  const bool tied_;  // shares a parameter
+  const int share_;
+  StageTimes& times_;
+  int first_parameter_ = 0;  // of the whole model's
+  bool synced_ = false;
+  UpdateTerms own_terms_;
+  std::vector<UpdateTerms> tied_terms_;  // of each tied parameter of the model; reused
+  double staleness_sum_ = 0;
+  StepReports reports_;
+};
+
+}  // namespace pipetrain
