@@ -1,8 +1,6 @@
 // pipetrain devices: what this machine has for stages to run on, and what this build can use.
 #include <spdlog/fmt/fmt.h>
-#include <unistd.h>
 
-#include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -11,6 +9,7 @@
 #include "app/verbs.hpp"
 #include "backend/cpu/onednn_info.hpp"
 #include "backend/cuda_info.hpp"
+#include "machine/processor.hpp"
 #include "machine/threads.hpp"
 #include "run/columns.hpp"
 
@@ -19,21 +18,8 @@ namespace {
 
 using nlohmann::ordered_json;
 
-std::string cpu_name() {
-  std::ifstream cpuinfo("/proc/cpuinfo");
-  for (std::string line; std::getline(cpuinfo, line);) {
-    const std::size_t colon = line.find(": ");
-    if (line.starts_with("model name") && colon != line.npos) return line.substr(colon + 2);
-  }
-  return "unknown";
-}
-
-std::int64_t memory_bytes() {
-  return static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
-}
-
 ordered_json cpu_row() {
-  return {{"name", cpu_name()},
+  return {{"name", processor_name()},
           {"cores", available_cores()},
           {"memory_bytes", memory_bytes()},
           {"instructions", cpu::onednn_instructions()}};

@@ -107,6 +107,23 @@ void generate_options(CLI::App& app, Options& options) {
 
 void benchmark_options(CLI::App& app, Options& options) { config_options(app, options); }
 
+void profile_options(CLI::App& app, Options& options) {
+  config_options(app, options);
+  app.add_option("--output", options.output, "the file to write; profile.json where not given");
+  app.add_option("--microbatch-sizes", options.profile_samples,
+                 "samples in a micro-batch, several with commas; where not given, the mini-batch, "
+                 "its half, "
+                 "and so on, six at most")
+      ->delimiter(',')
+      ->check(whole_number(1, 1 << 20))
+      ->default_str("");
+  app.add_option("--threads", options.profile_threads,
+                 "of a stage's kernels, several with commas; where not given, 1 and all cores")
+      ->delimiter(',')
+      ->check(whole_number(1, 1024))
+      ->default_str("");
+}
+
 void schedule_options(CLI::App& app, Options& options) {
   common_options(app, options);
   app.add_option("NAME", options.schedules,

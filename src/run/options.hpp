@@ -44,6 +44,9 @@ struct Options {
   double length_penalty = 0.6;
   std::int64_t batch = 64;  // sentences
 
+  // profile; empty: chosen by the mini-batch and the machine
+  std::vector<int> profile_samples, profile_threads;
+
   // schedule
   std::vector<std::string> schedules;  // names, or csv files
   int stages = 4;

@@ -136,6 +136,9 @@ Pipeline::Pipeline(CompiledPipeline compiled, const MakeChannel& make_channel)
     : impl_(std::make_unique<Impl>(std::move(compiled), make_channel)) {}
 Pipeline::~Pipeline() = default;
 
+void Pipeline::set_watch(StageId stage, LayerWatch* watch) {
+  impl_->stages[stage.value]->first().set_watch(watch);
+}
 void Pipeline::set_trace(Trace* trace) { impl_->trace = trace; }
 const SegmentProgram& Pipeline::segment_program() const { return impl_->needs.program; }
 int Pipeline::loader_readers(Mode mode) const {

@@ -118,12 +118,13 @@ UpdateArguments StageOptimizer::arguments(const Item& item, WeightStore& weights
                            : nullptr};
 }
 
-void StageOptimizer::apply(WeightStore& weights, const StageUpdate& update) {
+void StageOptimizer::apply(WeightStore& weights, const StageUpdate& update, LayerWatch* watch) {
   for (std::size_t i = 0; i < items_.size(); ++i) {
     if (done_[items_[i].layer]) continue;
     const int group = ties_.group[i];
     const UpdateTerms& terms = group < 0 ? update.own : update.tied[group];
     const bool sums = !update.sums.empty() && ties_.counts[i];
+    const Watched watched(watch, LayerWork::Update, items_[i].layer);
     if (terms.skip)
       skip(items_[i], weights);
     else

@@ -9,6 +9,7 @@
 #include "compile/delta_rule.hpp"
 #include "config/config.hpp"
 #include "graph/graph.hpp"
+#include "stage/layer_watch.hpp"
 #include "stage/weight_store.hpp"
 
 namespace pipetrain {
@@ -55,7 +56,7 @@ class StageOptimizer {
   void sums_of_squares(std::span<double> sums, Sums which) const;
   // Writes the next version; the caller advances. Sums of squares are those that count in the
   // model's norm.
-  void apply(WeightStore& weights, const StageUpdate& update);
+  void apply(WeightStore& weights, const StageUpdate& update, LayerWatch* watch = nullptr);
 
   // The same for one layer, to be done by its kernel; null where the rule is not sgd, where another
   // layer uses a parameter of it, or where it has been asked for since the last apply(), which

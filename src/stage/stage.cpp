@@ -127,6 +127,19 @@ std::byte* at(const IndexedArray<std::byte*, area_count, Area>& bases, const Pla
   return base ? base + place.offset : nullptr;
 }
 
+LayerWork work_of(Step::Kind kind, bool updates) {
+  switch (kind) {
+    case Step::Kind::Forward:
+      return LayerWork::Forward;
+    case Step::Kind::BackwardWeight:
+      return updates ? LayerWork::WeightUpdate : LayerWork::BackwardWeight;
+    case Step::Kind::Copy:
+      return LayerWork::Copy;
+    default:
+      return LayerWork::BackwardInput;
+  }
+}
+
 std::size_t buffer_bytes(const Layer& layer, int index) {
   const auto elements = layer.buffers[index].shape.elements();
   return bytes_of<float>(elements);
@@ -217,12 +230,21 @@ void Stage::prepare(const WeightRead& read) {
   weights_.set_mixed(read);
 }
 
+// A sum of gradients belongs to the layer whose output has several readers.
+int Stage::layer_of(const Step& step) const {
+  return step.kind == Step::Kind::Add ? step.value.value - 1 - input_.first.value : step.layer;
+}
+
 void Stage::run(CompiledStage& compiled, const Step& step, const Bases& bases, const PassCall& call,
                 const RunOptions& options) {
   const auto l = static_cast<std::size_t>(step.layer);
   for (std::size_t i = 0; i < step.inputs.size(); ++i)
     operand_inputs_[i] = at(bases, step.inputs[i]);
   const std::span<const void* const> inputs(operand_inputs_.data(), step.inputs.size());
+  const FusedUpdate* const update = step.kind == Step::Kind::BackwardWeight
+                                        ? fused(compiled, step.layer, options.update)
+                                        : nullptr;
+  const Watched watched(watch_, work_of(step.kind, update != nullptr), layer_of(step));
   switch (step.kind) {
     case Step::Kind::Forward:
       compiled.kernels[l]->forward(
@@ -256,7 +278,7 @@ void Stage::run(CompiledStage& compiled, const Step& step, const Bases& bases, c
                                             .output_gradient = at(bases, step.output_gradient),
                                             .gradients = optimizer_.gradients(step.layer),
                                             .accumulate = gradient_started_[l],
-                                            .update = fused(compiled, step.layer, options.update),
+                                            .update = update,
                                             .saved = at(bases, step.saved),
                                             .scratch = passes_.scratch(call.size.mode)});
       gradient_started_[l] = true;
@@ -288,7 +310,7 @@ void Stage::complete_gradients() {
 void Stage::update(const StageUpdate& update) {
   if (!update.sums.empty())
     update_by_kernels({.lr = update.own.lr, .step = update.step, .sums = update.sums});
-  optimizer_.apply(weights_, update);
+  optimizer_.apply(weights_, update, watch_);
   weights_.advance();
   const bool whole = !update.own.skip && std::ranges::none_of(update.tied, &UpdateTerms::skip);
   if (const double back = input_.delta.correction; back != 0 && keeps_up_delta_ && whole)
@@ -300,8 +322,10 @@ void Stage::update_by_kernels(const UpdateCall& call) {
   for (const CompiledStage& c : compiled_) {
     if (c.size.mode != Mode::Train) continue;
     for (int l = 0; l < layers(); ++l)
-      if (const FusedUpdate* update = fused(c, l, &call))
+      if (const FusedUpdate* update = fused(c, l, &call)) {
+        const Watched watched(watch_, LayerWork::Update, l);
         c.kernels[l]->update(*stream_, *update, passes_.scratch(Mode::Train));
+      }
     return;
   }
 }

@@ -13,6 +13,7 @@
 #include "compile/compiled_stage.hpp"
 #include "compile/lowered_model.hpp"
 #include "config/config.hpp"
+#include "stage/layer_watch.hpp"
 #include "stage/memory.hpp"
 #include "stage/optimizer.hpp"
 #include "stage/pass_memory.hpp"
@@ -116,6 +117,8 @@ class Stage {
   void finish_loading() { weights_.pack(); }
   void read_output(const PassCall& call, float* plain) const;  // last stage, behind forward()
 
+  void set_watch(LayerWatch* watch) { watch_ = watch; }  // null: nobody; outlives the passes
+
   StageId id() const { return input_.id; }
   LayerId first() const { return input_.first; }
   int layers() const { return input_.last.value - input_.first.value + 1; }
@@ -150,6 +153,7 @@ class Stage {
   void run(CompiledStage& compiled, const Step& step, const Bases& bases, const PassCall& call,
            const RunOptions& options);
 
+  int layer_of(const Step& step) const;
   void update_by_kernels(const UpdateCall& call);
   void prepare(const WeightRead& read);
   const FusedUpdate* fused(const CompiledStage& compiled, int layer, const UpdateCall* update);
@@ -169,6 +173,7 @@ class Stage {
   std::vector<void*> operand_gradients_;
   std::vector<bool> gradient_started_;  // per layer: its sum holds something
   std::int64_t batches_tracked_ = 0;
+  LayerWatch* watch_ = nullptr;
 };
 
 }  // namespace pipetrain

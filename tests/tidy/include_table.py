@@ -27,9 +27,11 @@ ALLOWED = {
                "compile", "stage"],
     "run": ["base", "graph", "config", "data", "program", "schedules.hpp", "own_order.hpp", "plan",
             "backend", "transport", "checkpoint", "metrics", "machine", "compile", "stage", "runtime", "decode"],
+    "profile": ["base", "graph", "config", "data", "plan", "backend", "transport", "checkpoint/json_limits.hpp",
+                "machine", "compile", "stage", "runtime", "run"],
     "app": ["base", "graph", "config", "data", "program", "schedules.hpp", "own_order.hpp", "plan",
             "backend", "transport", "checkpoint", "metrics", "machine", "compile", "stage", "runtime",
-            "decode", "run"],
+            "decode", "run", "profile"],
     "main": ["base", "app", "run/interrupts.hpp", "run/options.hpp"],  # src/main.cpp
 }
 
@@ -37,7 +39,7 @@ ALLOWED = {
 LIBRARIES = {
     "toml++/": ["config", "graph", "app"],
     "CLI/": ["app", "main"],
-    "nlohmann/": ["program", "data", "plan", "checkpoint", "metrics", "run", "app"],
+    "nlohmann/": ["program", "data", "plan", "checkpoint", "metrics", "run", "profile", "app"],
     "dnnl": ["backend/cpu"],
     "oneapi/dnnl/": ["backend/cpu"],
     "zlib.h": ["data", "checkpoint"],
@@ -50,7 +52,7 @@ LIBRARIES = {
 
 # Files of src/ that read what the kernel tells of this machine: the only ones outside base/ that open
 # files in ways of their own.
-READ_THE_SYSTEM = {"src/machine/cpu_quota.cpp", "src/app/devices.cpp"}
+READ_THE_SYSTEM = {"src/machine/cpu_quota.cpp", "src/machine/processor.cpp"}
 
 # Folders of tests/ that mirror no folder of src/: suites across parts.
 SUITES = {"golden", "semantics", "faults", "bad_inputs", "cli", "gpu", "fuzz", "tidy", "fake_cuda"}

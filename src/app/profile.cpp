@@ -1,0 +1,81 @@
+// Time, bytes and FLOPs of each layer, measured on this machine: profile.json for `pipetrain plan`.
+#include <spdlog/fmt/fmt.h>
+#include <spdlog/spdlog.h>
+
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "app/verbs.hpp"
+#include "checkpoint/atomic_file.hpp"
+#include "config/read.hpp"
+#include "machine/threads.hpp"
+#include "profile/measure.hpp"
+#include "profile/profile_json.hpp"
+#include "run/columns.hpp"
+#include "run/session.hpp"
+
+namespace pipetrain {
+namespace {
+
+std::string ms(double value) { return fmt::format("{:.3f}", value); }
+
+// Of the point nearest to the config's own micro-batches, which is the last of its threads.
+std::string table_of(const Profile& profile, const ProfilePoint& point) {
+  std::vector<std::vector<std::string>> rows = {{"layer", "kind", "forward", "input half",
+                                                 "weight half", "update", "spread", "MFLOP",
+                                                 "KiB sent"}};
+  LayerTimes sum;
+  for (std::size_t l = 0; l < profile.layers.size(); ++l) {
+    const ProfiledLayer& layer = profile.layers[l];
+    const LayerTimes& t = point.layers[l];
+    rows.push_back({layer.name, layer.kind, ms(t.forward_ms), ms(t.backward_input_ms),
+                    ms(t.backward_weight_ms), ms(t.update_ms + t.fused_update_ms),
+                    fmt::format("{:.0f}%", 100 * t.spread),
+                    fmt::format("{:.3f}", static_cast<double>(layer.flops) * 1e-6),
+                    fmt::format("{:.1f}", static_cast<double>(layer.sent_bytes) / 1024)});
+    sum.forward_ms += t.forward_ms;
+    sum.backward_input_ms += t.backward_input_ms;
+    sum.backward_weight_ms += t.backward_weight_ms;
+    sum.update_ms += t.update_ms + t.fused_update_ms;
+  }
+  rows.push_back({"all", "", ms(sum.forward_ms), ms(sum.backward_input_ms),
+                  ms(sum.backward_weight_ms), ms(sum.update_ms), "", "", ""});
+  return fmt::format("ms of a micro-batch of {} on {} thread{} (MFLOP and KiB of one sample)\n{}",
+                     point.samples, point.threads, point.threads == 1 ? "" : "s", columns(rows));
+}
+
+std::vector<int> threads_to_measure(const Options& options) {
+  if (!options.profile_threads.empty()) return options.profile_threads;
+  const int cores = available_cores();
+  return cores > 1 ? std::vector<int>{1, cores} : std::vector<int>{1};
+}
+
+}  // namespace
+
+int profile(const Options& options) {
+  const ReadConfig read = read_config(options.configs, options.sets);
+  const Config& config = read.config;
+  const Graph graph = load_graph(read);
+  const Datasets data = load_datasets(read, graph);
+  const std::vector<int> samples = options.profile_samples.empty()
+                                       ? microbatch_sizes_to_measure(config.data.batch_size)
+                                       : options.profile_samples;
+  const Profile profile = measure_profile({.config = config,
+                                           .graph = graph,
+                                           .data = *data.train,
+                                           .samples = samples,
+                                           .threads = threads_to_measure(options)});
+  const nlohmann::ordered_json json = profile_json(profile);
+  const std::filesystem::path file =
+      options.output.empty() ? std::filesystem::path("profile.json") : options.output;
+  write_file(file, json.dump(1) + "\n");
+  if (options.json) {
+    std::cout << json.dump(1) << '\n';
+    return 0;
+  }
+  std::cout << table_of(profile, profile.points.back());
+  spdlog::info("profile  {}", file.string());
+  return 0;
+}
+
+}  // namespace pipetrain

@@ -1,0 +1,68 @@
+// What was measured of a model's layers on a machine (`pipetrain profile`), and the chain of layers
+// that planners make of it for one size of micro-batch.
+//
+// Times are medians in milliseconds of one micro-batch on one stage's threads; bytes and FLOPs are
+// of one sample.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "plan/layer_chain.hpp"
+
+namespace pipetrain {
+
+struct LayerTimes {
+  double forward_ms = 0, backward_input_ms = 0, backward_weight_ms = 0;
+  double update_ms = 0;        // once per mini-batch, by itself
+  double fused_update_ms = 0;  // what it adds to the weight gradient that it is fused into
+  double spread = 0;  // of repeated measurements: half the middle 80%, as a share of the median
+};
+
+struct ProfiledLayer {
+  std::string name, kind;
+  std::int64_t sent_bytes = 0;       // over a cut behind it, one way, as the precision has them
+  std::int64_t saved_bytes = 0;      // kept from its forward to its backward
+  std::int64_t parameter_bytes = 0;  // f32, of what it owns
+  std::int64_t flops = 0;            // of its forward
+};
+
+struct ProfilePoint {
+  int samples = 1;  // in a micro-batch
+  int threads = 1;  // of the stage's kernels
+  std::vector<LayerTimes> layers;
+  double load_ms = 0;         // the first stage, of one micro-batch
+  double loss_ms = 0;         // the last stage: the loss and its gradient
+  double instruction_ms = 0;  // what a forward or a backward takes besides its layers
+};
+
+struct TransportTimes {
+  std::string name;             // threads | mpi | nccl
+  double handover_ms = 0;       // of a packet, from the sender's call to the receiver's return
+  double bytes_per_second = 0;  // 0: packets are handed over where they lie
+};
+
+// What a profile holds for: times of another model, precision or machine say nothing.
+struct ProfileKey {
+  std::string model, shapes;  // shapes: a sum over names, kinds, sizes
+  std::string precision, backend, optimizer;
+  std::string machine;  // processor, instructions, cores
+  std::string library;  // that computes, with its version
+  bool operator==(const ProfileKey&) const = default;
+};
+
+struct Profile {
+  ProfileKey key;
+  std::vector<ProfiledLayer> layers;
+  std::vector<ProfilePoint> points;  // by threads, then samples, ascending
+  std::vector<TransportTimes> transports;
+  double memory_bytes_per_second = 0;  // one core, read and written
+};
+
+// Of micro-batches of `samples` on `threads`: measured, or between the two sizes next to it; beyond
+// the largest in proportion. UsageError where no point has so many threads.
+ProfilePoint point_of(const Profile& profile, int samples, int threads);
+LayerChain chain_of(const Profile& profile, int samples, int threads);
+
+}  // namespace pipetrain

@@ -1,0 +1,58 @@
+#include "profile/machine_figures.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <thread>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "transport/channel.hpp"
+
+namespace pipetrain {
+namespace {
+
+constexpr int rounds = 2000;
+constexpr std::size_t copied_bytes = std::size_t{64} << 20;
+constexpr int copies = 5;
+
+// Sends back whatever comes.
+void answer(Channel& from, Channel& to, int count) {
+  for (int i = 0; i < count; ++i) {
+    from.release(from.receive());
+    to.send(to.acquire());
+  }
+}
+
+}  // namespace
+
+TransportTimes measure_handover() {
+  std::byte memory[2] = {};
+  const auto there = make_in_process_channel({.packets = {&memory[0]}, .spin = true});
+  const auto back = make_in_process_channel({.packets = {&memory[1]}, .spin = true});
+  std::vector<double> round_ms;
+  std::thread other([&] { answer(*there, *back, rounds); });
+  for (int i = 0; i < rounds; ++i) {
+    const std::int64_t begin = now_ns();
+    there->send(there->acquire());
+    back->release(back->receive());
+    round_ms.push_back(static_cast<double>(now_ns() - begin) * 1e-6);
+  }
+  other.join();
+  std::ranges::nth_element(round_ms, round_ms.begin() + rounds / 2);
+  return {.name = "threads", .handover_ms = round_ms[rounds / 2] / 2};
+}
+
+double measure_memory_bandwidth() {
+  const std::vector<std::byte> from(copied_bytes, std::byte{1});
+  std::vector<std::byte> to(copied_bytes);
+  double best = 0;
+  for (int i = 0; i < copies; ++i) {
+    const std::int64_t begin = now_ns();
+    std::memcpy(to.data(), from.data(), copied_bytes);
+    const auto ns = static_cast<double>(now_ns() - begin);
+    best = std::max(best, 2e9 * static_cast<double>(copied_bytes) / ns);
+  }
+  return best;
+}
+
+}  // namespace pipetrain

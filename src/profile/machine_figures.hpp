@@ -1,0 +1,16 @@
+// Figures of this machine that no layer has: how long a packet takes to another thread, and how
+// fast one core reads and writes memory.
+#pragma once
+
+#include "plan/profile.hpp"
+
+namespace pipetrain {
+
+// From one thread's send to the other one's return from receive, half of a round trip, between two
+// threads that wait for each other as stages do. Some milliseconds of measuring.
+TransportTimes measure_handover();
+
+// Bytes read and written per second by one thread that copies more than any cache holds.
+double measure_memory_bandwidth();
+
+}  // namespace pipetrain

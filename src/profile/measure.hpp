@@ -1,0 +1,32 @@
+// Measures a model's layers on this machine: it is trained as one stage for some steps, through the
+// pipeline that trains, with a clock around every kernel.
+#pragma once
+
+#include <vector>
+
+#include "backend/backend.hpp"
+#include "config/config.hpp"
+#include "data/dataset.hpp"
+#include "graph/graph.hpp"
+#include "plan/profile.hpp"
+
+namespace pipetrain {
+
+struct MeasureInput {
+  const Config& config;  // precision, optimizer, data and hardware are its; its pipeline is not
+  const Graph& graph;
+  const Dataset& data;
+  std::vector<int> samples;  // of micro-batches
+  std::vector<int> threads;  // of a stage's kernels
+  double seconds = 0.5;      // at least, for each pair of them
+};
+
+// DeviceError, DataError as training. Trains from initial weights; nothing is kept.
+Profile measure_profile(const MeasureInput& input);
+
+// Sizes of micro-batches that a mini-batch can be cut into, at most `most`: its halves, down to 1.
+std::vector<int> microbatch_sizes_to_measure(std::int64_t batch_size, int most = 6);
+
+ProfileKey profile_key(const Config& config, const Graph& graph);
+
+}  // namespace pipetrain

@@ -1,0 +1,187 @@
+#include "profile/profile_json.hpp"
+
+#include <spdlog/fmt/fmt.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "base/error.hpp"
+#include "base/input_file.hpp"
+#include "checkpoint/json_limits.hpp"
+
+namespace pipetrain {
+namespace {
+
+using nlohmann::json;
+using nlohmann::ordered_json;
+
+constexpr int format_version = 1;
+constexpr JsonLimits limits = {.depth = 8, .values = 10'000'000, .members = 64};
+
+// One object of the file, and where it lies.
+class Place {
+ public:
+  Place(const std::string& file, const json& value, std::string path)
+      : file_(file), value_(value), path_(std::move(path)) {}
+
+  [[noreturn]] void refuse(std::string_view key, std::string_view what) const {
+    throw UsageError(fmt::format("{}: {}{}{} {}; measure anew: pipetrain profile CONFIG", file_,
+                                 path_, path_.empty() || key.empty() ? "" : ".", key, what));
+  }
+  const json& at(const char* key) const {
+    if (!value_.is_object() || !value_.contains(key)) refuse(key, "is missing");
+    return value_[key];
+  }
+  double number(const char* key) const {
+    const json& value = at(key);
+    if (!value.is_number()) refuse(key, "is no number");
+    const double number = value.get<double>();
+    if (!std::isfinite(number) || number < 0) refuse(key, "is not a finite number from 0 on");
+    return number;
+  }
+  std::int64_t count(const char* key) const {
+    const double value = number(key);
+    if (value != std::floor(value) || value > 9e15) refuse(key, "is no whole number");
+    return static_cast<std::int64_t>(value);
+  }
+  std::string text(const char* key) const {
+    const json& value = at(key);
+    if (!value.is_string()) refuse(key, "is no text");
+    return value.get<std::string>();
+  }
+  std::vector<Place> list(const char* key) const {
+    const json& value = at(key);
+    if (!value.is_array()) refuse(key, "is no list");
+    std::vector<Place> places;
+    for (std::size_t i = 0; i < value.size(); ++i)
+      places.emplace_back(file_, value[i],
+                          fmt::format("{}{}{}[{}]", path_, path_.empty() ? "" : ".", key, i));
+    return places;
+  }
+  Place object(const char* key) const { return {file_, at(key), key}; }
+
+ private:
+  const std::string& file_;
+  const json& value_;
+  std::string path_;
+};
+
+ordered_json json_of(const LayerTimes& t) {
+  return {{"forward_ms", t.forward_ms},
+          {"backward_input_ms", t.backward_input_ms},
+          {"backward_weight_ms", t.backward_weight_ms},
+          {"update_ms", t.update_ms},
+          {"fused_update_ms", t.fused_update_ms},
+          {"spread", t.spread}};
+}
+
+LayerTimes times_at(const Place& at) {
+  return {.forward_ms = at.number("forward_ms"),
+          .backward_input_ms = at.number("backward_input_ms"),
+          .backward_weight_ms = at.number("backward_weight_ms"),
+          .update_ms = at.number("update_ms"),
+          .fused_update_ms = at.number("fused_update_ms"),
+          .spread = at.number("spread")};
+}
+
+ordered_json json_of(const ProfilePoint& point) {
+  ordered_json json = {{"samples", point.samples}, {"threads", point.threads}};
+  for (const LayerTimes& times : point.layers) json["layers"].push_back(json_of(times));
+  json["load_ms"] = point.load_ms;
+  json["loss_ms"] = point.loss_ms;
+  json["instruction_ms"] = point.instruction_ms;
+  return json;
+}
+
+ProfilePoint point_at(const Place& at, std::size_t layers) {
+  ProfilePoint point{.samples = static_cast<int>(at.count("samples")),
+                     .threads = static_cast<int>(at.count("threads")),
+                     .layers = {},
+                     .load_ms = at.number("load_ms"),
+                     .loss_ms = at.number("loss_ms"),
+                     .instruction_ms = at.number("instruction_ms")};
+  if (point.samples < 1) at.refuse("samples", "is below 1");
+  for (const Place& layer : at.list("layers")) point.layers.push_back(times_at(layer));
+  if (point.layers.size() != layers)
+    at.refuse("layers", fmt::format("has {} entries for {} layers", point.layers.size(), layers));
+  return point;
+}
+
+ProfileKey key_at(const Place& at) {
+  return {.model = at.text("model"),
+          .shapes = at.text("shapes"),
+          .precision = at.text("precision"),
+          .backend = at.text("backend"),
+          .optimizer = at.text("optimizer"),
+          .machine = at.text("machine"),
+          .library = at.text("library")};
+}
+
+ProfiledLayer layer_at(const Place& at) {
+  return {.name = at.text("name"),
+          .kind = at.text("kind"),
+          .sent_bytes = at.count("sent_bytes"),
+          .saved_bytes = at.count("saved_bytes"),
+          .parameter_bytes = at.count("parameter_bytes"),
+          .flops = at.count("flops")};
+}
+
+json parsed(const std::filesystem::path& file) {
+  const std::string text = read_whole_file(file);
+  const std::string problem = json_problem(text, limits);
+  if (!problem.empty())
+    throw UsageError(fmt::format("{}: is no profile: {}; measure anew: pipetrain profile CONFIG",
+                                 file.string(), problem));
+  return json::parse(text);
+}
+
+}  // namespace
+
+ordered_json profile_json(const Profile& profile) {
+  const ProfileKey& key = profile.key;
+  ordered_json json = {{"pipetrain_profile", format_version},
+                       {"key",
+                        {{"model", key.model},
+                         {"shapes", key.shapes},
+                         {"precision", key.precision},
+                         {"backend", key.backend},
+                         {"optimizer", key.optimizer},
+                         {"machine", key.machine},
+                         {"library", key.library}}}};
+  for (const ProfiledLayer& l : profile.layers)
+    json["layers"].push_back({{"name", l.name},
+                              {"kind", l.kind},
+                              {"sent_bytes", l.sent_bytes},
+                              {"saved_bytes", l.saved_bytes},
+                              {"parameter_bytes", l.parameter_bytes},
+                              {"flops", l.flops}});
+  for (const ProfilePoint& point : profile.points) json["points"].push_back(json_of(point));
+  for (const TransportTimes& t : profile.transports)
+    json["transports"].push_back({{"name", t.name},
+                                  {"handover_ms", t.handover_ms},
+                                  {"bytes_per_second", t.bytes_per_second}});
+  json["memory_bytes_per_second"] = profile.memory_bytes_per_second;
+  return json;
+}
+
+Profile read_profile_json(const std::filesystem::path& file) {
+  const std::string name = file.string();
+  const json whole = parsed(file);
+  const Place top(name, whole, "");
+  if (top.count("pipetrain_profile") != format_version)
+    top.refuse("pipetrain_profile", fmt::format("is not {}", format_version));
+  Profile profile{.key = key_at(top.object("key"))};
+  for (const Place& layer : top.list("layers")) profile.layers.push_back(layer_at(layer));
+  for (const Place& point : top.list("points"))
+    profile.points.push_back(point_at(point, profile.layers.size()));
+  if (profile.layers.empty() || profile.points.empty()) top.refuse("", "has no times");
+  for (const Place& t : top.list("transports"))
+    profile.transports.push_back({.name = t.text("name"),
+                                  .handover_ms = t.number("handover_ms"),
+                                  .bytes_per_second = t.number("bytes_per_second")});
+  profile.memory_bytes_per_second = top.number("memory_bytes_per_second");
+  return profile;
+}
+
+}  // namespace pipetrain

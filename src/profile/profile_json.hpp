@@ -1,0 +1,17 @@
+// profile.json: a profile as a file. docs/planning.md lists its fields.
+#pragma once
+
+#include <filesystem>
+#include <nlohmann/json_fwd.hpp>
+
+#include "plan/profile.hpp"
+
+namespace pipetrain {
+
+nlohmann::ordered_json profile_json(const Profile& profile);
+
+// UsageError: what is missing, negative or no number, with its place in the file ("points[2].layers
+// [0].forward_ms"). DataError where the file cannot be read.
+Profile read_profile_json(const std::filesystem::path& file);
+
+}  // namespace pipetrain
