@@ -31,7 +31,7 @@ struct ProfiledLayer {
 struct ProfilePoint {
   int samples = 1;  // in a micro-batch
   int threads = 1;  // of the stage's kernels
-  std::vector<LayerTimes> layers;
+  std::vector<LayerTimes> layers = {};
   double load_ms = 0;         // the first stage, of one micro-batch
   double loss_ms = 0;         // the last stage: the loss and its gradient
   double instruction_ms = 0;  // what a forward or a backward takes besides its layers
@@ -54,9 +54,9 @@ struct ProfileKey {
 
 struct Profile {
   ProfileKey key;
-  std::vector<ProfiledLayer> layers;
-  std::vector<ProfilePoint> points;  // by threads, then samples, ascending
-  std::vector<TransportTimes> transports;
+  std::vector<ProfiledLayer> layers = {};
+  std::vector<ProfilePoint> points = {};  // by threads, then samples, ascending
+  std::vector<TransportTimes> transports = {};
   double memory_bytes_per_second = 0;  // one core, read and written
 };
 

@@ -108,7 +108,7 @@ class OnePoint {
 };
 
 std::vector<ProfiledLayer> layers_of(const Config& config, const Graph& graph) {
-  const int bytes = config.training.precision == Precision::BF16 ? 2 : 4;
+  const int bytes = config.training.precision == Precision::Bf16 ? 2 : 4;
   std::vector<ProfiledLayer> layers;
   for (int l = 0; l < std::ssize(graph.layers); ++l) {
     const Layer& layer = graph.layers[l];
