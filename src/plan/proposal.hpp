@@ -1,0 +1,39 @@
+// What a planner says: which layers run where, how long a step will take, what it was compared with
+// and why the others lost. `pipetrain plan` prints it, `train` with `auto` follows it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace pipetrain {
+
+struct ProposedStage {
+  int first_layer = 0, last_layer = 0;  // of the chain, inclusive
+  int replicas = 1;
+  std::vector<int> devices;  // of the cluster; one per replica
+  double time_ms = 0;        // forward and backward of one micro-batch, shared by the replicas
+  std::optional<std::int64_t> memory_bytes = {};  // of one replica; nothing where it is not known
+};
+
+// A way to run the model that was looked at.
+struct ComparedPlan {
+  std::string what;                    // "1f1b_so, 8 micro-batches of 4"
+  std::optional<double> step_ms = {};  // nothing where it cannot run
+  std::string reason;                  // why it was not chosen; empty: it was
+};
+
+struct Proposal {
+  std::string objective;  // pipedream | bapipe | simulate
+  std::string schedule;
+  int microbatches = 1;  // per mini-batch
+  std::vector<ProposedStage> stages;
+  double step_ms = 0;                // of one mini-batch
+  double bottleneck_ms = 0;          // of the slowest stage or transfer, per micro-batch
+  double speedup = 1;                // over one device
+  double data_parallel_speedup = 1;  // of data parallel over one device
+  std::vector<ComparedPlan> compared;
+};
+
+}  // namespace pipetrain
