@@ -14,6 +14,8 @@
 namespace pipetrain {
 namespace {
 
+constexpr double kEqual = 1.0005;  // a ratio that three digits show as 1
+
 bool divides(const LayerChain& chain, const BapipeInput& input) {
   return input.minibatch_samples % chain.microbatch_samples == 0;
 }
@@ -23,6 +25,18 @@ BapipeCandidate does_not_divide(const BapipeInput& input, const LayerChain& chai
           .refused = fmt::format("a mini-batch of {} samples has no whole number of them",
                                  input.minibatch_samples),
           .proposal = {}};
+}
+
+void check_input(const BapipeInput& input) {
+  PIPETRAIN_CHECK(
+      !input.chains.empty() && !input.cluster.devices.empty() && input.minibatch_samples >= 1,
+      "nothing to explore: {} chains, {} devices, {} samples", input.chains.size(),
+      input.cluster.devices.size(), input.minibatch_samples);
+  for (const LayerChain& chain : input.chains)
+    PIPETRAIN_CHECK(!chain.layers.empty() && chain.microbatch_samples >= 1 &&
+                        chain.layers.size() == input.chains.front().layers.size(),
+                    "a chain of {} layers for micro-batches of {}", chain.layers.size(),
+                    chain.microbatch_samples);
 }
 
 std::vector<BapipeCandidate> candidates_of(const BapipeInput& input, const LayerChain& chain) {
@@ -52,7 +66,7 @@ ComparedPlan compared_with(const BapipeCandidate& one, const BapipeCandidate& be
   row.step_ms = one.proposal.step_ms;
   const double times = one.proposal.step_ms / best.proposal.step_ms;
   if (&one != &best)
-    row.reason = times > 1 ? fmt::format("takes {:.3f} times as long", times) : "no faster";
+    row.reason = times < kEqual ? "no faster" : fmt::format("takes {:.3f} times as long", times);
   return row;
 }
 
@@ -80,9 +94,7 @@ std::int64_t in_proportion(std::int64_t bytes, double ratio) {
 }  // namespace
 
 Proposal explore_bapipe(const BapipeInput& input) {
-  PIPETRAIN_CHECK(!input.chains.empty() && !input.cluster.devices.empty(),
-                  "nothing to explore: {} chains, {} devices", input.chains.size(),
-                  input.cluster.devices.size());
+  check_input(input);
   std::vector<BapipeCandidate> candidates;
   for (const LayerChain& chain : input.chains)
     for (BapipeCandidate& one : candidates_of(input, chain)) candidates.push_back(std::move(one));

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
+#include <numeric>
 
 #include "base/check.hpp"
 
@@ -59,7 +59,7 @@ class Ways {
 
  private:
   static bool has(const Cluster::Link& link, int device) {
-    return std::ranges::find(link.devices, device) != link.devices.end();
+    return std::ranges::binary_search(link.devices, device);
   }
 
   // A way and one hop more: as narrow as the narrower, which is also whom it takes turns with.
@@ -93,6 +93,22 @@ class Ways {
   std::vector<std::vector<int>> groups_;
 };
 
+// Which devices are joined, in whatever way: each island is a tree of devices, known by its root.
+class Islands {
+ public:
+  explicit Islands(std::size_t devices) : above_(devices) {
+    std::iota(above_.begin(), above_.end(), 0);
+  }
+  int of(int device) {
+    int& above = above_[static_cast<std::size_t>(device)];
+    return above == device ? device : above = of(above);
+  }
+  void join(int a, int b) { above_[static_cast<std::size_t>(of(a))] = of(b); }
+
+ private:
+  std::vector<int> above_;
+};
+
 bool same_kind(const Cluster::Device& a, const Cluster::Device& b) {
   return a.speed == b.speed && a.memory_bytes == b.memory_bytes && a.execution == b.execution;
 }
@@ -110,20 +126,17 @@ Route route(const Cluster& cluster, int from, int to) {
 }
 
 std::optional<Apart> find_apart(const Cluster& cluster) {
-  const Ways ways(cluster);
-  std::set<int> reached = {0};
-  std::vector<int> to_visit = {0};
-  while (!to_visit.empty()) {
-    const int device = to_visit.back();
-    to_visit.pop_back();
-    for (int other = 0; other < device_count(cluster); ++other)
-      if (!reached.contains(other) && ways.direct(device, other)) {
-        reached.insert(other);
-        to_visit.push_back(other);
-      }
+  Islands islands(cluster.devices.size());
+  for (const Cluster::Link& link : cluster.links)
+    for (const int device : link.devices) islands.join(link.devices.front(), device);
+  for (const std::vector<int>& group_of : groups_by_level(cluster)) {
+    std::map<int, int> first;  // device of each group
+    for (int device = 0; device < device_count(cluster); ++device)
+      islands.join(first.emplace(group_of[static_cast<std::size_t>(device)], device).first->second,
+                   device);
   }
   for (int device = 0; device < device_count(cluster); ++device)
-    if (!reached.contains(device)) return Apart{0, device};
+    if (islands.of(device) != islands.of(0)) return Apart{0, device};
   return std::nullopt;
 }
 

@@ -41,7 +41,7 @@ struct Cluster {
     Wire wire;
   };
   struct Link {
-    std::vector<int> devices;  // each pair of these
+    std::vector<int> devices;  // each pair of these; ascending
     Wire wire;
   };
 

@@ -123,7 +123,7 @@ struct LevelReader {
       return {};
     }
     if (!parts) return {};
-    if (std::accumulate(sizes.begin(), sizes.end(), 0) == *parts) return sizes;
+    if (std::accumulate(sizes.begin(), sizes.end(), std::int64_t{0}) == *parts) return sizes;
     does_not_fit("sizes", fmt::format("write numbers that add up to {}", *parts));
     return {};
   }

@@ -174,3 +174,17 @@ TEST_CASE("cuts with long transfers and stages that do not fit are left out") {
   spec.memory = {11, 12};
   CHECK_FALSE(best_partition({chain, spec}));
 }
+
+TEST_CASE("of stages that take equally long, the one with the longest forward counts") {
+  LayerChain chain;
+  chain.layers.push_back({.name = "a", .forward_ms = 3, .backward_input_ms = 1, .sent_bytes = 2});
+  chain.layers.push_back({.name = "b", .forward_ms = 1, .backward_input_ms = 3});
+  const PipelineSpec spec{.schedule = find_bapipe_schedule("1f1b_as"),
+                          .microbatches = 4,
+                          .speeds = {1, 1},
+                          .memory = {{}, {}},
+                          .wires = {{.bytes_per_second = 1000}}};
+  const CutCosts cut = costs_of({chain, spec}, {0, 1});
+  CHECK(pace_of(cut).forward_ms == 3);
+  CHECK(hides_transfers(spec, cut));  // 2 ms
+}

@@ -57,7 +57,7 @@ TEST_CASE("of ways with as many hops the widest is taken") {
   Cluster cluster = chain_of_boards();
   cluster.devices.push_back({.name = "d"});
   cluster.links.push_back({{0, 3}, {.bytes_per_second = 3e9}});
-  cluster.links.push_back({{3, 2}, {.bytes_per_second = 9e9}});
+  cluster.links.push_back({{2, 3}, {.bytes_per_second = 9e9}});
   CHECK(route(cluster, 0, 2).wire == Wire{3e9, 0, false});
 }
 
