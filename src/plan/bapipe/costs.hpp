@@ -75,7 +75,7 @@ struct CutCosts {
 };
 CutCosts costs_of(const PipelineCosts& costs, const StageCuts& cuts);
 
-// Of stages that take equally long the one with the longest forward counts as the slowest.
+// Of stages that take equal time the one with the longest forward counts as the slowest.
 int slowest_stage(const CutCosts& cut);
 // The slowest stage's times and the longest transfer.
 PipelinePace pace_of(const CutCosts& cut);

@@ -175,7 +175,7 @@ TEST_CASE("cuts with long transfers and stages that do not fit are left out") {
   CHECK_FALSE(best_partition({chain, spec}));
 }
 
-TEST_CASE("of stages that take equally long, the one with the longest forward counts") {
+TEST_CASE("of stages that take equal time, the one with the longest forward counts") {
   LayerChain chain;
   chain.layers.push_back({.name = "a", .forward_ms = 3, .backward_input_ms = 1, .sent_bytes = 2});
   chain.layers.push_back({.name = "b", .forward_ms = 1, .backward_input_ms = 3});

@@ -46,14 +46,14 @@ TEST_CASE("a link that names two devices wins over their level") {
   CHECK(route(cluster, 1, 4).wire.bytes_per_second == 1e9);
 }
 
-TEST_CASE("a way through other devices is as wide as its narrowest hop and as late as all") {
+TEST_CASE("a way through other devices has the narrowest bandwidth and the sum of the latencies") {
   const Cluster cluster = chain_of_boards();
   CHECK(route(cluster, 0, 2).wire == Wire{2e9, 4, false});
   CHECK(route(cluster, 2, 0).wire == Wire{2e9, 4, false});
   CHECK(route(cluster, 0, 2).medium == route(cluster, 1, 2).medium);
 }
 
-TEST_CASE("of ways with as many hops the widest is taken") {
+TEST_CASE("of ways with the same number of hops the widest is taken") {
   Cluster cluster = chain_of_boards();
   cluster.devices.push_back({.name = "d"});
   cluster.links.push_back({{0, 3}, {.bytes_per_second = 3e9}});
