@@ -90,16 +90,17 @@ bool Fields::flag(std::string_view key, bool fallback) {
   return fallback;
 }
 
-double Fields::number(std::string_view key, double fallback, const NumberRule& rule) {
-  const Value* value = take(key, false);
-  if (!value) return fallback;
+double Fields::number(std::string_view key, std::optional<double> fallback,
+                      const NumberRule& rule) {
+  const Value* value = take(key, !fallback);
+  if (!value) return fallback.value_or(0);
   double out = std::numeric_limits<double>::quiet_NaN();
   if (const auto* real = std::get_if<double>(&value->data)) out = *real;
   if (const auto* whole = std::get_if<std::int64_t>(&value->data))
     out = static_cast<double>(*whole);
   if (out < std::numeric_limits<double>::infinity() && rule.holds(out)) return out;
   wrong(key, *value, fmt::format("a number {}", rule.words));
-  return fallback;
+  return fallback.value_or(0);
 }
 
 std::string Fields::text(std::string_view key, std::optional<std::string> fallback) {

@@ -32,7 +32,8 @@ class Fields {
   // A number or [height, width].
   Pair pair(std::string_view key, std::optional<Pair> fallback = {}, std::int64_t least = 1);
   bool flag(std::string_view key, bool fallback);
-  double number(std::string_view key, double fallback, const NumberRule& rule);
+  // Required where no fallback is given.
+  double number(std::string_view key, std::optional<double> fallback, const NumberRule& rule);
   std::string text(std::string_view key, std::optional<std::string> fallback = {});
   // One of these words; the first where the key is absent.
   std::string choice(std::string_view key, std::initializer_list<std::string_view> words);
@@ -40,6 +41,11 @@ class Fields {
   std::optional<std::vector<std::string>> texts(std::string_view key);
   const Table* table(std::string_view key);  // null: absent
   const List* list(std::string_view key);    // null: absent
+
+  // What is written there, for a reader of its own, which says wrong() where it can make nothing of
+  // it. Null: absent.
+  const Value* value(std::string_view key) { return take(key, false); }
+  void wrong(std::string_view key, const Value& value, std::string_view wanted);
 
   // Reports what nobody took, and what is missing and not just misspelt. True: all keys were fine.
   bool finish();
@@ -52,7 +58,6 @@ class Fields {
 
  private:
   const Value* take(std::string_view key, bool required);
-  void wrong(std::string_view key, const Value& value, std::string_view wanted);
   bool whole(std::string_view key, const Value& value, std::int64_t least, std::int64_t& out);
 
   const Table* entries_;

@@ -15,6 +15,9 @@ struct ProposedStage {
   std::vector<int> devices;  // of the cluster; one per replica
   double time_ms = 0;        // forward and backward of one micro-batch, shared by the replicas
   std::optional<std::int64_t> memory_bytes = {};  // of one replica; nothing where it is not known
+  // Of its first and its last layer, the share that this stage computes. Below 1 the neighbour
+  // stage names the layer too and computes the rest (BaPipe), which nothing here can train.
+  double first_share = 1, last_share = 1;
 };
 
 // A way to run the model that was looked at.

@@ -1,0 +1,90 @@
+// Devices and what joins them, as planners see a cluster: this machine, or one that nobody here
+// has.
+//
+//   level "network"   [ server 0            ] [ server 1            ]      1 group of 2 servers
+//   level "pcie"      [ v100-0 ... v100-3   ] [ v100-4 ... v100-7   ]      2 groups of 4 devices
+//
+// Two devices reach each other over a link that names both, else over the innermost level whose
+// group holds both, else through other devices.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace pipetrain {
+
+// Does a device compute while it sends? Async: forwards, backwards and transfers run side by side
+// (an FPGA's pipeline). Sync: one after the other, as a GPU's kernels do.
+enum class Execution { Sync, Async };
+
+// How fast bytes get from one device to another.
+struct Wire {
+  double bytes_per_second = 0;
+  double latency_ms = 0;
+  bool shared = false;  // all pairs of the group take turns on it
+
+  bool operator==(const Wire&) const = default;
+};
+
+struct Cluster {
+  struct Device {
+    std::string name;
+    double speed = 1;  // of the device that a profile's times are of
+    std::optional<std::int64_t> memory_bytes = {};
+    Execution execution = Execution::Sync;
+  };
+  struct Level {
+    std::string name;
+    std::vector<int> sizes;  // of each group, in devices or in groups of the level below
+    Wire wire;
+  };
+  struct Link {
+    std::vector<int> devices;  // each pair of these; ascending
+    Wire wire;
+  };
+
+  std::string name;
+  std::vector<Device> devices;
+  std::vector<Level> levels;  // from the inside out
+  std::vector<Link> links;    // where they name a pair, they win over levels
+};
+
+// The way between two devices.
+struct Route {
+  Wire wire;       // the narrowest of the way, with the latencies of all of it
+  int medium = 0;  // equal numbers: the same link, or the same group of a level
+};
+
+// Nothing where no way leads there. Of ways through other devices, one with the fewest hops, and of
+// those the widest.
+std::optional<Route> find_route(const Cluster& cluster, int from, int to);
+// The same where there must be one, as between all devices of a cluster that was read.
+Route route(const Cluster& cluster, int from, int to);
+
+// Two devices that no way joins; nothing where every device reaches every other.
+struct Apart {
+  int from = 0, to = 0;
+};
+std::optional<Apart> find_apart(const Cluster& cluster);
+
+int device_count(const Cluster& cluster);
+bool homogeneous(const Cluster& cluster);   // every device has the same speed, memory, execution
+bool asynchronous(const Cluster& cluster);  // every device is
+
+// The wire of each pair of neighbours (device i and i + 1), its bytes per second divided by the
+// number of those pairs that take turns on it. `ring`: of the last and the first device too.
+std::vector<Wire> neighbour_wires(const Cluster& cluster, bool ring);
+
+// A level whose groups are all alike.
+struct EvenLevel {
+  int size = 1;
+  double bytes_per_second = 0;
+};
+// `--devices 4,2 --bandwidth 12e9,1.25e9`: from the inside out, devices of speed 1.
+Cluster cluster_of(const std::vector<EvenLevel>& levels);
+// Back again: nothing where groups of a level differ, or links are named.
+std::optional<std::vector<EvenLevel>> even_levels(const Cluster& cluster);
+
+}  // namespace pipetrain
