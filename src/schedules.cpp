@@ -270,9 +270,20 @@ int shown_minibatches(const Schedule& schedule, const ScheduleRequest& request) 
 
 Program complete(Program order, const VersionPolicy& versions, const ScheduleRequest& request,
                  bool flushes) {
-  Program program = bind_versions(
-      add_updates(std::move(order)), versions,
-      {.mix = request.mix, .delays = flushes ? Indexed<double, StageId>{} : delays(request)});
+  return complete_bound(
+      bind_versions(add_updates(std::move(order)), versions, bind_rule_of(request, flushes)),
+      request, flushes);
+}
+
+BindRule bind_rule_of(const ScheduleRequest& request, bool flushes) {
+  return {.mix = request.mix, .delays = flushes ? Indexed<double, StageId>{} : delays(request)};
+}
+
+const VersionPolicy& policy_of(const Schedule& schedule, const ScheduleRequest& request) {
+  return request.vertical_sync && schedule.vertical ? *schedule.vertical : *schedule.versions;
+}
+
+Program complete_bound(Program program, const ScheduleRequest& request, bool flushes) {
   if (request.recomputed_gradient && !flushes)
     program = add_recomputes(std::move(program), RecomputeBy::Backward);
   else if (request.recompute)
@@ -292,21 +303,23 @@ Program finish(Program program, const ScheduleRequest& request) {
   return program;
 }
 
-Program make_program(const Schedule& schedule, const ScheduleRequest& request) {
+CompactOrder make_order(const Schedule& schedule, const ScheduleRequest& request) {
   require_positive("stages", request.stages);
   require_positive("microbatches", request.microbatches);
   require_positive("steps", request.minibatches);
   require_positive("virtual_stages", request.virtual_stages);
   if (schedule.refuse) schedule.refuse(request);
-  auto program = schedule.order->make({.stages = request.stages,
-                                       .microbatches = request.microbatches,
-                                       .minibatches = request.minibatches,
-                                       .warmup = request.warmup,
-                                       .virtual_stages = request.virtual_stages});
-  const bool vertical = request.vertical_sync && schedule.vertical;
-  program = finish(complete(std::move(program), vertical ? *schedule.vertical : *schedule.versions,
-                            request, flushes(schedule)),
-                   request);
+  return schedule.order->compact({.stages = request.stages,
+                                  .microbatches = request.microbatches,
+                                  .minibatches = request.minibatches,
+                                  .warmup = request.warmup,
+                                  .virtual_stages = request.virtual_stages});
+}
+
+Program make_program(const Schedule& schedule, const ScheduleRequest& request) {
+  const Program program = finish(complete(to_program(make_order(schedule, request)),
+                                          policy_of(schedule, request), request, flushes(schedule)),
+                                 request);
   const auto problems =
       check(program, request.tied.empty() ? CheckOptions{} : with_shared_parameters(program));
   PIPETRAIN_CHECK(problems.empty(), "schedule {} makes an ill-formed program\n{}", schedule.name,

@@ -10,6 +10,7 @@
 #include "base/indexed.hpp"
 #include "order/order.hpp"
 #include "program/program.hpp"
+#include "versions/bind.hpp"
 #include "versions/policy.hpp"
 
 namespace pipetrain {
@@ -102,5 +103,13 @@ Program finish(Program program, const ScheduleRequest& request);
 // The line from updates to transfers, for an order that has been made; unchecked.
 Program complete(Program order, const VersionPolicy& versions, const ScheduleRequest& request,
                  bool flushes);
+// The part of it behind the versions, where those are bound already.
+Program complete_bound(Program bound, const ScheduleRequest& request, bool flushes);
+
+// The beginning of the line: refuses as make_program does.
+CompactOrder make_order(const Schedule& schedule, const ScheduleRequest& request);
+// What versions the schedule binds for the request.
+const VersionPolicy& policy_of(const Schedule& schedule, const ScheduleRequest& request);
+BindRule bind_rule_of(const ScheduleRequest& request, bool flushes);
 
 }  // namespace pipetrain

@@ -131,7 +131,10 @@ void schedule_options(CLI::App& app, Options& options) {
                  "several are compared")
       ->required()
       ->default_str("");
-  app.add_option("--stages", options.stages, "pipeline workers P")->check(whole_number(1, 1024));
+  app.add_option("--stages", options.stages,
+                 "pipeline workers P; more than 1,024 only where no picture is drawn: with "
+                 "--summary or --format json")
+      ->check(whole_number(1, 16384));
   app.add_option("--microbatches", options.microbatches, "per mini-batch, N")
       ->check(whole_number(1, 65536));
   app.add_option("--steps", options.steps,
@@ -168,7 +171,9 @@ void schedule_options(CLI::App& app, Options& options) {
          "for each boundary between them. Half of B is the input half, half the weight "
          "half; with W=..., that is the weight half and B the input half (default 1). Under "
          "the timeprests B and W are those of a whole mini-batch, by default those of N "
-         "micro-batches")
+         "micro-batches. slowdown=1/2: what a worker's times are multiplied by, one for each "
+         "worker; jitter=0.1,seed=1: forwards and backwards vary at random, by a factor whose "
+         "logarithm deviates by so much")
       ->default_str("F=1,B=2,transfer=0");
   app.add_option("--format", options.format, "of the output")
       ->check(CLI::IsMember({"text", "versions", "csv", "svg", "trace", "json"}));

@@ -1,7 +1,10 @@
 #include "app/schedule.hpp"
 
 #include <array>
+#include <functional>
 #include <iostream>
+#include <memory>
+#include <utility>
 
 #include <spdlog/fmt/fmt.h>
 #include <spdlog/fmt/ranges.h>
@@ -16,8 +19,8 @@ namespace {
 
 struct Format {
   std::string_view name;
-  std::string (*write)(const ScheduleView&);
-  bool several = false;  // of several schedules
+  std::string (*write)(const ScheduleView&);  // none: print_json
+  bool several = false;                       // of several schedules
 };
 constexpr std::array<Format, 6> formats{{
     {"text", format_text, true},
@@ -25,7 +28,7 @@ constexpr std::array<Format, 6> formats{{
     {"csv", format_csv},
     {"svg", format_svg},
     {"trace", format_trace},
-    {"json", format_json, true},
+    {"json", nullptr, true},
 }};
 
 const Format& require_format(std::string_view name) {
@@ -51,26 +54,46 @@ std::string table_of(const std::vector<Drawing>& drawings) {
                                                  "bubble", "peak activations",
                                                  "peak weight versions"}};
   for (const Drawing& d : drawings)
-    rows.push_back({d.request.schedule, std::to_string(d.program.stages),
-                    std::to_string(d.program.minibatches), fmt::format("{:g}", d.line.makespan),
-                    fmt::format("{:.4f}", d.line.bubble),
-                    fmt::format("{}", fmt::join(d.line.peak_activations, " ")),
-                    fmt::format("{}", fmt::join(d.line.peak_weight_versions, " "))});
+    rows.push_back({d.request.schedule, std::to_string(d.shape.stages),
+                    std::to_string(d.shape.minibatches), fmt::format("{:g}", d.numbers.makespan),
+                    fmt::format("{:.4f}", d.numbers.bubble),
+                    fmt::format("{}", fmt::join(d.numbers.peak_activations, " ")),
+                    fmt::format("{}", fmt::join(d.numbers.peak_weight_versions, " "))});
   return columns(rows);
 }
 
+// What each worker of the drawing runs.
+std::function<std::vector<Instruction>(WorkerId)> lists_of(const Drawing& drawing) {
+  if (!drawing.compact)
+    return [&](WorkerId w) {
+      return drawing.picture->program.workers[static_cast<std::size_t>(w.value)];
+    };
+  return [lists = std::make_shared<WorkerLists>(*drawing.compact)](WorkerId w) {
+    return lists->of(w);
+  };
+}
+
+void print_json(const Drawing& drawing, bool summary) {
+  JsonView view{.schedule = drawing.request.schedule,
+                .minibatches = drawing.shape.minibatches,
+                .numbers = drawing.numbers};
+  if (!summary) {
+    view.workers = drawing.numbers.idle.size();
+    view.list = lists_of(drawing);
+  }
+  write_json(view, std::cout);
+}
+
 void print_json(const std::vector<Drawing>& drawings, bool summary) {
-  const auto write = summary ? format_json_summary : format_json;
   if (drawings.size() == 1) {
-    std::cout << write(drawings[0].view());
+    print_json(drawings[0], summary);
+    std::cout << '\n';
     return;
   }
   const char* before = "[";
   for (const Drawing& drawing : drawings) {
-    auto document = write(drawing.view());
-    document.pop_back();  // the end of its line
-    std::cout << before << document;
-    before = ",\n";
+    std::cout << std::exchange(before, ",\n");
+    print_json(drawing, summary);
   }
   std::cout << "]\n";
 }

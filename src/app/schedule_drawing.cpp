@@ -4,20 +4,20 @@
 
 #include <algorithm>
 
+#include "app/schedule_size.hpp"
 #include "base/error.hpp"
 #include "base/input_file.hpp"
 #include "own_order.hpp"
+#include "program/simulate.hpp"
 #include "program/times.hpp"
 
 namespace pipetrain {
 namespace {
 
-bool names_csv(const std::string& name) { return name.ends_with(".csv"); }
-
-std::string title_of(const ScheduleRequest& request, const Program& program) {
+std::string title_of(const ScheduleRequest& request, const ProgramShape& shape) {
   auto title = fmt::format("{}, {} stages, {} micro-batches", request.schedule, request.stages,
                            request.microbatches);
-  if (request.virtual_stages > 1 && program.stages == request.stages * request.virtual_stages)
+  if (request.virtual_stages > 1 && shape.stages == request.stages * request.virtual_stages)
     title += fmt::format(", {} virtual stages", request.virtual_stages);
   return request.minibatches == 1 ? title
                                   : fmt::format("{}, {} mini-batches", title, request.minibatches);
@@ -63,45 +63,55 @@ ScheduleRequest request_of(const std::string& name, const Options& options) {
   return request;
 }
 
-// A micro-batch has at most seven instructions on a stage: input, forward, send, receive, the two
-// parts of backward, send. Bytes as measured: the program, its check, its simulation and what is
-// printed.
-void refuse_too_large(const std::vector<ScheduleRequest>& requests, const std::string& format) {
-  const double bytes_of_one = format == "trace" ? 1800 : 400;
-  constexpr double gib = 1024. * 1024 * 1024, most = 4 * gib;
-  double instructions = 0;
-  int minibatches = 1;
-  for (const ScheduleRequest& r : requests) {
-    if (names_csv(r.schedule)) continue;
-    const Schedule& row = require_schedule(r.schedule);
-    instructions += 7. * model_parts(row, r.stages, r.virtual_stages) * r.microbatches *
-                    static_cast<double>(r.minibatches);
-    minibatches = std::max(minibatches, r.minibatches);
-  }
-  if (instructions * bytes_of_one > most)
-    throw UsageError(fmt::format(
-        "--stages {}, --microbatches {} and {} mini-batches (--steps) make up to {:.2g} "
-        "instructions, which would take {:.1f} GiB of memory; 4 GiB is the limit: write smaller "
-        "numbers",
-        requests[0].stages, requests[0].microbatches, minibatches, instructions,
-        instructions * bytes_of_one / gib));
+// What is asked for, and how it is made.
+enum class Form { Numbers, Lists, Picture };
+
+Form form_of(const Options& options) {
+  if (options.summary) return Form::Numbers;
+  return options.format == "json" ? Form::Lists : Form::Picture;
+}
+
+// From a program that has been made.
+void draw_program(Drawing& drawing, Program program, const Times& times) {
+  drawing.shape = program;
+  drawing.costs = costs_of(times, program, drawing.request.schedule);
+  drawing.timeless = timeless(program, drawing.costs, drawing.request.schedule);
+  Timeline line = simulate(program, drawing.costs);
+  drawing.numbers = line;
+  drawing.picture = {std::move(program), std::move(line)};
+}
+
+void draw_own_order(Drawing& drawing, const Options& options, const Times& times) {
+  const OwnOrder own = read_order(drawing.request.schedule, options);
+  drawing.request.minibatches = own.program.minibatches;
+  Program program = complete(own, drawing.request);
+  if (!own.whole) program = finish(std::move(program), drawing.request);
+  draw_program(drawing, std::move(program), times);
+}
+
+void summarize_into(Drawing& drawing, Form form, const Times& times) {
+  CompactSchedule compact = make_compact(*drawing.row, drawing.request);
+  drawing.shape = compact.order;
+  drawing.costs = costs_of(times, compact.order, drawing.request.schedule);
+  drawing.timeless = timeless(compact.order, drawing.costs, drawing.request.schedule);
+  drawing.numbers = summarize(compact, drawing.costs);
+  if (form == Form::Lists) drawing.compact = std::move(compact);
 }
 
 Drawing drawing_of(ScheduleRequest request, const Options& options, const Times& times) {
   Drawing drawing;
-  if (names_csv(request.schedule)) {
-    const OwnOrder own = read_order(request.schedule, options);
-    request.minibatches = own.program.minibatches;
-    drawing.program = complete(own, request);
-    if (!own.whole) drawing.program = finish(std::move(drawing.program), request);
-  } else {
-    drawing.row = &require_schedule(request.schedule);
-    drawing.program = make_program(request);
-  }
   drawing.request = std::move(request);
-  drawing.title = title_of(drawing.request, drawing.program);
-  drawing.costs = costs_of(times, drawing.program, drawing.request.schedule);
-  drawing.line = simulate(drawing.program, drawing.costs);
+  const Form form = form_of(options);
+  if (names_csv(drawing.request.schedule)) {
+    draw_own_order(drawing, options, times);
+  } else {
+    drawing.row = &require_schedule(drawing.request.schedule);
+    if (form == Form::Picture)
+      draw_program(drawing, make_program(drawing.request), times);
+    else
+      summarize_into(drawing, form, times);
+  }
+  drawing.title = title_of(drawing.request, drawing.shape);
   return drawing;
 }
 
@@ -116,7 +126,7 @@ std::vector<Drawing> drawings_of(const Options& options) {
     most = std::max(most, requests.back().minibatches);
   }
   for (ScheduleRequest& request : requests) request.minibatches = most;  // so that they compare
-  refuse_too_large(requests, options.format);
+  refuse_too_large(requests, options);
   std::vector<Drawing> drawings;
   for (ScheduleRequest& request : requests)
     drawings.push_back(drawing_of(std::move(request), options, times));

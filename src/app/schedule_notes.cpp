@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include <spdlog/fmt/fmt.h>
-#include "program/times.hpp"
 
 namespace pipetrain {
 namespace {
@@ -42,7 +41,7 @@ std::string degenerate(const Drawing& drawing) {
         "--virtual-stages, or write 2 or more",
         row.name);
   if (!flushes(row) && r.minibatches == 1) {
-    const bool alike = !drawing.program.gradients_together;
+    const bool alike = !drawing.shape.gradients_together;
     ScheduleRequest usual = r;
     return fmt::format(
         "one mini-batch never fills the pipeline of {}{}; leave out --steps, or write {}", row.name,
@@ -53,7 +52,7 @@ std::string degenerate(const Drawing& drawing) {
         "{} with one micro-batch: hardly more than one stage at a time has work; write "
         "--microbatches 2 or more",
         row.name);
-  if (drawing.program.gradients_together && r.microbatches == 1)
+  if (drawing.shape.gradients_together && r.microbatches == 1)
     return fmt::format(
         "{} with one micro-batch runs in pipedream's order; write --microbatches 2 or more",
         row.name);
@@ -89,18 +88,18 @@ void note_common_steps(Notes& notes, const std::vector<Drawing>& drawings, const
 
 // What keeps makespans from being compared.
 void note_unlike(Notes& notes, const std::vector<Drawing>& drawings, const Options& options) {
-  const auto stages = differing(drawings, [](const Drawing& d) { return d.program.stages; });
+  const auto stages = differing(drawings, [](const Drawing& d) { return d.shape.stages; });
   if (!stages.empty())
     notes.push_back(fmt::format(
         "times are per model stage, of which there are: {}; compare bubbles, not makespans",
         stages));
-  const auto steps = differing(drawings, [](const Drawing& d) { return d.program.minibatches; });
+  const auto steps = differing(drawings, [](const Drawing& d) { return d.shape.minibatches; });
   if (!steps.empty())
     notes.push_back(
         fmt::format("an order from a file keeps its own number of mini-batches: {}", steps));
   const bool named = options.times.find("B=") != options.times.npos ||
                      options.times.find("W=") != options.times.npos;
-  const auto together = [](const Drawing& d) { return d.program.gradients_together; };
+  const auto together = [](const Drawing& d) { return d.shape.gradients_together; };
   if (!named || std::ranges::none_of(drawings, together) || std::ranges::all_of(drawings, together))
     return;
   const auto first = std::ranges::find_if(drawings, together);
@@ -118,8 +117,7 @@ Notes notes_on(const std::vector<Drawing>& drawings, const Options& options) {
     note_unused(notes, drawing, options);
     if (const auto note = drawing.row ? degenerate(drawing) : ""; !note.empty())
       notes.push_back(note);
-    for (auto& line : timeless(drawing.program, drawing.costs, drawing.request.schedule))
-      notes.push_back(std::move(line));
+    notes.insert(notes.end(), drawing.timeless.begin(), drawing.timeless.end());
   }
   note_common_steps(notes, drawings, options);
   note_unlike(notes, drawings, options);

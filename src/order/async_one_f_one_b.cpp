@@ -14,13 +14,11 @@ namespace pipetrain::orders {
 extern const Order async_one_f_one_b{
     .name = "async_one_f_one_b",
     .summary = "one forward, one backward, never drained",
-    .make =
+    .lists =
         [](const OrderInput& input) {
-          return straight(input, [&](StageId stage) {
-            std::vector<Instruction> list;
+          return straight(input, [&](ComputeList& list, StageId stage) {
             append_one_f_one_b(list, stage, warmup_forwards(input.warmup, input.stages, stage), 0,
                                input.minibatches * input.microbatches);
-            return list;
           });
         },
     .takes_warmup = true,

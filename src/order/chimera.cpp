@@ -11,7 +11,7 @@
 //   worker 1    . 1F0 2F1 1F2 2F3 2B1 1B0 2B3|1B2|
 //   worker 2    . 1F1 2F0 1F3 2F2 2B0 1B1 2B2|1B3|
 //   worker 3  0F1 0F3   . 3F0 3B0 3F2 3B2|0B1   . 0B3|
-#include <map>
+#include <optional>
 
 #include "order/parts.hpp"
 
@@ -31,27 +31,25 @@ struct Slots {
   int backward(int s, int number) const { return start(number) + 2 * stages - 1 - s; }
 };
 
-Program make(const OrderInput& input) {
+CompactOrder lists(const OrderInput& input) {
   const int p = input.stages, n = input.microbatches;
   std::vector<std::vector<WorkerId>> placement;
   for (int s = 0; s < p; ++s) placement.push_back({WorkerId{s}, WorkerId{p - 1 - s}});
-  return placed(input, std::move(placement), [&](int worker) {
-    std::vector<Instruction> list;
-    for (int first = 0; first < input.minibatches * n; first += n) {
-      std::map<int, Instruction> slots;
-      for (int m = 0; m < n; ++m) {
-        const int s = m % 2 == 0 ? worker : p - 1 - worker;
-        slots[Slots{p}.forward(s, m)] = forward({s}, first + m);
-        slots[Slots{p}.backward(s, m)] = backward({s}, first + m);
-      }
-      for (const auto& [slot, instruction] : slots) list.push_back(instruction);
+  return placed(input, std::move(placement), [&](ComputeList& list, int worker) {
+    std::vector<std::optional<ComputeInstruction>> slots(
+        static_cast<std::size_t>(Slots{p}.start(n - 1) + 2 * p));
+    for (int m = 0; m < n; ++m) {
+      const int s = m % 2 == 0 ? worker : p - 1 - worker;
+      slots[static_cast<std::size_t>(Slots{p}.forward(s, m))] = forward({s}, m);
+      slots[static_cast<std::size_t>(Slots{p}.backward(s, m))] = backward({s}, m);
     }
-    return list;
+    for (const auto& instruction : slots)
+      if (instruction) list.push_back(*instruction);
   });
 }
 
 }  // namespace
 
-extern const Order chimera{"chimera", "two pipelines of 1f1b in opposite directions", make};
+extern const Order chimera{"chimera", "two pipelines of 1f1b in opposite directions", lists};
 
 }  // namespace pipetrain::orders

@@ -15,13 +15,11 @@ extern const Order data_parallel{
     "data_parallel", "a copy of the whole model on every worker", [](const OrderInput& input) {
       std::vector<WorkerId> copies;
       for (int w = 0; w < input.stages; ++w) copies.push_back({w});
-      return placed(input, {copies}, [&](int worker) {
-        std::vector<Instruction> list;
-        for (int m = worker; m < input.minibatches * input.microbatches; m += input.stages) {
+      return placed(input, {copies}, [&](ComputeList& list, int worker) {
+        for (int m = worker; m < input.microbatches; m += input.stages) {
           list.push_back(forward({0}, m));
           list.push_back(backward({0}, m));
         }
-        return list;
       });
     }};
 

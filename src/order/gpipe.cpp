@@ -12,15 +12,11 @@ namespace pipetrain::orders {
 
 extern const Order gpipe{"gpipe", "all forwards, then all backwards in reverse",
                          [](const OrderInput& input) {
-                           return straight(input, [&](StageId stage) {
-                             std::vector<Instruction> list;
-                             const int n = input.microbatches;
-                             for (int first = 0; first < input.minibatches * n; first += n) {
-                               for (int m = 0; m < n; ++m)
-                                 list.push_back(forward(stage, first + m));
-                               for (int m = n; m-- > 0;) list.push_back(backward(stage, first + m));
-                             }
-                             return list;
+                           return straight(input, [&](ComputeList& list, StageId stage) {
+                             for (int m = 0; m < input.microbatches; ++m)
+                               list.push_back(forward(stage, m));
+                             for (int m = input.microbatches; m-- > 0;)
+                               list.push_back(backward(stage, m));
                            });
                          }};
 

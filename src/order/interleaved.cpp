@@ -26,28 +26,23 @@ struct Turns {
   StageId stage(int of) const { return {of * workers + worker}; }
 };
 
-void append(std::vector<Instruction>& list, const Turns& turns, int first, int count) {
+void append(ComputeList& list, const Turns& turns, int count) {
   const int last = turns.virtual_stages - 1, total = count * turns.virtual_stages;
   const int warmup = std::min(2 * (turns.workers - 1 - turns.worker) + last * turns.workers, total);
   for (int k = 0; k < total + warmup; ++k) {
     if (k < total)
-      list.push_back(forward(turns.stage(turns.virtual_stage(k)), first + turns.microbatch(k)));
+      list.push_back(forward(turns.stage(turns.virtual_stage(k)), turns.microbatch(k)));
     if (const int b = k - warmup; b >= 0)
-      list.push_back(
-          backward(turns.stage(last - turns.virtual_stage(b)), first + turns.microbatch(b)));
+      list.push_back(backward(turns.stage(last - turns.virtual_stage(b)), turns.microbatch(b)));
   }
 }
 
-Program make(const OrderInput& input) {
-  const int n = input.microbatches;
+CompactOrder lists(const OrderInput& input) {
   std::vector<std::vector<WorkerId>> placement;
   for (int s = 0; s < input.stages * input.virtual_stages; ++s)
     placement.push_back({WorkerId{s % input.stages}});
-  return placed(input, std::move(placement), [&](int worker) {
-    std::vector<Instruction> list;
-    for (int first = 0; first < input.minibatches * n; first += n)
-      append(list, {input.stages, input.virtual_stages, worker}, first, n);
-    return list;
+  return placed(input, std::move(placement), [&](ComputeList& list, int worker) {
+    append(list, {input.stages, input.virtual_stages, worker}, input.microbatches);
   });
 }
 
@@ -55,6 +50,6 @@ Program make(const OrderInput& input) {
 
 extern const Order interleaved{
     "interleaved",
-    "1f1b over several stages per worker, in groups of as many micro-batches as workers", make};
+    "1f1b over several stages per worker, in groups of as many micro-batches as workers", lists};
 
 }  // namespace pipetrain::orders

@@ -36,19 +36,22 @@ struct Slots {
   }
 };
 
-void append_backwards(std::vector<Instruction>& list, StageId stage, int minibatch, int count) {
+void append_backwards(ComputeList& list, StageId stage, int minibatch, int count) {
   for (int m = 0; m < count; ++m) list.push_back(backward(stage, minibatch * count + m));
 }
 
-Program make(const OrderInput& in) {
-  Program program = straight(in, [](StageId) { return std::vector<Instruction>{}; });
-  program.gradients_together = true;
+CompactOrder lists(const OrderInput& in) {
+  CompactOrder order = straight(in, [](ComputeList&, StageId) {});
+  order.gradients_together = true;
+  for (ComputeList& list : order.workers)
+    list.reserve(2 * static_cast<std::size_t>(in.minibatches) *
+                 static_cast<std::size_t>(in.microbatches));
   const auto stages = static_cast<std::size_t>(in.stages);
   Slots now{in, std::vector<int>(stages, 0), std::vector<int>(stages, 0)};
   while (now.backwards[0] < in.minibatches) {
     Slots next = now;
     for (int s = 0; s < in.stages; ++s) {
-      auto& list = program.workers[s];
+      auto& list = order.workers[s];
       if (now.backward_is_ready(s))
         append_backwards(list, {s}, next.backwards[s]++, in.microbatches);
       else if (now.forward_is_ready(s))
@@ -57,14 +60,14 @@ Program make(const OrderInput& in) {
     now.forwards = next.forwards;
     now.backwards = next.backwards;
   }
-  return program;
+  return order;
 }
 
 }  // namespace
 
 extern const Order nf1b{.name = "nf1b",
                         .summary = "N forwards, one backward of the whole mini-batch",
-                        .make = make,
+                        .lists = lists,
                         .flushes = false};
 
 }  // namespace pipetrain::orders

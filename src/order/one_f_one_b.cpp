@@ -12,18 +12,14 @@
 
 namespace pipetrain::orders {
 
-extern const Order one_f_one_b{"one_f_one_b", "one forward, one backward, drained at every update",
-                               [](const OrderInput& input) {
-                                 return straight(input, [&](StageId stage) {
-                                   std::vector<Instruction> list;
-                                   const int n = input.microbatches,
-                                             warmup =
-                                                 warmup_forwards(input.warmup, input.stages, stage);
-                                   for (int first = 0; first < input.minibatches * n; first += n)
-                                     append_one_f_one_b(list, stage, warmup, first, n);
-                                   return list;
-                                 });
-                               },
-                               true};
+extern const Order one_f_one_b{
+    "one_f_one_b", "one forward, one backward, drained at every update",
+    [](const OrderInput& input) {
+      return straight(input, [&](ComputeList& list, StageId stage) {
+        append_one_f_one_b(list, stage, warmup_forwards(input.warmup, input.stages, stage), 0,
+                           input.microbatches);
+      });
+    },
+    true};
 
 }  // namespace pipetrain::orders

@@ -5,7 +5,7 @@
 #include <array>
 #include <string_view>
 
-#include "program/program.hpp"
+#include "program/compact_order.hpp"
 
 namespace pipetrain {
 
@@ -29,9 +29,17 @@ struct OrderInput {
 
 struct Order {
   std::string_view name, summary;
-  Program (*make)(const OrderInput&);
+  // What each worker runs: of one mini-batch where the order flushes, else of all of them.
+  CompactOrder (*lists)(const OrderInput&);
   bool takes_warmup = false;  // OrderInput::warmup
   bool flushes = true;        // the pipeline drains at every update
+
+  CompactOrder compact(const OrderInput& input) const {
+    CompactOrder order = lists(input);
+    order.repeats = flushes;
+    return order;
+  }
+  Program make(const OrderInput& input) const { return to_program(compact(input)); }
 };
 
 }  // namespace pipetrain

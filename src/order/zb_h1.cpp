@@ -15,17 +15,15 @@
 namespace pipetrain::orders {
 namespace {
 
-// One mini-batch of `count` micro-batches from `first` on.
-void append(std::vector<Instruction>& list, StageId stage, int warmup, int first, int count) {
+void append(ComputeList& list, StageId stage, int warmup, int count) {
   const int lag = stage.value;
   for (int i = 0; i < count + warmup; ++i) {
-    if (i < count) list.push_back(forward(stage, first + i));
+    if (i < count) list.push_back(forward(stage, i));
     const int done = i - warmup;  // the micro-batch that goes backward now
-    if (done >= 0) list.push_back(backward_input(stage, first + done));
-    if (done >= lag) list.push_back(backward_weight(stage, first + done - lag));
+    if (done >= 0) list.push_back(backward_input(stage, done));
+    if (done >= lag) list.push_back(backward_weight(stage, done - lag));
   }
-  for (int m = std::max(0, count - lag); m < count; ++m)
-    list.push_back(backward_weight(stage, first + m));
+  for (int m = std::max(0, count - lag); m < count; ++m) list.push_back(backward_weight(stage, m));
 }
 
 }  // namespace
@@ -33,13 +31,9 @@ void append(std::vector<Instruction>& list, StageId stage, int warmup, int first
 extern const Order zb_h1{
     "zb_h1", "1f1b with the weight halves of the backwards put off into the drain",
     [](const OrderInput& input) {
-      return straight(input, [&](StageId stage) {
-        std::vector<Instruction> list;
-        const int n = input.microbatches,
-                  warmup = warmup_forwards(Warmup::OneFOneB, input.stages, stage);
-        for (int first = 0; first < input.minibatches * n; first += n)
-          append(list, stage, warmup, first, n);
-        return list;
+      return straight(input, [&](ComputeList& list, StageId stage) {
+        append(list, stage, warmup_forwards(Warmup::OneFOneB, input.stages, stage),
+               input.microbatches);
       });
     }};
 

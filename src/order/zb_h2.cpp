@@ -15,18 +15,16 @@
 namespace pipetrain::orders {
 namespace {
 
-// One mini-batch of `count` micro-batches from `first` on.
-void append(std::vector<Instruction>& list, StageId stage, int warmup, int first, int count) {
+void append(ComputeList& list, StageId stage, int warmup, int count) {
   const int most_put_off = 2 * stage.value;
   int forwards = 0, weights = 0;
-  for (; forwards < std::min(warmup, count); ++forwards)
-    list.push_back(forward(stage, first + forwards));
+  for (; forwards < std::min(warmup, count); ++forwards) list.push_back(forward(stage, forwards));
   for (int m = 0; m < count; ++m) {
-    list.push_back(backward_input(stage, first + m));
-    if (m + 1 - weights > most_put_off) list.push_back(backward_weight(stage, first + weights++));
-    if (forwards < count) list.push_back(forward(stage, first + forwards++));
+    list.push_back(backward_input(stage, m));
+    if (m + 1 - weights > most_put_off) list.push_back(backward_weight(stage, weights++));
+    if (forwards < count) list.push_back(forward(stage, forwards++));
   }
-  while (weights < count) list.push_back(backward_weight(stage, first + weights++));
+  while (weights < count) list.push_back(backward_weight(stage, weights++));
 }
 
 }  // namespace
@@ -34,13 +32,8 @@ void append(std::vector<Instruction>& list, StageId stage, int warmup, int first
 extern const Order zb_h2{
     "zb_h2", "a longer warm-up and backwards in halves, so that a stage that has begun never waits",
     [](const OrderInput& input) {
-      return straight(input, [&](StageId stage) {
-        std::vector<Instruction> list;
-        const int n = input.microbatches,
-                  warmup = warmup_forwards(Warmup::Full, input.stages, stage);
-        for (int first = 0; first < input.minibatches * n; first += n)
-          append(list, stage, warmup, first, n);
-        return list;
+      return straight(input, [&](ComputeList& list, StageId stage) {
+        append(list, stage, warmup_forwards(Warmup::Full, input.stages, stage), input.microbatches);
       });
     }};
 

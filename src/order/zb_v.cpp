@@ -17,8 +17,8 @@ namespace {
 // One worker's list for one mini-batch. The pattern is that of at least 2P-1 micro-batches; those
 // that the mini-batch does not have are left out of it.
 struct Worker {
-  std::vector<Instruction>& list;
-  int first, count;      // of the mini-batch's micro-batches
+  ComputeList& list;
+  int count;             // of the mini-batch's micro-batches
   StageId stage[2];      // on the way down and up
   int forwards[2] = {};  // done of each stage
   int inputs[2] = {};    // input halves
@@ -29,8 +29,8 @@ struct Worker {
   void w(int way) { put(backward_weight, way, weights[way]++); }
   void b(int way) { i(way), w(way); }
 
-  void put(Instruction (*make)(StageId, int), int way, int number) {
-    if (number < count) list.push_back(make(stage[way], first + number));
+  void put(ComputeInstruction (*make)(StageId, int), int way, int number) {
+    if (number < count) list.push_back(make(stage[way], number));
   }
 };
 
@@ -51,20 +51,17 @@ void append(Worker worker, int r, int p) {
   while (worker.weights[down] < n) worker.w(down);
 }
 
-Program make(const OrderInput& input) {
-  const int p = input.stages, n = input.microbatches;
+CompactOrder lists(const OrderInput& input) {
+  const int p = input.stages;
   std::vector<std::vector<WorkerId>> placement;
   for (int s = 0; s < 2 * p; ++s) placement.push_back({WorkerId{std::min(s, 2 * p - 1 - s)}});
-  return placed(input, std::move(placement), [&](int r) {
-    std::vector<Instruction> list;
-    for (int first = 0; first < input.minibatches * n; first += n)
-      append({list, first, n, {{r}, {2 * p - 1 - r}}}, r, p);
-    return list;
+  return placed(input, std::move(placement), [&](ComputeList& list, int r) {
+    append({list, input.microbatches, {{r}, {2 * p - 1 - r}}}, r, p);
   });
 }
 
 }  // namespace
 
-extern const Order zb_v{"zb_v", "down the workers and up again, backwards in halves", make};
+extern const Order zb_v{"zb_v", "down the workers and up again, backwards in halves", lists};
 
 }  // namespace pipetrain::orders

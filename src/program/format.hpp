@@ -1,7 +1,11 @@
 // What `pipetrain schedule` prints: one function and one file per --format.
 #pragma once
 
+#include <functional>
+#include <iosfwd>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "program/simulate.hpp"
 
@@ -14,13 +18,22 @@ struct ScheduleView {
   const Timeline& timeline;
 };
 
-std::string format_text(const ScheduleView& view);          // the papers' figure, and the numbers
-std::string format_versions(const ScheduleView& view);      // who reads which version, how stale
-std::string format_csv(const ScheduleView& view);           // one row per instruction
-std::string format_svg(const ScheduleView& view);           // the figure for a paper
-std::string format_trace(const ScheduleView& view);         // Chrome trace JSON, opens in Perfetto
-std::string format_json(const ScheduleView& view);          // for programs to read
-std::string format_json_summary(const ScheduleView& view);  // the same without `workers`
+std::string format_text(const ScheduleView& view);      // the papers' figure, and the numbers
+std::string format_versions(const ScheduleView& view);  // who reads which version, how stale
+std::string format_csv(const ScheduleView& view);       // one row per instruction
+std::string format_svg(const ScheduleView& view);       // the figure for a paper
+std::string format_trace(const ScheduleView& view);     // Chrome trace JSON, opens in Perfetto
+
+// For programs to read: one JSON document, written as it is made. The lists of `workers` are asked
+// for one by one; without any there are the numbers alone.
+struct JsonView {
+  std::string_view schedule;
+  int minibatches = 1;
+  const Summary& numbers;
+  std::size_t workers = 0;
+  std::function<std::vector<Instruction>(WorkerId)> list = {};
+};
+void write_json(const JsonView& view, std::ostream& out);  // without an end of its line
 
 // The figure alone: a line per worker, a column per unit of time. A compute instruction begins with
 // its letter and micro-batch and goes on with dashes; | behind it is an update; . is idle time.

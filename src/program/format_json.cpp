@@ -1,40 +1,44 @@
-// One JSON document: what simulate and liveness say of the program, and the program itself.
+// One JSON document: what is known of a schedule's times and memory, and its program.
 #include <nlohmann/json.hpp>
+#include <ostream>
 
 #include "program/format.hpp"
 #include "program/text.hpp"
 
 namespace pipetrain {
-
 namespace {
 
-nlohmann::ordered_json instructions(const Program& program) {
-  auto workers = nlohmann::ordered_json::array();
-  for (const auto& list : program.workers) {
-    auto texts = nlohmann::ordered_json::array();
-    for (const auto& instruction : list) texts.push_back(to_text(instruction));
-    workers.push_back(std::move(texts));
+// The texts of instructions have nothing that JSON would escape.
+std::string json_list(const std::vector<Instruction>& list) {
+  std::string text = "[";
+  for (const Instruction& i : list) {
+    text += text.size() == 1 ? "\"" : ",\"";
+    append_text(text, i);
+    text += '"';
   }
-  return workers;
+  return text += ']';
 }
 
-std::string document_of(const ScheduleView& view, bool whole) {
-  const Timeline& line = view.timeline;
-  nlohmann::ordered_json document;
-  document["schedule"] = view.schedule;
-  document["minibatches"] = view.program.minibatches;
-  if (whole) document["workers"] = instructions(view.program);
-  document["makespan"] = line.makespan;
-  document["bubble"] = line.bubble;
-  document["idle"] = line.idle;
-  document["peak_activations"] = line.peak_activations;
-  document["peak_weight_versions"] = line.peak_weight_versions;
-  return document.dump() + "\n";
+// The document's members, without the braces around them.
+std::string members(const nlohmann::ordered_json& object) {
+  const std::string text = object.dump();
+  return text.substr(1, text.size() - 2);
 }
 
 }  // namespace
 
-std::string format_json(const ScheduleView& view) { return document_of(view, true); }
-std::string format_json_summary(const ScheduleView& view) { return document_of(view, false); }
+void write_json(const JsonView& view, std::ostream& out) {
+  out << '{' << members({{"schedule", view.schedule}, {"minibatches", view.minibatches}});
+  for (std::size_t w = 0; w < view.workers; ++w)
+    out << (w == 0 ? ",\"workers\":[" : ",") << json_list(view.list({static_cast<int>(w)}));
+  if (view.workers > 0) out << ']';
+  nlohmann::ordered_json numbers;
+  numbers["makespan"] = view.numbers.makespan;
+  numbers["bubble"] = view.numbers.bubble;
+  numbers["idle"] = view.numbers.idle;
+  numbers["peak_activations"] = view.numbers.peak_activations;
+  numbers["peak_weight_versions"] = view.numbers.peak_weight_versions;
+  out << ',' << members(numbers) << '}';
+}
 
 }  // namespace pipetrain

@@ -18,7 +18,7 @@ Program rewrite(Program program, Expand expand) {
 }
 
 // How many micro-batches of the mini-batch run on this copy of the stage.
-int share_of(const Program& program, WorkerId worker, StageId stage, MinibatchId minibatch) {
+int share_of(const ProgramShape& program, WorkerId worker, StageId stage, MinibatchId minibatch) {
   int share = 0, first = minibatch.value * program.microbatches;
   for (int m = first; m < first + program.microbatches; ++m)
     share += program.worker_of(stage, {m}) == worker;
@@ -63,7 +63,7 @@ Op fused(Op backward) {
 }  // namespace
 
 Program add_updates(Program program) {
-  const Program order = program;
+  const ProgramShape order = program;
   std::map<std::pair<StageId, MinibatchId>, int> done;
   WorkerId at{-1};
   return rewrite(std::move(program), [&](WorkerId worker, const Instruction& i, auto& out) {
@@ -140,7 +140,7 @@ Program add_gradient_sync(Program program) {
 }
 
 Program add_transfers(Program program) {
-  const Program order = program;
+  const ProgramShape order = program;
   return rewrite(std::move(program), [&](WorkerId, const Instruction& i, auto& out) {
     const bool first_stage = i.stage.value == 0, last_stage = i.stage.value == order.stages - 1;
     const bool f = i.op == Op::Forward, b = gives_input_gradient(i.op);

@@ -105,18 +105,18 @@ struct Instruction {
   bool operator==(const Instruction&) const = default;
 };
 
-struct Program {
+// A program without its instructions.
+struct ProgramShape {
   int stages = 1;        // parts of the model; a worker may hold several
   int microbatches = 1;  // per mini-batch
   int minibatches = 1;
-  Indexed<std::vector<Instruction>, WorkerId> workers;  // each runs top to bottom
   // placement[s]: the workers that hold a copy of stage s; number m mod size of them runs
   // micro-batch m. Empty: stage s lies on worker s alone.
   Indexed<std::vector<WorkerId>, StageId> placement;
   // A mini-batch's backwards follow each other, and what they give the stage before crosses the
   // boundary in one packet: one send, one receive, named by the last micro-batch.
   bool gradients_together = false;
-  bool operator==(const Program&) const = default;
+  bool operator==(const ProgramShape&) const = default;
 
   MinibatchId minibatch_of(MicrobatchId m) const { return {m.value / microbatches}; }
   MicrobatchId last_microbatch_of(MinibatchId k) const {
@@ -140,6 +140,12 @@ struct Program {
     const auto& copies = placement[s];
     return copies[m.value % copies.size()];
   }
+};
+
+struct Program : ProgramShape {
+  Indexed<std::vector<Instruction>, WorkerId> workers;  // each runs top to bottom
+  bool operator==(const Program&) const = default;
+
   // Those that hand in gradients: the updates of each wait for all of them, others for nobody.
   std::set<StageId> syncing_stages() const {
     std::set<StageId> stages;

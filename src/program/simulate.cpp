@@ -28,6 +28,7 @@ struct Sync {
 struct Clock {
   const Program& program;
   const Costs& costs;
+  WorkerId worker = {};
   std::map<ChannelId, Link> links = {};
   std::map<MinibatchId, Sync> syncs = {};
   std::set<StageId> waiting_stages = program.syncing_stages();
@@ -39,7 +40,14 @@ struct Clock {
     if (is_receive(i.op)) return receive(i, now);
     if (i.op == Op::SyncGradients || (i.op == Op::Update && waiting_stages.contains(i.stage)))
       return sync(i, now);
-    return Span{now, now + time_of(costs.of(i.stage), i.op)};
+    return Span{now, now + duration(i)};
+  }
+
+  double duration(const Instruction& i) const {
+    const StageCosts& stage = costs.of(i.stage);
+    if (costs.disturbance.none() || !computes(i.op)) return time_of(stage, i.op);
+    const double factor = factor_of(costs.disturbance, worker, i.stage, i.microbatch, i.op);
+    return time_of(stage, without_update(i.op)) * factor + (updates(i.op) ? stage.update : 0);
   }
 
   Span send(const Instruction& i, double now) {
@@ -67,7 +75,7 @@ struct Clock {
       return Span{now, now};
     }
     if (sync.missing > 0) return std::nullopt;
-    return Span{now, std::max(now, sync.complete_at)};
+    return Span{now, std::max(now, sync.complete_at) + duration(i)};
   }
 };
 
@@ -77,6 +85,7 @@ void run_all(Clock& clock, Timeline& line) {
     moved = false;
     for (std::size_t w = 0; w < workers.size(); ++w) {
       auto& spans = line.spans[w];
+      clock.worker = {static_cast<int>(w)};
       while (spans.size() < workers[w].size()) {
         auto span = clock.run(workers[w][spans.size()], spans.empty() ? 0 : spans.back().end);
         if (!span) break;
@@ -90,7 +99,7 @@ void run_all(Clock& clock, Timeline& line) {
                     to_text(workers[w][line.spans[w].size()]));
 }
 
-void summarise(const Program& program, Timeline& line) {
+void summarise(const Program& program, const Costs& costs, Timeline& line) {
   double busy_total = 0;
   for (std::size_t w = 0; w < program.workers.size(); ++w) {
     double busy = 0;
@@ -99,8 +108,11 @@ void summarise(const Program& program, Timeline& line) {
     for (std::size_t at = 0; at < line.spans[w].size(); ++at) {
       const Span& span = line.spans[w][at];
       line.makespan = std::max(line.makespan, span.end);
-      if (!computes(program.workers[w][at].op)) continue;
-      busy += span.end - span.start;
+      const Instruction& i = program.workers[w][at];
+      // An update's span is longer where it waits for other stages.
+      const double update = i.op == Op::Update ? time_of(costs.of(i.stage), i.op) : 0;
+      if (!computes(i.op) && update == 0) continue;
+      busy += computes(i.op) ? span.end - span.start : update;
       if (!first) first = span.start;
       last = span.end;
     }
@@ -113,26 +125,6 @@ void summarise(const Program& program, Timeline& line) {
 
 }  // namespace
 
-double time_of(const StageCosts& costs, Op op) {
-  switch (without_update(op)) {
-    case Op::Forward:
-    case Op::Recompute:
-      return costs.forward;
-    case Op::BackwardHead:
-      return costs.backward_input + costs.backward_weight - costs.tail;
-    case Op::BackwardTail:
-      return costs.tail;
-    case Op::Backward:
-      return costs.backward_input + costs.backward_weight;
-    case Op::BackwardInput:
-      return costs.backward_input;
-    case Op::BackwardWeight:
-      return costs.backward_weight;
-    default:
-      return 0;
-  }
-}
-
 Timeline simulate(const Program& program, const Costs& costs) {
   Timeline line;
   line.spans.resize(program.workers.size());
@@ -141,7 +133,7 @@ Timeline simulate(const Program& program, const Costs& costs) {
     for (const auto& i : list)
       if (i.op == Op::SyncGradients) ++clock.syncs[program.minibatch_of(i.microbatch)].missing;
   run_all(clock, line);
-  summarise(program, line);
+  summarise(program, costs, line);
   line.peak_activations = peak_in_flight(program);
   line.peak_weight_versions = peak_weight_versions_of_workers(program);
   return line;

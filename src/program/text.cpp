@@ -190,7 +190,21 @@ std::string short_text(const Instruction& i) {
 }
 
 std::string to_text(const Instruction& i) {
-  return short_text(i) + std::visit(WeightText{i.weights.version}, i.weights.how);
+  std::string text;
+  append_text(text, i);
+  return text;
+}
+
+void append_text(std::string& text, const Instruction& i) {
+  const auto number = [&](int value) {
+    std::array<char, 12> digits;
+    text.append(digits.data(),
+                std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr);
+  };
+  number(i.stage.value);
+  text += letters(i.op);
+  number(i.microbatch.value);
+  if (i.weights != WeightRead{}) text += std::visit(WeightText{i.weights.version}, i.weights.how);
 }
 
 std::string to_text(const Program& program) {

@@ -23,6 +23,7 @@ std::string_view letters(Op op);
 std::string_view op_name(Op op);  // "forward", "send activation": for sentences and legends
 
 std::string to_text(const Instruction& instruction);
+void append_text(std::string& text, const Instruction& instruction);
 std::string short_text(const Instruction& instruction);  // without weights, for tables: 2F3
 std::string to_text(const Program& program);
 

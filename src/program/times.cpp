@@ -1,7 +1,9 @@
 #include "program/times.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <map>
 #include <set>
 
@@ -49,7 +51,22 @@ std::vector<double>* list_named(Times& times, std::string_view name) {
   if (name == "W") return &times.weight;
   if (name == "tail") return &times.tail;
   if (name == "transfer") return &times.transfer;
+  if (name == "slowdown") return &times.slowdown;
+  if (name == "jitter") return &times.jitter;
+  if (name == "seed") return &times.seed;
   return nullptr;
+}
+
+// Jitter and its seed are of the whole pipeline.
+void require_one(std::string_view item, const std::vector<double>& list, const Times& times) {
+  constexpr double most_jitter = 2, most_seed = 0x1p53;
+  if (&list == &times.jitter && (list.size() != 1 || list[0] > most_jitter))
+    fail(item, fmt::format("is not one number from 0 to {:g}", most_jitter));
+  if (&list == &times.seed &&
+      (list.size() != 1 || list[0] > most_seed || list[0] != std::floor(list[0])))
+    fail(item, "is not one whole number");
+  if (&list == &times.slowdown && std::ranges::find(list, 0) != list.end())
+    fail(item, "has a worker that takes no time at all");
 }
 
 void require_count(std::string_view name, const std::vector<double>& list, int count,
@@ -66,6 +83,42 @@ double time_at(const std::vector<double>& list, int stage, double unnamed) {
   return list.size() == 1 ? list[0] : list[stage];
 }
 
+int workers_of(const ProgramShape& shape) {
+  int last = shape.placement.empty() ? shape.stages - 1 : 0;
+  for (const auto& copies : shape.placement)
+    for (const WorkerId worker : copies) last = std::max(last, worker.value);
+  return last + 1;
+}
+
+Disturbance disturbance_of(const Times& times, int workers) {
+  Disturbance disturbance;
+  if (!times.slowdown.empty())
+    for (int w = 0; w < workers; ++w) disturbance.slowdown.push_back(time_at(times.slowdown, w, 1));
+  if (!times.jitter.empty()) disturbance.jitter = times.jitter[0];
+  if (!times.seed.empty()) disturbance.seed = static_cast<std::uint64_t>(times.seed[0]);
+  return disturbance;
+}
+
+using OpsOfStages = std::vector<std::set<Op>>;
+
+std::vector<std::string> timeless_of(const OpsOfStages& ops, const Costs& costs,
+                                     std::string_view schedule) {
+  std::map<Op, std::set<int>> stages;
+  for (StageId s{0}; s.value < static_cast<int>(ops.size()); ++s.value)
+    for (const Op op : ops[static_cast<std::size_t>(s.value)])
+      if (computes(op) && op != Op::Recompute && without_update(op) != Op::BackwardTail &&
+          time_of(costs.of(s), op) == 0)
+        stages[op == Op::BackwardHead ? Op::Backward : op].insert(s.value);
+  std::vector<std::string> lines;
+  for (const auto& [op, which] : stages) {
+    const bool all = which.size() == ops.size();
+    lines.push_back(fmt::format("--times: {} ({}) takes 0 under {}{}", letters(op), op_name(op),
+                                schedule,
+                                all ? "" : fmt::format(", on stage {}", fmt::join(which, ", "))));
+  }
+  return lines;
+}
+
 }  // namespace
 
 Times parse_times(std::string_view text) {
@@ -77,26 +130,29 @@ Times parse_times(std::string_view text) {
     const auto equals = item.find('=');
     if (equals == item.npos) fail(item, "is not NAME=NUMBER");
     auto* list = list_named(times, item.substr(0, equals));
-    if (!list) fail(item, "names none of F, B, W, tail, transfer");
+    if (!list) fail(item, "names none of F, B, W, tail, transfer, slowdown, jitter, seed");
     if (!list->empty()) fail(item, "names a time for the second time");
     *list = parse_list(item, item.substr(equals + 1));
+    require_one(item, *list, times);
     if (more) text.remove_prefix(comma + 1);
   }
   return times;
 }
 
-Costs costs_of(const Times& times, const Program& program, std::string_view schedule) {
-  require_count("F", times.forward, program.stages, "model stages", schedule);
-  require_count("B", times.backward, program.stages, "model stages", schedule);
-  require_count("W", times.weight, program.stages, "model stages", schedule);
-  require_count("tail", times.tail, program.stages, "model stages", schedule);
-  require_count("transfer", times.transfer, program.stages - 1, "boundaries between stages",
+Costs costs_of(const Times& times, const ProgramShape& shape, std::string_view schedule) {
+  require_count("F", times.forward, shape.stages, "model stages", schedule);
+  require_count("B", times.backward, shape.stages, "model stages", schedule);
+  require_count("W", times.weight, shape.stages, "model stages", schedule);
+  require_count("tail", times.tail, shape.stages, "model stages", schedule);
+  require_count("transfer", times.transfer, shape.stages - 1, "boundaries between stages",
                 schedule);
-  const int parts = program.gradients_together ? program.microbatches : 1;
+  require_count("slowdown", times.slowdown, workers_of(shape), "workers", schedule);
+  const int parts = shape.gradients_together ? shape.microbatches : 1;
   const StageCosts usual;
   const double half = usual.backward_input * parts;
   Costs costs;
-  for (int s = 0; s < program.stages; ++s) {
+  costs.disturbance = disturbance_of(times, workers_of(shape));
+  for (int s = 0; s < shape.stages; ++s) {
     const bool whole = times.weight.empty();
     const double input =
         whole ? time_at(times.backward, s, 2 * half) / 2 : time_at(times.backward, s, half);
@@ -111,7 +167,7 @@ Costs costs_of(const Times& times, const Program& program, std::string_view sche
         {.forward = time_at(times.forward, s, usual.forward),
          .backward_input = input / parts,
          .backward_weight = weight / parts,
-         .transfer = s + 1 < program.stages ? time_at(times.transfer, s, usual.transfer) : 0,
+         .transfer = s + 1 < shape.stages ? time_at(times.transfer, s, usual.transfer) : 0,
          .tail = tail / parts});
   }
   return costs;
@@ -119,20 +175,28 @@ Costs costs_of(const Times& times, const Program& program, std::string_view sche
 
 std::vector<std::string> timeless(const Program& program, const Costs& costs,
                                   std::string_view schedule) {
-  std::map<Op, std::set<int>> stages;
+  OpsOfStages ops(static_cast<std::size_t>(program.stages));
   for (const auto& list : program.workers)
-    for (const Instruction& i : list)
-      if (computes(i.op) && i.op != Op::Recompute && without_update(i.op) != Op::BackwardTail &&
-          time_of(costs.of(i.stage), i.op) == 0)
-        stages[i.op == Op::BackwardHead ? Op::Backward : i.op].insert(i.stage.value);
-  std::vector<std::string> lines;
-  for (const auto& [op, which] : stages) {
-    const bool all = static_cast<int>(which.size()) == program.stages;
-    lines.push_back(fmt::format("--times: {} ({}) takes 0 under {}{}", letters(op), op_name(op),
-                                schedule,
-                                all ? "" : fmt::format(", on stage {}", fmt::join(which, ", "))));
-  }
-  return lines;
+    for (const Instruction& i : list) ops[static_cast<std::size_t>(i.stage.value)].insert(i.op);
+  return timeless_of(ops, costs, schedule);
+}
+
+std::vector<std::string> timeless(const CompactOrder& order, const Costs& costs,
+                                  std::string_view schedule) {
+  std::vector<unsigned> seen(static_cast<std::size_t>(order.stages), 0);  // a bit for each op
+  for (const auto& list : order.workers)
+    for (const ComputeInstruction& i : list) {
+      const bool head = i.op() == Op::Backward && i.stage().value > 0 &&
+                        (!order.gradients_together || order.ends_minibatch(i.microbatch()));
+      seen[static_cast<std::size_t>(i.stage().value)] |=
+          1u << static_cast<unsigned>(head ? Op::BackwardHead : i.op());
+    }
+  OpsOfStages ops(seen.size());
+  for (std::size_t s = 0; s < seen.size(); ++s)
+    for (const Op op :
+         {Op::Forward, Op::Backward, Op::BackwardInput, Op::BackwardWeight, Op::BackwardHead})
+      if (seen[s] & 1u << static_cast<unsigned>(op)) ops[s].insert(op);
+  return timeless_of(ops, costs, schedule);
 }
 
 }  // namespace pipetrain

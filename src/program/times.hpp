@@ -5,7 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include "program/simulate.hpp"
+#include "program/compact_order.hpp"
+#include "program/costs.hpp"
 
 namespace pipetrain {
 
@@ -16,6 +17,9 @@ struct Times {
   std::vector<double> weight;    // W: the weight half
   std::vector<double> tail;      // of the weight half: what comes after the gradients' send
   std::vector<double> transfer;  // over the boundary to the next stage: one less than stages
+  std::vector<double> slowdown;  // of workers: 2 takes twice as long
+  std::vector<double> jitter;    // Disturbance::jitter, one number
+  std::vector<double> seed;      // of the jitter, one whole number
 };
 
 // Throws UsageError.
@@ -26,10 +30,13 @@ Times parse_times(std::string_view text);
 // backward is halved. Where a mini-batch's backwards go together, B and W are those of the whole
 // mini-batch, and a B that is not named is that of N micro-batches. Throws UsageError, with the
 // schedule's name, where there are not as many numbers as stages.
-Costs costs_of(const Times& times, const Program& program, std::string_view schedule);
+Costs costs_of(const Times& times, const ProgramShape& shape, std::string_view schedule);
 
 // What the program computes in no time at all, a line for each kind.
 std::vector<std::string> timeless(const Program& program, const Costs& costs,
+                                  std::string_view schedule);
+// The same of an order whose gradients are sent early.
+std::vector<std::string> timeless(const CompactOrder& order, const Costs& costs,
                                   std::string_view schedule);
 
 }  // namespace pipetrain

@@ -7,12 +7,16 @@
 namespace pipetrain::versions {
 
 extern const VersionPolicy committed{
-    "committed", "forward reads stage 0's version at entry, backward the newest on every stage",
-    [](const ReadContext& at) {
-      return WeightRead{at.at_entry, AsStored{}};
-    },
-    [](const ReadContext& at, const WeightRead&) {
-      return WeightRead{at.at_turn, AsStored{}};
-    }};
+    .name = "committed",
+    .summary = "forward reads stage 0's version at entry, backward the newest on every stage",
+    .forward =
+        [](const ReadContext& at) {
+          return WeightRead{at.at_entry, AsStored{}};
+        },
+    .backward =
+        [](const ReadContext& at, const WeightRead&) {
+          return WeightRead{at.at_turn, AsStored{}};
+        },
+    .reads_turn = true};
 
 }  // namespace pipetrain::versions

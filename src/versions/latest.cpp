@@ -5,12 +5,16 @@
 
 namespace pipetrain::versions {
 
-extern const VersionPolicy latest{"latest", "forward and backward read the newest weights",
-                                  [](const ReadContext& at) {
-                                    return WeightRead{at.at_forward, AsStored{}};
-                                  },
-                                  [](const ReadContext& at, const WeightRead&) {
-                                    return WeightRead{at.at_backward, AsStored{}};
-                                  }};
+extern const VersionPolicy latest{.name = "latest",
+                                  .summary = "forward and backward read the newest weights",
+                                  .forward =
+                                      [](const ReadContext& at) {
+                                        return WeightRead{at.at_forward, AsStored{}};
+                                      },
+                                  .backward =
+                                      [](const ReadContext& at, const WeightRead&) {
+                                        return WeightRead{at.at_backward, AsStored{}};
+                                      },
+                                  .one_version = true};
 
 }  // namespace pipetrain::versions

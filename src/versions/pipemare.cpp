@@ -9,13 +9,17 @@
 namespace pipetrain::versions {
 
 extern const VersionPolicy pipemare{
-    "pipemare", "both read the newest weights, backward set back along their motion",
-    [](const ReadContext& at) {
-      return WeightRead{at.at_forward, AsStored{}};
-    },
-    [](const ReadContext& at, const WeightRead&) {
-      if (!at.mix.extrapolates || at.delay == 0) return WeightRead{at.at_backward, AsStored{}};
-      return WeightRead{at.at_backward, Extrapolate{at.delay}};
-    }};
+    .name = "pipemare",
+    .summary = "both read the newest weights, backward set back along their motion",
+    .forward =
+        [](const ReadContext& at) {
+          return WeightRead{at.at_forward, AsStored{}};
+        },
+    .backward =
+        [](const ReadContext& at, const WeightRead&) {
+          if (!at.mix.extrapolates || at.delay == 0) return WeightRead{at.at_backward, AsStored{}};
+          return WeightRead{at.at_backward, Extrapolate{at.delay}};
+        },
+    .one_version = true};
 
 }  // namespace pipetrain::versions

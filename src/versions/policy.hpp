@@ -36,6 +36,8 @@ struct VersionPolicy {
   WeightRead (*forward)(const ReadContext&);
   WeightRead (*backward)(const ReadContext&, const WeightRead& used_by_forward);
   bool keeps_forward = false;  // backward reads what its forward read, under every order
+  bool one_version = false;    // both read the newest there is, so that no older one is kept
+  bool reads_turn = false;     // ReadContext::at_turn
 };
 
 }  // namespace pipetrain

@@ -3,6 +3,7 @@
 
 #include "base/error.hpp"
 #include "catch.hpp"
+#include "program/simulate.hpp"
 #include "schedules.hpp"
 
 using namespace pipetrain;
@@ -89,6 +90,23 @@ TEST_CASE("bad times are refused with an example") {
     CHECK_THROWS_WITH(parse_times(text), Contains("--times F=1,B=2"));
   }
   CHECK_THROWS_WITH(parse_times("F=1,B=1e308"), Contains("`B=1e308`") && Contains("0 to 1e+15"));
+}
+
+TEST_CASE("slowdown is a factor of workers, jitter of every forward and backward by its seed") {
+  const auto costs = costs_of("slowdown=1/2,jitter=0.1,seed=7", {"1f1b", 2, 4});
+  CHECK(costs.disturbance.slowdown == std::vector<double>{1, 2});
+  CHECK(costs.disturbance.jitter == 0.1);
+  CHECK(costs.disturbance.seed == 7);
+  CHECK(costs_of("slowdown=2", {"zb_v", 3, 4}).disturbance.slowdown == std::vector<double>(3, 2));
+  CHECK(costs_of("F=1", {"1f1b", 2, 4}).disturbance.none());
+  CHECK(makespan("slowdown=2", {"gpipe", 2, 4}) == 2 * makespan("", {"gpipe", 2, 4}));
+  const double once = makespan("jitter=0.1,seed=7", {"gpipe", 2, 4});
+  CHECK(once != makespan("", {"gpipe", 2, 4}));
+  CHECK(once == makespan("jitter=0.1,seed=7", {"gpipe", 2, 4}));
+  CHECK(once != makespan("jitter=0.1,seed=8", {"gpipe", 2, 4}));
+  CHECK_THROWS_WITH(costs_of("slowdown=1/2/3", {"zb_v", 2, 4}), Contains("zb_v has 2 workers"));
+  for (const char* text : {"jitter=3", "jitter=0.1/0.2", "seed=0.5", "seed=1/2", "slowdown=1/0"})
+    CHECK_THROWS_WITH(parse_times(text), Contains(text) && Contains("--times F=1,B=2"));
 }
 
 TEST_CASE("what takes no time is said, where the schedule has it") {

@@ -6,13 +6,15 @@ ALLOWED = {
     "program": ["base"],
     # Orders and version policies are pure functions of a program's shape: they see the program's
     # types and its text, and neither each other nor anything that runs.
-    "order": ["base", "program/program.hpp", "program/text.hpp"],
-    "versions": ["base", "program/program.hpp", "program/text.hpp"],
+    "order": ["base", "program/program.hpp", "program/compact_order.hpp", "program/text.hpp"],
+    "versions": ["base", "program/program.hpp", "program/compact_order.hpp", "program/text.hpp"],
     "schedules": ["base", "program", "order", "versions"],  # src/schedules.hpp, src/schedules.cpp
+    # src/compact_schedule.hpp, src/compact_schedule.cpp
+    "compact_schedule": ["base", "program", "schedules.hpp", "versions"],
     "own_order": ["base", "program", "schedules.hpp", "versions"],  # src/own_order.hpp, src/own_order.cpp
     "config": ["base", "schedules.hpp", "own_order.hpp"],
     "data": ["base", "graph", "config"],
-    "plan": ["base", "graph", "config", "program", "schedules.hpp"],
+    "plan": ["base", "graph", "config", "program", "schedules.hpp", "compact_schedule.hpp"],
     "backend": ["base", "graph"],
     "transport": ["base", "program/program.hpp", "backend/stream.hpp"],
     "checkpoint": ["base", "graph", "config"],
@@ -29,7 +31,7 @@ ALLOWED = {
             "backend", "transport", "checkpoint", "metrics", "machine", "compile", "stage", "runtime", "decode"],
     "profile": ["base", "graph", "config", "data", "plan", "backend", "transport", "checkpoint/json_limits.hpp",
                 "machine", "compile", "stage", "runtime", "run"],
-    "app": ["base", "graph", "config", "data", "program", "schedules.hpp", "own_order.hpp", "plan",
+    "app": ["base", "graph", "config", "data", "program", "schedules.hpp", "compact_schedule.hpp", "own_order.hpp", "plan",
             "backend", "transport", "checkpoint", "metrics", "machine", "compile", "stage", "runtime",
             "decode", "run", "profile"],
     "main": ["base", "app", "run/interrupts.hpp", "run/options.hpp"],  # src/main.cpp

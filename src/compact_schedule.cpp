@@ -1,0 +1,51 @@
+#include "compact_schedule.hpp"
+
+#include <utility>
+
+#include "base/check.hpp"
+
+namespace pipetrain {
+
+CompactSchedule make_compact(const Schedule& row, const ScheduleRequest& request) {
+  return {&row, request, make_order(row, request)};
+}
+
+Additions additions_of(const CompactSchedule& schedule) {
+  const ScheduleRequest& request = schedule.request;
+  Additions additions{
+      .early_sends = request.early_sends,
+      .recompute = request.recompute || (request.recomputed_gradient && !flushes(*schedule.row)),
+      .syncing = request.tied};
+  if (request.sync_gradients || schedule.order.has_copies())
+    for (StageId s{0}; s.value < schedule.order.stages; ++s.value) additions.syncing.insert(s);
+  return additions;
+}
+
+Summary summarize(const CompactSchedule& schedule, const Costs& costs) {
+  const BindRule rule = bind_rule_of(schedule.request, flushes(*schedule.row));
+  Summary summary = summarize(schedule.order, costs, additions_of(schedule));
+  summary.peak_weight_versions =
+      peak_versions_of_workers(schedule.order, policy_of(*schedule.row, schedule.request), rule);
+  return summary;
+}
+
+WorkerLists::WorkerLists(const CompactSchedule& schedule)
+    : schedule_(schedule),
+      rule_(bind_rule_of(schedule.request, flushes(*schedule.row))),
+      binder_(schedule.order, policy_of(*schedule.row, schedule.request), rule_),
+      one_{{schedule.order}, {}} {
+  PIPETRAIN_CHECK(!additions_of(schedule).recompute,
+                  "with whose weights a stage recomputes depends on the whole program");
+  one_.workers.resize(schedule.order.workers.size());
+}
+
+// The passes go worker by worker but for the binding of versions, so one list is enough for them.
+std::vector<Instruction> WorkerLists::of(WorkerId worker) {
+  auto& list = one_.workers[static_cast<std::size_t>(worker.value)];
+  list = binder_.bind(worker);
+  one_ = finish(complete_bound(std::move(one_), schedule_.request, flushes(*schedule_.row)),
+                schedule_.request);
+  return std::exchange(one_.workers[static_cast<std::size_t>(worker.value)], {});
+}
+
+}  // namespace pipetrain

@@ -1,0 +1,58 @@
+// What a simulation charges for compute and for transfers.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "program/program.hpp"
+
+namespace pipetrain {
+
+// Of one micro-batch on one stage, in any unit. A backward that is not split takes both halves.
+struct StageCosts {
+  double forward = 1;
+  double backward_input = 1;
+  double backward_weight = 1;
+  double transfer = 0;  // over the boundary to the next stage, activation or gradient
+  double tail = 0;      // of backward_weight: what comes after a head's send
+  double update = 0;    // once per mini-batch
+};
+
+// What an instruction that computes or updates takes; 0 for the others.
+double time_of(const StageCosts& costs, Op op);
+
+// What makes one step take longer than another. A time is multiplied by `slowdown` of its worker
+// and by a random factor of mean 1, exp(z jitter - jitter^2 / 2) with a normal z. The factor
+// belongs to the work (seed, stage, micro-batch, forward or backward), whichever worker does it and
+// whenever: so every schedule meets the same ones. Updates and transfers are not disturbed.
+struct Disturbance {
+  std::vector<double> slowdown = {};  // per worker, 2: takes twice as long; empty: 1 for each
+  double jitter = 0;                  // the deviation of the factor's logarithm
+  std::uint64_t seed = 1;
+  bool none() const { return slowdown.empty() && jitter == 0; }
+};
+double factor_of(const Disturbance& disturbance, WorkerId worker, StageId stage,
+                 MicrobatchId microbatch, Op op);
+
+struct Costs {
+  StageCosts all;
+  std::vector<StageCosts> per_stage = {};  // one per stage; empty: `all` for each
+  Disturbance disturbance = {};
+
+  // Only summarize knows these two (program/summarize.hpp).
+  //
+  // Links that transfers share, by number: one per boundary, -1 for a link of its own; empty: all
+  // have their own. Transfers on one link take turns, first come, first served.
+  struct SharedLinks {
+    std::vector<int> activations = {}, gradients = {};
+    bool none() const { return activations.empty() && gradients.empty(); }
+  } links = {};
+  // A transfer begins when its sender and its receiver are both ready, and they wait for its end.
+  // A worker is ready with what it sends and with what it receives next at once, so that opposite
+  // transfers of neighbours run side by side (BaPipe's 1F1B-SNO). Gradients are not sent early.
+  bool transfers_occupy_workers = false;
+
+  const StageCosts& of(StageId s) const { return per_stage.empty() ? all : per_stage[s.value]; }
+};
+
+}  // namespace pipetrain

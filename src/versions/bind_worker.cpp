@@ -1,0 +1,184 @@
+#include "versions/bind_worker.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <variant>
+
+#include "versions/turns.hpp"
+
+namespace pipetrain {
+namespace {
+
+// For each version, the newest one as it was read for the last time. Updates until then find it
+// held.
+struct LastReads {
+  std::vector<int> newest_then;
+
+  void read(Version version, Version newest) {
+    const auto v = static_cast<std::size_t>(version.value);
+    if (v >= newest_then.size()) newest_then.resize(v + 1, 0);
+    newest_then[v] = newest.value;
+  }
+
+  // Beside the newest, after each update.
+  int peak() const {
+    std::vector<int> change(newest_then.size() + 2, 0);
+    int longest = 0;
+    for (std::size_t v = 0; v < newest_then.size(); ++v)
+      longest = std::max(longest, newest_then[v]);
+    change.resize(std::max(change.size(), static_cast<std::size_t>(longest) + 2), 0);
+    for (std::size_t v = 0; v < newest_then.size(); ++v) {
+      if (newest_then[v] <= static_cast<int>(v)) continue;
+      ++change[v + 1];
+      --change[static_cast<std::size_t>(newest_then[v]) + 1];
+    }
+    int held = 1, peak = 1;
+    for (const int more : change) peak = std::max(peak, held += more);
+    return peak;
+  }
+};
+
+// The remainders by this power of two tell apart the micro-batches in flight on the worker.
+int window_of(const CompactOrder& order, WorkerId worker) {
+  int newest = 0, span = 0;
+  for (const ComputeInstruction& i : order.workers[static_cast<std::size_t>(worker.value)]) {
+    if (i.op() == Op::Forward) newest = std::max(newest, i.microbatch().value);
+    span = std::max(span, newest - i.microbatch().value);
+  }
+  return static_cast<int>(std::bit_ceil(static_cast<unsigned>(span) + 1));
+}
+
+}  // namespace
+
+WorkerBinder::WorkerBinder(const CompactOrder& order, const VersionPolicy& policy,
+                           const BindRule& rule)
+    : order_(order),
+      policy_(policy),
+      rule_(rule),
+      held_by_(order.workers.size()),
+      held_at_(static_cast<std::size_t>(order.stages), 0) {
+  for (StageId s{0}; s.value < order.stages; ++s.value) {
+    const int copies = order.copies_of(s);
+    for (int copy = 0; copy < copies; ++copy) {
+      const auto worker = static_cast<std::size_t>(order.worker_of(s, {copy}).value);
+      held_by_[worker].push_back({s, copy, copies, 0, {0}, {}, {}});
+    }
+  }
+  find_entries();
+  if (policy.reads_turn) turns_ = turns_of(order);
+}
+
+void WorkerBinder::find_entries() {
+  if (order_.repeats) return;  // see context()
+  entries_.resize(static_cast<std::size_t>(order_.total_microbatches()));
+  for (int w = 0; w < static_cast<int>(held_by_.size()); ++w) {
+    const auto& held = held_by_[static_cast<std::size_t>(w)];
+    const auto copy = std::ranges::find(held, StageId{0}, &Held::stage);
+    if (copy == held.end()) continue;
+    int newest = 0, done = 0;
+    each_compute(order_, {w}, [&](Op op, StageId stage, MicrobatchId m) {
+      if (stage.value != 0) return;
+      if (op == Op::Forward) entries_[static_cast<std::size_t>(m.value)] = {newest};
+      if (!gives_weight_gradient(op)) return;
+      if (++done < share_of_copy(order_, copy->copy, copy->copies, order_.minibatch_of(m))) return;
+      done = 0;
+      ++newest;
+    });
+  }
+}
+
+void WorkerBinder::begin(WorkerId worker) {
+  window_ = window_of(order_, worker);
+  held_ = held_by_[static_cast<std::size_t>(worker.value)];
+  for (std::size_t at = 0; at < held_.size(); ++at) {
+    held_at_[static_cast<std::size_t>(held_[at].stage.value)] = static_cast<int>(at);
+    held_[at].at_forward.resize(static_cast<std::size_t>(window_));
+    held_[at].forward_read.resize(static_cast<std::size_t>(window_));
+  }
+}
+
+template <class OnCompute, class OnUpdate>
+void WorkerBinder::walk(WorkerId worker, OnCompute on_compute, OnUpdate on_update) {
+  begin(worker);
+  each_compute(order_, worker, [&](Op op, StageId stage, MicrobatchId m) {
+    const int at = held_at_[static_cast<std::size_t>(stage.value)];
+    Held& held = held_[static_cast<std::size_t>(at)];
+    on_compute(at, held, op, m);
+    if (!gives_weight_gradient(op)) return;
+    if (++held.done < order_.microbatches / held.copies) return;  // no share is smaller
+    const MinibatchId k = order_.minibatch_of(m);
+    if (held.done < share_of_copy(order_, held.copy, held.copies, k)) return;
+    held.done = 0;
+    ++held.newest.value;
+    on_update(held, k);
+  });
+}
+
+WeightRead WorkerBinder::read(Held& held, Op op, MicrobatchId m) {
+  const auto at = static_cast<std::size_t>(m.value & (window_ - 1));
+  if (op == Op::Forward) {
+    held.at_forward[at] = held.newest;
+    return held.forward_read[at] = policy_.forward(context(held, m, {}));
+  }
+  if (!gives_input_gradient(op)) return {};
+  return policy_.backward(context(held, m, held.newest), held.forward_read[at]);
+}
+
+ReadContext WorkerBinder::context(const Held& held, MicrobatchId m, Version at_backward) const {
+  const auto number = static_cast<std::size_t>(m.value);
+  return {
+      .stage = held.stage,
+      .stages = order_.stages,
+      .microbatch = m,
+      .microbatches = order_.microbatches,
+      // Drained at each update, a stage has made one for each mini-batch before.
+      .at_entry = order_.repeats ? Version{order_.minibatch_of(m).value} : entries_[number],
+      .at_forward = held.at_forward[static_cast<std::size_t>(m.value & (window_ - 1))],
+      .at_backward = at_backward,
+      .at_turn = turns_.empty() ? Version{0} : turns_[number],
+      .delay = rule_.delays.empty() ? 0 : rule_.delays[static_cast<std::size_t>(held.stage.value)],
+      .mix = rule_.mix};
+}
+
+std::vector<Instruction> WorkerBinder::bind(WorkerId worker) {
+  std::vector<Instruction> list;
+  walk(
+      worker,
+      [&](int, Held& held, Op op, MicrobatchId m) {
+        list.push_back({op, held.stage, m, read(held, op, m)});
+      },
+      [&](const Held& held, MinibatchId k) {
+        list.push_back(
+            {Op::Update, held.stage, order_.last_microbatch_of(k), {held.newest, AsStored{}}});
+      });
+  return list;
+}
+
+int WorkerBinder::peak_versions(WorkerId worker) {
+  if (policy_.one_version) return 1;
+  std::vector<LastReads> reads(held_by_[static_cast<std::size_t>(worker.value)].size());
+  walk(
+      worker,
+      [&](int at, Held& held, Op op, MicrobatchId m) {
+        if (!reads_weights(op)) return;
+        const WeightRead read = this->read(held, op, m);
+        LastReads& mine = reads[static_cast<std::size_t>(at)];
+        mine.read(read.version, held.newest);
+        if (const auto* blend = std::get_if<Blend>(&read.how)) mine.read(blend->other, held.newest);
+      },
+      [](const Held&, MinibatchId) {});
+  int peak = 1;
+  for (const LastReads& mine : reads) peak = std::max(peak, mine.peak());
+  return peak;
+}
+
+std::vector<int> peak_versions_of_workers(const CompactOrder& order, const VersionPolicy& policy,
+                                          const BindRule& rule) {
+  WorkerBinder binder(order, policy, rule);
+  std::vector<int> peaks;
+  for (int w = 0; w < static_cast<int>(order.workers.size()); ++w)
+    peaks.push_back(binder.peak_versions({w}));
+  return peaks;
+}
+
+}  // namespace pipetrain

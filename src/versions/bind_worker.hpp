@@ -1,0 +1,55 @@
+// Versions of one worker at a time: what bind_versions writes into a whole program, for orders too
+// large to be one.
+#pragma once
+
+#include <vector>
+
+#include "program/compact_order.hpp"
+#include "versions/bind.hpp"
+
+namespace pipetrain {
+
+class WorkerBinder {
+ public:
+  // Keeps references to all three.
+  WorkerBinder(const CompactOrder& order, const VersionPolicy& policy, const BindRule& rule);
+
+  // The worker's forwards and backwards with what they read, and its updates: the list of
+  // bind_versions(add_updates(to_program(order))).
+  std::vector<Instruction> bind(WorkerId worker);
+  // The most versions that a stage of the worker holds: peak_weight_versions_of_workers
+  // (program/liveness.hpp) of that program.
+  int peak_versions(WorkerId worker);
+
+ private:
+  struct Held {  // a stage of the present worker
+    StageId stage;
+    int copy = 0, copies = 1;
+    int done = 0;  // weight gradients of its present mini-batch
+    Version newest = {0};
+    std::vector<Version> at_forward;       // per micro-batch in flight, by its last bits
+    std::vector<WeightRead> forward_read;  // likewise
+  };
+
+  const CompactOrder& order_;
+  const VersionPolicy& policy_;
+  const BindRule& rule_;
+  std::vector<std::vector<Held>> held_by_;  // per worker, at its start
+  std::vector<Version> entries_, turns_;    // per micro-batch
+  std::vector<Held> held_;
+  std::vector<int> held_at_;  // per stage: index into held_
+  int window_ = 1;
+
+  void find_entries();
+  void begin(WorkerId worker);
+  template <class OnCompute, class OnUpdate>
+  void walk(WorkerId worker, OnCompute on_compute, OnUpdate on_update);
+  WeightRead read(Held& held, Op op, MicrobatchId microbatch);
+  ReadContext context(const Held& held, MicrobatchId microbatch, Version at_backward) const;
+};
+
+// Per worker.
+std::vector<int> peak_versions_of_workers(const CompactOrder& order, const VersionPolicy& policy,
+                                          const BindRule& rule);
+
+}  // namespace pipetrain
