@@ -12,8 +12,8 @@ namespace pipetrain {
 struct ProposedStage {
   int first_layer = 0, last_layer = 0;  // of the chain, inclusive
   int replicas = 1;
-  std::vector<int> devices;  // of the cluster; one per replica
-  double time_ms = 0;        // forward and backward of one micro-batch, shared by the replicas
+  std::vector<int> devices = {};  // of the cluster; one per replica
+  double time_ms = 0;             // forward and backward of one micro-batch, shared by the replicas
   std::optional<std::int64_t> memory_bytes = {};  // of one replica; nothing where it is not known
   // Of its first and its last layer, the share that this stage computes. Below 1 the neighbour
   // stage names the layer too and computes the rest (BaPipe), which nothing here can train.
@@ -24,7 +24,7 @@ struct ProposedStage {
 struct ComparedPlan {
   std::string what;                    // "1f1b_so, 8 micro-batches of 4"
   std::optional<double> step_ms = {};  // nothing where it cannot run
-  std::string reason;                  // why it was not chosen; empty: it was
+  std::string reason = {};             // why it was not chosen; empty: it was
 };
 
 struct Proposal {

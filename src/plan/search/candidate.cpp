@@ -1,0 +1,192 @@
+#include "plan/search/candidate.hpp"
+
+#include <spdlog/fmt/fmt.h>
+
+#include <algorithm>
+#include <map>
+
+#include "compact_schedule.hpp"
+
+namespace pipetrain {
+namespace {
+
+// The chain's layers of one part, added up.
+ChainLayer part_of(const LayerChain& chain, const Candidate& candidate, int part) {
+  const int first = candidate.firsts[part];
+  const int end = part + 1 < std::ssize(candidate.firsts) ? candidate.firsts[part + 1]
+                                                          : static_cast<int>(chain.layers.size());
+  ChainLayer sum;
+  for (int l = first; l < end; ++l) {
+    const ChainLayer& layer = chain.layers[l];
+    sum.forward_ms += layer.forward_ms;
+    sum.backward_input_ms += layer.backward_input_ms;
+    sum.backward_weight_ms += layer.backward_weight_ms;
+    sum.update_ms += layer.update_ms;
+    sum.saved_bytes += layer.saved_bytes;
+    sum.parameter_bytes += layer.parameter_bytes;
+    sum.sent_bytes = layer.sent_bytes;
+  }
+  return sum;
+}
+
+double seconds_to_ms(double seconds) { return seconds * 1e3; }
+
+double transfer_ms(const Wire& wire, std::int64_t bytes) {
+  if (wire.bytes_per_second <= 0) return wire.latency_ms;
+  return wire.latency_ms + seconds_to_ms(static_cast<double>(bytes) / wire.bytes_per_second);
+}
+
+ScheduleRequest request_of(const Candidate& c) {
+  return {.schedule = std::string(c.schedule->name),
+          .stages = c.workers,
+          .microbatches = c.microbatches,
+          .warmup = c.warmup,
+          .virtual_stages = c.virtual_stages,
+          .recompute = c.recompute,
+          .early_sends = true};
+}
+
+class Simulation {
+ public:
+  Simulation(const CandidateInput& in, const Candidate& candidate)
+      : in_(in), candidate_(candidate), shape_(made(1).order) {
+    for (int p = 0; p < shape_.stages; ++p) parts_.push_back(part_of(in.chain, candidate, p));
+    set_costs();
+  }
+
+  Simulated run() {
+    Simulated result;
+    const int settled = flushes(*candidate_.schedule)
+                            ? 1
+                            : steady_minibatches(*candidate_.schedule, request_of(candidate_));
+    constexpr int more = 2;
+    const Summary few = summarize(made(settled), costs_);
+    const Summary many = summarize(made(settled + more), costs_);
+    result.step_ms = (many.makespan - few.makespan) / more;
+    set_stages(result);
+    set_memory(result, many);
+    return result;
+  }
+
+ private:
+  CompactSchedule made(int minibatches) const {
+    ScheduleRequest request = request_of(candidate_);
+    request.minibatches = minibatches;
+    return make_compact(*candidate_.schedule, request);
+  }
+
+  int device_of(int part) const { return shape_.worker_of({part}, {0}).value; }
+  double speed_of(int part) const { return in_.cluster.devices[device_of(part)].speed; }
+
+  void set_costs() {
+    for (int p = 0; p < std::ssize(parts_); ++p) {
+      const ChainLayer& part = parts_[p];
+      StageCosts costs{.forward = part.forward_ms / speed_of(p),
+                       .backward_input = part.backward_input_ms / speed_of(p),
+                       .backward_weight = part.backward_weight_ms / speed_of(p),
+                       .update = part.update_ms / speed_of(p) + all_reduce_ms(p)};
+      if (p + 1 < std::ssize(parts_)) costs.transfer = cut_ms(p);
+      costs_.per_stage.push_back(costs);
+    }
+    share_links();
+  }
+
+  double cut_ms(int p) const {
+    const int from = device_of(p), to = device_of(p + 1);
+    return from == to ? 0 : transfer_ms(route(in_.cluster, from, to).wire, parts_[p].sent_bytes);
+  }
+
+  // Copies of a stage add up their gradients: a ring over their devices sends 2 (m - 1) / m of
+  // them.
+  double all_reduce_ms(int p) const {
+    const int copies = shape_.copies_of({p});
+    if (copies == 1) return 0;
+    double slowest = 0;
+    for (int c = 0; c < copies; ++c) {
+      const int from = shape_.placement[StageId{p}][c].value,
+                to = shape_.placement[StageId{p}][(c + 1) % copies].value;
+      slowest = std::max(slowest, transfer_ms(route(in_.cluster, from, to).wire,
+                                              parts_[p].parameter_bytes / copies));
+    }
+    return 2 * (copies - 1) * slowest;
+  }
+
+  void share_links() {
+    std::vector<int> links;
+    bool any = false;
+    for (int p = 0; p + 1 < std::ssize(parts_); ++p) {
+      const int from = device_of(p), to = device_of(p + 1);
+      const std::optional<Route> way =
+          from == to ? std::nullopt : std::optional(route(in_.cluster, from, to));
+      links.push_back(way && way->wire.shared ? way->medium : -1);
+      any = any || links.back() >= 0;
+    }
+    if (any) costs_.links = {.activations = links, .gradients = links};
+  }
+
+  void set_stages(Simulated& result) const {
+    double busy = 0;
+    for (int p = 0; p < std::ssize(parts_); ++p) {
+      const StageCosts& costs = costs_.per_stage[p];
+      const double compute = costs.forward + costs.backward_input + costs.backward_weight +
+                             (candidate_.recompute ? costs.forward : 0);
+      result.stages.push_back({.compute_ms = compute});
+      result.bottleneck_ms = std::max({result.bottleneck_ms, compute, costs.transfer});
+      busy += compute * candidate_.microbatches + costs.update * shape_.copies_of({p});
+    }
+    result.bubble = 1 - busy / (result.step_ms * candidate_.workers);
+  }
+
+  // A worker's peak of activations counts chunks of any of its parts: the largest stands for each.
+  void set_memory(Simulated& result, const Summary& summary) const {
+    std::vector<std::int64_t> saved(candidate_.workers), parameters(candidate_.workers);
+    for (int p = 0; p < std::ssize(parts_); ++p)
+      for (int c = 0; c < shape_.copies_of({p}); ++c) {
+        const int w = shape_.worker_of({p}, {c}).value;
+        const std::int64_t kept =
+            candidate_.recompute && p > 0 ? parts_[p - 1].sent_bytes : parts_[p].saved_bytes;
+        saved[w] = std::max(saved[w], kept);
+        parameters[w] += parts_[p].parameter_bytes;
+      }
+    for (int w = 0; w < candidate_.workers; ++w) {
+      const int copies = summary.peak_weight_versions[w] + in_.copies_beside_weights;
+      result.memory_bytes.push_back(saved[w] * summary.peak_activations[w] +
+                                    parameters[w] * copies);
+      note_shortage(result, w);
+    }
+    for (int p = 0; p < std::ssize(parts_); ++p)
+      result.stages[p].memory_bytes = result.memory_bytes[device_of(p)];
+  }
+
+  void note_shortage(Simulated& result, int worker) const {
+    std::optional<std::int64_t> limit = in_.cluster.devices[worker].memory_bytes;
+    if (in_.memory_limit_bytes)
+      limit = std::min(limit.value_or(*in_.memory_limit_bytes), *in_.memory_limit_bytes);
+    const std::int64_t lacks = limit ? result.memory_bytes[worker] - *limit : 0;
+    if (lacks > 0 && (!result.shortage || lacks > result.shortage->bytes))
+      result.shortage = {worker, lacks};
+  }
+
+  const CandidateInput& in_;
+  const Candidate& candidate_;
+  const ProgramShape shape_;
+  std::vector<ChainLayer> parts_;
+  Costs costs_;
+};
+
+}  // namespace
+
+std::string text_of(const Candidate& c) {
+  std::string text =
+      fmt::format("{}, {} stage{}", c.schedule->name, c.workers, c.workers == 1 ? "" : "s");
+  if (c.virtual_stages > 1) text += fmt::format(" of {} parts each", c.virtual_stages);
+  text += fmt::format(", {} micro-batch{}", c.microbatches, c.microbatches == 1 ? "" : "es");
+  if (c.recompute) text += ", recomputed";
+  return text;
+}
+
+Simulated simulate_candidate(const CandidateInput& input, const Candidate& candidate) {
+  return Simulation(input, candidate).run();
+}
+
+}  // namespace pipetrain

@@ -1,0 +1,253 @@
+#include "plan/search/search.hpp"
+
+#include <spdlog/fmt/fmt.h>
+
+#include <algorithm>
+#include <limits>
+#include <map>
+
+#include "base/error.hpp"
+#include "plan/search/splits.hpp"
+
+namespace pipetrain {
+namespace {
+
+constexpr double never = std::numeric_limits<double>::infinity();
+constexpr std::size_t beam = 12;  // candidates whose splits are searched
+
+// A candidate that was looked at, or why it was not.
+struct Looked {
+  Candidate candidate;
+  std::optional<Simulated> simulated;
+  std::string refused;  // the schedule's rule
+
+  bool runs() const { return simulated && !simulated->shortage; }
+  double step_ms() const { return runs() ? simulated->step_ms : never; }
+};
+
+class Search {
+ public:
+  explicit Search(const SearchInput& in) : in_(in) {}
+
+  Found run() {
+    look_at_all();
+    std::ranges::stable_sort(looked_, {}, &Looked::step_ms);
+    for (std::size_t i = 0; i < std::min(beam, looked_.size()); ++i)
+      if (looked_[i].runs()) search_splits(looked_[i]);
+    std::ranges::stable_sort(looked_, {}, &Looked::step_ms);
+    if (looked_.empty() || !looked_[0].runs()) refuse();
+    return found();
+  }
+
+ private:
+  const LayerChain& chain_of(int microbatches) {
+    auto& chain = chains_[microbatches];
+    if (chain.layers.empty()) chain = in_.chain(in_.minibatch_samples / microbatches);
+    return chain;
+  }
+
+  std::vector<int> worker_counts() const {
+    if (in_.workers) return {*in_.workers};
+    std::vector<int> counts;
+    for (int w = 1; w <= device_count(in_.cluster); ++w) counts.push_back(w);
+    return counts;
+  }
+
+  // Those that divide the mini-batch, doubling: its micro-batches are of one size.
+  std::vector<int> microbatch_counts() const {
+    if (in_.microbatches) return {*in_.microbatches};
+    std::vector<int> counts;
+    for (int n = 1; n <= in_.minibatch_samples && n <= 256; n *= 2)
+      if (in_.minibatch_samples % n == 0) counts.push_back(n);
+    return counts;
+  }
+
+  std::vector<int> virtual_stage_counts(const Schedule& schedule) const {
+    if (schedule.parts != Parts::VirtualStages) return {1};
+    return in_.virtual_stages ? std::vector{*in_.virtual_stages} : std::vector{2, 4};
+  }
+
+  bool is_allowed(const Schedule& schedule) const {
+    if (in_.schedule) return schedule.name == *in_.schedule;
+    return in_.allow_stale || flushes(schedule);
+  }
+
+  void look_at_all() {
+    for (const Schedule& schedule : schedules()) {
+      if (!is_allowed(schedule)) continue;
+      for (const int workers : worker_counts())
+        for (const int microbatches : microbatch_counts())
+          for (const int virtual_stages : virtual_stage_counts(schedule))
+            look_at({.schedule = &schedule,
+                     .workers = workers,
+                     .microbatches = microbatches,
+                     .virtual_stages = virtual_stages});
+    }
+  }
+
+  void look_at(Candidate candidate) {
+    const int parts = candidate.parts();
+    const LayerChain& chain = chain_of(candidate.microbatches);
+    if (parts > std::ssize(chain.layers)) return;
+    candidate.firsts = in_.firsts && std::ssize(*in_.firsts) == parts
+                           ? *in_.firsts
+                           : balanced_firsts(chain, speeds(parts));
+    Looked looked{candidate, {}, {}};
+    try {
+      looked.simulated = simulate(candidate);
+      if (looked.simulated->shortage) try_recomputed(looked);
+    } catch (const UsageError& error) {
+      looked.refused = error.what();
+    }
+    looked_.push_back(std::move(looked));
+  }
+
+  // Where activations do not fit, they may be made again.
+  void try_recomputed(Looked& looked) {
+    Candidate candidate = looked.candidate;
+    candidate.recompute = true;
+    Simulated simulated = simulate(candidate);
+    if (!simulated.shortage) looked = {std::move(candidate), std::move(simulated), {}};
+  }
+
+  Simulated simulate(const Candidate& candidate) {
+    return simulate_candidate({.chain = chain_of(candidate.microbatches),
+                               .cluster = in_.cluster,
+                               .copies_beside_weights = in_.copies_beside_weights,
+                               .memory_limit_bytes = in_.memory_limit_bytes},
+                              candidate);
+  }
+
+  std::vector<double> speeds(int parts) const {
+    std::vector<double> speeds(parts, 1);
+    for (int p = 0; p < parts; ++p)
+      speeds[p] = in_.cluster.devices[p % device_count(in_.cluster)].speed;
+    return speeds;
+  }
+
+  void search_splits(Looked& looked) {
+    const int parts = looked.candidate.parts();
+    if (in_.firsts || parts == 1) return;
+    std::vector<Firsts> starts = {looked.candidate.firsts};
+    for (const Firsts& other : in_.more_splits)
+      if (std::ssize(other) == parts) starts.push_back(other);
+    const int layers = static_cast<int>(chain_of(looked.candidate.microbatches).layers.size());
+    const RatedSplit best = best_firsts(starts, layers, [&](const Firsts& firsts) {
+      Candidate candidate = looked.candidate;
+      candidate.firsts = firsts;
+      const Simulated simulated = simulate(candidate);
+      return simulated.shortage ? never : simulated.step_ms;
+    });
+    if (best.rating >= looked.step_ms()) return;
+    looked.candidate.firsts = best.firsts;
+    looked.simulated = simulate(looked.candidate);
+  }
+
+  // Why there is no plan: what lacks least memory, or else the rules.
+  [[noreturn]] void refuse() const {
+    const Looked* least = nullptr;
+    for (const Looked& l : looked_)
+      if (l.simulated &&
+          (!least || l.simulated->shortage->bytes < least->simulated->shortage->bytes))
+        least = &l;
+    if (least)
+      throw UsageError(
+          fmt::format("no plan fits the memory: under the nearest ({}) worker {} lacks {} bytes of "
+                      "{}; use more "
+                      "devices, smaller mini-batches, or a larger limit",
+                      text_of(least->candidate), least->simulated->shortage->worker,
+                      least->simulated->shortage->bytes,
+                      least->simulated->memory_bytes[least->simulated->shortage->worker]));
+    throw UsageError(
+        looked_.empty() || looked_[0].refused.empty()
+            ? "no plan: the model has fewer layers than the pipeline has stages; use fewer devices"
+            : looked_[0].refused);
+  }
+
+  Found found() const {
+    const Looked& best = looked_[0];
+    Found found{best.candidate, *best.simulated, {}};
+    Proposal& p = found.proposal;
+    p.objective = "simulate";
+    p.schedule = best.candidate.schedule->name;
+    p.microbatches = best.candidate.microbatches;
+    p.step_ms = best.simulated->step_ms;
+    p.bottleneck_ms = best.simulated->bottleneck_ms;
+    p.stages = stages_of(best);
+    p.compared = compared();
+    set_speedups(p);
+    return found;
+  }
+
+  std::vector<ProposedStage> stages_of(const Looked& best) const {
+    std::vector<ProposedStage> stages;
+    const Candidate& c = best.candidate;
+    const int layers = static_cast<int>(chains_.at(c.microbatches).layers.size());
+    const bool copies = c.schedule->parts == Parts::Whole;
+    for (int p = 0; p < std::ssize(c.firsts); ++p) {
+      ProposedStage stage{
+          .first_layer = c.firsts[p],
+          .last_layer = p + 1 < std::ssize(c.firsts) ? c.firsts[p + 1] - 1 : layers - 1,
+          .replicas = copies ? c.workers : 1,
+          .time_ms = best.simulated->stages[p].compute_ms,
+          .memory_bytes = best.simulated->stages[p].memory_bytes};
+      for (int r = 0; r < stage.replicas; ++r) stage.devices.push_back(copies ? r : p % c.workers);
+      stages.push_back(std::move(stage));
+    }
+    return stages;
+  }
+
+  // The best of each schedule, beside the chosen one.
+  std::vector<ComparedPlan> compared() const {
+    std::vector<ComparedPlan> rows;
+    std::map<const Schedule*, const Looked*> best;
+    for (const Looked& l : looked_) best.try_emplace(l.candidate.schedule, &l);
+    for (const Schedule& schedule : schedules()) {
+      const auto at = best.find(&schedule);
+      if (at != best.end()) rows.push_back(row_of(*at->second));
+    }
+    std::ranges::stable_sort(rows, {},
+                             [](const ComparedPlan& row) { return row.step_ms.value_or(never); });
+    if (!in_.allow_stale && !in_.schedule)
+      rows.push_back({.what = "schedules that never drain",
+                      .reason = "their weights are stale: let them in by allow_stale"});
+    return rows;
+  }
+
+  ComparedPlan row_of(const Looked& looked) const {
+    ComparedPlan row{.what = text_of(looked.candidate)};
+    if (looked.runs()) {
+      row.step_ms = looked.step_ms();
+      if (&looked != &looked_[0])
+        row.reason =
+            fmt::format("{:.1f}% slower", 100 * (looked.step_ms() / looked_[0].step_ms() - 1));
+    } else if (looked.simulated) {
+      row.reason = fmt::format("worker {} lacks {} bytes", looked.simulated->shortage->worker,
+                               looked.simulated->shortage->bytes);
+    } else {
+      row.reason = looked.refused;
+    }
+    return row;
+  }
+
+  void set_speedups(Proposal& p) const {
+    double one = never, copies = never;
+    for (const Looked& l : looked_) {
+      if (l.candidate.workers == 1) one = std::min(one, l.step_ms());
+      if (l.candidate.schedule->parts == Parts::Whole) copies = std::min(copies, l.step_ms());
+    }
+    if (one == never) return;
+    p.speedup = one / p.step_ms;
+    if (copies != never) p.data_parallel_speedup = one / copies;
+  }
+
+  const SearchInput& in_;
+  std::map<int, LayerChain> chains_;  // by micro-batches
+  std::vector<Looked> looked_;
+};
+
+}  // namespace
+
+Found search_by_simulation(const SearchInput& input) { return Search(input).run(); }
+
+}  // namespace pipetrain

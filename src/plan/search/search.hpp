@@ -1,0 +1,47 @@
+// Our own planner: every schedule, number of stages, size of micro-batch and split that a cluster
+// allows, each as its real program under the times of a profile. The shortest step that fits wins.
+//
+// Bounded: of all choices but the split the best are found with balanced splits first, and only of
+// those splits are searched (plan/search/splits.hpp).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "plan/proposal.hpp"
+#include "plan/search/candidate.hpp"
+
+namespace pipetrain {
+
+struct SearchInput {
+  // The model's chain for micro-batches of so many samples.
+  std::function<LayerChain(int samples)> chain;
+  const Cluster& cluster;
+  int minibatch_samples = 1;
+  int copies_beside_weights = 2;  // CandidateInput
+  std::optional<std::int64_t> memory_limit_bytes = {};
+  // May a schedule read weights other than the newest? Without it results equal those of one
+  // device.
+  bool allow_stale = false;
+
+  // What is given and not searched.
+  std::optional<std::string> schedule = {};
+  std::optional<int> workers = {}, microbatches = {}, virtual_stages = {};
+  std::optional<std::vector<int>> firsts = {};
+  std::vector<std::vector<int>> more_splits = {};  // to look at besides: those of other planners
+};
+
+struct Found {
+  Candidate candidate;
+  Simulated simulated;
+  Proposal proposal;  // the same for whoever prints it
+};
+
+// UsageError with the reasons where nothing can run: which worker lacks how many bytes, or the rule
+// of the schedule that was asked for.
+Found search_by_simulation(const SearchInput& input);
+
+}  // namespace pipetrain

@@ -1,0 +1,98 @@
+// The planner by simulation, on chains whose best plan is known.
+#include "plan/search/search.hpp"
+
+#include "base/error.hpp"
+#include "catch.hpp"
+
+using namespace pipetrain;
+
+namespace {
+
+// Eight equal layers; times in proportion to the samples.
+LayerChain even_chain(int samples) {
+  LayerChain chain{.layers = {}, .microbatch_samples = samples};
+  for (int l = 0; l < 8; ++l)
+    chain.layers.push_back({.name = "layer",
+                            .forward_ms = 1.0 * samples,
+                            .backward_input_ms = 1.0 * samples,
+                            .backward_weight_ms = 1.0 * samples,
+                            .saved_bytes = 1000 * samples,
+                            .parameter_bytes = 100});
+  return chain;
+}
+
+Cluster devices(int count) { return cluster_of({{.size = count, .bytes_per_second = 1e12}}); }
+
+}  // namespace
+
+// (N + P - 1) slots of F + B on the slowest stage, METHODS' closed form of a flushing pipeline.
+TEST_CASE("a candidate's step is its program's", "[search]") {
+  const LayerChain chain = even_chain(4);
+  const Cluster cluster = devices(2);
+  Candidate candidate{.schedule = find_schedule("1f1b"), .workers = 2, .microbatches = 8};
+  candidate.firsts = {0, 4};
+  const Simulated simulated = simulate_candidate({.chain = chain, .cluster = cluster}, candidate);
+  CHECK(simulated.step_ms == Approx((8 + 2 - 1) * 4 * 12.0));
+  CHECK(simulated.bottleneck_ms == Approx(48));
+  CHECK(simulated.bubble == Approx(1.0 / 9));
+}
+
+TEST_CASE("memory counts versions, activations in flight and what the optimizer keeps",
+          "[search]") {
+  const LayerChain chain = even_chain(1);
+  const Cluster cluster = devices(2);
+  Candidate candidate{.schedule = find_schedule("pipedream"), .workers = 2, .microbatches = 1};
+  candidate.firsts = {0, 4};
+  const Simulated s = simulate_candidate(
+      {.chain = chain, .cluster = cluster, .copies_beside_weights = 2}, candidate);
+  CHECK(s.memory_bytes[0] == 400 * (2 + 2) + 4000 * 2);
+  CHECK(s.memory_bytes[1] == 400 * (1 + 2) + 4000 * 1);
+}
+
+TEST_CASE("the search finds a schedule without a bubble where it may, and none that is stale",
+          "[search]") {
+  const Cluster cluster = devices(2);
+  SearchInput input{.chain = even_chain, .cluster = cluster, .minibatch_samples = 16, .workers = 2};
+  const Found flushing = search_by_simulation(input);
+  CHECK(flushes(*flushing.candidate.schedule));
+  input.allow_stale = true;
+  const Found any = search_by_simulation(input);
+  CHECK(any.simulated.step_ms <= flushing.simulated.step_ms);
+  CHECK(any.simulated.step_ms == Approx(16 * 12.0));
+}
+
+TEST_CASE("what is given is kept", "[search]") {
+  const Cluster cluster = devices(4);
+  const Found found = search_by_simulation({.chain = even_chain,
+                                            .cluster = cluster,
+                                            .minibatch_samples = 16,
+                                            .schedule = "gpipe",
+                                            .workers = 2,
+                                            .microbatches = 4,
+                                            .firsts = std::vector{0, 3}});
+  CHECK(found.proposal.schedule == "gpipe");
+  CHECK(found.proposal.microbatches == 4);
+  CHECK(found.proposal.stages[1].first_layer == 3);
+}
+
+TEST_CASE("a model that fits nowhere says what is missing", "[search]") {
+  const Cluster cluster = devices(2);
+  CHECK_THROWS_WITH(
+      search_by_simulation({.chain = even_chain,
+                            .cluster = cluster,
+                            .minibatch_samples = 2,
+                            .memory_limit_bytes = 100}),
+      Contains("no plan fits the memory") && Contains("lacks") && Contains("use more devices"));
+}
+
+TEST_CASE("where activations do not fit they are made again", "[search]") {
+  const Cluster cluster = devices(2);
+  const Found found = search_by_simulation({.chain = even_chain,
+                                            .cluster = cluster,
+                                            .minibatch_samples = 16,
+                                            .memory_limit_bytes = 17'000,
+                                            .schedule = "gpipe",
+                                            .workers = 2,
+                                            .microbatches = 16});
+  CHECK(found.candidate.recompute);
+}
