@@ -54,7 +54,7 @@ void refuse_large_picture(const std::vector<ScheduleRequest>& requests, const Op
                        instructions, bytes / gib));
   if (requests[0].stages > most_stages_drawn)
     throw UsageError(fmt::format(
-        "--stages {}: --format {} takes at most {:L}; write fewer, --summary or --format json",
+        "--stages {}: --format {} takes at most {}; write fewer, --summary or --format json",
         requests[0].stages, options.format, most_stages_drawn));
 }
 
@@ -74,15 +74,29 @@ void refuse_large_order(const std::vector<ScheduleRequest>& requests, bool kept_
                        size.computed, most_computed));
 }
 
+// One worker's instructions at a time, before a pass and after it, and their text.
+void refuse_long_lists(const std::vector<ScheduleRequest>& requests) {
+  for (const ScheduleRequest& r : requests) {
+    const Size size = size_of({r}, true);
+    const double instructions = 7 * size.micro / r.stages, bytes = 160 * instructions;
+    if (bytes > most_bytes)
+      refuse(r, size,
+             fmt::format("make up to {:.2g} instructions on a worker, which would take {:.1f} GiB "
+                         "of memory; 4 GiB is the limit: write smaller numbers, or --summary for "
+                         "the numbers alone",
+                         instructions, bytes / gib));
+  }
+}
+
 }  // namespace
 
 bool names_csv(const std::string& name) { return name.ends_with(".csv"); }
 
 void refuse_too_large(const std::vector<ScheduleRequest>& requests, const Options& options) {
-  if (options.summary || options.format == "json")
-    refuse_large_order(requests, !options.summary);
-  else
-    refuse_large_picture(requests, options);
+  const bool lists = options.format == "json" && !options.summary;
+  if (!options.summary && !lists) return refuse_large_picture(requests, options);
+  if (lists) refuse_long_lists(requests);
+  refuse_large_order(requests, lists);
 }
 
 }  // namespace pipetrain

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -11,33 +13,37 @@
 
 namespace pipetrain {
 
-// Times in the order in which they came; grows, and never shrinks.
+// Times in the order in which they came; grows, and never shrinks. Few are under way on most
+// channels: those need no memory of their own.
 class TimeQueue {
  public:
   bool empty() const { return count_ == 0; }
   void push(double time) {
-    if (count_ == ring_.size()) grow();
-    ring_[(first_ + count_++) & (ring_.size() - 1)] = time;
+    if (count_ > last_) grow();
+    times()[(first_ + count_++) & last_] = time;
   }
   double pop() {
-    const double time = ring_[first_];
-    first_ = (first_ + 1) & (ring_.size() - 1);
+    const double time = times()[first_];
+    first_ = (first_ + 1) & last_;
     --count_;
     return time;
   }
 
  private:
+  double* times() { return many_ ? many_.get() : few_; }
   void grow() {
-    std::vector<double> larger(ring_.empty() ? 2 : 2 * ring_.size());
-    const std::size_t count = count_;
-    for (std::size_t i = 0; i < count; ++i) larger[i] = pop();
-    ring_ = std::move(larger);
+    const std::uint32_t count = count_, room = 2 * (last_ + 1);
+    auto larger = std::make_unique<double[]>(room);
+    for (std::uint32_t i = 0; i < count; ++i) larger[i] = pop();
+    many_ = std::move(larger);
     first_ = 0;
     count_ = count;
+    last_ = room - 1;
   }
 
-  std::vector<double> ring_;  // its size is a power of two
-  std::size_t first_ = 0, count_ = 0;
+  double few_[4] = {};
+  std::unique_ptr<double[]> many_;                  // in place of them
+  std::uint32_t first_ = 0, count_ = 0, last_ = 3;  // last_ + 1: the room, a power of two
 };
 
 struct Packets {
@@ -51,27 +57,28 @@ class ChannelTable {
  public:
   explicit ChannelTable(const ProgramShape& shape) {
     for (StageId s{0}; s.value < shape.stages; ++s.value) copies_.push_back(shape.copies_of(s));
-    alike_ = std::ranges::all_of(copies_, [&](int copies) { return copies == copies_[0]; });
+    const bool alike =
+        std::ranges::all_of(copies_, [&](int copies) { return copies == copies_[0]; });
+    common_ = alike ? copies_[0] : 0;
     for (std::size_t b = 0; b + 1 < copies_.size(); ++b) {
       first_.push_back(count_);
-      count_ += alike_ ? copies_[b] : copies_[b] * copies_[b + 1];
+      count_ += alike ? common_ : copies_[b] * copies_[b + 1];
     }
   }
   // In which `microbatch` crosses the boundary between stages `boundary` and `boundary` + 1: one
   // for each pair of copies that meet.
   std::size_t index(int boundary, bool gradient, int microbatch) const {
+    if (common_ == 1) return static_cast<std::size_t>(2 * boundary + gradient);
+    if (common_ > 1)
+      return static_cast<std::size_t>(2 * (boundary * common_ + microbatch % common_) + gradient);
     const auto b = static_cast<std::size_t>(boundary);
-    int pair = 0;
-    if (!alike_)
-      pair = microbatch % copies_[b] * copies_[b + 1] + microbatch % copies_[b + 1];
-    else if (copies_[0] > 1)
-      pair = microbatch % copies_[0];
+    const int pair = microbatch % copies_[b] * copies_[b + 1] + microbatch % copies_[b + 1];
     return static_cast<std::size_t>(2 * (first_[b] + pair) + gradient);
   }
   std::size_t size() const { return static_cast<std::size_t>(2 * count_); }
 
  private:
-  bool alike_ = true;  // as many copies of each stage
+  int common_ = 1;  // copies of every stage; 0: of some there are more than of others
   int count_ = 0;
   std::vector<int> copies_, first_;
 };

@@ -21,37 +21,44 @@ namespace {
 // Of one micro-batch on one stage, as its instructions take it.
 struct StageTimes {
   double forward, backward, head, tail, input_half, weight_half, update;
-  double activation, gradient;  // transfers to the next and to the previous stage
+  double activation, gradient;  // transfers over the boundary to the next stage
+  bool operator==(const StageTimes&) const = default;
 };
 
+// One for each stage; one for all where they are alike.
 std::vector<StageTimes> times_of(const CompactOrder& order, const Costs& costs) {
   std::vector<StageTimes> all;
   const int packets = order.gradients_together ? order.microbatches : 1;
   for (StageId s{0}; s.value < order.stages; ++s.value) {
     const StageCosts& c = costs.of(s);
-    const double gradient = s.value > 0 ? packets * costs.of({s.value - 1}).transfer : 0;
+    const bool last = s.value == order.stages - 1 && s.value > 0;  // sends to no next one
+    const double transfer = last ? costs.of({s.value - 1}).transfer : c.transfer;
     all.push_back({time_of(c, Op::Forward), time_of(c, Op::Backward), time_of(c, Op::BackwardHead),
                    time_of(c, Op::BackwardTail), time_of(c, Op::BackwardInput),
-                   time_of(c, Op::BackwardWeight), time_of(c, Op::Update), c.transfer, gradient});
+                   time_of(c, Op::BackwardWeight), time_of(c, Op::Update), transfer,
+                   packets * transfer});
   }
+  const bool alike = std::ranges::all_of(all, [&](const auto& times) { return times == all[0]; });
+  if (alike) all.erase(all.begin() + 1, all.end());
   return all;
 }
 
-struct WalkingWorker {
-  const ComputeInstruction *begin = nullptr, *next = nullptr, *end = nullptr;
-  int round = 0;
-  double now = 0, busy = 0, first = 0, last = 0;
-  int in_flight = 0, peak = 0;
+// What is needed at every instruction first, so that it shares a cache line.
+struct alignas(64) WalkingWorker {
+  const ComputeInstruction *next = nullptr, *end = nullptr;
+  double now = 0, busy = 0, last = 0;
+  int round = 0, in_flight = 0, peak = 0;
   bool started = false;     // has computed
   bool computing = false;   // `next` has been computed, what follows it has not
   bool recomputed = false;  // for `next`
   bool queued = false;
+  bool asked = false;     // for the packet of `next`, where transfers occupy workers
+  int awaited_sync = -1;  // the mini-batch whose gradients its updates wait for
 
   int transfers = 0;  // that occupy it now
   double transfers_end = 0;
-  bool asked = false;  // for the packet of `next`, where transfers occupy workers
-
-  int awaited_sync = -1;             // the mini-batch whose gradients its updates wait for
+  const ComputeInstruction* begin = nullptr;
+  double first = 0;
   int stages_done = 0;               // with their backwards of a mini-batch
   std::vector<StageId> updates_due;  // behind the awaited sync
 };
@@ -99,6 +106,9 @@ class OrderWalk {
   void set_going(int w);
   void pause(int w);
 
+  const StageTimes& times_at(StageId s) const {
+    return times_[times_.size() == 1 ? 0 : static_cast<std::size_t>(s.value)];
+  }
   bool together_begins(int m) const {
     return !order_.gradients_together || m % order_.microbatches == 0;
   }
@@ -250,7 +260,7 @@ bool OrderWalk::receive(WalkingWorker& me, int w) {
   const int m = microbatch_of(me);
   const bool backward = op != Op::Forward && gives_input_gradient(op);
   if (backward && additions_.recompute && !std::exchange(me.recomputed, true))
-    charge(me, w, Op::Recompute, stage, m, times_[static_cast<std::size_t>(stage.value)].forward);
+    charge(me, w, Op::Recompute, stage, m, times_at(stage).forward);
   if (op == Op::Forward && stage.value > 0) return take(me, w, false, stage.value - 1, m);
   if (backward && stage.value < last_stage_ && together_begins(m))
     return take(me, w, true, stage.value, m);
@@ -272,7 +282,7 @@ void OrderWalk::compute(WalkingWorker& me, int w) {
   const Op op = me.next->op();
   const StageId stage = me.next->stage();
   const int m = microbatch_of(me);
-  const StageTimes& t = times_[static_cast<std::size_t>(stage.value)];
+  const StageTimes& t = times_at(stage);
   const double time = op == Op::Forward                 ? t.forward
                       : op == Op::BackwardInput         ? t.input_half
                       : op == Op::BackwardWeight        ? t.weight_half
@@ -300,7 +310,7 @@ void OrderWalk::finish(WalkingWorker& me, int w) {
   if (op != Op::BackwardWeight && stage.value > 0 && together_ends(m)) {
     send(me, w, true, stage.value - 1, m);
     if (sends_early(op, stage.value, m))
-      charge(me, w, Op::BackwardTail, stage, m, times_[static_cast<std::size_t>(stage.value)].tail);
+      charge(me, w, Op::BackwardTail, stage, m, times_at(stage).tail);
   }
   if (counts_ && op != Op::BackwardInput) count_weight_gradient(me, w, stage, m);
 }
@@ -309,7 +319,7 @@ void OrderWalk::finish(WalkingWorker& me, int w) {
 
 // The end of a transfer that could begin at `ready`.
 double OrderWalk::transfer(Packets& packets, bool gradient, int boundary, double ready) {
-  const auto& t = times_[static_cast<std::size_t>(gradient ? boundary + 1 : boundary)];
+  const StageTimes& t = times_at({boundary});
   double start = std::max(ready, packets.free_at);
   double* link = nullptr;
   const auto& links = gradient ? costs_.links.gradients : costs_.links.activations;
@@ -372,7 +382,7 @@ void OrderWalk::meet(WalkingWorker& me, int w, bool gradient, int boundary, int 
 // ---- updates
 
 void OrderWalk::update(WalkingWorker& me, StageId stage) {
-  const double time = times_[static_cast<std::size_t>(stage.value)].update;
+  const double time = times_at(stage).update;
   me.now += time;
   me.busy += time;
   if (time != 0) me.last = me.now;

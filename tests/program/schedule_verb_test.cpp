@@ -42,6 +42,12 @@ nlohmann::json document_of(Options options) {
   return nlohmann::json::parse(printed(options));
 }
 
+// The same, as a picture.
+Options options_as_text(Options options) {
+  options.format = "text";
+  return options;
+}
+
 // What is said beside the pictures.
 std::string notes_of(const Options& options) {
   std::string text;
@@ -72,6 +78,32 @@ TEST_CASE("json: the fixed names, and instruction texts that make the program ag
   }
   CHECK(program ==
         make_program({.schedule = "1f1b", .stages = 4, .microbatches = 8, .early_sends = true}));
+}
+
+TEST_CASE("json: lists and numbers of every schedule are those of its program and simulation") {
+  for (const Schedule& row : schedules()) {
+    auto options = options_of(std::string(row.name), "json");
+    options.stages = 4;
+    options.microbatches = 8;
+    options.times = "F=1,B=2,transfer=0.25,slowdown=1/2/1/1,jitter=0.2";
+    const auto document = document_of(options);
+    CAPTURE(row.name);
+    const Drawing drawn = drawings_of(options_as_text(options)).front();
+    CHECK(document["minibatches"] == drawn.shape.minibatches);
+    CHECK(document["makespan"] == drawn.picture->line.makespan);
+    CHECK(document["bubble"] == drawn.picture->line.bubble);
+    CHECK(document["idle"] == nlohmann::json(drawn.picture->line.idle));
+    CHECK(document["peak_weight_versions"] ==
+          nlohmann::json(drawn.picture->line.peak_weight_versions));
+    for (std::size_t w = 0; w < 4; ++w)
+      for (std::size_t at = 0; at < drawn.picture->program.workers[w].size(); ++at)
+        if (document["workers"][w][at] != to_text(drawn.picture->program.workers[w][at]))
+          FAIL_CHECK("worker " << w << ", instruction " << at);
+    options.summary = true;
+    auto alone = document;
+    alone.erase("workers");
+    CHECK(document_of(options) == alone);
+  }
 }
 
 TEST_CASE("without --times forward takes 1 and backward 2") {
