@@ -11,6 +11,7 @@ int eval(const Options& options);
 int benchmark(const Options& options);
 int generate(const Options& options);
 int checkpoint(const Options& options);
+int plan(const Options& options);
 int schedule(const Options& options);
 int methods(const Options& options);
 int layers(const Options& options);

@@ -15,6 +15,9 @@ struct ProposedStage {
   std::vector<int> devices;  // of the cluster; one per replica
   double time_ms = 0;        // forward and backward of one micro-batch, shared by the replicas
   std::optional<std::int64_t> memory_bytes = {};  // of one replica; nothing where it is not known
+  std::vector<std::string> layer_names = {};      // one per layer; empty where they are not known
+  std::optional<double> transfer_ms = {};         // to the next stage and back, of one micro-batch;
+                                           // nothing where it is not known, or nobody is next
 };
 
 // A way to run the model that was looked at.
@@ -35,5 +38,16 @@ struct Proposal {
   double data_parallel_speedup = 1;  // of data parallel over one device
   std::vector<ComparedPlan> compared;
 };
+
+// For tools: one JSON document, the keys of docs/planning.md.
+std::string proposal_json(const Proposal& proposal);
+// For people: the map of stages, what bounds the step, what was compared, and the keys for a
+// config.
+std::string proposal_text(const Proposal& proposal);
+
+// "15-1": the replicas of each stage; "straight" where none has a second one.
+std::string replicas_text(const Proposal& proposal);
+// Why a plan that takes so much longer than the chosen one was not chosen.
+std::string slower_text(double step_ms, double chosen_ms);
 
 }  // namespace pipetrain

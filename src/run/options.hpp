@@ -44,6 +44,15 @@ struct Options {
   double length_penalty = 0.6;
   std::int64_t batch = 64;  // sentences
 
+  // plan
+  std::filesystem::path profile;
+  std::vector<int> devices;           // of each level, inside out
+  std::vector<double> bandwidth;      // bytes per second, likewise
+  std::optional<std::string> memory;  // of a device: "8GiB", or bytes
+  bool straight = false;
+  std::string objective;
+  std::string cost_model = "paper";  // | "code"
+
   // schedule
   std::vector<std::string> schedules;  // names, or csv files
   int stages = 4;
