@@ -15,6 +15,7 @@
 #include "app/verbs.hpp"
 #include "backend/cpu/peak.hpp"
 #include "backend/cuda/peak.hpp"
+#include "base/bytes_text.hpp"
 #include "base/process_memory.hpp"
 #include "compile/compiled_pipeline.hpp"
 #include "config/read.hpp"

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/verbs.hpp"
+#include "base/bytes_text.hpp"
 #include "base/error.hpp"
 #include "base/input_file.hpp"
 #include "base/printable.hpp"

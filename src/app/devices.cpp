@@ -9,9 +9,9 @@
 #include "app/verbs.hpp"
 #include "backend/cpu/onednn_info.hpp"
 #include "backend/cuda_info.hpp"
+#include "base/columns.hpp"
 #include "machine/processor.hpp"
 #include "machine/threads.hpp"
-#include "run/columns.hpp"
 
 namespace pipetrain {
 namespace {

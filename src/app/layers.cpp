@@ -3,8 +3,8 @@
 #include <nlohmann/json.hpp>
 
 #include "app/verbs.hpp"
+#include "base/columns.hpp"
 #include "graph/kinds.hpp"
-#include "run/columns.hpp"
 
 namespace pipetrain {
 

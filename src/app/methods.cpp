@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/verbs.hpp"
-#include "run/columns.hpp"
+#include "base/columns.hpp"
 #include "schedules.hpp"
 
 namespace pipetrain {

@@ -6,12 +6,12 @@
 #include <nlohmann/json.hpp>
 
 #include "app/verbs.hpp"
+#include "base/columns.hpp"
 #include "checkpoint/atomic_file.hpp"
 #include "config/read.hpp"
 #include "machine/threads.hpp"
 #include "profile/measure.hpp"
 #include "profile/profile_json.hpp"
-#include "run/columns.hpp"
 #include "run/session.hpp"
 
 namespace pipetrain {

@@ -124,6 +124,39 @@ void profile_options(CLI::App& app, Options& options) {
       ->default_str("");
 }
 
+void plan_options(CLI::App& app, Options& options) {
+  common_options(app, options);
+  json_option(app, options);
+  app.add_option("CONFIG", options.configs, "not built yet; --profile says what is planned")
+      ->default_str("");
+  app.add_option("--profile", options.profile,
+                 "what the layers take: a graph.txt of PipeDream's profiler")
+      ->default_str("");
+  app.add_option("--devices", options.devices,
+                 "devices in a group, groups of those in a larger group, and so on: 4,2 are two "
+                 "servers of four")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->default_str("")
+      ->check(whole_number(1, 1024));
+  app.add_option("--bandwidth", options.bandwidth,
+                 "bytes per second between the members of a group, for each number of --devices")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->default_str("")
+      ->check(number(1, 1e18));
+  app.add_option("--memory", options.memory, "of a device, as 8GiB or in bytes; not given: any")
+      ->default_str("");
+  app.add_flag("--straight", options.straight, "a stage for every device: no replicas");
+  options.objective = "pipedream";
+  app.add_option("--objective", options.objective,
+                 "whose planner: pipedream, bapipe (not built yet) or simulate (not built yet)")
+      ->check(CLI::IsMember({"pipedream", "bapipe", "simulate"}));
+  app.add_option("--cost-model", options.cost_model,
+                 "what PipeDream charges: as its paper says, or as its released code computes")
+      ->check(CLI::IsMember({"paper", "code"}));
+}
+
 void schedule_options(CLI::App& app, Options& options) {
   common_options(app, options);
   app.add_option("NAME", options.schedules,

@@ -14,6 +14,7 @@ void eval_options(CLI::App& app, Options& options);
 void generate_options(CLI::App& app, Options& options);
 void benchmark_options(CLI::App& app, Options& options);
 void profile_options(CLI::App& app, Options& options);
+void plan_options(CLI::App& app, Options& options);
 void schedule_options(CLI::App& app, Options& options);
 void checkpoint_options(CLI::App& app, Options& options);
 void list_options(CLI::App& app, Options& options);  // methods, layers, devices

@@ -11,8 +11,8 @@
 #include <spdlog/spdlog.h>
 #include "app/schedule_drawing.hpp"
 #include "app/schedule_notes.hpp"
+#include "base/columns.hpp"
 #include "base/error.hpp"
-#include "run/columns.hpp"
 
 namespace pipetrain {
 namespace {

@@ -12,6 +12,7 @@ int benchmark(const Options& options);
 int generate(const Options& options);
 int checkpoint(const Options& options);
 int profile(const Options& options);
+int plan(const Options& options);
 int schedule(const Options& options);
 int methods(const Options& options);
 int layers(const Options& options);

@@ -54,6 +54,5 @@ struct StepColumns {
 std::string step_line(const StepSummary& summary, const StepColumns& columns);
 
 std::string duration_text(double seconds);  // "1:05", "2:03:05"
-std::string bytes_text(std::size_t bytes);  // "3.1 MiB"
 
 }  // namespace pipetrain

@@ -18,6 +18,9 @@ struct ProposedStage {
   // Of its first and its last layer, the share that this stage computes. Below 1 the neighbour
   // stage names the layer too and computes the rest (BaPipe), which nothing here can train.
   double first_share = 1, last_share = 1;
+  std::vector<std::string> layer_names = {};      // one per layer; empty where they are not known
+  std::optional<double> transfer_ms = {};         // to the next stage and back, of one micro-batch;
+                                           // nothing where it is not known, or nobody is next
 };
 
 // A way to run the model that was looked at.
@@ -38,5 +41,16 @@ struct Proposal {
   double data_parallel_speedup = 1;  // of data parallel over one device
   std::vector<ComparedPlan> compared;
 };
+
+// For tools: one JSON document, the keys of docs/planning.md.
+std::string proposal_json(const Proposal& proposal);
+// For people: the map of stages, what bounds the step, what was compared, and the keys for a
+// config.
+std::string proposal_text(const Proposal& proposal);
+
+// "15-1": the replicas of each stage; "straight" where none has a second one.
+std::string replicas_text(const Proposal& proposal);
+// Why a plan that takes so much longer than the chosen one was not chosen.
+std::string slower_text(double step_ms, double chosen_ms);
 
 }  // namespace pipetrain

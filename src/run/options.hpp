@@ -47,6 +47,15 @@ struct Options {
   // profile; empty: chosen by the mini-batch and the machine
   std::vector<int> profile_samples, profile_threads;
 
+  // plan
+  std::filesystem::path profile;
+  std::vector<int> devices;           // of each level, inside out
+  std::vector<double> bandwidth;      // bytes per second, likewise
+  std::optional<std::string> memory;  // of a device: "8GiB", or bytes
+  bool straight = false;
+  std::string objective;
+  std::string cost_model = "paper";  // | "code"
+
   // schedule
   std::vector<std::string> schedules;  // names, or csv files
   int stages = 4;

@@ -7,13 +7,14 @@
 #include <sstream>
 #include <string_view>
 
+#include "base/bytes_text.hpp"
+#include "base/columns.hpp"
 #include "base/error.hpp"
 #include "compile/compiled_pipeline.hpp"
 #include "compile/segment_program.hpp"
 #include "metrics/console.hpp"
 #include "program/text.hpp"
 #include "run/annealing.hpp"
-#include "run/columns.hpp"
 
 namespace pipetrain {
 namespace {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/bytes_text.hpp"
 #include "base/error.hpp"
 #include "checkpoint/folder.hpp"
 #include "run/annealing.hpp"

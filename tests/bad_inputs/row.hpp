@@ -34,6 +34,7 @@ std::vector<Row> command_rows();
 std::vector<Row> config_rows();
 std::vector<Row> model_rows();
 std::vector<Row> plan_rows();
+std::vector<Row> profile_rows();
 std::vector<Row> order_rows();
 std::vector<Row> image_rows();
 std::vector<Row> image_folder_rows();

@@ -63,17 +63,6 @@ TEST_CASE("durations as people write them", "[metrics]") {
   CHECK(duration_text(360000) == "100:00:00");
 }
 
-TEST_CASE("bytes in the unit that fits", "[metrics]") {
-  CHECK(bytes_text(0) == "0 B");
-  CHECK(bytes_text(1023) == "1023 B");
-  CHECK(bytes_text(1024) == "1.0 KiB");
-  CHECK(bytes_text(1536) == "1.5 KiB");
-  CHECK(bytes_text(1 << 20) == "1.0 MiB");
-  CHECK(bytes_text(std::size_t{3} << 30) == "3.0 GiB");
-  CHECK(bytes_text(std::size_t{5} << 40) == "5.0 TiB");
-  CHECK(bytes_text(std::size_t{5000} << 40) == "5000.0 TiB");
-}
-
 TEST_CASE("a pipe gets one plain line an interval", "[metrics]") {
   const std::string text = written({.log_every_steps = 2, .total_steps = 5}, [](Console& console) {
     for (int step = 1; step <= 5; ++step) console.step(summary(step));

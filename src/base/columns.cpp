@@ -1,4 +1,4 @@
-#include "run/columns.hpp"
+#include "base/columns.hpp"
 
 #include <spdlog/fmt/fmt.h>
 

@@ -1,0 +1,70 @@
+#include "plan/read_profile.hpp"
+
+#include <spdlog/fmt/fmt.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "base/error.hpp"
+#include "base/input_file.hpp"
+#include "base/printable.hpp"
+#include "plan/pipedream/graph_txt.hpp"
+
+namespace pipetrain {
+namespace {
+
+std::string profile_text(const std::filesystem::path& file) {
+  try {
+    return read_whole_stream(file);
+  } catch (const CannotRead& error) {
+    throw UsageError(fmt::format("{}: cannot be read: {}; name a profile, such as a graph.txt",
+                                 printable(file.string()), error.why()));
+  }
+}
+
+ChainLayer chain_layer(const ProfiledNode& node) {
+  return {.name = node.name(),
+          .forward_ms = node.forward_ms,
+          .backward_input_ms = node.backward_ms,
+          .saved_bytes = std::llround(node.activation_bytes()),
+          .parameter_bytes = std::llround(node.parameter_bytes)};
+}
+
+}  // namespace
+
+LayerChain chain_of(const ProfileGraph& graph) {
+  const std::vector<int> order = topological_order(graph);
+  std::vector<int> place(order.size()), last_reader(order.size(), -1);
+  for (std::size_t i = 0; i < order.size(); ++i)
+    place[static_cast<std::size_t>(order[i])] = static_cast<int>(i);
+  for (const ProfiledEdge edge : graph.edges) {
+    int& last = last_reader[static_cast<std::size_t>(edge.from)];
+    last = std::max(last, place[static_cast<std::size_t>(edge.to)]);
+  }
+  LayerChain chain;
+  std::vector<double> change(order.size() + 1, 0);  // of what is alive, from one cut to the next
+  double alive = 0;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const auto node = static_cast<std::size_t>(order[i]);
+    chain.layers.push_back(chain_layer(graph.nodes[node]));
+    if (last_reader[node] >= 0) {
+      change[i] += graph.nodes[node].activation_bytes();
+      change[static_cast<std::size_t>(last_reader[node])] -= graph.nodes[node].activation_bytes();
+    }
+    alive += change[i];
+    chain.layers.back().sent_bytes = std::llround(std::max(alive, 0.0));
+  }
+  return chain;
+}
+
+Profile read_profile(const std::filesystem::path& file) {
+  const std::string text = profile_text(file);
+  const ProfileGraph graph = computed_part(parse_graph_txt(text, file.string()));
+  if (graph.nodes.empty())
+    throw UsageError(fmt::format("{}: it has inputs only, and nothing that a stage computes",
+                                 printable(file.string())));
+  return {chain_of(graph), cut_states(graph, file.string())};
+}
+
+}  // namespace pipetrain

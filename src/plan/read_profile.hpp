@@ -1,0 +1,25 @@
+// A profile: what the layers of a model take on some device, as the planners read it. One way in
+// for every format of file.
+#pragma once
+
+#include <filesystem>
+
+#include "plan/layer_chain.hpp"
+#include "plan/pipedream/cut_states.hpp"
+#include "plan/pipedream/profile_graph.hpp"
+
+namespace pipetrain {
+
+struct Profile {
+  LayerChain chain;  // the layers in one topological order
+  CutStates cuts;    // every place where PipeDream may cut them
+};
+
+// PipeDream's graph.txt. UsageError with the file and the line for what is wrong in it, and for a
+// file that cannot be read.
+Profile read_profile(const std::filesystem::path& file);
+
+// The nodes in topological order; over a cut goes whatever a later node reads of an earlier one.
+LayerChain chain_of(const ProfileGraph& graph);
+
+}  // namespace pipetrain

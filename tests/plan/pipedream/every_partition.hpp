@@ -1,0 +1,12 @@
+// The best partition by trying all of them: every row of nested states, every number of replicas,
+// on every level. Written from the formulas, front to back, and slow.
+#pragma once
+
+#include "plan/pipedream/partition.hpp"
+
+namespace pipetrain::testing {
+
+// The bottleneck in milliseconds; infinity where nothing is possible.
+double best_of_every_partition(const CutStates& cuts, const PartitionRequest& request);
+
+}  // namespace pipetrain::testing

@@ -1,0 +1,44 @@
+// What PipeDream's released optimizer finds on the profiles of its authors, where those are at
+// hand.
+#include <nlohmann/json.hpp>
+
+#include "base/input_file.hpp"
+#include "catch.hpp"
+#include "places.hpp"
+#include "plan/pipedream/explore.hpp"
+#include "plan/read_profile.hpp"
+
+using namespace pipetrain;
+
+namespace {
+
+PartitionRequest request_of(const nlohmann::json& row) {
+  PartitionRequest request{.levels = {}, .costs = PipedreamCosts::Code};
+  for (std::size_t l = 0; l < row["devices"].size(); ++l)
+    request.levels.push_back({row["devices"][l], row["bandwidth_bytes_per_second"][l]});
+  request.straight = row["straight"];
+  return request;
+}
+
+}  // namespace
+
+TEST_CASE("the plans of PipeDream's released optimizer are found") {
+  const auto folder = source_tree() / "../shared/data/pipedream-profiles";
+  if (!is_file(folder / "expected.json")) {
+    WARN("skipped: no ../shared/data/pipedream-profiles/expected.json");
+    return;
+  }
+  const auto rows = nlohmann::json::parse(read_whole_file(folder / "expected.json"));
+  CHECK(rows.size() == 21);
+  for (const auto& row : rows) {
+    INFO(row.dump());
+    const auto file = folder / row["profile"].get<std::string>();
+    const Proposal found =
+        explore_pipedream(read_profile(file).cuts, request_of(row), file.string());
+    CHECK(found.bottleneck_ms == Approx(row["bottleneck_ms"].get<double>()).epsilon(1e-6));
+    // Written with six decimals.
+    CHECK(found.speedup == Approx(row["speedup"].get<double>()).margin(5.1e-7).epsilon(0));
+    CHECK(found.data_parallel_speedup ==
+          Approx(row["data_parallel_speedup"].get<double>()).margin(5.1e-7).epsilon(0));
+  }
+}

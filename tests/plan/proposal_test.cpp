@@ -1,0 +1,110 @@
+// How a plan is printed, for people and for tools.
+#include "plan/proposal.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "catch.hpp"
+
+using namespace pipetrain;
+
+namespace {
+
+Proposal two_stages() {
+  Proposal p;
+  p.objective = "pipedream";
+  p.schedule = "pipedream";
+  p.stages = {{.first_layer = 0,
+               .last_layer = 2,
+               .replicas = 3,
+               .devices = {0, 1, 3},
+               .time_ms = 12.345678,
+               .memory_bytes = 3 << 20,
+               .layer_names = {"conv1", "relu\x1b", "conv2"},
+               .transfer_ms = 20},
+              {.first_layer = 3,
+               .last_layer = 3,
+               .replicas = 1,
+               .devices = {2},
+               .time_ms = 8,
+               .layer_names = {"fc \"1\""}}};
+  p.step_ms = p.bottleneck_ms = 20;
+  p.speedup = 2.5;
+  p.data_parallel_speedup = 1.25;
+  p.compared = {{.what = "pipedream, 3-1", .step_ms = 20, .reason = ""},
+                {.what = "data parallel", .step_ms = 40, .reason = "takes 2.000 times as long"},
+                {.what = "straight", .reason = "does not fit the memory"}};
+  return p;
+}
+
+}  // namespace
+
+TEST_CASE("the JSON of a plan has the documented keys") {
+  const auto json = nlohmann::json::parse(proposal_json(two_stages()));
+  CHECK(json["objective"] == "pipedream");
+  CHECK(json["schedule"] == "pipedream");
+  CHECK(json["microbatches"] == 1);
+  CHECK(json["step_ms"] == 20);
+  CHECK(json["bottleneck_ms"] == 20);
+  CHECK(json["speedup"] == 2.5);
+  CHECK(json["data_parallel_speedup"] == 1.25);
+  REQUIRE(json["stages"].size() == 2);
+  const auto& stage = json["stages"][0];
+  CHECK(stage["layers"] == std::vector<int>{0, 2});
+  CHECK(stage["replicas"] == 3);
+  CHECK(stage["devices"] == std::vector<int>{0, 1, 3});
+  CHECK(stage["time_ms"] == 12.345678);
+  CHECK(stage["transfer_ms"] == 20);
+  CHECK(stage["memory_bytes"] == 3 << 20);
+  CHECK(stage["layer_names"].size() == 3);
+  CHECK(json["stages"][1]["layers"] == std::vector<int>{3, 3});
+  CHECK(json["stages"][1]["devices"] == std::vector<int>{2});
+  CHECK(json["stages"][1]["memory_bytes"].is_null());
+  REQUIRE(json["compared"].size() == 3);
+  CHECK(json["compared"][1]["what"] == "data parallel");
+  CHECK(json["compared"][1]["step_ms"] == 40);
+  CHECK(json["compared"][2]["step_ms"].is_null());
+  CHECK(json["compared"][2]["reason"] == "does not fit the memory");
+}
+
+TEST_CASE("names that are no UTF-8 do not end the JSON") {
+  Proposal p = two_stages();
+  p.stages[0].layer_names[0] = "\xff";
+  CHECK(nlohmann::json::parse(proposal_json(p))["stages"].size() == 2);
+}
+
+TEST_CASE("the text of a plan is the map, the bottleneck, what was compared, and a config") {
+  CHECK(proposal_text(two_stages()) ==
+        R"(pipedream: 2 stages on 4 devices (3-1)
+
+stage  layers                     replicas  devices  time      transfer  memory
+0      conv1 .. conv2 (3 layers)  3         0-1 3    12.35 ms  20 ms     3.0 MiB
+1      fc "1"                     1         2        8 ms      -         -
+
+schedule    pipedream, 1 micro-batch per mini-batch
+bottleneck  20 ms per micro-batch: the transfer between stages 0 and 1
+step        20 ms per mini-batch
+speedup     2.50 over one device; data parallel has 1.25
+
+compared        step
+pipedream, 3-1  20 ms  chosen
+data parallel   40 ms  takes 2.000 times as long
+straight        -      does not fit the memory
+
+[pipeline]
+schedule = "pipedream"
+stages = 2
+microbatches = 1
+replicas = [3, 1]
+split = ["fc \"1\""]
+)");
+}
+
+TEST_CASE("a plan is named by its replicas") {
+  Proposal p = two_stages();
+  CHECK(replicas_text(p) == "3-1");
+  p.stages[0].replicas = 1;
+  CHECK(replicas_text(p) == "straight");
+  CHECK(slower_text(20, 10) == "takes 2.000 times as long");
+  CHECK(slower_text(10.0001, 10) == "takes equal time");
+  CHECK(slower_text(5, 10) == "takes only 0.500 of the time");
+}
