@@ -52,7 +52,7 @@ constexpr Verb verbs[] = {
      benchmark_options, false, true},
     {"profile", "time, bytes and FLOPs of each layer on this machine", profile, profile_options,
      true, true},
-    {"plan", "partition, predicted time and memory per stage", plan, plan_options, true, false},
+    {"plan", "partition, predicted time and memory per stage", plan, plan_options, true, true},
     {"schedule", "the program of a schedule, on paper", schedule, schedule_options, true, false},
     {"checkpoint", "look into checkpoints, check, export and prune them", checkpoint,
      checkpoint_options, true, false},

@@ -1,110 +1,94 @@
 // pipetrain plan: which layers on which devices, from a profile. No device is touched.
 #include <spdlog/fmt/fmt.h>
-#include <spdlog/fmt/ranges.h>
 
 #include <array>
-#include <charconv>
-#include <cmath>
 #include <iostream>
 #include <string_view>
 
+#include "app/plan_input.hpp"
 #include "app/verbs.hpp"
 #include "base/error.hpp"
 #include "base/printable.hpp"
-#include "config/byte_size.hpp"
+#include "plan/bapipe/explore.hpp"
+#include "plan/bapipe/schedules.hpp"
 #include "plan/pipedream/explore.hpp"
 #include "plan/proposal.hpp"
-#include "plan/read_profile.hpp"
+#include "plan/search/search.hpp"
 
 namespace pipetrain {
 namespace {
 
-constexpr std::int64_t kMostDevices = 1 << 16;
-
-// What the planners are asked: the profile, and the command line's words as values.
-struct PlanInput {
-  Profile profile;
-  std::string where;  // the profile's file
-  std::vector<DeviceLevel> levels;
-  std::optional<std::int64_t> memory_bytes = {};
-};
-
-// "8GiB", or a number of bytes.
-std::int64_t bytes_in(const std::string& text) {
-  double bytes = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), bytes);
-  const bool plain = error == std::errc{} && end == text.data() + text.size();
-  if (!plain) bytes = static_cast<double>(config::parse_bytes(text).value_or(0));
-  if (bytes >= 1 && bytes < 9e18) return static_cast<std::int64_t>(bytes);
-  throw UsageError(fmt::format(
-      "--memory {}: that is no size; write the bytes of a device, as 8GiB or 8589934592",
-      printable(text)));
-}
-
-std::vector<DeviceLevel> levels_in(const Options& options) {
-  const auto& devices = options.devices;
-  const auto& bandwidth = options.bandwidth;
-  if (devices.empty())
-    throw UsageError(
-        "pipetrain plan: --devices is missing; write how many there are, as --devices 4, or for "
-        "two servers of four --devices 4,2");
-  if (bandwidth.size() != devices.size())
-    throw UsageError(fmt::format(
-        "--bandwidth has {} numbers and --devices {} has {}; write the bytes per second of each "
-        "level, inside out, as --bandwidth 1.25e9{}",
-        bandwidth.size(), fmt::join(devices, ","), devices.size(),
-        devices.size() > 1 ? ",.." : ""));
-  std::vector<DeviceLevel> levels;
-  std::int64_t count = 1;
-  for (std::size_t l = 0; l < devices.size(); ++l) {
-    levels.push_back({devices[l], bandwidth[l]});
-    count *= devices[l];
-    if (count > kMostDevices)
-      throw UsageError(fmt::format("--devices {}: that is more than {} devices; write fewer",
-                                   fmt::join(devices, ","), kMostDevices));
-  }
-  return levels;
-}
-
-PlanInput plan_input(const Options& options) {
-  if (!options.configs.empty())
-    throw UsageError(fmt::format(
-        "{}: a plan from a config is not built yet; write --profile FILE, a graph.txt of "
-        "PipeDream's profiler, instead",
-        printable(options.configs.front().string())));
-  if (options.profile.empty())
-    throw UsageError(
-        "pipetrain plan: --profile is missing; name a graph.txt of PipeDream's profiler");
-  PlanInput input{.profile = {}, .where = options.profile.string(), .levels = levels_in(options)};
-  if (options.memory) input.memory_bytes = bytes_in(*options.memory);
-  input.profile = read_profile(options.profile);
-  return input;
-}
-
 Proposal plan_pipedream(const PlanInput& input, const Options& options) {
-  const bool code = options.cost_model == "code";
-  return explore_pipedream(input.profile.cuts,
-                           {.levels = input.levels,
-                            .costs = code ? PipedreamCosts::Code : PipedreamCosts::Paper,
-                            .straight = options.straight,
-                            .memory_bytes = input.memory_bytes},
-                           input.where);
+  const auto levels = even_levels(input.cluster);
+  if (!levels)
+    throw UsageError(
+        "--objective pipedream knows levels of like groups only, and this cluster has others; "
+        "write "
+        "--devices and --bandwidth, or another --objective");
+  PartitionRequest request{
+      .levels = {},
+      .costs = options.cost_model == "code" ? PipedreamCosts::Code : PipedreamCosts::Paper,
+      .straight = options.straight,
+      .memory_bytes = input.memory_bytes};
+  for (const EvenLevel& level : *levels)
+    request.levels.push_back({level.size, level.bytes_per_second});
+  return explore_pipedream(input.cuts, request, input.where);
+}
+
+// Sizes of micro-batches: the mini-batch, its halves, and so on.
+std::vector<LayerChain> chains_of(const PlanInput& input) {
+  std::vector<LayerChain> chains;
+  for (int samples = input.minibatch_samples; samples >= 1; samples /= 2)
+    if (input.minibatch_samples % samples == 0) chains.push_back(input.chain(samples));
+  return chains;
+}
+
+void name_layers(Proposal& proposal, const LayerChain& chain) {
+  for (ProposedStage& stage : proposal.stages) {
+    if (!stage.layer_names.empty()) continue;
+    for (int l = stage.first_layer; l <= stage.last_layer; ++l)
+      stage.layer_names.push_back(chain.layers[l].name);
+  }
+}
+
+Proposal plan_bapipe(const PlanInput& input, const Options&) {
+  Proposal proposal = explore_bapipe({.chains = chains_of(input),
+                                      .cluster = input.cluster,
+                                      .minibatch_samples = input.minibatch_samples,
+                                      .memory_limit_bytes = input.memory_bytes});
+  proposal.keys = schedule_keys(proposal.schedule) + "\n";
+  return proposal;
+}
+
+Proposal plan_simulate(const PlanInput& input, const Options& options) {
+  return search_by_simulation({.chain = input.chain,
+                               .cluster = input.cluster,
+                               .minibatch_samples = input.minibatch_samples,
+                               .copies_beside_weights = input.copies_beside_weights,
+                               .memory_limit_bytes = input.memory_bytes,
+                               .allow_stale = options.allow_stale,
+                               .schedule = input.given.schedule,
+                               .workers = input.given.stages,
+                               .microbatches = input.given.microbatches,
+                               .virtual_stages = input.given.virtual_stages,
+                               .firsts = input.given.firsts})
+      .proposal;
 }
 
 struct Objective {
   std::string_view name;
-  Proposal (*explore)(const PlanInput&, const Options&) = nullptr;  // null: not built yet
+  Proposal (*explore)(const PlanInput&, const Options&);
 };
 constexpr std::array<Objective, 3> kObjectives{{
     {"pipedream", plan_pipedream},
-    {"bapipe"},
-    {"simulate"},
+    {"bapipe", plan_bapipe},
+    {"simulate", plan_simulate},
 }};
 
 const Objective& objective_of(const Options& options) {
   for (const Objective& objective : kObjectives)
-    if (objective.name == options.objective && objective.explore) return objective;
-  throw UsageError(fmt::format("--objective {} is not built yet; write --objective pipedream",
+    if (objective.name == options.objective) return objective;
+  throw UsageError(fmt::format("--objective {}: there is none; write pipedream, bapipe or simulate",
                                printable(options.objective)));
 }
 
@@ -112,7 +96,9 @@ const Objective& objective_of(const Options& options) {
 
 int plan(const Options& options) {
   const Objective& objective = objective_of(options);
-  const Proposal proposal = objective.explore(plan_input(options), options);
+  const PlanInput input = plan_input(options);
+  Proposal proposal = objective.explore(input, options);
+  name_layers(proposal, input.chain(input.minibatch_samples));
   std::cout << (options.json ? proposal_json(proposal) : proposal_text(proposal)) << std::flush;
   return 0;
 }

@@ -125,12 +125,15 @@ void profile_options(CLI::App& app, Options& options) {
 }
 
 void plan_options(CLI::App& app, Options& options) {
-  common_options(app, options);
-  json_option(app, options);
-  app.add_option("CONFIG", options.configs, "not built yet; --profile says what is planned")
-      ->default_str("");
+  config_options(app, options,
+                 "TOML files; where given, the profile must be of their model, and what they say "
+                 "of [pipeline] stays as it is");
   app.add_option("--profile", options.profile,
-                 "what the layers take: a graph.txt of PipeDream's profiler")
+                 "what the layers take: profile.json, or a graph.txt of PipeDream's profiler")
+      ->default_str("");
+  app.add_option("--cluster", options.cluster,
+                 "of pipedream-a, -b, -c, bapipe-gpu-4, -gpu-8, -fpga-4, -fpga-mixed, or a TOML "
+                 "file; not given: this machine, or --devices")
       ->default_str("");
   app.add_option("--devices", options.devices,
                  "devices in a group, groups of those in a larger group, and so on: 4,2 are two "
@@ -148,10 +151,13 @@ void plan_options(CLI::App& app, Options& options) {
   app.add_option("--memory", options.memory, "of a device, as 8GiB or in bytes; not given: any")
       ->default_str("");
   app.add_flag("--straight", options.straight, "a stage for every device: no replicas");
-  options.objective = "pipedream";
+  options.objective = "simulate";
   app.add_option("--objective", options.objective,
-                 "whose planner: pipedream, bapipe (not built yet) or simulate (not built yet)")
+                 "whose planner: PipeDream's optimizer, BaPipe's exploration, or our own, which "
+                 "simulates the program of every schedule")
       ->check(CLI::IsMember({"pipedream", "bapipe", "simulate"}));
+  app.add_flag("--allow-stale", options.allow_stale,
+               "simulate: schedules that never drain too, whose weights are stale");
   app.add_option("--cost-model", options.cost_model,
                  "what PipeDream charges: as its paper says, or as its released code computes")
       ->check(CLI::IsMember({"paper", "code"}));

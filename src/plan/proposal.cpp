@@ -126,9 +126,14 @@ std::string config_text(const Proposal& proposal) {
     replicas.push_back(stage.replicas);
     if (!stage.layer_names.empty()) firsts.push_back(quoted(stage.layer_names.front()));
   }
-  std::string text = fmt::format("[pipeline]\nschedule = \"{}\"\nstages = {}\nmicrobatches = {}\n",
-                                 proposal.schedule, proposal.stages.size(), proposal.microbatches);
-  if (std::ranges::any_of(replicas, [](int count) { return count > 1; }))
+  const int workers =
+      proposal.workers > 0 ? proposal.workers : static_cast<int>(proposal.stages.size());
+  std::string text = fmt::format(
+      "[pipeline]\n{}stages = {}\nmicrobatches = {}\n",
+      proposal.keys.empty() ? fmt::format("schedule = \"{}\"\n", proposal.schedule) : proposal.keys,
+      workers, proposal.microbatches);
+  const bool copies = proposal.workers > 0;  // the schedule itself has them
+  if (!copies && std::ranges::any_of(replicas, [](int count) { return count > 1; }))
     text += fmt::format("replicas = [{}]\n", fmt::join(replicas, ", "));
   if (firsts.size() > 1 && firsts.size() == proposal.stages.size())
     text += fmt::format("split = [{}]\n", fmt::join(firsts.begin() + 1, firsts.end(), ", "));

@@ -18,9 +18,9 @@ struct ProposedStage {
   // Of its first and its last layer, the share that this stage computes. Below 1 the neighbour
   // stage names the layer too and computes the rest (BaPipe), which nothing here can train.
   double first_share = 1, last_share = 1;
-  std::vector<std::string> layer_names = {};      // one per layer; empty where they are not known
-  std::optional<double> transfer_ms = {};         // to the next stage and back, of one micro-batch;
-                                           // nothing where it is not known, or nobody is next
+  std::vector<std::string> layer_names = {};  // one per layer; empty where they are not known
+  std::optional<double> transfer_ms = {};     // to the next stage and back, of one micro-batch;
+                                              // nothing where it is not known, or nobody is next
 };
 
 // A way to run the model that was looked at.
@@ -34,6 +34,10 @@ struct Proposal {
   std::string objective;  // pipedream | bapipe | simulate
   std::string schedule;
   int microbatches = 1;  // per mini-batch
+  int workers = 0;       // 0: one for each stage
+  // Lines of [pipeline] that make a config run it, besides stages, micro-batches and split; empty:
+  // the schedule's name says all.
+  std::string keys = {};
   std::vector<ProposedStage> stages;
   double step_ms = 0;                // of one mini-batch
   double bottleneck_ms = 0;          // of the slowest stage or transfer, per micro-batch

@@ -58,7 +58,7 @@ LayerChain chain_of(const ProfileGraph& graph) {
   return chain;
 }
 
-Profile read_profile(const std::filesystem::path& file) {
+ProfiledModel read_graph_profile(const std::filesystem::path& file) {
   const std::string text = profile_text(file);
   const ProfileGraph graph = computed_part(parse_graph_txt(text, file.string()));
   if (graph.nodes.empty())

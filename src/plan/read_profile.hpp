@@ -1,5 +1,5 @@
-// A profile: what the layers of a model take on some device, as the planners read it. One way in
-// for every format of file.
+// What the layers of a model take on some device, as PipeDream's profiler wrote it. Profiles of our
+// own are read by profile/profile_json.hpp.
 #pragma once
 
 #include <filesystem>
@@ -10,14 +10,14 @@
 
 namespace pipetrain {
 
-struct Profile {
+struct ProfiledModel {
   LayerChain chain;  // the layers in one topological order
   CutStates cuts;    // every place where PipeDream may cut them
 };
 
 // PipeDream's graph.txt. UsageError with the file and the line for what is wrong in it, and for a
 // file that cannot be read.
-Profile read_profile(const std::filesystem::path& file);
+ProfiledModel read_graph_profile(const std::filesystem::path& file);
 
 // The nodes in topological order; over a cut goes whatever a later node reads of an earlier one.
 LayerChain chain_of(const ProfileGraph& graph);

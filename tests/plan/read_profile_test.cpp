@@ -39,7 +39,7 @@ TEST_CASE("a graph becomes layers in a row, and what crosses a cut is all that i
 }
 
 TEST_CASE("a profile that cannot be read is refused as the command line's mistake") {
-  CHECK_THROWS_AS(read_profile("there-is-none.graph.txt"), UsageError);
-  CHECK_THROWS_WITH(read_profile("there-is-none.graph.txt"),
+  CHECK_THROWS_AS(read_graph_profile("there-is-none.graph.txt"), UsageError);
+  CHECK_THROWS_WITH(read_graph_profile("there-is-none.graph.txt"),
                     Contains("there-is-none.graph.txt: cannot be read: No such file"));
 }

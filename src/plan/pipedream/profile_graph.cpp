@@ -40,7 +40,7 @@ double ProfiledNode::activation_bytes() const {
 }
 
 std::string ProfiledNode::name() const {
-  return id + ' ' + description.substr(0, description.find('('));
+  return description.empty() ? id : id + ' ' + description.substr(0, description.find('('));
 }
 
 std::vector<std::vector<int>> readers_of(const ProfileGraph& graph) {

@@ -173,10 +173,19 @@ class Search {
     p.microbatches = best.candidate.microbatches;
     p.step_ms = best.simulated->step_ms;
     p.bottleneck_ms = best.simulated->bottleneck_ms;
+    p.workers = best.candidate.workers;
+    p.keys = keys_of(best.candidate);
     p.stages = stages_of(best);
     p.compared = compared();
     set_speedups(p);
     return found;
+  }
+
+  static std::string keys_of(const Candidate& c) {
+    std::string keys = fmt::format("schedule = \"{}\"\n", c.schedule->name);
+    if (c.virtual_stages > 1) keys += fmt::format("virtual_stages = {}\n", c.virtual_stages);
+    if (c.recompute) keys += "recompute = \"stage\"\n";
+    return keys;
   }
 
   std::vector<ProposedStage> stages_of(const Looked& best) const {

@@ -34,7 +34,7 @@ TEST_CASE("the plans of PipeDream's released optimizer are found") {
     INFO(row.dump());
     const auto file = folder / row["profile"].get<std::string>();
     const Proposal found =
-        explore_pipedream(read_profile(file).cuts, request_of(row), file.string());
+        explore_pipedream(read_graph_profile(file).cuts, request_of(row), file.string());
     CHECK(found.bottleneck_ms == Approx(row["bottleneck_ms"].get<double>()).epsilon(1e-6));
     // Written with six decimals.
     CHECK(found.speedup == Approx(row["speedup"].get<double>()).margin(5.1e-7).epsilon(0));

@@ -1,0 +1,211 @@
+#include "app/plan_input.hpp"
+
+#include <spdlog/fmt/fmt.h>
+#include <spdlog/fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <memory>
+
+#include "base/error.hpp"
+#include "base/input_file.hpp"
+#include "base/printable.hpp"
+#include "config/byte_size.hpp"
+#include "config/read.hpp"
+#include "machine/processor.hpp"
+#include "machine/threads.hpp"
+#include "plan/bapipe/explore.hpp"
+#include "plan/cluster/read.hpp"
+#include "plan/plan.hpp"
+#include "plan/read_profile.hpp"
+#include "profile/measure.hpp"
+#include "profile/profile_json.hpp"
+#include "run/session.hpp"
+
+namespace pipetrain {
+namespace {
+
+constexpr std::int64_t kMostDevices = 1 << 16;
+// A graph.txt is of one mini-batch and does not say of how many samples: it is cut into at most so
+// many micro-batches, whose times are taken to be in proportion.
+constexpr int kGraphSamples = 64;
+
+// "8GiB", or a number of bytes.
+std::int64_t bytes_in(const std::string& text) {
+  double bytes = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), bytes);
+  const bool plain = error == std::errc{} && end == text.data() + text.size();
+  if (!plain) bytes = static_cast<double>(config::parse_bytes(text).value_or(0));
+  if (bytes >= 1 && bytes < 9e18) return static_cast<std::int64_t>(bytes);
+  throw UsageError(fmt::format(
+      "--memory {}: that is no size; write the bytes of a device, as 8GiB or 8589934592",
+      printable(text)));
+}
+
+std::vector<EvenLevel> levels_in(const Options& options) {
+  const auto& devices = options.devices;
+  const auto& bandwidth = options.bandwidth;
+  if (bandwidth.size() != devices.size())
+    throw UsageError(fmt::format(
+        "--bandwidth has {} numbers and --devices {} has {}; write the bytes per second of each "
+        "level, inside out, as --bandwidth 1.25e9{}",
+        bandwidth.size(), fmt::join(devices, ","), devices.size(),
+        devices.size() > 1 ? ",.." : ""));
+  std::vector<EvenLevel> levels;
+  std::int64_t count = 1;
+  for (std::size_t l = 0; l < devices.size(); ++l) {
+    levels.push_back({devices[l], bandwidth[l]});
+    count *= devices[l];
+    if (count > kMostDevices)
+      throw UsageError(fmt::format("--devices {}: that is more than {} devices; write fewer",
+                                   fmt::join(devices, ","), kMostDevices));
+  }
+  return levels;
+}
+
+// The stages of this machine: packets are handed over where they lie.
+Cluster this_machine(const Profile& profile, int threads) {
+  const int devices = std::max(1, available_cores() / threads);
+  constexpr double no_copy = 1e15;
+  Cluster cluster = cluster_of({{.size = devices, .bytes_per_second = no_copy}});
+  cluster.name = "this machine";
+  for (Cluster::Level& level : cluster.levels)
+    if (!profile.transports.empty()) level.wire.latency_ms = profile.transports[0].handover_ms;
+  for (Cluster::Device& device : cluster.devices) device.memory_bytes = memory_bytes() / devices;
+  return cluster;
+}
+
+std::optional<Cluster> cluster_in(const Options& options) {
+  if (!options.cluster.empty() && !options.devices.empty())
+    throw UsageError("--cluster and --devices name two clusters; write one of them");
+  if (!options.cluster.empty()) return read_cluster(options.cluster);
+  if (options.devices.empty()) return std::nullopt;
+  return cluster_of(levels_in(options));
+}
+
+bool is_json(const std::filesystem::path& file) {
+  const std::string text = read_whole_stream(file);
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  return first != text.npos && text[first] == '{';
+}
+
+// ---- a profile of PipeDream's
+
+PlanInput from_graph(const Options& options) {
+  auto model = std::make_shared<ProfiledModel>(read_graph_profile(options.profile));
+  model->chain.microbatch_samples = kGraphSamples;
+  const std::optional<Cluster> cluster = cluster_in(options);
+  if (!cluster)
+    throw UsageError(
+        "pipetrain plan: --devices is missing; write how many there are, as --devices 4, or for "
+        "two servers of four --devices 4,2; or a cluster, as --cluster pipedream-a");
+  return {.where = options.profile.string(),
+          .chain = [model](int samples) { return scaled_chain(model->chain, samples); },
+          .cuts = model->cuts,
+          .minibatch_samples = kGraphSamples,
+          .cluster = *cluster};
+}
+
+// ---- a profile of ours
+
+// The layers as a row of nodes, for PipeDream's optimizer.
+CutStates cuts_of(const LayerChain& chain, const std::string& where) {
+  ProfileGraph graph;
+  for (const ChainLayer& layer : chain.layers) {
+    ProfiledNode& node = graph.nodes.emplace_back();
+    node.id = layer.name;
+    node.forward_ms = layer.forward_ms;
+    node.backward_ms = layer.backward_ms();
+    node.output_bytes = {static_cast<double>(layer.sent_bytes)};
+    node.parameter_bytes = static_cast<double>(layer.parameter_bytes);
+    if (graph.nodes.size() > 1)
+      graph.edges.push_back(
+          {static_cast<int>(graph.nodes.size()) - 2, static_cast<int>(graph.nodes.size()) - 1});
+  }
+  return cut_states(graph, where);
+}
+
+void require_same(const ProfileKey& of, const ProfileKey& wanted, const std::string& file) {
+  const std::pair<const char*, std::string ProfileKey::*> parts[] = {
+      {"model", &ProfileKey::model},         {"shapes", &ProfileKey::shapes},
+      {"precision", &ProfileKey::precision}, {"backend", &ProfileKey::backend},
+      {"optimizer", &ProfileKey::optimizer}, {"machine", &ProfileKey::machine},
+      {"library", &ProfileKey::library}};
+  for (const auto& [name, part] : parts)
+    if (of.*part != wanted.*part)
+      throw UsageError(
+          fmt::format("{}: it was measured of another {} ({}, not {}); measure anew: pipetrain "
+                      "profile CONFIG",
+                      printable(file), name, printable(of.*part), wanted.*part));
+}
+
+std::vector<int> split_firsts(const Config& config, const Graph& graph) {
+  std::vector<int> firsts = {0};
+  for (const std::string& name : config.pipeline.split.first_layers)
+    for (int l = 0; l < std::ssize(graph.layers); ++l)
+      if (graph.layers[l].name == name) firsts.push_back(l);
+  return firsts;
+}
+
+GivenKeys given_in(const ReadConfig& read, const Graph& graph) {
+  const PipelineConfig& pipeline = read.config.pipeline;
+  const auto written = [&](const char* key) { return read.places.contains(key); };
+  GivenKeys given;
+  if (written("pipeline.schedule") && pipeline.schedule != "auto")
+    given.schedule = pipeline.schedule;
+  if (written("pipeline.stages")) given.stages = pipeline.stages;
+  if (written("pipeline.microbatches")) given.microbatches = pipeline.microbatches;
+  if (written("pipeline.virtual_stages")) given.virtual_stages = pipeline.virtual_stages;
+  if (!pipeline.split.first_layers.empty()) given.firsts = split_firsts(read.config, graph);
+  return given;
+}
+
+int copies_beside_weights(const OptimizerConfig& optimizer) {
+  if (optimizer.kind != OptimizerKind::Sgd) return 3;
+  return optimizer.momentum != 0 ? 2 : 1;
+}
+
+PlanInput from_profile(const Options& options) {
+  const std::string file = options.profile.string();
+  auto profile = std::make_shared<Profile>(read_profile_json(options.profile));
+  int samples = 1, threads = profile->points.front().threads;
+  for (const ProfilePoint& point : profile->points) samples = std::max(samples, point.samples);
+  PlanInput input{.where = file, .chain = {}, .cuts = {}, .cluster = {}};
+  if (!options.configs.empty()) {
+    const ReadConfig read = read_config(options.configs, options.sets);
+    const Graph graph = load_graph(read);
+    require_same(profile->key, profile_key(read.config, graph), file);
+    samples = static_cast<int>(read.config.data.batch_size);
+    threads = std::max(1, read.config.hardware.threads_per_stage);
+    input.given = given_in(read, graph);
+    input.copies_beside_weights = copies_beside_weights(read.config.optimizer);
+    if (read.config.hardware.memory_limit > 0)
+      input.memory_bytes = read.config.hardware.memory_limit;
+  }
+  input.minibatch_samples = samples;
+  input.chain = [profile, threads](int n) { return chain_of(*profile, n, threads); };
+  input.cuts = cuts_of(input.chain(samples), file);
+  const std::optional<Cluster> cluster = cluster_in(options);
+  input.cluster = cluster ? *cluster : this_machine(*profile, threads);
+  return input;
+}
+
+}  // namespace
+
+PlanInput plan_input(const Options& options) {
+  if (options.profile.empty())
+    throw UsageError(
+        "pipetrain plan: --profile is missing; name a profile.json, which pipetrain profile CONFIG "
+        "writes, or a graph.txt of PipeDream's profiler");
+  PlanInput input;
+  try {
+    input = is_json(options.profile) ? from_profile(options) : from_graph(options);
+  } catch (const CannotRead& error) {
+    throw UsageError(fmt::format("{}: cannot be read: {}; name a profile.json or a graph.txt",
+                                 printable(options.profile.string()), error.why()));
+  }
+  if (options.memory) input.memory_bytes = bytes_in(*options.memory);
+  return input;
+}
+
+}  // namespace pipetrain
