@@ -10,6 +10,16 @@ constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 bool begins_character(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) != 0x80; }
 bool is_ascii(char byte) { return static_cast<unsigned char>(byte) < 0x80; }
 
+bool is_bare(char byte) {
+  return (byte >= '0' && byte <= '9') || (byte >= 'A' && byte <= 'Z') ||
+         (byte >= 'a' && byte <= 'z') || byte == '_' || byte == '-' || byte == '+';
+}
+
+// Behind a bare word a quote opens nothing: the parser refuses 5'6', but looks at what follows.
+bool opens_quotes(std::string_view toml, std::size_t at) {
+  return (toml[at] == '"' || toml[at] == '\'') && (at == 0 || !is_bare(toml[at - 1]));
+}
+
 // Where the quoted text that begins at `at` ends: behind its closing quotes, or before the end of
 // the line where a short one is not closed (which the parser refuses).
 std::size_t after_quotes(std::string_view toml, std::size_t at) {
@@ -56,7 +66,7 @@ std::optional<StrayCharacter> stray_character(std::string_view toml) {
   while (at < toml.size()) {
     if (toml[at] == '#')
       at = std::min(toml.find('\n', at), toml.size());
-    else if (toml[at] == '"' || toml[at] == '\'')
+    else if (opens_quotes(toml, at))
       at = after_quotes(toml, at);
     else if (is_ascii(toml[at]))
       ++at;
