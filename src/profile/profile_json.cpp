@@ -20,9 +20,9 @@ constexpr int format_version = 1;
 constexpr JsonLimits limits = {.depth = 8, .values = 10'000'000, .members = 64};
 
 // One object of the file, and where it lies.
-class Place {
+class JsonPlace {
  public:
-  Place(const std::string& file, const json& value, std::string path)
+  JsonPlace(const std::string& file, const json& value, std::string path)
       : file_(file), value_(value), path_(std::move(path)) {}
 
   [[noreturn]] void refuse(std::string_view key, std::string_view what) const {
@@ -50,16 +50,16 @@ class Place {
     if (!value.is_string()) refuse(key, "is no text");
     return value.get<std::string>();
   }
-  std::vector<Place> list(const char* key) const {
+  std::vector<JsonPlace> list(const char* key) const {
     const json& value = at(key);
     if (!value.is_array()) refuse(key, "is no list");
-    std::vector<Place> places;
+    std::vector<JsonPlace> places;
     for (std::size_t i = 0; i < value.size(); ++i)
       places.emplace_back(file_, value[i],
                           fmt::format("{}{}{}[{}]", path_, path_.empty() ? "" : ".", key, i));
     return places;
   }
-  Place object(const char* key) const { return {file_, at(key), key}; }
+  JsonPlace object(const char* key) const { return {file_, at(key), key}; }
 
  private:
   const std::string& file_;
@@ -76,7 +76,7 @@ ordered_json json_of(const LayerTimes& t) {
           {"spread", t.spread}};
 }
 
-LayerTimes times_at(const Place& at) {
+LayerTimes times_at(const JsonPlace& at) {
   return {.forward_ms = at.number("forward_ms"),
           .backward_input_ms = at.number("backward_input_ms"),
           .backward_weight_ms = at.number("backward_weight_ms"),
@@ -94,7 +94,7 @@ ordered_json json_of(const ProfilePoint& point) {
   return json;
 }
 
-ProfilePoint point_at(const Place& at, std::size_t layers) {
+ProfilePoint point_at(const JsonPlace& at, std::size_t layers) {
   ProfilePoint point{.samples = static_cast<int>(at.count("samples")),
                      .threads = static_cast<int>(at.count("threads")),
                      .layers = {},
@@ -102,13 +102,13 @@ ProfilePoint point_at(const Place& at, std::size_t layers) {
                      .loss_ms = at.number("loss_ms"),
                      .instruction_ms = at.number("instruction_ms")};
   if (point.samples < 1) at.refuse("samples", "is below 1");
-  for (const Place& layer : at.list("layers")) point.layers.push_back(times_at(layer));
+  for (const JsonPlace& layer : at.list("layers")) point.layers.push_back(times_at(layer));
   if (point.layers.size() != layers)
     at.refuse("layers", fmt::format("has {} entries for {} layers", point.layers.size(), layers));
   return point;
 }
 
-ProfileKey key_at(const Place& at) {
+ProfileKey key_at(const JsonPlace& at) {
   return {.model = at.text("model"),
           .shapes = at.text("shapes"),
           .precision = at.text("precision"),
@@ -118,7 +118,7 @@ ProfileKey key_at(const Place& at) {
           .library = at.text("library")};
 }
 
-ProfiledLayer layer_at(const Place& at) {
+ProfiledLayer layer_at(const JsonPlace& at) {
   return {.name = at.text("name"),
           .kind = at.text("kind"),
           .sent_bytes = at.count("sent_bytes"),
@@ -168,15 +168,15 @@ ordered_json profile_json(const Profile& profile) {
 Profile read_profile_json(const std::filesystem::path& file) {
   const std::string name = file.string();
   const json whole = parsed(file);
-  const Place top(name, whole, "");
+  const JsonPlace top(name, whole, "");
   if (top.count("pipetrain_profile") != format_version)
     top.refuse("pipetrain_profile", fmt::format("is not {}", format_version));
   Profile profile{.key = key_at(top.object("key"))};
-  for (const Place& layer : top.list("layers")) profile.layers.push_back(layer_at(layer));
-  for (const Place& point : top.list("points"))
+  for (const JsonPlace& layer : top.list("layers")) profile.layers.push_back(layer_at(layer));
+  for (const JsonPlace& point : top.list("points"))
     profile.points.push_back(point_at(point, profile.layers.size()));
   if (profile.layers.empty() || profile.points.empty()) top.refuse("", "has no times");
-  for (const Place& t : top.list("transports"))
+  for (const JsonPlace& t : top.list("transports"))
     profile.transports.push_back({.name = t.text("name"),
                                   .handover_ms = t.number("handover_ms"),
                                   .bytes_per_second = t.number("bytes_per_second")});
