@@ -44,6 +44,15 @@ TEST_CASE("transfers on a shared link take turns, first come, first served") {
   CHECK(summary_of(request, costs).makespan == 21);
 }
 
+TEST_CASE("who is first on a shared link goes by time, not by worker") {
+  // Stage 0 sends at 1, 2 and 3; stage 1 in between, at 2.25, 3.25 and 4.25: the link is free.
+  Costs costs{.all = {1, 1, 1, 0.25}};
+  const ScheduleRequest request{.schedule = "gpipe", .stages = 3, .microbatches = 3};
+  const Summary alone = summary_of(request, costs);
+  costs.links.activations = {0, 0};
+  CHECK(summary_of(request, costs) == alone);
+}
+
 TEST_CASE("links that nobody shares change no bit, under any schedule") {
   std::mt19937 random(3);
   std::uniform_real_distribution<double> time(0.1, 3);
