@@ -14,8 +14,8 @@
 namespace pipetrain {
 namespace {
 
-// Some seconds: what is looked at in one is about 2e8.
-constexpr double kMostCandidates = 2e10;
+// Half a minute on one core.
+constexpr double kMostCandidates = 4e9;
 
 using Stages = std::vector<PartitionStage>;
 

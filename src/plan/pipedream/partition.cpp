@@ -1,6 +1,7 @@
 #include "plan/pipedream/partition.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <utility>
@@ -19,6 +20,12 @@ struct Choice {
   double cost = kNever;
   int split = kNoLayers;  // the state before the last stage
   int replicas = 0;       // of the last stage
+  int stages = 0;
+
+  // Of what costs the same, fewer stages stash less and send less.
+  bool better_than(const Choice& other) const {
+    return cost < other.cost || (cost == other.cost && stages < other.stages);
+  }
 };
 
 // A stage as the search tries it: the layers between two states on the last `replicas` of the first
@@ -37,8 +44,9 @@ class PartitionSearch {
   std::optional<std::vector<PartitionStage>> best() {
     const auto outermost = request_.levels.size() - 1;
     const int whole = count() - 1;
-    if (find(outermost, kNoLayers, {})(request_.levels[outermost].groups, whole).cost == kNever)
-      return std::nullopt;
+    const double least = find(outermost, kNoLayers, {})(level_at(outermost).groups, whole).cost;
+    if (least == kNever) return std::nullopt;
+    enough_ = least * (1 + 1e-12);  // equal but for rounding
     return stages(outermost, kNoLayers, whole, {});
   }
 
@@ -91,6 +99,11 @@ class PartitionSearch {
 
   double cost_of(std::size_t level, const Trial& t, GroupsBehind behind,
                  const GroupCosts* inside) const {
+    return std::max(unclamped_cost(level, t, behind, inside), enough_for(level));
+  }
+
+  double unclamped_cost(std::size_t level, const Trial& t, GroupsBehind behind,
+                        const GroupCosts* inside) const {
     const double group = inside ? (*inside)[index(t.from, t.to)] : cuts_.compute_ms(t.from, t.to);
     const double memory = needs_memory() ? memory_at(level, t.from, t.to, behind) : 0;
     if (goal_ == Goal::LeastMemory) return std::max(inside ? group : 0, memory);
@@ -166,7 +179,7 @@ class PartitionSearch {
     const GroupCosts* inside = group_costs(level, behind_it);
     for (const int end : ends) {
       const Trial trial{start, end, groups, groups, true};
-      found(groups, end) = {cost_of(level, trial, behind_it, inside), start, groups};
+      found(groups, end) = {cost_of(level, trial, behind_it, inside), start, groups, 1};
     }
   }
 
@@ -178,15 +191,18 @@ class PartitionSearch {
       Choice& best = found(groups, end);
       const Window window(*this, level, start, end);
       const auto& splits = cuts_.inside[static_cast<std::size_t>(end)];
-      for (auto split = splits.rbegin(); split != splits.rend(); ++split) {
-        if (window.too_late(*split, groups - replicas, best.cost)) continue;
+      const auto latest = std::partition_point(splits.begin(), splits.end(), [&](int split) {
+        return !window.too_late(split, groups - replicas, best.cost);
+      });
+      for (auto split = std::make_reverse_iterator(latest); split != splits.rend(); ++split) {
         if (window.too_early(*split, replicas, best.cost)) break;
-        const double others =
-            std::max(found(groups - replicas, *split).cost, crossing_of(level, *split));
-        if (others >= best.cost) continue;
+        const Choice& before = found(groups - replicas, *split);
+        const double others = std::max(before.cost, crossing_of(level, *split));
+        if (others > best.cost || others == kNever) continue;
         const Trial trial{*split, end, groups, replicas, false};
         const double cost = std::max(others, cost_of(level, trial, behind_it, inside));
-        if (cost < best.cost) best = {cost, *split, replicas};
+        const Choice choice{cost, *split, replicas, before.stages + 1};
+        if (cost < kNever && choice.better_than(best)) best = choice;
       }
     }
   }
@@ -269,9 +285,15 @@ class PartitionSearch {
     return all;
   }
 
+  // No stage of the outermost level has to cost less than the bottleneck, once that is known.
+  double enough_for(std::size_t level) const {
+    return level + 1 == request_.levels.size() ? enough_ : 0;
+  }
+
   const CutStates& cuts_;
   const PartitionRequest& request_;
   Goal goal_;
+  double enough_ = 0;
   std::map<std::pair<std::size_t, GroupsBehind>, GroupCosts> known_;
 };
 

@@ -1,6 +1,7 @@
 // PipeDream's optimizer: the stages, and how many replicas of each, that make the slowest one as
 // fast as can be. Level by level, from the inside out: what a group takes for a run of layers is
-// found before groups of groups divide the model (SOSP 2019, section 3.1).
+// found before groups of groups divide the model (SOSP 2019, section 3.1). Of those that
+// are equally fast, one with the fewest stages of the outermost level is taken.
 #pragma once
 
 #include <cstdint>

@@ -8,6 +8,7 @@ namespace pipetrain::testing {
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
+constexpr int kMany = 1 << 20;
 
 // Where in the whole pipeline a group is.
 struct Position {
@@ -33,6 +34,23 @@ class EveryPartition {
           cost = std::max(
               {cost, transfer(level, cut), rest(level, cut, to, used + replicas, position)});
         best = std::min(best, cost);
+      }
+    }
+    return best;
+  }
+
+  int fewest(int from, int to, int used, double bound) const {
+    const int left = request_.levels[0].groups - used;
+    int best = kMany;
+    for (int cut = from + 1; cut <= to; ++cut) {
+      if (!nested(from, cut) || !nested(cut, to)) continue;
+      for (int replicas = 1; replicas <= (request_.straight ? 1 : left); ++replicas) {
+        if ((cut == to) != (replicas == left)) continue;
+        if (stage(0, from, cut, used, replicas, {}) > bound) continue;
+        if (cut == to)
+          best = 1;
+        else if (transfer(0, cut) <= bound)
+          best = std::min(best, 1 + fewest(cut, to, used + replicas, bound));
       }
     }
     return best;
@@ -96,6 +114,11 @@ class EveryPartition {
 };
 
 }  // namespace
+
+int fewest_stages(const CutStates& cuts, const PartitionRequest& request, double bottleneck_ms) {
+  return EveryPartition(cuts, request)
+      .fewest(kNoLayers, static_cast<int>(cuts.states.size()) - 1, 0, bottleneck_ms);
+}
 
 double best_of_every_partition(const CutStates& cuts, const PartitionRequest& request) {
   return EveryPartition(cuts, request)

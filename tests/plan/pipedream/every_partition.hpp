@@ -6,6 +6,10 @@
 
 namespace pipetrain::testing {
 
+// Of the partitions on one level that have at most this bottleneck, the number of stages of the one
+// with the fewest.
+int fewest_stages(const CutStates& cuts, const PartitionRequest& request, double bottleneck_ms);
+
 // The bottleneck in milliseconds; infinity where nothing is possible.
 double best_of_every_partition(const CutStates& cuts, const PartitionRequest& request);
 

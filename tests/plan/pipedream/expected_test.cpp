@@ -12,6 +12,14 @@ using namespace pipetrain;
 
 namespace {
 
+std::filesystem::path profiles() { return source_tree() / "../shared/data/pipedream-profiles"; }
+
+std::string replicas(const std::string& profile, int devices) {
+  const auto file = profiles() / profile;
+  return replicas_text(
+      explore_pipedream(read_profile(file).cuts, {.levels = {{devices, 1.25e9}}}, file.string()));
+}
+
 PartitionRequest request_of(const nlohmann::json& row) {
   PartitionRequest request{.levels = {}, .costs = PipedreamCosts::Code};
   for (std::size_t l = 0; l < row["devices"].size(); ++l)
@@ -23,7 +31,7 @@ PartitionRequest request_of(const nlohmann::json& row) {
 }  // namespace
 
 TEST_CASE("the plans of PipeDream's released optimizer are found") {
-  const auto folder = source_tree() / "../shared/data/pipedream-profiles";
+  const auto folder = profiles();
   if (!is_file(folder / "expected.json")) {
     WARN("skipped: no ../shared/data/pipedream-profiles/expected.json");
     return;
@@ -41,4 +49,14 @@ TEST_CASE("the plans of PipeDream's released optimizer are found") {
     CHECK(found.data_parallel_speedup ==
           Approx(row["data_parallel_speedup"].get<double>()).margin(5.1e-7).epsilon(0));
   }
+}
+
+TEST_CASE("by the paper's costs the configurations that it prints are found") {
+  if (!is_file(profiles() / "vgg16.graph.txt")) {
+    WARN("skipped: no ../shared/data/pipedream-profiles/vgg16.graph.txt");
+    return;
+  }
+  CHECK(replicas("vgg16.graph.txt", 8) == "7-1");
+  CHECK(replicas("vgg16.graph.txt", 16) == "15-1");
+  CHECK(replicas("gnmt.graph.txt", 4) == "straight");
 }

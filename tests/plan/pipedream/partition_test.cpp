@@ -95,6 +95,8 @@ bool check_instance(const CutStates& cuts, const PartitionRequest& request) {
   if (!found) return false;
   CHECK(bottleneck(*found) == Approx(best).epsilon(1e-9));
   check_whole(*found, cuts, request);
+  if (request.levels.size() == 1)
+    CHECK(static_cast<int>(found->size()) == fewest_stages(cuts, request, best * (1 + 1e-11)));
   return true;
 }
 
