@@ -179,8 +179,6 @@ const std::array table{
              .training = {.motion = TrainingRules::Motion::EstimatesForward, .mixes = true}},
 };
 
-constexpr std::array<std::string_view, 1> to_come{"auto"};
-
 std::string names() {
   std::string text;
   for (const auto& row : table) text += (text.empty() ? "" : ", ") + std::string(row.name);
@@ -188,7 +186,7 @@ std::string names() {
 }
 
 std::string did_you_mean(std::string_view name) {
-  std::vector<std::string_view> known(to_come.begin(), to_come.end());
+  std::vector<std::string_view> known;
   for (const auto& row : table) known.push_back(row.name);
   return suggest(name, known);
 }
@@ -201,8 +199,6 @@ void require_positive(std::string_view what, int value) {
 
 std::span<const Schedule> schedules() { return table; }
 
-std::span<const std::string_view> schedules_to_come() { return to_come; }
-
 const Schedule* find_schedule(std::string_view name) {
   for (const auto& row : table)
     if (row.name == name) return &row;
@@ -211,8 +207,6 @@ const Schedule* find_schedule(std::string_view name) {
 
 const Schedule& require_schedule(std::string_view name) {
   if (const auto* found = find_schedule(name)) return *found;
-  if (std::find(to_come.begin(), to_come.end(), name) != to_come.end())
-    throw UsageError(fmt::format("schedule `{}` is not built yet; use one of: {}", name, names()));
   throw UsageError(fmt::format("no schedule is called `{}`; use one of: {}{}", name, names(),
                                did_you_mean(name)));
 }

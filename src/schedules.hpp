@@ -70,9 +70,7 @@ struct Schedule {
 
 std::span<const Schedule> schedules();
 const Schedule* find_schedule(std::string_view name);
-// Published schedules that have a name but no row yet; `auto` among them.
-std::span<const std::string_view> schedules_to_come();
-// Throws UsageError: not built yet, or unknown with the nearest name.
+// Throws UsageError: unknown, with the nearest name.
 const Schedule& require_schedule(std::string_view name);
 
 // Does the pipeline drain at every update?

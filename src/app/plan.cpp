@@ -39,16 +39,8 @@ Proposal plan_pipedream(const PlanInput& input, const Options& options) {
 std::vector<LayerChain> chains_of(const PlanInput& input) {
   std::vector<LayerChain> chains;
   for (int samples = input.minibatch_samples; samples >= 1; samples /= 2)
-    if (input.minibatch_samples % samples == 0) chains.push_back(input.chain(samples));
+    if (input.minibatch_samples % samples == 0) chains.push_back(input.chain(samples, 1));
   return chains;
-}
-
-void name_layers(Proposal& proposal, const LayerChain& chain) {
-  for (ProposedStage& stage : proposal.stages) {
-    if (!stage.layer_names.empty()) continue;
-    for (int l = stage.first_layer; l <= stage.last_layer; ++l)
-      stage.layer_names.push_back(chain.layers[l].name);
-  }
 }
 
 Proposal plan_bapipe(const PlanInput& input, const Options&) {
@@ -60,19 +52,8 @@ Proposal plan_bapipe(const PlanInput& input, const Options&) {
   return proposal;
 }
 
-Proposal plan_simulate(const PlanInput& input, const Options& options) {
-  return search_by_simulation({.chain = input.chain,
-                               .cluster = input.cluster,
-                               .minibatch_samples = input.minibatch_samples,
-                               .copies_beside_weights = input.copies_beside_weights,
-                               .memory_limit_bytes = input.memory_bytes,
-                               .allow_stale = options.allow_stale,
-                               .schedule = input.given.schedule,
-                               .workers = input.given.stages,
-                               .microbatches = input.given.microbatches,
-                               .virtual_stages = input.given.virtual_stages,
-                               .firsts = input.given.firsts})
-      .proposal;
+Proposal plan_simulate(const PlanInput& input, const Options&) {
+  return search_by_simulation(search_input(input)).proposal;
 }
 
 struct Objective {
@@ -98,7 +79,7 @@ int plan(const Options& options) {
   const Objective& objective = objective_of(options);
   const PlanInput input = plan_input(options);
   Proposal proposal = objective.explore(input, options);
-  name_layers(proposal, input.chain(input.minibatch_samples));
+  name_layers(proposal, input.chain(input.minibatch_samples, 1));
   std::cout << (options.json ? proposal_json(proposal) : proposal_text(proposal)) << std::flush;
   return 0;
 }

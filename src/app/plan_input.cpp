@@ -100,7 +100,7 @@ PlanInput from_graph(const Options& options) {
         "pipetrain plan: --devices is missing; write how many there are, as --devices 4, or for "
         "two servers of four --devices 4,2; or a cluster, as --cluster pipedream-a");
   return {.where = options.profile.string(),
-          .chain = [model](int samples) { return scaled_chain(model->chain, samples); },
+          .chain = [model](int samples, int) { return scaled_chain(model->chain, samples); },
           .cuts = model->cuts,
           .minibatch_samples = kGraphSamples,
           .cluster = *cluster};
@@ -147,46 +147,42 @@ std::vector<int> split_firsts(const Config& config, const Graph& graph) {
   return firsts;
 }
 
-GivenKeys given_in(const ReadConfig& read, const Graph& graph) {
-  const PipelineConfig& pipeline = read.config.pipeline;
-  const auto written = [&](const char* key) { return read.places.contains(key); };
-  GivenKeys given;
-  if (written("pipeline.schedule") && pipeline.schedule != "auto")
-    given.schedule = pipeline.schedule;
-  if (written("pipeline.stages")) given.stages = pipeline.stages;
-  if (written("pipeline.microbatches")) given.microbatches = pipeline.microbatches;
-  if (written("pipeline.virtual_stages")) given.virtual_stages = pipeline.virtual_stages;
-  if (!pipeline.split.first_layers.empty()) given.firsts = split_firsts(read.config, graph);
-  return given;
-}
-
 int copies_beside_weights(const OptimizerConfig& optimizer) {
   if (optimizer.kind != OptimizerKind::Sgd) return 3;
   return optimizer.momentum != 0 ? 2 : 1;
 }
 
+// Where the threads of a stage are not given, the workers share the machine's cores.
+int threads_of(const Config& config, int workers) {
+  const int given = config.hardware.threads_per_stage;
+  return given > 0 ? given : std::max(1, available_cores() / workers);
+}
+
+PlanInput from_profile_alone(const Options& options, const Profile& profile) {
+  auto kept = std::make_shared<Profile>(profile);
+  const int threads = profile.points.front().threads;
+  PlanInput input{.where = options.profile.string(), .chain = {}, .cuts = {}, .cluster = {}};
+  for (const ProfilePoint& point : profile.points)
+    input.minibatch_samples = std::max(input.minibatch_samples, point.samples);
+  input.chain = [kept, threads](int samples, int) { return chain_of(*kept, samples, threads); };
+  input.cluster = this_machine(profile, threads);
+  return input;
+}
+
 PlanInput from_profile(const Options& options) {
-  const std::string file = options.profile.string();
-  auto profile = std::make_shared<Profile>(read_profile_json(options.profile));
-  int samples = 1, threads = profile->points.front().threads;
-  for (const ProfilePoint& point : profile->points) samples = std::max(samples, point.samples);
-  PlanInput input{.where = file, .chain = {}, .cuts = {}, .cluster = {}};
-  if (!options.configs.empty()) {
+  const Profile profile = read_profile_json(options.profile);
+  PlanInput input;
+  if (options.configs.empty()) {
+    input = from_profile_alone(options, profile);
+  } else {
     const ReadConfig read = read_config(options.configs, options.sets);
     const Graph graph = load_graph(read);
-    require_same(profile->key, profile_key(read.config, graph), file);
-    samples = static_cast<int>(read.config.data.batch_size);
-    threads = std::max(1, read.config.hardware.threads_per_stage);
-    input.given = given_in(read, graph);
-    input.copies_beside_weights = copies_beside_weights(read.config.optimizer);
-    if (read.config.hardware.memory_limit > 0)
-      input.memory_bytes = read.config.hardware.memory_limit;
+    require_same(profile.key, profile_key(read.config, graph), options.profile.string());
+    input = plan_input(read, graph, profile);
+    input.where = options.profile.string();
   }
-  input.minibatch_samples = samples;
-  input.chain = [profile, threads](int n) { return chain_of(*profile, n, threads); };
-  input.cuts = cuts_of(input.chain(samples), file);
-  const std::optional<Cluster> cluster = cluster_in(options);
-  input.cluster = cluster ? *cluster : this_machine(*profile, threads);
+  input.cuts = cuts_of(input.chain(input.minibatch_samples, 1), input.where);
+  if (const std::optional<Cluster> cluster = cluster_in(options)) input.cluster = *cluster;
   return input;
 }
 
@@ -205,7 +201,57 @@ PlanInput plan_input(const Options& options) {
                                  printable(options.profile.string()), error.why()));
   }
   if (options.memory) input.memory_bytes = bytes_in(*options.memory);
+  input.allow_stale = options.allow_stale;
   return input;
+}
+
+PlanInput plan_input(const ReadConfig& read, const Graph& graph, const Profile& profile) {
+  auto kept = std::make_shared<Profile>(profile);
+  const Config config = read.config;
+  PlanInput input{.where = graph.name, .chain = {}, .cuts = {}, .cluster = {}};
+  input.chain = [kept, config](int samples, int workers) {
+    return chain_of(*kept, samples, threads_of(config, workers));
+  };
+  input.minibatch_samples = static_cast<int>(config.data.batch_size);
+  input.copies_beside_weights = copies_beside_weights(config.optimizer);
+  input.cluster = this_machine(profile, std::max(1, config.hardware.threads_per_stage));
+  if (config.hardware.memory_limit > 0) input.memory_bytes = config.hardware.memory_limit;
+  input.given = given_keys(read, graph);
+  return input;
+}
+
+GivenKeys given_keys(const ReadConfig& read, const Graph& graph) {
+  const PipelineConfig& pipeline = read.config.pipeline;
+  const auto written = [&](const char* key) { return read.places.contains(key); };
+  GivenKeys given;
+  if (written("pipeline.schedule") && !pipeline.automatic) given.schedule = pipeline.schedule;
+  if (written("pipeline.stages")) given.stages = pipeline.stages;
+  if (written("pipeline.microbatches")) given.microbatches = pipeline.microbatches;
+  if (written("pipeline.virtual_stages")) given.virtual_stages = pipeline.virtual_stages;
+  if (!pipeline.split.first_layers.empty()) given.firsts = split_firsts(read.config, graph);
+  return given;
+}
+
+SearchInput search_input(const PlanInput& input) {
+  return {.chain = input.chain,
+          .cluster = input.cluster,
+          .minibatch_samples = input.minibatch_samples,
+          .copies_beside_weights = input.copies_beside_weights,
+          .memory_limit_bytes = input.memory_bytes,
+          .allow_stale = input.allow_stale,
+          .schedule = input.given.schedule,
+          .workers = input.given.stages,
+          .microbatches = input.given.microbatches,
+          .virtual_stages = input.given.virtual_stages,
+          .firsts = input.given.firsts};
+}
+
+void name_layers(Proposal& proposal, const LayerChain& chain) {
+  for (ProposedStage& stage : proposal.stages) {
+    if (!stage.layer_names.empty()) continue;
+    for (int l = stage.first_layer; l <= stage.last_layer; ++l)
+      stage.layer_names.push_back(chain.layers[l].name);
+  }
 }
 
 }  // namespace pipetrain

@@ -8,9 +8,14 @@
 #include <string>
 #include <vector>
 
+#include "config/read.hpp"
+#include "graph/graph.hpp"
 #include "plan/cluster/cluster.hpp"
 #include "plan/layer_chain.hpp"
 #include "plan/pipedream/cut_states.hpp"
+#include "plan/profile.hpp"
+#include "plan/proposal.hpp"
+#include "plan/search/search.hpp"
 #include "run/options.hpp"
 
 namespace pipetrain {
@@ -24,16 +29,23 @@ struct GivenKeys {
 
 struct PlanInput {
   std::string where;  // the profile's file
-  std::function<LayerChain(int samples)> chain;
-  CutStates cuts;  // of one whole mini-batch
+  std::function<LayerChain(int samples, int workers)> chain;
+  CutStates cuts;  // of one whole mini-batch, on one worker
   int minibatch_samples = 1;
   int copies_beside_weights = 2;  // gradient and moments
   Cluster cluster;
   std::optional<std::int64_t> memory_bytes = {};  // of each device
   GivenKeys given = {};
+  bool allow_stale = false;
 };
 
 // UsageError: what is missing or cannot be, and what to write.
 PlanInput plan_input(const Options& options);
+// Of a config's model, as it was measured, on this machine.
+PlanInput plan_input(const ReadConfig& read, const Graph& graph, const Profile& profile);
+
+GivenKeys given_keys(const ReadConfig& read, const Graph& graph);
+SearchInput search_input(const PlanInput& input);  // keeps a reference
+void name_layers(Proposal& proposal, const LayerChain& chain);
 
 }  // namespace pipetrain

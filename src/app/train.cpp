@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/build_info.hpp"
+#include "app/follow_plan.hpp"
 #include "app/verbs.hpp"
 #include "base/input_file.hpp"
 #include "checkpoint/atomic_file.hpp"
@@ -134,6 +135,7 @@ int train(const Options& options) {
   EarlierRun earlier;
   if (!options.dry_run) {
     lock.emplace(folder);
+    if (config.pipeline.automatic && options.resume != "never") keep_plan(read, graph, folder);
     earlier = earlier_run(folder, options, config);
     if (earlier.checkpoint) check_model(*earlier.checkpoint, graph);
     if (earlier.finished && earlier.same_length) return tell_finished(options, folder);
@@ -145,6 +147,8 @@ int train(const Options& options) {
   for (const std::string& note : data.notes) spdlog::info("{}", note);
   if (earlier.checkpoint)
     check_class_names(earlier.checkpoint->folder, data.class_names, config.data.train_folder);
+  std::optional<Proposal> planned;
+  if (config.pipeline.automatic) planned = follow_plan(read, graph, *data.train);
   const std::unique_ptr<Backend> backend =
       make_backend(config.hardware.backend, config.hardware.devices);
   const Plan plan = load_plan(read, graph, *backend);
@@ -164,6 +168,10 @@ int train(const Options& options) {
     compiled.emplace(compile_pipeline(input));
     return outlook(*compiled);
   });
+  if (planned) {
+    console.line(proposal_text(*planned));
+    result["planned"] = ordered_json::parse(proposal_json(*planned));
+  }
   console.line(plan_text(graph, plan));
   if (!annealing.empty()) console.line(annealing);
   if (options.dry_run) {

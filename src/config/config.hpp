@@ -90,8 +90,13 @@ struct SplitConfig {
   bool operator==(const SplitConfig&) const = default;
 };
 
+// pipeline.schedule = "auto": planned for the machine (app/follow_plan.hpp).
+inline constexpr std::string_view automatic_schedule = "auto";
+
 struct PipelineConfig {
   std::string schedule = "1f1b";
+  bool automatic = false;  // schedule = "auto": a plan says it, and what else is not given; until
+                           // then `schedule` is the default
   std::filesystem::path schedule_csv;  // in place of `schedule`, which then is empty
   std::string order_csv;               // the text of that file; read_config checks it
   int stages = 1;

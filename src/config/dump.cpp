@@ -45,6 +45,7 @@ bool can_apply(const Key& key) {
 
 std::string dump_config(const Config& given, bool minimal) {
   Config config = given, defaults;
+  if (config.pipeline.automatic) config.pipeline.schedule = automatic_schedule;
   const bool inline_model = !config.inline_model.empty();
   Tables tables;
   for (const Key& key : keys()) {

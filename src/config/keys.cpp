@@ -38,11 +38,6 @@ Words listed() {
   return {words_of<Word>.begin(), words_of<Word>.end()};
 }
 
-Words schedule_names_to_come() {
-  const auto to_come = schedules_to_come();
-  return {to_come.begin(), to_come.end()};
-}
-
 // The path of a key is that of its field.
 #define KEY(member) \
   .path = #member, .field = [](Config & config) -> auto& { return config.member; }
@@ -69,6 +64,8 @@ std::vector<Key> make_keys() {
                         "image_folder", "text", "tokens",  "parallel_text"};
   const Words picked = {"idx", "npy", "cifar10", "cifar100", "image_folder", "parallel_text"};
   const Words all = schedules_that([](const Schedule&) { return true; });
+  Words all_and_auto = all;
+  all_and_auto.push_back(automatic_schedule);
   const Words interleaved =
       schedules_that([](const Schedule& s) { return s.parts == Parts::VirtualStages; });
   const Words vertical = schedules_that([](const Schedule& s) { return s.vertical != nullptr; });
@@ -136,7 +133,7 @@ std::vector<Key> make_keys() {
     {KEY(data.shuffle), .help = "false: file order, wrapping round"},
     {KEY(data.drop_last), .help = "false: an epoch ends with a smaller mini-batch"},
 
-    {KEY(pipeline.schedule), .help = "pipetrain methods lists them", .values = all, .later = schedule_names_to_come()},
+    {KEY(pipeline.schedule), .help = "pipetrain methods lists them", .values = all_and_auto},
     {KEY(pipeline.schedule_csv), .help = "instead of schedule: an order of your own, docs/own-order.md"},
     {KEY(pipeline.stages), .help = "pipeline workers P; the model is cut in as many parts, or as many times virtual_stages (zb_v: 2)", .range = from_to(1, 1024), .on_resume = OnResume::MayDiffer},
     {KEY(pipeline.microbatches), .help = "per mini-batch", .range = from_to(1, 65536)},

@@ -103,6 +103,14 @@ void settle_order(const Given& given, Config& config, Problems& problems) {
   }
 }
 
+// "auto" is no schedule: whoever reads one before there is a plan finds the default.
+void settle_automatic(Config& config) {
+  PipelineConfig& pipeline = config.pipeline;
+  if (pipeline.schedule != automatic_schedule) return;
+  pipeline.automatic = true;
+  pipeline.schedule = PipelineConfig().schedule;
+}
+
 // ---- rules
 
 void check_model(const Given& given, const Config& config, Problems& problems) {
@@ -327,6 +335,7 @@ void settle(const Given& given, Config& config, Problems& problems) {
   settle_pair(given, "validation.every_steps", config.validation.every_steps,
               "validation.every_epochs", config.validation.every_epochs, problems);
   settle_model(given, config, problems);
+  settle_automatic(config);
   settle_order(given, config, problems);
 }
 

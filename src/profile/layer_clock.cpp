@@ -15,10 +15,10 @@ double at_share(std::vector<double>& values, double share) {
   return values[at];
 }
 
-double median(std::vector<double> values) { return values.empty() ? 0 : at_share(values, 0.5); }
+double median_of(std::vector<double> values) { return values.empty() ? 0 : at_share(values, 0.5); }
 
-double spread(std::vector<double> values) {
-  const double middle = median(values);
+double spread_of(std::vector<double> values) {
+  const double middle = median_of(values);
   if (middle <= 0) return 0;
   const double low = at_share(values, 0.1), high = at_share(values, 0.9);
   return (high - low) / 2 / middle;
@@ -63,14 +63,16 @@ std::vector<LayerTimes> LayerClock::medians(int microbatches) const {
       }
       all.push_back(sum);
     }
-    const auto of = [&](LayerWork work) { return median(times[static_cast<std::size_t>(work)]); };
+    const auto of = [&](LayerWork work) {
+      return median_of(times[static_cast<std::size_t>(work)]);
+    };
     const double weight = of(LayerWork::BackwardWeight), fused = of(LayerWork::WeightUpdate);
     layers.push_back({.forward_ms = of(LayerWork::Forward),
                       .backward_input_ms = of(LayerWork::BackwardInput),
                       .backward_weight_ms = weight,
                       .update_ms = of(LayerWork::Update),
                       .fused_update_ms = fused > 0 ? std::max(0.0, fused - weight) : 0,
-                      .spread = spread(all)});
+                      .spread = spread_of(all)});
   }
   return layers;
 }

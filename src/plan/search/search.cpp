@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <utility>
 
 #include "base/error.hpp"
 #include "plan/search/splits.hpp"
@@ -40,9 +41,9 @@ class Search {
   }
 
  private:
-  const LayerChain& chain_of(int microbatches) {
-    auto& chain = chains_[microbatches];
-    if (chain.layers.empty()) chain = in_.chain(in_.minibatch_samples / microbatches);
+  const LayerChain& chain_of(const Candidate& c) {
+    auto& chain = chains_[{c.microbatches, c.workers}];
+    if (chain.layers.empty()) chain = in_.chain(in_.minibatch_samples / c.microbatches, c.workers);
     return chain;
   }
 
@@ -87,7 +88,7 @@ class Search {
 
   void look_at(Candidate candidate) {
     const int parts = candidate.parts();
-    const LayerChain& chain = chain_of(candidate.microbatches);
+    const LayerChain& chain = chain_of(candidate);
     if (parts > std::ssize(chain.layers)) return;
     candidate.firsts = in_.firsts && std::ssize(*in_.firsts) == parts
                            ? *in_.firsts
@@ -111,7 +112,7 @@ class Search {
   }
 
   Simulated simulate(const Candidate& candidate) {
-    return simulate_candidate({.chain = chain_of(candidate.microbatches),
+    return simulate_candidate({.chain = chain_of(candidate),
                                .cluster = in_.cluster,
                                .copies_beside_weights = in_.copies_beside_weights,
                                .memory_limit_bytes = in_.memory_limit_bytes},
@@ -131,7 +132,7 @@ class Search {
     std::vector<Firsts> starts = {looked.candidate.firsts};
     for (const Firsts& other : in_.more_splits)
       if (std::ssize(other) == parts) starts.push_back(other);
-    const int layers = static_cast<int>(chain_of(looked.candidate.microbatches).layers.size());
+    const int layers = static_cast<int>(chain_of(looked.candidate).layers.size());
     const RatedSplit best = best_firsts(starts, layers, [&](const Firsts& firsts) {
       Candidate candidate = looked.candidate;
       candidate.firsts = firsts;
@@ -191,7 +192,7 @@ class Search {
   std::vector<ProposedStage> stages_of(const Looked& best) const {
     std::vector<ProposedStage> stages;
     const Candidate& c = best.candidate;
-    const int layers = static_cast<int>(chains_.at(c.microbatches).layers.size());
+    const int layers = static_cast<int>(chains_.at({c.microbatches, c.workers}).layers.size());
     const bool copies = c.schedule->parts == Parts::Whole;
     for (int p = 0; p < std::ssize(c.firsts); ++p) {
       ProposedStage stage{
@@ -251,7 +252,7 @@ class Search {
   }
 
   const SearchInput& in_;
-  std::map<int, LayerChain> chains_;  // by micro-batches
+  std::map<std::pair<int, int>, LayerChain> chains_;  // by micro-batches and workers
   std::vector<Looked> looked_;
 };
 

@@ -17,8 +17,9 @@
 namespace pipetrain {
 
 struct SearchInput {
-  // The model's chain for micro-batches of so many samples.
-  std::function<LayerChain(int samples)> chain;
+  // The model's chain for micro-batches of so many samples, where so many workers share the
+  // machine.
+  std::function<LayerChain(int samples, int workers)> chain;
   const Cluster& cluster;
   int minibatch_samples = 1;
   int copies_beside_weights = 2;  // CandidateInput

@@ -9,7 +9,7 @@ using namespace pipetrain;
 namespace {
 
 // Eight equal layers; times in proportion to the samples.
-LayerChain even_chain(int samples) {
+LayerChain even_chain(int samples, int = 1) {
   LayerChain chain{.layers = {}, .microbatch_samples = samples};
   for (int l = 0; l < 8; ++l)
     chain.layers.push_back({.name = "layer",

@@ -1,0 +1,80 @@
+#include "app/follow_plan.hpp"
+
+#include <algorithm>
+
+#include "app/plan_input.hpp"
+#include "base/input_file.hpp"
+#include "checkpoint/save.hpp"
+#include "machine/threads.hpp"
+#include "plan/search/search.hpp"
+#include "profile/cache.hpp"
+#include "profile/measure.hpp"
+
+namespace pipetrain {
+namespace {
+
+std::vector<int> threads_to_plan_with(const Config& config) {
+  const int given = config.hardware.threads_per_stage;
+  if (given > 0) return {given};
+  std::vector<int> threads;  // that a stage may have where the machine is shared out
+  for (int stages = available_cores(); stages >= 1; --stages) {
+    const int each = available_cores() / stages;
+    if (threads.empty() || threads.back() != each) threads.push_back(each);
+  }
+  return threads;
+}
+
+Profile profile_of(const ReadConfig& read, const Graph& graph, const Dataset& train) {
+  const std::vector<int> samples = microbatch_sizes_to_measure(read.config.data.batch_size),
+                         threads = threads_to_plan_with(read.config);
+  return cached_profile(profile_key(read.config, graph), samples, threads,
+                        [&] {
+                          return measure_profile({.config = read.config,
+                                                  .graph = graph,
+                                                  .data = train,
+                                                  .samples = samples,
+                                                  .threads = threads});
+                        })
+      .profile;
+}
+
+void put(const Candidate& found, const Graph& graph, PipelineConfig& pipeline) {
+  pipeline.automatic = false;
+  pipeline.schedule = found.schedule->name;
+  pipeline.stages = found.workers;
+  pipeline.microbatches = found.microbatches;
+  pipeline.virtual_stages = found.virtual_stages;
+  if (found.recompute) pipeline.recompute = Recompute::Stage;
+  if (found.firsts.size() < 2) return;
+  pipeline.split = {SplitRule::FirstLayers, {}};
+  for (std::size_t s = 1; s < found.firsts.size(); ++s)
+    pipeline.split.first_layers.push_back(graph.layers[found.firsts[s]].name);
+}
+
+}  // namespace
+
+Proposal follow_plan(ReadConfig& read, const Graph& graph, const Dataset& train) {
+  const PlanInput input = plan_input(read, graph, profile_of(read, graph, train));
+  const Found found = search_by_simulation(search_input(input));
+  put(found.candidate, graph, read.config.pipeline);
+  Proposal proposal = found.proposal;
+  name_layers(proposal, input.chain(input.minibatch_samples, 1));
+  return proposal;
+}
+
+bool keep_plan(ReadConfig& read, const Graph& graph, const std::filesystem::path& folder) {
+  if (!is_there(folder / kConfigFile)) return false;
+  const PipelineConfig kept = read_config({folder / kConfigFile}, {}).config.pipeline;
+  const GivenKeys given = given_keys(read, graph);
+  PipelineConfig& pipeline = read.config.pipeline;
+  pipeline.automatic = false;
+  pipeline.schedule = kept.schedule;
+  if (!given.stages) pipeline.stages = kept.stages;
+  if (!given.microbatches) pipeline.microbatches = kept.microbatches;
+  if (!given.virtual_stages) pipeline.virtual_stages = kept.virtual_stages;
+  if (pipeline.split.rule == SplitRule::Auto) pipeline.split = kept.split;
+  pipeline.recompute = kept.recompute;
+  return true;
+}
+
+}  // namespace pipetrain

@@ -1,0 +1,67 @@
+#include "profile/cache.hpp"
+
+#include <spdlog/fmt/fmt.h>
+#include <spdlog/fmt/ranges.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "base/error.hpp"
+#include "base/rng.hpp"
+#include "checkpoint/atomic_file.hpp"
+#include "profile/profile_json.hpp"
+
+namespace pipetrain {
+namespace {
+
+namespace fs = std::filesystem;
+
+fs::path cache_folder() {
+  if (const char* const cache = std::getenv("XDG_CACHE_HOME"); cache && *cache)
+    return fs::path(cache) / "pipetrain";
+  if (const char* const home = std::getenv("HOME"); home && *home)
+    return fs::path(home) / ".cache" / "pipetrain";
+  return {};
+}
+
+fs::path file_of(const ProfileKey& key, const std::vector<int>& samples,
+                 const std::vector<int>& threads) {
+  const std::string all = fmt::format(
+      "{}|{}|{}|{}|{}|{}|{}|{}|{}", key.model, key.shapes, key.precision, key.backend,
+      key.optimizer, key.machine, key.library, fmt::join(samples, ","), fmt::join(threads, ","));
+  return cache_folder() / fmt::format("profile-{:016x}.json", hash_name(all));
+}
+
+std::optional<Profile> kept(const fs::path& file, const ProfileKey& key) {
+  try {
+    Profile profile = read_profile_json(file);
+    if (profile.key == key) return profile;
+  } catch (const Error&) {  // not there, or damaged: it is measured anew
+  }
+  return std::nullopt;
+}
+
+void keep(const fs::path& file, const Profile& profile) {
+  try {
+    fs::create_directories(file.parent_path());
+    write_file(file, profile_json(profile).dump(1) + "\n");
+  } catch (const std::exception&) {  // the next run measures again
+  }
+}
+
+}  // namespace
+
+CachedProfile cached_profile(const ProfileKey& key, const std::vector<int>& samples,
+                             const std::vector<int>& threads,
+                             const std::function<Profile()>& measure) {
+  if (cache_folder().empty()) return {measure(), true};
+  const fs::path file = file_of(key, samples, threads);
+  if (auto profile = kept(file, key)) return {*std::move(profile), false};
+  CachedProfile made{measure(), true};
+  keep(file, made.profile);
+  return made;
+}
+
+}  // namespace pipetrain
