@@ -38,7 +38,7 @@ namespace {
 
 struct Verb {
   std::string_view name, summary;
-  int (*run)(const Options&) = nullptr;  // null: not built yet
+  int (*run)(const Options&) = nullptr;
   void (*options)(CLI::App&, Options&) = nullptr;
   bool needs_argument = false;  // with nothing, it prints its options, and the keys
   bool takes_config = false;
@@ -67,10 +67,8 @@ constexpr int kOurBug = 70;
 
 std::string help() {
   std::string text = "pipetrain trains neural networks by pipeline parallelism.\n\n";
-  for (const Verb& verb : verbs) {
-    text += fmt::format("  pipetrain {:<11} {}{}\n", verb.name, verb.summary,
-                        verb.run ? "" : " (not built yet)");
-  }
+  for (const Verb& verb : verbs)
+    text += fmt::format("  pipetrain {:<11} {}\n", verb.name, verb.summary);
   return text +
          "\n`pipetrain VERB` prints the options of a verb with their defaults.\n"
          "--help, --version, --build-info\n";
@@ -113,10 +111,6 @@ std::string suggest_option(const CLI::App& app) {
 }
 
 int run_verb(const Verb& verb, int argc, char** argv) {
-  if (!verb.run) {
-    throw UsageError(
-        fmt::format("pipetrain {} is not built yet; pipetrain --help lists what is", verb.name));
-  }
   Options options;
   CLI::App app(std::string(verb.summary), fmt::format("pipetrain {}", verb.name));
   verb.options(app, options);

@@ -9,7 +9,6 @@ std::vector<Row> command_rows() {
        2,
        {"no verb trian", "did you mean 'train'?"}},
       {"a verb far from any", {}, "xyzzy", 2, {"no verb xyzzy", "pipetrain --help"}},
-      {"a verb of a later version", {}, "profile base.toml", 2, {"profile is not built yet"}},
       {"a run directory with too long a name",
        {},
        "train base.toml --output $(printf 'x%.0s' $(seq 300))",

@@ -49,8 +49,6 @@ std::vector<Row> config_rows() {
              {"pipeline is a value", "[pipeline]"}),
       config("a key that is not built yet", "[pipeline]\nreplicas = 2", "2:12",
              {"not built yet", "replicas = 1"}),
-      config("a schedule that is not built yet", "[pipeline]\nschedule = \"auto\"", "2:12",
-             {"\"auto\" is not built yet", "1f1b"}),
       config("two directions over an odd number of workers",
              "[pipeline]\nschedule = \"chimera\"\nstages = 3\nmicrobatches = 4", "2:12",
              {"even", "stages = 2 or 4"}),

@@ -12,7 +12,7 @@ std::string node(const std::string& name, const std::string& forward = "1.0",
 Row profile(const std::string& name, const std::string& text, std::vector<std::string> words) {
   return {name,
           {{"p.txt", text}},
-          "plan --profile p.txt --devices 2 --bandwidth 1e9",
+          "plan --objective pipedream --profile p.txt --devices 2 --bandwidth 1e9",
           2,
           std::move(words)};
 }
@@ -20,7 +20,7 @@ Row profile(const std::string& name, const std::string& text, std::vector<std::s
 Row plan(const std::string& name, const std::string& options, std::vector<std::string> words) {
   return {name,
           {{"p.txt", node("a") + node("b") + "\ta -- b\n"}},
-          "plan --profile p.txt " + options,
+          "plan --objective pipedream --profile p.txt " + options,
           2,
           std::move(words)};
 }
@@ -74,8 +74,29 @@ std::vector<Row> profile_rows() {
       plan("a plan for a bandwidth of 0", "--devices 2 --bandwidth 0", {"--bandwidth: '0'"}),
       plan("a plan for more devices than there are", "--devices 1024,1024 --bandwidth 1e9,1e9",
            {"--devices 1024,1024: that is more than 65536 devices"}),
-      plan("a plan by a planner of a later version",
-           "--devices 2 --bandwidth 1e9 --objective simulate",
-           {"--objective simulate is not built yet", "pipedream"}),
+      {"a simulated plan for too little memory",
+       {{"p.txt", node("a") + node("b") + "\ta -- b\n"}},
+       "plan --profile p.txt --devices 2 --bandwidth 1e9 --memory 1",
+       2,
+       {"no plan fits the memory", "lacks", "use more devices"}},
+      plan("a plan without devices", "", {"--devices is missing", "--cluster"}),
+      plan("a plan for two clusters", "--devices 2 --bandwidth 1e9 --cluster pipedream-a",
+           {"--cluster and --devices name two clusters"}),
+      plan("a plan for a cluster that is not there", "--cluster pipedream-z", {"pipedream-z"}),
+      {"a profile.json that is torn",
+       {{"p.json", "{\"pipetrain_profile\": 1, "}},
+       "plan --profile p.json",
+       2,
+       {"p.json: is no profile", "pipetrain profile CONFIG"}},
+      {"a profile.json of another format",
+       {{"p.json", "{\"pipetrain_profile\": 2}"}},
+       "plan --profile p.json",
+       2,
+       {"pipetrain_profile is not 1", "pipetrain profile CONFIG"}},
+      {"a profile.json without its key",
+       {{"p.json", "{\"pipetrain_profile\": 1}"}},
+       "plan --profile p.json",
+       2,
+       {"p.json: key is missing"}},
   };
 }

@@ -187,9 +187,6 @@ const std::vector<Bad>& table() {
       {"[hardware]\nworkers = \"thread\"", "4:11", {"did you mean 'threads'?"}},
       {"[training]\non_nonfinite = \"ignore\"", "4:16", {"one of: stop, skip"}},
       // ---- known, not built yet
-      {"[pipeline]\nschedule = \"auto\"",
-       "4:12",
-       {"pipeline.schedule = \"auto\" is not built yet", "gpipe, 1f1b"}},
       {"[pipeline]\nschedule_csv = \"a.csv\"",
        "4:16",
        {"a.csv: cannot be read", "name a csv file"}},
@@ -313,7 +310,7 @@ TEST_CASE("each wrong config is refused at its place, with words that help") {
 
 TEST_CASE("every problem is found in one run, in the order of the file") {
   const std::string message = refusal(
-      "[pipeline]\nstags = 2\nmicrobatches = 0\nschedule = \"auto\"\n[data]\nkind = \"idx\"\n"
+      "[pipeline]\nstags = 2\nmicrobatches = 0\nschedule = \"1fb1\"\n[data]\nkind = \"idx\"\n"
       "[optimizer]\nlr = \"x\"\n");
   INFO(message);
   CHECK(lines_of(message) == 7);  // also: no model, no train_images, no train_labels
