@@ -7,41 +7,18 @@
 #include <algorithm>
 #include <deque>
 #include <functional>
+#include <optional>
 #include <queue>
 #include <utility>
 
 #include <spdlog/fmt/fmt.h>
 #include "base/error.hpp"
-#include "program/packets.hpp"
+#include "program/gradient_board.hpp"
+#include "program/links.hpp"
 #include "program/text.hpp"
 
 namespace pipetrain {
 namespace {
-
-// Of one micro-batch on one stage, as its instructions take it.
-struct StageTimes {
-  double forward, backward, head, tail, input_half, weight_half, update;
-  double activation, gradient;  // transfers over the boundary to the next stage
-  bool operator==(const StageTimes&) const = default;
-};
-
-// One for each stage; one for all where they are alike.
-std::vector<StageTimes> times_of(const CompactOrder& order, const Costs& costs) {
-  std::vector<StageTimes> all;
-  const int packets = order.gradients_together ? order.microbatches : 1;
-  for (StageId s{0}; s.value < order.stages; ++s.value) {
-    const StageCosts& c = costs.of(s);
-    const bool last = s.value == order.stages - 1 && s.value > 0;  // sends to no next one
-    const double transfer = last ? costs.of({s.value - 1}).transfer : c.transfer;
-    all.push_back({time_of(c, Op::Forward), time_of(c, Op::Backward), time_of(c, Op::BackwardHead),
-                   time_of(c, Op::BackwardTail), time_of(c, Op::BackwardInput),
-                   time_of(c, Op::BackwardWeight), time_of(c, Op::Update), transfer,
-                   packets * transfer});
-  }
-  const bool alike = std::ranges::all_of(all, [&](const auto& times) { return times == all[0]; });
-  if (alike) all.erase(all.begin() + 1, all.end());
-  return all;
-}
 
 // What is needed at every instruction first, so that it shares a cache line.
 struct alignas(64) WalkingWorker {
@@ -52,29 +29,12 @@ struct alignas(64) WalkingWorker {
   bool computing = false;   // `next` has been computed, what follows it has not
   bool recomputed = false;  // for `next`
   bool queued = false;
-  bool asked = false;     // for the packet of `next`, where transfers occupy workers
-  int awaited_sync = -1;  // the mini-batch whose gradients its updates wait for
+  bool asked = false;  // for the packet of `next`, where transfers occupy workers
 
   int transfers = 0;  // that occupy it now
   double transfers_end = 0;
   const ComputeInstruction* begin = nullptr;
   double first = 0;
-  int stages_done = 0;               // with their backwards of a mini-batch
-  std::vector<StageId> updates_due;  // behind the awaited sync
-};
-
-// Gradients handed in for one mini-batch.
-struct HandedIn {
-  int missing = 0;
-  double complete_at = 0;
-  std::vector<int> waiting;  // workers
-};
-
-// A copy of a stage.
-struct StageCopy {
-  StageId stage;
-  int copy = 0, copies = 1;
-  int done = 0;  // weight gradients of the present mini-batch
 };
 
 class OrderWalk {
@@ -88,27 +48,20 @@ class OrderWalk {
   const CompactOrder& order_;
   const Costs& costs_;
   const Additions& additions_;
-  const bool timed_, occupies_, disturbed_, counts_;
+  const bool timed_, occupies_, disturbed_;
   const int last_stage_;
-  std::vector<StageTimes> times_;
-  ChannelTable channels_;
-  std::vector<Packets> packets_;
-  std::vector<double> link_free_at_;
+  const StageTimeTable times_;
+  Links links_;
+  std::optional<GradientBoard> board_;  // where updates take time or wait
   std::vector<WalkingWorker> workers_;
   std::deque<int> ready_;
   using End = std::pair<double, int>;  // of compute, and on which worker
   std::priority_queue<End, std::vector<End>, std::greater<>> ends_;
-  std::vector<HandedIn> handed_in_;           // per mini-batch; only where updates are counted
-  std::vector<std::vector<StageCopy>> held_;  // per worker; likewise
 
-  void prepare_updates();
   void advance(int w);
   void set_going(int w);
   void pause(int w);
 
-  const StageTimes& times_at(StageId s) const {
-    return times_[times_.size() == 1 ? 0 : static_cast<std::size_t>(s.value)];
-  }
   bool together_begins(int m) const {
     return !order_.gradients_together || m % order_.microbatches == 0;
   }
@@ -131,21 +84,14 @@ class OrderWalk {
 
   void send(WalkingWorker& me, int w, bool gradient, int boundary, int m);
   bool take(WalkingWorker& me, int w, bool gradient, int boundary, int m);
-  double transfer(Packets& packets, bool gradient, int boundary, double ready);
   void meet(WalkingWorker& me, int w, bool gradient, int boundary, int m);
   bool within_worker(int boundary, int m) const;
 
-  void count_weight_gradient(WalkingWorker& me, int w, StageId stage, int m);
+  void count_gradient(WalkingWorker& me, int w, StageId stage, int m);
   void update(WalkingWorker& me, StageId stage);
   bool pass_sync(WalkingWorker& me, int w);
   void refuse_deadlock() const;
 };
-
-bool any_updates(const CompactOrder& order, const Costs& costs) {
-  for (StageId s{0}; s.value < order.stages; ++s.value)
-    if (costs.of(s).update != 0) return true;
-  return false;
-}
 
 OrderWalk::OrderWalk(const CompactOrder& order, const Costs& costs, const Additions& additions)
     : order_(order),
@@ -154,37 +100,15 @@ OrderWalk::OrderWalk(const CompactOrder& order, const Costs& costs, const Additi
       timed_(!costs.links.none()),
       occupies_(costs.transfers_occupy_workers),
       disturbed_(!costs.disturbance.none()),
-      counts_(!additions.syncing.empty() || any_updates(order, costs)),
       last_stage_(order.stages - 1),
-      times_(times_of(order, costs)),
-      channels_(order),
-      packets_(channels_.size()) {
+      times_(order, costs),
+      links_(order, costs, times_) {
   for (const auto& list : order.workers) {
     auto& worker = workers_.emplace_back();
     worker.begin = worker.next = list.data();
     worker.end = list.data() + list.size();
   }
-  for (const auto* links : {&costs.links.activations, &costs.links.gradients})
-    for (const int link : *links)
-      if (link >= static_cast<int>(link_free_at_.size()))
-        link_free_at_.resize(static_cast<std::size_t>(link) + 1, 0);
-  if (counts_) prepare_updates();
-}
-
-void OrderWalk::prepare_updates() {
-  held_.resize(workers_.size());
-  handed_in_.resize(static_cast<std::size_t>(order_.minibatches));
-  for (StageId s{0}; s <= StageId{last_stage_}; ++s.value) {
-    const int copies = order_.copies_of(s);
-    for (int copy = 0; copy < copies; ++copy) {
-      held_[static_cast<std::size_t>(order_.worker_of(s, {copy}).value)].push_back(
-          {s, copy, copies});
-      if (!additions_.syncing.contains(s)) continue;
-      for (MinibatchId k{0}; k.value < order_.minibatches; ++k.value)
-        handed_in_[static_cast<std::size_t>(k.value)].missing +=
-            share_of_copy(order_, copy, copies, k) > 0;
-    }
-  }
+  if (!additions.syncing.empty() || times_.any_update()) board_.emplace(order, additions.syncing);
 }
 
 // Those that have just been waited for come first: their packets are still at hand.
@@ -232,7 +156,7 @@ void OrderWalk::advance(int w) {
   WalkingWorker& me = workers_[static_cast<std::size_t>(w)];
   for (int left = burst; left > 0; --left) {
     if (me.computing) finish(me, w);
-    if (me.awaited_sync >= 0 && !pass_sync(me, w)) return;
+    if (board_ && board_->awaits(w) && !pass_sync(me, w)) return;
     if (!begin_next(me)) {
       if (me.transfers == 0) me.now = std::max(me.now, me.transfers_end);
       return;
@@ -260,7 +184,7 @@ bool OrderWalk::receive(WalkingWorker& me, int w) {
   const int m = microbatch_of(me);
   const bool backward = op != Op::Forward && gives_input_gradient(op);
   if (backward && additions_.recompute && !std::exchange(me.recomputed, true))
-    charge(me, w, Op::Recompute, stage, m, times_at(stage).forward);
+    charge(me, w, Op::Recompute, stage, m, times_.at(stage).forward);
   if (op == Op::Forward && stage.value > 0) return take(me, w, false, stage.value - 1, m);
   if (backward && stage.value < last_stage_ && together_begins(m))
     return take(me, w, true, stage.value, m);
@@ -282,7 +206,7 @@ void OrderWalk::compute(WalkingWorker& me, int w) {
   const Op op = me.next->op();
   const StageId stage = me.next->stage();
   const int m = microbatch_of(me);
-  const StageTimes& t = times_at(stage);
+  const StageTimes& t = times_.at(stage);
   const double time = op == Op::Forward                 ? t.forward
                       : op == Op::BackwardInput         ? t.input_half
                       : op == Op::BackwardWeight        ? t.weight_half
@@ -310,27 +234,12 @@ void OrderWalk::finish(WalkingWorker& me, int w) {
   if (op != Op::BackwardWeight && stage.value > 0 && together_ends(m)) {
     send(me, w, true, stage.value - 1, m);
     if (sends_early(op, stage.value, m))
-      charge(me, w, Op::BackwardTail, stage, m, times_at(stage).tail);
+      charge(me, w, Op::BackwardTail, stage, m, times_.at(stage).tail);
   }
-  if (counts_ && op != Op::BackwardInput) count_weight_gradient(me, w, stage, m);
+  if (board_ && op != Op::BackwardInput) count_gradient(me, w, stage, m);
 }
 
 // ---- transfers
-
-// The end of a transfer that could begin at `ready`.
-double OrderWalk::transfer(Packets& packets, bool gradient, int boundary, double ready) {
-  const StageTimes& t = times_at({boundary});
-  double start = std::max(ready, packets.free_at);
-  double* link = nullptr;
-  const auto& links = gradient ? costs_.links.gradients : costs_.links.activations;
-  if (!links.empty() && links[static_cast<std::size_t>(boundary)] >= 0) {
-    link = &link_free_at_[static_cast<std::size_t>(links[static_cast<std::size_t>(boundary)])];
-    start = std::max(start, *link);
-  }
-  packets.free_at = start + (gradient ? t.gradient : t.activation);
-  if (link) *link = packets.free_at;
-  return packets.free_at;
-}
 
 bool OrderWalk::within_worker(int boundary, int m) const {
   return order_.worker_of({boundary}, {m}) == order_.worker_of({boundary + 1}, {m});
@@ -338,8 +247,8 @@ bool OrderWalk::within_worker(int boundary, int m) const {
 
 void OrderWalk::send(WalkingWorker& me, int w, bool gradient, int boundary, int m) {
   if (occupies_ && !within_worker(boundary, m)) return meet(me, w, gradient, boundary, m);
-  Packets& packets = packets_[channels_.index(boundary, gradient, m)];
-  packets.times.push(transfer(packets, gradient, boundary, me.now));
+  Packets& packets = links_.packets(boundary, gradient, m);
+  packets.times.push(links_.transfer(packets, boundary, gradient, me.now));
   if (packets.waiting >= 0) set_going(std::exchange(packets.waiting, -1));
 }
 
@@ -351,7 +260,7 @@ bool OrderWalk::take(WalkingWorker& me, int w, bool gradient, int boundary, int 
     me.now = std::max(me.now, me.transfers_end);
     if (!within) return true;
   }
-  Packets& packets = packets_[channels_.index(boundary, gradient, m)];
+  Packets& packets = links_.packets(boundary, gradient, m);
   if (packets.times.empty()) {
     packets.waiting = w;
     return false;
@@ -362,7 +271,7 @@ bool OrderWalk::take(WalkingWorker& me, int w, bool gradient, int boundary, int 
 
 // One end of a transfer that occupies both workers is ready: the second one begins it.
 void OrderWalk::meet(WalkingWorker& me, int w, bool gradient, int boundary, int m) {
-  Packets& packets = packets_[channels_.index(boundary, gradient, m)];
+  Packets& packets = links_.packets(boundary, gradient, m);
   ++me.transfers;
   if (packets.waiting < 0) {
     packets.waiting = w;
@@ -370,7 +279,8 @@ void OrderWalk::meet(WalkingWorker& me, int w, bool gradient, int boundary, int 
     return;
   }
   WalkingWorker& other = workers_[static_cast<std::size_t>(packets.waiting)];
-  const double end = transfer(packets, gradient, boundary, std::max(me.now, packets.times.pop()));
+  const double end =
+      links_.transfer(packets, boundary, gradient, std::max(me.now, packets.times.pop()));
   for (WalkingWorker* worker : {&me, &other}) {
     --worker->transfers;
     worker->transfers_end = std::max(worker->transfers_end, end);
@@ -382,44 +292,22 @@ void OrderWalk::meet(WalkingWorker& me, int w, bool gradient, int boundary, int 
 // ---- updates
 
 void OrderWalk::update(WalkingWorker& me, StageId stage) {
-  const double time = times_at(stage).update;
+  const double time = times_.at(stage).update;
   me.now += time;
   me.busy += time;
   if (time != 0) me.last = me.now;
 }
 
-void OrderWalk::count_weight_gradient(WalkingWorker& me, int w, StageId stage, int m) {
-  auto& held = held_[static_cast<std::size_t>(w)];
-  auto& copy = *std::ranges::find(held, stage, &StageCopy::stage);
-  if (++copy.done < order_.microbatches / copy.copies) return;  // no share is smaller
-  const MinibatchId k{m / order_.microbatches};
-  const auto share = [&](const StageCopy& c) { return share_of_copy(order_, c.copy, c.copies, k); };
-  if (copy.done < share(copy)) return;
-  copy.done = 0;
-  if (additions_.syncing.contains(stage)) {
-    auto& handed_in = handed_in_[static_cast<std::size_t>(k.value)];
-    handed_in.complete_at = std::max(handed_in.complete_at, me.now);
-    me.updates_due.push_back(stage);
-    if (--handed_in.missing == 0)
-      for (const int waiting : std::exchange(handed_in.waiting, {})) set_going(waiting);
-  } else {
-    update(me, stage);
-  }
-  const auto taking_part = std::ranges::count_if(held, [&](const auto& c) { return share(c) > 0; });
-  if (++me.stages_done < taking_part) return;
-  me.stages_done = 0;
-  if (!me.updates_due.empty()) me.awaited_sync = k.value;
+void OrderWalk::count_gradient(WalkingWorker& me, int w, StageId stage, int m) {
+  if (board_->count(w, stage, m, me.now)) update(me, stage);
+  for (const int waiting : board_->take_released()) set_going(waiting);
 }
 
 bool OrderWalk::pass_sync(WalkingWorker& me, int w) {
-  auto& handed_in = handed_in_[static_cast<std::size_t>(me.awaited_sync)];
-  if (handed_in.missing > 0) {
-    handed_in.waiting.push_back(w);
-    return false;
-  }
-  me.awaited_sync = -1;
-  me.now = std::max(me.now, handed_in.complete_at);
-  for (const StageId stage : std::exchange(me.updates_due, {})) update(me, stage);
+  const auto complete_at = board_->pass(w);
+  if (!complete_at) return false;
+  me.now = std::max(me.now, *complete_at);
+  for (const StageId stage : board_->take_due(w)) update(me, stage);
   return true;
 }
 
@@ -427,7 +315,8 @@ void OrderWalk::refuse_deadlock() const {
   for (std::size_t w = 0; w < workers_.size(); ++w) {
     const auto& worker = workers_[w];
     const bool ended = worker.next == worker.end && worker.round + 1 >= order_.rounds();
-    if (worker.begin == worker.end || (ended && worker.transfers == 0 && worker.awaited_sync < 0))
+    if (worker.begin == worker.end ||
+        (ended && worker.transfers == 0 && !(board_ && board_->awaits(static_cast<int>(w)))))
       continue;
     const std::string where =
         ended ? "its end"
