@@ -1,0 +1,88 @@
+// From a measured model to a plan, and a training that plans by itself.
+#include <nlohmann/json.hpp>
+
+#include "catch.hpp"
+#include "run_folder.hpp"
+
+using nlohmann::json;
+namespace fs = std::filesystem;
+
+namespace {
+
+// A cache of the test's own, so that what was measured before does not hide anything.
+struct Planning {
+  const TestFolder folder;
+  const std::string config = folder.config().string();
+  const fs::path profile = folder.path / "profile.json", run = folder.path / "run";
+
+  Ran pipetrain(const std::string& arguments) const {
+    return run_binary(arguments, "XDG_CACHE_HOME=" + (folder.path / "cache").string());
+  }
+  Ran measure() const {
+    return pipetrain("profile " + config + " --quiet --microbatch-sizes 4,8 --threads 1 --output " +
+                     profile.string());
+  }
+  Ran train(const std::string& more) const {
+    return pipetrain("train " + config + " --quiet --output " + run.string() +
+                     " --set 'pipeline.schedule=\"auto\"' " + more);
+  }
+  std::string text_of_run(const char* file) const { return bytes_of(run / file); }
+};
+
+}  // namespace
+
+TEST_CASE("a profile has the times of every layer at every size that was asked for") {
+  const Planning planning;
+  const Ran measured = planning.measure();
+  INFO(measured.err);
+  REQUIRE(measured.code == 0);
+  const json profile = json::parse(bytes_of(planning.profile));
+  CHECK(profile["pipetrain_profile"] == 1);
+  REQUIRE(profile["points"].size() == 2);
+  CHECK(profile["points"][0]["samples"] == 4);
+  CHECK(profile["points"][1]["samples"] == 8);
+  double forward = 0;
+  for (const json& layer : profile["points"][1]["layers"])
+    forward += layer["forward_ms"].get<double>();
+  CHECK(forward > 0);
+  CHECK(profile["points"][1]["layers"].size() == profile["layers"].size());
+}
+
+TEST_CASE("a plan of a config keeps what the config gives") {
+  const Planning planning;
+  REQUIRE(planning.measure().code == 0);
+  const Ran planned = planning.pipetrain("plan " + planning.config + " --profile " +
+                                         planning.profile.string() + " --json");
+  INFO(planned.err);
+  REQUIRE(planned.code == 0);
+  const json plan = json::parse(planned.out);
+  CHECK(plan["objective"] == "simulate");
+  CHECK(plan["stages"].size() == 2);  // the config says 2
+  CHECK(plan["step_ms"] > 0);
+}
+
+TEST_CASE("a profile of another precision is refused") {
+  const Planning planning;
+  REQUIRE(planning.measure().code == 0);
+  const Ran planned =
+      planning.pipetrain("plan " + planning.config + " --profile " + planning.profile.string() +
+                         " --set 'training.precision=\"bf16\"'");
+  CHECK(planned.code == 2);
+  CHECK(has(planned.err, "measured of another precision (f32, not bf16)"));
+}
+
+TEST_CASE("a training that plans by itself keeps its plan when it goes on") {
+  const Planning planning;
+  const Ran first = planning.train("--set training.epochs=1 --set checkpoint.every_steps=1");
+  INFO(first.err);
+  REQUIRE(first.code == 0);
+  const std::string config = planning.text_of_run("config.resolved.toml");
+  CHECK_FALSE(has(config, "schedule = \"auto\""));
+  CHECK(has(config, "schedule = "));
+  CHECK(json::parse(planning.text_of_run("plan.json")).contains("planned"));
+  const Ran more = planning.train("--set training.epochs=2 --set checkpoint.every_steps=1");
+  INFO(more.err);
+  CHECK(more.code == 0);
+  const std::string schedule = config.substr(config.find("schedule = "));
+  CHECK(has(planning.text_of_run("config.resolved.toml"), schedule.substr(0, schedule.find('\n'))));
+}

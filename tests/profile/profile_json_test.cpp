@@ -1,0 +1,79 @@
+// profile.json comes back as it went, and a damaged one is refused with its place.
+#include "profile/profile_json.hpp"
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "base/error.hpp"
+#include "catch.hpp"
+
+using namespace pipetrain;
+namespace fs = std::filesystem;
+
+namespace {
+
+Profile small() {
+  Profile profile;
+  profile.key = {"net", "1234", "f32", "cpu", "sgd", "a machine", "a library"};
+  profile.layers = {{"fc1", "linear", 64, 128, 4096, 2048}, {"fc2", "linear", 0, 40, 400, 200}};
+  ProfilePoint point{.samples = 4, .threads = 1};
+  point.layers = {{1.5, 2.5, 3.5, 0.25, 0.125, 0.01}, {0.5, 0.5, 0.5, 0.5, 0, 0}};
+  point.loss_ms = 0.75;
+  profile.points = {point, point};
+  profile.points[1].samples = 8;
+  profile.points[1].layers[0].forward_ms = 2.5;
+  profile.transports = {{"threads", 0.001, 0}};
+  profile.memory_bytes_per_second = 1e10;
+  return profile;
+}
+
+struct File {
+  const fs::path path = fs::temp_directory_path() / "pipetrain-profile-test.json";
+  explicit File(const nlohmann::ordered_json& json) { std::ofstream(path) << json; }
+  ~File() { fs::remove(path); }
+};
+
+std::string refusal(const nlohmann::ordered_json& json) {
+  const File file(json);
+  try {
+    read_profile_json(file.path);
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("a profile comes back as it was written", "[profile]") {
+  const File file(profile_json(small()));
+  CHECK(profile_json(read_profile_json(file.path)) == profile_json(small()));
+}
+
+TEST_CASE("what is wrong in a profile.json is named by its place", "[profile]") {
+  nlohmann::ordered_json json = profile_json(small());
+  json["points"][1]["layers"][0]["forward_ms"] = -1;
+  CHECK_THAT(refusal(json), Contains("points[1].layers[0].forward_ms is not a finite number"));
+  json = profile_json(small());
+  json["points"][0]["layers"].erase(1);
+  CHECK_THAT(refusal(json), Contains("points[0].layers has 1 entries for 2 layers"));
+  json = profile_json(small());
+  json["layers"][1].erase("name");
+  CHECK_THAT(refusal(json), Contains("layers[1].name is missing"));
+  json = profile_json(small());
+  json["key"]["model"] = 3;
+  CHECK_THAT(refusal(json), Contains("key.model is no text"));
+}
+
+TEST_CASE("between two sizes times lie on a line, beyond them in proportion", "[profile]") {
+  const Profile profile = small();
+  CHECK(point_of(profile, 4, 1).layers[0].forward_ms == 1.5);
+  CHECK(point_of(profile, 6, 1).layers[0].forward_ms == 2.0);
+  CHECK(point_of(profile, 16, 1).layers[0].forward_ms == 5.0);
+  CHECK(point_of(profile, 1, 1).layers[0].forward_ms == 1.5);
+  CHECK_THROWS_WITH(point_of(profile, 4, 2), Contains("no times on 2 threads, only on 1"));
+  const LayerChain chain = chain_of(profile, 8, 1);
+  CHECK(chain.layers[0].sent_bytes == 8 * 64);
+  CHECK(chain.layers[1].backward_input_ms == 0.5 + 0.75);
+}
