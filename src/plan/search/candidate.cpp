@@ -29,13 +29,6 @@ ChainLayer part_of(const LayerChain& chain, const Candidate& candidate, int part
   return sum;
 }
 
-double seconds_to_ms(double seconds) { return seconds * 1e3; }
-
-double transfer_ms(const Wire& wire, std::int64_t bytes) {
-  if (wire.bytes_per_second <= 0) return wire.latency_ms;
-  return wire.latency_ms + seconds_to_ms(static_cast<double>(bytes) / wire.bytes_per_second);
-}
-
 ScheduleRequest request_of(const Candidate& c) {
   return {.schedule = std::string(c.schedule->name),
           .stages = c.workers,
@@ -175,6 +168,11 @@ class Simulation {
 };
 
 }  // namespace
+
+double transfer_ms(const Wire& wire, std::int64_t bytes) {
+  if (wire.bytes_per_second <= 0) return wire.latency_ms;
+  return wire.latency_ms + 1e3 * static_cast<double>(bytes) / wire.bytes_per_second;
+}
 
 std::string text_of(const Candidate& c) {
   std::string text =

@@ -55,6 +55,8 @@ struct Simulated {
   std::optional<Shortage> shortage = {};
 };
 
+double transfer_ms(const Wire& wire, std::int64_t bytes);  // over one link
+
 // UsageError where the schedule cannot be had so: its rule.
 Simulated simulate_candidate(const CandidateInput& input, const Candidate& candidate);
 

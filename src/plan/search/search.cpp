@@ -14,7 +14,8 @@ namespace pipetrain {
 namespace {
 
 constexpr double never = std::numeric_limits<double>::infinity();
-constexpr std::size_t beam = 12;  // candidates whose splits are searched
+// Candidates whose splits are searched, of each schedule.
+constexpr int beam = 3;
 
 // A candidate that was looked at, or why it was not.
 struct Looked {
@@ -33,8 +34,11 @@ class Search {
   Found run() {
     look_at_all();
     std::ranges::stable_sort(looked_, {}, &Looked::step_ms);
-    for (std::size_t i = 0; i < std::min(beam, looked_.size()); ++i)
-      if (looked_[i].runs()) search_splits(looked_[i]);
+    std::map<const Schedule*, int> searched;
+    for (Looked& looked : looked_)
+      if (looked.runs() && looked.candidate.parts() > 1 &&
+          searched[looked.candidate.schedule]++ < beam)
+        search_splits(looked);
     std::ranges::stable_sort(looked_, {}, &Looked::step_ms);
     if (looked_.empty() || !looked_[0].runs()) refuse();
     return found();
@@ -76,23 +80,40 @@ class Search {
   void look_at_all() {
     for (const Schedule& schedule : schedules()) {
       if (!is_allowed(schedule)) continue;
-      for (const int workers : worker_counts())
+      for (const int workers : worker_counts()) {
+        if (workers == 1 && one_is_enough(schedule)) continue;
         for (const int microbatches : microbatch_counts())
           for (const int virtual_stages : virtual_stage_counts(schedule))
             look_at({.schedule = &schedule,
                      .workers = workers,
                      .microbatches = microbatches,
                      .virtual_stages = virtual_stages});
+      }
     }
+  }
+
+  // On one worker all schedules that flush run alike.
+  bool one_is_enough(const Schedule& schedule) const {
+    return !in_.schedule && &schedule != find_schedule("1f1b");
+  }
+
+  // A cut between neighbours of the first workers stands for all.
+  std::vector<double> cut_ms(const LayerChain& chain, int workers) const {
+    std::vector<double> ms;
+    if (workers == 1) return ms;
+    const Wire wire = route(in_.cluster, 0, 1).wire;
+    for (const ChainLayer& layer : chain.layers) ms.push_back(transfer_ms(wire, layer.sent_bytes));
+    return ms;
   }
 
   void look_at(Candidate candidate) {
     const int parts = candidate.parts();
     const LayerChain& chain = chain_of(candidate);
     if (parts > std::ssize(chain.layers)) return;
-    candidate.firsts = in_.firsts && std::ssize(*in_.firsts) == parts
-                           ? *in_.firsts
-                           : balanced_firsts(chain, speeds(parts));
+    candidate.firsts =
+        in_.firsts && std::ssize(*in_.firsts) == parts
+            ? *in_.firsts
+            : balanced_firsts({chain, speeds(parts), cut_ms(chain, candidate.workers)});
     Looked looked{candidate, {}, {}};
     try {
       looked.simulated = simulate(candidate);

@@ -55,10 +55,12 @@ bool improve_cut(RatedSplit& split, std::size_t cut, int layers,
 
 }  // namespace
 
-Firsts balanced_firsts(const LayerChain& chain, const std::vector<double>& speeds) {
-  const int layers = static_cast<int>(chain.layers.size()), parts = static_cast<int>(speeds.size());
+Firsts balanced_firsts(const BalanceInput& in) {
+  const int layers = static_cast<int>(in.chain.layers.size()),
+            parts = static_cast<int>(in.speeds.size());
   std::vector<double> before(layers + 1, 0);
-  for (int l = 0; l < layers; ++l) before[l + 1] = before[l] + chain.layers[l].compute_ms();
+  for (int l = 0; l < layers; ++l) before[l + 1] = before[l] + in.chain.layers[l].compute_ms();
+  const auto cut_before = [&](int l) { return l > 0 && !in.cut_ms.empty() ? in.cut_ms[l - 1] : 0; };
   // best[j]: the slowest of the first parts over layers [0, j); from[p][j]: where part p begins.
   std::vector<double> best(layers + 1, std::numeric_limits<double>::infinity());
   std::vector<std::vector<int>> from(parts, std::vector<int>(layers + 1, 0));
@@ -67,8 +69,12 @@ Firsts balanced_firsts(const LayerChain& chain, const std::vector<double>& speed
     std::vector<double> next(layers + 1, std::numeric_limits<double>::infinity());
     for (int j = p + 1; j <= layers; ++j)
       for (int i = p; i < j; ++i) {
-        const double slowest = std::max(best[i], (before[j] - before[i]) / speeds[p]);
-        if (slowest < next[j]) next[j] = slowest, from[p][j] = i;
+        const double compute = (before[j] - before[i]) / in.speeds[p];
+        const double slowest = std::max({best[i], compute, cut_before(i)});
+        if (slowest < next[j]) {
+          next[j] = slowest;
+          from[p][j] = i;
+        }
       }
     best = std::move(next);
   }

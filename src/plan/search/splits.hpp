@@ -11,9 +11,13 @@ namespace pipetrain {
 
 using Firsts = std::vector<int>;  // the first layer of each part, [0] = 0
 
-// Cuts whose slowest part is as fast as can be, with `speeds[p]` of each part; transfers are left
-// out.
-Firsts balanced_firsts(const LayerChain& chain, const std::vector<double>& speeds);
+struct BalanceInput {
+  const LayerChain& chain;
+  std::vector<double> speeds;       // of each part's device
+  std::vector<double> cut_ms = {};  // [l]: over a cut behind layer l; empty: nothing
+};
+// Of all splits in so many parts, one whose slowest part or transfer is as fast as can be.
+Firsts balanced_firsts(const BalanceInput& input);
 
 struct RatedSplit {
   Firsts firsts;
@@ -22,6 +26,6 @@ struct RatedSplit {
 // The best of all splits in so many parts where there are at most `all_of` of them. Else from the
 // starts one cut at a time is moved to where it is better, until none is: a local best.
 RatedSplit best_firsts(const std::vector<Firsts>& starts, int layers,
-                       const std::function<double(const Firsts&)>& rate, int all_of = 400);
+                       const std::function<double(const Firsts&)>& rate, int all_of = 150);
 
 }  // namespace pipetrain

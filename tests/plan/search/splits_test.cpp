@@ -40,7 +40,7 @@ TEST_CASE("a balanced split has the smallest slowest part", "[search]") {
     const std::vector<double> speeds = {1, 0.5 + random.uniform(), 1.5};
     const LayerChain chain = chain_of(times);
     const auto rate = [&](const Firsts& firsts) { return slowest(chain, firsts, speeds); };
-    const Firsts balanced = balanced_firsts(chain, speeds);
+    const Firsts balanced = balanced_firsts({chain, speeds});
     const RatedSplit best = best_firsts({balanced}, static_cast<int>(times.size()), rate, 1 << 20);
     CHECK(rate(balanced) == Approx(best.rating));
   }
@@ -51,5 +51,11 @@ TEST_CASE("where splits are many, cuts move to a local best", "[search]") {
   const std::vector<double> speeds(3, 1);
   const auto rate = [&](const Firsts& firsts) { return slowest(chain, firsts, speeds); };
   const RatedSplit best = best_firsts({{0, 1, 2}}, 10, rate, 1);
-  CHECK(best.rating == rate(balanced_firsts(chain, speeds)));
+  CHECK(best.rating == rate(balanced_firsts({chain, speeds})));
+}
+
+TEST_CASE("a cut that takes longer than any part is not chosen", "[search]") {
+  const LayerChain chain = chain_of({1, 1, 1, 1});
+  CHECK(balanced_firsts({chain, {1, 1}}) == Firsts{0, 2});
+  CHECK(balanced_firsts({chain, {1, 1}, {0, 9, 0, 0}}) == Firsts{0, 1});
 }
