@@ -63,15 +63,20 @@ std::vector<EvenLevel> levels_in(const Options& options) {
   return levels;
 }
 
-// The stages of this machine: packets are handed over where they lie.
-Cluster this_machine(const Profile& profile, int threads) {
-  const int devices = std::max(1, available_cores() / threads);
+// This machine's cores as devices: packets are handed over where they lie. More stages than cores
+// share them.
+Cluster this_machine(const Profile& profile, int threads, std::optional<int> stages = {}) {
+  const int fit = std::max(1, available_cores() / threads),
+            devices = std::max(fit, stages.value_or(1));
   constexpr double no_copy = 1e15;
   Cluster cluster = cluster_of({{.size = devices, .bytes_per_second = no_copy}});
   cluster.name = "this machine";
   for (Cluster::Level& level : cluster.levels)
     if (!profile.transports.empty()) level.wire.latency_ms = profile.transports[0].handover_ms;
-  for (Cluster::Device& device : cluster.devices) device.memory_bytes = memory_bytes() / devices;
+  for (Cluster::Device& device : cluster.devices) {
+    device.memory_bytes = memory_bytes() / devices;
+    device.speed = static_cast<double>(fit) / devices;
+  }
   return cluster;
 }
 
@@ -214,9 +219,10 @@ PlanInput plan_input(const ReadConfig& read, const Graph& graph, const Profile& 
   };
   input.minibatch_samples = static_cast<int>(config.data.batch_size);
   input.copies_beside_weights = copies_beside_weights(config.optimizer);
-  input.cluster = this_machine(profile, std::max(1, config.hardware.threads_per_stage));
   if (config.hardware.memory_limit > 0) input.memory_bytes = config.hardware.memory_limit;
   input.given = given_keys(read, graph);
+  input.cluster =
+      this_machine(profile, std::max(1, config.hardware.threads_per_stage), input.given.stages);
   return input;
 }
 

@@ -73,7 +73,7 @@ int profile(const Options& options) {
     std::cout << json.dump(1) << '\n';
     return 0;
   }
-  std::cout << table_of(profile, profile.points.back());
+  std::cout << table_of(profile, profile.points.back()) << std::flush;
   spdlog::info("profile  {}", file.string());
   return 0;
 }

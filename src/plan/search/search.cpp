@@ -32,6 +32,11 @@ class Search {
   explicit Search(const SearchInput& in) : in_(in) {}
 
   Found run() {
+    if (in_.workers && *in_.workers > device_count(in_.cluster))
+      throw UsageError(fmt::format(
+          "pipeline.stages = {} are more than the {} devices of the cluster; write fewer "
+          "stages, or name more devices",
+          *in_.workers, device_count(in_.cluster)));
     look_at_all();
     std::ranges::stable_sort(looked_, {}, &Looked::step_ms);
     std::map<const Schedule*, int> searched;

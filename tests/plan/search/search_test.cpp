@@ -96,3 +96,11 @@ TEST_CASE("where activations do not fit they are made again", "[search]") {
                                             .microbatches = 16});
   CHECK(found.candidate.recompute);
 }
+
+TEST_CASE("more stages than devices are refused", "[search]") {
+  const Cluster cluster = devices(2);
+  CHECK_THROWS_WITH(
+      search_by_simulation(
+          {.chain = even_chain, .cluster = cluster, .minibatch_samples = 16, .workers = 3}),
+      Contains("pipeline.stages = 3 are more than the 2 devices"));
+}
