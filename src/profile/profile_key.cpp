@@ -1,3 +1,5 @@
+// What times hold for: whatever changes what a kernel does, or where it does it, is part of the
+// key.
 #include <spdlog/fmt/fmt.h>
 
 #include "backend/cpu/onednn_info.hpp"

@@ -158,8 +158,9 @@ std::vector<BapipeCandidate> cut_candidates(const ScheduledChain& pipeline,
 std::vector<BapipeCandidate> pipeline_candidates(const BapipeInput& input, const LayerChain& chain,
                                                  const BapipeSchedule& schedule) {
   const ScheduledChain pipeline{input, chain, spec_of(input, chain, schedule)};
-  const std::string what = fmt::format("{}, {} micro-batches of {}", schedule.name,
-                                       pipeline.spec.microbatches, chain.microbatch_samples);
+  const std::string what =
+      fmt::format("{}, {} micro-batch{} of {}", schedule.name, pipeline.spec.microbatches,
+                  pipeline.spec.microbatches == 1 ? "" : "es", chain.microbatch_samples);
   const int layers = pipeline.costs.layers(), devices = pipeline.spec.stages();
   if (layers >= devices) return cut_candidates(pipeline, what);
   return {

@@ -73,8 +73,9 @@ BapipeCandidate data_parallel_candidate(const BapipeInput& input, const LayerCha
   const int count = device_count(input.cluster);
   const WholeModel whole = whole_model(chain);
   BapipeCandidate candidate;
-  candidate.what = fmt::format("data_parallel, {} micro-batches of {}",
-                               microbatches_of(input, chain), chain.microbatch_samples);
+  const int microbatches = microbatches_of(input, chain);
+  candidate.what = fmt::format("data_parallel, {} micro-batch{} of {}", microbatches,
+                               microbatches == 1 ? "" : "es", chain.microbatch_samples);
   candidate.refused = replica_objection(input, whole.bytes());
   Proposal& proposal = candidate.proposal;
   proposal.schedule = "data_parallel";

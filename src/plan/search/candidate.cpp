@@ -130,20 +130,28 @@ class Simulation {
     result.bubble = 1 - busy / (result.step_ms * candidate_.workers);
   }
 
+  // Of one micro-batch in flight: its activations, or where they are recomputed the input of the
+  // part, which of the first one lies with the loader.
+  std::int64_t kept_bytes(int p) const {
+    if (!candidate_.recompute) return parts_[p].saved_bytes;
+    return p > 0 ? parts_[p - 1].sent_bytes : 0;
+  }
+
   // A worker's peak of activations counts chunks of any of its parts: the largest stands for each.
+  // Recomputed activations are there once.
   void set_memory(Simulated& result, const Summary& summary) const {
-    std::vector<std::int64_t> saved(candidate_.workers), parameters(candidate_.workers);
+    std::vector<std::int64_t> kept(candidate_.workers), again(candidate_.workers),
+        parameters(candidate_.workers);
     for (int p = 0; p < std::ssize(parts_); ++p)
       for (int c = 0; c < shape_.copies_of({p}); ++c) {
         const int w = shape_.worker_of({p}, {c}).value;
-        const std::int64_t kept =
-            candidate_.recompute && p > 0 ? parts_[p - 1].sent_bytes : parts_[p].saved_bytes;
-        saved[w] = std::max(saved[w], kept);
+        kept[w] = std::max(kept[w], kept_bytes(p));
+        if (candidate_.recompute) again[w] = std::max(again[w], parts_[p].saved_bytes);
         parameters[w] += parts_[p].parameter_bytes;
       }
     for (int w = 0; w < candidate_.workers; ++w) {
       const int copies = summary.peak_weight_versions[w] + in_.copies_beside_weights;
-      result.memory_bytes.push_back(saved[w] * summary.peak_activations[w] +
+      result.memory_bytes.push_back(kept[w] * summary.peak_activations[w] + again[w] +
                                     parameters[w] * copies);
       note_shortage(result, w);
     }

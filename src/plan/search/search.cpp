@@ -115,10 +115,10 @@ class Search {
     const int parts = candidate.parts();
     const LayerChain& chain = chain_of(candidate);
     if (parts > std::ssize(chain.layers)) return;
+    if (in_.firsts && std::ssize(*in_.firsts) != parts) return;
     candidate.firsts =
-        in_.firsts && std::ssize(*in_.firsts) == parts
-            ? *in_.firsts
-            : balanced_firsts({chain, speeds(parts), cut_ms(chain, candidate.workers)});
+        in_.firsts ? *in_.firsts
+                   : balanced_firsts({chain, speeds(parts), cut_ms(chain, candidate.workers)});
     Looked looked{candidate, {}, {}};
     try {
       looked.simulated = simulate(candidate);
@@ -246,7 +246,7 @@ class Search {
                              [](const ComparedPlan& row) { return row.step_ms.value_or(never); });
     if (!in_.allow_stale && !in_.schedule)
       rows.push_back({.what = "schedules that never drain",
-                      .reason = "their weights are stale: let them in by allow_stale"});
+                      .reason = "their weights are stale; plan --allow-stale compares them"});
     return rows;
   }
 
