@@ -37,13 +37,11 @@ class Indexed : public std::vector<T> {
   decltype(auto) operator[](Key key) { return Base::operator[](position_of(key)); }
   decltype(auto) operator[](Key key) const { return Base::operator[](position_of(key)); }
   template <std::integral I>
-    requires(!std::same_as<I, Key>)
-  decltype(auto) operator[](I i) {
+  requires(!std::same_as<I, Key>) decltype(auto) operator[](I i) {
     return Base::operator[](position_of(i));
   }
   template <std::integral I>
-    requires(!std::same_as<I, Key>)
-  decltype(auto) operator[](I i) const {
+  requires(!std::same_as<I, Key>) decltype(auto) operator[](I i) const {
     return Base::operator[](position_of(i));
   }
 };

@@ -49,7 +49,7 @@ struct Options {
 
   // plan
   std::filesystem::path profile;
-  std::string cluster;                // a preset or a file
+  std::string cluster;  // a preset or a file
   bool allow_stale = false;
   std::vector<int> devices;           // of each level, inside out
   std::vector<double> bandwidth;      // bytes per second, likewise

@@ -23,7 +23,7 @@ TEST_CASE("a character beyond ASCII outside quotes and comments is found at its 
   CHECK(found("a = \"x\\\" ν\" ν") == "1:13 ν");
   CHECK(found("a = \"\"\"x\"\"\"\"\" ν") == "1:15 ν");
   CHECK(found("a = 1\n\xCE") == "2:1 \xCE");  // a broken character
-  CHECK(found("a = 5'6ϓ'") == "1:8 ϓ");        // behind a bare word a quote opens nothing
+  CHECK(found("a = 5'6ϓ'") == "1:8 ϓ");       // behind a bare word a quote opens nothing
 }
 
 TEST_CASE("inside quotes and comments every character may stand") {

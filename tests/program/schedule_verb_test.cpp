@@ -371,8 +371,7 @@ TEST_CASE("what is wrong is refused before anything is printed") {
   CHECK_THROWS_WITH(printed(options_of("1fb1", "text")), Contains("did you mean '1f1b'?"));
   CHECK_THROWS_WITH(printed(options_of("banana", "text")),
                     Contains("gpipe, 1f1b") && !Contains("did you mean"));
-  CHECK_THROWS_WITH(printed(options_of("auto", "text")),
-                    Contains("no schedule is called `auto`"));
+  CHECK_THROWS_WITH(printed(options_of("auto", "text")), Contains("no schedule is called `auto`"));
   CHECK_THROWS_WITH(printed(options_of("1f1b", "pdf")), Contains("svg"));
   auto options = options_of("1f1b", "text");
   options.microbatches = 0;

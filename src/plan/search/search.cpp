@@ -7,6 +7,7 @@
 #include <map>
 #include <utility>
 
+#include "base/bytes_text.hpp"
 #include "base/error.hpp"
 #include "plan/search/splits.hpp"
 
@@ -26,6 +27,13 @@ struct Looked {
   bool runs() const { return simulated && !simulated->shortage; }
   double step_ms() const { return runs() ? simulated->step_ms : never; }
 };
+
+std::string shortage_text(const Simulated& simulated) {
+  const auto [worker, bytes] = *simulated.shortage;
+  return fmt::format("worker {} needs {} and lacks {}", worker,
+                     bytes_text(static_cast<std::size_t>(simulated.memory_bytes[worker])),
+                     bytes_text(static_cast<std::size_t>(bytes)));
+}
 
 class Search {
  public:
@@ -178,13 +186,15 @@ class Search {
           (!least || l.simulated->shortage->bytes < least->simulated->shortage->bytes))
         least = &l;
     if (least)
-      throw UsageError(
-          fmt::format("no plan fits the memory: under the nearest ({}) worker {} lacks {} bytes of "
-                      "{}; use more "
-                      "devices, smaller mini-batches, or a larger limit",
-                      text_of(least->candidate), least->simulated->shortage->worker,
-                      least->simulated->shortage->bytes,
-                      least->simulated->memory_bytes[least->simulated->shortage->worker]));
+      throw UsageError(fmt::format(
+          "no plan fits the memory: under the nearest ({}) {}; use more devices, smaller "
+          "mini-batches, or a larger limit",
+          text_of(least->candidate), shortage_text(*least->simulated)));
+    if (looked_.empty() && in_.firsts)
+      throw UsageError(fmt::format(
+          "no plan: pipeline.split is for {} parts of the model, which no schedule has on "
+          "these devices; leave it out, or name other stages",
+          in_.firsts->size()));
     throw UsageError(
         looked_.empty() || looked_[0].refused.empty()
             ? "no plan: the model has fewer layers than the pipeline has stages; use fewer devices"
@@ -258,8 +268,7 @@ class Search {
         row.reason =
             fmt::format("{:.1f}% slower", 100 * (looked.step_ms() / looked_[0].step_ms() - 1));
     } else if (looked.simulated) {
-      row.reason = fmt::format("worker {} lacks {} bytes", looked.simulated->shortage->worker,
-                               looked.simulated->shortage->bytes);
+      row.reason = shortage_text(*looked.simulated);
     } else {
       row.reason = looked.refused;
     }

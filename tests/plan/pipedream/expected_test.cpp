@@ -16,8 +16,8 @@ std::filesystem::path profiles() { return source_tree() / "../shared/data/pipedr
 
 std::string replicas(const std::string& profile, int devices) {
   const auto file = profiles() / profile;
-  return replicas_text(
-      explore_pipedream(read_graph_profile(file).cuts, {.levels = {{devices, 1.25e9}}}, file.string()));
+  return replicas_text(explore_pipedream(read_graph_profile(file).cuts,
+                                         {.levels = {{devices, 1.25e9}}}, file.string()));
 }
 
 PartitionRequest request_of(const nlohmann::json& row) {

@@ -104,3 +104,12 @@ TEST_CASE("more stages than devices are refused", "[search]") {
           {.chain = even_chain, .cluster = cluster, .minibatch_samples = 16, .workers = 3}),
       Contains("pipeline.stages = 3 are more than the 2 devices"));
 }
+
+TEST_CASE("a split that is given fixes the parts", "[search]") {
+  const Cluster cluster = devices(2);
+  SearchInput input{.chain = even_chain, .cluster = cluster, .minibatch_samples = 16};
+  input.firsts = std::vector{0, 4};
+  CHECK(search_by_simulation(input).proposal.stages.size() == 2);
+  input.firsts = std::vector{0, 2, 4};
+  CHECK_THROWS_WITH(search_by_simulation(input), Contains("pipeline.split is for 3 parts"));
+}
