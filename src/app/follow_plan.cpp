@@ -55,7 +55,7 @@ void put(const Candidate& found, const Graph& graph, PipelineConfig& pipeline) {
 
 Proposal follow_plan(ReadConfig& read, const Graph& graph, const Dataset& train) {
   const PlanInput input = plan_input(read, graph, profile_of(read, graph, train));
-  const Found found = search_by_simulation(search_input(input));
+  const SearchResult found = search_by_simulation(search_input(input));
   put(found.candidate, graph, read.config.pipeline);
   Proposal proposal = found.proposal;
   name_layers(proposal, input.chain(input.minibatch_samples, 1));

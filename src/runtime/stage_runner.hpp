@@ -9,7 +9,7 @@
 
 #include "runtime/flights.hpp"
 #include "runtime/run.hpp"
-#include "runtime/stage_times.hpp"
+#include "runtime/stage_clock.hpp"
 #include "runtime/stage_updates.hpp"
 
 namespace pipetrain {
@@ -78,7 +78,7 @@ class StageRunner {
   Flights flights_;
   // By mini-batch of the program: micro-batches that still need the loader's memory.
   std::vector<int> unread_;
-  StageTimes times_;
+  StageClock times_;
   StageUpdates updates_;
 };
 

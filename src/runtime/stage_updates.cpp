@@ -8,7 +8,7 @@
 
 namespace pipetrain {
 
-StageUpdates::StageUpdates(const Run& run, StageId stage, int copy, int share, StageTimes& times)
+StageUpdates::StageUpdates(const Run& run, StageId stage, int copy, int share, StageClock& times)
     : run_(run),
       id_(stage),
       copies_(*run.stages[stage.value]),

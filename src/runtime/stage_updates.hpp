@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "runtime/run.hpp"
-#include "runtime/stage_times.hpp"
+#include "runtime/stage_clock.hpp"
 #include "runtime/step_reports.hpp"
 
 namespace pipetrain {
@@ -21,7 +21,7 @@ namespace pipetrain {
 class StageUpdates {
  public:
   // `share`: of a mini-batch's micro-batches, that run on this copy.
-  StageUpdates(const Run& run, StageId stage, int copy, int share, StageTimes& times);
+  StageUpdates(const Run& run, StageId stage, int copy, int share, StageClock& times);
 
   StepReport& report(std::int64_t step) { return reports_.of(step); }
   void add_staleness(int versions) { staleness_sum_ += static_cast<double>(versions); }
@@ -50,7 +50,7 @@ class StageUpdates {
   Stage& stage_;
   const bool tied_;  // shares a parameter
   const int share_;
-  StageTimes& times_;
+  StageClock& times_;
   int first_parameter_ = 0;  // of the whole model's
   bool synced_ = false;
   UpdateTerms own_terms_;

@@ -39,7 +39,7 @@ class Search {
  public:
   explicit Search(const SearchInput& in) : in_(in) {}
 
-  Found run() {
+  SearchResult run() {
     if (in_.workers && *in_.workers > device_count(in_.cluster))
       throw UsageError(fmt::format(
           "pipeline.stages = {} are more than the {} devices of the cluster; write fewer "
@@ -201,9 +201,9 @@ class Search {
             : looked_[0].refused);
   }
 
-  Found found() const {
+  SearchResult found() const {
     const Looked& best = looked_[0];
-    Found found{best.candidate, *best.simulated, {}};
+    SearchResult found{best.candidate, *best.simulated, {}};
     Proposal& p = found.proposal;
     p.objective = "simulate";
     p.schedule = best.candidate.schedule->name;
@@ -293,6 +293,6 @@ class Search {
 
 }  // namespace
 
-Found search_by_simulation(const SearchInput& input) { return Search(input).run(); }
+SearchResult search_by_simulation(const SearchInput& input) { return Search(input).run(); }
 
 }  // namespace pipetrain

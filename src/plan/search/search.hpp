@@ -35,7 +35,7 @@ struct SearchInput {
   std::vector<std::vector<int>> more_splits = {};  // to look at besides: those of other planners
 };
 
-struct Found {
+struct SearchResult {
   Candidate candidate;
   Simulated simulated;
   Proposal proposal;  // the same for whoever prints it
@@ -43,6 +43,6 @@ struct Found {
 
 // UsageError with the reasons where nothing can run: which worker lacks how many bytes, or the rule
 // of the schedule that was asked for.
-Found search_by_simulation(const SearchInput& input);
+SearchResult search_by_simulation(const SearchInput& input);
 
 }  // namespace pipetrain

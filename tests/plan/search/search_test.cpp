@@ -53,23 +53,23 @@ TEST_CASE("the search finds a schedule without a bubble where it may, and none t
           "[search]") {
   const Cluster cluster = devices(2);
   SearchInput input{.chain = even_chain, .cluster = cluster, .minibatch_samples = 16, .workers = 2};
-  const Found flushing = search_by_simulation(input);
+  const SearchResult flushing = search_by_simulation(input);
   CHECK(flushes(*flushing.candidate.schedule));
   input.allow_stale = true;
-  const Found any = search_by_simulation(input);
+  const SearchResult any = search_by_simulation(input);
   CHECK(any.simulated.step_ms <= flushing.simulated.step_ms);
   CHECK(any.simulated.step_ms == Approx(16 * 12.0));
 }
 
 TEST_CASE("what is given is kept", "[search]") {
   const Cluster cluster = devices(4);
-  const Found found = search_by_simulation({.chain = even_chain,
-                                            .cluster = cluster,
-                                            .minibatch_samples = 16,
-                                            .schedule = "gpipe",
-                                            .workers = 2,
-                                            .microbatches = 4,
-                                            .firsts = std::vector{0, 3}});
+  const SearchResult found = search_by_simulation({.chain = even_chain,
+                                                   .cluster = cluster,
+                                                   .minibatch_samples = 16,
+                                                   .schedule = "gpipe",
+                                                   .workers = 2,
+                                                   .microbatches = 4,
+                                                   .firsts = std::vector{0, 3}});
   CHECK(found.proposal.schedule == "gpipe");
   CHECK(found.proposal.microbatches == 4);
   CHECK(found.proposal.stages[1].first_layer == 3);
@@ -87,13 +87,13 @@ TEST_CASE("a model that fits nowhere says what is missing", "[search]") {
 
 TEST_CASE("where activations do not fit they are made again", "[search]") {
   const Cluster cluster = devices(2);
-  const Found found = search_by_simulation({.chain = even_chain,
-                                            .cluster = cluster,
-                                            .minibatch_samples = 16,
-                                            .memory_limit_bytes = 17'000,
-                                            .schedule = "gpipe",
-                                            .workers = 2,
-                                            .microbatches = 16});
+  const SearchResult found = search_by_simulation({.chain = even_chain,
+                                                   .cluster = cluster,
+                                                   .minibatch_samples = 16,
+                                                   .memory_limit_bytes = 17'000,
+                                                   .schedule = "gpipe",
+                                                   .workers = 2,
+                                                   .microbatches = 16});
   CHECK(found.candidate.recompute);
 }
 

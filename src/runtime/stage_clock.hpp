@@ -13,10 +13,10 @@
 
 namespace pipetrain {
 
-class StageTimes {
+class StageClock {
  public:
   // trace null: nothing is traced
-  StageTimes(Stream& stream, TraceTrack* trace) : stream_(stream), clock_(stream), trace_(trace) {}
+  StageClock(Stream& stream, TraceTrack* trace) : stream_(stream), clock_(stream), trace_(trace) {}
 
   TraceTrack* trace() const { return trace_; }
   StreamClock& clock() { return clock_; }
@@ -36,7 +36,7 @@ class StageTimes {
 };
 
 template <class Wait>
-auto StageTimes::waiting(const Wait& wait) {
+auto StageClock::waiting(const Wait& wait) {
   const std::int64_t start = now_ns();
   auto result = wait();
   const std::int64_t end = now_ns();
@@ -47,7 +47,7 @@ auto StageTimes::waiting(const Wait& wait) {
 }
 
 template <class Work>
-void StageTimes::busy(const Work& work) {
+void StageClock::busy(const Work& work) {
   clock_.time(work);
   // Traced instructions are done one by one, so that their slices say how long each takes.
   if (trace_ && trace_->traced() && stream_.asynchronous()) stream_.finish();
