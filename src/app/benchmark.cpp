@@ -12,10 +12,12 @@
 #include <string>
 #include <vector>
 
+#include "app/follow_plan.hpp"
 #include "app/verbs.hpp"
 #include "backend/cpu/peak.hpp"
 #include "backend/cuda/peak.hpp"
 #include "base/bytes_text.hpp"
+#include "base/median.hpp"
 #include "base/process_memory.hpp"
 #include "compile/compiled_pipeline.hpp"
 #include "config/read.hpp"
@@ -162,16 +164,11 @@ Measured measure(Pipeline& pipeline, const Config& config, const Dataset& datase
   return measured;
 }
 
-double median(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2),
-                   values.end());
-  return values[values.size() / 2];
-}
-
-ordered_json benchmark_one(const ReadConfig& read, double peak) {
+ordered_json benchmark_one(ReadConfig read, double peak) {
   const Config& config = read.config;
   const Graph graph = load_graph(read);
   const Datasets data = load_datasets(read, graph);
+  if (config.pipeline.automatic) follow_plan(read, graph, *data.train);
   const std::unique_ptr<Backend> backend =
       make_backend(config.hardware.backend, config.hardware.devices);
   const Plan plan = load_plan(read, graph, *backend);

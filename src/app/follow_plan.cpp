@@ -1,32 +1,19 @@
 #include "app/follow_plan.hpp"
 
-#include <algorithm>
-
 #include "app/plan_input.hpp"
 #include "base/input_file.hpp"
 #include "checkpoint/save.hpp"
-#include "machine/threads.hpp"
 #include "plan/search/search.hpp"
 #include "profile/cache.hpp"
 #include "profile/measure.hpp"
+#include "run/earlier_run.hpp"
 
 namespace pipetrain {
 namespace {
 
-std::vector<int> threads_to_plan_with(const Config& config) {
-  const int given = config.hardware.threads_per_stage;
-  if (given > 0) return {given};
-  std::vector<int> threads;  // that a stage may have where the machine is shared out
-  for (int stages = available_cores(); stages >= 1; --stages) {
-    const int each = available_cores() / stages;
-    if (threads.empty() || threads.back() != each) threads.push_back(each);
-  }
-  return threads;
-}
-
 Profile profile_of(const ReadConfig& read, const Graph& graph, const Dataset& train) {
-  const std::vector<int> samples = microbatch_sizes_to_measure(read.config.data.batch_size),
-                         threads = threads_to_plan_with(read.config);
+  const std::vector<int> samples = microbatch_sizes_to_measure(read.config.data.batch_size, train),
+                         threads = threads_to_measure(read.config);
   return cached_profile(profile_key(read.config, graph), samples, threads,
                         [&] {
                           return measure_profile({.config = read.config,
@@ -62,19 +49,20 @@ Proposal follow_plan(ReadConfig& read, const Graph& graph, const Dataset& train)
   return proposal;
 }
 
-bool keep_plan(ReadConfig& read, const Graph& graph, const std::filesystem::path& folder) {
-  if (!is_there(folder / kConfigFile)) return false;
-  const PipelineConfig kept = read_config({folder / kConfigFile}, {}).config.pipeline;
+void keep_plan(ReadConfig& read, const Graph& graph, const std::filesystem::path& folder,
+               const std::string& resume) {
+  const auto kept = kept_config(folder, resume);
+  if (!kept) return;
+  const PipelineConfig then = read_config({*kept}, {}).config.pipeline;
   const GivenKeys given = given_keys(read, graph);
   PipelineConfig& pipeline = read.config.pipeline;
   pipeline.automatic = false;
-  pipeline.schedule = kept.schedule;
-  if (!given.stages) pipeline.stages = kept.stages;
-  if (!given.microbatches) pipeline.microbatches = kept.microbatches;
-  if (!given.virtual_stages) pipeline.virtual_stages = kept.virtual_stages;
-  if (pipeline.split.rule == SplitRule::Auto) pipeline.split = kept.split;
-  pipeline.recompute = kept.recompute;
-  return true;
+  pipeline.schedule = then.schedule;
+  if (!given.stages) pipeline.stages = then.stages;
+  if (!given.microbatches) pipeline.microbatches = then.microbatches;
+  if (!given.virtual_stages) pipeline.virtual_stages = then.virtual_stages;
+  if (pipeline.split.rule == SplitRule::Auto) pipeline.split = then.split;
+  pipeline.recompute = then.recompute;
 }
 
 }  // namespace pipetrain

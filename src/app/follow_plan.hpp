@@ -16,8 +16,9 @@ namespace pipetrain {
 // where nothing fits.
 Proposal follow_plan(ReadConfig& read, const Graph& graph, const Dataset& train);
 
-// The plan of a run that goes on stays as it is: what the folder's config says. False where there
-// is none.
-bool keep_plan(ReadConfig& read, const Graph& graph, const std::filesystem::path& folder);
+// A resumed run keeps its plan: the config of the checkpoint that --resume names, else that of the
+// run's folder. Nothing changes if there is none.
+void keep_plan(ReadConfig& read, const Graph& graph, const std::filesystem::path& folder,
+               const std::string& resume);
 
 }  // namespace pipetrain

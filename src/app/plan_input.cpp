@@ -63,7 +63,7 @@ std::vector<EvenLevel> levels_in(const Options& options) {
   return levels;
 }
 
-// This machine's cores as devices: packets are handed over where they lie. More stages than cores
+// This machine's cores as devices: packets are handed over in place. More stages than cores
 // share them.
 Cluster this_machine(const Profile& profile, int threads, std::optional<int> stages = {}) {
   const int fit = std::max(1, available_cores() / threads),
@@ -88,16 +88,29 @@ std::optional<Cluster> cluster_in(const Options& options) {
   return cluster_of(levels_in(options));
 }
 
-bool is_json(const std::filesystem::path& file) {
-  const std::string text = read_whole_stream(file);
+bool is_json(const std::string& text) {
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   return first != text.npos && text[first] == '{';
 }
 
+// A file, or a shell's <(...), which can be read once only.
+std::string profile_text(const Options& options) {
+  if (options.profile.empty())
+    throw UsageError(
+        "pipetrain plan: --profile is missing; name a profile.json, which pipetrain profile CONFIG "
+        "writes, or a graph.txt of PipeDream's profiler");
+  try {
+    return read_whole_stream(options.profile);
+  } catch (const CannotRead& error) {
+    throw UsageError(fmt::format("{}: cannot be read: {}; name a profile.json or a graph.txt",
+                                 printable(options.profile.string()), error.why()));
+  }
+}
+
 // ---- a profile of PipeDream's
 
-PlanInput from_graph(const Options& options) {
-  auto model = std::make_shared<ProfiledModel>(read_graph_profile(options.profile));
+PlanInput from_graph(const Options& options, const std::string& text) {
+  auto model = std::make_shared<ProfiledModel>(parse_graph_profile(text, options.profile.string()));
   model->chain.microbatch_samples = kGraphSamples;
   const std::optional<Cluster> cluster = cluster_in(options);
   if (!cluster)
@@ -139,7 +152,7 @@ void require_same(const ProfileKey& of, const ProfileKey& wanted, const std::str
   for (const auto& [name, part] : parts)
     if (of.*part != wanted.*part)
       throw UsageError(
-          fmt::format("{}: it was measured of another {} ({}, not {}); measure anew: pipetrain "
+          fmt::format("{}: it was measured of another {} ({}, not {}); measure again: pipetrain "
                       "profile CONFIG",
                       printable(file), name, printable(of.*part), wanted.*part));
 }
@@ -174,8 +187,8 @@ PlanInput from_profile_alone(const Options& options, const Profile& profile) {
   return input;
 }
 
-PlanInput from_profile(const Options& options) {
-  const Profile profile = read_profile_json(options.profile);
+PlanInput from_profile(const Options& options, const std::string& text) {
+  const Profile profile = parse_profile_json(text, options.profile.string());
   PlanInput input;
   if (options.configs.empty()) {
     input = from_profile_alone(options, profile);
@@ -194,17 +207,8 @@ PlanInput from_profile(const Options& options) {
 }  // namespace
 
 PlanInput plan_input(const Options& options) {
-  if (options.profile.empty())
-    throw UsageError(
-        "pipetrain plan: --profile is missing; name a profile.json, which pipetrain profile CONFIG "
-        "writes, or a graph.txt of PipeDream's profiler");
-  PlanInput input;
-  try {
-    input = is_json(options.profile) ? from_profile(options) : from_graph(options);
-  } catch (const CannotRead& error) {
-    throw UsageError(fmt::format("{}: cannot be read: {}; name a profile.json or a graph.txt",
-                                 printable(options.profile.string()), error.why()));
-  }
+  const std::string text = profile_text(options);
+  PlanInput input = is_json(text) ? from_profile(options, text) : from_graph(options, text);
   if (options.memory) input.memory_bytes = bytes_in(*options.memory);
   input.allow_stale = options.allow_stale;
   return input;

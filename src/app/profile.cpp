@@ -9,7 +9,6 @@
 #include "base/columns.hpp"
 #include "checkpoint/atomic_file.hpp"
 #include "config/read.hpp"
-#include "machine/threads.hpp"
 #include "profile/measure.hpp"
 #include "profile/profile_json.hpp"
 #include "run/session.hpp"
@@ -44,12 +43,6 @@ std::string table_of(const Profile& profile, const ProfilePoint& point) {
                      point.samples, point.threads, point.threads == 1 ? "" : "s", columns(rows));
 }
 
-std::vector<int> threads_to_measure(const Options& options) {
-  if (!options.profile_threads.empty()) return options.profile_threads;
-  const int cores = available_cores();
-  return cores > 1 ? std::vector<int>{1, cores} : std::vector<int>{1};
-}
-
 }  // namespace
 
 int profile(const Options& options) {
@@ -57,14 +50,17 @@ int profile(const Options& options) {
   const Config& config = read.config;
   const Graph graph = load_graph(read);
   const Datasets data = load_datasets(read, graph);
-  const std::vector<int> samples = options.profile_samples.empty()
-                                       ? microbatch_sizes_to_measure(config.data.batch_size)
-                                       : options.profile_samples;
-  const Profile profile = measure_profile({.config = config,
-                                           .graph = graph,
-                                           .data = *data.train,
-                                           .samples = samples,
-                                           .threads = threads_to_measure(options)});
+  const std::vector<int> samples =
+      options.profile_samples.empty()
+          ? microbatch_sizes_to_measure(config.data.batch_size, *data.train)
+          : options.profile_samples;
+  const Profile profile =
+      measure_profile({.config = config,
+                       .graph = graph,
+                       .data = *data.train,
+                       .samples = samples,
+                       .threads = options.profile_threads.empty() ? threads_to_measure(config)
+                                                                  : options.profile_threads});
   const nlohmann::ordered_json json = profile_json(profile);
   const std::filesystem::path file =
       options.output.empty() ? std::filesystem::path("profile.json") : options.output;

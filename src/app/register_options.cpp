@@ -117,8 +117,10 @@ void profile_options(CLI::App& app, Options& options) {
       ->delimiter(',')
       ->check(whole_number(1, 1 << 20))
       ->default_str("");
-  app.add_option("--threads", options.profile_threads,
-                 "of a stage's kernels, several with commas; where not given, 1 and all cores")
+  app.add_option(
+         "--threads", options.profile_threads,
+         "of a stage's kernels, several with commas; where not given, hardware.threads_per_stage, "
+         "or where that is 0 every share of the cores")
       ->delimiter(',')
       ->check(whole_number(1, 1024))
       ->default_str("");

@@ -135,7 +135,7 @@ int train(const Options& options) {
   EarlierRun earlier;
   if (!options.dry_run) {
     lock.emplace(folder);
-    if (config.pipeline.automatic && options.resume != "never") keep_plan(read, graph, folder);
+    if (config.pipeline.automatic) keep_plan(read, graph, folder, options.resume);
     earlier = earlier_run(folder, options, config);
     if (earlier.checkpoint) check_model(*earlier.checkpoint, graph);
     if (earlier.finished && earlier.same_length) return tell_finished(options, folder);

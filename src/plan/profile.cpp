@@ -46,9 +46,7 @@ ProfilePoint between(const ProfilePoint& a, const ProfilePoint& b, double share)
                        .fused_update_ms = mix(x.fused_update_ms, y.fused_update_ms),
                        .spread = std::max(x.spread, y.spread)};
   }
-  point.load_ms = mix(a.load_ms, b.load_ms);
-  point.loss_ms = mix(a.loss_ms, b.loss_ms);
-  point.instruction_ms = mix(a.instruction_ms, b.instruction_ms);
+  point.rest_ms = mix(a.rest_ms, b.rest_ms);
   return point;
 }
 
@@ -58,8 +56,7 @@ ProfilePoint in_proportion(ProfilePoint point, double factor) {
     l.backward_input_ms *= factor;
     l.backward_weight_ms *= factor;
   }
-  point.load_ms *= factor;
-  point.loss_ms *= factor;
+  point.rest_ms *= factor;
   return point;
 }
 
@@ -98,8 +95,7 @@ LayerChain chain_of(const Profile& profile, int samples, int threads) {
                             .parameter_bytes = layer.parameter_bytes});
   }
   if (chain.layers.empty()) return chain;
-  chain.layers.front().forward_ms += point.load_ms;
-  chain.layers.back().backward_input_ms += point.loss_ms;
+  chain.layers.back().backward_input_ms += point.rest_ms;
   return chain;
 }
 

@@ -32,15 +32,13 @@ struct ProfilePoint {
   int samples = 1;  // in a micro-batch
   int threads = 1;  // of the stage's kernels
   std::vector<LayerTimes> layers = {};
-  double load_ms = 0;         // the first stage, of one micro-batch
-  double loss_ms = 0;         // the last stage: the loss and its gradient
-  double instruction_ms = 0;  // what a forward or a backward takes besides its layers
+  double rest_ms = 0;  // what else a micro-batch takes: loading, the loss and its gradient, calls
 };
 
 struct TransportTimes {
   std::string name;             // threads | mpi | nccl
   double handover_ms = 0;       // of a packet, from the sender's call to the receiver's return
-  double bytes_per_second = 0;  // 0: packets are handed over where they lie
+  double bytes_per_second = 0;  // 0: packets are handed over in place
 };
 
 // What a profile holds for: times of another model, precision or machine say nothing.
@@ -61,7 +59,7 @@ struct Profile {
 };
 
 // Of micro-batches of `samples` on `threads`: measured, or between the two sizes next to it; beyond
-// the largest in proportion. UsageError where no point has so many threads.
+// the largest in proportion. UsageError where no point has that number of threads.
 ProfilePoint point_of(const Profile& profile, int samples, int threads);
 LayerChain chain_of(const Profile& profile, int samples, int threads);
 

@@ -59,12 +59,15 @@ LayerChain chain_of(const ProfileGraph& graph) {
 }
 
 ProfiledModel read_graph_profile(const std::filesystem::path& file) {
-  const std::string text = profile_text(file);
-  const ProfileGraph graph = computed_part(parse_graph_txt(text, file.string()));
+  return parse_graph_profile(profile_text(file), file.string());
+}
+
+ProfiledModel parse_graph_profile(const std::string& text, const std::string& where) {
+  const ProfileGraph graph = computed_part(parse_graph_txt(text, where));
   if (graph.nodes.empty())
-    throw UsageError(fmt::format("{}: it has inputs only, and nothing that a stage computes",
-                                 printable(file.string())));
-  return {chain_of(graph), cut_states(graph, file.string())};
+    throw UsageError(
+        fmt::format("{}: it has inputs only, and nothing that a stage computes", printable(where)));
+  return {chain_of(graph), cut_states(graph, where)};
 }
 
 }  // namespace pipetrain

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 
 #include "plan/layer_chain.hpp"
 #include "plan/pipedream/cut_states.hpp"
@@ -18,6 +19,8 @@ struct ProfiledModel {
 // PipeDream's graph.txt. UsageError with the file and the line for what is wrong in it, and for a
 // file that cannot be read.
 ProfiledModel read_graph_profile(const std::filesystem::path& file);
+// The same of its text; `where` stands for the file in messages.
+ProfiledModel parse_graph_profile(const std::string& text, const std::string& where);
 
 // The nodes in topological order; over a cut goes whatever a later node reads of an earlier one.
 LayerChain chain_of(const ProfileGraph& graph);

@@ -38,7 +38,7 @@ std::optional<Profile> kept(const fs::path& file, const ProfileKey& key) {
   try {
     Profile profile = read_profile_json(file);
     if (profile.key == key) return profile;
-  } catch (const Error&) {  // not there, or damaged: it is measured anew
+  } catch (const Error&) {  // missing or damaged: it is measured again
   }
   return std::nullopt;
 }

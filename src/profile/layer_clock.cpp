@@ -4,29 +4,19 @@
 #include <utility>
 
 #include "base/clock.hpp"
+#include "base/median.hpp"
 
 namespace pipetrain {
 namespace {
 
-// Of the sorted values, the one at that share.
-double at_share(std::vector<double>& values, double share) {
-  const auto at = static_cast<std::ptrdiff_t>(share * static_cast<double>(values.size() - 1) + 0.5);
-  std::nth_element(values.begin(), values.begin() + at, values.end());
-  return values[at];
-}
-
-double median_of(std::vector<double> values) { return values.empty() ? 0 : at_share(values, 0.5); }
-
-double spread_of(std::vector<double> values) {
-  const double middle = median_of(values);
-  if (middle <= 0) return 0;
-  const double low = at_share(values, 0.1), high = at_share(values, 0.9);
-  return (high - low) / 2 / middle;
+double spread(const std::vector<double>& values) {
+  const double middle = median(values);
+  return middle > 0 ? (quantile(values, 0.9) - quantile(values, 0.1)) / 2 / middle : 0;
 }
 
 }  // namespace
 
-LayerClock::LayerClock(int layers, Stream* device) : device_(device), step_(layers) {}
+LayerClock::LayerClock(int layers) : step_(layers) {}
 
 void LayerClock::begin(LayerWork work, int layer) {
   open_ = &step_[layer];
@@ -34,8 +24,8 @@ void LayerClock::begin(LayerWork work, int layer) {
   begin_ns_ = now_ns();
 }
 
-void LayerClock::end() {
-  if (device_) device_->finish();
+void LayerClock::end(Stream& stream) {
+  if (stream.asynchronous()) stream.finish();
   open_->ns[open_work_] += now_ns() - begin_ns_;
   ++open_->count[open_work_];
 }
@@ -63,16 +53,14 @@ std::vector<LayerTimes> LayerClock::medians(int microbatches) const {
       }
       all.push_back(sum);
     }
-    const auto of = [&](LayerWork work) {
-      return median_of(times[static_cast<std::size_t>(work)]);
-    };
+    const auto of = [&](LayerWork work) { return median(times[static_cast<std::size_t>(work)]); };
     const double weight = of(LayerWork::BackwardWeight), fused = of(LayerWork::WeightUpdate);
     layers.push_back({.forward_ms = of(LayerWork::Forward),
                       .backward_input_ms = of(LayerWork::BackwardInput),
                       .backward_weight_ms = weight,
                       .update_ms = of(LayerWork::Update),
                       .fused_update_ms = fused > 0 ? std::max(0.0, fused - weight) : 0,
-                      .spread = spread_of(all)});
+                      .spread = spread(all)});
   }
   return layers;
 }

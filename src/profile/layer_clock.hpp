@@ -1,12 +1,11 @@
 // Times what a stage asks of its stream for each layer, step by step of training, and gives the
-// medians. A device is waited for behind each piece of work.
+// medians. A device finishes each piece of work before the next one begins.
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <vector>
 
-#include "backend/stream.hpp"
 #include "plan/profile.hpp"
 #include "stage/layer_watch.hpp"
 
@@ -15,10 +14,10 @@ namespace pipetrain {
 // Threading: begin and end by the stage's worker; everything else once it has stopped.
 class LayerClock : public LayerWatch {
  public:
-  LayerClock(int layers, Stream* device);  // null: work is done when its call returns
+  explicit LayerClock(int layers);
 
   void begin(LayerWork work, int layer) override;
-  void end() override;
+  void end(Stream& stream) override;
 
   // A mini-batch is over: what was timed since the last one counts as one measurement. The first
   // `warm_up` are dropped by forget().
@@ -37,7 +36,6 @@ class LayerClock : public LayerWatch {
   using StepSums = std::vector<Sums>;
   double each(const Sums& sums, LayerWork work, int microbatches) const;
 
-  Stream* const device_;
   StepSums step_;
   std::vector<StepSums> steps_;
   Sums* open_ = nullptr;

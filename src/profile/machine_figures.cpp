@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/clock.hpp"
+#include "base/median.hpp"
 #include "transport/channel.hpp"
 
 namespace pipetrain {
@@ -38,8 +39,7 @@ TransportTimes measure_handover() {
     round_ms.push_back(static_cast<double>(now_ns() - begin) * 1e-6);
   }
   other.join();
-  std::ranges::nth_element(round_ms, round_ms.begin() + rounds / 2);
-  return {.name = "threads", .handover_ms = round_ms[rounds / 2] / 2};
+  return {.name = "threads", .handover_ms = median(round_ms) / 2};
 }
 
 double measure_memory_bandwidth() {

@@ -4,6 +4,9 @@
 
 #include <algorithm>
 
+#include "base/error.hpp"
+#include "base/median.hpp"
+#include "machine/threads.hpp"
 #include "plan/cost.hpp"
 #include "plan/crossing.hpp"
 #include "profile/layer_clock.hpp"
@@ -42,7 +45,7 @@ class OnePoint {
         backend_(make_backend(config_.hardware.backend, config_.hardware.devices)),
         plan_(plan_from_cuts(in.graph, {0})),
         pipeline_(input()),
-        clock_(static_cast<int>(in.graph.layers.size()), nullptr) {
+        clock_(static_cast<int>(in.graph.layers.size())) {
     pipeline_.set_parameters(first_parameters(config_, in.graph));
     pipeline_.set_watch({0}, &clock_);
   }
@@ -82,7 +85,7 @@ class OnePoint {
     return steps >= steps_most || (steps >= steps_least && seconds >= in_.seconds);
   }
 
-  ProfilePoint point() {
+  ProfilePoint point() const {
     ProfilePoint point{.samples = static_cast<int>(config_.data.batch_size) / microbatches,
                        .threads = config_.hardware.threads_per_stage,
                        .layers = clock_.medians(microbatches)};
@@ -90,10 +93,7 @@ class OnePoint {
     for (const LayerTimes& l : point.layers)
       layers_ms += microbatches * (l.forward_ms + l.backward_input_ms + l.backward_weight_ms) +
                    l.update_ms + l.fused_update_ms;
-    std::ranges::nth_element(step_seconds_, step_seconds_.begin() + std::ssize(step_seconds_) / 2);
-    const double step_ms = step_seconds_[step_seconds_.size() / 2] * 1e3;
-    // What is left of a step: loading, the loss and its gradient, and the calls themselves.
-    point.loss_ms = std::max(0.0, step_ms - layers_ms) / microbatches;
+    point.rest_ms = std::max(0.0, 1e3 * median(step_seconds_) - layers_ms) / microbatches;
     return point;
   }
 
@@ -123,17 +123,38 @@ std::vector<ProfiledLayer> layers_of(const Config& config, const Graph& graph) {
   return layers;
 }
 
+void check_samples(const MeasureInput& in) {
+  const int largest = std::ranges::max(in.samples);
+  if (std::int64_t{largest} * microbatches <= in.data.size()) return;
+  throw UsageError(fmt::format(
+      "micro-batches of {} cannot be measured: that takes {} samples, and the data have {}; write "
+      "smaller --microbatch-sizes, or take more data",
+      largest, std::int64_t{largest} * microbatches, in.data.size()));
+}
+
 }  // namespace
 
-std::vector<int> microbatch_sizes_to_measure(std::int64_t batch_size, int most) {
+std::vector<int> microbatch_sizes_to_measure(std::int64_t batch_size, const Dataset& data) {
+  constexpr int most = 6;
   std::vector<int> sizes;
   for (std::int64_t size = batch_size; size >= 1 && std::ssize(sizes) < most; size /= 2)
-    sizes.push_back(static_cast<int>(size));
+    if (size * microbatches <= data.size()) sizes.push_back(static_cast<int>(size));
   std::ranges::sort(sizes);
-  return sizes;
+  return sizes.empty() ? std::vector{1} : sizes;
+}
+
+std::vector<int> threads_to_measure(const Config& config) {
+  if (config.hardware.threads_per_stage > 0) return {config.hardware.threads_per_stage};
+  std::vector<int> threads;
+  for (int stages = available_cores(); stages >= 1; --stages) {
+    const int each = available_cores() / stages;
+    if (threads.empty() || threads.back() != each) threads.push_back(each);
+  }
+  return threads;
 }
 
 Profile measure_profile(const MeasureInput& in) {
+  check_samples(in);
   Profile profile{.key = profile_key(in.config, in.graph),
                   .layers = layers_of(in.config, in.graph)};
   for (const int threads : in.threads)

@@ -21,11 +21,15 @@ struct MeasureInput {
   double seconds = 0.5;      // at least, for each pair of them
 };
 
-// DeviceError, DataError as training. Trains from initial weights; nothing is kept.
+// UsageError where the data have no two micro-batches of a size; DeviceError, DataError as
+// training. Trains from initial weights; nothing is kept.
 Profile measure_profile(const MeasureInput& input);
 
-// Sizes of micro-batches that a mini-batch can be cut into, at most `most`: its halves, down to 1.
-std::vector<int> microbatch_sizes_to_measure(std::int64_t batch_size, int most = 6);
+// Sizes of micro-batches that a mini-batch can be cut into: the mini-batch, its half, and so on,
+// six at most, of those that the data have two of.
+std::vector<int> microbatch_sizes_to_measure(std::int64_t batch_size, const Dataset& data);
+// Threads that a stage may get: those of the config, or every share of this machine's cores.
+std::vector<int> threads_to_measure(const Config& config);
 
 ProfileKey profile_key(const Config& config, const Graph& graph);
 

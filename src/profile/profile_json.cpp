@@ -19,14 +19,14 @@ using nlohmann::ordered_json;
 constexpr int format_version = 1;
 constexpr JsonLimits limits = {.depth = 8, .values = 10'000'000, .members = 64};
 
-// One object of the file, and where it lies.
+// One object of the file, and its place there.
 class JsonPlace {
  public:
   JsonPlace(const std::string& file, const json& value, std::string path)
       : file_(file), value_(value), path_(std::move(path)) {}
 
   [[noreturn]] void refuse(std::string_view key, std::string_view what) const {
-    throw UsageError(fmt::format("{}: {}{}{} {}; measure anew: pipetrain profile CONFIG", file_,
+    throw UsageError(fmt::format("{}: {}{}{} {}; measure again: pipetrain profile CONFIG", file_,
                                  path_, path_.empty() || key.empty() ? "" : ".", key, what));
   }
   const json& at(const char* key) const {
@@ -88,9 +88,7 @@ LayerTimes times_at(const JsonPlace& at) {
 ordered_json json_of(const ProfilePoint& point) {
   ordered_json json = {{"samples", point.samples}, {"threads", point.threads}};
   for (const LayerTimes& times : point.layers) json["layers"].push_back(json_of(times));
-  json["load_ms"] = point.load_ms;
-  json["loss_ms"] = point.loss_ms;
-  json["instruction_ms"] = point.instruction_ms;
+  json["rest_ms"] = point.rest_ms;
   return json;
 }
 
@@ -98,9 +96,7 @@ ProfilePoint point_at(const JsonPlace& at, std::size_t layers) {
   ProfilePoint point{.samples = static_cast<int>(at.count("samples")),
                      .threads = static_cast<int>(at.count("threads")),
                      .layers = {},
-                     .load_ms = at.number("load_ms"),
-                     .loss_ms = at.number("loss_ms"),
-                     .instruction_ms = at.number("instruction_ms")};
+                     .rest_ms = at.number("rest_ms")};
   if (point.samples < 1) at.refuse("samples", "is below 1");
   for (const JsonPlace& layer : at.list("layers")) point.layers.push_back(times_at(layer));
   if (point.layers.size() != layers)
@@ -127,12 +123,11 @@ ProfiledLayer layer_at(const JsonPlace& at) {
           .flops = at.count("flops")};
 }
 
-json parsed(const std::filesystem::path& file) {
-  const std::string text = read_whole_file(file);
+json parsed(const std::string& text, const std::string& where) {
   const std::string problem = json_problem(text, limits);
   if (!problem.empty())
-    throw UsageError(fmt::format("{}: is no profile: {}; measure anew: pipetrain profile CONFIG",
-                                 file.string(), problem));
+    throw UsageError(fmt::format("{}: is no profile: {}; measure again: pipetrain profile CONFIG",
+                                 where, problem));
   return json::parse(text);
 }
 
@@ -166,9 +161,12 @@ ordered_json profile_json(const Profile& profile) {
 }
 
 Profile read_profile_json(const std::filesystem::path& file) {
-  const std::string name = file.string();
-  const json whole = parsed(file);
-  const JsonPlace top(name, whole, "");
+  return parse_profile_json(read_whole_file(file), file.string());
+}
+
+Profile parse_profile_json(const std::string& text, const std::string& where) {
+  const json whole = parsed(text, where);
+  const JsonPlace top(where, whole, "");
   if (top.count("pipetrain_profile") != format_version)
     top.refuse("pipetrain_profile", fmt::format("is not {}", format_version));
   Profile profile{.key = key_at(top.object("key"))};

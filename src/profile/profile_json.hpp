@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <nlohmann/json_fwd.hpp>
+#include <string>
 
 #include "plan/profile.hpp"
 
@@ -13,5 +14,7 @@ nlohmann::ordered_json profile_json(const Profile& profile);
 // UsageError: what is missing, negative or no number, with its place in the file ("points[2].layers
 // [0].forward_ms"). DataError where the file cannot be read.
 Profile read_profile_json(const std::filesystem::path& file);
+// The same of its text; `where` stands for the file in messages.
+Profile parse_profile_json(const std::string& text, const std::string& where);
 
 }  // namespace pipetrain

@@ -93,6 +93,15 @@ EarlierRun earlier_run(const fs::path& folder, const Options& options, const Con
   return earlier;
 }
 
+std::optional<fs::path> kept_config(const fs::path& folder, const std::string& resume) {
+  if (resume == "never") return std::nullopt;
+  if (resume != "auto") return find_checkpoint(resume) / kConfigFile;
+  if (is_there(folder / kConfigFile)) return folder / kConfigFile;
+  const auto steps = committed_checkpoints(folder / "checkpoints");
+  if (steps.empty()) return std::nullopt;
+  return folder / "checkpoints" / checkpoint_name(steps.back()) / kConfigFile;
+}
+
 void check_length(const Checkpoint& checkpoint, std::int64_t steps) {
   const std::int64_t trained = checkpoint.manifest.progress.step;
   if (steps < trained)

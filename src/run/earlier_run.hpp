@@ -31,6 +31,10 @@ struct EarlierRun {
 EarlierRun earlier_run(const std::filesystem::path& folder, const Options& options,
                        const Config& config);
 
+// The file of the config that a start with this --resume continues; nothing if it starts over.
+std::optional<std::filesystem::path> kept_config(const std::filesystem::path& folder,
+                                                 const std::string& resume);
+
 // UsageError where the training asked for ends before the checkpoint.
 void check_length(const Checkpoint& checkpoint, std::int64_t steps);
 

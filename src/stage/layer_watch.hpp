@@ -1,6 +1,8 @@
-// Is told of every piece of work that a stage asks of its stream for a layer: what the profiler
-// measures, on the very kernels that train.
+// Sees every piece of work that a stage asks of its stream for a layer: so the profiler measures
+// the very kernels that train.
 #pragma once
+
+#include "backend/stream.hpp"
 
 namespace pipetrain {
 
@@ -10,7 +12,7 @@ enum class LayerWork {
   BackwardWeight,  // alone
   WeightUpdate,    // a weight gradient and the update that is fused into it
   Update,          // alone
-  Copy,            // of a value that leaves the stage but lies elsewhere
+  Copy,            // of a value that leaves the stage from another place than its packet
 };
 
 class LayerWatch {
@@ -19,23 +21,16 @@ class LayerWatch {
   // Called around the work, by the stage's worker; `layer` within the stage, from 0. On a device
   // the work may be done later: whoever measures lets the stream finish.
   virtual void begin(LayerWork work, int layer) = 0;
-  virtual void end() = 0;
+  virtual void end(Stream& stream) = 0;
 };
 
-// Around one piece of work; null: nobody watches.
-class Watched {
- public:
-  Watched(LayerWatch* watch, LayerWork work, int layer) : watch_(watch) {
-    if (watch_) watch_->begin(work, layer);
-  }
-  ~Watched() {
-    if (watch_) watch_->end();
-  }
-  Watched(const Watched&) = delete;
-  Watched& operator=(const Watched&) = delete;
-
- private:
-  LayerWatch* const watch_;
-};
+// Does `work`, watched unless `watch` is null. After an exception end() is not called.
+template <class Work>
+void watched(LayerWatch* watch, Stream& stream, LayerWork kind, int layer, const Work& work) {
+  if (!watch) return work();
+  watch->begin(kind, layer);
+  work();
+  watch->end(stream);
+}
 
 }  // namespace pipetrain

@@ -124,12 +124,13 @@ void StageOptimizer::apply(WeightStore& weights, const StageUpdate& update, Laye
     const int group = ties_.group[i];
     const UpdateTerms& terms = group < 0 ? update.own : update.tied[group];
     const bool sums = !update.sums.empty() && ties_.counts[i];
-    const Watched watched(watch, LayerWork::Update, items_[i].layer);
-    if (terms.skip)
-      skip(items_[i], weights);
-    else
-      stream_.apply(rule(items_[i], {terms.lr, terms.gradient_scale, update.step}),
-                    arguments(items_[i], weights, sums ? &update.sums[i] : nullptr));
+    watched(watch, stream_, LayerWork::Update, items_[i].layer, [&] {
+      if (terms.skip)
+        skip(items_[i], weights);
+      else
+        stream_.apply(rule(items_[i], {terms.lr, terms.gradient_scale, update.step}),
+                      arguments(items_[i], weights, sums ? &update.sums[i] : nullptr));
+    });
   }
   done_.assign(done_.size(), false);
 }

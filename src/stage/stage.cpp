@@ -237,14 +237,20 @@ int Stage::layer_of(const Step& step) const {
 
 void Stage::run(CompiledStage& compiled, const Step& step, const Bases& bases, const PassCall& call,
                 const RunOptions& options) {
+  const FusedUpdate* const update = step.kind == Step::Kind::BackwardWeight
+                                        ? fused(compiled, step.layer, options.update)
+                                        : nullptr;
+  watched(watch_, *stream_, work_of(step.kind, update != nullptr), layer_of(step), [&] {
+    call_kernel(compiled, step, bases, call, {update, options.again});
+  });
+}
+
+void Stage::call_kernel(CompiledStage& compiled, const Step& step, const Bases& bases,
+                        const PassCall& call, const CallOptions& options) {
   const auto l = static_cast<std::size_t>(step.layer);
   for (std::size_t i = 0; i < step.inputs.size(); ++i)
     operand_inputs_[i] = at(bases, step.inputs[i]);
   const std::span<const void* const> inputs(operand_inputs_.data(), step.inputs.size());
-  const FusedUpdate* const update = step.kind == Step::Kind::BackwardWeight
-                                        ? fused(compiled, step.layer, options.update)
-                                        : nullptr;
-  const Watched watched(watch_, work_of(step.kind, update != nullptr), layer_of(step));
   switch (step.kind) {
     case Step::Kind::Forward:
       compiled.kernels[l]->forward(
@@ -278,7 +284,7 @@ void Stage::run(CompiledStage& compiled, const Step& step, const Bases& bases, c
                                             .output_gradient = at(bases, step.output_gradient),
                                             .gradients = optimizer_.gradients(step.layer),
                                             .accumulate = gradient_started_[l],
-                                            .update = update,
+                                            .update = options.update,
                                             .saved = at(bases, step.saved),
                                             .scratch = passes_.scratch(call.size.mode)});
       gradient_started_[l] = true;
@@ -322,10 +328,9 @@ void Stage::update_by_kernels(const UpdateCall& call) {
   for (const CompiledStage& c : compiled_) {
     if (c.size.mode != Mode::Train) continue;
     for (int l = 0; l < layers(); ++l)
-      if (const FusedUpdate* update = fused(c, l, &call)) {
-        const Watched watched(watch_, LayerWork::Update, l);
-        c.kernels[l]->update(*stream_, *update, passes_.scratch(Mode::Train));
-      }
+      if (const FusedUpdate* update = fused(c, l, &call))
+        watched(watch_, *stream_, LayerWork::Update, l,
+                [&] { c.kernels[l]->update(*stream_, *update, passes_.scratch(Mode::Train)); });
     return;
   }
 }

@@ -148,10 +148,16 @@ class Stage {
     const UpdateCall* update = nullptr;
     bool again = false;
   };
+  struct CallOptions {
+    const FusedUpdate* update = nullptr;
+    bool again = false;
+  };
   LossArguments loss_arguments(const CompiledStage& compiled, const PassCall& call,
                                const Targets& targets) const;
   void run(CompiledStage& compiled, const Step& step, const Bases& bases, const PassCall& call,
            const RunOptions& options);
+  void call_kernel(CompiledStage& compiled, const Step& step, const Bases& bases,
+                   const PassCall& call, const CallOptions& options);
 
   int layer_of(const Step& step) const;
   void update_by_kernels(const UpdateCall& call);

@@ -86,3 +86,42 @@ TEST_CASE("a training that plans by itself keeps its plan when it goes on") {
   const std::string schedule = config.substr(config.find("schedule = "));
   CHECK(has(planning.text_of_run("config.resolved.toml"), schedule.substr(0, schedule.find('\n'))));
 }
+
+TEST_CASE("a training that plans by itself resumes from a checkpoint that is named") {
+  const Planning planning;
+  REQUIRE(planning.train("--set training.epochs=1 --set checkpoint.every_steps=1").code == 0);
+  const fs::path other = planning.folder.path / "other";
+  const Ran resumed = planning.pipetrain(
+      "train " + planning.config + " --quiet --output " + other.string() +
+      " --set 'pipeline.schedule=\"auto\"' --set training.epochs=1 --set checkpoint.every_steps=1 "
+      "--resume " +
+      planning.run.string());
+  INFO(resumed.err);
+  CHECK(resumed.code == 0);
+}
+
+// 96 samples in mini-batches of 64: measuring takes two micro-batches of a size.
+TEST_CASE("a training that plans by itself measures what the data have") {
+  const Planning planning;
+  const Ran trained = planning.train("--set data.batch_size=64 --set training.epochs=1");
+  INFO(trained.err);
+  CHECK(trained.code == 0);
+  const Ran measured =
+      planning.pipetrain("profile " + planning.config + " --microbatch-sizes 64 --output " +
+                         planning.profile.string());
+  CHECK(measured.code == 2);
+  CHECK(has(measured.err, "that takes 128 samples, and the data have 96"));
+}
+
+TEST_CASE("a profile may come through a pipe") {
+  const Planning planning;
+  REQUIRE(planning.measure().code == 0);
+  const Ran planned =
+      planning.pipetrain("plan --profile /dev/stdin --json < " + planning.profile.string());
+  INFO(planned.err);
+  CHECK(planned.code == 0);
+  const Ran piped =
+      run_binary("plan --profile /dev/stdin --json", "cat " + planning.profile.string() + " |");
+  INFO(piped.err);
+  CHECK(piped.code == 0);
+}

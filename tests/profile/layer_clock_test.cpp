@@ -4,6 +4,7 @@
 #include <chrono>
 #include <thread>
 
+#include "backend/backend.hpp"
 #include "catch.hpp"
 
 using namespace pipetrain;
@@ -11,8 +12,10 @@ using namespace pipetrain;
 namespace {
 
 void work_for(LayerClock& clock, LayerWork work, int layer, int milliseconds) {
-  const Watched watched(&clock, work, layer);
-  std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
+  static const auto backend = make_backend("reference");
+  static const auto stream = backend->make_stream({});
+  watched(&clock, *stream, work, layer,
+          [&] { std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds)); });
 }
 
 }  // namespace
@@ -20,7 +23,7 @@ void work_for(LayerClock& clock, LayerWork work, int layer, int milliseconds) {
 // Two micro-batches: the weight gradient of the second has the update in it. Sleeps take at least
 // as long as they are asked to.
 TEST_CASE("a layer's times are those of one micro-batch, and of what an update adds", "[profile]") {
-  LayerClock clock(2, nullptr);
+  LayerClock clock(2);
   for (int step = 0; step < 3; ++step) {
     work_for(clock, LayerWork::Forward, 0, 2);
     work_for(clock, LayerWork::Forward, 0, 2);
@@ -42,7 +45,7 @@ TEST_CASE("a layer's times are those of one micro-batch, and of what an update a
 }
 
 TEST_CASE("what was before a warm-up's end is forgotten", "[profile]") {
-  LayerClock clock(1, nullptr);
+  LayerClock clock(1);
   work_for(clock, LayerWork::Forward, 0, 30);
   clock.end_step();
   clock.forget();

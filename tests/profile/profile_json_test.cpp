@@ -19,7 +19,7 @@ Profile small() {
   profile.layers = {{"fc1", "linear", 64, 128, 4096, 2048}, {"fc2", "linear", 0, 40, 400, 200}};
   ProfilePoint point{.samples = 4, .threads = 1};
   point.layers = {{1.5, 2.5, 3.5, 0.25, 0.125, 0.01}, {0.5, 0.5, 0.5, 0.5, 0, 0}};
-  point.loss_ms = 0.75;
+  point.rest_ms = 0.75;
   profile.points = {point, point};
   profile.points[1].samples = 8;
   profile.points[1].layers[0].forward_ms = 2.5;

@@ -47,8 +47,7 @@ double PipelineCosts::sent_bytes(int cut) const {
 }
 
 double PipelineCosts::travel_ms(int boundary, double bytes) const {
-  const Wire& wire = spec_.wires[static_cast<std::size_t>(boundary)];
-  return wire.latency_ms + 1000 * bytes / wire.bytes_per_second;
+  return pipetrain::travel_ms(spec_.wires[static_cast<std::size_t>(boundary)], bytes);
 }
 
 double PipelineCosts::transfer_ms(int boundary, int cut) const {

@@ -115,6 +115,10 @@ bool same_kind(const Cluster::Device& a, const Cluster::Device& b) {
 
 }  // namespace
 
+double travel_ms(const Wire& wire, double bytes) {
+  return wire.latency_ms + 1000 * bytes / wire.bytes_per_second;
+}
+
 std::optional<Route> find_route(const Cluster& cluster, int from, int to) {
   return Ways(cluster).find(from, to);
 }

@@ -28,6 +28,8 @@ struct Wire {
   bool operator==(const Wire&) const = default;
 };
 
+double travel_ms(const Wire& wire, double bytes);
+
 struct Cluster {
   struct Device {
     std::string name;

@@ -185,7 +185,7 @@ class GraphTxtReader {
     refuse(line, fmt::format("no line describes a node {}{}", printable(id), suggest(id, known)));
   }
 
-  // Of edges that stand there twice one is kept: what is read twice is sent once.
+  // Duplicate edges count once: what is read twice is sent once.
   void connect() {
     std::set<ProfiledEdge> seen;
     for (const NamedEdge& named : edges_) {

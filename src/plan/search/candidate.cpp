@@ -33,7 +33,6 @@ ScheduleRequest request_of(const Candidate& c) {
   return {.schedule = std::string(c.schedule->name),
           .stages = c.workers,
           .microbatches = c.microbatches,
-          .warmup = c.warmup,
           .virtual_stages = c.virtual_stages,
           .recompute = c.recompute,
           .early_sends = true};
@@ -86,7 +85,9 @@ class Simulation {
 
   double cut_ms(int p) const {
     const int from = device_of(p), to = device_of(p + 1);
-    return from == to ? 0 : transfer_ms(route(in_.cluster, from, to).wire, parts_[p].sent_bytes);
+    return from == to ? 0
+                      : travel_ms(route(in_.cluster, from, to).wire,
+                                  static_cast<double>(parts_[p].sent_bytes));
   }
 
   // Copies of a stage add up their gradients: a ring over their devices sends 2 (m - 1) / m of
@@ -98,8 +99,9 @@ class Simulation {
     for (int c = 0; c < copies; ++c) {
       const int from = shape_.placement[StageId{p}][c].value,
                 to = shape_.placement[StageId{p}][(c + 1) % copies].value;
-      slowest = std::max(slowest, transfer_ms(route(in_.cluster, from, to).wire,
-                                              parts_[p].parameter_bytes / copies));
+      slowest =
+          std::max(slowest, travel_ms(route(in_.cluster, from, to).wire,
+                                      static_cast<double>(parts_[p].parameter_bytes) / copies));
     }
     return 2 * (copies - 1) * slowest;
   }
@@ -131,7 +133,7 @@ class Simulation {
   }
 
   // Of one micro-batch in flight: its activations, or where they are recomputed the input of the
-  // part, which of the first one lies with the loader.
+  // part, which the loader holds for the first one.
   std::int64_t kept_bytes(int p) const {
     if (!candidate_.recompute) return parts_[p].saved_bytes;
     return p > 0 ? parts_[p - 1].sent_bytes : 0;
@@ -176,11 +178,6 @@ class Simulation {
 };
 
 }  // namespace
-
-double transfer_ms(const Wire& wire, std::int64_t bytes) {
-  if (wire.bytes_per_second <= 0) return wire.latency_ms;
-  return wire.latency_ms + 1e3 * static_cast<double>(bytes) / wire.bytes_per_second;
-}
 
 std::string text_of(const Candidate& c) {
   std::string text =

@@ -18,7 +18,6 @@ struct Candidate {
   int workers = 1;       // on devices 0 .. workers - 1
   int microbatches = 1;  // per mini-batch
   int virtual_stages = 1;
-  Warmup warmup = Warmup::OneFOneB;
   bool recompute = false;
   std::vector<int> firsts = {0};  // the first layer of each part of the model
 
@@ -55,9 +54,7 @@ struct Simulated {
   std::optional<Shortage> shortage = {};
 };
 
-double transfer_ms(const Wire& wire, std::int64_t bytes);  // over one link
-
-// UsageError where the schedule cannot be had so: its rule.
+// UsageError if the schedule cannot run with these values: its rule.
 Simulated simulate_candidate(const CandidateInput& input, const Candidate& candidate);
 
 }  // namespace pipetrain

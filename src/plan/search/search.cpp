@@ -115,7 +115,8 @@ class Search {
     std::vector<double> ms;
     if (workers == 1) return ms;
     const Wire wire = route(in_.cluster, 0, 1).wire;
-    for (const ChainLayer& layer : chain.layers) ms.push_back(transfer_ms(wire, layer.sent_bytes));
+    for (const ChainLayer& layer : chain.layers)
+      ms.push_back(travel_ms(wire, static_cast<double>(layer.sent_bytes)));
     return ms;
   }
 
@@ -126,7 +127,7 @@ class Search {
     if (in_.firsts && std::ssize(*in_.firsts) != parts) return;
     candidate.firsts =
         in_.firsts ? *in_.firsts
-                   : balanced_firsts({chain, speeds(parts), cut_ms(chain, candidate.workers)});
+                   : balanced_firsts({chain, speeds(candidate), cut_ms(chain, candidate.workers)});
     Looked looked{candidate, {}, {}};
     try {
       looked.simulated = simulate(candidate);
@@ -153,21 +154,17 @@ class Search {
                               candidate);
   }
 
-  std::vector<double> speeds(int parts) const {
-    std::vector<double> speeds(parts, 1);
-    for (int p = 0; p < parts; ++p)
-      speeds[p] = in_.cluster.devices[p % device_count(in_.cluster)].speed;
+  std::vector<double> speeds(const Candidate& candidate) const {
+    std::vector<double> speeds;
+    for (int p = 0; p < candidate.parts(); ++p)
+      speeds.push_back(in_.cluster.devices[p % candidate.workers].speed);
     return speeds;
   }
 
   void search_splits(Looked& looked) {
-    const int parts = looked.candidate.parts();
-    if (in_.firsts || parts == 1) return;
-    std::vector<Firsts> starts = {looked.candidate.firsts};
-    for (const Firsts& other : in_.more_splits)
-      if (std::ssize(other) == parts) starts.push_back(other);
+    if (in_.firsts) return;
     const int layers = static_cast<int>(chain_of(looked.candidate).layers.size());
-    const RatedSplit best = best_firsts(starts, layers, [&](const Firsts& firsts) {
+    const RatedSplit best = best_firsts(looked.candidate.firsts, layers, [&](const Firsts& firsts) {
       Candidate candidate = looked.candidate;
       candidate.firsts = firsts;
       const Simulated simulated = simulate(candidate);

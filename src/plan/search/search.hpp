@@ -17,7 +17,7 @@
 namespace pipetrain {
 
 struct SearchInput {
-  // The model's chain for micro-batches of so many samples, where so many workers share the
+  // The model's chain for micro-batches of this size, while this number of workers share the
   // machine.
   std::function<LayerChain(int samples, int workers)> chain;
   const Cluster& cluster;
@@ -32,7 +32,6 @@ struct SearchInput {
   std::optional<std::string> schedule = {};
   std::optional<int> workers = {}, microbatches = {}, virtual_stages = {};
   std::optional<std::vector<int>> firsts = {};
-  std::vector<std::vector<int>> more_splits = {};  // to look at besides: those of other planners
 };
 
 struct SearchResult {

@@ -6,7 +6,7 @@
 namespace pipetrain {
 namespace {
 
-// Of `layers` in `parts`: so many ways to choose the cuts, or `most` + 1 where there are more.
+// The number of ways to cut `layers` into `parts`, or `most` + 1 if there are more.
 std::int64_t count_splits(int layers, int parts, std::int64_t most) {
   std::int64_t count = 1;
   for (int c = 1; c < parts; ++c) {
@@ -83,21 +83,17 @@ Firsts balanced_firsts(const BalanceInput& in) {
   return firsts;
 }
 
-RatedSplit best_firsts(const std::vector<Firsts>& starts, int layers,
+RatedSplit best_firsts(const Firsts& start, int layers,
                        const std::function<double(const Firsts&)>& rate, int all_of) {
-  const int parts = static_cast<int>(starts[0].size());
+  const int parts = static_cast<int>(start.size());
   if (count_splits(layers, parts, all_of) <= all_of) return best_of_all(parts, layers, rate);
-  RatedSplit best{starts[0], std::numeric_limits<double>::infinity()};
-  for (const Firsts& start : starts) {
-    RatedSplit split{start, rate(start)};
-    for (bool better = true; better;) {
-      better = false;
-      for (std::size_t cut = 1; cut < split.firsts.size(); ++cut)
-        better = improve_cut(split, cut, layers, rate) || better;
-    }
-    if (split.rating < best.rating) best = std::move(split);
+  RatedSplit split{start, rate(start)};
+  for (bool better = true; better;) {
+    better = false;
+    for (std::size_t cut = 1; cut < split.firsts.size(); ++cut)
+      better = improve_cut(split, cut, layers, rate) || better;
   }
-  return best;
+  return split;
 }
 
 }  // namespace pipetrain

@@ -41,7 +41,7 @@ TEST_CASE("a balanced split has the smallest slowest part", "[search]") {
     const LayerChain chain = chain_of(times);
     const auto rate = [&](const Firsts& firsts) { return slowest(chain, firsts, speeds); };
     const Firsts balanced = balanced_firsts({chain, speeds});
-    const RatedSplit best = best_firsts({balanced}, static_cast<int>(times.size()), rate, 1 << 20);
+    const RatedSplit best = best_firsts(balanced, static_cast<int>(times.size()), rate, 1 << 20);
     CHECK(rate(balanced) == Approx(best.rating));
   }
 }
@@ -50,7 +50,7 @@ TEST_CASE("where splits are many, cuts move to a local best", "[search]") {
   const LayerChain chain = chain_of({4, 1, 1, 1, 1, 1, 1, 1, 1, 4});
   const std::vector<double> speeds(3, 1);
   const auto rate = [&](const Firsts& firsts) { return slowest(chain, firsts, speeds); };
-  const RatedSplit best = best_firsts({{0, 1, 2}}, 10, rate, 1);
+  const RatedSplit best = best_firsts({0, 1, 2}, 10, rate, 1);
   CHECK(best.rating == rate(balanced_firsts({chain, speeds})));
 }
 
