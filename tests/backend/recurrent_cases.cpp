@@ -30,7 +30,8 @@ Case padded_lstm(const std::string& more, std::int64_t length, std::int64_t voca
 }
 
 void lstm_cases(std::vector<Case>& cases) {
-  for (const auto& [reverse, both] : {std::pair(false, false), {true, false}, {false, true}}) {
+  for (const auto& way : {std::pair(false, false), {true, false}, {false, true}}) {
+    const bool reverse = way.first, both = way.second;
     const auto of = [&](std::int64_t hidden, bool bias = true) {
       return Lstm{.hidden_size = hidden, .reverse = reverse, .bidirectional = both, .bias = bias};
     };

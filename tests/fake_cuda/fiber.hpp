@@ -24,9 +24,9 @@ class Fiber {
 
   void* stack_;
   bool begun_ = false;
-  ucontext_t own_{}, host_{};
+  [[maybe_unused]] ucontext_t own_{}, host_{};
   jmp_buf own_place_, host_place_;
-  void* sanitizer_ = nullptr;  // what it keeps of this fiber
+  [[maybe_unused]] void* sanitizer_ = nullptr;  // what it keeps of this fiber
 };
 
 }  // namespace fake_cuda

@@ -91,9 +91,10 @@ TEST_CASE("flushing schedules are plain SGD, whatever the stages") {
   std::mt19937 random(seed);
   for (const auto& row : schedules()) {
     if (!flushes(row)) continue;
-    for (auto [p, n] : {std::pair{1, 1}, {1, 4}, {2, 2}, {4, 4}, {3, 5}, {6, 2}, {2, 6}, {4, 8}})
+    for (const auto& size :
+         {std::pair{1, 1}, {1, 4}, {2, 2}, {4, 4}, {3, 5}, {6, 2}, {2, 6}, {4, 8}})
       for (bool sync : {false, true}) {
-        const int k = 6, virtual_stages = p % 3 + 1;
+        const int p = size.first, n = size.second, k = 6, virtual_stages = p % 3 + 1;
         CAPTURE(row.name, p, n, sync);
         const ScheduleRequest request{.schedule = std::string(row.name),
                                       .stages = p,
