@@ -165,11 +165,6 @@ std::vector<int> split_firsts(const Config& config, const Graph& graph) {
   return firsts;
 }
 
-int copies_beside_weights(const OptimizerConfig& optimizer) {
-  if (optimizer.kind != OptimizerKind::Sgd) return 3;
-  return optimizer.momentum != 0 ? 2 : 1;
-}
-
 // Where the threads of a stage are not given, the workers share the machine's cores.
 int threads_of(const Config& config, int workers) {
   const int given = config.hardware.threads_per_stage;
@@ -222,7 +217,7 @@ PlanInput plan_input(const ReadConfig& read, const Graph& graph, const Profile& 
     return chain_of(*kept, samples, threads_of(config, workers));
   };
   input.minibatch_samples = static_cast<int>(config.data.batch_size);
-  input.copies_beside_weights = copies_beside_weights(config.optimizer);
+  input.copies_beside_weights = 1 + moments(config.optimizer);
   if (config.hardware.memory_limit > 0) input.memory_bytes = config.hardware.memory_limit;
   input.given = given_keys(read, graph);
   input.cluster =

@@ -3,9 +3,14 @@
 namespace pipetrain {
 
 std::vector<std::string_view> moment_names(const OptimizerConfig& optimizer) {
-  if (optimizer.kind != OptimizerKind::Sgd) return {"exp_avg", "exp_avg_sq"};
-  if (optimizer.momentum != 0) return {"momentum_buffer"};
-  return {};
+  switch (moments(optimizer)) {
+    case 0:
+      return {};
+    case 1:
+      return {"momentum_buffer"};
+    default:
+      return {"exp_avg", "exp_avg_sq"};
+  }
 }
 
 std::string moment_name(const std::string& parameter, std::string_view moment) {

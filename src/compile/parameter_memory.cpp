@@ -6,9 +6,7 @@ namespace pipetrain {
 
 MemoryAccount parameter_memory(const ParameterMemoryInput& in) {
   MemoryAccount account;
-  const bool sgd = in.optimizer.kind == OptimizerKind::Sgd;
-  const std::size_t moments =
-      (sgd ? (in.optimizer.momentum != 0 ? 1 : 0) : 2) + (in.keeps_delta ? 1 : 0);
+  const auto of_rule = static_cast<std::size_t>(moments(in.optimizer) + (in.keeps_delta ? 1 : 0));
   const auto copies = static_cast<std::size_t>(in.weight_copies + (in.mixes ? 1 : 0));
   for (LayerId l = in.first; l <= in.last; ++l.value) {
     const Layer& layer = in.graph.layers[l];
@@ -20,7 +18,7 @@ MemoryAccount parameter_memory(const ParameterMemoryInput& in) {
     for (const Buffer& buffer : layer.buffers)
       account[Use::Weights] += bytes_of<float>(buffer.shape.elements());
     account[Use::Gradients] += stored;
-    account[Use::Optimizer] += moments * stored;
+    account[Use::Optimizer] += of_rule * stored;
   }
   return account;
 }

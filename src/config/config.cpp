@@ -37,6 +37,11 @@ int model_parts(const PipelineConfig& pipeline) {
   return model_parts(require_schedule(pipeline.schedule), pipeline.stages, pipeline.virtual_stages);
 }
 
+int moments(const OptimizerConfig& optimizer) {
+  if (optimizer.kind != OptimizerKind::Sgd) return 2;
+  return optimizer.momentum != 0 ? 1 : 0;
+}
+
 std::string schedule_name(const PipelineConfig& pipeline) {
   return has_own_order(pipeline) ? pipeline.schedule_csv.filename().string() : pipeline.schedule;
 }

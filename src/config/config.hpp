@@ -140,6 +140,9 @@ struct OptimizerConfig {
   double max_norm = 0;  // 0: no clipping
   bool operator==(const OptimizerConfig&) const = default;
 };
+// How many values the update rule keeps of each weight from one step to the next: 0 sgd, 1 sgd with
+// momentum, 2 adam and adamw.
+int moments(const OptimizerConfig& optimizer);
 
 struct LrScheduleConfig {
   LrKind kind = LrKind::Constant;

@@ -1,5 +1,10 @@
 // Cores that a process has to itself among those of pipetrain on a machine: runs side by side, as a
 // sweep starts them, had better not be pinned to the same ones.
+//
+// Affinity and cgroups say which cores this process may use, not which of them another run has
+// taken: two runs started alike are allowed the same cores and would pin their threads to the same
+// first ones. What is claimed also decides whether waiting threads may spin or have to sleep
+// (SleepingTeams). docs/sweeps.md has what either costs.
 #pragma once
 
 #include <string_view>

@@ -8,6 +8,9 @@
 //                      Summary { 1: Value*, each { 1: tag string, 2: simple_value float } }
 //                      SessionLog { 1: status, START = 1 }
 // Numbers are little-endian; a record is found torn by its length or by either sum.
+//
+// Training reads too: a run that is resumed takes over the records up to its checkpoint, whose wall
+// times stand nowhere else (metrics/tensorboard.hpp).
 #pragma once
 
 #include <cstdint>

@@ -25,7 +25,7 @@ std::string shapes_of(const Graph& graph) {
 }
 
 std::string optimizer_of(const OptimizerConfig& optimizer) {
-  return fmt::format("{}{}", word_of(optimizer.kind), optimizer.momentum != 0 ? ", momentum" : "");
+  return fmt::format("{}{}", word_of(optimizer.kind), moments(optimizer) == 1 ? ", momentum" : "");
 }
 
 }  // namespace

@@ -39,7 +39,7 @@ StageOptimizer::StageOptimizer(Stream& stream, const OptimizerConfig& config,
       ties_(ties),
       gradients_(layers.size()),
       done_(layers.size(), false) {
-  const bool sgd = config.kind == OptimizerKind::Sgd;
+  const int kept = moments(config);
   const auto take = [&](Use use, std::size_t elements) {
     return reinterpret_cast<float*>(memory.take(use, elements * sizeof(float)));
   };
@@ -52,8 +52,8 @@ StageOptimizer::StageOptimizer(Stream& stream, const OptimizerConfig& config,
                 .decays = decays(config, layer.parameters[p]),
                 .elements = static_cast<std::int64_t>(elements),
                 .gradient = take(Use::Gradients, elements)};
-      if (!sgd || config.momentum != 0) item.first_moment = take(Use::Optimizer, elements);
-      if (!sgd) item.second_moment = take(Use::Optimizer, elements);
+      if (kept > 0) item.first_moment = take(Use::Optimizer, elements);
+      if (kept > 1) item.second_moment = take(Use::Optimizer, elements);
       if (delta.keeps) item.delta = take(Use::Optimizer, elements);
       gradients_[l].push_back(item.gradient);
       items_.push_back(item);

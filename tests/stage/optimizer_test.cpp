@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "catch.hpp"
+#include "checkpoint/state.hpp"
 #include "graph/read.hpp"
 
 using namespace pipetrain;
@@ -72,6 +73,19 @@ TEST_CASE("momentum and weight decay", "[optimizer]") {
   CHECK(rig.weight(1) == Approx(-0.1 - 0.049));
   MemoryAccount account = rig.memory.account();
   CHECK(account[Use::Optimizer] == 2 * sizeof(float));
+}
+
+TEST_CASE("a rule has room and names for as many moments as it keeps", "[optimizer]") {
+  const auto kept = [](const OptimizerConfig& config) {
+    MemoryAccount account = OneWeight(config).memory.account();
+    CHECK(account[Use::Optimizer] == moments(config) * 2 * sizeof(float));
+    CHECK(static_cast<int>(moment_names(config).size()) == moments(config));
+    return moments(config);
+  };
+  CHECK(kept({.kind = OptimizerKind::Sgd}) == 0);
+  CHECK(kept({.kind = OptimizerKind::Sgd, .momentum = 0.5}) == 1);
+  CHECK(kept({.kind = OptimizerKind::Adam}) == 2);
+  CHECK(kept({.kind = OptimizerKind::AdamW}) == 2);
 }
 
 TEST_CASE("adam's first step is the rate itself, whatever the gradient", "[optimizer]") {
