@@ -1,0 +1,56 @@
+// What `train` builds around a training, small and in a folder of its own: an mlp of two stages on
+// drawn samples, one thread, mini-batches of 8 of 32 samples, validation samples.
+#pragma once
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "checkpoint/scratch.hpp"
+#include "run/options.hpp"
+#include "run/training.hpp"
+
+namespace pipetrain::testing {
+
+Progress progress_at(std::int64_t step);
+
+class RunRig {
+ public:
+  // `sets` change the config, as on the command line; it trains 4 steps.
+  explicit RunRig(const std::vector<std::string>& sets = {});
+
+  const std::filesystem::path& folder() const { return folder_; }  // of the run
+  const Config& config() const { return read_.config; }
+  const Graph& graph() const { return graph_; }
+  const Plan& plan() const { return plan_; }
+  const Datasets& data() const { return data_; }
+  const DataSums& sums() const { return sums_; }
+  const TrainingLength& length() const { return length_; }
+  Pipeline& pipeline() { return pipeline_; }
+  RunMetrics& metrics() { return metrics_; }
+
+  TrainingInput input(const Progress& begin = {});
+  // As another start of the same run would find it: config and weights in the folder.
+  void keep_config() const;
+  void finish();
+  // Those in metrics.jsonl, of one kind.
+  std::vector<nlohmann::ordered_json> events(const std::string& kind) const;
+  std::vector<std::int64_t> steps_of(const std::string& kind) const;
+
+ private:
+  Scratch scratch_;
+  ReadConfig read_;
+  Graph graph_;
+  std::unique_ptr<Backend> backend_;
+  Datasets data_;
+  Plan plan_;
+  TrainingLength length_;
+  Pipeline pipeline_;
+  std::filesystem::path folder_;
+  RunMetrics metrics_;
+  Console console_{{.quiet = true}};
+  DataSums sums_;
+};
+
+}  // namespace pipetrain::testing
