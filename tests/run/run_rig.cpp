@@ -1,4 +1,4 @@
-#include "run/run_rig.hpp"
+#include "run_rig.hpp"
 
 #include <fstream>
 
