@@ -49,7 +49,7 @@ TEST_CASE("a stage that does not fit into the memory's limit is refused", "[outl
   CHECK_NOTHROW(outlook(fits.compiled));
   const Outlook none({"hardware.memory_limit=\"1KiB\""});
   CHECK_THROWS_WITH(outlook(none.compiled),
-                    Contains("hardware.memory_limit = 1.0 KiB is too small: stage 0 needs") &&
+                    Contains("hardware.memory_limit = 1.0 KiB is too small: stage 1 needs") &&
                         Contains("more stages, smaller micro-batches"));
 }
 

@@ -15,7 +15,11 @@ TEST_CASE("epochs are counted in whole mini-batches", "[session]") {
   const TrainingLength steps = length_of({"training.steps=3"});
   CHECK(steps.steps_per_epoch == 4);
   CHECK(steps.steps == 3);
-  CHECK(length_of({"training.steps=0", "training.epochs=3"}).steps == 12);
+  const RunRig rig;
+  Config epochs = rig.config();
+  epochs.training.steps = 0;
+  epochs.training.epochs = 3;
+  CHECK(training_length(epochs, *rig.data().train).steps == 12);
   CHECK(length_of({"data.train_samples=33", "data.drop_last=true"}).steps_per_epoch == 4);
 }
 
