@@ -41,11 +41,11 @@ WorkerLists::WorkerLists(const CompactSchedule& schedule)
 
 // The passes go worker by worker but for the binding of versions, so one list is enough for them.
 std::vector<Instruction> WorkerLists::of(WorkerId worker) {
-  auto& list = one_.workers[static_cast<std::size_t>(worker.value)];
+  auto& list = one_.workers[worker];
   list = binder_.bind(worker);
   one_ = finish(complete_bound(std::move(one_), schedule_.request, flushes(*schedule_.row)),
                 schedule_.request);
-  return std::exchange(one_.workers[static_cast<std::size_t>(worker.value)], {});
+  return std::exchange(one_.workers[worker], {});
 }
 
 }  // namespace pipetrain

@@ -35,22 +35,21 @@ ChainLayer chain_layer(const ProfiledNode& node) {
 
 LayerChain chain_of(const ProfileGraph& graph) {
   const std::vector<int> order = topological_order(graph);
-  std::vector<int> place(order.size()), last_reader(order.size(), -1);
-  for (std::size_t i = 0; i < order.size(); ++i)
-    place[static_cast<std::size_t>(order[i])] = static_cast<int>(i);
+  Indexed<int> place(order.size()), last_reader(order.size(), -1);
+  for (std::size_t i = 0; i < order.size(); ++i) place[order[i]] = static_cast<int>(i);
   for (const ProfiledEdge edge : graph.edges) {
-    int& last = last_reader[static_cast<std::size_t>(edge.from)];
-    last = std::max(last, place[static_cast<std::size_t>(edge.to)]);
+    int& last = last_reader[edge.from];
+    last = std::max(last, place[edge.to]);
   }
   LayerChain chain;
-  std::vector<double> change(order.size() + 1, 0);  // of what is alive, from one cut to the next
+  Indexed<double> change(order.size() + 1, 0);  // of what is alive, from one cut to the next
   double alive = 0;
   for (std::size_t i = 0; i < order.size(); ++i) {
-    const auto node = static_cast<std::size_t>(order[i]);
+    const int node = order[i];
     chain.layers.push_back(chain_layer(graph.nodes[node]));
     if (last_reader[node] >= 0) {
       change[i] += graph.nodes[node].activation_bytes();
-      change[static_cast<std::size_t>(last_reader[node])] -= graph.nodes[node].activation_bytes();
+      change[last_reader[node]] -= graph.nodes[node].activation_bytes();
     }
     alive += change[i];
     chain.layers.back().sent_bytes = std::llround(std::max(alive, 0.0));

@@ -12,8 +12,7 @@ int run_before(int count, int copy, int copies) {
 
 std::vector<Instruction> instructions_of(const CompactOrder& order, WorkerId worker) {
   std::vector<Instruction> list;
-  list.reserve(order.workers[static_cast<std::size_t>(worker.value)].size() *
-               static_cast<std::size_t>(order.rounds()));
+  list.reserve(order.workers[worker].size() * static_cast<std::size_t>(order.rounds()));
   each_compute(order, worker, [&](Op op, StageId stage, MicrobatchId microbatch) {
     list.push_back({op, stage, microbatch, {}});
   });

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/indexed.hpp"
 #include "program/program.hpp"
 
 namespace pipetrain {
@@ -29,7 +30,7 @@ class ComputeInstruction {
 static_assert(sizeof(ComputeInstruction) == 8);
 
 struct CompactOrder : ProgramShape {
-  std::vector<std::vector<ComputeInstruction>> workers;
+  Indexed<std::vector<ComputeInstruction>, WorkerId> workers;
   // The lists are those of the first mini-batch. The others run the same again, with
   // `microbatches` more added to the numbers of micro-batches each time.
   bool repeats = false;
@@ -42,7 +43,7 @@ struct CompactOrder : ProgramShape {
 template <class Visit>
 void each_compute(const CompactOrder& order, WorkerId worker, Visit visit) {
   for (int round = 0; round < order.rounds(); ++round)
-    for (const ComputeInstruction& i : order.workers[static_cast<std::size_t>(worker.value)])
+    for (const ComputeInstruction& i : order.workers[worker])
       visit(i.op(), i.stage(), MicrobatchId{i.microbatch().value + round * order.microbatches});
 }
 

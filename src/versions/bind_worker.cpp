@@ -41,7 +41,7 @@ struct LastReads {
 // The remainders by this power of two tell apart the micro-batches in flight on the worker.
 int window_of(const CompactOrder& order, WorkerId worker) {
   int newest = 0, span = 0;
-  for (const ComputeInstruction& i : order.workers[static_cast<std::size_t>(worker.value)]) {
+  for (const ComputeInstruction& i : order.workers[worker]) {
     if (i.op() == Op::Forward) newest = std::max(newest, i.microbatch().value);
     span = std::max(span, newest - i.microbatch().value);
   }
@@ -56,12 +56,11 @@ WorkerBinder::WorkerBinder(const CompactOrder& order, const VersionPolicy& polic
       policy_(policy),
       rule_(rule),
       held_by_(order.workers.size()),
-      held_at_(static_cast<std::size_t>(order.stages), 0) {
+      held_at_(order.stages, 0) {
   for (StageId s{0}; s.value < order.stages; ++s.value) {
     const int copies = order.copies_of(s);
     for (int copy = 0; copy < copies; ++copy) {
-      const auto worker = static_cast<std::size_t>(order.worker_of(s, {copy}).value);
-      held_by_[worker].push_back({s, copy, copies, 0, {0}, {}, {}});
+      held_by_[order.worker_of(s, {copy})].push_back({s, copy, copies, 0, {0}, {}, {}});
     }
   }
   find_entries();
@@ -70,15 +69,15 @@ WorkerBinder::WorkerBinder(const CompactOrder& order, const VersionPolicy& polic
 
 void WorkerBinder::find_entries() {
   if (order_.repeats) return;  // see context()
-  entries_.resize(static_cast<std::size_t>(order_.total_microbatches()));
+  entries_.resize(order_.total_microbatches());
   for (int w = 0; w < static_cast<int>(held_by_.size()); ++w) {
-    const auto& held = held_by_[static_cast<std::size_t>(w)];
+    const auto& held = held_by_[w];
     const auto copy = std::ranges::find(held, StageId{0}, &Held::stage);
     if (copy == held.end()) continue;
     int newest = 0, done = 0;
     each_compute(order_, {w}, [&](Op op, StageId stage, MicrobatchId m) {
       if (stage.value != 0) return;
-      if (op == Op::Forward) entries_[static_cast<std::size_t>(m.value)] = {newest};
+      if (op == Op::Forward) entries_[m] = {newest};
       if (!gives_weight_gradient(op)) return;
       if (++done < share_of_copy(order_, copy->copy, copy->copies, order_.minibatch_of(m))) return;
       done = 0;
@@ -89,11 +88,11 @@ void WorkerBinder::find_entries() {
 
 void WorkerBinder::begin(WorkerId worker) {
   window_ = window_of(order_, worker);
-  held_ = held_by_[static_cast<std::size_t>(worker.value)];
+  held_ = held_by_[worker];
   for (std::size_t at = 0; at < held_.size(); ++at) {
-    held_at_[static_cast<std::size_t>(held_[at].stage.value)] = static_cast<int>(at);
-    held_[at].at_forward.resize(static_cast<std::size_t>(window_));
-    held_[at].forward_read.resize(static_cast<std::size_t>(window_));
+    held_at_[held_[at].stage] = static_cast<int>(at);
+    held_[at].at_forward.resize(window_);
+    held_[at].forward_read.resize(window_);
   }
 }
 
@@ -101,8 +100,8 @@ template <class OnCompute, class OnUpdate>
 void WorkerBinder::walk(WorkerId worker, OnCompute on_compute, OnUpdate on_update) {
   begin(worker);
   each_compute(order_, worker, [&](Op op, StageId stage, MicrobatchId m) {
-    const int at = held_at_[static_cast<std::size_t>(stage.value)];
-    Held& held = held_[static_cast<std::size_t>(at)];
+    const int at = held_at_[stage];
+    Held& held = held_[at];
     on_compute(at, held, op, m);
     if (!gives_weight_gradient(op)) return;
     if (++held.done < order_.microbatches / held.copies) return;  // no share is smaller
@@ -115,7 +114,7 @@ void WorkerBinder::walk(WorkerId worker, OnCompute on_compute, OnUpdate on_updat
 }
 
 WeightRead WorkerBinder::read(Held& held, Op op, MicrobatchId m) {
-  const auto at = static_cast<std::size_t>(m.value & (window_ - 1));
+  const int at = m.value & (window_ - 1);
   if (op == Op::Forward) {
     held.at_forward[at] = held.newest;
     return held.forward_read[at] = policy_.forward(context(held, m, {}));
@@ -125,17 +124,16 @@ WeightRead WorkerBinder::read(Held& held, Op op, MicrobatchId m) {
 }
 
 ReadContext WorkerBinder::context(const Held& held, MicrobatchId m, Version at_backward) const {
-  const auto number = static_cast<std::size_t>(m.value);
   return {
       .stage = held.stage,
       .stages = order_.stages,
       .microbatch = m,
       .microbatches = order_.microbatches,
       // Drained at each update, a stage has made one for each mini-batch before.
-      .at_entry = order_.repeats ? Version{order_.minibatch_of(m).value} : entries_[number],
-      .at_forward = held.at_forward[static_cast<std::size_t>(m.value & (window_ - 1))],
+      .at_entry = order_.repeats ? Version{order_.minibatch_of(m).value} : entries_[m],
+      .at_forward = held.at_forward[m.value & (window_ - 1)],
       .at_backward = at_backward,
-      .at_turn = turns_.empty() ? Version{0} : turns_[number],
+      .at_turn = turns_.empty() ? Version{0} : turns_[m],
       .delay = rule_.delays.empty() ? 0 : rule_.delays[static_cast<std::size_t>(held.stage.value)],
       .mix = rule_.mix};
 }
@@ -156,13 +154,13 @@ std::vector<Instruction> WorkerBinder::bind(WorkerId worker) {
 
 int WorkerBinder::peak_versions(WorkerId worker) {
   if (policy_.one_version) return 1;
-  std::vector<LastReads> reads(held_by_[static_cast<std::size_t>(worker.value)].size());
+  Indexed<LastReads> reads(held_by_[worker].size());
   walk(
       worker,
       [&](int at, Held& held, Op op, MicrobatchId m) {
         if (!reads_weights(op)) return;
         const WeightRead read = this->read(held, op, m);
-        LastReads& mine = reads[static_cast<std::size_t>(at)];
+        LastReads& mine = reads[at];
         mine.read(read.version, held.newest);
         if (const auto* blend = std::get_if<Blend>(&read.how)) mine.read(blend->other, held.newest);
       },

@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "base/indexed.hpp"
 #include "program/compact_order.hpp"
 #include "versions/bind.hpp"
 
@@ -27,17 +28,17 @@ class WorkerBinder {
     int copy = 0, copies = 1;
     int done = 0;  // weight gradients of its present mini-batch
     Version newest = {0};
-    std::vector<Version> at_forward;       // per micro-batch in flight, by its last bits
-    std::vector<WeightRead> forward_read;  // likewise
+    Indexed<Version> at_forward;       // per micro-batch in flight, by its last bits
+    Indexed<WeightRead> forward_read;  // likewise
   };
 
   const CompactOrder& order_;
   const VersionPolicy& policy_;
   const BindRule& rule_;
-  std::vector<std::vector<Held>> held_by_;  // per worker, at its start
-  std::vector<Version> entries_, turns_;    // per micro-batch
-  std::vector<Held> held_;
-  std::vector<int> held_at_;  // per stage: index into held_
+  Indexed<std::vector<Held>, WorkerId> held_by_;    // per worker, at its start
+  Indexed<Version, MicrobatchId> entries_, turns_;  // per micro-batch
+  Indexed<Held> held_;
+  Indexed<int, StageId> held_at_;  // index into held_
   int window_ = 1;
 
   void find_entries();

@@ -1,6 +1,7 @@
 #include "versions/turns.hpp"
 
 #include "base/check.hpp"
+#include "base/indexed.hpp"
 
 namespace pipetrain {
 namespace {
@@ -10,22 +11,21 @@ using ComputeList = std::vector<ComputeInstruction>;
 // Channels are first in, first out, so that counts say what has come.
 struct SlotClock {
   const CompactOrder& order;
-  std::vector<Version> turns =
-      std::vector<Version>(static_cast<std::size_t>(order.total_microbatches()), Version{0});
-  std::vector<int> activations = std::vector<int>(static_cast<std::size_t>(order.stages) + 1, 0),
-                   gradients = activations;  // per stage: come and not yet used
+  Indexed<Version> turns = Indexed<Version>(order.total_microbatches());
+  Indexed<int> activations = Indexed<int>(order.stages + 1),
+               gradients = activations;  // per stage: come and not yet used
   Version stage_0 = {0};
   int stage_0_done = 0;  // weight gradients of its present mini-batch
 
   bool ready(const ComputeInstruction& i) const {
-    const auto s = static_cast<std::size_t>(i.stage().value);
+    const int s = i.stage().value;
     if (i.op() == Op::Forward) return s == 0 || activations[s] > 0;
     if (!gives_input_gradient(i.op())) return true;
     return i.stage().value == order.stages - 1 || gradients[s] > 0;
   }
 
   void run(const ComputeInstruction& i, int round, Version stage_0_before) {
-    const auto s = static_cast<std::size_t>(i.stage().value);
+    const int s = i.stage().value;
     if (i.op() == Op::Forward) {
       --activations[s];
       ++activations[s + 1];
@@ -33,8 +33,7 @@ struct SlotClock {
       --gradients[s];
       if (s > 0) ++gradients[s - 1];
       if (i.stage().value == order.stages - 1)
-        turns[static_cast<std::size_t>(i.microbatch().value + round * order.microbatches)] =
-            stage_0_before;
+        turns[i.microbatch().value + round * order.microbatches] = stage_0_before;
     }
     if (s == 0 && gives_weight_gradient(i.op()) && ++stage_0_done == order.microbatches) {
       stage_0_done = 0;

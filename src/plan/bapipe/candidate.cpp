@@ -54,13 +54,12 @@ struct ScheduledChain {
     int worst = -1;
     double most = 0;
     for (int s = 0; s < spec.stages(); ++s) {
-      const auto i = static_cast<std::size_t>(s);
-      if (costs.fits(s, cut.stages[i].bytes)) continue;
-      const double excess = cut.stages[i].bytes - static_cast<double>(*spec.memory[i]);
+      if (costs.fits(s, cut.stages[s].bytes)) continue;
+      const double excess = cut.stages[s].bytes - static_cast<double>(*spec.memory[s]);
       if (excess > most) worst = s, most = excess;
     }
     if (worst < 0) return "";
-    const double bytes = cut.stages[static_cast<std::size_t>(worst)].bytes;
+    const double bytes = cut.stages[worst].bytes;
     return fmt::format("stage {} {}", worst, too_large(input, worst, bytes));
   }
 
@@ -84,14 +83,13 @@ struct ScheduledChain {
     made.step_ms = step_ms(spec, cut);
     made.bottleneck_ms = std::max(pace.compute_ms(), pace.transfer_ms);
     for (int s = 0; s < spec.stages(); ++s) {
-      const auto i = static_cast<std::size_t>(s);
-      const int end = s + 1 < spec.stages() ? cuts[i + 1] : costs.layers();
+      const int end = s + 1 < spec.stages() ? cuts[s + 1] : costs.layers();
       made.stages.push_back(
-          {.first_layer = cuts[i],
+          {.first_layer = cuts[s],
            .last_layer = end - 1,
            .devices = {s},
-           .time_ms = cut.stages[i].compute_ms(),
-           .memory_bytes = static_cast<std::int64_t>(std::ceil(cut.stages[i].bytes))});
+           .time_ms = cut.stages[s].compute_ms(),
+           .memory_bytes = static_cast<std::int64_t>(std::ceil(cut.stages[s].bytes))});
     }
     return made;
   }

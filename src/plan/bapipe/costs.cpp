@@ -26,17 +26,16 @@ PipelineCosts::PipelineCosts(const LayerChain& chain, const PipelineSpec& spec)
 }
 
 StageLoad PipelineCosts::of(int stage, int first, int end) const {
-  const Sums& from = before_[static_cast<std::size_t>(first)];
-  const Sums& to = before_[static_cast<std::size_t>(end)];
-  const auto s = static_cast<std::size_t>(stage);
-  return {(to.forward_ms - from.forward_ms) / spec_.speeds[s],
-          (to.backward_ms - from.backward_ms) / spec_.speeds[s],
-          kept_[s] * (to.saved_bytes - from.saved_bytes) +
+  const Sums& from = before_[first];
+  const Sums& to = before_[end];
+  return {(to.forward_ms - from.forward_ms) / spec_.speeds[stage],
+          (to.backward_ms - from.backward_ms) / spec_.speeds[stage],
+          kept_[stage] * (to.saved_bytes - from.saved_bytes) +
               kWeightCopies * (to.parameter_bytes - from.parameter_bytes)};
 }
 
 bool PipelineCosts::fits(int stage, double bytes) const {
-  const auto& room = spec_.memory[static_cast<std::size_t>(stage)];
+  const auto& room = spec_.memory[stage];
   return !room || bytes <= static_cast<double>(*room);
 }
 
@@ -47,7 +46,7 @@ double PipelineCosts::sent_bytes(int cut) const {
 }
 
 double PipelineCosts::travel_ms(int boundary, double bytes) const {
-  return pipetrain::travel_ms(spec_.wires[static_cast<std::size_t>(boundary)], bytes);
+  return pipetrain::travel_ms(spec_.wires[boundary], bytes);
 }
 
 double PipelineCosts::transfer_ms(int boundary, int cut) const {
@@ -57,9 +56,9 @@ double PipelineCosts::transfer_ms(int boundary, int cut) const {
 CutCosts costs_of(const PipelineCosts& costs, const StageCuts& cuts) {
   CutCosts cut;
   for (int s = 0; s < costs.stages(); ++s) {
-    const int first = cuts[static_cast<std::size_t>(s)];
+    const int first = cuts[s];
     const bool is_last = s + 1 == costs.stages();
-    const int end = is_last ? costs.layers() : cuts[static_cast<std::size_t>(s) + 1];
+    const int end = is_last ? costs.layers() : cuts[s + 1];
     cut.stages.push_back(costs.of(s, first, end));
     if (!is_last) cut.transfers_ms.push_back(costs.transfer_ms(s, end));
   }
@@ -75,7 +74,7 @@ int slowest_stage(const CutCosts& cut) {
 }
 
 PipelinePace pace_of(const CutCosts& cut) {
-  const StageLoad& slowest = cut.stages[static_cast<std::size_t>(slowest_stage(cut))];
+  const StageLoad& slowest = cut.stages[slowest_stage(cut)];
   const double transfer =
       cut.transfers_ms.empty() ? 0 : *std::ranges::max_element(cut.transfers_ms);
   return {slowest.forward_ms, slowest.backward_ms, transfer};
@@ -87,7 +86,7 @@ double step_ms(const PipelineSpec& spec, const CutCosts& cut) {
 
 bool fits(const PipelineCosts& costs, const CutCosts& cut) {
   for (int s = 0; s < costs.stages(); ++s)
-    if (!costs.fits(s, cut.stages[static_cast<std::size_t>(s)].bytes)) return false;
+    if (!costs.fits(s, cut.stages[s].bytes)) return false;
   return true;
 }
 

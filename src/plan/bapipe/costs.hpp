@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/indexed.hpp"
 #include "plan/bapipe/schedules.hpp"
 #include "plan/cluster/cluster.hpp"
 #include "plan/layer_chain.hpp"
@@ -15,9 +16,9 @@ namespace pipetrain {
 struct PipelineSpec {
   const BapipeSchedule* schedule = nullptr;
   int microbatches = 1;
-  std::vector<double> speeds;                       // by stage
-  std::vector<std::optional<std::int64_t>> memory;  // by stage, bytes
-  std::vector<Wire> wires;                          // by boundary: stage i to i + 1
+  Indexed<double> speeds;                       // by stage
+  Indexed<std::optional<std::int64_t>> memory;  // by stage, bytes
+  Indexed<Wire> wires;                          // by boundary: stage i to i + 1
 
   int stages() const { return static_cast<int>(speeds.size()); }
 };
@@ -61,17 +62,17 @@ class PipelineCosts {
 
   const LayerChain& chain_;
   const PipelineSpec& spec_;
-  std::vector<Sums> before_;
-  std::vector<int> kept_;  // by stage: micro-batches
+  Indexed<Sums> before_;
+  Indexed<int> kept_;  // by stage: micro-batches
 };
 
 // The first layer of each stage, [0] = 0.
-using StageCuts = std::vector<int>;
+using StageCuts = Indexed<int>;
 
 // One stage's cost for each, and the transfer over each boundary.
 struct CutCosts {
-  std::vector<StageLoad> stages;
-  std::vector<double> transfers_ms;
+  Indexed<StageLoad> stages;
+  Indexed<double> transfers_ms;
 };
 CutCosts costs_of(const PipelineCosts& costs, const StageCuts& cuts);
 

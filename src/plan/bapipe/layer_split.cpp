@@ -20,7 +20,7 @@ struct SharedLayer {
 
 std::optional<SharedLayer> even_out(const PipelineCosts& costs, const StageCuts& cuts,
                                     const CutCosts& cut, int boundary) {
-  const auto left = static_cast<std::size_t>(boundary), right = left + 1;
+  const int left = boundary, right = left + 1;
   const double difference = cut.stages[right].compute_ms() - cut.stages[left].compute_ms();
   const int layer = difference > 0 ? cuts[right] : cuts[right] - 1;
   const double both = costs.of(boundary, layer, layer + 1).compute_ms() +
@@ -34,7 +34,7 @@ std::optional<SharedLayer> even_out(const PipelineCosts& costs, const StageCuts&
 CutCosts costs_with(const PipelineCosts& costs, const StageCuts& cuts, int boundary,
                     const SharedLayer& shared) {
   CutCosts cut = costs_of(costs, cuts);
-  const auto left = static_cast<std::size_t>(boundary), right = left + 1;
+  const int left = boundary, right = left + 1;
   const int layer = shared.layer;
   const bool was_left = layer < cuts[right];
   const StageLoad on_left = costs.of(boundary, layer, layer + 1),

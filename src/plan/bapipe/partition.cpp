@@ -52,13 +52,13 @@ class TwoEnds {
 
   // The partition in which `stage` has layers [first, end) and all others are as small as can be.
   StageCuts around(int stage, int first, int end) const {
-    StageCuts cuts(static_cast<std::size_t>(stages_));
+    StageCuts cuts(stages_);
     for (int s = stage, j = first; s >= 0; --s) {
-      cuts[static_cast<std::size_t>(s)] = j;
+      cuts[s] = j;
       j = at(front_, s, j).other;
     }
     for (int s = stage + 1, j = end; s < stages_; ++s) {
-      cuts[static_cast<std::size_t>(s)] = j;
+      cuts[s] = j;
       j = at(back_, s, j).other;
     }
     return cuts;
@@ -69,17 +69,12 @@ class TwoEnds {
     double value = kNoWay;
     int other = 0;  // the stage's other end
   };
-  using EntryTable = std::vector<std::vector<Entry>>;
+  using EntryTable = Indexed<Indexed<Entry>>;
 
-  EntryTable table() const {
-    return EntryTable(static_cast<std::size_t>(stages_) + 1,
-                      std::vector<Entry>(static_cast<std::size_t>(layers_) + 1));
-  }
-  static Entry& at(EntryTable& table, int stage, int layer) {
-    return table[static_cast<std::size_t>(stage)][static_cast<std::size_t>(layer)];
-  }
+  EntryTable table() const { return EntryTable(stages_ + 1, Indexed<Entry>(layers_ + 1)); }
+  static Entry& at(EntryTable& table, int stage, int layer) { return table[stage][layer]; }
   static const Entry& at(const EntryTable& table, int stage, int layer) {
-    return table[static_cast<std::size_t>(stage)][static_cast<std::size_t>(layer)];
+    return table[stage][layer];
   }
 
   bool may_begin(int stage, int layer) const {

@@ -7,14 +7,15 @@
 #include <numeric>
 
 #include "base/check.hpp"
+#include "base/indexed.hpp"
 
 namespace pipetrain {
 namespace {
 
 // By level and device, the group that holds the device.
-std::vector<std::vector<int>> groups_by_level(const Cluster& cluster) {
-  std::vector<std::vector<int>> groups;
-  std::vector<int> below(cluster.devices.size());  // the part of each device
+std::vector<Indexed<int>> groups_by_level(const Cluster& cluster) {
+  std::vector<Indexed<int>> groups;
+  Indexed<int> below(cluster.devices.size());  // the part of each device
   for (std::size_t d = 0; d < below.size(); ++d) below[d] = static_cast<int>(d);
   for (const Cluster::Level& level : cluster.levels) {
     std::vector<int> group_of_part;
@@ -38,9 +39,8 @@ class Ways {
         return Route{cluster_.links[l].wire, static_cast<int>(l)};
     int medium = static_cast<int>(cluster_.links.size());
     for (std::size_t v = 0; v < groups_.size(); ++v) {
-      const int group = groups_[v][static_cast<std::size_t>(from)];
-      if (group == groups_[v][static_cast<std::size_t>(to)])
-        return Route{cluster_.levels[v].wire, medium + group};
+      const int group = groups_[v][from];
+      if (group == groups_[v][to]) return Route{cluster_.levels[v].wire, medium + group};
       medium += static_cast<int>(cluster_.levels[v].sizes.size());
     }
     return std::nullopt;
@@ -90,7 +90,7 @@ class Ways {
   }
 
   const Cluster& cluster_;
-  std::vector<std::vector<int>> groups_;
+  std::vector<Indexed<int>> groups_;
 };
 
 // Which devices are joined, in whatever way: each island is a tree of devices, known by its root.
@@ -100,13 +100,13 @@ class Islands {
     std::iota(above_.begin(), above_.end(), 0);
   }
   int of(int device) {
-    int& above = above_[static_cast<std::size_t>(device)];
+    int& above = above_[device];
     return above == device ? device : above = of(above);
   }
-  void join(int a, int b) { above_[static_cast<std::size_t>(of(a))] = of(b); }
+  void join(int a, int b) { above_[of(a)] = of(b); }
 
  private:
-  std::vector<int> above_;
+  Indexed<int> above_;
 };
 
 bool same_kind(const Cluster::Device& a, const Cluster::Device& b) {
@@ -133,11 +133,10 @@ std::optional<Apart> find_apart(const Cluster& cluster) {
   Islands islands(cluster.devices.size());
   for (const Cluster::Link& link : cluster.links)
     for (const int device : link.devices) islands.join(link.devices.front(), device);
-  for (const std::vector<int>& group_of : groups_by_level(cluster)) {
+  for (const Indexed<int>& group_of : groups_by_level(cluster)) {
     std::map<int, int> first;  // device of each group
     for (int device = 0; device < device_count(cluster); ++device)
-      islands.join(first.emplace(group_of[static_cast<std::size_t>(device)], device).first->second,
-                   device);
+      islands.join(first.emplace(group_of[device], device).first->second, device);
   }
   for (int device = 0; device < device_count(cluster); ++device)
     if (islands.of(device) != islands.of(0)) return Apart{0, device};

@@ -14,8 +14,6 @@
 namespace pipetrain {
 namespace {
 
-std::size_t at(int index) { return static_cast<std::size_t>(index); }
-
 LayerSet no_layers(std::size_t count) { return {std::vector<std::uint64_t>((count + 63) / 64)}; }
 
 [[noreturn]] void refuse_states(std::string_view where, int most) {
@@ -70,7 +68,7 @@ class StateWalk {
     while (!open.empty()) {
       const int reader = open.back();
       open.pop_back();
-      for (const int input : inputs_[at(reader)]) {
+      for (const int input : inputs_[reader]) {
         if (state.has(input)) continue;
         state.add(input);
         open.push_back(input);
@@ -106,11 +104,11 @@ ProfileGraph in_order(const ProfileGraph& graph) {
   std::vector<int> place(order.size());
   ProfileGraph sorted;
   for (std::size_t i = 0; i < order.size(); ++i) {
-    place[at(order[i])] = static_cast<int>(i);
-    sorted.nodes.push_back(graph.nodes[at(order[i])]);
+    place[order[i]] = static_cast<int>(i);
+    sorted.nodes.push_back(graph.nodes[order[i]]);
   }
   for (const ProfiledEdge edge : graph.edges)
-    sorted.edges.push_back({place[at(edge.from)], place[at(edge.to)]});
+    sorted.edges.push_back({place[edge.from], place[edge.to]});
   return sorted;
 }
 
@@ -126,7 +124,7 @@ CutState summed(LayerSet layers, const ProfileGraph& graph) {
   for (const ProfiledEdge edge : graph.edges) {
     if (!state.layers.has(edge.from) || state.layers.has(edge.to) || sent.has(edge.from)) continue;
     sent.add(edge.from);
-    state.crossing_bytes += graph.nodes[at(edge.from)].activation_bytes();
+    state.crossing_bytes += graph.nodes[edge.from].activation_bytes();
   }
   return state;
 }
@@ -139,16 +137,16 @@ void find_inside(CutStates& cuts) {
       if (cuts.states[s].layers.contains(cuts.states[k].layers))
         inside.push_back(static_cast<int>(k));
     std::stable_sort(inside.begin(), inside.end(), [&](int a, int b) {
-      return cuts.states[at(a)].compute_ms < cuts.states[at(b)].compute_ms;
+      return cuts.states[a].compute_ms < cuts.states[b].compute_ms;
     });
   }
 }
 
 }  // namespace
 
-bool LayerSet::has(int layer) const { return (words[at(layer) / 64] >> (layer % 64) & 1) != 0; }
+bool LayerSet::has(int layer) const { return (words[layer / 64] >> (layer % 64) & 1) != 0; }
 
-void LayerSet::add(int layer) { words[at(layer) / 64] |= std::uint64_t{1} << (layer % 64); }
+void LayerSet::add(int layer) { words[layer / 64] |= std::uint64_t{1} << (layer % 64); }
 
 int LayerSet::count() const {
   return std::accumulate(words.begin(), words.end(), 0,
@@ -162,23 +160,23 @@ bool LayerSet::contains(const LayerSet& other) const {
 }
 
 double CutStates::compute_ms(int from, int to) const {
-  return states[at(to)].compute_ms - (from < 0 ? 0 : states[at(from)].compute_ms);
+  return states[to].compute_ms - (from < 0 ? 0 : states[from].compute_ms);
 }
 
 double CutStates::saved_bytes(int from, int to) const {
-  return states[at(to)].saved_bytes - (from < 0 ? 0 : states[at(from)].saved_bytes);
+  return states[to].saved_bytes - (from < 0 ? 0 : states[from].saved_bytes);
 }
 
 double CutStates::parameter_bytes(int from, int to) const {
-  return states[at(to)].parameter_bytes - (from < 0 ? 0 : states[at(from)].parameter_bytes);
+  return states[to].parameter_bytes - (from < 0 ? 0 : states[from].parameter_bytes);
 }
 
-double CutStates::crossing_bytes(int state) const { return states[at(state)].crossing_bytes; }
+double CutStates::crossing_bytes(int state) const { return states[state].crossing_bytes; }
 
 std::vector<int> CutStates::layers(int from, int to) const {
   std::vector<int> list;
   for (int layer = 0; layer < static_cast<int>(names.size()); ++layer)
-    if (states[at(to)].layers.has(layer) && (from < 0 || !states[at(from)].layers.has(layer)))
+    if (states[to].layers.has(layer) && (from < 0 || !states[from].layers.has(layer)))
       list.push_back(layer);
   return list;
 }

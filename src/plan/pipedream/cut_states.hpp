@@ -46,10 +46,10 @@ struct CutState {
 inline constexpr int kNoLayers = -1;  // the empty set, where a model begins
 
 struct CutStates {
-  std::vector<std::string> names;  // of the layers, in topological order
-  std::vector<CutState> states;    // smaller sets first; the last one holds every layer
+  Indexed<std::string> names;  // of the layers, in topological order
+  Indexed<CutState> states;    // smaller sets first; the last one holds every layer
   // For each state the smaller ones that it contains, those of less compute first.
-  std::vector<std::vector<int>> inside;
+  Indexed<std::vector<int>> inside;
 
   // Of the layers in state `to` and not in `from`, which may be kNoLayers.
   double compute_ms(int from, int to) const;

@@ -36,10 +36,9 @@ double bottleneck_of(const Stages& stages) {
 
 // The most stages that the model can be cut into: states in a row, each inside the next.
 int most_stages(const CutStates& cuts) {
-  std::vector<int> longest(cuts.states.size(), 1);
+  Indexed<int> longest(cuts.states.size(), 1);
   for (std::size_t s = 0; s < longest.size(); ++s)
-    for (const int inner : cuts.inside[s])
-      longest[s] = std::max(longest[s], longest[static_cast<std::size_t>(inner)] + 1);
+    for (const int inner : cuts.inside[s]) longest[s] = std::max(longest[s], longest[inner] + 1);
   return longest.back();
 }
 
@@ -50,9 +49,7 @@ std::string bytes_of(double bytes) {
 
 std::string stage_text(const CutStates& cuts, const Stages& stages, std::size_t which) {
   const auto layers = cuts.layers(stages[which].from, stages[which].to);
-  const auto name = [&](int layer) {
-    return printable(cuts.names[static_cast<std::size_t>(layer)]);
-  };
+  const auto name = [&](int layer) { return printable(cuts.names[layer]); };
   return fmt::format("stage {} of {} ({} to {})", which, stages.size(), name(layers.front()),
                      name(layers.back()));
 }
@@ -119,8 +116,7 @@ ProposedStage proposed(const CutStates& cuts, const PartitionStage& stage, int f
                        .devices = stage.devices,
                        .time_ms = stage.time_ms,
                        .memory_bytes = std::llround(stage.memory_bytes)};
-  for (const int layer : layers)
-    result.layer_names.push_back(cuts.names[static_cast<std::size_t>(layer)]);
+  for (const int layer : layers) result.layer_names.push_back(cuts.names[layer]);
   return result;
 }
 

@@ -208,7 +208,7 @@ class GraphTxtReader {
       const ProfiledEdge edge{cycle[i], cycle[(i + 1) % cycle.size()]};
       const auto at = std::find(graph_.edges.begin(), graph_.edges.end(), edge);
       line = std::max(line, edge_lines_[static_cast<std::size_t>(at - graph_.edges.begin())]);
-      if (i < 8) names.push_back(printable(graph_.nodes[static_cast<std::size_t>(edge.from)].id));
+      if (i < 8) names.push_back(printable(graph_.nodes[edge.from].id));
     }
     if (cycle.size() > 8) names.emplace_back("..");
     names.push_back(names.front());
@@ -243,8 +243,7 @@ std::string graph_txt(const ProfileGraph& graph) {
         n.id, n.description, n.forward_ms, n.backward_ms, outputs, n.parameter_bytes);
   }
   for (const ProfiledEdge edge : graph.edges)
-    text += fmt::format("\t{} -- {}\n", graph.nodes[static_cast<std::size_t>(edge.from)].id,
-                        graph.nodes[static_cast<std::size_t>(edge.to)].id);
+    text += fmt::format("\t{} -- {}\n", graph.nodes[edge.from].id, graph.nodes[edge.to].id);
   return text;
 }
 

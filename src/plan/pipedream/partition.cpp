@@ -54,13 +54,10 @@ class PartitionSearch {
   // choices(m, j): of the layers from the start of a search up to state j, on m groups.
   struct Choices {
     int states;
-    std::vector<Choice> list;
+    Indexed<Choice> list;
 
-    Choices(int groups, int count)
-        : states(count), list(static_cast<std::size_t>((groups + 1) * count)) {}
-    Choice& operator()(int groups, int state) {
-      return list[static_cast<std::size_t>(groups * states + state)];
-    }
+    Choices(int groups, int count) : states(count), list((groups + 1) * count) {}
+    Choice& operator()(int groups, int state) { return list[groups * states + state]; }
   };
   using GroupCosts = std::vector<double>;  // of the layers between two states; a row per `from`
 
@@ -169,9 +166,7 @@ class PartitionSearch {
       if (start == kNoLayers || layers(state).contains(layers(start))) after.push_back(state);
     return after;
   }
-  const LayerSet& layers(int state) const {
-    return cuts_.states[static_cast<std::size_t>(state)].layers;
-  }
+  const LayerSet& layers(int state) const { return cuts_.states[state].layers; }
 
   void try_one_stage(std::size_t level, int start, int groups, GroupsBehind behind,
                      const std::vector<int>& ends, Choices& found) {
@@ -190,7 +185,7 @@ class PartitionSearch {
     for (const int end : ends) {
       Choice& best = found(groups, end);
       const Window window(*this, level, start, end);
-      const auto& splits = cuts_.inside[static_cast<std::size_t>(end)];
+      const auto& splits = cuts_.inside[end];
       const auto latest = std::partition_point(splits.begin(), splits.end(), [&](int split) {
         return !window.too_late(split, groups - replicas, best.cost);
       });

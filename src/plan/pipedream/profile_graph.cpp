@@ -8,26 +8,24 @@
 namespace pipetrain {
 namespace {
 
-std::size_t place_of(int node) { return static_cast<std::size_t>(node); }
-
 ProfileGraph kept_part(const ProfileGraph& graph, const std::vector<bool>& kept) {
   ProfileGraph part;
-  std::vector<int> new_place(graph.nodes.size(), -1);
+  Indexed<int> new_place(graph.nodes.size(), -1);
   for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
     if (!kept[n]) continue;
     new_place[n] = static_cast<int>(part.nodes.size());
     part.nodes.push_back(graph.nodes[n]);
   }
   for (const ProfiledEdge edge : graph.edges)
-    if (kept[place_of(edge.from)] && kept[place_of(edge.to)])
-      part.edges.push_back({new_place[place_of(edge.from)], new_place[place_of(edge.to)]});
+    if (kept[edge.from] && kept[edge.to])
+      part.edges.push_back({new_place[edge.from], new_place[edge.to]});
   return part;
 }
 
 // Without the nodes that begin with `word` and have no neighbours on one side.
 ProfileGraph without_ends(const ProfileGraph& graph, std::string_view word,
                           const std::vector<std::vector<int>>& neighbours) {
-  std::vector<bool> kept(graph.nodes.size());
+  Indexed<bool> kept(graph.nodes.size());
   for (std::size_t n = 0; n < graph.nodes.size(); ++n)
     kept[n] = !neighbours[n].empty() || !graph.nodes[n].description.starts_with(word);
   return kept_part(graph, kept);
@@ -43,22 +41,22 @@ std::string ProfiledNode::name() const {
   return description.empty() ? id : id + ' ' + description.substr(0, description.find('('));
 }
 
-std::vector<std::vector<int>> readers_of(const ProfileGraph& graph) {
-  std::vector<std::vector<int>> readers(graph.nodes.size());
-  for (const ProfiledEdge edge : graph.edges) readers[place_of(edge.from)].push_back(edge.to);
+Indexed<std::vector<int>> readers_of(const ProfileGraph& graph) {
+  Indexed<std::vector<int>> readers(graph.nodes.size());
+  for (const ProfiledEdge edge : graph.edges) readers[edge.from].push_back(edge.to);
   return readers;
 }
 
-std::vector<std::vector<int>> inputs_of(const ProfileGraph& graph) {
-  std::vector<std::vector<int>> inputs(graph.nodes.size());
-  for (const ProfiledEdge edge : graph.edges) inputs[place_of(edge.to)].push_back(edge.from);
+Indexed<std::vector<int>> inputs_of(const ProfileGraph& graph) {
+  Indexed<std::vector<int>> inputs(graph.nodes.size());
+  for (const ProfiledEdge edge : graph.edges) inputs[edge.to].push_back(edge.from);
   return inputs;
 }
 
 std::vector<int> topological_order(const ProfileGraph& graph) {
   const auto readers = readers_of(graph);
-  std::vector<std::size_t> missing(graph.nodes.size(), 0);  // inputs that are not in the order yet
-  for (const ProfiledEdge edge : graph.edges) ++missing[place_of(edge.to)];
+  Indexed<std::size_t> missing(graph.nodes.size(), 0);  // inputs that are not in the order yet
+  for (const ProfiledEdge edge : graph.edges) ++missing[edge.to];
   std::vector<int> ready, order;  // the last that became ready comes first
   for (std::size_t n = graph.nodes.size(); n > 0; --n)
     if (missing[n - 1] == 0) ready.push_back(static_cast<int>(n - 1));
@@ -66,22 +64,22 @@ std::vector<int> topological_order(const ProfileGraph& graph) {
     const int node = ready.back();
     ready.pop_back();
     order.push_back(node);
-    for (const int reader : readers[place_of(node)])
-      if (--missing[place_of(reader)] == 0) ready.push_back(reader);
+    for (const int reader : readers[node])
+      if (--missing[reader] == 0) ready.push_back(reader);
   }
   return order;
 }
 
 std::vector<int> find_cycle(const ProfileGraph& graph) {
-  std::vector<bool> left(graph.nodes.size(), true);
-  for (const int node : topological_order(graph)) left[place_of(node)] = false;
+  Indexed<bool> left(graph.nodes.size(), true);
+  for (const int node : topological_order(graph)) left[node] = false;
   const auto first = std::find(left.begin(), left.end(), true);
   if (first == left.end()) return {};
   // Whatever is left reads something that is left: from input to input one must come round.
   const auto inputs = inputs_of(graph);
   const auto input_left = [&](int node) {
-    const auto& all = inputs[place_of(node)];
-    return *std::find_if(all.begin(), all.end(), [&](int input) { return left[place_of(input)]; });
+    const auto& all = inputs[node];
+    return *std::find_if(all.begin(), all.end(), [&](int input) { return left[input]; });
   };
   auto node = static_cast<int>(first - left.begin());
   for (std::size_t step = 0; step < graph.nodes.size(); ++step) node = input_left(node);

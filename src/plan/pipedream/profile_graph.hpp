@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "base/indexed.hpp"
+
 namespace pipetrain {
 
 struct ProfiledNode {
@@ -26,13 +28,13 @@ struct ProfiledEdge {
 };
 
 struct ProfileGraph {
-  std::vector<ProfiledNode> nodes;
+  Indexed<ProfiledNode> nodes;
   std::vector<ProfiledEdge> edges;  // no two are equal
   bool operator==(const ProfileGraph&) const = default;
 };
 
-std::vector<std::vector<int>> readers_of(const ProfileGraph& graph);  // of each node
-std::vector<std::vector<int>> inputs_of(const ProfileGraph& graph);
+Indexed<std::vector<int>> readers_of(const ProfileGraph& graph);  // of each node
+Indexed<std::vector<int>> inputs_of(const ProfileGraph& graph);
 
 // Every node after what it reads. A branch is followed to its end before the next one begins, so
 // that few tensors are alive at once. Nodes on a cycle, and those that depend on one, are left out.
