@@ -21,7 +21,7 @@ PLACE = re.compile(r"^([^\n:]+:\d+:\d+|--set [\w.]+): ", re.M)
 DATA = re.compile(r"^(/[^\n:]+): ", re.M)
 DEFAULT = re.compile(r"^([a-z_]+\.[\w.]+)(?= (?:=|is) )", re.M)
 # Schedules whose documents promise the bits of another one.
-EQUAL = {"interleaved_1f1b": "1f1b", "zb_h1": "1f1b", "zb_h2": "1f1b"}
+EQUAL = {"1f1b_sno": "1f1b", "fbp_as": "1f1b", "interleaved_1f1b": "1f1b", "zb_h1": "1f1b", "zb_h2": "1f1b"}
 RECOMPUTES_THE_SAME = ("pipedream", "pipedream_2bw")
 
 

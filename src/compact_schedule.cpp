@@ -7,7 +7,9 @@
 namespace pipetrain {
 
 CompactSchedule make_compact(const Schedule& row, const ScheduleRequest& request) {
-  return {&row, request, make_order(row, request)};
+  ScheduleRequest settled_request = settled(row, request);
+  CompactOrder order = make_order(row, settled_request);
+  return {&row, std::move(settled_request), std::move(order)};
 }
 
 Additions additions_of(const CompactSchedule& schedule) {
@@ -23,7 +25,10 @@ Additions additions_of(const CompactSchedule& schedule) {
 
 Summary summarize(const CompactSchedule& schedule, const Costs& costs) {
   const BindRule rule = bind_rule_of(schedule.request, flushes(*schedule.row));
-  Summary summary = summarize(schedule.order, costs, additions_of(schedule));
+  const Additions additions = additions_of(schedule);
+  Summary summary = schedule.row->charges == Charges::Channels
+                        ? summarize(schedule.order, costs, additions)
+                        : summarize(schedule.order, charged(*schedule.row, costs), additions);
   summary.peak_weight_versions =
       peak_versions_of_workers(schedule.order, policy_of(*schedule.row, schedule.request), rule);
   return summary;

@@ -14,7 +14,7 @@ namespace pipetrain {
 
 struct CompactSchedule {
   const Schedule* row = nullptr;
-  ScheduleRequest request;
+  ScheduleRequest request;  // settled
   CompactOrder order;
 };
 
@@ -24,7 +24,7 @@ CompactSchedule make_compact(const Schedule& row, const ScheduleRequest& request
 // What its passes add to the order.
 Additions additions_of(const CompactSchedule& schedule);
 
-// The numbers of simulate(make_program(..), costs).
+// The numbers of simulate(make_program(..), charged(*schedule.row, costs)).
 Summary summarize(const CompactSchedule& schedule, const Costs& costs);
 
 // The lists of make_program(..), without recomputation.

@@ -87,6 +87,22 @@ const std::array table{
              .source = "Narayanan et al., arXiv 2006.09503, section 3.2 (PipeDream-Flush)",
              .order = &orders::one_f_one_b,
              .versions = &versions::latest},
+    Schedule{.name = "1f1b_sno",
+             .summary = "1f1b for devices that do not compute while they send: a transfer occupies "
+                        "both workers, opposite ones run side by side",
+             .source = "Zhao et al., arXiv 2012.12544 (1F1B-SNO)",
+             .order = &orders::one_f_one_b,
+             .versions = &versions::latest,
+             .warmup = Warmup::OneFOneB,
+             .charges = Charges::Workers},
+    Schedule{.name = "fbp_as",
+             .summary = "1f1b with the full warm-up, for devices on which a forward and a backward "
+                        "run at the same time",
+             .source = "Zhao et al., arXiv 2012.12544 (FBP-AS)",
+             .order = &orders::one_f_one_b,
+             .versions = &versions::latest,
+             .warmup = Warmup::Full,
+             .charges = Charges::SideBySide},
     Schedule{.name = "interleaved_1f1b",
              .summary = "1f1b over several stages per worker: a smaller bubble for more transfers",
              .source = "Narayanan et al., arXiv 2104.04473, section 2.2",
@@ -217,9 +233,16 @@ Program make_program(const ScheduleRequest& request) {
 
 bool flushes(const Schedule& schedule) { return schedule.order->flushes; }
 
-bool takes_warmup(const Schedule& schedule) { return schedule.order->takes_warmup; }
+bool takes_warmup(const Schedule& schedule) {
+  return schedule.order->takes_warmup && !schedule.warmup;
+}
 bool takes_gradient_rule(const Schedule& schedule) {
   return !flushes(schedule) && !schedule.versions->keeps_forward;
+}
+
+Costs charged(const Schedule& schedule, Costs costs) {
+  if (schedule.charges != Charges::Channels) costs.charges = schedule.charges;
+  return costs;
 }
 
 int model_parts(const Schedule& schedule, int workers, int virtual_stages) {
@@ -297,6 +320,12 @@ Program finish(Program program, const ScheduleRequest& request) {
   return program;
 }
 
+ScheduleRequest settled(const Schedule& schedule, ScheduleRequest request) {
+  if (schedule.warmup) request.warmup = *schedule.warmup;
+  if (schedule.charges != Charges::Channels) request.early_sends = false;
+  return request;
+}
+
 CompactOrder make_order(const Schedule& schedule, const ScheduleRequest& request) {
   require_positive("stages", request.stages);
   require_positive("microbatches", request.microbatches);
@@ -310,12 +339,14 @@ CompactOrder make_order(const Schedule& schedule, const ScheduleRequest& request
                                   .virtual_stages = request.virtual_stages});
 }
 
-Program make_program(const Schedule& schedule, const ScheduleRequest& request) {
+Program make_program(const Schedule& schedule, const ScheduleRequest& asked) {
+  const ScheduleRequest request = settled(schedule, asked);
   const Program program = finish(complete(to_program(make_order(schedule, request)),
                                           policy_of(schedule, request), request, flushes(schedule)),
                                  request);
-  const auto problems =
-      check(program, request.tied.empty() ? CheckOptions{} : with_shared_parameters(program));
+  CheckOptions options = request.tied.empty() ? CheckOptions{} : with_shared_parameters(program);
+  options.rendezvous = schedule.charges == Charges::Workers;
+  const auto problems = check(program, options);
   PIPETRAIN_CHECK(problems.empty(), "schedule {} makes an ill-formed program\n{}", schedule.name,
                   show(program, problems));
   return program;

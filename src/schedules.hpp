@@ -2,6 +2,7 @@
 // one row of a table.
 #pragma once
 
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -9,6 +10,7 @@
 
 #include "base/indexed.hpp"
 #include "order/order.hpp"
+#include "program/costs.hpp"
 #include "program/program.hpp"
 #include "versions/bind.hpp"
 #include "versions/policy.hpp"
@@ -66,6 +68,8 @@ struct Schedule {
   const VersionPolicy* vertical = nullptr;  // in place of `versions` under vertical_sync
   Parts parts = Parts::OnePerWorker;
   TrainingRules training = {};
+  std::optional<Warmup> warmup = {};    // in place of the request's
+  Charges charges = Charges::Channels;  // what devices it is made for: simulations go by it
 };
 
 std::span<const Schedule> schedules();
@@ -79,6 +83,9 @@ bool flushes(const Schedule& schedule);
 // What a user can choose of a schedule.
 bool takes_warmup(const Schedule& schedule);
 bool takes_gradient_rule(const Schedule& schedule);  // backward may read other weights than forward
+
+// The costs as the schedule charges them.
+Costs charged(const Schedule& schedule, Costs costs);
 
 int model_parts(const Schedule& schedule, int workers, int virtual_stages);
 
@@ -104,7 +111,11 @@ Program complete(Program order, const VersionPolicy& versions, const ScheduleReq
 // The part of it behind the versions, where those are bound already.
 Program complete_bound(Program bound, const ScheduleRequest& request, bool flushes);
 
-// The beginning of the line: refuses as make_program does.
+// The request with what the schedule does not leave open: its warm-up, and no gradient sent early
+// where it charges transfers otherwise than to channels.
+ScheduleRequest settled(const Schedule& schedule, ScheduleRequest request);
+
+// The beginning of the line, of a settled request: refuses as make_program does.
 CompactOrder make_order(const Schedule& schedule, const ScheduleRequest& request);
 // What versions the schedule binds for the request.
 const VersionPolicy& policy_of(const Schedule& schedule, const ScheduleRequest& request);

@@ -75,6 +75,7 @@ Form form_of(const Options& options) {
 void draw_program(Drawing& drawing, Program program, const Times& times) {
   drawing.shape = program;
   drawing.costs = costs_of(times, program, drawing.request.schedule);
+  if (drawing.row) drawing.costs = charged(*drawing.row, std::move(drawing.costs));
   drawing.timeless = timeless(program, drawing.costs, drawing.request.schedule);
   Timeline line = simulate(program, drawing.costs);
   drawing.numbers = line;

@@ -6,8 +6,18 @@
 
 namespace pipetrain {
 
-std::string row_name(const Program& program, std::size_t worker) {
-  return fmt::format("{} {}", program.placement.empty() ? "stage" : "worker", worker);
+int rows_per_worker(const Timeline& timeline) {
+  return timeline.charges == Charges::SideBySide ? 2 : 1;
+}
+
+int row_of(const Timeline& timeline, Op op) {
+  return rows_per_worker(timeline) == 1 || op == Op::Forward ? 0 : 1;
+}
+
+std::string row_name(const Program& program, const Timeline& timeline, std::size_t worker,
+                     int row) {
+  const auto name = fmt::format("{} {}", program.placement.empty() ? "stage" : "worker", worker);
+  return rows_per_worker(timeline) == 1 ? name : name + (row == 0 ? " F" : " B");
 }
 
 std::string cell_text(const Program& program, const Cell& cell) {

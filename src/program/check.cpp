@@ -9,6 +9,7 @@
 #include "base/check.hpp"
 #include "program/channel.hpp"
 #include "program/liveness.hpp"
+#include "program/rendezvous.hpp"
 #include "program/text.hpp"
 
 namespace pipetrain {
@@ -370,7 +371,9 @@ std::vector<Diagnostic> check(const Program& program, const CheckOptions& option
   checker.check_updates();
   checker.check_versions(options.weight_versions);
   if (!checker.found.empty()) return checker.found;
-  return find_deadlock(program, options.channel_capacity, options.activation_capacity);
+  auto stuck = find_deadlock(program, options.channel_capacity, options.activation_capacity);
+  if (stuck.empty() && options.rendezvous) stuck = find_rendezvous_deadlock(program);
+  return stuck;
 }
 
 CheckOptions with_shared_parameters(const Program& program) {

@@ -13,7 +13,7 @@
 //   version   what is read exists already, and no stage holds more versions than allowed
 //   deadlock  the program finishes with channels that hold `channel_capacity` packets, where a
 //             send waits while its channel is full, and an update behind a SyncGradients for all
-//             those of its mini-batch
+//             those of its mini-batch; with `rendezvous` also where transfers occupy both workers
 #pragma once
 
 #include <string>
@@ -27,6 +27,7 @@ struct CheckOptions {
   int channel_capacity = 1;
   int activation_capacity = 0;            // of channels of activations; 0: the same
   std::vector<int> weight_versions = {};  // that each stage may hold at once; empty: any number
+  bool rendezvous = false;                // by the rules of program/rendezvous.hpp too
 };
 
 struct Diagnostic {

@@ -34,12 +34,22 @@ struct Disturbance {
 double factor_of(const Disturbance& disturbance, WorkerId worker, StageId stage,
                  MicrobatchId microbatch, Op op);
 
+// What a transfer occupies, and what a worker may do at once.
+enum class Charges {
+  Channels,   // a transfer occupies its channel alone; a worker does one thing after the other
+  Workers,    // a transfer occupies both of its workers (BaPipe's 1F1B-SNO, program/rendezvous.hpp)
+  SideBySide  // forwards and backwards share a worker (BaPipe's FBP-AS, program/sharing.hpp)
+};
+
 struct Costs {
   StageCosts all;
   std::vector<StageCosts> per_stage = {};  // one per stage; empty: `all` for each
   Disturbance disturbance = {};
 
-  // Only summarize knows these two (program/summarize.hpp).
+  Charges charges = Charges::Channels;
+
+  // Only summarize knows these (program/summarize.hpp), and only where transfers are charged to
+  // channels or to workers.
   //
   // Links that transfers share, by number: one per boundary, -1 for a link of its own; empty: all
   // have their own. Transfers on one link take turns, first come, first served.
@@ -47,10 +57,6 @@ struct Costs {
     std::vector<int> activations = {}, gradients = {};
     bool none() const { return activations.empty() && gradients.empty(); }
   } links = {};
-  // A transfer begins when its sender and its receiver are both ready, and they wait for its end.
-  // A worker is ready with what it sends and with what it receives next at once, so that opposite
-  // transfers of neighbours run side by side (BaPipe's 1F1B-SNO). Gradients are not sent early.
-  bool transfers_occupy_workers = false;
 
   const StageCosts& of(StageId s) const { return per_stage.empty() ? all : per_stage[s.value]; }
 };

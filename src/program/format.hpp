@@ -35,7 +35,7 @@ struct JsonView {
 };
 void write_json(const JsonView& view, std::ostream& out);  // without an end of its line
 
-// The figure alone: a line per worker, a column per unit of time. A compute instruction begins with
+// The figure alone: a line per row, a column per unit of time. A compute instruction begins with
 // its letter and micro-batch and goes on with dashes; | behind it is an update; . is idle time.
 std::string draw(const Program& program, const Timeline& timeline);
 
@@ -48,8 +48,13 @@ struct Cell {
 };
 std::vector<Cell> cells_of(const Program& program, const Timeline& timeline, std::size_t worker);
 
-// A name for each row of a figure: "stage 2" where each worker holds one stage, else "worker 2".
-std::string row_name(const Program& program, std::size_t worker);
+// Rows of a figure for each worker: where forwards and backwards share it, one for the ones and one
+// for the others.
+int rows_per_worker(const Timeline& timeline);
+int row_of(const Timeline& timeline, Op op);
+// A name for each row: "stage 2" where each worker holds one stage, else "worker 2"; with F or B
+// where it has two.
+std::string row_name(const Program& program, const Timeline& timeline, std::size_t worker, int row);
 // What stands in a figure's cell: F3, or 2F3 where workers hold several stages.
 std::string cell_text(const Program& program, const Cell& cell);
 

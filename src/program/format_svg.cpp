@@ -8,6 +8,7 @@
 #include <set>
 
 #include <spdlog/fmt/fmt.h>
+#include "base/xml_text.hpp"
 #include "program/format.hpp"
 #include "program/text.hpp"
 
@@ -33,13 +34,6 @@ constexpr std::array<Kind, 7> kinds{{
 
 const Kind& kind_of(Op op) {
   return *std::find_if(kinds.begin(), kinds.end(), [&](const Kind& k) { return k.op == op; });
-}
-
-std::string escaped(std::string_view text) {
-  std::string safe;
-  for (char c : text)
-    safe += c == '&' ? "&amp;" : c == '<' ? "&lt;" : c == '>' ? "&gt;" : std::string(1, c);
-  return safe;
 }
 
 // Does it say nothing that the version of a micro-batch is the number of its mini-batch?
@@ -72,6 +66,12 @@ struct Look {
   bool versions = false;
   double scale = 1;  // points per unit of time
   double box_height = 24, row_height = 30;
+  int rows = 1;  // of each worker
+
+  double y(std::size_t worker, int row) const {
+    return top + row_height * static_cast<double>(worker * static_cast<std::size_t>(rows) +
+                                                  static_cast<std::size_t>(row));
+  }
 };
 
 // Points per unit of time: the shortest box has room for its text, the picture stays drawable.
@@ -87,6 +87,7 @@ double scale_of(const ScheduleView& view, double room) {
 
 Look look_of(const ScheduleView& view) {
   Look look;
+  look.rows = rows_per_worker(view.timeline);
   look.versions = shows_versions(view.program);
   if (look.versions) look.box_height = 34, look.row_height = 40;
   look.scale = scale_of(view, look.versions && mixes(view.program) ? 44 : 26);
@@ -96,8 +97,7 @@ Look look_of(const ScheduleView& view) {
 std::string box(const ScheduleView& view, std::size_t worker, const Cell& cell, const Look& look) {
   const Instruction& i = *cell.instruction;
   const Span& span = cell.span;
-  const double x = left + span.start * look.scale,
-               y = top + look.row_height * static_cast<double>(worker);
+  const double x = left + span.start * look.scale, y = look.y(worker, row_of(view.timeline, i.op));
   const double width = (span.end - span.start) * look.scale;
   if (width <= 0) return "";
   const auto colour = kind_of(cell.op).colours[view.program.minibatch_of(i.microbatch).value % 2];
@@ -117,11 +117,21 @@ std::string box(const ScheduleView& view, std::size_t worker, const Cell& cell, 
 
 std::string update_tick(const ScheduleView& view, std::size_t worker, std::size_t at,
                         const Look& look) {
-  if (!updates(view.program.workers[worker][at].op)) return "";
-  const double y = top + look.row_height * static_cast<double>(worker);
+  const Op op = view.program.workers[worker][at].op;
+  if (!updates(op)) return "";
+  const double y = look.y(worker, row_of(view.timeline, op));
   return fmt::format(
       "<line class=\"update\" x1=\"{0:.2f}\" x2=\"{0:.2f}\" y1=\"{1:.2f}\" y2=\"{2:.2f}\"/>\n",
       left + view.timeline.spans[worker][at].end * look.scale, y - 2, y + look.box_height + 2);
+}
+
+std::string empty_row(const ScheduleView& view, std::size_t worker, int row, const Look& look) {
+  const double y = look.y(worker, row);
+  return fmt::format(
+      "<text x=\"12\" y=\"{:.2f}\">{}</text>\n"
+      "<rect x=\"{:g}\" y=\"{:.2f}\" width=\"{:.2f}\" height=\"{:g}\" fill=\"#f0f0f0\"/>\n",
+      y + 16, row_name(view.program, view.timeline, worker, row), left, y,
+      view.timeline.makespan * look.scale, look.box_height);
 }
 
 // Round steps of time, about ten of them.
@@ -178,7 +188,7 @@ constexpr std::string_view style =
 
 std::string format_svg(const ScheduleView& view) {
   const Look look = look_of(view);
-  const double bottom = top + look.row_height * static_cast<double>(view.program.workers.size());
+  const double bottom = look.y(view.program.workers.size(), 0);
   const double width = std::max(left + view.timeline.makespan * look.scale + right, 620.0),
                height = bottom + 64;
   auto text = fmt::format(
@@ -186,15 +196,10 @@ std::string format_svg(const ScheduleView& view) {
       "0 {0:.0f} {1:.0f}\">\n{2}"
       "<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n"
       "<text class=\"title\" x=\"{3:g}\" y=\"22\">{4}: makespan {5:g}, bubble {6:.1f}%</text>\n",
-      width, height, style, left, escaped(view.title), view.timeline.makespan,
+      width, height, style, left, xml_text(view.title), view.timeline.makespan,
       100 * view.timeline.bubble);
   for (std::size_t w = 0; w < view.program.workers.size(); ++w) {
-    const double y = top + look.row_height * static_cast<double>(w);
-    text +=
-        fmt::format("<text x=\"12\" y=\"{:.2f}\">{}</text>\n", y + 16, row_name(view.program, w));
-    text += fmt::format(
-        "<rect x=\"{:g}\" y=\"{:.2f}\" width=\"{:.2f}\" height=\"{:g}\" fill=\"#f0f0f0\"/>\n", left,
-        y, view.timeline.makespan * look.scale, look.box_height);
+    for (int row = 0; row < look.rows; ++row) text += empty_row(view, w, row, look);
     for (const Cell& cell : cells_of(view.program, view.timeline, w))
       text += box(view, w, cell, look);
     for (std::size_t at = 0; at < view.program.workers[w].size(); ++at)

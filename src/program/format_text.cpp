@@ -74,10 +74,11 @@ std::string draw(const Program& program, const Timeline& line) {
   const auto width = label_width(program, line);
   std::string text;
   for (std::size_t w = 0; w < program.workers.size(); ++w) {
-    Row row{width};
+    std::vector<Row> rows(static_cast<std::size_t>(rows_per_worker(line)), Row{width});
     const std::vector<Cell> cells = cells_of(program, line, w);
     auto cell = cells.begin();
     for (const Instruction& i : program.workers[w]) {
+      Row& row = rows[static_cast<std::size_t>(row_of(line, i.op))];
       if (cell != cells.end() && cell->instruction == &i) {
         row.idle_until(column(cell->span.start));
         row.put(cell_text(program, *cell), column(cell->span.end));
@@ -85,8 +86,11 @@ std::string draw(const Program& program, const Timeline& line) {
       }
       if (updates(i.op) && !row.text.empty()) row.text.back() = '|';
     }
-    while (row.text.ends_with(' ')) row.text.pop_back();
-    text += row_name(program, w) + "  " + row.text + "\n";
+    for (int r = 0; r < std::ssize(rows); ++r) {
+      std::string& row = rows[static_cast<std::size_t>(r)].text;
+      while (row.ends_with(' ')) row.pop_back();
+      text += row_name(program, line, w, r) + "  " + row + "\n";
+    }
   }
   return text;
 }

@@ -6,17 +6,20 @@
 #include <vector>
 
 #include "base/check.hpp"
+#include "program/liveness.hpp"
 
 namespace pipetrain {
 namespace {
 
-// The forwards or the backwards of a worker.
+// The forwards or the backwards of a worker: a place in the list that has both.
 struct Lane {
-  std::vector<MicrobatchId> microbatches;
-  std::vector<int> backwards_before = {};  // in the list, of each
-  std::size_t done = 0;
+  const ComputeInstruction* next = nullptr;  // of the lane; the end of the list where none is left
+  int round = 0;
+  int backwards_before = 0;  // in the list, of `next`
+  int done = 0;
   bool running = false;
-  double left = 0;     // of the one that runs: its time on a worker of its own
+  double start = 0;    // of the one that runs
+  double left = 0;     // of it: its time on a worker of its own
   int packets = 0;     // that have come and are not used
   double free_at = 0;  // the channel to the neighbour that this lane sends to
 };
@@ -25,54 +28,102 @@ struct SharedWorker {
   Lane lanes[2];  // forwards, backwards
   double now = 0, busy = 0, first = -1, last = 0;
   int in_flight = 0, peak = 0;
+  int updates = 0;
   int plan = 0;  // ends that were foreseen before are of no account
 
   int running() const { return lanes[0].running + lanes[1].running; }
 };
 
 struct LaneEvent {
+  static constexpr int end = -1, update = -2;
+
   double time;
   int worker;
-  int lane;  // where a packet comes; -1: the end of what is left least
+  int lane;  // where a packet comes; `end` of what is left least; the end of an `update`
   int plan;
   auto operator<=>(const LaneEvent&) const = default;
 };
 
+// What a program's spans are made of: of each worker, in the order of the list.
+struct SharedSpans {
+  std::vector<std::vector<Span>> lanes[2], updates;
+};
+
 class SharingWalk {
  public:
-  SharingWalk(const CompactOrder& order, const Costs& costs);
+  SharingWalk(const CompactOrder& order, const Costs& costs, const Additions& additions,
+              SharedSpans* spans);
   Summary run();
 
  private:
   const CompactOrder& order_;
   const Costs& costs_;
+  const Additions& additions_;
+  SharedSpans* const spans_;  // may be none
   std::vector<SharedWorker> workers_;
+  std::vector<int> syncs_missing_;  // of each mini-batch
   std::priority_queue<LaneEvent, std::vector<LaneEvent>, std::greater<>> events_;
 
   int last_stage() const { return order_.stages - 1; }
+  const std::vector<ComputeInstruction>& list(int w) const {
+    return order_.workers[static_cast<std::size_t>(w)];
+  }
+  bool ended(int w, const Lane& lane) const { return lane.next == list(w).data() + list(w).size(); }
+  void find(int w, int lane);
+  void step(int w, int lane);
+
   void progress(SharedWorker& me, double time);
   void start(int w);
   bool may_start(int w, int lane) const;
+  double work(int w, int lane) const;
   void end_least(int w);
   void send(int w, int lane);
+  void end_minibatch(int w);
+  void begin_update(int w, double time);
+  Summary summary() const;
 };
 
-SharingWalk::SharingWalk(const CompactOrder& order, const Costs& costs)
-    : order_(order), costs_(costs) {
+SharingWalk::SharingWalk(const CompactOrder& order, const Costs& costs, const Additions& additions,
+                         SharedSpans* spans)
+    : order_(order),
+      costs_(costs),
+      additions_(additions),
+      spans_(spans),
+      workers_(order.workers.size()),
+      syncs_missing_(static_cast<std::size_t>(order.minibatches),
+                     static_cast<int>(additions.syncing.size())) {
   PIPETRAIN_CHECK(order.placement.empty() && !order.gradients_together,
                   "forwards and backwards share workers of one stage each");
-  for (int w = 0; w < static_cast<int>(order.workers.size()); ++w) {
-    SharedWorker& worker = workers_.emplace_back();
-    int backwards = 0;
-    each_compute(order, {w}, [&](Op op, StageId, MicrobatchId m) {
-      PIPETRAIN_CHECK(op == Op::Forward || op == Op::Backward, "a half of a backward");
-      Lane& lane = worker.lanes[op == Op::Backward];
-      lane.microbatches.push_back(m);
-      lane.backwards_before.push_back(backwards);
-      backwards += op == Op::Backward;
-    });
+  for (int w = 0; w < static_cast<int>(workers_.size()); ++w)
+    for (const int lane : {0, 1}) {
+      workers_[static_cast<std::size_t>(w)].lanes[lane].next = list(w).data();
+      find(w, lane);
+    }
+}
+
+// ---- the list
+
+// From where the lane is to the next of its own.
+void SharingWalk::find(int w, int index) {
+  Lane& lane = workers_[static_cast<std::size_t>(w)].lanes[index];
+  while (!ended(w, lane)) {
+    const Op op = lane.next->op();
+    PIPETRAIN_CHECK(op == Op::Forward || op == Op::Backward, "a half of a backward");
+    if ((op == Op::Backward) == (index == 1)) return;
+    step(w, index);
   }
 }
+
+void SharingWalk::step(int w, int index) {
+  Lane& lane = workers_[static_cast<std::size_t>(w)].lanes[index];
+  lane.backwards_before += lane.next->op() == Op::Backward;
+  ++lane.next;
+  if (!ended(w, lane) || lane.round + 1 >= order_.rounds()) return;
+  ++lane.round;
+  lane.next = list(w).data();
+}
+
+// ---- compute
 
 // The worker's two lanes until `time`.
 void SharingWalk::progress(SharedWorker& me, double time) {
@@ -89,12 +140,25 @@ void SharingWalk::progress(SharedWorker& me, double time) {
 bool SharingWalk::may_start(int w, int index) const {
   const SharedWorker& me = workers_[static_cast<std::size_t>(w)];
   const Lane& lane = me.lanes[index];
-  if (lane.running || lane.done == lane.microbatches.size()) return false;
+  if (lane.running || ended(w, lane)) return false;
   const bool receives = index == 0 ? w > 0 : w < last_stage();
   if (receives && lane.packets == 0) return false;
-  if (index == 0) return static_cast<int>(me.lanes[1].done) >= lane.backwards_before[lane.done];
+  if (me.updates < lane.backwards_before / order_.microbatches) return false;
+  if (index == 0) return me.lanes[1].done >= lane.backwards_before;
   // The last stage's backward has no packet to wait for, but its own forward.
   return w < last_stage() || me.lanes[0].done > lane.done;
+}
+
+double SharingWalk::work(int w, int index) const {
+  const Lane& lane = workers_[static_cast<std::size_t>(w)].lanes[index];
+  const MicrobatchId m{lane.next->microbatch().value + lane.round * order_.microbatches};
+  const auto time = [&](Op op) {
+    const double alone = time_of(costs_.of({w}), op);
+    return costs_.disturbance.none() ? alone
+                                     : alone * factor_of(costs_.disturbance, {w}, {w}, m, op);
+  };
+  if (index == 0) return time(Op::Forward);
+  return additions_.recompute ? time(Op::Recompute) + time(Op::Backward) : time(Op::Backward);
 }
 
 // Begins what can begin, and foresees which lane ends first.
@@ -103,12 +167,9 @@ void SharingWalk::start(int w) {
   for (const int index : {0, 1}) {
     if (!may_start(w, index)) continue;
     Lane& lane = me.lanes[index];
-    const Op op = index == 0 ? Op::Forward : Op::Backward;
     lane.running = true;
-    lane.left = time_of(costs_.of({w}), op) *
-                (costs_.disturbance.none()
-                     ? 1
-                     : factor_of(costs_.disturbance, {w}, {w}, lane.microbatches[lane.done], op));
+    lane.start = me.now;
+    lane.left = work(w, index);
     if (index == 0 ? w > 0 : w < last_stage()) --lane.packets;
     if (index == 0) me.peak = std::max(me.peak, ++me.in_flight);
     if (me.first < 0) me.first = me.now;
@@ -118,7 +179,22 @@ void SharingWalk::start(int w) {
   double least = -1;
   for (const Lane& lane : me.lanes)
     if (lane.running && (least < 0 || lane.left < least)) least = std::max(0.0, lane.left);
-  events_.push({me.now + least * me.running(), w, -1, me.plan});
+  events_.push({me.now + least * me.running(), w, LaneEvent::end, me.plan});
+}
+
+void SharingWalk::end_least(int w) {
+  SharedWorker& me = workers_[static_cast<std::size_t>(w)];
+  const bool backward =
+      !me.lanes[0].running || (me.lanes[1].running && me.lanes[1].left < me.lanes[0].left);
+  Lane& lane = me.lanes[backward];
+  lane.running = false;
+  ++lane.done;
+  me.in_flight -= backward;
+  step(w, backward);
+  find(w, backward);
+  if (spans_) spans_->lanes[backward][static_cast<std::size_t>(w)].push_back({lane.start, me.now});
+  send(w, backward);
+  if (backward && lane.done % order_.microbatches == 0) end_minibatch(w);
 }
 
 // A lane's packet reaches the neighbour's.
@@ -132,16 +208,27 @@ void SharingWalk::send(int w, int index) {
   events_.push({lane.free_at, to, index, 0});
 }
 
-void SharingWalk::end_least(int w) {
-  SharedWorker& me = workers_[static_cast<std::size_t>(w)];
-  const bool backward =
-      !me.lanes[0].running || (me.lanes[1].running && me.lanes[1].left < me.lanes[0].left);
-  Lane& lane = me.lanes[backward];
-  lane.running = false;
-  ++lane.done;
-  me.in_flight -= backward;
-  send(w, backward);
+// ---- updates
+
+void SharingWalk::end_minibatch(int w) {
+  const SharedWorker& me = workers_[static_cast<std::size_t>(w)];
+  const std::set<StageId>& syncing = additions_.syncing;
+  if (!syncing.contains({w})) return begin_update(w, me.now);
+  const int k = me.lanes[1].done / order_.microbatches - 1;
+  if (--syncs_missing_[static_cast<std::size_t>(k)] > 0) return;
+  for (const StageId stage : syncing) begin_update(stage.value, me.now);  // the last to come
 }
+
+void SharingWalk::begin_update(int w, double time) {
+  SharedWorker& me = workers_[static_cast<std::size_t>(w)];
+  const double update = time_of(costs_.of({w}), Op::Update), end = time + update;
+  me.busy += update;
+  if (update > 0) me.last = end;
+  if (spans_) spans_->updates[static_cast<std::size_t>(w)].push_back({time, end});
+  events_.push({end, w, LaneEvent::update, 0});
+}
+
+// ---- the whole
 
 Summary SharingWalk::run() {
   for (int w = 0; w < static_cast<int>(workers_.size()); ++w) start(w);
@@ -149,19 +236,26 @@ Summary SharingWalk::run() {
     const LaneEvent event = events_.top();
     events_.pop();
     SharedWorker& me = workers_[static_cast<std::size_t>(event.worker)];
-    if (event.lane < 0 && event.plan != me.plan) continue;
+    if (event.lane == LaneEvent::end && event.plan != me.plan) continue;
     progress(me, event.time);
-    if (event.lane < 0)
+    if (event.lane == LaneEvent::end)
       end_least(event.worker);
+    else if (event.lane == LaneEvent::update)
+      ++me.updates;
     else
       ++me.lanes[event.lane].packets;
     start(event.worker);
   }
+  return summary();
+}
+
+Summary SharingWalk::summary() const {
   Summary summary;
   double busy = 0;
-  for (const SharedWorker& worker : workers_) {
+  for (int w = 0; w < static_cast<int>(workers_.size()); ++w) {
+    const SharedWorker& worker = workers_[static_cast<std::size_t>(w)];
     for (const Lane& lane : worker.lanes)
-      PIPETRAIN_CHECK(lane.done == lane.microbatches.size(), "a worker waits for ever");
+      PIPETRAIN_CHECK(ended(w, lane), "worker {} waits for ever", w);
     summary.makespan = std::max(summary.makespan, worker.last);
     summary.idle.push_back(worker.last - std::max(0.0, worker.first) - worker.busy);
     summary.peak_activations.push_back(worker.peak);
@@ -172,10 +266,70 @@ Summary SharingWalk::run() {
   return summary;
 }
 
+// ---- a program
+
+CompactOrder order_of(const Program& program) {
+  CompactOrder order{{program}, {}};
+  for (const auto& list : program.workers) {
+    auto& computed = order.workers.emplace_back();
+    for (const Instruction& i : list)
+      if (i.op == Op::Forward || without_update(i.op) == Op::Backward)
+        computed.emplace_back(without_update(i.op), i.stage, i.microbatch);
+  }
+  return order;
+}
+
+bool recomputes(const Program& program) {
+  return std::ranges::any_of(program.workers, [](const auto& list) {
+    return std::ranges::any_of(list, [](const auto& i) { return i.op == Op::Recompute; });
+  });
+}
+
+// The spans of one worker's list, from those of its lanes and updates.
+std::vector<Span> spans_of(const std::vector<Instruction>& list, const std::vector<Span>& forwards,
+                           const std::vector<Span>& backwards, const std::vector<Span>& updates) {
+  std::vector<Span> spans;
+  std::size_t lanes_done[2] = {}, updated = 0;
+  const std::vector<Span>* const lanes[2] = {&forwards, &backwards};
+  for (const Instruction& i : list) {
+    const bool backward = i.op != Op::Forward && i.op != Op::LoadInput &&
+                          i.op != Op::ReceiveActivation && i.op != Op::SendActivation;
+    const auto& lane = *lanes[backward];
+    std::size_t& done = lanes_done[backward];
+    const bool computed = i.op == Op::Forward || without_update(i.op) == Op::Backward;
+    const bool comes_first = i.op == Op::LoadInput || is_receive(i.op) || i.op == Op::Recompute;
+    if (i.op == Op::Update)
+      spans.push_back(updates[updated++]);
+    else if (computed)
+      spans.push_back(lane[done++]);
+    else
+      spans.push_back(comes_first ? Span{lane[done].start, lane[done].start}
+                                  : Span{lane[done - 1].end, lane[done - 1].end});
+    if (fuses_update(i.op)) spans.back().end = updates[updated++].end;
+  }
+  return spans;
+}
+
 }  // namespace
 
-Summary summarize_sharing(const CompactOrder& order, const Costs& costs) {
-  return SharingWalk(order, costs).run();
+Summary summarize_sharing(const CompactOrder& order, const Costs& costs,
+                          const Additions& additions) {
+  return SharingWalk(order, costs, additions, nullptr).run();
+}
+
+Timeline simulate_sharing(const Program& program, const Costs& costs) {
+  const std::size_t workers = program.workers.size();
+  const CompactOrder order = order_of(program);
+  const Additions additions{.recompute = recomputes(program), .syncing = program.syncing_stages()};
+  SharedSpans spans{
+      {std::vector<std::vector<Span>>(workers), std::vector<std::vector<Span>>(workers)},
+      std::vector<std::vector<Span>>(workers)};
+  Timeline line{SharingWalk(order, costs, additions, &spans).run(), {}, Charges::SideBySide};
+  for (std::size_t w = 0; w < workers; ++w)
+    line.spans.push_back(
+        spans_of(program.workers[w], spans.lanes[0][w], spans.lanes[1][w], spans.updates[w]));
+  line.peak_weight_versions = peak_weight_versions_of_workers(program);
+  return line;
 }
 
 }  // namespace pipetrain

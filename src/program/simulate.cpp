@@ -4,11 +4,14 @@
 #include <deque>
 #include <map>
 #include <optional>
-#include <set>
+#include <utility>
 
 #include "base/check.hpp"
 #include "program/channel.hpp"
 #include "program/liveness.hpp"
+#include "program/program_clock.hpp"
+#include "program/rendezvous.hpp"
+#include "program/sharing.hpp"
 #include "program/text.hpp"
 
 namespace pipetrain {
@@ -19,42 +22,25 @@ struct Link {
   double free_at = 0;
 };
 
-// Gradients, or their norms, handed in for one mini-batch.
-struct Sync {
-  int missing = 0;
-  double complete_at = 0;
-};
-
 struct Clock {
   const Program& program;
-  const Costs& costs;
+  ProgramClock times;
   WorkerId worker = {};
   std::map<ChannelId, Link> links = {};
-  std::map<MinibatchId, Sync> syncs = {};
-  std::set<StageId> waiting_stages = program.syncing_stages();
 
   // When the instruction begins and ends on a worker that is free at `now`; nothing where it waits
   // for something that no worker has done yet.
   std::optional<Span> run(const Instruction& i, double now) {
     if (is_send(i.op)) return send(i, now);
     if (is_receive(i.op)) return receive(i, now);
-    if (i.op == Op::SyncGradients || (i.op == Op::Update && waiting_stages.contains(i.stage)))
-      return sync(i, now);
-    return Span{now, now + duration(i)};
-  }
-
-  double duration(const Instruction& i) const {
-    const StageCosts& stage = costs.of(i.stage);
-    if (costs.disturbance.none() || !computes(i.op)) return time_of(stage, i.op);
-    const double factor = factor_of(costs.disturbance, worker, i.stage, i.microbatch, i.op);
-    return time_of(stage, without_update(i.op)) * factor + (updates(i.op) ? stage.update : 0);
+    if (times.syncs(i)) return times.sync(worker, i, now);
+    return Span{now, now + times.duration(worker, i)};
   }
 
   Span send(const Instruction& i, double now) {
     const auto channel = channel_of(program, i);
     Link& link = links[channel];
-    const int packets = channel.gradient && program.gradients_together ? program.microbatches : 1;
-    link.free_at = std::max(now, link.free_at) + packets * costs.of({channel.boundary}).transfer;
+    link.free_at = std::max(now, link.free_at) + times.transfer(channel.boundary, channel.gradient);
     link.arrivals.push_back(link.free_at);
     return {now, now};
   }
@@ -66,37 +52,39 @@ struct Clock {
     link.arrivals.pop_front();
     return Span{now, std::max(now, arrival)};
   }
-
-  std::optional<Span> sync(const Instruction& i, double now) {
-    Sync& sync = syncs[program.minibatch_of(i.microbatch)];
-    if (i.op == Op::SyncGradients) {
-      --sync.missing;
-      sync.complete_at = std::max(sync.complete_at, now);
-      return Span{now, now};
-    }
-    if (sync.missing > 0) return std::nullopt;
-    return Span{now, std::max(now, sync.complete_at) + duration(i)};
-  }
 };
 
-void run_all(Clock& clock, Timeline& line) {
-  const auto& workers = clock.program.workers;
+using Spans = std::vector<std::vector<Span>>;
+
+Spans over_channels(const Program& program, const Costs& costs) {
+  const auto& workers = program.workers;
+  Spans spans(workers.size());
+  Clock clock{program, {program, costs}};
   for (bool moved = true; moved;) {
     moved = false;
     for (std::size_t w = 0; w < workers.size(); ++w) {
-      auto& spans = line.spans[w];
       clock.worker = {static_cast<int>(w)};
-      while (spans.size() < workers[w].size()) {
-        auto span = clock.run(workers[w][spans.size()], spans.empty() ? 0 : spans.back().end);
+      while (spans[w].size() < workers[w].size()) {
+        auto span =
+            clock.run(workers[w][spans[w].size()], spans[w].empty() ? 0 : spans[w].back().end);
         if (!span) break;
-        spans.push_back(*span);
+        spans[w].push_back(*span);
         moved = true;
       }
     }
   }
   for (std::size_t w = 0; w < workers.size(); ++w)
-    PIPETRAIN_CHECK(line.spans[w].size() == workers[w].size(), "worker {} waits for ever at {}", w,
-                    to_text(workers[w][line.spans[w].size()]));
+    PIPETRAIN_CHECK(spans[w].size() == workers[w].size(), "worker {} waits for ever at {}", w,
+                    to_text(workers[w][spans[w].size()]));
+  return spans;
+}
+
+Spans by_rendezvous(const Program& program, const Costs& costs) {
+  RendezvousWalk walk = walk_rendezvous(program, costs);
+  for (std::size_t w = 0; w < walk.reached.size(); ++w)
+    PIPETRAIN_CHECK(walk.reached[w] == program.workers[w].size(), "worker {} waits for ever at {}",
+                    w, to_text(program.workers[w][walk.reached[w]]));
+  return std::move(walk.spans);
 }
 
 void summarise(const Program& program, const Costs& costs, Timeline& line) {
@@ -126,13 +114,11 @@ void summarise(const Program& program, const Costs& costs, Timeline& line) {
 }  // namespace
 
 Timeline simulate(const Program& program, const Costs& costs) {
+  if (costs.charges == Charges::SideBySide) return simulate_sharing(program, costs);
   Timeline line;
-  line.spans.resize(program.workers.size());
-  Clock clock{program, costs};
-  for (const auto& list : program.workers)
-    for (const auto& i : list)
-      if (i.op == Op::SyncGradients) ++clock.syncs[program.minibatch_of(i.microbatch)].missing;
-  run_all(clock, line);
+  line.charges = costs.charges;
+  line.spans = costs.charges == Charges::Workers ? by_rendezvous(program, costs)
+                                                 : over_channels(program, costs);
   summarise(program, costs, line);
   line.peak_activations = peak_in_flight(program);
   line.peak_weight_versions = peak_weight_versions_of_workers(program);

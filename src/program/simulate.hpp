@@ -1,5 +1,5 @@
 // A dry run over costs: when each instruction would begin and end, with no device. Channels are
-// unbounded; a transfer occupies its channel, not the workers. For the numbers alone, and for
+// unbounded; what a transfer occupies is for Costs::charges to say. For the numbers alone, and for
 // shared links, program/summarize.hpp.
 #pragma once
 
@@ -25,10 +25,13 @@ struct Summary {
 };
 
 struct Timeline : Summary {
-  std::vector<std::vector<Span>> spans;  // as Program::workers. A receive lasts while it waits
+  // As Program::workers. A receive lasts while it waits; where transfers are charged to workers, a
+  // send and its receive last as long as the transfer.
+  std::vector<std::vector<Span>> spans;
+  Charges charges = Charges::Channels;  // SideBySide: forwards and backwards of a worker overlap
 };
 
-// For programs that `check` finds nothing in.
+// For programs that `check` finds nothing in, by the rules of `costs.charges`.
 Timeline simulate(const Program& program, const Costs& costs);
 
 }  // namespace pipetrain

@@ -15,6 +15,7 @@
 #include "base/error.hpp"
 #include "program/gradient_board.hpp"
 #include "program/links.hpp"
+#include "program/sharing.hpp"
 #include "program/text.hpp"
 
 namespace pipetrain {
@@ -44,6 +45,9 @@ class OrderWalk {
 
  private:
   static constexpr int burst = 256;  // instructions of one worker before others have a turn
+  // Of large orders the lists are far larger than the caches: where a worker waits, what it runs in
+  // one of its next turns is fetched.
+  static constexpr int ahead = 8;
 
   const CompactOrder& order_;
   const Costs& costs_;
@@ -78,6 +82,7 @@ class OrderWalk {
 
   bool begin_next(WalkingWorker& me);
   bool receive(WalkingWorker& me, int w);
+  bool settle(WalkingWorker& me) const;
   void compute(WalkingWorker& me, int w);
   void finish(WalkingWorker& me, int w);
   void charge(WalkingWorker& me, int w, Op op, StageId stage, int m, double time);
@@ -98,7 +103,7 @@ OrderWalk::OrderWalk(const CompactOrder& order, const Costs& costs, const Additi
       costs_(costs),
       additions_(additions),
       timed_(!costs.links.none()),
-      occupies_(costs.transfers_occupy_workers),
+      occupies_(costs.charges == Charges::Workers),
       disturbed_(!costs.disturbance.none()),
       last_stage_(order.stages - 1),
       times_(order, costs),
@@ -158,10 +163,10 @@ void OrderWalk::advance(int w) {
     if (me.computing) finish(me, w);
     if (board_ && board_->awaits(w) && !pass_sync(me, w)) return;
     if (!begin_next(me)) {
-      if (me.transfers == 0) me.now = std::max(me.now, me.transfers_end);
+      settle(me);
       return;
     }
-    if (!receive(me, w)) return;
+    if (!receive(me, w)) return __builtin_prefetch(me.next + ahead);
     compute(me, w);
     if (timed_) return ends_.push({me.now, w});
   }
@@ -183,11 +188,19 @@ bool OrderWalk::receive(WalkingWorker& me, int w) {
   const StageId stage = me.next->stage();
   const int m = microbatch_of(me);
   const bool backward = op != Op::Forward && gives_input_gradient(op);
-  if (backward && additions_.recompute && !std::exchange(me.recomputed, true))
+  if (backward && additions_.recompute && !me.recomputed) {
+    if (occupies_ && !settle(me)) return false;
+    me.recomputed = true;
     charge(me, w, Op::Recompute, stage, m, times_.at(stage).forward);
+  }
   if (op == Op::Forward && stage.value > 0) return take(me, w, false, stage.value - 1, m);
   if (backward && stage.value < last_stage_ && together_begins(m))
     return take(me, w, true, stage.value, m);
+  return settle(me);
+}
+
+// Is it free of transfers, where these occupy it?
+bool OrderWalk::settle(WalkingWorker& me) const {
   if (me.transfers > 0) return false;
   me.now = std::max(me.now, me.transfers_end);
   return true;
@@ -256,8 +269,7 @@ bool OrderWalk::take(WalkingWorker& me, int w, bool gradient, int boundary, int 
   if (occupies_) {
     const bool within = within_worker(boundary, m);
     if (!within && !std::exchange(me.asked, true)) meet(me, w, gradient, boundary, m);
-    if (me.transfers > 0) return false;
-    me.now = std::max(me.now, me.transfers_end);
+    if (!settle(me)) return false;
     if (!within) return true;
   }
   Packets& packets = links_.packets(boundary, gradient, m);
@@ -332,6 +344,7 @@ void OrderWalk::refuse_deadlock() const {
 }  // namespace
 
 Summary summarize(const CompactOrder& order, const Costs& costs, const Additions& additions) {
+  if (costs.charges == Charges::SideBySide) return summarize_sharing(order, costs, additions);
   return OrderWalk(order, costs, additions).run();
 }
 

@@ -26,7 +26,7 @@ using Writer = std::string (*)(const ScheduleView&);
 std::string figure(const ScheduleRequest& request, Writer write,
                    const StageCosts& times = {1, 2, 0, 0}) {
   const auto program = make_program(request);
-  const auto line = simulate(program, {.all = times});
+  const auto line = simulate(program, charged(require_schedule(request.schedule), {.all = times}));
   return write({request.schedule, request.schedule, program, line});
 }
 
@@ -45,6 +45,11 @@ TEST_CASE("the zero-bubble figures: 4 stages, 8 micro-batches, forward and both 
   CHECK(figure({"zb_h1", 4, 8}, format_text, {1, 1, 1, 0}) == golden("zb_h1.txt"));
   CHECK(figure({"zb_h2", 4, 8}, format_text, {1, 1, 1, 0}) == golden("zb_h2.txt"));
   CHECK(figure({"zb_v", 4, 8}, format_text, {1, 1, 1, 0}) == golden("zb_v.txt"));
+}
+TEST_CASE(
+    "BaPipe's figures: 4 stages, 8 micro-batches; transfers on workers, passes side by side") {
+  CHECK(figure({"1f1b_sno", 4, 8}, format_text, {2, 2, 2, 1}) == golden("1f1b_sno.txt"));
+  CHECK(figure({"fbp_as", 4, 8}, format_text) == golden("fbp_as.txt"));
 }
 TEST_CASE("the interleaved figure: 4 workers, 2 virtual stages, 8 micro-batches") {
   CHECK(

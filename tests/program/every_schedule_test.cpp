@@ -64,12 +64,13 @@ TEST_CASE("every schedule: refused with a valid value, or well-formed in channel
       CheckOptions options =
           request.tied.empty() ? CheckOptions{} : with_shared_parameters(*program);
       options.weight_versions = peak_weight_versions(*program);
+      options.rendezvous = row.charges == Charges::Workers;
       const auto found = check(*program, options);
       CAPTURE(show(*program, found));
       CHECK(found.empty());
       CHECK(static_cast<int>(program->workers.size()) == request.stages);
       CHECK(parse_program(to_text(*program)) == *program);
-      CHECK(simulate(*program, {}).makespan > 0);
+      CHECK(simulate(*program, charged(row, {})).makespan > 0);
       if (flushes(row))
         CHECK(peak_weight_versions(*program) ==
               std::vector(static_cast<std::size_t>(program->stages), 1));

@@ -1,12 +1,15 @@
 // What simulations know besides the order: links that transfers share, transfers that occupy both
 // workers, forwards and backwards that share a worker, stragglers and jitter.
 #include <cmath>
+#include <map>
 #include <random>
 
 #include "base/error.hpp"
 #include "catch.hpp"
 #include "compact_schedule.hpp"
 #include "order/orders.hpp"
+#include "program/channel.hpp"
+#include "program/check.hpp"
 #include "program/sharing.hpp"
 #include "program/summarize.hpp"
 #include "schedules.hpp"
@@ -97,7 +100,7 @@ TEST_CASE("1f1b where a transfer occupies both workers: (M+N-1)(F+B) + (2(N+M-2)
     for (int m = 1; m <= 12; ++m) {
       const double f = 1 + random() % 8, b = 1 + random() % 8, sr = 0.125;
       Costs costs{.all = {f, b, 0, sr}};
-      costs.transfers_occupy_workers = true;
+      costs.charges = Charges::Workers;
       const Summary line = summary_of({.schedule = "1f1b", .stages = n, .microbatches = m}, costs);
       const int turns = m == 1 ? 2 * (n - 1) : n == 2 ? m + 1 : 2 * (n + m - 2) - 1;
       CAPTURE(n, m, f, b);
@@ -112,13 +115,132 @@ TEST_CASE("1f1b where a transfer occupies both workers: (M+N-1)(F+B) + (2(N+M-2)
 
 TEST_CASE("transfers that occupy both workers: the straight orders finish, others say where not") {
   Costs costs{.all = {1, 1, 1, 0.5}};
-  costs.transfers_occupy_workers = true;
+  costs.charges = Charges::Workers;
   for (const char* name : {"gpipe", "1f1b", "zb_h1", "chimera", "pipedream", "timeprest"})
     for (const int p : {2, 4, 6})
       CHECK(summary_of({.schedule = name, .stages = p, .microbatches = 12, .minibatches = 3}, costs)
                 .makespan > 0);
   CHECK_THROWS_WITH(summary_of({.schedule = "zb_h2", .stages = 4, .microbatches = 8}, costs),
                     Contains("worker 0 waits for ever at ") && Contains("the order of 1f1b"));
+}
+
+TEST_CASE("transfers that occupy both workers: a program's numbers are those of its order") {
+  std::mt19937 random(17);
+  std::uniform_real_distribution<double> time(0.1, 3);
+  for (const char* name : {"gpipe", "1f1b", "1f1b_sno", "zb_h1"})
+    for (const int stages : {1, 2, 3, 5})
+      for (const bool recompute : {false, true})
+        for (const bool sync : {false, true}) {
+          if (recompute && std::string(name) == "zb_h1") continue;  // waits for ever then
+          const ScheduleRequest request{.schedule = name,
+                                        .stages = stages,
+                                        .microbatches = 7,
+                                        .minibatches = 2,
+                                        .sync_gradients = sync,
+                                        .recompute = recompute};
+          Costs costs{.all = {}, .charges = Charges::Workers};
+          for (int s = 0; s < stages; ++s)
+            costs.per_stage.push_back({time(random), time(random), time(random), time(random)});
+          const Summary walked = summary_of(request, costs);
+          CAPTURE(name, stages, recompute, sync);
+          CHECK(Summary(simulate(make_program(request), costs)) == walked);
+        }
+}
+
+TEST_CASE(
+    "a transfer that occupies workers lasts as long on both, and neither computes meanwhile") {
+  Costs costs{.all = {1, 1, 1, 0.5}, .charges = Charges::Workers};
+  const Program program = make_program({.schedule = "1f1b_sno", .stages = 3, .microbatches = 6});
+  const Timeline line = simulate(program, costs);
+  CHECK(line.makespan == (6 + 3 - 1) * 3 + (2 * (3 + 6 - 2) - 1) * 0.5);
+  std::map<ChannelId, std::vector<Span>> sent, received;
+  int paired = 0;
+  for (std::size_t w = 0; w < 3; ++w)
+    for (std::size_t at = 0; at < program.workers[w].size(); ++at) {
+      const Instruction& i = program.workers[w][at];
+      if (!is_send(i.op) && !is_receive(i.op)) continue;
+      const Span& span = line.spans[w][at];
+      (is_send(i.op) ? sent : received)[channel_of(program, i)].push_back(span);
+      CHECK(span.end == span.start + 0.5);
+      for (std::size_t other = 0; other < program.workers[w].size(); ++other) {
+        const Span& its = line.spans[w][other];
+        const bool overlaps = its.start < span.end && span.start < its.end;
+        if (computes(program.workers[w][other].op)) CHECK_FALSE(overlaps);
+        paired += other != at && overlaps;
+      }
+    }
+  CHECK(sent == received);
+  CHECK(paired > 0);
+}
+
+TEST_CASE("check finds what waits for ever where transfers occupy both workers") {
+  const auto problems = [](const char* schedule, bool rendezvous) {
+    const Program program = make_program({.schedule = schedule, .stages = 4, .microbatches = 8});
+    return check(program, {.rendezvous = rendezvous});
+  };
+  CHECK(problems("1f1b", true).empty());
+  CHECK(problems("1f1b_sno", true).empty());
+  CHECK(problems("zb_h2", false).empty());
+  const auto stuck = problems("zb_h2", true);
+  REQUIRE_FALSE(stuck.empty());
+  CHECK(stuck[0].rule == "deadlock");
+  CHECK_THAT(stuck[0].message,
+             Contains("worker 0 waits for ever at") && Contains("the transfer occupies both"));
+}
+
+TEST_CASE("the rows of BaPipe take what its forms say, as programs and as orders") {
+  for (const int n : {1, 2, 4, 5})
+    for (const int m : {1, 3, 8, 16}) {
+      const Costs costs{.all = {2, 3, 1, 0.5}};
+      const auto numbers = [&](const char* name) {
+        const ScheduleRequest request{.schedule = name, .stages = n, .microbatches = m};
+        const Summary walked = summary_of(request, costs);
+        CHECK(Summary(simulate(make_program(request), charged(require_schedule(name), costs))) ==
+              walked);
+        return walked;
+      };
+      CAPTURE(n, m);
+      const Summary sno = numbers("1f1b_sno"), fbp = numbers("fbp_as");
+      const int turns = n == 1 ? 0 : m == 1 ? 2 * (n - 1) : n == 2 ? m + 1 : 2 * (n + m - 2) - 1;
+      CHECK(sno.makespan == (m + n - 1) * 6 + turns * 0.5);
+      CHECK(fbp.makespan == Approx((m + n - 1) * 6 + 2 * (n - 1) * 0.5));
+      for (int s = 0; s < n; ++s) {
+        CHECK(sno.peak_activations[static_cast<std::size_t>(s)] == std::min(m, n - s));
+        CHECK(fbp.peak_activations[static_cast<std::size_t>(s)] <= std::min(m, 2 * (n - s)));
+      }
+    }
+}
+
+TEST_CASE("what a row says of its warm-up wins, and its gradients are not sent early") {
+  for (const char* name : {"1f1b_sno", "fbp_as"}) {
+    const Schedule& row = require_schedule(name);
+    CHECK_FALSE(takes_warmup(row));
+    ScheduleRequest request{.schedule = name, .stages = 4, .microbatches = 8};
+    const Program program = make_program(request);
+    request.warmup = Warmup::Double;
+    request.early_sends = true;
+    CHECK(make_program(request) == program);
+    const ScheduleRequest same{
+        .schedule = "1f1b", .stages = 4, .microbatches = 8, .warmup = *row.warmup};
+    CHECK(make_program(same) == program);
+  }
+}
+
+TEST_CASE("forwards and backwards side by side: updates take time, and wait for others") {
+  Costs costs{.all = {1, 2, 0, 0, 0, 0.5}, .charges = Charges::SideBySide};
+  ScheduleRequest request{.schedule = "fbp_as", .stages = 3, .microbatches = 4, .minibatches = 2};
+  const double step = (4 + 3 - 1) * 3;
+  // Stage 0 ends last, so that its update is between the two mini-batches.
+  CHECK(summary_of(request, costs).makespan == Approx(2 * step + 2 * 0.5));
+  request.recompute = true;
+  CHECK(summary_of(request, costs).makespan == Approx(2 * (4 + 3 - 1) * 4 + 2 * 0.5));
+  request.recompute = false;
+  costs.per_stage = {costs.all, costs.all, costs.all};
+  costs.per_stage[2].update = 20;  // while the others come back, it would be half done
+  const double alone = summary_of(request, costs).makespan;
+  request.sync_gradients = true;
+  CHECK(summary_of(request, costs).makespan > alone + 5);
+  CHECK(Summary(simulate(make_program(request), costs)) == summary_of(request, costs));
 }
 
 TEST_CASE("fbp_as: (M+N-1)(F+B), at most 2(N-i+1) in flight, whatever F and B are") {
@@ -139,6 +261,24 @@ TEST_CASE("fbp_as: (M+N-1)(F+B), at most 2(N-i+1) in flight, whatever F and B ar
   const Summary usual = summarize_sharing(
       orders::one_f_one_b.compact({.stages = 4, .microbatches = 12, .warmup = Warmup::Full}), {});
   CHECK(usual.peak_activations == std::vector{8, 6, 4, 2});
+}
+
+TEST_CASE("fbp_as pays transfers up to (F + B) / 2 while it fills and drains only") {
+  for (const int n : {2, 4, 8})
+    for (const int m : {4, 16, 64})
+      for (const double f : {1.0, 3.0}) {
+        const auto makespan = [&](double sr) {
+          return summary_of({.schedule = "fbp_as", .stages = n, .microbatches = m},
+                            {.all = {f, 2, 0, sr}})
+              .makespan;
+        };
+        CAPTURE(n, m, f);
+        const double hidden = (f + 2) / 2;
+        for (const double sr : {0.3, 1.0, hidden})
+          CHECK(makespan(sr) == Approx((m + n - 1) * (f + 2) + 2 * (n - 1) * sr));
+        if (m == 64 && n > 2)
+          CHECK(makespan(2 * hidden) > (m + n - 1) * (f + 2) + 2 * (n - 1) * 2 * hidden + 1);
+      }
 }
 
 TEST_CASE("a worker that two share is busy as long as one that takes turns") {

@@ -30,6 +30,20 @@ TEST_CASE("stages and workers change no bit under a flushing schedule", "[equiva
     }
 }
 
+TEST_CASE("BaPipe's rows train the bits of 1f1b", "[equivalence]") {
+  const Trained one = train({.model = mlp_model, .config = make_config({.schedule = "1f1b"})});
+  for (const std::string schedule : {"1f1b_sno", "fbp_as"})
+    for (const std::string workers : {"threads", "inline"}) {
+      const Trained many =
+          train({.model = mlp_model,
+                 .config = make_config({.stages = 4, .schedule = schedule, .workers = workers})});
+      INFO(schedule << ", " << workers);
+      CHECK(many.losses == one.losses);
+      CHECK(same_bits(many.parameters, one.parameters));
+      CHECK(many.predicted == many.measured);
+    }
+}
+
 TEST_CASE("cpu: stages and workers change no bit in bf16, and it is bf16", "[equivalence]") {
   const std::string model = GENERATE(as<std::string>(), mlp_model, residual_model);
   const auto products = GENERATE(cpu::Products::F32, cpu::Products::Bf16);

@@ -87,6 +87,8 @@ class Search {
 
   bool is_allowed(const Schedule& schedule) const {
     if (in_.schedule) return schedule.name == *in_.schedule;
+    // Others charge what only devices of their own kind do.
+    if (schedule.charges != Charges::Channels) return false;
     return in_.allow_stale || flushes(schedule);
   }
 
@@ -253,7 +255,8 @@ class Search {
                              [](const ComparedPlan& row) { return row.step_ms.value_or(never); });
     if (!in_.allow_stale && !in_.schedule)
       rows.push_back({.what = "schedules that never drain",
-                      .reason = "their weights are stale; plan --allow-stale compares them"});
+                      .reason = "their weights are stale; plan --allow-stale or "
+                                "pipeline.allow_stale = true compares them"});
     return rows;
   }
 

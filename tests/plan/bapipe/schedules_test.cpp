@@ -34,10 +34,10 @@ TEST_CASE("the four schedules have the names, platforms and keys of BaPipe") {
   CHECK(row("fbp_as").platform == Execution::Async);
   CHECK(row("1f1b_sno").platform == Execution::Sync);
   CHECK(row("1f1b_so").platform == Execution::Sync);
-  CHECK(row("fbp_as").keys == "schedule = \"1f1b\"\nwarmup = \"full\"");
+  CHECK(row("fbp_as").keys == "schedule = \"fbp_as\"");
   CHECK(row("1f1b_so").keys == "schedule = \"1f1b\"\nwarmup = \"double\"");
   CHECK_FALSE(find_bapipe_schedule("1f1b"));
-  CHECK(schedule_keys("1f1b_sno") == "schedule = \"1f1b\"");
+  CHECK(schedule_keys("1f1b_sno") == "schedule = \"1f1b_sno\"");
   CHECK(schedule_keys("data_parallel") == "schedule = \"data_parallel\"");
 }
 
@@ -107,6 +107,22 @@ TEST_CASE("beyond the longest transfer that 1f1b_so hides, its form is too short
       simulated(Warmup::Double, 3, 16,
                 {.forward = 2, .backward_input = 1, .backward_weight = 2, .transfer = 4});
   CHECK(timeline.makespan > step_of("1f1b_so", 3, 16, {2, 3, 4}));
+}
+
+TEST_CASE("1f1b_sno takes one transfer less than its bound, fbp_as what the table says") {
+  for (const int stages : {3, 5})
+    for (const int microbatches : {2, 4, 9, 16}) {
+      INFO(stages << " stages, " << microbatches << " micro-batches");
+      const auto takes = [&](const char* name, double transfer) {
+        const Program program =
+            make_program({.schedule = name, .stages = stages, .microbatches = microbatches});
+        const StageCosts costs{
+            .forward = 2, .backward_input = 1, .backward_weight = 2, .transfer = transfer};
+        return simulate(program, charged(require_schedule(name), {.all = costs})).makespan;
+      };
+      CHECK(takes("1f1b_sno", 0.5) == step_of("1f1b_sno", stages, microbatches, {2, 3, 0.5}) - 0.5);
+      CHECK(takes("fbp_as", 0) == Approx(step_of("fbp_as", stages, microbatches, {2, 3, 0})));
+    }
 }
 
 TEST_CASE("fbp_as keeps the activations of a full warm-up") {

@@ -1,0 +1,68 @@
+// What a walk through a whole program needs at every instruction: how long it computes, and when
+// the gradients that an update waits for have been handed in.
+#pragma once
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "program/costs.hpp"
+#include "program/program.hpp"
+#include "program/simulate.hpp"
+
+namespace pipetrain {
+
+class ProgramClock {
+ public:
+  ProgramClock(const Program& program, const Costs& costs)
+      : program_(program), costs_(costs), syncing_(program.syncing_stages()) {
+    for (const auto& list : program.workers)
+      for (const Instruction& i : list)
+        if (i.op == Op::SyncGradients) ++syncs_[program.minibatch_of(i.microbatch)].missing;
+  }
+
+  double duration(WorkerId worker, const Instruction& i) const {
+    const StageCosts& stage = costs_.of(i.stage);
+    if (costs_.disturbance.none() || !computes(i.op)) return time_of(stage, i.op);
+    const double factor = factor_of(costs_.disturbance, worker, i.stage, i.microbatch, i.op);
+    return time_of(stage, without_update(i.op)) * factor + (updates(i.op) ? stage.update : 0);
+  }
+
+  // Does it hand in gradients, or wait for those of others?
+  bool syncs(const Instruction& i) const {
+    return i.op == Op::SyncGradients || (i.op == Op::Update && syncing_.contains(i.stage));
+  }
+
+  // Of an instruction that syncs, on a worker that is free at `now`; nothing where it has to wait.
+  std::optional<Span> sync(WorkerId worker, const Instruction& i, double now) {
+    Sync& sync = syncs_[program_.minibatch_of(i.microbatch)];
+    if (i.op == Op::SyncGradients) {
+      --sync.missing;
+      sync.complete_at = std::max(sync.complete_at, now);
+      return Span{now, now};
+    }
+    if (sync.missing > 0) return std::nullopt;
+    return Span{now, std::max(now, sync.complete_at) + duration(worker, i)};
+  }
+
+  // Over the boundary to the next stage.
+  double transfer(int boundary, bool gradient) const {
+    const int packets = gradient && program_.gradients_together ? program_.microbatches : 1;
+    return packets * costs_.of({boundary}).transfer;
+  }
+
+ private:
+  // Gradients, or their norms, handed in for one mini-batch.
+  struct Sync {
+    int missing = 0;
+    double complete_at = 0;
+  };
+
+  const Program& program_;
+  const Costs& costs_;
+  std::set<StageId> syncing_;
+  std::map<MinibatchId, Sync> syncs_;
+};
+
+}  // namespace pipetrain
