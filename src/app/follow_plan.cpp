@@ -26,7 +26,7 @@ Profile profile_of(const ReadConfig& read, const Graph& graph, const Dataset& tr
 }
 
 void put(const Candidate& found, const Graph& graph, PipelineConfig& pipeline) {
-  pipeline.automatic = false;
+  pipeline.automatic = pipeline.allow_stale = false;
   pipeline.schedule = found.schedule->name;
   pipeline.stages = found.workers;
   pipeline.microbatches = found.microbatches;
@@ -56,7 +56,7 @@ void keep_plan(ReadConfig& read, const Graph& graph, const std::filesystem::path
   const PipelineConfig then = read_config({*kept}, {}).config.pipeline;
   const GivenKeys given = given_keys(read, graph);
   PipelineConfig& pipeline = read.config.pipeline;
-  pipeline.automatic = false;
+  pipeline.automatic = pipeline.allow_stale = false;
   pipeline.schedule = then.schedule;
   if (!given.stages) pipeline.stages = then.stages;
   if (!given.microbatches) pipeline.microbatches = then.microbatches;

@@ -1,6 +1,8 @@
 // pipetrain plan: which layers on which devices, from a profile. No device is touched.
 #include <spdlog/fmt/fmt.h>
+#include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <array>
 #include <iostream>
 #include <string_view>
@@ -9,10 +11,12 @@
 #include "app/verbs.hpp"
 #include "base/error.hpp"
 #include "base/printable.hpp"
+#include "checkpoint/atomic_file.hpp"
 #include "plan/bapipe/explore.hpp"
 #include "plan/bapipe/schedules.hpp"
 #include "plan/pipedream/explore.hpp"
 #include "plan/proposal.hpp"
+#include "plan/proposal_svg.hpp"
 #include "plan/search/search.hpp"
 
 namespace pipetrain {
@@ -53,7 +57,33 @@ Proposal plan_bapipe(const PlanInput& input, const Options&) {
 }
 
 Proposal plan_simulate(const PlanInput& input, const Options&) {
-  return search_by_simulation(search_input(input)).proposal;
+  Proposal proposal = search_by_simulation(search_input(input)).proposal;
+  set_transfers(proposal, input);
+  return proposal;
+}
+
+// ---- how it is printed
+
+struct PlanFormat {
+  std::string_view name;
+  std::string (*write)(const Proposal&);
+};
+constexpr std::array<PlanFormat, 3> kFormats{{
+    {"text", proposal_text},
+    {"json", proposal_json},
+    {"svg", proposal_svg},
+}};
+
+const PlanFormat& plan_format_of(const Options& options) {
+  const bool chosen = std::ranges::find(options.given, "--format") != options.given.end();
+  if (options.json && chosen && options.format != "json")
+    throw UsageError(fmt::format("--json and --format {} are two formats; write one of them",
+                                 printable(options.format)));
+  const std::string_view wanted = options.json ? "json" : std::string_view(options.format);
+  for (const PlanFormat& format : kFormats)
+    if (format.name == wanted) return format;
+  throw UsageError(fmt::format("--format {}: there is none; write text, json or svg",
+                               printable(options.format)));
 }
 
 struct Objective {
@@ -77,10 +107,17 @@ const Objective& objective_of(const Options& options) {
 
 int plan(const Options& options) {
   const Objective& objective = objective_of(options);
+  const PlanFormat& format = plan_format_of(options);
   const PlanInput input = plan_input(options);
   Proposal proposal = objective.explore(input, options);
   name_layers(proposal, input.chain(input.minibatch_samples, 1));
-  std::cout << (options.json ? proposal_json(proposal) : proposal_text(proposal)) << std::flush;
+  const std::string text = format.write(proposal);
+  if (options.output.empty()) {
+    std::cout << text << std::flush;
+    return 0;
+  }
+  write_file(options.output, text);
+  spdlog::info("plan  {}", options.output.string());
   return 0;
 }
 

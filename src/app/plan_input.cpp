@@ -205,7 +205,7 @@ PlanInput plan_input(const Options& options) {
   const std::string text = profile_text(options);
   PlanInput input = is_json(text) ? from_profile(options, text) : from_graph(options, text);
   if (options.memory) input.memory_bytes = bytes_in(*options.memory);
-  input.allow_stale = options.allow_stale;
+  input.allow_stale |= options.allow_stale;
   return input;
 }
 
@@ -220,6 +220,7 @@ PlanInput plan_input(const ReadConfig& read, const Graph& graph, const Profile& 
   input.copies_beside_weights = 1 + moments(config.optimizer);
   if (config.hardware.memory_limit > 0) input.memory_bytes = config.hardware.memory_limit;
   input.given = given_keys(read, graph);
+  input.allow_stale = config.pipeline.allow_stale;
   input.cluster =
       this_machine(profile, std::max(1, config.hardware.threads_per_stage), input.given.stages);
   return input;
@@ -249,6 +250,17 @@ SearchInput search_input(const PlanInput& input) {
           .microbatches = input.given.microbatches,
           .virtual_stages = input.given.virtual_stages,
           .firsts = input.given.firsts};
+}
+
+void set_transfers(Proposal& proposal, const PlanInput& input) {
+  const LayerChain chain =
+      input.chain(input.minibatch_samples / proposal.microbatches, proposal.workers);
+  for (std::size_t s = 0; s + 1 < proposal.stages.size(); ++s) {
+    ProposedStage& stage = proposal.stages[s];
+    const int from = stage.devices.front(), to = proposal.stages[s + 1].devices.front();
+    const auto bytes = static_cast<double>(chain.layers[stage.last_layer].sent_bytes);
+    stage.transfer_ms = from == to ? 0 : 2 * travel_ms(route(input.cluster, from, to).wire, bytes);
+  }
 }
 
 void name_layers(Proposal& proposal, const LayerChain& chain) {

@@ -47,5 +47,8 @@ PlanInput plan_input(const ReadConfig& read, const Graph& graph, const Profile& 
 GivenKeys given_keys(const ReadConfig& read, const Graph& graph);
 SearchInput search_input(const PlanInput& input);  // keeps a reference
 void name_layers(Proposal& proposal, const LayerChain& chain);
+// Of a plan whose stages are on the cluster's devices: what a micro-batch takes to the next stage
+// and back.
+void set_transfers(Proposal& proposal, const PlanInput& input);
 
 }  // namespace pipetrain

@@ -163,6 +163,10 @@ void plan_options(CLI::App& app, Options& options) {
   app.add_option("--cost-model", options.cost_model,
                  "what PipeDream charges: as its paper says, or as its released code computes")
       ->check(CLI::IsMember({"paper", "code"}));
+  app.add_option("--format", options.format, "the map of stages as a picture: svg; --json: json")
+      ->check(CLI::IsMember({"text", "json", "svg"}));
+  app.add_option("--output", options.output, "the file to write; not given: standard output")
+      ->default_str("");
 }
 
 void schedule_options(CLI::App& app, Options& options) {

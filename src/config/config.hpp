@@ -95,8 +95,9 @@ inline constexpr std::string_view automatic_schedule = "auto";
 
 struct PipelineConfig {
   std::string schedule = "1f1b";
-  bool automatic = false;  // schedule = "auto": a plan says it, and what else is not given; until
-                           // then `schedule` is the default
+  bool automatic = false;    // schedule = "auto": a plan says it, and what else is not given; until
+                             // then `schedule` is the default
+  bool allow_stale = false;  // auto: of schedules that never drain too
   std::filesystem::path schedule_csv;  // in place of `schedule`, which then is empty
   std::string order_csv;               // the text of that file; read_config checks it
   int stages = 1;

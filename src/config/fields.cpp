@@ -77,8 +77,11 @@ std::string_view chosen_word(const Key& key, Config& config) {
 
 bool applies(const Key& key, Config& config) {
   if (key.of.empty()) return true;
-  const std::string_view chosen = chosen_word(*find_key(key.of), config);
-  return std::ranges::find(key.only, chosen) != key.only.end();
+  const auto is_for = [&](std::string_view word) {
+    return std::ranges::find(key.only, word) != key.only.end();
+  };
+  const bool planned = config.pipeline.automatic && key.of == "pipeline.schedule";
+  return is_for(chosen_word(*find_key(key.of), config)) || (planned && is_for(automatic_schedule));
 }
 
 std::string expectation(const Key& key) { return std::visit(Expect{key}, key.field); }

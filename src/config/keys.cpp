@@ -134,11 +134,13 @@ std::vector<Key> make_keys() {
     {KEY(data.drop_last), .help = "false: an epoch ends with a smaller mini-batch"},
 
     {KEY(pipeline.schedule), .help = "pipetrain methods lists them", .values = all_and_auto},
+    {KEY(pipeline.allow_stale), .help = "auto may choose a schedule that never drains, whose gradients are stale", .of = "pipeline.schedule", .only = {automatic_schedule}, .on_resume = OnResume::MayDiffer},
     {KEY(pipeline.schedule_csv), .help = "instead of schedule: an order of your own, docs/own-order.md"},
     {KEY(pipeline.stages), .help = "pipeline workers P; the model is cut in as many parts, or as many times virtual_stages (zb_v: 2)", .range = from_to(1, 1024), .on_resume = OnResume::MayDiffer},
     {KEY(pipeline.microbatches), .help = "per mini-batch", .range = from_to(1, 65536)},
     {KEY(pipeline.split), .help = "or names of the first layer of stages 1.. ([\"conv3\", \"fc1\"])", .values = listed<SplitRule>(), .on_resume = OnResume::MayDiffer},
     {KEY(pipeline.replicas), .help = "of each stage", .range = from_to(1, 1024), .built = false, .off = "1"},
+    {.path = "pipeline.shared_layers", .help = "of a plan of BaPipe, each shared by two stages", .built = false, .off = "[]"},
     {KEY(pipeline.virtual_stages), .help = "parts of the model per worker", .range = from_to(1, 1024), .of = "pipeline.schedule", .only = interleaved},
     {WORD(pipeline.warmup), .help = "forwards before the first backward", .of = "pipeline.schedule", .only = schedules_that(takes_warmup)},
     {KEY(pipeline.vertical_sync), .help = "all stages read the version of stage 0", .of = "pipeline.schedule", .only = vertical},

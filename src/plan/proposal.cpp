@@ -10,6 +10,7 @@
 #include "base/bytes_text.hpp"
 #include "base/columns.hpp"
 #include "base/printable.hpp"
+#include "plan/proposal_words.hpp"
 
 namespace pipetrain {
 namespace {
@@ -36,39 +37,23 @@ Json stage_json(const ProposedStage& stage) {
           {"layer_names", stage.layer_names}};
 }
 
+// Layers of which two neighbouring stages compute a share each.
+Json shared_layers_json(const std::vector<ProposedStage>& stages) {
+  auto shared = Json::array();
+  for (std::size_t s = 0; s + 1 < stages.size(); ++s) {
+    const ProposedStage &left = stages[s], &right = stages[s + 1];
+    if (left.last_share >= 1 || right.first_layer != left.last_layer) continue;
+    Json layer = {{"layer", left.last_layer}, {"name", nullptr}};
+    if (!left.layer_names.empty()) layer["name"] = left.layer_names.back();
+    layer["stages"] = {s, s + 1};
+    layer["shares"] = {left.last_share, right.first_share};
+    shared.push_back(std::move(layer));
+  }
+  return shared;
+}
+
 Json compared_json(const ComparedPlan& plan) {
   return {{"what", plan.what}, {"step_ms", value_or_null(plan.step_ms)}, {"reason", plan.reason}};
-}
-
-// "1 device", "16 devices".
-std::string counted(std::size_t count, std::string_view what) {
-  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
-}
-
-std::string ms_text(double ms) {
-  return ms >= 1e4 ? fmt::format("{:.0f} ms", ms) : fmt::format("{:.4g} ms", ms);
-}
-
-std::string layers_cell(const ProposedStage& stage) {
-  const int count = stage.last_layer - stage.first_layer + 1;
-  const auto& names = stage.layer_names;
-  if (names.empty()) return fmt::format("{} to {}", stage.first_layer, stage.last_layer);
-  if (count == 1) return printable(names.front());
-  return fmt::format("{} .. {} ({} layers)", printable(names.front()), printable(names.back()),
-                     count);
-}
-
-// "0-3 8-11".
-std::string devices_cell(const std::vector<int>& devices) {
-  std::string text;
-  for (std::size_t i = 0; i < devices.size();) {
-    std::size_t end = i + 1;
-    while (end < devices.size() && devices[end] == devices[end - 1] + 1) ++end;
-    text += fmt::format("{}{}", text.empty() ? "" : " ", devices[i]);
-    if (end - i > 1) text += fmt::format("-{}", devices[end - 1]);
-    i = end;
-  }
-  return text;
 }
 
 std::string map_text(const std::vector<ProposedStage>& stages) {
@@ -77,23 +62,20 @@ std::string map_text(const std::vector<ProposedStage>& stages) {
   for (std::size_t s = 0; s < stages.size(); ++s) {
     const ProposedStage& stage = stages[s];
     rows.push_back(
-        {std::to_string(s), layers_cell(stage), std::to_string(stage.replicas),
-         devices_cell(stage.devices), ms_text(stage.time_ms),
+        {std::to_string(s), layers_text(stage), std::to_string(stage.replicas),
+         devices_text(stage.devices), ms_text(stage.time_ms),
          stage.transfer_ms ? ms_text(*stage.transfer_ms) : "-",
          stage.memory_bytes ? bytes_text(static_cast<std::size_t>(*stage.memory_bytes)) : "-"});
   }
   return columns(rows);
 }
 
-// What takes as long as the bottleneck; empty where that is no single stage or transfer.
 std::string bottleneck_name(const Proposal& proposal) {
-  const auto bounds = [&](double ms) { return ms >= proposal.bottleneck_ms * (1 - 1e-9); };
-  for (std::size_t s = 0; s < proposal.stages.size(); ++s) {
-    if (bounds(proposal.stages[s].time_ms)) return fmt::format(": stage {}", s);
-    if (bounds(proposal.stages[s].transfer_ms.value_or(0)))
-      return fmt::format(": the transfer between stages {} and {}", s, s + 1);
-  }
-  return "";
+  const auto found = bottleneck_of(proposal);
+  if (!found) return "";
+  return found->transfer ? fmt::format(": the transfer between stages {} and {}", found->stage,
+                                       found->stage + 1)
+                         : fmt::format(": stage {}", found->stage);
 }
 
 std::string numbers_text(const Proposal& proposal) {
@@ -137,6 +119,11 @@ std::string config_text(const Proposal& proposal) {
     text += fmt::format("replicas = [{}]\n", fmt::join(replicas, ", "));
   if (firsts.size() > 1 && firsts.size() == proposal.stages.size())
     text += fmt::format("split = [{}]\n", fmt::join(firsts.begin() + 1, firsts.end(), ", "));
+  std::vector<std::string> shared;
+  for (const ProposedStage& stage : proposal.stages)
+    if (stage.last_share < 1 && !stage.layer_names.empty() && &stage != &proposal.stages.back())
+      shared.push_back(quoted(stage.layer_names.back()));
+  if (!shared.empty()) text += fmt::format("shared_layers = [{}]\n", fmt::join(shared, ", "));
   return text;
 }
 
@@ -162,6 +149,7 @@ std::string proposal_json(const Proposal& proposal) {
   for (const ComparedPlan& plan : proposal.compared) compared.push_back(compared_json(plan));
   const Json document = {{"objective", proposal.objective},
                          {"stages", stages},
+                         {"shared_layers", shared_layers_json(proposal.stages)},
                          {"schedule", proposal.schedule},
                          {"microbatches", proposal.microbatches},
                          {"step_ms", proposal.step_ms},
@@ -173,12 +161,9 @@ std::string proposal_json(const Proposal& proposal) {
 }
 
 std::string proposal_text(const Proposal& proposal) {
-  std::size_t devices = 0;
-  for (const ProposedStage& stage : proposal.stages) devices += stage.devices.size();
-  return fmt::format("{}: {} on {} ({})\n\n{}\n{}\n{}\n{}", proposal.objective,
-                     counted(proposal.stages.size(), "stage"), counted(devices, "device"),
-                     replicas_text(proposal), map_text(proposal.stages), numbers_text(proposal),
-                     comparison_text(proposal.compared), config_text(proposal));
+  return fmt::format("{}\n\n{}\n{}\n{}\n{}", title_text(proposal), map_text(proposal.stages),
+                     numbers_text(proposal), comparison_text(proposal.compared),
+                     config_text(proposal));
 }
 
 }  // namespace pipetrain

@@ -87,6 +87,22 @@ TEST_CASE("a training that plans by itself keeps its plan when it goes on") {
   CHECK(has(planning.text_of_run("config.resolved.toml"), schedule.substr(0, schedule.find('\n'))));
 }
 
+TEST_CASE("stale schedules are compared where the config allows them") {
+  const Planning planning;
+  const auto compared = [&](const std::string& more) {
+    const Ran trained = planning.train("--set training.epochs=1 --resume never " + more);
+    INFO(trained.err);
+    CHECK(trained.code == 0);
+    CHECK_FALSE(has(trained.err, "pipeline.allow_stale has no effect"));
+    CHECK_FALSE(has(planning.text_of_run("config.resolved.toml"), "allow_stale = true"));
+    return planning.text_of_run("plan.json");
+  };
+  CHECK_FALSE(has(compared(""), "pipedream_2bw"));
+  const std::string stale = compared("--set pipeline.allow_stale=true");
+  CHECK(has(stale, "pipedream_2bw"));
+  CHECK_FALSE(has(stale, "1f1b_sno"));  // charges what this machine does not do
+}
+
 TEST_CASE("a training that plans by itself resumes from a checkpoint that is named") {
   const Planning planning;
   REQUIRE(planning.train("--set training.epochs=1 --set checkpoint.every_steps=1").code == 0);

@@ -289,6 +289,16 @@ TEST_CASE("keys without effect are allowed and noted once") {
   CHECK(read_text(kEverything).notes.empty());
 }
 
+TEST_CASE("allow_stale is for auto, and noted under a schedule by name") {
+  const std::string stale = "allow_stale = true\n", keys = "[pipeline]\nschedule = ";
+  CHECK(read_text(kModel + keys + "\"auto\"\n" + stale).notes.empty());
+  CHECK(read_text(kModel + keys + "\"auto\"\n" + stale).config.pipeline.allow_stale);
+  const auto notes = read_text(kModel + keys + "\"pipedream\"\n" + stale).notes;
+  REQUIRE(notes.size() == 1);
+  CHECK(notes[0].find("allow_stale has no effect") != std::string::npos);
+  CHECK(notes[0].find("(it is for auto)") != std::string::npos);
+}
+
 TEST_CASE("devices are those of the workers, in their order") {
   const std::string cuda = "[pipeline]\nstages = 4\n[hardware]\nbackend = \"cuda\"\n";
   const std::vector<std::string> two = {"cuda:1", "cuda:0"},

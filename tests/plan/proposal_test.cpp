@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "catch.hpp"
+#include "plan/proposal_svg.hpp"
 
 using namespace pipetrain;
 
@@ -97,6 +98,52 @@ microbatches = 1
 replicas = [3, 1]
 split = ["fc \"1\""]
 )");
+}
+
+TEST_CASE("a layer that two stages share is in the JSON, the map and the keys") {
+  Proposal p = two_stages();
+  p.stages[0].last_layer = 3;
+  p.stages[0].layer_names.push_back("fc \"1\"");
+  p.stages[0].last_share = 0.25;
+  p.stages[1].first_share = p.stages[1].last_share = 0.75;
+  const auto json = nlohmann::json::parse(proposal_json(p));
+  REQUIRE(json["shared_layers"].size() == 1);
+  const auto& shared = json["shared_layers"][0];
+  CHECK(shared["layer"] == 3);
+  CHECK(shared["name"] == "fc \"1\"");
+  CHECK(shared["stages"] == std::vector<int>{0, 1});
+  CHECK(shared["shares"] == std::vector<double>{0.25, 0.75});
+  const std::string text = proposal_text(p);
+  CHECK_THAT(text, Contains("conv1 .. 25% of fc \"1\" (4 layers)"));
+  CHECK_THAT(text, Contains("75% of fc \"1\""));
+  CHECK_THAT(text, Contains("split = [\"fc \\\"1\\\"\"]\nshared_layers = [\"fc \\\"1\\\"\"]\n"));
+  CHECK(nlohmann::json::parse(proposal_json(two_stages()))["shared_layers"].empty());
+}
+
+TEST_CASE("the picture of a plan has a bar for each time, and marks the one that bounds the step") {
+  Proposal p = two_stages();
+  const auto count = [&](const std::string& what) {
+    const std::string svg = proposal_svg(p);
+    int found = 0;
+    for (auto at = svg.find(what); at != svg.npos; at = svg.find(what, at + 1)) ++found;
+    return found;
+  };
+  CHECK(proposal_svg(p).starts_with("<svg "));
+  CHECK(proposal_svg(p).ends_with("</svg>\n"));
+  CHECK(count("<rect class=\"time\"") == 2);
+  CHECK(count("<rect class=\"transfer\"") == 0);
+  CHECK(count("<rect class=\"bound\"") == 1);
+  CHECK(count("20 ms (bottleneck)") == 1);
+  CHECK(count("<rect class=\"memory\"") == 1);  // of the second stage it is not known
+  CHECK(count("fc &quot;1&quot;") == 1);
+  CHECK(count("3 replicas, devices 0-1 3") == 1);
+  p.bottleneck_ms = 12.345678;
+  p.stages[0].transfer_ms = 1;
+  CHECK(count("12.35 ms (bottleneck)") == 1);
+  CHECK(count("<rect class=\"transfer\"") == 1);
+  p.stages[1].layer_names = {std::string(200, 'a') + "<b>"};
+  CHECK(count("<b>") == 0);
+  CHECK(count("aaa...<") == 1);
 }
 
 TEST_CASE("a plan is named by its replicas") {

@@ -90,6 +90,7 @@ struct ScheduledChain {
            .devices = {s},
            .time_ms = cut.stages[s].compute_ms(),
            .memory_bytes = static_cast<std::int64_t>(std::ceil(cut.stages[s].bytes))});
+      if (s + 1 < spec.stages()) made.stages.back().transfer_ms = 2 * cut.transfers_ms[s];
     }
     return made;
   }
