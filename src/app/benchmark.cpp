@@ -8,6 +8,7 @@
 #include <iostream>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -25,6 +26,9 @@
 #include "machine/threads.hpp"
 #include "metrics/console.hpp"
 #include "own_order.hpp"
+#include "profile/measure.hpp"
+#include "profile/predict_step.hpp"
+#include "profile/profile_json.hpp"
 #include "run/report.hpp"
 #include "run/session.hpp"
 
@@ -164,7 +168,7 @@ Measured measure(Pipeline& pipeline, const Config& config, const Dataset& datase
   return measured;
 }
 
-ordered_json benchmark_one(ReadConfig read, double peak) {
+ordered_json benchmark_one(ReadConfig read, double peak, const Profile* profile) {
   const Config& config = read.config;
   const Graph graph = load_graph(read);
   const Datasets data = load_datasets(read, graph);
@@ -178,6 +182,11 @@ ordered_json benchmark_one(ReadConfig read, double peak) {
   PipelineInput with_validation = input;
   with_validation.sizes.validation = minibatch_sizes(config, data).validation;
   const std::vector<HeldMemory> predicted = predicted_memory(compile_pipeline(with_validation));
+  std::optional<PredictedStep> step;
+  if (profile) {
+    require_same(profile->key, profile_key(config, graph), "--profile");
+    step = predict_step(compile_pipeline(input), *profile);
+  }
   Pipeline pipeline(input);
   if (!pipeline.has_own_cores())
     spdlog::warn(
@@ -206,6 +215,10 @@ ordered_json benchmark_one(ReadConfig read, double peak) {
                          {"peak_gflops", peak},
                          {"share_of_peak", gflops / peak},
                          {"bubble", bubble / total}};
+  if (step) {
+    result["step_ms_predicted"] = step->step_ms;
+    result["bubble_predicted"] = step->bubble;
+  }
   const std::vector<HeldMemory> memory = pipeline.memory();
   for (std::size_t stage = 0; stage < memory.size(); ++stage) {
     double busy = 0, waiting = 0;
@@ -218,6 +231,7 @@ ordered_json benchmark_one(ReadConfig read, double peak) {
                                 {"memory_bytes_predicted", predicted[stage].training.total()},
                                 {"memory_bytes_measured", memory[stage].training.total()},
                                 {"validation_memory_bytes", predicted[stage].validation.total()}});
+    if (step) result["stages"].back()["busy_predicted"] = step->busy[stage];
   }
   // What nobody accounts for is in here too: compiled kernels, threads.
   result["process"] = {
@@ -251,6 +265,9 @@ void print(const ordered_json& r) {
              r["step_ms_median"].get<double>(), r["step_ms_min"].get<double>(),
              r["gflops"].get<double>(), 100 * r["share_of_peak"].get<double>(),
              100 * r["bubble"].get<double>());
+  if (r.contains("step_ms_predicted"))
+    fmt::print("  predicted {:>.3f} ms a step, bubble {:.1f}%\n",
+               r["step_ms_predicted"].get<double>(), 100 * r["bubble_predicted"].get<double>());
   int stage = 0;
   for (const ordered_json& s : r["stages"])
     fmt::print("  stage {:<3} busy {:>4.0f}%  waiting {:>4.0f}%  memory {} (predicted {}){}\n",
@@ -265,6 +282,8 @@ void print(const ordered_json& r) {
 int benchmark(const Options& options) {
   ordered_json results = ordered_json::array();
   const std::vector<ReadConfig> configs = configs_of(options);
+  std::optional<Profile> profile;
+  if (!options.profile.empty()) profile = read_profile_json(options.profile);
   std::map<std::vector<std::string>, double> peaks;
   for (const ReadConfig& read : configs) {
     const std::vector<std::string> devices = devices_of(read.config.hardware);
@@ -280,7 +299,8 @@ int benchmark(const Options& options) {
     fmt::print("\n{:28} {:>10} {:>10} {:>10} {:>9} {:>7} {:>8}\n", "", "samples/s", "ms median",
                "ms min", "GFLOP/s", "peak", "bubble");
   for (const ReadConfig& read : configs) {
-    results.push_back(benchmark_one(read, peaks.at(devices_of(read.config.hardware))));
+    results.push_back(benchmark_one(read, peaks.at(devices_of(read.config.hardware)),
+                                    profile ? &*profile : nullptr));
     if (!options.json) print(results.back());
   }
   const bool beyond = std::ranges::any_of(

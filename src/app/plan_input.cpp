@@ -143,20 +143,6 @@ CutStates cuts_of(const LayerChain& chain, const std::string& where) {
   return cut_states(graph, where);
 }
 
-void require_same(const ProfileKey& of, const ProfileKey& wanted, const std::string& file) {
-  const std::pair<const char*, std::string ProfileKey::*> parts[] = {
-      {"model", &ProfileKey::model},         {"shapes", &ProfileKey::shapes},
-      {"precision", &ProfileKey::precision}, {"backend", &ProfileKey::backend},
-      {"optimizer", &ProfileKey::optimizer}, {"machine", &ProfileKey::machine},
-      {"library", &ProfileKey::library}};
-  for (const auto& [name, part] : parts)
-    if (of.*part != wanted.*part)
-      throw UsageError(
-          fmt::format("{}: it was measured of another {} ({}, not {}); measure again: pipetrain "
-                      "profile CONFIG",
-                      printable(file), name, printable(of.*part), wanted.*part));
-}
-
 std::vector<int> split_firsts(const Config& config, const Graph& graph) {
   std::vector<int> firsts = {0};
   for (const std::string& name : config.pipeline.split.first_layers)
@@ -171,13 +157,17 @@ int threads_of(const Config& config, int workers) {
   return given > 0 ? given : std::max(1, available_cores() / workers);
 }
 
+Beside beside(int workers) { return workers > 1 ? Beside::Neighbours : Beside::Nobody; }
+
 PlanInput from_profile_alone(const Options& options, const Profile& profile) {
   auto kept = std::make_shared<Profile>(profile);
   const int threads = profile.points.front().threads;
   PlanInput input{.where = options.profile.string(), .chain = {}, .cuts = {}, .cluster = {}};
   for (const ProfilePoint& point : profile.points)
     input.minibatch_samples = std::max(input.minibatch_samples, point.samples);
-  input.chain = [kept, threads](int samples, int) { return chain_of(*kept, samples, threads); };
+  input.chain = [kept, threads](int samples, int workers) {
+    return chain_of(*kept, samples, threads, beside(workers));
+  };
   input.cluster = this_machine(profile, threads);
   return input;
 }
@@ -214,7 +204,8 @@ PlanInput plan_input(const ReadConfig& read, const Graph& graph, const Profile& 
   const Config config = read.config;
   PlanInput input{.where = graph.name, .chain = {}, .cuts = {}, .cluster = {}};
   input.chain = [kept, config](int samples, int workers) {
-    return chain_of(*kept, samples, threads_of(config, workers));
+    const bool alone = config.hardware.workers == Workers::Inline;
+    return chain_of(*kept, samples, threads_of(config, workers), beside(alone ? 1 : workers));
   };
   input.minibatch_samples = static_cast<int>(config.data.batch_size);
   input.copies_beside_weights = 1 + moments(config.optimizer);

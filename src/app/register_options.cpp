@@ -105,7 +105,13 @@ void generate_options(CLI::App& app, Options& options) {
       ->check(whole_number(1, std::uint64_t{1} << 16));
 }
 
-void benchmark_options(CLI::App& app, Options& options) { config_options(app, options); }
+void benchmark_options(CLI::App& app, Options& options) {
+  config_options(app, options);
+  app.add_option("--profile", options.profile,
+                 "a profile.json of the model on this machine: prints the step time and the bubble "
+                 "that it predicts beside those measured")
+      ->default_str("");
+}
 
 void profile_options(CLI::App& app, Options& options) {
   config_options(app, options);

@@ -3,6 +3,7 @@
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "base/error.hpp"
@@ -16,13 +17,15 @@ std::string listed(const std::set<int>& numbers) {
   return text;
 }
 
-std::vector<const ProfilePoint*> points_with(const Profile& profile, int threads) {
-  std::vector<const ProfilePoint*> points;
+std::vector<const ProfilePoint*> points_with(const Profile& profile, int threads, Beside beside) {
+  std::vector<const ProfilePoint*> points, alone;
   std::set<int> known;
   for (const ProfilePoint& point : profile.points) {
     known.insert(point.threads);
-    if (point.threads == threads) points.push_back(&point);
+    if (point.threads != threads) continue;
+    (point.neighbours > 0 ? points : alone).push_back(&point);
   }
+  if (beside == Beside::Nobody || points.empty()) points = alone.empty() ? points : alone;
   if (points.empty())
     throw UsageError(fmt::format(
         "the profile has no times on {} threads, only on {}; measure them: pipetrain profile "
@@ -46,6 +49,9 @@ ProfilePoint between(const ProfilePoint& a, const ProfilePoint& b, double share)
                        .fused_update_ms = mix(x.fused_update_ms, y.fused_update_ms),
                        .spread = std::max(x.spread, y.spread)};
   }
+  point.load_ms = mix(a.load_ms, b.load_ms);
+  point.loss_ms = mix(a.loss_ms, b.loss_ms);
+  point.loss_gradient_ms = mix(a.loss_gradient_ms, b.loss_gradient_ms);
   point.rest_ms = mix(a.rest_ms, b.rest_ms);
   return point;
 }
@@ -56,31 +62,33 @@ ProfilePoint in_proportion(ProfilePoint point, double factor) {
     l.backward_input_ms *= factor;
     l.backward_weight_ms *= factor;
   }
-  point.rest_ms *= factor;
+  point.load_ms *= factor;
+  point.loss_ms *= factor;
+  point.loss_gradient_ms *= factor;
   return point;
 }
 
 }  // namespace
 
-ProfilePoint point_of(const Profile& profile, int samples, int threads) {
-  const std::vector<const ProfilePoint*> points = points_with(profile, threads);
+ProfilePoint point_of(const Profile& profile, double samples, int threads, Beside beside) {
+  const std::vector<const ProfilePoint*> points = points_with(profile, threads, beside);
   const auto above =
       std::ranges::find_if(points, [&](const auto* p) { return p->samples >= samples; });
   ProfilePoint point;
   if (above == points.end())
-    point = in_proportion(*points.back(), static_cast<double>(samples) / points.back()->samples);
+    point = in_proportion(*points.back(), samples / points.back()->samples);
   else if (above == points.begin())
     point = *points.front();
   else
     point = between(**std::prev(above), **above,
-                    static_cast<double>(samples - (*std::prev(above))->samples) /
+                    (samples - (*std::prev(above))->samples) /
                         ((*above)->samples - (*std::prev(above))->samples));
-  point.samples = samples;
+  point.samples = static_cast<int>(std::ceil(samples));
   return point;
 }
 
-LayerChain chain_of(const Profile& profile, int samples, int threads) {
-  const ProfilePoint point = point_of(profile, samples, threads);
+LayerChain chain_of(const Profile& profile, int samples, int threads, Beside beside) {
+  const ProfilePoint point = point_of(profile, samples, threads, beside);
   LayerChain chain{.layers = {}, .microbatch_samples = samples};
   for (std::size_t l = 0; l < profile.layers.size(); ++l) {
     const ProfiledLayer& layer = profile.layers[l];
@@ -89,13 +97,15 @@ LayerChain chain_of(const Profile& profile, int samples, int threads) {
                             .forward_ms = times.forward_ms,
                             .backward_input_ms = times.backward_input_ms,
                             .backward_weight_ms = times.backward_weight_ms,
-                            .update_ms = times.update_ms,
+                            .update_ms = times.update_ms + times.fused_update_ms,
                             .sent_bytes = samples * layer.sent_bytes,
                             .saved_bytes = samples * layer.saved_bytes,
                             .parameter_bytes = layer.parameter_bytes});
   }
   if (chain.layers.empty()) return chain;
-  chain.layers.back().backward_input_ms += point.rest_ms;
+  chain.layers.front().forward_ms += point.load_ms;
+  chain.layers.back().forward_ms += point.loss_ms;
+  chain.layers.back().backward_input_ms += point.loss_gradient_ms;
   return chain;
 }
 

@@ -29,10 +29,13 @@ struct ProfiledLayer {
 };
 
 struct ProfilePoint {
-  int samples = 1;  // in a micro-batch
-  int threads = 1;  // of the stage's kernels
+  int samples = 1;     // in a micro-batch
+  int threads = 1;     // of the stage's kernels
+  int neighbours = 0;  // other stages that train at the same time, each on cores of its own
   std::vector<LayerTimes> layers = {};
-  double rest_ms = 0;  // what else a micro-batch takes: loading, the loss and its gradient, calls
+  double load_ms = 0;  // of the first layer's input
+  double loss_ms = 0, loss_gradient_ms = 0;
+  double rest_ms = 0;  // per instruction: what none of these is
 };
 
 struct TransportTimes {
@@ -58,9 +61,14 @@ struct Profile {
   double memory_bytes_per_second = 0;  // one core, read and written
 };
 
+// Who else computes while a stage does. Cores share memory, its bandwidth and their clock, so times
+// beside busy neighbours are longer.
+enum class Beside { Nobody, Neighbours };
+
 // Of micro-batches of `samples` on `threads`: measured, or between the two sizes next to it; beyond
-// the largest in proportion. UsageError where no point has that number of threads.
-ProfilePoint point_of(const Profile& profile, int samples, int threads);
-LayerChain chain_of(const Profile& profile, int samples, int threads);
+// the largest in proportion. Where nothing was measured beside neighbours, the times are those
+// alone. UsageError where no point has that number of threads.
+ProfilePoint point_of(const Profile& profile, double samples, int threads, Beside beside);
+LayerChain chain_of(const Profile& profile, int samples, int threads, Beside beside);
 
 }  // namespace pipetrain

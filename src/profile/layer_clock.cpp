@@ -16,10 +16,10 @@ double spread(const std::vector<double>& values) {
 
 }  // namespace
 
-LayerClock::LayerClock(int layers) : step_(layers) {}
+LayerClock::LayerClock(int layers) : now_(layers) {}
 
 void LayerClock::begin(LayerWork work, int layer) {
-  open_ = &step_[layer];
+  open_ = &now_[layer];
   open_work_ = static_cast<std::size_t>(work);
   begin_ns_ = now_ns();
 }
@@ -30,32 +30,54 @@ void LayerClock::end(Stream& stream) {
   ++open_->count[open_work_];
 }
 
-void LayerClock::end_step() { steps_.push_back(std::exchange(step_, StepSums(step_.size()))); }
-
-// In milliseconds, per micro-batch where all have that work, else per call.
-double LayerClock::each(const Sums& sums, LayerWork work, int microbatches) const {
-  const auto w = static_cast<std::size_t>(work);
-  const bool of_all = work == LayerWork::Forward || work == LayerWork::BackwardInput;
-  const int count = of_all ? microbatches : std::max(sums.count[w], 1);
-  return static_cast<double>(sums.ns[w]) * 1e-6 / count;
+void LayerClock::end_lot(int steps, int microbatches) {
+  lots_.push_back({std::exchange(now_, std::vector<Sums>(now_.size())), steps, microbatches});
 }
 
-std::vector<LayerTimes> LayerClock::medians(int microbatches) const {
+// In milliseconds: an update per mini-batch, a weight gradient per call, because an update is fused
+// into one call of several; the others per micro-batch.
+double LayerClock::each(const Lot& lot, const Sums& sums, LayerWork work) {
+  const auto w = static_cast<std::size_t>(work);
+  const double ms = static_cast<double>(sums.ns[w]) * 1e-6;
+  if (work == LayerWork::Update) return ms / lot.steps;
+  if (work == LayerWork::BackwardWeight || work == LayerWork::WeightUpdate)
+    return ms / std::max(sums.count[w], 1);
+  return ms / (lot.steps * lot.microbatches);
+}
+
+double LayerClock::watched_ms(std::size_t lot) const {
+  std::int64_t ns = 0;
+  for (const Sums& sums : lots_[lot].layers)
+    for (const std::int64_t each : sums.ns) ns += each;
+  return static_cast<double>(ns) * 1e-6 / lots_[lot].steps;
+}
+
+double LayerClock::median_ms(LayerWork work) const {
+  std::vector<double> times;
+  for (const Lot& lot : lots_) {
+    double sum = 0;
+    for (const Sums& sums : lot.layers) sum += each(lot, sums, work);
+    times.push_back(sum);
+  }
+  return median(times);
+}
+
+std::vector<LayerTimes> LayerClock::medians() const {
   std::vector<LayerTimes> layers;
-  for (std::size_t l = 0; l < step_.size(); ++l) {
+  for (std::size_t l = 0; l < now_.size(); ++l) {
     std::array<std::vector<double>, works> times;
     std::vector<double> all;
-    for (const StepSums& step : steps_) {
+    for (const Lot& lot : lots_) {
       double sum = 0;
       for (std::size_t w = 0; w < works; ++w) {
-        times[w].push_back(each(step[l], static_cast<LayerWork>(w), microbatches));
-        sum += static_cast<double>(step[l].ns[w]);
+        times[w].push_back(each(lot, lot.layers[l], static_cast<LayerWork>(w)));
+        sum += static_cast<double>(lot.layers[l].ns[w]) / lot.steps;
       }
       all.push_back(sum);
     }
     const auto of = [&](LayerWork work) { return median(times[static_cast<std::size_t>(work)]); };
     const double weight = of(LayerWork::BackwardWeight), fused = of(LayerWork::WeightUpdate);
-    layers.push_back({.forward_ms = of(LayerWork::Forward),
+    layers.push_back({.forward_ms = of(LayerWork::Forward) + of(LayerWork::Copy),
                       .backward_input_ms = of(LayerWork::BackwardInput),
                       .backward_weight_ms = weight,
                       .update_ms = of(LayerWork::Update),

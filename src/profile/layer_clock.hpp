@@ -1,5 +1,5 @@
-// Times what a stage asks of its stream for each layer, step by step of training, and gives the
-// medians. A device finishes each piece of work before the next one begins.
+// Times what a stage asks of its stream for each layer while it trains, and gives the medians over
+// several lots of steps. A device finishes each piece of work before the next one begins.
 #pragma once
 
 #include <array>
@@ -19,25 +19,29 @@ class LayerClock : public LayerWatch {
   void begin(LayerWork work, int layer) override;
   void end(Stream& stream) override;
 
-  // A mini-batch is over: what was timed since the last one counts as one measurement. The first
-  // `warm_up` are dropped by forget().
-  void end_step();
-  void forget() { steps_.clear(); }
-  std::size_t steps() const { return steps_.size(); }
-  // Of one micro-batch; each step had `microbatches` of them.
-  std::vector<LayerTimes> medians(int microbatches) const;
+  // Steps that belong together are over: what was timed since the last lot counts as one
+  // measurement of so many mini-batches, each of `microbatches`.
+  void end_lot(int steps, int microbatches);
+  void forget() { lots_.clear(); }
+  // Of one micro-batch.
+  std::vector<LayerTimes> medians() const;
+  double median_ms(LayerWork work) const;    // of one micro-batch, all layers together
+  double watched_ms(std::size_t lot) const;  // of one mini-batch, whatever was timed
 
  private:
-  static constexpr int works = 6;
-  struct Sums {  // of one layer in one step
+  static constexpr int works = 9;
+  struct Sums {  // of one layer in one lot
     std::array<std::int64_t, works> ns{};
     std::array<int, works> count{};
   };
-  using StepSums = std::vector<Sums>;
-  double each(const Sums& sums, LayerWork work, int microbatches) const;
+  struct Lot {
+    std::vector<Sums> layers;
+    int steps = 1, microbatches = 1;
+  };
+  static double each(const Lot& lot, const Sums& sums, LayerWork work);
 
-  StepSums step_;
-  std::vector<StepSums> steps_;
+  std::vector<Sums> now_;
+  std::vector<Lot> lots_;
   Sums* open_ = nullptr;
   std::size_t open_work_ = 0;
   std::int64_t begin_ns_ = 0;

@@ -10,6 +10,9 @@ namespace pipetrain {
 // threads that wait for each other as stages do. Some milliseconds of measuring.
 TransportTimes measure_handover();
 
+// The same where one thread runs both stages; with what both do besides computing.
+TransportTimes measure_inline_handover();
+
 // Bytes read and written per second by one thread that copies more than any cache holds.
 double measure_memory_bandwidth();
 

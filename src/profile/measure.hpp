@@ -32,5 +32,8 @@ std::vector<int> microbatch_sizes_to_measure(std::int64_t batch_size, const Data
 std::vector<int> threads_to_measure(const Config& config);
 
 ProfileKey profile_key(const Config& config, const Graph& graph);
+// UsageError that names the first part of the key that is another one: times of another model,
+// precision or machine say nothing.
+void require_same(const ProfileKey& of, const ProfileKey& wanted, const std::string& file);
 
 }  // namespace pipetrain

@@ -16,7 +16,7 @@ namespace {
 using nlohmann::json;
 using nlohmann::ordered_json;
 
-constexpr int format_version = 1;
+constexpr int format_version = 2;
 constexpr JsonLimits limits = {.depth = 8, .values = 10'000'000, .members = 64};
 
 // One object of the file, and its place there.
@@ -35,24 +35,24 @@ class JsonPlace {
   }
   double number(const char* key) const {
     const json& value = at(key);
-    if (!value.is_number()) refuse(key, "is no number");
+    if (!value.is_number()) refuse(key, "is not a number");
     const double number = value.get<double>();
     if (!std::isfinite(number) || number < 0) refuse(key, "is not a finite number from 0 on");
     return number;
   }
   std::int64_t count(const char* key) const {
     const double value = number(key);
-    if (value != std::floor(value) || value > 9e15) refuse(key, "is no whole number");
+    if (value != std::floor(value) || value > 9e15) refuse(key, "is not a whole number");
     return static_cast<std::int64_t>(value);
   }
   std::string text(const char* key) const {
     const json& value = at(key);
-    if (!value.is_string()) refuse(key, "is no text");
+    if (!value.is_string()) refuse(key, "is not a string");
     return value.get<std::string>();
   }
   std::vector<JsonPlace> list(const char* key) const {
     const json& value = at(key);
-    if (!value.is_array()) refuse(key, "is no list");
+    if (!value.is_array()) refuse(key, "is not a list");
     std::vector<JsonPlace> places;
     for (std::size_t i = 0; i < value.size(); ++i)
       places.emplace_back(file_, value[i],
@@ -86,8 +86,12 @@ LayerTimes times_at(const JsonPlace& at) {
 }
 
 ordered_json json_of(const ProfilePoint& point) {
-  ordered_json json = {{"samples", point.samples}, {"threads", point.threads}};
+  ordered_json json = {
+      {"samples", point.samples}, {"threads", point.threads}, {"neighbours", point.neighbours}};
   for (const LayerTimes& times : point.layers) json["layers"].push_back(json_of(times));
+  json["load_ms"] = point.load_ms;
+  json["loss_ms"] = point.loss_ms;
+  json["loss_gradient_ms"] = point.loss_gradient_ms;
   json["rest_ms"] = point.rest_ms;
   return json;
 }
@@ -95,7 +99,11 @@ ordered_json json_of(const ProfilePoint& point) {
 ProfilePoint point_at(const JsonPlace& at, std::size_t layers) {
   ProfilePoint point{.samples = static_cast<int>(at.count("samples")),
                      .threads = static_cast<int>(at.count("threads")),
+                     .neighbours = static_cast<int>(at.count("neighbours")),
                      .layers = {},
+                     .load_ms = at.number("load_ms"),
+                     .loss_ms = at.number("loss_ms"),
+                     .loss_gradient_ms = at.number("loss_gradient_ms"),
                      .rest_ms = at.number("rest_ms")};
   if (point.samples < 1) at.refuse("samples", "is below 1");
   for (const JsonPlace& layer : at.list("layers")) point.layers.push_back(times_at(layer));

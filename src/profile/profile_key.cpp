@@ -3,7 +3,10 @@
 #include <spdlog/fmt/fmt.h>
 
 #include "backend/cpu/onednn_info.hpp"
+#include "base/error.hpp"
+#include "base/printable.hpp"
 #include "base/rng.hpp"
+#include "compile/segment_program.hpp"
 #include "config/words.hpp"
 #include "machine/processor.hpp"
 #include "machine/threads.hpp"
@@ -24,8 +27,11 @@ std::string shapes_of(const Graph& graph) {
   return fmt::format("{:016x}", hash_name(text));
 }
 
-std::string optimizer_of(const OptimizerConfig& optimizer) {
-  return fmt::format("{}{}", word_of(optimizer.kind), moments(optimizer) == 1 ? ", momentum" : "");
+// An update that goes by its gradient's norm is not fused into a backward.
+std::string optimizer_of(const Config& config) {
+  return fmt::format("{}{}", word_of(config.optimizer.kind),
+                     moments(config.optimizer) == 1 ? ", momentum" : "") +
+         (needs_norm(config) ? ", by its norm" : "");
 }
 
 }  // namespace
@@ -35,10 +41,24 @@ ProfileKey profile_key(const Config& config, const Graph& graph) {
           .shapes = shapes_of(graph),
           .precision = std::string(word_of(config.training.precision)),
           .backend = config.hardware.backend,
-          .optimizer = optimizer_of(config.optimizer),
+          .optimizer = optimizer_of(config),
           .machine = fmt::format("{}, {}, {} cores", processor_name(), cpu::onednn_instructions(),
                                  available_cores()),
           .library = fmt::format("oneDNN {}", cpu::onednn_version())};
+}
+
+void require_same(const ProfileKey& of, const ProfileKey& wanted, const std::string& file) {
+  const std::pair<const char*, std::string ProfileKey::*> parts[] = {
+      {"model", &ProfileKey::model},         {"shapes", &ProfileKey::shapes},
+      {"precision", &ProfileKey::precision}, {"backend", &ProfileKey::backend},
+      {"optimizer", &ProfileKey::optimizer}, {"machine", &ProfileKey::machine},
+      {"library", &ProfileKey::library}};
+  for (const auto& [name, part] : parts)
+    if (of.*part != wanted.*part)
+      throw UsageError(
+          fmt::format("{}: it was measured of another {} ({}, not {}); measure again: pipetrain "
+                      "profile CONFIG",
+                      printable(file), name, printable(of.*part), wanted.*part));
 }
 
 }  // namespace pipetrain

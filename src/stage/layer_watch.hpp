@@ -13,6 +13,9 @@ enum class LayerWork {
   WeightUpdate,    // a weight gradient and the update that is fused into it
   Update,          // alone
   Copy,            // of a value that leaves the stage from another place than its packet
+  Load,            // of the first layer's input, where it is brought into another layout
+  Loss,            // of the last layer's output
+  LossGradient,
 };
 
 class LayerWatch {

@@ -150,7 +150,10 @@ std::size_t buffer_bytes(const Layer& layer, int index) {
 void Stage::load_input(const PassCall& call) {
   const CompiledStage& c = compiled(call);
   if (c.recipe.input.area == Area::None) return;  // it is read where it lies
-  c.lowering->load_input(*stream_, call.input, call.size.samples, at(bases(call), c.recipe.input));
+  watched(watch_, *stream_, LayerWork::Load, 0, [&] {
+    c.lowering->load_input(*stream_, call.input, call.size.samples,
+                           at(bases(call), c.recipe.input));
+  });
 }
 
 void Stage::forward(const PassCall& call) {
@@ -178,13 +181,16 @@ LossArguments Stage::loss_arguments(const CompiledStage& compiled, const PassCal
 
 void Stage::loss(const PassCall& call, const Targets& targets, LossResult* result) {
   CompiledStage& c = compiled(call);
-  c.loss->forward(loss_arguments(c, call, targets), result);
+  watched(watch_, *stream_, LayerWork::Loss, layers() - 1,
+          [&] { c.loss->forward(loss_arguments(c, call, targets), result); });
 }
 
 void Stage::loss_gradient(const PassCall& call, const Targets& targets, double scale) {
   CompiledStage& c = compiled(call);
-  c.loss->backward(loss_arguments(c, call, targets), scale,
-                   at(bases(call), c.recipe.loss_gradient));
+  watched(watch_, *stream_, LayerWork::LossGradient, layers() - 1, [&] {
+    c.loss->backward(loss_arguments(c, call, targets), scale,
+                     at(bases(call), c.recipe.loss_gradient));
+  });
 }
 
 void Stage::backward(const PassCall& call, BackwardPart part, const UpdateCall* update) {

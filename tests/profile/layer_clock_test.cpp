@@ -30,10 +30,13 @@ TEST_CASE("a layer's times are those of one micro-batch, and of what an update a
     work_for(clock, LayerWork::BackwardWeight, 0, 1);
     work_for(clock, LayerWork::WeightUpdate, 0, 40);
     work_for(clock, LayerWork::Update, 1, 3);
-    clock.end_step();
+    work_for(clock, LayerWork::Load, 0, 2);
+    work_for(clock, LayerWork::Load, 0, 2);
+    clock.end_lot(1, 2);
   }
-  CHECK(clock.steps() == 3);
-  const std::vector<LayerTimes> times = clock.medians(2);
+  const std::vector<LayerTimes> times = clock.medians();
+  CHECK(clock.median_ms(LayerWork::Load) >= 2);
+  CHECK(clock.watched_ms(0) >= 52);
   REQUIRE(times.size() == 2);
   CHECK(times[0].forward_ms >= 2);
   CHECK(times[0].backward_input_ms == 0);
@@ -47,9 +50,8 @@ TEST_CASE("a layer's times are those of one micro-batch, and of what an update a
 TEST_CASE("what was before a warm-up's end is forgotten", "[profile]") {
   LayerClock clock(1);
   work_for(clock, LayerWork::Forward, 0, 30);
-  clock.end_step();
+  clock.end_lot(1, 1);
   clock.forget();
-  clock.end_step();
-  CHECK(clock.steps() == 1);
-  CHECK(clock.medians(1)[0].forward_ms == 0);
+  clock.end_lot(1, 1);
+  CHECK(clock.medians()[0].forward_ms == 0);
 }

@@ -19,10 +19,15 @@ Profile small() {
   profile.layers = {{"fc1", "linear", 64, 128, 4096, 2048}, {"fc2", "linear", 0, 40, 400, 200}};
   ProfilePoint point{.samples = 4, .threads = 1};
   point.layers = {{1.5, 2.5, 3.5, 0.25, 0.125, 0.01}, {0.5, 0.5, 0.5, 0.5, 0, 0}};
-  point.rest_ms = 0.75;
-  profile.points = {point, point};
+  point.load_ms = 0.25;
+  point.loss_ms = 0.125;
+  point.loss_gradient_ms = 0.75;
+  point.rest_ms = 0.5;
+  profile.points = {point, point, point};
   profile.points[1].samples = 8;
   profile.points[1].layers[0].forward_ms = 2.5;
+  profile.points[2].neighbours = 1;
+  profile.points[2].layers[0].forward_ms = 7;
   profile.transports = {{"threads", 0.001, 0}};
   profile.memory_bytes_per_second = 1e10;
   return profile;
@@ -63,17 +68,28 @@ TEST_CASE("what is wrong in a profile.json is named by its place", "[profile]") 
   CHECK_THAT(refusal(json), Contains("layers[1].name is missing"));
   json = profile_json(small());
   json["key"]["model"] = 3;
-  CHECK_THAT(refusal(json), Contains("key.model is no text"));
+  CHECK_THAT(refusal(json), Contains("key.model is not a string"));
+}
+
+TEST_CASE("beside neighbours other times hold, where they were measured", "[profile]") {
+  Profile profile = small();
+  CHECK(point_of(profile, 4, 1, Beside::Neighbours).layers[0].forward_ms == 7);
+  CHECK(point_of(profile, 8, 1, Beside::Neighbours).layers[0].forward_ms == 14);
+  profile.points.pop_back();
+  CHECK(point_of(profile, 4, 1, Beside::Neighbours).layers[0].forward_ms == 1.5);
 }
 
 TEST_CASE("between two sizes times lie on a line, beyond them in proportion", "[profile]") {
   const Profile profile = small();
-  CHECK(point_of(profile, 4, 1).layers[0].forward_ms == 1.5);
-  CHECK(point_of(profile, 6, 1).layers[0].forward_ms == 2.0);
-  CHECK(point_of(profile, 16, 1).layers[0].forward_ms == 5.0);
-  CHECK(point_of(profile, 1, 1).layers[0].forward_ms == 1.5);
-  CHECK_THROWS_WITH(point_of(profile, 4, 2), Contains("no times on 2 threads, only on 1"));
-  const LayerChain chain = chain_of(profile, 8, 1);
+  CHECK(point_of(profile, 4, 1, Beside::Nobody).layers[0].forward_ms == 1.5);
+  CHECK(point_of(profile, 6, 1, Beside::Nobody).layers[0].forward_ms == 2.0);
+  CHECK(point_of(profile, 16, 1, Beside::Nobody).layers[0].forward_ms == 5.0);
+  CHECK(point_of(profile, 1, 1, Beside::Nobody).layers[0].forward_ms == 1.5);
+  CHECK_THROWS_WITH(point_of(profile, 4, 2, Beside::Nobody),
+                    Contains("no times on 2 threads, only on 1"));
+  const LayerChain chain = chain_of(profile, 8, 1, Beside::Nobody);
   CHECK(chain.layers[0].sent_bytes == 8 * 64);
+  CHECK(chain.layers[0].forward_ms == 2.5 + 0.25);
+  CHECK(chain.layers[1].forward_ms == 0.5 + 0.125);
   CHECK(chain.layers[1].backward_input_ms == 0.5 + 0.75);
 }

@@ -29,7 +29,7 @@ ALLOWED = {
                "compile", "stage"],
     "run": ["base", "graph", "config", "data", "program", "schedules.hpp", "own_order.hpp", "plan",
             "backend", "transport", "checkpoint", "metrics", "machine", "compile", "stage", "runtime", "decode"],
-    "profile": ["base", "graph", "config", "data", "plan", "backend", "transport", "checkpoint",
+    "profile": ["base", "graph", "config", "data", "program", "plan", "backend", "transport", "checkpoint",
                 "machine", "compile", "stage", "runtime", "run"],
     "app": ["base", "graph", "config", "data", "program", "schedules.hpp", "compact_schedule.hpp", "own_order.hpp", "plan",
             "backend", "transport", "checkpoint", "metrics", "machine", "compile", "stage", "runtime",

@@ -1,0 +1,45 @@
+// Other stages at work: each trains the same model on cores of its own for as long as this lives,
+// so that what is measured meanwhile meets the memory bandwidth and the clock that stages leave
+// each other.
+#pragma once
+
+#include <atomic>
+#include <exception>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "machine/threads.hpp"
+#include "profile/watched_training.hpp"
+
+namespace pipetrain {
+
+// The cores that this process may use, for that many workers; none where they are too few.
+ThreadPlan cores_for(int workers, int threads_per_stage);
+
+class BusyNeighbours {
+ public:
+  // So many, as workers 1, 2, .. of the plan; worker 0 is the one that is measured. Returns once
+  // all of them train, or have failed.
+  BusyNeighbours(const WatchedModel& model, int count, const ThreadPlan& threads);
+  ~BusyNeighbours();
+
+  // Rethrows what one of them met.
+  void check() const;
+
+ private:
+  struct Neighbour {
+    std::unique_ptr<WatchedTraining> training;
+    std::exception_ptr failure = {};  // valid once `failed`
+    std::atomic<bool> failed = false;
+    std::thread thread = {};
+  };
+  void train(Neighbour& neighbour, int worker, const ThreadPlan& threads);
+  void stop();
+
+  std::atomic<bool> stop_ = false;
+  std::atomic<int> begun_ = 0;
+  std::vector<std::unique_ptr<Neighbour>> neighbours_;
+};
+
+}  // namespace pipetrain

@@ -1,0 +1,77 @@
+#include "profile/predict_step.hpp"
+
+#include <algorithm>
+
+#include "compile/pipeline_threads.hpp"
+#include "profile/stage_prices.hpp"
+#include "program/fold.hpp"
+#include "program/simulate.hpp"
+
+namespace pipetrain {
+namespace {
+
+// The instructions of so many rounds: of the loop of a folded program, or of a whole one.
+Program rounds_of(const SegmentProgram& segment, int rounds) {
+  if (!segment.loops.empty()) return unfold({segment.program, segment.loops}, rounds);
+  Program program = segment.program;
+  program.minibatches *= rounds;
+  for (std::size_t w = 0; w < program.workers.size(); ++w) {
+    auto& list = program.workers[WorkerId{static_cast<int>(w)}];
+    const auto once = list;
+    for (int r = 1; r < rounds; ++r)
+      for (const Instruction& i : once)
+        list.push_back(shifted(i, segment.program, r * segment.program.minibatches));
+  }
+  return program;
+}
+
+// Of every instruction, per stage.
+std::vector<double> work_in(const Program& program, const Costs& costs) {
+  std::vector<double> work(static_cast<std::size_t>(program.stages));
+  for (const auto& list : program.workers)
+    for (const Instruction& i : list)
+      work[static_cast<std::size_t>(i.stage.value)] += time_of(costs.of(i.stage), i.op);
+  return work;
+}
+
+double sum_of(const std::vector<double>& values) {
+  double sum = 0;
+  for (const double value : values) sum += value;
+  return sum;
+}
+
+// What one more mini-batch adds once several are under way.
+struct Growth {
+  Program few, many;
+  double minibatches = 1;
+};
+
+Growth growth_of(const SegmentProgram& segment) {
+  constexpr int few = 3, more = 3;
+  const int each = segment.loops.empty() ? segment.program.minibatches : 1;
+  return {rounds_of(segment, few), rounds_of(segment, few + more),
+          static_cast<double>(more * each)};
+}
+
+}  // namespace
+
+PredictedStep predict_step(const CompiledPipeline& pipeline, const Profile& profile) {
+  const StagePrices prices = stage_prices(pipeline, profile);
+  const Growth growth = growth_of(pipeline.needs.program);
+  const auto time = [&](const Program& program) {
+    return is_inline(pipeline.in.config) ? sum_of(work_in(program, prices.all))
+                                         : simulate(program, prices.all).makespan;
+  };
+  PredictedStep step{.step_ms = (time(growth.many) - time(growth.few)) / growth.minibatches,
+                     .busy = work_in(growth.many, prices.work)};
+  const std::vector<double> less = work_in(growth.few, prices.work);
+  for (std::size_t s = 0; s < step.busy.size(); ++s)
+    step.busy[s] = (step.busy[s] - less[s]) / growth.minibatches / step.step_ms;
+  step.bubble =
+      std::clamp(1 - sum_of(step.busy) / static_cast<double>(growth.many.workers.size()), 0.0, 1.0);
+  for (StageId s{0}; s.value < growth.many.stages; ++s.value)
+    step.busy[static_cast<std::size_t>(s.value)] /= growth.many.copies_of(s);
+  return step;
+}
+
+}  // namespace pipetrain

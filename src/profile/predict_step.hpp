@@ -1,0 +1,21 @@
+// How long a mini-batch will take in steady state: the program that will run, walked through with
+// the times of a profile.
+#pragma once
+
+#include <vector>
+
+#include "compile/compiled_pipeline.hpp"
+#include "plan/profile.hpp"
+
+namespace pipetrain {
+
+struct PredictedStep {
+  double step_ms = 0;
+  double bubble = 0;         // idle share of the workers' time, 0..1
+  std::vector<double> busy;  // per stage: the share of the step that all its copies compute
+};
+
+// UsageError where the profile is of another model or has no times for so many threads.
+PredictedStep predict_step(const CompiledPipeline& pipeline, const Profile& profile);
+
+}  // namespace pipetrain

@@ -1,0 +1,64 @@
+#include "profile/stage_prices.hpp"
+
+#include <algorithm>
+
+#include "compile/pipeline_threads.hpp"
+
+namespace pipetrain {
+namespace {
+
+double handover_ms(const Profile& profile, std::string_view name) {
+  const auto found = std::ranges::find(profile.transports, name, &TransportTimes::name);
+  return found == profile.transports.end() ? 0 : found->handover_ms;
+}
+
+ProfilePoint point_for(const Config& config, const Profile& profile) {
+  const double samples = static_cast<double>(config.data.batch_size) / config.pipeline.microbatches;
+  return point_of(profile, samples, threads_for(config).threads_per_stage,
+                  workers_at_once(config) > 1 ? Beside::Neighbours : Beside::Nobody);
+}
+
+StageCosts work_of(const StagePlan& part, const Graph& graph, const ProfilePoint& point) {
+  StageCosts costs{.forward = 0, .backward_input = 0, .backward_weight = 0};
+  bool first = true;
+  for (int l = part.first.value; l <= part.last.value; ++l) {
+    const LayerTimes& times = point.layers[static_cast<std::size_t>(l)];
+    costs.forward += times.forward_ms;
+    costs.backward_input += times.backward_input_ms;
+    costs.backward_weight += times.backward_weight_ms;
+    costs.update += times.update_ms + times.fused_update_ms;
+    if (graph.layers[l].parameters.empty() || !first) continue;
+    costs.tail = times.backward_weight_ms;
+    first = false;
+  }
+  if (part.first.value == 0) costs.forward += point.load_ms;
+  if (part.last.value + 1 == std::ssize(graph.layers)) {
+    costs.forward += point.loss_ms;
+    costs.backward_input += point.loss_gradient_ms;
+  }
+  return costs;
+}
+
+}  // namespace
+
+StagePrices stage_prices(const CompiledPipeline& pipeline, const Profile& profile) {
+  const Config& config = pipeline.in.config;
+  const ProfilePoint point = point_for(config, profile);
+  const int last = static_cast<int>(pipeline.in.plan.stages.size()) - 1;
+  const double half_packet = handover_ms(profile, "inline") / 2,
+               journey = is_inline(config) ? 0 : handover_ms(profile, "threads");
+  StagePrices prices;
+  for (int s = 0; s <= last; ++s) {
+    StageCosts costs = work_of(pipeline.in.plan.stages[StageId{s}], pipeline.in.graph, point);
+    prices.work.per_stage.push_back(costs);
+    // A forward comes with a load or a receive, and with a send; so does a backward.
+    const double packets = half_packet * ((s > 0) + (s < last));
+    costs.forward += packets + point.rest_ms * (s == 0 ? 2 : 1);
+    costs.backward_input += packets + point.rest_ms;
+    costs.transfer = journey;
+    prices.all.per_stage.push_back(costs);
+  }
+  return prices;
+}
+
+}  // namespace pipetrain

@@ -1,0 +1,59 @@
+// A model that is trained on the thread that asks, with a clock around every kernel: what the
+// profiler measures, and what keeps its neighbours busy meanwhile.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "backend/backend.hpp"
+#include "config/config.hpp"
+#include "data/dataset.hpp"
+#include "graph/graph.hpp"
+#include "profile/layer_clock.hpp"
+#include "runtime/pipeline.hpp"
+
+namespace pipetrain {
+
+struct WatchedModel {
+  const Config& config;  // precision, optimizer, data and hardware are its; its pipeline is not
+  const Graph& graph;
+  const Dataset& data;
+  int samples = 1;  // of a micro-batch
+  int threads = 1;
+  std::vector<int> firsts = {0};  // of its stages
+};
+
+// Threading: of one thread, which it neither pins nor leaves.
+class WatchedTraining {
+ public:
+  // Two micro-batches: the weight gradient of the first is without an update, the second's with it.
+  static constexpr int microbatches = 2;
+
+  // DeviceError, DataError, UsageError as training. Trains from initial weights.
+  explicit WatchedTraining(const WatchedModel& model);
+
+  // Milliseconds of a mini-batch, on average over so many.
+  double run(int steps);
+  // The steps since the last lot are one measurement.
+  void end_lot(int steps);
+  void forget();
+  const LayerClock& clock(int stage) const { return clocks_[static_cast<std::size_t>(stage)]; }
+  int stages() const { return static_cast<int>(clocks_.size()); }
+  double watched_ms(std::size_t lot) const;  // of a mini-batch, on all stages
+
+ private:
+  PipelineInput input() const;
+
+  const Graph& graph_;
+  const Dataset& data_;
+  const Config config_;
+  const std::unique_ptr<Backend> backend_;
+  const Plan plan_;
+  Pipeline pipeline_;
+  std::vector<LayerClock> clocks_;
+  Loader loader_;
+  std::int64_t next_ = 0;
+};
+
+}  // namespace pipetrain
