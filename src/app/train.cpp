@@ -8,6 +8,7 @@
 
 #include "app/build_info.hpp"
 #include "app/follow_plan.hpp"
+#include "app/predicted_step.hpp"
 #include "app/verbs.hpp"
 #include "base/input_file.hpp"
 #include "checkpoint/atomic_file.hpp"
@@ -121,6 +122,10 @@ Ended run_training(const TrainingInput& input) {
   }
 }
 
+std::optional<double> step_ms_of(const std::optional<PredictedStep>& predicted) {
+  return predicted ? std::optional(predicted->step_ms) : std::nullopt;
+}
+
 }  // namespace
 
 int train(const Options& options) {
@@ -173,6 +178,13 @@ int train(const Options& options) {
     result["planned"] = ordered_json::parse(proposal_json(*planned));
   }
   console.line(plan_text(graph, plan));
+  const std::optional<PredictedStep> predicted = step_by_cached_profile(*compiled, *data.train);
+  if (predicted) {
+    console.line(fmt::format("predicted  {:.3g} ms a step, bubble {:.1f}% (by the model's profile)",
+                             predicted->step_ms, 100 * predicted->bubble));
+    result["step_ms_predicted"] = predicted->step_ms;
+    result["bubble_predicted"] = predicted->bubble;
+  }
   if (!annealing.empty()) console.line(annealing);
   if (options.dry_run) {
     if (!config.model.init.empty()) (void)first_parameters(config, graph);  // can it be read?
@@ -213,7 +225,8 @@ int train(const Options& options) {
                                            .console = console,
                                            .bleu = bleu.get(),
                                            .folder = folder,
-                                           .begin = begin});
+                                           .begin = begin,
+                                           .predicted_step_ms = step_ms_of(predicted)});
   if (signal)
     spdlog::warn("{}", interrupted_text(end, folder));
   else

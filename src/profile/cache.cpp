@@ -64,4 +64,10 @@ CachedProfile cached_profile(const ProfileKey& key, const std::vector<int>& samp
   return made;
 }
 
+std::optional<Profile> cached_profile(const ProfileKey& key, const std::vector<int>& samples,
+                                      const std::vector<int>& threads) {
+  if (cache_folder().empty()) return std::nullopt;
+  return kept(file_of(key, samples, threads), key);
+}
+
 }  // namespace pipetrain

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "plan/profile.hpp"
@@ -20,5 +21,8 @@ struct CachedProfile {
 CachedProfile cached_profile(const ProfileKey& key, const std::vector<int>& samples,
                              const std::vector<int>& threads,
                              const std::function<Profile()>& measure);
+// Only if it is in the cache.
+std::optional<Profile> cached_profile(const ProfileKey& key, const std::vector<int>& samples,
+                                      const std::vector<int>& threads);
 
 }  // namespace pipetrain

@@ -35,6 +35,9 @@ std::string end_text(const ordered_json& end, const std::filesystem::path& run) 
   if (end.value("stopped_by", "") == "early_stopping") text += "; stopped early";
   if (const auto skipped = end.value("skipped", std::int64_t{0}); skipped > 0)
     text += fmt::format("; {} updates skipped: gradients not finite", skipped);
+  if (end.contains("step_ms_predicted") && end.contains("step_ms_median"))
+    text += fmt::format("; {:.3g} ms a step, {:.3g} predicted", end["step_ms_median"].get<double>(),
+                        end["step_ms_predicted"].get<double>());
   text += "\n";
   const auto find = [&](const char* key) { return end.contains(key) ? &end[key] : nullptr; };
   const ordered_json* const best = find("best_validation");

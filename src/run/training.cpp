@@ -113,6 +113,7 @@ void Training::report(const StepRecord& record) {
   in_.console.step(summary);
   course_.see(summary);
   progress_.skipped += summary.skipped ? 1 : 0;
+  step_median_.add(summary.seconds);
   last_step_ = summary;
 }
 
@@ -187,6 +188,8 @@ ordered_json Training::end_event() const {
     event["stopped_by"] = "early_stopping";
   if (progress_.skipped > 0) event["skipped"] = progress_.skipped;
   if (last_step_) event["loss"] = last_step_->loss;
+  if (last_step_) event["step_ms_median"] = step_median_.ms();
+  if (in_.predicted_step_ms) event["step_ms_predicted"] = *in_.predicted_step_ms;
   if (progress_.last) event["validation"] = json_of(*progress_.last, in_.data);
   if (progress_.best) event["best_validation"] = json_of(*progress_.best, in_.data);
   if (const auto best = best_checkpoint()) event["best_checkpoint"] = best->string();

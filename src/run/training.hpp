@@ -15,6 +15,7 @@
 #include "run/run_metrics.hpp"
 #include "run/saving.hpp"
 #include "run/session.hpp"
+#include "run/step_median.hpp"
 
 namespace pipetrain {
 
@@ -31,6 +32,7 @@ struct TrainingInput {  // everything outlives the training
   BleuScore* bleu;                      // null: validation goes by the loss
   const std::filesystem::path& folder;  // of the run
   Progress begin = {};                  // where it begins: 0, or at a checkpoint
+  std::optional<double> predicted_step_ms = {};  // by a profile
 };
 
 class Training {
@@ -64,6 +66,7 @@ class Training {
   StepReporter reporter_;
   Course course_;
   std::optional<StepSummary> last_step_;
+  StepMedian step_median_;
   bool interrupted_ = false;
   const std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
 };

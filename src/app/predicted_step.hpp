@@ -1,0 +1,16 @@
+// What a training's step will take, where the model was profiled on this machine before.
+#pragma once
+
+#include <optional>
+
+#include "compile/compiled_pipeline.hpp"
+#include "data/dataset.hpp"
+#include "profile/predict_step.hpp"
+
+namespace pipetrain {
+
+// From the profile that `schedule = "auto"` measures and keeps; nothing where there is none.
+std::optional<PredictedStep> step_by_cached_profile(const CompiledPipeline& pipeline,
+                                                    const Dataset& train);
+
+}  // namespace pipetrain
