@@ -1,5 +1,6 @@
 #include "app/follow_plan.hpp"
 
+#include "app/exact_memory.hpp"
 #include "app/plan_input.hpp"
 #include "base/input_file.hpp"
 #include "checkpoint/save.hpp"
@@ -25,24 +26,15 @@ Profile profile_of(const ReadConfig& read, const Graph& graph, const Dataset& tr
       .profile;
 }
 
-void put(const Candidate& found, const Graph& graph, PipelineConfig& pipeline) {
-  pipeline.automatic = pipeline.allow_stale = false;
-  pipeline.schedule = found.schedule->name;
-  pipeline.stages = found.workers;
-  pipeline.microbatches = found.microbatches;
-  pipeline.virtual_stages = found.virtual_stages;
-  if (found.recompute) pipeline.recompute = Recompute::Stage;
-  if (found.firsts.size() < 2) return;
-  pipeline.split = {SplitRule::FirstLayers, {}};
-  for (std::size_t s = 1; s < found.firsts.size(); ++s)
-    pipeline.split.first_layers.push_back(graph.layers[found.firsts[s]].name);
-}
-
 }  // namespace
 
 Proposal follow_plan(ReadConfig& read, const Graph& graph, const Dataset& train) {
   const PlanInput input = plan_input(read, graph, profile_of(read, graph, train));
-  const SearchResult found = search_by_simulation(search_input(input));
+  SearchInput search = search_input(input);
+  search.exact_memory = [&](const Candidate& candidate) {
+    return exact_memory(candidate, read.config, graph, train);
+  };
+  const SearchResult found = search_by_simulation(search);
   put(found.candidate, graph, read.config.pipeline);
   Proposal proposal = found.proposal;
   name_layers(proposal, input.chain(input.minibatch_samples, 1));

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "compact_schedule.hpp"
 
@@ -125,7 +126,7 @@ class Simulation {
       const StageCosts& costs = costs_.per_stage[p];
       const double compute = costs.forward + costs.backward_input + costs.backward_weight +
                              (candidate_.recompute ? costs.forward : 0);
-      result.stages.push_back({.compute_ms = compute});
+      result.stages.push_back({.compute_ms = compute, .worker = device_of(p)});
       result.bottleneck_ms = std::max({result.bottleneck_ms, compute, costs.transfer});
       busy += compute * candidate_.microbatches + costs.update * shape_.copies_of({p});
     }
@@ -151,23 +152,12 @@ class Simulation {
         if (candidate_.recompute) again[w] = std::max(again[w], parts_[p].saved_bytes);
         parameters[w] += parts_[p].parameter_bytes;
       }
+    std::vector<std::int64_t> bytes;
     for (int w = 0; w < candidate_.workers; ++w) {
       const int copies = summary.peak_weight_versions[w] + in_.copies_beside_weights;
-      result.memory_bytes.push_back(kept[w] * summary.peak_activations[w] + again[w] +
-                                    parameters[w] * copies);
-      note_shortage(result, w);
+      bytes.push_back(kept[w] * summary.peak_activations[w] + again[w] + parameters[w] * copies);
     }
-    for (int p = 0; p < std::ssize(parts_); ++p)
-      result.stages[p].memory_bytes = result.memory_bytes[device_of(p)];
-  }
-
-  void note_shortage(Simulated& result, int worker) const {
-    std::optional<std::int64_t> limit = in_.cluster.devices[worker].memory_bytes;
-    if (in_.memory_limit_bytes)
-      limit = std::min(limit.value_or(*in_.memory_limit_bytes), *in_.memory_limit_bytes);
-    const std::int64_t lacks = limit ? result.memory_bytes[worker] - *limit : 0;
-    if (lacks > 0 && (!result.shortage || lacks > result.shortage->bytes))
-      result.shortage = {worker, lacks};
+    pipetrain::set_memory(result, std::move(bytes), in_);
   }
 
   const CandidateInput& in_;
@@ -186,6 +176,20 @@ std::string text_of(const Candidate& c) {
   text += fmt::format(", {} micro-batch{}", c.microbatches, c.microbatches == 1 ? "" : "es");
   if (c.recompute) text += ", recomputed";
   return text;
+}
+
+void set_memory(Simulated& simulated, std::vector<std::int64_t> per_worker,
+                const CandidateInput& input) {
+  simulated.memory_bytes = std::move(per_worker);
+  simulated.shortage = {};
+  for (int w = 0; w < std::ssize(simulated.memory_bytes); ++w) {
+    std::optional<std::int64_t> limit = input.cluster.devices[w].memory_bytes;
+    if (input.memory_limit_bytes)
+      limit = std::min(limit.value_or(*input.memory_limit_bytes), *input.memory_limit_bytes);
+    const std::int64_t lacks = limit ? simulated.memory_bytes[w] - *limit : 0;
+    if (lacks > 0 && (!simulated.shortage || lacks > simulated.shortage->bytes))
+      simulated.shortage = {w, lacks};
+  }
 }
 
 Simulated simulate_candidate(const CandidateInput& input, const Candidate& candidate) {

@@ -36,8 +36,8 @@ struct CandidateInput {
 };
 
 struct SimulatedStage {
-  double compute_ms = 0;          // forward and backward of one micro-batch
-  std::int64_t memory_bytes = 0;  // of the whole worker
+  double compute_ms = 0;  // forward and backward of one micro-batch
+  int worker = 0;         // that has it; of several copies, the first one's
 };
 
 struct Simulated {
@@ -53,6 +53,10 @@ struct Simulated {
   };
   std::optional<Shortage> shortage = {};
 };
+
+// The workers hold this much: who lacks most, if anybody does.
+void set_memory(Simulated& simulated, std::vector<std::int64_t> per_worker,
+                const CandidateInput& input);
 
 // UsageError if the schedule cannot run with these values: its rule.
 Simulated simulate_candidate(const CandidateInput& input, const Candidate& candidate);

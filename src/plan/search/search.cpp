@@ -53,6 +53,7 @@ class Search {
           searched[looked.candidate.schedule]++ < beam)
         search_splits(looked);
     std::ranges::stable_sort(looked_, {}, &Looked::step_ms);
+    if (in_.exact_memory) choose_exactly();
     if (looked_.empty() || !looked_[0].runs()) refuse();
     return found();
   }
@@ -149,11 +150,14 @@ class Search {
   }
 
   Simulated simulate(const Candidate& candidate) {
-    return simulate_candidate({.chain = chain_of(candidate),
-                               .cluster = in_.cluster,
-                               .copies_beside_weights = in_.copies_beside_weights,
-                               .memory_limit_bytes = in_.memory_limit_bytes},
-                              candidate);
+    return simulate_candidate(input_of(candidate), candidate);
+  }
+
+  CandidateInput input_of(const Candidate& candidate) {
+    return {.chain = chain_of(candidate),
+            .cluster = in_.cluster,
+            .copies_beside_weights = in_.copies_beside_weights,
+            .memory_limit_bytes = in_.memory_limit_bytes};
   }
 
   std::vector<double> speeds(const Candidate& candidate) const {
@@ -175,6 +179,17 @@ class Search {
     if (best.rating >= looked.step_ms()) return;
     looked.candidate.firsts = best.firsts;
     looked.simulated = simulate(looked.candidate);
+  }
+
+  // The first that fits when it is compiled. What does not is no longer among those that run.
+  void choose_exactly() {
+    constexpr int tries = 12;
+    for (int t = 0; t < tries && t < std::ssize(looked_) && looked_[t].runs(); ++t) {
+      set_memory(*looked_[t].simulated, in_.exact_memory(looked_[t].candidate),
+                 input_of(looked_[t].candidate));
+      if (looked_[t].runs()) break;
+    }
+    std::ranges::stable_sort(looked_, {}, &Looked::step_ms);
   }
 
   // Why there is no plan: what lacks least memory, or else the rules.
@@ -235,7 +250,7 @@ class Search {
           .last_layer = p + 1 < std::ssize(c.firsts) ? c.firsts[p + 1] - 1 : layers - 1,
           .replicas = copies ? c.workers : 1,
           .time_ms = best.simulated->stages[p].compute_ms,
-          .memory_bytes = best.simulated->stages[p].memory_bytes};
+          .memory_bytes = best.simulated->memory_bytes[best.simulated->stages[p].worker]};
       for (int r = 0; r < stage.replicas; ++r) stage.devices.push_back(copies ? r : p % c.workers);
       stages.push_back(std::move(stage));
     }

@@ -24,6 +24,9 @@ struct SearchInput {
   int minibatch_samples = 1;
   int copies_beside_weights = 2;  // CandidateInput
   std::optional<std::int64_t> memory_limit_bytes = {};
+  // Bytes per worker of a candidate's compiled pipeline, where there is one to compile. Formulas
+  // choose among candidates; the chosen one must fit by this.
+  std::function<std::vector<std::int64_t>(const Candidate&)> exact_memory = {};
   // May a schedule read weights other than the newest? Without it results equal those of one
   // device.
   bool allow_stale = false;
