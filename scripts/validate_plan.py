@@ -179,7 +179,7 @@ def main():
     layers = {}
     for model in MODELS:
         plan = json.loads(call([binary, "train", *settings(model, "f32", {"pipeline.stages": 1}), "--dry-run", "--json"]))
-        layers[model] = sum(len(stage["layers"]) for stage in plan["stages"])
+        layers[model] = len(plan["layers"])
     runs = sample([method["name"] for method in listed], layers)
     results = Results(options.folder)
     if not options.report:

@@ -28,14 +28,14 @@ std::string table_of(const Profile& profile, const ProfilePoint& point) {
     const ProfiledLayer& layer = profile.layers[l];
     const LayerTimes& t = point.layers[l];
     rows.push_back({layer.name, layer.kind, ms(t.forward_ms), ms(t.backward_input_ms),
-                    ms(t.backward_weight_ms), ms(t.update_ms + t.fused_update_ms),
+                    ms(t.backward_weight_ms), ms(t.update_ms + t.pack_ms + t.fused_update_ms),
                     fmt::format("{:.0f}%", 100 * t.spread),
                     fmt::format("{:.3f}", static_cast<double>(layer.flops) * 1e-6),
                     fmt::format("{:.1f}", static_cast<double>(layer.sent_bytes) / 1024)});
     sum.forward_ms += t.forward_ms;
     sum.backward_input_ms += t.backward_input_ms;
     sum.backward_weight_ms += t.backward_weight_ms;
-    sum.update_ms += t.update_ms + t.fused_update_ms;
+    sum.update_ms += t.update_ms + t.pack_ms + t.fused_update_ms;
   }
   rows.push_back({"all", "", ms(sum.forward_ms), ms(sum.backward_input_ms),
                   ms(sum.backward_weight_ms), ms(sum.update_ms), "", "", ""});

@@ -46,6 +46,7 @@ ProfilePoint between(const ProfilePoint& a, const ProfilePoint& b, double share)
                        .backward_input_ms = mix(x.backward_input_ms, y.backward_input_ms),
                        .backward_weight_ms = mix(x.backward_weight_ms, y.backward_weight_ms),
                        .update_ms = mix(x.update_ms, y.update_ms),
+                       .pack_ms = mix(x.pack_ms, y.pack_ms),
                        .fused_update_ms = mix(x.fused_update_ms, y.fused_update_ms),
                        .spread = std::max(x.spread, y.spread)};
   }
@@ -97,7 +98,7 @@ LayerChain chain_of(const Profile& profile, int samples, int threads, Beside bes
                             .forward_ms = times.forward_ms,
                             .backward_input_ms = times.backward_input_ms,
                             .backward_weight_ms = times.backward_weight_ms,
-                            .update_ms = times.update_ms + times.fused_update_ms,
+                            .update_ms = times.update_ms + times.pack_ms + times.fused_update_ms,
                             .sent_bytes = samples * layer.sent_bytes,
                             .saved_bytes = samples * layer.saved_bytes,
                             .parameter_bytes = layer.parameter_bytes});

@@ -16,6 +16,7 @@ namespace pipetrain {
 struct LayerTimes {
   double forward_ms = 0, backward_input_ms = 0, backward_weight_ms = 0;
   double update_ms = 0;        // once per mini-batch, by itself
+  double pack_ms = 0;          // after it: new weights in the layouts that kernels read
   double fused_update_ms = 0;  // what it adds to the weight gradient that it is fused into
   double spread = 0;  // of repeated measurements: half the middle 80%, as a share of the median
 };
@@ -35,7 +36,7 @@ struct ProfilePoint {
   std::vector<LayerTimes> layers = {};
   double load_ms = 0;  // of the first layer's input
   double loss_ms = 0, loss_gradient_ms = 0;
-  double rest_ms = 0;  // per instruction: what none of these is
+  double rest_ms = 0;  // per mini-batch: what none of these is
 };
 
 struct TransportTimes {

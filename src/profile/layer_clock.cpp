@@ -34,12 +34,12 @@ void LayerClock::end_lot(int steps, int microbatches) {
   lots_.push_back({std::exchange(now_, std::vector<Sums>(now_.size())), steps, microbatches});
 }
 
-// In milliseconds: an update per mini-batch, a weight gradient per call, because an update is fused
-// into one call of several; the others per micro-batch.
+// In milliseconds: an update and what follows it per mini-batch, a weight gradient per call,
+// because an update is fused into one call of several; the others per micro-batch.
 double LayerClock::each(const Lot& lot, const Sums& sums, LayerWork work) {
   const auto w = static_cast<std::size_t>(work);
   const double ms = static_cast<double>(sums.ns[w]) * 1e-6;
-  if (work == LayerWork::Update) return ms / lot.steps;
+  if (work == LayerWork::Update || work == LayerWork::Pack) return ms / lot.steps;
   if (work == LayerWork::BackwardWeight || work == LayerWork::WeightUpdate)
     return ms / std::max(sums.count[w], 1);
   return ms / (lot.steps * lot.microbatches);
@@ -81,6 +81,7 @@ std::vector<LayerTimes> LayerClock::medians() const {
                       .backward_input_ms = of(LayerWork::BackwardInput),
                       .backward_weight_ms = weight,
                       .update_ms = of(LayerWork::Update),
+                      .pack_ms = of(LayerWork::Pack),
                       .fused_update_ms = fused > 0 ? std::max(0.0, fused - weight) : 0,
                       .spread = spread(all)});
   }

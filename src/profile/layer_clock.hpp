@@ -29,7 +29,7 @@ class LayerClock : public LayerWatch {
   double watched_ms(std::size_t lot) const;  // of one mini-batch, whatever was timed
 
  private:
-  static constexpr int works = 9;
+  static constexpr int works = 10;
   struct Sums {  // of one layer in one lot
     std::array<std::int64_t, works> ns{};
     std::array<int, works> count{};

@@ -16,9 +16,6 @@ namespace {
 constexpr int warm_up_steps = 3, lots_least = 7, lots_most = 60;
 constexpr double lot_ms = 60;  // about, and at least a step
 
-// Loading, forward and backward of each micro-batch; the update is part of the last backward.
-constexpr int instructions_of_one_stage = 3 * WatchedTraining::microbatches;
-
 class Measuring {
  public:
   Measuring(WatchedTraining& training, double seconds) : training_(training), seconds_(seconds) {}
@@ -86,7 +83,7 @@ ProfilePoint measure_point(const WatchedModel& model, int neighbours, double sec
           .load_ms = clock.median_ms(LayerWork::Load),
           .loss_ms = clock.median_ms(LayerWork::Loss),
           .loss_gradient_ms = clock.median_ms(LayerWork::LossGradient),
-          .rest_ms = measuring.rest_ms() / instructions_of_one_stage};
+          .rest_ms = measuring.rest_ms()};
 }
 
 }  // namespace pipetrain

@@ -72,6 +72,7 @@ ordered_json json_of(const LayerTimes& t) {
           {"backward_input_ms", t.backward_input_ms},
           {"backward_weight_ms", t.backward_weight_ms},
           {"update_ms", t.update_ms},
+          {"pack_ms", t.pack_ms},
           {"fused_update_ms", t.fused_update_ms},
           {"spread", t.spread}};
 }
@@ -81,6 +82,7 @@ LayerTimes times_at(const JsonPlace& at) {
           .backward_input_ms = at.number("backward_input_ms"),
           .backward_weight_ms = at.number("backward_weight_ms"),
           .update_ms = at.number("update_ms"),
+          .pack_ms = at.number("pack_ms"),
           .fused_update_ms = at.number("fused_update_ms"),
           .spread = at.number("spread")};
 }

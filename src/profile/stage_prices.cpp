@@ -26,7 +26,7 @@ StageCosts work_of(const StagePlan& part, const Graph& graph, const ProfilePoint
     costs.forward += times.forward_ms;
     costs.backward_input += times.backward_input_ms;
     costs.backward_weight += times.backward_weight_ms;
-    costs.update += times.update_ms + times.fused_update_ms;
+    costs.update += times.update_ms + times.pack_ms + times.fused_update_ms;
     if (graph.layers[l].parameters.empty() || !first) continue;
     costs.tail = times.backward_weight_ms;
     first = false;
@@ -53,8 +53,9 @@ StagePrices stage_prices(const CompiledPipeline& pipeline, const Profile& profil
     prices.work.per_stage.push_back(costs);
     // A forward comes with a load or a receive, and with a send; so does a backward.
     const double packets = half_packet * ((s > 0) + (s < last));
-    costs.forward += packets + point.rest_ms * (s == 0 ? 2 : 1);
-    costs.backward_input += packets + point.rest_ms;
+    costs.forward += packets;
+    costs.backward_input += packets;
+    if (s == 0) costs.update += point.rest_ms;
     costs.transfer = journey;
     prices.all.per_stage.push_back(costs);
   }

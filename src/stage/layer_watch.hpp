@@ -12,6 +12,7 @@ enum class LayerWork {
   BackwardWeight,  // alone
   WeightUpdate,    // a weight gradient and the update that is fused into it
   Update,          // alone
+  Pack,            // of new weights, in the layouts that kernels read
   Copy,            // of a value that leaves the stage from another place than its packet
   Load,            // of the first layer's input, where it is brought into another layout
   Loss,            // of the last layer's output

@@ -323,7 +323,7 @@ void Stage::update(const StageUpdate& update) {
   if (!update.sums.empty())
     update_by_kernels({.lr = update.own.lr, .step = update.step, .sums = update.sums});
   optimizer_.apply(weights_, update, watch_);
-  weights_.advance();
+  weights_.advance(watch_);
   const bool whole = !update.own.skip && std::ranges::none_of(update.tied, &UpdateTerms::skip);
   if (const double back = input_.delta.correction; back != 0 && keeps_up_delta_ && whole)
     weights_.set_mixed({weights_.live(), Extrapolate{back}});

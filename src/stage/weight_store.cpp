@@ -76,21 +76,24 @@ void WeightStore::set_mixed(const WeightRead& read) {
   pack(mixed_);
 }
 
-void WeightStore::advance() {
+void WeightStore::advance(LayerWatch* watch) {
   ++live_.value;
-  pack();
+  pack(copy(live_), watch);
 }
 
 void WeightStore::pack() { pack(copy(live_)); }
 
-void WeightStore::pack(const Copy& copy) {
+void WeightStore::pack(const Copy& copy, LayerWatch* watch) {
   for (std::size_t l = 0; l < copy.size(); ++l) {
     const LayerId id{first_.value + static_cast<int>(l)};
     const LayerWeights& weights = copy[l];
-    if (weights.packed_forward)
-      lowering_.pack(stream_, id, Pass::Forward, weights.parameters, weights.packed_forward);
-    if (weights.packed_backward)
-      lowering_.pack(stream_, id, Pass::Backward, weights.parameters, weights.packed_backward);
+    if (!weights.packed_forward && !weights.packed_backward) continue;
+    watched(watch, stream_, LayerWork::Pack, static_cast<int>(l), [&] {
+      if (weights.packed_forward)
+        lowering_.pack(stream_, id, Pass::Forward, weights.parameters, weights.packed_forward);
+      if (weights.packed_backward)
+        lowering_.pack(stream_, id, Pass::Backward, weights.parameters, weights.packed_backward);
+    });
   }
 }
 

@@ -14,6 +14,7 @@
 
 #include "backend/backend.hpp"
 #include "program/program.hpp"
+#include "stage/layer_watch.hpp"
 #include "stage/memory.hpp"
 
 namespace pipetrain {
@@ -55,7 +56,7 @@ class WeightStore {
   const float* parameter(Version version, int layer, int p) const { return at(version, layer, p); }
 
   // The successor is whole: it becomes live, its packed copies are made.
-  void advance();
+  void advance(LayerWatch* watch = nullptr);
   // Packs the live version anew, after its parameters were written from outside.
   void pack();
 
@@ -68,7 +69,7 @@ class WeightStore {
   using Copy = std::vector<LayerWeights>;  // per layer of the stage
 
   Copy take_copy(StageMemory& memory) const;
-  void pack(const Copy& copy);
+  void pack(const Copy& copy, LayerWatch* watch = nullptr);
   const Copy& copy(Version version) const;
   float* at(Version version, int layer, int p) const;
 

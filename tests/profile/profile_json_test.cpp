@@ -18,7 +18,7 @@ Profile small() {
   profile.key = {"net", "1234", "f32", "cpu", "sgd", "a machine", "a library"};
   profile.layers = {{"fc1", "linear", 64, 128, 4096, 2048}, {"fc2", "linear", 0, 40, 400, 200}};
   ProfilePoint point{.samples = 4, .threads = 1};
-  point.layers = {{1.5, 2.5, 3.5, 0.25, 0.125, 0.01}, {0.5, 0.5, 0.5, 0.5, 0, 0}};
+  point.layers = {{1.5, 2.5, 3.5, 0.25, 0.0625, 0.125, 0.01}, {0.5, 0.5, 0.5, 0.5, 0, 0, 0}};
   point.load_ms = 0.25;
   point.loss_ms = 0.125;
   point.loss_gradient_ms = 0.75;

@@ -1,0 +1,89 @@
+"""Every split in two stages against split = "auto": see scripts/check-splits."""
+
+import argparse
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+
+MODELS = ["vgg16", "resnet18", "gpt"]
+WANTED = 0.98
+BEST, ROUNDS = 4, 5  # so many splits are measured again, so often
+
+
+class Bench:
+    def __init__(self, binary, isa, results):
+        self.binary, self.isa, self.results = binary, isa, results
+        self.environment = dict(os.environ, **({"ONEDNN_MAX_CPU_ISA": isa} if isa else {}))
+
+    def call(self, verb, model, *words):
+        command = [self.binary / "pipetrain", verb, f"configs/bench/{model}.toml", *words, "--json"]
+        done = subprocess.run([str(w) for w in command], capture_output=True, text=True, check=False,
+                              env=self.environment)
+        if done.returncode != 0:
+            sys.exit(f"check-splits: {' '.join(map(str, command))}\n{done.stderr}")
+        return json.loads(done.stdout)
+
+    def per_second(self, model, first, number):
+        """Samples a second where the second stage begins with that layer; kept in the file."""
+        key = f"{self.isa or 'all'} {model} {first} {number}"
+        if key not in self.results.of:
+            result = self.call("benchmark", model, "--set", f'pipeline.split=["{first}"]')["results"][0]
+            self.results.add(key, result["samples_per_second"])
+            print(f"{key}: {self.results.of[key]:.1f}", file=sys.stderr, flush=True)
+        return self.results.of[key]
+
+    def layers(self, model):
+        plan = self.call("train", model, "--dry-run", "--set", 'pipeline.split="auto"')
+        return [layer["name"] for layer in plan["layers"]], plan["stages"][1]["layer_names"][0]
+
+
+class Results:
+    def __init__(self, file):
+        self.file = file
+        file.parent.mkdir(parents=True, exist_ok=True)
+        self.of = json.loads(file.read_text()) if file.exists() else {}
+
+    def add(self, key, value):
+        self.of[key] = value
+        self.file.write_text(json.dumps(self.of, indent=1))
+
+
+def check(bench, model):
+    names, auto = bench.layers(model)
+    once = {first: bench.per_second(model, first, 0) for first in names[1:]}
+    best = sorted(once, key=once.get, reverse=True)[:BEST]
+    rivals = list(dict.fromkeys(best + [auto]))
+    again = {first: [] for first in rivals}
+    for number in range(1, ROUNDS + 1):
+        for first in rivals:
+            again[first].append(bench.per_second(model, first, number))
+    medians = {first: statistics.median(values) for first, values in again.items()}
+    winner = max(medians, key=medians.get)
+    share = medians[auto] / medians[winner]
+    print(f"| {model} | {bench.isa or 'all'} | {len(names) - 1} | {auto} | {medians[auto]:.0f} | {winner} | "
+          f"{medians[winner]:.0f} | {100 * share:.1f}% |", flush=True)
+    return share >= WANTED
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="check-splits")
+    parser.add_argument("--pipetrain", default="build", type=pathlib.Path)
+    parser.add_argument("--folder", default="build-splits", type=pathlib.Path)
+    parser.add_argument("--models", default=",".join(MODELS))
+    parser.add_argument("--isa", help="AVX2: that one alone; all: only the processor's own")
+    options = parser.parse_args()
+    results = Results(options.folder / "splits.json")
+    print("| model | instructions | splits | auto begins stage 1 at | samples/s | the best at | samples/s | auto reaches |\n"
+          "| --- | --- | --- | --- | --- | --- | --- | --- |", flush=True)
+    isas = {None: ["", "AVX2"], "all": [""]}.get(options.isa, [options.isa])
+    good = [check(Bench(options.pipetrain, isa, results), model)
+            for isa in isas for model in options.models.split(",")]
+    print(f"{sum(good)} reach {100 * WANTED:.0f}%, {len(good) - sum(good)} do not")
+    return 0 if all(good) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
