@@ -29,9 +29,9 @@ struct TrainingInput {  // everything outlives the training
   Pipeline& pipeline;
   RunMetrics& metrics;
   Console& console;
-  BleuScore* bleu;                      // null: validation goes by the loss
-  const std::filesystem::path& folder;  // of the run
-  Progress begin = {};                  // where it begins: 0, or at a checkpoint
+  BleuScore* bleu;                               // null: validation goes by the loss
+  const std::filesystem::path& folder;           // of the run
+  Progress begin = {};                           // where it begins: 0, or at a checkpoint
   std::optional<double> predicted_step_ms = {};  // by a profile
 };
 

@@ -1,0 +1,110 @@
+// A step predicted from times that are known: sums and closed forms.
+#include "profile/predict_step.hpp"
+
+#include "base/error.hpp"
+#include "catch.hpp"
+#include "data/formats.hpp"
+#include "graph/read.hpp"
+#include "runtime/training.hpp"
+
+using namespace pipetrain;
+using namespace pipetrain::testing;
+
+namespace {
+
+// Six layers of mlp_model: each takes 1 ms forward, 1 for either half of its backward; nothing else
+// takes time.
+Profile even_profile(int layers) {
+  Profile profile;
+  profile.points = {{.samples = 4, .threads = 1}};
+  profile.points[0].layers.assign(
+      static_cast<std::size_t>(layers),
+      {.forward_ms = 1, .backward_input_ms = 1, .backward_weight_ms = 1});
+  return profile;
+}
+
+struct Predicted {
+  explicit Predicted(const ConfigChoice& choice)
+      : config(make_config(choice)),
+        graph(read_model_text(mlp_model, "test")),
+        data(draw_synthetic({.samples = 64, .seed = 3, .part = "train"}, graph)) {
+    config.pipeline.split = {SplitRule::Uniform, {}};
+    config.hardware.threads_per_stage = 1;
+    profile = even_profile(static_cast<int>(graph.layers.size()));
+  }
+  PredictedStep step() const {
+    const Plan plan = make_plan(graph, config, {});
+    const auto backend = make_backend("reference");
+    PipelineInput input{graph, plan, config, *backend, 1000};
+    input.sizes.train = data->order(training_order(config))->sizes();
+    return predict_step(compile_pipeline(input), profile);
+  }
+  Config config;
+  const Graph graph;
+  const std::unique_ptr<const Dataset> data;
+  Profile profile;
+};
+
+}  // namespace
+
+TEST_CASE("one thread takes the sum of all work", "[predict]") {
+  for (const int stages : {1, 2, 3}) {
+    const PredictedStep step =
+        Predicted({.stages = stages, .microbatches = 4, .workers = "inline"}).step();
+    CHECK(step.step_ms == Approx(4 * 6 * 3));
+    CHECK(step.bubble == Approx(1 - 1.0 / stages));
+  }
+}
+
+// N micro-batches over P even stages: (N + P - 1) times a stage's forward and backward.
+TEST_CASE("a flushing schedule's step is its closed form", "[predict]") {
+  for (const std::string schedule : {"gpipe", "1f1b"}) {
+    const PredictedStep step =
+        Predicted({.stages = 3, .microbatches = 4, .schedule = schedule}).step();
+    const double stage = 2 * 3;
+    // The weight gradient of a stage's first layer follows its send: the last one's neighbours need
+    // not wait for it.
+    CHECK(step.step_ms <= Approx((4 + 3 - 1) * stage));
+    CHECK(step.step_ms >= Approx((4 + 3 - 1) * stage - 2 * 3));
+    CHECK(step.busy[0] == Approx(4 * stage / step.step_ms));
+  }
+}
+
+TEST_CASE("a pipeline that never drains takes its slowest stage's time", "[predict]") {
+  const PredictedStep step =
+      Predicted({.stages = 3, .microbatches = 4, .schedule = "pipedream"}).step();
+  CHECK(step.step_ms == Approx(4 * 2 * 3));
+  CHECK(step.bubble == Approx(0).margin(1e-9));
+}
+
+TEST_CASE("updates, loading, the loss and handing over are charged once each", "[predict]") {
+  Predicted predicted({.stages = 2, .microbatches = 4, .workers = "inline"});
+  ProfilePoint& point = predicted.profile.points[0];
+  point.load_ms = 0.5;
+  point.loss_ms = 0.25;
+  point.loss_gradient_ms = 0.125;
+  point.rest_ms = 7;
+  point.layers[0].fused_update_ms = 3;
+  point.layers[0].pack_ms = 2;
+  predicted.profile.transports = {{"threads", 100, 0}, {"inline", 0.5, 0}};
+  // Four activations and four gradients over one boundary.
+  CHECK(predicted.step().step_ms ==
+        Approx(4 * 6 * 3 + 4 * (0.5 + 0.25 + 0.125) + 7 + 3 + 2 + 8 * 0.5));
+}
+
+TEST_CASE("threads meet the times beside neighbours, one thread does not", "[predict]") {
+  for (const std::string workers : {"threads", "inline"}) {
+    Predicted predicted(
+        {.stages = 2, .microbatches = 4, .schedule = "pipedream", .workers = workers});
+    predicted.profile.points.push_back(predicted.profile.points[0]);
+    predicted.profile.points[1].neighbours = 1;
+    for (LayerTimes& layer : predicted.profile.points[1].layers) layer.forward_ms = 2;
+    CHECK(predicted.step().step_ms == Approx(workers == "threads" ? 4 * 3 * 4 : 4 * 6 * 3));
+  }
+}
+
+TEST_CASE("times on other threads are no times", "[predict]") {
+  Predicted predicted({.stages = 2, .microbatches = 4});
+  predicted.profile.points[0].threads = 2;
+  CHECK_THROWS_AS(predicted.step(), UsageError);
+}
