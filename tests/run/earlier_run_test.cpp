@@ -81,7 +81,8 @@ TEST_CASE("an earlier run may be made longer while it has a checkpoint", "[earli
                     Contains("4 steps are trained already, and the config asks for 3"));
   for (const std::int64_t step : {2, 4})
     remove_checkpoint(before.rig.folder() / "checkpoints", step);
-  CHECK_THROWS_WITH(before.found(longer), Contains("no checkpoint to go on from"));
+  CHECK_THROWS_WITH(before.found(longer),
+                    Contains("finished run of another length, and no checkpoint"));
 }
 
 TEST_CASE("a model that has changed since is refused layer by layer", "[earlier run]") {

@@ -1,4 +1,4 @@
-// From what the stages leave of a step to what is told of it.
+// From what the stages leave of a step to what is reported of it.
 #include "run/report.hpp"
 
 #include <cmath>

@@ -26,7 +26,7 @@ void commit_empty(const std::filesystem::path& run, const Committed& steps) {
 
 }  // namespace
 
-TEST_CASE("a run lies in runs, or where --output says", "[run folder]") {
+TEST_CASE("a run is in the folder runs, or where --output says", "[run folder]") {
   Config config;
   config.name = "net";
   CHECK(run_directory({}, config) == "runs/net");
@@ -44,7 +44,7 @@ TEST_CASE("a file in the place of a run's folder is named", "[run folder]") {
   CHECK_THROWS_AS(make_folder(scratch.path / "file" / "run"), DeviceError);
 }
 
-TEST_CASE("a start that goes on keeps what is not later", "[run folder]") {
+TEST_CASE("a run that is resumed keeps what is not later than its checkpoint", "[run folder]") {
   const Scratch scratch;
   commit_empty(scratch.path, {2, 4, 6});
   clear_run(scratch.path, 4);

@@ -41,7 +41,7 @@ TEST_CASE("minutes that were not asked for are never over", "[saving]") {
   CHECK(Saving(saving_of(soon)).minutes_are_over());
 }
 
-TEST_CASE("a checkpoint has all that a training needs to go on", "[saving]") {
+TEST_CASE("a checkpoint has all that resuming a training needs", "[saving]") {
   RunRig rig;
   Saving saving(saving_of(rig));
   Progress progress = progress_at(6);
@@ -62,19 +62,19 @@ TEST_CASE("a checkpoint has all that a training needs to go on", "[saving]") {
       rig.pipeline().parameters()));
 }
 
-TEST_CASE("each checkpoint is told of once, with its reason", "[saving]") {
+TEST_CASE("each checkpoint is reported once, with its reason", "[saving]") {
   RunRig rig;
   Saving saving(saving_of(rig));
   saving.save(progress_at(1), "every_steps");
   saving.save(progress_at(1), "end");  // the same step again
   saving.save(progress_at(2), "best");
   saving.finish();
-  const auto told = rig.events("checkpoint");
-  REQUIRE(told.size() == 2);
-  CHECK(told[0]["step"] == 1);
-  CHECK(told[0]["reason"] == "every_steps");
-  CHECK(told[1]["reason"] == "best");
-  CHECK(told[1]["path"] == (rig.folder() / "checkpoints" / checkpoint_name(2)).string());
+  const auto saved = rig.events("checkpoint");
+  REQUIRE(saved.size() == 2);
+  CHECK(saved[0]["step"] == 1);
+  CHECK(saved[0]["reason"] == "every_steps");
+  CHECK(saved[1]["reason"] == "best");
+  CHECK(saved[1]["path"] == (rig.folder() / "checkpoints" / checkpoint_name(2)).string());
 }
 
 TEST_CASE("as many checkpoints are kept as the config says", "[saving]") {

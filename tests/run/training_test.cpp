@@ -1,5 +1,5 @@
-// One training from its beginning to its end: what it tells, when it validates and saves, and what
-// ends it earlier.
+// One training from its beginning to its end: what it reports, when it validates and saves, and
+// what ends it earlier.
 #include "run/training.hpp"
 
 #include <csignal>
@@ -28,7 +28,7 @@ Progress resume(RunRig& rig, const std::filesystem::path& folder) {
 
 }  // namespace
 
-TEST_CASE("a training tells its steps in order and ends where its length says", "[training]") {
+TEST_CASE("a training reports its steps in order and ends where its length says", "[training]") {
   RunRig rig;
   Training training(rig.input());
   training.run();

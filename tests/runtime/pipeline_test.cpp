@@ -183,7 +183,7 @@ TEST_CASE("a pipeline that is to drain begins nothing", "[pipeline]") {
   CHECK(same_bits(small.pipeline.parameters(), ByHand().tensors()));
 }
 
-TEST_CASE("a stage that is watched tells of its own layers", "[pipeline]") {
+TEST_CASE("a watch of a stage sees its own layers", "[pipeline]") {
   SmallPipeline small({.stages = 2, .microbatches = 2, .workers = "inline"});
   small.pipeline.set_parameters(ByHand().tensors());
   CountingWatch watch;

@@ -97,7 +97,7 @@ TEST_CASE("a stage gives every packet back with its backward", "[stage runner]")
   CHECK(free_packets() == all);
 }
 
-TEST_CASE("the last stage tells of a mini-batch behind its update", "[stage runner]") {
+TEST_CASE("the last stage reports a mini-batch after its update", "[stage runner]") {
   TwoRunners two;
   for (const int m : {0, 1}) two.forward(m);
   for (const int m : {0, 1}) two.backward(m);
