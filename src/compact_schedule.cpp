@@ -14,13 +14,10 @@ CompactSchedule make_compact(const Schedule& row, const ScheduleRequest& request
 
 Additions additions_of(const CompactSchedule& schedule) {
   const ScheduleRequest& request = schedule.request;
-  Additions additions{
+  return {
       .early_sends = request.early_sends,
       .recompute = request.recompute || (request.recomputed_gradient && !flushes(*schedule.row)),
-      .syncing = request.tied};
-  if (request.sync_gradients || schedule.order.has_copies())
-    for (StageId s{0}; s.value < schedule.order.stages; ++s.value) additions.syncing.insert(s);
-  return additions;
+      .syncing = syncing_stages(schedule.order, request)};
 }
 
 Summary summarize(const CompactSchedule& schedule, const Costs& costs) {

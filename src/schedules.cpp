@@ -2,14 +2,17 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 #include <vector>
 
 #include "base/check.hpp"
 #include "base/error.hpp"
 #include "base/suggest.hpp"
 #include "order/orders.hpp"
+#include "order/replicas.hpp"
 #include "program/check.hpp"
 #include "program/passes.hpp"
+#include "replica_rules.hpp"
 #include "versions/bind.hpp"
 #include "versions/versions.hpp"
 
@@ -18,16 +21,23 @@ namespace {
 
 // ---- refusals
 
+int equal_replicas(const ScheduleRequest& r) {
+  const std::vector<int> replicas = replicas_of(r);
+  return replicas.empty() ? 1 : replicas[0];
+}
+
 void refuse_2bw(const ScheduleRequest& r) {
   if (r.vertical_sync)
     throw UsageError(
         "pipedream_2bw already reads one version on every stage; write vertical_sync = false");
-  const int least = warmup_forwards(r.warmup, r.stages, {0}) + 1;
+  const int replicas = equal_replicas(r);
+  const int least = replicas * (warmup_forwards(r.warmup, r.stages, {0}) + 1);
   if (r.microbatches < least)
     throw UsageError(fmt::format(
         "pipedream_2bw keeps two versions, which is enough only for {} micro-batches or more with "
-        "{} stages and warmup = \"{}\"; write microbatches = {}",
-        least, r.stages, warmup_words[static_cast<std::size_t>(r.warmup)], least));
+        "{} stages{} and warmup = \"{}\"; write microbatches = {}",
+        least, r.stages, replicas > 1 ? fmt::format(" of {} replicas", replicas) : "",
+        warmup_words[static_cast<std::size_t>(r.warmup)], least));
 }
 
 void refuse_v_timeprest(const ScheduleRequest& r) {
@@ -45,11 +55,13 @@ std::string nearest_multiples(int value, int step) {
 }
 
 void refuse_interleaved(const ScheduleRequest& r) {
-  if (r.microbatches % r.stages != 0)
+  const int group = workers_of(r);
+  if (r.microbatches % group != 0)
     throw UsageError(fmt::format(
-        "interleaved_1f1b runs micro-batches in groups of one per stage, so that microbatches must "
-        "be a multiple of stages = {}; write microbatches = {}",
-        r.stages, nearest_multiples(r.microbatches, r.stages)));
+        "interleaved_1f1b runs micro-batches in groups of one per {}, so that microbatches must "
+        "be a multiple of {}{}; write microbatches = {}",
+        group == r.stages ? "stage" : "replica", group == r.stages ? "stages = " : "", group,
+        nearest_multiples(r.microbatches, group)));
 }
 
 void refuse_chimera(const ScheduleRequest& r) {
@@ -80,13 +92,15 @@ const std::array table{
              .summary = "all forwards, then all backwards, one flush per mini-batch",
              .source = "Huang et al., arXiv 1811.06965, section 2.2",
              .order = &orders::gpipe,
-             .versions = &versions::latest},
+             .versions = &versions::latest,
+             .replicas = Replicas::Any},
     Schedule{.name = "1f1b",
              .summary = "one forward, one backward, at most P micro-batches in flight, one flush "
                         "per mini-batch",
              .source = "Narayanan et al., arXiv 2006.09503, section 3.2 (PipeDream-Flush)",
              .order = &orders::one_f_one_b,
-             .versions = &versions::latest},
+             .versions = &versions::latest,
+             .replicas = Replicas::Any},
     Schedule{.name = "1f1b_sno",
              .summary = "1f1b for devices that do not compute while they send: a transfer occupies "
                         "both workers, opposite ones run side by side",
@@ -109,18 +123,21 @@ const std::array table{
              .order = &orders::interleaved,
              .versions = &versions::latest,
              .refuse = refuse_interleaved,
-             .parts = Parts::VirtualStages},
+             .parts = Parts::VirtualStages,
+             .replicas = Replicas::Equal},
     Schedule{.name = "zb_h1",
              .summary = "1f1b with backwards in halves, the weight halves put off into the drain",
              .source = "Qi et al., arXiv 2401.10241, section 2.1",
              .order = &orders::zb_h1,
-             .versions = &versions::latest},
+             .versions = &versions::latest,
+             .replicas = Replicas::Any},
     Schedule{.name = "zb_h2",
              .summary = "backwards in halves and a long warm-up, at most 2P-1 micro-batches in "
                         "flight; no stage waits if F = I = W and N >= 2P-1",
              .source = "Qi et al., arXiv 2401.10241, section 2.2",
              .order = &orders::zb_h2,
-             .versions = &versions::latest},
+             .versions = &versions::latest,
+             .replicas = Replicas::Any},
     Schedule{.name = "zb_v",
              .summary = "backwards in halves, two stages per worker, down and up again, all keep "
                         "the same; no worker waits if F = I = W and N >= 2P-1",
@@ -149,13 +166,15 @@ const std::array table{
         .source = "Narayanan et al., SOSP 2019, section 3",
         .order = &orders::async_one_f_one_b,
         .versions = &versions::stash,
-        .vertical = &versions::vertical_sync},
+        .vertical = &versions::vertical_sync,
+        .replicas = Replicas::TakeMinibatches},
     Schedule{.name = "pipedream_2bw",
              .summary = "never drained; two versions of the weights, gradients one update old",
              .source = "Narayanan et al., arXiv 2006.09503, section 3.1",
              .order = &orders::async_one_f_one_b,
              .versions = &versions::double_buffered,
-             .refuse = refuse_2bw},
+             .refuse = refuse_2bw,
+             .replicas = Replicas::Equal},
     Schedule{
         .name = "pipemare",
         .summary =
@@ -236,6 +255,7 @@ bool flushes(const Schedule& schedule) { return schedule.order->flushes; }
 bool takes_warmup(const Schedule& schedule) {
   return schedule.order->takes_warmup && !schedule.warmup;
 }
+bool takes_replicas(const Schedule& schedule) { return schedule.replicas != Replicas::None; }
 bool takes_gradient_rule(const Schedule& schedule) {
   return !flushes(schedule) && !schedule.versions->keeps_forward;
 }
@@ -267,16 +287,31 @@ Indexed<double, StageId> delays(const ScheduleRequest& request) {
   return delays;
 }
 
+namespace {
+
+// ProgramShape::minibatches_per_round where replicas take whole mini-batches.
+int round_of(const ScheduleRequest& request) {
+  int round = 1;
+  for (const int count : replicas_of(request)) round = std::lcm(round, count);
+  return round;
+}
+
+}  // namespace
+
 int steady_minibatches(const Schedule& schedule, const ScheduleRequest& request) {
   if (flushes(schedule)) return 1;
   // A stage is at most so many micro-batches ahead of its own backwards, and its versions so many
   // updates behind; a mini-batch begun and one not ended.
   const int ahead = 2 * request.stages + 1;
+  if (schedule.replicas == Replicas::TakeMinibatches && !replicas_of(request).empty())
+    return 2 * (2 * workers_of(request) + 1 + round_of(request));
   return 2 * ((ahead + request.microbatches - 1) / request.microbatches) + 2;
 }
 
 int shown_minibatches(const Schedule& schedule, const ScheduleRequest& request) {
   if (flushes(schedule)) return 1;
+  if (schedule.replicas == Replicas::TakeMinibatches && !replicas_of(request).empty())
+    return workers_of(request) + 2 * round_of(request);
   // A round is one mini-batch. The warm-up of stage 0 takes `filled` of them, and the stage keeps
   // its most versions after `filled` more. nF1B runs as far ahead as the double warm-up.
   const Warmup warmup = takes_warmup(schedule) ? request.warmup : Warmup::Double;
@@ -300,6 +335,16 @@ const VersionPolicy& policy_of(const Schedule& schedule, const ScheduleRequest& 
   return request.vertical_sync && schedule.vertical ? *schedule.vertical : *schedule.versions;
 }
 
+// Stages that share a parameter wait for each other, the copies of another stage for themselves.
+// Empty where one group is all there is.
+Indexed<int, StageId> sync_groups(const ProgramShape& shape, const ScheduleRequest& request) {
+  const std::set<StageId> syncing = syncing_stages(shape, request);
+  Indexed<int, StageId> groups(shape.stages, -1);
+  int next = request.tied.empty() ? 0 : 1;
+  for (const StageId s : syncing) groups[s] = request.tied.contains(s) ? 0 : next++;
+  return request.sync_gradients || next < 2 ? Indexed<int, StageId>{} : groups;
+}
+
 Program complete_bound(Program program, const ScheduleRequest& request, bool flushes) {
   if (request.recomputed_gradient && !flushes)
     program = add_recomputes(std::move(program), RecomputeBy::Backward);
@@ -307,11 +352,17 @@ Program complete_bound(Program program, const ScheduleRequest& request, bool flu
     program = add_recomputes(
         program, keeps_forward_versions(program) ? RecomputeBy::Forward : RecomputeBy::Backward);
   program = add_loads(std::move(program));
-  if (request.sync_gradients || program.has_copies())
-    program = add_gradient_sync(std::move(program));
-  else if (!request.tied.empty())
-    program = add_gradient_sync(std::move(program), request.tied);
+  program.sync_groups = sync_groups(program, request);
+  if (const std::set<StageId> stages = syncing_stages(program, request); !stages.empty())
+    program = add_gradient_sync(std::move(program), stages);
   return add_transfers(std::move(program));
+}
+
+std::set<StageId> syncing_stages(const ProgramShape& shape, const ScheduleRequest& request) {
+  std::set<StageId> stages = request.tied;
+  for (StageId s{0}; s.value < shape.stages; ++s.value)
+    if (request.sync_gradients || shape.copies_of(s) > 1) stages.insert(s);
+  return stages;
 }
 
 Program finish(Program program, const ScheduleRequest& request) {
@@ -331,12 +382,18 @@ CompactOrder make_order(const Schedule& schedule, const ScheduleRequest& request
   require_positive("microbatches", request.microbatches);
   require_positive("steps", request.minibatches);
   require_positive("virtual_stages", request.virtual_stages);
+  refuse_replicas(schedule, request);
   if (schedule.refuse) schedule.refuse(request);
-  return schedule.order->compact({.stages = request.stages,
-                                  .microbatches = request.microbatches,
-                                  .minibatches = request.minibatches,
-                                  .warmup = request.warmup,
-                                  .virtual_stages = request.virtual_stages});
+  const OrderInput input{.stages = request.stages,
+                         .microbatches = request.microbatches,
+                         .minibatches = request.minibatches,
+                         .warmup = request.warmup,
+                         .virtual_stages = request.virtual_stages};
+  const ReplicaInput replicas{replicas_of(request), schedule.replicas == Replicas::TakeMinibatches};
+  CompactOrder order = replicas.replicas.empty() ? schedule.order->compact(input)
+                                                 : replicated(*schedule.order, input, replicas);
+  order.sync_groups = sync_groups(order, request);
+  return order;
 }
 
 Program make_program(const Schedule& schedule, const ScheduleRequest& asked) {
@@ -344,7 +401,9 @@ Program make_program(const Schedule& schedule, const ScheduleRequest& asked) {
   const Program program = finish(complete(to_program(make_order(schedule, request)),
                                           policy_of(schedule, request), request, flushes(schedule)),
                                  request);
-  CheckOptions options = request.tied.empty() ? CheckOptions{} : with_shared_parameters(program);
+  CheckOptions options = request.tied.empty() && !program.has_copies()
+                             ? CheckOptions{}
+                             : with_room_for_activations(program);
   options.rendezvous = schedule.charges == Charges::Workers;
   const auto problems = check(program, options);
   PIPETRAIN_CHECK(problems.empty(), "schedule {} makes an ill-formed program\n{}", schedule.name,

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/indexed.hpp"
 #include "order/order.hpp"
@@ -25,11 +26,14 @@ struct ScheduleRequest {
   int microbatches = 1;  // per mini-batch, N
   int minibatches = 1;   // K
   bool sync_gradients =
-      false;  // updates wait for the whole model's gradient norm (clipping, skipping); where
-              // stages have several copies they wait in any case, for the sum of their gradients
+      false;  // updates wait for the whole model's gradient norm (clipping, skipping); those of
+              // stages with several copies in any case for the sum of the copies' gradients
   Warmup warmup = Warmup::OneFOneB;
   bool vertical_sync = false;
   int virtual_stages = 1;  // per worker, where the schedule leaves that open
+  // Of each stage (of each worker, where those hold several parts of the model), or one number for
+  // all; empty: none has a second one.
+  std::vector<int> replicas = {};
   MixRule mix = {};
   bool recompute = false;            // keep stage inputs only
   bool recomputed_gradient = false;  // gradient_rule = "recompute": by the weights of backward
@@ -42,6 +46,10 @@ struct ScheduleRequest {
 
 // In how many parts a schedule has the model cut.
 enum class Parts { OnePerWorker, VirtualStages, TwoPerWorker, Whole };
+
+// Whether stages may have replicas (replica_rules.hpp), which share the micro-batches of each
+// mini-batch, or take mini-batches in turn.
+enum class Replicas { None, Equal, Any, TakeMinibatches };
 
 // What a training does under a schedule beside running its program. How strongly is for the config
 // to say, by keys that only such schedules have.
@@ -67,6 +75,7 @@ struct Schedule {
   void (*refuse)(const ScheduleRequest&) = nullptr;
   const VersionPolicy* vertical = nullptr;  // in place of `versions` under vertical_sync
   Parts parts = Parts::OnePerWorker;
+  Replicas replicas = Replicas::None;
   TrainingRules training = {};
   std::optional<Warmup> warmup = {};    // in place of the request's
   Charges charges = Charges::Channels;  // what devices it is made for: simulations go by it
@@ -82,6 +91,7 @@ bool flushes(const Schedule& schedule);
 
 // What a user can choose of a schedule.
 bool takes_warmup(const Schedule& schedule);
+bool takes_replicas(const Schedule& schedule);
 bool takes_gradient_rule(const Schedule& schedule);  // backward may read other weights than forward
 
 // The costs as the schedule charges them.
@@ -114,6 +124,10 @@ Program complete_bound(Program bound, const ScheduleRequest& request, bool flush
 // The request with what the schedule does not leave open: its warm-up, and no gradient sent early
 // where it charges transfers otherwise than to channels.
 ScheduleRequest settled(const Schedule& schedule, ScheduleRequest request);
+
+// The stages whose updates wait for gradients of others, and ProgramShape::sync_groups of them.
+std::set<StageId> syncing_stages(const ProgramShape& shape, const ScheduleRequest& request);
+Indexed<int, StageId> sync_groups(const ProgramShape& shape, const ScheduleRequest& request);
 
 // The beginning of the line, of a settled request: refuses as make_program does.
 CompactOrder make_order(const Schedule& schedule, const ScheduleRequest& request);

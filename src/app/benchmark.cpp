@@ -141,7 +141,7 @@ Measured measure(Pipeline& pipeline, const Config& config, const Dataset& datase
                  .reader_threads = pipeline.reader_threads(Mode::Train)},
                 pipeline.loader_readers(Mode::Train));
   StepReporter reporter({.steps_per_epoch = 1, .steps = 1}, pipeline.memory(),
-                        config.pipeline.stages);
+                        worker_count(config.pipeline));
   measured.loader_bytes = process_memory().heap_bytes - without_loader;
   std::vector<StepSummary>& steps = measured.steps;
   // Whole programs: one mini-batch, or as many as an order of the user's own has.

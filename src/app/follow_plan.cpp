@@ -54,6 +54,8 @@ void keep_plan(ReadConfig& read, const Graph& graph, const std::filesystem::path
   if (!given.microbatches) pipeline.microbatches = then.microbatches;
   if (!given.virtual_stages) pipeline.virtual_stages = then.virtual_stages;
   if (pipeline.split.rule == SplitRule::Auto) pipeline.split = then.split;
+  if (!given.replicas) pipeline.replicas = then.replicas;
+  if (!given.warmup) pipeline.warmup = then.warmup;
   pipeline.recompute = then.recompute;
 }
 

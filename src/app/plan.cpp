@@ -39,14 +39,6 @@ Proposal plan_pipedream(const PlanInput& input, const Options& options) {
   return explore_pipedream(input.cuts, request, input.where);
 }
 
-// Sizes of micro-batches: the mini-batch, its halves, and so on.
-std::vector<LayerChain> chains_of(const PlanInput& input) {
-  std::vector<LayerChain> chains;
-  for (int samples = input.minibatch_samples; samples >= 1; samples /= 2)
-    if (input.minibatch_samples % samples == 0) chains.push_back(input.chain(samples, 1));
-  return chains;
-}
-
 Proposal plan_bapipe(const PlanInput& input, const Options&) {
   Proposal proposal = explore_bapipe({.chains = chains_of(input),
                                       .cluster = input.cluster,

@@ -196,6 +196,7 @@ PlanInput plan_input(const Options& options) {
   PlanInput input = is_json(text) ? from_profile(options, text) : from_graph(options, text);
   if (options.memory) input.memory_bytes = bytes_in(*options.memory);
   input.allow_stale |= options.allow_stale;
+  input.replicates = !options.straight;
   return input;
 }
 
@@ -212,6 +213,10 @@ PlanInput plan_input(const ReadConfig& read, const Graph& graph, const Profile& 
   if (config.hardware.memory_limit > 0) input.memory_bytes = config.hardware.memory_limit;
   input.given = given_keys(read, graph);
   input.allow_stale = config.pipeline.allow_stale;
+  for (const std::vector<Tie>& uses : tied_groups(graph)) {
+    auto& layers = input.tied_layers.emplace_back();
+    for (const Tie& use : uses) layers.push_back(use.layer.value);
+  }
   input.cluster =
       this_machine(profile, std::max(1, config.hardware.threads_per_stage), input.given.stages);
   return input;
@@ -225,8 +230,35 @@ GivenKeys given_keys(const ReadConfig& read, const Graph& graph) {
   if (written("pipeline.stages")) given.stages = pipeline.stages;
   if (written("pipeline.microbatches")) given.microbatches = pipeline.microbatches;
   if (written("pipeline.virtual_stages")) given.virtual_stages = pipeline.virtual_stages;
+  if (written("pipeline.replicas")) given.replicas = pipeline.replicas;
+  given.warmup = written("pipeline.warmup");
   if (!pipeline.split.first_layers.empty()) given.firsts = split_firsts(read.config, graph);
   return given;
+}
+
+namespace {
+
+std::vector<SearchSeed> seeds_in(const PlanInput& input) {
+  const CutStates cuts = input.cuts.states.empty()
+                             ? cut_states(input.chain(input.minibatch_samples, 1), input.where)
+                             : input.cuts;
+  std::vector<SearchSeed> seeds = seeds_of({.cuts = cuts,
+                                            .chains = chains_of(input),
+                                            .cluster = input.cluster,
+                                            .minibatch_samples = input.minibatch_samples,
+                                            .memory_limit_bytes = input.memory_bytes});
+  for (SearchSeed& seed : seeds)
+    if (input.given.warmup) seed.warmup = Warmup::OneFOneB;
+  return seeds;
+}
+
+}  // namespace
+
+std::vector<LayerChain> chains_of(const PlanInput& input) {
+  std::vector<LayerChain> chains;
+  for (int samples = input.minibatch_samples; samples >= 1; samples /= 2)
+    if (input.minibatch_samples % samples == 0) chains.push_back(input.chain(samples, 1));
+  return chains;
 }
 
 SearchInput search_input(const PlanInput& input) {
@@ -236,10 +268,14 @@ SearchInput search_input(const PlanInput& input) {
           .copies_beside_weights = input.copies_beside_weights,
           .memory_limit_bytes = input.memory_bytes,
           .allow_stale = input.allow_stale,
+          .replicates = input.replicates,
+          .tied_layers = input.tied_layers,
+          .seeds = seeds_in(input),
           .schedule = input.given.schedule,
           .workers = input.given.stages,
           .microbatches = input.given.microbatches,
           .virtual_stages = input.given.virtual_stages,
+          .replicas = input.given.replicas,
           .firsts = input.given.firsts};
 }
 

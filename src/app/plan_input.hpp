@@ -24,6 +24,8 @@ namespace pipetrain {
 struct GivenKeys {
   std::optional<std::string> schedule = {};
   std::optional<int> stages = {}, microbatches = {}, virtual_stages = {};
+  std::optional<std::vector<int>> replicas = {};
+  bool warmup = false;
   std::optional<std::vector<int>> firsts = {};  // of pipeline.split, where it names layers
 };
 
@@ -37,6 +39,8 @@ struct PlanInput {
   std::optional<std::int64_t> memory_bytes = {};  // of each device
   GivenKeys given = {};
   bool allow_stale = false;
+  bool replicates = true;                          // may stages have replicas?
+  std::vector<std::vector<int>> tied_layers = {};  // that share a parameter
 };
 
 // UsageError: what is missing or cannot be, and what to write.
@@ -45,6 +49,8 @@ PlanInput plan_input(const Options& options);
 PlanInput plan_input(const ReadConfig& read, const Graph& graph, const Profile& profile);
 
 GivenKeys given_keys(const ReadConfig& read, const Graph& graph);
+// Sizes of micro-batches: the mini-batch, its halves, and so on.
+std::vector<LayerChain> chains_of(const PlanInput& input);
 SearchInput search_input(const PlanInput& input);  // keeps a reference
 void name_layers(Proposal& proposal, const LayerChain& chain);
 // Of a plan whose stages are on the cluster's devices: what a micro-batch takes to the next stage

@@ -206,6 +206,12 @@ void schedule_options(CLI::App& app, Options& options) {
       ->check(
           CLI::IsMember(std::vector<std::string>(words_of<Warmup>.begin(), words_of<Warmup>.end())))
       ->default_str(std::string(word_of(options.warmup)));
+  app.add_option("--replicas", options.replicas,
+                 "workers of each stage, as 3,1, or one number for all")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->default_str("1")
+      ->check(whole_number(1, 1024));
   app.add_flag("--vertical-sync", options.vertical_sync,
                "all stages read the version of stage 0, under pipedream");
   app.add_option("--tied", options.tied,

@@ -1,6 +1,7 @@
 #include "app/schedule_drawing.hpp"
 
 #include <spdlog/fmt/fmt.h>
+#include <spdlog/fmt/ranges.h>
 
 #include <algorithm>
 
@@ -10,6 +11,7 @@
 #include "own_order.hpp"
 #include "program/simulate.hpp"
 #include "program/times.hpp"
+#include "replica_rules.hpp"
 
 namespace pipetrain {
 namespace {
@@ -19,6 +21,8 @@ std::string title_of(const ScheduleRequest& request, const ProgramShape& shape) 
                            request.microbatches);
   if (request.virtual_stages > 1 && shape.stages == request.stages * request.virtual_stages)
     title += fmt::format(", {} virtual stages", request.virtual_stages);
+  if (const std::vector<int> replicas = replicas_of(request); !replicas.empty())
+    title += fmt::format(", replicas {}", fmt::join(replicas, "-"));
   return request.minibatches == 1 ? title
                                   : fmt::format("{}, {} mini-batches", title, request.minibatches);
 }
@@ -54,10 +58,12 @@ ScheduleRequest request_of(const std::string& name, const Options& options) {
                           .warmup = options.warmup,
                           .vertical_sync = options.vertical_sync,
                           .early_sends = true};
-  if (names_csv(name)) return request;
+  if (names_csv(name)) return request;  // its order says which workers share a stage
   const Schedule& row = require_schedule(name);
   const int usual = row.parts == Parts::VirtualStages ? 2 : 1;
   request.virtual_stages = options.virtual_stages.value_or(usual);
+  request.replicas = options.replicas;
+  refuse_replicas(row, request);
   request.minibatches = options.steps.value_or(shown_minibatches(row, request));
   request.tied = tied_stages(row, request, options.tied);
   return request;

@@ -23,6 +23,7 @@ void note_unused(Notes& notes, const Drawing& drawing, const Options& options) {
   note("--virtual-stages", options.virtual_stages.has_value(),
        row && row->parts == Parts::VirtualStages);
   note("--tied", !options.tied.empty(), row);
+  note("--replicas", !options.replicas.empty(), row);
 }
 
 // A setting that leaves nothing of what sets the schedule apart.

@@ -32,7 +32,8 @@ MemoryAccount parameters_of(const CompiledPipeline& p, std::size_t stage) {
                            .last = layers.last,
                            .weight_copies = need.weight_copies,
                            .mixes = need.mixes_weights,
-                           .keeps_delta = need.delta.keeps});
+                           .keeps_delta = need.delta.keeps,
+                           .statistics_logged = need.statistics_logged});
 }
 
 PassNeedsOfModes passes_of(const CompiledPipeline& p, const CompiledPart& part, StageId stage,

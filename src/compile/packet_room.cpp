@@ -36,7 +36,8 @@ struct Room {
   }
   int device(std::size_t stage, int lane) const {
     const Program& program = in.needs.program.program;
-    const WorkerId worker = program.worker_of({static_cast<int>(stage)}, {lane});
+    const StageId s{static_cast<int>(stage)};
+    const WorkerId worker = program.worker_of_copy(s, lane % program.copies_of(s));
     return in.backend.device_of(
         {.worker = worker.value, .workers = static_cast<int>(program.workers.size())});
   }

@@ -16,7 +16,8 @@ MemoryAccount parameter_memory(const ParameterMemoryInput& in) {
     account[Use::Weights] += copies * (stored + in.lowering.packed_bytes(l, Pass::Forward) +
                                        in.lowering.packed_bytes(l, Pass::Backward));
     for (const Buffer& buffer : layer.buffers)
-      account[Use::Weights] += bytes_of<float>(buffer.shape.elements());
+      account[Use::Weights] += static_cast<std::size_t>(1 + in.statistics_logged) *
+                               bytes_of<float>(buffer.shape.elements());
     account[Use::Gradients] += stored;
     account[Use::Optimizer] += of_rule * stored;
   }

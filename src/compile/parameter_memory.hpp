@@ -14,8 +14,9 @@ struct ParameterMemoryInput {
   const OptimizerConfig& optimizer;
   LayerId first, last;  // inclusive
   int weight_copies = 1;
-  bool mixes = false;        // one copy more, of weights that no update made
-  bool keeps_delta = false;  // PipeMare's delta, the size of the weights
+  bool mixes = false;         // one copy more, of weights that no update made
+  bool keeps_delta = false;   // PipeMare's delta, the size of the weights
+  int statistics_logged = 0;  // micro-batches whose running statistics are noted
 };
 
 // Bytes by use, before any is taken.

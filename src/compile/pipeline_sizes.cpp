@@ -13,7 +13,8 @@ namespace {
 
 // At least what the program asks of each stage.
 void add_needs(const Program& program, std::vector<StageNeeds>& stages) {
-  const std::vector<int> slots = peak_slots(program), inputs = peak_inputs(program);
+  const std::vector<int> slots = peak_slots(program), inputs = peak_inputs(program),
+                         until_update = peak_until_update(program);
   const std::vector<PacketCounts> packets = packet_counts(program);
   for (std::size_t s = 0; s < stages.size(); ++s) {
     StageNeeds& stage = stages[s];
@@ -24,6 +25,8 @@ void add_needs(const Program& program, std::vector<StageNeeds>& stages) {
     stage.mixes_weights = stage.mixes_weights || mixes_weights(program, id);
     if (program.gradients_together) stage.gradients_in_a_packet = program.microbatches;
     stage.copies = program.copies_of(id);
+    if (stage.copies > 1)
+      stage.statistics_logged = std::max(stage.statistics_logged, until_update[s]);
     if (s + 1 == stages.size()) continue;
     stage.lanes = std::lcm(stage.copies, program.copies_of({id.value + 1}));
     stage.packets.activations = std::max(stage.packets.activations, packets[s].activations);
@@ -47,6 +50,12 @@ PipelineNeeds needs_of(const PipelineInput& in) {
   needs.split_backward = splits_backward(needs.program.program);
   needs.stages.resize(stages);
   add_needs(needs.program.program, needs.stages);
+  // A segment that ends elsewhere within a round has a program of its own.
+  const int round = in.program ? 1 : needs.program.program.minibatches_per_round();
+  for (int fewer = 1; fewer < round && fewer < in.total_steps - sync; ++fewer)
+    add_needs(
+        training_program(in.config, workers, in.total_steps - sync - fewer, needs.tied).program,
+        needs.stages);
   if (sync > 0) add_needs(needs.warmup.program, needs.stages);
   for (int s = 0; s < stages; ++s) needs.stages[s].delta = delta_rule(in.config, workers, {s});
   return needs;

@@ -17,6 +17,7 @@ struct StageNeeds {
   int copies = 1;  // of the stage, on several workers; the rest is of each
   int slots = 1, input_slots = 0, weight_copies = 1;
   bool mixes_weights = false;
+  int statistics_logged = 0;  // micro-batches, where there are other copies
   DeltaRule delta = {};
   PacketCounts packets;  // to and from the stage behind, of each lane
   int lanes = 1;

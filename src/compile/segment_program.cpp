@@ -17,12 +17,15 @@ namespace pipetrain {
 
 std::string to_text(const SegmentProgram& segment) {
   std::string text;
+  const int round = segment.program.minibatches_per_round();
+  const std::string later =
+      round == 1 ? "one mini-batch later" : fmt::format("{} mini-batches later", round);
   for (std::size_t w = 0; w < segment.loops.size(); ++w) {
     const auto& list = segment.program.workers[w];
     const Loop& loop = segment.loops[w];
     if (loop.begin == loop.end) continue;
-    text += fmt::format("# worker {} repeats {} .. {}, each time one mini-batch later\n", w,
-                        to_text(list[loop.begin]), to_text(list[loop.end - 1]));
+    text += fmt::format("# worker {} repeats {} .. {}, each time {}\n", w,
+                        to_text(list[loop.begin]), to_text(list[loop.end - 1]), later);
   }
   return text + to_text(segment.program);
 }
@@ -62,6 +65,7 @@ ScheduleRequest schedule_request(const Config& config, int workers) {
           .warmup = pipeline.warmup,
           .vertical_sync = pipeline.vertical_sync,
           .virtual_stages = pipeline.virtual_stages,
+          .replicas = pipeline.replicas,
           .mix = mix_rule(pipeline),
           .recompute = pipeline.recompute == Recompute::Stage,
           .recomputed_gradient = pipeline.gradient_rule == GradientRule::Recompute,
@@ -89,7 +93,7 @@ Program own_program(const Config& config, const ScheduleRequest& request) {
   program = add_gradient_sync(std::move(program), tied);
   if (!own.whole) program = finish(std::move(program), request);
   if (request.tied.empty()) return program;
-  if (const auto stuck = check(program, with_shared_parameters(program)); !stuck.empty())
+  if (const auto stuck = check(program, with_room_for_activations(program)); !stuck.empty())
     throw UsageError(fmt::format(
         "pipeline.schedule: this order cannot train parameters that several layers use, whose "
         "updates wait for each other: {}; let every stage go backward before another update of it "
@@ -107,11 +111,16 @@ SegmentProgram training_program(const Config& config, int workers, std::int64_t 
   if (has_own_order(config.pipeline)) return {own_program(config, request), {}};
   const Schedule& schedule = require_schedule(request.schedule);
   if (flushes(schedule)) return {make_training_program(request), {}};
-  const int steady = steady_minibatches(schedule, request);
-  request.minibatches = static_cast<int>(std::min<std::int64_t>(minibatches, steady));
+  const int enough = steady_minibatches(schedule, request);
+  request.minibatches = static_cast<int>(std::min<std::int64_t>(minibatches, enough));
   Program program = make_training_program(request);
-  if (minibatches <= steady) return {std::move(program), {}};
-  request.minibatches = steady + 1;
+  if (minibatches <= enough) return {std::move(program), {}};
+  // Rounds fill what is left between the written program and the segment.
+  const int round = program.minibatches_per_round();
+  const int steady = enough + static_cast<int>((minibatches - enough) % round);
+  request.minibatches = steady;
+  if (steady > enough) program = make_training_program(request);
+  request.minibatches = steady + round;
   auto folded = fold(program, make_program(request));
   PIPETRAIN_CHECK(folded, "schedule {} reaches no steady state in {} mini-batches", schedule.name,
                   steady);
@@ -133,7 +142,7 @@ Program warmup_program(const Config& config, int workers, const std::set<StageId
 
 bool joins_norms(const Config& config, const Program& program) {
   const bool all_sync = std::ssize(program.syncing_stages()) == program.stages;
-  return program.has_copies() || (repeats_program(config) && needs_norm(config) && all_sync);
+  return repeats_program(config) && needs_norm(config) && all_sync && program.sync_groups.empty();
 }
 
 std::int64_t warmup_steps(const Config& config, std::int64_t steps_per_epoch) {
@@ -163,7 +172,7 @@ Program evaluation_program(const Program& training, int microbatches) {
   program.workers.resize(training.workers.size());
   if (!training.placement.empty())
     for (StageId s{0}; s.value < program.stages; ++s.value)
-      program.placement.push_back({training.worker_of(s, {0})});
+      program.placement.push_back({training.worker_of_copy(s, 0)});
   for (MicrobatchId m{0}; m.value < microbatches; ++m.value)
     for (StageId s{0}; s.value < program.stages; ++s.value) {
       auto& list = program.workers[program.worker_of(s, m).value];

@@ -38,7 +38,6 @@ SegmentProgram training_program(const Config& config, int workers, std::int64_t 
 // The first epochs, where the schedule has them synchronous (PipeMare, T3): one mini-batch of them.
 Program warmup_program(const Config& config, int workers, const std::set<StageId>& tied = {});
 // Do updates go by the norm of the whole model's gradient? Then every stage hands in its own first.
-// Where a stage has copies they do in any case.
 bool joins_norms(const Config& config, const Program& program);
 // How many mini-batches, from the first of the training, run under it.
 std::int64_t warmup_steps(const Config& config, std::int64_t steps_per_epoch);

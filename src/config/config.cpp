@@ -1,6 +1,7 @@
 #include "config/config.hpp"
 
 #include "own_order.hpp"
+#include "replica_rules.hpp"
 #include "schedules.hpp"
 
 namespace pipetrain {
@@ -40,6 +41,12 @@ int model_parts(const PipelineConfig& pipeline) {
 int moments(const OptimizerConfig& optimizer) {
   if (optimizer.kind != OptimizerKind::Sgd) return 2;
   return optimizer.momentum != 0 ? 1 : 0;
+}
+
+int worker_count(const PipelineConfig& pipeline) {
+  if (has_own_order(pipeline)) return pipeline.stages;
+  return workers_of(
+      {.schedule = pipeline.schedule, .stages = pipeline.stages, .replicas = pipeline.replicas});
 }
 
 std::string schedule_name(const PipelineConfig& pipeline) {

@@ -103,7 +103,7 @@ struct PipelineConfig {
   int stages = 1;
   int microbatches = 1;
   SplitConfig split;
-  std::vector<int> replicas = {1};
+  std::vector<int> replicas = {1};  // of each of `stages`, or one number for all
   int virtual_stages = 1;
   Warmup warmup = Warmup::OneFOneB;
   bool vertical_sync = false;
@@ -127,6 +127,8 @@ double motion_decay(const PipelineConfig& pipeline);
 bool is_uncut(const PipelineConfig& pipeline);
 // How many parts the model is cut in: the schedule says how many a worker has.
 int model_parts(const PipelineConfig& pipeline);
+// Of all stages, with their replicas; UsageError where `replicas` does not fit `stages`.
+int worker_count(const PipelineConfig& pipeline);
 // As users know it: the schedule, or the file of their own.
 std::string schedule_name(const PipelineConfig& pipeline);
 

@@ -260,9 +260,10 @@ struct Take {
   bool operator()(FieldOf<std::vector<int>> field) const {
     std::vector<int> out(1);
     if (as<std::int64_t>(value) ? !whole(value, out[0]) : !numbers(out)) return false;
-    if (std::ranges::adjacent_find(out, std::not_equal_to<>()) == out.end() && !out.empty()) {
-      out.resize(1);
-    }
+    if (out.empty())
+      return refuse(value, fmt::format("{} = [] has no number", key.path),
+                    "write one for all, or one per stage");
+    if (std::ranges::adjacent_find(out, std::not_equal_to<>()) == out.end()) out.resize(1);
     field(config) = out;
     return true;
   }

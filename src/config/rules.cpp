@@ -11,6 +11,7 @@
 #include "base/input_file.hpp"
 #include "config/fields.hpp"
 #include "own_order.hpp"
+#include "replica_rules.hpp"
 
 namespace pipetrain::config {
 namespace {
@@ -172,16 +173,48 @@ void check_split(const Given& given, const Config& config, Problems& problems) {
                          cuts + 1)});
 }
 
+// Whether stages may have so many workers, of which nothing is said twice: "" or why not.
+std::string refusal_of_replicas(const PipelineConfig& pipeline) {
+  const ScheduleRequest request{.schedule = pipeline.schedule,
+                                .stages = pipeline.stages,
+                                .microbatches = pipeline.microbatches,
+                                .warmup = pipeline.warmup,
+                                .vertical_sync = pipeline.vertical_sync,
+                                .virtual_stages = pipeline.virtual_stages,
+                                .replicas = pipeline.replicas};
+  try {
+    if (replicas_of(request).empty()) return "";
+    if (has_own_order(pipeline))
+      return "an order of your own says itself which workers share a stage; write replicas = 1";
+    refuse_replicas(require_schedule(pipeline.schedule), request);
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+bool check_replicas(const Given& given, const Config& config, Problems& problems) {
+  // A search says itself why it finds none.
+  if (config.pipeline.automatic) return config.pipeline.replicas == PipelineConfig().replicas;
+  if (!fine(given, {"pipeline.replicas", "pipeline.stages", "pipeline.microbatches",
+                    "pipeline.schedule", "pipeline.schedule_csv", "pipeline.vertical_sync"}))
+    return false;
+  const std::string refusal = refusal_of_replicas(config.pipeline);
+  if (!refusal.empty())
+    problems.push_back({place(given, {"pipeline.replicas"}), "pipeline.replicas: " + refusal, ""});
+  return refusal.empty();
+}
+
 // Fewer devices than workers share; more would lie idle.
 void check_devices(const Given& given, const Config& config, Problems& problems) {
   const std::size_t devices = config.hardware.devices.size();
-  const int workers = config.pipeline.stages;
   if (!fine(given, {"hardware.devices", "hardware.backend", "pipeline.stages"})) return;
+  const int workers = worker_count(config.pipeline);
   if (config.hardware.backend != "cuda" || std::cmp_less_equal(devices, workers)) return;
   problems.push_back(
       {place(given, {"hardware.devices"}),
        fmt::format("hardware.devices names {} devices, but pipeline.stages = {} makes {} worker{}",
-                   devices, workers, workers, workers == 1 ? "" : "s"),
+                   devices, config.pipeline.stages, workers, workers == 1 ? "" : "s"),
        fmt::format("name at most {}, or write stages = {}", workers, devices)});
 }
 
@@ -343,7 +376,7 @@ void check_rules(const Given& given, const Config& config, Problems& problems) {
   check_model(given, config, problems);
   check_microbatches(given, config, problems);
   check_split(given, config, problems);
-  check_devices(given, config, problems);
+  if (check_replicas(given, config, problems)) check_devices(given, config, problems);
   check_precision(given, config, problems);
   check_data_files(given, config, problems);
   check_crops(given, config, problems);

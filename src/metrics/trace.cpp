@@ -165,7 +165,7 @@ Trace::Trace(const StepRange& steps, const Program& program)
     first_.push_back(static_cast<int>(tracks_.size()));
     const int copies = program.copies_of(s);
     for (int copy = 0; copy < copies; ++copy) {
-      const auto worker = static_cast<std::size_t>(program.worker_of(s, {copy}).value);
+      const auto worker = static_cast<std::size_t>(program.worker_of_copy(s, copy).value);
       const std::size_t count = (instructions[{s, worker}] + each - 1) / each * minibatches;
       names_.push_back(copies > 1 ? fmt::format("stage {}, copy {}", s.value, copy)
                                   : fmt::format("stage {}", s.value));

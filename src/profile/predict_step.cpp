@@ -48,7 +48,8 @@ struct Growth {
 
 Growth growth_of(const SegmentProgram& segment) {
   constexpr int few = 3, more = 3;
-  const int each = segment.loops.empty() ? segment.program.minibatches : 1;
+  const int each =
+      segment.loops.empty() ? segment.program.minibatches : segment.program.minibatches_per_round();
   return {rounds_of(segment, few), rounds_of(segment, few + more),
           static_cast<double>(more * each)};
 }

@@ -42,6 +42,9 @@ struct Checker {
       report("place", {0}, 0, "stages, micro-batches and mini-batches are at least 1");
     else if (program.placement.empty() && workers != static_cast<std::size_t>(program.stages))
       report("place", {0}, 0, "{} stages on {} workers need a placement", program.stages, workers);
+    else if (!program.sync_groups.empty() && std::ssize(program.sync_groups) != program.stages)
+      report("place", {0}, 0, "there are {} sync groups, and {} stages", program.sync_groups.size(),
+             program.stages);
     else if (!program.placement.empty())
       check_placement();
     return found.empty();
@@ -68,9 +71,13 @@ struct Checker {
 
   bool belongs(WorkerId worker, const Instruction& i) const {
     if (ends_minibatch(i.op))
-      return holds(worker, i.stage) &&
-             i.microbatch == program.last_microbatch_of(program.minibatch_of(i.microbatch));
+      return holds(worker, i.stage) && i.microbatch == name_of_update(i.stage, i.microbatch);
     return program.worker_of(i.stage, i.microbatch) == worker;
+  }
+
+  // The micro-batch that names the update which this one is for.
+  MicrobatchId name_of_update(StageId s, MicrobatchId m) const {
+    return program.name_of_update(s, program.update_for(s, program.minibatch_of(m)));
   }
 
   void check_places() {
@@ -80,8 +87,7 @@ struct Checker {
         return report("place", w, at, "{}: there are {} stages and {} micro-batches", to_text(i),
                       program.stages, program.total_microbatches());
       if (ends_minibatch(i.op) && holds(w, i.stage) && !belongs(w, i))
-        report("place", w, at, "{} does not name the last micro-batch of its mini-batch",
-               to_text(i));
+        report("place", w, at, "{} does not name the last micro-batch of its update", to_text(i));
       else if (!belongs(w, i))
         report("place", w, at, "{} is on worker {}, but stage {} runs micro-batch {} on worker {}",
                to_text(i), w.value, i.stage.value, i.microbatch.value,
@@ -102,8 +108,7 @@ struct Checker {
   }
   std::vector<std::pair<Op, MicrobatchId>> roles_of(const Instruction& i) const {
     std::vector<std::pair<Op, MicrobatchId>> roles{{role_of(i.op), i.microbatch}};
-    if (fuses_update(i.op))
-      roles.push_back({Op::Update, program.last_microbatch_of(program.minibatch_of(i.microbatch))});
+    if (fuses_update(i.op)) roles.push_back({Op::Update, name_of_update(i.stage, i.microbatch)});
     return roles;
   }
 
@@ -268,42 +273,45 @@ struct Checker {
 
   // ---- update
   void check_updates() {
-    const bool all = program.has_copies();
     const std::set<StageId> syncing = program.syncing_stages();
     for (int w = 0; w < static_cast<int>(program.workers.size()); ++w)
       for (StageId s{0}; s.value < program.stages; ++s.value)
-        if (holds({w}, s)) check_updates_of({w}, s, all || syncing.contains(s));
+        if (holds({w}, s))
+          check_updates_of({w}, s, program.copies_of(s) > 1 || syncing.contains(s));
   }
 
   void check_updates_of(WorkerId w, StageId s, bool synced) {
     std::size_t previous = 0;
-    for (MinibatchId k{0}; k.value < program.minibatches; ++k.value) {
-      const auto last = program.last_microbatch_of(k);
+    for (int update = 0; update < program.updates_of(s); ++update) {
+      const auto last = program.name_of_update(s, update);
       const auto at = find(w, s, Op::Update, last);
       if (!at) {
         report("update", w, program.workers[w.value].size(), "{} (update) lacks",
                short_text({Op::Update, s, last, {}}));
         continue;
       }
-      check_update(w, *at, k, synced);
-      if (*at < previous) report("update", w, *at, "mini-batch {} updates too early", k.value);
+      check_update(w, *at, update, synced);
+      if (*at < previous)
+        report("update", w, *at, "mini-batch {} updates too early",
+               program.minibatch_of(last).value);
       previous = *at;
     }
   }
 
-  void check_update(WorkerId w, std::size_t at, MinibatchId k, bool synced) {
+  void check_update(WorkerId w, std::size_t at, int number, bool synced) {
     const Instruction written = program.workers[w.value][at];
-    const Instruction update{Op::Update, written.stage, program.last_microbatch_of(k),
-                             fuses_update(written.op)
-                                 ? WeightRead{program.version_made_by(written), {}}
+    const Instruction update{
+        Op::Update, written.stage, program.name_of_update(written.stage, number),
+        fuses_update(written.op) ? WeightRead{program.version_made_by(written), {}}
                                  : written.weights};
-    if (update.weights != WeightRead{{k.value + 1}, AsStored{}})
-      report("update", w, at, "{} makes version {}", to_text(update), k.value + 1);
+    if (update.weights != WeightRead{{number + 1}, AsStored{}})
+      report("update", w, at, "{} makes version {}", to_text(update), number + 1);
     const auto sync = find(w, update.stage, Op::SyncGradients, update.microbatch);
     if (synced && (!sync || *sync > at))
       report("update", w, at, "{} needs {} before it", to_text(update),
              short_text({Op::SyncGradients, update.stage, update.microbatch, {}}));
-    for (int m = k.value * program.microbatches; m <= update.microbatch.value; ++m)
+    const int microbatches = program.minibatches_per_update(update.stage) * program.microbatches;
+    for (int m = number * microbatches; m <= update.microbatch.value; ++m)
       for (Op op : {Op::Backward, Op::BackwardWeight}) {
         const auto backward = find(w, update.stage, op, {m});
         if (backward && *backward > std::min(at, sync.value_or(at)))
@@ -315,9 +323,9 @@ struct Checker {
 
   // Gradients are summed up in one place: the next mini-batch's come behind the update.
   void check_next_minibatch(WorkerId w, std::size_t at, const Instruction& update) {
-    const int first = update.microbatch.value + 1;
-    for (int m = first; m < std::min(first + program.microbatches, program.total_microbatches());
-         ++m)
+    const int first = update.microbatch.value + 1,
+              count = program.minibatches_per_update(update.stage) * program.microbatches;
+    for (int m = first; m < std::min(first + count, program.total_microbatches()); ++m)
       for (Op op : {Op::Backward, Op::BackwardWeight}) {
         const auto backward = find(w, update.stage, op, {m});
         if (backward && *backward < at)
@@ -376,7 +384,7 @@ std::vector<Diagnostic> check(const Program& program, const CheckOptions& option
   return stuck;
 }
 
-CheckOptions with_shared_parameters(const Program& program) {
+CheckOptions with_room_for_activations(const Program& program) {
   const std::vector<int> in_flight = peak_inputs(program);
   return {.channel_capacity = 1,
           .activation_capacity = *std::max_element(in_flight.begin(), in_flight.end())};

@@ -7,13 +7,14 @@
 //             follows its head with nothing that the stage computes in between
 //   input     stage 0 loads what it forwards; the others receive it, and pass on what they make
 //   order     each channel is read in the order in which it is written
-//   update    each copy of a stage updates once per mini-batch, in turn, after all its backwards;
-//             and before those of the next; after a SyncGradients where the stage has any, and
-//             where a stage has several copies
+//   update    each copy of a stage updates once per mini-batch (where copies take whole ones, once
+//             for one of each copy), in turn, after all its backwards and before those of the
+//             next; after a SyncGradients where the stage has any, and where it has several copies
 //   version   what is read exists already, and no stage holds more versions than allowed
 //   deadlock  the program finishes with channels that hold `channel_capacity` packets, where a
 //             send waits while its channel is full, and an update behind a SyncGradients for all
-//             those of its mini-batch; with `rendezvous` also where transfers occupy both workers
+//             those of its sync group and mini-batch; with `rendezvous` also where transfers occupy
+//             both workers
 #pragma once
 
 #include <string>
@@ -45,9 +46,9 @@ std::string show(const Program& program, const std::vector<Diagnostic>& diagnost
 std::vector<Diagnostic> find_deadlock(const Program& program, int channel_capacity,
                                       int activation_capacity = 0);
 
-// What programs are held to whose stages share parameters: an update that waits for stages before
-// its own lets forwards pile up in front of it. A pipeline has a packet for each activation that
-// may be in flight.
-CheckOptions with_shared_parameters(const Program& program);
+// What programs are held to whose stages share parameters or have copies that take turns: an update
+// that waits for other workers lets forwards pile up in front of it. A pipeline has a packet for
+// each activation that may be in flight.
+CheckOptions with_room_for_activations(const Program& program);
 
 }  // namespace pipetrain

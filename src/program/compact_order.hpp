@@ -51,7 +51,4 @@ void each_compute(const CompactOrder& order, WorkerId worker, Visit visit) {
 Program to_program(const CompactOrder& order);
 std::vector<Instruction> instructions_of(const CompactOrder& order, WorkerId worker);
 
-// How many of a mini-batch's micro-batches run on this copy of a stage that has `copies`.
-int share_of_copy(const ProgramShape& shape, int copy, int copies, MinibatchId minibatch);
-
 }  // namespace pipetrain

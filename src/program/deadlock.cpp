@@ -16,7 +16,7 @@ struct Run {
   const Program& program;
   std::size_t capacity, activation_capacity;
   std::map<ChannelId, std::deque<MicrobatchId>> channels = {};
-  std::map<MinibatchId, int> syncs_missing = {};
+  std::map<std::pair<int, MicrobatchId>, int> syncs_missing = {};  // by sync group and update
   std::set<StageId> waiting_stages = program.syncing_stages();
 
   bool step(const Instruction& i) {
@@ -29,11 +29,15 @@ struct Run {
       if (packets.empty()) return false;
       packets.pop_front();
     } else if (i.op == Op::SyncGradients) {
-      --syncs_missing[program.minibatch_of(i.microbatch)];
+      --syncs_missing[key(i)];
     } else if (i.op == Op::Update && waiting_stages.contains(i.stage)) {
-      return syncs_missing[program.minibatch_of(i.microbatch)] == 0;
+      return syncs_missing[key(i)] == 0;
     }
     return true;
+  }
+
+  std::pair<int, MicrobatchId> key(const Instruction& i) const {
+    return {program.sync_group_of(i.stage), i.microbatch};
   }
 
   std::size_t capacity_of(const Instruction& send) const {
@@ -43,7 +47,7 @@ struct Run {
   std::string why(const Instruction& i) const {
     if (is_send(i.op)) return fmt::format("its channel holds {} already", capacity_of(i));
     if (is_receive(i.op)) return "nothing comes";
-    return "not every stage hands in its gradients";
+    return "not everyone that it waits for hands in gradients";
   }
 };
 
@@ -56,7 +60,7 @@ std::vector<Diagnostic> find_deadlock(const Program& program, int channel_capaci
           static_cast<std::size_t>(activations)};
   for (const auto& list : program.workers)
     for (const auto& i : list)
-      if (i.op == Op::SyncGradients) ++run.syncs_missing[program.minibatch_of(i.microbatch)];
+      if (i.op == Op::SyncGradients) ++run.syncs_missing[run.key(i)];
 
   std::vector<std::size_t> at(program.workers.size(), 0);
   for (bool moved = true; moved;) {

@@ -15,10 +15,11 @@ std::size_t common_prefix(const List& a, const List& b) {
 // Is `longer` what `shorter` has before `at`, a round, and then the rest of `shorter` shifted?
 bool has_loop_at(const Program& program, const List& shorter, const List& longer, std::size_t at) {
   const std::size_t length = longer.size() - shorter.size();
-  return std::equal(
-      shorter.begin() + static_cast<std::ptrdiff_t>(at), shorter.end(),
-      longer.begin() + static_cast<std::ptrdiff_t>(at + length), longer.end(),
-      [&](const Instruction& a, const Instruction& b) { return shifted(a, program, 1) == b; });
+  return std::equal(shorter.begin() + static_cast<std::ptrdiff_t>(at), shorter.end(),
+                    longer.begin() + static_cast<std::ptrdiff_t>(at + length), longer.end(),
+                    [&](const Instruction& a, const Instruction& b) {
+                      return shifted(a, program, program.minibatches_per_round()) == b;
+                    });
 }
 
 std::optional<Loop> find_loop(const Program& program, const List& shorter, const List& longer) {
@@ -36,8 +37,9 @@ Instruction shifted(Instruction i, const Program& program, int minibatches) {
   if (minibatches == 0) return i;
   i.microbatch.value += minibatches * program.microbatches;
   if (!reads_weights(i.op) && i.op != Op::Update) return i;
-  i.weights.version.value += minibatches;
-  if (auto* blend = std::get_if<Blend>(&i.weights.how)) blend->other.value += minibatches;
+  const int updates = minibatches / program.minibatches_per_update(i.stage);
+  i.weights.version.value += updates;
+  if (auto* blend = std::get_if<Blend>(&i.weights.how)) blend->other.value += updates;
   return i;
 }
 
@@ -53,16 +55,17 @@ std::optional<FoldedProgram> fold(const Program& shorter, const Program& longer)
 
 Program unfold(const FoldedProgram& folded, int rounds) {
   Program program = folded.program;
-  program.minibatches += rounds - 1;
+  const int round_minibatches = program.minibatches_per_round();
+  program.minibatches += (rounds - 1) * round_minibatches;
   for (std::size_t w = 0; w < program.workers.size(); ++w) {
     const List& from = folded.program.workers[w];
     const auto [begin, end] = folded.loops[w];
     List list(from.begin(), from.begin() + static_cast<std::ptrdiff_t>(begin));
     for (int round = 0; round < rounds; ++round)
       for (std::size_t at = begin; at < end; ++at)
-        list.push_back(shifted(from[at], program, round));
+        list.push_back(shifted(from[at], program, round * round_minibatches));
     for (std::size_t at = end; at < from.size(); ++at)
-      list.push_back(shifted(from[at], program, rounds - 1));
+      list.push_back(shifted(from[at], program, (rounds - 1) * round_minibatches));
     program.workers[w] = std::move(list);
   }
   return program;

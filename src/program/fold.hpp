@@ -1,10 +1,12 @@
 // A long program in little memory: a schedule that never drains repeats itself once it is in steady
-// state, one mini-batch further each time.
+// state, a round further each time: of one mini-batch, or where copies of stages take whole ones in
+// turn, of ProgramShape::minibatches_per_round().
 //
 //   worker 0   F0 F1 F2 B0 U0 | F3 B1 U1 | B2 U2 B3 U3      the part between the bars is a round
 //
-// Round r of a worker's loop, from 0, is run with r mini-batches added to every number: of
-// micro-batches and of versions; what stands behind the loop with those of the last round.
+// Round r of a worker's loop, from 0, is run with the mini-batches of r rounds added to every
+// number: of micro-batches and of versions; what stands behind the loop with those of the last
+// round.
 #pragma once
 
 #include <optional>
@@ -24,11 +26,11 @@ struct FoldedProgram {
   std::vector<Loop> loops;  // per worker
 };
 
-// The instruction, `minibatches` later.
+// The instruction, `minibatches` later: a multiple of those of a round.
 Instruction shifted(Instruction instruction, const Program& program, int minibatches);
 
-// From a schedule's programs of K and K + 1 mini-batches; none where the longer one is not the
-// shorter one with a round put in.
+// From a schedule's programs of K mini-batches and of one round more; none where the longer one is
+// not the shorter one with a round put in.
 std::optional<FoldedProgram> fold(const Program& shorter, const Program& longer);
 
 // The whole program, with that many rounds (0: none).

@@ -2,8 +2,11 @@
 // for whom: what add_updates and add_gradient_sync (program/passes.hpp) would write into a program.
 #pragma once
 
+#include <cstdint>
+#include <deque>
 #include <optional>
 #include <set>
+#include <unordered_map>
 #include <vector>
 
 #include "program/compact_order.hpp"
@@ -12,36 +15,48 @@ namespace pipetrain {
 
 class GradientBoard {
  public:
-  // `syncing`: the stages that hand in gradients, and whose updates wait until all have.
+  // `syncing`: the stages that hand in gradients, and whose updates wait until all of their sync
+  // group have.
   GradientBoard(const CompactOrder& order, const std::set<StageId>& syncing);
 
   // One more weight gradient of the worker's copy of `stage`, at `now`. True where the stage
   // updates at once.
   bool count(int worker, StageId stage, int microbatch, double now);
+  // Behind all that the worker computes: it may have a last update for mini-batches of other
+  // copies alone. May be called again.
+  void end(int worker, double now);
   // The workers whose wait that has ended.
   std::vector<int> take_released();
 
   // Has the worker updates that wait for others?
-  bool awaits(int worker) const { return workers_[static_cast<std::size_t>(worker)].awaited >= 0; }
-  // When all have handed in; nothing where one has not yet, and the worker waits.
-  std::optional<double> pass(int worker);
-  // Then: the stages that update now.
-  std::vector<StageId> take_due(int worker);
+  bool awaits(int worker) const;
+  // The next of them, and when all had handed in; nothing where one has not yet, and the worker
+  // waits.
+  struct Due {
+    StageId stage;
+    double complete_at = 0;
+  };
+  std::optional<Due> pass(int worker);
 
  private:
   struct StageCopy {
     StageId stage;
-    int copy = 0, copies = 1;
+    int copy = 0;
     int done = 0;  // weight gradients of the present mini-batch
+  };
+  struct Waiting {  // an update
+    StageId stage;
+    int update = 0;
   };
   struct Worker {
     std::vector<StageCopy> held = {};
-    int stages_done = 0;            // of the present mini-batch
-    std::vector<StageId> due = {};  // update when `awaited` is complete
-    int awaited = -1;               // a mini-batch
+    int stages_done = 0;           // of the present mini-batch
+    std::deque<Waiting> due = {};  // once the worker's other stages are done too
+    bool waits = false;
+    bool ended = false;
   };
-  struct HandedIn {  // for one mini-batch
-    int missing = 0;
+  struct HandedIn {  // for one update of a sync group
+    int missing = 0, to_pass = 0;
     double complete_at = 0;
     std::vector<int> waiting = {};  // workers
   };
@@ -49,13 +64,14 @@ class GradientBoard {
   const CompactOrder& order_;
   const std::set<StageId>& syncing_;
   std::vector<Worker> workers_;
-  std::vector<HandedIn> handed_in_;  // per mini-batch
+  std::vector<int> members_;                              // per sync group: copies that hand in
+  std::unordered_map<std::int64_t, HandedIn> handed_in_;  // those that somebody still needs
   std::vector<int> released_;
 
-  int share(const StageCopy& copy, MinibatchId k) const {
-    return share_of_copy(order_, copy.copy, copy.copies, k);
-  }
-  void hand_in(Worker& worker, StageId stage, MinibatchId k, double now);
+  bool takes_part(const StageCopy& copy) const;
+  std::int64_t key(const Waiting& update) const;
+  HandedIn& handed_in(const Waiting& update);
+  void hand_in(Worker& worker, const Waiting& update, double now);
 };
 
 }  // namespace pipetrain

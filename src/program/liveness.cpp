@@ -98,6 +98,23 @@ std::vector<int> peak_slots(const Program& program) {
   });
 }
 
+std::vector<int> peak_until_update(const Program& program) {
+  return per_stage(program, [&](const List& list, StageId stage) {
+    std::multiset<int> open;  // by update
+    std::size_t peak = 0;
+    const auto update_for = [&](const Instruction& i) {
+      return program.update_for(stage, program.minibatch_of(i.microbatch));
+    };
+    for (const auto& i : list) {
+      if (i.stage != stage) continue;
+      if (i.op == Op::Forward) open.insert(update_for(i));
+      peak = std::max(peak, open.size());
+      if (updates(i.op)) open.erase(update_for(i));
+    }
+    return static_cast<int>(peak);
+  });
+}
+
 std::vector<int> peak_weight_versions(const Program& program) {
   return per_stage(program, [&](const List& list, StageId stage) {
     return peak_versions(program, list, stage);

@@ -15,6 +15,8 @@ std::vector<int> peak_inputs(const Program& program);
 // Micro-batches whose activations are there at once: the same, but where a program recomputes, from
 // the recomputation on, and one more while a forward runs.
 std::vector<int> peak_slots(const Program& program);
+// Micro-batches from their forward to the update that they are for.
+std::vector<int> peak_until_update(const Program& program);
 // Versions that are the newest or that a later instruction reads. An update whose old version
 // nobody reads any more happens in place and counts one.
 std::vector<int> peak_weight_versions(const Program& program);

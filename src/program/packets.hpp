@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -57,6 +58,8 @@ class ChannelTable {
  public:
   explicit ChannelTable(const ProgramShape& shape) {
     for (StageId s{0}; s.value < shape.stages; ++s.value) copies_.push_back(shape.copies_of(s));
+    per_turn_ = shape.whole_minibatches ? shape.microbatches : 1;
+    turns_ = shape.whole_minibatches ? std::numeric_limits<int>::max() : shape.microbatches;
     const bool alike =
         std::ranges::all_of(copies_, [&](int copies) { return copies == copies_[0]; });
     common_ = alike ? copies_[0] : 0;
@@ -69,10 +72,11 @@ class ChannelTable {
   // for each pair of copies that meet.
   std::size_t index(int boundary, bool gradient, int microbatch) const {
     if (common_ == 1) return static_cast<std::size_t>(2 * boundary + gradient);
+    const int turn = microbatch / per_turn_ % turns_;  // as ProgramShape::copy_of
     if (common_ > 1)
-      return static_cast<std::size_t>(2 * (boundary * common_ + microbatch % common_) + gradient);
+      return static_cast<std::size_t>(2 * (boundary * common_ + turn % common_) + gradient);
     const auto b = static_cast<std::size_t>(boundary);
-    const int pair = microbatch % copies_[b] * copies_[b + 1] + microbatch % copies_[b + 1];
+    const int pair = turn % copies_[b] * copies_[b + 1] + turn % copies_[b + 1];
     return static_cast<std::size_t>(2 * (first_[b] + pair) + gradient);
   }
   std::size_t size() const { return static_cast<std::size_t>(2 * count_); }
@@ -80,6 +84,7 @@ class ChannelTable {
  private:
   int common_ = 1;  // copies of every stage; 0: of some there are more than of others
   int count_ = 0;
+  int per_turn_ = 1, turns_ = 1;
   std::vector<int> copies_, first_;
 };
 

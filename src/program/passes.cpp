@@ -17,12 +17,14 @@ Program rewrite(Program program, Expand expand) {
   return program;
 }
 
-// How many micro-batches of the mini-batch run on this copy of the stage.
-int share_of(const ProgramShape& program, WorkerId worker, StageId stage, MinibatchId minibatch) {
-  int share = 0, first = minibatch.value * program.microbatches;
-  for (int m = first; m < first + program.microbatches; ++m)
-    share += program.worker_of(stage, {m}) == worker;
-  return share;
+// The updates of the copies on this worker for which another copy's mini-batches alone are there.
+void append_idle_updates(const ProgramShape& order, WorkerId worker,
+                         std::vector<Instruction>& out) {
+  for (StageId s{0}; order.whole_minibatches && s.value < order.stages; ++s.value) {
+    const int copy = order.copy_on(worker, s);
+    if (copy < order.copies_of(s) && order.is_idle(s, copy, order.updates_of(s) - 1))
+      out.push_back({Op::Update, s, order.name_of_update(s, order.updates_of(s) - 1), {}});
+  }
 }
 
 // Replaces neighbours in a worker's list: `match(first, second)` gives what stands for both, or
@@ -66,15 +68,19 @@ Program add_updates(Program program) {
   const ProgramShape order = program;
   std::map<std::pair<StageId, MinibatchId>, int> done;
   WorkerId at{-1};
-  return rewrite(std::move(program), [&](WorkerId worker, const Instruction& i, auto& out) {
+  program = rewrite(std::move(program), [&](WorkerId worker, const Instruction& i, auto& out) {
     if (worker != at) done.clear();
     at = worker;
     out.push_back(i);
     if (!gives_weight_gradient(i.op)) return;
-    const auto minibatch = order.minibatch_of(i.microbatch);
-    if (++done[{i.stage, minibatch}] == share_of(order, worker, i.stage, minibatch))
-      out.push_back({Op::Update, i.stage, order.last_microbatch_of(minibatch), {}});
+    const auto k = order.minibatch_of(i.microbatch);
+    if (++done[{i.stage, k}] == order.share_of(i.stage, order.copy_on(worker, i.stage), k))
+      out.push_back(
+          {Op::Update, i.stage, order.name_of_update(i.stage, order.update_for(i.stage, k)), {}});
   });
+  for (WorkerId w{0}; w.value < std::ssize(program.workers); ++w.value)
+    append_idle_updates(order, w, program.workers[w]);
+  return program;
 }
 
 Program add_recomputes(Program program, RecomputeBy weights) {

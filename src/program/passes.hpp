@@ -9,7 +9,8 @@
 
 namespace pipetrain {
 
-// On each copy of a stage, an Update right behind the backward that completes a mini-batch there.
+// On each copy of a stage, an Update right behind the backward that completes a mini-batch there;
+// one that takes whole mini-batches and has none of the last update's has it at its end.
 Program add_updates(Program program);
 
 // A Recompute in front of each backward: by the weights that the forward read, or by those that the
@@ -25,12 +26,12 @@ Program add_loads(Program program);
 
 // SyncGradients where each Update stood. It hands in what this copy of the stage knows of its
 // mini-batch's gradient: the norm, and the gradient itself where the stage has other copies, or
-// shares a parameter with another stage. An Update waits until every copy of every stage has done
-// so; those of a worker's stages therefore follow the last SyncGradients of their mini-batch on the
-// worker.
+// shares a parameter with another stage. An Update waits until every copy of every stage of its
+// sync group has done so; those of a worker's stages therefore follow the last SyncGradients of
+// their mini-batch on the worker.
 Program add_gradient_sync(Program program);
-// The same on these stages alone: those that share a parameter. The others update as before, wait
-// for nobody, and are not kept waiting: on their worker they come first.
+// The same on these stages alone. The others update as before, wait for nobody, and are not kept
+// waiting: on their worker they come first.
 Program add_gradient_sync(Program program, const std::set<StageId>& stages);
 
 // A receive in front of each forward and backward whose input another stage makes, a send behind

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 #include <variant>
 #include <vector>
@@ -27,7 +28,7 @@ enum class Op {
   SendGradient,       // SG
   ReceiveGradient,    // RG
   SyncGradients,      // Y  what an update needs of other stages' or replicas' gradients
-  Update,             // U  the optimizer's step of one mini-batch
+  Update,             // U  the optimizer's step of one mini-batch, or of one for each copy
 
   // Made by the passes that run last (program/passes.hpp).
   BackwardHead,          // BH  a backward up to the gradients that the previous stage waits for
@@ -89,8 +90,8 @@ struct Blend {  // (1 - other_share) * w[version] + other_share * w[other]  (I-T
   bool operator==(const Blend&) const = default;
 };
 
-// Which weights an instruction reads (see reads_weights); of an Update, the version that it makes:
-// one more than the number of its mini-batch, which is also what a fused update makes.
+// Which weights an instruction reads (see reads_weights); of an Update, the version that it makes
+// (ProgramShape::version_made_by), which is also what a fused update makes.
 struct WeightRead {
   Version version;
   std::variant<AsStored, Extrapolate, Blend> how;
@@ -100,7 +101,7 @@ struct WeightRead {
 struct Instruction {
   Op op = Op::Forward;
   StageId stage;            // of a send the sender's, of a receive the receiver's
-  MicrobatchId microbatch;  // of SyncGradients and Update: the last micro-batch of their mini-batch
+  MicrobatchId microbatch;  // of SyncGradients and Update: ProgramShape::name_of_update
   WeightRead weights;
   bool operator==(const Instruction&) const = default;
 };
@@ -110,9 +111,16 @@ struct ProgramShape {
   int stages = 1;        // parts of the model; a worker may hold several
   int microbatches = 1;  // per mini-batch
   int minibatches = 1;
-  // placement[s]: the workers that hold a copy of stage s; number m mod size of them runs
-  // micro-batch m. Empty: stage s lies on worker s alone.
-  Indexed<std::vector<WorkerId>, StageId> placement;
+  // placement[s]: the workers that hold a copy of stage s, in the order of copies. Empty: stage s
+  // is on worker s alone. Copies share each mini-batch: copy i mod their number runs its i-th
+  // micro-batch.
+  Indexed<std::vector<WorkerId>, StageId> placement = {};
+  // Copies take whole mini-batches in turn instead (PipeDream's 1F1B-RR): copy k mod their number
+  // runs mini-batch k, and an update is for as many mini-batches as the stage has copies.
+  bool whole_minibatches = false;
+  // Stages of one number wait for each other's gradients before they update, those of -1 for
+  // nobody's. Empty: all that hand in gradients (SyncGradients) wait for each other.
+  Indexed<int, StageId> sync_groups = {};
   // A mini-batch's backwards follow each other, and what they give the stage before crosses the
   // boundary in one packet: one send, one receive, named by the last micro-batch.
   bool gradients_together = false;
@@ -122,12 +130,9 @@ struct ProgramShape {
   MicrobatchId last_microbatch_of(MinibatchId k) const {
     return {(k.value + 1) * microbatches - 1};
   }
-  // The version that an instruction which updates() makes.
-  Version version_made_by(const Instruction& i) const {
-    return {minibatch_of(i.microbatch).value + 1};
-  }
   bool ends_minibatch(MicrobatchId m) const { return (m.value + 1) % microbatches == 0; }
   int total_microbatches() const { return microbatches * minibatches; }
+
   int copies_of(StageId s) const {
     return placement.empty() ? 1 : static_cast<int>(placement[s].size());
   }
@@ -135,18 +140,62 @@ struct ProgramShape {
     return std::any_of(placement.begin(), placement.end(),
                        [](const auto& copies) { return copies.size() > 1; });
   }
-  WorkerId worker_of(StageId s, MicrobatchId m) const {
-    if (placement.empty()) return {s.value};
-    const auto& copies = placement[s];
-    return copies[m.value % copies.size()];
+  int copy_of(StageId s, MicrobatchId m) const {  // that runs it
+    return (whole_minibatches ? m.value / microbatches : m.value % microbatches) % copies_of(s);
   }
+  WorkerId worker_of_copy(StageId s, int copy) const {
+    return placement.empty() ? WorkerId{s.value} : placement[s][copy];
+  }
+  WorkerId worker_of(StageId s, MicrobatchId m) const {
+    return placement.empty() ? WorkerId{s.value} : placement[s][copy_of(s, m)];
+  }
+  int copy_on(WorkerId worker, StageId s) const {  // of a stage that the worker holds
+    if (placement.empty()) return 0;
+    const auto& copies = placement[s];
+    return static_cast<int>(std::find(copies.begin(), copies.end(), worker) - copies.begin());
+  }
+  // How many of the mini-batch's micro-batches a copy runs.
+  int share_of(StageId s, int copy, MinibatchId k) const {
+    const int copies = copies_of(s);
+    if (whole_minibatches) return k.value % copies == copy ? microbatches : 0;
+    return (microbatches - copy + copies - 1) / copies;
+  }
+
+  // A stage's updates count from 0, and are named by the last micro-batch that they are for.
+  int minibatches_per_update(StageId s) const { return whole_minibatches ? copies_of(s) : 1; }
+  int update_for(StageId s, MinibatchId k) const { return k.value / minibatches_per_update(s); }
+  int updates_of(StageId s) const {
+    return minibatches < 1 ? 0 : update_for(s, {minibatches - 1}) + 1;
+  }
+  MicrobatchId name_of_update(StageId s, int update) const {
+    return last_microbatch_of(
+        {std::min((update + 1) * minibatches_per_update(s), minibatches) - 1});
+  }
+  // Has the copy no mini-batch of its own among those of the update? The last may be for fewer
+  // than there are copies.
+  bool is_idle(StageId s, int copy, int update) const {
+    return whole_minibatches && update * copies_of(s) + copy >= minibatches;
+  }
+  // The version that an instruction which updates() makes.
+  Version version_made_by(const Instruction& i) const {
+    return {update_for(i.stage, minibatch_of(i.microbatch)) + 1};
+  }
+  // Behind so many mini-batches all stages are where they were: at their first copies, and between
+  // two updates.
+  int minibatches_per_round() const {
+    int round = 1;
+    if (whole_minibatches)
+      for (const auto& copies : placement) round = std::lcm(round, static_cast<int>(copies.size()));
+    return round;
+  }
+  int sync_group_of(StageId s) const { return sync_groups.empty() ? 0 : sync_groups[s]; }
 };
 
 struct Program : ProgramShape {
   Indexed<std::vector<Instruction>, WorkerId> workers;  // each runs top to bottom
   bool operator==(const Program&) const = default;
 
-  // Those that hand in gradients: the updates of each wait for all of them, others for nobody.
+  // Those that hand in gradients: the updates of each wait for its sync group's, others for nobody.
   std::set<StageId> syncing_stages() const {
     std::set<StageId> stages;
     for (const auto& list : workers)

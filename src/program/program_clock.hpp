@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "program/costs.hpp"
 #include "program/program.hpp"
@@ -19,7 +20,7 @@ class ProgramClock {
       : program_(program), costs_(costs), syncing_(program.syncing_stages()) {
     for (const auto& list : program.workers)
       for (const Instruction& i : list)
-        if (i.op == Op::SyncGradients) ++syncs_[program.minibatch_of(i.microbatch)].missing;
+        if (i.op == Op::SyncGradients) ++sync_of(i).missing;
   }
 
   double duration(WorkerId worker, const Instruction& i) const {
@@ -36,7 +37,7 @@ class ProgramClock {
 
   // Of an instruction that syncs, on a worker that is free at `now`; nothing where it has to wait.
   std::optional<Span> sync(WorkerId worker, const Instruction& i, double now) {
-    Sync& sync = syncs_[program_.minibatch_of(i.microbatch)];
+    Sync& sync = sync_of(i);
     if (i.op == Op::SyncGradients) {
       --sync.missing;
       sync.complete_at = std::max(sync.complete_at, now);
@@ -53,16 +54,19 @@ class ProgramClock {
   }
 
  private:
-  // Gradients, or their norms, handed in for one mini-batch.
+  // Gradients, or their norms, handed in for one update of a sync group.
   struct Sync {
     int missing = 0;
     double complete_at = 0;
   };
+  Sync& sync_of(const Instruction& i) {
+    return syncs_[{program_.sync_group_of(i.stage), i.microbatch}];
+  }
 
   const Program& program_;
   const Costs& costs_;
   std::set<StageId> syncing_;
-  std::map<MinibatchId, Sync> syncs_;
+  std::map<std::pair<int, MicrobatchId>, Sync> syncs_;
 };
 
 }  // namespace pipetrain

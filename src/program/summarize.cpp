@@ -95,6 +95,7 @@ class OrderWalk {
   void count_gradient(WalkingWorker& me, int w, StageId stage, int m);
   void update(WalkingWorker& me, StageId stage);
   bool pass_sync(WalkingWorker& me, int w);
+  bool end(WalkingWorker& me, int w);
   void refuse_deadlock() const;
 };
 
@@ -163,6 +164,7 @@ void OrderWalk::advance(int w) {
     if (me.computing) finish(me, w);
     if (board_ && board_->awaits(w) && !pass_sync(me, w)) return;
     if (!begin_next(me)) {
+      if (board_ && !end(me, w)) return;
       settle(me);
       return;
     }
@@ -316,19 +318,28 @@ void OrderWalk::count_gradient(WalkingWorker& me, int w, StageId stage, int m) {
 }
 
 bool OrderWalk::pass_sync(WalkingWorker& me, int w) {
-  const auto complete_at = board_->pass(w);
-  if (!complete_at) return false;
-  me.now = std::max(me.now, *complete_at);
-  for (const StageId stage : board_->take_due(w)) update(me, stage);
+  while (board_->awaits(w)) {
+    const auto due = board_->pass(w);
+    if (!due) return false;
+    me.now = std::max(me.now, due->complete_at);
+    update(me, due->stage);
+  }
   return true;
+}
+
+// What is left behind the last instruction: updates for mini-batches of other copies alone.
+bool OrderWalk::end(WalkingWorker& me, int w) {
+  board_->end(w, me.now);
+  for (const int waiting : board_->take_released()) set_going(waiting);
+  return pass_sync(me, w);
 }
 
 void OrderWalk::refuse_deadlock() const {
   for (std::size_t w = 0; w < workers_.size(); ++w) {
     const auto& worker = workers_[w];
     const bool ended = worker.next == worker.end && worker.round + 1 >= order_.rounds();
-    if (worker.begin == worker.end ||
-        (ended && worker.transfers == 0 && !(board_ && board_->awaits(static_cast<int>(w)))))
+    const bool waits = board_ && board_->awaits(static_cast<int>(w));
+    if ((worker.begin == worker.end && !waits) || (ended && worker.transfers == 0 && !waits))
       continue;
     const std::string where =
         ended ? "its end"

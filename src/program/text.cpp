@@ -128,12 +128,22 @@ bool read_placement(Reader& in, std::vector<std::vector<WorkerId>>& placement) {
   return true;
 }
 
+bool read_sync_groups(Reader& in, Indexed<int, StageId>& groups) {
+  do {
+    int& group = groups.emplace_back(-1);
+    if (!in.take("-") && !in.count(group)) return false;
+  } while (in.take(","));
+  return true;
+}
+
 bool read_header_word(std::string_view word, Program& program) {
   Reader in{word};
   bool read = in.take("stages=")              ? in.count(program.stages)
               : in.take("microbatches=")      ? in.count(program.microbatches)
               : in.take("minibatches=")       ? in.count(program.minibatches)
               : in.take("placement=")         ? read_placement(in, program.placement)
+              : in.take("sync=")              ? read_sync_groups(in, program.sync_groups)
+              : in.take("copies=in-turn")     ? (program.whole_minibatches = true)
               : in.take("gradients=together") ? (program.gradients_together = true)
                                               : false;
   return read && in.left.empty();
@@ -152,7 +162,8 @@ void read_header(std::string_view line, int number, Program& program) {
     if (!read_header_word(word, program))
       fail_line(
           number, word,
-          "known are stages=, microbatches=, minibatches=, placement=0,1+2,.., gradients=together");
+          "known are stages=, microbatches=, minibatches=, placement=0,1+2,.., copies=in-turn, "
+          "sync=0,-,.., gradients=together");
   if (program.stages < 1 || program.microbatches < 1 || program.minibatches < 1)
     fail_line(number, "0", "stages, microbatches and minibatches are at least 1");
 }
@@ -176,6 +187,16 @@ std::string placement_text(const Program& program) {
     if (&copies != &program.placement.front()) text += ',';
     for (const auto& worker : copies)
       text += fmt::format("{}{}", &worker == &copies.front() ? "" : "+", worker.value);
+  }
+  return text;
+}
+
+std::string sync_text(const Program& program) {
+  if (program.sync_groups.empty()) return "";
+  std::string text = " sync=";
+  for (const int& group : program.sync_groups) {
+    if (&group != &program.sync_groups.front()) text += ',';
+    text += group < 0 ? "-" : std::to_string(group);
   }
   return text;
 }
@@ -208,9 +229,11 @@ void append_text(std::string& text, const Instruction& i) {
 }
 
 std::string to_text(const Program& program) {
-  auto text = fmt::format("program stages={} microbatches={} minibatches={}{}{}\n", program.stages,
-                          program.microbatches, program.minibatches, placement_text(program),
-                          program.gradients_together ? " gradients=together" : "");
+  auto text =
+      fmt::format("program stages={} microbatches={} minibatches={}{}{}{}{}\n", program.stages,
+                  program.microbatches, program.minibatches, placement_text(program),
+                  program.whole_minibatches ? " copies=in-turn" : "", sync_text(program),
+                  program.gradients_together ? " gradients=together" : "");
   for (std::size_t worker = 0; worker < program.workers.size(); ++worker) {
     text += fmt::format("{}:", worker);
     for (const auto& instruction : program.workers[worker])

@@ -6,7 +6,9 @@
 //                 @4-1.5d       version 4 less 1.5 times the mean update
 //                 @4~2*0.25     three quarters of version 4, one quarter of version 2
 //
-//   program stages=2 microbatches=2 minibatches=1 [placement=0,1+2,..] [gradients=together]
+//   program stages=2 microbatches=2 minibatches=1 [placement=0,1+2,..] [copies=in-turn]
+//   [sync=0,-,..]
+//           [gradients=together]                 (one line; program.hpp says what they mean)
 //   0: 0L0 0F0 0SA0 ...
 //   1: 1RA0 1F0 ...
 // Blank lines and lines that begin with # are skipped.

@@ -65,6 +65,7 @@ struct Options {
   std::optional<int> steps;           // none: as many as show the schedule
   std::optional<int> virtual_stages;  // none: 2 where the schedule has any
   std::vector<int> tied;
+  std::vector<int> replicas;  // of each stage, or of all; empty: none has a second one
   Warmup warmup = Warmup::OneFOneB;
   bool vertical_sync = false;
   std::string times;  // "F=1,B=2"; empty: nothing is named

@@ -40,7 +40,7 @@ Training::Training(const TrainingInput& input)
                .run = input.folder,
                .data = input.data_sums,
                .steps_per_epoch = input.length.steps_per_epoch}),
-      reporter_(input.length, input.pipeline.memory(), input.config.pipeline.stages),
+      reporter_(input.length, input.pipeline.memory(), worker_count(input.config.pipeline)),
       course_(input.data.train->classes()) {}
 
 void Training::run() {

@@ -52,11 +52,13 @@ Boundary make_boundary(const BoundaryInput& in, std::size_t s, Mode mode, int sa
                 samples, mode};
   Boundary boundary;
   boundary.lanes.resize(trains ? need.lanes : 1);
+  boundary.microbatches = in.needs.program.program.microbatches;
+  boundary.whole_minibatches = in.needs.program.program.whole_minibatches;
   boundary.gradient_bytes = bytes.gradients;
   for (int l = 0; l < static_cast<int>(boundary.lanes.size()); ++l) {
     const StageCopies &before = *in.stages[s], &behind = *in.stages[s + 1];
     Stage &sender = before.copy(l % before.count()), &receiver = behind.copy(l % behind.count());
-    Lane& lane = boundary.lane({l});
+    Lane& lane = boundary.lanes[static_cast<std::size_t>(l)];
     lane.activations = make_channel(in, sender, receiver, activations);
     if (trains) lane.gradients = make_channel(in, receiver, sender, gradients);
   }

@@ -25,13 +25,19 @@ struct Lane {
   std::unique_ptr<Channel> activations, gradients;
 };
 
-// The cut behind one stage. Micro-batch m takes lane m mod their number, which is a multiple of the
-// copies on either side: each lane belongs to one pair of them.
+// The cut behind one stage. Lanes are as many as a multiple of the copies on either side, and are
+// taken in turn by what those take in turn (ProgramShape::copy_of): each belongs to one pair of
+// them.
 struct Boundary {
   std::vector<Lane> lanes;
+  int microbatches = 1;  // of a mini-batch
+  bool whole_minibatches = false;
   std::size_t gradient_bytes = 0;  // of one micro-batch, where a packet holds several
 
-  Lane& lane(MicrobatchId m) { return lanes[static_cast<std::size_t>(m.value) % lanes.size()]; }
+  Lane& lane(MicrobatchId m) {
+    const int turn = whole_minibatches ? m.value / microbatches : m.value % microbatches;
+    return lanes[static_cast<std::size_t>(turn) % lanes.size()];
+  }
 };
 
 // Makes the channel of one lane; tests put faults in there.

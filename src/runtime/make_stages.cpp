@@ -27,6 +27,7 @@ std::unique_ptr<StageCopies> make_stage(const CompiledPipeline& compiled, int s)
                                                   .weight_copies = need.weight_copies,
                                                   .mixes_weights = need.mixes_weights,
                                                   .delta = need.delta,
+                                                  .statistics_logged = need.statistics_logged,
                                                   .slots = need.slots,
                                                   .input_slots = need.input_slots,
                                                   .split_backward = compiled.needs.split_backward},

@@ -46,7 +46,8 @@ struct Pipeline::Impl {
         plan(compiled.in.plan),
         config(compiled.in.config),
         learning_rate{config.lr_schedule, config.optimizer.lr, compiled.in.total_steps,
-                      rate_annealing(config, compiled.in.total_steps, compiled.in.steps_per_epoch)},
+                      rate_annealing(config, compiled.in.total_steps, compiled.in.steps_per_epoch),
+                      rate_shares(compiled.needs.program.program)},
         warmup_steps(pipetrain::warmup_steps(config, compiled.in.steps_per_epoch)),
         threads(threads_for(config)),
         claims(cores_to_claim(config, threads)),
@@ -77,6 +78,13 @@ struct Pipeline::Impl {
 
   int stage_count() const { return static_cast<int>(plan.stages.size()); }
 
+  // Whether the program can be run for so many mini-batches.
+  static bool is_of(const SegmentProgram& segment, std::int64_t count) {
+    const std::int64_t more = count - segment.program.minibatches;
+    return segment.loops.empty() ? more == 0
+                                 : more >= 0 && more % segment.program.minibatches_per_round() == 0;
+  }
+
   // Of mini-batches [first, first + count).
   const SegmentProgram& segment_program(std::int64_t first, std::int64_t count) {
     const SegmentProgram& longest = needs.program;
@@ -90,12 +98,9 @@ struct Pipeline::Impl {
                       longest.program.minibatches);
       return longest;
     }
-    const int minibatches = longest.program.minibatches;
-    if (longest.loops.empty() ? count == minibatches : count >= minibatches) return longest;
-    if (short_program.program.minibatches != count || short_program.program.workers.empty())
+    if (is_of(longest, count)) return longest;
+    if (short_program.program.workers.empty() || !is_of(short_program, count))
       short_program = training_program(config, config.pipeline.stages, count, needs.tied);
-    PIPETRAIN_CHECK(short_program.loops.empty(), "a segment of {} is longer than the longest",
-                    count);
     return short_program;
   }
 
@@ -104,6 +109,7 @@ struct Pipeline::Impl {
     close(evaluation);
     loader.close();
     tied->close();
+    for (const auto& stage : stages) stage->close();
     if (board) board->close();
   }
 
@@ -124,7 +130,8 @@ struct Pipeline::Impl {
   const CoreClaims claims;
   std::optional<SleepingTeams> sleeping;  // where other runs hold the cores
   const PipelineNeeds& needs;
-  SegmentProgram short_program;  // of a segment that is shorter than the longest one's warm-up
+  SegmentProgram short_program;  // of a segment that is shorter than the longest one's warm-up, or
+                                 // ends elsewhere within a round
   std::vector<std::unique_ptr<StageCopies>> stages;
   std::unique_ptr<TiedParameters> tied;
   int parameter_count = 0;
@@ -142,7 +149,8 @@ void Pipeline::set_watch(StageId stage, LayerWatch* watch) {
 void Pipeline::set_trace(Trace* trace) { impl_->trace = trace; }
 const SegmentProgram& Pipeline::segment_program() const { return impl_->needs.program; }
 int Pipeline::loader_readers(Mode mode) const {
-  const auto copies = [&](int s) { return mode == Mode::Train ? impl_->stages[s]->count() : 1; };
+  const bool shared = mode == Mode::Train && !impl_->needs.program.program.whole_minibatches;
+  const auto copies = [&](int s) { return shared ? impl_->stages[s]->count() : 1; };
   const int last = impl_->stage_count() - 1;
   return last > 0 ? copies(0) + copies(last) : copies(0);
 }
@@ -151,8 +159,8 @@ int Pipeline::reader_threads(Mode mode) const {
   const Program& program = impl_->needs.program.program;
   std::set<WorkerId> workers;
   for (const StageId stage : {StageId{0}, StageId{program.stages - 1}})
-    for (int m = 0; m < (mode == Mode::Train ? program.copies_of(stage) : 1); ++m)
-      workers.insert(program.worker_of(stage, {m}));
+    for (int copy = 0; copy < (mode == Mode::Train ? program.copies_of(stage) : 1); ++copy)
+      workers.insert(program.worker_of_copy(stage, copy));
   return static_cast<int>(workers.size());
 }
 int Pipeline::loader_depth() const {
@@ -162,7 +170,7 @@ int Pipeline::loader_depth() const {
   const StageNeeds& first = impl_->needs.stages[0];
   return std::max({first.slots * first.copies, first.input_slots * first.copies, program.stages}) /
              program.microbatches +
-         4;
+         (program.whole_minibatches ? static_cast<int>(program.workers.size()) : 0) + 4;
 }
 
 bool Pipeline::has_own_cores() const { return !impl_->claims.cores().empty(); }
@@ -180,11 +188,13 @@ std::int64_t Pipeline::train(Loader& loader, std::int64_t first, std::int64_t co
   if (count == 0) return 0;
   const SegmentProgram& segment = p.segment_program(first, count);
   for (const auto& stage : p.stages) stage->keep_up_delta(first >= p.warmup_steps);
-  p.tied->begin(first);
+  for (const auto& stage : p.stages) stage->begin();
+  p.tied->begin();
   const bool in_warmup = first < p.warmup_steps,
              joint_norm = in_warmup ? needs_norm(p.config) : p.joint_norm;
   std::vector<int> copies;
-  for (const auto& stage : p.stages) copies.push_back(stage->count());
+  for (const auto& stage : p.stages)
+    copies.push_back(segment.program.whole_minibatches ? 1 : stage->count());
   StepBoard board({.stages = p.stage_count(),
                    .copies = copies,
                    .parameters = p.parameter_count,

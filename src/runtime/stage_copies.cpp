@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "transport/channel.hpp"
 
 namespace pipetrain {
 namespace {
@@ -33,6 +34,10 @@ StageCopies::StageCopies(const StageInput& input, std::span<const Place> places,
       require_reach(input.id, before->stream(), copies_.back()->stream());
   }
   parts_.resize(copies_.size());
+  std::size_t notes = 0;
+  for (const auto& copy : copies_) notes += copy->statistics().entries().size();
+  notes_.reserve(notes);
+  sum_there_ = first().stream().make_fence();
 }
 
 void StageCopies::prepare(std::span<const MicrobatchSize> sizes,
@@ -48,23 +53,76 @@ void StageCopies::keep_up_delta(bool on) {
   for (const auto& stage : copies_) stage->keep_up_delta(on);
 }
 
-bool StageCopies::hand_in_gradient(int copy) {
+void StageCopies::begin() {
+  summed_ = 0;
+  handed_in_ = 0;
+}
+
+bool StageCopies::hand_in_gradient(int copy, const HandIn& update) {
   Stage& mine = this->copy(copy);
+  Stream& stream = mine.stream();
   mine.complete_gradients();
-  mine.stream().record(*gradient_whole_[copy]);
-  if (handed_in_.fetch_add(1) + 1 < count()) return false;
-  handed_in_ = 0;  // nobody begins the next mini-batch before this one is added up
-  if (count() > 1) add_up_gradients(mine.stream());
+  stream.record(*gradient_whole_[copy]);
+  {
+    const std::lock_guard lock(mutex_);
+    if (++handed_in_ < count()) return false;
+    handed_in_ = 0;
+  }
+  // The others wait for summed_.
+  for (const auto& whole : gradient_whole_) stream.wait(*whole);
+  add_up_gradients(stream, update.mean_of);
+  replay_statistics(stream, update.last_step);
+  stream.record(*sum_there_);
+  {
+    const std::lock_guard lock(mutex_);
+    ++summed_;
+  }
+  workers_.notify_all();
   return true;
 }
 
-void StageCopies::add_up_gradients(Stream& stream) {
-  for (const auto& whole : gradient_whole_) stream.wait(*whole);
+void StageCopies::add_up_gradients(Stream& stream, int mean_of) {
   for (int p = 0; p < first().parameters(); ++p) {
+    const auto elements = static_cast<std::int64_t>(first().gradient(p).size());
     for (int c = 0; c < count(); ++c) parts_[c] = copy(c).gradient(p).data();
-    stream.add_up(
-        {.elements = static_cast<std::int64_t>(first().gradient(p).size()), .parts = parts_});
+    stream.add_up({.elements = elements, .parts = parts_});
+    for (float* const part : parts_)
+      if (mean_of > 1)
+        stream.combine(
+            {.elements = elements, .result = part, .a = 1.0 / mean_of, .x = part, .y = part});
   }
+}
+
+void StageCopies::replay_statistics(Stream& stream, std::int64_t last_step) {
+  notes_.clear();
+  for (const auto& copy : copies_)
+    for (StatisticsLog::Entry& entry : copy->statistics().entries())
+      if (entry.taken && std::cmp_less_equal(entry.step, last_step)) notes_.push_back(&entry);
+  std::ranges::sort(notes_, {}, &StatisticsLog::Entry::when);
+  for (StatisticsLog::Entry* entry : notes_) {
+    for (const auto& copy : copies_) copy->apply_statistics(*entry, stream);
+    StatisticsLog::give_back(*entry);
+  }
+}
+
+bool StageCopies::summed(std::int64_t update) const {
+  const std::lock_guard lock(mutex_);
+  return closed_ || summed_ > update;
+}
+
+void StageCopies::take_sum(int copy, std::int64_t update) {
+  {
+    std::unique_lock lock(mutex_);
+    workers_.wait(lock, [&] { return closed_ || summed_ > update; });
+    if (closed_) throw ChannelClosed();
+  }
+  this->copy(copy).stream().wait(*sum_there_);
+}
+
+void StageCopies::close() noexcept {
+  const std::lock_guard lock(mutex_);
+  closed_ = true;
+  workers_.notify_all();
 }
 
 HeldMemory StageCopies::memory() const {

@@ -1,10 +1,12 @@
 // The copies of one stage, each on a worker of its own, in the order of the program's placement:
-// one where the stage lies on one worker. All hold the same weights; each keeps running statistics
-// of the micro-batches that it saw, and those of the first are the model's.
+// one where the stage is on one worker. All hold the same weights and, behind an update, the same
+// running statistics.
 #pragma once
 
-#include <atomic>
+#include <condition_variable>
+#include <cstdint>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <vector>
 
@@ -30,21 +32,41 @@ class StageCopies {
   void prepare(std::span<const MicrobatchSize> sizes, std::vector<CompiledStage> of_first);
   void keep_up_delta(bool on);
 
-  // One copy has all that its micro-batches add to the gradient. True to the last one of a
-  // mini-batch: its stream puts the sum over the copies, in their order, in place of each copy's
-  // part. The others' streams must not touch theirs until that is done.
-  // Threading: each copy from its worker.
-  bool hand_in_gradient(int copy);
+  // A run begins: updates are counted from 0.
+  void begin();
+
+  // One copy has all that its micro-batches add to the gradient of its next update, which is for
+  // the mini-batches up to `last_step`. True to the last copy: its stream puts the sum over the
+  // copies, in their order, divided by `mean_of`, in place of each copy's part, and applies to all
+  // what their micro-batches say of running statistics. Threading: each copy from its worker; as
+  // all below.
+  struct HandIn {
+    std::int64_t last_step = 0;
+    int mean_of = 1;
+  };
+  bool hand_in_gradient(int copy, const HandIn& update);
+  // Is the sum there, or will be on the streams? Then take_sum() does not wait, but makes the
+  // copy's stream do so.
+  bool summed(std::int64_t update) const;
+  void take_sum(int copy, std::int64_t update);  // ChannelClosed
+  void close() noexcept;
 
   HeldMemory memory() const;  // of all copies together
 
  private:
-  void add_up_gradients(Stream& stream);
+  void add_up_gradients(Stream& stream, int mean_of);
+  void replay_statistics(Stream& stream, std::int64_t last_step);
 
   std::vector<std::unique_ptr<Stage>> copies_;
   std::vector<std::unique_ptr<Fence>> gradient_whole_;  // of each copy, its own micro-batches' part
-  std::atomic<int> handed_in_ = 0;
+  std::unique_ptr<Fence> sum_there_;
+  int handed_in_ = 0;        // for the present update
+  std::int64_t summed_ = 0;  // updates before this one
+  bool closed_ = false;
   std::vector<float*> parts_;  // reused by every sum
+  std::vector<StatisticsLog::Entry*> notes_;
+  mutable std::mutex mutex_;
+  std::condition_variable workers_;
 };
 
 }  // namespace pipetrain

@@ -19,15 +19,9 @@ void check_samples(const Packet& packet, const MiniBatch& batch, const SamplePar
       "outputs and labels are of different samples");
 }
 
-int copy_on(const Program& program, WorkerId worker, StageId stage) {
-  if (program.placement.empty()) return 0;
-  const auto& copies = program.placement[stage];
-  return static_cast<int>(std::ranges::find(copies, worker) - copies.begin());
-}
-
+// Of a mini-batch that the copy takes part in.
 int share_of(const Program& program, StageId stage, int copy) {
-  const int copies = program.copies_of(stage);
-  return (program.microbatches - copy + copies - 1) / copies;
+  return program.whole_minibatches ? program.microbatches : program.share_of(stage, copy, {0});
 }
 
 // Where that sample's part of a mini-batch's values begins.
@@ -66,7 +60,7 @@ BackwardPart part_of(Op op) {
 StageRunner::StageRunner(const Run& run, WorkerId worker, StageId stage)
     : run_(run),
       id_(stage),
-      copy_(copy_on(run.program(), worker, stage)),
+      copy_(run.program().copy_on(worker, stage)),
       share_(share_of(run.program(), stage, copy_)),
       stage_(run.stages[stage.value]->copy(copy_)),
       flights_({.microbatches = run.program().total_microbatches(),
@@ -85,6 +79,16 @@ std::byte* StageRunner::gradient_of(const Packet* packet, std::size_t bytes, Mic
 void StageRunner::begin_program(std::int64_t base_step) {
   base_step_ = base_step;
   stage_.begin_program();
+}
+
+UpdateOf StageRunner::update_of(const Instruction& i) const {
+  const std::int64_t step = step_of(i);
+  if (!run_.program().whole_minibatches) return {step, 1, step};
+  const int copies = run_.program().copies_of(id_),
+            last = run_.program().minibatch_of(i.microbatch).value, first = last / copies * copies;
+  UpdateOf update{step, last - first + 1};
+  if (first + copy_ <= last) update.own = base_step_ + first + copy_;
+  return update;
 }
 
 SamplePart StageRunner::part(const Instruction& i, const MiniBatch& batch) const {
@@ -236,7 +240,7 @@ void StageRunner::backward(const Instruction& i) {
     times_.busy(
         [&] { stage_.backward(call(i), part_of(i.op), fuses_update(i.op) ? &fused : nullptr); });
   if (gives_weight_gradient(i.op)) close(i);
-  if (fuses_update(i.op)) updates_.update(step_of(i));
+  if (fuses_update(i.op)) updates_.update(update_of(i));
 }
 
 void StageRunner::loss_gradient(const Instruction& i) {
@@ -291,16 +295,16 @@ void StageRunner::execute(const Instruction& i) {
     case Op::ReceiveGradient:
       return receive_gradient(i);
     case Op::SyncGradients:
-      return updates_.sync(step_of(i));
+      return updates_.sync(update_of(i));
     case Op::Update:
-      return updates_.update(step_of(i));
+      return updates_.update(update_of(i));
     case Op::Recompute:
       return recompute(i);
   }
 }
 
 bool StageRunner::blocked(const Instruction& i) const {
-  if (trains() && updates_.blocked(i.op, step_of(i))) return true;
+  if (trains() && updates_.blocked(i.op, update_of(i))) return true;
   switch (i.op) {
     case Op::LoadInput:
       return !is_last() && !behind(i).activations->can_acquire();

@@ -48,6 +48,7 @@ class StageRunner {
   std::int64_t step_of(const Instruction& i) const {
     return base_step_ + run_.program().minibatch_of(i.microbatch).value;
   }
+  UpdateOf update_of(const Instruction& i) const;
   SamplePart part(const Instruction& i, const MiniBatch& batch) const;
   PassCall call(const Instruction& i) const;
   std::byte* gradient_of(const Packet* packet, std::size_t bytes, MicrobatchId m) const;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/check.hpp"
+#include "base/clock.hpp"
 
 namespace pipetrain {
 
@@ -15,6 +16,7 @@ StageUpdates::StageUpdates(const Run& run, StageId stage, int copy, int share, S
       copy_(copy),
       stage_(copies_.copy(copy)),
       tied_(run.tied.concerns(stage)),
+      in_turn_(run.program().whole_minibatches),
       share_(share),
       times_(times),
       tied_terms_(run.tied.count()),
@@ -27,15 +29,23 @@ UpdateCall StageUpdates::fused(std::int64_t step) {
   PIPETRAIN_CHECK(!run_.updates.joint_norm && !run_.updates.own_norms,
                   "an update by a norm is fused");
   return {.lr = run_.updates.learning_rate.at(step, id_),
-          .step = step + 1,
+          .step = updates_until(step),
           .sums = reports_.of(step).sums_of_squares};
 }
 
-void StageUpdates::sync(std::int64_t step) {
+// Which update of the training it is, from 1, if none was for fewer mini-batches than others.
+std::int64_t StageUpdates::updates_until(std::int64_t step) const {
+  const std::int64_t each = run_.program().minibatches_per_update(id_);
+  return (step + each) / each;
+}
+
+void StageUpdates::sync(const UpdateOf& of) {
+  const std::int64_t step = of.step;
   synced_ = true;
+  handed_in_ns_ = now_ns();
   bool whole = true;
   if (copies_.count() > 1)
-    times_.busy([&] { whole = copies_.hand_in_gradient(copy_); });
+    times_.busy([&] { whole = copies_.hand_in_gradient(copy_, {step, of.minibatches}); });
   else
     times_.busy([&] { stage_.complete_gradients(); });
   if (!whole) return;
@@ -85,8 +95,9 @@ void StageUpdates::clip(UpdateTerms& terms, double norm) {
 }
 
 void StageUpdates::publish(const StepReport& report) const {
-  if (report.deposits) run_.board->deposit(report.step, first_parameter_, report.sums_of_squares);
-  run_.board->finish(report.step, id_, copy_, report.lr, report.measured);
+  if (report.deposits && (in_turn_ || copy_ == 0))
+    run_.board->deposit(report.step, first_parameter_, report.sums_of_squares);
+  run_.board->finish(report.step, id_, in_turn_ ? 0 : copy_, report.lr, report.measured);
 }
 
 // What all uses of a tied parameter have in common: the rate is that of its first use's stage.
@@ -97,27 +108,31 @@ void StageUpdates::set_terms(std::int64_t step) {
         .lr = run_.updates.learning_rate.at(step, run_.tied.owner(static_cast<int>(t)))};
 }
 
-void StageUpdates::update(std::int64_t step) {
-  StepReport& report = reports_.of(step);
-  PIPETRAIN_CHECK(synced_ || !(run_.updates.joint_norm || tied_),
+void StageUpdates::update(const UpdateOf& of) {
+  StepReport& report = report_of(of);
+  PIPETRAIN_CHECK(synced_ || !(run_.updates.joint_norm || tied_ || copies_.count() > 1),
                   "an update without its synchronisation");
-  set_terms(step);
-  if (tied_) times_.waiting([&] { return run_.tied.take_sums(id_, copy_, step), true; });
+  set_terms(of.step);
+  if (copies_.count() > 1) times_.waiting([&] { return copies_.take_sum(copy_, updates_), true; });
+  if (tied_) times_.waiting([&] { return run_.tied.take_sums(id_, copy_, updates_), true; });
   std::span<double> sums;
   if (run_.updates.joint_norm) {
-    clip_by_joint_norm(std::sqrt(times_.waiting([&] { return run_.board->total(step); })));
+    clip_by_joint_norm(std::sqrt(times_.waiting([&] { return run_.board->total(of.step); })));
   } else if (run_.updates.own_norms) {
     clip_by_own_norms(report.sums_of_squares);
-    run_.board->deposit(step, first_parameter_, report.sums_of_squares);
+    if (of.own && (in_turn_ || copy_ == 0))
+      run_.board->deposit(*of.own, first_parameter_, report.sums_of_squares);
   } else {  // the norm is only reported: it is taken on the way
     sums = report.sums_of_squares;
     report.deposits = true;
   }
   times_.busy([&] {
-    stage_.update({.own = own_terms_, .tied = tied_terms_, .step = step + 1, .sums = sums});
+    stage_.update(
+        {.own = own_terms_, .tied = tied_terms_, .step = updates_until(of.step), .sums = sums});
   });
   synced_ = false;
-  tell(report);
+  ++updates_;
+  if (of.own) tell(report);
 }
 
 void StageUpdates::tell(StepReport& report) {
@@ -125,18 +140,24 @@ void StageUpdates::tell(StepReport& report) {
   measured.samples = report.measured.samples;
   measured.labels = report.measured.labels;
   measured.weight_versions = stage_.weights().copies();
+  // Copies that take mini-batches in turn end theirs one after the other, and update together.
+  if (in_turn_ && copies_.count() > 1) measured.end_ns = handed_in_ns_;
   measured.staleness = std::exchange(staleness_sum_, 0) / share_;
   report.measured = measured;
   report.lr = run_.updates.learning_rate.at(report.step);
   reports_.hand_in(report, times_.clock());
 }
 
-bool StageUpdates::blocked(Op op, std::int64_t step) const {
-  if (fuses_update(op)) return !run_.board->can_deposit(step);
-  if (op == Op::SyncGradients) return run_.updates.joint_norm && !run_.board->can_deposit(step);
-  if (op != Op::Update) return false;
-  if (tied_ && !run_.tied.summed(step)) return true;
-  return run_.updates.joint_norm ? !run_.board->has_total(step) : !run_.board->can_deposit(step);
+bool StageUpdates::blocked(Op op, const UpdateOf& of) const {
+  if (op == Op::SyncGradients) return run_.updates.joint_norm && !run_.board->can_deposit(of.step);
+  if (op == Op::Update) {
+    if (copies_.count() > 1 && !copies_.summed(updates_)) return true;
+    if (tied_ && !run_.tied.summed(updates_)) return true;
+    if (run_.updates.joint_norm) return !run_.board->has_total(of.step);
+  } else if (!fuses_update(op)) {
+    return false;
+  }
+  return of.own && !run_.board->can_deposit(*of.own);
 }
 
 }  // namespace pipetrain

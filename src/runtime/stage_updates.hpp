@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -17,6 +18,15 @@
 #include "runtime/step_reports.hpp"
 
 namespace pipetrain {
+
+// An update of a stage as one of its copies sees it. Mini-batches count from 0 since training
+// began.
+struct UpdateOf {
+  std::int64_t step = 0;  // the last mini-batch that it is for
+  int minibatches = 1;    // that it is for: by the mean of their gradients
+  // The mini-batch that this copy reports on; none where it had none of them.
+  std::optional<std::int64_t> own = {};
+};
 
 class StageUpdates {
  public:
@@ -29,12 +39,14 @@ class StageUpdates {
   // What the layers of a backward that fuses its update need of it; update() does the rest.
   UpdateCall fused(std::int64_t step);
   // The stage's own sums are left at the board before anybody can add up what it shares.
-  void sync(std::int64_t step);
-  void update(std::int64_t step);
-  bool blocked(Op op, std::int64_t step) const;       // would it wait for another worker?
+  void sync(const UpdateOf& of);
+  void update(const UpdateOf& of);
+  bool blocked(Op op, const UpdateOf& of) const;      // would it wait for another worker?
   void finish() { reports_.finish(times_.clock()); }  // all that was handed in is published
 
  private:
+  StepReport& report_of(const UpdateOf& of) { return reports_.of(of.own.value_or(of.step)); }
+  std::int64_t updates_until(std::int64_t step) const;
   void deposit(std::int64_t step);
   void publish(const StepReport& report) const;
   void set_terms(std::int64_t step);
@@ -48,11 +60,14 @@ class StageUpdates {
   StageCopies& copies_;
   const int copy_;  // which of them this is
   Stage& stage_;
-  const bool tied_;  // shares a parameter
+  const bool tied_;     // shares a parameter
+  const bool in_turn_;  // copies take whole mini-batches, and each reports on its own
   const int share_;
   StageClock& times_;
   int first_parameter_ = 0;  // of the whole model's
   bool synced_ = false;
+  std::int64_t updates_ = 0;       // of this run
+  std::int64_t handed_in_ns_ = 0;  // steady clock
   UpdateTerms own_terms_;
   std::vector<UpdateTerms> tied_terms_;  // of each tied parameter of the model; reused
   double staleness_sum_ = 0;

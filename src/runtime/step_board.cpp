@@ -116,8 +116,8 @@ double StepBoard::total(std::int64_t step) {
 
 void StepBoard::finish(std::int64_t step, StageId stage, int copy, double lr,
                        const StageStep& part) {
-  const std::lock_guard lock(mutex_);
-  if (closed_) throw ChannelClosed();
+  std::unique_lock lock(mutex_);
+  wait(lock, [&] { return has_room(step); });
   Entry& e = entry(step);
   e.record.step = step;
   e.record.lr = lr;

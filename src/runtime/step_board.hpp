@@ -27,13 +27,13 @@ namespace pipetrain {
 struct StageStep {                               // one stage's part of one mini-batch
   int copies = 1;                                // that were at work, each on a worker
   double busy_seconds = 0, waiting_seconds = 0;  // of all copies, since the stage's update before
-  std::int64_t end_ns = 0;                       // steady clock, behind the update
-  LossResult loss;                               // last stage
-  int samples = 0;                               // last stage
-  std::int64_t labels = 0;                       // last stage: what the loss is the sum over
-  int weight_versions = 1;                       // kept
-  double staleness = 0;  // updates between a micro-batch's forward and its backward, mean
-  bool skipped = false;  // the gradient was not finite, and on_nonfinite = "skip"
+  std::int64_t end_ns = 0;  // steady clock, behind the update; or before one that several wait for
+  LossResult loss;          // last stage
+  int samples = 0;          // last stage
+  std::int64_t labels = 0;  // last stage: what the loss is the sum over
+  int weight_versions = 1;  // kept
+  double staleness = 0;     // updates between a micro-batch's forward and its backward, mean
+  bool skipped = false;     // the gradient was not finite, and on_nonfinite = "skip"
 };
 
 struct StepRecord {
@@ -48,7 +48,7 @@ class StepBoard {
  public:
   struct Options {
     int stages = 1;
-    std::vector<int> copies = {};  // of each stage; empty: one
+    std::vector<int> copies = {};  // of each stage, with a part in every step; empty: one
     int parameters = 0;
     int tied = 0;  // of them: their sums are deposited by themselves, one by one
     int capacity = 64;
@@ -63,13 +63,14 @@ class StepBoard {
   // May a worker begin the mini-batches [step, step + count)? What one worker begins, all do.
   bool begin(std::int64_t step, std::int64_t count);
 
-  // The sums of one stage, whose first parameter is the `first_parameter`th of the model. Once for
-  // all of its copies. That of a tied parameter comes behind its owner's stage's, which has none.
+  // The sums of one stage, whose first parameter is the `first_parameter`th of the model. By one of
+  // its copies. That of a tied parameter comes behind its owner's stage's, which has none.
   void deposit(std::int64_t step, int first_parameter, std::span<const double> sums);
   bool can_deposit(std::int64_t step) const;  // else deposit() would wait
   // The whole model's squared norm: waits until every stage has deposited.
   double total(std::int64_t step);
   bool has_total(std::int64_t step) const;
+  // Waits as deposit() does.
   void finish(std::int64_t step, StageId stage, int copy, double lr, const StageStep& part);
 
   const StepRecord* next();      // waits for the next whole record; null where none is left

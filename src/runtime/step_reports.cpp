@@ -44,14 +44,16 @@ void StepReports::publish_oldest(StreamClock& clock) {
   const StreamClock::Times times = clock.read(std::move(report.lap));
   report.measured.busy_seconds = times.busy_seconds;
   report.measured.waiting_seconds += times.waiting_seconds;
-  report.measured.end_ns = times.end_ns;
+  if (report.measured.end_ns == 0) report.measured.end_ns = times.end_ns;
   report.measured.loss = *report.loss;
   publish_(report);
   *report.loss = {};
   report.measured = {};
   report.deposits = report.handed_in = false;
-  ++oldest_;
-  --waiting_;
+  // The next that was handed in: copies of a stage may each report on some mini-batches alone.
+  if (--waiting_ > 0)
+    while (!slot(++oldest_).handed_in) {
+    }
 }
 
 }  // namespace pipetrain

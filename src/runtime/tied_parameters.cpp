@@ -90,8 +90,8 @@ TiedParameters::Hand& TiedParameters::hand(StageId stage, int copy) {
   return *(first + copy);
 }
 
-void TiedParameters::begin(std::int64_t first_step) {
-  summed_ = first_step;
+void TiedParameters::begin() {
+  summed_ = 0;
   handed_in_.clear();
 }
 
@@ -146,15 +146,15 @@ void TiedParameters::deposit(StageId stage, int copy, StepBoard& board, std::int
     board.deposit(step, groups_[g].model_parameter, {mine.squares->data() + g, 1});
 }
 
-bool TiedParameters::summed(std::int64_t step) const {
+bool TiedParameters::summed(std::int64_t update) const {
   const std::lock_guard lock(mutex_);
-  return closed_ || summed_ > step;
+  return closed_ || summed_ > update;
 }
 
-void TiedParameters::take_sums(StageId stage, int copy, std::int64_t step) {
+void TiedParameters::take_sums(StageId stage, int copy, std::int64_t update) {
   {
     std::unique_lock lock(mutex_);
-    workers_.wait(lock, [&] { return closed_ || summed_ > step; });
+    workers_.wait(lock, [&] { return closed_ || summed_ > update; });
     if (closed_) throw ChannelClosed();
   }
   hand(stage, copy).copy->stream().wait(*sums_there_);

@@ -34,8 +34,8 @@ class TiedParameters {
     return groups_[parameter].owner;
   }
 
-  // A run begins with this mini-batch.
-  void begin(std::int64_t first_step);
+  // A run begins: updates are counted from 0.
+  void begin();
 
   // The stage's gradients of its next mini-batch are whole, on the stream of this copy, which has
   // summed those of all copies. True to the last stage of the mini-batch: its stream puts the sums
@@ -45,8 +45,8 @@ class TiedParameters {
   void deposit(StageId stage, int copy, StepBoard& board, std::int64_t step);
 
   // Have all stages handed in? Then take_sums() does not wait, but makes the copy's stream do so.
-  bool summed(std::int64_t step) const;
-  void take_sums(StageId stage, int copy, std::int64_t step);  // ChannelClosed
+  bool summed(std::int64_t update) const;
+  void take_sums(StageId stage, int copy, std::int64_t update);  // ChannelClosed
   void close() noexcept;
 
  private:
@@ -72,8 +72,8 @@ class TiedParameters {
   std::vector<Group> groups_;
   std::vector<Hand> hands_;
   int stages_ = 0;
-  std::vector<Hand*> handed_in_;  // of the mini-batch that is being handed in
-  std::int64_t summed_ = 0;       // mini-batches before this one
+  std::vector<Hand*> handed_in_;  // for the update that is being handed in
+  std::int64_t summed_ = 0;       // updates before this one
   std::unique_ptr<Fence> sums_there_;
   bool closed_ = false;
   std::vector<float*> parts_;  // reused by every sum

@@ -37,7 +37,7 @@ bool Worker::done() {
   if (begun_) return false;
   if (loop_ && repeat_ > 0) return true;  // a folded program is a whole segment
   // A folded program has one round of its loop, which need not be run.
-  const int minibatches = run_->program().minibatches - (loop_ ? 1 : 0);
+  const int minibatches = run_->program().minibatches - (loop_ ? round() : 0);
   begun_ =
       run_->board ? run_->board->begin(base_step(), minibatches) : repeat_ < run_->what.repeats;
   if (!begun_) return true;
@@ -49,8 +49,9 @@ bool Worker::done() {
 // At the beginning of the loop: around once more, or on behind it.
 void Worker::enter_loop() {
   if (!loop_ || !looping_ || next_ != loop_->begin) return;
-  const std::int64_t step = base_step() + run_->program().minibatches - 1 + rounds_;
-  looping_ = run_->board->begin(step, 1);
+  const std::int64_t step =
+      base_step() + run_->program().minibatches + static_cast<std::int64_t>(rounds_ - 1) * round();
+  looping_ = run_->board->begin(step, round());
   if (looping_)
     ++rounds_;
   else

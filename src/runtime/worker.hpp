@@ -25,8 +25,9 @@ class Worker {
 
  private:
   std::int64_t base_step() const;  // mini-batches trained before this repetition of the program
-  // Mini-batches that the instructions of a folded program lie behind their text.
-  int shift() const { return loop_ && next_ >= loop_->begin ? rounds_ - 1 : 0; }
+  // Mini-batches that the instructions of a folded program are later than their text.
+  int shift() const { return loop_ && next_ >= loop_->begin ? (rounds_ - 1) * round() : 0; }
+  int round() const { return run_->program().minibatches_per_round(); }
   void enter_loop();
   std::int64_t minibatch_of(const Instruction& i) const;  // from 0 since training began
   std::size_t runner_of(StageId stage) const;             // index in runners_

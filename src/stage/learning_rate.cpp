@@ -6,6 +6,14 @@
 
 namespace pipetrain {
 
+Indexed<double, StageId> rate_shares(const ProgramShape& program) {
+  Indexed<double, StageId> shares;
+  if (!program.whole_minibatches) return shares;
+  for (StageId s{0}; s.value < program.stages; ++s.value)
+    shares.push_back(1.0 * program.copies_of(s) / program.copies_of({0}));
+  return shares;
+}
+
 double LearningRate::at(std::int64_t step) const {
   const std::int64_t warmup = schedule.warmup_steps;
   if (step < warmup) return base * static_cast<double>(step + 1) / static_cast<double>(warmup);

@@ -15,17 +15,15 @@ Stage::Stage(const StageInput& input)
       memory_(*stream_,
               parameter_memory({input.model.graph(), input.model.lowering(), input.optimizer,
                                 input.first, input.last, input.weight_copies, input.mixes_weights,
-                                input.delta.keeps})
+                                input.delta.keeps, input.statistics_logged})
                   .total()),
       passes_(*stream_),
       weights_({input.model.graph(), input.model.lowering(), *stream_, input.first, input.last,
                 input.weight_copies, input.mixes_weights},
                memory_),
       ties_(stage_ties(input.model.graph(), input.first, input.last)),
-      optimizer_(*stream_, input.optimizer, input.delta, weights_,
-                 std::span(input.model.graph().layers)
-                     .subspan(input.first.value, static_cast<std::size_t>(layers())),
-                 ties_, memory_),
+      optimizer_(*stream_, input.optimizer, input.delta, weights_, own_layers(), ties_, memory_),
+      statistics_(*stream_, own_layers(), input.statistics_logged, memory_),
       gradient_started_(layers(), false) {
   std::size_t operands = 1;
   for (int l = 0; l < layers(); ++l) {
@@ -160,8 +158,15 @@ void Stage::forward(const PassCall& call) {
   CompiledStage& c = compiled(call);
   const Bases base = bases(call);
   prepare(call.weights);
-  for (const Step& step : c.recipe.forward) run(c, step, base, call, {});
-  if (call.size.mode == Mode::Train) ++batches_tracked_;
+  const bool trains = call.size.mode == Mode::Train, notes = trains && statistics_.notes();
+  if (notes) statistics_.open(call.random);
+  for (const Step& step : c.recipe.forward) run(c, step, base, call, {.notes = notes});
+  if (trains && !notes) ++batches_tracked_;
+}
+
+void Stage::apply_statistics(const StatisticsLog::Entry& entry, Stream& stream) {
+  statistics_.apply(entry, buffers_, stream);
+  ++batches_tracked_;
 }
 
 void Stage::recompute(const PassCall& call) {
@@ -247,7 +252,7 @@ void Stage::run(CompiledStage& compiled, const Step& step, const Bases& bases, c
                                         ? fused(compiled, step.layer, options.update)
                                         : nullptr;
   watched(watch_, *stream_, work_of(step.kind, update != nullptr), layer_of(step), [&] {
-    call_kernel(compiled, step, bases, call, {update, options.again});
+    call_kernel(compiled, step, bases, call, {update, options.again, options.notes});
   });
 }
 
@@ -264,7 +269,7 @@ void Stage::call_kernel(CompiledStage& compiled, const Step& step, const Bases& 
            .inputs = inputs,
            .output = at(bases, step.output),
            .weights = weights_.read(step.layer, Pass::Forward, call.weights),
-           .buffers = buffers_[l],
+           .buffers = options.notes ? statistics_.buffers(step.layer) : buffers_[l],
            .again = options.again,
            .saved = at(bases, step.saved),
            .scratch = passes_.scratch(call.size.mode),

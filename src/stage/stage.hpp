@@ -17,6 +17,7 @@
 #include "stage/memory.hpp"
 #include "stage/optimizer.hpp"
 #include "stage/pass_memory.hpp"
+#include "stage/statistics_log.hpp"
 #include "stage/weight_store.hpp"
 
 namespace pipetrain {
@@ -31,8 +32,9 @@ struct StageInput {
   int weight_copies = 1;
   bool mixes_weights = false;  // weights that no update made are read
   DeltaRule delta = {};
-  int slots = 1;        // micro-batches whose activations are there at once
-  int input_slots = 0;  // where those are recomputed: micro-batches in flight; else 0
+  int statistics_logged = 0;  // micro-batches (StatisticsLog)
+  int slots = 1;              // micro-batches whose activations are there at once
+  int input_slots = 0;        // where those are recomputed: micro-batches in flight; else 0
   bool split_backward = false;
   ByMode<std::size_t> packet_bytes = {};  // of the packets in the stage's memory
 };
@@ -115,6 +117,11 @@ class Stage {
   std::int64_t batches_tracked() const { return batches_tracked_; }
   void set_batches_tracked(std::int64_t count) { batches_tracked_ = count; }
   void finish_loading() { weights_.pack(); }
+
+  // Where the stage has copies: what its forwards note, and what makes one of their notes a part of
+  // this copy's running statistics, on a stream that reaches it.
+  StatisticsLog& statistics() { return statistics_; }
+  void apply_statistics(const StatisticsLog::Entry& entry, Stream& stream);
   void read_output(const PassCall& call, float* plain) const;  // last stage, behind forward()
 
   void set_watch(LayerWatch* watch) { watch_ = watch; }  // null: nobody; outlives the passes
@@ -146,11 +153,11 @@ class Stage {
   PassNeeds& needs_of(Mode mode) { return needs_[mode]; }
   struct RunOptions {
     const UpdateCall* update = nullptr;
-    bool again = false;
+    bool again = false, notes = false;
   };
   struct CallOptions {
     const FusedUpdate* update = nullptr;
-    bool again = false;
+    bool again = false, notes = false;
   };
   LossArguments loss_arguments(const CompiledStage& compiled, const PassCall& call,
                                const Targets& targets) const;
@@ -159,6 +166,10 @@ class Stage {
   void call_kernel(CompiledStage& compiled, const Step& step, const Bases& bases,
                    const PassCall& call, const CallOptions& options);
 
+  std::span<const Layer> own_layers() const {
+    return std::span(graph().layers)
+        .subspan(input_.first.value, static_cast<std::size_t>(layers()));
+  }
   int layer_of(const Step& step) const;
   void update_by_kernels(const UpdateCall& call);
   void prepare(const WeightRead& read);
@@ -171,6 +182,7 @@ class Stage {
   WeightStore weights_;
   StageTies ties_;
   StageOptimizer optimizer_;
+  StatisticsLog statistics_;
   std::vector<std::vector<void*>> buffers_;  // per layer
   std::vector<CompiledStage> compiled_;
   PassNeedsOfModes needs_;

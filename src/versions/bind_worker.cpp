@@ -60,7 +60,7 @@ WorkerBinder::WorkerBinder(const CompactOrder& order, const VersionPolicy& polic
   for (StageId s{0}; s.value < order.stages; ++s.value) {
     const int copies = order.copies_of(s);
     for (int copy = 0; copy < copies; ++copy) {
-      held_by_[order.worker_of(s, {copy})].push_back({s, copy, copies, 0, {0}, {}, {}});
+      held_by_[order.worker_of_copy(s, copy)].push_back({s, copy, 0, {0}, {}, {}});
     }
   }
   find_entries();
@@ -79,7 +79,7 @@ void WorkerBinder::find_entries() {
       if (stage.value != 0) return;
       if (op == Op::Forward) entries_[m] = {newest};
       if (!gives_weight_gradient(op)) return;
-      if (++done < share_of_copy(order_, copy->copy, copy->copies, order_.minibatch_of(m))) return;
+      if (++done < order_.share_of(stage, copy->copy, order_.minibatch_of(m))) return;
       done = 0;
       ++newest;
     });
@@ -104,13 +104,18 @@ void WorkerBinder::walk(WorkerId worker, OnCompute on_compute, OnUpdate on_updat
     Held& held = held_[at];
     on_compute(at, held, op, m);
     if (!gives_weight_gradient(op)) return;
-    if (++held.done < order_.microbatches / held.copies) return;  // no share is smaller
     const MinibatchId k = order_.minibatch_of(m);
-    if (held.done < share_of_copy(order_, held.copy, held.copies, k)) return;
+    if (++held.done < order_.share_of(stage, held.copy, k)) return;
     held.done = 0;
     ++held.newest.value;
-    on_update(held, k);
+    on_update(held, order_.update_for(stage, k));
   });
+  for (Held& held : held_) {
+    const int last = order_.updates_of(held.stage) - 1;
+    if (!order_.is_idle(held.stage, held.copy, last)) continue;
+    ++held.newest.value;
+    on_update(held, last);
+  }
 }
 
 WeightRead WorkerBinder::read(Held& held, Op op, MicrobatchId m) {
@@ -145,9 +150,11 @@ std::vector<Instruction> WorkerBinder::bind(WorkerId worker) {
       [&](int, Held& held, Op op, MicrobatchId m) {
         list.push_back({op, held.stage, m, read(held, op, m)});
       },
-      [&](const Held& held, MinibatchId k) {
-        list.push_back(
-            {Op::Update, held.stage, order_.last_microbatch_of(k), {held.newest, AsStored{}}});
+      [&](const Held& held, int update) {
+        list.push_back({Op::Update,
+                        held.stage,
+                        order_.name_of_update(held.stage, update),
+                        {held.newest, AsStored{}}});
       });
   return list;
 }
@@ -164,7 +171,7 @@ int WorkerBinder::peak_versions(WorkerId worker) {
         mine.read(read.version, held.newest);
         if (const auto* blend = std::get_if<Blend>(&read.how)) mine.read(blend->other, held.newest);
       },
-      [](const Held&, MinibatchId) {});
+      [](const Held&, int) {});
   int peak = 1;
   for (const LastReads& mine : reads) peak = std::max(peak, mine.peak());
   return peak;

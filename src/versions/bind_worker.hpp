@@ -25,7 +25,7 @@ class WorkerBinder {
  private:
   struct Held {  // a stage of the present worker
     StageId stage;
-    int copy = 0, copies = 1;
+    int copy = 0;
     int done = 0;  // weight gradients of its present mini-batch
     Version newest = {0};
     Indexed<Version> at_forward;       // per micro-batch in flight, by its last bits

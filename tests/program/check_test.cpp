@@ -194,7 +194,7 @@ TEST_CASE("deadlock: norms that are waited for in a circle") {
       "1SG2 1Y2 1U2@3\n"));
   REQUIRE(found.size() == 2);
   CHECK_THAT(found[0].message, Contains("0SA2"));
-  CHECK_THAT(found[1].message, Contains("1U0@1 (update): not every stage hands in"));
+  CHECK_THAT(found[1].message, Contains("1U0@1 (update): not everyone"));
 }
 
 TEST_CASE("deadlock: an update that waits for the stages before it, and forwards in its way") {
@@ -208,10 +208,10 @@ TEST_CASE("deadlock: an update that waits for the stages before it, and forwards
   };
   CHECK(find_deadlock(make(Warmup::OneFOneB), 1).empty());
   const Program ahead = make(Warmup::Double);
-  CHECK(check(ahead, with_shared_parameters(ahead)).empty());
+  CHECK(check(ahead, with_room_for_activations(ahead)).empty());
   const auto found = find_deadlock(ahead, 1);
   REQUIRE_FALSE(found.empty());
-  CHECK_THAT(found.back().message, Contains("2U0@1 (update): not every stage hands in"));
+  CHECK_THAT(found.back().message, Contains("2U0@1 (update): not everyone"));
 }
 TEST_CASE("update: a stage that shares no parameter waits for nobody") {
   const auto program = make_program({.schedule = "pipedream",

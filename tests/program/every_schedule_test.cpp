@@ -62,7 +62,7 @@ TEST_CASE("every schedule: refused with a valid value, or well-formed in channel
       }
       ++made[request.schedule];
       CheckOptions options =
-          request.tied.empty() ? CheckOptions{} : with_shared_parameters(*program);
+          request.tied.empty() ? CheckOptions{} : with_room_for_activations(*program);
       options.weight_versions = peak_weight_versions(*program);
       options.rendezvous = row.charges == Charges::Workers;
       const auto found = check(*program, options);

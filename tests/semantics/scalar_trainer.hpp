@@ -2,7 +2,8 @@
 // the loss of a micro-batch is (y - target)^2 / (2 N), the optimizer is plain SGD. It runs a
 // program as the real runtime does: bounded channels, stores that hold no more versions than
 // liveness says. The copies of a stage, and stages of one weight, hand in their gradients at
-// SyncGradients, and each updates by the sum.
+// SyncGradients, and each updates by the sum; copies that take whole mini-batches by the mean of
+// those of their update, at r_s / r_0 of the rate (1F1B-RR).
 #pragma once
 
 #include <deque>
@@ -44,7 +45,7 @@ class ScalarTrainer {
         stage.room = static_cast<std::size_t>(open[i.stage.value]);
         stage.held = {{Version{0}, task.weights[i.stage.value]}};
         if (reads_weights(i.op)) ++stage.readers[i.weights.version];
-        if (i.op == Op::SyncGradients) ++sums_[program.minibatch_of(i.microbatch)].missing;
+        if (i.op == Op::SyncGradients) ++sums_of(i).missing;
       }
   }
 
@@ -53,7 +54,7 @@ class ScalarTrainer {
     for (bool moved = true; moved;) {
       moved = false;
       for (std::size_t w = 0; w < at.size(); ++w)
-        if (at[w] < program_.workers[w].size() && step(stages_[w], program_.workers[w][at[w]]))
+        if (at[w] < program_.workers[w].size() && step(w, program_.workers[w][at[w]]))
           ++at[w], moved = true;
     }
     for (std::size_t w = 0; w < at.size(); ++w)
@@ -74,17 +75,26 @@ class ScalarTrainer {
 
   using Worker = std::map<StageId, Stage>;
 
-  // Of one mini-batch: the gradients handed in, per stage, and how many are still to come.
+  // For one update: the gradients handed in, per stage and copy, and how many are still to come.
   struct Sums {
     int missing = 0;
-    std::map<StageId, double> gradient;
-  };
+    std::map<std::pair<StageId, int>, double> gradient;
 
-  bool step(Worker& worker, const Instruction& i) {
+    bool concerns(StageId stage) const {
+      const auto first = gradient.lower_bound({stage, 0});
+      return first != gradient.end() && first->first.first == stage;
+    }
+  };
+  Sums& sums_of(const Instruction& i) {
+    return sums_[{program_.sync_group_of(i.stage), i.microbatch}];
+  }
+
+  bool step(std::size_t w, const Instruction& i) {
+    Worker& worker = stages_[w];
     Stage& stage = worker.at(i.stage);
     const auto m = i.microbatch;
     if (fuses_update(i.op))  // the same as one after the other
-      return step(worker, {without_update(i.op), i.stage, m, i.weights}) &&
+      return step(w, {without_update(i.op), i.stage, m, i.weights}) &&
              update(stage, {Op::Update,
                             i.stage,
                             program_.last_microbatch_of(program_.minibatch_of(m)),
@@ -116,7 +126,7 @@ class ScalarTrainer {
       case Op::ReceiveGradient:
         return receive(i, stage.output_gradient);
       case Op::SyncGradients:
-        hand_in(stage, i);
+        hand_in(stage, i, program_.copy_on({static_cast<int>(w)}, i.stage));
         break;
       case Op::Update:
         return update(stage, i);
@@ -164,8 +174,8 @@ class ScalarTrainer {
 
   bool send(const Instruction& i, std::map<MicrobatchId, double>& from) {
     auto& channel = channels_[channel_of(program_, i)];
-    // Where stages share a weight activations have room (with_shared_parameters in check.hpp).
-    const bool room = !task_.tied.empty() && i.op == Op::SendActivation;
+    // Where updates wait for others activations have room (with_room_for_activations in check.hpp).
+    const bool room = (!task_.tied.empty() || program_.has_copies()) && i.op == Op::SendActivation;
     if (!channel.empty() && !room) return false;
     channel.push_back(from.at(i.microbatch));
     return from.erase(i.microbatch) == 1;
@@ -178,21 +188,28 @@ class ScalarTrainer {
     return true;
   }
 
-  void hand_in(Stage& stage, const Instruction& i) {
-    Sums& sums = sums_[program_.minibatch_of(i.microbatch)];
-    sums.gradient[i.stage] += stage.gradient;
+  void hand_in(Stage& stage, const Instruction& i, int copy) {
+    Sums& sums = sums_of(i);
+    sums.gradient[{i.stage, copy}] = stage.gradient;
     --sums.missing;
   }
 
+  // How much of the gradients' sum an update goes by.
+  double rate_of(const Instruction& i) const {
+    if (!program_.whole_minibatches) return task_.lr;
+    const int copies = program_.copies_of(i.stage),
+              of_update = program_.minibatch_of(i.microbatch).value % copies + 1;
+    return task_.lr * copies / program_.copies_of({0}) / of_update;
+  }
+
   bool update(Stage& stage, const Instruction& i) {
-    const auto sums = sums_.find(program_.minibatch_of(i.microbatch));
-    if (sums != sums_.end() && sums->second.gradient.contains(i.stage)) {
-      if (sums->second.missing > 0) return false;
+    if (const Sums& sums = sums_of(i); sums.concerns(i.stage)) {
+      if (sums.missing > 0) return false;
       stage.gradient = 0;
-      for (const auto& [other, gradient] : sums->second.gradient)
-        if (task_.same_weight(i.stage.value, other.value)) stage.gradient += gradient;
+      for (const auto& [other, gradient] : sums.gradient)
+        if (task_.same_weight(i.stage.value, other.first.value)) stage.gradient += gradient;
     }
-    const double next = stage.held.at(stage.newest) - task_.lr * stage.gradient;
+    const double next = stage.held.at(stage.newest) - rate_of(i) * stage.gradient;
     stage.gradient = 0;
     stage.newest = i.weights.version;
     stage.held[stage.newest] = next;
@@ -206,8 +223,8 @@ class ScalarTrainer {
 
   const Program& program_;
   const ScalarTask& task_;
-  std::vector<Worker> stages_;  // [worker][stage]
-  std::map<MinibatchId, Sums> sums_;
+  std::vector<Worker> stages_;                         // [worker][stage]
+  std::map<std::pair<int, MicrobatchId>, Sums> sums_;  // by sync group and update
   std::map<ChannelId, std::deque<double>> channels_;
   History history_;
 };

@@ -1,9 +1,10 @@
 #include "plan/search/candidate.hpp"
 
 #include <spdlog/fmt/fmt.h>
+#include <spdlog/fmt/ranges.h>
 
 #include <algorithm>
-#include <map>
+#include <numeric>
 #include <utility>
 
 #include "compact_schedule.hpp"
@@ -34,7 +35,9 @@ ScheduleRequest request_of(const Candidate& c) {
   return {.schedule = std::string(c.schedule->name),
           .stages = c.workers,
           .microbatches = c.microbatches,
+          .warmup = c.warmup,
           .virtual_stages = c.virtual_stages,
+          .replicas = c.replicas,
           .recompute = c.recompute,
           .early_sends = true};
 }
@@ -52,7 +55,7 @@ class Simulation {
     const int settled = flushes(*candidate_.schedule)
                             ? 1
                             : steady_minibatches(*candidate_.schedule, request_of(candidate_));
-    constexpr int more = 2;
+    const int more = 2 * shape_.minibatches_per_round();
     const Summary few = summarize(made(settled), costs_);
     const Summary many = summarize(made(settled + more), costs_);
     result.step_ms = (many.makespan - few.makespan) / more;
@@ -68,8 +71,14 @@ class Simulation {
     return make_compact(*candidate_.schedule, request);
   }
 
-  int device_of(int part) const { return shape_.worker_of({part}, {0}).value; }
-  double speed_of(int part) const { return in_.cluster.devices[device_of(part)].speed; }
+  int copies_of(int part) const { return shape_.copies_of({part}); }
+  int device_of(int part, int copy = 0) const { return shape_.worker_of_copy({part}, copy).value; }
+  double speed_of(int part) const {  // the slowest of its copies
+    double slowest = in_.cluster.devices[device_of(part)].speed;
+    for (int c = 1; c < copies_of(part); ++c)
+      slowest = std::min(slowest, in_.cluster.devices[device_of(part, c)].speed);
+    return slowest;
+  }
 
   void set_costs() {
     for (int p = 0; p < std::ssize(parts_); ++p) {
@@ -85,7 +94,13 @@ class Simulation {
   }
 
   double cut_ms(int p) const {
-    const int from = device_of(p), to = device_of(p + 1);
+    double slowest = 0;  // of the pairs of copies that meet
+    for (int from = 0; from < copies_of(p); ++from)
+      for (int to = 0; to < copies_of(p + 1); ++to)
+        slowest = std::max(slowest, cut_ms(p, device_of(p, from), device_of(p + 1, to)));
+    return slowest;
+  }
+  double cut_ms(int p, int from, int to) const {
     return from == to ? 0
                       : travel_ms(route(in_.cluster, from, to).wire,
                                   static_cast<double>(parts_[p].sent_bytes));
@@ -126,11 +141,14 @@ class Simulation {
       const StageCosts& costs = costs_.per_stage[p];
       const double compute = costs.forward + costs.backward_input + costs.backward_weight +
                              (candidate_.recompute ? costs.forward : 0);
-      result.stages.push_back({.compute_ms = compute, .worker = device_of(p)});
-      result.bottleneck_ms = std::max({result.bottleneck_ms, compute, costs.transfer});
-      busy += compute * candidate_.microbatches + costs.update * shape_.copies_of({p});
+      const double shared = candidate_.replicas.empty() ? compute : compute / copies_of(p);
+      result.stages.push_back({.compute_ms = shared, .worker = device_of(p)});
+      result.bottleneck_ms = std::max({result.bottleneck_ms, shared, costs.transfer});
+      // Where copies take mini-batches in turn, they update once for one of each.
+      const int updates = shape_.whole_minibatches ? 1 : copies_of(p);
+      busy += compute * candidate_.microbatches + costs.update * updates;
     }
-    result.bubble = 1 - busy / (result.step_ms * candidate_.workers);
+    result.bubble = 1 - busy / (result.step_ms * candidate_.devices());
   }
 
   // Of one micro-batch in flight: its activations, or where they are recomputed the input of the
@@ -143,17 +161,17 @@ class Simulation {
   // A worker's peak of activations counts chunks of any of its parts: the largest stands for each.
   // Recomputed activations are there once.
   void set_memory(Simulated& result, const Summary& summary) const {
-    std::vector<std::int64_t> kept(candidate_.workers), again(candidate_.workers),
-        parameters(candidate_.workers);
+    std::vector<std::int64_t> kept(candidate_.devices()), again(candidate_.devices()),
+        parameters(candidate_.devices());
     for (int p = 0; p < std::ssize(parts_); ++p)
       for (int c = 0; c < shape_.copies_of({p}); ++c) {
-        const int w = shape_.worker_of({p}, {c}).value;
+        const int w = device_of(p, c);
         kept[w] = std::max(kept[w], kept_bytes(p));
         if (candidate_.recompute) again[w] = std::max(again[w], parts_[p].saved_bytes);
         parameters[w] += parts_[p].parameter_bytes;
       }
     std::vector<std::int64_t> bytes;
-    for (int w = 0; w < candidate_.workers; ++w) {
+    for (int w = 0; w < candidate_.devices(); ++w) {
       const int copies = summary.peak_weight_versions[w] + in_.copies_beside_weights;
       bytes.push_back(kept[w] * summary.peak_activations[w] + again[w] + parameters[w] * copies);
     }
@@ -169,9 +187,14 @@ class Simulation {
 
 }  // namespace
 
+int Candidate::devices() const {
+  return replicas.empty() ? workers : std::accumulate(replicas.begin(), replicas.end(), 0);
+}
+
 std::string text_of(const Candidate& c) {
   std::string text =
       fmt::format("{}, {} stage{}", c.schedule->name, c.workers, c.workers == 1 ? "" : "s");
+  if (!c.replicas.empty()) text += fmt::format(" of {} replicas", fmt::join(c.replicas, "-"));
   if (c.virtual_stages > 1) text += fmt::format(" of {} parts each", c.virtual_stages);
   text += fmt::format(", {} micro-batch{}", c.microbatches, c.microbatches == 1 ? "" : "es");
   if (c.recompute) text += ", recomputed";

@@ -15,13 +15,16 @@ namespace pipetrain {
 
 struct Candidate {
   const Schedule* schedule = nullptr;
-  int workers = 1;       // on devices 0 .. workers - 1
+  int workers = 1;       // the schedule's stages P; without replicas on devices 0 .. P - 1
   int microbatches = 1;  // per mini-batch
   int virtual_stages = 1;
+  Warmup warmup = Warmup::OneFOneB;
   bool recompute = false;
-  std::vector<int> firsts = {0};  // the first layer of each part of the model
+  std::vector<int> firsts = {0};   // the first layer of each part of the model
+  std::vector<int> replicas = {};  // of each of P; empty: one. Their devices are numbered in turn
 
   int parts() const { return model_parts(*schedule, workers, virtual_stages); }
+  int devices() const;
 };
 // "1f1b, 2 stages, 8 micro-batches"
 std::string text_of(const Candidate& candidate);
@@ -36,7 +39,7 @@ struct CandidateInput {
 };
 
 struct SimulatedStage {
-  double compute_ms = 0;  // forward and backward of one micro-batch
+  double compute_ms = 0;  // forward and backward of one micro-batch, shared by replicas
   int worker = 0;         // that has it; of several copies, the first one's
 };
 

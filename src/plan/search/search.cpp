@@ -1,39 +1,26 @@
 #include "plan/search/search.hpp"
 
 #include <spdlog/fmt/fmt.h>
+#include <spdlog/fmt/ranges.h>
 
 #include <algorithm>
-#include <limits>
 #include <map>
+#include <numeric>
+#include <set>
 #include <utility>
 
 #include "base/bytes_text.hpp"
 #include "base/error.hpp"
+#include "plan/search/looked.hpp"
+#include "plan/search/replicated_splits.hpp"
 #include "plan/search/splits.hpp"
+#include "replica_rules.hpp"
 
 namespace pipetrain {
 namespace {
 
-constexpr double never = std::numeric_limits<double>::infinity();
 // Candidates whose splits are searched, of each schedule.
 constexpr int beam = 3;
-
-// A candidate that was looked at, or why it was not.
-struct Looked {
-  Candidate candidate;
-  std::optional<Simulated> simulated;
-  std::string refused;  // the schedule's rule
-
-  bool runs() const { return simulated && !simulated->shortage; }
-  double step_ms() const { return runs() ? simulated->step_ms : never; }
-};
-
-std::string shortage_text(const Simulated& simulated) {
-  const auto [worker, bytes] = *simulated.shortage;
-  return fmt::format("worker {} needs {} and lacks {}", worker,
-                     bytes_text(static_cast<std::size_t>(simulated.memory_bytes[worker])),
-                     bytes_text(static_cast<std::size_t>(bytes)));
-}
 
 class Search {
  public:
@@ -59,9 +46,10 @@ class Search {
   }
 
  private:
-  const LayerChain& chain_of(const Candidate& c) {
-    auto& chain = chains_[{c.microbatches, c.workers}];
-    if (chain.layers.empty()) chain = in_.chain(in_.minibatch_samples / c.microbatches, c.workers);
+  const LayerChain& chain_of(const Candidate& c) { return chain_of(c.microbatches, c.devices()); }
+  const LayerChain& chain_of(int microbatches, int devices) {
+    auto& chain = chains_[{microbatches, devices}];
+    if (chain.layers.empty()) chain = in_.chain(in_.minibatch_samples / microbatches, devices);
     return chain;
   }
 
@@ -103,10 +91,111 @@ class Search {
             look_at({.schedule = &schedule,
                      .workers = workers,
                      .microbatches = microbatches,
-                     .virtual_stages = virtual_stages});
+                     .virtual_stages = virtual_stages,
+                     .replicas = given_replicas(workers)});
       }
+      if (in_.replicates && !in_.replicas) look_at_replicas(schedule);
+      for (const SearchSeed& seed : in_.seeds) look_at_seed(schedule, seed);
     }
   }
+
+  // One number is for every stage; a list of another length is refused as a schedule's rule.
+  std::vector<int> given_replicas(int workers) const {
+    if (!in_.replicas || in_.replicas->size() > 1) return in_.replicas.value_or(std::vector<int>{});
+    if (in_.replicas->front() == 1) return {};
+    return std::vector<int>(static_cast<std::size_t>(workers), in_.replicas->front());
+  }
+
+  // ---- replicas
+
+  void look_at_replicas(const Schedule& schedule) {
+    if (!takes_replicas(schedule) || device_count(in_.cluster) == 1 || in_.firsts) return;
+    for (const int microbatches : microbatch_counts())
+      for (const ReplicatedSplit& split : replicated(microbatches))
+        if ((!in_.workers || std::ssize(split.replicas) == *in_.workers) &&
+            !is_long_round(schedule, split.replicas))
+          look_at_fixed({.schedule = &schedule,
+                         .workers = static_cast<int>(split.replicas.size()),
+                         .microbatches = microbatches,
+                         .firsts = split.firsts,
+                         .replicas = split.replicas});
+  }
+
+  // Where replicas take mini-batches in turn, a round has all of theirs, and is long to simulate.
+  bool is_long_round(const Schedule& schedule, const std::vector<int>& replicas) const {
+    if (schedule.replicas != Replicas::TakeMinibatches) return false;
+    int round = 1;
+    for (const int count : replicas) round = std::lcm(round, count);
+    return round > 4 * device_count(in_.cluster);
+  }
+
+  const std::vector<ReplicatedSplit>& replicated(int microbatches) {
+    const auto [at, made] = replicated_.try_emplace(microbatches);
+    if (!made) return at->second;
+    const int devices = device_count(in_.cluster);
+    const LayerChain& chain = chain_of(microbatches, devices);
+    const Wire wire = route(in_.cluster, 0, 1).wire;
+    ReplicaBalance balance{chain, {}, cut_ms(chain, devices), [=](int replicas, double bytes) {
+                             return 2 * (replicas - 1) * travel_ms(wire, bytes / replicas) /
+                                    microbatches;
+                           }};
+    for (const Cluster::Device& device : in_.cluster.devices)
+      balance.speeds.push_back(device.speed);
+    at->second = replicated_splits(balance);
+    for (ReplicatedSplit& split : evenly_replicated_splits(balance))
+      at->second.push_back(std::move(split));
+    return at->second;
+  }
+
+  void look_at_seed(const Schedule& schedule, const SearchSeed& seed) {
+    const bool copied = require_schedule(seed.schedule).parts == Parts::Whole,
+               cut = schedule.parts == Parts::OnePerWorker && !copied;
+    if ((!cut && schedule.name != seed.schedule) || (in_.workers && *in_.workers != seed.workers) ||
+        (in_.firsts && *in_.firsts != seed.firsts) ||
+        (!seed.replicas.empty() && (in_.replicas || !in_.replicates)))
+      return;
+    std::vector<int> counts = microbatch_counts();
+    if (!in_.microbatches) counts.push_back(seed.microbatches);
+    for (const int microbatches : counts)
+      for (const Warmup warmup : std::set{Warmup::OneFOneB, seed.warmup})
+        if (warmup == Warmup::OneFOneB || takes_warmup(schedule)) {
+          const bool added = look_at_fixed({.schedule = &schedule,
+                                            .workers = seed.workers,
+                                            .microbatches = microbatches,
+                                            .warmup = warmup,
+                                            .firsts = seed.firsts,
+                                            .replicas = seed.replicas});
+          if (added && schedule.name == seed.schedule && microbatches == seed.microbatches &&
+              warmup == seed.warmup)
+            as_planned_.push_back({seed.of, looked_.back()});
+        }
+  }
+
+  // Whether stages that share a parameter have equal replicas.
+  bool ties_fit(const Candidate& c) const {
+    const auto stage_of = [&](int layer) {
+      return std::upper_bound(c.firsts.begin(), c.firsts.end(), layer) - c.firsts.begin() - 1;
+    };
+    for (const std::vector<int>& layers : in_.tied_layers)
+      for (const int layer : layers)
+        if (c.replicas[stage_of(layer)] != c.replicas[stage_of(layers[0])]) return false;
+    return true;
+  }
+
+  // A candidate with a split of its own. What a schedule refuses is left out: without replicas it
+  // has been looked at.
+  bool look_at_fixed(const Candidate& candidate) {
+    if (candidate.devices() > device_count(in_.cluster) ||
+        (!candidate.replicas.empty() && !ties_fit(candidate)) ||
+        candidate.firsts.back() >= std::ssize(chain_of(candidate).layers))
+      return false;
+    Looked looked = looked_at(candidate);
+    if (!looked.refused.empty()) return false;
+    looked_.push_back(std::move(looked));
+    return true;
+  }
+
+  // ---- each candidate
 
   // On one worker all schedules that flush run alike.
   bool one_is_enough(const Schedule& schedule) const {
@@ -126,11 +215,17 @@ class Search {
   void look_at(Candidate candidate) {
     const int parts = candidate.parts();
     const LayerChain& chain = chain_of(candidate);
-    if (parts > std::ssize(chain.layers)) return;
+    if (parts > std::ssize(chain.layers) || candidate.devices() > device_count(in_.cluster) ||
+        (!candidate.replicas.empty() && std::ssize(candidate.replicas) != candidate.workers))
+      return;
     if (in_.firsts && std::ssize(*in_.firsts) != parts) return;
     candidate.firsts =
         in_.firsts ? *in_.firsts
                    : balanced_firsts({chain, speeds(candidate), cut_ms(chain, candidate.workers)});
+    looked_.push_back(looked_at(candidate));
+  }
+
+  Looked looked_at(const Candidate& candidate) {
     Looked looked{candidate, {}, {}};
     try {
       looked.simulated = simulate(candidate);
@@ -138,7 +233,7 @@ class Search {
     } catch (const UsageError& error) {
       looked.refused = error.what();
     }
-    looked_.push_back(std::move(looked));
+    return looked;
   }
 
   // Where activations do not fit, they may be made again.
@@ -162,8 +257,16 @@ class Search {
 
   std::vector<double> speeds(const Candidate& candidate) const {
     std::vector<double> speeds;
-    for (int p = 0; p < candidate.parts(); ++p)
-      speeds.push_back(in_.cluster.devices[p % candidate.workers].speed);
+    std::vector<int> before = {0};  // devices, of each of the workers
+    for (int w = 0; w < candidate.workers; ++w)
+      before.push_back(before.back() + (candidate.replicas.empty() ? 1 : candidate.replicas.at(w)));
+    for (int p = 0; p < candidate.parts(); ++p) {
+      const int w = p % candidate.workers;
+      double slowest = Looked::never;
+      for (int d = before[w]; d < before[w + 1]; ++d)
+        slowest = std::min(slowest, in_.cluster.devices[d].speed);
+      speeds.push_back(slowest * (before[w + 1] - before[w]));
+    }
     return speeds;
   }
 
@@ -173,8 +276,9 @@ class Search {
     const RatedSplit best = best_firsts(looked.candidate.firsts, layers, [&](const Firsts& firsts) {
       Candidate candidate = looked.candidate;
       candidate.firsts = firsts;
+      if (!candidate.replicas.empty() && !ties_fit(candidate)) return Looked::never;
       const Simulated simulated = simulate(candidate);
-      return simulated.shortage ? never : simulated.step_ms;
+      return simulated.shortage ? Looked::never : simulated.step_ms;
     });
     if (best.rating >= looked.step_ms()) return;
     looked.candidate.firsts = best.firsts;
@@ -209,6 +313,11 @@ class Search {
           "no plan: pipeline.split is for {} parts of the model, which no schedule has on "
           "these devices; leave it out, or name other stages",
           in_.firsts->size()));
+    if (looked_.empty() && in_.replicas)
+      throw UsageError(
+          fmt::format("no plan: pipeline.replicas = [{}] fit no number of stages on these {} "
+                      "devices; leave them out, or write fewer",
+                      fmt::join(*in_.replicas, ", "), device_count(in_.cluster)));
     throw UsageError(
         looked_.empty() || looked_[0].refused.empty()
             ? "no plan: the model has fewer layers than the pipeline has stages; use fewer devices"
@@ -216,94 +325,18 @@ class Search {
   }
 
   SearchResult found() const {
-    const Looked& best = looked_[0];
-    SearchResult found{best.candidate, *best.simulated, {}};
-    Proposal& p = found.proposal;
-    p.objective = "simulate";
-    p.schedule = best.candidate.schedule->name;
-    p.microbatches = best.candidate.microbatches;
-    p.step_ms = best.simulated->step_ms;
-    p.bottleneck_ms = best.simulated->bottleneck_ms;
-    p.workers = best.candidate.workers;
-    p.keys = keys_of(best.candidate);
-    p.stages = stages_of(best);
-    p.compared = compared();
-    set_speedups(p);
-    return found;
-  }
-
-  static std::string keys_of(const Candidate& c) {
-    std::string keys = fmt::format("schedule = \"{}\"\n", c.schedule->name);
-    if (c.virtual_stages > 1) keys += fmt::format("virtual_stages = {}\n", c.virtual_stages);
-    if (c.recompute) keys += "recompute = \"stage\"\n";
-    return keys;
-  }
-
-  std::vector<ProposedStage> stages_of(const Looked& best) const {
-    std::vector<ProposedStage> stages;
-    const Candidate& c = best.candidate;
-    const int layers = static_cast<int>(chains_.at({c.microbatches, c.workers}).layers.size());
-    const bool copies = c.schedule->parts == Parts::Whole;
-    for (int p = 0; p < std::ssize(c.firsts); ++p) {
-      ProposedStage stage{
-          .first_layer = c.firsts[p],
-          .last_layer = p + 1 < std::ssize(c.firsts) ? c.firsts[p + 1] - 1 : layers - 1,
-          .replicas = copies ? c.workers : 1,
-          .time_ms = best.simulated->stages[p].compute_ms,
-          .memory_bytes = best.simulated->memory_bytes[best.simulated->stages[p].worker]};
-      for (int r = 0; r < stage.replicas; ++r) stage.devices.push_back(copies ? r : p % c.workers);
-      stages.push_back(std::move(stage));
-    }
-    return stages;
-  }
-
-  // The best of each schedule, beside the chosen one.
-  std::vector<ComparedPlan> compared() const {
-    std::vector<ComparedPlan> rows;
-    std::map<const Schedule*, const Looked*> best;
-    for (const Looked& l : looked_) best.try_emplace(l.candidate.schedule, &l);
-    for (const Schedule& schedule : schedules()) {
-      const auto at = best.find(&schedule);
-      if (at != best.end()) rows.push_back(row_of(*at->second));
-    }
-    std::ranges::stable_sort(rows, {},
-                             [](const ComparedPlan& row) { return row.step_ms.value_or(never); });
-    if (!in_.allow_stale && !in_.schedule)
-      rows.push_back({.what = "schedules that never drain",
-                      .reason = "their weights are stale; plan --allow-stale or "
-                                "pipeline.allow_stale = true compares them"});
-    return rows;
-  }
-
-  ComparedPlan row_of(const Looked& looked) const {
-    ComparedPlan row{.what = text_of(looked.candidate)};
-    if (looked.runs()) {
-      row.step_ms = looked.step_ms();
-      if (&looked != &looked_[0])
-        row.reason =
-            fmt::format("{:.1f}% slower", 100 * (looked.step_ms() / looked_[0].step_ms() - 1));
-    } else if (looked.simulated) {
-      row.reason = shortage_text(*looked.simulated);
-    } else {
-      row.reason = looked.refused;
-    }
-    return row;
-  }
-
-  void set_speedups(Proposal& p) const {
-    double one = never, copies = never;
-    for (const Looked& l : looked_) {
-      if (l.candidate.workers == 1) one = std::min(one, l.step_ms());
-      if (l.candidate.schedule->parts == Parts::Whole) copies = std::min(copies, l.step_ms());
-    }
-    if (one == never) return;
-    p.speedup = one / p.step_ms;
-    if (copies != never) p.data_parallel_speedup = one / copies;
+    const Candidate& best = looked_[0].candidate;
+    const int layers =
+        static_cast<int>(chains_.at({best.microbatches, best.devices()}).layers.size());
+    return {best, *looked_[0].simulated,
+            proposal_of({looked_, as_planned_, layers, !in_.allow_stale && !in_.schedule})};
   }
 
   const SearchInput& in_;
-  std::map<std::pair<int, int>, LayerChain> chains_;  // by micro-batches and workers
+  std::map<std::pair<int, int>, LayerChain> chains_;        // by micro-batches and devices
+  std::map<int, std::vector<ReplicatedSplit>> replicated_;  // by micro-batches
   std::vector<Looked> looked_;
+  std::vector<LookedSeed> as_planned_;
 };
 
 }  // namespace

@@ -1,8 +1,10 @@
-// Our own planner: every schedule, number of stages, size of micro-batch and split that a cluster
-// allows, each as its real program under the times of a profile. The shortest step that fits wins.
+// Our own planner: every schedule, number of stages, replicas, size of micro-batch and split that a
+// cluster allows, each as its real program under the times of a profile. The shortest step that
+// fits wins.
 //
-// Bounded: of all choices but the split the best are found with balanced splits first, and only of
-// those splits are searched (plan/search/splits.hpp).
+// Bounded: of all choices but the split the best are found with balanced splits first
+// (plan/search/splits.hpp, with replicas plan/search/replicated_splits.hpp), and only of those
+// splits are searched. With plans of other planners among the candidates it finds nothing worse.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +15,7 @@
 
 #include "plan/proposal.hpp"
 #include "plan/search/candidate.hpp"
+#include "plan/search/seeds.hpp"
 
 namespace pipetrain {
 
@@ -31,9 +34,15 @@ struct SearchInput {
   // device.
   bool allow_stale = false;
 
+  bool replicates = true;  // may stages have replicas?
+  // Layers that share a parameter: their stages need equal replicas.
+  std::vector<std::vector<int>> tied_layers = {};
+  std::vector<SearchSeed> seeds = {};
+
   // What is given and not searched.
   std::optional<std::string> schedule = {};
   std::optional<int> workers = {}, microbatches = {}, virtual_stages = {};
+  std::optional<std::vector<int>> replicas = {};  // of each stage, or one number for all
   std::optional<std::vector<int>> firsts = {};
 };
 

@@ -1,0 +1,44 @@
+// What the search has looked at, and what it says of it at the end.
+#pragma once
+
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "plan/proposal.hpp"
+#include "plan/search/candidate.hpp"
+
+namespace pipetrain {
+
+// A candidate that was looked at, or why it was not.
+struct Looked {
+  static constexpr double never = std::numeric_limits<double>::infinity();
+
+  Candidate candidate;
+  std::optional<Simulated> simulated;
+  std::string refused;  // the schedule's rule
+
+  bool runs() const { return simulated && !simulated->shortage; }
+  double step_ms() const { return runs() ? simulated->step_ms : never; }
+};
+
+// A plan of another planner, as that one has it.
+struct LookedSeed {
+  std::string of;
+  Looked looked;
+};
+
+struct SearchOutcome {
+  const std::vector<Looked>& looked;  // the best first, which runs
+  const std::vector<LookedSeed>& seeds;
+  int layers = 1;  // of the chain
+  bool left_stale_out = false;
+};
+// The best as a proposal, beside the best of each schedule and the other planners' plans.
+Proposal proposal_of(const SearchOutcome& outcome);
+
+// "worker 1 needs 3.0 MiB and lacks 1.0 MiB"
+std::string shortage_text(const Simulated& simulated);
+
+}  // namespace pipetrain
