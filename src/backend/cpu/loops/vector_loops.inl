@@ -18,8 +18,20 @@ namespace {
 
 #include "backend/cpu/loops/vector_loops_types.inl"
 
+// GCC's own conversion goes by halves or quarters of a register and puts them together.
+PIPETRAIN_INLINE Unsigned zero_extended(const Halves& v) {
+#if defined(__AVX512F__)
+  return (Unsigned)_mm512_maskz_cvtepu16_epi32(static_cast<__mmask16>(-1), (__m256i)v);
+#elif defined(__AVX2__)
+  using Half = decltype(Unsigned::low);
+  return {(Half)_mm256_cvtepu16_epi32((__m128i)v.low),
+          (Half)_mm256_cvtepu16_epi32((__m128i)v.high)};
+#else
+  return convert<Unsigned>(v);
+#endif
+}
 PIPETRAIN_INLINE Vector widened(const Halves& upper) {
-  return bits_as<Vector>(convert<Unsigned>(upper) << 16);
+  return bits_as<Vector>(zero_extended(upper) << 16);
 }
 PIPETRAIN_INLINE Halves rounded(const Vector& v) {
 #ifdef __AVX512BF16__
