@@ -36,16 +36,9 @@ struct Slots {
   }
 };
 
-void append_backwards(ComputeList& list, StageId stage, int minibatch, int count) {
-  for (int m = 0; m < count; ++m) list.push_back(backward(stage, minibatch * count + m));
-}
-
 CompactOrder lists(const OrderInput& in) {
   CompactOrder order = straight(in, [](ComputeList&, StageId) {});
   order.gradients_together = true;
-  for (ComputeList& list : order.workers)
-    list.reserve(2 * static_cast<std::size_t>(in.minibatches) *
-                 static_cast<std::size_t>(in.microbatches));
   const auto stages = static_cast<std::size_t>(in.stages);
   Slots now{in, std::vector<int>(stages, 0), std::vector<int>(stages, 0)};
   while (now.backwards[0] < in.minibatches) {
@@ -53,7 +46,7 @@ CompactOrder lists(const OrderInput& in) {
     for (int s = 0; s < in.stages; ++s) {
       auto& list = order.workers[s];
       if (now.backward_is_ready(s))
-        append_backwards(list, {s}, next.backwards[s]++, in.microbatches);
+        list.repeat({backward({s}, next.backwards[s]++ * in.microbatches)}, in.microbatches, 1);
       else if (now.forward_is_ready(s))
         list.push_back(forward({s}, next.forwards[s]++));
     }

@@ -1,14 +1,13 @@
 // What the orders are built from.
 #pragma once
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
 #include "order/order.hpp"
 
 namespace pipetrain {
-
-using ComputeList = std::vector<ComputeInstruction>;
 
 inline ComputeInstruction forward(StageId stage, int microbatch) {
   return {Op::Forward, stage, {microbatch}};
@@ -28,10 +27,10 @@ inline ComputeInstruction backward_weight(StageId stage, int microbatch) {
 // Micro-batches first .. first+count-1: `warmup` forwards, then one forward and one backward in
 // turn, then the backwards that are left. A warm-up longer than `count` is all forwards first.
 inline void append_one_f_one_b(ComputeList& list, StageId stage, int warmup, int first, int count) {
-  for (int i = 0; i < count + warmup; ++i) {
-    if (i < count) list.push_back(forward(stage, first + i));
-    if (i >= warmup) list.push_back(backward(stage, first + i - warmup));
-  }
+  const int ahead = std::min(warmup, count);
+  list.repeat({forward(stage, first)}, ahead, 1);
+  list.repeat({forward(stage, first + ahead), backward(stage, first)}, count - ahead, 1);
+  list.repeat({backward(stage, first + count - ahead)}, ahead, 1);
 }
 
 // Fills the lists of input.stages workers: `append(list, w)` writes that of worker w.
@@ -40,12 +39,7 @@ CompactOrder listed(const OrderInput& input, ProgramShape shape, Append append) 
   shape.microbatches = input.microbatches;
   shape.minibatches = input.minibatches;
   CompactOrder order{{std::move(shape)}, {}};
-  ComputeList list;
-  for (int w = 0; w < input.stages; ++w) {
-    list.clear();
-    append(list, w);
-    order.workers.emplace_back(list.begin(), list.end());  // with room for no more
-  }
+  for (int w = 0; w < input.stages; ++w) append(order.workers.emplace_back(), w);
   return order;
 }
 

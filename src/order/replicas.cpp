@@ -88,9 +88,9 @@ class Replicated {
     const Alike alike = this->alike(w);
     const CompactOrder& lists = straight(alike.stages, own_count({w}, copy));
     auto& list = made_.workers.emplace_back();
-    for (const ComputeInstruction& i : lists.workers[alike.stage])
-      list.emplace_back(i.op(), StageId{i.stage().value / alike.stages * input_.stages + w},
-                        own(w, copy, i.microbatch().value));
+    for (const ComputeInstruction i : lists.workers[alike.stage])
+      list.push_back({i.op(), StageId{i.stage().value / alike.stages * input_.stages + w},
+                      own(w, copy, i.microbatch().value)});
   }
 
   const Order& order_;

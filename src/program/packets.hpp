@@ -25,8 +25,8 @@ class TimeQueue {
   }
   double pop() {
     const double time = times()[first_];
-    first_ = (first_ + 1) & last_;
-    --count_;
+    // From the beginning again: a long queue that has become short stays in the cache.
+    first_ = --count_ == 0 ? 0 : (first_ + 1) & last_;
     return time;
   }
 

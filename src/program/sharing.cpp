@@ -13,7 +13,7 @@ namespace {
 
 // The forwards or the backwards of a worker: a place in the list that has both.
 struct Lane {
-  const ComputeInstruction* next = nullptr;  // of the lane; the end of the list where none is left
+  ComputeList::Cursor next = {};  // of the lane; at its end where none is left
   int round = 0;
   int backwards_before = 0;  // in the list, of `next`
   int done = 0;
@@ -65,10 +65,8 @@ class SharingWalk {
   std::priority_queue<LaneEvent, std::vector<LaneEvent>, std::greater<>> events_;
 
   int last_stage() const { return order_.stages - 1; }
-  const std::vector<ComputeInstruction>& list(int w) const {
-    return order_.workers[static_cast<std::size_t>(w)];
-  }
-  bool ended(int w, const Lane& lane) const { return lane.next == list(w).data() + list(w).size(); }
+  const ComputeList& list(int w) const { return order_.workers[static_cast<std::size_t>(w)]; }
+  static bool ended(const Lane& lane) { return lane.next == std::default_sentinel; }
   void find(int w, int lane);
   void step(int w, int lane);
 
@@ -96,7 +94,7 @@ SharingWalk::SharingWalk(const CompactOrder& order, const Costs& costs, const Ad
                   "forwards and backwards share workers of one stage each");
   for (int w = 0; w < static_cast<int>(workers_.size()); ++w)
     for (const int lane : {0, 1}) {
-      workers_[static_cast<std::size_t>(w)].lanes[lane].next = list(w).data();
+      workers_[static_cast<std::size_t>(w)].lanes[lane].next = list(w).begin();
       find(w, lane);
     }
 }
@@ -106,8 +104,8 @@ SharingWalk::SharingWalk(const CompactOrder& order, const Costs& costs, const Ad
 // From where the lane is to the next of its own.
 void SharingWalk::find(int w, int index) {
   Lane& lane = workers_[static_cast<std::size_t>(w)].lanes[index];
-  while (!ended(w, lane)) {
-    const Op op = lane.next->op();
+  while (!ended(lane)) {
+    const Op op = (*lane.next).op();
     PIPETRAIN_CHECK(op == Op::Forward || op == Op::Backward, "a half of a backward");
     if ((op == Op::Backward) == (index == 1)) return;
     step(w, index);
@@ -116,11 +114,11 @@ void SharingWalk::find(int w, int index) {
 
 void SharingWalk::step(int w, int index) {
   Lane& lane = workers_[static_cast<std::size_t>(w)].lanes[index];
-  lane.backwards_before += lane.next->op() == Op::Backward;
+  lane.backwards_before += (*lane.next).op() == Op::Backward;
   ++lane.next;
-  if (!ended(w, lane) || lane.round + 1 >= order_.rounds()) return;
+  if (!ended(lane) || lane.round + 1 >= order_.rounds()) return;
   ++lane.round;
-  lane.next = list(w).data();
+  lane.next = list(w).begin();
 }
 
 // ---- compute
@@ -140,7 +138,7 @@ void SharingWalk::progress(SharedWorker& me, double time) {
 bool SharingWalk::may_start(int w, int index) const {
   const SharedWorker& me = workers_[static_cast<std::size_t>(w)];
   const Lane& lane = me.lanes[index];
-  if (lane.running || ended(w, lane)) return false;
+  if (lane.running || ended(lane)) return false;
   const bool receives = index == 0 ? w > 0 : w < last_stage();
   if (receives && lane.packets == 0) return false;
   if (me.updates < lane.backwards_before / order_.microbatches) return false;
@@ -151,7 +149,7 @@ bool SharingWalk::may_start(int w, int index) const {
 
 double SharingWalk::work(int w, int index) const {
   const Lane& lane = workers_[static_cast<std::size_t>(w)].lanes[index];
-  const MicrobatchId m{lane.next->microbatch().value + lane.round * order_.microbatches};
+  const MicrobatchId m{(*lane.next).microbatch().value + lane.round * order_.microbatches};
   const auto time = [&](Op op) {
     const double alone = time_of(costs_.of({w}), op);
     return costs_.disturbance.none() ? alone
@@ -255,7 +253,7 @@ Summary SharingWalk::summary() const {
   for (int w = 0; w < static_cast<int>(workers_.size()); ++w) {
     const SharedWorker& worker = workers_[static_cast<std::size_t>(w)];
     for (const Lane& lane : worker.lanes)
-      PIPETRAIN_CHECK(ended(w, lane), "worker {} waits for ever", w);
+      PIPETRAIN_CHECK(ended(lane), "worker {} waits for ever", w);
     summary.makespan = std::max(summary.makespan, worker.last);
     summary.idle.push_back(worker.last - std::max(0.0, worker.first) - worker.busy);
     summary.peak_activations.push_back(worker.peak);
@@ -274,7 +272,7 @@ CompactOrder order_of(const Program& program) {
     auto& computed = order.workers.emplace_back();
     for (const Instruction& i : list)
       if (i.op == Op::Forward || without_update(i.op) == Op::Backward)
-        computed.emplace_back(without_update(i.op), i.stage, i.microbatch);
+        computed.push_back({without_update(i.op), i.stage, i.microbatch});
   }
   return order;
 }

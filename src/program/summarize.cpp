@@ -23,7 +23,7 @@ namespace {
 
 // What is needed at every instruction first, so that it shares a cache line.
 struct alignas(64) WalkingWorker {
-  const ComputeInstruction *next = nullptr, *end = nullptr;
+  ComputeList::Cursor next = {};
   double now = 0, busy = 0, last = 0;
   int round = 0, in_flight = 0, peak = 0;
   bool started = false;     // has computed
@@ -34,7 +34,7 @@ struct alignas(64) WalkingWorker {
 
   int transfers = 0;  // that occupy it now
   double transfers_end = 0;
-  const ComputeInstruction* begin = nullptr;
+  const ComputeList* list = nullptr;
   double first = 0;
 };
 
@@ -45,9 +45,6 @@ class OrderWalk {
 
  private:
   static constexpr int burst = 256;  // instructions of one worker before others have a turn
-  // Of large orders the lists are far larger than the caches: where a worker waits, what it runs in
-  // one of its next turns is fetched.
-  static constexpr int ahead = 8;
 
   const CompactOrder& order_;
   const Costs& costs_;
@@ -73,7 +70,7 @@ class OrderWalk {
     return !order_.gradients_together || (m + 1) % order_.microbatches == 0;
   }
   int microbatch_of(const WalkingWorker& me) const {
-    return me.next->microbatch().value + me.round * order_.microbatches;
+    return (*me.next).microbatch().value + me.round * order_.microbatches;
   }
   bool sends_early(Op op, int stage, int m) const {
     return op == Op::Backward && stage > 0 && additions_.early_sends && !occupies_ &&
@@ -111,8 +108,8 @@ OrderWalk::OrderWalk(const CompactOrder& order, const Costs& costs, const Additi
       links_(order, costs, times_) {
   for (const auto& list : order.workers) {
     auto& worker = workers_.emplace_back();
-    worker.begin = worker.next = list.data();
-    worker.end = list.data() + list.size();
+    worker.list = &list;
+    worker.next = list.begin();
   }
   if (!additions.syncing.empty() || times_.any_update()) board_.emplace(order, additions.syncing);
 }
@@ -168,7 +165,7 @@ void OrderWalk::advance(int w) {
       settle(me);
       return;
     }
-    if (!receive(me, w)) return __builtin_prefetch(me.next + ahead);
+    if (!receive(me, w)) return;
     compute(me, w);
     if (timed_) return ends_.push({me.now, w});
   }
@@ -177,17 +174,17 @@ void OrderWalk::advance(int w) {
 
 // False at the end of the list.
 bool OrderWalk::begin_next(WalkingWorker& me) {
-  if (me.next != me.end) return true;
-  if (me.round + 1 >= order_.rounds() || me.begin == me.end) return false;
+  if (me.next != std::default_sentinel) return true;
+  if (me.round + 1 >= order_.rounds() || me.list->empty()) return false;
   ++me.round;
-  me.next = me.begin;
+  me.next = me.list->begin();
   return true;
 }
 
 // What `next` reads; false where it is not there yet. A stage recomputes while it waits.
 bool OrderWalk::receive(WalkingWorker& me, int w) {
-  const Op op = me.next->op();
-  const StageId stage = me.next->stage();
+  const Op op = (*me.next).op();
+  const StageId stage = (*me.next).stage();
   const int m = microbatch_of(me);
   const bool backward = op != Op::Forward && gives_input_gradient(op);
   if (backward && additions_.recompute && !me.recomputed) {
@@ -218,8 +215,8 @@ void OrderWalk::charge(WalkingWorker& me, int w, Op op, StageId stage, int m, do
 }
 
 void OrderWalk::compute(WalkingWorker& me, int w) {
-  const Op op = me.next->op();
-  const StageId stage = me.next->stage();
+  const Op op = (*me.next).op();
+  const StageId stage = (*me.next).stage();
   const int m = microbatch_of(me);
   const StageTimes& t = times_.at(stage);
   const double time = op == Op::Forward                 ? t.forward
@@ -237,8 +234,8 @@ void OrderWalk::compute(WalkingWorker& me, int w) {
 
 // What follows a forward or a backward: its send, its tail, and an update.
 void OrderWalk::finish(WalkingWorker& me, int w) {
-  const Op op = me.next->op();
-  const StageId stage = me.next->stage();
+  const Op op = (*me.next).op();
+  const StageId stage = (*me.next).stage();
   const int m = microbatch_of(me);
   me.computing = me.recomputed = me.asked = false;
   ++me.next;
@@ -337,13 +334,13 @@ bool OrderWalk::end(WalkingWorker& me, int w) {
 void OrderWalk::refuse_deadlock() const {
   for (std::size_t w = 0; w < workers_.size(); ++w) {
     const auto& worker = workers_[w];
-    const bool ended = worker.next == worker.end && worker.round + 1 >= order_.rounds();
+    const bool ended = worker.next == std::default_sentinel && worker.round + 1 >= order_.rounds();
     const bool waits = board_ && board_->awaits(static_cast<int>(w));
-    if ((worker.begin == worker.end && !waits) || (ended && worker.transfers == 0 && !waits))
-      continue;
+    if ((worker.list->empty() && !waits) || (ended && worker.transfers == 0 && !waits)) continue;
     const std::string where =
         ended ? "its end"
-              : short_text({worker.next->op(), worker.next->stage(), {microbatch_of(worker)}, {}});
+              : short_text(
+                    {(*worker.next).op(), (*worker.next).stage(), {microbatch_of(worker)}, {}});
     throw UsageError(fmt::format(
         "worker {} waits for ever at {}{}", w, where,
         occupies_ ? ": transfers occupy both workers, and their turns do not fit together; use the "

@@ -185,7 +185,7 @@ std::vector<std::string> timeless(const CompactOrder& order, const Costs& costs,
                                   std::string_view schedule) {
   std::vector<unsigned> seen(static_cast<std::size_t>(order.stages), 0);  // a bit for each op
   for (const auto& list : order.workers)
-    for (const ComputeInstruction& i : list) {
+    for (const ComputeInstruction i : list) {
       const bool head = i.op() == Op::Backward && i.stage().value > 0 &&
                         (!order.gradients_together || order.ends_minibatch(i.microbatch()));
       seen[static_cast<std::size_t>(i.stage().value)] |=

@@ -41,7 +41,7 @@ struct LastReads {
 // The remainders by this power of two tell apart the micro-batches in flight on the worker.
 int window_of(const CompactOrder& order, WorkerId worker) {
   int newest = 0, span = 0;
-  for (const ComputeInstruction& i : order.workers[worker]) {
+  for (const ComputeInstruction i : order.workers[worker]) {
     if (i.op() == Op::Forward) newest = std::max(newest, i.microbatch().value);
     span = std::max(span, newest - i.microbatch().value);
   }
@@ -60,7 +60,7 @@ WorkerBinder::WorkerBinder(const CompactOrder& order, const VersionPolicy& polic
   for (StageId s{0}; s.value < order.stages; ++s.value) {
     const int copies = order.copies_of(s);
     for (int copy = 0; copy < copies; ++copy) {
-      held_by_[order.worker_of_copy(s, copy)].push_back({s, copy, 0, {0}, {}, {}});
+      held_by_[order.worker_of_copy(s, copy)].push_back({s, copy, 0, {0}, {}, {}, {}});
     }
   }
   find_entries();
@@ -91,6 +91,7 @@ void WorkerBinder::begin(WorkerId worker) {
   held_ = held_by_[worker];
   for (std::size_t at = 0; at < held_.size(); ++at) {
     held_at_[held_[at].stage] = static_cast<int>(at);
+    held_[at].context = first_context(held_[at].stage);
     held_[at].at_forward.resize(window_);
     held_[at].forward_read.resize(window_);
   }
@@ -125,22 +126,33 @@ WeightRead WorkerBinder::read(Held& held, Op op, MicrobatchId m) {
     return held.forward_read[at] = policy_.forward(context(held, m, {}));
   }
   if (!gives_input_gradient(op)) return {};
+  if (policy_.keeps_forward) return held.forward_read[at];
   return policy_.backward(context(held, m, held.newest), held.forward_read[at]);
 }
 
-ReadContext WorkerBinder::context(const Held& held, MicrobatchId m, Version at_backward) const {
-  return {
-      .stage = held.stage,
-      .stages = order_.stages,
-      .microbatch = m,
-      .microbatches = order_.microbatches,
-      // Drained at each update, a stage has made one for each mini-batch before.
-      .at_entry = order_.repeats ? Version{order_.minibatch_of(m).value} : entries_[m],
-      .at_forward = held.at_forward[m.value & (window_ - 1)],
-      .at_backward = at_backward,
-      .at_turn = turns_.empty() ? Version{0} : turns_[m],
-      .delay = rule_.delays.empty() ? 0 : rule_.delays[static_cast<std::size_t>(held.stage.value)],
-      .mix = rule_.mix};
+ReadContext WorkerBinder::first_context(StageId stage) const {
+  return {.stage = stage,
+          .stages = order_.stages,
+          .microbatch = {},
+          .microbatches = order_.microbatches,
+          .at_entry = {},
+          .at_forward = {},
+          .at_backward = {},
+          .at_turn = {},
+          .delay = rule_.delays.empty() ? 0 : rule_.delays[stage],
+          .mix = rule_.mix};
+}
+
+// The rest of a context is that of all reads of a stage.
+const ReadContext& WorkerBinder::context(Held& held, MicrobatchId m, Version at_backward) const {
+  ReadContext& context = held.context;
+  context.microbatch = m;
+  // Drained at each update, a stage has made one for each mini-batch before.
+  context.at_entry = order_.repeats ? Version{order_.minibatch_of(m).value} : entries_[m];
+  context.at_forward = held.at_forward[m.value & (window_ - 1)];
+  context.at_backward = at_backward;
+  context.at_turn = turns_.empty() ? Version{0} : turns_[m];
+  return context;
 }
 
 std::vector<Instruction> WorkerBinder::bind(WorkerId worker) {

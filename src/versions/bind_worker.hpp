@@ -30,6 +30,7 @@ class WorkerBinder {
     Version newest = {0};
     Indexed<Version> at_forward;       // per micro-batch in flight, by its last bits
     Indexed<WeightRead> forward_read;  // likewise
+    ReadContext context;               // of the last read
   };
 
   const CompactOrder& order_;
@@ -46,7 +47,8 @@ class WorkerBinder {
   template <class OnCompute, class OnUpdate>
   void walk(WorkerId worker, OnCompute on_compute, OnUpdate on_update);
   WeightRead read(Held& held, Op op, MicrobatchId microbatch);
-  ReadContext context(const Held& held, MicrobatchId microbatch, Version at_backward) const;
+  ReadContext first_context(StageId stage) const;
+  const ReadContext& context(Held& held, MicrobatchId microbatch, Version at_backward) const;
 };
 
 // Per worker.

@@ -6,8 +6,6 @@
 namespace pipetrain {
 namespace {
 
-using ComputeList = std::vector<ComputeInstruction>;
-
 // Channels are first in, first out, so that counts say what has come.
 struct SlotClock {
   const CompactOrder& order;
@@ -41,24 +39,25 @@ struct SlotClock {
     }
   }
 
-  // The end of the slot that begins at `at`: as slot_length in bind.cpp.
-  std::size_t slot_end(const ComputeList& list, std::size_t at) const {
-    const ComputeInstruction& first = list[at];
+  // How many instructions from `at` on take one slot together: as slot_length in bind.cpp.
+  int slot_length(ComputeList::Cursor at) const {
+    const ComputeInstruction first = *at;
     const auto goes_on = [&](const ComputeInstruction& i) {
       if (i.stage() != first.stage()) return false;
       if (i.op() == Op::BackwardWeight) return true;
       return order.gradients_together && is_backward(first.op()) && i.op() == first.op() &&
              order.minibatch_of(i.microbatch()) == order.minibatch_of(first.microbatch());
     };
-    std::size_t end = at + 1;
-    while (end < list.size() && goes_on(list[end])) ++end;
-    return end;
+    int length = 1;
+    while (++at != std::default_sentinel && goes_on(*at)) ++length;
+    return length;
   }
 };
 
 struct Place {
+  ComputeList::Cursor at;
   int round = 0;
-  std::size_t at = 0, end = 0;  // of the present slot
+  int now = 0;  // instructions of the present slot
 };
 
 }  // namespace
@@ -66,22 +65,22 @@ struct Place {
 std::vector<Version> turns_of(const CompactOrder& order) {
   PIPETRAIN_CHECK(!order.has_copies(), "a clock of slots counts no copies of stages");
   SlotClock clock{order};
-  std::vector<Place> places(order.workers.size());
+  std::vector<Place> places;
+  for (const ComputeList& list : order.workers) places.push_back({list.begin()});
   for (bool moved = true; moved;) {
     moved = false;
     for (std::size_t w = 0; w < places.size(); ++w) {
       Place& place = places[w];
-      const ComputeList& list = order.workers[w];
-      place.end = place.at;
-      if (place.at == list.size() && !list.empty() && place.round + 1 < order.rounds())
-        place = {place.round + 1, 0, 0};
-      if (place.at < list.size() && clock.ready(list[place.at]))
-        place.end = clock.slot_end(list, place.at);
+      const bool ended = place.at == std::default_sentinel;
+      if (ended && place.round + 1 < order.rounds())
+        place = {order.workers[w].begin(), place.round + 1};
+      if (place.at != std::default_sentinel && clock.ready(*place.at))
+        place.now = clock.slot_length(place.at);
     }
     const Version before = clock.stage_0;
-    for (std::size_t w = 0; w < places.size(); ++w)
-      for (Place& place = places[w]; place.at < place.end; ++place.at) {
-        clock.run(order.workers[w][place.at], place.round, before);
+    for (Place& place : places)
+      for (; place.now > 0; --place.now, ++place.at) {
+        clock.run(*place.at, place.round, before);
         moved = true;
       }
   }

@@ -1,5 +1,6 @@
 // `pipetrain schedule`, from its options to what it prints.
 #include <iostream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -132,6 +133,33 @@ TEST_CASE("trace: a thread per worker, complete events in microseconds") {
   }
   CHECK(forwards == 4 * 8);
   CHECK(end == 33000);
+}
+
+TEST_CASE("trace: no two slices of a track overlap, also where a worker does two things at once") {
+  for (const char* name : {"1f1b_sno", "fbp_as"}) {
+    auto options = options_of(name, "trace");
+    options.times = "F=1,B=2,transfer=0.5,jitter=0.1";
+    const auto document = nlohmann::json::parse(printed(options));
+    std::map<int, double> free_at;  // per track, whose slices come in the order of time
+    std::size_t tracks = 0, computed = 0;
+    CAPTURE(name);
+    for (const auto& event : document["traceEvents"]) {
+      tracks += event["name"] == "thread_name";
+      if (event["ph"] != "X" || event["dur"] == 0) continue;
+      double& free = free_at[event["tid"]];
+      CHECK(event["ts"].get<double>() >= free - 1e-6);
+      free = event["ts"].get<double>() + event["dur"].get<double>();
+      computed += event["cat"] == "forward" || event["cat"] == "backward";
+    }
+    CHECK(tracks == 8);
+    CHECK(computed == 4 * 16);
+  }
+}
+
+TEST_CASE("svg: where forwards and backwards share a worker it has a row for either") {
+  const auto svg = printed(options_of("fbp_as", "svg"));
+  CHECK_THAT(svg, Contains(">stage 0 F</text>") && Contains(">stage 3 B</text>"));
+  CHECK_THAT(printed(options_of("1f1b", "svg")), !Contains("stage 0 F"));
 }
 
 TEST_CASE("svg: a box with a number per compute instruction, a tick per update") {
