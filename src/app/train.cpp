@@ -216,7 +216,6 @@ int train(const Options& options) {
   pipeline.set_trace(metrics.trace());
   const auto [end, signal] = run_training({.config = config,
                                            .graph = graph,
-                                           .plan = plan,
                                            .data = data,
                                            .data_sums = sums,
                                            .length = length,

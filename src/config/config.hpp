@@ -103,6 +103,7 @@ struct PipelineConfig {
   int stages = 1;
   int microbatches = 1;
   SplitConfig split;
+  Rebalance rebalance = Rebalance::Off;
   std::vector<int> replicas = {1};  // of each of `stages`, or one number for all
   int virtual_stages = 1;
   Warmup warmup = Warmup::OneFOneB;

@@ -139,6 +139,7 @@ std::vector<Key> make_keys() {
     {KEY(pipeline.stages), .help = "pipeline workers P; the model is cut in as many parts, or as many times virtual_stages (zb_v: 2)", .range = from_to(1, 1024), .on_resume = OnResume::MayDiffer},
     {KEY(pipeline.microbatches), .help = "per mini-batch", .range = from_to(1, 65536)},
     {KEY(pipeline.split), .help = "or names of the first layer of stages 1.. ([\"conv3\", \"fc1\"])", .values = listed<SplitRule>(), .on_resume = OnResume::MayDiffer},
+    {WORD(pipeline.rebalance), .help = "auto: the cut moves, between two steps, when the stages measure uneven; for schedules that drain at every update", .on_resume = OnResume::MayDiffer},
     {KEY(pipeline.replicas), .help = "workers of each stage, that share its work: a number for all, or one per stage ([3, 1])", .range = from_to(1, 1024), .on_resume = OnResume::MayDiffer},
     {.path = "pipeline.shared_layers", .help = "of a plan of BaPipe, each shared by two stages", .built = false, .off = "[]"},
     {KEY(pipeline.virtual_stages), .help = "parts of the model per worker", .range = from_to(1, 1024), .of = "pipeline.schedule", .only = interleaved},

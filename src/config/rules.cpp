@@ -12,6 +12,7 @@
 #include "config/fields.hpp"
 #include "own_order.hpp"
 #include "replica_rules.hpp"
+#include "schedules.hpp"
 
 namespace pipetrain::config {
 namespace {
@@ -126,6 +127,22 @@ void check_model(const Given& given, const Config& config, Problems& problems) {
 std::string nearest_below_and_above(std::int64_t below, std::int64_t above) {
   return below > 0 && below != above ? fmt::format("{} or {}", below, above)
                                      : fmt::format("{}", above);
+}
+
+// A cut can move where the pipeline is empty, and where there is one.
+void check_rebalance(const Given& given, const Config& config, Problems& problems) {
+  const PipelineConfig& pipeline = config.pipeline;
+  if (!fine(given, {"pipeline.rebalance", "pipeline.schedule", "pipeline.schedule_csv"})) return;
+  if (pipeline.rebalance == Rebalance::Off) return;
+  const bool own = has_own_order(pipeline);
+  if (!own && !is_uncut(pipeline) && flushes(require_schedule(pipeline.schedule))) return;
+  const std::string what =
+      own ? "an order of your own" : fmt::format("schedule \"{}\"", pipeline.schedule);
+  problems.push_back(
+      {place(given, {"pipeline.rebalance", "pipeline.schedule"}),
+       fmt::format("pipeline.rebalance = \"auto\" cannot move a cut under {}, which {}", what,
+                   !own && is_uncut(pipeline) ? "has none" : "need not drain at an update"),
+       "write rebalance = \"off\", or a schedule that drains, as \"1f1b\""});
 }
 
 void check_microbatches(const Given& given, const Config& config, Problems& problems) {
@@ -375,6 +392,7 @@ void settle(const Given& given, Config& config, Problems& problems) {
 void check_rules(const Given& given, const Config& config, Problems& problems) {
   check_model(given, config, problems);
   check_microbatches(given, config, problems);
+  check_rebalance(given, config, problems);
   check_split(given, config, problems);
   if (check_replicas(given, config, problems)) check_devices(given, config, problems);
   check_precision(given, config, problems);

@@ -58,6 +58,11 @@ template <>
 inline constexpr auto words_of<GradientRule> = std::to_array<std::string_view>({"saved",
                                                                                 "recompute"});
 
+// Does a training move its cut when its stages measure uneven?
+enum class Rebalance { Off, Auto };
+template <>
+inline constexpr auto words_of<Rebalance> = std::to_array<std::string_view>({"off", "auto"});
+
 enum class Recompute { None, Stage };
 template <>
 inline constexpr auto words_of<Recompute> = std::to_array<std::string_view>({"none", "stage"});

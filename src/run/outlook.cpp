@@ -24,29 +24,6 @@ using nlohmann::ordered_json;
 constexpr std::array<std::string_view, use_count> use_names = {
     "weights", "gradients", "optimizer", "activations", "workspace", "packets"};
 
-// Of a stage that lies on several workers, each copy.
-void check_limits(const CompiledPipeline& pipeline) {
-  const PipelineInput& in = pipeline.in;
-  const auto limit = static_cast<std::size_t>(in.config.hardware.memory_limit);
-  if (limit == 0) return;
-  const std::vector<HeldMemory> stages = predicted_first_copies(pipeline);
-  for (std::size_t s = 0; s < stages.size(); ++s) {
-    const std::size_t bytes = stages[s].most();
-    if (bytes <= limit) continue;
-    const bool trains = stages[s].training.total() == bytes;
-    const std::string smaller =
-        !trains && in.config.validation.batch_size > 0
-            ? "a smaller validation.batch_size"
-            : fmt::format("{}smaller micro-batches (a larger pipeline.microbatches)",
-                          is_uncut(in.config.pipeline) ? "" : "more stages, ");
-    throw UsageError(fmt::format(
-        "hardware.memory_limit = {} is too small: stage {} needs {} ({} bytes) for {}; use {}, or "
-        "a larger limit",
-        bytes_text(limit), s, bytes_text(bytes), bytes, trains ? "training" : "validation",
-        smaller));
-  }
-}
-
 ordered_json layers_json(const Graph& graph, const Plan& plan) {
   auto layers = ordered_json::array();
   for (std::size_t i = 0; i < graph.layers.size(); ++i) {
@@ -106,6 +83,29 @@ std::int64_t size_of(const std::unique_ptr<const Dataset>& dataset) {
 
 }  // namespace
 
+// Of a stage that lies on several workers, each copy.
+void check_memory_limit(const CompiledPipeline& pipeline) {
+  const PipelineInput& in = pipeline.in;
+  const auto limit = static_cast<std::size_t>(in.config.hardware.memory_limit);
+  if (limit == 0) return;
+  const std::vector<HeldMemory> stages = predicted_first_copies(pipeline);
+  for (std::size_t s = 0; s < stages.size(); ++s) {
+    const std::size_t bytes = stages[s].most();
+    if (bytes <= limit) continue;
+    const bool trains = stages[s].training.total() == bytes;
+    const std::string smaller =
+        !trains && in.config.validation.batch_size > 0
+            ? "a smaller validation.batch_size"
+            : fmt::format("{}smaller micro-batches (a larger pipeline.microbatches)",
+                          is_uncut(in.config.pipeline) ? "" : "more stages, ");
+    throw UsageError(fmt::format(
+        "hardware.memory_limit = {} is too small: stage {} needs {} ({} bytes) for {}; use {}, or "
+        "a larger limit",
+        bytes_text(limit), s, bytes_text(bytes), bytes, trains ? "training" : "validation",
+        smaller));
+  }
+}
+
 ordered_json outlook(const CompiledPipeline& compiled) {
   const PipelineInput& in = compiled.in;
   const PipelineConfig& pipeline = in.config.pipeline;
@@ -115,7 +115,7 @@ ordered_json outlook(const CompiledPipeline& compiled) {
                          {"microbatches", pipeline.microbatches},
                          {"stages", plan_json(in.graph, in.plan)["stages"]}};
   add_annealing(result, in.config, {in.steps_per_epoch, in.total_steps});
-  check_limits(compiled);
+  check_memory_limit(compiled);
   for (const HeldMemory& stage : predicted_memory(compiled)) {
     result["memory_bytes"].push_back(stage.training.total());
     result["validation_memory_bytes"].push_back(stage.validation.total());

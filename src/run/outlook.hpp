@@ -15,6 +15,9 @@ namespace pipetrain {
 // UsageError where a stage does not fit in hardware.memory_limit.
 nlohmann::ordered_json outlook(const CompiledPipeline& pipeline);
 
+// The same UsageError alone.
+void check_memory_limit(const CompiledPipeline& pipeline);
+
 // What --dry-run adds: the data, the length, every layer with its shapes, memory by use, the
 // program.
 nlohmann::ordered_json outlook_details(const CompiledPipeline& pipeline, const Datasets& data,

@@ -18,6 +18,7 @@ class StepReporter {
   // A segment begins now: what passed since the last step (a validation) belongs to no step.
   void begin_segment();
   StepSummary summarize(const StepRecord& record);
+  void set_memory(std::vector<HeldMemory> memory) { memory_ = std::move(memory); }
 
  private:
   TrainingLength length_;

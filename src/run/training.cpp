@@ -41,7 +41,11 @@ Training::Training(const TrainingInput& input)
                .data = input.data_sums,
                .steps_per_epoch = input.length.steps_per_epoch}),
       reporter_(input.length, input.pipeline.memory(), worker_count(input.config.pipeline)),
-      course_(input.data.train->classes()) {}
+      course_(input.data.train->classes()) {
+  if (input.config.pipeline.rebalance == Rebalance::Auto)
+    moving_cut_.emplace(MovingCutInput{input.pipeline, input.metrics, input.console, reporter_,
+                                       input.length.steps});
+}
 
 void Training::run() {
   Loader loader(*in_.data.train,
@@ -64,6 +68,7 @@ void Training::run() {
       saving_.save(progress_, *reason);
     }
     saving_.tell();
+    if (moving_cut_ && !ended()) moving_cut_->consider(progress_.step);
   }
   saving_.finish();
   in_.console.end();
@@ -80,7 +85,8 @@ bool Training::stopped_early() const {
 
 void Training::train_segment(Loader& loader) {
   const std::int64_t first = progress_.step;
-  const std::int64_t end = segment_end(in_.config, in_.length, first);
+  std::int64_t end = segment_end(in_.config, in_.length, first);
+  if (moving_cut_) end = std::min(end, first + moving_cut_->window());
   std::atomic<bool>& drain = interrupts_.drain();
   reporter_.begin_segment();
   progress_.step += in_.pipeline.train(
@@ -108,12 +114,14 @@ std::optional<std::string> Training::reason_to_save(bool best) {
 
 void Training::report(const StepRecord& record) {
   const StepSummary summary = reporter_.summarize(record);
-  check_divergence({in_.config, in_.graph, in_.plan, *in_.data.train}, record, summary);
+  check_divergence({in_.config, in_.graph, in_.pipeline.input().plan, *in_.data.train}, record,
+                   summary);
   in_.metrics.write(step_event(summary));
   in_.console.step(summary);
   course_.see(summary);
   progress_.skipped += summary.skipped ? 1 : 0;
   step_median_.add(summary.seconds);
+  if (moving_cut_) moving_cut_->see(record, summary.seconds);
   last_step_ = summary;
 }
 

@@ -11,6 +11,7 @@
 #include "run/bleu_score.hpp"
 #include "run/course.hpp"
 #include "run/interrupts.hpp"
+#include "run/rebalance/moving_cut.hpp"
 #include "run/report.hpp"
 #include "run/run_metrics.hpp"
 #include "run/saving.hpp"
@@ -22,7 +23,6 @@ namespace pipetrain {
 struct TrainingInput {  // everything outlives the training
   const Config& config;
   const Graph& graph;
-  const Plan& plan;
   const Datasets& data;
   const DataSums& data_sums;
   const TrainingLength& length;
@@ -65,6 +65,7 @@ class Training {
   Saving saving_;
   StepReporter reporter_;
   Course course_;
+  std::optional<MovingCut> moving_cut_;  // pipeline.rebalance
   std::optional<StepSummary> last_step_;
   StepMedian step_median_;
   bool interrupted_ = false;

@@ -42,6 +42,7 @@ struct Pipeline::Impl {
   }
   Impl(CompiledPipeline made, const MakeChannel& make_channel)
       : compiled(std::move(made)),
+        make_channel(make_channel),
         graph(compiled.in.graph),
         plan(compiled.in.plan),
         config(compiled.in.config),
@@ -118,7 +119,9 @@ struct Pipeline::Impl {
                 [&] { close_all(run.loader, run.board); });
   }
 
+  std::unique_ptr<const Plan> own_plan;  // of a pipeline that was cut again
   CompiledPipeline compiled;
+  const MakeChannel make_channel;
   const Graph& graph;
   const Plan& plan;
   const Config& config;
@@ -142,6 +145,20 @@ struct Pipeline::Impl {
 Pipeline::Pipeline(CompiledPipeline compiled, const MakeChannel& make_channel)
     : impl_(std::make_unique<Impl>(std::move(compiled), make_channel)) {}
 Pipeline::~Pipeline() = default;
+
+void Pipeline::recut(std::unique_ptr<const Plan> plan, CompiledPipeline compiled) {
+  NamedTensors tensors;
+  for (StageTensors& part : state()) tensors.merge(part.tensors);
+  Trace* const trace = impl_->trace;
+  const MakeChannel make_channel = impl_->make_channel;
+  impl_.reset();  // its memory is what the new stages take
+  impl_ = std::make_unique<Impl>(std::move(compiled), make_channel);
+  impl_->own_plan = std::move(plan);
+  impl_->trace = trace;
+  set_state(tensors);
+}
+
+const PipelineInput& Pipeline::input() const { return impl_->compiled.in; }
 
 void Pipeline::set_watch(StageId stage, LayerWatch* watch) {
   impl_->stages[stage.value]->first().set_watch(watch);

@@ -59,6 +59,12 @@ class Pipeline {
   // the pipeline was made for.
   EvaluationSum evaluate(Loader& loader);
 
+  // Other cuts for the same training, in place: of a pipeline made from the same input but for its
+  // plan. Weights and moments are carried over; between two segments, of a schedule that drains,
+  // nothing else changes. Where the new stages cannot be made, the pipeline is closed.
+  void recut(std::unique_ptr<const Plan> plan, CompiledPipeline compiled);
+
+  const PipelineInput& input() const;
   const Program& program() const { return segment_program().program; }
   const SegmentProgram& segment_program() const;  // of the longest segment
   int loader_readers(Mode mode) const;

@@ -71,6 +71,13 @@ std::vector<Row> config_rows() {
       config("replicas that hardly ever meet",
              "[pipeline]\nschedule = \"pipedream\"\nstages = 2\nreplicas = [31, 37]", "4:12",
              {"more than 1024 mini-batches", "divide each other"}),
+      config("a cut that is to move under a schedule that never drains",
+             "[pipeline]\nschedule = \"pipedream\"\nstages = 2\nrebalance = \"auto\"", "4:13",
+             {"cannot move a cut under schedule \"pipedream\"", "rebalance = \"off\""}),
+      config("a cut that is to move where there is none",
+             "[pipeline]\nschedule = \"data_parallel\"\nstages = 2\nmicrobatches = 2\n"
+             "rebalance = \"auto\"",
+             "5:13", {"cannot move a cut under schedule \"data_parallel\"", "has none"}),
       config("two directions over an odd number of workers",
              "[pipeline]\nschedule = \"chimera\"\nstages = 3\nmicrobatches = 4", "2:12",
              {"even", "stages = 2 or 4"}),

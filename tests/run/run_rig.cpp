@@ -79,7 +79,6 @@ RunRig::RunRig(const std::vector<std::string>& sets)
 TrainingInput RunRig::input(const Progress& begin) {
   return {.config = config(),
           .graph = graph_,
-          .plan = plan_,
           .data = data_,
           .data_sums = sums_,
           .length = length_,

@@ -1,0 +1,112 @@
+#include "run/rebalance/rebalancer.hpp"
+
+#include <spdlog/fmt/fmt.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "plan/search/splits.hpp"
+
+namespace pipetrain {
+namespace {
+
+constexpr double least_gain = 0.03;               // of a step, to be worth a move
+constexpr double kept_gain = 0.01;                // of a step, for a move to stay
+constexpr int first_hold = 4, longest_hold = 64;  // windows
+
+// Sums over the layers of each part.
+std::vector<double> by_part(const std::vector<double>& layers, const std::vector<int>& firsts) {
+  std::vector<double> sums;
+  for (std::size_t p = 0; p < firsts.size(); ++p) {
+    const std::size_t end =
+        p + 1 < firsts.size() ? static_cast<std::size_t>(firsts[p + 1]) : layers.size();
+    double sum = 0;
+    for (auto l = static_cast<std::size_t>(firsts[p]); l < end; ++l) sum += layers[l];
+    sums.push_back(sum);
+  }
+  return sums;
+}
+
+Firsts balanced(const std::vector<double>& layer_ms, std::size_t parts) {
+  LayerChain chain;
+  for (const double ms : layer_ms) {
+    chain.layers.push_back({});
+    chain.layers.back().forward_ms = ms;
+  }
+  return balanced_firsts({chain, std::vector<double>(parts, 1.0)});
+}
+
+}  // namespace
+
+Rebalancer::Rebalancer(RebalancerInput input) : in_(std::move(input)), firsts_(in_.firsts) {}
+
+std::optional<Move> Rebalancer::decide(const Window& window) {
+  for (Held& held : held_) held.windows_left = std::max(0, held.windows_left - 1);
+  if (auto back = judge(window)) return back;
+  return propose(window);
+}
+
+std::optional<Move> Rebalancer::judge(const Window& window) {
+  if (!judged_) return std::nullopt;
+  const Judged last = *std::exchange(judged_, std::nullopt);
+  if (window.step_ms <= (1 - kept_gain) * last.step_ms) return std::nullopt;
+  hold(firsts_);
+  return Move{.firsts = last.before,
+              .measured_ms = window.step_ms,
+              .predicted_ms = last.step_ms,
+              .back = true,
+              .why = fmt::format("{:.3g} ms a step, no less than the {:.3g} before the move",
+                                 window.step_ms, last.step_ms)};
+}
+
+std::vector<double> Rebalancer::layer_ms(const Window& window) const {
+  const std::vector<double> costs = by_part(in_.layer_costs, firsts_);
+  std::vector<double> ms = in_.layer_costs;
+  std::size_t part = 0;
+  for (std::size_t l = 0; l < ms.size(); ++l) {
+    if (part + 1 < firsts_.size() && static_cast<int>(l) == firsts_[part + 1]) ++part;
+    ms[l] *= costs[part] > 0 ? window.part_ms[part] / costs[part] : 0;
+  }
+  return ms;
+}
+
+std::optional<Move> Rebalancer::propose(const Window& window) const {
+  const std::vector<double> layers = layer_ms(window);
+  const Firsts firsts = balanced(layers, firsts_.size());
+  if (firsts == firsts_ || is_held(firsts)) return std::nullopt;
+  const double now = in_.step_ms(by_part(layers, firsts_)),
+               then = in_.step_ms(by_part(layers, firsts));
+  const double share = now > 0 ? 1 - then / now : 0;
+  const double gain_ms = share * window.step_ms * static_cast<double>(in_.steps - window.step);
+  if (share < least_gain || gain_ms <= cost_ms_) return std::nullopt;
+  return Move{.firsts = firsts,
+              .measured_ms = window.step_ms,
+              .predicted_ms = (1 - share) * window.step_ms,
+              .why = fmt::format("{:.3g} ms a step, {:.3g} predicted", window.step_ms,
+                                 (1 - share) * window.step_ms)};
+}
+
+void Rebalancer::moved(const Move& move, double cost_ms) {
+  cost_ms_ = cost_ms;
+  if (!move.back) judged_ = {.before = firsts_, .step_ms = move.measured_ms};
+  firsts_ = move.firsts;
+}
+
+void Rebalancer::refused(const Move& move) { hold(move.firsts); }
+
+void Rebalancer::hold(const std::vector<int>& firsts) {
+  const auto held = std::ranges::find(held_, firsts, &Held::firsts);
+  if (held == held_.end()) {
+    held_.push_back({firsts, first_hold, 2 * first_hold});
+    return;
+  }
+  held->windows_left = held->next;
+  held->next = std::min(2 * held->next, longest_hold);
+}
+
+bool Rebalancer::is_held(const std::vector<int>& firsts) const {
+  const auto held = std::ranges::find(held_, firsts, &Held::firsts);
+  return held != held_.end() && held->windows_left > 0;
+}
+
+}  // namespace pipetrain

@@ -1,0 +1,84 @@
+// When a cut moves, from numbers alone.
+#include "run/rebalance/rebalancer.hpp"
+
+#include <algorithm>
+
+#include "catch.hpp"
+
+using namespace pipetrain;
+
+namespace {
+
+// Eight even layers; the step is its slowest part.
+RebalancerInput even(std::vector<int> firsts) {
+  return {.layer_costs = std::vector<double>(8, 1.0),
+          .firsts = std::move(firsts),
+          .step_ms = [](const std::vector<double>& ms) { return std::ranges::max(ms); },
+          .steps = 100'000};
+}
+
+}  // namespace
+
+TEST_CASE("an uneven cut moves to the even one, and stays", "[rebalance]") {
+  Rebalancer r(even({0, 6}));
+  const auto move = r.decide({.step = 20, .step_ms = 60, .part_ms = {60, 20}});
+  REQUIRE(move);
+  CHECK(move->firsts == std::vector{0, 4});
+  CHECK(move->predicted_ms == Approx(40));
+  CHECK_FALSE(move->back);
+  r.moved(*move, 100);
+  CHECK(r.firsts() == std::vector{0, 4});
+  CHECK_FALSE(r.decide({.step = 40, .step_ms = 40, .part_ms = {40, 40}}));
+}
+
+TEST_CASE("a difference that gains less than three percent moves nothing", "[rebalance]") {
+  Rebalancer r(even({0, 4}));
+  CHECK_FALSE(r.decide({.step = 20, .step_ms = 41, .part_ms = {41, 40}}));
+}
+
+TEST_CASE("a stage that is held up gives layers away, and gets them back", "[rebalance]") {
+  Rebalancer r(even({0, 4}));
+  const auto away = r.decide({.step = 20, .step_ms = 80, .part_ms = {80, 40}});
+  REQUIRE(away);
+  CHECK(away->firsts[1] < 4);
+  r.moved(*away, 10);
+  // Nothing holds it up any more: each layer takes 10 ms again.
+  const double first = 10 * away->firsts[1], second = 80 - first;
+  const auto again = r.decide({.step = 40, .step_ms = second, .part_ms = {first, second}});
+  REQUIRE(again);
+  CHECK(again->firsts == std::vector{0, 4});
+}
+
+TEST_CASE("a move that does not shorten the step is taken back, and not tried again soon",
+          "[rebalance]") {
+  Rebalancer r(even({0, 6}));
+  const Window window{.step = 20, .step_ms = 60, .part_ms = {60, 20}};
+  const auto move = r.decide(window);
+  REQUIRE(move);
+  r.moved(*move, 10);
+  const auto back = r.decide({.step = 40, .step_ms = 60, .part_ms = {40, 60}});
+  REQUIRE(back);
+  CHECK(back->back);
+  CHECK(back->firsts == std::vector{0, 6});
+  r.moved(*back, 10);
+  int windows = 1;
+  while (!r.decide(window)) ++windows;
+  CHECK(windows == 4);
+}
+
+TEST_CASE("a move must pay for itself in the steps that are left", "[rebalance]") {
+  RebalancerInput input = even({0, 6});
+  input.steps = 30;
+  Rebalancer r(input);
+  CHECK_FALSE(r.decide({.step = 20, .step_ms = 60, .part_ms = {60, 20}}));  // 10 steps save 200 ms
+  input.steps = 60;
+  CHECK(Rebalancer(input).decide({.step = 20, .step_ms = 60, .part_ms = {60, 20}}));
+}
+
+TEST_CASE("a cut that was refused is not proposed again soon", "[rebalance]") {
+  Rebalancer r(even({0, 6}));
+  const Window window{.step = 20, .step_ms = 60, .part_ms = {60, 20}};
+  r.refused(*r.decide(window));
+  CHECK_FALSE(r.decide(window));
+  CHECK(r.firsts() == std::vector{0, 6});
+}
