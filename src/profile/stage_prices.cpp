@@ -39,6 +39,22 @@ StageCosts work_of(const StagePlan& part, const Graph& graph, const ProfilePoint
   return costs;
 }
 
+// What profiles do not have, because no weights are mixed there: an update that keeps up the mean
+// motion of the weights is not fused, and reads and writes more; weights that no update made are
+// computed, and packed. Bound by memory: so many arrays as long as the parameters.
+double mixing_ms(const StageNeeds& needs, const StagePlan& part, const ProfilePoint& point,
+                 double bytes_per_second) {
+  constexpr double arrays_of_delta = 4, arrays_of_mixture = 3;
+  const double arrays =
+      (needs.delta.keeps ? arrays_of_delta : 0) + (needs.mixes_weights ? arrays_of_mixture : 0);
+  double pack_ms = 0;
+  for (int l = part.first.value; l <= part.last.value; ++l)
+    pack_ms += point.layers[static_cast<std::size_t>(l)].pack_ms;
+  const double bytes = arrays * sizeof(float) * static_cast<double>(part.parameters);
+  return (bytes_per_second > 0 ? 1e3 * bytes / bytes_per_second : 0) +
+         (needs.mixes_weights ? pack_ms : 0);
+}
+
 }  // namespace
 
 StagePrices stage_prices(const CompiledPipeline& pipeline, const Profile& profile) {
@@ -49,7 +65,10 @@ StagePrices stage_prices(const CompiledPipeline& pipeline, const Profile& profil
                journey = is_inline(config) ? 0 : handover_ms(profile, "threads");
   StagePrices prices;
   for (int s = 0; s <= last; ++s) {
-    StageCosts costs = work_of(pipeline.in.plan.stages[StageId{s}], pipeline.in.graph, point);
+    const StagePlan& part = pipeline.in.plan.stages[StageId{s}];
+    StageCosts costs = work_of(part, pipeline.in.graph, point);
+    costs.update +=
+        mixing_ms(pipeline.needs.stages[StageId{s}], part, point, profile.memory_bytes_per_second);
     prices.work.per_stage.push_back(costs);
     // A forward comes with a load or a receive, and with a send; so does a backward.
     const double packets = half_packet * ((s > 0) + (s < last));
