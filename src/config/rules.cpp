@@ -135,6 +135,11 @@ void check_rebalance(const Given& given, const Config& config, Problems& problem
   if (!fine(given, {"pipeline.rebalance", "pipeline.schedule", "pipeline.schedule_csv"})) return;
   if (pipeline.rebalance == Rebalance::Off) return;
   const bool own = has_own_order(pipeline);
+  if (std::ranges::adjacent_find(pipeline.replicas, std::not_equal_to{}) != pipeline.replicas.end())
+    return problems.push_back(
+        {place(given, {"pipeline.rebalance", "pipeline.replicas"}),
+         "pipeline.rebalance = \"auto\" needs the same number of replicas on every stage",
+         "write rebalance = \"off\", or one number of replicas"});
   if (!own && !is_uncut(pipeline) && flushes(require_schedule(pipeline.schedule))) return;
   const std::string what =
       own ? "an order of your own" : fmt::format("schedule \"{}\"", pipeline.schedule);

@@ -74,6 +74,9 @@ std::vector<Row> config_rows() {
       config("a cut that is to move under a schedule that never drains",
              "[pipeline]\nschedule = \"pipedream\"\nstages = 2\nrebalance = \"auto\"", "4:13",
              {"cannot move a cut under schedule \"pipedream\"", "rebalance = \"off\""}),
+      config("a cut that is to move between stages of unequal replicas",
+             "[pipeline]\nstages = 2\nmicrobatches = 4\nreplicas = [2, 1]\nrebalance = \"auto\"",
+             "5:13", {"needs the same number of replicas", "one number of replicas"}),
       config("a cut that is to move where there is none",
              "[pipeline]\nschedule = \"data_parallel\"\nstages = 2\nmicrobatches = 2\n"
              "rebalance = \"auto\"",
