@@ -115,7 +115,7 @@ PipeDream's authors released, and the times of micro-batches are taken in propor
 
 ## Step and memory
 
-BaPipe's plan, and how many times as long or as much the others take. A mini-batch counts as {SAMPLES} samples. GPipe: its best plan by our simulation (`--objective simulate --allow-stale`), at any number of stages. PipeDream: the
+BaPipe's plan, and how many times as long or as much the others take. A mini-batch counts as {SAMPLES} samples. GPipe: its best plan by our simulation (`--objective simulate --allow-stale`), at any number of stages and with replicas. PipeDream: the
 bottleneck that its optimizer finds (`--objective pipedream`), never drained and with replicas; it knows devices of one kind only. Memory: of the fullest device, weights twice and activations; data parallelism
 with its part of the mini-batch at once, GPipe with the whole mini-batch on the stages of BaPipe's plan.
 

@@ -22,6 +22,7 @@ OBJECTIVES = {
     "simulate, stale weights allowed": ("--objective", "simulate", "--allow-stale"),
 }
 PAPER, CODE = list(OBJECTIVES)[:2]
+STALE = list(OBJECTIVES)[-1]
 
 
 def shown(found: dict) -> str:
@@ -41,9 +42,10 @@ def judged(row: tuple, chosen: dict[str, dict]) -> tuple[bool, str]:
         which = " and ".join(objective for objective, name in names.items() if name == printed)
         return True, f"- {model} on {devices}, `{printed}`: chosen by {which}."
     paper = chosen[PAPER]
+    ours = " Our simulation chooses it, where stale weights are allowed." if replicas(chosen[STALE]) == printed else ""
     return False, (f"- {model} on {devices}, `{printed}`: the paper's costs give `{names[PAPER]}` "
                    f"({paper['step_ms']:.4g} ms a mini-batch; data parallel on all "
-                   f"{paper['step_ms'] * paper['speedup'] / paper['data_parallel_speedup']:.4g} ms), the code's `{names[CODE]}`.")
+                   f"{paper['step_ms'] * paper['speedup'] / paper['data_parallel_speedup']:.4g} ms), the code's `{names[CODE]}`.{ours}")
 
 
 def main() -> None:
@@ -74,7 +76,7 @@ The step of one mini-batch, and its speed-up over one device.
 
 {table(["model", "devices", "printed", *OBJECTIVES], rows)}
 The columns are forecasts of different things. PipeDream's is the bottleneck of a pipeline that never drains, on weights that are up to one update per stage old. `bapipe` and `simulate` drain at
-every update, but for the last column; they put one stage on a device or the whole model on all. A graph.txt is of a whole mini-batch: they take the time of a micro-batch to be in proportion, where a GPU
+every update, but for the last column; `bapipe` puts one stage on a device or the whole model on all, `simulate` looks for replicas too. A graph.txt is of a whole mini-batch: they take the time of a micro-batch to be in proportion, where a GPU
 would take longer, so their many small micro-batches are flattering.
 
 ```
