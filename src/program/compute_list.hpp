@@ -90,7 +90,7 @@ class ComputeList {
 
  private:
   static constexpr std::size_t kTail = 2048;  // before what repeats is looked for
-  static constexpr std::size_t kLeft = 64;    // of them stay: what they begin may go on
+  static constexpr std::size_t kLeft = 64;    // of them stay: what they begin may continue
 
   void shorten(std::size_t left);
   std::size_t extend_last_run();
@@ -98,7 +98,7 @@ class ComputeList {
   std::size_t times_from(std::size_t at, std::size_t length, int step) const;
 
   std::vector<Run> runs_;
-  std::vector<ComputeInstruction> bodies_, tail_;  // tail_: behind all runs
+  std::vector<ComputeInstruction> bodies_, tail_;  // tail_: after all runs
   std::size_t size_ = 0;                           // of all runs
 };
 
@@ -110,8 +110,8 @@ inline void ComputeList::Cursor::load() {
   added_ = 0;
   left_ = run.times;
   step_ = run.step;
-  const bool behind_all = run_ > list_->runs_.size() || body_ == end_;
-  at_ = behind_all ? nullptr : body_;
+  const bool after_all = run_ > list_->runs_.size() || body_ == end_;
+  at_ = after_all ? nullptr : body_;
 }
 
 }  // namespace pipetrain
