@@ -66,7 +66,7 @@ def reference_sets(config: dict, flushes: dict[str, bool]) -> list[str]:
     mixes = schedule == "i_timeprest" and pipeline.get("i_timeprest", {}).get("stash", True)
     if flushes[schedule] or schedule in RECOMPUTES_THE_SAME or mixes:
         changed["pipeline.recompute"] = "none"
-    if flushes[schedule]:
+    if flushes[schedule] and pipeline.get("replicas", 1) == 1:  # other replicas add up otherwise
         changed |= {"pipeline.split": "auto"}
         if schedule == "chimera":
             changed |= {"pipeline.schedule": "data_parallel", "pipeline.stages": 2}

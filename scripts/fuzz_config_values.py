@@ -59,6 +59,7 @@ COMMON: dict[str, tuple[float, list]] = {
     "data.drop_last": (0.3, [True, False]),
     "pipeline.microbatches": (1, [1, 2, 4, 4, 4, 8, 3]),
     "pipeline.warmup": (0.3, ["1f1b", "double", "full"]),
+    "pipeline.replicas": (0.15, [1, 2, 2, [2, 1], [3, 1], [1, 2, 1]]),
     "pipeline.vertical_sync": (0.2, [True, False]),
     "pipeline.gradient_rule": (0.2, ["saved", "recompute"]),
     "pipeline.recompute": (0.3, ["none", "stage"]),

@@ -178,6 +178,9 @@ int train(const Options& options) {
     result["planned"] = ordered_json::parse(proposal_json(*planned));
   }
   console.line(plan_text(graph, plan));
+  if (const int workers = worker_count(config.pipeline); workers > config.pipeline.stages)
+    console.line(fmt::format("replicas  {}: {} workers, numbered stage by stage",
+                             fmt::join(config.pipeline.replicas, "-"), workers));
   const std::optional<PredictedStep> predicted = step_by_cached_profile(*compiled, *data.train);
   if (predicted) {
     console.line(fmt::format("predicted  {:.3g} ms a step, bubble {:.1f}% (by the model's profile)",

@@ -12,6 +12,7 @@
 #include "program/liveness.hpp"
 #include "program/passes.hpp"
 #include "program/text.hpp"
+#include "replica_rules.hpp"
 
 namespace pipetrain {
 
@@ -77,10 +78,13 @@ namespace {
 
 // A combination that the schedule refuses is a mistake of the config.
 Program make_training_program(const ScheduleRequest& request) {
+  std::string_view key = "pipeline.replicas";
   try {
+    refuse_replicas(require_schedule(request.schedule), request);
+    key = "pipeline.schedule";
     return make_program(request);
   } catch (const UsageError& error) {
-    throw UsageError(fmt::format("pipeline.schedule: {}", error.what()));
+    throw UsageError(fmt::format("{}: {}", key, error.what()));
   }
 }
 

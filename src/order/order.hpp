@@ -25,6 +25,7 @@ struct OrderInput {
   int minibatches = 1;   // K
   Warmup warmup = Warmup::OneFOneB;
   int virtual_stages = 1;  // parts of the model per worker, where the order leaves that open
+  int only_worker = -1;    // the one whose list is wanted, the others' may be empty; -1: all
 };
 
 struct Order {

@@ -39,7 +39,10 @@ CompactOrder listed(const OrderInput& input, ProgramShape shape, Append append) 
   shape.microbatches = input.microbatches;
   shape.minibatches = input.minibatches;
   CompactOrder order{{std::move(shape)}, {}};
-  for (int w = 0; w < input.stages; ++w) append(order.workers.emplace_back(), w);
+  for (int w = 0; w < input.stages; ++w) {
+    auto& list = order.workers.emplace_back();
+    if (input.only_worker < 0 || input.only_worker == w) append(list, w);
+  }
   return order;
 }
 

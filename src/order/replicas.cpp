@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <tuple>
 #include <utility>
 
 namespace pipetrain {
@@ -74,21 +75,23 @@ class Replicated {
     return {j / share * n + copy + j % share * r};
   }
 
-  const CompactOrder& straight(int stages, int count) {
-    auto& made = straight_[{stages, count}];
-    if (made.workers.empty())
-      made = order_.lists({.stages = stages,
-                           .microbatches = count,
-                           .warmup = input_.warmup,
-                           .virtual_stages = input_.virtual_stages});
-    return made;
+  const ComputeList& straight(const Alike& alike, int count) {
+    auto& list = straight_[{alike.stages, alike.stage, count}];
+    if (list.empty())
+      list = order_
+                 .lists({.stages = alike.stages,
+                         .microbatches = count,
+                         .warmup = input_.warmup,
+                         .virtual_stages = input_.virtual_stages,
+                         .only_worker = alike.stage})
+                 .workers[static_cast<std::size_t>(alike.stage)];
+    return list;
   }
 
   void add_worker(int w, int copy) {
     const Alike alike = this->alike(w);
-    const CompactOrder& lists = straight(alike.stages, own_count({w}, copy));
     auto& list = made_.workers.emplace_back();
-    for (const ComputeInstruction i : lists.workers[alike.stage])
+    for (const ComputeInstruction i : straight(alike, own_count({w}, copy)))
       list.push_back({i.op(), StageId{i.stage().value / alike.stages * input_.stages + w},
                       own(w, copy, i.microbatch().value)});
   }
@@ -97,7 +100,8 @@ class Replicated {
   const OrderInput& input_;
   const ReplicaInput& replicas_;
   CompactOrder made_;
-  std::map<std::pair<int, int>, CompactOrder> straight_;  // by stages and micro-batches
+  // By stages, stage and micro-batches.
+  std::map<std::tuple<int, int, int>, ComputeList> straight_;
 };
 
 }  // namespace

@@ -114,6 +114,10 @@ ordered_json outlook(const CompiledPipeline& compiled) {
                          {"schedule", schedule_name(pipeline)},
                          {"microbatches", pipeline.microbatches},
                          {"stages", plan_json(in.graph, in.plan)["stages"]}};
+  const bool copies = compiled.needs.program.program.has_copies();
+  for (StageId s{0}; copies && s.value < std::ssize(compiled.needs.stages); ++s.value)
+    result["stages"][static_cast<std::size_t>(s.value)]["replicas"] =
+        compiled.needs.stages[s].copies;
   add_annealing(result, in.config, {in.steps_per_epoch, in.total_steps});
   check_memory_limit(compiled);
   for (const HeldMemory& stage : predicted_memory(compiled)) {

@@ -4,6 +4,7 @@
 #include <spdlog/fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <utility>
 
@@ -186,6 +187,16 @@ class Simulation {
 };
 
 }  // namespace
+
+LayerChain reordered(const LayerChain& chain, const LayerOrder& order) {
+  LayerChain result{.layers = {}, .microbatch_samples = chain.microbatch_samples};
+  for (std::size_t l = 0; l < order.layers.size(); ++l) {
+    result.layers.push_back(chain.layers[static_cast<std::size_t>(order.layers[l])]);
+    result.layers.back().sent_bytes =
+        std::llround(order.sent_bytes[l] * static_cast<double>(chain.microbatch_samples));
+  }
+  return result;
+}
 
 int Candidate::devices() const {
   return replicas.empty() ? workers : std::accumulate(replicas.begin(), replicas.end(), 0);

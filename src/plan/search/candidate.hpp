@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,6 +14,14 @@
 
 namespace pipetrain {
 
+// Layers in another order than the chain's: of a plan whose cuts part branches elsewhere.
+struct LayerOrder {
+  std::vector<int> layers;  // of the chain
+  std::vector<double>
+      sent_bytes;  // over a cut behind each, of one sample; known at the plan's cuts
+};
+LayerChain reordered(const LayerChain& chain, const LayerOrder& order);
+
 struct Candidate {
   const Schedule* schedule = nullptr;
   int workers = 1;       // the schedule's stages P; without replicas on devices 0 .. P - 1
@@ -22,6 +31,7 @@ struct Candidate {
   bool recompute = false;
   std::vector<int> firsts = {0};   // the first layer of each part of the model
   std::vector<int> replicas = {};  // of each of P; empty: one. Their devices are numbered in turn
+  std::shared_ptr<const LayerOrder> order = {};  // null: the chain's
 
   int parts() const { return model_parts(*schedule, workers, virtual_stages); }
   int devices() const;

@@ -22,9 +22,10 @@ std::string keys_of(const Candidate& c) {
   return keys;
 }
 
-std::vector<ProposedStage> stages_of(const Looked& best, int layers) {
+std::vector<ProposedStage> stages_of(const Looked& best, const LayerChain& chain) {
   std::vector<ProposedStage> stages;
   const Candidate& c = best.candidate;
+  const int layers = static_cast<int>(chain.layers.size());
   const bool copies = c.schedule->parts == Parts::Whole;
   int next_device = 0;
   for (int p = 0; p < std::ssize(c.firsts); ++p) {
@@ -38,6 +39,8 @@ std::vector<ProposedStage> stages_of(const Looked& best, int layers) {
         .memory_bytes = best.simulated->memory_bytes[best.simulated->stages[p].worker]};
     if (p % c.workers == 0) next_device = 0;
     for (int r = 0; r < stage.replicas; ++r) stage.devices.push_back(next_device++);
+    for (int l = stage.first_layer; c.order && l <= stage.last_layer; ++l)
+      stage.layer_names.push_back(chain.layers[l].name);
     stages.push_back(std::move(stage));
   }
   return stages;
@@ -107,7 +110,7 @@ Proposal proposal_of(const SearchOutcome& outcome) {
   p.bottleneck_ms = best.simulated->bottleneck_ms;
   p.workers = best.candidate.workers;
   p.keys = keys_of(best.candidate);
-  p.stages = stages_of(best, outcome.layers);
+  p.stages = stages_of(best, outcome.chain);
   p.compared = compared(outcome);
   set_speedups(p, outcome.looked);
   return p;

@@ -32,7 +32,7 @@ struct LookedSeed {
 struct SearchOutcome {
   const std::vector<Looked>& looked;  // the best first, which runs
   const std::vector<LookedSeed>& seeds;
-  int layers = 1;  // of the chain
+  const LayerChain& chain;  // of the best
   bool left_stale_out = false;
 };
 // The best as a proposal, beside the best of each schedule and the other planners' plans.

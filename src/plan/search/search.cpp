@@ -7,6 +7,7 @@
 #include <map>
 #include <numeric>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "base/bytes_text.hpp"
@@ -46,7 +47,12 @@ class Search {
   }
 
  private:
-  const LayerChain& chain_of(const Candidate& c) { return chain_of(c.microbatches, c.devices()); }
+  const LayerChain& chain_of(const Candidate& c) {
+    if (!c.order) return chain_of(c.microbatches, c.devices());
+    auto& chain = reordered_[{c.order.get(), c.microbatches, c.devices()}];
+    if (chain.layers.empty()) chain = reordered(chain_of(c.microbatches, c.devices()), *c.order);
+    return chain;
+  }
   const LayerChain& chain_of(int microbatches, int devices) {
     auto& chain = chains_[{microbatches, devices}];
     if (chain.layers.empty()) chain = in_.chain(in_.minibatch_samples / microbatches, devices);
@@ -164,7 +170,8 @@ class Search {
                                             .microbatches = microbatches,
                                             .warmup = warmup,
                                             .firsts = seed.firsts,
-                                            .replicas = seed.replicas});
+                                            .replicas = seed.replicas,
+                                            .order = seed.order});
           if (added && schedule.name == seed.schedule && microbatches == seed.microbatches &&
               warmup == seed.warmup)
             as_planned_.push_back({seed.of, looked_.back()});
@@ -271,7 +278,7 @@ class Search {
   }
 
   void search_splits(Looked& looked) {
-    if (in_.firsts) return;
+    if (in_.firsts || looked.candidate.order) return;
     const int layers = static_cast<int>(chain_of(looked.candidate).layers.size());
     const RatedSplit best = best_firsts(looked.candidate.firsts, layers, [&](const Firsts& firsts) {
       Candidate candidate = looked.candidate;
@@ -324,16 +331,15 @@ class Search {
             : looked_[0].refused);
   }
 
-  SearchResult found() const {
+  SearchResult found() {
     const Candidate& best = looked_[0].candidate;
-    const int layers =
-        static_cast<int>(chains_.at({best.microbatches, best.devices()}).layers.size());
     return {best, *looked_[0].simulated,
-            proposal_of({looked_, as_planned_, layers, !in_.allow_stale && !in_.schedule})};
+            proposal_of({looked_, as_planned_, chain_of(best), !in_.allow_stale && !in_.schedule})};
   }
 
   const SearchInput& in_;
-  std::map<std::pair<int, int>, LayerChain> chains_;        // by micro-batches and devices
+  std::map<std::pair<int, int>, LayerChain> chains_;  // by micro-batches and devices
+  std::map<std::tuple<const LayerOrder*, int, int>, LayerChain> reordered_;
   std::map<int, std::vector<ReplicatedSplit>> replicated_;  // by micro-batches
   std::vector<Looked> looked_;
   std::vector<LookedSeed> as_planned_;

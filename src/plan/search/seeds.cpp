@@ -1,11 +1,11 @@
 #include "plan/search/seeds.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/error.hpp"
 #include "plan/bapipe/explore.hpp"
 #include "plan/bapipe/schedules.hpp"
-#include "plan/pipedream/explore.hpp"
 #include "plan/pipedream/partition.hpp"
 
 namespace pipetrain {
@@ -29,17 +29,38 @@ Warmup warmup_named(const std::string& word) {
                                      : static_cast<Warmup>(found - warmup_words.begin());
 }
 
-template <class Explore>
-void add_seed(std::vector<SearchSeed>& seeds, Explore explore) {
-  try {
-    if (auto seed = seed_of(explore())) seeds.push_back(std::move(*seed));
-  } catch (const UsageError&) {  // the planner finds nothing
+// Null where the stages' layers follow each other in the chain too.
+std::shared_ptr<const LayerOrder> order_of(const SeedInput& in,
+                                           const std::vector<PartitionStage>& stages) {
+  LayerOrder order;
+  for (const PartitionStage& stage : stages) {
+    for (const int layer : in.cuts.layers(stage.from, stage.to)) order.layers.push_back(layer);
+    order.sent_bytes.resize(order.layers.size(), 0);
+    order.sent_bytes.back() = in.cuts.crossing_bytes(stage.to) / in.minibatch_samples;
   }
+  if (std::ranges::is_sorted(order.layers)) return nullptr;
+  return std::make_shared<const LayerOrder>(std::move(order));
+}
+
+SearchSeed seed_of(const SeedInput& in, const std::vector<PartitionStage>& stages) {
+  SearchSeed seed{.of = "pipedream",
+                  .schedule = "pipedream",
+                  .workers = static_cast<int>(stages.size()),
+                  .firsts = {},
+                  .order = order_of(in, stages)};
+  int first = 0;
+  for (const PartitionStage& stage : stages) {
+    seed.firsts.push_back(first);
+    seed.replicas.push_back(static_cast<int>(stage.devices.size()));
+    first += static_cast<int>(in.cuts.layers(stage.from, stage.to).size());
+  }
+  if (std::ranges::all_of(seed.replicas, [](int count) { return count == 1; })) seed.replicas = {};
+  return seed;
 }
 
 void add_pipedream(std::vector<SearchSeed>& seeds, const SeedInput& in) {
   const auto levels = even_levels(in.cluster);
-  if (!levels) return;
+  if (!levels || !(in.cuts.states.back().compute_ms > 0)) return;
   PartitionRequest request{.levels = {}, .memory_bytes = in.memory_limit_bytes};
   for (const EvenLevel& level : *levels)
     request.levels.push_back({level.size, level.bytes_per_second});
@@ -48,8 +69,21 @@ void add_pipedream(std::vector<SearchSeed>& seeds, const SeedInput& in) {
       request.costs = costs;
       request.straight = straight;
       if (candidates(in.cuts, request) > kMostSeedCandidates) continue;
-      add_seed(seeds, [&] { return explore_pipedream(in.cuts, request, "the profile"); });
+      if (const auto stages = fastest_partition(in.cuts, request))
+        seeds.push_back(seed_of(in, *stages));
     }
+}
+
+void add_bapipe(std::vector<SearchSeed>& seeds, const SeedInput& in) {
+  try {
+    const Proposal plan = explore_bapipe({.chains = in.chains,
+                                          .cluster = in.cluster,
+                                          .minibatch_samples = in.minibatch_samples,
+                                          .memory_limit_bytes = in.memory_limit_bytes,
+                                          .split_layers = false});
+    if (auto seed = seed_of(plan)) seeds.push_back(std::move(*seed));
+  } catch (const UsageError&) {  // it finds nothing
+  }
 }
 
 }  // namespace
@@ -82,13 +116,7 @@ std::optional<SearchSeed> seed_of(const Proposal& proposal) {
 std::vector<SearchSeed> seeds_of(const SeedInput& in) {
   std::vector<SearchSeed> seeds;
   add_pipedream(seeds, in);
-  add_seed(seeds, [&] {
-    return explore_bapipe({.chains = in.chains,
-                           .cluster = in.cluster,
-                           .minibatch_samples = in.minibatch_samples,
-                           .memory_limit_bytes = in.memory_limit_bytes,
-                           .split_layers = false});
-  });
+  add_bapipe(seeds, in);
   return seeds;
 }
 

@@ -2,6 +2,7 @@
 // so that under the simulator no plan of the search is worse than they are.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,7 +11,7 @@
 #include "plan/layer_chain.hpp"
 #include "plan/pipedream/cut_states.hpp"
 #include "plan/proposal.hpp"
-#include "plan/search/splits.hpp"
+#include "plan/search/candidate.hpp"
 #include "schedules.hpp"
 
 namespace pipetrain {
@@ -21,8 +22,9 @@ struct SearchSeed {
   Warmup warmup = Warmup::OneFOneB;
   int microbatches = 1;
   int workers = 1;  // the schedule's stages
-  Firsts firsts = {0};
+  std::vector<int> firsts = {0};
   std::vector<int> replicas = {};  // empty: one of each, or the schedule itself has copies
+  std::shared_ptr<const LayerOrder> order = {};  // null: the chain's
 };
 
 // What the plan would train as; nothing where it has stages that share a layer. Schedules that

@@ -188,3 +188,22 @@ TEST_CASE("no plan of the search is worse than PipeDream's or BaPipe's", "[searc
     }
   }
 }
+
+TEST_CASE("a plan that parts branches is simulated with its own layers", "[search][replicas]") {
+  // a, then b and c side by side, then d: PipeDream may cut behind a and c.
+  const LayerChain chain{.layers = {{.name = "a", .forward_ms = 1, .sent_bytes = 10},
+                                    {.name = "b", .forward_ms = 2, .sent_bytes = 20},
+                                    {.name = "c", .forward_ms = 4, .sent_bytes = 20},
+                                    {.name = "d", .forward_ms = 8}},
+                         .microbatch_samples = 2};
+  const LayerOrder order{{0, 2, 1, 3}, {0, 7, 0, 0}};
+  const LayerChain other = reordered(chain, order);
+  CHECK(other.layers[1].name == "c");
+  CHECK(other.layers[1].sent_bytes == 14);
+  Candidate candidate{.schedule = find_schedule("1f1b"), .workers = 2, .microbatches = 4};
+  candidate.firsts = {0, 2};
+  const Cluster cluster = cluster_of({{.size = 2, .bytes_per_second = 1e12}});
+  const Simulated simulated = simulate_candidate({.chain = other, .cluster = cluster}, candidate);
+  CHECK(simulated.stages[0].compute_ms == Approx(5));
+  CHECK(simulated.stages[1].compute_ms == Approx(10));
+}
