@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "compile/pipeline_threads.hpp"
+#include "machine/threads.hpp"
 #include "profile/stage_prices.hpp"
 #include "program/fold.hpp"
 #include "program/simulate.hpp"
@@ -54,6 +55,15 @@ Growth growth_of(const SegmentProgram& segment) {
           static_cast<double>(more * each)};
 }
 
+// Where workers have fewer cores than threads: all work of a mini-batch, shared by the cores.
+double shared_ms(const CompiledPipeline& pipeline, const Growth& growth, const Costs& costs) {
+  const Config& config = pipeline.in.config;
+  const double work = sum_of(work_in(growth.many, costs)) - sum_of(work_in(growth.few, costs));
+  const double threads = workers_at_once(config) * threads_for(config).threads_per_stage;
+  return work / growth.minibatches / workers_at_once(config) *
+         std::max(1.0, threads / available_cores());
+}
+
 }  // namespace
 
 PredictedStep predict_step(const CompiledPipeline& pipeline, const Profile& profile) {
@@ -63,7 +73,8 @@ PredictedStep predict_step(const CompiledPipeline& pipeline, const Profile& prof
     return is_inline(pipeline.in.config) ? sum_of(work_in(program, prices.all))
                                          : simulate(program, prices.all).makespan;
   };
-  PredictedStep step{.step_ms = (time(growth.many) - time(growth.few)) / growth.minibatches,
+  const double longest_path = (time(growth.many) - time(growth.few)) / growth.minibatches;
+  PredictedStep step{.step_ms = std::max(longest_path, shared_ms(pipeline, growth, prices.all)),
                      .busy = work_in(growth.many, prices.work)};
   const std::vector<double> less = work_in(growth.few, prices.work);
   for (std::size_t s = 0; s < step.busy.size(); ++s)

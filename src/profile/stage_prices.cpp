@@ -55,6 +55,17 @@ double mixing_ms(const StageNeeds& needs, const StagePlan& part, const ProfilePo
          (needs.mixes_weights ? pack_ms : 0);
 }
 
+// Copies of a stage: one of them adds up the gradients of all while the others wait, and no update
+// is fused into a backward. Bound by memory too.
+double joining_ms(const StageNeeds& needs, const StagePlan& part, bool one_thread,
+                  double bytes_per_second) {
+  if (needs.copies < 2 || bytes_per_second <= 0) return 0;
+  constexpr double arrays_of_a_sum = 3, arrays_of_an_update = 2;
+  const double sums = arrays_of_a_sum * (needs.copies - 1);
+  const double arrays = (one_thread ? sums / needs.copies : sums) + arrays_of_an_update;
+  return 1e3 * arrays * sizeof(float) * static_cast<double>(part.parameters) / bytes_per_second;
+}
+
 }  // namespace
 
 StagePrices stage_prices(const CompiledPipeline& pipeline, const Profile& profile) {
@@ -67,8 +78,10 @@ StagePrices stage_prices(const CompiledPipeline& pipeline, const Profile& profil
   for (int s = 0; s <= last; ++s) {
     const StagePlan& part = pipeline.in.plan.stages[StageId{s}];
     StageCosts costs = work_of(part, pipeline.in.graph, point);
+    const double rate = profile.memory_bytes_per_second;
+    const StageNeeds& needs = pipeline.needs.stages[StageId{s}];
     costs.update +=
-        mixing_ms(pipeline.needs.stages[StageId{s}], part, point, profile.memory_bytes_per_second);
+        mixing_ms(needs, part, point, rate) + joining_ms(needs, part, is_inline(config), rate);
     prices.work.per_stage.push_back(costs);
     // A forward comes with a load or a receive, and with a send; so does a backward.
     const double packets = half_packet * ((s > 0) + (s < last));

@@ -1,10 +1,13 @@
 // A step predicted from times that are known: sums and closed forms.
 #include "profile/predict_step.hpp"
 
+#include <algorithm>
+
 #include "base/error.hpp"
 #include "catch.hpp"
 #include "data/formats.hpp"
 #include "graph/read.hpp"
+#include "machine/threads.hpp"
 #include "runtime/training.hpp"
 
 using namespace pipetrain;
@@ -60,20 +63,19 @@ TEST_CASE("one thread takes the sum of all work", "[predict]") {
 TEST_CASE("a flushing schedule's step is its closed form", "[predict]") {
   for (const std::string schedule : {"gpipe", "1f1b"}) {
     const PredictedStep step =
-        Predicted({.stages = 3, .microbatches = 4, .schedule = schedule}).step();
-    const double stage = 2 * 3;
-    // The weight gradient of a stage's first layer follows its send: the last one's neighbours need
-    // not wait for it.
-    CHECK(step.step_ms <= Approx((4 + 3 - 1) * stage));
-    CHECK(step.step_ms >= Approx((4 + 3 - 1) * stage - 2 * 3));
+        Predicted({.stages = 2, .microbatches = 4, .schedule = schedule}).step();
+    const double stage = 3 * 3;
+    // The weight gradient of a stage's first layer follows its send: nobody need wait for it.
+    CHECK(step.step_ms <= Approx((4 + 2 - 1) * stage));
+    CHECK(step.step_ms >= Approx((4 + 2 - 1) * stage - 3));
     CHECK(step.busy[0] == Approx(4 * stage / step.step_ms));
   }
 }
 
 TEST_CASE("a pipeline that never drains takes its slowest stage's time", "[predict]") {
   const PredictedStep step =
-      Predicted({.stages = 3, .microbatches = 4, .schedule = "pipedream"}).step();
-  CHECK(step.step_ms == Approx(4 * 2 * 3));
+      Predicted({.stages = 2, .microbatches = 4, .schedule = "pipedream"}).step();
+  CHECK(step.step_ms == Approx(4 * 3 * 3));
   CHECK(step.bubble == Approx(0).margin(1e-9));
 }
 
@@ -101,6 +103,13 @@ TEST_CASE("threads meet the times beside neighbours, one thread does not", "[pre
     for (LayerTimes& layer : predicted.profile.points[1].layers) layer.forward_ms = 2;
     CHECK(predicted.step().step_ms == Approx(workers == "threads" ? 4 * 3 * 4 : 4 * 6 * 3));
   }
+}
+
+TEST_CASE("workers that share cores take at least all work over the cores", "[predict]") {
+  const PredictedStep step =
+      Predicted({.stages = 6, .microbatches = 16, .schedule = "pipedream"}).step();
+  const double cores = std::min(6, available_cores());
+  CHECK(step.step_ms == Approx(16 * 6 * 3 / cores));
 }
 
 TEST_CASE("times on other threads are no times", "[predict]") {
