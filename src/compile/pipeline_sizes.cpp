@@ -57,6 +57,10 @@ PipelineNeeds needs_of(const PipelineInput& in) {
         training_program(in.config, workers, in.total_steps - sync - fewer, needs.tied).program,
         needs.stages);
   if (sync > 0) add_needs(needs.warmup.program, needs.stages);
+  // Copies that a schedule makes by itself (both directions of chimera, data_parallel) keep
+  // statistics of their own; those of the first are the model's.
+  if (std::ranges::all_of(in.config.pipeline.replicas, [](int r) { return r == 1; }))
+    for (StageNeeds& stage : needs.stages) stage.statistics_logged = 0;
   for (int s = 0; s < stages; ++s) needs.stages[s].delta = delta_rule(in.config, workers, {s});
   return needs;
 }
