@@ -37,6 +37,16 @@ void refuse_kind(const Schedule& schedule, const ScheduleRequest& request, int m
         "updates differently; write vertical_sync = false, or replicas = 1");
 }
 
+// The longest warm-up begins more mini-batches than stages of unequal replicas come round to, and
+// workers could wait for each other for ever.
+void refuse_full_warmup(const ScheduleRequest& request, bool differ) {
+  if (!differ || request.warmup != Warmup::Full) return;
+  throw UsageError(fmt::format(
+      "warmup = \"full\" needs the same number of replicas on every stage; write warmup = "
+      "\"1f1b\" or \"double\", or replicas = {}",
+      *std::ranges::max_element(request.replicas)));
+}
+
 // Where replicas share each mini-batch, all have something to do in it.
 void refuse_idle(const ScheduleRequest& request, int most) {
   if (request.microbatches >= most) return;
@@ -104,10 +114,12 @@ void refuse_replicas(const Schedule& schedule, const ScheduleRequest& request) {
     throw UsageError(fmt::format("replicas = [{}] make {} workers; {} is the most",
                                  fmt::join(replicas, ", "), workers, most_workers));
   refuse_kind(schedule, request, most, differ);
-  if (schedule.replicas == Replicas::TakeMinibatches)
+  if (schedule.replicas == Replicas::TakeMinibatches) {
     refuse_long_round(replicas);
-  else
+    refuse_full_warmup(request, differ);
+  } else {
     refuse_idle(request, most);
+  }
   refuse_tied(replicas, request.tied);
 }
 

@@ -68,6 +68,10 @@ std::vector<Row> config_rows() {
              "[pipeline]\nschedule = \"pipedream\"\nstages = 2\nvertical_sync = true\nreplicas = "
              "[2, 1]",
              "5:12", {"vertical_sync", "write vertical_sync = false"}),
+      config("unequal replicas and the longest warm-up",
+             "[pipeline]\nschedule = \"pipedream\"\nstages = 2\nwarmup = \"full\"\nreplicas = "
+             "[2, 1]",
+             "5:12", {"warmup = \"full\"", "write warmup = \"1f1b\""}),
       config("replicas that hardly ever meet",
              "[pipeline]\nschedule = \"pipedream\"\nstages = 2\nreplicas = [31, 37]", "4:12",
              {"more than 1024 mini-batches", "divide each other"}),
