@@ -1,4 +1,5 @@
-#include "replica_rules.hpp"
+// Which stages may have replicas, and how many: the rules, and the words that refuse.
+#include "schedules.hpp"
 
 #include <algorithm>
 #include <numeric>

@@ -12,7 +12,6 @@
 #include "order/replicas.hpp"
 #include "program/check.hpp"
 #include "program/passes.hpp"
-#include "replica_rules.hpp"
 #include "versions/bind.hpp"
 #include "versions/versions.hpp"
 

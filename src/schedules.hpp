@@ -47,7 +47,7 @@ struct ScheduleRequest {
 // In how many parts a schedule has the model cut.
 enum class Parts { OnePerWorker, VirtualStages, TwoPerWorker, Whole };
 
-// Whether stages may have replicas (replica_rules.hpp), which share the micro-batches of each
+// Whether stages may have replicas (replica_rules.cpp), which share the micro-batches of each
 // mini-batch, or take mini-batches in turn.
 enum class Replicas { None, Equal, Any, TakeMinibatches };
 
@@ -134,5 +134,15 @@ CompactOrder make_order(const Schedule& schedule, const ScheduleRequest& request
 // What versions the schedule binds for the request.
 const VersionPolicy& policy_of(const Schedule& schedule, const ScheduleRequest& request);
 BindRule bind_rule_of(const ScheduleRequest& request, bool flushes);
+
+// Which stages have replicas, and how many (replica_rules.cpp): what order/replicas.hpp makes a
+// pipeline of. Of each stage; empty where none has a second one. UsageError where the request names
+// neither one number nor one per stage.
+std::vector<int> replicas_of(const ScheduleRequest& request);
+// How many workers the request's stages have together.
+int workers_of(const ScheduleRequest& request);
+
+// Throws UsageError with the rule where the schedule cannot have these replicas.
+void refuse_replicas(const Schedule& schedule, const ScheduleRequest& request);
 
 }  // namespace pipetrain

@@ -11,7 +11,7 @@
 #include "own_order.hpp"
 #include "program/simulate.hpp"
 #include "program/times.hpp"
-#include "replica_rules.hpp"
+#include "schedules.hpp"
 
 namespace pipetrain {
 namespace {

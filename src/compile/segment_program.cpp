@@ -12,7 +12,7 @@
 #include "program/liveness.hpp"
 #include "program/passes.hpp"
 #include "program/text.hpp"
-#include "replica_rules.hpp"
+#include "schedules.hpp"
 
 namespace pipetrain {
 

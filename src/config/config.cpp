@@ -1,7 +1,6 @@
 #include "config/config.hpp"
 
 #include "own_order.hpp"
-#include "replica_rules.hpp"
 #include "schedules.hpp"
 
 namespace pipetrain {

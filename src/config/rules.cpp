@@ -11,7 +11,6 @@
 #include "base/input_file.hpp"
 #include "config/fields.hpp"
 #include "own_order.hpp"
-#include "replica_rules.hpp"
 #include "schedules.hpp"
 
 namespace pipetrain::config {

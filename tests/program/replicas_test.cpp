@@ -15,7 +15,6 @@
 #include "program/liveness.hpp"
 #include "program/simulate.hpp"
 #include "program/text.hpp"
-#include "replica_rules.hpp"
 #include "schedules.hpp"
 
 using namespace pipetrain;

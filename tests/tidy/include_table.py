@@ -8,22 +8,21 @@ ALLOWED = {
     # types and its text, and neither each other nor anything that runs.
     "order": ["base", "program/program.hpp", "program/compact_order.hpp", "program/text.hpp"],
     "versions": ["base", "program/program.hpp", "program/compact_order.hpp", "program/text.hpp"],
-    # src/schedules.hpp, src/schedules.cpp, src/replica_rules.hpp, src/replica_rules.cpp
-    "schedules": ["base", "program", "order", "versions", "replica_rules.hpp"],
-    "replica_rules": ["base", "schedules.hpp"],
+    "schedules": ["base", "program", "order", "versions"],  # src/schedules.hpp, src/schedules.cpp
+    "replica_rules": ["base", "schedules.hpp"],  # src/replica_rules.cpp
     # src/compact_schedule.hpp, src/compact_schedule.cpp
     "compact_schedule": ["base", "program", "schedules.hpp", "versions"],
     "own_order": ["base", "program", "schedules.hpp", "versions"],  # src/own_order.hpp, src/own_order.cpp
-    "config": ["base", "schedules.hpp", "replica_rules.hpp", "own_order.hpp"],
+    "config": ["base", "schedules.hpp", "own_order.hpp"],
     "data": ["base", "graph", "config"],
-    "plan": ["base", "graph", "config", "program", "schedules.hpp", "replica_rules.hpp", "compact_schedule.hpp"],
+    "plan": ["base", "graph", "config", "program", "schedules.hpp", "compact_schedule.hpp"],
     "backend": ["base", "graph"],
     "transport": ["base", "program/program.hpp", "backend/stream.hpp"],
     "checkpoint": ["base", "graph", "config"],
     "metrics": ["base", "graph", "config", "program", "plan"],
     "machine": ["base"],
     "compile": ["base", "graph", "config", "data/minibatch_order.hpp", "program", "schedules.hpp",
-                "replica_rules.hpp", "own_order.hpp", "plan", "backend", "checkpoint", "machine"],
+                "own_order.hpp", "plan", "backend", "checkpoint", "machine"],
     "stage": ["base", "graph", "config", "program", "schedules.hpp", "backend", "checkpoint", "compile"],
     "runtime": ["base", "graph", "config", "data", "program", "schedules.hpp", "plan", "backend",
                 "transport", "checkpoint", "metrics", "machine", "compile", "stage"],
@@ -33,7 +32,7 @@ ALLOWED = {
             "backend", "transport", "checkpoint", "metrics", "machine", "compile", "stage", "runtime", "decode"],
     "profile": ["base", "graph", "config", "data", "program", "plan", "backend", "transport", "checkpoint",
                 "machine", "compile", "stage", "runtime", "run"],
-    "app": ["base", "graph", "config", "data", "program", "schedules.hpp", "replica_rules.hpp", "compact_schedule.hpp", "own_order.hpp", "plan",
+    "app": ["base", "graph", "config", "data", "program", "schedules.hpp", "compact_schedule.hpp", "own_order.hpp", "plan",
             "backend", "transport", "checkpoint", "metrics", "machine", "compile", "stage", "runtime",
             "decode", "run", "profile"],
     "main": ["base", "app", "run/interrupts.hpp", "run/options.hpp"],  # src/main.cpp

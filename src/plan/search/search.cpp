@@ -15,7 +15,7 @@
 #include "plan/search/looked.hpp"
 #include "plan/search/replicated_splits.hpp"
 #include "plan/search/splits.hpp"
-#include "replica_rules.hpp"
+#include "schedules.hpp"
 
 namespace pipetrain {
 namespace {

@@ -11,7 +11,7 @@
 #include "plan/search/replicated_splits.hpp"
 #include "plan/search/search.hpp"
 #include "plan/search/seeds.hpp"
-#include "replica_rules.hpp"
+#include "schedules.hpp"
 
 using namespace pipetrain;
 
