@@ -30,6 +30,7 @@ StageCopies::StageCopies(const StageInput& input, std::span<const Place> places,
     copy.packet_bytes = place.packet_bytes;
     copies_.push_back(std::make_unique<Stage>(copy));
     gradient_whole_.push_back(copies_.back()->stream().make_fence());
+    sum_there_.push_back(copies_.back()->stream().make_fence());
     for (const auto& before : copies_)
       require_reach(input.id, before->stream(), copies_.back()->stream());
   }
@@ -37,7 +38,6 @@ StageCopies::StageCopies(const StageInput& input, std::span<const Place> places,
   std::size_t notes = 0;
   for (const auto& copy : copies_) notes += copy->statistics().entries().size();
   notes_.reserve(notes);
-  sum_there_ = first().stream().make_fence();
 }
 
 void StageCopies::prepare(std::span<const MicrobatchSize> sizes,
@@ -72,9 +72,10 @@ bool StageCopies::hand_in_gradient(int copy, const HandIn& update) {
   for (const auto& whole : gradient_whole_) stream.wait(*whole);
   add_up_gradients(stream, update.mean_of);
   replay_statistics(stream, update.last_step);
-  stream.record(*sum_there_);
+  stream.record(*sum_there_[copy]);
   {
     const std::lock_guard lock(mutex_);
+    summed_by_ = copy;
     ++summed_;
   }
   workers_.notify_all();
@@ -111,12 +112,14 @@ bool StageCopies::summed(std::int64_t update) const {
 }
 
 void StageCopies::take_sum(int copy, std::int64_t update) {
+  int by = 0;
   {
     std::unique_lock lock(mutex_);
     workers_.wait(lock, [&] { return closed_ || summed_ > update; });
     if (closed_) throw ChannelClosed();
+    by = summed_by_;
   }
-  this->copy(copy).stream().wait(*sum_there_);
+  this->copy(copy).stream().wait(*sum_there_[by]);
 }
 
 void StageCopies::close() noexcept {

@@ -59,9 +59,10 @@ class StageCopies {
 
   std::vector<std::unique_ptr<Stage>> copies_;
   std::vector<std::unique_ptr<Fence>> gradient_whole_;  // of each copy, its own micro-batches' part
-  std::unique_ptr<Fence> sum_there_;
-  int handed_in_ = 0;        // for the present update
-  std::int64_t summed_ = 0;  // updates before this one
+  std::vector<std::unique_ptr<Fence>> sum_there_;       // of each copy, for when it adds up
+  int handed_in_ = 0;                                   // for the present update
+  std::int64_t summed_ = 0;                             // updates before this one
+  int summed_by_ = 0;                                   // the copy that added up last
   bool closed_ = false;
   std::vector<float*> parts_;  // reused by every sum
   std::vector<StatisticsLog::Entry*> notes_;
