@@ -10,7 +10,7 @@ import sys
 
 MODELS = ["vgg16", "resnet18", "gpt"]
 WANTED = 0.98
-BEST, ROUNDS = 4, 5  # so many splits are measured again, so often
+BEST, ROUNDS = 4, 5  # this many splits are measured again, this often
 
 
 class Bench:

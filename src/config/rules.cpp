@@ -194,7 +194,7 @@ void check_split(const Given& given, const Config& config, Problems& problems) {
                          cuts + 1)});
 }
 
-// Whether stages may have so many workers, of which nothing is said twice: "" or why not.
+// Whether stages may have that number of workers, of which nothing is said twice: "" or why not.
 std::string refusal_of_replicas(const PipelineConfig& pipeline) {
   const ScheduleRequest request{.schedule = pipeline.schedule,
                                 .stages = pipeline.stages,

@@ -19,8 +19,8 @@ ThreadPlan cores_for(int workers, int threads_per_stage);
 
 class BusyNeighbours {
  public:
-  // So many, as workers 1, 2, .. of the plan; worker 0 is the one that is measured. Returns once
-  // all of them train, or have failed.
+  // `count` of them, as workers 1, 2, .. of the plan; worker 0 is the one that is measured. Returns
+  // once all of them train, or have failed.
   BusyNeighbours(const WatchedModel& model, int count, const ThreadPlan& threads);
   ~BusyNeighbours();
 

@@ -20,7 +20,7 @@ class LayerClock : public LayerWatch {
   void end(Stream& stream) override;
 
   // Steps that belong together are over: what was timed since the last lot counts as one
-  // measurement of so many mini-batches, each of `microbatches`.
+  // measurement of `steps` mini-batches, each of `microbatches`.
   void end_lot(int steps, int microbatches);
   void forget() { lots_.clear(); }
   // Of one micro-batch.

@@ -6,7 +6,7 @@
 
 namespace pipetrain {
 
-// The model is one stage. Measures for at least so many seconds, while `neighbours` other stages
+// The model is one stage. Measures for at least `seconds`, while `neighbours` other stages
 // train beside it; UsageError, DeviceError, DataError as training.
 ProfilePoint measure_point(const WatchedModel& model, int neighbours, double seconds);
 

@@ -11,7 +11,7 @@
 namespace pipetrain {
 namespace {
 
-// The instructions of so many rounds: of the loop of a folded program, or of a whole one.
+// The instructions of that number of rounds: of the loop of a folded program, or of a whole one.
 Program rounds_of(const SegmentProgram& segment, int rounds) {
   if (!segment.loops.empty()) return unfold({segment.program, segment.loops}, rounds);
   Program program = segment.program;

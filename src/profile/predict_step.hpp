@@ -15,7 +15,7 @@ struct PredictedStep {
   std::vector<double> busy;  // per stage: the share of the step that all its copies compute
 };
 
-// UsageError where the profile is of another model or has no times for so many threads.
+// UsageError where the profile is of another model or has no times for that number of threads.
 PredictedStep predict_step(const CompiledPipeline& pipeline, const Profile& profile);
 
 }  // namespace pipetrain

@@ -41,7 +41,7 @@ StageCosts work_of(const StagePlan& part, const Graph& graph, const ProfilePoint
 
 // What profiles do not have, because no weights are mixed there: an update that keeps up the mean
 // motion of the weights is not fused, and reads and writes more; weights that no update made are
-// computed, and packed. Bound by memory: so many arrays as long as the parameters.
+// computed, and packed. Bound by memory: some arrays as long as the parameters.
 double mixing_ms(const StageNeeds& needs, const StagePlan& part, const ProfilePoint& point,
                  double bytes_per_second) {
   constexpr double arrays_of_delta = 4, arrays_of_mixture = 3;

@@ -14,7 +14,7 @@ struct StagePrices {
       all;  // with what runs beside kernels: the instructions themselves, and handing packets over
 };
 
-// UsageError where the profile is of another model or has no times for so many threads.
+// UsageError where the profile is of another model or has no times for that number of threads.
 StagePrices stage_prices(const CompiledPipeline& pipeline, const Profile& profile);
 
 }  // namespace pipetrain

@@ -33,7 +33,7 @@ class WatchedTraining {
   // DeviceError, DataError, UsageError as training. Trains from initial weights.
   explicit WatchedTraining(const WatchedModel& model);
 
-  // Milliseconds of a mini-batch, on average over so many.
+  // Milliseconds of a mini-batch, on average over `steps`.
   double run(int steps);
   // The steps since the last lot are one measurement.
   void end_lot(int steps);

@@ -49,7 +49,7 @@ class ComputeList {
     tail_.push_back(i);
     if (tail_.size() == kTail) shorten(kLeft);
   }
-  // `body` so many times, each time for micro-batches that are `step` later.
+  // `body` that number of times, each time for micro-batches that are `step` later.
   void repeat(std::initializer_list<ComputeInstruction> body, int times, int step);
   std::size_t size() const { return size_ + tail_.size(); }
   bool empty() const { return size() == 0; }

@@ -180,8 +180,8 @@ struct ProgramShape {
   Version version_made_by(const Instruction& i) const {
     return {update_for(i.stage, minibatch_of(i.microbatch)) + 1};
   }
-  // Behind so many mini-batches all stages are where they were: at their first copies, and between
-  // two updates.
+  // After that number of mini-batches all stages are where they were: at their first copies, and
+  // between two updates.
   int minibatches_per_round() const {
     int round = 1;
     if (whole_minibatches)

@@ -79,7 +79,7 @@ struct Pipeline::Impl {
 
   int stage_count() const { return static_cast<int>(plan.stages.size()); }
 
-  // Whether the program can be run for so many mini-batches.
+  // Whether the program can be run for that number of mini-batches.
   static bool is_of(const SegmentProgram& segment, std::int64_t count) {
     const std::int64_t more = count - segment.program.minibatches;
     return segment.loops.empty() ? more == 0

@@ -30,7 +30,7 @@ class MovingCut {
   // Steps from one window's end to the next: a segment is no longer.
   std::int64_t window() const { return window_; }
   void see(const StepRecord& record, double seconds);
-  // Between two segments, after so many steps. Errors as of making a pipeline.
+  // Between two segments, after `step` steps. Errors as of making a pipeline.
   void consider(std::int64_t step);
 
  private:

@@ -41,7 +41,7 @@ double slowest(const ReplicaBalance& in, const ReplicatedSplit& split) {
   return slowest;
 }
 
-// Over all splits in so many stages, and all ways to give them all devices.
+// Over all splits in that number of stages, and all ways to give them all devices.
 double best_of_all(const ReplicaBalance& in, int stages, ReplicatedSplit part = {{0}, {}}) {
   const int layers = static_cast<int>(in.chain.layers.size());
   int used = 0;
