@@ -46,7 +46,8 @@ def benchmark(binary, run, profile):
     return {"step_ms": result["step_ms_median"], "predicted_ms": result["step_ms_predicted"],
             "bubble": result["bubble"], "predicted_bubble": result["bubble_predicted"],
             "bytes": result["process"]["pipeline_bytes"],
-            "predicted_bytes": sum(s["memory_bytes_predicted"] for s in result["stages"]),
+            "predicted_bytes": sum(s["memory_bytes_predicted"] for s in result["stages"])
+            + result["process"]["kernel_bytes"],
             "samples": microbatches * MODELS[model][1]}
 
 

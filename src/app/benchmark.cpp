@@ -179,15 +179,15 @@ ordered_json benchmark_one(ReadConfig read, double peak, const Profile* profile)
   PipelineInput input{graph, plan, config, *backend, longest};
   input.sizes.train = data.train->order(benchmark_order(config))->sizes();
   const ProcessMemory before = process_memory();
-  PipelineInput with_validation = input;
-  with_validation.sizes.validation = minibatch_sizes(config, data).validation;
-  const std::vector<HeldMemory> predicted = predicted_memory(compile_pipeline(with_validation));
+  CompiledPipeline compiled = compile_pipeline(input);
+  const std::size_t kernel_bytes = process_memory().heap_bytes - before.heap_bytes;
+  const std::vector<HeldMemory> predicted = predicted_memory(compiled);
   std::optional<PredictedStep> step;
   if (profile) {
     require_same(profile->key, profile_key(config, graph), "--profile");
-    step = predict_step(compile_pipeline(input), *profile);
+    step = predict_step(compiled, *profile);
   }
-  Pipeline pipeline(input);
+  Pipeline pipeline(std::move(compiled));
   if (!pipeline.has_own_cores())
     spdlog::warn(
         "{}: other runs of pipetrain hold cores, or there are fewer cores or less time on them "
@@ -220,21 +220,26 @@ ordered_json benchmark_one(ReadConfig read, double peak, const Profile* profile)
     result["bubble_predicted"] = step->bubble;
   }
   const std::vector<HeldMemory> memory = pipeline.memory();
+  input.sizes.validation = minibatch_sizes(config, data).validation;
+  const std::vector<HeldMemory> with_validation = predicted_memory(compile_pipeline(input));
   for (std::size_t stage = 0; stage < memory.size(); ++stage) {
     double busy = 0, waiting = 0;
     for (const StepSummary& s : steps) {
       busy += s.stages[stage].busy * s.seconds / total;
       waiting += s.stages[stage].waiting * s.seconds / total;
     }
-    result["stages"].push_back({{"busy", busy},
-                                {"waiting", waiting},
-                                {"memory_bytes_predicted", predicted[stage].training.total()},
-                                {"memory_bytes_measured", memory[stage].training.total()},
-                                {"validation_memory_bytes", predicted[stage].validation.total()}});
+    result["stages"].push_back(
+        {{"busy", busy},
+         {"waiting", waiting},
+         {"memory_bytes_predicted", predicted[stage].training.total()},
+         {"memory_bytes_measured", memory[stage].training.total()},
+         {"validation_memory_bytes", with_validation[stage].validation.total()}});
     if (step) result["stages"].back()["busy_predicted"] = step->busy[stage];
   }
-  // What nobody accounts for is in here too: compiled kernels, threads.
+  // Beside the stages, the heap holds kernels and what nobody accounts for: threads, the steps'
+  // records.
   result["process"] = {
+      {"kernel_bytes", kernel_bytes},
       {"pipeline_bytes", measured.warm.heap_bytes - measured.loader_bytes - before.heap_bytes},
       {"loader_bytes", measured.loader_bytes},
       {"resident_bytes", measured.warm.resident_bytes - before.resident_bytes}};

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 
 #include "base/error.hpp"
@@ -31,7 +32,6 @@ std::vector<const ProfilePoint*> points_with(const Profile& profile, int threads
         "the profile has no times on {} threads, only on {}; measure them: pipetrain profile "
         "CONFIG --threads {}",
         threads, listed(known), threads));
-  std::ranges::sort(points, {}, &ProfilePoint::samples);
   return points;
 }
 
@@ -69,27 +69,64 @@ ProfilePoint in_proportion(ProfilePoint point, double factor) {
   return point;
 }
 
+// What is in no layer's times, by the number of micro-batches: a part each, and one for all.
+double rest_of(const ProfilePoint& few, const ProfilePoint& many, double microbatches) {
+  if (few.microbatches == many.microbatches) return few.rest_ms;
+  const double each = (many.rest_ms - few.rest_ms) / (many.microbatches - few.microbatches);
+  return std::max(0.0, few.rest_ms + each * (microbatches - few.microbatches));
+}
+
+// Of measurements that differ in what was held.
+ProfilePoint holding(std::vector<const ProfilePoint*> points, const Conditions& wanted) {
+  std::ranges::sort(points, {}, &ProfilePoint::held_bytes);
+  const ProfilePoint &least = *points.front(), &most = *points.back();
+  const auto above = std::ranges::find_if(points, [&](const auto* p) {
+    return static_cast<double>(p->held_bytes) >= wanted.held_bytes;
+  });
+  ProfilePoint point = above == points.end() ? most : **above;
+  if (above != points.end() && above != points.begin()) {
+    const ProfilePoint &a = **std::prev(above), &b = **above;
+    const double low = std::log(static_cast<double>(std::max<std::int64_t>(a.held_bytes, 1))),
+                 high = std::log(static_cast<double>(b.held_bytes));
+    point = between(a, b, (std::log(wanted.held_bytes) - low) / (high - low));
+  }
+  point.rest_ms = rest_of(least, most, wanted.microbatches);
+  return point;
+}
+
+// By samples, ascending.
+std::vector<ProfilePoint> sizes_of(const Profile& profile, const Conditions& wanted) {
+  std::map<int, std::vector<const ProfilePoint*>> by_samples;
+  for (const ProfilePoint* point : points_with(profile, wanted.threads, wanted.beside))
+    by_samples[point->samples].push_back(point);
+  std::vector<ProfilePoint> sizes;
+  for (const auto& [samples, points] : by_samples) sizes.push_back(holding(points, wanted));
+  return sizes;
+}
+
 }  // namespace
 
-ProfilePoint point_of(const Profile& profile, double samples, int threads, Beside beside) {
-  const std::vector<const ProfilePoint*> points = points_with(profile, threads, beside);
+ProfilePoint point_of(const Profile& profile, const Conditions& wanted) {
+  const std::vector<ProfilePoint> sizes = sizes_of(profile, wanted);
+  const double samples = wanted.samples;
   const auto above =
-      std::ranges::find_if(points, [&](const auto* p) { return p->samples >= samples; });
+      std::ranges::find_if(sizes, [&](const auto& p) { return p.samples >= samples; });
   ProfilePoint point;
-  if (above == points.end())
-    point = in_proportion(*points.back(), samples / points.back()->samples);
-  else if (above == points.begin())
-    point = *points.front();
+  if (above == sizes.end())
+    point = in_proportion(sizes.back(), samples / sizes.back().samples);
+  else if (above == sizes.begin())
+    point = sizes.front();
   else
-    point = between(**std::prev(above), **above,
-                    (samples - (*std::prev(above))->samples) /
-                        ((*above)->samples - (*std::prev(above))->samples));
+    point = between(
+        *std::prev(above), *above,
+        (samples - std::prev(above)->samples) / (above->samples - std::prev(above)->samples));
   point.samples = static_cast<int>(std::ceil(samples));
   return point;
 }
 
 LayerChain chain_of(const Profile& profile, int samples, int threads, Beside beside) {
-  const ProfilePoint point = point_of(profile, samples, threads, beside);
+  const ProfilePoint point = point_of(
+      profile, {.samples = static_cast<double>(samples), .threads = threads, .beside = beside});
   LayerChain chain{.layers = {}, .microbatch_samples = samples};
   for (std::size_t l = 0; l < profile.layers.size(); ++l) {
     const ProfiledLayer& layer = profile.layers[l];

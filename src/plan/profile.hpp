@@ -30,9 +30,12 @@ struct ProfiledLayer {
 };
 
 struct ProfilePoint {
-  int samples = 1;     // in a micro-batch
-  int threads = 1;     // of the stage's kernels
-  int neighbours = 0;  // other stages that train at the same time, each on cores of its own
+  int samples = 1;       // in a micro-batch
+  int threads = 1;       // of the stage's kernels
+  int neighbours = 0;    // other stages that train at the same time, each on cores of its own
+  int microbatches = 2;  // of a mini-batch, all in flight at once
+  std::int64_t held_bytes =
+      0;  // by the stage meanwhile: what a step goes through and caches may hold
   std::vector<LayerTimes> layers = {};
   double load_ms = 0;  // of the first layer's input
   double loss_ms = 0, loss_gradient_ms = 0;
@@ -66,10 +69,20 @@ struct Profile {
 // beside busy neighbours are longer.
 enum class Beside { Nobody, Neighbours };
 
-// Of micro-batches of `samples` on `threads`: measured, or between the two sizes next to it; beyond
-// the largest in proportion. Where nothing was measured beside neighbours, the times are those
+// What times are asked for.
+struct Conditions {
+  double samples = 1;  // of a micro-batch
+  int threads = 1;
+  Beside beside = Beside::Nobody;
+  double held_bytes = 0;    // by the worker; 0: little
+  double microbatches = 2;  // of a mini-batch
+};
+
+// Measured, or between the two sizes of micro-batch next to it; beyond the largest in proportion.
+// Likewise between the two measurements of a size that held less and more, by the logarithm of the
+// bytes, and never beyond them. Where nothing was measured beside neighbours, the times are those
 // alone. UsageError where no point has that number of threads.
-ProfilePoint point_of(const Profile& profile, double samples, int threads, Beside beside);
+ProfilePoint point_of(const Profile& profile, const Conditions& wanted);
 LayerChain chain_of(const Profile& profile, int samples, int threads, Beside beside);
 
 }  // namespace pipetrain

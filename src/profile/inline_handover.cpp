@@ -18,7 +18,7 @@ layers = [
   { name = "fc1", kind = "linear", out_features = 4 }, { name = "fc2", kind = "linear", out_features = 4 },
   { name = "fc3", kind = "linear", out_features = 4 }, { name = "fc4", kind = "linear", out_features = 4 },
 ])";
-constexpr int lots = 9, steps = 50;
+constexpr int lots = 9, steps = 50, microbatches = 2;
 
 ReadConfig small_config() {
   ReadConfig read;
@@ -48,13 +48,18 @@ TransportTimes measure_inline_handover() {
   const Graph graph = load_graph(read);
   const Datasets data = load_datasets(read, graph);
   const auto rest_of = [&](const std::vector<int>& firsts) {
-    WatchedTraining training({read.config, graph, *data.train, 4, 1, firsts});
+    WatchedTraining training({.config = read.config,
+                              .graph = graph,
+                              .data = *data.train,
+                              .samples = 4,
+                              .microbatches = microbatches,
+                              .firsts = firsts});
     return rest_ms(training);
   };
   const std::vector<int> four = {0, 1, 2, 3};
   const int boundaries = static_cast<int>(four.size()) - 1;
   const double more = rest_of(four) - rest_of({0});
-  const int packets = 2 * boundaries * WatchedTraining::microbatches;  // there and back
+  const int packets = 2 * boundaries * microbatches;  // there and back
   return {.name = "inline", .handover_ms = std::max(0.0, more / packets)};
 }
 

@@ -14,7 +14,10 @@
 namespace pipetrain {
 namespace {
 
-constexpr int microbatches = WatchedTraining::microbatches;
+// Few micro-batches in flight leave most of what a stage holds in the caches, many do not.
+constexpr int few_microbatches = 2, many_microbatches = 16;
+// Of a stage that holds more, nothing is still in a cache when a step comes back to it.
+constexpr std::int64_t beyond_caches = 64 << 20;
 
 std::vector<ProfiledLayer> layers_of(const Config& config, const Graph& graph) {
   const int bytes = config.training.precision == Precision::Bf16 ? 2 : 4;
@@ -39,13 +42,34 @@ std::vector<int> neighbours_to_measure(const Config& config, int threads) {
   return here && most > 0 ? std::vector{0, most} : std::vector{0};
 }
 
+struct Place {
+  int samples = 1, threads = 1, neighbours = 0;
+};
+
+// With few micro-batches in flight, and with many, as far as the data go.
+std::vector<ProfilePoint> measure_holding(const MeasureInput& in, const Place& place) {
+  WatchedModel model{.config = in.config,
+                     .graph = in.graph,
+                     .data = in.data,
+                     .samples = place.samples,
+                     .threads = place.threads,
+                     .microbatches = few_microbatches};
+  const auto measure = [&] { return measure_point(model, place.neighbours, in.seconds); };
+  std::vector<ProfilePoint> points = {measure()};
+  model.microbatches =
+      static_cast<int>(std::min<std::int64_t>(many_microbatches, in.data.size() / place.samples));
+  if (points[0].held_bytes < beyond_caches && model.microbatches > few_microbatches)
+    points.push_back(measure());
+  return points;
+}
+
 void check_samples(const MeasureInput& in) {
   const int largest = std::ranges::max(in.samples);
-  if (std::int64_t{largest} * microbatches <= in.data.size()) return;
+  if (std::int64_t{largest} * few_microbatches <= in.data.size()) return;
   throw UsageError(fmt::format(
       "micro-batches of {} cannot be measured: that takes {} samples, and the data have {}; write "
       "smaller --microbatch-sizes, or take more data",
-      largest, std::int64_t{largest} * microbatches, in.data.size()));
+      largest, std::int64_t{largest} * few_microbatches, in.data.size()));
 }
 
 }  // namespace
@@ -54,7 +78,7 @@ std::vector<int> microbatch_sizes_to_measure(std::int64_t batch_size, const Data
   constexpr int most = 6;
   std::vector<int> sizes;
   for (std::int64_t size = batch_size; size >= 1 && std::ssize(sizes) < most; size /= 2)
-    if (size * microbatches <= data.size()) sizes.push_back(static_cast<int>(size));
+    if (size * few_microbatches <= data.size()) sizes.push_back(static_cast<int>(size));
   std::ranges::sort(sizes);
   return sizes.empty() ? std::vector{1} : sizes;
 }
@@ -76,8 +100,8 @@ Profile measure_profile(const MeasureInput& in) {
   for (const int threads : in.threads)
     for (const int neighbours : neighbours_to_measure(in.config, threads))
       for (const int samples : in.samples)
-        profile.points.push_back(measure_point({in.config, in.graph, in.data, samples, threads},
-                                               neighbours, in.seconds));
+        for (ProfilePoint& point : measure_holding(in, {samples, threads, neighbours}))
+          profile.points.push_back(std::move(point));
   profile.transports = {measure_handover(), measure_inline_handover()};
   profile.memory_bytes_per_second = measure_memory_bandwidth();
   return profile;

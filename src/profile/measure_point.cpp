@@ -79,6 +79,8 @@ ProfilePoint measure_point(const WatchedModel& model, int neighbours, double sec
   return {.samples = model.samples,
           .threads = model.threads,
           .neighbours = neighbours,
+          .microbatches = model.microbatches,
+          .held_bytes = training.held_bytes(),
           .layers = clock.medians(),
           .load_ms = clock.median_ms(LayerWork::Load),
           .loss_ms = clock.median_ms(LayerWork::Loss),

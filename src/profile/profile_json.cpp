@@ -16,7 +16,7 @@ namespace {
 using nlohmann::json;
 using nlohmann::ordered_json;
 
-constexpr int format_version = 2;
+constexpr int format_version = 3;
 constexpr JsonLimits limits = {.depth = 8, .values = 10'000'000, .members = 64};
 
 // One object of the file, and its place there.
@@ -88,8 +88,11 @@ LayerTimes times_at(const JsonPlace& at) {
 }
 
 ordered_json json_of(const ProfilePoint& point) {
-  ordered_json json = {
-      {"samples", point.samples}, {"threads", point.threads}, {"neighbours", point.neighbours}};
+  ordered_json json = {{"samples", point.samples},
+                       {"threads", point.threads},
+                       {"neighbours", point.neighbours},
+                       {"microbatches", point.microbatches},
+                       {"held_bytes", point.held_bytes}};
   for (const LayerTimes& times : point.layers) json["layers"].push_back(json_of(times));
   json["load_ms"] = point.load_ms;
   json["loss_ms"] = point.loss_ms;
@@ -102,6 +105,8 @@ ProfilePoint point_at(const JsonPlace& at, std::size_t layers) {
   ProfilePoint point{.samples = static_cast<int>(at.count("samples")),
                      .threads = static_cast<int>(at.count("threads")),
                      .neighbours = static_cast<int>(at.count("neighbours")),
+                     .microbatches = static_cast<int>(at.count("microbatches")),
+                     .held_bytes = at.count("held_bytes"),
                      .layers = {},
                      .load_ms = at.number("load_ms"),
                      .loss_ms = at.number("loss_ms"),

@@ -12,10 +12,25 @@ double handover_ms(const Profile& profile, std::string_view name) {
   return found == profile.transports.end() ? 0 : found->handover_ms;
 }
 
-ProfilePoint point_for(const Config& config, const Profile& profile) {
-  const double samples = static_cast<double>(config.data.batch_size) / config.pipeline.microbatches;
-  return point_of(profile, samples, threads_for(config).threads_per_stage,
-                  workers_at_once(config) > 1 ? Beside::Neighbours : Beside::Nobody);
+// By the worker that holds most.
+double held_bytes(const CompiledPipeline& pipeline) {
+  std::size_t all = 0, most = 0;
+  for (const HeldMemory& stage : predicted_memory(pipeline)) {
+    all += stage.training.total();
+    most = std::max(most, stage.training.total());
+  }
+  return static_cast<double>(workers_at_once(pipeline.in.config) > 1 ? most : all);
+}
+
+ProfilePoint point_for(const CompiledPipeline& pipeline, const Profile& profile) {
+  const Config& config = pipeline.in.config;
+  const double microbatches = config.pipeline.microbatches;
+  const int workers = workers_at_once(config);
+  return point_of(profile, {.samples = static_cast<double>(config.data.batch_size) / microbatches,
+                            .threads = threads_for(config).threads_per_stage,
+                            .beside = workers > 1 ? Beside::Neighbours : Beside::Nobody,
+                            .held_bytes = held_bytes(pipeline),
+                            .microbatches = microbatches});
 }
 
 StageCosts work_of(const StagePlan& part, const Graph& graph, const ProfilePoint& point) {
@@ -70,7 +85,7 @@ double joining_ms(const StageNeeds& needs, const StagePlan& part, bool one_threa
 
 StagePrices stage_prices(const CompiledPipeline& pipeline, const Profile& profile) {
   const Config& config = pipeline.in.config;
-  const ProfilePoint point = point_for(config, profile);
+  const ProfilePoint point = point_for(pipeline, profile);
   const int last = static_cast<int>(pipeline.in.plan.stages.size()) - 1;
   const double half_packet = handover_ms(profile, "inline") / 2,
                journey = is_inline(config) ? 0 : handover_ms(profile, "threads");

@@ -10,9 +10,9 @@ Config for_watching(const WatchedModel& model) {
   Config config = model.config;
   config.pipeline = {};
   config.pipeline.stages = static_cast<int>(model.firsts.size());
-  config.pipeline.microbatches = WatchedTraining::microbatches;
+  config.pipeline.microbatches = model.microbatches;
   config.pipeline.schedule = "gpipe";
-  config.data.batch_size = model.samples * WatchedTraining::microbatches;
+  config.data.batch_size = std::int64_t{model.samples} * model.microbatches;
   config.data.drop_last = true;
   config.validation = {};
   config.lr_schedule = {};
@@ -65,12 +65,18 @@ double WatchedTraining::run(int steps) {
 }
 
 void WatchedTraining::end_lot(int steps) {
-  for (LayerClock& clock : clocks_) clock.end_lot(steps, microbatches);
+  for (LayerClock& clock : clocks_) clock.end_lot(steps, config_.pipeline.microbatches);
 }
 
 void WatchedTraining::forget() {
   end_lot(1);
   for (LayerClock& clock : clocks_) clock.forget();
+}
+
+std::int64_t WatchedTraining::held_bytes() const {
+  std::size_t bytes = 0;
+  for (const HeldMemory& stage : pipeline_.memory()) bytes += stage.training.total();
+  return static_cast<std::int64_t>(bytes);
 }
 
 double WatchedTraining::watched_ms(std::size_t lot) const {

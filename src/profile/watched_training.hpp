@@ -21,16 +21,15 @@ struct WatchedModel {
   const Dataset& data;
   int samples = 1;  // of a micro-batch
   int threads = 1;
+  int microbatches = 2;           // of a mini-batch, all in flight; two at least
   std::vector<int> firsts = {0};  // of its stages
 };
 
 // Threading: of one thread, which it neither pins nor leaves.
 class WatchedTraining {
  public:
-  // Two micro-batches: the weight gradient of the first is without an update, the second's with it.
-  static constexpr int microbatches = 2;
-
-  // DeviceError, DataError, UsageError as training. Trains from initial weights.
+  // DeviceError, DataError, UsageError as training. Trains from initial weights. The last
+  // micro-batch has the update in its weight gradient, the others' are without.
   explicit WatchedTraining(const WatchedModel& model);
 
   // Milliseconds of a mini-batch, on average over `steps`.
@@ -39,6 +38,7 @@ class WatchedTraining {
   void end_lot(int steps);
   void forget();
   const LayerClock& clock(int stage) const { return clocks_[static_cast<std::size_t>(stage)]; }
+  std::int64_t held_bytes() const;  // by all stages
   int stages() const { return static_cast<int>(clocks_.size()); }
   double watched_ms(std::size_t lot) const;  // of a mini-batch, on all stages
 

@@ -1,7 +1,8 @@
 // What the outside asks of a training that runs: signals, and time that has passed.
 //
-//   SIGINT, SIGTERM, SIGHUP   finish what has begun, save, end with 128 + n; the second one ends at
-//   once SIGUSR1                   save, and go on
+//   SIGINT, SIGTERM, SIGHUP   finish what has begun, save, end with 128 + n; a second ends at once
+//
+//   SIGUSR1                   save, and continue
 #pragma once
 
 #include <atomic>

@@ -51,6 +51,29 @@ std::string refusal(const nlohmann::ordered_json& json) {
 
 }  // namespace
 
+TEST_CASE("times lie between those that held less and more", "[profile]") {
+  Profile profile = small();
+  profile.points.resize(2);
+  profile.points[0].held_bytes = 1 << 10;
+  profile.points[1] = profile.points[0];
+  profile.points[1].held_bytes = 1 << 20;
+  profile.points[1].microbatches = 16;
+  profile.points[1].rest_ms = 7.5;
+  profile.points[1].layers[0].forward_ms = 3.5;
+  const auto point = [&](double held, double microbatches) {
+    return point_of(profile, {.samples = 4, .held_bytes = held, .microbatches = microbatches});
+  };
+  CHECK(point(0, 2).layers[0].forward_ms == 1.5);
+  CHECK(point(1 << 10, 2).layers[0].forward_ms == 1.5);
+  CHECK(point(1 << 15, 2).layers[0].forward_ms == Approx(2.5));
+  CHECK(point(1e9, 2).layers[0].forward_ms == 3.5);
+  // A part for each micro-batch, and one for all.
+  CHECK(point(0, 2).rest_ms == 0.5);
+  CHECK(point(0, 9).rest_ms == Approx(4));
+  CHECK(point(1e9, 16).rest_ms == Approx(7.5));
+  CHECK(point(0, 1).rest_ms == 0);
+}
+
 TEST_CASE("a profile comes back as it was written", "[profile]") {
   const File file(profile_json(small()));
   CHECK(profile_json(read_profile_json(file.path)) == profile_json(small()));
@@ -73,19 +96,19 @@ TEST_CASE("what is wrong in a profile.json is named by its place", "[profile]") 
 
 TEST_CASE("beside neighbours other times hold, where they were measured", "[profile]") {
   Profile profile = small();
-  CHECK(point_of(profile, 4, 1, Beside::Neighbours).layers[0].forward_ms == 7);
-  CHECK(point_of(profile, 8, 1, Beside::Neighbours).layers[0].forward_ms == 14);
+  CHECK(point_of(profile, {4, 1, Beside::Neighbours}).layers[0].forward_ms == 7);
+  CHECK(point_of(profile, {8, 1, Beside::Neighbours}).layers[0].forward_ms == 14);
   profile.points.pop_back();
-  CHECK(point_of(profile, 4, 1, Beside::Neighbours).layers[0].forward_ms == 1.5);
+  CHECK(point_of(profile, {4, 1, Beside::Neighbours}).layers[0].forward_ms == 1.5);
 }
 
 TEST_CASE("between two sizes times lie on a line, beyond them in proportion", "[profile]") {
   const Profile profile = small();
-  CHECK(point_of(profile, 4, 1, Beside::Nobody).layers[0].forward_ms == 1.5);
-  CHECK(point_of(profile, 6, 1, Beside::Nobody).layers[0].forward_ms == 2.0);
-  CHECK(point_of(profile, 16, 1, Beside::Nobody).layers[0].forward_ms == 5.0);
-  CHECK(point_of(profile, 1, 1, Beside::Nobody).layers[0].forward_ms == 1.5);
-  CHECK_THROWS_WITH(point_of(profile, 4, 2, Beside::Nobody),
+  CHECK(point_of(profile, {4, 1, Beside::Nobody}).layers[0].forward_ms == 1.5);
+  CHECK(point_of(profile, {6, 1, Beside::Nobody}).layers[0].forward_ms == 2.0);
+  CHECK(point_of(profile, {16, 1, Beside::Nobody}).layers[0].forward_ms == 5.0);
+  CHECK(point_of(profile, {1, 1, Beside::Nobody}).layers[0].forward_ms == 1.5);
+  CHECK_THROWS_WITH(point_of(profile, {4, 2, Beside::Nobody}),
                     Contains("no times on 2 threads, only on 1"));
   const LayerChain chain = chain_of(profile, 8, 1, Beside::Nobody);
   CHECK(chain.layers[0].sent_bytes == 8 * 64);

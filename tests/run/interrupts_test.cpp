@@ -68,7 +68,7 @@ TEST_CASE("a request to save is taken once and stops nothing", "[interrupts]") {
 TEST_CASE("the next training begins without the signals of the one before", "[interrupts]") {
   {
     const Interrupts interrupts;
-    std::raise(SIGHUP);
+    std::raise(SIGTERM);
   }
   CHECK(stop_was_asked());
   Interrupts next;
