@@ -64,7 +64,7 @@ std::vector<Row> text_rows() {
        {{"bad.toml", "[data]\nkind = \"glyphs\"\n"}},
        "train text.toml bad.toml --dry-run",
        2,
-       {"[1, 28, 28]", "[3] tokens of 4"}},
+       {"bad.toml:2:8", "[1, 28, 28]", "[3] tokens of 4"}},
       {"a vocabulary that is none",
        {{"bad.toml", "[data]\nvocabulary = \"fc.toml\"\n"}},
        "train text.toml bad.toml --dry-run",

@@ -37,16 +37,22 @@ TEST_CASE("a profile has the times of every layer at every size that was asked f
   INFO(measured.err);
   REQUIRE(measured.code == 0);
   const json profile = json::parse(bytes_of(planning.profile));
-  CHECK(profile["pipetrain_profile"] == 2);
-  REQUIRE(profile["points"].size() >= 2);  // and as many beside neighbours, where there are cores
-  CHECK(profile["points"][0]["samples"] == 4);
-  CHECK(profile["points"][1]["samples"] == 8);
-  CHECK(profile["points"][1]["neighbours"] == 0);
+  CHECK(profile["pipetrain_profile"] == 3);
+  // Each size with few micro-batches in flight and with many; and beside neighbours, where there
+  // are cores.
+  REQUIRE(profile["points"].size() >= 4);
+  for (const std::size_t p : {0, 1, 2, 3}) {
+    const json& point = profile["points"][p];
+    CHECK(point["samples"] == (p < 2 ? 4 : 8));
+    CHECK(point["neighbours"] == 0);
+    CHECK(point["layers"].size() == profile["layers"].size());
+  }
+  const json &few = profile["points"][2], &many = profile["points"][3];
+  CHECK(many["microbatches"] > few["microbatches"]);
+  CHECK(many["held_bytes"] > few["held_bytes"]);
   double forward = 0;
-  for (const json& layer : profile["points"][1]["layers"])
-    forward += layer["forward_ms"].get<double>();
+  for (const json& layer : few["layers"]) forward += layer["forward_ms"].get<double>();
   CHECK(forward > 0);
-  CHECK(profile["points"][1]["layers"].size() == profile["layers"].size());
 }
 
 TEST_CASE("a plan of a config keeps what the config gives") {

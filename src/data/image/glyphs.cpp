@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/error.hpp"
@@ -44,17 +45,20 @@ class Glyphs final : public Dataset {
   std::vector<GlyphImage> images_;
 };
 
+// Begins with the key, which is where a message gets its place from.
+constexpr std::string_view glyph_source = "data.kind = \"glyphs\"";
+
 }  // namespace
 
 std::unique_ptr<const Dataset> draw_glyphs(const DrawOptions& options, const Graph& graph) {
-  require_class_loss("glyphs", graph);
+  require_class_loss(glyph_source, graph);
   const Shape shape = {{1, glyph_side, glyph_side}};
-  if (graph.input != shape) refuse_input_shape("glyphs", shape, graph);
+  if (graph.input != shape) refuse_input_shape(glyph_source, shape, graph);
   if (model_classes(graph) < digits)
     throw UsageError(
-        fmt::format("glyphs: there are {} classes, but the model has {} outputs; give its "
-                    "last layer out_features = {}",
-                    digits, model_classes(graph), digits));
+        fmt::format("{}: there are {} classes, but the model has {} outputs; give its last layer "
+                    "out_features = {}",
+                    glyph_source, digits, model_classes(graph), digits));
   return std::make_unique<Glyphs>(options, graph);
 }
 
