@@ -106,6 +106,8 @@ COMMON: dict[str, tuple[float, list]] = {
 FREE: dict[str, tuple[float, list]] = {
     "hardware.workers": (0.8, ["threads", "threads", "inline"]),
     "hardware.threads_per_stage": (0.7, [0, 1, 2, 2]),
+    "hardware.link.gbits": (0.1, [0.01, 1, 0]),
+    "hardware.link.microseconds": (0.1, [1, 200, -1]),
     "hardware.memory_limit": (0.1, ["8GiB", 0, "1KiB"]),
     "metrics.tensorboard": (0.1, [True]),
     "metrics.trace_steps": (0.1, [[1, 2], [2, 2]]),

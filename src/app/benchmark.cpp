@@ -29,6 +29,7 @@
 #include "profile/measure.hpp"
 #include "profile/predict_step.hpp"
 #include "profile/profile_json.hpp"
+#include "run/communicated.hpp"
 #include "run/report.hpp"
 #include "run/session.hpp"
 
@@ -130,6 +131,7 @@ struct Measured {
   std::vector<StepSummary> steps;
   ProcessMemory warm;            // behind the warm-up
   std::size_t loader_bytes = 0;  // of warm.heap_bytes
+  std::optional<ordered_json> communication;
 };
 
 Measured measure(Pipeline& pipeline, const Config& config, const Dataset& dataset) {
@@ -143,6 +145,7 @@ Measured measure(Pipeline& pipeline, const Config& config, const Dataset& datase
   StepReporter reporter({.steps_per_epoch = 1, .steps = 1}, pipeline.memory(),
                         worker_count(config.pipeline));
   measured.loader_bytes = process_memory().heap_bytes - without_loader;
+  Communicated communicated(pipeline, dataset, benchmark_order(config));
   std::vector<StepSummary>& steps = measured.steps;
   // Whole programs: one mini-batch, or as many as an order of the user's own has.
   const bool own = has_own_order(config.pipeline);
@@ -162,9 +165,12 @@ Measured measure(Pipeline& pipeline, const Config& config, const Dataset& datase
     pipeline.train(loader, first, count, [&](const StepRecord& record) {
       steps.push_back(reporter.summarize(record));
       seconds += steps.back().seconds;
+      communicated.count(steps.back().communication);
     });
+    communicated.end_segment(first, count);
     first += count;
   }
+  measured.communication = communicated.json();
   return measured;
 }
 
@@ -236,6 +242,10 @@ ordered_json benchmark_one(ReadConfig read, double peak, const Profile* profile)
          {"validation_memory_bytes", with_validation[stage].validation.total()}});
     if (step) result["stages"].back()["busy_predicted"] = step->busy[stage];
   }
+  if (measured.communication) {
+    result["communication"] = *measured.communication;
+    result["communication"]["steps"] = steps.size();
+  }
   // Beside the stages, the heap holds kernels and what nobody accounts for: threads, the steps'
   // records.
   result["process"] = {
@@ -264,6 +274,25 @@ std::string validation_text(std::size_t bytes) {
   return bytes > 0 ? fmt::format("; validation {}", bytes_text(bytes)) : "";
 }
 
+// Of a step, as it is counted; predicted too where that should ever differ.
+void print_communication(const ordered_json& c) {
+  const auto steps = c["steps"].get<double>();
+  const auto of = [&](const char* which, const char* what) {
+    return c[which][what].get<double>() / steps;
+  };
+  const auto sent = [&](const char* which) {
+    return fmt::format("{} in {:.4g} messages",
+                       bytes_text(static_cast<std::size_t>(of(which, "bytes"))),
+                       of(which, "messages"));
+  };
+  const std::string counted = sent("counted"), predicted = sent("predicted");
+  fmt::print("  sends {} a step{}{}\n", counted,
+             counted == predicted ? "" : fmt::format(" (predicted {})", predicted),
+             c["counted"].contains("link_seconds")
+                 ? fmt::format("; {:.3f} ms on links", 1e3 * of("counted", "link_seconds"))
+                 : "");
+}
+
 void print(const ordered_json& r) {
   fmt::print("{:28} {:>10.0f} {:>10.3f} {:>10.3f} {:>9.1f} {:>6.1f}% {:>7.1f}%\n",
              r["config"].get<std::string>(), r["samples_per_second"].get<double>(),
@@ -273,6 +302,7 @@ void print(const ordered_json& r) {
   if (r.contains("step_ms_predicted"))
     fmt::print("  predicted {:>.3f} ms a step, bubble {:.1f}%\n",
                r["step_ms_predicted"].get<double>(), 100 * r["bubble_predicted"].get<double>());
+  if (r.contains("communication")) print_communication(r["communication"]);
   int stage = 0;
   for (const ordered_json& s : r["stages"])
     fmt::print("  stage {:<3} busy {:>4.0f}%  waiting {:>4.0f}%  memory {} (predicted {}){}\n",

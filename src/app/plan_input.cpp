@@ -80,6 +80,14 @@ Cluster this_machine(const Profile& profile, int threads, std::optional<int> sta
   return cluster;
 }
 
+// hardware.link: between all workers, each pair by itself.
+void put_links(const LinkRate& link, Cluster& cluster) {
+  for (Cluster::Level& level : cluster.levels) {
+    level.wire.bytes_per_second = std::min(level.wire.bytes_per_second, link.bytes_per_second);
+    level.wire.latency_ms += 1e3 * link.latency_seconds;
+  }
+}
+
 std::optional<Cluster> cluster_in(const Options& options) {
   if (!options.cluster.empty() && !options.devices.empty())
     throw UsageError("--cluster and --devices name two clusters; write one of them");
@@ -219,6 +227,8 @@ PlanInput plan_input(const ReadConfig& read, const Graph& graph, const Profile& 
   }
   input.cluster =
       this_machine(profile, std::max(1, config.hardware.threads_per_stage), input.given.stages);
+  const std::optional<LinkRate> link = link_of(config.hardware);
+  if (link && config.hardware.workers != Workers::Inline) put_links(*link, input.cluster);
   return input;
 }
 

@@ -20,6 +20,7 @@
 #include "program/text.hpp"
 #include "run/annealing.hpp"
 #include "run/class_names.hpp"
+#include "run/communicated.hpp"
 #include "run/data_changes.hpp"
 #include "run/data_sums.hpp"
 #include "run/earlier_run.hpp"
@@ -178,6 +179,7 @@ int train(const Options& options) {
     result["planned"] = ordered_json::parse(proposal_json(*planned));
   }
   console.line(plan_text(graph, plan));
+  if (worker_count(config.pipeline) > 1) console.line("sends  " + forecast_text(*compiled));
   if (const int workers = worker_count(config.pipeline); workers > config.pipeline.stages)
     console.line(fmt::format("replicas  {}: {} workers, numbered stage by stage",
                              fmt::join(config.pipeline.replicas, "-"), workers));

@@ -31,6 +31,7 @@ class BackwardWriter {
     else
       enter_from_stage();
     const PacketLayout leaving = leaving_gradients();
+    made_.leaving_bytes = leaving.bytes;
     for (int l = layers_.count() - 1; l >= 0; --l)
       if (trained_[layers_.output_of(l)]) call(l);
     leave(leaving);

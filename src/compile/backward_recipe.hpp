@@ -9,6 +9,7 @@ namespace pipetrain {
 struct BackwardRecipe {
   RecipeDraft::Pass pass;
   std::size_t head = 0;                   // Recipe::head
+  std::size_t leaving_bytes = 0;          // of the gradients for the stage before
   std::optional<BufferId> loss_gradient;  // last stage: what the loss writes
 };
 

@@ -21,6 +21,8 @@ Recipe make_recipe(const RecipeInput& input) {
   recipe.slot_bytes = recipe.packet_out = draft.place_slots(Area::Slot);
   recipe.input_slot_bytes = draft.place_slots(Area::InputSlot);
   if (input.recomputes && trains) recipe.slot_bytes += forward.out.bytes;
+  recipe.sent_activations = forward.out.bytes;
+  recipe.sent_gradients = backward.leaving_bytes;
   recipe.forward = draft.resolve(forward.pass.drafts);
   recipe.backward = draft.resolve(backward.pass.drafts);
   recipe.head = backward.head;

@@ -68,6 +68,7 @@ struct Recipe {
   std::vector<Step> backward;  // both halves; BackwardInput runs all but the BackwardWeight steps
   std::size_t head = 0;        // that many steps of it complete the gradients that leave the stage
   std::size_t slot_bytes = 0, input_slot_bytes = 0, workspace_bytes = 0, scratch_bytes = 0;
+  std::size_t sent_activations = 0, sent_gradients = 0;  // bytes that leave, to either neighbour
   std::size_t packet_out = 0;  // where a recomputation's outputs lie in the slot
   Place input;                 // stage 0: where the graph's input is loaded, if it is
   Place output;                // last stage: what the loss reads

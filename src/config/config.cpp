@@ -48,6 +48,15 @@ int worker_count(const PipelineConfig& pipeline) {
       {.schedule = pipeline.schedule, .stages = pipeline.stages, .replicas = pipeline.replicas});
 }
 
+std::optional<LinkRate> link_of(const HardwareConfig& hardware) {
+  const auto& [gbits, microseconds] = hardware.link;
+  const bool host = hardware.backend != "cuda";  // a device's messages are sent ahead of their time
+  if (!host || (gbits == 0 && microseconds == 0)) return std::nullopt;
+  LinkRate rate{.latency_seconds = microseconds * 1e-6};
+  if (gbits > 0) rate.bytes_per_second = gbits * 1e9 / 8;
+  return rate;
+}
+
 std::string schedule_name(const PipelineConfig& pipeline) {
   return has_own_order(pipeline) ? pipeline.schedule_csv.filename().string() : pipeline.schedule;
 }

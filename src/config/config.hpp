@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/link_rate.hpp"
 #include "config/words.hpp"
 
 namespace pipetrain {
@@ -196,14 +197,24 @@ struct MetricsConfig {
   bool operator==(const MetricsConfig&) const = default;
 };
 
+struct LinkConfig {         // 0: not given; neither given: there is no link
+  double gbits = 0;         // 1e9 bits a second
+  double microseconds = 0;  // later
+  bool operator==(const LinkConfig&) const = default;
+};
+
 struct HardwareConfig {
   std::string backend = "cpu";       // cpu | cuda | reference
   std::vector<std::string> devices;  // of cuda: "cuda:0", ..; none: the first there is
   Workers workers = Workers::Threads;
   int threads_per_stage = 1;      // 0 shares the machine out
   std::int64_t memory_limit = 0;  // bytes per stage; 0: none
+  LinkConfig link;
   bool operator==(const HardwareConfig&) const = default;
 };
+
+// What workers are to send over; nothing where the config asks for no link.
+std::optional<LinkRate> link_of(const HardwareConfig& hardware);
 
 struct Config {
   std::string name;  // of the (last) config file without folder and extension: "quickstart"

@@ -80,7 +80,8 @@ std::vector<Key> make_keys() {
   const Words warmed =
       schedules_that([](const Schedule& s) { return !s.training.sync_warmup.empty(); });
   const Words mixed = schedules_that([](const Schedule& s) { return s.training.mixes; });
-  const Words adam = {"adam", "adamw"};
+  const Words adam = {"adam", "adamw"}, hosts = {"cpu", "reference"};
+  const Range link_number = {.low = 0, .high = 1e9, .above_low = true};
   const Range count = from_to(1, kMostSteps), count_or_none = from_to(0, kMostSteps);
   // clang-format off
   return {
@@ -198,6 +199,8 @@ std::vector<Key> make_keys() {
     {KEY(hardware.backend), .help = "cpu is oneDNN, cuda an NVIDIA GPU, reference plain loops", .values = {"cpu", "cuda", "reference"}, .on_resume = OnResume::MayDiffer},
     {KEY(hardware.devices), .help = "cuda: [\"cuda:0\", \"cuda:1\"], one per worker, or fewer to share; the first there is without it", .of = "hardware.backend", .only = {"cuda"}, .on_resume = OnResume::MayDiffer},
     {WORD(hardware.workers), .help = "inline: one thread runs all stages", .later = {"mpi"}, .on_resume = OnResume::MayDiffer},
+    {KEY(hardware.link.gbits), .help = "rate of a link between workers, per boundary and direction, in 1e9 bits a second; link = {}: none, docs/links.md", .range = link_number, .of = "hardware.backend", .only = hosts, .on_resume = OnResume::MayDiffer},
+    {KEY(hardware.link.microseconds), .help = "its latency", .range = link_number, .of = "hardware.backend", .only = hosts, .on_resume = OnResume::MayDiffer},
     {KEY(hardware.threads_per_stage), .help = "cores that a stage's kernels use; 0 shares the machine out", .range = from_to(0, 1024), .on_resume = OnResume::MayDiffer},
     {KEY(hardware.memory_limit), .help = "per stage, as \"8GiB\"; 0: none", .range = at_least(0), .bytes = true, .on_resume = OnResume::MayDiffer},
   };

@@ -23,7 +23,9 @@ struct Write {
 
   std::string operator()(std::monostate) const { return ""; }
   std::string operator()(FieldOf<bool> field) const { return field(config) ? "true" : "false"; }
-  std::string operator()(FieldOf<double> field) const { return number(field(config)); }
+  std::string operator()(FieldOf<double> field) const {
+    return given(field(config), number(field(config)));
+  }
   std::string operator()(FieldOf<int> field) const { return fmt::format("{}", field(config)); }
   std::string operator()(FieldOf<std::uint64_t> field) const {
     return fmt::format("{}", field(config));

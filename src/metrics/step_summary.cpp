@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "metrics/communication_json.hpp"
+
 namespace pipetrain {
 
 nlohmann::ordered_json step_event(const StepSummary& s) {
@@ -17,6 +19,8 @@ nlohmann::ordered_json step_event(const StepSummary& s) {
                                   {"bubble", s.bubble}};
   if (s.tokens_per_second > 0) event["tokens_per_second"] = s.tokens_per_second;
   if (s.skipped) event["skipped"] = true;
+  if (s.communication.total().messages > 0)
+    event["communication"] = communication_json(s.communication);
   auto& stages = event["stages"] = nlohmann::ordered_json::array();
   for (const StageSummary& stage : s.stages)
     stages.push_back({{"busy", stage.busy},

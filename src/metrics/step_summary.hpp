@@ -7,6 +7,8 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "program/communication.hpp"
+
 namespace pipetrain {
 
 struct StageSummary {
@@ -28,6 +30,7 @@ struct StepSummary {
   double tokens_per_second = 0;  // of sequences with a label a position; else 0
   double bubble = 0;             // idle share of all stages' time
   bool skipped = false;
+  Communication communication = {};
   std::vector<StageSummary> stages;
 };
 

@@ -43,6 +43,7 @@ nlohmann::ordered_json args_of(const TraceRecord& r, int microbatches) {
                                  {"microbatch", i.microbatch.value % microbatches},
                                  {"instruction", to_text(i)}};
   if (reads_weights(i.op) || i.op == Op::Update) args["version"] = i.weights.version.value;
+  if (r.bytes) args["bytes"] = *r.bytes;
   return args;
 }
 

@@ -17,6 +17,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,9 +30,10 @@ namespace pipetrain {
 struct TraceRecord {
   Instruction instruction;
   std::int64_t begin_ns = 0, end_ns = 0;
-  std::int64_t step = 0;  // from 1
-  int group = 0;          // of tracks: which stage's, or copy's of one
-  bool waiting = false;   // a part of the instruction; the record of the whole follows
+  std::int64_t step = 0;                   // from 1
+  int group = 0;                           // of tracks: which stage's, or copy's of one
+  std::optional<std::int64_t> bytes = {};  // of the message or sum of gradients that it carries
+  bool waiting = false;  // a part of the instruction; the record of the whole follows
 };
 
 // One stage's, or one copy's of it. Takes all its memory when it is made; a step that is not traced
@@ -48,6 +50,9 @@ class TraceTrack {
                .end_ns = 0,
                .step = step,
                .group = group_};
+  }
+  void carried(std::int64_t bytes) {
+    if (traced_) open_.bytes = bytes;
   }
   bool traced() const { return traced_; }  // is the instruction that runs
   void waited(std::int64_t begin_ns, std::int64_t end_ns) {

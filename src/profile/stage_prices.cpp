@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "compile/communication_forecast.hpp"
 #include "compile/pipeline_threads.hpp"
 
 namespace pipetrain {
@@ -81,6 +82,26 @@ double joining_ms(const StageNeeds& needs, const StagePlan& part, bool one_threa
   return 1e3 * arrays * sizeof(float) * static_cast<double>(part.parameters) / bytes_per_second;
 }
 
+// What messages and sums take over links, beside what they take without.
+void add_links(const CompiledPipeline& pipeline, const LinkRate& link, Costs& costs) {
+  CommunicationForecast forecast(pipeline);
+  const CommunicationForecast::Period period = forecast.period();
+  const auto microbatches =
+      static_cast<double>(period.minibatches * pipeline.in.config.pipeline.microbatches);
+  const auto ms = [&](const Volume& volume) {
+    return 1e3 * link.busy_seconds(static_cast<double>(volume.bytes) / microbatches);
+  };
+  const std::vector<StageVolumes>& stages = period.communication.stages;
+  for (std::size_t s = 0; s < stages.size(); ++s) {
+    StageCosts& stage = costs.per_stage[s];
+    stage.all_reduce = 1e3 * forecast.sums_seconds({static_cast<int>(s)});
+    if (s + 1 == stages.size() || stages[s].gradients.messages == 0) continue;
+    stage.gradient_transfer = stage.transfer + ms(stages[s].gradients);
+    stage.transfer += ms(stages[s + 1].activations);
+    stage.latency = 1e3 * link.latency_seconds;
+  }
+}
+
 }  // namespace
 
 StagePrices stage_prices(const CompiledPipeline& pipeline, const Profile& profile) {
@@ -106,6 +127,8 @@ StagePrices stage_prices(const CompiledPipeline& pipeline, const Profile& profil
     costs.transfer = journey;
     prices.all.per_stage.push_back(costs);
   }
+  const std::optional<LinkRate> link = link_of(config.hardware);
+  if (link && !is_inline(config)) add_links(pipeline, *link, prices.all);
   return prices;
 }
 

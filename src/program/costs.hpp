@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "program/program.hpp"
@@ -16,6 +17,11 @@ struct StageCosts {
   double transfer = 0;  // over the boundary to the next stage, activation or gradient
   double tail = 0;      // of backward_weight: what comes after a head's send
   double update = 0;    // once per mini-batch
+  // Where a gradient takes another time than an activation.
+  std::optional<double> gradient_transfer = {};
+  // Only simulate over channels knows these two: a message's latency, for which its channel is not
+  // occupied, and the sum of gradients that an update waits for once all have been handed in.
+  double latency = 0, all_reduce = 0;
 };
 
 // What an instruction that computes or updates takes; 0 for the others.

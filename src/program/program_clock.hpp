@@ -44,14 +44,17 @@ class ProgramClock {
       return Span{now, now};
     }
     if (sync.missing > 0) return std::nullopt;
-    return Span{now, std::max(now, sync.complete_at) + duration(worker, i)};
+    const double there = sync.complete_at + costs_.of(i.stage).all_reduce;
+    return Span{now, std::max(now, there) + duration(worker, i)};
   }
 
   // Over the boundary to the next stage.
   double transfer(int boundary, bool gradient) const {
     const int packets = gradient && program_.gradients_together ? program_.microbatches : 1;
-    return packets * costs_.of({boundary}).transfer;
+    const StageCosts& costs = costs_.of({boundary});
+    return packets * (gradient ? costs.gradient_transfer.value_or(costs.transfer) : costs.transfer);
   }
+  double latency(int boundary) const { return costs_.of({boundary}).latency; }
 
  private:
   // Gradients, or their norms, handed in for one update of a sync group.

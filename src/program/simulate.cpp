@@ -41,7 +41,7 @@ struct Clock {
     const auto channel = channel_of(program, i);
     Link& link = links[channel];
     link.free_at = std::max(now, link.free_at) + times.transfer(channel.boundary, channel.gradient);
-    link.arrivals.push_back(link.free_at);
+    link.arrivals.push_back(link.free_at + times.latency(channel.boundary));
     return {now, now};
   }
 

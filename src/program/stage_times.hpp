@@ -23,11 +23,12 @@ class StageTimeTable {
     for (StageId s{0}; s.value < order.stages; ++s.value) {
       const StageCosts& c = costs.of(s);
       const bool last = s.value == order.stages - 1 && s.value > 0;  // sends to no next one
-      const double transfer = last ? costs.of({s.value - 1}).transfer : c.transfer;
+      const StageCosts& boundary = last ? costs.of({s.value - 1}) : c;
       times_.push_back({time_of(c, Op::Forward), time_of(c, Op::Backward),
                         time_of(c, Op::BackwardHead), time_of(c, Op::BackwardTail),
                         time_of(c, Op::BackwardInput), time_of(c, Op::BackwardWeight),
-                        time_of(c, Op::Update), transfer, packets * transfer});
+                        time_of(c, Op::Update), boundary.transfer,
+                        packets * boundary.gradient_transfer.value_or(boundary.transfer)});
     }
     // One for all where they are alike: it stays in the cache.
     const StageTimes first = times_[0];

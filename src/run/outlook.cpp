@@ -15,6 +15,7 @@
 #include "metrics/console.hpp"
 #include "program/text.hpp"
 #include "run/annealing.hpp"
+#include "run/communicated.hpp"
 
 namespace pipetrain {
 namespace {
@@ -118,6 +119,7 @@ ordered_json outlook(const CompiledPipeline& compiled) {
   for (StageId s{0}; copies && s.value < std::ssize(compiled.needs.stages); ++s.value)
     result["stages"][static_cast<std::size_t>(s.value)]["replicas"] =
         compiled.needs.stages[s].copies;
+  result["communication"] = forecast_json(compiled);
   add_annealing(result, in.config, {in.steps_per_epoch, in.total_steps});
   check_memory_limit(compiled);
   for (const HeldMemory& stage : predicted_memory(compiled)) {

@@ -9,10 +9,10 @@
 
 namespace pipetrain {
 
-// model, parameters, schedule, microbatches, stages (as plan_json, with replicas where any), how
-// the rates are annealed (add_annealing), and per stage memory_bytes, which it holds in training,
-// and validation_memory_bytes (0: no validation). UsageError where a stage does not fit in
-// hardware.memory_limit.
+// model, parameters, schedule, microbatches, stages (as plan_json, with replicas where any),
+// communication (forecast_json), how the rates are annealed (add_annealing), and per stage
+// memory_bytes, which it holds in training, and validation_memory_bytes (0: no validation).
+// UsageError where a stage does not fit in hardware.memory_limit.
 nlohmann::ordered_json outlook(const CompiledPipeline& pipeline);
 
 // The same UsageError alone.

@@ -48,6 +48,7 @@ StepSummary StepReporter::summarize(const StepRecord& record) {
   for (std::size_t i = 0; i < record.stages.size(); ++i) {
     const StageStep& stage = record.stages[i];
     const double seconds = s.seconds * stage.copies;
+    s.communication.stages.push_back(stage.communication);
     s.stages.push_back({std::min(1.0, stage.busy_seconds / seconds),
                         std::min(1.0, stage.waiting_seconds / seconds), memory_[i].training.total(),
                         stage.weight_versions, stage.staleness});

@@ -41,7 +41,8 @@ Training::Training(const TrainingInput& input)
                .data = input.data_sums,
                .steps_per_epoch = input.length.steps_per_epoch}),
       reporter_(input.length, input.pipeline.memory(), worker_count(input.config.pipeline)),
-      course_(input.data.train->classes()) {
+      course_(input.data.train->classes()),
+      communicated_(input.pipeline, *input.data.train, training_order(input.config)) {
   if (input.config.pipeline.rebalance == Rebalance::Auto)
     moving_cut_.emplace(MovingCutInput{input.pipeline, input.metrics, input.console, reporter_,
                                        input.length.steps});
@@ -97,6 +98,7 @@ void Training::train_segment(Loader& loader) {
         if (saving_.minutes_are_over()) drain = true;
       },
       &drain);
+  communicated_.end_segment(first, progress_.step - first);
   drain = false;
   interrupted_ = interrupts_.stop_signal() != 0 && progress_.step < in_.length.steps;
 }
@@ -121,6 +123,7 @@ void Training::report(const StepRecord& record) {
   course_.see(summary);
   progress_.skipped += summary.skipped ? 1 : 0;
   step_median_.add(summary.seconds);
+  communicated_.count(summary.communication);
   if (moving_cut_) moving_cut_->see(record, summary.seconds);
   last_step_ = summary;
 }
@@ -198,6 +201,7 @@ ordered_json Training::end_event() const {
   if (last_step_) event["loss"] = last_step_->loss;
   if (last_step_) event["step_ms_median"] = step_median_.ms();
   if (in_.predicted_step_ms) event["step_ms_predicted"] = *in_.predicted_step_ms;
+  if (const auto communication = communicated_.json()) event["communication"] = *communication;
   if (progress_.last) event["validation"] = json_of(*progress_.last, in_.data);
   if (progress_.best) event["best_validation"] = json_of(*progress_.best, in_.data);
   if (const auto best = best_checkpoint()) event["best_checkpoint"] = best->string();

@@ -9,6 +9,7 @@
 #include "checkpoint/manifest.hpp"
 #include "metrics/console.hpp"
 #include "run/bleu_score.hpp"
+#include "run/communicated.hpp"
 #include "run/course.hpp"
 #include "run/interrupts.hpp"
 #include "run/rebalance/moving_cut.hpp"
@@ -68,6 +69,7 @@ class Training {
   std::optional<MovingCut> moving_cut_;  // pipeline.rebalance
   std::optional<StepSummary> last_step_;
   StepMedian step_median_;
+  Communicated communicated_;
   bool interrupted_ = false;
   const std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
 };

@@ -16,6 +16,10 @@ struct PacketsOf {        // a channel
   Mode mode = Mode::Train;
 };
 
+bool between_workers(const Stage& sender, const Stage& receiver) {
+  return sender.where().worker != receiver.where().worker;
+}
+
 std::unique_ptr<Channel> make_channel(const BoundaryInput& in, Stage& sender, Stage& receiver,
                                       const PacketsOf& packets) {
   const auto take = [&](Stage& owner) {
@@ -26,6 +30,11 @@ std::unique_ptr<Channel> make_channel(const BoundaryInput& in, Stage& sender, St
   };
   auto in_process =
       in.make_channel({.packets = take(sender), .samples = packets.samples, .spin = in.spin});
+  if (in.link && between_workers(sender, receiver))
+    in_process = make_link_channel(std::move(in_process),
+                                   {.packets = static_cast<std::size_t>(packets.count),
+                                    .rate = *in.link,
+                                    .clock = in.link_clock});
   if (!sender.stream().asynchronous()) return in_process;
   DeviceChannelOptions options{.packets = static_cast<std::size_t>(packets.count),
                                .bytes = packets.bytes,
@@ -59,6 +68,7 @@ Boundary make_boundary(const BoundaryInput& in, std::size_t s, Mode mode, int sa
     const StageCopies &before = *in.stages[s], &behind = *in.stages[s + 1];
     Stage &sender = before.copy(l % before.count()), &receiver = behind.copy(l % behind.count());
     Lane& lane = boundary.lanes[static_cast<std::size_t>(l)];
+    lane.between_workers = between_workers(sender, receiver);
     lane.activations = make_channel(in, sender, receiver, activations);
     if (trains) lane.gradients = make_channel(in, receiver, sender, gradients);
   }

@@ -13,7 +13,7 @@
 #include "compile/microbatch_size.hpp"
 #include "plan/plan.hpp"
 #include "runtime/stage_copies.hpp"
-#include "transport/channel.hpp"
+#include "transport/link_channel.hpp"
 
 namespace pipetrain {
 
@@ -23,6 +23,7 @@ struct PipelineNeeds;  // compile/pipeline_sizes.hpp
 // back (evaluation).
 struct Lane {
   std::unique_ptr<Channel> activations, gradients;
+  bool between_workers = true;  // else packets are handed over within one: no messages
 };
 
 // The cut behind one stage. Lanes are as many as a multiple of the copies on either side, and are
@@ -52,6 +53,9 @@ struct BoundaryInput {
   Backend& backend;
   const MakeChannel& make_channel;
   bool spin = false;  // whoever waits has a core of its own
+  // Over which messages take their time; null: they arrive at once.
+  const LinkRate* link = nullptr;
+  const LinkClock* link_clock = nullptr;
 };
 
 // [s]: between stages s and s + 1. None where no micro-batch has that mode. DeviceError: as

@@ -49,6 +49,7 @@ struct Pipeline::Impl {
         learning_rate{config.lr_schedule, config.optimizer.lr, compiled.in.total_steps,
                       rate_annealing(config, compiled.in.total_steps, compiled.in.steps_per_epoch),
                       rate_shares(compiled.needs.program.program)},
+        link(link_of(config.hardware)),
         warmup_steps(pipetrain::warmup_steps(config, compiled.in.steps_per_epoch)),
         threads(threads_for(config)),
         claims(cores_to_claim(config, threads)),
@@ -65,6 +66,8 @@ struct Pipeline::Impl {
     for (int s = 0; s < stage_count(); ++s)
       of_stage(s,
                [&] { stages[s]->prepare(compiled.sizes, std::move(compiled.parts[s].kernels)); });
+    const bool delays = link && !is_inline(config);
+    if (delays) sum_over_links();
     const BoundaryInput cuts{.plan = plan,
                              .model = compiled.model,
                              .sizes = compiled.sizes,
@@ -72,9 +75,16 @@ struct Pipeline::Impl {
                              .stages = stages,
                              .backend = compiled.in.backend,
                              .make_channel = make_channel,
-                             .spin = !threads.cores.empty()};
+                             .spin = !threads.cores.empty(),
+                             .link = delays ? &*link : nullptr,
+                             .link_clock = &link_clock};
     training = make_boundaries(cuts, Mode::Train);
     evaluation = make_boundaries(cuts, Mode::Evaluate);
+  }
+
+  void sum_over_links() {
+    for (const auto& stage : stages) stage->sum_over(*link, link_clock);
+    tied->sum_over(*link, link_clock);
   }
 
   int stage_count() const { return static_cast<int>(plan.stages.size()); }
@@ -126,6 +136,8 @@ struct Pipeline::Impl {
   const Plan& plan;
   const Config& config;
   LearningRate learning_rate;
+  const std::optional<LinkRate> link;
+  LinkClock link_clock;
   const std::int64_t warmup_steps;  // PipeMare's synchronous epochs, in mini-batches
 
   bool joint_norm = false;
@@ -158,7 +170,7 @@ void Pipeline::recut(std::unique_ptr<const Plan> plan, CompiledPipeline compiled
   set_state(tensors);
 }
 
-const PipelineInput& Pipeline::input() const { return impl_->compiled.in; }
+const CompiledPipeline& Pipeline::compiled() const { return impl_->compiled; }
 
 void Pipeline::set_watch(StageId stage, LayerWatch* watch) {
   impl_->stages[stage.value]->first().set_watch(watch);
@@ -232,7 +244,9 @@ std::int64_t Pipeline::train(Loader& loader, std::int64_t first, std::int64_t co
                             .skip_nonfinite = p.config.training.on_nonfinite == OnNonfinite::Skip,
                             .joint_norm = joint_norm,
                             .own_norms = needs_norm(p.config) && !joint_norm},
+                .link = p.link,
                 .trace = p.trace};
+  p.link_clock.hurry_once(drain);
   p.run(run, [&](bool wait) {
     const StepRecord* record = wait ? board.next() : board.try_next();
     if (!record) return false;
@@ -240,6 +254,7 @@ std::int64_t Pipeline::train(Loader& loader, std::int64_t first, std::int64_t co
     board.pop();
     return true;
   });
+  p.link_clock.hurry_once(nullptr);
   return board.end() - first;
 }
 

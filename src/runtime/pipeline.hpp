@@ -64,7 +64,8 @@ class Pipeline {
   // nothing else changes. Where the new stages cannot be made, the pipeline is closed.
   void recut(std::unique_ptr<const Plan> plan, CompiledPipeline compiled);
 
-  const PipelineInput& input() const;
+  const PipelineInput& input() const { return compiled().in; }
+  const CompiledPipeline& compiled() const;  // without its kernels, which the stages have taken
   const Program& program() const { return segment_program().program; }
   const SegmentProgram& segment_program() const;  // of the longest segment
   int loader_readers(Mode mode) const;

@@ -3,9 +3,11 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
+#include "base/link_rate.hpp"
 #include "data/loader.hpp"
 #include "metrics/trace.hpp"
 #include "program/fold.hpp"
@@ -52,7 +54,8 @@ struct Run {
   Mode mode = Mode::Train;
   std::uint64_t seed = 1;
   UpdateRules updates;
-  Trace* trace = nullptr;  // where instructions are recorded, if anywhere
+  std::optional<LinkRate> link = {};  // that messages and sums of gradients go over
+  Trace* trace = nullptr;             // where instructions are recorded, if anywhere
 
   const Program& program() const { return what.program; }
 };

@@ -34,6 +34,8 @@ StageCopies::StageCopies(const StageInput& input, std::span<const Place> places,
     for (const auto& before : copies_)
       require_reach(input.id, before->stream(), copies_.back()->stream());
   }
+  for (int p = 0; p < first().parameters(); ++p)
+    gradient_bytes_ += static_cast<std::int64_t>(first().gradient(p).size_bytes());
   parts_.resize(copies_.size());
   std::size_t notes = 0;
   for (const auto& copy : copies_) notes += copy->statistics().entries().size();
@@ -75,6 +77,7 @@ bool StageCopies::hand_in_gradient(int copy, const HandIn& update) {
   stream.record(*sum_there_[copy]);
   {
     const std::lock_guard lock(mutex_);
+    if (link_) link_->begin(all_reduce_seconds(link_->rate()));
     summed_by_ = copy;
     ++summed_;
   }
@@ -116,6 +119,7 @@ void StageCopies::take_sum(int copy, std::int64_t update) {
   {
     std::unique_lock lock(mutex_);
     workers_.wait(lock, [&] { return closed_ || summed_ > update; });
+    if (link_) link_->wait(lock, workers_, [&] { return closed_; });
     if (closed_) throw ChannelClosed();
     by = summed_by_;
   }

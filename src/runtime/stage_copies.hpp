@@ -7,10 +7,13 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <vector>
 
+#include "program/communication.hpp"
 #include "stage/stage.hpp"
+#include "transport/link_sum.hpp"
 
 namespace pipetrain {
 
@@ -31,6 +34,14 @@ class StageCopies {
   // For every copy; evaluation is the first one's, which gets kernels that have been compiled.
   void prepare(std::span<const MicrobatchSize> sizes, std::vector<CompiledStage> of_first);
   void keep_up_delta(bool on);
+
+  // Sums arrive as late as over such links; the clock outlives the copies.
+  void sum_over(const LinkRate& rate, const LinkClock& clock) { link_.emplace(rate, clock); }
+  // Of one update's gradients.
+  Volume all_reduce() const { return ring_all_reduce(gradient_bytes_, count()); }
+  double all_reduce_seconds(const LinkRate& rate) const {
+    return rate.ring_seconds(static_cast<double>(gradient_bytes_), count());
+  }
 
   // A run begins: updates are counted from 0.
   void begin();
@@ -60,9 +71,11 @@ class StageCopies {
   std::vector<std::unique_ptr<Stage>> copies_;
   std::vector<std::unique_ptr<Fence>> gradient_whole_;  // of each copy, its own micro-batches' part
   std::vector<std::unique_ptr<Fence>> sum_there_;       // of each copy, for when it adds up
-  int handed_in_ = 0;                                   // for the present update
-  std::int64_t summed_ = 0;                             // updates before this one
-  int summed_by_ = 0;                                   // the copy that added up last
+  std::int64_t gradient_bytes_ = 0;                     // of one copy
+  std::optional<LinkSum> link_;
+  int handed_in_ = 0;        // for the present update
+  std::int64_t summed_ = 0;  // updates before this one
+  int summed_by_ = 0;        // the copy that added up last
   bool closed_ = false;
   std::vector<float*> parts_;  // reused by every sum
   std::vector<StatisticsLog::Entry*> notes_;

@@ -99,7 +99,7 @@ SamplePart StageRunner::part(const Instruction& i, const MiniBatch& batch) const
 PassCall StageRunner::call(const Instruction& i) const {
   const Flight& f = flights_.of(i.microbatch);
   const int in_minibatch = i.microbatch.value % run_.program().microbatches;
-  return {.size = {f.samples, run_.mode, f.lengths},
+  return {.size = size_of(f),
           .slot = f.slot,
           .input_slot = f.input_slot,
           .input = f.input,
@@ -143,6 +143,7 @@ Packet* StageRunner::acquire_out(const Instruction& i) {
   Flight& f = flight(i);
   Channel& channel = *behind(i).activations;
   f.out = times_.waiting([&] { return channel.acquire(); });
+  f.out->bytes = stage_.sent(size_of(f)).activations;
   f.out->samples = f.samples;
   f.out->lengths = f.lengths;
   f.out->microbatch = i.microbatch;
@@ -167,6 +168,23 @@ void StageRunner::receive_activation(const Instruction& i) {
   PIPETRAIN_CHECK(packet->microbatch == i.microbatch, "micro-batch {} arrived instead of {}",
                   packet->microbatch.value, i.microbatch.value);
   flights_.open(i.microbatch, packet->samples, packet->lengths).in = packet;
+  count_message(i, before(i), *packet, &StageVolumes::activations);
+}
+
+// A mini-batch's messages arrive before its update, wherever in a program that stands: so the
+// receiver counts them.
+void StageRunner::count_message(const Instruction& i, const Lane& lane, const Packet& packet,
+                                Volume StageVolumes::*kind) {
+  trace_message(lane, packet);
+  if (!trains() || !lane.between_workers) return;
+  const auto bytes = static_cast<std::int64_t>(packet.bytes);
+  StageVolumes& volumes = updates_.report(step_of(i)).measured.communication;
+  (volumes.*kind).add({.bytes = bytes, .messages = 1});
+  if (run_.link) volumes.link_seconds += run_.link->seconds(static_cast<double>(bytes));
+}
+
+void StageRunner::trace_message(const Lane& lane, const Packet& packet) {
+  if (trace() && lane.between_workers) trace()->carried(static_cast<std::int64_t>(packet.bytes));
 }
 
 void StageRunner::forward(const Instruction& i) {
@@ -198,6 +216,7 @@ void StageRunner::loss(const Instruction& i) {
 }
 
 void StageRunner::send_activation(const Instruction& i) {
+  trace_message(behind(i), *flight(i).out);
   behind(i).activations->send(flight(i).out);
   if (recomputes()) flight(i).out = nullptr;
   if (!trains()) close(i);
@@ -210,6 +229,7 @@ void StageRunner::receive_gradient(const Instruction& i) {
                   i.microbatch.value);
   for (MicrobatchId m = first_of_packet(i.microbatch); m <= i.microbatch; ++m.value)
     flights_.of(m).gradient_in = packet;
+  count_message(i, behind(i), *packet, &StageVolumes::gradients);
 }
 
 void StageRunner::acquire_gradient(const Instruction& i) {
@@ -217,6 +237,7 @@ void StageRunner::acquire_gradient(const Instruction& i) {
   const MicrobatchId first = first_of_packet(i.microbatch);
   if (i.microbatch != first) {
     f.gradient_out = flights_.of(first).gradient_out;
+    extend_gradients(i);
     return;
   }
   Channel& channel = *before(i).gradients;
@@ -226,6 +247,17 @@ void StageRunner::acquire_gradient(const Instruction& i) {
       gradients_together()
           ? run_.program().last_microbatch_of(run_.program().minibatch_of(i.microbatch))
           : i.microbatch;
+  f.gradient_out->bytes = 0;
+  extend_gradients(i);
+}
+
+// The packet reaches to the end of this micro-batch's gradients.
+void StageRunner::extend_gradients(const Instruction& i) {
+  const Flight& f = flight(i);
+  const auto at = gradient_of(f.gradient_out, boundary_before().gradient_bytes, i.microbatch) -
+                  f.gradient_out->data;
+  if (const std::size_t bytes = stage_.sent(size_of(f)).gradients)
+    f.gradient_out->bytes = static_cast<std::size_t>(at) + bytes;
 }
 
 void StageRunner::backward(const Instruction& i) {
@@ -254,6 +286,7 @@ void StageRunner::loss_gradient(const Instruction& i) {
 }
 
 void StageRunner::send_gradient(const Instruction& i) {
+  trace_message(before(i), *flight(i).gradient_out);
   before(i).gradients->send(flight(i).gradient_out);
   for (MicrobatchId m = first_of_packet(i.microbatch); m <= i.microbatch; ++m.value)
     flights_.of(m).gradient_out = nullptr;

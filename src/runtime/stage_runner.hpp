@@ -49,6 +49,7 @@ class StageRunner {
     return base_step_ + run_.program().minibatch_of(i.microbatch).value;
   }
   UpdateOf update_of(const Instruction& i) const;
+  MicrobatchSize size_of(const Flight& f) const { return {f.samples, run_.mode, f.lengths}; }
   SamplePart part(const Instruction& i, const MiniBatch& batch) const;
   PassCall call(const Instruction& i) const;
   std::byte* gradient_of(const Packet* packet, std::size_t bytes, MicrobatchId m) const;
@@ -56,6 +57,10 @@ class StageRunner {
   const MiniBatch& minibatch(const Instruction& i);
   void done_with_minibatch(const Instruction& i);
   Packet* acquire_out(const Instruction& i);
+  void extend_gradients(const Instruction& i);
+  void count_message(const Instruction& i, const Lane& lane, const Packet& packet,
+                     Volume StageVolumes::*kind);
+  void trace_message(const Lane& lane, const Packet& packet);
   void close(const Instruction& i);
 
   void load_input(const Instruction& i);

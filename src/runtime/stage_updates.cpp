@@ -44,6 +44,8 @@ void StageUpdates::sync(const UpdateOf& of) {
   synced_ = true;
   handed_in_ns_ = now_ns();
   bool whole = true;
+  if (TraceTrack* const trace = times_.trace(); trace && copies_.count() > 1)
+    trace->carried(copies_.all_reduce().bytes);
   if (copies_.count() > 1)
     times_.busy([&] { whole = copies_.hand_in_gradient(copy_, {step, of.minibatches}); });
   else
@@ -115,6 +117,7 @@ void StageUpdates::update(const UpdateOf& of) {
   set_terms(of.step);
   if (copies_.count() > 1) times_.waiting([&] { return copies_.take_sum(copy_, updates_), true; });
   if (tied_) times_.waiting([&] { return run_.tied.take_sums(id_, copy_, updates_), true; });
+  count_sums(of, report.measured.communication);
   std::span<double> sums;
   if (run_.updates.joint_norm) {
     clip_by_joint_norm(std::sqrt(times_.waiting([&] { return run_.board->total(of.step); })));
@@ -135,10 +138,21 @@ void StageUpdates::update(const UpdateOf& of) {
   if (of.own) tell(report);
 }
 
+// What an update waited for: by the copy that reports on its last mini-batch.
+void StageUpdates::count_sums(const UpdateOf& of, StageVolumes& volumes) {
+  if (in_turn_ ? of.own != of.step : copy_ != 0) return;
+  volumes.all_reduce.add(copies_.all_reduce());
+  if (tied_) volumes.tied.add(run_.tied.all_reduce(id_));
+  if (!run_.link) return;
+  volumes.link_seconds += copies_.all_reduce_seconds(*run_.link);
+  if (tied_) volumes.link_seconds += run_.tied.all_reduce_seconds(id_, *run_.link);
+}
+
 void StageUpdates::tell(StepReport& report) {
   StageStep measured = std::exchange(times_.measured(), {});
   measured.samples = report.measured.samples;
   measured.labels = report.measured.labels;
+  measured.communication = report.measured.communication;
   measured.weight_versions = stage_.weights().copies();
   // Copies that take mini-batches in turn end theirs one after the other, and update together.
   if (in_turn_ && copies_.count() > 1) measured.end_ns = handed_in_ns_;

@@ -53,6 +53,7 @@ class StageUpdates {
   void clip(UpdateTerms& terms, double norm);
   void clip_by_own_norms(std::span<double> sums);
   void clip_by_joint_norm(double norm);
+  void count_sums(const UpdateOf& of, StageVolumes& volumes);
   void tell(StepReport& report);
 
   const Run& run_;

@@ -25,6 +25,7 @@ StageStep together(const std::vector<StageStep>& copies) {
     all.labels += copy.labels;
     all.samples += copy.samples;
     all.staleness = std::max(all.staleness, copy.staleness);
+    all.communication.add(copy.communication);
   }
   all.copies = static_cast<int>(copies.size());
   return all;

@@ -21,6 +21,7 @@
 #include "backend/backend.hpp"
 #include "base/ids.hpp"
 #include "base/indexed.hpp"
+#include "program/communication.hpp"
 
 namespace pipetrain {
 
@@ -34,6 +35,7 @@ struct StageStep {                               // one stage's part of one mini
   int weight_versions = 1;  // kept
   double staleness = 0;     // updates between a micro-batch's forward and its backward, mean
   bool skipped = false;     // the gradient was not finite, and on_nonfinite = "skip"
+  StageVolumes communication = {};  // of all copies
 };
 
 struct StepRecord {

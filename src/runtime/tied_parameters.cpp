@@ -3,6 +3,7 @@
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
+#include <set>
 
 #include "base/check.hpp"
 #include "base/error.hpp"
@@ -64,9 +65,44 @@ TiedParameters::TiedParameters(const Graph& graph,
       if (!concerns(found.stage)) add_hands(found.stage, copies, groups.size());
     }
   }
+  for (Group& group : groups_) measure(group);
   for (const Hand& a : hands_)
     for (const Hand& b : hands_) require_reach(*a.copy, *b.copy);
   if (!hands_.empty()) sums_there_ = hands_[0].copy->stream().make_fence();
+}
+
+void TiedParameters::measure(Group& group) {
+  const Use& first = group.uses[0];
+  group.bytes =
+      static_cast<std::int64_t>(first.copies->first().gradient(first.parameter).size_bytes());
+  std::set<int> workers;
+  for (const Use& use : group.uses) workers.insert(use.copies->first().where().worker);
+  group.workers = static_cast<int>(workers.size());
+}
+
+Volume TiedParameters::all_reduce(StageId owner) const {
+  Volume sum;
+  for (const Group& group : groups_)
+    for (int c = 0; group.owner == owner && c < group.uses[0].copies->count(); ++c)
+      sum.add(ring_all_reduce(group.bytes, group.workers));
+  return sum;
+}
+
+double TiedParameters::seconds(const Group& group, const LinkRate& rate) {
+  return rate.ring_seconds(static_cast<double>(group.bytes), group.workers);
+}
+
+double TiedParameters::all_reduce_seconds(StageId owner, const LinkRate& rate) const {
+  double sum = 0;
+  for (const Group& group : groups_)
+    if (group.owner == owner) sum += seconds(group, rate);
+  return sum;
+}
+
+double TiedParameters::all_reduce_seconds(const LinkRate& rate) const {
+  double sum = 0;
+  for (const Group& group : groups_) sum += seconds(group, rate);
+  return sum;
 }
 
 void TiedParameters::add_hands(StageId stage, StageCopies& copies, std::size_t groups) {
@@ -111,6 +147,7 @@ bool TiedParameters::hand_in(StageId stage, int copy) {
   {
     const std::lock_guard lock(mutex_);
     handed_in_.clear();
+    if (link_) link_->begin(all_reduce_seconds(link_->rate()));
     ++summed_;
   }
   workers_.notify_all();
@@ -155,6 +192,7 @@ void TiedParameters::take_sums(StageId stage, int copy, std::int64_t update) {
   {
     std::unique_lock lock(mutex_);
     workers_.wait(lock, [&] { return closed_ || summed_ > update; });
+    if (link_) link_->wait(lock, workers_, [&] { return closed_; });
     if (closed_) throw ChannelClosed();
   }
   hand(stage, copy).copy->stream().wait(*sums_there_);

@@ -14,12 +14,14 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "runtime/stage_copies.hpp"
 #include "runtime/step_board.hpp"
 #include "stage/results.hpp"
+#include "transport/link_sum.hpp"
 
 namespace pipetrain {
 
@@ -33,6 +35,13 @@ class TiedParameters {
   StageId owner(int parameter) const {  // the first use's stage
     return groups_[parameter].owner;
   }
+
+  // Sums arrive as late as over such links; the clock outlives this.
+  void sum_over(const LinkRate& rate, const LinkClock& clock) { link_.emplace(rate, clock); }
+  // Of one update's sums of the parameters whose first use is on that stage. Each copy of a stage
+  // shares with the copies of its number; uses on one worker send nothing.
+  Volume all_reduce(StageId owner) const;
+  double all_reduce_seconds(StageId owner, const LinkRate& rate) const;
 
   // A run begins: updates are counted from 0.
   void begin();
@@ -58,6 +67,8 @@ class TiedParameters {
     StageId owner;
     int model_parameter = 0;  // the owner's place among all parameters of the model
     std::vector<Use> uses;    // in the order of the layers
+    std::int64_t bytes = 0;   // of one gradient
+    int workers = 1;          // that have a use, of each copy
   };
   struct Hand {  // a copy of a stage that has a use
     StageId stage;
@@ -66,6 +77,9 @@ class TiedParameters {
     std::unique_ptr<Results<double>> squares;  // of each group
   };
   Hand& hand(StageId stage, int copy);
+  static void measure(Group& group);
+  static double seconds(const Group& group, const LinkRate& rate);
+  double all_reduce_seconds(const LinkRate& rate) const;  // of all, one after the other
   void add_hands(StageId stage, StageCopies& copies, std::size_t groups);
   void add_up(Stream& stream);
 
@@ -75,6 +89,7 @@ class TiedParameters {
   std::vector<Hand*> handed_in_;  // for the update that is being handed in
   std::int64_t summed_ = 0;       // updates before this one
   std::unique_ptr<Fence> sums_there_;
+  std::optional<LinkSum> link_;
   bool closed_ = false;
   std::vector<float*> parts_;  // reused by every sum
   mutable std::mutex mutex_;

@@ -97,6 +97,12 @@ CompiledStage& Stage::compiled(const PassCall& call) {
   PIPETRAIN_CHECK(false, "stage {} was not prepared for {} samples", id().value, call.size.samples);
 }
 
+Stage::Sent Stage::sent(const MicrobatchSize& size) const {
+  const auto found = std::ranges::find(compiled_, size, &CompiledStage::size);
+  if (found == compiled_.end()) return {};  // no samples
+  return {found->recipe.sent_activations, found->recipe.sent_gradients};
+}
+
 Stage::Bases Stage::bases(const PassCall& call) const {
   const Mode mode = call.size.mode;
   return {nullptr,

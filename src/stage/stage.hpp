@@ -126,6 +126,12 @@ class Stage {
 
   void set_watch(LayerWatch* watch) { watch_ = watch; }  // null: nobody; outlives the passes
 
+  // Bytes that a micro-batch of this size sends to the next stage, and back to the one before.
+  struct Sent {
+    std::size_t activations = 0, gradients = 0;
+  };
+  Sent sent(const MicrobatchSize& size) const;
+
   StageId id() const { return input_.id; }
   LayerId first() const { return input_.first; }
   int layers() const { return input_.last.value - input_.first.value + 1; }

@@ -30,6 +30,7 @@ namespace pipetrain {
 struct Packet {
   int index = 0;  // among its channel's
   std::byte* data = nullptr;
+  std::size_t bytes = 0;  // of data, up to the end of its last tensor; the sender says it
   int samples = 0;
   Lengths lengths;  // of its samples
   MicrobatchId microbatch;

@@ -56,6 +56,7 @@ class DeviceChannel final : public Channel {
     options_.receiver->wait(ends.arrived ? *ends.arrived : *ends.sent);
     if (!ends.arrived) return packet;
     ends.original = packet;
+    ends.twin.bytes = packet->bytes;
     ends.twin.samples = packet->samples;
     ends.twin.lengths = packet->lengths;
     ends.twin.microbatch = packet->microbatch;

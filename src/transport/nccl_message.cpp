@@ -13,12 +13,13 @@ struct Header {
   std::uint64_t sequence = 0;
   std::int32_t samples = 0, microbatch = 0, ids = 0, unused = 0;
   Lengths lengths;
+  std::uint64_t bytes = 0;
 };
 
 struct Greeting {
   std::uint32_t magic = 0x50544847, channel = 0;
   std::uint64_t packet_bytes = 0;
-  std::int32_t samples = 0, version = 2;
+  std::int32_t samples = 0, version = 3;
 };
 
 static_assert(sizeof(Greeting) <= greeting_bytes);
@@ -48,6 +49,7 @@ void write_header(std::byte* to, const MessageShape& shape, std::uint64_t sequen
   Header header;
   header.channel = shape.channel;
   header.sequence = sequence;
+  header.bytes = packet.bytes;
   header.samples = packet.samples;
   header.lengths = packet.lengths;
   header.microbatch = packet.microbatch.value;
@@ -66,6 +68,7 @@ void read_header(const std::byte* from, const MessageShape& shape, std::uint64_t
     refuse("what arrived is no packet of this channel");
   if (header.sequence != sequence)
     refuse(fmt::format("packet {} arrived instead of packet {}", header.sequence, sequence));
+  packet.bytes = header.bytes;
   packet.samples = header.samples;
   packet.lengths = header.lengths;
   packet.microbatch = {header.microbatch};

@@ -66,3 +66,40 @@ TEST_CASE("a trace that reaches beyond the end, or beyond a failure, has what th
   REQUIRE(fs::exists(run / "trace.json"));
   CHECK(traced_steps(run).front() == 1);
 }
+
+TEST_CASE("messages are predicted by the plan, and counted as predicted") {
+  const TestFolder folder;
+  const fs::path run = folder.path / "run";
+  const std::string train = "train " + folder.config().string() + " --quiet --output " +
+                            run.string() +
+                            " --set data.drop_last=false --set data.train_samples=80 --set "
+                            "metrics.trace_steps=[1,1] --set hardware.link.gbits=1";
+  REQUIRE(run_binary(train).code == 0);
+  const json plan = json::parse(bytes_of(run / "plan.json"))["communication"];
+  CHECK(plan["samples"] == 32);
+  CHECK(plan["bytes"] > 0);
+  const std::vector<json> events = events_of(run);
+  std::int64_t bytes = 0, steps = 0;
+  for (const json& event : events) {
+    if (event["event"] != "step") continue;
+    if (event["samples"] == 32)
+      CHECK(event["communication"]["activation_bytes"] == plan["activation_bytes"]);
+    else
+      CHECK(event["communication"]["bytes"] < plan["bytes"]);
+    bytes += event["communication"]["bytes"].get<std::int64_t>();
+    ++steps;
+  }
+  CHECK(steps > 1);
+  const json end = events.back()["communication"];
+  CHECK(end["counted"]["bytes"] == bytes);
+  for (const auto& [name, value] : end["predicted"].items())
+    if (name != "link_seconds") CHECK(end["counted"][name] == value);
+  CHECK(end["counted"]["link_seconds"] > 0);
+  int sends = 0;
+  const json document = json::parse(bytes_of(run / "trace.json"));
+  for (const json& event : document["traceEvents"])
+    if (event["ph"] == "X" && event["cat"] == "send activation")
+      sends += event["args"]["bytes"] ==
+               plan["activation_bytes"][0].get<int>() / plan["activation_messages"][0].get<int>();
+  CHECK(sends == plan["activation_messages"][0]);
+}

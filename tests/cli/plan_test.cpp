@@ -68,6 +68,23 @@ TEST_CASE("a plan of a config keeps what the config gives") {
   CHECK(plan["step_ms"] > 0);
 }
 
+TEST_CASE("a plan reckons with a link") {
+  const Planning planning;
+  REQUIRE(planning.measure().code == 0);
+  const auto step_ms = [&](const std::string& more) {
+    const Ran planned = planning.pipetrain("plan " + planning.config + " --profile " +
+                                           planning.profile.string() + " --json " + more);
+    INFO(planned.err);
+    REQUIRE(planned.code == 0);
+    return json::parse(planned.out)["step_ms"].get<double>();
+  };
+  const std::string two = "--set pipeline.schedule='\"1f1b\"' --set pipeline.stages=2";
+  const double latency = 100;  // there and back at least
+  CHECK(step_ms(two + " --set hardware.link.microseconds=100000") >= step_ms(two) + 2 * latency);
+  CHECK(step_ms(two + " --set hardware.link.microseconds=100000 --set "
+                      "hardware.workers='\"inline\"'") < latency);
+}
+
 TEST_CASE("a profile of another precision is refused") {
   const Planning planning;
   REQUIRE(planning.measure().code == 0);

@@ -46,8 +46,9 @@ TEST_CASE("a run directory holds everything, and metrics.jsonl has the events of
                        "step", "validation", "checkpoint", "end"});
   CHECK(events[0]["steps"] == 6);
   const json& step = events[2];
-  CHECK(keys_of(step) == Names{"bubble", "epoch", "event", "grad_norm", "loss", "lr", "samples",
-                               "samples_per_second", "stages", "step", "step_seconds"});
+  CHECK(keys_of(step) == Names{"bubble", "communication", "epoch", "event", "grad_norm", "loss",
+                               "lr", "samples", "samples_per_second", "stages", "step",
+                               "step_seconds"});
   CHECK(keys_of(step["stages"][1]) ==
         Names{"busy", "memory_bytes", "staleness", "waiting", "weight_versions"});
   CHECK(step["step"] == 1);

@@ -112,6 +112,27 @@ TEST_CASE("workers that share cores take at least all work over the cores", "[pr
   CHECK(step.step_ms == Approx(16 * 6 * 3 / cores));
 }
 
+// A message's 4 x 16 floats take 64 ms; a stage's own work 36, of which no part hides them.
+TEST_CASE("messages and sums take their time on a link", "[predict][link]") {
+  Predicted predicted({.stages = 2, .microbatches = 4, .schedule = "pipedream"});
+  const double without = predicted.step().step_ms;
+  predicted.config.hardware.link.gbits = 256 * 8 / 1e9 / 0.064;
+  CHECK(predicted.step().step_ms >= Approx(4 * 64));  // each link is busy all the time
+  predicted.config.hardware.link = {0, 10'000};
+  const double late = predicted.step().step_ms;
+  CHECK(late > without);
+  CHECK(late < without + 4 * 2 * 10 + 1e-6);
+  predicted.config.hardware.workers = Workers::Inline;
+  const double inline_step = predicted.step().step_ms;
+  predicted.config.hardware.link = {};
+  CHECK(predicted.step().step_ms == inline_step);
+  // Both halves of the ring over two workers: half of 565 floats each.
+  Predicted copies({.stages = 2, .microbatches = 4, .schedule = "data_parallel"});
+  const double alone = copies.step().step_ms;
+  copies.config.hardware.link.gbits = 565 * 4 * 8 / 1e9 / 0.01;
+  CHECK(copies.step().step_ms == Approx(alone + 10));
+}
+
 TEST_CASE("times on other threads are no times", "[predict]") {
   Predicted predicted({.stages = 2, .microbatches = 4});
   predicted.profile.points[0].threads = 2;

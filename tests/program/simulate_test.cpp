@@ -95,6 +95,27 @@ TEST_CASE("a transfer takes the link, one packet after the other, and not the wo
   CHECK(line.makespan == 16);
 }
 
+TEST_CASE("a latency comes behind a transfer and occupies nothing") {
+  const auto program = make_program({"gpipe", 2, 2});
+  const Costs costs{.all = {.forward = 1,
+                            .backward_input = 0.5,
+                            .backward_weight = 0.5,
+                            .transfer = 3,
+                            .gradient_transfer = 1,
+                            .latency = 10}};
+  // Activations arrive at 1 + 3 + 10 and 3 later; gradients leave at 19 and 20, and arrive at 30
+  // and 31.
+  CHECK(simulate(program, costs).makespan == 32);
+}
+
+TEST_CASE("an update waits for the sum of its copies' gradients") {
+  const auto program = make_program({.schedule = "data_parallel", .stages = 2, .microbatches = 2});
+  Costs costs{.all = {.forward = 1, .backward_input = 1, .backward_weight = 1, .update = 2}};
+  CHECK(simulate(program, costs).makespan == 3 + 2);
+  costs.all.all_reduce = 7;
+  CHECK(simulate(program, costs).makespan == 3 + 7 + 2);
+}
+
 TEST_CASE("each stage may have costs of its own") {
   const Costs costs{.all = {}, .per_stage = {{1, 1, 0, 0}, {5, 0, 5, 0}}};
   CHECK(simulate(make_program({"1f1b", 2, 1}), costs).makespan == 12);

@@ -13,6 +13,7 @@ const MessageShape shape{.packet_bytes = 100, .samples = 3, .channel = channel_h
 std::vector<std::byte> header(std::uint64_t sequence) {
   std::vector<std::byte> bytes(shape.header_bytes());
   Packet packet;
+  packet.bytes = 96;
   packet.samples = 2;
   packet.microbatch = {7};
   packet.ids = {40, 41};
@@ -33,6 +34,7 @@ TEST_CASE("a message is the tensors and its header, on lines of their own", "[tr
 TEST_CASE("a header brings what was written", "[transport]") {
   Packet packet;
   read_header(header(9).data(), shape, 9, packet);
+  CHECK(packet.bytes == 96);
   CHECK(packet.samples == 2);
   CHECK(packet.microbatch.value == 7);
   CHECK(packet.ids == std::vector<SampleId>{40, 41});

@@ -1,0 +1,64 @@
+// What a training will send, worked out from its program and its packets: the same bytes and
+// messages that its workers count (program/communication.hpp).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "compile/compiled_pipeline.hpp"
+#include "program/communication.hpp"
+
+namespace pipetrain {
+
+class CommunicationForecast {
+ public:
+  explicit CommunicationForecast(const CompiledPipeline& pipeline);  // which outlives it
+
+  // Of `count` mini-batches that begin and end drained; `size_of` says how large the k-th is.
+  Communication segment(std::int64_t count,
+                        const std::function<MinibatchSize(std::int64_t)>& size_of);
+  // The shortest period that repeats: until every replica had its turn, of mini-batches of the
+  // training's largest size.
+  struct Period {
+    std::int64_t minibatches = 1, samples = 0;  // samples of each
+    Communication communication;
+  };
+  Period period();
+  // What an update of the stage waits for on links: the sums of its copies' gradients and, where it
+  // shares parameters, of those. 0: there is no link.
+  double sums_seconds(StageId stage) const;
+
+ private:
+  struct Known {
+    MinibatchSize size;
+    int turn = 0;
+    Communication messages;
+  };
+  const Communication& messages(const MinibatchSize& size, int turn);
+  Communication crossing(const MinibatchSize& size, int turn) const;
+  std::int64_t packet_bytes(int boundary, bool gradient, const MinibatchSize& size,
+                            int microbatch) const;
+  std::int64_t gradients_together_bytes(int boundary, const MinibatchSize& size) const;
+  void add_message(StageVolumes& to, Volume StageVolumes::*kind, std::int64_t bytes) const;
+  std::int64_t gradient_bytes(StageId stage) const;
+  struct Ring {
+    StageId owner;
+    std::int64_t bytes = 0;
+    int members = 1;
+  };
+  std::vector<Ring> tied_rings() const;
+  void add_all_reduces(std::int64_t count, Communication& all) const;
+  void add_tied(std::int64_t count, Communication& all) const;
+  void add_ring(StageVolumes& to, Volume StageVolumes::*kind, std::int64_t bytes, int members,
+                std::int64_t times, int rings) const;
+  std::int64_t updates(StageId stage, std::int64_t minibatches) const;
+
+  const CompiledPipeline& pipeline_;
+  const Program& program_;
+  const std::optional<LinkRate> link_;
+  std::vector<Known> known_;
+};
+
+}  // namespace pipetrain

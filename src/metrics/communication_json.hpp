@@ -1,0 +1,21 @@
+// What is sent, for tools and for eyes.
+#pragma once
+
+#include <string>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "program/communication.hpp"
+
+namespace pipetrain {
+
+// {"bytes", "messages"} of all; then lists: {"activation_bytes", "activation_messages",
+// "gradient_bytes", "gradient_messages"} per boundary, {"all_reduce_bytes", "all_reduce_messages"}
+// per stage where a stage has copies, {"tied_bytes", "tied_messages"} where stages share
+// parameters, and {"link_seconds"} where there is a link.
+nlohmann::ordered_json communication_json(const Communication& communication);
+
+// "3.1 MiB in 24 messages: activations 1.6 MiB, gradients 1.5 MiB"; "nothing".
+std::string communication_text(const Communication& communication);
+
+}  // namespace pipetrain

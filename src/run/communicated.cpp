@@ -1,0 +1,52 @@
+#include "run/communicated.hpp"
+
+#include <spdlog/fmt/fmt.h>
+
+#include "metrics/communication_json.hpp"
+
+namespace pipetrain {
+
+Communicated::Communicated(const Pipeline& pipeline, const Dataset& train,
+                           const OrderOptions& order)
+    : pipeline_(pipeline), order_(train.order(order)), sizes_(order_->sizes()) {}
+
+// pipeline.rebalance moves them.
+void Communicated::look_at_cuts() {
+  std::vector<LayerId> firsts;
+  for (const StagePlan& stage : pipeline_.input().plan.stages) firsts.push_back(stage.first);
+  if (forecast_ && firsts == firsts_) return;
+  firsts_ = std::move(firsts);
+  forecast_.emplace(pipeline_.compiled());
+}
+
+void Communicated::end_segment(std::int64_t first, std::int64_t count) {
+  look_at_cuts();
+  predicted_.add(forecast_->segment(count, [&](std::int64_t k) {
+    if (sizes_.size() == 1) return sizes_.front();
+    const Minibatch minibatch = order_->of(first + k);
+    return MinibatchSize{std::ssize(minibatch.samples), minibatch.lengths};
+  }));
+}
+
+std::optional<nlohmann::ordered_json> Communicated::json() const {
+  if (counted_.total().messages == 0 && predicted_.total().messages == 0) return std::nullopt;
+  return nlohmann::ordered_json{{"counted", communication_json(counted_)},
+                                {"predicted", communication_json(predicted_)}};
+}
+
+nlohmann::ordered_json forecast_json(const CompiledPipeline& pipeline) {
+  const auto period = CommunicationForecast(pipeline).period();
+  nlohmann::ordered_json json = {{"minibatches", period.minibatches}, {"samples", period.samples}};
+  json.update(communication_json(period.communication));
+  return json;
+}
+
+std::string forecast_text(const CompiledPipeline& pipeline) {
+  const auto period = CommunicationForecast(pipeline).period();
+  return fmt::format("{} {}",
+                     period.minibatches == 1 ? std::string("a mini-batch")
+                                             : fmt::format("{} mini-batches", period.minibatches),
+                     communication_text(period.communication));
+}
+
+}  // namespace pipetrain

@@ -1,0 +1,45 @@
+// What a run sends: as its workers count it, beside what its program says that they will.
+#pragma once
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <vector>
+
+#include "compile/communication_forecast.hpp"
+#include "data/dataset.hpp"
+#include "runtime/pipeline.hpp"
+
+namespace pipetrain {
+
+// Threading: one thread.
+class Communicated {
+ public:
+  // The pipeline outlives it. `order`: of the samples that it trains.
+  Communicated(const Pipeline& pipeline, const Dataset& train, const OrderOptions& order);
+
+  void count(const Communication& step) { counted_.add(step); }
+  // Mini-batches [first, first + count) have been trained, from drained to drained.
+  void end_segment(std::int64_t first, std::int64_t count);
+
+  // {"counted", "predicted"}: communication_json of either; nothing where nothing is sent.
+  std::optional<nlohmann::ordered_json> json() const;
+
+ private:
+  void look_at_cuts();
+
+  const Pipeline& pipeline_;
+  const std::unique_ptr<MinibatchOrder> order_;
+  const std::vector<MinibatchSize> sizes_;
+  std::vector<LayerId> firsts_;  // of the stages that the forecast is of
+  std::optional<CommunicationForecast> forecast_;
+  Communication counted_, predicted_;
+};
+
+// What a compiled pipeline will send, for plan.json and --dry-run: communication_json of the
+// forecast's period, with its "minibatches" and the "samples" of each.
+nlohmann::ordered_json forecast_json(const CompiledPipeline& pipeline);
+// "a mini-batch 3.1 MiB in 24 messages: ..."
+std::string forecast_text(const CompiledPipeline& pipeline);
+
+}  // namespace pipetrain

@@ -1,0 +1,48 @@
+// The time by which links of a given rate deliver (base/link_rate.hpp), and waiting for it without
+// occupying a core.
+//
+// Threading: any thread.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+
+#include "base/clock.hpp"
+
+namespace pipetrain {
+
+class LinkClock {
+ public:
+  explicit LinkClock(std::function<std::int64_t()> now = now_ns) : now_(std::move(now)) {}
+
+  std::int64_t now() const { return now_(); }
+
+  // From here on, once `drain` says true, all is delivered at once: whoever ends a run does not
+  // wait for links. Null: nobody says so. It outlives the next call.
+  void hurry_once(const std::atomic<bool>* drain) { drain_ = drain; }
+  bool hurries() const {
+    const std::atomic<bool>* const drain = drain_;
+    return drain && *drain;
+  }
+  bool is_due(std::int64_t due_ns) const { return now() >= due_ns || hurries(); }
+
+  // `changed` is notified where `over` becomes true.
+  template <class Over>
+  void wait_until(std::int64_t due_ns, std::unique_lock<std::mutex>& lock,
+                  std::condition_variable& changed, const Over& over) const {
+    constexpr std::int64_t look_ns = 20'000'000;  // for a drain
+    while (!over() && !is_due(due_ns))
+      changed.wait_for(lock, std::chrono::nanoseconds(std::min(due_ns - now(), look_ns)));
+  }
+
+ private:
+  std::function<std::int64_t()> now_;
+  std::atomic<const std::atomic<bool>*> drain_ = nullptr;
+};
+
+}  // namespace pipetrain
