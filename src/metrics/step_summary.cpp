@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "metrics/communication_json.hpp"
+#include "program/communication_json.hpp"
 
 namespace pipetrain {
 

@@ -11,6 +11,7 @@
 #include "base/columns.hpp"
 #include "base/printable.hpp"
 #include "plan/proposal_words.hpp"
+#include "program/communication_json.hpp"
 
 namespace pipetrain {
 namespace {
@@ -56,6 +57,20 @@ Json compared_json(const ComparedPlan& plan) {
   return {{"what", plan.what}, {"step_ms", value_or_null(plan.step_ms)}, {"reason", plan.reason}};
 }
 
+Json sends_json(const std::optional<ProposedCommunication>& sends) {
+  if (!sends) return nullptr;
+  Json json = {{"minibatches", sends->minibatches}};
+  json.update(communication_json(sends->communication));
+  return json;
+}
+
+std::string sends_text(const ProposedCommunication& sends) {
+  return fmt::format("{} {}",
+                     sends.minibatches == 1 ? std::string("a mini-batch")
+                                            : fmt::format("{} mini-batches", sends.minibatches),
+                     communication_text(sends.communication));
+}
+
 std::string map_text(const std::vector<ProposedStage>& stages) {
   std::vector<std::vector<std::string>> rows = {
       {"stage", "layers", "replicas", "devices", "time", "transfer", "memory"}};
@@ -80,14 +95,16 @@ std::string bottleneck_name(const Proposal& proposal) {
 
 std::string numbers_text(const Proposal& proposal) {
   const auto microbatches = static_cast<std::size_t>(proposal.microbatches);
-  return columns(
-      {{"schedule", fmt::format("{}, {} {} per mini-batch", proposal.schedule, microbatches,
-                                microbatches == 1 ? "micro-batch" : "micro-batches")},
-       {"bottleneck", fmt::format("{} per micro-batch{}", ms_text(proposal.bottleneck_ms),
-                                  bottleneck_name(proposal))},
-       {"step", fmt::format("{} per mini-batch", ms_text(proposal.step_ms))},
-       {"speedup", fmt::format("{:.2f} over one device; data parallel has {:.2f}", proposal.speedup,
-                               proposal.data_parallel_speedup)}});
+  std::vector<std::vector<std::string>> rows = {
+      {"schedule", fmt::format("{}, {} {} per mini-batch", proposal.schedule, microbatches,
+                               microbatches == 1 ? "micro-batch" : "micro-batches")},
+      {"bottleneck", fmt::format("{} per micro-batch{}", ms_text(proposal.bottleneck_ms),
+                                 bottleneck_name(proposal))},
+      {"step", fmt::format("{} per mini-batch", ms_text(proposal.step_ms))},
+      {"speedup", fmt::format("{:.2f} over one device; data parallel has {:.2f}", proposal.speedup,
+                              proposal.data_parallel_speedup)}};
+  if (proposal.sends) rows.push_back({"sends", sends_text(*proposal.sends)});
+  return columns(rows);
 }
 
 std::string comparison_text(const std::vector<ComparedPlan>& plans) {
@@ -156,6 +173,7 @@ std::string proposal_json(const Proposal& proposal) {
                          {"bottleneck_ms", proposal.bottleneck_ms},
                          {"speedup", proposal.speedup},
                          {"data_parallel_speedup", proposal.data_parallel_speedup},
+                         {"communication", sends_json(proposal.sends)},
                          {"compared", compared}};
   return dumped(document, 2) + '\n';
 }

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "program/communication.hpp"
+
 namespace pipetrain {
 
 struct ProposedStage {
@@ -30,6 +32,12 @@ struct ComparedPlan {
   std::string reason = {};             // why it was not chosen; empty: it was
 };
 
+// What workers send in so many mini-batches.
+struct ProposedCommunication {
+  int minibatches = 1;
+  Communication communication;
+};
+
 struct Proposal {
   std::string objective;  // pipedream | bapipe | simulate
   std::string schedule;
@@ -44,6 +52,7 @@ struct Proposal {
   double speedup = 1;                // over one device
   double data_parallel_speedup = 1;  // of data parallel over one device
   std::vector<ComparedPlan> compared;
+  std::optional<ProposedCommunication> sends = {};  // nothing where it is not known
 };
 
 // For tools: one JSON document, the keys of docs/planning.md.

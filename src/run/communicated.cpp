@@ -2,7 +2,7 @@
 
 #include <spdlog/fmt/fmt.h>
 
-#include "metrics/communication_json.hpp"
+#include "program/communication_json.hpp"
 
 namespace pipetrain {
 

@@ -60,6 +60,18 @@ TEST_CASE("the JSON of a plan has the documented keys") {
   CHECK(json["stages"][1]["layers"] == std::vector<int>{3, 3});
   CHECK(json["stages"][1]["devices"] == std::vector<int>{2});
   CHECK(json["stages"][1]["memory_bytes"].is_null());
+  CHECK(json["communication"].is_null());
+  Proposal sending = two_stages();
+  sending.sends = {3, {}};
+  auto& volumes = sending.sends->communication.stages;
+  volumes.resize(2);
+  volumes[0].gradients = {10, 1};
+  volumes[1].activations = {20, 1};
+  const auto sends = nlohmann::json::parse(proposal_json(sending))["communication"];
+  CHECK(sends["minibatches"] == 3);
+  CHECK(sends["bytes"] == 30);
+  CHECK(sends["gradient_bytes"] == std::vector<int>{10});
+  CHECK(proposal_text(sending).find("sends") != std::string::npos);
   REQUIRE(json["compared"].size() == 3);
   CHECK(json["compared"][1]["what"] == "data parallel");
   CHECK(json["compared"][1]["step_ms"] == 40);

@@ -65,6 +65,25 @@ class Simulation {
     return result;
   }
 
+  ProposedCommunication sends() const {
+    const int round = shape_.minibatches_per_round(), count = shape_.microbatches;
+    ProposedCommunication result{.minibatches = round, .communication = {}};
+    auto& stages = result.communication.stages;
+    stages.resize(parts_.size());
+    for (int p = 0; p < std::ssize(parts_); ++p) {
+      const int updates = round / shape_.minibatches_per_update({p});
+      const Volume ring = ring_all_reduce(parts_[p].parameter_bytes, copies_of(p));
+      stages[p].all_reduce = {ring.bytes * updates, ring.messages * updates};
+      for (int m = 0; p + 1 < std::ssize(parts_) && m < round * count; ++m) {
+        if (shape_.worker_of({p}, {m}) == shape_.worker_of({p + 1}, {m})) continue;
+        stages[p + 1].activations.add({parts_[p].sent_bytes, 1});
+        const bool sends = !shape_.gradients_together || shape_.ends_minibatch({m});
+        stages[p].gradients.add({parts_[p].sent_bytes, sends ? 1 : 0});
+      }
+    }
+    return result;
+  }
+
  private:
   CompactSchedule made(int minibatches) const {
     ScheduleRequest request = request_of(candidate_);
@@ -224,6 +243,10 @@ void set_memory(Simulated& simulated, std::vector<std::int64_t> per_worker,
     if (lacks > 0 && (!simulated.shortage || lacks > simulated.shortage->bytes))
       simulated.shortage = {w, lacks};
   }
+}
+
+ProposedCommunication candidate_sends(const CandidateInput& input, const Candidate& candidate) {
+  return Simulation(input, candidate).sends();
 }
 
 Simulated simulate_candidate(const CandidateInput& input, const Candidate& candidate) {

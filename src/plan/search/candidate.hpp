@@ -10,6 +10,7 @@
 
 #include "plan/cluster/cluster.hpp"
 #include "plan/layer_chain.hpp"
+#include "plan/proposal.hpp"
 #include "schedules.hpp"
 
 namespace pipetrain {
@@ -70,6 +71,10 @@ struct Simulated {
 // The workers hold this much: who lacks most, if anybody does.
 void set_memory(Simulated& simulated, std::vector<std::int64_t> per_worker,
                 const CandidateInput& input);
+
+// What its workers will send until every replica had its turn (program/communication.hpp), of the
+// chain's bytes: in f32 and without the padding of packets; no sums of tied parameters.
+ProposedCommunication candidate_sends(const CandidateInput& input, const Candidate& candidate);
 
 // UsageError if the schedule cannot run with these values: its rule.
 Simulated simulate_candidate(const CandidateInput& input, const Candidate& candidate);

@@ -333,8 +333,11 @@ class Search {
 
   SearchResult found() {
     const Candidate& best = looked_[0].candidate;
-    return {best, *looked_[0].simulated,
-            proposal_of({looked_, as_planned_, chain_of(best), !in_.allow_stale && !in_.schedule})};
+    const SearchOutcome outcome{looked_, as_planned_, chain_of(best),
+                                !in_.allow_stale && !in_.schedule};
+    SearchResult result = {best, *looked_[0].simulated, proposal_of(outcome)};
+    result.proposal.sends = candidate_sends(input_of(best), best);
+    return result;
   }
 
   const SearchInput& in_;

@@ -1,4 +1,4 @@
-#include "metrics/communication_json.hpp"
+#include "program/communication_json.hpp"
 
 #include <spdlog/fmt/fmt.h>
 #include <spdlog/fmt/ranges.h>
