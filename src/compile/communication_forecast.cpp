@@ -37,7 +37,7 @@ const Communication& CommunicationForecast::messages(const MinibatchSize& size, 
   return known_.emplace_back(Known{size, turn, crossing(size, turn)}).messages;
 }
 
-Communication CommunicationForecast::crossing(const MinibatchSize& size, int turn) const {
+Communication CommunicationForecast::crossing(const MinibatchSize& size, int turn) {
   Communication one;
   one.stages.resize(static_cast<std::size_t>(program_.stages));
   const int count = program_.microbatches;
@@ -47,37 +47,45 @@ Communication CommunicationForecast::crossing(const MinibatchSize& size, int tur
       if (program_.worker_of({b}, m) == program_.worker_of({b + 1}, m)) continue;
       StageVolumes &before = one.stages[static_cast<std::size_t>(b)],
                    &behind = one.stages[static_cast<std::size_t>(b) + 1];
-      add_message(behind, &StageVolumes::activations, packet_bytes(b, false, size, j));
+      const int samples = samples_of(size, j);
+      add_message(behind, &StageVolumes::activations,
+                  packet_bytes({b, false, samples, size.lengths}));
       if (!program_.gradients_together)
-        add_message(before, &StageVolumes::gradients, packet_bytes(b, true, size, j));
+        add_message(before, &StageVolumes::gradients,
+                    packet_bytes({b, true, samples, size.lengths}));
       else if (j + 1 == count)
         add_message(before, &StageVolumes::gradients, gradients_together_bytes(b, size));
     }
   return one;
 }
 
-std::int64_t CommunicationForecast::packet_bytes(int boundary, bool gradient,
-                                                 const MinibatchSize& size, int microbatch) const {
-  const int samples =
-      sample_part(static_cast<int>(size.samples), program_.microbatches, microbatch).count;
-  if (samples == 0) return 0;
-  const LayerId next = pipeline_.in.plan.stages[StageId{boundary + 1}].first;
-  const Graph& graph = pipeline_.model.graph(size.lengths);
-  const Lowering& lowering = pipeline_.model.lowering(size.lengths);
-  const PacketLayout layout = gradient ? gradient_packet(graph, lowering, next, samples)
-                                       : activation_packet(graph, lowering, next, samples);
-  return static_cast<std::int64_t>(layout.bytes);
+int CommunicationForecast::samples_of(const MinibatchSize& size, int microbatch) const {
+  return sample_part(static_cast<int>(size.samples), program_.microbatches, microbatch).count;
+}
+
+std::int64_t CommunicationForecast::packet_bytes(const PacketOf& packet) {
+  if (packet.samples == 0) return 0;
+  const auto [at, is_new] = packets_.try_emplace(packet, 0);
+  if (!is_new) return at->second;
+  const LayerId next = pipeline_.in.plan.stages[StageId{packet.boundary + 1}].first;
+  const Graph& graph = pipeline_.model.graph(packet.lengths);
+  const Lowering& lowering = pipeline_.model.lowering(packet.lengths);
+  const PacketLayout layout = packet.gradient
+                                  ? gradient_packet(graph, lowering, next, packet.samples)
+                                  : activation_packet(graph, lowering, next, packet.samples);
+  return at->second = static_cast<std::int64_t>(layout.bytes);
 }
 
 // Each micro-batch's gradients have the place of the largest: up to the end of the last.
 std::int64_t CommunicationForecast::gradients_together_bytes(int boundary,
-                                                             const MinibatchSize& size) const {
+                                                             const MinibatchSize& size) {
   const LayerId next = pipeline_.in.plan.stages[StageId{boundary + 1}].first;
   const auto place = static_cast<std::int64_t>(
       packet_sizes(pipeline_.model, next, pipeline_.sizes, Mode::Train).gradients);
   std::int64_t end = 0;
   for (int j = 0; j < program_.microbatches; ++j)
-    if (const std::int64_t bytes = packet_bytes(boundary, true, size, j)) end = j * place + bytes;
+    if (const auto bytes = packet_bytes({boundary, true, samples_of(size, j), size.lengths}))
+      end = j * place + bytes;
   return end;
 }
 

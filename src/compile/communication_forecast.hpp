@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <vector>
 
@@ -37,10 +38,17 @@ class CommunicationForecast {
     Communication messages;
   };
   const Communication& messages(const MinibatchSize& size, int turn);
-  Communication crossing(const MinibatchSize& size, int turn) const;
-  std::int64_t packet_bytes(int boundary, bool gradient, const MinibatchSize& size,
-                            int microbatch) const;
-  std::int64_t gradients_together_bytes(int boundary, const MinibatchSize& size) const;
+  Communication crossing(const MinibatchSize& size, int turn);
+  struct PacketOf {
+    int boundary = 0;
+    bool gradient = false;
+    int samples = 0;
+    Lengths lengths;
+    auto operator<=>(const PacketOf&) const = default;
+  };
+  std::int64_t packet_bytes(const PacketOf& packet);
+  std::int64_t gradients_together_bytes(int boundary, const MinibatchSize& size);
+  int samples_of(const MinibatchSize& size, int microbatch) const;
   void add_message(StageVolumes& to, Volume StageVolumes::*kind, std::int64_t bytes) const;
   std::int64_t gradient_bytes(StageId stage) const;
   struct Ring {
@@ -59,6 +67,7 @@ class CommunicationForecast {
   const Program& program_;
   const std::optional<LinkRate> link_;
   std::vector<Known> known_;
+  std::map<PacketOf, std::int64_t> packets_;  // whose bytes are known
 };
 
 }  // namespace pipetrain

@@ -7,6 +7,7 @@
 #include "graph/read.hpp"
 #include "on_send.hpp"
 #include "schedules.hpp"
+#include "sentences.hpp"
 #include "training.hpp"
 
 using namespace pipetrain;
@@ -21,12 +22,14 @@ struct Case {
   Config config;
   std::int64_t samples = 64;
   int steps = 6;
+  const Dataset* data = nullptr;  // null: synthetic
 };
 
 // What the program of the config says.
 Communication forecast(const Case& c) {
   const Graph graph = read_model_text(c.model, "test");
-  const auto data = draw_synthetic({.samples = c.samples, .seed = 3, .part = "train"}, graph);
+  const auto synthetic = draw_synthetic({.samples = c.samples, .seed = 3, .part = "train"}, graph);
+  const Dataset* const data = c.data ? c.data : synthetic.get();
   const Plan plan = make_plan(graph, c.config, {});
   const auto backend = make_backend(c.config.hardware.backend);
   PipelineInput input{graph, plan, c.config, *backend, c.steps};
@@ -34,7 +37,8 @@ Communication forecast(const Case& c) {
   input.sizes.train = order->sizes();
   const CompiledPipeline compiled = compile_pipeline(input);
   return CommunicationForecast(compiled).segment(c.steps, [&](std::int64_t k) {
-    return MinibatchSize{std::ssize(order->of(k).samples), {}};
+    const Minibatch minibatch = order->of(k);
+    return MinibatchSize{std::ssize(minibatch.samples), minibatch.lengths};
   });
 }
 
@@ -51,6 +55,7 @@ Counted count(const Case& c) {
          .config = c.config,
          .steps = c.steps,
          .samples = c.samples,
+         .data = c.data,
          .make_channel =
              [&](const ChannelOptions& options) {
                return std::make_unique<OnSend>(
@@ -125,6 +130,27 @@ TEST_CASE("ragged and empty micro-batches count what they carry", "[communicatio
     check_equal({.config = config, .samples = 31});  // the last mini-batch: 1, 1, 1, 0
     config.hardware.backend = "cpu";                 // whose layouts have padding of their own
     check_equal({.config = config, .samples = 31});
+  }
+}
+
+TEST_CASE("mini-batches of many lengths count what they carry", "[communication]") {
+  const Sentences sentences(31, 4);
+  for (const std::string schedule : {"1f1b", "timeprest", "pipemare"}) {
+    INFO(schedule);
+    Config config = of(schedule, "threads", 3);
+    config.data.batch_size = 5;
+    config.pipeline.microbatches = 2;
+    check_equal({.model = two_sided, .config = config, .steps = 20, .data = &sentences});
+  }
+}
+
+TEST_CASE("a pipeline that goes round its loop counts every round", "[communication]") {
+  for (const std::string& schedule : never_drained) {
+    INFO(schedule);
+    check_equal({.config = of(schedule, "threads", 3), .steps = 30});
+    Config config = of(schedule, "inline", 3);
+    config.pipeline.recompute = Recompute::Stage;
+    check_equal({.config = config, .steps = 30});
   }
 }
 
