@@ -104,7 +104,8 @@ COMMON: dict[str, tuple[float, list]] = {
 }
 # What must change no bit: where and by how many threads, and what is logged.
 FREE: dict[str, tuple[float, list]] = {
-    "hardware.workers": (0.8, ["threads", "threads", "inline"]),
+    "hardware.workers": (0.8, ["threads", "threads", "inline", "mpi"]),
+    "hardware.peer_timeout": (0.1, [30, 1, 0]),
     "hardware.threads_per_stage": (0.7, [0, 1, 2, 2]),
     "hardware.link.gbits": (0.1, [0.01, 1, 0]),
     "hardware.link.microseconds": (0.1, [1, 200, -1]),

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "app/follow_plan.hpp"
+#include "app/rank.hpp"
 #include "app/verbs.hpp"
 #include "backend/cpu/peak.hpp"
 #include "backend/cuda/peak.hpp"
@@ -315,6 +316,7 @@ void print(const ordered_json& r) {
 }  // namespace
 
 int benchmark(const Options& options) {
+  require_alone("benchmark");
   ordered_json results = ordered_json::array();
   const std::vector<ReadConfig> configs = configs_of(options);
   std::optional<Profile> profile;

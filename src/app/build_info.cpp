@@ -17,6 +17,7 @@
 #include "data/image/image_file.hpp"
 #include "data/text/pieces.hpp"
 #include "transport/nccl_calls.hpp"
+#include "transport/wire.hpp"
 
 namespace pipetrain {
 namespace {
@@ -55,6 +56,7 @@ nlohmann::ordered_json build_info() {
   if (cuda.empty()) info["cuda"] = "not in this build";
   for (const LibraryVersion& library : cuda) info[library.name] = library.version;
   if (!cuda.empty()) info["nccl"] = nccl_version();
+  info["mpi"] = mpi_version() == "none" ? "not in this build" : mpi_version();
   return info;
 }
 

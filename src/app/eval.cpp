@@ -4,6 +4,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "app/rank.hpp"
 #include "app/run_argument.hpp"
 #include "app/verbs.hpp"
 #include "base/error.hpp"
@@ -35,6 +36,7 @@ void find_text(Config& config, const std::filesystem::path& weights) {
 }  // namespace
 
 int eval(const Options& given) {
+  require_alone("eval");
   const Options options = with_run_directory(given);
   ReadConfig read = read_config(options.configs, options.sets);
   const Config& config = read.config;

@@ -1,6 +1,7 @@
 #include "app/logging.hpp"
 
 #include <spdlog/sinks/base_sink.h>
+#include <spdlog/sinks/basic_file_sink.h>
 #include <spdlog/spdlog.h>
 
 #include <memory>
@@ -27,6 +28,16 @@ class LineSink : public spdlog::sinks::base_sink<std::mutex> {
 };
 
 }  // namespace
+
+void log_to(const std::filesystem::path& file) try {
+  auto logger = std::make_shared<spdlog::logger>(
+      "pipetrain", std::make_shared<spdlog::sinks::basic_file_sink_mt>(file.string()));
+  logger->set_pattern("%Y-%m-%d %H:%M:%S %v");
+  logger->flush_on(spdlog::level::info);
+  spdlog::set_default_logger(std::move(logger));
+} catch (const spdlog::spdlog_ex& error) {
+  throw DeviceError(error.what());
+}
 
 void set_up_logging(const Options& options) {
   auto logger = std::make_shared<spdlog::logger>("pipetrain", std::make_shared<LineSink>());

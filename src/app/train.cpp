@@ -9,6 +9,10 @@
 #include "app/build_info.hpp"
 #include "app/follow_plan.hpp"
 #include "app/predicted_step.hpp"
+#include "app/rank.hpp"
+#include "app/rank_identity.hpp"
+#include "app/train_follower.hpp"
+#include "app/training_config.hpp"
 #include "app/verbs.hpp"
 #include "base/input_file.hpp"
 #include "checkpoint/atomic_file.hpp"
@@ -57,15 +61,6 @@ int tell_finished(const Options& options, const std::filesystem::path& folder) {
   result.update(end_of_run(folder));
   print_json(options, result);
   return 0;
-}
-
-// Pieces are trained at the first start alone: a run that goes on has kept them.
-ReadConfig with_kept_pieces(ReadConfig read, const std::filesystem::path& folder) {
-  DataConfig& data = read.config.data;
-  const std::filesystem::path kept = folder / pieces_file;
-  if (data.kind == DataKind::ParallelText && data.pieces.empty() && is_there(kept))
-    data.pieces = kept;
-  return read;
 }
 
 void describe_run(const std::filesystem::path& folder, const Config& config,
@@ -127,13 +122,13 @@ std::optional<double> step_ms_of(const std::optional<PredictedStep>& predicted) 
   return predicted ? std::optional(predicted->step_ms) : std::nullopt;
 }
 
-}  // namespace
-
-int train(const Options& options) {
-  ReadConfig read = read_config(options.configs, options.sets);
+// On one process, or as rank 0 of a job.
+int lead_training(const Options& options, Job* job) {
+  ReadConfig read = read_training_config(options);
   for (const std::string& note : read.notes) spdlog::info("{}", note);
-  if (options.overfit_one_batch) read.config = overfit_one_batch(read.config);
   const Config& config = read.config;
+  const Ranks ranks = ranks_of(job, config);
+  if (job) job->set_peer_timeout(config.hardware.peer_timeout);
   const std::filesystem::path folder = run_directory(options, config);
   check_output(folder);
   const Graph graph = load_graph(read);
@@ -147,6 +142,7 @@ int train(const Options& options) {
     if (earlier.finished && earlier.same_length) return tell_finished(options, folder);
     check_writable(folder);
   }
+  if (job) send_start(*job, {folder, earlier.checkpoint.has_value(), earlier.anneal_steps});
 
   const Datasets data =
       load_datasets(earlier.checkpoint ? with_kept_pieces(read, folder) : read, graph);
@@ -161,7 +157,8 @@ int train(const Options& options) {
   const TrainingLength length = training_length(config, *data.train);
   placed(read, [&] { check_segments(config, length); });
   const std::string annealing = settle_annealing(read.config, earlier.anneal_steps, length);
-  const PipelineInput input = pipeline_input(config, graph, plan, *backend, data, length);
+  PipelineInput input = pipeline_input(config, graph, plan, *backend, data, length);
+  input.ranks = ranks;
   if (asks_for_validation(config) && !data.validation)
     spdlog::warn("[validation] is asked for, but [data] has no validation samples: none is done");
 
@@ -203,7 +200,8 @@ int train(const Options& options) {
   }
   const DataSums sums = data_sums(config.data, data);
   if (earlier.checkpoint) check_data(*earlier.checkpoint, sums, options.accept_changed_data);
-  Pipeline pipeline(*std::move(compiled));
+  if (job) compare_ranks(*job, config, length);
+  Pipeline pipeline(*std::move(compiled), make_in_process_channel, job);
   const Progress begin = load_beginning(pipeline, config, graph, earlier.checkpoint, length.steps);
   if (earlier.finished && begin.step == length.steps) return tell_finished(options, folder);
   if (begin.step > 0)
@@ -241,6 +239,16 @@ int train(const Options& options) {
   result["output"] = folder.string();
   print_json(options, result);
   return signal ? 128 + signal : 0;
+}
+
+}  // namespace
+
+int train(const Options& options) {
+  const std::unique_ptr<Job> job = join_job();
+  if (!job) return lead_training(options, nullptr);
+  return run_rank(*job, [&] {
+    return job->leads() ? lead_training(options, job.get()) : follow_training(options, *job);
+  });
 }
 
 }  // namespace pipetrain

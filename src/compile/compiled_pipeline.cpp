@@ -48,7 +48,7 @@ PassNeedsOfModes passes_of(const CompiledPipeline& p, const CompiledPart& part, 
   training.slots = need.slots;
   training.input_slots = need.input_slots;
   const auto packets =
-      packet_room({p.in.plan, p.in.backend, p.model, p.sizes, p.needs}, stage, copy);
+      packet_room({p.in.plan, p.in.backend, p.model, p.sizes, p.needs, p.in.ranks}, stage, copy);
   for (std::size_t mode = 0; mode < modes.size(); ++mode) modes[mode].packets = packets[mode];
   return modes;
 }

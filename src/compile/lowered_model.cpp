@@ -53,7 +53,7 @@ const Lowering& LoweredModel::lowering(const Lengths& lengths) const {
 
 LoweredModel lower_for(const PipelineInput& input, std::span<const MicrobatchSize> sizes) {
   const Config& config = input.config;
-  set_kernel_threads(threads_for(input.config).threads_per_stage);
+  set_kernel_threads(threads_for(input.config, input.ranks).threads_per_stage);
   const auto microbatch =
       sample_part(static_cast<int>(config.data.batch_size), config.pipeline.microbatches, 0);
   LowerOptions options{.samples = microbatch.count,

@@ -27,20 +27,24 @@ struct Room {
     const int copies = in.needs.stages[before ? s : s + 1].copies;
     std::size_t total = 0;
     for (int lane = copy; lane < (trains() ? need.lanes : 1); lane += copies)
-      total += sent + (between_devices(s, lane) ? received : 0);
+      total += sent + (apart(s, lane) ? received : 0);
     return total;
   }
 
-  bool between_devices(std::size_t s, int lane) const {
-    return device(s, lane) != device(s + 1, lane);
+  // Are both ends on devices or ranks of their own?
+  bool apart(std::size_t s, int lane) const {
+    const WorkerId a = worker(s, lane), b = worker(s + 1, lane);
+    const auto device = [&](WorkerId of) {
+      return in.backend.device_of({.worker = of.value, .workers = workers()});
+    };
+    return in.ranks.of(a, workers()) != in.ranks.of(b, workers()) || device(a) != device(b);
   }
-  int device(std::size_t stage, int lane) const {
+  WorkerId worker(std::size_t stage, int lane) const {
     const Program& program = in.needs.program.program;
     const StageId s{static_cast<int>(stage)};
-    const WorkerId worker = program.worker_of_copy(s, lane % program.copies_of(s));
-    return in.backend.device_of(
-        {.worker = worker.value, .workers = static_cast<int>(program.workers.size())});
+    return program.worker_of_copy(s, lane % program.copies_of(s));
   }
+  int workers() const { return static_cast<int>(in.needs.program.program.workers.size()); }
 };
 
 }  // namespace

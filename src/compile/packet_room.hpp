@@ -1,11 +1,12 @@
 // Which packets lie in the memory of one copy of a stage, and what they take: those that it sends,
-// and twins of those that it receives from another device.
+// and twins of those that it receives from another device or another rank.
 #pragma once
 
 #include <array>
 #include <span>
 #include <vector>
 
+#include "base/ranks.hpp"
 #include "compile/pipeline_sizes.hpp"
 
 namespace pipetrain {
@@ -16,6 +17,7 @@ struct PacketRoomInput {
   const LoweredModel& model;
   std::span<const MicrobatchSize> sizes;
   const PipelineNeeds& needs;
+  const Ranks& ranks;
 };
 
 // Bytes by mode, of the copy's packets to and from both neighbours.

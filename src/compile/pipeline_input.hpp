@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "backend/backend.hpp"
+#include "base/ranks.hpp"
 #include "compile/microbatch_size.hpp"
 #include "config/config.hpp"
 #include "graph/graph.hpp"
@@ -23,6 +24,7 @@ struct PipelineInput {
   // In place of what the config's schedule or order makes: tests run programs that no config can
   // ask for. Run again and again, drained in between.
   const Program* program = nullptr;
+  Ranks ranks = {};  // the processes that share the workers
 };
 
 }  // namespace pipetrain

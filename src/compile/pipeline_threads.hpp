@@ -1,6 +1,7 @@
 // The threads that a config's workers and their kernels have.
 #pragma once
 
+#include "base/ranks.hpp"
 #include "config/config.hpp"
 #include "machine/threads.hpp"
 
@@ -8,8 +9,10 @@ namespace pipetrain {
 
 bool is_inline(const Config& config);  // all workers share the caller's thread
 
-int workers_at_once(const Config& config);
+// Of this process.
+int workers_at_once(const Config& config, const Ranks& ranks = {});
 
-ThreadPlan threads_for(const Config& config);
+// Where several processes on one host may use all of its cores, they share them.
+ThreadPlan threads_for(const Config& config, const Ranks& ranks = {});
 
 }  // namespace pipetrain

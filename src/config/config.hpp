@@ -210,6 +210,7 @@ struct HardwareConfig {
   int threads_per_stage = 1;      // 0 shares the machine out
   std::int64_t memory_limit = 0;  // bytes per stage; 0: none
   LinkConfig link;
+  double peer_timeout = 30;  // mpi: seconds without a sign of life of a rank
   bool operator==(const HardwareConfig&) const = default;
 };
 

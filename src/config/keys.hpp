@@ -60,7 +60,6 @@ struct Key {
   std::string_view help = {};
   Range range = {};                           // numbers: what may be written
   std::vector<std::string_view> values = {};  // words: what may be written; a WordField has them
-  std::vector<std::string_view> later = {};   // ... and what other versions of pipetrain know
   bool built = true;                          // false: only `off` may be written
   std::string_view off = {};
   bool bytes = false;  // a whole number of bytes, or "8GiB"

@@ -106,14 +106,8 @@ struct Take {
 
   bool word(const std::string& text) const {
     if (std::ranges::find(key.values, text) != key.values.end()) return true;
-    if (std::ranges::find(key.later, text) != key.later.end()) {
-      return refuse(value, fmt::format("{} = {} is not built yet", key.path, show(value)),
-                    "write " + expectation(key));
-    }
-    std::vector<std::string_view> known = key.values;
-    known.insert(known.end(), key.later.begin(), key.later.end());
     return refuse(value, fmt::format("{} = {} is not known", key.path, show(value)),
-                  "write " + expectation(key) + suggest(text, known));
+                  "write " + expectation(key) + suggest(text, key.values));
   }
   bool operator()(WordField field) const {
     const auto* text = as<std::string>(value);

@@ -96,9 +96,10 @@ enum class Metric { Loss, Bleu };
 template <>
 inline constexpr auto words_of<Metric> = std::to_array<std::string_view>({"loss", "bleu"});
 
-enum class Workers { Threads, Inline };
+enum class Workers { Threads, Inline, Mpi };
 template <>
-inline constexpr auto words_of<Workers> = std::to_array<std::string_view>({"threads", "inline"});
+inline constexpr auto words_of<Workers> = std::to_array<std::string_view>({"threads", "inline",
+                                                                           "mpi"});
 
 template <class Word>
 constexpr std::string_view word_of(Word value) {

@@ -3,6 +3,7 @@
 #include <omp.h>
 #include <pthread.h>
 #include <sched.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -17,6 +18,8 @@ int available_cores() {
   const auto cores = std::min(static_cast<double>(allowed_cores().size()), std::ceil(cpu_quota()));
   return std::max(1, static_cast<int>(cores));
 }
+
+bool bound_to_cores() { return std::ssize(allowed_cores()) < ::sysconf(_SC_NPROCESSORS_ONLN); }
 
 ThreadPlan plan_threads(int workers_at_once, int threads_per_stage) {
   const int cores = available_cores();

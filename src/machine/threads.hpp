@@ -9,6 +9,8 @@ namespace pipetrain {
 
 // That this process may use: fewer than the machine's under taskset or in a container.
 int available_cores();
+// May this process run on fewer cores than the machine has online? A launcher binds its ranks so.
+bool bound_to_cores();
 
 struct ThreadPlan {
   int threads_per_stage = 1;  // of a stage's kernels

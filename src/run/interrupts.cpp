@@ -71,6 +71,15 @@ int Interrupts::stop_signal() const { return stop_asked; }
 bool Interrupts::take_save_request() { return save_asked.exchange(false); }
 std::atomic<bool>& Interrupts::drain() { return drain_asked; }
 
+void ask_to_stop(int signal) {
+  int none = 0;
+  if (!stop_asked.compare_exchange_strong(none, signal)) return;
+  stop_time_ms = now_ms();
+  drain_asked = true;
+}
+
+int signal_that_asked() { return stop_asked; }
+
 bool stop_was_asked() { return stop_asked != 0; }
 
 std::string signal_name(int signal) {

@@ -26,8 +26,12 @@ class Interrupts {
   std::atomic<bool>& drain();
 };
 
+// As if this signal had come, where none has: another rank of the job was sent it.
+void ask_to_stop(int signal);
+
 // Did a signal ask the latest training to stop? True after that training too.
 bool stop_was_asked();
+int signal_that_asked();  // 0: none
 
 std::string signal_name(int signal);  // "SIGTERM"
 

@@ -64,6 +64,16 @@ OrderOptions evaluation_order(const Config& config) {
       .batch_size = told > 0 ? told : config.data.batch_size, .shuffle = false, .drop_last = false};
 }
 
+LoaderOptions loader_options(const Pipeline& pipeline, const Config& config, Mode mode,
+                             std::int64_t first) {
+  const bool trains = mode == Mode::Train;
+  return {.order = trains ? training_order(config) : evaluation_order(config),
+          .repeat = trains,
+          .first_step = first,
+          .depth = pipeline.loader_depth(),
+          .reader_threads = pipeline.reader_threads(mode)};
+}
+
 TrainingLength training_length(const Config& config, const Dataset& train) {
   TrainingLength length;
   length.steps_per_epoch = train.order(training_order(config))->steps_per_epoch();
@@ -142,11 +152,7 @@ std::optional<double> perplexity_of(double loss, const Dataset& dataset) {
 }
 
 Evaluation evaluate(Pipeline& pipeline, const Dataset& dataset, const Config& config) {
-  Loader loader(dataset,
-                {.order = evaluation_order(config),
-                 .repeat = false,
-                 .depth = pipeline.loader_depth(),
-                 .reader_threads = pipeline.reader_threads(Mode::Evaluate)},
+  Loader loader(dataset, loader_options(pipeline, config, Mode::Evaluate),
                 pipeline.loader_readers(Mode::Evaluate));
   const EvaluationSum sum = pipeline.evaluate(loader);
   const auto labels = static_cast<double>(sum.labels);

@@ -45,6 +45,10 @@ struct TrainingLength {
 OrderOptions training_order(const Config& config);
 OrderOptions evaluation_order(const Config& config);
 
+// Of a loader for the pipeline's runs, of training from mini-batch `first` on.
+LoaderOptions loader_options(const Pipeline& pipeline, const Config& config, Mode mode,
+                             std::int64_t first = 0);
+
 TrainingLength training_length(const Config& config, const Dataset& train);
 
 bool asks_for_validation(const Config& config);

@@ -50,10 +50,7 @@ Training::Training(const TrainingInput& input)
 
 void Training::run() {
   Loader loader(*in_.data.train,
-                {.order = training_order(in_.config),
-                 .first_step = progress_.step,
-                 .depth = in_.pipeline.loader_depth(),
-                 .reader_threads = in_.pipeline.reader_threads(Mode::Train)},
+                loader_options(in_.pipeline, in_.config, Mode::Train, progress_.step),
                 in_.pipeline.loader_readers(Mode::Train));
   if (in_.config.validation.before_first_step && progress_.step == 0 && !progress_.last) {
     validate();

@@ -3,18 +3,12 @@
 #include <utility>
 
 #include "compile/pipeline_sizes.hpp"
+#include "runtime/remote_boundary.hpp"
 #include "stage/of_stage.hpp"
 #include "transport/device_channel.hpp"
 
 namespace pipetrain {
 namespace {
-
-struct PacketsOf {        // a channel
-  std::size_t bytes = 0;  // of each
-  int count = 0;
-  int samples = 0;  // of a micro-batch, at most
-  Mode mode = Mode::Train;
-};
 
 bool between_workers(const Stage& sender, const Stage& receiver) {
   return sender.where().worker != receiver.where().worker;
@@ -22,14 +16,8 @@ bool between_workers(const Stage& sender, const Stage& receiver) {
 
 std::unique_ptr<Channel> make_channel(const BoundaryInput& in, Stage& sender, Stage& receiver,
                                       const PacketsOf& packets) {
-  const auto take = [&](Stage& owner) {
-    std::vector<std::byte*> memory;
-    for (int i = 0; i < packets.count; ++i)
-      memory.push_back(owner.take_packet(packets.mode, packets.bytes));
-    return memory;
-  };
-  auto in_process =
-      in.make_channel({.packets = take(sender), .samples = packets.samples, .spin = in.spin});
+  auto in_process = in.make_channel(
+      {.packets = take_packets(sender, packets), .samples = packets.samples, .spin = in.spin});
   if (in.link && between_workers(sender, receiver))
     in_process = make_link_channel(std::move(in_process),
                                    {.packets = static_cast<std::size_t>(packets.count),
@@ -43,7 +31,7 @@ std::unique_ptr<Channel> make_channel(const BoundaryInput& in, Stage& sender, St
                                .receiver = &receiver.stream()};
   if (sender.stream().device() != receiver.stream().device()) {
     options.transfer = in.backend.make_stream(sender.where());
-    options.twins = take(receiver);
+    options.twins = take_packets(receiver, packets);
   }
   return make_device_channel(std::move(in_process), std::move(options));
 }
@@ -66,8 +54,12 @@ Boundary make_boundary(const BoundaryInput& in, std::size_t s, Mode mode, int sa
   boundary.gradient_bytes = bytes.gradients;
   for (int l = 0; l < static_cast<int>(boundary.lanes.size()); ++l) {
     const StageCopies &before = *in.stages[s], &behind = *in.stages[s + 1];
-    Stage &sender = before.copy(l % before.count()), &receiver = behind.copy(l % behind.count());
     Lane& lane = boundary.lanes[static_cast<std::size_t>(l)];
+    if (!before.has(l % before.count()) || !behind.has(l % behind.count())) {
+      lane = make_remote_lane(in, {s, l}, activations, gradients);
+      continue;
+    }
+    Stage &sender = before.copy(l % before.count()), &receiver = behind.copy(l % behind.count());
     lane.between_workers = between_workers(sender, receiver);
     lane.activations = make_channel(in, sender, receiver, activations);
     if (trains) lane.gradients = make_channel(in, receiver, sender, gradients);

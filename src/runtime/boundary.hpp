@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "backend/backend.hpp"
+#include "base/ranks.hpp"
 #include "compile/lowered_model.hpp"
 #include "compile/microbatch_size.hpp"
 #include "plan/plan.hpp"
@@ -17,10 +18,12 @@
 
 namespace pipetrain {
 
+class Job;             // transport/job.hpp
 struct PipelineNeeds;  // compile/pipeline_sizes.hpp
 
 // The channels from one copy of a stage to one of the next; gradients is null where nothing comes
-// back (evaluation).
+// back (evaluation). Where one of them is on another rank they are this rank's ends, both null
+// where both are.
 struct Lane {
   std::unique_ptr<Channel> activations, gradients;
   bool between_workers = true;  // else packets are handed over within one: no messages
@@ -56,6 +59,8 @@ struct BoundaryInput {
   // Over which messages take their time; null: they arrive at once.
   const LinkRate* link = nullptr;
   const LinkClock* link_clock = nullptr;
+  Ranks ranks = {};
+  Job* job = nullptr;  // where there are several
 };
 
 // [s]: between stages s and s + 1. None where no micro-batch has that mode. DeviceError: as

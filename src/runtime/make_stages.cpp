@@ -7,9 +7,12 @@ namespace {
 
 std::vector<StageCopies::Place> places_of(const CompiledPipeline& compiled, int s) {
   std::vector<StageCopies::Place> places;
+  const int workers = static_cast<int>(compiled.needs.program.program.workers.size());
   for (const WorkerId worker : workers_of(compiled.needs.program.program, {s})) {
     const PassNeedsOfModes& its = compiled.parts[s].passes[places.size()];
-    places.push_back({worker, {its[Mode::Train].packets, its[Mode::Evaluate].packets}});
+    places.push_back({worker,
+                      {its[Mode::Train].packets, its[Mode::Evaluate].packets},
+                      compiled.in.ranks.has(worker, workers)});
   }
   return places;
 }

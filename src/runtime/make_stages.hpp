@@ -1,4 +1,5 @@
-// The stages of a compiled pipeline, each with its copies: from here on memory is taken.
+// The stages of a compiled pipeline, each with its copies: from here on memory is taken, of those
+// on this rank.
 #pragma once
 
 #include <memory>

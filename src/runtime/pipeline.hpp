@@ -22,10 +22,14 @@ namespace pipetrain {
 
 // Threading: all calls from one thread. After an exception the pipeline is closed: only its
 // destructor may follow.
+//
+// Where the workers are on several ranks, each has the stages of its own. Rank 0's pipeline is used
+// as if it had all; the others serve() it.
 class Pipeline {
  public:
+  // `job`: of the ranks that the pipeline was compiled for; outlives it. Null: there is one.
   explicit Pipeline(CompiledPipeline compiled,
-                    const MakeChannel& make_channel = make_in_process_channel);
+                    const MakeChannel& make_channel = make_in_process_channel, Job* job = nullptr);
   explicit Pipeline(const PipelineInput& input) : Pipeline(compile_pipeline(input)) {}
   ~Pipeline();
 
@@ -59,6 +63,15 @@ class Pipeline {
   // the pipeline was made for.
   EvaluationSum evaluate(Loader& loader);
 
+  struct Serving {
+    // The loader of the training from a mini-batch on, or of an evaluation; asked for only where
+    // this rank reads.
+    std::function<std::unique_ptr<Loader>(Mode mode, std::int64_t first)> make_loader;
+    std::function<void()> on_training = [] {};  // the first segment begins
+  };
+  // A rank's other than 0: does what rank 0's calls need of it until the job ends.
+  void serve(const Serving& serving);
+
   // Other cuts for the same training, in place: of a pipeline made from the same input but for its
   // plan. Weights and moments are carried over; between two segments, of a schedule that drains,
   // nothing else changes. Where the new stages cannot be made, the pipeline is closed.
@@ -68,13 +81,13 @@ class Pipeline {
   const CompiledPipeline& compiled() const;  // without its kernels, which the stages have taken
   const Program& program() const { return segment_program().program; }
   const SegmentProgram& segment_program() const;  // of the longest segment
-  int loader_readers(Mode mode) const;
+  int loader_readers(Mode mode) const;            // of this rank; 0: none
   int loader_depth() const;
   int reader_threads(Mode mode) const;
   // There is a core for every thread that no other run of pipetrain's has. Workers are pinned
   // there; the thread of an inline one is not.
   bool has_own_cores() const;
-  std::vector<HeldMemory> memory() const;  // per stage: of all its copies
+  std::vector<HeldMemory> memory() const;  // per stage: of all its copies, wherever they are
 
  private:
   struct Impl;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -47,7 +48,7 @@ struct Run {
   ProgramRun what;
   std::span<const std::unique_ptr<StageCopies>> stages;
   std::span<Boundary> boundaries;  // [s]: between stages s and s + 1
-  Loader& loader;
+  Loader* loader = nullptr;        // of whoever has the first or the last stage
   TiedParameters& tied;
   StepBoard* board = nullptr;    // training only
   EvaluationSum* sum = nullptr;  // evaluation only: written by the last stage
@@ -56,6 +57,10 @@ struct Run {
   UpdateRules updates;
   std::optional<LinkRate> link = {};  // that messages and sums of gradients go over
   Trace* trace = nullptr;             // where instructions are recorded, if anywhere
+
+  std::vector<WorkerId> workers;  // of this rank
+  // Called when the workers have stopped and are still there: no sum is under way any more.
+  std::function<void()> settle = [] {};
 
   const Program& program() const { return what.program; }
 };

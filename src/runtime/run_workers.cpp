@@ -85,12 +85,12 @@ void run_workers(const Run& run, const ThreadPlan* threads, const Report& report
                  const std::function<void()>& close_all) {
   FirstFailure failure(close_all);
   std::vector<Worker> workers;
-  for (int w = 0; w < static_cast<int>(run.program().workers.size()); ++w)
-    workers.emplace_back(run, WorkerId{w});
+  for (const WorkerId worker : run.workers) workers.emplace_back(run, worker);
   if (threads)
     run_threads(workers, *threads, report, failure);
   else
     run_inline(workers, report, failure);
+  run.settle();
   failure.rethrow();
 }
 

@@ -6,6 +6,7 @@
 #include <iterator>
 #include <utility>
 
+#include "base/check.hpp"
 #include "base/error.hpp"
 #include "transport/channel.hpp"
 
@@ -23,8 +24,18 @@ void require_reach(StageId stage, const Stream& a, const Stream& b) {
 
 }  // namespace
 
-StageCopies::StageCopies(const StageInput& input, std::span<const Place> places, int workers) {
+StageCopies::StageCopies(const StageInput& input, std::span<const Place> places, int workers)
+    : id_(input.id), first_layer_(input.first), last_layer_(input.last) {
+  for (LayerId l = input.first; l <= input.last; ++l.value)
+    parameters_ += static_cast<int>(input.model.graph().layers[l.value].parameters.size());
   for (const Place& place : places) {
+    workers_of_copies_.push_back(place.worker);
+    if (!place.here) {
+      copies_.push_back(nullptr);
+      gradient_whole_.push_back(nullptr);
+      sum_there_.push_back(nullptr);
+      continue;
+    }
     StageInput copy = input;
     copy.stream = {.worker = place.worker.value, .workers = workers};
     copy.packet_bytes = place.packet_bytes;
@@ -32,79 +43,220 @@ StageCopies::StageCopies(const StageInput& input, std::span<const Place> places,
     gradient_whole_.push_back(copies_.back()->stream().make_fence());
     sum_there_.push_back(copies_.back()->stream().make_fence());
     for (const auto& before : copies_)
-      require_reach(input.id, before->stream(), copies_.back()->stream());
+      if (before) require_reach(input.id, before->stream(), copies_.back()->stream());
   }
-  for (int p = 0; p < first().parameters(); ++p)
-    gradient_bytes_ += static_cast<std::int64_t>(first().gradient(p).size_bytes());
+  for (int p = 0; has_any() && p < parameters_; ++p)
+    gradient_bytes_ += static_cast<std::int64_t>(any().gradient(p).size_bytes());
   parts_.resize(copies_.size());
   std::size_t notes = 0;
-  for (const auto& copy : copies_) notes += copy->statistics().entries().size();
+  for (const auto& copy : copies_)
+    if (copy) notes += copy->statistics().entries().size();
   notes_.reserve(notes);
 }
 
 void StageCopies::prepare(std::span<const MicrobatchSize> sizes,
                           std::vector<CompiledStage> of_first) {
-  first().prepare(std::move(of_first));
+  if (has(0)) first().prepare(std::move(of_first));
   std::vector<MicrobatchSize> trains;
   std::ranges::copy_if(sizes, std::back_inserter(trains),
                        [](const MicrobatchSize& size) { return size.mode == Mode::Train; });
-  for (int c = 1; c < count(); ++c) copy(c).prepare(trains);
+  for (int c = 1; c < count(); ++c)
+    if (has(c)) copy(c).prepare(trains);
+}
+
+bool StageCopies::has_any() const {
+  return std::ranges::any_of(copies_, [](const auto& copy) { return copy != nullptr; });
 }
 
 void StageCopies::keep_up_delta(bool on) {
-  for (const auto& stage : copies_) stage->keep_up_delta(on);
+  for (const auto& stage : copies_)
+    if (stage) stage->keep_up_delta(on);
+}
+
+void StageCopies::join_ranks(PartsLink& link, std::vector<int> ranks) {
+  parts_link_ = &link;
+  ranks_ = std::move(ranks);
 }
 
 void StageCopies::begin() {
+  const std::lock_guard lock(mutex_);
   summed_ = 0;
   handed_in_ = 0;
+  all_here_ = false;
+  running_ = true;
 }
 
-bool StageCopies::hand_in_gradient(int copy, const HandIn& update) {
-  Stage& mine = this->copy(copy);
-  Stream& stream = mine.stream();
-  mine.complete_gradients();
-  stream.record(*gradient_whole_[copy]);
+void StageCopies::end() {
   {
     const std::lock_guard lock(mutex_);
-    if (++handed_in_ < count()) return false;
-    handed_in_ = 0;
+    running_ = false;
   }
-  // The others wait for summed_.
-  for (const auto& whole : gradient_whole_) stream.wait(*whole);
-  add_up_gradients(stream, update.mean_of);
-  replay_statistics(stream, update.last_step);
-  stream.record(*sum_there_[copy]);
+  if (parts_link_) parts_link_->settle();
+}
+
+int StageCopies::here() const {
+  return static_cast<int>(
+      std::ranges::count_if(copies_, [](const auto& c) { return c != nullptr; }));
+}
+
+Stage& StageCopies::any() const {
+  return **std::ranges::find_if(copies_, [](const auto& copy) { return copy != nullptr; });
+}
+
+void StageCopies::hand_in_gradient(int copy, const HandIn& update) {
+  Stage& mine = this->copy(copy);
+  mine.complete_gradients();
+  mine.stream().record(*gradient_whole_[copy]);
   {
     const std::lock_guard lock(mutex_);
+    update_ = update;
+    if (++handed_in_ < here()) return;
+    last_here_ = copy;
+  }
+  if (parts_link_) hand_to_others();
+  {
+    const std::lock_guard lock(mutex_);
+    all_here_ = true;
+    if (!whole()) return;  // whoever hears of the rest adds up
+  }
+  put_sums(copy);
+}
+
+void StageCopies::take_parts(std::int64_t update, PartsLink::Parts parts) {
+  {
+    const std::lock_guard lock(mutex_);
+    came_[update].push_back(std::move(parts));
+    if (!running_ || update != all_updates_ || !whole()) return;
+  }
+  parts_link_->later([this] { put_sums(last_here_); });
+}
+
+// Have all copies of all ranks handed in? Under the lock.
+bool StageCopies::whole() const {
+  if (!all_here_ || !parts_link_) return all_here_;
+  const auto came = came_.find(all_updates_);
+  return came != came_.end() && came->second.size() == ranks_.size();
+}
+
+// The others wait for summed_.
+void StageCopies::put_sums(int by) {
+  Stream& stream = copy(by).stream();
+  for (const auto& whole : gradient_whole_)
+    if (whole) stream.wait(*whole);
+  add_up_gradients(stream, update_.mean_of);
+  replay_statistics(stream, update_.last_step);
+  stream.record(*sum_there_[by]);
+  update_.whole();
+  {
+    const std::lock_guard lock(mutex_);
+    handed_in_ = 0;
+    all_here_ = false;
+    came_.erase(all_updates_++);
     if (link_) link_->begin(all_reduce_seconds(link_->rate()));
-    summed_by_ = copy;
+    summed_by_ = by;
     ++summed_;
   }
   workers_.notify_all();
-  return true;
+}
+
+// ---- between ranks: parts of kind 0 are gradients, numbered copy by copy; those of kind 1 are
+// what a micro-batch says of running statistics, all layers and buffers together.
+
+void StageCopies::hand_to_others() {
+  PartsLink::Parts parts;
+  for (int c = 0; c < count(); ++c) {
+    if (!has(c)) continue;
+    Stage& stage = copy(c);
+    stage.stream().finish();
+    for (int p = 0; p < parameters_; ++p) {
+      const std::span<const float> values = stage.gradient(p);
+      parts.push_back({0, c * parameters_ + p, 0, 0, {values.begin(), values.end()}});
+    }
+    add_statistics(c, parts);
+  }
+  parts_link_->hand_in({id_.value, all_updates_}, parts, ranks_);
+}
+
+void StageCopies::add_statistics(int c, PartsLink::Parts& parts) const {
+  Stage& stage = copy(c);
+  for (const StatisticsLog::Entry& entry : stage.statistics().entries()) {
+    if (!entry.taken || std::cmp_greater(entry.step, update_.last_step)) continue;
+    PartsLink::Part& part =
+        parts.emplace_back(1, c, static_cast<std::int64_t>(entry.step),
+                           static_cast<std::int64_t>(entry.microbatch), std::vector<float>{});
+    for (int l = 0; l < stage.layers(); ++l)
+      for (std::size_t b = 0; b < entry.buffers[l].size(); ++b) {
+        const auto* const values = static_cast<const float*>(entry.buffers[l][b]);
+        part.values.insert(part.values.end(), values,
+                           values + stage.layer(l).buffers[b].shape.elements());
+      }
+  }
+}
+
+// As entries of this rank's log, over the values that came.
+void StageCopies::take_remote_statistics() {
+  remote_notes_.clear();
+  if (!parts_link_) return;
+  const Stage& stage = any();
+  for (PartsLink::Parts& parts : came_[all_updates_])
+    for (PartsLink::Part& part : parts) {
+      if (part.kind != 1) continue;
+      StatisticsLog::Entry& entry = remote_notes_.emplace_back();
+      entry.step = static_cast<std::uint64_t>(part.step);
+      entry.microbatch = static_cast<std::uint64_t>(part.microbatch);
+      float* values = part.values.data();
+      for (int l = 0; l < stage.layers(); ++l) {
+        auto& buffers = entry.buffers.emplace_back();
+        for (const Buffer& buffer : stage.layer(l).buffers) {
+          buffers.push_back(values);
+          values += buffer.shape.elements();
+        }
+      }
+      notes_.push_back(&entry);
+    }
+}
+
+float* StageCopies::gradient_of(int c, int parameter) {
+  if (has(c)) return copy(c).gradient(parameter).data();
+  for (PartsLink::Parts& parts : came_[all_updates_])
+    for (PartsLink::Part& part : parts)
+      if (part.kind == 0 && part.index == c * parameters_ + parameter) return part.values.data();
+  PIPETRAIN_CHECK(false, "no rank has handed in copy {} of stage {}", c, id_.value);
 }
 
 void StageCopies::add_up_gradients(Stream& stream, int mean_of) {
-  for (int p = 0; p < first().parameters(); ++p) {
-    const auto elements = static_cast<std::int64_t>(first().gradient(p).size());
-    for (int c = 0; c < count(); ++c) parts_[c] = copy(c).gradient(p).data();
+  for (int p = 0; p < parameters_; ++p) {
+    const auto elements = static_cast<std::int64_t>(any().gradient(p).size());
+    {
+      const std::lock_guard lock(mutex_);
+      for (int c = 0; c < count(); ++c) parts_[c] = gradient_of(c, p);
+    }
     stream.add_up({.elements = elements, .parts = parts_});
-    for (float* const part : parts_)
-      if (mean_of > 1)
-        stream.combine(
-            {.elements = elements, .result = part, .a = 1.0 / mean_of, .x = part, .y = part});
+    for (int c = 0; c < count(); ++c)
+      if (mean_of > 1 && has(c))
+        stream.combine({.elements = elements,
+                        .result = parts_[c],
+                        .a = 1.0 / mean_of,
+                        .x = parts_[c],
+                        .y = parts_[c]});
   }
 }
 
 void StageCopies::replay_statistics(Stream& stream, std::int64_t last_step) {
   notes_.clear();
-  for (const auto& copy : copies_)
+  {
+    const std::lock_guard lock(mutex_);
+    take_remote_statistics();
+  }
+  for (const auto& copy : copies_) {
+    if (!copy) continue;
     for (StatisticsLog::Entry& entry : copy->statistics().entries())
       if (entry.taken && std::cmp_less_equal(entry.step, last_step)) notes_.push_back(&entry);
+  }
   std::ranges::sort(notes_, {}, &StatisticsLog::Entry::when);
   for (StatisticsLog::Entry* entry : notes_) {
-    for (const auto& copy : copies_) copy->apply_statistics(*entry, stream);
+    for (const auto& copy : copies_)
+      if (copy) copy->apply_statistics(*entry, stream);
     StatisticsLog::give_back(*entry);
   }
 }
@@ -134,7 +286,8 @@ void StageCopies::close() noexcept {
 
 HeldMemory StageCopies::memory() const {
   HeldMemory sum;
-  for (const auto& stage : copies_) sum = sum + stage->memory();
+  for (const auto& stage : copies_)
+    if (stage) sum = sum + stage->memory();
   return sum;
 }
 

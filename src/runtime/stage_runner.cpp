@@ -129,14 +129,14 @@ void StageRunner::close(const Instruction& i) {
 }
 
 const MiniBatch& StageRunner::minibatch(const Instruction& i) {
-  return *times_.waiting([&] { return &run_.loader.get(step_of(i)); });
+  return *times_.waiting([&] { return &run_.loader->get(step_of(i)); });
 }
 
 void StageRunner::done_with_minibatch(const Instruction& i) {
   int& left = unread_[index_of(run_.program().minibatch_of(i.microbatch).value, unread_.size())];
   if (--left > 0) return;
   left = share_;
-  run_.loader.release(step_of(i));
+  run_.loader->release(step_of(i));
 }
 
 Packet* StageRunner::acquire_out(const Instruction& i) {

@@ -20,9 +20,10 @@ StageUpdates::StageUpdates(const Run& run, StageId stage, int copy, int share, S
       share_(share),
       times_(times),
       tied_terms_(run.tied.count()),
+      joint_(stage_.stream(), static_cast<std::size_t>(stage_.parameters())),
       reports_(stage_.stream(), stage_.parameters(), run.program().minibatches,
                [this](const StepReport& report) { publish(report); }) {
-  for (int s = 0; s < stage.value; ++s) first_parameter_ += run.stages[s]->first().parameters();
+  for (int s = 0; s < stage.value; ++s) first_parameter_ += run.stages[s]->parameters();
 }
 
 UpdateCall StageUpdates::fused(std::int64_t step) {
@@ -43,20 +44,28 @@ void StageUpdates::sync(const UpdateOf& of) {
   const std::int64_t step = of.step;
   synced_ = true;
   handed_in_ns_ = now_ns();
-  bool whole = true;
   if (TraceTrack* const trace = times_.trace(); trace && copies_.count() > 1)
     trace->carried(copies_.all_reduce().bytes);
-  if (copies_.count() > 1)
-    times_.busy([&] { whole = copies_.hand_in_gradient(copy_, {step, of.minibatches}); });
-  else
+  if (copies_.count() == 1) {
     times_.busy([&] { stage_.complete_gradients(); });
-  if (!whole) return;
-  if (run_.updates.joint_norm) deposit(step);
-  if (!tied_) return;
-  bool last = false;
-  times_.busy([&] { last = run_.tied.hand_in(id_, copy_); });
-  if (last && run_.updates.joint_norm)
-    times_.busy([&] { run_.tied.deposit(id_, copy_, *run_.board, step); });
+    if (run_.updates.joint_norm) deposit(step);
+    if (tied_) times_.busy([&] { run_.tied.hand_in(id_, copy_, step); });
+    return;
+  }
+  times_.busy([&] {
+    copies_.hand_in_gradient(copy_, {step, of.minibatches, [this, step] { join(step); }});
+  });
+}
+
+// The sum over the copies is there. By the last copy's worker, or by the link's thread.
+void StageUpdates::join(std::int64_t step) {
+  if (run_.updates.joint_norm && copies_.has(0)) {
+    const std::span sums(joint_.data(), static_cast<std::size_t>(stage_.parameters()));
+    stage_.sums_of_squares(sums, Stage::Sums::Own);
+    stage_.stream().finish();
+    run_.board->deposit(step, first_parameter_, sums);
+  }
+  if (tied_) run_.tied.hand_in(id_, copy_, step);
 }
 
 // The norm decides what the update does: a device is waited for.

@@ -16,6 +16,7 @@
 #include "runtime/run.hpp"
 #include "runtime/stage_clock.hpp"
 #include "runtime/step_reports.hpp"
+#include "stage/results.hpp"
 
 namespace pipetrain {
 
@@ -48,6 +49,7 @@ class StageUpdates {
   StepReport& report_of(const UpdateOf& of) { return reports_.of(of.own.value_or(of.step)); }
   std::int64_t updates_until(std::int64_t step) const;
   void deposit(std::int64_t step);
+  void join(std::int64_t step);
   void publish(const StepReport& report) const;
   void set_terms(std::int64_t step);
   void clip(UpdateTerms& terms, double norm);
@@ -72,6 +74,7 @@ class StageUpdates {
   UpdateTerms own_terms_;
   std::vector<UpdateTerms> tied_terms_;  // of each tied parameter of the model; reused
   double staleness_sum_ = 0;
+  Results<double> joint_;  // sums of squares of the gradient that copies have added up
   StepReports reports_;
 };
 

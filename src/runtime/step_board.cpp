@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "runtime/board_link.hpp"
 #include "transport/channel.hpp"
 
 namespace pipetrain {
@@ -10,6 +11,7 @@ namespace pipetrain {
 namespace {
 
 constexpr std::chrono::milliseconds pause(5);  // between two steps that wake the reporter
+constexpr int granted_ahead = 2;               // times what a worker begins at once
 
 // What the copies of a stage did, summed in their order.
 StageStep together(const std::vector<StageStep>& copies) {
@@ -37,17 +39,29 @@ double StepRecord::squared_norm() const {
   return std::accumulate(sums_of_squares.begin(), sums_of_squares.end(), 0.0);
 }
 
+struct StepBoard::Early {
+  BoardMessage message;
+  std::vector<double> sums;
+};
+
+StepBoard::~StepBoard() = default;
+
 StepBoard::StepBoard(const Options& options)
     : stages_(options.stages),
       deposits_(options.stages + options.tied),
       drain_(options.drain),
+      link_(options.link),
+      norm_everywhere_(options.norm_everywhere),
       entries_(options.capacity),
       next_(options.first_step),
       begun_(options.first_step),
-      end_(options.end) {
+      end_(options.end),
+      granted_(options.first_step),
+      asked_(options.first_step) {
   std::vector<int> copies = options.copies;
   copies.resize(stages_, 1);
-  parts_ = std::accumulate(copies.begin(), copies.end(), 0);
+  parts_ = link_ && !link_->leads() ? options.parts_here
+                                    : std::accumulate(copies.begin(), copies.end(), 0);
   for (Entry& e : entries_) {
     e.record.stages.resize(copies.size());
     e.record.sums_of_squares.resize(options.parameters);
@@ -76,6 +90,7 @@ void StepBoard::notify_all() noexcept {
 }
 
 bool StepBoard::begin(std::int64_t step, std::int64_t count) {
+  if (link_) return begin_granted(step, count);
   const std::lock_guard lock(mutex_);
   if (drain_ && drain_->load(std::memory_order_relaxed) && begun_ < end_) {
     end_ = begun_;
@@ -84,6 +99,35 @@ bool StepBoard::begin(std::int64_t step, std::int64_t count) {
   if (step >= end_) return false;
   begun_ = std::max(begun_, step + count);
   return true;
+}
+
+// All ranks' workers begin the same mini-batches at once, so what one asks for is a boundary to
+// all; but for the first of a segment, which may begin more of them than those that follow.
+bool StepBoard::begin_granted(std::int64_t step, std::int64_t count) {
+  std::unique_lock lock(mutex_);
+  const bool first = step == begun_;
+  const std::int64_t ahead = first ? 0 : granted_ahead * count,
+                     wanted = std::min(end_, step + count + ahead);
+  if (wanted > asked_) {
+    asked_ = wanted;
+    if (link_->leads())
+      grant(wanted);
+    else
+      link_->to_leader({.kind = BoardMessage::Kind::Ask, .step = wanted});
+  }
+  wait(lock, [&] { return step < granted_ || step >= end_; });
+  return step < end_;
+}
+
+// Rank 0's: under its lock.
+void StepBoard::grant(std::int64_t end) {
+  if (drain_ && drain_->load(std::memory_order_relaxed) && granted_ < end_)
+    end_ = granted_;
+  else if (end <= granted_)
+    return;
+  granted_ = std::max(granted_, std::min(end, end_));
+  link_->to_others({.kind = BoardMessage::Kind::Grant, .step = granted_, .end = end_});
+  notify_all();
 }
 
 std::int64_t StepBoard::end() const {
@@ -99,6 +143,17 @@ bool StepBoard::can_deposit(std::int64_t step) const {
 void StepBoard::deposit(std::int64_t step, int first_parameter, std::span<const double> sums) {
   std::unique_lock lock(mutex_);
   wait(lock, [&] { return has_room(step); });
+  put_sums(step, first_parameter, sums);
+  if (!link_) return;
+  const BoardMessage message{
+      .kind = BoardMessage::Kind::Sums, .first_parameter = first_parameter, .step = step};
+  if (norm_everywhere_)
+    link_->to_others(message, sums);
+  else if (!link_->leads())
+    link_->to_leader(message, sums);
+}
+
+void StepBoard::put_sums(std::int64_t step, int first_parameter, std::span<const double> sums) {
   Entry& e = entry(step);
   std::copy(sums.begin(), sums.end(), e.record.sums_of_squares.begin() + first_parameter);
   if (++e.deposited == deposits_) workers_.notify_all();
@@ -119,6 +174,18 @@ void StepBoard::finish(std::int64_t step, StageId stage, int copy, double lr,
                        const StageStep& part) {
   std::unique_lock lock(mutex_);
   wait(lock, [&] { return has_room(step); });
+  put_part(step, stage, copy, lr, part);
+  if (link_ && !link_->leads())
+    link_->to_leader({.kind = BoardMessage::Kind::Finish,
+                      .stage = stage.value,
+                      .copy = copy,
+                      .step = step,
+                      .lr = lr,
+                      .part = part});
+}
+
+void StepBoard::put_part(std::int64_t step, StageId stage, int copy, double lr,
+                         const StageStep& part) {
   Entry& e = entry(step);
   e.record.step = step;
   e.record.lr = lr;
@@ -126,6 +193,36 @@ void StepBoard::finish(std::int64_t step, StageId stage, int copy, double lr,
   if (++e.finished < parts_) return;
   for (std::size_t s = 0; s < e.parts.size(); ++s) e.record.stages[s] = together(e.parts[s]);
   if (wakes_reporter(step)) reporter_.notify_all();
+}
+
+void StepBoard::hear(const BoardMessage& message, std::span<const double> sums) {
+  using Kind = BoardMessage::Kind;
+  const std::lock_guard lock(mutex_);
+  switch (message.kind) {
+    case Kind::Ask:
+      return grant(message.step);
+    case Kind::Grant:
+      granted_ = std::max(granted_, message.step);
+      end_ = message.end;
+      return notify_all();
+    case Kind::Sums:
+    case Kind::Finish:
+      early_.push_back({message, {sums.begin(), sums.end()}});
+      return put_early();
+  }
+}
+
+// What other ranks have handed in of steps that there is room for.
+void StepBoard::put_early() {
+  for (Early& early : early_) {
+    const BoardMessage& m = early.message;
+    if (!has_room(m.step)) continue;
+    if (m.kind == BoardMessage::Kind::Sums)
+      put_sums(m.step, m.first_parameter, early.sums);
+    else
+      put_part(m.step, {m.stage}, m.copy, m.lr, m.part);
+  }
+  std::erase_if(early_, [&](const Early& early) { return has_room(early.message.step); });
 }
 
 // What it is not woken for waits for the next step, or until the reporter looks by itself.
@@ -155,6 +252,7 @@ void StepBoard::pop() {
   const std::lock_guard lock(mutex_);
   Entry& e = entry(next_++);
   e.deposited = e.finished = 0;
+  if (link_) put_early();
   workers_.notify_all();
 }
 

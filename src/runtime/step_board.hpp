@@ -4,9 +4,13 @@
 //
 // Short steps wake the reporter for several at a time: it runs on a core that computes.
 //
-// Threading: begin, deposit, total and finish from the workers; next, pop and end from one
-// reporter. A worker that is `capacity` mini-batches ahead of the reporter waits. After close()
-// every wait throws ChannelClosed.
+// Where the stages are on several ranks, each rank has a board of its own stages, with a link to
+// the others' (board_link.hpp): rank 0's has the records, and grants mini-batches ahead of the
+// asking, so that few workers wait for an answer.
+//
+// Threading: hear from any thread; begin, deposit, total and finish from the workers; next, pop and
+// end from one reporter. A worker that is `capacity` mini-batches ahead of the reporter waits.
+// After close() every wait throws ChannelClosed.
 #pragma once
 
 #include <atomic>
@@ -46,6 +50,9 @@ struct StepRecord {
   double squared_norm() const;
 };
 
+class BoardLink;
+struct BoardMessage;
+
 class StepBoard {
  public:
   struct Options {
@@ -59,8 +66,12 @@ class StepBoard {
         std::numeric_limits<std::int64_t>::max();  // of the segment: one behind its last
     // Once it says true, no mini-batch begins that no stage has begun yet. Optional.
     const std::atomic<bool>* drain = nullptr;
+    BoardLink* link = nullptr;     // to other ranks'
+    int parts_here = 0;            // with a link: parts of this rank's stages in every step
+    bool norm_everywhere = false;  // with a link: every rank needs the total
   };
   explicit StepBoard(const Options& options);
+  ~StepBoard();
 
   // May a worker begin the mini-batches [step, step + count)? What one worker begins, all do.
   bool begin(std::int64_t step, std::int64_t count);
@@ -80,6 +91,7 @@ class StepBoard {
   std::int64_t end() const;      // of the segment, after a drain the earlier one
   void pop();
   void close() noexcept;
+  void hear(const BoardMessage& message, std::span<const double> sums);  // does not wait
 
  private:
   struct Entry {
@@ -93,14 +105,24 @@ class StepBoard {
   void wait(std::unique_lock<std::mutex>& lock, const auto& condition);  // a worker
   void notify_all() noexcept;
   bool wakes_reporter(std::int64_t step);
+  bool begin_granted(std::int64_t step, std::int64_t count);
+  void grant(std::int64_t end);
+  void put_sums(std::int64_t step, int first_parameter, std::span<const double> sums);
+  void put_part(std::int64_t step, StageId stage, int copy, double lr, const StageStep& part);
+  void put_early();
 
   const int stages_;
   const int deposits_;
   int parts_ = 0;  // copies of all stages
   const std::atomic<bool>* const drain_;
+  BoardLink* const link_;
+  const bool norm_everywhere_;
   std::vector<Entry> entries_;
-  std::int64_t next_;         // the reporter's
-  std::int64_t begun_, end_;  // mini-batches before these
+  std::int64_t next_;             // the reporter's
+  std::int64_t begun_, end_;      // mini-batches before these
+  std::int64_t granted_, asked_;  // with a link: likewise
+  struct Early;
+  std::vector<Early> early_;  // of steps that there is no room for yet
   bool closed_ = false;
   std::chrono::steady_clock::time_point woken_;  // the reporter, last
   mutable std::mutex mutex_;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "base/check.hpp"
 #include "base/error.hpp"
@@ -19,18 +20,17 @@ struct Found {
   int model_parameter = 0;  // of all
 };
 
-Found find(std::span<const std::unique_ptr<StageCopies>> stages, const Tie& use) {
+Found find(const Graph& graph, std::span<const std::unique_ptr<StageCopies>> stages,
+           const Tie& use) {
   int before = 0;
-  for (const auto& copies : stages) {
-    const Stage& stage = copies->first();
-    const int layer = use.layer.value - stage.first().value;
-    if (layer < stage.layers()) {
+  for (const auto& stage : stages) {
+    if (use.layer <= stage->last_layer()) {
       int parameter = use.parameter;
-      for (int l = 0; l < layer; ++l)
-        parameter += static_cast<int>(stage.layer(l).parameters.size());
-      return {stage.id(), parameter, before + parameter};
+      for (LayerId l = stage->first_layer(); l < use.layer; ++l.value)
+        parameter += static_cast<int>(graph.layers[l.value].parameters.size());
+      return {stage->id(), parameter, before + parameter};
     }
-    before += stage.parameters();
+    before += stage->parameters();
   }
   PIPETRAIN_CHECK(false, "layer {} is in no stage", use.layer.value);
 }
@@ -46,37 +46,80 @@ void require_reach(const Stage& a, const Stage& b) {
 }  // namespace
 
 TiedParameters::TiedParameters(const Graph& graph,
-                               std::span<const std::unique_ptr<StageCopies>> stages) {
+                               std::span<const std::unique_ptr<StageCopies>> stages,
+                               const TiedApart& apart) {
   const std::vector<std::vector<Tie>> groups = tied_groups(graph);
   for (const std::vector<Tie>& uses : groups) {
     Group& group = groups_.emplace_back();
     for (const Tie& use : uses) {
-      const Found found = find(stages, use);
+      const Found found = find(graph, stages, use);
       StageCopies& copies = *stages[found.stage.value];
       if (group.uses.empty()) {
         group.owner = found.stage;
         group.model_parameter = found.model_parameter;
       }
       group.uses.push_back({&copies, found.parameter});
-      const StageCopies& first = *group.uses[0].copies;
-      PIPETRAIN_CHECK(first.first().gradient(group.uses[0].parameter).size() ==
-                          copies.first().gradient(found.parameter).size(),
-                      "the uses of '{}' are not stored alike", graph.parameter(use).name);
-      if (!concerns(found.stage)) add_hands(found.stage, copies, groups.size());
+      if (copies.has_any() && !concerns(found.stage)) add_hands(found.stage, copies, groups.size());
     }
+    check_alike(graph, group, uses[0]);
   }
   for (Group& group : groups_) measure(group);
   for (const Hand& a : hands_)
     for (const Hand& b : hands_) require_reach(*a.copy, *b.copy);
-  if (!hands_.empty()) sums_there_ = hands_[0].copy->stream().make_fence();
+  if (hands_.empty()) return;
+  sums_there_ = hands_[0].copy->stream().make_fence();
+  if (apart.job) make_link(apart);
 }
 
+// The rank of a stage's first copy hands in its gradient to all that have other uses and not this
+// one.
+void TiedParameters::make_link(const TiedApart& apart) {
+  std::set<int> stages;
+  for (const Group& group : groups_)
+    for (const Use& use : group.uses) stages.insert(use.copies->id().value);
+  const auto has = [&](int rank, int stage) {
+    return std::ranges::count(apart.ranks[stage], rank) > 0;
+  };
+  const int mine = apart.job->rank();
+  std::set<int> receivers, senders;
+  for (int rank = 0; rank < apart.job->size(); ++rank) {
+    if (std::ranges::none_of(stages, [&](int stage) { return has(rank, stage); })) continue;
+    for (const int stage : stages) {
+      const int first = apart.ranks[stage][0];
+      if (has(rank, stage)) continue;
+      if (first == mine) receivers.insert(rank);
+      if (rank == mine) senders.insert(first);
+    }
+  }
+  if (receivers.empty() && senders.empty()) return;
+  receivers_.assign(receivers.begin(), receivers.end());
+  senders_ = static_cast<int>(senders.size());
+  parts_link_ =
+      std::make_unique<PartsLink>(*apart.job, Topic::Tied, apart.kernel_threads,
+                                  [this](const PartsLink::Sum& sum, PartsLink::Parts parts) {
+                                    take_part(sum.update, std::move(parts));
+                                  });
+}
+
+TiedParameters::~TiedParameters() = default;
+
+void TiedParameters::check_alike(const Graph& graph, const Group& group, const Tie& owner) const {
+  const Use* first = nullptr;
+  for (const Use& use : group.uses) {
+    if (!use.here()) continue;
+    if (!first) first = &use;
+    PIPETRAIN_CHECK(first->gradient().size() == use.gradient().size(),
+                    "the uses of '{}' are not stored alike", graph.parameter(owner).name);
+  }
+}
+
+// Nothing where no use is here: others count it.
 void TiedParameters::measure(Group& group) {
-  const Use& first = group.uses[0];
-  group.bytes =
-      static_cast<std::int64_t>(first.copies->first().gradient(first.parameter).size_bytes());
-  std::set<int> workers;
-  for (const Use& use : group.uses) workers.insert(use.copies->first().where().worker);
+  const auto here = std::ranges::find_if(group.uses, &Use::here);
+  if (here == group.uses.end()) return;
+  group.bytes = static_cast<std::int64_t>(here->gradient().size_bytes());
+  std::set<WorkerId> workers;
+  for (const Use& use : group.uses) workers.insert(use.copies->worker(0));
   group.workers = static_cast<int>(workers.size());
 }
 
@@ -108,8 +151,10 @@ double TiedParameters::all_reduce_seconds(const LinkRate& rate) const {
 void TiedParameters::add_hands(StageId stage, StageCopies& copies, std::size_t groups) {
   ++stages_;
   for (int c = 0; c < copies.count(); ++c) {
+    if (!copies.has(c)) continue;
     Stream& stream = copies.copy(c).stream();
     hands_.push_back({.stage = stage,
+                      .number = c,
                       .copy = &copies.copy(c),
                       .whole = stream.make_fence(),
                       .squares = std::make_unique<Results<double>>(stream, groups)});
@@ -121,66 +166,142 @@ bool TiedParameters::concerns(StageId stage) const {
 }
 
 TiedParameters::Hand& TiedParameters::hand(StageId stage, int copy) {
-  const auto first = std::ranges::find_if(hands_, [&](const Hand& h) { return h.stage == stage; });
-  PIPETRAIN_CHECK(first != hands_.end(), "stage {} has no tied parameter", stage.value);
-  return *(first + copy);
+  const auto found = std::ranges::find_if(
+      hands_, [&](const Hand& h) { return h.stage == stage && h.number == copy; });
+  PIPETRAIN_CHECK(found != hands_.end(), "stage {} has no tied parameter", stage.value);
+  return *found;
 }
 
-void TiedParameters::begin() {
+void TiedParameters::begin(StepBoard* board) {
+  const std::lock_guard lock(mutex_);
+  board_ = board;
   summed_ = 0;
   handed_in_.clear();
+  all_here_ = false;
+  running_ = true;
 }
 
-bool TiedParameters::hand_in(StageId stage, int copy) {
-  Hand& mine = hand(stage, copy);
-  Stream& stream = mine.copy->stream();
-  stream.record(*mine.whole);
+void TiedParameters::end() {
   {
     const std::lock_guard lock(mutex_);
-    handed_in_.push_back(&mine);
-    if (std::ssize(handed_in_) < stages_) return false;
+    running_ = false;
   }
-  // The others wait, or have nothing to do with these gradients before summed_ says so.
+  if (parts_link_) parts_link_->settle();
+}
+
+bool TiedParameters::has_use_here(const Group& group) const {
+  return std::ranges::any_of(group.uses, &Use::here);
+}
+
+void TiedParameters::hand_in(StageId stage, int copy, std::int64_t step) {
+  Hand& mine = hand(stage, copy);
+  mine.copy->stream().record(*mine.whole);
+  {
+    const std::lock_guard lock(mutex_);
+    step_ = step;
+    handed_in_.push_back(&mine);
+    if (std::ssize(handed_in_) < stages_) return;
+  }
+  if (parts_link_) hand_to_others();
+  {
+    const std::lock_guard lock(mutex_);
+    all_here_ = true;
+    if (!whole()) return;  // whoever hears of the rest puts the sums in place
+  }
+  put_sums(mine);
+}
+
+void TiedParameters::hand_to_others() {
+  PartsLink::Parts parts;
+  for (std::size_t g = 0; g < groups_.size(); ++g)
+    for (std::size_t u = 0; u < groups_[g].uses.size(); ++u) {
+      const Use& use = groups_[g].uses[u];
+      if (!use.copies->has(0)) continue;
+      use.copies->first().stream().finish();
+      const std::span<const float> values = use.gradient();
+      parts.push_back({static_cast<std::int32_t>(g),
+                       static_cast<std::int32_t>(u),
+                       0,
+                       0,
+                       {values.begin(), values.end()}});
+    }
+  parts_link_->hand_in({0, all_updates_}, parts, receivers_);
+}
+
+void TiedParameters::take_part(std::int64_t update, PartsLink::Parts parts) {
+  {
+    const std::lock_guard lock(mutex_);
+    came_[update].push_back(std::move(parts));
+    if (!running_ || update != all_updates_ || !whole()) return;
+  }
+  parts_link_->later([this] { put_sums(*handed_in_[0]); });
+}
+
+// Have all stages of all ranks handed in? Under the lock.
+bool TiedParameters::whole() const {
+  if (!all_here_ || !parts_link_) return all_here_;
+  const auto came = came_.find(all_updates_);
+  return senders_ == 0 || (came != came_.end() && std::ssize(came->second) == senders_);
+}
+
+// The others wait, or have nothing to do with these gradients before summed_ says so.
+void TiedParameters::put_sums(Hand& by) {
+  Stream& stream = by.copy->stream();
   for (const Hand* one : handed_in_) stream.wait(*one->whole);
-  add_up(stream);
+  for (std::size_t g = 0; g < groups_.size(); ++g)
+    if (has_use_here(groups_[g])) add_up(stream, g);
+  if (board_) deposit(by);
   stream.record(*sums_there_);
   {
     const std::lock_guard lock(mutex_);
     handed_in_.clear();
     if (link_) link_->begin(all_reduce_seconds(link_->rate()));
+    all_here_ = false;
+    came_.erase(all_updates_++);
     ++summed_;
   }
   workers_.notify_all();
-  return true;
 }
 
 // Copies of a stage have the same sum already: the first one's counts.
-void TiedParameters::add_up(Stream& stream) {
-  for (const Group& group : groups_) {
-    parts_.clear();
-    for (const Use& use : group.uses)
-      parts_.push_back(use.copies->first().gradient(use.parameter).data());
-    const std::size_t elements =
-        group.uses[0].copies->first().gradient(group.uses[0].parameter).size();
-    stream.add_up({.elements = static_cast<std::int64_t>(elements), .parts = parts_});
-    for (const Use& use : group.uses)
-      for (int c = 1; c < use.copies->count(); ++c)
-        stream.copy(use.copies->copy(c).gradient(use.parameter).data(), parts_[0],
-                    elements * sizeof(float));
+void TiedParameters::add_up(Stream& stream, std::size_t g) {
+  const Group& group = groups_[g];
+  parts_.clear();
+  std::size_t elements = 0;
+  for (std::size_t u = 0; u < group.uses.size(); ++u) {
+    const Use& use = group.uses[u];
+    parts_.push_back(use.here() ? use.gradient().data() : part_of(g, u).data());
+    if (use.here()) elements = use.gradient().size();
   }
+  stream.add_up({.elements = static_cast<std::int64_t>(elements), .parts = parts_});
+  for (const Use& use : group.uses)
+    for (int c = 0; c < use.copies->count(); ++c)
+      if (use.copies->has(c) && &use.copies->copy(c) != &use.copies->any())
+        stream.copy(use.copies->copy(c).gradient(use.parameter).data(), use.gradient().data(),
+                    elements * sizeof(float));
 }
 
-void TiedParameters::deposit(StageId stage, int copy, StepBoard& board, std::int64_t step) {
-  const Hand& mine = hand(stage, copy);
-  Stream& stream = mine.copy->stream();
+// What another rank has handed in.
+std::vector<float>& TiedParameters::part_of(std::size_t group, std::size_t use) {
+  const std::lock_guard lock(mutex_);
+  for (PartsLink::Parts& parts : came_[all_updates_])
+    for (PartsLink::Part& part : parts)
+      if (std::cmp_equal(part.kind, group) && std::cmp_equal(part.index, use)) return part.values;
+  PIPETRAIN_CHECK(false, "no rank has handed in use {} of tied parameter {}", use, group);
+}
+
+// By the rank of its first use.
+void TiedParameters::deposit(Hand& by) {
+  Stream& stream = by.copy->stream();
   for (std::size_t g = 0; g < groups_.size(); ++g) {
-    const Use& use = groups_[g].uses[0];
-    const auto gradient = use.copies->first().gradient(use.parameter);
-    stream.sum_of_squares(gradient.data(), std::ssize(gradient), mine.squares->data() + g);
+    if (!groups_[g].uses[0].copies->has(0)) continue;
+    const std::span<float> gradient = groups_[g].uses[0].gradient();
+    stream.sum_of_squares(gradient.data(), std::ssize(gradient), by.squares->data() + g);
   }
   stream.finish();
   for (std::size_t g = 0; g < groups_.size(); ++g)
-    board.deposit(step, groups_[g].model_parameter, {mine.squares->data() + g, 1});
+    if (groups_[g].uses[0].copies->has(0))
+      board_->deposit(step_, groups_[g].model_parameter, {by.squares->data() + g, 1});
 }
 
 bool TiedParameters::summed(std::int64_t update) const {

@@ -7,17 +7,20 @@
 //   stage 3   B0 ── Y0 hand in ─┴─ the sum ──┴> U0    the last to hand in adds up
 //
 // Stages hand in whole mini-batches, in turn: nobody begins the next one before it has taken this
-// one's sum.
+// one's sum. Where uses are on several ranks, each rank adds up by itself, from what the others
+// have handed in (parts_link.hpp), in the same order: the same bits.
 #pragma once
 
 #include <condition_variable>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <span>
 #include <vector>
 
+#include "runtime/parts_link.hpp"
 #include "runtime/stage_copies.hpp"
 #include "runtime/step_board.hpp"
 #include "stage/results.hpp"
@@ -25,10 +28,18 @@
 
 namespace pipetrain {
 
+struct TiedApart {  // where stages are on several ranks
+  Job* job = nullptr;
+  std::vector<std::vector<int>> ranks = {};  // of each stage's copies
+  int kernel_threads = 1;
+};
+
 class TiedParameters {
  public:
   // `stages` outlive it. DeviceError where the devices of two uses cannot add up.
-  TiedParameters(const Graph& graph, std::span<const std::unique_ptr<StageCopies>> stages);
+  TiedParameters(const Graph& graph, std::span<const std::unique_ptr<StageCopies>> stages,
+                 const TiedApart& apart = {});
+  ~TiedParameters();
 
   int count() const { return static_cast<int>(groups_.size()); }
   bool concerns(StageId stage) const;
@@ -43,15 +54,15 @@ class TiedParameters {
   Volume all_reduce(StageId owner) const;
   double all_reduce_seconds(StageId owner, const LinkRate& rate) const;
 
-  // A run begins: updates are counted from 0.
-  void begin();
+  // A run begins: updates are counted from 0. `board`: where each sum's squares are left, as soon
+  // as it is there; null: nowhere.
+  void begin(StepBoard* board);
+  void end();  // nothing is added up any more
 
-  // The stage's gradients of its next mini-batch are whole, on the stream of this copy, which has
-  // summed those of all copies. True to the last stage of the mini-batch: its stream puts the sums
-  // in place. Threading: from the stage's worker; as all below.
-  bool hand_in(StageId stage, int copy);
-  // Behind that, before any of the stages goes on: each sum's squares.
-  void deposit(StageId stage, int copy, StepBoard& board, std::int64_t step);
+  // The stage's gradients of its next mini-batch, which is `step`, are whole, on the stream of this
+  // copy, which has summed those of all copies. The last stage of the mini-batch puts the sums in
+  // place, on its stream. Threading: from the stage's worker; as all below.
+  void hand_in(StageId stage, int copy, std::int64_t step);
 
   // Have all stages handed in? Then take_sums() does not wait, but makes the copy's stream do so.
   bool summed(std::int64_t update) const;
@@ -62,6 +73,8 @@ class TiedParameters {
   struct Use {
     StageCopies* copies = nullptr;
     int parameter = 0;  // of the stage's
+    bool here() const { return copies->has_any(); }
+    std::span<float> gradient() const { return copies->any().gradient(parameter); }
   };
   struct Group {
     StageId owner;
@@ -72,6 +85,7 @@ class TiedParameters {
   };
   struct Hand {  // a copy of a stage that has a use
     StageId stage;
+    int number = 0;  // of the copy
     Stage* copy = nullptr;
     std::unique_ptr<Fence> whole;
     std::unique_ptr<Results<double>> squares;  // of each group
@@ -81,19 +95,38 @@ class TiedParameters {
   static double seconds(const Group& group, const LinkRate& rate);
   double all_reduce_seconds(const LinkRate& rate) const;  // of all, one after the other
   void add_hands(StageId stage, StageCopies& copies, std::size_t groups);
-  void add_up(Stream& stream);
+  bool has_use_here(const Group& group) const;
+  void hand_to_others();
+  void make_link(const TiedApart& apart);
+  void take_part(std::int64_t update, PartsLink::Parts parts);
+  bool whole() const;
+  void put_sums(Hand& by);
+  void add_up(Stream& stream, std::size_t group);
+  std::vector<float>& part_of(std::size_t group, std::size_t use);
+  void check_alike(const Graph& graph, const Group& group, const Tie& owner) const;
+  void deposit(Hand& by);
 
   std::vector<Group> groups_;
-  std::vector<Hand> hands_;
-  int stages_ = 0;
+  std::vector<Hand> hands_;  // here
+  int stages_ = 0;           // here
+  StepBoard* board_ = nullptr;
+  std::int64_t step_ = 0;         // that is being handed in
   std::vector<Hand*> handed_in_;  // for the update that is being handed in
   std::int64_t summed_ = 0;       // updates before this one
   std::unique_ptr<Fence> sums_there_;
   std::optional<LinkSum> link_;
   bool closed_ = false;
   std::vector<float*> parts_;  // reused by every sum
+  // By update, counted from the first run's: what other ranks have handed in.
+  std::map<std::int64_t, std::vector<PartsLink::Parts>> came_;
+  std::int64_t all_updates_ = 0;
+  bool all_here_ = false;  // of this update: every stage of this rank has handed in
+  bool running_ = false;
+  std::vector<int> receivers_;  // ranks that need what this one's first copies hand in
+  int senders_ = 0;             // ranks that this one needs it from
   mutable std::mutex mutex_;
   std::condition_variable workers_;
+  std::unique_ptr<PartsLink> parts_link_;  // where uses are on several ranks
 };
 
 }  // namespace pipetrain

@@ -109,8 +109,11 @@ std::vector<Row> config_rows() {
              "[data]\nkind = \"parallel_text\"\ntrain_source = \"a.de\"\ntrain_target = "
              "\"a.en\"\nvalidation_source = \"b.de\"",
              "2:8", {"data.validation_target is missing", "come in pairs"}),
-      config("workers that are not built yet", "[hardware]\nworkers = \"mpi\"", "2:11",
-             {"\"mpi\" is not built yet", "threads"}),
+      config("workers that nobody knows", "[hardware]\nworkers = \"gloo\"", "2:11",
+             {"\"gloo\" is not known", "threads, inline, mpi"}),
+      config("ranks that are waited for without end",
+             "[hardware]\nworkers = \"mpi\"\npeer_timeout = 0", "3:16",
+             {"hardware.peer_timeout = 0 is out of range", "from 1"}),
       config("a backend that nobody knows", "[hardware]\nbackend = \"rocm\"", "2:11",
              {"\"rocm\" is not known", "cpu, cuda, reference"}),
       config("no device", "[hardware]\nbackend = \"cuda\"\ndevices = []", "3:11",

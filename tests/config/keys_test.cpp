@@ -56,7 +56,8 @@ TEST_CASE("words stand in the order of their enumerators") {
   CHECK(word_of(OnNonfinite::Skip) == "skip");
   CHECK(word_of(Metric::Bleu) == "bleu");
   CHECK(word_of(Workers::Inline) == "inline");
-  CHECK_FALSE(word_named<Workers>("mpi"));
+  CHECK(word_of(Workers::Mpi) == "mpi");
+  CHECK_FALSE(word_named<Workers>("gloo"));
 }
 
 TEST_CASE("a kind of data that reads files to validate by reads files to train on") {

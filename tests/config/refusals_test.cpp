@@ -211,7 +211,7 @@ const std::vector<Bad>& table() {
        {"training.precision = \"bf16\" is not built yet", "backend = \"reference\"",
         "backend = \"cpu\""}},
       {"[training]\nprecision = \"fp16\"", "4:13", {"one of: f32, bf16"}},
-      {"[hardware]\nworkers = \"mpi\"", "4:11", {"\"mpi\" is not built yet", "threads, inline"}},
+      {"[hardware]\nworkers = \"gloo\"", "4:11", {"\"gloo\" is not known", "threads, inline, mpi"}},
       {"[data]\nkind = \"image_folder\"",
        "4:8",
        {"data.train_folder is missing", "write train_folder = \"FILE\""}},

@@ -42,10 +42,12 @@ WorkersRig::WorkersRig(Config config, std::int64_t steps)
       run_{.what = {.program = program_, .loops = {}},
            .stages = stages_,
            .boundaries = {},
-           .loader = loader_,
+           .loader = &loader_,
            .tied = *tied_,
            .board = &board_,
-           .updates = {.learning_rate = {.schedule = {}, .base = 0.05}}} {
+           .updates = {.learning_rate = {.schedule = {}, .base = 0.05}},
+           .workers = {},
+           .settle = [] {}} {
   for (std::size_t s = 0; s < stages_.size(); ++s)
     stages_[s]->prepare(compiled_.sizes, std::move(compiled_.parts[s].kernels));
   boundaries_ = make_boundaries({.plan = plan_,

@@ -51,6 +51,7 @@ LIBRARIES = {
     "png.h": ["data"],
     "sentencepiece_": ["data"],
     "nccl.h": ["transport"],
+    "mpi.h": ["transport"],
 }
 
 # Files of src/ that read what the kernel tells of this machine: the only ones outside base/ that open
@@ -58,4 +59,4 @@ LIBRARIES = {
 READ_THE_SYSTEM = {"src/machine/cpu_quota.cpp", "src/machine/processor.cpp"}
 
 # Folders of tests/ that mirror no folder of src/: suites across parts.
-SUITES = {"golden", "semantics", "faults", "bad_inputs", "cli", "gpu", "fuzz", "tidy", "fake_cuda"}
+SUITES = {"golden", "semantics", "faults", "bad_inputs", "cli", "gpu", "fuzz", "tidy", "fake_cuda", "mpi"}

@@ -1,0 +1,90 @@
+#include "app/rank.hpp"
+
+#include <spdlog/spdlog.h>
+
+#include "base/error.hpp"
+#include "run/interrupts.hpp"
+#include "transport/launcher.hpp"
+
+namespace pipetrain {
+namespace {
+
+// A signal that one rank is sent is for the whole job: rank 0 sees to it.
+void pass_signals_on(Job& job) {
+  if (job.leads()) {
+    job.notes().listen(Topic::Signal, [](int, std::span<const std::byte> note) {
+      if (!note.empty()) ask_to_stop(static_cast<int>(note[0]));
+    });
+    return;
+  }
+  job.each_moment([&job, passed = false]() mutable {
+    const int signal = passed ? 0 : signal_that_asked();
+    if (signal == 0) return;
+    passed = true;
+    job.notes().send(0, Topic::Signal, {static_cast<std::byte>(signal)});
+  });
+}
+
+}  // namespace
+
+std::unique_ptr<Job> join_job() {
+  if (launch().ranks == 1) return nullptr;
+  auto job = std::make_unique<Job>(make_mpi_wire);
+  pass_signals_on(*job);
+  return job;
+}
+
+void require_alone(std::string_view verb) {
+  const Launch started = launch();
+  if (started.ranks > 1)
+    throw UsageError(fmt::format(
+        "pipetrain {} is run by one process, and {} started {}; start it without {}, with "
+        "hardware.workers = \"threads\"",
+        verb, started.launcher, started.ranks, started.launcher));
+}
+
+Ranks ranks_of(const Job* job, const Config& config) {
+  if (!job) return {};
+  const Launch started = launch();
+  const Ranks ranks{job->rank(), job->size(), started.ranks_here};
+  if (config.hardware.workers != Workers::Mpi)
+    throw UsageError(fmt::format(
+        "hardware.workers = \"{0}\", and {1} started {2} processes, which would all train into one "
+        "folder; set hardware.workers = \"mpi\", or start pipetrain without {1}",
+        word_of(config.hardware.workers), started.launcher, ranks.count));
+  if (config.pipeline.automatic)
+    throw UsageError(
+        "pipeline.schedule = \"auto\" plans for one process; run pipetrain plan first, and write "
+        "what it proposes into the config");
+  if (config.pipeline.rebalance == Rebalance::Auto)
+    throw UsageError(
+        "pipeline.rebalance = \"auto\" is not built for several ranks; set it to "
+        "\"off\"");
+  if (config.hardware.backend == "cuda")
+    throw UsageError(
+        "hardware.backend = \"cuda\" is not built for several ranks; use several GPUs of one "
+        "machine with hardware.workers = \"threads\"");
+  const int workers = worker_count(config.pipeline);
+  if (ranks.count > workers)
+    throw UsageError(fmt::format(
+        "{} started {} processes for {} worker{}: each needs one at least; start {}, or set "
+        "pipeline.stages to {}",
+        started.launcher, ranks.count, workers, workers == 1 ? "" : "s", workers, ranks.count));
+  return ranks;
+}
+
+int run_rank(Job& job, const std::function<int()>& verb) {
+  try {
+    const int code = verb();
+    job.finish();
+    return job.leads() ? code : 0;
+  } catch (const std::exception& error) {
+    job.fail(error);
+    if (const auto failure = job.failure(); !job.leads() && failure)
+      spdlog::error("ends: {}", failure->message);
+    if (!job.leads() && job.leader_knows()) return 0;
+    job.rethrow(error);
+  }
+}
+
+}  // namespace pipetrain

@@ -1,0 +1,15 @@
+// What all ranks of a job must have in common: the binary, the instruction set, the config and the
+// data's size. Compared before the first step.
+#pragma once
+
+#include "config/config.hpp"
+#include "run/session.hpp"
+#include "transport/job.hpp"
+
+namespace pipetrain {
+
+// Rank 0's: UsageError names the first rank that differs, its host, and in what. The others send
+// theirs and do not wait.
+void compare_ranks(Job& job, const Config& config, const TrainingLength& length);
+
+}  // namespace pipetrain

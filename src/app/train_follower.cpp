@@ -1,0 +1,100 @@
+#include "app/train_follower.hpp"
+
+#include <spdlog/fmt/ranges.h>
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "app/logging.hpp"
+#include "app/rank.hpp"
+#include "app/rank_identity.hpp"
+#include "app/training_config.hpp"
+#include "base/check.hpp"
+#include "base/input_file.hpp"
+#include "run/annealing.hpp"
+#include "run/interrupts.hpp"
+#include "run/session.hpp"
+
+namespace pipetrain {
+namespace {
+
+struct StartHead {
+  std::int64_t resumes = 0, has_anneal_steps = 0, anneal_steps = 0;
+};
+
+// None: rank 0 has nothing to train.
+std::optional<TrainingStart> take_start(Job& job) {
+  const Note note = job.notes().take(Topic::Command, 0);
+  if (note.empty()) return std::nullopt;
+  StartHead head;
+  PIPETRAIN_CHECK(note.size() >= sizeof head, "a training starts with {} bytes", note.size());
+  std::memcpy(&head, note.data(), sizeof head);
+  TrainingStart start;
+  start.folder = std::string(reinterpret_cast<const char*>(note.data()) + sizeof head,
+                             note.size() - sizeof head);
+  start.resumes = head.resumes != 0;
+  if (head.has_anneal_steps != 0) start.anneal_steps = head.anneal_steps;
+  return start;
+}
+
+// Where rank 0 has made the run's folder, and this host sees it.
+void log_into_run(const TrainingStart& start, const Ranks& ranks, int workers) {
+  if (!is_there(start.folder)) return;
+  log_to(start.folder / fmt::format("rank-{}.log", ranks.rank));
+  std::vector<int> here;
+  for (WorkerId w{0}; w.value < workers; ++w.value)
+    if (ranks.has(w, workers)) here.push_back(w.value);
+  spdlog::info("rank {} of {}, process {}: workers {} of {}", ranks.rank, ranks.count, ::getpid(),
+               fmt::join(here, ", "), workers);
+}
+
+}  // namespace
+
+void send_start(Job& job, const TrainingStart& start) {
+  const StartHead head{start.resumes, start.anneal_steps.has_value(),
+                       start.anneal_steps.value_or(0)};
+  const std::string folder = start.folder.string();
+  Note note(sizeof head + folder.size());
+  std::memcpy(note.data(), &head, sizeof head);
+  std::memcpy(note.data() + sizeof head, folder.data(), folder.size());
+  job.notes().send_to_others(Topic::Command, note);
+}
+
+int follow_training(const Options& options, Job& job) {
+  const Interrupts interrupts;
+  spdlog::set_level(spdlog::level::off);  // rank 0 prints; log_to() begins a log of its own
+  ReadConfig read = read_training_config(options);
+  const Config& config = read.config;
+  const Ranks ranks = ranks_of(&job, config);
+  job.set_peer_timeout(config.hardware.peer_timeout);
+  const Graph graph = load_graph(read);
+  const auto start = take_start(job);
+  if (!start) return 0;
+  const Datasets data =
+      load_datasets(start->resumes ? with_kept_pieces(read, start->folder) : read, graph);
+  const std::unique_ptr<Backend> backend =
+      make_backend(config.hardware.backend, config.hardware.devices);
+  const Plan plan = load_plan(read, graph, *backend);
+  const TrainingLength length = training_length(config, *data.train);
+  placed(read, [&] { check_segments(config, length); });
+  (void)settle_annealing(read.config, start->anneal_steps, length);
+  PipelineInput input = pipeline_input(config, graph, plan, *backend, data, length);
+  input.ranks = ranks;
+  CompiledPipeline compiled = placed(read, [&] { return compile_pipeline(input); });
+  compare_ranks(job, config, length);
+  Pipeline pipeline(std::move(compiled), make_in_process_channel, &job);
+  const auto make_loader = [&](Mode mode, std::int64_t first) {
+    return std::make_unique<Loader>(mode == Mode::Train ? *data.train : *data.validation,
+                                    loader_options(pipeline, config, mode, first),
+                                    pipeline.loader_readers(mode));
+  };
+  pipeline.serve(
+      {make_loader, [&] { log_into_run(*start, ranks, worker_count(config.pipeline)); }});
+  spdlog::info("the training has ended");
+  return 0;
+}
+
+}  // namespace pipetrain

@@ -1,0 +1,25 @@
+// A training's ranks other than 0: the same config and model, their own workers' stages, and what
+// rank 0 asks of them.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+
+#include "config/read.hpp"
+#include "run/options.hpp"
+#include "transport/job.hpp"
+
+namespace pipetrain {
+
+struct TrainingStart {  // what only rank 0 knows, who looks into the run's folder
+  std::filesystem::path folder;
+  bool resumes = false;
+  std::optional<std::int64_t> anneal_steps;  // EarlierRun's
+};
+void send_start(Job& job, const TrainingStart& start);
+
+// Returns when rank 0 has ended the job.
+int follow_training(const Options& options, Job& job);
+
+}  // namespace pipetrain

@@ -1,0 +1,57 @@
+// What the step boards of a job's ranks say to each other. Rank 0's board has the whole records and
+// says how far mini-batches may begin; the others hand in to it, and ask.
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "runtime/step_board.hpp"
+#include "transport/job.hpp"
+
+namespace pipetrain {
+
+struct BoardMessage {
+  enum class Kind : std::int32_t { Ask, Grant, Sums, Finish };
+  Kind kind = Kind::Ask;
+  std::int32_t stage = 0, copy = 0;  // Finish
+  std::int32_t first_parameter = 0;  // Sums, which follow
+  std::int64_t segment = 0;          // filled in by the link
+  std::int64_t step = 0;             // Ask, Grant: mini-batches before this one
+  std::int64_t end = 0;              // Grant: of the segment
+  double lr = 0;                     // Finish
+  StageStep part = {};               // Finish
+};
+
+// One for all segments of a pipeline; ranks run the same segments in the same order.
+// Threading: begin() and end() from one thread, the rest from any.
+class BoardLink {
+ public:
+  explicit BoardLink(Job& job);
+  ~BoardLink();
+
+  bool leads() const { return job_.leads(); }
+  void begin(StepBoard& board);  // the next segment's; it hears from here on
+  void end();                    // it hears no more
+
+  void to_leader(BoardMessage message, std::span<const double> sums = {}) const;
+  void to_others(BoardMessage message, std::span<const double> sums = {}) const;
+
+ private:
+  struct Heard {
+    BoardMessage message;
+    std::vector<double> sums;
+  };
+  void hear(std::span<const std::byte> note);
+  Note note_of(BoardMessage message, std::span<const double> sums) const;
+
+  Job& job_;
+  std::mutex mutex_;
+  StepBoard* board_ = nullptr;
+  std::int64_t segment_ = 0;
+  std::vector<Heard> early_;  // of segments that this rank has not begun
+};
+
+}  // namespace pipetrain

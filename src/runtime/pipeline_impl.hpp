@@ -1,0 +1,126 @@
+// What a pipeline is made of; seen by its own sources alone.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "compile/pipeline_threads.hpp"
+#include "machine/core_claims.hpp"
+#include "runtime/board_link.hpp"
+#include "runtime/commands.hpp"
+#include "runtime/pipeline.hpp"
+#include "runtime/run_workers.hpp"
+
+namespace pipetrain {
+
+struct Pipeline::Impl {
+  // Devices may still be at work for a run that failed, with each other's memory.
+  ~Impl() {
+    for (const auto& copies : stages)
+      for (int c = 0; c < copies->count(); ++c)
+        if (copies->has(c)) try {
+            copies->copy(c).stream().finish();
+          } catch (...) {  // what failed has been told
+          }
+  }
+  Impl(CompiledPipeline made, const MakeChannel& make_channel, Job* job);
+
+  int stage_count() const { return static_cast<int>(plan.stages.size()); }
+
+  // Of mini-batches [first, first + count).
+  const SegmentProgram& segment_program(std::int64_t first, std::int64_t count);
+
+  void link_copies();
+  void end_sums();
+  void sum_over_links();
+
+  void close_all(Loader* loader, StepBoard* board) {
+    close(training);
+    close(evaluation);
+    if (loader) loader->close();
+    tied->close();
+    for (const auto& stage : stages) stage->close();
+    if (board) board->close();
+  }
+
+  // What fails here ends the job, while the memory that messages are in is still there.
+  template <class Work>
+  auto of_job(const Work& work) const {
+    if (!job) return work();
+    try {
+      return work();
+    } catch (const std::exception& error) {
+      job->fail(error);
+      job->rethrow(error);
+    }
+  }
+
+  void run(const Run& run, const Report& report) {
+    const auto close = [&] { close_all(run.loader, run.board); };
+    const Woken woken(job, close);
+    of_job([&] { run_workers(run, is_inline(config) ? nullptr : &threads, report, close); });
+  }
+
+  // While it lives, a failure of another rank wakes this one's workers.
+  struct Woken {
+    Woken(Job* job, const std::function<void()>& close) : job(job) {
+      if (job) job->on_failure(close);
+    }
+    ~Woken() {
+      if (job) job->on_failure(nullptr);
+    }
+    Job* const job;
+  };
+
+  bool leads() const { return job && job->leads(); }
+  bool has_stage(int s) const { return stages[s]->has(0); }
+  // Rank 0's: has the others do the same.
+  void command(const Command& command) const {
+    if (leads()) send_command(*job, command);
+  }
+
+  StageTensors state_of(int s) const;
+  StageTensors parameters_of(int s) const;
+  void put_parameters_here(const NamedTensors& tensors);
+  void put_state_here(const NamedTensors& tensors);
+  std::vector<StageTensors> all(Command::Kind kind) const;
+  void put(Command::Kind kind, const NamedTensors& tensors);
+  void reply(Command::Kind kind) const;
+  EvaluationSum evaluate(Loader* loader, std::int64_t minibatches);
+  std::int64_t train(Loader* loader, std::int64_t first, std::int64_t count,
+                     const std::function<void(const StepRecord&)>& on_step,
+                     const std::atomic<bool>* drain);
+
+  std::unique_ptr<const Plan> own_plan;  // of a pipeline that was cut again
+  CompiledPipeline compiled;
+  const MakeChannel make_channel;
+  Job* const job;
+  const Graph& graph;
+  const Plan& plan;
+  const Config& config;
+  LearningRate learning_rate;
+  const std::optional<LinkRate> link;
+  LinkClock link_clock;
+  const std::int64_t warmup_steps;  // PipeMare's synchronous epochs, in mini-batches
+
+  bool joint_norm = false;
+  ThreadPlan threads;
+  const CoreClaims claims;
+  std::optional<SleepingTeams> sleeping;  // where other runs hold the cores
+  const PipelineNeeds& needs;
+  const std::vector<std::vector<int>> ranks;  // of each stage's copies
+  const std::vector<WorkerId> workers;        // of this rank
+  std::vector<HeldMemory> memory;             // with a job: of all ranks' stages
+  std::optional<BoardLink> board_link;
+  SegmentProgram short_program;  // of a segment that is shorter than the longest one's warm-up, or
+                                 // ends elsewhere within a round
+  std::vector<std::unique_ptr<StageCopies>> stages;
+  std::unique_ptr<TiedParameters> tied;
+  int parameter_count = 0;
+  std::optional<PartsLink> copies_link;
+  std::vector<Boundary> training, evaluation;
+  Trace* trace = nullptr;
+};
+
+}  // namespace pipetrain

@@ -1,0 +1,135 @@
+// The weights and the state of a pipeline's stages: out of it and into it, on one rank or over
+// several; and what the ranks other than 0 do for rank 0's pipeline.
+#include <utility>
+
+#include "runtime/pipeline_impl.hpp"
+#include "stage/stage_tensors.hpp"
+
+namespace pipetrain {
+
+void Pipeline::set_parameters(const NamedTensors& tensors) {
+  impl_->put(Command::Kind::PutParameters, tensors);
+}
+
+void Pipeline::set_state(const NamedTensors& tensors) {
+  impl_->put(Command::Kind::PutState, tensors);
+}
+
+NamedTensors Pipeline::parameters() const {
+  NamedTensors tensors;
+  for (StageTensors& stage : impl_->all(Command::Kind::TakeParameters))
+    tensors.merge(stage.tensors);
+  return tensors;
+}
+
+std::vector<StageTensors> Pipeline::state() const { return impl_->all(Command::Kind::TakeState); }
+
+StageTensors Pipeline::Impl::parameters_of(int s) const {
+  StageTensors part;
+  take_parameters(stages[s]->first(), part.tensors, Tied::EachUse);
+  return part;
+}
+
+StageTensors Pipeline::Impl::state_of(int s) const {
+  Stage& stage = stages[s]->first();
+  StageTensors part;
+  for (int l = 0; l < stage.layers(); ++l) part.layers.push_back(stage.layer(l).name);
+  take_parameters(stage, part.tensors, Tied::Owner);
+  take_moments(stage, config.optimizer, part.tensors);
+  if (keeps_delta(config.pipeline)) take_delta(stage, part.tensors);
+  return part;
+}
+
+void Pipeline::Impl::put_parameters_here(const NamedTensors& tensors) {
+  for (const auto& stage : stages)
+    for (int c = 0; c < stage->count(); ++c)
+      if (stage->has(c)) pipetrain::put_parameters(stage->copy(c), tensors);
+}
+
+void Pipeline::Impl::put_state_here(const NamedTensors& tensors) {
+  put_parameters_here(tensors);
+  for (const auto& copies : stages)
+    for (int c = 0; c < copies->count(); ++c) {
+      if (!copies->has(c)) continue;
+      Stage& stage = copies->copy(c);
+      put_moments(stage, config.optimizer, tensors);
+      if (keeps_delta(config.pipeline)) put_delta(stage, tensors);
+    }
+}
+
+// ---- over ranks
+
+std::vector<StageTensors> Pipeline::Impl::all(Command::Kind kind) const {
+  command({.kind = kind});
+  std::vector<StageTensors> parts(stages.size());
+  std::map<int, std::vector<StageTensors>> came;
+  for (int s = 0; s < stage_count(); ++s) {
+    if (has_stage(s)) {
+      parts[s] = kind == Command::Kind::TakeState ? state_of(s) : parameters_of(s);
+      continue;
+    }
+    auto& theirs = came[ranks[s][0]];
+    if (theirs.empty())
+      theirs = stages_in(of_job([&] { return job->notes().take(Topic::Tensors, ranks[s][0]); }));
+    parts[s] = std::move(theirs.at(0));
+    theirs.erase(theirs.begin());
+  }
+  return parts;
+}
+
+void Pipeline::Impl::reply(Command::Kind kind) const {
+  std::vector<StageTensors> parts;
+  for (int s = 0; s < stage_count(); ++s)
+    if (has_stage(s))
+      parts.push_back(kind == Command::Kind::TakeState ? state_of(s) : parameters_of(s));
+  if (!parts.empty()) job->notes().send(0, Topic::Tensors, note_of(parts));
+}
+
+void Pipeline::Impl::put(Command::Kind kind, const NamedTensors& tensors) {
+  command({.kind = kind});
+  if (leads())
+    job->notes().send_to_others(Topic::Tensors, note_of({{.layers = {}, .tensors = tensors}}));
+  if (kind == Command::Kind::PutState)
+    put_state_here(tensors);
+  else
+    put_parameters_here(tensors);
+}
+
+void Pipeline::serve(const Serving& serving) {
+  using Kind = Command::Kind;
+  Impl& p = *impl_;
+  std::unique_ptr<Loader> training;
+  bool begun = false;
+  const auto reads = [&](Mode mode) { return loader_readers(mode) > 0; };
+  const auto next = [&] { return p.of_job([&] { return next_command(*p.job); }); };
+  while (const auto command = next()) {
+    switch (command->kind) {
+      case Kind::Train:
+        if (!begun) serving.on_training();
+        if (!begun && reads(Mode::Train))
+          training = serving.make_loader(Mode::Train, command->first);
+        begun = true;
+        p.train(
+            training.get(), command->first, command->count, [](const StepRecord&) {}, nullptr);
+        break;
+      case Kind::Evaluate: {
+        const auto loader =
+            reads(Mode::Evaluate) ? serving.make_loader(Mode::Evaluate, 0) : nullptr;
+        p.evaluate(loader.get(), command->count);
+        break;
+      }
+      case Kind::PutParameters:
+      case Kind::PutState: {
+        const Note note = p.of_job([&] { return p.job->notes().take(Topic::Tensors, 0); });
+        p.put(command->kind, stages_in(note).at(0).tensors);
+        break;
+      }
+      case Kind::TakeParameters:
+      case Kind::TakeState:
+        p.reply(command->kind);
+        break;
+    }
+  }
+}
+
+}  // namespace pipetrain

@@ -1,0 +1,192 @@
+#include "transport/job.hpp"
+
+#include <spdlog/fmt/fmt.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <thread>
+#include <utility>
+
+#include "base/check.hpp"
+#include "base/clock.hpp"
+
+namespace pipetrain {
+namespace {
+
+constexpr double per_ns = 1e-9;
+constexpr double seconds_to_tell = 2;
+
+Note note_of(const JobFailure& failure) {
+  const std::int32_t numbers[] = {failure.rank, static_cast<std::int32_t>(failure.code)};
+  Note note(sizeof numbers + failure.message.size());
+  std::memcpy(note.data(), numbers, sizeof numbers);
+  std::memcpy(note.data() + sizeof numbers, failure.message.data(), failure.message.size());
+  return note;
+}
+
+JobFailure failure_of(std::span<const std::byte> note) {
+  std::int32_t numbers[2] = {};
+  if (note.size() < sizeof numbers) return {};
+  std::memcpy(numbers, note.data(), sizeof numbers);
+  const auto* const text = reinterpret_cast<const char*>(note.data()) + sizeof numbers;
+  return {numbers[0], static_cast<ExitCode>(numbers[1]),
+          std::string(text, note.size() - sizeof numbers)};
+}
+
+JobFailure failure_of(int rank, const std::exception& error) {
+  const auto* const ours = dynamic_cast<const Error*>(&error);
+  return {rank, ours ? ours->code() : ExitCode::Device, error.what()};
+}
+
+}  // namespace
+
+Job::Job(const MakeRankWire& make_wire)
+    : wire_thread_(std::make_unique<WireThread>(make_wire,
+                                                [this](std::exception_ptr error) {
+                                                  try {
+                                                    std::rethrow_exception(error);
+                                                  } catch (const std::exception& e) {
+                                                    keep(failure_of(wire_thread_->rank(), e));
+                                                  }
+                                                })),
+      notes_(std::make_unique<RankNotes>(*wire_thread_)),
+      knows_(wire_thread_->size(), false) {
+  notes_->listen(Topic::Failure,
+                 [this](int from, std::span<const std::byte> note) { hear_failure(from, note); });
+  wire_thread_->add(*this);
+}
+
+Job::~Job() {
+  if (!over_) cut(false);
+  notes_.reset();
+}
+
+void Job::on_failure(std::function<void()> wake) {
+  const std::lock_guard lock(waking_);
+  wake_ = std::move(wake);
+  if (wake_ && failure()) wake_();
+}
+
+void Job::each_moment(std::function<void()> look) {
+  const std::lock_guard lock(waking_);
+  look_ = std::move(look);
+}
+
+std::optional<JobFailure> Job::failure() const {
+  const std::lock_guard lock(mutex_);
+  return failure_;
+}
+
+// The first one counts, and every rank passes it on: whoever has heard it from all knows that all
+// know.
+void Job::keep(JobFailure failure) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (failure_) return;
+    failure_ = failure;
+  }
+  notes_->send_to_others(Topic::Failure, note_of(failure));
+  notes_->close();
+  const std::lock_guard lock(waking_);
+  if (wake_) wake_();
+}
+
+void Job::hear_failure(int from, std::span<const std::byte> note) {
+  {
+    const std::lock_guard lock(mutex_);
+    knows_[from] = true;
+  }
+  if (from == 0) leader_knows_ = true;
+  JobFailure failure = failure_of(note);
+  if (!failure.message.starts_with("rank "))
+    failure.message = fmt::format("rank {}: {}", failure.rank, failure.message);
+  keep(std::move(failure));
+}
+
+bool Job::poll(RankWire&) {
+  {
+    const std::lock_guard lock(waking_);
+    if (look_) look_();
+  }
+  if (size() == 1) return false;
+  const std::int64_t now = now_ns();
+  const double interval = std::min(1.0, peer_timeout_ / 8);
+  // This process was stopped, and hears of nobody's signs of life before it has polled once more.
+  if (static_cast<double>(now - looked_ns_) * per_ns > peer_timeout_ / 4) notes_->hear_all();
+  looked_ns_ = now;
+  if (static_cast<double>(now - beat_ns_) * per_ns < interval) return false;
+  beat_ns_ = now;
+  if (leads())
+    notes_->send_to_others(Topic::Beat, {});
+  else
+    notes_->send(0, Topic::Beat, {});
+  look_for_silent_ranks();
+  return true;
+}
+
+void Job::look_for_silent_ranks() {
+  for (int other = 0; other < size(); ++other) {
+    if (other == rank() || (!leads() && other != 0)) continue;
+    const double silent = static_cast<double>(now_ns() - notes_->heard_ns(other)) * per_ns;
+    if (silent <= peer_timeout_) continue;
+    keep({other, ExitCode::Device,
+          fmt::format("rank {} has not been heard of for {:g} s (hardware.peer_timeout): its "
+                      "process was stopped, or its host or the network to it is down",
+                      other, peer_timeout_.load())});
+    return;
+  }
+}
+
+void Job::finish() {
+  if (over_) return;
+  if (leads()) notes_->send_to_others(Topic::Command, {});
+  const std::int64_t start = now_ns();
+  while (!notes_->all_sent() && !failure() &&
+         static_cast<double>(now_ns() - start) * per_ns < peer_timeout_)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  if (const auto failed = failure()) throw Error(failed->code, failed->message);
+  cut(true);
+}
+
+void Job::fail(const std::exception& error) noexcept {
+  if (over_) return;
+  try {
+    keep(failure_of(rank(), error));
+    const std::int64_t start = now_ns();
+    while (!(all_know() && notes_->all_sent()) &&
+           static_cast<double>(now_ns() - start) * per_ns < seconds_to_tell)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    cut(all_know() && notes_->all_sent());
+  } catch (const std::exception&) {  // what went wrong first is what counts
+    over_ = true;
+  }
+}
+
+void Job::report(const std::exception& error) { keep(failure_of(rank(), error)); }
+
+void Job::rethrow(const std::exception& error) const {
+  const auto failed = failure();
+  if (failed && failed->rank != rank()) throw Error(failed->code, failed->message);
+  if (const auto* const ours = dynamic_cast<const Error*>(&error))
+    throw Error(ours->code(), ours->what());
+  throw;
+}
+
+bool Job::all_know() const {
+  const std::lock_guard lock(mutex_);
+  for (int other = 0; other < size(); ++other)
+    if (other != rank() && !knows_[other]) return false;
+  return true;
+}
+
+// Where others do not come to the end, MPI's own threads are left where they are: the process ends.
+void Job::cut(bool finish) {
+  over_ = true;
+  notes_->close();
+  if (wire_thread_->end(finish, 10)) return;
+  (void)notes_.release();
+  (void)wire_thread_.release();
+}
+
+}  // namespace pipetrain

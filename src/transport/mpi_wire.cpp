@@ -1,0 +1,113 @@
+// The only file that sees MPI: its C functions alone.
+#define OMPI_SKIP_MPICXX 1
+#define MPICH_SKIP_MPICXX 1
+#include <mpi.h>
+#include <spdlog/fmt/fmt.h>
+
+#include <array>
+#include <limits>
+#include <vector>
+
+#include "base/check.hpp"
+#include "base/error.hpp"
+#include "transport/wire.hpp"
+
+namespace pipetrain {
+namespace {
+
+void require(int result, const char* call) {
+  if (result == MPI_SUCCESS) return;
+  std::array<char, MPI_MAX_ERROR_STRING> text{};
+  int length = 0;
+  MPI_Error_string(result, text.data(), &length);
+  throw DeviceError(fmt::format("{} failed: {}", call,
+                                std::string(text.data(), static_cast<std::size_t>(length))));
+}
+
+int count_of(std::size_t bytes) {
+  if (bytes <= std::numeric_limits<int>::max()) return static_cast<int>(bytes);
+  throw DeviceError(fmt::format(
+      "a message of {} bytes is more than MPI carries at once; use more micro-batches", bytes));
+}
+
+class MpiWire final : public RankWire {
+ public:
+  MpiWire() {
+    int provided = MPI_THREAD_SINGLE;
+    require(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided), "MPI_Init_thread");
+    if (provided < MPI_THREAD_FUNNELED)
+      throw DeviceError("this MPI has no support for programs with threads (MPI_THREAD_FUNNELED)");
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    require(MPI_Comm_dup(MPI_COMM_WORLD, &comm_), "MPI_Comm_dup");
+    MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN);
+    MPI_Comm_rank(comm_, &rank_);
+    MPI_Comm_size(comm_, &size_);
+  }
+
+  int rank() const override { return rank_; }
+  int size() const override { return size_; }
+
+  Request send(int to, int tag, const std::byte* data, std::size_t bytes) override {
+    MPI_Request request = MPI_REQUEST_NULL;
+    require(MPI_Issend(data, count_of(bytes), MPI_BYTE, to, tag, comm_, &request), "MPI_Issend");
+    return keep(request);
+  }
+  Request receive(int from, int tag, std::byte* data, std::size_t bytes) override {
+    MPI_Request request = MPI_REQUEST_NULL;
+    require(MPI_Irecv(data, count_of(bytes), MPI_BYTE, from, tag, comm_, &request), "MPI_Irecv");
+    return keep(request);
+  }
+
+  std::optional<std::size_t> done(Request request) override {
+    int ended = 0;
+    MPI_Status status;
+    require(MPI_Test(&requests_.at(request), &ended, &status), "MPI_Test");
+    if (!ended) return std::nullopt;
+    free_.push_back(request);
+    int bytes = 0;
+    MPI_Get_count(&status, MPI_BYTE, &bytes);
+    return bytes == MPI_UNDEFINED ? 0 : static_cast<std::size_t>(bytes);
+  }
+
+  void withdraw(Request receive) noexcept override {
+    MPI_Cancel(&requests_[receive]);
+    MPI_Wait(&requests_[receive], MPI_STATUS_IGNORE);
+    free_.push_back(receive);
+  }
+
+  void finish() override {
+    MPI_Comm_free(&comm_);
+    require(MPI_Finalize(), "MPI_Finalize");
+  }
+
+ private:
+  Request keep(MPI_Request request) {
+    if (free_.empty()) {
+      requests_.push_back(request);
+      return static_cast<Request>(requests_.size()) - 1;
+    }
+    const Request place = free_.back();
+    free_.pop_back();
+    requests_[place] = request;
+    return place;
+  }
+
+  MPI_Comm comm_ = MPI_COMM_NULL;
+  int rank_ = 0, size_ = 1;
+  std::vector<MPI_Request> requests_;
+  std::vector<Request> free_;
+};
+
+}  // namespace
+
+std::unique_ptr<RankWire> make_mpi_wire() { return std::make_unique<MpiWire>(); }
+
+std::string mpi_version() {
+  std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
+  int length = 0;
+  MPI_Get_library_version(text.data(), &length);
+  const std::string all(text.data(), static_cast<std::size_t>(length));
+  return all.substr(0, all.find_first_of(",\n"));
+}
+
+}  // namespace pipetrain

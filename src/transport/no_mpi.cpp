@@ -1,0 +1,16 @@
+// In the place of mpi_wire.cpp where MPI was not found.
+#include "base/error.hpp"
+#include "transport/wire.hpp"
+
+namespace pipetrain {
+
+std::unique_ptr<RankWire> make_mpi_wire() {
+  throw UsageError(
+      "this pipetrain was built without MPI and cannot run as one of several processes: install an "
+      "MPI with its headers (on Debian libopenmpi-dev and openmpi-bin), build again with "
+      "-Dmpi=enabled, or start it without mpirun or srun");
+}
+
+std::string mpi_version() { return "none"; }
+
+}  // namespace pipetrain

@@ -1,0 +1,43 @@
+// What the two ends of a remote channel have in common: packets with their heads, and a lock.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "transport/remote_channel.hpp"
+
+namespace pipetrain {
+
+// A packet and the bytes that go in front of it.
+struct HeadedPacket {
+  Packet packet;
+  std::vector<std::byte> head;
+  RankWire::Request head_request = -1, data_request = -1;
+  std::size_t head_bytes = 0, data_bytes = 0;  // that came
+};
+
+class RemoteEnd : public Channel, public Polled {
+ public:
+  explicit RemoteEnd(const RemoteEndOptions& options);
+
+  void close() noexcept override;
+
+ protected:
+  HeadedPacket& headed(Packet* packet) { return packets_[packet->index]; }
+  // The first of a queue, once there is one.
+  Packet* take(std::deque<Packet*>& queue);
+  bool has(const std::deque<Packet*>& queue) const;
+  void write_head(HeadedPacket& packet) const;
+  void read_head(HeadedPacket& packet) const;  // DeviceError
+
+  const RemoteEndOptions options_;
+  std::vector<HeadedPacket> packets_;
+  bool closed_ = false;
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+};
+
+}  // namespace pipetrain

@@ -1,0 +1,162 @@
+#include "transport/wire_thread.hpp"
+
+#include <sys/prctl.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "base/start_thread.hpp"
+
+namespace pipetrain {
+
+using std::chrono::steady_clock;
+
+WireThread::WireThread(const MakeRankWire& make, std::function<void(std::exception_ptr)> on_error)
+    : on_error_(std::move(on_error)) {
+  thread_ = start_thread([this, make] { run(make); });
+  std::unique_lock lock(mutex_);
+  answered_.wait(lock, [&] { return started_; });
+  if (!failed_) return;
+  lock.unlock();
+  thread_.join();
+  std::rethrow_exception(failed_);
+}
+
+WireThread::~WireThread() {
+  end(false, 0);
+  if (thread_.joinable()) thread_.join();
+}
+
+void WireThread::run(const MakeRankWire& make) {
+  std::unique_ptr<RankWire> wire;
+  try {
+    wire = make();
+    rank_ = wire->rank();
+    size_ = wire->size();
+  } catch (...) {
+    failed_ = std::current_exception();
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    started_ = true;
+  }
+  answered_.notify_all();
+  if (failed_) return;
+  ::prctl(PR_SET_TIMERSLACK, 1000UL);  // nanoseconds: short sleeps are to be short
+  loop(*wire);
+  {
+    const std::lock_guard lock(mutex_);
+    polled_last_ = true;
+  }
+  answered_.notify_all();
+  if (finishing_) try {
+      wire->finish();
+    } catch (...) {
+      on_error_(std::current_exception());
+    }
+  {
+    const std::lock_guard lock(mutex_);
+    ended_ = true;
+  }
+  answered_.notify_all();
+}
+
+void WireThread::loop(RankWire& wire) {
+  auto moved = steady_clock::now();
+  while (take_requests(wire)) {
+    const auto now = steady_clock::now();
+    if (poll_all(wire))
+      moved = now;
+    else
+      sleep(std::chrono::duration<double>(now - moved).count());
+  }
+}
+
+bool WireThread::poll_all(RankWire& wire) {
+  bool moved = false;
+  for (Polled* const polled : polled_) try {
+      moved = polled->poll(wire) || moved;
+    } catch (...) {
+      on_error_(std::current_exception());
+    }
+  return moved;
+}
+
+// False: the end.
+bool WireThread::take_requests(RankWire& wire) {
+  std::vector<Polled*> removing;
+  {
+    const std::lock_guard lock(mutex_);
+    if (ending_) return false;
+    polled_.insert(polled_.end(), adding_.begin(), adding_.end());
+    adding_.clear();
+    removing = removing_;
+  }
+  if (removing.empty()) return true;
+  for (Polled* const polled : removing) {
+    polled->withdraw(wire);
+    std::erase(polled_, polled);
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    for (Polled* const polled : removing) std::erase(removing_, polled);
+  }
+  answered_.notify_all();
+  return true;
+}
+
+void WireThread::sleep(double idle_seconds) {
+  using std::chrono::microseconds;
+  const bool waited_for = waiting_ > 0;
+  const microseconds pause(idle_seconds < 0.02  ? (waited_for ? 30 : 100)
+                           : idle_seconds < 0.2 ? (waited_for ? 60 : 200)
+                           : idle_seconds < 2   ? 300
+                                                : 1000);
+  std::unique_lock lock(mutex_);
+  changed_.wait_for(lock, pause,
+                    [&] { return woken_ || ending_ || !adding_.empty() || !removing_.empty(); });
+  woken_ = false;
+}
+
+void WireThread::add(Polled& polled) {
+  {
+    const std::lock_guard lock(mutex_);
+    adding_.push_back(&polled);
+  }
+  changed_.notify_all();
+}
+
+void WireThread::remove(Polled& polled) {
+  std::unique_lock lock(mutex_);
+  removing_.push_back(&polled);
+  changed_.notify_all();
+  answered_.wait(lock, [&] {
+    return polled_last_ || std::ranges::find(removing_, &polled) == removing_.end();
+  });
+}
+
+void WireThread::wake() noexcept {
+  {
+    const std::lock_guard lock(mutex_);
+    woken_ = true;
+  }
+  changed_.notify_all();
+}
+
+bool WireThread::end(bool finish, double seconds) {
+  std::unique_lock lock(mutex_);
+  if (!ending_) finishing_ = finish;
+  ending_ = true;
+  changed_.notify_all();
+  if (!finishing_) {
+    answered_.wait(lock, [&] { return ended_ || !started_ || failed_; });
+    return true;
+  }
+  if (answered_.wait_for(lock, std::chrono::duration<double>(seconds), [&] { return ended_; }))
+    return true;
+  thread_.detach();
+  return false;
+}
+
+}  // namespace pipetrain

@@ -1,0 +1,218 @@
+"""One training as several processes: mpirun of pipetrain with hardware.workers = "mpi"."""
+import hashlib
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+SOURCE, BINARY = Path(os.environ["PIPETRAIN_SOURCE"]), os.environ["PIPETRAIN_BINARY"]
+LENET = f"""
+model.file = "{SOURCE}/models/lenet5.toml"
+[data]
+kind = "glyphs"
+train_samples = 512
+validation_samples = 64
+batch_size = 16
+[pipeline]
+stages = 4
+microbatches = 4
+[optimizer]
+lr = 0.05
+momentum = 0.9
+max_norm = 2.0
+[validation]
+every_steps = 5
+[checkpoint]
+every_steps = 5
+[training]
+steps = 10
+"""
+TIED = """
+[model]
+input = { tokens = 16, vocabulary = 32 }
+layers = [
+  { name = "wte", kind = "embedding", embedding_dim = 16 },
+  { name = "fc1", kind = "linear", out_features = 24 }, { name = "relu1", kind = "relu" },
+  { name = "fc2", kind = "linear", out_features = 16 }, { name = "relu2", kind = "relu" },
+  { name = "head", kind = "linear", out_features = 32, bias = false, tied = "wte" },
+]
+[data]
+kind = "synthetic"
+train_samples = 64
+batch_size = 8
+[pipeline]
+stages = 4
+microbatches = 4
+[training]
+steps = 6
+"""
+MPI = ["--set", 'hardware.workers="mpi"']
+
+
+def mpirun(*parts):
+    """Of (number of ranks, command) each."""
+    call = ["mpirun", "--oversubscribe"] + (["--allow-run-as-root"] if os.getuid() == 0 else [])
+    for i, (ranks, command) in enumerate(parts):
+        call += ([":"] if i else []) + ["-n", str(ranks)] + command
+    return call
+
+
+def run(call, seconds=60):
+    return subprocess.run(call, capture_output=True, text=True, check=False, timeout=seconds)
+
+
+def digest(output):
+    return hashlib.sha256((output / "model.safetensors").read_bytes()).hexdigest()
+
+
+def ends_within(process, seconds):
+    try:
+        return process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        return None
+
+
+class RanksTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = Path(tempfile.mkdtemp())
+        self.addCleanup(shutil.rmtree, self.folder)
+        (self.folder / "lenet.toml").write_text(LENET)
+        (self.folder / "tied.toml").write_text(TIED)
+
+    def train(self, name, output, *sets, config="lenet"):
+        call = [BINARY, "train", str(self.folder / f"{config}.toml"), "--output", str(self.folder / output)]
+        for value in sets:
+            call += ["--set", value]
+        return call + (MPI if name == "mpi" else [])
+
+    def same_bits(self, ranks, *sets, config="lenet"):
+        done = run(self.train("threads", "threads", *sets, config=config) + ["--resume", "never"])
+        self.assertEqual(done.returncode, 0, done.stderr)
+        done = run(mpirun((ranks, self.train("mpi", "ranks", *sets, config=config) + ["--resume", "never"])))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(digest(self.folder / "threads"), digest(self.folder / "ranks"))
+        return done
+
+    def test_two_and_four_ranks_train_to_the_bits_of_threads(self):
+        self.same_bits(2, 'pipeline.schedule="gpipe"')
+        self.same_bits(4, 'pipeline.schedule="1f1b"')
+        self.assertEqual(sorted(p.name for p in (self.folder / "ranks").glob("rank-*.log")),
+                         ["rank-1.log", "rank-2.log", "rank-3.log"])
+        events = [json.loads(line) for line in (self.folder / "ranks/metrics.jsonl").read_text().splitlines()]
+        self.assertEqual(sum(event["event"] == "step" for event in events), 10)
+        self.assertEqual(sum(event["event"] == "validation" for event in events), 2)
+
+    def test_schedules_that_never_drain_do_too(self):
+        self.same_bits(2, 'pipeline.schedule="pipedream"', "optimizer.max_norm=0")
+        self.same_bits(4, 'pipeline.schedule="pipedream_2bw"')
+
+    def test_ranks_that_share_a_parameter_do_too(self):
+        self.same_bits(2, config="tied")
+        self.same_bits(4, "optimizer.max_norm=0.01", config="tied")
+        self.same_bits(4, 'pipeline.schedule="pipedream"', config="tied")
+
+    def test_stages_with_copies_on_several_ranks_do_too(self):
+        self.same_bits(2, 'pipeline.schedule="data_parallel"')
+        self.same_bits(4, 'pipeline.schedule="chimera"')
+        self.same_bits(3, "pipeline.stages=2", "pipeline.replicas=[2, 1]")
+
+    def test_workers_that_are_not_ranks_are_refused_under_mpirun(self):
+        done = run(mpirun((2, self.train("threads", "out"))))
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn('hardware.workers = "threads", and mpirun started 2 processes', done.stderr)
+        self.assertFalse((self.folder / "out").exists())
+
+    def test_more_ranks_than_workers_are_refused(self):
+        done = run(mpirun((3, self.train("mpi", "out", "pipeline.stages=2"))))
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("mpirun started 3 processes for 2 workers", done.stderr)
+
+    def test_ranks_of_different_configs_are_named(self):
+        other = self.train("mpi", "out", "optimizer.lr=0.06")
+        done = run(mpirun((1, self.train("mpi", "out")), (1, other)))
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertRegex(done.stderr, r"rank 1 on \S+ differs from rank 0 on \S+: `config: \[optimizer\] lr = 0.06`")
+
+    def test_a_mistake_in_the_config_is_told_once(self):
+        done = run(mpirun((2, self.train("mpi", "out", "optimizer.lr=-1"))))
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertEqual(done.stderr.count("optimizer.lr = -1 is out of range"), 1, done.stderr)
+
+    def test_one_process_runs_all_workers_without_a_launcher(self):
+        done = run(self.train("mpi", "alone"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        done = run(self.train("threads", "threads"))
+        self.assertEqual(digest(self.folder / "alone"), digest(self.folder / "threads"))
+
+    # ---- ranks that fail
+
+    def start(self, *sets):
+        """A training without end, once its second rank has begun; with the rank's process."""
+        call = mpirun((2, self.train("mpi", "long", "training.steps=100000", "checkpoint.every_steps=20",
+                                     "validation.every_steps=0", *sets)))
+        with open(self.folder / "errors", "w", encoding="utf-8") as errors:
+            process = subprocess.Popen(call, stdout=subprocess.DEVNULL, stderr=errors)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        log = self.folder / "long/rank-1.log"
+        for _ in range(600):
+            if list((self.folder / "long/checkpoints").glob("step-????????")):
+                return process, int(re.search(r"process (\d+)", log.read_text()).group(1))
+            self.assertIsNone(process.poll(), (self.folder / "errors").read_text())
+            time.sleep(0.05)
+        self.fail("no checkpoint in 30 s")
+
+    def finish_from_checkpoint(self):
+        """On as many ranks as before, to the bits of a run that nothing interrupted."""
+        steps = max(int(p.name[5:]) for p in (self.folder / "long/checkpoints").glob("step-????????")) + 5
+        sets = [f"training.steps={steps}", "checkpoint.every_steps=20", "validation.every_steps=0"]
+        done = run(mpirun((4, self.train("mpi", "long", *sets))))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("resumes after step", done.stdout)
+        done = run(self.train("threads", "whole", *sets))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(digest(self.folder / "long"), digest(self.folder / "whole"))
+
+    def test_a_rank_that_is_killed_ends_all_and_the_next_start_continues(self):
+        process, rank = self.start()
+        os.kill(rank, signal.SIGKILL)
+        self.assertNotIn(ends_within(process, 10), (None, 0))
+        self.finish_from_checkpoint()
+
+    def test_a_rank_that_falls_silent_ends_all_by_name(self):
+        process, rank = self.start("hardware.peer_timeout=1")
+        os.kill(rank, signal.SIGSTOP)
+        try:
+            self.assertEqual(ends_within(process, 15), 4, (self.folder / "errors").read_text())
+        finally:
+            os.kill(rank, signal.SIGKILL)
+        self.assertIn("rank 1 has not been heard of for 1 s", (self.folder / "errors").read_text())
+
+    def test_sigterm_to_one_rank_drains_saves_and_ends_all(self):
+        process, rank = self.start()
+        os.kill(rank, signal.SIGTERM)
+        self.assertEqual(ends_within(process, 10), 128 + signal.SIGTERM, (self.folder / "errors").read_text())
+        self.assertIn("stopped by SIGTERM", (self.folder / "errors").read_text())
+        self.finish_from_checkpoint()
+
+
+def missing():
+    if not shutil.which("mpirun"):
+        return "no mpirun here"
+    if json.loads(run([BINARY, "--build-info", "--json"]).stdout)["mpi"] == "not in this build":
+        return "this build has no MPI"
+    return None
+
+
+if __name__ == "__main__":
+    if missing():
+        print(missing())
+        sys.exit(77)
+    unittest.main()

@@ -1,0 +1,88 @@
+#include "fake_wire.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/error.hpp"
+
+namespace pipetrain::testing {
+
+class FakeWire final : public RankWire {
+ public:
+  FakeWire(FakeNetwork& network, int rank) : network_(network), rank_(rank) {}
+  ~FakeWire() override {
+    const std::lock_guard lock(network_.mutex_);
+    for (const auto& [number, kept] : requests_) {
+      std::erase(kept.queue->expected, kept.message);
+      std::erase(kept.queue->sent, kept.message);
+    }
+  }
+
+  int rank() const override { return rank_; }
+  int size() const override { return network_.ranks_; }
+
+  Request send(int to, int tag, const std::byte* data, std::size_t bytes) override {
+    auto message = std::make_shared<FakeNetwork::Message>();
+    message->from = data;
+    message->bytes = bytes;
+    return keep(rank_, to, tag, message, true);
+  }
+  Request receive(int from, int tag, std::byte* data, std::size_t bytes) override {
+    auto message = std::make_shared<FakeNetwork::Message>();
+    message->to = data;
+    message->bytes = bytes;
+    return keep(from, rank_, tag, message, false);
+  }
+  std::optional<std::size_t> done(Request request) override {
+    const std::lock_guard lock(network_.mutex_);
+    const auto& message = requests_.at(request).message;
+    if (!message->done) return std::nullopt;
+    const std::size_t bytes = message->bytes;
+    requests_.erase(request);
+    return bytes;
+  }
+  void withdraw(Request request) noexcept override {
+    const std::lock_guard lock(network_.mutex_);
+    std::erase(requests_.at(request).queue->expected, requests_.at(request).message);
+    requests_.erase(request);
+  }
+  void finish() override {}
+
+ private:
+  struct Kept {
+    FakeNetwork::Queue* queue = nullptr;
+    std::shared_ptr<FakeNetwork::Message> message;
+  };
+  Request keep(int from, int to, int tag, std::shared_ptr<FakeNetwork::Message> message,
+               bool sends) {
+    const std::lock_guard lock(network_.mutex_);
+    FakeNetwork::Queue& queue = network_.queues_[{from, to, tag}];
+    (sends ? queue.sent : queue.expected).push_back(message);
+    requests_[next_] = {&queue, message};
+    if (!network_.cut_[from] && !network_.cut_[to]) network_.meet(queue);
+    return next_++;
+  }
+
+  FakeNetwork& network_;
+  const int rank_;
+  Request next_ = 0;
+  std::map<Request, Kept> requests_;
+};
+
+void FakeNetwork::meet(Queue& queue) {
+  while (!queue.sent.empty() && !queue.expected.empty()) {
+    Message &from = *queue.sent.front(), &to = *queue.expected.front();
+    if (from.bytes > to.bytes) throw DeviceError("a message is larger than its receive");
+    if (from.bytes > 0) std::memcpy(to.to, from.from, from.bytes);
+    to.bytes = from.bytes;
+    from.done = to.done = true;
+    queue.sent.pop_front();
+    queue.expected.pop_front();
+  }
+}
+
+MakeRankWire FakeNetwork::wire(int rank) {
+  return [this, rank] { return std::make_unique<FakeWire>(*this, rank); };
+}
+
+}  // namespace pipetrain::testing

@@ -1,0 +1,112 @@
+#include "transport/job.hpp"
+
+#include <atomic>
+#include <numeric>
+#include <optional>
+#include <thread>
+
+#include "catch.hpp"
+#include "fake_wire.hpp"
+#include "transport/channel.hpp"
+
+using namespace pipetrain;
+using testing::FakeNetwork;
+
+namespace {
+
+Note note_from(int first, std::size_t bytes) {
+  Note note(bytes);
+  for (std::size_t i = 0; i < bytes; ++i) note[i] = static_cast<std::byte>((first + i) % 251);
+  return note;
+}
+
+struct TwoRanks {
+  FakeNetwork network{2};
+  Job leader{network.wire(0)}, other{network.wire(1)};
+};
+
+void wait_for_failure(const Job& job) {
+  while (!job.failure()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+}
+
+}  // namespace
+
+TEST_CASE("notes of any size arrive whole and in the order of their sender") {
+  TwoRanks ranks;
+  const std::size_t sizes[] = {0, 1, 16, (64 << 10) - 16, 64 << 10, 1'000'003};
+  for (const std::size_t bytes : sizes)
+    ranks.leader.notes().send(1, Topic::Tensors, note_from(static_cast<int>(bytes % 7), bytes));
+  for (const std::size_t bytes : sizes)
+    CHECK(ranks.other.notes().take(Topic::Tensors, 0) ==
+          note_from(static_cast<int>(bytes % 7), bytes));
+}
+
+TEST_CASE("a topic's handler gets what came before it listened, and other topics are left alone") {
+  TwoRanks ranks;
+  ranks.leader.notes().send(1, Topic::Sum, note_from(1, 8));
+  ranks.leader.notes().send(1, Topic::Board, note_from(2, 8));
+  ranks.leader.notes().send(1, Topic::Board, note_from(3, 8));
+  CHECK(ranks.other.notes().take(Topic::Sum, 0) == note_from(1, 8));
+  std::atomic<int> heard = 0;
+  std::atomic<bool> right = true;
+  ranks.other.notes().listen(Topic::Board, [&](int from, std::span<const std::byte> note) {
+    right = right && from == 0 && note[0] == static_cast<std::byte>(2 + heard);
+    ++heard;
+  });
+  while (heard < 2) std::this_thread::yield();
+  CHECK(right);
+  ranks.other.notes().listen(Topic::Board, nullptr);
+}
+
+TEST_CASE("a rank that fails ends the others, which name it; a wait for it is woken") {
+  TwoRanks ranks;
+  std::atomic<bool> woken = false;
+  ranks.leader.on_failure([&] { woken = true; });
+  std::thread other([&] { ranks.other.fail(DataError("stage 1: a file is damaged")); });
+  CHECK_THROWS_AS(ranks.leader.notes().take(Topic::Sum, 1), ChannelClosed);
+  wait_for_failure(ranks.leader);
+  ranks.leader.fail(ChannelClosed());
+  other.join();
+  CHECK(woken);
+  CHECK(ranks.leader.failure()->rank == 1);
+  CHECK(ranks.leader.failure()->code == ExitCode::Data);
+  CHECK(ranks.leader.failure()->message == "rank 1: stage 1: a file is damaged");
+  CHECK(ranks.other.failure()->message == "stage 1: a file is damaged");
+  CHECK(ranks.other.leader_knows());
+}
+
+TEST_CASE("a rank that nothing is heard of ends the job, both ways, and the end waits for nobody") {
+  TwoRanks ranks;
+  ranks.leader.set_peer_timeout(0.2);
+  ranks.other.set_peer_timeout(0.2);
+  ranks.network.cut_off(1);
+  wait_for_failure(ranks.leader);
+  wait_for_failure(ranks.other);
+  CHECK(ranks.leader.failure()->rank == 1);
+  CHECK(ranks.other.failure()->rank == 0);
+  CHECK(ranks.leader.failure()->code == ExitCode::Device);
+  CHECK(ranks.leader.failure()->message.find("rank 1 has not been heard of for 0.2 s") == 0);
+  ranks.leader.fail(ChannelClosed());
+  ranks.other.fail(ChannelClosed());
+}
+
+TEST_CASE("a rank that has nothing to say is heard of all the same") {
+  TwoRanks ranks;
+  ranks.leader.set_peer_timeout(0.2);
+  ranks.other.set_peer_timeout(0.2);
+  std::this_thread::sleep_for(std::chrono::milliseconds(600));
+  CHECK_FALSE(ranks.leader.failure());
+  CHECK_FALSE(ranks.other.failure());
+}
+
+TEST_CASE("the end of a job is an empty command") {
+  TwoRanks ranks;
+  ranks.leader.finish();
+  CHECK(ranks.other.notes().take(Topic::Command, 0).empty());
+  ranks.other.finish();
+}
+
+TEST_CASE("a wire that cannot be made is thrown where the job is made") {
+  CHECK_THROWS_AS(Job([]() -> std::unique_ptr<RankWire> { throw DeviceError("no network"); }),
+                  DeviceError);
+}
