@@ -36,11 +36,14 @@ class LinkClock {
   void wait_until(std::int64_t due_ns, std::unique_lock<std::mutex>& lock,
                   std::condition_variable& changed, const Over& over) const {
     constexpr std::int64_t look_ns = 20'000'000;  // for a drain
+    wake_on_time();
     while (!over() && !is_due(due_ns))
       changed.wait_for(lock, std::chrono::nanoseconds(std::min(due_ns - now(), look_ns)));
   }
 
  private:
+  static void wake_on_time();  // of the calling thread's sleeps, from here on
+
   std::function<std::int64_t()> now_;
   std::atomic<const std::atomic<bool>*> drain_ = nullptr;
 };
