@@ -15,11 +15,6 @@ bool is_bare(char byte) {
          (byte >= 'a' && byte <= 'z') || byte == '_' || byte == '-' || byte == '+';
 }
 
-// Behind a bare word a quote opens nothing: the parser refuses 5'6', but looks at what follows.
-bool opens_quotes(std::string_view toml, std::size_t at) {
-  return (toml[at] == '"' || toml[at] == '\'') && (at == 0 || !is_bare(toml[at - 1]));
-}
-
 // Where the quoted text that begins at `at` ends: behind its closing quotes, or before the end of
 // the line where a short one is not closed (which the parser refuses).
 std::size_t after_quotes(std::string_view toml, std::size_t at) {
@@ -39,6 +34,64 @@ std::size_t after_quotes(std::string_view toml, std::size_t at) {
   }
   return toml.size();
 }
+
+// Where quotes open a text: not after a bare word or a whole value, where the parser refuses them
+// but looks at what follows (5'6', 6x='5').
+class Grammar {
+ public:
+  bool opens_quotes(char byte) const {
+    return (byte == '"' || byte == '\'') && (in_key_ ? !is_bare(last_) : !begun_);
+  }
+  void see_quoted() { see_value('"'); }
+  // Any other character outside quotes and comments.
+  void see(char byte) {
+    if (byte == '\n') return see_line_end();
+    if (byte == ' ' || byte == '\t' || byte == '\r')
+      last_ = byte;
+    else if (in_key_)
+      see_key(byte);
+    else
+      see_value(byte);
+  }
+
+ private:
+  void see_line_end() {
+    in_key_ = open_.empty() || (in_key_ && open_.back() == '{');
+    begun_ = false;
+    last_ = '\n';
+  }
+  void see_key(char byte) {
+    last_ = byte;
+    if (byte == '=')
+      in_key_ = begun_ = false;
+    else if (byte == '}' && !open_.empty())
+      close();
+  }
+  void see_value(char byte) {
+    last_ = byte;
+    if (in_key_) return;
+    if (byte == ',' && !open_.empty()) {
+      in_key_ = open_.back() == '{';
+      begun_ = false;
+    } else if ((byte == ']' || byte == '}') && !open_.empty()) {
+      close();
+    } else if (!begun_ && (byte == '[' || byte == '{')) {
+      open_.push_back(byte);
+      in_key_ = byte == '{';
+    } else {
+      begun_ = true;
+    }
+  }
+  void close() {
+    open_.pop_back();
+    in_key_ = false;
+    begun_ = true;
+  }
+
+  std::string open_;  // brackets of arrays and tables around the present value
+  bool in_key_ = true, begun_ = false;
+  char last_ = '\n';
+};
 
 StrayCharacter character_at(std::string_view toml, std::size_t at) {
   StrayCharacter found;
@@ -63,15 +116,18 @@ std::string StrayCharacter::message() const {
 
 std::optional<StrayCharacter> stray_character(std::string_view toml) {
   std::size_t at = toml.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0;
+  Grammar grammar;
   while (at < toml.size()) {
-    if (toml[at] == '#')
+    if (toml[at] == '#') {
       at = std::min(toml.find('\n', at), toml.size());
-    else if (opens_quotes(toml, at))
+    } else if (grammar.opens_quotes(toml[at])) {
       at = after_quotes(toml, at);
-    else if (is_ascii(toml[at]))
-      ++at;
-    else
+      grammar.see_quoted();
+    } else if (is_ascii(toml[at])) {
+      grammar.see(toml[at++]);
+    } else {
       return character_at(toml, at);
+    }
   }
   return std::nullopt;
 }
