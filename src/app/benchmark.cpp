@@ -15,6 +15,7 @@
 
 #include "app/follow_plan.hpp"
 #include "app/rank.hpp"
+#include "app/rank_identity.hpp"
 #include "app/verbs.hpp"
 #include "backend/cpu/peak.hpp"
 #include "backend/cuda/peak.hpp"
@@ -128,6 +129,12 @@ double training_flops(const Graph& graph, const Dataset& dataset, const Config& 
   return flops / samples;
 }
 
+LoaderOptions benchmark_loader(const Pipeline& pipeline, const Config& config) {
+  LoaderOptions options = loader_options(pipeline, config, Mode::Train);
+  options.order = benchmark_order(config);
+  return options;
+}
+
 struct Measured {
   std::vector<StepSummary> steps;
   ProcessMemory warm;            // behind the warm-up
@@ -138,11 +145,7 @@ struct Measured {
 Measured measure(Pipeline& pipeline, const Config& config, const Dataset& dataset) {
   Measured measured;
   const std::size_t without_loader = process_memory().heap_bytes;
-  Loader loader(dataset,
-                {.order = benchmark_order(config),
-                 .depth = pipeline.loader_depth(),
-                 .reader_threads = pipeline.reader_threads(Mode::Train)},
-                pipeline.loader_readers(Mode::Train));
+  Loader loader(dataset, benchmark_loader(pipeline, config), pipeline.loader_readers(Mode::Train));
   StepReporter reporter({.steps_per_epoch = 1, .steps = 1}, pipeline.memory(),
                         worker_count(config.pipeline));
   measured.loader_bytes = process_memory().heap_bytes - without_loader;
@@ -175,8 +178,32 @@ Measured measure(Pipeline& pipeline, const Config& config, const Dataset& datase
   return measured;
 }
 
-ordered_json benchmark_one(ReadConfig read, double peak, const Profile* profile) {
+// What a rank other than 0 does of benchmark_one().
+int follow_benchmark(ReadConfig read, Job& job) {
   const Config& config = read.config;
+  const Ranks ranks = ranks_of(&job, config);
+  const Graph graph = load_graph(read);
+  const Datasets data = load_datasets(read, graph);
+  const std::unique_ptr<Backend> backend =
+      make_backend(config.hardware.backend, config.hardware.devices);
+  const Plan plan = load_plan(read, graph, *backend);
+  PipelineInput input{graph, plan, config, *backend, longest};
+  input.sizes.train = data.train->order(benchmark_order(config))->sizes();
+  input.ranks = ranks;
+  CompiledPipeline compiled = compile_pipeline(input);
+  compare_ranks(job, config, training_length(config, *data.train));
+  Pipeline pipeline(std::move(compiled), make_in_process_channel, &job);
+  pipeline.serve({[&](Mode mode, std::int64_t) {
+    return std::make_unique<Loader>(*data.train, benchmark_loader(pipeline, config),
+                                    pipeline.loader_readers(mode));
+  }});
+  return 0;
+}
+
+// On one process, or as rank 0 of a job.
+ordered_json benchmark_one(ReadConfig read, double peak, const Profile* profile, Job* job) {
+  const Config& config = read.config;
+  const Ranks ranks = ranks_of(job, config);
   const Graph graph = load_graph(read);
   const Datasets data = load_datasets(read, graph);
   if (config.pipeline.automatic) follow_plan(read, graph, *data.train);
@@ -185,6 +212,7 @@ ordered_json benchmark_one(ReadConfig read, double peak, const Profile* profile)
   const Plan plan = load_plan(read, graph, *backend);
   PipelineInput input{graph, plan, config, *backend, longest};
   input.sizes.train = data.train->order(benchmark_order(config))->sizes();
+  input.ranks = ranks;
   const ProcessMemory before = process_memory();
   CompiledPipeline compiled = compile_pipeline(input);
   const std::size_t kernel_bytes = process_memory().heap_bytes - before.heap_bytes;
@@ -194,7 +222,8 @@ ordered_json benchmark_one(ReadConfig read, double peak, const Profile* profile)
     require_same(profile->key, profile_key(config, graph), "--profile");
     step = predict_step(compiled, *profile);
   }
-  Pipeline pipeline(std::move(compiled));
+  if (job) compare_ranks(*job, config, training_length(config, *data.train));
+  Pipeline pipeline(std::move(compiled), make_in_process_channel, job);
   if (!pipeline.has_own_cores())
     spdlog::warn(
         "{}: other runs of pipetrain hold cores, or there are fewer cores or less time on them "
@@ -313,10 +342,7 @@ void print(const ordered_json& r) {
                validation_text(s["validation_memory_bytes"].get<std::size_t>()));
 }
 
-}  // namespace
-
-int benchmark(const Options& options) {
-  require_alone("benchmark");
+int lead_benchmark(const Options& options, Job* job) {
   ordered_json results = ordered_json::array();
   const std::vector<ReadConfig> configs = configs_of(options);
   std::optional<Profile> profile;
@@ -337,7 +363,7 @@ int benchmark(const Options& options) {
                "ms min", "GFLOP/s", "peak", "bubble");
   for (const ReadConfig& read : configs) {
     results.push_back(benchmark_one(read, peaks.at(devices_of(read.config.hardware)),
-                                    profile ? &*profile : nullptr));
+                                    profile ? &*profile : nullptr, job));
     if (!options.json) print(results.back());
   }
   const bool beyond = std::ranges::any_of(
@@ -350,6 +376,23 @@ int benchmark(const Options& options) {
   if (options.json)
     std::cout << ordered_json{{"peak_gflops", first}, {"results", results}}.dump(2) << std::endl;
   return 0;
+}
+
+// Ranks measure one config: each start of theirs is for one.
+int benchmark_rank(const Options& options, Job& job) {
+  if (options.configs.size() != 1)
+    throw UsageError(
+        "pipetrain benchmark measures one config at a time on several ranks: name one");
+  if (job.leads()) return lead_benchmark(options, &job);
+  return follow_benchmark(configs_of(options).front(), job);
+}
+
+}  // namespace
+
+int benchmark(const Options& options) {
+  const std::unique_ptr<Job> job = join_job();
+  if (!job) return lead_benchmark(options, nullptr);
+  return run_rank(*job, [&] { return benchmark_rank(options, *job); });
 }
 
 }  // namespace pipetrain

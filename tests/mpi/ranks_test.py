@@ -145,6 +145,19 @@ class RanksTest(unittest.TestCase):
         self.assertEqual(done.returncode, 2, done.stderr)
         self.assertEqual(done.stderr.count("optimizer.lr = -1 is out of range"), 1, done.stderr)
 
+    def test_eval_is_for_one_process(self):
+        done = subprocess.run([BINARY, "eval", str(self.folder / "lenet.toml")], capture_output=True, text=True,
+                              check=False, env=dict(os.environ, OMPI_COMM_WORLD_SIZE="2"))
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("pipetrain eval is run by one process, and mpirun started 2", done.stderr)
+
+    def test_a_benchmark_runs_on_ranks(self):
+        call = [BINARY, "benchmark", str(self.folder / "lenet.toml"), "--json"] + MPI
+        done = run(mpirun((2, call)))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        result = json.loads(done.stdout)["results"][0]
+        self.assertEqual(result["communication"]["counted"], result["communication"]["predicted"])
+
     def test_one_process_runs_all_workers_without_a_launcher(self):
         done = run(self.train("mpi", "alone"))
         self.assertEqual(done.returncode, 0, done.stderr)
