@@ -199,11 +199,11 @@ std::vector<Key> make_keys() {
     {KEY(hardware.backend), .help = "cpu is oneDNN, cuda an NVIDIA GPU, reference plain loops", .values = {"cpu", "cuda", "reference"}, .on_resume = OnResume::MayDiffer},
     {KEY(hardware.devices), .help = "cuda: [\"cuda:0\", \"cuda:1\"], one per worker, or fewer to share; the first there is without it", .of = "hardware.backend", .only = {"cuda"}, .on_resume = OnResume::MayDiffer},
     {WORD(hardware.workers), .help = "inline: one thread runs all stages; mpi: the processes that mpirun or srun starts share the workers", .on_resume = OnResume::MayDiffer},
-    {KEY(hardware.link.gbits), .help = "rate of a link between workers, per boundary and direction, in 1e9 bits a second; link = {}: none, docs/links.md", .range = link_number, .of = "hardware.backend", .only = hosts, .on_resume = OnResume::MayDiffer},
-    {KEY(hardware.link.microseconds), .help = "its latency", .range = link_number, .of = "hardware.backend", .only = hosts, .on_resume = OnResume::MayDiffer},
     {KEY(hardware.threads_per_stage), .help = "cores that a stage's kernels use; 0 shares the machine out", .range = from_to(0, 1024), .on_resume = OnResume::MayDiffer},
     {KEY(hardware.memory_limit), .help = "per stage, as \"8GiB\"; 0: none", .range = at_least(0), .bytes = true, .on_resume = OnResume::MayDiffer},
     {KEY(hardware.peer_timeout), .help = "seconds until a rank that nothing is heard of ends the run", .range = from_to(1, 86400), .of = "hardware.workers", .only = {"mpi"}, .on_resume = OnResume::MayDiffer},
+    {KEY(hardware.link.gbits), .help = "rate of a link between workers, per boundary and direction, in 1e9 bits a second; link = {}: none, docs/links.md", .range = link_number, .of = "hardware.backend", .only = hosts, .on_resume = OnResume::MayDiffer},
+    {KEY(hardware.link.microseconds), .help = "its latency", .range = link_number, .of = "hardware.backend", .only = hosts, .on_resume = OnResume::MayDiffer},
   };
   // clang-format on
 }

@@ -97,3 +97,18 @@ TEST_CASE("a run may be resumed elsewhere and for longer, and is the same traini
   CHECK(of("checkpoint.every_steps") == OnResume::Same);
   CHECK(of("checkpoint.keep_best") == OnResume::MayDiffer);
 }
+
+// A dump writes keys in their order, and TOML has each table's header once.
+TEST_CASE("the keys of a table follow each other") {
+  std::set<std::string> tables;
+  std::string table;
+  for (const Key& key : keys()) {
+    const std::string path(key.path);
+    const std::string of_key = path.substr(0, path.rfind('.'));
+    if (of_key == table) continue;
+    table = of_key;
+    CAPTURE(path);
+    CHECK(tables.insert(table).second);
+  }
+  CHECK(tables.count("hardware.link") == 1);
+}
