@@ -1,5 +1,5 @@
 // A link that a run is asked to imagine between two workers, to study a cluster on one machine:
-// so many bytes a second, each message so much later.
+// a rate, and a latency that is added to each message.
 #pragma once
 
 #include <cstdint>

@@ -32,7 +32,7 @@ struct ComparedPlan {
   std::string reason = {};             // why it was not chosen; empty: it was
 };
 
-// What workers send in so many mini-batches.
+// What workers send in a number of mini-batches.
 struct ProposedCommunication {
   int minibatches = 1;
   Communication communication;

@@ -147,7 +147,7 @@ void Pipeline::Impl::end_sums() {
 const SegmentProgram& Pipeline::Impl::segment_program(std::int64_t first, std::int64_t count) {
   const SegmentProgram& longest = needs.program;
   if (first < warmup_steps) {
-    PIPETRAIN_CHECK(first + count <= warmup_steps, "a segment goes on behind the warm-up");
+    PIPETRAIN_CHECK(first + count <= warmup_steps, "a segment crosses the end of the warm-up");
     return needs.warmup;
   }
   if (repeats_program(config)) {

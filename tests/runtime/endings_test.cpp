@@ -1,5 +1,6 @@
 // No end hangs: data that cannot be read, pipelines that never ran, labels of other samples.
 #include <atomic>
+#include <utility>
 
 #include "altered_data.hpp"
 #include "base/check.hpp"
@@ -7,6 +8,7 @@
 #include "catch.hpp"
 #include "data/formats.hpp"
 #include "graph/read.hpp"
+#include "on_send.hpp"
 #include "training.hpp"
 
 using namespace pipetrain;
@@ -19,26 +21,9 @@ std::unique_ptr<const Dataset> synthetic(std::int64_t samples) {
                         read_model_text(mlp_model, "test"));
 }
 
-// A channel that hands on packets with the first two sample ids swapped.
-class SwappingChannel final : public Channel {
- public:
-  explicit SwappingChannel(std::unique_ptr<Channel> real) : real_(std::move(real)) {}
-  Packet* acquire() override { return real_->acquire(); }
-  void send(Packet* packet) override {
-    if (packet->ids.size() > 1) std::swap(packet->ids[0], packet->ids[1]);
-    real_->send(packet);
-  }
-  Packet* receive() override { return real_->receive(); }
-  void retain(Packet* packet) override { real_->retain(packet); }
-  void release(Packet* packet) override { real_->release(packet); }
-  void forget(Packet* packet) override { real_->forget(packet); }
-  bool can_acquire() const override { return real_->can_acquire(); }
-  bool can_receive() const override { return real_->can_receive(); }
-  void close() noexcept override { real_->close(); }
-
- private:
-  std::unique_ptr<Channel> real_;
-};
+void swap_first_ids(Packet& packet) {
+  if (packet.ids.size() > 1) std::swap(packet.ids[0], packet.ids[1]);
+}
 
 struct Built {
   explicit Built(const Config& c)
@@ -143,7 +128,7 @@ TEST_CASE("labels of other samples are refused by the loss", "[endings]") {
     auto real = make_in_process_channel(options);
     // Channels are made boundary by boundary, activations before gradients.
     if (boundaries++ != 2 * swapping) return real;
-    return std::make_unique<SwappingChannel>(std::move(real));
+    return std::make_unique<OnSend>(std::move(real), swap_first_ids);
   };
   std::string message;
   try {

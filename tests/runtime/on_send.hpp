@@ -1,4 +1,4 @@
-// A channel that shows each packet that is sent, around a real one.
+// A channel that shows each packet before it is sent, around a real one.
 #pragma once
 
 #include <functional>
@@ -11,7 +11,7 @@ namespace pipetrain::testing {
 
 class OnSend final : public Channel {
  public:
-  OnSend(std::unique_ptr<Channel> real, std::function<void(const Packet&)> see)
+  OnSend(std::unique_ptr<Channel> real, std::function<void(Packet&)> see)
       : real_(std::move(real)), see_(std::move(see)) {}
   Packet* acquire() override { return real_->acquire(); }
   void send(Packet* packet) override {
@@ -28,7 +28,7 @@ class OnSend final : public Channel {
 
  private:
   std::unique_ptr<Channel> real_;
-  std::function<void(const Packet&)> see_;
+  std::function<void(Packet&)> see_;
 };
 
 }  // namespace pipetrain::testing
