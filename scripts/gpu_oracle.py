@@ -1,4 +1,4 @@
-"""Every schedule against shared/oracle/oracle.py, several schedules at a time. See scripts/gpu-check."""
+"""Every schedule against oracle/oracle.py of the extras (PIPETRAIN_EXTRAS), several schedules at a time. See scripts/gpu-check."""
 
 import collections
 import concurrent.futures
@@ -6,14 +6,15 @@ import os
 import re
 import sys
 
+from places import extras
+
 Result = collections.namedtuple("Result", "agree wrong schedules unfinished")
 
 
 def path(root):
-    for folder in (root / "shared", root.parent / "shared"):
-        if (folder / "oracle/oracle.py").exists():
-            return folder / "oracle/oracle.py"
-    return None
+    """In the checkout's own shared/, with which a machine for one session comes, or in the extras."""
+    scripts = [folder / "oracle/oracle.py" for folder in (root / "shared", extras())]
+    return next((script for script in scripts if script.exists()), None)
 
 
 def schedules_of(script):
@@ -31,7 +32,7 @@ def covering(names):
 def missing(check):
     """Why the oracle cannot run here, or an empty text."""
     if path(check.root) is None:
-        return "shared/oracle/oracle.py lies neither in the checkout nor beside it"
+        return f"oracle/oracle.py is missing in {extras()}, which PIPETRAIN_EXTRAS names"
     if check.run(sys.executable, "-c", "import numpy").code != 0:
         return f"{sys.executable} has no numpy"
     return ""

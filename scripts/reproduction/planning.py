@@ -1,15 +1,14 @@
 """What the pages about plans share: PipeDream's profiles, and `pipetrain plan` on them."""
 import json
-import os
 import pathlib
 import re
 import subprocess
 import sys
 
-from page import BINARY, ROOT
+from page import BINARY
+from places import extras
 
-EXTRAS = pathlib.Path(os.environ.get("PIPETRAIN_EXTRAS", ROOT.parent / "shared"))
-PROFILES = EXTRAS / "data/pipedream-profiles"
+PROFILES = extras() / "data/pipedream-profiles"
 MODELS = {"VGG-16": "vgg16", "ResNet-50": "resnet50", "GNMT": "gnmt"}
 GIB = 1 << 30
 

@@ -1,16 +1,17 @@
 """Runs of a deep perceptron on digits, for the reproductions that train one: its files, the training, the numbers."""
 import json
 import math
-import os
 import pathlib
 import random
 import statistics
 import struct
 import subprocess
 
-from page import BINARY, ROOT
+from page import BINARY
+from places import dataset_file
 
-DIGITS = pathlib.Path(os.environ.get("PIPETRAIN_MNIST", ROOT.parent / "shared/data/mnist-10k"))
+DIGITS = dataset_file("mnist", "t10k-images-idx3-ubyte.gz", extra="mnist-10k")
+LABELS = dataset_file("mnist", "t10k-labels-idx1-ubyte.gz", extra="mnist-10k")
 
 
 def write_weights(file: pathlib.Path, seed: int, layers: int, width: int) -> None:
@@ -42,16 +43,16 @@ def write_perceptron(folder: pathlib.Path, layers: int, width: int) -> None:
 
 
 def have_digits() -> bool:
-    return (DIGITS / "t10k-images-idx3-ubyte.gz").exists()
+    return bool(DIGITS and LABELS)
 
 
 def data_section() -> str:
     """Of the config, but for the batch size: 8,000 digits to train, 2,000 to validate."""
     if have_digits():
-        return (f'[data]\nkind = "idx"\ntrain_images = "{DIGITS}/t10k-images-idx3-ubyte.gz"\n'
-                f'train_labels = "{DIGITS}/t10k-labels-idx1-ubyte.gz"\n'
+        return (f'[data]\nkind = "idx"\ntrain_images = "{DIGITS}"\n'
+                f'train_labels = "{LABELS}"\n'
                 "train_range = [0, 8000]\nvalidation_range = [8000, 10000]\n")
-    print("no MNIST here (PIPETRAIN_MNIST names its folder): drawn digits instead", flush=True)
+    print("no MNIST here (scripts/fetch-dataset mnist gets it): drawn digits instead", flush=True)
     return '[data]\nkind = "glyphs"\ntrain_samples = 8000\nvalidation_samples = 2000\n'
 
 

@@ -12,9 +12,9 @@ import subprocess
 import tempfile
 
 from page import BINARY, ROOT, table, write_page
+from places import dataset_file
 
 CONFIG = ROOT / "configs/gpt-shakespeare.toml"
-TEXTS = [ROOT / "datasets/tinyshakespeare/input.txt", ROOT.parent / "shared/data/tinyshakespeare/input.txt"]
 METHODS = {
     "1f1b": {},
     "pipedream": {},
@@ -28,9 +28,9 @@ PEERS = [1.905, 1.909, 1.916]  # PyTorch, one process, the same recipe and the s
 
 
 def find_text(named: str | None) -> pathlib.Path:
-    for path in [pathlib.Path(named)] if named else TEXTS:
-        if path.exists():
-            return path.resolve()
+    path = pathlib.Path(named) if named else dataset_file("tinyshakespeare", "input.txt")
+    if path and path.exists():
+        return path.resolve()
     raise SystemExit("no text: scripts/fetch-dataset tinyshakespeare gets it, or --text names it")
 
 

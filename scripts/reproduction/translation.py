@@ -13,8 +13,8 @@ import shutil
 import subprocess
 
 from page import BINARY, ROOT, table, write_page
+from places import dataset_file
 
-FOLDERS = [ROOT / "datasets/multi30k", ROOT.parent / "shared/data/multi30k"]
 TEST = "test_2016_flickr"
 RUNS = ROOT / "runs/reproduce-translation"
 PIPEMARE = {"pipeline.pipemare.anneal_steps": "0"}  # T2 by its default; T1 has no effect: no delay is above 1
@@ -44,9 +44,9 @@ RUNS_TO_DO = [  # published: Yang et al., MLSys 2021, table 2: 12 layers, IWSLT1
 
 
 def find_text(named: str | None) -> pathlib.Path:
-    for folder in [pathlib.Path(named)] if named else FOLDERS:
-        if (folder / "train.de.gz").exists():
-            return folder.resolve()
+    file = pathlib.Path(named) / "train.de.gz" if named else dataset_file("multi30k", "train.de.gz")
+    if file and file.exists():
+        return file.resolve().parent
     raise SystemExit("no text: scripts/fetch-dataset multi30k gets it, or --text names its folder")
 
 
