@@ -26,6 +26,17 @@ trap 'echo saved >> "$0.starts"; exit 143' TERM
 echo up > "$0.up"
 while :; do sleep 0.02; done
 """
+# Waits after its rank has ended, as mpirun does for a host that does not answer; the second time it has none.
+LINGERS = """#!/bin/sh
+echo start >> "$0.starts"
+[ "$(wc -l < "$0.starts")" -gt 1 ] && exit 0
+OMPI_COMM_WORLD_RANK=0 sleep 0.3
+exec sleep 3600
+"""
+WAITS = """#!/bin/sh
+echo start >> "$0.starts"
+OMPI_COMM_WORLD_RANK=0 sleep 1
+"""
 
 
 class Supervise(unittest.TestCase):
@@ -85,6 +96,20 @@ class Supervise(unittest.TestCase):
         ran = self.run_with(["0"], "--on-failure", "shrink", words=("train",))
         self.assertEqual(ran.returncode, 2)
         self.assertIn("names its ranks", ran.stderr)
+
+    def test_a_launcher_whose_ranks_have_ended_is_killed_and_started_again(self) -> None:
+        self.make(LINGERS)
+        ran = subprocess.run([sys.executable, "-B", SCRIPT, "--wait", "0", "--linger", "0.2", self.child],
+                             capture_output=True, text=True, timeout=60)
+        self.assertEqual((ran.returncode, self.starts()), (0, ["start"] * 2))
+        self.assertIn("mpirun has not in 0.2 s: killing it", ran.stderr)
+        self.assertIn("status 137", ran.stderr)
+
+    def test_a_launcher_with_ranks_is_left_alone(self) -> None:
+        self.make(WAITS)
+        ran = subprocess.run([sys.executable, "-B", SCRIPT, "--linger", "0.2", self.child], capture_output=True, text=True,
+                             timeout=60)
+        self.assertEqual((ran.returncode, ran.stderr), (0, ""))
 
     def test_a_program_that_is_not_there_is_named(self) -> None:
         ran = subprocess.run([sys.executable, "-B", SCRIPT, "/no/such/program"], capture_output=True, text=True, timeout=60)
