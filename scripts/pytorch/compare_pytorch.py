@@ -104,12 +104,15 @@ def stage(rank, options, cuts, folder):
     draw, parts = torch_chains.CHAINS[options.model]()
     ends = [0, *cuts, len(parts)]
     module = nn.Sequential(*parts[ends[rank]:ends[rank + 1]])
-    if options.compiled:
-        module.compile()
     optimizer = optimizer_of(module)
     inputs, labels = draw(options.batch)
-    schedule = pipelining.Schedule1F1B(pipelining.PipelineStage(module, rank, options.stages, torch.device("cpu")),
-                                       options.microbatches, loss_fn=torch_chains.loss)
+    with torch.no_grad():  # what a micro-batch looks like on its way in and out
+        arriving = nn.Sequential(*parts[:ends[rank]])(inputs[:options.batch // options.microbatches])
+        leaving = module(arriving)
+    if options.compiled:
+        module.compile()
+    part = pipelining.PipelineStage(module, rank, options.stages, torch.device("cpu"), input_args=(arriving,), output_args=(leaving,))
+    schedule = pipelining.Schedule1F1B(part, options.microbatches, loss_fn=torch_chains.loss)
     is_last = rank + 1 == options.stages
 
     def step():
