@@ -1,21 +1,13 @@
 // Rules that join several keys: what no single value shows to be wrong.
 #pragma once
 
-#include <set>
 #include <string>
 #include <vector>
 
 #include "config/config.hpp"
-#include "config/sources.hpp"
+#include "config/given.hpp"
 
 namespace pipetrain::config {
-
-// What was read. `wrong` holds the keys and tables with a problem of their own, misspelt ones among
-// them: no rule says more about these.
-struct Given {
-  const Sources& sources;
-  const std::set<std::string, std::less<>>& wrong;
-};
 
 // Of two keys of which only one can hold, the later source wins and the other goes back to its
 // default; both in one source is a problem.
@@ -23,6 +15,9 @@ void settle(const Given& given, Config& config, Problems& problems);
 
 // Every rule that a settled config breaks.
 void check_rules(const Given& given, const Config& config, Problems& problems);
+// Those of them that are about the pipeline, and about data and validation.
+void check_pipeline(const Given& given, const Config& config, Problems& problems);
+void check_data(const Given& given, const Config& config, Problems& problems);
 
 // Keys that have no effect under the chosen kind or schedule, in words.
 std::vector<std::string> unused_keys(const Given& given, const Config& config);

@@ -9,6 +9,7 @@ ALLOWED = {
     "order": ["base", "program/program.hpp", "program/compact_order.hpp", "program/text.hpp"],
     "versions": ["base", "program/program.hpp", "program/compact_order.hpp", "program/text.hpp"],
     "schedules": ["base", "program", "order", "versions"],  # src/schedules.hpp, src/schedules.cpp
+    "schedule_program": ["base", "program", "order", "versions", "schedules.hpp"],  # src/schedule_program.cpp
     "replica_rules": ["base", "schedules.hpp"],  # src/replica_rules.cpp
     # src/compact_schedule.hpp, src/compact_schedule.cpp
     "compact_schedule": ["base", "program", "schedules.hpp", "versions"],

@@ -1,0 +1,141 @@
+// Rules of [pipeline], and of what its workers run on.
+#include <spdlog/fmt/fmt.h>
+
+#include <algorithm>
+#include <functional>
+#include <utility>
+
+#include "base/error.hpp"
+#include "config/rules.hpp"
+#include "own_order.hpp"
+#include "schedules.hpp"
+
+namespace pipetrain::config {
+namespace {
+
+std::string nearest_below_and_above(std::int64_t below, std::int64_t above) {
+  return below > 0 && below != above ? fmt::format("{} or {}", below, above)
+                                     : fmt::format("{}", above);
+}
+
+// A cut can move where the pipeline is empty, and where there is one.
+void check_rebalance(const Given& given, const Config& config, Problems& problems) {
+  const PipelineConfig& pipeline = config.pipeline;
+  if (!fine(given, {"pipeline.rebalance", "pipeline.schedule", "pipeline.schedule_csv"})) return;
+  if (pipeline.rebalance == Rebalance::Off) return;
+  const bool own = has_own_order(pipeline);
+  if (std::ranges::adjacent_find(pipeline.replicas, std::not_equal_to{}) != pipeline.replicas.end())
+    return problems.push_back(
+        {place(given, {"pipeline.rebalance", "pipeline.replicas"}),
+         "pipeline.rebalance = \"auto\" needs the same number of replicas on every stage",
+         "write rebalance = \"off\", or one number of replicas"});
+  if (!own && !is_uncut(pipeline) && flushes(require_schedule(pipeline.schedule))) return;
+  const std::string what =
+      own ? "an order of your own" : fmt::format("schedule \"{}\"", pipeline.schedule);
+  problems.push_back(
+      {place(given, {"pipeline.rebalance", "pipeline.schedule"}),
+       fmt::format("pipeline.rebalance = \"auto\" cannot move a cut under {}, which {}", what,
+                   !own && is_uncut(pipeline) ? "has none" : "need not drain at an update"),
+       "write rebalance = \"off\", or a schedule that drains, as \"1f1b\""});
+}
+
+void check_microbatches(const Given& given, const Config& config, Problems& problems) {
+  const std::int64_t batch = config.data.batch_size, parts = config.pipeline.microbatches;
+  if (!fine(given, {"data.kind", "data.batch_size", "pipeline.microbatches"})) return;
+  if (batch % parts == 0) return;
+  if (config.data.kind == DataKind::ParallelText) return;  // mini-batches have sizes of their own
+  const Place where = place(given, {"pipeline.microbatches", "data.batch_size"});
+  if (parts > batch) {
+    problems.push_back(
+        {where,
+         fmt::format("pipeline.microbatches = {} is more than data.batch_size = {}", parts, batch),
+         fmt::format("write microbatches = {0} or less, or batch_size = {1}", batch, parts)});
+    return;
+  }
+  std::int64_t fewer = parts, more = parts;
+  while (batch % fewer != 0) --fewer;
+  while (batch % more != 0) ++more;
+  problems.push_back(
+      {where,
+       fmt::format("data.batch_size = {} does not divide into pipeline.microbatches = {}", batch,
+                   parts),
+       fmt::format("write batch_size = {}, or microbatches = {}",
+                   nearest_below_and_above(batch / parts * parts, (batch / parts + 1) * parts),
+                   nearest_below_and_above(fewer, more))});
+}
+
+void check_split(const Given& given, const Config& config, Problems& problems) {
+  const auto& names = config.pipeline.split.first_layers;
+  if (!fine(given, {"pipeline.split", "pipeline.stages", "pipeline.virtual_stages",
+                    "pipeline.schedule", "pipeline.schedule_csv"}))
+    return;
+  if (has_own_order(config.pipeline) == config.pipeline.schedule_csv.empty())
+    return;  // the file was refused
+  const std::size_t cuts = static_cast<std::size_t>(model_parts(config.pipeline)) - 1;
+  if (config.pipeline.split.rule != SplitRule::FirstLayers || names.size() == cuts) return;
+  problems.push_back(
+      {place(given, {"pipeline.split"}),
+       fmt::format("pipeline.split names {} layers, but pipeline.stages = {} makes {} cuts",
+                   names.size(), config.pipeline.stages, cuts),
+       model_parts(config.pipeline) == config.pipeline.stages
+           ? fmt::format("name the first layer of each stage but the first, or write stages = {}",
+                         names.size() + 1)
+           : fmt::format("name the first layer of each of the model's {} parts but the first",
+                         cuts + 1)});
+}
+
+// Whether stages may have that number of workers, of which nothing is said twice: "" or why not.
+std::string refusal_of_replicas(const PipelineConfig& pipeline) {
+  const ScheduleRequest request{.schedule = pipeline.schedule,
+                                .stages = pipeline.stages,
+                                .microbatches = pipeline.microbatches,
+                                .warmup = pipeline.warmup,
+                                .vertical_sync = pipeline.vertical_sync,
+                                .virtual_stages = pipeline.virtual_stages,
+                                .replicas = pipeline.replicas};
+  try {
+    if (replicas_of(request).empty()) return "";
+    if (has_own_order(pipeline))
+      return "an order of your own says itself which workers share a stage; write replicas = 1";
+    refuse_replicas(require_schedule(pipeline.schedule), request);
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+bool check_replicas(const Given& given, const Config& config, Problems& problems) {
+  // A search says itself why it finds none.
+  if (config.pipeline.automatic) return config.pipeline.replicas == PipelineConfig().replicas;
+  if (!fine(given, {"pipeline.replicas", "pipeline.stages", "pipeline.microbatches",
+                    "pipeline.schedule", "pipeline.schedule_csv", "pipeline.vertical_sync"}))
+    return false;
+  const std::string refusal = refusal_of_replicas(config.pipeline);
+  if (!refusal.empty())
+    problems.push_back({place(given, {"pipeline.replicas"}), "pipeline.replicas: " + refusal, ""});
+  return refusal.empty();
+}
+
+// Fewer devices than workers share; more would lie idle.
+void check_devices(const Given& given, const Config& config, Problems& problems) {
+  const std::size_t devices = config.hardware.devices.size();
+  if (!fine(given, {"hardware.devices", "hardware.backend", "pipeline.stages"})) return;
+  const int workers = worker_count(config.pipeline);
+  if (config.hardware.backend != "cuda" || std::cmp_less_equal(devices, workers)) return;
+  problems.push_back(
+      {place(given, {"hardware.devices"}),
+       fmt::format("hardware.devices names {} devices, but pipeline.stages = {} makes {} worker{}",
+                   devices, config.pipeline.stages, workers, workers == 1 ? "" : "s"),
+       fmt::format("name at most {}, or write stages = {}", workers, devices)});
+}
+
+}  // namespace
+
+void check_pipeline(const Given& given, const Config& config, Problems& problems) {
+  check_microbatches(given, config, problems);
+  check_rebalance(given, config, problems);
+  check_split(given, config, problems);
+  if (check_replicas(given, config, problems)) check_devices(given, config, problems);
+}
+
+}  // namespace pipetrain::config
