@@ -165,7 +165,7 @@ def stages_fit(schedule: str, stages: int, microbatches: int) -> bool:
 
 
 def make_fit(config: Config) -> None:
-    """Draws that exclude each other are mended, so that most configs train."""
+    """Draws that exclude each other are fixed, so that most configs train."""
     if config["data.kind"] != "parallel_text" and config["data.batch_size"] % config["pipeline.microbatches"]:
         config["data.batch_size"] = 2 * config["pipeline.microbatches"]
     if config.get("lr_schedule.kind") == "step":

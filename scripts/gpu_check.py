@@ -128,7 +128,7 @@ def chosen(options, parser):
 def main():
     parser = argparse.ArgumentParser(prog="gpu-check", description="See the head of scripts/gpu-check, and docs/gpu.md.")
     parser.add_argument("--only", metavar="STEP,..", help=", ".join(step.name for step in gpu_steps.STEPS))
-    parser.add_argument("--build-only", action="store_true", help="no step behind the build; needs no GPU")
+    parser.add_argument("--build-only", action="store_true", help="no step after the build; needs no GPU")
     parser.add_argument("--limit", type=float, default=LIMIT_SECONDS, metavar="SECONDS", help="for everything")
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build-gpu", metavar="DIR")
     parser.add_argument("--backend", default="cuda", help="cpu tries the script itself, without a GPU")

@@ -258,7 +258,7 @@ def benchmark(check, *arguments):
 
 
 def stages(check, values):
-    """One stage and four, the same micro-batches, by turns; the better of two rounds each."""
+    """One stage and four, the same micro-batches, alternately; the better of two rounds each."""
     values["rows"] = []
     for batch in STAGES_BATCHES:
         best = {1: 0.0, 4: 0.0}

@@ -1,6 +1,6 @@
 """trace.json of a run against its program.txt: on the JSON itself, and in Perfetto's trace processor.
 
-Every slice lies within the one around it, every arrow ends, and each traced step has the
+Every slice is within the one around it, every arrow ends, and each traced step has the
 instructions of the program, no more and no fewer.
 """
 
@@ -67,7 +67,7 @@ def span(event):
 
 
 def misplaced(slices):
-    """Slices that neither follow nor lie within the one before on their track."""
+    """Slices that neither follow nor are within the one before on their track."""
     tracks = collections.defaultdict(list)
     for event in slices:
         tracks[event["pid"], event["tid"]].append(event)
@@ -138,7 +138,7 @@ def check_perfetto(report, where, trace, expected, arrows):
     processor, reason = trace_processor(pathlib.Path(trace))
     if not processor:
         ABSENT.append(reason)
-        print(f"skipped perfetto        the trace processor is not to be had here ({reason}); set "
+        print(f"skipped perfetto        the trace processor is not available here ({reason}); set "
               "PIPETRAIN_TRACE_PROCESSOR", flush=True)
         return
 

@@ -1,7 +1,7 @@
 """Trains every point of a grid of settings (scripts/sweep).
 
 Each point has a run directory below --output, named after its settings, and a log beside it. A point that
-fails does not stop the others. The same command again goes on: what has finished is left as it is, what was
+fails does not stop the others. The same command again continues: what has finished is left as it is, what was
 interrupted is continued. At the end there is a table (on screen and results.csv) and a plot (results.png);
 where points differ in training.seed alone, a table of means and standard deviations too (results-over-seeds.csv).
 
@@ -174,7 +174,7 @@ def main() -> int:
     results = train_points(grid, given.output, child, given.target)
     tell_tables(grid, results, given.output)
     if child.stopped_by:
-        print(f"stopped; to go on: scripts/sweep {shlex.join(sys.argv[1:])}")
+        print(f"stopped; to continue: scripts/sweep {shlex.join(sys.argv[1:])}")
         return 128 + child.stopped_by
     if not given.no_plot:
         make_plot(results, given.grid.stem, given.output / "results.png")

@@ -85,7 +85,7 @@ def flat(table: Any, where: str, prefix: str = "") -> dict[str, Any]:
         new = flat(value, where, f"{prefix}{key}.") if isinstance(value, dict) else {prefix + key: value}
         for path in new:
             if path in settings:
-                raise GridError(f"{path} stands twice in {where}; write it once")
+                raise GridError(f"{path} appears twice in {where}; write it once")
         settings |= new
     for value in settings.values():
         to_toml(value)
@@ -104,7 +104,7 @@ def points_of(table: dict[str, Any]) -> list[Point]:
     for point in combinations:
         for key in point:
             if key in fixed:
-                raise GridError(f"{key} stands in set and among the points; write it in one of them")
+                raise GridError(f"{key} is in set and among the points; write it in one of them")
     if any(combinations.count(point) > 1 for point in combinations):
         twice = next(point for point in combinations if combinations.count(point) > 1)
         raise GridError(f"the point {twice} is there twice; leave one out")

@@ -42,7 +42,7 @@ def plot(results: list[Result], title: str, file: Path) -> None:
     figure.suptitle(title)
     for i, result in enumerate(shown):
         steps, losses = zip(*result.steps)
-        # Dashes over full lines, since schedules that train alike lie upon each other.
+        # Dashes over full lines, since curves of schedules that train alike overlap.
         curves.plot(steps, smoothed(losses), color=color[i], linestyle=["-", "--", ":"][i % 3], linewidth=1.6,
                     label=label(result))
     curves.set(xlabel="step", ylabel="training loss (mean of a few steps)")

@@ -30,7 +30,7 @@ def has_seeds(grid: Grid) -> bool:
 
 
 def groups_of(results: list[Result]) -> list[Group]:
-    """A number that one of the finished points lacks, such as a target that it never reached, has no mean."""
+    """A number that one of the finished points does not have, such as a target that it never reached, has no mean."""
     groups: list[tuple[dict[str, Any], list[Result]]] = []
     for result in results:
         settings = without_seed(result.point)

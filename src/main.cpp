@@ -53,14 +53,15 @@ constexpr Verb verbs[] = {
     {"profile", "time, bytes and FLOPs of each layer on this machine", profile, profile_options,
      true, true},
     {"plan", "partition, predicted time and memory per stage", plan, plan_options, true, true},
-    {"schedule", "the program of a schedule, on paper", schedule, schedule_options, true, false},
-    {"checkpoint", "look into checkpoints, check, export and prune them", checkpoint,
+    {"schedule", "the program of a schedule, without running it", schedule, schedule_options, true,
+     false},
+    {"checkpoint", "inspect, verify, reshard, export and prune checkpoints", checkpoint,
      checkpoint_options, true, false},
     {"generate", "text from a language model, or translations of standard input", generate,
      generate_options, true, true},
     {"methods", "the schedules of this build", methods, list_options},
     {"layers", "the kinds of layer with their keys and defaults", layers, list_options},
-    {"devices", "what this machine has for stages to run on", devices, list_options},
+    {"devices", "the devices of this machine that stages can run on", devices, list_options},
 };
 
 constexpr int kOurBug = 70;
@@ -213,7 +214,7 @@ int guarded_run(int argc, char** argv) {
 }
 
 // Lines wait for their readers here, where nothing else is left to do: with default handlers, so
-// that a signal ends the wait. Whoever has asked for an end waits no longer than half a second.
+// that a signal ends the wait. A user who has asked for an end waits no longer than half a second.
 void finish_lines() {
   using std::chrono::milliseconds;
   const auto end = std::chrono::steady_clock::now() + milliseconds(500);

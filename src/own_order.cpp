@@ -31,7 +31,7 @@ bool is_forward_transfer(Op op) {
   throw UsageError(fmt::format("line {}: {}", line, message));
 }
 
-// A worker's list, and where each instruction stands in the file.
+// A worker's list, and where each instruction is in the file.
 class Rows {
  public:
   Rows(std::vector<CsvInstruction> rows, int workers) : rows_(std::move(rows)), workers_(workers) {
@@ -61,7 +61,7 @@ class Rows {
     for (const CsvInstruction& row : rows_) lists[row.worker].push_back(row.instruction);
     return lists;
   }
-  // "line 7: " where the instruction stands in the file, or what it was added for; else "worker 2:
+  // "line 7: " where the instruction is in the file, or what it was added for; else "worker 2:
   // ".
   std::string place(WorkerId worker, const Instruction* i) const {
     if (i)
@@ -137,10 +137,11 @@ void set_sizes(Program& program, const Rows& rows, int microbatches) {
   }
   const int count = last_microbatch + 1;
   if (count % microbatches != 0)
-    throw UsageError(fmt::format(
-        "the number of its micro-batches, {}, is no multiple of pipeline.microbatches = {}; write "
-        "microbatches = {}, or a divisor of it",
-        count, microbatches, count));
+    throw UsageError(
+        fmt::format("the number of its micro-batches, {}, is not a multiple of "
+                    "pipeline.microbatches = {}; write "
+                    "microbatches = {}, or a divisor of it",
+                    count, microbatches, count));
   program.stages = last_stage + 1;
   program.microbatches = microbatches;
   program.minibatches = count / microbatches;
@@ -174,7 +175,7 @@ void set_placement(Program& program, const Rows& rows) {
       const auto found = forwards[s].find(m);
       if (found == forwards[s].end())
         throw UsageError(
-            fmt::format("{} (forward) lacks; every micro-batch goes forward and "
+            fmt::format("{} (forward) is missing; every micro-batch goes forward and "
                         "backward on every stage",
                         short_text({Op::Forward, s, m, {}})));
       runs.push_back(found->second);

@@ -8,7 +8,7 @@
 //   ...
 //
 // Where there are only forwards and backwards (F, B, I, W) the rest is added as for a published
-// order: an update behind each mini-batch's last backward, transfers, on the newest weights. A file
+// order: an update after each mini-batch's last backward, transfers, on the newest weights. A file
 // with anything else, such as `pipetrain schedule NAME --format csv` writes, is the whole program,
 // with the versions that it names.
 #pragma once

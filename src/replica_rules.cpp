@@ -39,7 +39,7 @@ void refuse_kind(const Schedule& schedule, const ScheduleRequest& request, int m
 }
 
 // The longest warm-up begins more mini-batches than stages of unequal replicas come round to, and
-// workers could wait for each other for ever.
+// workers could wait for each other forever.
 void refuse_full_warmup(const ScheduleRequest& request, bool differ) {
   if (!differ || request.warmup != Warmup::Full) return;
   throw UsageError(fmt::format(
@@ -64,7 +64,7 @@ void refuse_long_round(const std::vector<int>& replicas) {
     round = std::lcm(round, count);
     if (round > longest_round)
       throw UsageError(
-          fmt::format("replicas = [{}] are back at their first ones together only after more than "
+          fmt::format("replicas = [{}] all return to their first replica only after more than "
                       "{} mini-batches; write numbers that divide each other, such as 4, 2 and 1",
                       fmt::join(replicas, ", "), longest_round));
   }

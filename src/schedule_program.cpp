@@ -19,7 +19,7 @@ namespace pipetrain {
 namespace {
 
 void require_positive(std::string_view what, int value) {
-  if (value < 1) throw UsageError(fmt::format("{} = {}: it is at least 1", what, value));
+  if (value < 1) throw UsageError(fmt::format("{} = {}: it must be at least 1", what, value));
 }
 
 // ProgramShape::minibatches_per_round where replicas take whole mini-batches.
@@ -41,8 +41,8 @@ Indexed<double, StageId> delays(const ScheduleRequest& request) {
 
 int steady_minibatches(const Schedule& schedule, const ScheduleRequest& request) {
   if (flushes(schedule)) return 1;
-  // A stage is at most so many micro-batches ahead of its own backwards, and its versions so many
-  // updates behind; a mini-batch begun and one not ended.
+  // A stage is at most this many micro-batches ahead of its own backwards, and its versions this
+  // many updates behind; a mini-batch begun and one not ended.
   const int ahead = 2 * request.stages + 1;
   if (schedule.replicas == Replicas::TakeMinibatches && !replicas_of(request).empty())
     return 2 * (2 * workers_of(request) + 1 + round_of(request));

@@ -38,7 +38,7 @@ void refuse_2bw(const ScheduleRequest& r) {
 void refuse_v_timeprest(const ScheduleRequest& r) {
   if (r.stages > r.microbatches + 1)
     throw UsageError(fmt::format(
-        "v_timeprest reads the newest weights only where stages are at most microbatches + 1; "
+        "v_timeprest reads the newest weights only if stages is at most microbatches + 1; "
         "write microbatches = {}, or stages = {}",
         r.stages - 1, r.microbatches + 1));
 }
@@ -61,10 +61,10 @@ void refuse_interleaved(const ScheduleRequest& r) {
 
 void refuse_chimera(const ScheduleRequest& r) {
   if (r.stages % 2 != 0)
-    throw UsageError(fmt::format(
-        "chimera runs two pipelines in opposite directions, which do not clash only where stages "
-        "is even; write stages = {}",
-        nearest_multiples(r.stages, 2)));
+    throw UsageError(
+        fmt::format("chimera runs two pipelines in opposite directions, which fit together only if "
+                    "stages is even; write stages = {}",
+                    nearest_multiples(r.stages, 2)));
   if (r.microbatches % 2 != 0)
     throw UsageError(
         fmt::format("chimera sends half of the micro-batches in each direction, so that "
@@ -74,10 +74,11 @@ void refuse_chimera(const ScheduleRequest& r) {
 
 void refuse_data_parallel(const ScheduleRequest& r) {
   if (r.microbatches % r.stages != 0)
-    throw UsageError(fmt::format(
-        "data_parallel gives every worker as many micro-batches, so that microbatches must be a "
-        "multiple of stages = {}; write microbatches = {}",
-        r.stages, nearest_multiples(r.microbatches, r.stages)));
+    throw UsageError(
+        fmt::format("data_parallel gives every worker the same number of micro-batches, so that "
+                    "microbatches must be a "
+                    "multiple of stages = {}; write microbatches = {}",
+                    r.stages, nearest_multiples(r.microbatches, r.stages)));
 }
 
 // ---- the table
@@ -121,7 +122,7 @@ const std::array table{
              .parts = Parts::VirtualStages,
              .replicas = Replicas::Equal},
     Schedule{.name = "zb_h1",
-             .summary = "1f1b with backwards in halves, the weight halves put off into the drain",
+             .summary = "1f1b with backwards in halves, the weight halves moved into the drain",
              .source = "Qi et al., arXiv 2401.10241, section 2.1",
              .order = &orders::zb_h1,
              .versions = &versions::latest,
@@ -180,12 +181,12 @@ const std::array table{
         .training = {.rate = TrainingRules::Rate::ByDelay,
                      .motion = TrainingRules::Motion::CorrectsBackward,
                      .sync_warmup = "1f1b"}},
-    Schedule{.name = "pipelined_backpropagation",
-             .summary =
-                 "never drained; one version, read by forward and backward as it is when they come",
-             .source = "Kosson et al., arXiv 2003.11666, section 2",
-             .order = &orders::async_one_f_one_b,
-             .versions = &versions::latest},
+    Schedule{
+        .name = "pipelined_backpropagation",
+        .summary = "never drained; one version: forward and backward each read the newest weights",
+        .source = "Kosson et al., arXiv 2003.11666, section 2",
+        .order = &orders::async_one_f_one_b,
+        .versions = &versions::latest},
     Schedule{.name = "timeprest",
              .summary =
                  "N forwards, one backward, on the newest weights that every stage has made; no "

@@ -71,7 +71,7 @@ struct Schedule {
   std::string_view name, summary, source;  // source: paper and section
   const Order* order = nullptr;
   const VersionPolicy* versions = nullptr;
-  // Throws UsageError where the schedule cannot be had so: the rule and the smallest valid number.
+  // Throws UsageError where the schedule cannot run with these values: the rule and the smallest valid number.
   void (*refuse)(const ScheduleRequest&) = nullptr;
   const VersionPolicy* vertical = nullptr;  // in place of `versions` under vertical_sync
   Parts parts = Parts::OnePerWorker;
@@ -103,7 +103,7 @@ int model_parts(const Schedule& schedule, int workers, int virtual_stages);
 // what PipeMare's T1 and T2 go by.
 Indexed<double, StageId> delays(const ScheduleRequest& request);
 
-// So many mini-batches reach the steady state of a schedule that never drains and leave it again.
+// This many mini-batches reach the steady state of a schedule that never drains and leave it again.
 int steady_minibatches(const Schedule& schedule, const ScheduleRequest& request);
 // Fewer, but enough to look at: two rounds between warm-up and drain, and as many activations and
 // versions kept as ever. 1 where the pipeline drains at every update.
@@ -118,7 +118,7 @@ Program finish(Program program, const ScheduleRequest& request);
 // The line from updates to transfers, for an order that has been made; unchecked.
 Program complete(Program order, const VersionPolicy& versions, const ScheduleRequest& request,
                  bool flushes);
-// The part of it behind the versions, where those are bound already.
+// The part of it after the versions, where those are bound already.
 Program complete_bound(Program bound, const ScheduleRequest& request, bool flushes);
 
 // The request with what the schedule does not leave open: its warm-up, and no gradient sent early

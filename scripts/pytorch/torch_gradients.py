@@ -123,7 +123,7 @@ def gradients_of(run):
 
 
 def one_batch(module, images, labels):
-    """PyTorch's loss, gradients and state behind one forward in training, computed in f64."""
+    """PyTorch's loss, gradients and state after one forward in training, computed in f64."""
     module.double().train()
     loss = functional.cross_entropy(module(images.double()), labels)
     loss.backward()
@@ -200,7 +200,7 @@ def check_gradients(model, folder, binary, runner, backend, report):
 
 
 def train_torch(model, folder):
-    """Losses and state behind the steps, each on the same batch, in f64."""
+    """Losses and state after the steps, each on the same batch, in f64."""
     module = copy.deepcopy(model.module).double().train()
     images = folder.images.double()
     optimizer = torch.optim.SGD(module.parameters(), lr=RATE, momentum=0.9)
@@ -215,7 +215,7 @@ def train_torch(model, folder):
 
 
 def compare_steps(model, run, losses, tensors, backend, report):
-    """The run's losses, and what it exported, beside PyTorch's behind the same steps."""
+    """The run's losses, and what it exported, beside PyTorch's after the same steps."""
     ours = torch_task.read_safetensors(run / "model.safetensors")
     found = {f"loss {i + 1}": torch_tensors.difference(torch.tensor([a]), torch.tensor([b]))
              for i, (a, b) in enumerate(zip(losses_of(run), losses, strict=True))}

@@ -90,7 +90,7 @@ class Folder:
         randomise(model.module, generator)
         vocabulary, _ = model.module.transformer.wte.weight.shape
         self.length, _ = model.module.transformer.wpe.weight.shape
-        # Windows one behind the other, each with the token that follows it.
+        # Windows one after the other, each with the token that follows it.
         text = torch.randint(vocabulary, (model.batch * self.length + 1,), generator=generator)
         self.inputs = text[:-1].view(model.batch, self.length)
         self.labels = text[1:].view(model.batch, self.length)

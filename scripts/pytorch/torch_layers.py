@@ -115,7 +115,7 @@ def compare_backward(case, x, output, results):
 
 
 def take_masks(case, results):
-    """Dropout stands alone in its case; what it kept shows in the output, as no input is 0."""
+    """Dropout is alone in its case; what it kept shows in the output, as no input is 0."""
     for node in case.nodes.values():
         if isinstance(node.module, MaskedDropout):
             output = read_tensor(results / "output.f32").reshape(case.samples, *case.input)

@@ -30,7 +30,7 @@ class Net:
 
 
 def chain(name, layers, shape=(1, 28, 28)):
-    """A net of one layer behind the other, its model file made from the modules."""
+    """A net of one layer after the other, its model file made from the modules."""
     return Net(name, model_toml(layers, shape), nn.Sequential(OrderedDict(layers)), shape)
 
 

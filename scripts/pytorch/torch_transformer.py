@@ -19,7 +19,7 @@ class Sizes:
     heads: int
     inner: int
     vocabulary: int
-    norm_first: bool  # before each part, else behind each sum
+    norm_first: bool  # before each part, else after each sum
     dropout: float = 0.0
     activation_dropout: float = 0.0
 

@@ -97,7 +97,7 @@ class Texts:
                 return sentence
 
     def pairs(self, buckets):
-        """So many pairs of sentences for each bucket, in any order."""
+        """This many pairs of sentences for each bucket, in any order."""
         pairs = [(self.sentence(source), self.sentence(target))
                  for (source, target), count in buckets.items() for _ in range(count)]
         self.draw.shuffle(pairs)

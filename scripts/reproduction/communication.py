@@ -25,7 +25,7 @@ class Plan:
 
 
 STRAIGHT = Plan("straight, 4 stages of even work", (1, 1, 1, 1), 4)
-POOLS = Plan("straight, 4 stages, cut behind pools", (1, 1, 1, 1), 4, '["features.10","features.17","features.24"]')
+POOLS = Plan("straight, 4 stages, cut after pools", (1, 1, 1, 1), 4, '["features.10","features.17","features.24"]')
 BY_PROFILE = Plan("7-1, cut where the planner does", (7, 1), 8, '["features.24"]')
 AT_LINEAR = Plan("7-1, cut at the linear layers", (7, 1), 8, '["classifier"]')
 SIXTEEN = Plan("15-1, cut where the planner does", (15, 1), 16, '["features.24"]')
@@ -99,7 +99,7 @@ def main() -> None:
     worse = [plan for plan in below if found[plan].busiest() > parallel[plan.workers].busiest()]
     text = f"""# What VGG-16 sends, beside "up to 95% less communication"
 
-For whoever weighs a pipeline against data parallel by what it sends: VGG-16 (224x224 images, mini-batches of {BATCH} a worker, f32) under PipeDream's plans. The
+For anyone who weighs a pipeline against data parallel by what it sends: VGG-16 (224x224 images, mini-batches of {BATCH} a worker, f32) under PipeDream's plans. The
 abstract of PipeDream (Harlap et al., arXiv 1806.03377) claims up to 95% less communication than data parallel for large networks.
 
 ## Did not hold
@@ -110,7 +110,7 @@ abstract of PipeDream (Harlap et al., arXiv 1806.03377) claims up to 95% less co
     text += "".join(f"- {plan.name}: the busiest worker sends more for each sample than one does under data parallel ({mb(found[plan].busiest())} and "
                     f"{mb(parallel[plan.workers].busiest())} MB).\n" for plan in worse)
     text += """
-A plan with replicas still sums the gradients of its first stage, once for as many mini-batches as the stage has replicas, so what it saves depends on which parameters lie there. What a straight pipeline saves
+A plan with replicas still sums the gradients of its first stage, once for as many mini-batches as the stage has replicas, so what it saves depends on which parameters are there. What a straight pipeline saves
 depends on where it is cut, and on the samples of a mini-batch: data parallel sends the same for a larger one, a pipeline sends more.
 
 ## Held

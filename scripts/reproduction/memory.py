@@ -239,7 +239,7 @@ At N = 1 there are only gpipe and 1f1b of those that flush, and of the others th
 ### The process
 
 {process_table(heaps, results)}
-`pipetrain benchmark` counts it: the heap behind the first steps, less the data and the loader. Beyond the stages are compiled
+`pipetrain benchmark` counts it: the heap after the first steps, less the data and the loader. Beyond the stages are compiled
 kernels and small objects ([memory](../memory.md)).
 
 ```

@@ -57,7 +57,7 @@ def data_section() -> str:
 
 
 def train(folder: pathlib.Path, sets: dict, rate: float, seed: int, steps: int) -> dict:
-    """Accuracy after every so many updates, and at the end (chance where it diverged); the memory of each stage, and how
+    """Accuracy after each interval of updates, and at the end (chance where it diverged); the memory of each stage, and how
     many versions of its weights it held at most."""
     sets = sets | {"optimizer.lr": str(rate), "training.seed": str(seed),
                    "model.init": f'"{folder}/init-{seed}.safetensors"'}

@@ -181,7 +181,7 @@ last column.
 
 {wrap(chance(epochs))}
 
-I-'s formula is ours, since the paper's could not be had: [i_timeprest](../methods/i_timeprest.md).
+I-'s formula is ours, since we could not obtain the paper's: [i_timeprest](../methods/i_timeprest.md).
 
 ## Does I- need less memory than PipeDream?
 

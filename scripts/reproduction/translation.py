@@ -51,7 +51,7 @@ def find_text(named: str | None) -> pathlib.Path:
 
 
 def train(run: Run, text: pathlib.Path, epochs: int) -> pathlib.Path:
-    """The run's folder. The same command goes on with what was cut off."""
+    """The run's folder. The same command continues with what was cut off."""
     files = {f"data.{part}_{side}": f'"{text}/{name}.{language}.gz"' for part, name in (("train", "train"), ("validation", "val"))
              for side, language in (("source", "de"), ("target", "en"))}
     sets = files | {"training.epochs": str(epochs), "checkpoint.every_epochs": "1", "checkpoint.keep_latest": "1"} | run.sets
@@ -100,11 +100,11 @@ def main() -> None:
     parser.add_argument("--text", help="Multi30k's folder, where it is not in datasets")
     parser.add_argument("--only", help="names of runs, with commas; the page has those alone")
     parser.add_argument("--epochs", type=int, default=6)
-    parser.add_argument("--anew", action="store_true", help="forget what was run before")
+    parser.add_argument("--restart", action="store_true", help="forget what was run before")
     parser.add_argument("--bleu-python", default="python3", help="one that has sacrebleu")
     options = parser.parse_args()
     text = find_text(options.text)
-    if options.anew:
+    if options.restart:
         shutil.rmtree(RUNS, ignore_errors=True)
     rows = []
     for run in RUNS_TO_DO:

@@ -165,7 +165,7 @@ N = 2P micro-batches, K = {STEPS} mini-batches, transfers free, interleaved_1f1b
 {limit()}
 
 Under the timeprests B is the backward of a whole mini-batch. Their pages count slots, in which it takes as long as a forward
-("in slots" above); on a machine it takes N times the backward of a micro-batch. The P stages run it one behind the other, each in a slot of its own, in
+("in slots" above); on a machine it takes N times the backward of a micro-batch. The P stages run it one after the other, each in a slot of its own, in
 which another stage has a forward at most: P long slots and N + 1 - P short ones a mini-batch (N >= 2P - 1, B >= F). This formula
 is ours, not that of the papers. Its bubble does not go away with K.
 

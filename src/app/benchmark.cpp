@@ -1,5 +1,5 @@
 // How fast a config trains on this machine, and where the time goes: samples per second, step time,
-// share of peak, bubble and memory per stage. Data lies ready in memory; nothing is written.
+// share of peak, bubble and memory per stage. Data is ready in memory; nothing is written.
 #include <spdlog/fmt/fmt.h>
 #include <spdlog/fmt/ranges.h>
 #include <spdlog/spdlog.h>
@@ -137,7 +137,7 @@ LoaderOptions benchmark_loader(const Pipeline& pipeline, const Config& config) {
 
 struct Measured {
   std::vector<StepSummary> steps;
-  ProcessMemory warm;            // behind the warm-up
+  ProcessMemory warm;            // after the warm-up
   std::size_t loader_bytes = 0;  // of warm.heap_bytes
   std::optional<ordered_json> communication;
 };
@@ -226,8 +226,8 @@ ordered_json benchmark_one(ReadConfig read, double peak, const Profile* profile,
   Pipeline pipeline(std::move(compiled), make_in_process_channel, job);
   if (!pipeline.has_own_cores())
     spdlog::warn(
-        "{}: other runs of pipetrain hold cores, or there are fewer cores or less time on them "
-        "than threads: these times are no measure of the machine",
+        "{}: the threads do not have a core each (other pipetrain runs use them, or there are too "
+        "few): these times do not measure the machine",
         config.name);
   pipeline.set_parameters(first_parameters(config, graph));
   const Measured measured = measure(pipeline, config, *data.train);
@@ -370,8 +370,8 @@ int lead_benchmark(const Options& options, Job* job) {
       results, [](const ordered_json& r) { return r["share_of_peak"].get<double>() > 1; });
   if (beyond && !options.json)
     fmt::print(
-        "\nGFLOP/s count direct convolutions; by minimal filtering, which takes fewer, a share of\n"
-        "the peak can be above 100%.\n");
+        "\nGFLOP/s count the operations of direct convolutions. Winograd F(2x2, 3x3) needs fewer, "
+        "so a\nshare of the peak can be above 100%.\n");
   const double first = peaks.at(devices_of(configs.front().config.hardware));
   if (options.json)
     std::cout << ordered_json{{"peak_gflops", first}, {"results", results}}.dump(2) << std::endl;
@@ -382,7 +382,7 @@ int lead_benchmark(const Options& options, Job* job) {
 int benchmark_rank(const Options& options, Job& job) {
   if (options.configs.size() != 1)
     throw UsageError(
-        "pipetrain benchmark measures one config at a time on several ranks: name one");
+        "pipetrain benchmark measures one config at a time on several ranks; name one");
   if (job.leads()) return lead_benchmark(options, &job);
   return follow_benchmark(configs_of(options).front(), job);
 }

@@ -128,8 +128,7 @@ int verify(const Options& options) {
 const fs::path& output_of(const Options& options, const char* what) {
   if (options.output.empty())
     throw UsageError(
-        fmt::format("pipetrain checkpoint {0} writes to a place of its own: name it "
-                    "with --output {1}",
+        fmt::format("pipetrain checkpoint {0} needs somewhere to write; name it with --output {1}",
                     options.name, what));
   return options.output;
 }
@@ -137,7 +136,7 @@ const fs::path& output_of(const Options& options, const char* what) {
 int reshard(const Options& options) {
   const fs::path output = output_of(options, "DIR");
   if (is_there(output))
-    throw UsageError(fmt::format("{}: is there already; name a new folder", output.string()));
+    throw UsageError(fmt::format("{}: already exists; name a new folder", output.string()));
   const fs::path from = find_checkpoint(options.checkpoint);
   const Snapshot snapshot = resharded(read_checkpoint(from), options.stages);
   make_folder(output);

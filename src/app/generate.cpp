@@ -1,8 +1,8 @@
-// What a language model goes on with behind a prompt, printed token by token. Models of two sides
+// What a language model continues with after a prompt, printed token by token. Models of two sides
 // translate: app/translate.cpp.
 //
-// Each token takes a forward over the model's whole context: the last T tokens, padded behind where
-// they are fewer. A position sees none behind it, so the padding changes nothing of what is read.
+// Each token takes a forward over the model's whole context: the last T tokens, padded after where
+// they are fewer. A position sees none after it, so the padding changes nothing of what is read.
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
@@ -48,7 +48,7 @@ void require_causal(const Graph& graph) {
   for (const Layer& layer : graph.layers) {
     if (reads_ahead(layer))
       throw UsageError(fmt::format(
-          "the layer '{}' reads tokens after a position, so the model cannot predict the next one; "
+          "the layer '{}' reads later tokens, so the model cannot predict the next one; "
           "use causal attention (causal = true) and forward lstm layers, and train it again",
           layer.name));
   }
@@ -62,10 +62,11 @@ std::optional<Vocabulary> find_vocabulary(const Config& config,
   if (config.data.kind != DataKind::Text) return std::nullopt;
   if (config.data.tokenizer == Tokenizer::Bytes || is_there(config.data.train_text))
     return text_vocabulary(config.data);
-  throw DataError(fmt::format(
-      "{}: there is no vocabulary.json beside the weights, and no text at {} to make it from; name "
-      "one with --set data.vocabulary='\"vocabulary.json\"'",
-      weights.string(), config.data.train_text.string()));
+  throw DataError(
+      fmt::format("{}: there is no vocabulary.json next to the weights, and no text at {} to make "
+                  "it from; name "
+                  "one with --set data.vocabulary='\"vocabulary.json\"'",
+                  weights.string(), config.data.train_text.string()));
 }
 
 std::string read_prompt(const Options& options) {
@@ -80,10 +81,10 @@ Tokens parse_tokens(const std::string& text, std::int64_t vocabulary) {
   for (std::string word; words >> word;) {
     const bool digits = word.find_first_not_of("0123456789") == word.npos && word.size() < 10;
     if (!digits || std::stol(word) >= vocabulary)
-      throw UsageError(fmt::format(
-          "--prompt: \"{}\" is no token; the model's are the numbers 0..{}, and no text of them is "
-          "known (data.vocabulary names a vocabulary.json)",
-          word, vocabulary - 1));
+      throw UsageError(
+          fmt::format("--prompt: \"{}\" is not a token; the model's tokens are the numbers 0 to "
+                      "{}, and their text is unknown (name a vocabulary.json with data.vocabulary)",
+                      word, vocabulary - 1));
     tokens.push_back(static_cast<std::int32_t>(std::stol(word)));
   }
   return tokens;
@@ -104,7 +105,7 @@ Tokens prompt_tokens(const Options& options, const std::optional<Vocabulary>& vo
   }
   if (tokens.empty())
     throw UsageError(vocabulary ? "--prompt is empty; write at least one character"
-                                : "--prompt holds no token; write numbers, as \"12 7 300\"");
+                                : "--prompt has no token; write numbers, as \"12 7 300\"");
   return tokens;
 }
 
@@ -173,7 +174,7 @@ int generate(const Options& given) {
   for (const std::string& note : read.notes) spdlog::info("{}", note);
   const Graph graph = load_graph(read);
   if (graph.target_tokens > 0) {
-    refuse_given(options, of_language_models, "goes on with text, and this model translates it");
+    refuse_given(options, of_language_models, "continues a text, and this model translates");
     return translate(options, read, graph);
   }
   refuse_given(options, of_translations, "is for translations, and this model has one side");

@@ -26,7 +26,8 @@ Proposal plan_pipedream(const PlanInput& input, const Options& options) {
   const auto levels = even_levels(input.cluster);
   if (!levels)
     throw UsageError(
-        "--objective pipedream knows levels of like groups only, and this cluster has others; "
+        "--objective pipedream needs levels whose groups are all alike, and this cluster has "
+        "others; "
         "write "
         "--devices and --bandwidth, or another --objective");
   PartitionRequest request{
@@ -74,7 +75,7 @@ const PlanFormat& plan_format_of(const Options& options) {
   const std::string_view wanted = options.json ? "json" : std::string_view(options.format);
   for (const PlanFormat& format : kFormats)
     if (format.name == wanted) return format;
-  throw UsageError(fmt::format("--format {}: there is none; write text, json or svg",
+  throw UsageError(fmt::format("--format {}: no such format; write text, json or svg",
                                printable(options.format)));
 }
 
@@ -91,8 +92,9 @@ constexpr std::array<Objective, 3> kObjectives{{
 const Objective& objective_of(const Options& options) {
   for (const Objective& objective : kObjectives)
     if (objective.name == options.objective) return objective;
-  throw UsageError(fmt::format("--objective {}: there is none; write pipedream, bapipe or simulate",
-                               printable(options.objective)));
+  throw UsageError(
+      fmt::format("--objective {}: no such objective; write pipedream, bapipe or simulate",
+                  printable(options.objective)));
 }
 
 }  // namespace

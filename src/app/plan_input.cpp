@@ -26,8 +26,8 @@ namespace pipetrain {
 namespace {
 
 constexpr std::int64_t kMostDevices = 1 << 16;
-// A graph.txt is of one mini-batch and does not say of how many samples: it is cut into at most so
-// many micro-batches, whose times are taken to be in proportion.
+// A graph.txt is of one mini-batch and does not say of how many samples: it is cut into at most this
+// number of micro-batches, whose times are taken to be in proportion.
 constexpr int kGraphSamples = 64;
 
 // "8GiB", or a number of bytes.
@@ -37,20 +37,20 @@ std::int64_t bytes_in(const std::string& text) {
   const bool plain = error == std::errc{} && end == text.data() + text.size();
   if (!plain) bytes = static_cast<double>(config::parse_bytes(text).value_or(0));
   if (bytes >= 1 && bytes < 9e18) return static_cast<std::int64_t>(bytes);
-  throw UsageError(fmt::format(
-      "--memory {}: that is no size; write the bytes of a device, as 8GiB or 8589934592",
-      printable(text)));
+  throw UsageError(
+      fmt::format("--memory {}: not a size; write the memory of a device, as 8GiB or 8589934592",
+                  printable(text)));
 }
 
 std::vector<EvenLevel> levels_in(const Options& options) {
   const auto& devices = options.devices;
   const auto& bandwidth = options.bandwidth;
   if (bandwidth.size() != devices.size())
-    throw UsageError(fmt::format(
-        "--bandwidth has {} numbers and --devices {} has {}; write the bytes per second of each "
-        "level, inside out, as --bandwidth 1.25e9{}",
-        bandwidth.size(), fmt::join(devices, ","), devices.size(),
-        devices.size() > 1 ? ",.." : ""));
+    throw UsageError(
+        fmt::format("--bandwidth has {} numbers and --devices {} has {}; write the bytes per "
+                    "second of each level, innermost first, as --bandwidth 1.25e9{}",
+                    bandwidth.size(), fmt::join(devices, ","), devices.size(),
+                    devices.size() > 1 ? ",.." : ""));
   std::vector<EvenLevel> levels;
   std::int64_t count = 1;
   for (std::size_t l = 0; l < devices.size(); ++l) {

@@ -67,7 +67,7 @@ Ranks ranks_of(const Job* job, const Config& config) {
   const int workers = worker_count(config.pipeline);
   if (ranks.count > workers)
     throw UsageError(fmt::format(
-        "{} started {} processes for {} worker{}: each needs one at least; start {}, or set "
+        "{} started {} processes for {} worker{}: each needs at least one; start {}, or set "
         "pipeline.stages to {}",
         started.launcher, ranks.count, workers, workers == 1 ? "" : "s", workers, ranks.count));
   return ranks;

@@ -23,11 +23,11 @@ void json_option(CLI::App& app, Options& options) {
 }
 
 void config_options(CLI::App& app, Options& options,
-                    const char* what = "TOML files; later ones win over earlier ones") {
+                    const char* what = "TOML files; later ones override earlier ones") {
   common_options(app, options);
   json_option(app, options);
   app.add_option("CONFIG", options.configs, what)->default_str("");
-  app.add_option("--set", options.sets, "key.path=value: wins over the files; repeatable")
+  app.add_option("--set", options.sets, "key.path=value: overrides the files; repeatable")
       ->allow_extra_args(false)
       ->default_str("");
   app.add_flag("--help-keys", options.help_keys,
@@ -39,7 +39,7 @@ void config_options(CLI::App& app, Options& options,
 }
 
 constexpr const char* kConfigOrRun =
-    "a run directory (runs/NAME), or TOML files; later ones win over earlier ones";
+    "a run directory (runs/NAME), or TOML files; later ones override earlier ones";
 
 void output_option(CLI::App& app, Options& options) {
   app.add_option("--output", options.output, "run directory; runs/<config name> where not given");
@@ -62,8 +62,8 @@ void train_options(CLI::App& app, Options& options) {
   app.add_option("--resume", options.resume,
                  "auto (from the newest checkpoint), never (start over), or a checkpoint");
   app.add_flag("--accept-changed-data", options.accept_changed_data,
-               "go on although the data are not those that the checkpoint was trained on");
-  app.add_flag("--dry-run", options.dry_run, "everything up to the first step, and stop");
+               "resume although the data differ from those that the checkpoint was trained on");
+  app.add_flag("--dry-run", options.dry_run, "do everything up to the first step, then stop");
   app.add_flag(
       "--overfit-one-batch", options.overfit_one_batch,
       "train on the first mini-batch alone, for training.steps or 500 steps: the loss must go "
@@ -81,35 +81,36 @@ void generate_options(CLI::App& app, Options& options) {
   output_option(app, options);
   model_option(app, options);
   app.add_option("--prompt", options.prompt,
-                 "language models: text that is gone on with, or \"-\": standard input; numbers "
-                 "where no text of the model's tokens is known")
+                 "language models: the text to continue, or \"-\" for standard input; token "
+                 "numbers if the model has no vocabulary")
       ->default_str("a new line");
-  app.add_option("--tokens", options.tokens, "how many follow the prompt")
+  app.add_option("--tokens", options.tokens, "how many to write after the prompt")
       ->check(whole_number(0, std::uint64_t{1} << 40));
   app.add_option("--temperature", options.temperature,
                  "below 1 likely tokens come more often, above 1 less; 0: always the likeliest")
       ->check(number(0, 1000));
-  app.add_option("--top-k", options.top_k, "draw from so many of the likeliest; 0: from all")
+  app.add_option("--top-k", options.top_k,
+                 "draw from this many of the likeliest tokens; 0: from all")
       ->check(whole_number(0, std::uint64_t{1} << 40));
   app.add_option("--seed", options.seed, "the same seed draws the same text")
       ->check(whole_number(0, std::numeric_limits<std::uint64_t>::max()));
-  app.add_option("--samples", options.samples, "texts, each drawn anew")
+  app.add_option("--samples", options.samples, "texts, drawn independently")
       ->check(whole_number(1, 1 << 20));
   app.add_option("--beam", options.beam,
-                 "translations, of standard input's lines: hypotheses of each; 1: greedy")
+                 "translations of standard input, line by line: hypotheses per sentence; 1: greedy")
       ->check(whole_number(1, 1024));
   app.add_option("--length-penalty", options.length_penalty,
                  "a translation's log-probability is divided by ((5 + pieces) / 6) to this power")
       ->check(number(0, 10));
-  app.add_option("--batch", options.batch, "sentences that are translated at once")
+  app.add_option("--batch", options.batch, "sentences to translate at once")
       ->check(whole_number(1, std::uint64_t{1} << 16));
 }
 
 void benchmark_options(CLI::App& app, Options& options) {
   config_options(app, options);
   app.add_option("--profile", options.profile,
-                 "a profile.json of the model on this machine: prints the step time and the bubble "
-                 "that it predicts beside those measured")
+                 "a profile.json of the model on this machine: prints the predicted step time and "
+                 "bubble next to the measured ones")
       ->default_str("");
 }
 
@@ -125,7 +126,7 @@ void profile_options(CLI::App& app, Options& options) {
       ->default_str("");
   app.add_option(
          "--threads", options.profile_threads,
-         "of a stage's kernels, several with commas; where not given, hardware.threads_per_stage, "
+         "threads per stage, several with commas; where not given, hardware.threads_per_stage, "
          "or where that is 0 every share of the cores")
       ->delimiter(',')
       ->check(whole_number(1, 1024))
@@ -134,18 +135,19 @@ void profile_options(CLI::App& app, Options& options) {
 
 void plan_options(CLI::App& app, Options& options) {
   config_options(app, options,
-                 "TOML files; where given, the profile must be of their model, and what they say "
-                 "of [pipeline] stays as it is");
-  app.add_option("--profile", options.profile,
-                 "what the layers take: profile.json, or a graph.txt of PipeDream's profiler")
+                 "TOML files; if given, the profile must be of their model, and their [pipeline] "
+                 "keys are kept");
+  app.add_option(
+         "--profile", options.profile,
+         "times and sizes of the layers: profile.json, or a graph.txt of PipeDream's profiler")
       ->default_str("");
   app.add_option("--cluster", options.cluster,
-                 "of pipedream-a, -b, -c, bapipe-gpu-4, -gpu-8, -fpga-4, -fpga-mixed, or a TOML "
-                 "file; not given: this machine, or --devices")
+                 "one of pipedream-a, -b, -c, bapipe-gpu-4, -gpu-8, -fpga-4, -fpga-mixed, or a "
+                 "TOML file; not given: this machine, or --devices")
       ->default_str("");
-  app.add_option("--devices", options.devices,
-                 "devices in a group, groups of those in a larger group, and so on: 4,2 are two "
-                 "servers of four")
+  app.add_option(
+         "--devices", options.devices,
+         "devices in a group, groups in a larger group, and so on: 4,2 is two servers of four")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->default_str("")
@@ -156,18 +158,19 @@ void plan_options(CLI::App& app, Options& options) {
       ->allow_extra_args(false)
       ->default_str("")
       ->check(number(1, 1e18));
-  app.add_option("--memory", options.memory, "of a device, as 8GiB or in bytes; not given: any")
+  app.add_option("--memory", options.memory,
+                 "memory of a device, as 8GiB or in bytes; not given: no limit")
       ->default_str("");
   app.add_flag("--straight", options.straight, "a stage for every device: no replicas");
   options.objective = "simulate";
   app.add_option("--objective", options.objective,
-                 "whose planner: PipeDream's optimizer, BaPipe's exploration, or our own, which "
+                 "which planner: PipeDream's optimizer, BaPipe's exploration, or our own, which "
                  "simulates the program of every schedule")
       ->check(CLI::IsMember({"pipedream", "bapipe", "simulate"}));
   app.add_flag("--allow-stale", options.allow_stale,
-               "simulate: schedules that never drain too, whose weights are stale");
+               "simulate: also schedules that never drain, whose weights are stale");
   app.add_option("--cost-model", options.cost_model,
-                 "what PipeDream charges: as its paper says, or as its released code computes")
+                 "PipeDream's cost model: as in its paper, or as in its released code")
       ->check(CLI::IsMember({"paper", "code"}));
   app.add_option("--format", options.format, "the map of stages as a picture: svg; --json: json")
       ->check(CLI::IsMember({"text", "json", "svg"}));
@@ -223,14 +226,13 @@ void schedule_options(CLI::App& app, Options& options) {
   app.add_option(
          "--times", options.times,
          "of a forward (F), a backward (B), its end after the send of its gradients (tail) and a "
-         "transfer, per micro-batch and model stage; "
-         "what is not named keeps its default. F=1/2/3: one for each model stage; transfer: "
-         "for each boundary between them. Half of B is the input half, half the weight "
-         "half; with W=..., that is the weight half and B the input half (default 1). Under "
-         "the timeprests B and W are those of a whole mini-batch, by default those of N "
-         "micro-batches. slowdown=1/2: what a worker's times are multiplied by, one for each "
-         "worker; jitter=0.1,seed=1: forwards and backwards vary at random, by a factor whose "
-         "logarithm deviates by so much")
+         "transfer, per micro-batch and model stage; what is not named keeps its default. F=1/2/3: "
+         "one for each model stage; transfer: for each boundary between them. Half of B is the "
+         "input half, half the weight half; with W=..., that is the weight half and B the input "
+         "half (default 1). Under the timeprests B and W are those of a whole mini-batch, by "
+         "default those of N micro-batches. slowdown=1/2: what a worker's times are multiplied by, "
+         "one for each worker; jitter=0.1,seed=1: forwards and backwards vary at random, by a "
+         "factor whose logarithm has this standard deviation")
       ->default_str("F=1,B=2,transfer=0");
   app.add_option("--format", options.format, "of the output")
       ->check(CLI::IsMember({"text", "versions", "csv", "svg", "trace", "json"}));
@@ -245,16 +247,16 @@ void checkpoint_options(CLI::App& app, Options& options) {
   json_option(app, options);
   app.add_option("VERB", options.name, "info | verify | reshard | export | prune")->required();
   app.add_option("DIR", options.checkpoint,
-                 "a checkpoint, or the folder of a run (the newest is meant; verify, info: all)")
+                 "a checkpoint, or the folder of a run (its newest; verify, info: all)")
       ->required();
   app.add_option("--output", options.output,
                  "export: the safetensors file; reshard: the folder to write to");
   options.stages = 1;
   app.add_option("--stages", options.stages, "reshard: into this many files")
       ->check(whole_number(1, 1024));
-  app.add_option("--keep-latest", options.keep_latest, "prune: how many of the newest stay")
+  app.add_option("--keep-latest", options.keep_latest, "prune: how many of the newest to keep")
       ->check(whole_number(1, 1 << 30));
-  app.add_option("--keep-best", options.keep_best, "prune: that of the best validation stays too");
+  app.add_option("--keep-best", options.keep_best, "prune: also keep that of the best validation");
 }
 
 void list_options(CLI::App& app, Options& options) {

@@ -14,7 +14,7 @@ Options with_run_directory(Options options) {
     if (find_file(config).kind != FileKind::Folder) continue;
     const fs::path run = config;
     config /= kConfigFile;
-    const Found found = find_file(config);  // what cannot be told is refused where it is read
+    const Found found = find_file(config);  // what cannot be looked at is refused where it is read
     if (found.problem.empty() && found.kind != FileKind::Regular)
       throw UsageError(
           fmt::format("{} is a folder without {}, so it is no run directory; name a run's folder, "

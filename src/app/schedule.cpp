@@ -34,14 +34,14 @@ constexpr std::array<Format, 6> formats{{
 const Format& require_format(std::string_view name) {
   for (const auto& format : formats)
     if (format.name == name) return format;
-  throw UsageError(
-      fmt::format("--format {}: there are text, versions, csv, svg, trace and json", name));
+  throw UsageError(fmt::format(
+      "--format {}: no such format; write text, versions, csv, svg, trace or json", name));
 }
 
 const Format& format_of(const Options& options) {
   const Format& format = require_format(options.format);
   if (options.schedules.size() > 1 && !format.several)
-    throw UsageError(fmt::format("--format {} is of one schedule; name one of: {}", format.name,
+    throw UsageError(fmt::format("--format {} takes one schedule; name one of: {}", format.name,
                                  fmt::join(options.schedules, ", ")));
   if (options.summary && format.name != "text" && format.name != "json")
     throw UsageError(fmt::format("--summary has no --format {}; write text or json", format.name));

@@ -1,6 +1,6 @@
 // A sentence a line in, its translation as a line out, in the same order; nothing else on standard
-// output. So many lines are read ahead as make a good number of batches, translated together, and
-// written: whoever sends a line at a time has the answers when the input ends.
+// output. As many lines are read ahead as make a good number of batches, translated together, and
+// written: a program that sends a line at a time has the answers when the input ends.
 #include "app/translate.hpp"
 
 #include <spdlog/spdlog.h>
@@ -31,7 +31,7 @@ std::filesystem::path pieces_of(const Config& config, const std::filesystem::pat
   if (!config.data.pieces.empty()) return config.data.pieces;
   if (const auto beside = pieces_beside(weights)) return *beside;
   throw DataError(
-      fmt::format("{}: there is no pieces.model beside the weights; name the SentencePiece model "
+      fmt::format("{}: there is no pieces.model next to the weights; name the SentencePiece model "
                   "that they were "
                   "trained with: --set data.pieces='\"pieces.model\"'",
                   weights.string()));
@@ -76,7 +76,7 @@ class Sentences {
     if (cut_++ == 0)
       spdlog::warn(
           "standard input:{}: the line has {} pieces, and the model reads at most {}: the rest is "
-          "left out, as it will be of other lines",
+          "left out, here and in later lines",
           lines_.lines(), pieces.size(), most_);
     pieces.resize(most_);
   }

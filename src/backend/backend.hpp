@@ -195,7 +195,7 @@ class Lowering {
 struct LowerOptions {
   int samples = 1;  // of a training micro-batch: layouts are chosen for it
   // A stage may make its activations again by other weights: no layer does a part of its
-  // neighbour's backward, which may lie behind a cut and see other activations. Changes no bit by
+  // neighbour's backward, which may be after a cut and see other activations. Changes no bit by
   // itself.
   bool recomputes = false;
   Precision precision = Precision::F32;

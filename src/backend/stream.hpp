@@ -2,14 +2,14 @@
 //
 // A host's stream has done what it was asked for when the call returns. A device's does it later
 // (asynchronous()): what the host gives it to read must be there until the call returns, not
-// longer; what it leaves for the host (results) is there once a fence recorded behind it has
+// longer; what it leaves for the host (results) is there once a fence recorded after it has
 // passed. Two streams know nothing of each other's order but by fences:
 //
 //   stream a   write x   record(f) ─┐
 //   stream b                        └> wait(f)   read x
 //
 // Threading: a stream by one thread at a time; a fence may be waited for from another thread than
-// that which recorded it, behind it. Errors: DeviceError; what fails later is thrown by a later
+// that which recorded it, after it. Errors: DeviceError; what fails later is thrown by a later
 // call.
 #pragma once
 
@@ -67,7 +67,7 @@ struct RowCopy {  // `rows` blocks of `bytes`, each so far from the one before i
 class Fence {
  public:
   virtual ~Fence() = default;
-  virtual bool passed() const = 0;  // is all that lies before it done? Before any record(): yes
+  virtual bool passed() const = 0;  // is all that is before it done? Before any record(): yes
   virtual void wait() const = 0;    // the calling thread, until it is
 };
 
@@ -108,8 +108,8 @@ class Stream {
   virtual std::unique_ptr<Fence> make_fence() = 0;
   // One that seconds_between may be asked about: it may cost the device more.
   virtual std::unique_ptr<Fence> make_timed_fence() { return make_fence(); }
-  virtual void record(Fence& fence) = 0;  // behind all that has been asked for
-  // All that is asked for from here on comes behind the fence's last record() so far, whichever
+  virtual void record(Fence& fence) = 0;  // after all that has been asked for
+  // All that is asked for from here on comes after the fence's last record() so far, whichever
   // stream of this backend that was.
   virtual void wait(const Fence& fence) = 0;
   // Between two timed fences of this stream that have passed. Host streams: 0.

@@ -1,4 +1,4 @@
-// Threads that work ahead of others or behind them, and so are in no hurry.
+// Threads that work ahead of others or after them, and so never preempt them.
 #pragma once
 
 namespace pipetrain {

@@ -18,7 +18,7 @@ class CannotRead : public DataError {
  public:
   CannotRead(const std::filesystem::path& file, std::string why, int error = 0);
   const std::string& why() const { return why_; }  // "Permission denied", "it is a folder"
-  // Does the reason lie with this very file or its name? Else with the machine: too many files are
+  // Is this very file, or its name, the reason? Else it is the machine: too many files are
   // open, no memory, a disk that fails.
   bool is_of_the_file() const;
 
@@ -55,14 +55,14 @@ inline constexpr std::uint64_t kLargestText = std::uint64_t{64} << 20;  // of a 
 
 // A whole file of at most `most` bytes.
 std::string read_whole_file(const std::filesystem::path& file, std::uint64_t most = kLargestText);
-// The same of a pipe, as a shell makes it of <(...), and of a terminal: waits for whoever writes.
+// The same of a pipe, as a shell makes it of <(...), and of a terminal: waits for the writer.
 std::string read_whole_stream(const std::filesystem::path& file, std::uint64_t most = kLargestText);
 
 // Lines of a text that may be torn: one that is longer than `most` bytes ends it as damage does.
 class TextLines {
  public:
   explicit TextLines(const std::filesystem::path& path, std::size_t most = std::size_t{16} << 20);
-  // The next line that is whole, without its '\n'; false behind the last one.
+  // The next line that is whole, without its '\n'; false after the last one.
   bool next(std::string& line);
 
  private:

@@ -26,7 +26,7 @@ Found find_file(const std::filesystem::path& path) {
 
 std::string why_not_regular(FileKind kind) {
   if (kind == FileKind::Folder) return "it is a folder";
-  return kind == FileKind::Other ? "it is no regular file but a pipe, a socket or a device" : "";
+  return kind == FileKind::Other ? "it is not a regular file but a pipe, a socket or a device" : "";
 }
 
 Opened open_regular(const std::filesystem::path& file, int flags) {

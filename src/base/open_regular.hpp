@@ -1,5 +1,5 @@
 // The one way to open a file that somebody named, to read or to write: regular files only, and
-// never a wait. A pipe would hold up whoever opens it, a device may have no end.
+// never a wait. A pipe would hold up the thread that opens it, a device may have no end.
 #pragma once
 
 #include <filesystem>
@@ -15,7 +15,7 @@ struct Found {
                         // links; `kind` is None then
   int error = 0;        // errno of it
 };
-// What stands under this name, behind links.
+// What is under this name, behind links.
 Found find_file(const std::filesystem::path& path);
 
 // "it is a folder"; empty for a regular file and for nothing.
@@ -23,7 +23,7 @@ std::string why_not_regular(FileKind kind);
 
 struct Opened {
   int descriptor = -1;  // the caller closes it; -1: there is none
-  std::string problem;  // why, in words that fit behind "cannot be read: "
+  std::string problem;  // why, in words that fit after "cannot be read: "
   int error = 0;        // errno of it; 0 where the system had no objection
 };
 // `flags` are those of open(2); what is made can be read by all, and written by its owner.

@@ -20,7 +20,7 @@ std::thread start_thread(Work work) {
 }
 
 // DeviceError unless `count` more can be started at once. OpenMP asks nobody: it ends the
-// process where one of its threads cannot be started, so whoever is about to need a team asks here.
+// process where one of its threads cannot be started, so code that is about to need a team asks here.
 void check_threads(int count);
 
 }  // namespace pipetrain

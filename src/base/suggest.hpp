@@ -18,7 +18,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b);
 std::optional<std::string_view> nearest(std::string_view word,
                                         std::span<const std::string_view> known);
 
-// "; did you mean 'conv2d'?" or "" where nothing is near. Ready to stand at the end of a message.
+// "; did you mean 'conv2d'?" or "" where nothing is near. Ready to be at the end of a message.
 std::string suggest(std::string_view word, std::span<const std::string_view> known);
 
 }  // namespace pipetrain

@@ -15,7 +15,7 @@ bool is_bare(char byte) {
          (byte >= 'a' && byte <= 'z') || byte == '_' || byte == '-' || byte == '+';
 }
 
-// Where the quoted text that begins at `at` ends: behind its closing quotes, or before the end of
+// Where the quoted text that begins at `at` ends: after its closing quotes, or before the end of
 // the line where a short one is not closed (which the parser refuses).
 std::size_t after_quotes(std::string_view toml, std::size_t at) {
   const char quote = toml[at];
@@ -110,8 +110,7 @@ StrayCharacter character_at(std::string_view toml, std::size_t at) {
 
 std::string StrayCharacter::message() const {
   return "the character '" + text +
-         "' stands outside quotes, where TOML has letters without accents, "
-         "digits and signs only";
+         "' is outside quotes, where TOML allows only letters without accents, digits and signs";
 }
 
 std::optional<StrayCharacter> stray_character(std::string_view toml) {

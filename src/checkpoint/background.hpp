@@ -1,4 +1,4 @@
-// Saves checkpoints behind the training's back: a thread of its own writes what was copied.
+// Saves checkpoints in the background: a thread of its own writes what was copied.
 #pragma once
 
 #include <filesystem>
@@ -22,7 +22,7 @@ struct Saved {
   std::int64_t step = 0;
   std::filesystem::path folder;
   std::uint64_t bytes = 0;
-  double seconds = 0;  // of writing, behind the training's back
+  double seconds = 0;  // of writing, in the background
 };
 
 // One save at a time. What a save met (DeviceError) is thrown by the next call of any function
@@ -34,7 +34,7 @@ class BackgroundSaver {
 
   // Hands over; waits only while the save before is not done.
   void save(Snapshot snapshot);
-  // A save that has been committed and not been told yet.
+  // A save that has been committed and not been reported yet.
   std::optional<Saved> committed();
   void wait();  // until nothing is left to write
 

@@ -53,14 +53,14 @@ void remove_tree(const fs::path& path) {
 
 bool is_checkpoint(const fs::path& path) { return is_there(path / "manifest.json"); }
 
-// `latest` and `best` hold the name of the checkpoint that lies beside them.
+// `latest` and `best` hold the name of the checkpoint that is beside them.
 fs::path pointed_to(const fs::path& pointer) {
   std::string name(checkpoint_name(0).size() + 8, '\0');  // whatever is longer is no name
   name.resize(InputFile(pointer).read_some(name.data(), name.size()));
   name.resize(std::min(name.size(), name.find('\n')));
   if (!step_of(name))
-    throw DataError(fmt::format("{}: it names no checkpoint; name the folder of one (step-...)",
-                                pointer.string()));
+    throw DataError(fmt::format(
+        "{}: it does not name a checkpoint; name the folder of one (step-...)", pointer.string()));
   return pointer.parent_path() / name;
 }
 
@@ -81,9 +81,9 @@ fs::path find_checkpoint(const fs::path& named) {
   if (is_checkpoint(named)) return named;
   const fs::path path = named.filename().empty() ? named.parent_path() : named;
   if (step_of(path.filename().string()) && is_folder(path))
-    throw DataError(
-        fmt::format("{}: manifest.json is missing: this is no whole checkpoint; name another one",
-                    path.string()));
+    throw DataError(fmt::format(
+        "{}: manifest.json is missing, so this checkpoint is incomplete; name another one",
+        path.string()));
   for (const fs::path& folder : {path / "checkpoints", path}) {
     const auto steps = committed_checkpoints(folder);
     if (!steps.empty()) return folder / checkpoint_name(steps.back());

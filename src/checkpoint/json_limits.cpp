@@ -36,7 +36,7 @@ class Watch final : public nlohmann::json_sax<nlohmann::json> {
     return stop(fmt::format("has an object of more than {} members", limits_.members));
   }
   bool parse_error(std::size_t, const std::string&, const nlohmann::json::exception&) override {
-    return stop("is no JSON object");
+    return stop("is not a JSON object");
   }
 
  private:
@@ -45,7 +45,7 @@ class Watch final : public nlohmann::json_sax<nlohmann::json> {
     return false;
   }
   bool value() {
-    if (open_.empty()) return stop("is no JSON object");
+    if (open_.empty()) return stop("is not a JSON object");
     if (++values_ <= limits_.values) return true;
     return stop(fmt::format("has more than {} values", limits_.values));
   }

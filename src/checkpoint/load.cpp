@@ -44,7 +44,7 @@ std::string way_out(const fs::path& checkpoint, std::int64_t step) {
   const auto steps = committed_checkpoints(folder);
   const auto later = std::ranges::lower_bound(steps, step);
   if (later == steps.begin()) return "copy it again, or start over with --resume never";
-  return fmt::format("copy it again, or go on from the one before it: --resume {}",
+  return fmt::format("copy it again, or resume from the one before it: --resume {}",
                      (checkpoint.parent_path() / checkpoint_name(*std::prev(later))).string());
 }
 
@@ -87,7 +87,7 @@ Manifest read_manifest(const fs::path& checkpoint) {
   try {
     return parse_manifest(read_whole_file(file), file.string());
   } catch (const CannotRead& error) {
-    throw DataError(fmt::format("{}: {}: this is no whole checkpoint; name another one",
+    throw DataError(fmt::format("{}: {}: this checkpoint is incomplete; name another one",
                                 file.string(), error.why()));
   }
 }

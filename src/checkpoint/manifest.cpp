@@ -21,7 +21,7 @@ constexpr JsonLimits kManifestLimits = {.depth = 8, .values = 1'000'000, .member
 
 [[noreturn]] void refuse_manifest(const std::string& file, const std::string& why) {
   throw DataError(
-      fmt::format("{}: not a valid manifest of a checkpoint: {}; go on from another checkpoint "
+      fmt::format("{}: not a valid manifest of a checkpoint: {}; resume from another checkpoint "
                   "(--resume PATH), or start over with --resume never",
                   file, printable(why)));
 }
@@ -59,7 +59,7 @@ Json json_of(const DataSums& data) {
 class Members {
  public:
   Members(const Json& json, std::string file) : json_(json), file_(std::move(file)) {
-    if (!json.is_object()) refuse("an entry is no JSON object");
+    if (!json.is_object()) refuse("an entry is not a JSON object");
   }
 
   [[noreturn]] void refuse(const std::string& why) const { refuse_manifest(file_, why); }
@@ -70,12 +70,12 @@ class Members {
     return *found;
   }
   std::string text(const char* name) const {
-    if (!at(name).is_string()) refuse(fmt::format("'{}' is no text", name));
+    if (!at(name).is_string()) refuse(fmt::format("'{}' is not a text", name));
     return at(name).get<std::string>();
   }
   std::uint64_t count(const char* name, std::uint64_t most) const {
     if (!at(name).is_number_unsigned() || at(name).get<std::uint64_t>() > most)
-      refuse(fmt::format("'{}' is no whole number from 0 to {}", name, most));
+      refuse(fmt::format("'{}' is not a whole number from 0 to {}", name, most));
     return at(name).get<std::uint64_t>();
   }
   std::int64_t count(const char* name) const {
@@ -84,23 +84,23 @@ class Members {
   // A loss that is not finite is written as null.
   double number(const char* name) const {
     if (at(name).is_null()) return std::numeric_limits<double>::quiet_NaN();
-    if (!at(name).is_number()) refuse(fmt::format("'{}' is no number", name));
+    if (!at(name).is_number()) refuse(fmt::format("'{}' is not a number", name));
     return at(name).get<double>();
   }
   std::uint32_t checksum(const char* name) const {
     const std::string written = text(name);
     if (written.size() != 8 || written.find_first_not_of("0123456789abcdef") != written.npos)
-      refuse(fmt::format("'{}' is no checksum of eight hexadecimal digits", name));
+      refuse(fmt::format("'{}' is not a checksum of eight hexadecimal digits", name));
     return static_cast<std::uint32_t>(std::stoul(written, nullptr, 16));
   }
   const Json& list(const char* name) const {
-    if (!at(name).is_array()) refuse(fmt::format("'{}' is no list", name));
+    if (!at(name).is_array()) refuse(fmt::format("'{}' is not a list", name));
     return at(name);
   }
   std::vector<std::string> texts(const char* name) const {
     std::vector<std::string> values;
     for (const Json& entry : list(name)) {
-      if (!entry.is_string()) refuse(fmt::format("'{}' is no list of texts", name));
+      if (!entry.is_string()) refuse(fmt::format("'{}' is not a list of texts", name));
       values.push_back(entry.get<std::string>());
     }
     return values;
@@ -155,9 +155,9 @@ std::vector<CheckpointFile> files_of(const Members& m, const std::string& file) 
     // A name from a file must not lead out of the folder.
     if (one.name.empty() || one.name.find('/') != one.name.npos ||
         one.name.find('\0') != one.name.npos || one.name.front() == '.')
-      m.refuse("'files' has a name that is no plain file name");
+      m.refuse("'files' has a name that is not a plain file name");
     if (!names.insert(one.name).second)
-      m.refuse(fmt::format("file '{}' stands there twice", one.name));
+      m.refuse(fmt::format("file '{}' is listed twice", one.name));
     files.push_back(std::move(one));
   }
   return files;
@@ -209,7 +209,7 @@ Manifest parse_manifest(const std::string& text, const std::string& file) {
   manifest.files = files_of(m, file);
   json.erase("crc32");
   const std::string bare = json.dump(2, ' ', false, Json::error_handler_t::replace);
-  if (sum_of(bare) != checksum) m.refuse("its checksum does not fit: it was changed or damaged");
+  if (sum_of(bare) != checksum) m.refuse("its checksum does not match: it was changed or damaged");
   return manifest;
 }
 

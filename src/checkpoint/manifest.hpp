@@ -20,7 +20,7 @@ struct ValidationResult {
   bool operator==(const ValidationResult&) const = default;
 };
 
-// How far a training has come. With the tensors it is all that going on needs: which samples come
+// How far a training has come. With the tensors it is all that continuing needs: which samples come
 // next and every random number follow from `step` and the config's seed.
 struct Progress {
   std::int64_t step = 0;                 // mini-batches trained: the next one's 0-based number
@@ -41,7 +41,7 @@ struct CheckpointFile {
 
 struct DataSum {
   std::string what;         // the key that names it: "data.train_images"
-  std::uint64_t files = 0;  // behind that key
+  std::uint64_t files = 0;  // after that key
   FileSum sum;              // all their bytes; the CRC is of what run/data_sums.hpp says
   bool operator==(const DataSum&) const = default;
 };

@@ -15,7 +15,7 @@ struct FileSum {
   bool operator==(const FileSum&) const = default;
 };
 
-// `sum` goes on over more bytes.
+// `sum` continues over more bytes.
 void add_bytes(FileSum& sum, const void* bytes, std::size_t count);
 
 // DeviceError as soon as the disk refuses something. `shown` is the name that messages use.

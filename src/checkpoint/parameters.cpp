@@ -145,8 +145,8 @@ NamedTensors match_tensors(const std::vector<StoredTensor>& stored, NamedTensors
     problems.push_back(fmt::format("'{}' {} is missing", name, tensor->shape.text()));
   if (!problems.empty())
     throw DataError(
-        fmt::format("{}: these are not the weights of model '{}':\n  {}\nName the file "
-                    "or the model that belongs to the other",
+        fmt::format("{}: these are not the weights of model '{}':\n  {}\nName the file of this "
+                    "model, or the model of this file",
                     file, printable(graph.name), fmt::join(problems, "\n  ")));
   return expected;
 }

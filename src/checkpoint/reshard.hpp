@@ -1,4 +1,4 @@
-// The same checkpoint in another number of files. Nothing needs it to go on under another split
+// The same checkpoint in another number of files. Nothing needs it to continue under another split
 // (names are global): it is for tools that want one file, or one per machine.
 #pragma once
 

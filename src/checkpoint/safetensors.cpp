@@ -15,7 +15,7 @@ namespace pipetrain {
 namespace {
 
 static_assert(std::endian::native == std::endian::little,
-              "tensors are stored as they lie in memory");
+              "tensors are stored as they are in memory");
 
 constexpr std::uint64_t kLargestHeader = 100'000'000;  // the format's own limit
 
@@ -35,7 +35,7 @@ std::uint64_t read_header_length(InputFile& reader, const std::string& file) {
   return length;
 }
 
-// By name, but wide elements first, so that each tensor lies aligned in the file.
+// By name, but wide elements first, so that each tensor is aligned in the file.
 void sort_for_file(std::vector<TensorView>& tensors) {
   std::sort(tensors.begin(), tensors.end(), [](const TensorView& a, const TensorView& b) {
     const std::size_t wide_a = dtype_bytes(a.dtype), wide_b = dtype_bytes(b.dtype);

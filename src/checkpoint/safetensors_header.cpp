@@ -60,7 +60,7 @@ TensorPlace read_place(const std::string& name, const HeaderJson& entry, std::ui
   const auto fail = [&](const std::string& why) {
     refuse(file, fmt::format("tensor '{}' {}", name, why));
   };
-  if (!entry.is_object()) fail("is no object");
+  if (!entry.is_object()) fail("is not an object");
   const auto dtype = entry.find("dtype");
   if (dtype == entry.end() || !dtype->is_string()) fail("has no dtype");
   const std::size_t width = dtype_bytes(dtype->get<std::string>());
@@ -70,7 +70,7 @@ TensorPlace read_place(const std::string& name, const HeaderJson& entry, std::ui
   if (!read_counts(entry, "data_offsets", offsets) || offsets.size() != 2)
     fail("has no pair of data_offsets");
   if (offsets[0] > offsets[1] || offsets[1] > data_bytes)
-    fail(fmt::format("lies at bytes {} to {} of {}", offsets[0], offsets[1], data_bytes));
+    fail(fmt::format("is at bytes {} to {} of {}", offsets[0], offsets[1], data_bytes));
   const std::uint64_t stored = offsets[1] - offsets[0], wanted = bytes_of(shape, width, data_bytes);
   if (stored != wanted)
     fail(fmt::format("stores {} bytes, but {} [{}] does not have that size", stored,

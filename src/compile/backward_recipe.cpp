@@ -154,7 +154,7 @@ class BackwardWriter {
     for (const Sum& sum : sums) draft_.add_sum(sum.value, sum.into, sum.from);
   }
 
-  // Behind the layer's input gradient, which reads the weights: these may be updated on the way.
+  // After the layer's input gradient, which reads the weights: these may be updated on the way.
   void backward_weight(Draft draft) {
     draft.step.kind = Step::Kind::BackwardWeight;
     if (in_.split_backward) draft_.keep_in_slot(*draft.output_gradient);

@@ -70,7 +70,7 @@ class ForwardWriter {
     if (!traits.aliases_input) draft_.add(std::move(draft));
   }
 
-  // Where the value that layer l makes shall lie, for it and for all that alias it.
+  // Where the value that layer l makes shall be, for it and for all that alias it.
   BufferId make_storage(int l) {
     bool read_by_backward = false;
     std::optional<std::size_t> leaving;
@@ -114,7 +114,7 @@ class ForwardWriter {
     return false;
   }
 
-  // Values that leave but lie elsewhere (passed through, or a second name of what leaves) are
+  // Values that leave but are elsewhere (passed through, or a second name of what leaves) are
   // copied.
   void leave() {
     const PacketLayout& out = made_.out;

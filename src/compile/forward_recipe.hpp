@@ -1,4 +1,4 @@
-// The forward pass of a recipe: where the values of a stage lie, one kernel call after the other.
+// The forward pass of a recipe: where the values of a stage are, one kernel call after the other.
 #pragma once
 
 #include <optional>

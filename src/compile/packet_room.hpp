@@ -1,4 +1,4 @@
-// Which packets lie in the memory of one copy of a stage, and what they take: those that it sends,
+// Which packets are in the memory of one copy of a stage, and what they take: those that it sends,
 // and twins of those that it receives from another device or another rank.
 #pragma once
 

@@ -1,4 +1,4 @@
-// What crosses a cut, and where it lies in a packet.
+// What crosses a cut, and where it is in a packet.
 #include "base/cache_line.hpp"
 #include "compile/recipe.hpp"
 #include "plan/crossing.hpp"

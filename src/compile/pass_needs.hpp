@@ -12,7 +12,7 @@ namespace pipetrain {
 struct PassNeeds {  // in one mode
   StageSizes each = {};
   int slots = 0, input_slots = 0;  // each.slot and each.input_slot bytes each
-  std::size_t packets = 0;         // bytes, of all that lie in the stage's memory
+  std::size_t packets = 0;         // bytes, of all that are in the stage's memory
 
   std::size_t slots_bytes() const;  // of all of them, each on lines of its own
   std::size_t input_slots_bytes() const;

@@ -19,7 +19,7 @@ struct StageNeeds {
   bool mixes_weights = false;
   int statistics_logged = 0;  // micro-batches, where there are other copies
   DeltaRule delta = {};
-  PacketCounts packets;  // to and from the stage behind, of each lane
+  PacketCounts packets;  // to and from the stage after, of each lane
   int lanes = 1;
   int gradients_in_a_packet = 1;  // micro-batches
 };
@@ -37,7 +37,7 @@ PipelineNeeds needs_of(const PipelineInput& input);
 // The workers that hold a copy of the stage.
 std::vector<WorkerId> workers_of(const Program& program, StageId stage);
 
-// A packet's bytes, with the tensors of so many micro-batches: a cache line at least.
+// A packet's bytes, with the tensors of this many micro-batches: a cache line at least.
 std::size_t packet_bytes(std::size_t bytes, int microbatches);
 
 // The largest packets at the cut before layer `next` that micro-batches in that mode have.

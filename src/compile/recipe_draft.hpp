@@ -24,14 +24,14 @@ class RecipeDraft {
  public:
   BufferId new_buffer(Area area, std::size_t bytes, std::size_t offset = 0);
   const Block& buffer(BufferId id) const { return buffers_[id]; }
-  // Used apart from any step: before the first one, or behind all that there are.
+  // Used apart from any step: before the first one, or after all that there are.
   void use_before(BufferId id) { use(id, 0); }
   void use_behind(BufferId id) { use(id, static_cast<int>(drafts_.size())); }
   // What a weight half that runs later reads must outlive the pass.
   void keep_in_slot(BufferId id);
 
   void add(Draft draft);
-  // Exactly `bytes`: behind an input in the loader's memory there may be nothing.
+  // Exactly `bytes`: after an input in the loader's memory there may be nothing.
   void add_copy(BufferId from, BufferId to, std::size_t bytes);
   void add_sum(ValueId value, BufferId into, BufferId from);
   std::size_t steps() const { return drafts_.size(); }

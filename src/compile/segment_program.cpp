@@ -98,11 +98,11 @@ Program own_program(const Config& config, const ScheduleRequest& request) {
   if (!own.whole) program = finish(std::move(program), request);
   if (request.tied.empty()) return program;
   if (const auto stuck = check(program, with_room_for_activations(program)); !stuck.empty())
-    throw UsageError(fmt::format(
-        "pipeline.schedule: this order cannot train parameters that several layers use, whose "
-        "updates wait for each other: {}; let every stage go backward before another update of it "
-        "has to be there",
-        stuck[0].message));
+    throw UsageError(
+        fmt::format("pipeline.schedule: this order cannot train parameters that several layers "
+                    "use, whose updates wait for each other: {}; let every stage run its backwards "
+                    "before its next update is needed",
+                    stuck[0].message));
   return program;
 }
 
@@ -202,7 +202,7 @@ bool recomputes(const Program& program) { return has(program, Op::Recompute); }
 
 namespace {
 
-// The most micro-batches of a stage whose weight half is still to come behind their input half.
+// The most micro-batches of a stage whose weight half is still to come after their input half.
 int put_off(const Program& program, StageId stage) {
   int most = 0;
   for (const auto& worker : program.workers) {

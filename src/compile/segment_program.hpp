@@ -32,7 +32,7 @@ bool repeats_program(const Config& config);
 
 // `workers` are the schedule's stages P.
 ScheduleRequest schedule_request(const Config& config, int workers);
-// Of a segment of so many mini-batches. `tied`: the stages that share parameters.
+// Of a segment of this many mini-batches. `tied`: the stages that share parameters.
 SegmentProgram training_program(const Config& config, int workers, std::int64_t minibatches,
                                 const std::set<StageId>& tied = {});
 // The first epochs, where the schedule has them synchronous (PipeMare, T3): one mini-batch of them.

@@ -18,7 +18,7 @@ namespace pipetrain {
 struct OwnOrder;  // own_order.hpp
 
 struct ModelConfig {
-  std::filesystem::path file;  // empty where the layers stand inline
+  std::filesystem::path file;  // empty where the layers are inline
   std::filesystem::path init;  // optional safetensors with every parameter
   bool operator==(const ModelConfig&) const = default;
 };

@@ -63,11 +63,10 @@ void check_validation_fraction(const Given& given, const Config& config, Problem
   others.push_back({"data.validation_range", data.validation_range.has_value()});
   for (const FileKey& other : others) {
     if (!other.named) continue;
-    problems.push_back(
-        {place(given, {"data.validation_fraction"}),
-         fmt::format("data.validation_fraction is given, and {} too", other.path),
-         "say once which samples validate: remove one of them (validation_fraction = 0 is as "
-         "good)"});
+    problems.push_back({place(given, {"data.validation_fraction"}),
+                        fmt::format("data.validation_fraction is given, and {} too", other.path),
+                        "choose the validation samples once: remove one of them (or write "
+                        "validation_fraction = 0)"});
     return;
   }
 }

@@ -76,7 +76,7 @@ struct Key {
 std::span<const Key> keys();  // in the order of the documentation, a table's keys together
 const Key* find_key(std::string_view path);
 bool is_table(std::string_view path);  // "pipeline", "pipeline.pipemare"
-// The keys of a model file, which may also stand in [model].
+// The keys of a model file, which may also be in [model].
 std::span<const std::string_view> model_file_keys();
 
 // The known key or table that a misspelt one is nearest to; empty where none is near.

@@ -116,7 +116,7 @@ bool check_replicas(const Given& given, const Config& config, Problems& problems
   return refusal.empty();
 }
 
-// Fewer devices than workers share; more would lie idle.
+// Fewer devices than workers share; more would be idle.
 void check_devices(const Given& given, const Config& config, Problems& problems) {
   const std::size_t devices = config.hardware.devices.size();
   if (!fine(given, {"hardware.devices", "hardware.backend", "pipeline.stages"})) return;

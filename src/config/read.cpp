@@ -14,7 +14,7 @@ namespace {
 
 using Wrong = std::set<std::string, std::less<>>;
 
-// In the order of the table, in which the key that chooses a kind stands before the keys of its
+// In the order of the table, in which the key that chooses a kind is before the keys of its
 // kinds.
 Wrong read_fields(const Sources& sources, Config& config, Problems& problems) {
   Wrong wrong;
@@ -43,7 +43,7 @@ void add_slips(const Sources& sources, Wrong& wrong) {
     if (!given_anyway(sources, slip)) wrong.insert(slip.meant);
 }
 
-// The file that the whole inline model stands in; empty where its parts come from several sources,
+// The file that the whole inline model is in; empty where its parts come from several sources,
 // or from what can be read only once.
 std::filesystem::path only_file(const Sources& sources,
                                 const std::vector<std::filesystem::path>& files) {

@@ -152,7 +152,7 @@ struct Take {
     return true;
   }
 
-  // Names of devices: "cuda:0". One may stand there several times, for several workers.
+  // Names of devices: "cuda:0". One may be there several times, for several workers.
   bool operator()(FieldOf<std::vector<std::string>> field) const {
     const auto* names = as<std::vector<Value>>(value);
     if (!names) return wrong_type(value);
@@ -189,7 +189,7 @@ struct Take {
     if (!first || !last) return wrong_type(value);
     if (*first < 0 || *last <= *first) {
       return refuse(value, fmt::format("{} = {} holds no samples", key.path, show(value)),
-                    "write [first, last] with 0 <= first < last; last itself is not taken");
+                    "write [first, last] with 0 <= first < last; last itself is not included");
     }
     field(config) = SampleRange{*first, *last};
     return true;
@@ -208,7 +208,7 @@ struct Take {
     if (range.last < range.first || range.last - range.first >= longest)
       return refuse(value,
                     fmt::format("{} = {} are not 1 to {} steps", key.path, show(value), longest),
-                    "write [first, last] with first <= last; both are in");
+                    "write [first, last] with first <= last; both are included");
     field(config) = range;
     return true;
   }

@@ -73,7 +73,7 @@ void settle_order(const Given& given, Config& config, Problems& problems) {
   }
 }
 
-// "auto" is no schedule: whoever reads one before there is a plan finds the default.
+// "auto" is no schedule: code that reads one before there is a plan finds the default.
 void settle_automatic(Config& config) {
   PipelineConfig& pipeline = config.pipeline;
   if (pipeline.schedule != automatic_schedule) return;

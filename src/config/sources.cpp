@@ -161,7 +161,7 @@ void load_set(const std::string& set, Source source, Sources& sources, Problems&
   source.name = "--set " + key;
   if (equals == set.npos || key.empty() || key.find_first_not_of(kBareKey) != key.npos) {
     const Place where{source.number, 0, 0, "--set " + set};
-    problems.push_back({where, "this is no setting", "write --set key.path=value"});
+    problems.push_back({where, "this is not a setting", "write --set key.path=value"});
     return;
   }
   const std::string value = set.substr(equals + 1);

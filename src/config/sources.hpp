@@ -12,7 +12,7 @@
 
 namespace pipetrain::config {
 
-struct ModelPart {  // one key of a model file that stands in [model]
+struct ModelPart {  // one key of a model file that is in [model]
   Place place;
   std::string toml;  // "[[layers]]\nname = ..."
 };

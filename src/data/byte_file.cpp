@@ -70,7 +70,7 @@ std::vector<std::uint8_t> ByteFile::read_rest(std::uint64_t count, std::string_v
   std::uint8_t extra;
   if (read_some(&extra, 1) != 0)
     fail(fmt::format(
-        "bytes are left over after the {} bytes of {}: the header does not fit the file", count,
+        "bytes are left over after the {} bytes of {}: the header does not match the file", count,
         what));
   return bytes;
 }

@@ -1,4 +1,4 @@
-// A data file read from front to back, plain or gzip (told by its first bytes, not by its name).
+// A data file read from front to back, plain or gzip (recognised by its first bytes, not by its name).
 // Every failure is a DataError that names the file.
 #pragma once
 

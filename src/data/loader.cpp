@@ -205,7 +205,7 @@ struct Loader::Impl {
     announce();
   }
 
-  // Under the lock: whoever waits looks again, and counts itself as blocked again where it is.
+  // Under the lock: a thread that waits looks again, and counts itself as blocked again where it is.
   void announce() noexcept {
     ++changes;
     blocked = 0;

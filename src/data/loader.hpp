@@ -50,7 +50,7 @@ struct LoaderClosed : std::runtime_error {
 // reference from `get` is valid until that reader's release. Mini-batches before a reading error
 // are still given; from the failed one on `get` rethrows it. `close` wakes everyone: from then on
 // `get` throws LoaderClosed. A `get` that can never return is a bug of the caller and throws
-// InternalError: a mini-batch that is already released, that lies past the end of a single pass, or
+// InternalError: a mini-batch that is already released, that is past the end of a single pass, or
 // that waits for memory while this thread keeps that memory itself, or while all readers' threads
 // wait likewise. The constructor allocates all memory.
 class Loader {

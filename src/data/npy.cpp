@@ -45,8 +45,8 @@ class NpyDataset final : public Dataset {
 [[noreturn]] void refuse_targets(const DataFiles& files, const NpyArray& targets,
                                  std::string_view loss, std::string_view wanted) {
   throw UsageError(
-      fmt::format("{}: the targets are {} of shape ({}), but the model's loss is {}, which "
-                  "wants {}; write the targets so, or choose the other loss in the model",
+      fmt::format("{}: the targets are {} of shape ({}), but the model's loss is {}, which needs "
+                  "{}; save the targets that way, or choose the other loss in the model",
                   files.labels.string(), npy_type_name(targets.type), fmt::join(targets.dims, ", "),
                   loss, wanted));
 }

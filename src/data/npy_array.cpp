@@ -19,7 +19,7 @@ namespace pipetrain {
 namespace {
 
 static_assert(std::endian::native == std::endian::little,
-              "arrays are used as they lie in the file");
+              "arrays are used as they are in the file");
 
 constexpr std::uint64_t header_bytes_max = 1 << 20;
 

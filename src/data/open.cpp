@@ -41,7 +41,7 @@ std::unique_ptr<const Dataset> part_of(std::shared_ptr<const Dataset> whole,
   if (!range) return slice(std::move(whole), {0, size});
   if (range->first < 0 || range->first >= range->last || range->last > size)
     throw UsageError(
-        fmt::format("data.{} = [{}, {}] is no part of the {} samples that are there; write "
+        fmt::format("data.{} = [{}, {}] is outside the {} samples; write "
                     "[first, last] with 0 <= first < last <= {}",
                     key, range->first, range->last, size, size));
   return slice(std::move(whole), *range);
@@ -195,11 +195,10 @@ Datasets open_datasets(const DataConfig& config, const Graph& graph, std::uint64
   if (config.batch_size < 1)
     throw UsageError(fmt::format("data.batch_size = {}: write at least 1", config.batch_size));
   if (config.drop_last && config.batch_size > samples)
-    throw UsageError(
-        fmt::format("data.batch_size = {} is more than the {} training samples, and drop_last = "
-                    "true drops what "
-                    "fills no mini-batch; write batch_size = {} or less, or drop_last = false",
-                    config.batch_size, samples, samples));
+    throw UsageError(fmt::format(
+        "data.batch_size = {} is more than the {} training samples, and drop_last = true drops an "
+        "incomplete mini-batch; write batch_size = {} or less, or drop_last = false",
+        config.batch_size, samples, samples));
   return datasets;
 }
 

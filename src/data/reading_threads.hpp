@@ -20,7 +20,7 @@ class ReadingThreads {
 
   // Calls read(0), ..., read(count - 1), each once and by any of the threads, and waits for them.
   // What is thrown is what one thread alone would have thrown: the exception of the smallest number
-  // that throws; numbers behind it may have been read or not. No call begins once `stop` is true:
+  // that throws; numbers after it may have been read or not. No call begins once `stop` is true:
   // false then.
   bool run(std::size_t count, const std::atomic<bool>& stop,
            const std::function<void(std::size_t)>& read);

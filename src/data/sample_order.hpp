@@ -12,7 +12,7 @@ namespace pipetrain {
 // order. Each epoch starts at its first sample again: a dropped tail is not carried over.
 class SampleOrder final : public MinibatchOrder {
  public:
-  // Of a data set of so many samples.
+  // Of a data set of this many samples.
   SampleOrder(std::int64_t samples, const OrderOptions& options);
   std::int64_t steps_per_epoch() const override { return steps_per_epoch_; }
   Minibatch of(std::int64_t step) override;

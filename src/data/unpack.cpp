@@ -47,7 +47,7 @@ struct Unpacker::Impl {
     return taken;
   }
 
-  // Behind a member: another one, or zeros to the end, as archives pad.
+  // After a member: another one, or zeros to the end, as archives pad.
   void end_member() {
     while (fill() && *stream.next_in == 0) {
       ++stream.next_in;
@@ -57,7 +57,7 @@ struct Unpacker::Impl {
     ended = stream.avail_in == 0;
     if (ended) return;
     if (padded || *stream.next_in != 0x1f)
-      fail("bytes are left over behind the gzip data; copy it again");
+      fail("bytes are left over after the gzip data; copy it again");
     inflateReset(&stream);
   }
 

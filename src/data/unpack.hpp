@@ -1,5 +1,5 @@
 // The bytes of a file from front to back, unpacked where they are gzip (RFC 1952: one member or
-// several). Other than zlib's own gzread, it refuses what stands behind the last member, but zeros.
+// several). Other than zlib's own gzread, it refuses what is after the last member, but zeros.
 #pragma once
 
 #include <cstddef>

@@ -39,7 +39,7 @@ double BeamSearch::penalty(std::int64_t length) const {
   return std::pow((5.0 + static_cast<double>(length)) / 6.0, rules_.length_penalty);
 }
 
-// Twice as many as go on: at most one of each hypothesis ends, so `beam` are left that do not.
+// Twice as many as continue: at most one of each hypothesis ends, so `beam` are left that do not.
 std::vector<BeamSearch::Candidate> BeamSearch::rank(
     std::span<const std::span<const float>> log_probabilities) const {
   const std::size_t most = 2 * static_cast<std::size_t>(rules_.beam);

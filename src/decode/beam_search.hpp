@@ -1,7 +1,7 @@
 // Beam search for the sequence that a model gives the most probability, token by token (Sutskever,
 // Vinyals and Le, "Sequence to sequence learning with neural networks", NIPS 2014, section 3.2),
 // with the length penalty of Wu et al., "Google's neural machine translation system",
-// arXiv 1609.08144, equation 14. Knows no model: it is told log-probabilities.
+// arXiv 1609.08144, equation 14. Knows no model: it is given log-probabilities.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct SearchRules {
 
 struct Hypothesis {
   std::vector<std::int32_t> tokens;  // without the end
-  std::size_t parent = 0;            // which of those that were open before it goes on
+  std::size_t parent = 0;            // which of those that were open before it continues
   double log_probability = 0;        // of them, and of the end where there is one
   double score = 0;  // finished: log_probability / ((5 + |Y|) / 6)^alpha, |Y| with the end
 };

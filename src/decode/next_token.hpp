@@ -10,7 +10,7 @@ namespace pipetrain {
 
 struct Sampling {
   double temperature = 1;  // outputs are divided by it; 0: always the most likely token
-  std::int64_t top_k = 0;  // only so many of the most likely tokens are drawn; 0: all
+  std::int64_t top_k = 0;  // only this many of the most likely tokens are drawn; 0: all
 };
 
 // From softmax(outputs / temperature); of equal outputs the first ones are the more likely. Takes

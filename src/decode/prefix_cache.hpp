@@ -20,7 +20,7 @@ class PrefixCache {
 
   void begin() { length_ = 0; }  // other prefixes: nothing is there
   // Room for `length` positions, of which the first `positions` are there, never fewer than the
-  // time before; row r goes on with what was row from[r]'s. `spare`: spare_bytes().
+  // time before; row r continues with what was row from[r]'s. `spare`: spare_bytes().
   void arrange(std::int64_t length, std::int64_t positions, std::span<const int> from,
                std::byte* spare);
   std::size_t spare_bytes(std::int64_t positions) const {

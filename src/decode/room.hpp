@@ -13,7 +13,7 @@ class Room {
   Room(Stream& stream, StageMemory& memory, Use use)
       : stream_(stream), memory_(memory), use_(use) {}
 
-  // At least so many bytes. Where there were fewer the block is another one, of zeros: the stream
+  // At least this many bytes. Where there were fewer the block is another one, of zeros: the stream
   // is waited for, and what was there is lost. DeviceError: there is no more; the room is empty.
   std::byte* reserve(std::size_t bytes);
   std::byte* get() const { return block_; }

@@ -25,7 +25,7 @@ class TargetCaches {
 
   void begin();  // other targets: nothing is there
   // Room for `length` positions, of which the first `positions` are there, never fewer than the
-  // time before; row r goes on with what was row from[r]'s.
+  // time before; row r continues with what was row from[r]'s.
   void arrange(std::int64_t length, std::int64_t positions, std::span<const int> from);
 
   PrefixCache* value(ValueId value);  // null: it is not kept

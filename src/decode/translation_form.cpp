@@ -17,7 +17,7 @@ Kernels make_kernels(const TranslationCompileInput& in, const Lowering& lowering
   return kernels;
 }
 
-// Where values lie: steps 0 .. L - 1 compute what needs the source, L .. 2 L - 1 one position, and
+// Where values are: steps 0 .. L - 1 compute what needs the source, L .. 2 L - 1 one position, and
 // 2 L is the next position, which reads of the source what this one did.
 class Places {
  public:

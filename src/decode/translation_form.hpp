@@ -23,7 +23,7 @@ struct TranslationCompileInput {
 
 // Layers that need the source alone, and those that need one position of the target: their kernels
 // at a target of one position, and a place for each value that is read or made there. What such a
-// layer wants of the source lies there as long as positions come.
+// layer wants of the source is there as long as positions come.
 struct TranslationForm {
   const Lowering* lowering = nullptr;
   Kernels kernels;

@@ -48,7 +48,7 @@ TranslationPass::TranslationPass(const TranslationPassInput& in)
 TranslationPass::~TranslationPass() {
   try {
     stream_->finish();
-  } catch (...) {  // what failed has been told
+  } catch (...) {  // what failed has been reported
   }
 }
 
@@ -94,7 +94,7 @@ std::size_t TranslationPass::position_bytes(ValueId value) const {
   return form_->lowering->value_bytes(value, in_.rows);
 }
 
-// Rows of a sequence lie plain, position behind position.
+// Rows of a sequence are plain, position after position.
 std::size_t TranslationPass::prefix_bytes(ValueId value) const {
   const std::size_t bytes = model_.lowering(lengths_).value_bytes(value, in_.rows);
   PIPETRAIN_CHECK(bytes == position_bytes(value) * static_cast<std::size_t>(lengths_.target),
@@ -197,7 +197,7 @@ std::span<float> TranslationPass::next(std::span<const std::int32_t> tokens,
   PIPETRAIN_CHECK(form_, "no source has been read");
   PIPETRAIN_CHECK(position_ < longest_.target && std::cmp_equal(tokens.size(), in_.rows) &&
                       from.size() == tokens.size(),
-                  "{} tokens behind {} rows at position {}", tokens.size(), from.size(), position_);
+                  "{} tokens for {} rows at position {}", tokens.size(), from.size(), position_);
   for (const int row : from)
     PIPETRAIN_CHECK(row >= 0 && row < in_.rows, "row {} of {}", row, in_.rows);
   const KernelThreads here(threads_);

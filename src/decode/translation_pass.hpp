@@ -1,4 +1,4 @@
-// A model of two sides that only computes: sources once, and then what comes next behind the
+// A model of two sides that only computes: sources once, and then what comes next after the
 // targets so far, position by position. On the calling thread.
 //
 //   once a sentence     source ── encoder ── keys and values of the encoder ─────┐
@@ -8,7 +8,7 @@
 //
 // Only layers that mix positions, or count them, are given the whole prefix: what they read of it
 // is kept, not made again (graph/translation.hpp, decode/target_caches.hpp), and their outputs at
-// the newest position go on. An lstm is given the state that it left. So a position's outputs are
+// the newest position continue. An lstm is given the state that it left. So a position's outputs are
 // those of the whole model over all positions at once, up to rounding: a product of other rows may
 // be computed otherwise.
 #pragma once
@@ -34,7 +34,7 @@ struct TranslationPassInput {  // graph, backend and config outlive the pass
 };
 
 // Threading: of one thread at a time, which has the kernel threads of all the config's workers
-// during a call and its own again behind it. UsageError: needs_to_translate().
+// during a call and its own again after it. UsageError: needs_to_translate().
 class TranslationPass {
  public:
   explicit TranslationPass(const TranslationPassInput& input);
@@ -47,15 +47,15 @@ class TranslationPass {
   // model's longest. The targets begin again.
   void read_sources(std::span<const std::int32_t> tokens, std::int64_t length);
 
-  // The targets become one token longer, and this is what the model says of the token behind it,
-  // [rows, V]. Row r goes on with the target that row from[r] had, of the same source, and
+  // The targets become one token longer, and this is what the model says of the token after it,
+  // [rows, V]. Row r continues with the target that row from[r] had, of the same source, and
   // tokens[r]. Valid until the next call, the caller's to change.
   std::span<float> next(std::span<const std::int32_t> tokens, std::span<const int> from);
 
   int rows() const { return in_.rows; }
   int threads() const { return threads_; }
   Lengths longest() const { return longest_; }
-  // So many tokens or more, as sentences are padded.
+  // This many tokens or more, as sentences are padded.
   std::int64_t padded(std::int64_t tokens, std::int64_t longest) const;
 
  private:

@@ -68,8 +68,8 @@ void Translator::read(std::span<const std::vector<Token>> sentences, Batch batch
   pass_.read_sources(tokens_, length);
 }
 
-// A hypothesis goes on with its last token behind its parent's prefix. Rows that no search waits
-// for go on with whatever they have.
+// A hypothesis continues with its last token after its parent's prefix. Rows that no search waits
+// for continue with whatever they have.
 void Translator::step(std::vector<BeamSearch>& searches) {
   tokens_.assign(pass_.rows(), begin_);
   from_.resize(tokens_.size());

@@ -44,7 +44,7 @@ std::variant<Sizes, Misfit> sizes_of(const Attention& spec, std::span<const Shap
   }
   if (!is_rows(first) || !is_rows(last) || last.dims[1] != 2 * first.dims[1])
     return Misfit{
-        "of two values it needs queries [T, C] and [S, 2C], keys and values side by side; make "
+        "with two values it needs queries [T, C] and [S, 2C], keys and values side by side; make "
         "each by a linear layer, the second twice as wide as the first"};
   if (spec.causal)
     return Misfit{

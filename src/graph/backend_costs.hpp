@@ -1,5 +1,5 @@
 // What a backend says of the work that a graph's layers are to it, on the machine at hand: a value,
-// so that whoever weighs layers against each other needs to know neither backends nor kinds.
+// so that code that weighs layers against each other needs to know neither backends nor kinds.
 #pragma once
 
 #include <vector>

@@ -108,7 +108,7 @@ std::optional<BlockUse> read_block_use(Fields& fields, const std::string& name, 
   const std::int64_t first_index = fields.size("first_index", 0, 0);
   if (repeat > most_layers)
     problems.add(fields.at("repeat"),
-                 fmt::format("{}: repeat = {} makes more than {} layers, the most of a model; "
+                 fmt::format("{}: repeat = {} makes more than {} layers, which is the limit; "
                              "write a smaller number",
                              fields.what(), repeat, most_layers));
   const Table* with = fields.table("with");

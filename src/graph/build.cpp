@@ -111,8 +111,8 @@ std::optional<ValueId> Builder::look_up(const std::string& name, const Fields& f
   if (const auto made = scope.values.find(name); made != scope.values.end()) return made->second;
   const Position at = fields.at("inputs");
   if (scope.names.contains(name)) {
-    problems_.add(at, fmt::format("{} reads '{}', which is not above it; layers read what stands "
-                                  "above them, so change the order",
+    problems_.add(at, fmt::format("{} reads '{}', which is not above it; layers read what is above "
+                                  "them, so change the order",
                                   fields.what(), name));
     return std::nullopt;
   }
@@ -184,7 +184,7 @@ std::optional<LayerId> Builder::find_owner(const std::string& named, const Field
   const std::string near = suggest(named, known);
   problems_.add(
       fields.at("tied"),
-      fmt::format("{} is tied to '{}', but no layer above it is called so{}", fields.what(), named,
+      fmt::format("{} is tied to '{}', but no layer above it has that name{}", fields.what(), named,
                   near.empty() ? "; name a linear or embedding layer above it" : near));
   return std::nullopt;
 }
@@ -359,7 +359,7 @@ void Builder::check_outputs_are_read() {
     for (const ValueId input : layer.inputs) read[input] = true;
   for (std::size_t i = 0; i + 1 < graph_.layers.size(); ++i)
     if (!read[i + 1])
-      problems_.add(positions_[i], fmt::format("nobody reads layer '{}'; name it in another "
+      problems_.add(positions_[i], fmt::format("no layer reads layer '{}'; name it in another "
                                                "layer's inputs, or leave it out",
                                                graph_.layers[i].name));
 }

@@ -8,7 +8,7 @@
 namespace pipetrain::model_file {
 
 // Appends the layers of `list` to a graph that has its input (without dimensions where that
-// could not be read), which stands at `input`; before them, of an input of two sides, the layers
+// could not be read), which is at `input`; before them, of an input of two sides, the layers
 // "source" and "target". What is wrong goes to `problems`; a graph with problems is good for
 // nothing else.
 void build_layers(const List& list, const Table& blocks, Position input, Graph& graph,

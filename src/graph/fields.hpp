@@ -1,5 +1,5 @@
 // The keys of one table, taken one by one. Whatever is missing, unknown or out of range goes to
-// Problems; reading goes on with some legal value, so that one run finds every problem.
+// Problems; reading continues with some legal value, so that one run finds every problem.
 #pragma once
 
 #include <cstdint>

@@ -115,7 +115,7 @@ struct Lstm {
   bool bidirectional = false;  // both ways, [T, 2 hidden_size]: first the forward one's outputs
   bool bias = true;
   std::int64_t padding = -1;  // a token; then the last input is the sequence's tokens [T], and all
-                              // behind the last other token is padding. -1: none, no such input
+                              // after the last other token is padding. -1: none, no such input
   bool operator==(const Lstm&) const = default;
 };
 // Of queries [T, N], keys [S, N] and values [S, C] -> [T, C] (Bahdanau et al. 2015).
@@ -246,7 +246,7 @@ struct Graph {
 // A parameter that more than one layer uses: where, in the order of the layers, the owner first.
 std::vector<std::vector<Tie>> tied_groups(const Graph& graph);
 
-// By value: do parameters lie before it? Training wants the gradients of those values only.
+// By value: are there parameters before it? Training wants the gradients of those values only.
 Indexed<bool, ValueId> trained_values(const Graph& graph);
 
 // The TOML name of a layer's kind: "conv2d".

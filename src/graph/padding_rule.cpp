@@ -22,7 +22,8 @@ std::variant<std::span<const Shape>, Misfit> values_before_tokens(std::int64_t p
                               words.whose, words.with_tokens)};
   if (tokens == 1 && padding < 0)
     return Misfit{
-        "it has tokens and no padding; write padding = TOKEN, the one that fills up sequences, or "
+        "it has tokens and no padding; write padding = TOKEN, the token that fills up sequences, "
+        "or "
         "leave the tokens out of inputs"};
   if (tokens == 0 && padding >= 0)
     return Misfit{
@@ -35,12 +36,13 @@ std::variant<std::span<const Shape>, Misfit> values_before_tokens(std::int64_t p
 std::optional<Misfit> wrong_tokens(std::int64_t padding, const Shape& tokens,
                                    std::int64_t positions, std::string_view what) {
   if (tokens.dims.size() != 1 || tokens.dims[0] != positions)
-    return Misfit{fmt::format(
-        "there are {0} of {1} positions, but {2} tokens; name the tokens that the {0} were made of",
-        what, positions, tokens.elements())};
+    return Misfit{
+        fmt::format("there are {0} of {1} positions, but {2} tokens; name the tokens that the {0} "
+                    "were made from",
+                    what, positions, tokens.elements())};
   if (padding >= tokens.vocabulary)
     return Misfit{fmt::format(
-        "padding = {} is none of the {} tokens (0 to {}); write the one that fills up sequences",
+        "padding = {} is not one of the {} tokens (0 to {}); write the one that fills up sequences",
         padding, tokens.vocabulary, tokens.vocabulary - 1)};
   return std::nullopt;
 }

@@ -23,7 +23,7 @@ std::variant<std::span<const Shape>, Misfit> values_before_tokens(std::int64_t p
                                                                   std::span<const Shape> inputs,
                                                                   const TokenWords& words);
 
-// What is wrong with tokens for so many positions. `what` has these: "keys".
+// What is wrong with tokens for this many positions. `what` has these: "keys".
 std::optional<Misfit> wrong_tokens(std::int64_t padding, const Shape& tokens,
                                    std::int64_t positions, std::string_view what);
 

@@ -38,7 +38,7 @@ double read_label_smoothing(Fields& fields, Loss loss, Problems& problems) {
       "label_smoothing", 0, {[](double x) { return x >= 0 && x < 1; }, "at least 0 and below 1"});
   if (smoothing > 0 && loss == Loss::Mse)
     problems.add(fields.at("label_smoothing"),
-                 "label_smoothing is for labels, which mse has none of; leave it out, or write "
+                 "label_smoothing is for labels, and mse has none; leave it out, or write "
                  "loss = \"cross_entropy\"");
   return smoothing;
 }
@@ -55,7 +55,7 @@ Shape read_sides(Fields& fields, std::int64_t& target_tokens, Problems& problems
   if (!fields.finish()) return {};
   const bool fits = source <= kMostTokens && target <= kMostTokens && vocabulary <= kMostTokens;
   if (!fits)
-    problems.add(fields.at(), "these are beyond any machine; write smaller numbers");
+    problems.add(fields.at(), "these are too large for any machine; write smaller numbers");
   else
     target_tokens = target;
   return fits ? Shape{{source + target}, vocabulary} : Shape{};
@@ -73,7 +73,7 @@ Shape read_input(const Value& table, std::int64_t& target_tokens, Problems& prob
     if (!fields.finish()) return {};
     const Shape tokens{{length}, vocabulary};
     if (reasonable(tokens) && vocabulary <= kMostTokens) return tokens;
-    problems.add(table.at, "these are beyond any machine; write smaller numbers");
+    problems.add(table.at, "these are too large for any machine; write smaller numbers");
     return {};
   }
   const List* list = fields.list("shape");

@@ -14,7 +14,7 @@ Graph read_model(const std::filesystem::path& file);
 // `origin` stands for the file in messages, and names the model where `name` is absent.
 Graph read_model_text(const std::string& toml, const std::string& origin);
 
-// The model whose layers stand in the [model] table of a config, at their places there.
+// The model whose layers are in the [model] table of a config, at their places there.
 Graph read_inline_model(const std::filesystem::path& config);
 
 }  // namespace pipetrain

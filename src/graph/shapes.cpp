@@ -142,8 +142,8 @@ struct Rule {
     for (std::size_t axis = 0; axis < 2; ++axis)
       if (2 * spec.padding[axis] > spec.kernel[axis])
         return Misfit{
-            fmt::format("its padding of {} is more than half its kernel of {}; pad less, "
-                        "or whole windows would lie outside",
+            fmt::format("its padding of {} is more than half its kernel of {}; pad less, or whole "
+                        "windows would be outside the input",
                         spec.padding[axis], spec.kernel[axis])};
     Result result = windowed(spec, in(), in().dims[0]);
     if (auto* facts = std::get_if<LayerFacts>(&result)) {
@@ -271,7 +271,7 @@ Result shape_rule(const LayerSpec& spec, std::span<const Shape> inputs) {
   if (auto misfit = wrong_inputs(spec, inputs)) return *misfit;
   Result result = std::visit(Rule{inputs}, spec);
   if (const auto* facts = std::get_if<LayerFacts>(&result); facts && is_too_large(*facts))
-    return Misfit{"its output, weights or work are beyond any machine; use smaller sizes"};
+    return Misfit{"its output, weights or work are too large for any machine; use smaller sizes"};
   return result;
 }
 

@@ -1,5 +1,5 @@
 // What a layer is, said once for each kind: how many inputs it reads, whether it mixes the
-// positions of a sequence, what it carries. Whoever needs such a property asks here; no other file
+// positions of a sequence, what it carries. Code that needs such a property asks here; no other file
 // lists kinds to know one. How a kind is computed is not among them: that is its backends' matter.
 //
 // Each kind has a row below. A kind without one does not compile.
@@ -117,7 +117,7 @@ struct Traits<LearnedPositions> : kinds::NumberedPositions {
 };
 template <>
 struct Traits<SinusoidalPositions> : kinds::NumberedPositions {};
-// Of one value each position attends to that value's; of two, queries stand by themselves. Tokens
+// Of one value each position attends to that value's; of two, queries are by themselves. Tokens
 // say of the same positions which are padding.
 template <>
 struct Traits<Attention> : kinds::OwnReach {
@@ -144,7 +144,7 @@ struct Traits<Lstm> : kinds::OwnReach {
   static constexpr Reach reach(const Lstm& spec, InputPlace) {
     return spec.reverse || spec.bidirectional ? Reach::All : Reach::Before;
   }
-  // Of one position, padding inside a sequence, which counts, looks like that behind it.
+  // Of one position, padding inside a sequence, which counts, looks like that after it.
   static constexpr bool carries_state(const Lstm& spec) { return spec.padding < 0; }
 };
 template <>

@@ -26,12 +26,11 @@ Needs needed(const Layer& layer, const Indexed<bool, ValueId>& target) {
 void require_causal(const Layer& layer, const Indexed<bool, ValueId>& target) {
   for (int i = 0; i < std::ssize(layer.inputs); ++i)
     if (is_of(target, layer.inputs[i]) && reach_of(layer, i) == Reach::All)
-      throw UsageError(fmt::format(
-          "the layer '{}' reads tokens of the target behind a position, so the model cannot say "
-          "what comes next; let it read those before alone (attention: causal = true; lstm: "
-          "neither "
-          "reverse nor bidirectional) and train it so",
-          layer.name));
+      throw UsageError(
+          fmt::format("the layer '{}' reads later tokens of the target, so the model cannot "
+                      "predict the next one; let it read only earlier ones (attention: causal = "
+                      "true; lstm: neither reverse nor bidirectional) and train it again",
+                      layer.name));
 }
 
 // One row for each position, which is what is kept of a prefix.
@@ -39,7 +38,7 @@ void require_positions(const Graph& graph, const Layer& layer) {
   if (!layer.output.dims.empty() && layer.output.dims[0] == graph.target_tokens) return;
   throw UsageError(fmt::format(
       "the layer '{}' makes {} of the target's {} positions, so a translation cannot take them one "
-      "by one; let every layer behind the target give something for each position",
+      "by one; let every layer after the target keep its positions",
       layer.name, layer.output.text(), graph.target_tokens));
 }
 

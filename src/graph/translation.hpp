@@ -25,7 +25,7 @@ Indexed<bool, ValueId> made_of_target(const Graph& graph);
 enum class Needs { Source, Position, Prefix };
 
 // For each layer. UsageError: a model of one side, one that gives no output of a token for each
-// position of the target, one whose outputs depend on tokens behind their position, one that reads
+// position of the target, one whose outputs depend on tokens after their position, one that reads
 // both sides as one value, and one that cannot read a target of one token.
 Indexed<Needs, LayerId> needs_to_translate(const Graph& graph);
 

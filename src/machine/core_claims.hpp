@@ -12,7 +12,7 @@
 
 namespace pipetrain {
 
-// The cores that this process may run on, by the system's numbers; empty where that is not told.
+// The cores that this process may run on, by the system's numbers; empty where that is unknown.
 std::vector<int> allowed_cores();
 
 class CoreClaims {

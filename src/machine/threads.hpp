@@ -22,15 +22,15 @@ struct ThreadPlan {
 // `threads_per_stage` 0 shares the machine's cores among the workers that run at once.
 ThreadPlan plan_threads(int workers_at_once, int threads_per_stage);
 
-// The kernels that this thread calls from now on use so many threads, or as many as
-// OMP_THREAD_LIMIT allows. A team that is asked for must be had in full: oneDNN's kernels wait at
-// barriers for every member, for ever. So other settings of the environment that make teams smaller
+// The kernels that this thread calls from now on use this many threads, or as many as
+// OMP_THREAD_LIMIT allows. A team that is asked for must be complete: oneDNN's kernels wait at
+// barriers for every member, forever. So other settings of the environment that make teams smaller
 // are overruled.
 void set_kernel_threads(int threads);
 
 int kernel_threads();  // of this thread, as they are set
 
-// So many, and at its end as many as before.
+// This many, and at its end as many as before.
 class KernelThreads {
  public:
   explicit KernelThreads(int threads);

@@ -12,7 +12,7 @@ namespace pipetrain {
 // then still ends with a whole record.
 class AppendFile {
  public:
-  // Goes on behind the first `keep_bytes` of what stands there; the rest goes.
+  // Continues after the first `keep_bytes` of what is there; the rest goes.
   explicit AppendFile(const std::filesystem::path& path, std::size_t keep_bytes = 0);
   ~AppendFile();
   AppendFile(const AppendFile&) = delete;

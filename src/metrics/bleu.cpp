@@ -12,7 +12,7 @@ namespace pipetrain {
 
 namespace {
 
-using Ngram = std::array<int, bleu_orders>;  // numbers of words; 0 behind the last
+using Ngram = std::array<int, bleu_orders>;  // numbers of words; 0 after the last
 using Ngrams = std::array<std::map<Ngram, std::int64_t>, bleu_orders>;  // how often each is there
 
 // Numbers from 1 on for the words of a pair of sentences.

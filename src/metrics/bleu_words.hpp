@@ -14,7 +14,7 @@ namespace pipetrain {
 //      it; other ends of lines become blanks; &quot; &amp; &lt; &gt; become what they stand for,
 //      one kind after the other (so &amp;lt; becomes <).
 //   2. Every ASCII sign but ' , - . becomes a word of its own.
-//   3. So do full stops and commas, but between two digits; and a hyphen behind a digit.
+//   3. So do full stops and commas, but between two digits; and a hyphen after a digit.
 std::vector<std::string> words_13a(std::string_view sentence);
 
 }  // namespace pipetrain

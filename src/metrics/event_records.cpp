@@ -8,7 +8,8 @@
 namespace pipetrain {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "numbers are written as they lie");
+static_assert(std::endian::native == std::endian::little,
+              "numbers are written as they are in memory");
 
 enum Wire { Varint = 0, Fixed64 = 1, Bytes = 2, Fixed32 = 5 };
 constexpr std::size_t frame_front = 12, frame_back = 4;

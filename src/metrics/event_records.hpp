@@ -1,4 +1,4 @@
-// What stands in a TensorBoard event file (events.out.tfevents.*). No library: three messages with
+// What is in a TensorBoard event file (events.out.tfevents.*). No library: three messages with
 // a handful of fields are all that is written.
 //
 //   file     record*
@@ -10,7 +10,7 @@
 // Numbers are little-endian; a record is found torn by its length or by either sum.
 //
 // Training reads too: a run that is resumed takes over the records up to its checkpoint, whose wall
-// times stand nowhere else (metrics/tensorboard.hpp).
+// times are nowhere else (metrics/tensorboard.hpp).
 #pragma once
 
 #include <cstdint>

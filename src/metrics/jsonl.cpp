@@ -7,7 +7,7 @@
 namespace pipetrain {
 namespace {
 
-// Does what stands in this line belong to a training that has come to `step` and goes on?
+// Does what is in this line belong to a training that has come to `step` and continues?
 bool stays(const std::string& line, std::int64_t step) {
   const auto event = nlohmann::json::parse(line, nullptr, false);
   if (!event.is_object()) return false;

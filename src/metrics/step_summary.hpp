@@ -1,4 +1,4 @@
-// What is told of one mini-batch: the figures of metrics.jsonl and of the console, from the records
+// What is reported of one mini-batch: the figures of metrics.jsonl and of the console, from the records
 // that the stages leave.
 #pragma once
 

@@ -47,7 +47,7 @@ std::string bytes_of(const fs::path& file) {
   }
 }
 
-// The records of scalars up to a step. Behind a torn one nothing can be told apart.
+// The records of scalars up to a step. After a torn one nothing can be recognised.
 std::string kept_records(std::string_view bytes, std::int64_t keep_steps) {
   std::string kept;
   while (const auto record = first_record(bytes)) {

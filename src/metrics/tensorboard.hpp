@@ -4,7 +4,7 @@
 //   stage_0/busy, waiting, memory_bytes, weight_versions, staleness, and so on for each stage
 //   validation/loss, accuracy, top5                              each validation
 //
-// A start that goes on from step n writes a new file: an order to forget what was read before (a
+// A start that resumes from step n writes a new file: an order to forget what was read before (a
 // TensorBoard that watches the folder has read the old file), what the old one has up to step n,
 // then the new steps. The old one goes. So no step shows twice, to no reader.
 #pragma once
@@ -22,7 +22,7 @@ namespace pipetrain {
 
 class TensorBoardFile {
  public:
-  // In `folder`; of the event files that lie there, only what belongs to steps up to `keep_steps`
+  // In `folder`; of the event files that are there, only what belongs to steps up to `keep_steps`
   // stays.
   TensorBoardFile(const std::filesystem::path& folder, std::int64_t keep_steps);
 

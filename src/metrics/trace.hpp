@@ -12,8 +12,8 @@
 //
 // Each copy of a stage has its own.
 //
-// Threading: a stage's track is written by the worker that runs it. Whoever reads is synchronised
-// with the workers: all have stopped, or a step behind the last one traced has been reported.
+// Threading: a stage's track is written by the worker that runs it. The reader is synchronised
+// with the workers: all have stopped, or a step after the last one traced has been reported.
 #pragma once
 
 #include <cstdint>
@@ -88,7 +88,7 @@ class Trace {
  private:
   StepRange steps_;
   int microbatches_;
-  std::vector<TraceTrack> tracks_;  // by stage, a stage's copies behind each other
+  std::vector<TraceTrack> tracks_;  // by stage, a stage's copies after each other
   std::vector<int> first_;          // per stage
   std::vector<std::string> names_;  // per track
 };

@@ -1,6 +1,6 @@
 // Chimera: Li and Hoefler, "Chimera: Efficiently Training Large-Scale Neural Networks with
 // Bidirectional Pipelines" (arXiv 2107.06925, section 3). Two pipelines run through the same P
-// workers in opposite directions: stage s lies on worker s for the even micro-batches, which go
+// workers in opposite directions: stage s is on worker s for the even micro-batches, which go
 // down, and on worker P-1-s for the odd ones, which go up. Each direction is 1f1b, and where P is
 // even the one computes where the other waits. P micro-batches are a unit; the units of a
 // mini-batch follow each other without a gap. Before an update the gradients of both copies of a

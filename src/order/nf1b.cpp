@@ -1,6 +1,6 @@
 // N forwards, one backward: Dutta et al., "TiMePReSt: Time and Memory Efficient Pipeline Parallel
 // DNN Training with Removed Staleness" (arXiv 2410.14312, figure 2). A stage runs the forwards of
-// a mini-batch's micro-batches one by one, but one backward for them all, as soon as it can; behind
+// a mini-batch's micro-batches one by one, but one backward for them all, as soon as it can; after
 // it the stage updates. Each takes one slot and may use what an earlier slot made. At most P-s
 // mini-batches are in flight on stage s, which binds for N = 1 alone and makes that PipeDream's
 // order.

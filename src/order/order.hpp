@@ -12,7 +12,7 @@ namespace pipetrain {
 // How many forwards a stage that alternates runs first: decides its delay. `stage` counts from 0.
 enum class Warmup {
   OneFOneB,  // P-1-s:        as few as keep every stage busy
-  Double,    // 2(P-1-s):     transfers are hidden behind computation (BaPipe's 1F1B-SO)
+  Double,    // 2(P-1-s):     transfers are hidden by computation (BaPipe's 1F1B-SO)
   Full,      // 2(P-1-s)+1:   the delay that PipeMare's paper counts
 };
 // As users write it, in this order.

@@ -29,7 +29,7 @@ void append(ComputeList& list, StageId stage, int warmup, int count) {
 }  // namespace
 
 extern const Order zb_h1{
-    "zb_h1", "1f1b with the weight halves of the backwards put off into the drain",
+    "zb_h1", "1f1b with the weight halves of the backwards moved into the drain",
     [](const OrderInput& input) {
       return straight(input, [&](ComputeList& list, StageId stage) {
         append(list, stage, warmup_forwards(Warmup::OneFOneB, input.stages, stage),

@@ -23,7 +23,7 @@ struct LayerTimes {
 
 struct ProfiledLayer {
   std::string name, kind;
-  std::int64_t sent_bytes = 0;       // over a cut behind it, one way, as the precision has them
+  std::int64_t sent_bytes = 0;       // over a cut after it, one way, as the precision has them
   std::int64_t saved_bytes = 0;      // kept from its forward to its backward
   std::int64_t parameter_bytes = 0;  // f32, of what it owns
   std::int64_t flops = 0;            // of its forward

@@ -37,7 +37,7 @@ class JsonPlace {
     const json& value = at(key);
     if (!value.is_number()) refuse(key, "is not a number");
     const double number = value.get<double>();
-    if (!std::isfinite(number) || number < 0) refuse(key, "is not a finite number from 0 on");
+    if (!std::isfinite(number) || number < 0) refuse(key, "is not a finite number of at least 0");
     return number;
   }
   std::int64_t count(const char* key) const {
@@ -141,7 +141,7 @@ ProfiledLayer layer_at(const JsonPlace& at) {
 json parsed(const std::string& text, const std::string& where) {
   const std::string problem = json_problem(text, limits);
   if (!problem.empty())
-    throw UsageError(fmt::format("{}: is no profile: {}; measure again: pipetrain profile CONFIG",
+    throw UsageError(fmt::format("{}: not a profile: {}; measure again: pipetrain profile CONFIG",
                                  where, problem));
   return json::parse(text);
 }

@@ -56,7 +56,7 @@ void require_same(const ProfileKey& of, const ProfileKey& wanted, const std::str
   for (const auto& [name, part] : parts)
     if (of.*part != wanted.*part)
       throw UsageError(
-          fmt::format("{}: it was measured of another {} ({}, not {}); measure again: pipetrain "
+          fmt::format("{}: it was measured for another {} ({}, not {}); measure again: pipetrain "
                       "profile CONFIG",
                       printable(file), name, printable(of.*part), wanted.*part));
 }

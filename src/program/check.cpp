@@ -20,7 +20,7 @@ bool ends_minibatch(Op op) { return op == Op::Update || op == Op::SyncGradients;
 struct Checker {
   const Program& program;
   std::vector<Diagnostic> found = {};
-  // Where each instruction stands on its worker, by what it is.
+  // Where each instruction is on its worker, by what it is.
   std::map<std::tuple<WorkerId, StageId, Op, MicrobatchId>, std::size_t> index = {};
 
   template <class... Args>
@@ -55,10 +55,10 @@ struct Checker {
       return report("place", {0}, 0, "the placement has {} stages, the program {}",
                     program.placement.size(), program.stages);
     for (std::size_t s = 0; s < program.placement.size(); ++s) {
-      if (program.placement[s].empty()) report("place", {0}, 0, "stage {} lies nowhere", s);
+      if (program.placement[s].empty()) report("place", {0}, 0, "stage {} is on no worker", s);
       for (auto w : program.placement[s])
         if (w.value < 0 || w.value >= static_cast<int>(program.workers.size()))
-          report("place", {0}, 0, "stage {} lies on worker {}, of {}", s, w.value,
+          report("place", {0}, 0, "stage {} is on worker {}, of {}", s, w.value,
                  program.workers.size());
     }
   }
@@ -94,7 +94,7 @@ struct Checker {
                program.worker_of(i.stage, i.microbatch).value);
       for (const auto& [op, microbatch] : roles_of(i))
         if (!index.emplace(std::tuple{w, i.stage, op, microbatch}, at).second)
-          return report("place", w, at, "{} stands twice", to_text(i));
+          return report("place", w, at, "{} appears twice", to_text(i));
     });
   }
 
@@ -125,13 +125,13 @@ struct Checker {
     if (!before)
       report(rule, worker, at, "{} needs {} ({}) before it", to_text(then), text, op_name(first));
     else if (*before > at)
-      report(rule, worker, at, "{} stands before {} ({})", to_text(then), text, op_name(first));
+      report(rule, worker, at, "{} comes before {} ({})", to_text(then), text, op_name(first));
   }
 
   void need(std::string_view rule, StageId s, MicrobatchId m, Op op) {
     const auto worker = program.worker_of(s, m);
     if (!find(worker, s, op, m))
-      report(rule, worker, program.workers[worker.value].size(), "{} ({}) lacks",
+      report(rule, worker, program.workers[worker.value].size(), "{} ({}) is missing",
              short_text({op, s, m, {}}), op_name(op));
   }
 
@@ -224,8 +224,7 @@ struct Checker {
       const bool tail = without_update(i.op) == Op::BackwardTail;
       if (tail && head != i.microbatch)
         report("compute", w, at, "{} does not follow its head", to_text(i));
-      if (!tail && head)
-        report("compute", w, at, "{} stands between a head and its tail", to_text(i));
+      if (!tail && head) report("compute", w, at, "{} is between a head and its tail", to_text(i));
       head = i.op == Op::BackwardHead ? std::optional(i.microbatch) : std::nullopt;
     }
     for (const auto& [stage, head] : heads)
@@ -259,7 +258,7 @@ struct Checker {
       const auto& packets = sent[channel];
       const auto next = taken[channel]++;
       if (next >= packets.size())
-        report("order", w, at, "{}: nobody sends it", to_text(i));
+        report("order", w, at, "{}: no worker sends it", to_text(i));
       else if (packets[next] != i.microbatch)
         report("order", w, at, "{} is sent micro-batch {} instead", to_text(i),
                packets[next].value);
@@ -267,7 +266,7 @@ struct Checker {
     for (const auto& [channel, packets] : sent)
       if (taken[channel] < packets.size())
         report("order", channel.to, program.workers[channel.to.value].size(),
-               "micro-batch {} is sent over boundary {} and nobody receives it",
+               "micro-batch {} is sent over boundary {} and no worker receives it",
                packets[taken[channel]].value, channel.boundary);
   }
 
@@ -286,7 +285,7 @@ struct Checker {
       const auto last = program.name_of_update(s, update);
       const auto at = find(w, s, Op::Update, last);
       if (!at) {
-        report("update", w, program.workers[w.value].size(), "{} (update) lacks",
+        report("update", w, program.workers[w.value].size(), "{} (update) is missing",
                short_text({Op::Update, s, last, {}}));
         continue;
       }
@@ -315,13 +314,13 @@ struct Checker {
       for (Op op : {Op::Backward, Op::BackwardWeight}) {
         const auto backward = find(w, update.stage, op, {m});
         if (backward && *backward > std::min(at, sync.value_or(at)))
-          report("update", w, at, "{} stands before {}", to_text(update),
+          report("update", w, at, "{} comes before {}", to_text(update),
                  short_text({op, update.stage, {m}, {}}));
       }
     check_next_minibatch(w, at, update);
   }
 
-  // Gradients are summed up in one place: the next mini-batch's come behind the update.
+  // Gradients are summed up in one place: the next mini-batch's come after the update.
   void check_next_minibatch(WorkerId w, std::size_t at, const Instruction& update) {
     const int first = update.microbatch.value + 1,
               count = program.minibatches_per_update(update.stage) * program.microbatches;
@@ -329,7 +328,7 @@ struct Checker {
       for (Op op : {Op::Backward, Op::BackwardWeight}) {
         const auto backward = find(w, update.stage, op, {m});
         if (backward && *backward < at)
-          report("update", w, *backward, "{} of the next mini-batch stands before {}",
+          report("update", w, *backward, "{} of the next mini-batch comes before {}",
                  short_text({op, update.stage, {m}, {}}), to_text(update));
       }
   }
@@ -351,8 +350,8 @@ struct Checker {
     const auto held = peak_weight_versions(program);
     for (int s = 0; s < program.stages; ++s)
       if (held[s] > allowed[s])
-        report("version", program.worker_of({s}, {0}), 0, "stage {} holds {} versions, {} may", s,
-               held[s], allowed[s]);
+        report("version", program.worker_of({s}, {0}), 0,
+               "stage {} holds {} versions, and may hold {}", s, held[s], allowed[s]);
   }
 
   template <class Visit>

@@ -1,9 +1,9 @@
 // Refuses ill-formed programs before anything runs. What holds where `check` finds nothing:
 //
-//   place     every instruction is of a stage that its worker holds; none stands twice
+//   place     every instruction is of a stage that its worker holds; none appears twice
 //   compute   each micro-batch goes forward once and backward once (B, or I and W) on each stage,
-//             in that order; a recomputation lies between the two, of all of them or of none; where
-//             gradients go together, backwards stand in the order of their micro-batches; a tail
+//             in that order; a recomputation is between the two, of all of them or of none; where
+//             gradients go together, backwards are in the order of their micro-batches; a tail
 //             follows its head with nothing that the stage computes in between
 //   input     stage 0 loads what it forwards; the others receive it, and pass on what they make
 //   order     each channel is read in the order in which it is written
@@ -12,7 +12,7 @@
 //             next; after a SyncGradients where the stage has any, and where it has several copies
 //   version   what is read exists already, and no stage holds more versions than allowed
 //   deadlock  the program finishes with channels that hold `channel_capacity` packets, where a
-//             send waits while its channel is full, and an update behind a SyncGradients for all
+//             send waits while its channel is full, and an update after a SyncGradients for all
 //             those of its sync group and mini-batch; with `rendezvous` also where transfers occupy
 //             both workers
 #pragma once
@@ -34,7 +34,7 @@ struct CheckOptions {
 struct Diagnostic {
   std::string rule, message;
   WorkerId worker;
-  std::size_t index = 0;  // into the worker's list; its size where something lacks at the end
+  std::size_t index = 0;  // into the worker's list; its size where something is missing at the end
 };
 
 std::vector<Diagnostic> check(const Program& program, const CheckOptions& options = {});
@@ -42,7 +42,7 @@ std::vector<Diagnostic> check(const Program& program, const CheckOptions& option
 // The whole grid, each find marked >like this<, and the messages below.
 std::string show(const Program& program, const std::vector<Diagnostic>& diagnostics);
 
-// Where each worker stands that cannot go on; empty where the program finishes.
+// Where each worker is that cannot continue; empty where the program finishes.
 std::vector<Diagnostic> find_deadlock(const Program& program, int channel_capacity,
                                       int activation_capacity = 0);
 

@@ -1,6 +1,6 @@
 // What workers send each other: messages over the boundaries between stages, and sums of gradients.
 //
-// A message is one packet: the tensors of a micro-batch that cross a boundary, as they lie in
+// A message is one packet: the tensors of a micro-batch that cross a boundary, as they are stored in
 // memory (each to a multiple of 64 bytes). Stages of one worker hand packets over; that is no
 // message. A sum of gradients is counted as a ring all-reduce carries it: each of m members sends
 // 2 (m - 1) messages of an m-th of the bytes, so all together 2 (m - 1) times the bytes.
@@ -28,7 +28,7 @@ Volume ring_all_reduce(std::int64_t bytes, int members);
 // One stage's part.
 struct StageVolumes {
   Volume activations;  // that came from the stage before
-  Volume gradients;    // that came from the stage behind
+  Volume gradients;    // that came from the stage after
   Volume all_reduce;   // of its copies' gradients
   Volume tied;         // of the parameters that it shares with other stages, where it has the first
                        // use of them

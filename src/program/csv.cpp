@@ -32,7 +32,7 @@ void require_text(std::string_view line, int number) {
   for (const char c : line)
     if (static_cast<unsigned char>(c) < ' ' && c != '\t' && c != '\r')
       throw UsageError(
-          fmt::format("line {}: it is no text; a csv file of lines like `0,0F0` is "
+          fmt::format("line {}: it is not text; a csv file of lines like `0,0F0` is "
                       "expected",
                       number));
 }
@@ -60,8 +60,8 @@ WorkerId worker_in(std::string_view field, int line) {
   constexpr int most = 1024;
   if (error != std::errc{} || end != field.data() + field.size() || worker.value < 0 ||
       worker.value >= most)
-    throw UsageError(fmt::format("line {}: `{}` is no worker; they are numbered from 0 to {}", line,
-                                 printable(field), most - 1));
+    throw UsageError(fmt::format("line {}: `{}` is not a worker; they are numbered from 0 to {}",
+                                 line, printable(field), most - 1));
   return worker;
 }
 

@@ -47,7 +47,7 @@ struct Run {
   std::string why(const Instruction& i) const {
     if (is_send(i.op)) return fmt::format("its channel holds {} already", capacity_of(i));
     if (is_receive(i.op)) return "nothing comes";
-    return "not everyone that it waits for hands in gradients";
+    return "not every stage hands in its gradients";
   }
 };
 
@@ -75,7 +75,7 @@ std::vector<Diagnostic> find_deadlock(const Program& program, int channel_capaci
     if (at[w] == program.workers[w].size()) continue;
     const auto& i = program.workers[w][at[w]];
     stuck.push_back({"deadlock",
-                     fmt::format("worker {} waits for ever at {} ({}): {}", w, to_text(i),
+                     fmt::format("worker {} waits forever at {} ({}): {}", w, to_text(i),
                                  op_name(i.op), run.why(i)),
                      {static_cast<int>(w)},
                      at[w]});

@@ -5,7 +5,7 @@
 //   worker 0   F0 F1 F2 B0 U0 | F3 B1 U1 | B2 U2 B3 U3      the part between the bars is a round
 //
 // Round r of a worker's loop, from 0, is run with the mini-batches of r rounds added to every
-// number: of micro-batches and of versions; what stands behind the loop with those of the last
+// number: of micro-batches and of versions; what is after the loop with those of the last
 // round.
 #pragma once
 

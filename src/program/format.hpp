@@ -36,7 +36,7 @@ struct JsonView {
 void write_json(const JsonView& view, std::ostream& out);  // without an end of its line
 
 // The figure alone: a line per row, a column per unit of time. A compute instruction begins with
-// its letter and micro-batch and goes on with dashes; | behind it is an update; . is idle time.
+// its letter and micro-batch and continues with dashes; | after it is an update; . is idle time.
 std::string draw(const Program& program, const Timeline& timeline);
 
 // What a figure shows as one box: a compute instruction, or a mini-batch's backwards together.
@@ -55,7 +55,7 @@ int row_of(const Timeline& timeline, Op op);
 // A name for each row: "stage 2" where each worker holds one stage, else "worker 2"; with F or B
 // where it has two.
 std::string row_name(const Program& program, const Timeline& timeline, std::size_t worker, int row);
-// What stands in a figure's cell: F3, or 2F3 where workers hold several stages.
+// What is in a figure's cell: F3, or 2F3 where workers hold several stages.
 std::string cell_text(const Program& program, const Cell& cell);
 
 }  // namespace pipetrain

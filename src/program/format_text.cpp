@@ -39,7 +39,7 @@ std::size_t label_width(const Program& program, const Timeline& line) {
 }
 
 struct Row {
-  std::size_t width;  // of a cell, without the mark behind it
+  std::size_t width;  // of a cell, without the mark after it
   std::string text = {};
   std::size_t columns = 0;
 

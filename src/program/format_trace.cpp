@@ -8,7 +8,7 @@
 namespace pipetrain {
 namespace {
 
-// Of a worker's tracks: slices of one stand apart. Transfers that occupy workers run in pairs, a
+// Of a worker's tracks: slices of one are apart. Transfers that occupy workers run in pairs, a
 // send and a receive.
 int track_of(const Timeline& timeline, Op op) {
   if (timeline.charges == Charges::Workers) return is_send(op) ? 1 : 0;

@@ -22,7 +22,7 @@ class GradientBoard {
   // One more weight gradient of the worker's copy of `stage`, at `now`. True where the stage
   // updates at once.
   bool count(int worker, StageId stage, int microbatch, double now);
-  // Behind all that the worker computes: it may have a last update for mini-batches of other
+  // After all that the worker computes: it may have a last update for mini-batches of other
   // copies alone. May be called again.
   void end(int worker, double now);
   // The workers whose wait that has ended.

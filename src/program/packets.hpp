@@ -48,7 +48,7 @@ class TimeQueue {
 };
 
 struct Packets {
-  TimeQueue times;     // of arrival; where transfers occupy workers, of whoever is ready first
+  TimeQueue times;     // of arrival; where transfers occupy workers, of the one that is ready first
   double free_at = 0;  // the end of the last transfer
   int waiting = -1;    // the worker that waits for a packet or for the other end; -1: nobody
 };

@@ -9,7 +9,7 @@
 
 namespace pipetrain {
 
-// On each copy of a stage, an Update right behind the backward that completes a mini-batch there;
+// On each copy of a stage, an Update right after the backward that completes a mini-batch there;
 // one that takes whole mini-batches and has none of the last update's has it at its end.
 Program add_updates(Program program);
 
@@ -24,7 +24,7 @@ bool keeps_forward_versions(const Program& program);
 // LoadInput in front of each forward of stage 0.
 Program add_loads(Program program);
 
-// SyncGradients where each Update stood. It hands in what this copy of the stage knows of its
+// SyncGradients where each Update was. It hands in what this copy of the stage knows of its
 // mini-batch's gradient: the norm, and the gradient itself where the stage has other copies, or
 // shares a parameter with another stage. An Update waits until every copy of every stage of its
 // sync group has done so; those of a worker's stages therefore follow the last SyncGradients of
@@ -34,7 +34,7 @@ Program add_gradient_sync(Program program);
 // waiting: on their worker they come first.
 Program add_gradient_sync(Program program, const std::set<StageId>& stages);
 
-// A receive in front of each forward and backward whose input another stage makes, a send behind
+// A receive in front of each forward and backward whose input another stage makes, a send after
 // each whose output another stage reads; for backwards whose gradients go together, one of each.
 Program add_transfers(Program program);
 

@@ -1,5 +1,5 @@
 // What each worker does, as data. A Program is made by pure functions, printed, checked and
-// simulated with no device, and then run as it stands: the executor decides nothing.
+// simulated with no device, and then run as it is: the executor decides nothing.
 //
 // Weight versions are bound when the program is made. Version v of a stage is its weights after v
 // updates since the program began; a program that is run again begins at 0 again.

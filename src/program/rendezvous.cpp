@@ -144,7 +144,7 @@ std::vector<Diagnostic> find_rendezvous_deadlock(const Program& program) {
     if (walk.reached[w] == list.size()) continue;
     const Instruction& i = list[walk.reached[w]];
     stuck.push_back({"deadlock",
-                     fmt::format("worker {} waits for ever at {} ({}): {}", w, to_text(i),
+                     fmt::format("worker {} waits forever at {} ({}): {}", w, to_text(i),
                                  op_name(i.op), why(i)),
                      {static_cast<int>(w)},
                      walk.reached[w]});

@@ -22,7 +22,7 @@ struct RendezvousWalk {
 };
 RendezvousWalk walk_rendezvous(const Program& program, const Costs& costs);
 
-// Where each worker is that waits for ever; empty where the program finishes. Which worker goes
+// Where each worker is that waits forever; empty where the program finishes. Which worker goes
 // first changes nothing, as a channel has one sender and one receiver (Kahn, 1974): one walk proves
 // all.
 std::vector<Diagnostic> find_rendezvous_deadlock(const Program& program);

@@ -253,7 +253,7 @@ Summary SharingWalk::summary() const {
   for (int w = 0; w < static_cast<int>(workers_.size()); ++w) {
     const SharedWorker& worker = workers_[static_cast<std::size_t>(w)];
     for (const Lane& lane : worker.lanes)
-      PIPETRAIN_CHECK(ended(lane), "worker {} waits for ever", w);
+      PIPETRAIN_CHECK(ended(lane), "worker {} waits forever", w);
     summary.makespan = std::max(summary.makespan, worker.last);
     summary.idle.push_back(worker.last - std::max(0.0, worker.first) - worker.busy);
     summary.peak_activations.push_back(worker.peak);

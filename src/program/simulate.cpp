@@ -74,7 +74,7 @@ Spans over_channels(const Program& program, const Costs& costs) {
     }
   }
   for (std::size_t w = 0; w < workers.size(); ++w)
-    PIPETRAIN_CHECK(spans[w].size() == workers[w].size(), "worker {} waits for ever at {}", w,
+    PIPETRAIN_CHECK(spans[w].size() == workers[w].size(), "worker {} waits forever at {}", w,
                     to_text(workers[w][spans[w].size()]));
   return spans;
 }
@@ -82,7 +82,7 @@ Spans over_channels(const Program& program, const Costs& costs) {
 Spans by_rendezvous(const Program& program, const Costs& costs) {
   RendezvousWalk walk = walk_rendezvous(program, costs);
   for (std::size_t w = 0; w < walk.reached.size(); ++w)
-    PIPETRAIN_CHECK(walk.reached[w] == program.workers[w].size(), "worker {} waits for ever at {}",
+    PIPETRAIN_CHECK(walk.reached[w] == program.workers[w].size(), "worker {} waits forever at {}",
                     w, to_text(program.workers[w][walk.reached[w]]));
   return std::move(walk.spans);
 }

@@ -120,7 +120,7 @@ void OrderWalk::set_going(int w) {
   if (!std::exchange(worker.queued, true)) ready_.push_front(w);
 }
 
-// Behind all others, so that packets do not pile up in front of them.
+// After all others, so that packets do not pile up in front of them.
 void OrderWalk::pause(int w) {
   workers_[static_cast<std::size_t>(w)].queued = true;
   ready_.push_back(w);
@@ -324,7 +324,7 @@ bool OrderWalk::pass_sync(WalkingWorker& me, int w) {
   return true;
 }
 
-// What is left behind the last instruction: updates for mini-batches of other copies alone.
+// What is left after the last instruction: updates for mini-batches of other copies alone.
 bool OrderWalk::end(WalkingWorker& me, int w) {
   board_->end(w, me.now);
   for (const int waiting : board_->take_released()) set_going(waiting);
@@ -342,7 +342,7 @@ void OrderWalk::refuse_deadlock() const {
               : short_text(
                     {(*worker.next).op(), (*worker.next).stage(), {microbatch_of(worker)}, {}});
     throw UsageError(fmt::format(
-        "worker {} waits for ever at {}{}", w, where,
+        "worker {} waits forever at {}{}", w, where,
         occupies_ ? ": transfers occupy both workers, and their turns do not fit together; use the "
                     "order of 1f1b, or transfers that occupy none"
                   : "; an order has to be one that `check` accepts"));

@@ -3,7 +3,7 @@
 // for a forward or a backward, so that planners can ask thousands of times.
 //
 // Where the costs know no shared links and no transfers that occupy workers, the numbers are those
-// of `simulate` to the last bit. A program that would wait for ever is found, one that would be
+// of `simulate` to the last bit. A program that would wait forever is found, one that would be
 // refused for another reason is not: `check` is for programs.
 #pragma once
 
@@ -21,7 +21,7 @@ struct Additions {
   std::set<StageId> syncing = {};  // add_gradient_sync on these
 };
 
-// Throws UsageError where workers wait for each other for ever. Versions are not known here:
+// Throws UsageError where workers wait for each other forever. Versions are not known here:
 // peak_weight_versions stays empty (versions/bind_worker.hpp).
 Summary summarize(const CompactOrder& order, const Costs& costs, const Additions& additions = {});
 

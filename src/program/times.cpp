@@ -131,7 +131,7 @@ Times parse_times(std::string_view text) {
     if (equals == item.npos) fail(item, "is not NAME=NUMBER");
     auto* list = list_named(times, item.substr(0, equals));
     if (!list) fail(item, "names none of F, B, W, tail, transfer, slowdown, jitter, seed");
-    if (!list->empty()) fail(item, "names a time for the second time");
+    if (!list->empty()) fail(item, "names a time twice");
     *list = parse_list(item, item.substr(equals + 1));
     require_one(item, *list, times);
     if (more) text.remove_prefix(comma + 1);

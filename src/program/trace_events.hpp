@@ -1,6 +1,6 @@
 // A timeline in the Trace Event Format of Chrome's about:tracing, which Perfetto reads: slices on
 // tracks ("threads"), tracks in groups ("processes"), and arrows from slice to slice. Times are
-// microseconds; slices of one track nest or stand apart.
+// microseconds; slices of one track nest or are apart.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -27,7 +27,7 @@ class TraceEvents {
   };
 
   void name_group(int group, const std::string& name);
-  void name_track(TraceTrackId id, const std::string& name);  // tracks stand in order of number
+  void name_track(TraceTrackId id, const std::string& name);  // tracks are in order of number
   void add(const Slice& slice);
   // At a time within a slice that is added before; `arrow` is the number of the whole arrow.
   void add(Arrow what, std::string_view name, std::int64_t arrow, TraceTrackId on, double at_us);

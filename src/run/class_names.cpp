@@ -23,8 +23,8 @@ Names read_names(const std::filesystem::path& file) {
   const json list = json::parse(read_whole_file(file), nullptr, false);
   const auto is_name = [](const json& name) { return name.is_string(); };
   if (!list.is_array() || !std::ranges::all_of(list, is_name))
-    throw DataError(
-        fmt::format("{}: this is no list of class names; remove it to go without", file.string()));
+    throw DataError(fmt::format(
+        "{}: this is not a list of class names; remove it to run without one", file.string()));
   return list.get<Names>();
 }
 

@@ -19,7 +19,7 @@ std::string change(const DataSum& then, const DataSum& now) {
     return fmt::format("{}: {} files then, {} now", then.what, then.files, now.files);
   if (then.sum.bytes != now.sum.bytes)
     return fmt::format("{}: {} bytes then, {} now", then.what, then.sum.bytes, now.sum.bytes);
-  return fmt::format("{}: as many files and bytes, but not the same", then.what);
+  return fmt::format("{}: the same number of files and bytes, but other content", then.what);
 }
 
 void compare_counts(std::vector<std::string>& changes, std::string_view what, std::int64_t then,
@@ -54,9 +54,9 @@ void check_data(const Checkpoint& checkpoint, const DataSums& now, bool accepted
                                        checkpoint.folder.string(), fmt::join(changes, "\n  "));
   if (!accepted)
     throw UsageError(
-        fmt::format("{}restore them, go on with what is there now by --accept-changed-data, {}",
+        fmt::format("{}restore them, resume with the present data by --accept-changed-data, {}",
                     told, kWaysOut));
-  spdlog::warn("{}accepted: training goes on with what is there now", told);
+  spdlog::warn("{}accepted: training continues with the present data", told);
 }
 
 }  // namespace pipetrain

@@ -1,4 +1,4 @@
-// Whether the data of a training that goes on are those that it was saved with.
+// Whether the data of a training that continues are those that it was saved with.
 #pragma once
 
 #include <string>

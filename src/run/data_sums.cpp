@@ -20,11 +20,11 @@ namespace fs = std::filesystem;
 constexpr std::uint64_t kStretch = std::uint64_t{1} << 20;
 constexpr std::uint64_t kStretches = 64;
 
-struct Part {  // of all files, one behind the other
+struct Part {  // of all files, one after the other
   std::uint64_t first = 0, last = 0;
 };
 
-// What is read of so many bytes; ascending, apart from one another.
+// What is read of this many bytes; ascending, apart from one another.
 std::vector<Part> parts_of(std::uint64_t bytes) {
   if (bytes <= kStretch * kStretches) return {{0, bytes}};
   std::vector<Part> parts;

@@ -23,7 +23,7 @@ std::string where_it_began(const TrainingParts& parts, const StepRecord& record)
             parameter.name, layer.name, stage_of(parts.plan, LayerId{static_cast<int>(l)}).value);
   }
   return fmt::format(
-      "every gradient is finite: it is the loss alone, behind layer \"{}\" on stage {}",
+      "every gradient is finite, only the loss is not, after layer \"{}\" on stage {}",
       parts.graph.layers.back().name, parts.plan.stages.size() - 1);
 }
 

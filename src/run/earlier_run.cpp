@@ -30,8 +30,8 @@ Config config_of(const fs::path& folder) {
   try {
     return read_config({folder / kConfigFile}, {}).config;
   } catch (const UsageError& error) {
-    throw UsageError(fmt::format("{}\n{}: what this earlier run was cannot be told; {}",
-                                 error.what(), folder.string(), kWaysOut));
+    throw UsageError(fmt::format("{}\n{}: this earlier run cannot be identified; {}", error.what(),
+                                 folder.string(), kWaysOut));
   }
 }
 
@@ -88,7 +88,7 @@ EarlierRun earlier_run(const fs::path& folder, const Options& options, const Con
   earlier.finished = was_here && is_there(folder / "model.safetensors");
   if (earlier.finished && !earlier.checkpoint && !earlier.same_length)
     throw UsageError(fmt::format(
-        "{}: holds a finished run of another length, and no checkpoint to go on from; {}",
+        "{}: holds a finished run of another length, and no checkpoint to resume from; {}",
         folder.string(), kWaysOut));
   return earlier;
 }
@@ -105,10 +105,10 @@ std::optional<fs::path> kept_config(const fs::path& folder, const std::string& r
 void check_length(const Checkpoint& checkpoint, std::int64_t steps) {
   const std::int64_t trained = checkpoint.manifest.progress.step;
   if (steps < trained)
-    throw UsageError(fmt::format(
-        "{}: {} steps are trained already, and the config asks for {}; ask for at least as many "
-        "(training.steps, training.epochs), or {}",
-        checkpoint.folder.string(), trained, steps, kWaysOut));
+    throw UsageError(
+        fmt::format("{}: {} steps are trained already, and the config asks for {}; ask for at "
+                    "least that many (training.steps, training.epochs), or {}",
+                    checkpoint.folder.string(), trained, steps, kWaysOut));
 }
 
 void check_model(const Checkpoint& checkpoint, const Graph& graph) {
@@ -120,7 +120,7 @@ void check_model(const Checkpoint& checkpoint, const Graph& graph) {
     differences.push_back(
         fmt::format("the input is {} there, {} now", then.input.text(), graph.input.text()));
   if (then.loss != graph.loss || then.label_smoothing != graph.label_smoothing)
-    differences.push_back("the loss is another one");
+    differences.push_back("the loss differs");
   const auto describe = [](const Layer& l) {
     return fmt::format("{} '{}' {}", kind_name(l.spec), l.name, l.output.text());
   };
@@ -149,9 +149,10 @@ void check_order(const Checkpoint& checkpoint, const Config& config, const Progr
                                  name, (checkpoint.folder / kProgramFile).string(), kWaysOut));
   const std::int64_t step = checkpoint.manifest.progress.step;
   if (step % program.minibatches != 0)
-    throw UsageError(fmt::format(
-        "{}: after step {} the {} mini-batches of {} are not complete; go on from a multiple of {}",
-        folder, step, program.minibatches, name, program.minibatches));
+    throw UsageError(
+        fmt::format("{}: after step {} the {} mini-batches of {} are not complete; resume from a "
+                    "multiple of {}",
+                    folder, step, program.minibatches, name, program.minibatches));
 }
 
 nlohmann::ordered_json end_of_run(const fs::path& folder) {

@@ -1,4 +1,4 @@
-// What an earlier start of the same command left in the run's folder, and whether to go on from it.
+// What an earlier start of the same command left in the run's folder, and whether to resume from it.
 #pragma once
 
 #include <filesystem>
@@ -13,7 +13,7 @@
 
 namespace pipetrain {
 
-// Behind what keeps a run from going on.
+// After what keeps a run from continuing.
 inline constexpr std::string_view kWaysOut =
     "write elsewhere with --output DIR, or replace it with --resume never";
 
@@ -21,7 +21,7 @@ struct EarlierRun {
   std::optional<Checkpoint> checkpoint;  // to resume from, without its tensors; none: start over
   bool finished = false;                 // it has written its model.safetensors
   bool same_length = false;              // training.epochs and training.steps are what they were
-  std::optional<std::int64_t> anneal_steps;  // PipeMare's, of the run that goes on
+  std::optional<std::int64_t> anneal_steps;  // PipeMare's, of the run that continues
 };
 
 // By --resume. "auto": the newest checkpoint of the folder; "never": none; else the one that is

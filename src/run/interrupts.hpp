@@ -21,8 +21,8 @@ class Interrupts {
 
   int stop_signal() const;   // 0: none so far
   bool take_save_request();  // SIGUSR1 since this was asked last
-  // True: the pipeline begins no further mini-batch. Set by every signal, or by whoever wants to
-  // save at a step that nobody configured; whoever has seen to it clears it.
+  // True: the pipeline begins no further mini-batch. Set by every signal, or by code that wants to
+  // save at a step that nobody configured; the code that has done so clears it.
   std::atomic<bool>& drain();
 };
 

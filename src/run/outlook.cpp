@@ -84,7 +84,7 @@ std::int64_t size_of(const std::unique_ptr<const Dataset>& dataset) {
 
 }  // namespace
 
-// Of a stage that lies on several workers, each copy.
+// Of a stage that is on several workers, each copy.
 void check_memory_limit(const CompiledPipeline& pipeline) {
   const PipelineInput& in = pipeline.in;
   const auto limit = static_cast<std::size_t>(in.config.hardware.memory_limit);

@@ -1,4 +1,4 @@
-// From the records that stages leave to what is told of a step, on the console and in
+// From the records that stages leave to what is reported of a step, on the console and in
 // metrics.jsonl.
 #pragma once
 

@@ -18,7 +18,7 @@ namespace {
 
 [[noreturn]] void refuse_output(const fs::path& folder, std::string_view why) {
   throw UsageError(
-      fmt::format("{}: the run directory cannot be there: {}; name another with --output",
+      fmt::format("{}: the run directory cannot be made there: {}; name another with --output",
                   folder.string(), why));
 }
 
@@ -35,7 +35,7 @@ void check_output(const fs::path& folder) {
     if (!found.problem.empty()) refuse_output(folder, found.problem);
     if (found.kind != FileKind::None && found.kind != FileKind::Folder)
       throw UsageError(fmt::format(
-          "{} is a file, and the run directory {} cannot be there; name another with --output",
+          "{} is a file, so the run directory {} cannot be made; name another with --output",
           path.string(), folder.string()));
     if (found.kind == FileKind::Folder || path == path.parent_path()) return;
   }
@@ -72,7 +72,7 @@ void clear_run(const fs::path& folder, std::optional<std::int64_t> step) {
   for (const std::int64_t later : committed_checkpoints(checkpoints)) {
     if (step && later <= *step) continue;
     if (step)
-      spdlog::info("{}: removed, it is later than the one that this run goes on from",
+      spdlog::info("{}: removed, because it is later than the one that this run resumes from",
                    (checkpoints / checkpoint_name(later)).string());
     remove_checkpoint(checkpoints, later);
   }

@@ -28,7 +28,7 @@ void make_folder(const std::filesystem::path& folder);
 void remove_file(const std::filesystem::path& file);  // one that is not there is no error
 
 // From here on the folder tells of this run only: final weights go, and every checkpoint later than
-// `step`, where this run goes on; all where it begins anew. DeviceError.
+// `step`, where this run continues; all where it begins again. DeviceError.
 void clear_run(const std::filesystem::path& folder, std::optional<std::int64_t> step);
 
 }  // namespace pipetrain

@@ -17,7 +17,7 @@ RunLock::~RunLock() {
 
 void RunLock::take() {
   if (file_ < 0) file_ = ::open(folder_.c_str(), O_RDONLY | O_CLOEXEC);
-  if (file_ < 0) return;  // not there yet, or whoever writes to it will say what is wrong
+  if (file_ < 0) return;  // not there yet, or the code that writes to it will say what is wrong
   if (::flock(file_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
     throw UsageError(fmt::format(
         "{}: another process is training in this folder; wait for its end, or write elsewhere "

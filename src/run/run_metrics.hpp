@@ -18,7 +18,7 @@ struct RunMetricsInput {
   const MetricsConfig& config;
   const Program& program;  // the one that trains; outlives the metrics
   std::int64_t keep_steps =
-      0;  // of what lies there, that of later steps goes: the checkpoint's step
+      0;  // of what is there, that of later steps goes: the checkpoint's step
 };
 
 // DeviceError when the disk refuses something.

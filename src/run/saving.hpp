@@ -28,12 +28,12 @@ class Saving {
  public:
   explicit Saving(const SavingInput& input);
 
-  // Which key of [checkpoint] asks for a save behind this step, "every_steps" for example; none:
+  // Which key of [checkpoint] asks for a save after this step, "every_steps" for example; none:
   // no.
   std::optional<std::string> due(std::int64_t step) const;
   bool minutes_are_over() const;  // every_minutes, since the last save
 
-  // `reason` stands in the metrics. Saving the same step again does nothing.
+  // `reason` is in the metrics. Saving the same step again does nothing.
   void save(const Progress& progress, const std::string& reason);
   // Writes events of what has been committed meanwhile. DeviceError where a save failed.
   void tell();

@@ -128,7 +128,7 @@ void check_segments(const Config& config, const TrainingLength& length) {
   const auto require_multiple = [&](std::string_view key, std::int64_t steps) {
     if (steps % own == 0) return;
     throw UsageError(fmt::format(
-        "pipeline.schedule_csv: {} is an order of {} mini-batches, drained behind them, and {} "
+        "pipeline.schedule_csv: {} is an order of {} mini-batches, drained after them, and {} "
         "asks "
         "for {} steps; make that {}",
         schedule_name(config.pipeline), own, key, steps,

@@ -58,11 +58,11 @@ MinibatchSizes minibatch_sizes(const Config& config, const Datasets& data);
 PipelineInput pipeline_input(const Config& config, const Graph& graph, const Plan& plan,
                              Backend& backend, const Datasets& data, const TrainingLength& length);
 
-// Where a validation or a checkpoint that the config asks for closes a segment: behind `step`, at
+// Where a validation or a checkpoint that the config asks for closes a segment: after `step`, at
 // most at the end.
 std::int64_t segment_end(const Config& config, const TrainingLength& length, std::int64_t step);
 
-// An order of the user's own drains behind as many mini-batches as it has: UsageError where the
+// An order of the user's own drains after as many mini-batches as it has: UsageError where the
 // config wants the pipeline drained elsewhere.
 void check_segments(const Config& config, const TrainingLength& length);
 

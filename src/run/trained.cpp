@@ -14,10 +14,10 @@ namespace {
 
 fs::path best_checkpoint(const Options& options, const fs::path& checkpoints) {
   if (!options.model.empty())
-    throw UsageError("--best names weights, and --model too; write one of them");
+    throw UsageError("--best and --model both name weights; write one of them");
   if (is_there(checkpoints / "best")) return find_checkpoint(checkpoints / "best");
   throw DataError(
-      fmt::format("{}: no checkpoint of a best validation is there; train with [validation] and "
+      fmt::format("{}: there is no checkpoint of a best validation; train with [validation] and "
                   "checkpoint.keep_best = true, or leave --best out",
                   checkpoints.string()));
 }

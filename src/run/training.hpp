@@ -1,5 +1,5 @@
 // One training from where it begins to its end: segments between validations and saves, each step
-// told to the run's metrics and the console.
+// reported to the run's metrics and the console.
 #pragma once
 
 #include <chrono>

@@ -29,7 +29,7 @@ struct Lane {
   bool between_workers = true;  // else packets are handed over within one: no messages
 };
 
-// The cut behind one stage. Lanes are as many as a multiple of the copies on either side, and are
+// The cut after one stage. Lanes are as many as a multiple of the copies on either side, and are
 // taken in turn by what those take in turn (ProgramShape::copy_of): each belongs to one pair of
 // them.
 struct Boundary {
@@ -55,7 +55,7 @@ struct BoundaryInput {
   std::span<const std::unique_ptr<StageCopies>> stages;  // outlive the boundaries
   Backend& backend;
   const MakeChannel& make_channel;
-  bool spin = false;  // whoever waits has a core of its own
+  bool spin = false;  // a thread that waits has a core of its own
   // Over which messages take their time; null: they arrive at once.
   const LinkRate* link = nullptr;
   const LinkClock* link_clock = nullptr;
@@ -67,7 +67,7 @@ struct BoundaryInput {
 // StageCopies, naming the stage.
 std::vector<Boundary> make_boundaries(const BoundaryInput& input, Mode mode);
 
-// Wakes whoever waits at them, for good.
+// Wakes all that wait at them, for good.
 void close(std::span<const Boundary> boundaries);
 
 }  // namespace pipetrain

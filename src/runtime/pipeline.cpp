@@ -16,7 +16,7 @@ namespace pipetrain {
 namespace {
 
 // All that will run at once: workers with their kernel threads, those of the caller, the loader,
-// whoever saves, and the team that keeps others from spinning.
+// the saving thread, and the team that keeps others from spinning.
 void check_threads_of(const PipelineInput& in, const ThreadPlan& plan, bool sleeping) {
   constexpr int others = 2;
   check_threads(plan.threads_per_stage * workers_at_once(in.config, in.ranks) + kernel_threads() +

@@ -44,7 +44,7 @@ class Pipeline {
   void set_state(const NamedTensors& tensors);
 
   // Trains mini-batches [first, first + count) as one segment: begins and ends drained. A segment
-  // lies within PipeMare's synchronous epochs or behind them. on_step is called in order, from this
+  // is within PipeMare's synchronous epochs or after them. on_step is called in order, from this
   // thread. The first failure of any worker (or of on_step) is rethrown once all workers have
   // stopped. Once `drain` says true, what has begun is finished and nothing else begins. Returns
   // the mini-batches trained.

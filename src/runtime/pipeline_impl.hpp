@@ -21,7 +21,7 @@ struct Pipeline::Impl {
       for (int c = 0; c < copies->count(); ++c)
         if (copies->has(c)) try {
             copies->copy(c).stream().finish();
-          } catch (...) {  // what failed has been told
+          } catch (...) {  // what failed has been reported
           }
   }
   Impl(CompiledPipeline made, const MakeChannel& make_channel, Job* job);

@@ -19,7 +19,7 @@ struct PacketsOf {        // a channel
 std::vector<std::byte*> take_packets(Stage& owner, const PacketsOf& packets);
 
 struct LaneName {
-  std::size_t boundary = 0;  // behind the stage of this number
+  std::size_t boundary = 0;  // after the stage of this number
   int lane = 0;
 };
 // Both null where neither stage is here.

@@ -48,7 +48,7 @@ struct Run {
   ProgramRun what;
   std::span<const std::unique_ptr<StageCopies>> stages;
   std::span<Boundary> boundaries;  // [s]: between stages s and s + 1
-  Loader* loader = nullptr;        // of whoever has the first or the last stage
+  Loader* loader = nullptr;        // of the rank that has the first or the last stage
   TiedParameters& tied;
   StepBoard* board = nullptr;    // training only
   EvaluationSum* sum = nullptr;  // evaluation only: written by the last stage

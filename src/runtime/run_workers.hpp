@@ -9,12 +9,12 @@
 namespace pipetrain {
 
 // Called again and again from the thread that runs the workers, while they run: waits for something
-// to report where it is told to. False: nothing is left.
+// to report where that is asked for. False: nothing is left.
 using Report = std::function<bool(bool wait)>;
 
 // Runs every worker to its end: each on a thread of its own as `threads` has it, or, where that is
 // null, one after the other on this one. The first failure of any worker or of `report` is rethrown
-// once all have stopped; `close_all` must then wake whoever waits for another one.
+// once all have stopped; `close_all` must then wake all that wait for another one.
 void run_workers(const Run& run, const ThreadPlan* threads, const Report& report,
                  const std::function<void()>& close_all);
 

@@ -17,7 +17,7 @@ namespace {
 void require_reach(StageId stage, const Stream& a, const Stream& b) {
   if (a.reaches(b) && b.reaches(a)) return;
   throw DeviceError(fmt::format(
-      "the copies of stage {} lie on cuda:{} and cuda:{}, which cannot reach each other's memory; "
+      "the copies of stage {} are on cuda:{} and cuda:{}, which cannot reach each other's memory; "
       "name one of them twice in hardware.devices",
       stage.value, a.device(), b.device()));
 }
@@ -117,7 +117,7 @@ void StageCopies::hand_in_gradient(int copy, const HandIn& update) {
   {
     const std::lock_guard lock(mutex_);
     all_here_ = true;
-    if (!whole()) return;  // whoever hears of the rest adds up
+    if (!whole()) return;  // the one that hears of the rest adds up
   }
   put_sums(copy);
 }

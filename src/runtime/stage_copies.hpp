@@ -1,5 +1,5 @@
 // The copies of one stage, each on a worker of its own, in the order of the program's placement:
-// one where the stage is on one worker. All hold the same weights and, behind an update, the same
+// one where the stage is on one worker. All hold the same weights and, after an update, the same
 // running statistics. Those that another rank of the job has are absent here; each rank adds up by
 // itself, from what all have handed in (parts_link.hpp).
 #pragma once

@@ -70,7 +70,7 @@ StageRunner::StageRunner(const Run& run, WorkerId worker, StageId stage)
       times_(stage_.stream(), run.trace ? &run.trace->track(stage, copy_) : nullptr),
       updates_(run, stage, copy_, share_, times_) {}
 
-// Where a micro-batch's gradient lies in a packet that may hold those of its whole mini-batch.
+// Where a micro-batch's gradient is in a packet that may hold those of its whole mini-batch.
 std::byte* StageRunner::gradient_of(const Packet* packet, std::size_t bytes, MicrobatchId m) const {
   if (!packet) return nullptr;
   return packet->data + bytes * static_cast<std::size_t>(m.value - first_of_packet(m).value);
@@ -171,7 +171,7 @@ void StageRunner::receive_activation(const Instruction& i) {
   count_message(i, before(i), *packet, &StageVolumes::activations);
 }
 
-// A mini-batch's messages arrive before its update, wherever in a program that stands: so the
+// A mini-batch's messages arrive before its update, wherever in a program that is: so the
 // receiver counts them.
 void StageRunner::count_message(const Instruction& i, const Lane& lane, const Packet& packet,
                                 Volume StageVolumes::*kind) {

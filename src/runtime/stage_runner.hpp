@@ -32,7 +32,7 @@ class StageRunner {
   bool is_first() const { return id_.value == 0; }
   bool is_last() const { return id_.value + 1 == run_.program().stages; }
   bool trains() const { return run_.mode == Mode::Train; }
-  // Are activations thrown away behind the forward, and made again for the backward?
+  // Are activations thrown away after the forward, and made again for the backward?
   bool recomputes() const { return trains() && stage_.recomputes(); }
   Boundary& boundary_before() const { return run_.boundaries[id_.value - 1]; }
   Boundary& boundary_behind() const { return run_.boundaries[id_.value]; }

@@ -32,7 +32,7 @@ namespace pipetrain {
 struct StageStep {                               // one stage's part of one mini-batch
   int copies = 1;                                // that were at work, each on a worker
   double busy_seconds = 0, waiting_seconds = 0;  // of all copies, since the stage's update before
-  std::int64_t end_ns = 0;  // steady clock, behind the update; or before one that several wait for
+  std::int64_t end_ns = 0;  // steady clock, after the update; or before one that several wait for
   LossResult loss;          // last stage
   int samples = 0;          // last stage
   std::int64_t labels = 0;  // last stage: what the loss is the sum over
@@ -63,7 +63,7 @@ class StepBoard {
     int capacity = 64;
     std::int64_t first_step = 0;
     std::int64_t end =
-        std::numeric_limits<std::int64_t>::max();  // of the segment: one behind its last
+        std::numeric_limits<std::int64_t>::max();  // of the segment: one after its last
     // Once it says true, no mini-batch begins that no stage has begun yet. Optional.
     const std::atomic<bool>* drain = nullptr;
     BoardLink* link = nullptr;     // to other ranks'
@@ -77,7 +77,7 @@ class StepBoard {
   bool begin(std::int64_t step, std::int64_t count);
 
   // The sums of one stage, whose first parameter is the `first_parameter`th of the model. By one of
-  // its copies. That of a tied parameter comes behind its owner's stage's, which has none.
+  // its copies. That of a tied parameter comes after its owner's stage's, which has none.
   void deposit(std::int64_t step, int first_parameter, std::span<const double> sums);
   bool can_deposit(std::int64_t step) const;  // else deposit() would wait
   // The whole model's squared norm: waits until every stage has deposited.

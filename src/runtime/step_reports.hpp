@@ -1,7 +1,7 @@
 // A stage's reports of its mini-batches, on the way to the step board: what its stream leaves of
 // them (losses, sums of squares), and how long it was at work.
 //
-// A host's stream has done what it was asked for, and a report goes on at once. A device's is
+// A host's stream has done what it was asked for, and a report continues at once. A device's is
 // behind: reports wait in a ring until their fence has passed, and the worker is ahead of its
 // device by `ahead` mini-batches at most.
 //
@@ -36,7 +36,7 @@ class StepReports {
   using Publish = std::function<void(const StepReport&)>;
   static constexpr int ahead = 4;
 
-  // `minibatches`: so many are open at once.
+  // `minibatches`: this many are open at once.
   StepReports(Stream& stream, int parameters, int minibatches, Publish publish);
 
   StepReport& of(std::int64_t step);  // not handed in yet

@@ -1,5 +1,5 @@
 // How long a stage's stream is at work. A host's stream works while it is asked; a device's work is
-// timed by fences before and behind it, which are read once they have passed.
+// timed by fences before and after it, which are read once they have passed.
 #pragma once
 
 #include <cstdint>
@@ -59,7 +59,7 @@ class StreamClock {
   Stream& stream_;
   Lap lap_;
   std::vector<std::unique_ptr<Fence>> spare_;
-  // A device's: the end of the lap before. Its times are told lap by lap: one since the beginning
+  // A device's: the end of the lap before. Its times are reported lap by lap: one since the beginning
   // would soon be more than an f32 of milliseconds can tell.
   std::unique_ptr<Fence> lap_before_;
   std::int64_t lap_before_ns_ = 0;

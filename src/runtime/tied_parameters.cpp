@@ -13,7 +13,7 @@
 namespace pipetrain {
 namespace {
 
-// Where a layer's parameter lies.
+// Where a layer's parameter is.
 struct Found {
   StageId stage;
   int parameter = 0;        // of the stage's
@@ -38,7 +38,7 @@ Found find(const Graph& graph, std::span<const std::unique_ptr<StageCopies>> sta
 void require_reach(const Stage& a, const Stage& b) {
   if (a.stream().reaches(b.stream()) && b.stream().reaches(a.stream())) return;
   throw DeviceError(fmt::format(
-      "stages {} and {} use one parameter, and lie on cuda:{} and cuda:{}, which cannot reach each "
+      "stages {} and {} use one parameter, and are on cuda:{} and cuda:{}, which cannot reach each "
       "other's memory; name one of them twice in hardware.devices",
       a.id().value, b.id().value, a.stream().device(), b.stream().device()));
 }
@@ -206,7 +206,7 @@ void TiedParameters::hand_in(StageId stage, int copy, std::int64_t step) {
   {
     const std::lock_guard lock(mutex_);
     all_here_ = true;
-    if (!whole()) return;  // whoever hears of the rest puts the sums in place
+    if (!whole()) return;  // the one that hears of the rest puts the sums in place
   }
   put_sums(mine);
 }

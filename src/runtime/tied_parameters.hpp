@@ -1,7 +1,7 @@
-// Parameters that several layers use, which may lie on several stages. Each use has its own copy of
+// Parameters that several layers use, which may be on several stages. Each use has its own copy of
 // the weights and its own gradient. Before the update of a mini-batch the gradients of all uses are
 // summed, in the order of the layers, and the sum is put in place of each: so every use makes the
-// same update, and version v is the same tensor wherever it lies.
+// same update, and version v is the same tensor wherever it is.
 //
 //   stage 0   B0 ── Y0 hand in ─┐            ┌> U0
 //   stage 3   B0 ── Y0 hand in ─┴─ the sum ──┴> U0    the last to hand in adds up

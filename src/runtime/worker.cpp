@@ -46,7 +46,7 @@ bool Worker::done() {
   return false;
 }
 
-// At the beginning of the loop: around once more, or on behind it.
+// At the beginning of the loop: around once more, or on after it.
 void Worker::enter_loop() {
   if (!loop_ || !looping_ || next_ != loop_->begin) return;
   const std::int64_t step =

@@ -41,7 +41,7 @@ class Worker {
   std::int64_t repeat_ = 0;
   bool begun_ = false;   // this repetition of the program
   int rounds_ = 0;       // of the loop, begun
-  bool looping_ = true;  // the loop lies ahead, or around
+  bool looping_ = true;  // the loop is ahead, or around
 };
 
 }  // namespace pipetrain

@@ -23,7 +23,7 @@ class LayerWatch {
  public:
   virtual ~LayerWatch() = default;
   // Called around the work, by the stage's worker; `layer` within the stage, from 0. On a device
-  // the work may be done later: whoever measures lets the stream finish.
+  // the work may be done later: the code that measures lets the stream finish.
   virtual void begin(LayerWork work, int layer) = 0;
   virtual void end(Stream& stream) = 0;
 };

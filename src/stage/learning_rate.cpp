@@ -17,7 +17,7 @@ Indexed<double, StageId> rate_shares(const ProgramShape& program) {
 double LearningRate::at(std::int64_t step) const {
   const std::int64_t warmup = schedule.warmup_steps;
   if (step < warmup) return base * static_cast<double>(step + 1) / static_cast<double>(warmup);
-  // 0 right behind the warm-up, 1 at the last mini-batch.
+  // 0 right after the warm-up, 1 at the last mini-batch.
   const std::int64_t span = std::max<std::int64_t>(1, total_steps - 1 - warmup);
   const double progress =
       std::min(1.0, static_cast<double>(step - warmup) / static_cast<double>(span));

@@ -19,7 +19,7 @@ struct LearningRate {
   Indexed<double, StageId> shares = {};  // rate_shares; empty: 1 on every stage
 
   // Of mini-batch `step`, counted from 0. Warm-up rises linearly: (step + 1) / warmup_steps of
-  // base. Behind it: constant; step: base * gamma^(milestones passed); linear and cosine: from base
+  // base. After it: constant; step: base * gamma^(milestones passed); linear and cosine: from base
   // to min_lr; inverse_sqrt: base * sqrt(max(1, warmup_steps) / (step + 1)).
   double at(std::int64_t step) const;
   // The same times what annealing makes of it on that stage, and its share.

@@ -12,7 +12,7 @@ namespace pipetrain {
 // Owns blocks of one stream's device. Not thread-safe; the stream outlives it.
 class StageMemory {
  public:
-  // `together`: so many bytes, of what is taken first, lie in one block if that is a large one: a
+  // `together`: this many bytes, of what is taken first, are in one block if that is a large one: a
   // machine's large pages hold only what is whole.
   explicit StageMemory(Stream& stream, std::size_t together = 0);
   StageMemory(const StageMemory&) = delete;

@@ -16,8 +16,8 @@ class Results {
   Results& operator=(const Results&) = delete;
   ~Results() {
     try {
-      stream_.finish();  // nothing may be written behind this
-    } catch (...) {      // what failed has been told, or will be by another call
+      stream_.finish();  // nothing may be written after this
+    } catch (...) {      // what failed has been reported, or will be by another call
     }
     stream_.release_results(values_);
   }

@@ -115,7 +115,7 @@ Stage::Bases Stage::bases(const PassCall& call) const {
           static_cast<std::byte*>(const_cast<void*>(call.input))};  // no step writes there
 }
 
-// What the forward sent is the next stage's by now: a recomputation's outputs lie in its slot.
+// What the forward sent is the next stage's by now: a recomputation's outputs are in its slot.
 Stage::Bases Stage::recomputed_bases(const CompiledStage& compiled, const PassCall& call) const {
   PassCall mine = call;
   if (recomputes())
@@ -147,7 +147,7 @@ LayerWork work_of(Step::Kind kind, bool updates) {
 
 void Stage::load_input(const PassCall& call) {
   const CompiledStage& c = compiled(call);
-  if (c.recipe.input.area == Area::None) return;  // it is read where it lies
+  if (c.recipe.input.area == Area::None) return;  // it is read where it is
   watched(watch_, *stream_, LayerWork::Load, 0, [&] {
     c.lowering->load_input(*stream_, call.input, call.size.samples,
                            at(bases(call), c.recipe.input));

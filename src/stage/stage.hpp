@@ -44,7 +44,7 @@ struct StageInput {
 // rest.
 enum class BackwardPart { Whole, InputHalf, WeightHalf, Head, Tail };
 
-// Everything that one pass over one micro-batch is told. Packets are null where there is no such
+// Everything that one pass over one micro-batch is given. Packets are null where there is no such
 // boundary or the pass does not touch it.
 struct PassCall {
   MicrobatchSize size;
@@ -82,7 +82,7 @@ class Stage {
   void forward(const PassCall& call);
   // The forward again, into another slot, where activations are not kept.
   void recompute(const PassCall& call);
-  // Last stage, behind forward(): adds to *result.
+  // Last stage, after forward(): adds to *result.
   void loss(const PassCall& call, const Targets& targets, LossResult* result);
   // Last stage: what the loss sends back; precedes backward(). scale: 1 / labels of the
   // mini-batch.
@@ -122,7 +122,7 @@ class Stage {
   // this copy's running statistics, on a stream that reaches it.
   StatisticsLog& statistics() { return statistics_; }
   void apply_statistics(const StatisticsLog::Entry& entry, Stream& stream);
-  void read_output(const PassCall& call, float* plain) const;  // last stage, behind forward()
+  void read_output(const PassCall& call, float* plain) const;  // last stage, after forward()
 
   void set_watch(LayerWatch* watch) { watch_ = watch; }  // null: nobody; outlives the passes
 

@@ -1,10 +1,10 @@
 // The weights of one stage: a ring of as many versions as the program ever needs at once.
 //
-// Version v of a program lies in slot (origin + v) mod copies. Reading hands out pointers, never
+// Version v of a program is in slot (origin + v) mod copies. Reading hands out pointers, never
 // copies; an update writes the next slot, or in place where one copy is kept. Packed copies
-// (layouts that only kernels understand) are made once per version, right behind the update.
+// (layouts that only kernels understand) are made once per version, right after the update.
 //
-// Weights that no update made (extrapolated or blended ones) lie in one more place, one at a time.
+// Weights that no update made (extrapolated or blended ones) are in one more place, one at a time.
 #pragma once
 
 #include <cstddef>
@@ -49,7 +49,7 @@ class WeightStore {
   std::size_t elements(int layer, int p) const;
   int parameters(int layer) const { return static_cast<int>(bytes_[layer].size()); }
 
-  // Where mixed weights are written, and what lies there; set_mixed() makes their packed copies.
+  // Where mixed weights are written, and what is there; set_mixed() makes their packed copies.
   float* mixed_parameter(int layer, int p);
   bool holds_mixed(const WeightRead& read) const { return mixed_read_ == read; }
   void set_mixed(const WeightRead& read);
@@ -57,7 +57,7 @@ class WeightStore {
 
   // The successor is whole: it becomes live, its packed copies are made.
   void advance(LayerWatch* watch = nullptr);
-  // Packs the live version anew, after its parameters were written from outside.
+  // Packs the live version again, after its parameters were written from outside.
   void pack();
 
  private:

@@ -27,7 +27,7 @@ class DeviceChannel final : public Channel {
   ~DeviceChannel() override {
     try {
       if (options_.transfer) options_.transfer->finish();
-    } catch (...) {  // what failed has been told, or will be by another call
+    } catch (...) {  // what failed has been reported, or will be by another call
     }
   }
 
@@ -71,7 +71,7 @@ class DeviceChannel final : public Channel {
   }
 
   void retain(Packet* packet) override { beneath_->retain(packet); }
-  // The sender's stream writes the packet again behind all that it has read.
+  // The sender's stream writes the packet again after all that it has read.
   void forget(Packet* packet) override { beneath_->forget(packet); }
   bool can_acquire() const override { return beneath_->can_acquire(); }
   bool can_receive() const override { return beneath_->can_receive(); }

@@ -114,7 +114,7 @@ void flush_folder(const fs::path& folder) noexcept {  // some file systems canno
   ::close(descriptor);
 }
 
-// Under a name of its own first: whoever sees the file sees all of it.
+// Under a name of its own first: a process that sees the file sees all of it.
 void write_whole(const fs::path& file, std::string_view text) {
   const fs::path part = file.string() + fmt::format(".{}.part", ::getpid());
   const int descriptor = ::open(part.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
@@ -202,7 +202,7 @@ class FileExchange final : public IdExchange {
 
   [[noreturn]] void give_up(const std::string& name, const char* what) const {
     throw DeviceError(fmt::format(
-        "{} {} after {:g} s: the process that writes it has not come so far; check that it was "
+        "{} {} after {:g} s: the process that writes it has not got that far; check that it was "
         "started and runs, that every process sees this folder, and that all were given the same "
         "run",
         file(name).string(), what, options_.seconds_max));

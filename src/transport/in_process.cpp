@@ -9,7 +9,7 @@
 namespace pipetrain {
 namespace {
 
-// A queue of packets with room for all of them, so that nothing is allocated once it stands.
+// A queue of packets with room for all of them, so that nothing is allocated once it is made.
 class Ring {
  public:
   explicit Ring(std::size_t capacity) : items_(capacity) {}

@@ -78,7 +78,7 @@ std::optional<JobFailure> Job::failure() const {
   return failure_;
 }
 
-// The first one counts, and every rank passes it on: whoever has heard it from all knows that all
+// The first one counts, and every rank passes it on: a rank that has heard it from all knows that all
 // know.
 void Job::keep(JobFailure failure) {
   {

@@ -3,7 +3,7 @@
 //
 // How a job ends:
 //   finish()   rank 0 has nothing more to do and says so; all ranks finish their wires together
-//   fail()     a rank cannot go on: all others hear why, stop, and end within seconds. So it is
+//   fail()     a rank cannot continue: all others hear why, stop, and end within seconds. So it is
 //              where a rank is not heard of for `peer_timeout`: one that is slow is heard of all
 //              the same, by its wire's thread
 // Nothing waits for a rank without a limit in time.
@@ -43,7 +43,7 @@ class Job final : public Polled {
   RankNotes& notes() { return *notes_; }
 
   void set_peer_timeout(double seconds) { peer_timeout_ = seconds; }
-  // Called once, from the wire's thread, when the job fails or this rank is told of a failure; at
+  // Called once, from the wire's thread, when the job fails or this rank hears of a failure; at
   // once where that was before. It must not wait. Null: nobody, and it is not running any more.
   void on_failure(std::function<void()> wake);
   std::optional<JobFailure> failure() const;

@@ -22,7 +22,7 @@ class LinkClock {
 
   std::int64_t now() const { return now_(); }
 
-  // From here on, once `drain` says true, all is delivered at once: whoever ends a run does not
+  // From here on, once `drain` says true, all is delivered at once: the end of a run does not
   // wait for links. Null: nobody says so. It outlives the next call.
   void hurry_once(const std::atomic<bool>* drain) { drain_ = drain; }
   bool hurries() const {

@@ -1,5 +1,5 @@
 // The only file that sees NCCL. Communicators are non-blocking: a peer that never comes is noticed
-// by whoever polls, not by a call that hangs.
+// by a thread that polls, not by a call that hangs.
 #include <nccl.h>
 
 #include <cstdlib>
@@ -23,17 +23,17 @@ cudaStream_t stream_of(void* handle) { return static_cast<cudaStream_t>(handle);
 // What NCCL reads in its environment alone, once, when the first id or communicator is made.
 //
 // Sums are the same bits from run to run only by the same algorithm: a ring adds up in an order
-// that rank and size alone decide; what the user set there stands. Calls have to come back at once:
+// that rank and size alone decide; what the user set there is kept. Calls have to come back at once:
 // the environment goes before what config_of says, and, set here, before NCCL's own files.
 void prepare_environment() {
   static std::once_flag once;
   std::call_once(once, [] {
     const char* const blocking = std::getenv("NCCL_COMM_BLOCKING");
     if (blocking && std::strcmp(blocking, "0") != 0)
-      throw DeviceError(fmt::format(
-          "NCCL_COMM_BLOCKING={} is set, with which a call of NCCL waits without end for a process "
-          "that never comes; unset it",
-          blocking));
+      throw DeviceError(
+          fmt::format("NCCL_COMM_BLOCKING={} is set, with which a call of NCCL waits forever for a "
+                      "process that never comes; unset it",
+                      blocking));
     ::setenv("NCCL_COMM_BLOCKING", "0", 0);
     ::setenv("NCCL_ALGO", "Ring", 0);
     ::setenv("NCCL_PROTO", "Simple", 0);

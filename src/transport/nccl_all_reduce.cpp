@@ -57,7 +57,7 @@ bool NcclAllReduce::ended() noexcept {
   return communicator_.ends([this] { return done_->passed(); }, *done_);
 }
 
-// The sum of the digests is so many times one's own where all are alike.
+// The sum of the digests is this many times one's own where all are alike.
 void NcclAllReduce::meet() {
   const std::array<float, 2> mine = digest(buffers_);
   struct Memory {

@@ -49,9 +49,9 @@ class NcclAllReduce {
   explicit NcclAllReduce(const NcclAllReduceOptions& options);  // waits for the other replicas
   ~NcclAllReduce();
 
-  void begin();             // behind all that the compute stream has been asked for; does not wait
+  void begin();             // after all that the compute stream has been asked for; does not wait
   bool can_finish() const;  // would finish() wait?
-  void finish();            // the compute stream goes on with the sums
+  void finish();            // the compute stream continues with the sums
   void close() noexcept { communicator_.close(); }
 
  private:

@@ -1,4 +1,4 @@
-// The few calls of NCCL that the transport makes, so that all that stands above them is tested
+// The few calls of NCCL that the transport makes, so that all that is above them is tested
 // without it: nccl.cpp makes them, tests have a fake one whose sends and receives meet.
 //
 // No call waits. Where one answers Working, state() says when it is done; until then nothing else

@@ -8,7 +8,7 @@
 // One communicator of two ranks, and one stream, for each boundary, lane and kind. NCCL carries the
 // messages of a communicator in the order in which they were issued, and a send ends only when its
 // receive has begun (rendezvous). With activations and gradients of a pair of ranks in one
-// communicator, both ranks could stand in a send whose receive the other has yet to issue behind
+// communicator, both ranks could be in a send whose receive the other has yet to issue after
 // its own: so do 259 of 303 programs (all schedules, 2 to 4 workers, 1 to 8 micro-batches), 1F1B
 // from two of each on; tests/transport/nccl_programs_test.cpp. Putting such calls in groups would
 // bind the order of the two kinds together at both ends, for every schedule. Apart, each channel is
@@ -24,7 +24,7 @@
 //              CUDA_DEVICE_MAX_CONNECTIONS (8 unless set, at most 32) must be as large as the
 //              number of a process's streams before CUDA begins
 //   no stops   nothing may wait for the whole device while a transfer is under way. Memory is taken
-//              (cudaMalloc, cudaFree, cudaHostAlloc) before the first packet and given back behind
+//              (cudaMalloc, cudaFree, cudaHostAlloc) before the first packet and given back after
 //              the last channel; kernels are loaded at once (CUDA_MODULE_LOADING=EAGER before CUDA
 //              begins) or have each run before
 //

@@ -1,7 +1,7 @@
 // One communicator of NCCL, and the watch over it: every wait here ends, with what was waited for,
 // with ChannelClosed, or with a DeviceError that names what was carried, with whom, for how long.
 //
-// There is no thread behind it: whoever waits, or asks whether it would have to, looks at the
+// It has no thread of its own: a thread that waits, or asks whether it would have to, looks at the
 // communicator's error and at the age of its oldest call. The first failure aborts the
 // communicator, which ends its kernels on the device too, and is what later calls throw again.
 //
@@ -44,12 +44,12 @@ class NcclCommunicator {
     settle(call(*meeting_.calls, communicator_));
   }
 
-  // Until the fence has passed. `since`: now_ns() when what lies before it was issued.
+  // Until the fence has passed. `since`: now_ns() when what is before it was issued.
   void wait(const Fence& fence, std::int64_t since);
   // Is there a failure, or has the call issued at `since` taken too long? Never throws: the next
   // call does.
   bool broken(std::int64_t since) noexcept;
-  // Before memory that the calls use is given back. `over`: has passed what was recorded behind
+  // Before memory that the calls use is given back. `over`: has passed what was recorded after
   // them? Where it has not, or the communicator is aborted already, aborts, and waits a while, with
   // `fence`, for all that the stream was asked for. False: it does not end, or the device is gone;
   // then the memory is to be left to it.

@@ -65,7 +65,7 @@ void read_header(const std::byte* from, const MessageShape& shape, std::uint64_t
   std::memcpy(&header, from, sizeof header);
   if (header.magic != Header{}.magic || header.channel != shape.channel || header.ids < 0 ||
       header.ids > shape.samples)
-    refuse("what arrived is no packet of this channel");
+    refuse("received a packet that belongs to another channel");
   if (header.sequence != sequence)
     refuse(fmt::format("packet {} arrived instead of packet {}", header.sequence, sequence));
   packet.bytes = header.bytes;

@@ -1,4 +1,4 @@
-// What crosses between processes besides a packet's tensors, and where it lies: behind them, in the
+// What crosses between processes besides a packet's tensors, and where it is: after them, in the
 // same message, whose size never changes.
 //
 //   | the packet's tensors, packet_bytes, to a multiple of 64 | header | sample ids |

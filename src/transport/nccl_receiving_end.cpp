@@ -1,5 +1,5 @@
 // The receiving end: packets are free, then filled by the transfer, then the stage's. A packet is
-// filled again only behind what the compute stream still reads of it.
+// filled again only after what the compute stream still reads of it.
 #include "base/check.hpp"
 #include "base/error.hpp"
 #include "transport/nccl_end.hpp"

@@ -3,7 +3,7 @@
 //   w = sigma(d) * w_stale + (1 - sigma(d)) * w_latest,  sigma = exp(-lambda * d)
 // where d counts the updates in between. Without a stash w_stale is estimated by PipeMare's delta:
 //   w = w_latest - sigma(d) * d * delta
-// The paper's own formula could not be had: see docs/methods/i_timeprest.md.
+// We could not obtain the paper's own formula: see docs/methods/i_timeprest.md.
 #include <cmath>
 
 #include "versions/policy.hpp"

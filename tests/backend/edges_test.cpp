@@ -91,7 +91,7 @@ TEST_CASE("a relu that the layer before does hides no NaN", "[backend][backends]
                             {{"layer.weight", {1}}, {"layer.bias", {0}}},
                             {{"layer.running_mean", {0}}, {"layer.running_var", {1}}}},
                            {"add", {1, 1, 2}, Add{}, {}, {}, {"input", "input"}}}) {
-    INFO(name << ", relu behind " << before.kind);
+    INFO(name << ", relu after " << before.kind);
     Task task;
     task.graph = make_graph(before.shape, {{"layer", before.spec, before.shape, before.inputs},
                                            {"relu", Relu{}, before.shape}});

@@ -164,7 +164,7 @@ Floats outputs(Backend& backend, const Graph& graph, const NamedTensors& weights
   return values;
 }
 
-// The model is cut off behind each relu in turn: what comes before one does not depend on the rest.
+// The model is cut off after each relu in turn: what comes before one does not depend on the rest.
 void write_relus(Backend& backend, Graph graph, const NamedTensors& weights, const Floats& input,
                  const path& folder) {
   std::filesystem::create_directories(folder);

@@ -1,5 +1,5 @@
 // A stream that is as far behind as a test says: what it is asked for is written down, and done
-// when the test lets it go on.
+// when the test lets it continue.
 #pragma once
 
 #include <spdlog/fmt/fmt.h>

@@ -28,7 +28,7 @@ double loss_of(Backend& backend, Task task) {
   return sum;
 }
 
-// Central differences of the loss by some elements of `values`, which lie inside `task`.
+// Central differences of the loss by some elements of `values`, which are inside `task`.
 void check_slopes(Backend& backend, Task& task, Floats& values, const Floats& gradient) {
   constexpr float step = 1e-3f;
   REQUIRE(values.size() == gradient.size());

@@ -84,7 +84,7 @@ TEST_CASE("a NaN output is never a right answer", "[loss][backends]") {
   CHECK(outcome.loss.correct == 0);
 }
 
-TEST_CASE("a label beyond the outputs is the user's to mend", "[loss][backends]") {
+TEST_CASE("a label beyond the outputs is the user's to fix", "[loss][backends]") {
   const std::string name = GENERATE(from_range(backend_names()));
   for (const std::int32_t label : {-2, 3})
     CHECK_THROWS_AS(loss_of(name, Loss::CrossEntropy, 3,
@@ -141,7 +141,7 @@ TEST_CASE("smoothed labels: the loss of every class has its share", "[loss][back
   CHECK(difference(outcome.output_gradient, gradient) < 1e-6);
 }
 
-// Positions without a label stand among those that have one.
+// Positions without a label are among those that have one.
 TEST_CASE("the gradient of smoothed cross_entropy is the slope of its loss", "[loss]") {
   const auto backend = make_backend("reference");
   Graph graph = make_graph({4, 6}, {{"fc", Linear{.out_features = 5}, {4, 5}}}, Loss::CrossEntropy);

@@ -233,7 +233,7 @@ std::vector<Case> sequence_chain_cases() {
                    {"head", Linear{.out_features = 4}, {4}}},
                   Loss::CrossEntropy),
        3},
-      {"gelu read before and behind",
+      {"gelu read before and after",
        make_graph({4, 9}, {{"fc", Linear{.out_features = 9}, {4, 9}},
                            {"gelu", Gelu{}, {4, 9}},
                            {"sum", Add{}, {4, 9}, {"fc", "gelu"}}}),

@@ -7,7 +7,7 @@
 std::string good_images();
 std::string good_labels();
 
-// A safetensors file of this header, whatever it says, and `data` behind it.
+// A safetensors file of this header, whatever it says, and `data` after it.
 std::string safetensors(const std::string& header, const std::string& data);
 std::string good_weights();  // fc.weight [3, 2] and fc.bias [3], F32
 

@@ -14,7 +14,7 @@ struct Row {
   std::vector<InputFile> files;    // on top of base_files(), or instead of some of them
   std::string command;             // the binary's arguments, run in the folder of the files
   int code = 2;                    // docs/errors.md
-  std::vector<std::string> words;  // all of them stand in what it prints on standard error
+  std::vector<std::string> words;  // all of them are in what it prints on standard error
   bool little_memory = false;      // under a limit of virtual memory: a header claims too much
   std::string prepare = {};        // shell commands before it; $PIPETRAIN_BINARY is the binary
   bool ordinary_user = false;      // whom permissions and limits bind, as they do not bind root

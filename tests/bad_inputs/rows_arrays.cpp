@@ -1,4 +1,4 @@
-// NumPy files that are missing, cut short, of another type, or that lie; and numbers that are none.
+// NumPy files that are missing, cut short, of another type, or inconsistent; and numbers that are none.
 #include <cmath>
 #include <limits>
 

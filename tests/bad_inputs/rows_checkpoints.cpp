@@ -1,5 +1,5 @@
 // Checkpoints that are damaged, of another model, or not there: of a run of three steps on two
-// stages whose end was taken away, so that the same command goes on from its last checkpoint.
+// stages whose end was taken away, so that the same command resumes from its last checkpoint.
 #include "row.hpp"
 
 namespace {
@@ -54,17 +54,17 @@ std::vector<Row> checkpoint_rows() {
               {"stage-0001.safetensors", "damaged"}),
       spoiled("a pipe in the place of a config",
               "rm config.resolved.toml; mkfifo config.resolved.toml",
-              {"this checkpoint is damaged", "config.resolved.toml: it is no regular file",
+              {"this checkpoint is damaged", "config.resolved.toml: it is not a regular file",
                "--resume run/checkpoints/step-00000002"}),
       spoiled("a device in the place of a config", "ln -sf /dev/zero config.resolved.toml",
-              {"this checkpoint is damaged", "config.resolved.toml: it is no regular file"}),
+              {"this checkpoint is damaged", "config.resolved.toml: it is not a regular file"}),
       spoiled("a changed byte of a config",
               "printf X | dd of=config.resolved.toml bs=1 seek=9 conv=notrunc 2>&-",
               {"this checkpoint is damaged", "config.resolved.toml: its checksum"}),
       spoiled("a manifest that is a pipe", "rm manifest.json; mkfifo manifest.json",
-              {"manifest.json: it is no regular file"}),
+              {"manifest.json: it is not a regular file"}),
       spoiled("metrics that are a pipe", "rm ../../metrics.jsonl; mkfifo ../../metrics.jsonl",
-              {"metrics.jsonl: cannot be read: it is no regular file"}),
+              {"metrics.jsonl: cannot be read: it is not a regular file"}),
       spoiled("a checkpoint that is a link to itself", "rm ../best; ln -s best ../best",
               {"checkpoints/best: cannot be read: Too many levels"},
               "eval base.toml --model run/checkpoints/best"),
@@ -75,7 +75,7 @@ std::vector<Row> checkpoint_rows() {
       other("a checkpoint that is not there", "--resume run/checkpoints/step-00000009", 3,
             {"step-00000009: there is no checkpoint"}),
       other("a file for a checkpoint", "--resume base.toml", 3,
-            {"base.toml: it names no checkpoint"}),
+            {"base.toml: it does not name a checkpoint"}),
       other("a run of another learning rate", "--set optimizer.lr=0.5", 2,
             {"these keys differ: optimizer.lr", "--output", "--resume never"}),
       {"a checkpoint of another model, every difference listed",

@@ -49,7 +49,7 @@ const std::string looks_ahead =
     "[[model.layers]]\nname = \"qkv\"\nkind = \"linear\"\nout_features = 6\n"
     "[[model.layers]]\nname = \"own\"\nkind = \"attention\"\nheads = 1\n";
 
-// Behind a training, with standard input from the file `in`.
+// After a training, with standard input from the file `in`.
 Row behind(const std::string& name, const std::string& input, const std::string& options, int code,
            std::vector<std::string> words, const std::string& prepare = "") {
   return {name,
@@ -73,9 +73,9 @@ std::vector<Row> generate_rows() {
       behind("a sentence of more than a mebibyte", "ein\n" + repeated("Hund ", 220000), "", 3,
              {"standard input:2", "longer than 1048576 bytes"}),
       behind("pieces that are gone", "ein Hund\n", "", 3,
-             {"no pieces.model beside the weights", "data.pieces"}, "rm run/pieces.model; "),
+             {"no pieces.model next to the weights", "data.pieces"}, "rm run/pieces.model; "),
       behind("kept pieces that are none", "ein Hund\n", "", 3,
-             {"run/pieces.model", "no SentencePiece model"}, "echo x > run/pieces.model; "),
+             {"run/pieces.model", "not a SentencePiece model"}, "echo x > run/pieces.model; "),
       behind("pieces of another model", "ein Hund\n", "", 2,
              {"run/pieces.model has 20 pieces", "reads tokens of 21"},
              "sed -i 's/ = 20/ = 21/' sides.toml; "),

@@ -1,5 +1,5 @@
 // Class folders that are missing or empty, and JPEG and PNG files that are cut short, damaged, of
-// another kind, or that lie about their size.
+// another kind, or whose headers give a wrong size.
 #include "data/data_files.hpp"
 #include "data/made_images.hpp"
 #include "files.hpp"
@@ -68,7 +68,7 @@ std::vector<Row> image_folder_rows() {
       picture("a PNG with a wrong sum", "1.png", with_byte(png(), 45, png()[45] ^ 4),
               {"damaged PNG"}),
       picture("a PNG that claims terabytes", "1.png", png_of_sides(900000, 900000),
-              {"claims 900000 x 900000 pixels", "may hold"}),
+              {"claims 900000 x 900000 pixels", "can hold at most"}),
       picture("a PNG that claims 4 GB", "1.png", png_of_sides(40000, 40000),
               {"claims 40000 x 40000"}),
       picture("a JPEG cut short", "2.jpg", less(jpeg(), 40), {"damaged JPEG", "remature end"}),

@@ -1,4 +1,4 @@
-// IDX, CIFAR and gzip files that are missing, cut short, of another kind, or that lie.
+// IDX, CIFAR and gzip files that are missing, cut short, of another kind, or inconsistent.
 #include "data/data_files.hpp"
 #include "files.hpp"
 #include "row.hpp"
@@ -66,7 +66,7 @@ std::vector<Row> image_rows() {
              {"gzip data is damaged", "copy it again"}),
       images("a gzip stream of garbage", packed().substr(0, 10) + std::string(40, '\xff'),
              {"gzip data is damaged"}),
-      images("garbage behind a gzip stream", packed() + "garbage", {"behind the gzip data"}),
+      images("garbage after a gzip stream", packed() + "garbage", {"after the gzip data"}),
       labels("labels out of range", idx({6}, std::string("\0\1\2\3\1\2", 6)),
              {"sample 3 is 3", "3 outputs", "0..2"}),
       labels("fewer labels than images", idx({5}, std::string(5, '\0')), {"6 samples", "5 labels"}),

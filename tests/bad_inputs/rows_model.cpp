@@ -53,7 +53,7 @@ std::vector<Row> model_rows() {
        {},
        "train base.toml --set model.file=/dev/zero",
        2,
-       {"--set model.file", "/dev/zero", "it is no regular file"},
+       {"--set model.file", "/dev/zero", "it is not a regular file"},
        true},
       {"a model file that is empty",
        {{"bad.toml", "[model]\nfile = \"m.toml\"\n"}, {"m.toml", ""}},
@@ -89,7 +89,7 @@ std::vector<Row> model_rows() {
             "[[layers]]\nname = 'a'\nkind = 'relu'\n[[layers]]\nname = 'f'\nkind = "
             "'flatten'\ninputs = ['input']\n" +
                 fc,
-            "2:1", {"nobody reads layer 'a'"}),
+            "2:1", {"no layer reads layer 'a'"}),
       model("an unknown kind", "[[layers]]\nname = 'c'\nkind = 'conv3d'\n", "4:8",
             {"no kind 'conv3d'", "did you mean 'conv2d'?"}),
       model("a layer without a kind", "[[layers]]\nname = 'c'\n", "2:1", {"'c' has no kind"}),
@@ -138,7 +138,7 @@ std::vector<Row> model_rows() {
           "additive attention to a padding that is no token",
           "kind = 'gelu'\n[[layers]]\nname = 'b'\nkind = 'relu'\n[[layers]]\nname = 'c'\nkind = "
           "'additive_attention'\npadding = 10\ninputs = ['e', 'a', 'b', 'input']\n",
-          "12:1", {"padding = 10 is none of the 10 tokens"}),
+          "12:1", {"padding = 10 is not one of the 10 tokens"}),
       model("a block that is not there",
             "[[layers]]\nname = 'b'\nblock = 'residul'\n[blocks.residual]\nlayers = [{ name = 'r', "
             "kind = 'relu' }]\n",

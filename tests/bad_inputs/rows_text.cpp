@@ -1,4 +1,4 @@
-// Text and files of tokens that are missing, short, of another kind, or that lie; and prompts.
+// Text and files of tokens that are missing, short, of another kind, or inconsistent; and prompts.
 #include "data/data_files.hpp"
 #include "files.hpp"
 #include "row.hpp"
@@ -49,7 +49,7 @@ std::vector<Row> text_rows() {
        {{"bad.toml", "[data]\nvalidation_text = \"v.txt\"\n"}, {"v.txt", "ab\ncd"}},
        "train text.toml bad.toml --dry-run",
        3,
-       {"v.txt:1", "U+000A", "none of the 4"}},
+       {"v.txt:1", "U+000A", "not one of the 4"}},
       {"a held-out tail shorter than a context",
        {{"bad.toml", "[data]\nvalidation_fraction = 0.1\n"}},
        "train text.toml bad.toml --dry-run",
@@ -69,14 +69,14 @@ std::vector<Row> text_rows() {
        {{"bad.toml", "[data]\nvocabulary = \"fc.toml\"\n"}},
        "train text.toml bad.toml --dry-run",
        3,
-       {"fc.toml", "no JSON object"}},
+       {"fc.toml", "not a JSON object"}},
       tokens("an empty file of tokens", "", {"empty"}),
       tokens("a file of tokens cut inside one", some(5) + "x", {"11 bytes", "truncated"}),
       tokens("a token outside the vocabulary",
              some(5) + raw(std::vector<std::uint16_t>{4, 1, 1, 1}), {"token 5 is 4", "0..3"}),
       tokens("fewer tokens than a context", some(3), {"3 tokens are too few"}),
       tokens("a token header that claims more than there is", header(1, 2000000000) + some(8),
-             {"says 2000000000 tokens", "16 bytes are behind it"}),
+             {"says 2000000000 tokens", "16 bytes follow it"}),
       tokens("a token header that claims less", header(1, 4) + some(8), {"says 4 tokens"}),
       tokens("a token header of -1 tokens", header(1, -1) + some(8), {"header is damaged"}),
       tokens("a token header cut short", less(header(1, 8), 1), {"1023 bytes are less"}),
@@ -85,7 +85,7 @@ std::vector<Row> text_rows() {
        {},
        "generate text.toml --output run --prompt 'abx'",
        2,
-       {"--prompt:1", "'x' (U+0078)", "none of the 4"},
+       {"--prompt:1", "'x' (U+0078)", "not one of the 4"},
        false,
        trained},
       {"an empty prompt",

@@ -38,7 +38,7 @@ std::vector<Row> translation_rows() {
       setting("pieces that are not there", "[data]\npieces = \"none.model\"\n", 3,
               {"none.model", "no such file"}),
       setting("pieces that are none", "[data]\npieces = \"a.de\"\n", 3,
-              {"a.de", "no SentencePiece model"}),
+              {"a.de", "not a SentencePiece model"}),
       {"pieces that do not fit the vocabulary",
        {{"bad.toml",
          "[model]\ninput = { source = 16, target = 16, vocabulary = 23 }\n[data]\npieces = "
@@ -50,7 +50,7 @@ std::vector<Row> translation_rows() {
        learn},
       setting("more pieces than the text gives",
               "[model]\ninput = { source = 16, target = 16, vocabulary = 5000 }\n", 2,
-              {"5000 pieces are more than the text gives", "at most"}),
+              {"5000 pieces are more than this text has", "at most"}),
       setting("a limit that is less than one sentence", "[data]\nbatch_tokens = 20\n", 2,
               {"a.de:", "more than the 20 of a mini-batch", "write at least"}),
       setting("lengths that no bucket ends at", "[data]\nbucket_multiple = 5\n", 2,

@@ -9,7 +9,7 @@
 
 using namespace pipetrain;
 
-TEST_CASE("a thread is in no hurry as long as it says so", "[batch scheduling]") {
+TEST_CASE("a thread preempts no other as long as it says so", "[batch scheduling]") {
   if (sched_getscheduler(0) != SCHED_OTHER) {
     WARN("skipped: these tests run under a policy of their own");
     return;

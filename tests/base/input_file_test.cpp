@@ -56,17 +56,17 @@ TEST_CASE("what is no regular file is refused without waiting, to read and to wr
   const fs::path pipe = folder.path() / "pipe", ring = folder.path() / "ring";
   REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
   fs::create_symlink(ring, ring);
-  CHECK(why_not(pipe).starts_with("it is no regular file"));
-  CHECK(why_not("/dev/zero").starts_with("it is no regular file"));
+  CHECK(why_not(pipe).starts_with("it is not a regular file"));
+  CHECK(why_not("/dev/zero").starts_with("it is not a regular file"));
   CHECK(why_not(folder.path()) == "it is a folder");
   CHECK(why_not(ring) == "Too many levels of symbolic links");
   CHECK(why_not(folder.path() / "none") == "No such file or directory");
   const Opened opened = open_regular(pipe, 1 /* O_WRONLY */);
   CHECK(opened.descriptor == -1);
-  CHECK(opened.problem.starts_with("it is no regular file"));
+  CHECK(opened.problem.starts_with("it is not a regular file"));
 }
 
-TEST_CASE("what is there is told apart from what cannot be looked at") {
+TEST_CASE("what is there is distinguished from what cannot be looked at") {
   const Folder folder;
   const fs::path file = folder.write("text", ""), ring = folder.path() / "ring";
   fs::create_symlink(ring, ring);

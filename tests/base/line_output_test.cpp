@@ -162,7 +162,7 @@ TEST_CASE("a line that must be kept comes after the count of those dropped befor
   CHECK((text.substr(text.size() - last.size() - notice.size()) == notice + last));
 }
 
-TEST_CASE("a long line that was written in part goes on before any other", "[base]") {
+TEST_CASE("a long line that was written in part continues before any other", "[base]") {
   const Ends ends = small_pipe();
   LineOutput output(ends.in, "standard output");
   const std::string line = std::string(20000, 'a') + "\n";
@@ -271,7 +271,7 @@ TEST_CASE("a full disk is an error at each write", "[base]") {
   ::close(full);
 }
 
-TEST_CASE("the end waits for the reader, for as long as it was told to", "[base]") {
+TEST_CASE("the end waits for the reader, for as long as it was asked to", "[base]") {
   const Ends ends = small_pipe();
   LineOutput output(ends.in, "standard output");
   for (int line = 0; line < 500; ++line) output.write(numbered(line));

@@ -23,14 +23,14 @@ TEST_CASE("a character beyond ASCII outside quotes and comments is found at its 
   CHECK(found("a = \"x\\\" ν\" ν") == "1:13 ν");
   CHECK(found("a = \"\"\"x\"\"\"\"\" ν") == "1:15 ν");
   CHECK(found("a = 1\n\xCE") == "2:1 \xCE");    // a broken character
-  CHECK(found("a = 5'6ϓ'") == "1:8 ϓ");         // behind a bare word a quote opens nothing
+  CHECK(found("a = 5'6ϓ'") == "1:8 ϓ");         // after a bare word a quote opens nothing
   CHECK(found("a = 6x='5ϓ''5ϓ'") == "1:10 ϓ");  // nor within a value that began without one
   CHECK(found("a = [6x='5ϓ']") == "1:11 ϓ");
   CHECK(found("a = { b = 6 'ϓ' }") == "1:14 ϓ");
   CHECK(found("a = 'x' 'ϓ'") == "1:10 ϓ");
 }
 
-TEST_CASE("inside quotes and comments every character may stand") {
+TEST_CASE("inside quotes and comments every character may be") {
   CHECK(found("") == "");
   CHECK(found("a = 'é' # ν") == "");
   CHECK(found("a = \"\"\"é\n\\\"\"\"ν\n\"\"\" # ν\nb = '''\nν''ν'''") == "");

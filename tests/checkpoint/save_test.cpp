@@ -1,4 +1,4 @@
-// Saving, reading back, resharding, and saving behind somebody's back.
+// Saving, reading back, resharding, and saving in the background.
 #include "checkpoint/save.hpp"
 
 #include <algorithm>
@@ -113,7 +113,7 @@ TEST_CASE("resharding moves whole layers and loses nothing") {
   CHECK_THROWS_AS(resharded(read, 5), UsageError);
 }
 
-TEST_CASE("saves behind the back come in order, are pruned, and tell of a failing disk") {
+TEST_CASE("saves in the background come in order, are pruned, and tell of a failing disk") {
   const Scratch scratch;
   int flushed = 0;
   {

@@ -124,7 +124,7 @@ TEST_CASE("a start that left no checkpoint settles no annealing", "[annealing]")
   REQUIRE(t.train(t.run, 1).code == 0);
   fs::remove(t.run / "model.safetensors");
   fs::remove_all(t.run / "checkpoints");
-  const Ran anew = t.train(t.run, 1, "--set training.epochs=4");
-  REQUIRE(anew.code == 0);
-  CHECK(has(anew.out, "is not given: 3, a quarter of the 12 updates"));
+  const Ran again = t.train(t.run, 1, "--set training.epochs=4");
+  REQUIRE(again.code == 0);
+  CHECK(has(again.out, "is not given: 3, a quarter of the 12 updates"));
 }

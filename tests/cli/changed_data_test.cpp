@@ -70,7 +70,7 @@ every_epochs = 0
 every_steps = 2
 )";
 
-// A run of 4 steps or more that was killed behind the save of step 2.
+// A run of 4 steps or more that was killed after the save of step 2.
 struct KilledRun {
   TestFolder folder;
   fs::path run = folder.path / "run", config;
@@ -110,7 +110,7 @@ void set_byte(const fs::path& file, std::streamoff at, char value) {
 
 }  // namespace
 
-TEST_CASE("one changed byte of the data: exit 2, nothing lost, and restored data go on") {
+TEST_CASE("one changed byte of the data: exit 2, nothing lost, and restored data continue") {
   const ImageRun r;
   const std::string whole = r.weights();
   r.cut();
@@ -119,7 +119,7 @@ TEST_CASE("one changed byte of the data: exit 2, nothing lost, and restored data
   const Ran refused = r.train();
   CHECK(refused.code == 2);
   CHECK(has(refused.err, "step-00000002: the data have changed since:\n  data.train_labels: "));
-  CHECK(has(refused.err, "as many files and bytes, but not the same"));
+  CHECK(has(refused.err, "the same number of files and bytes, but other content"));
   CHECK(has(refused.err, "--accept-changed-data"));
   CHECK(!has(refused.err, "data.train_images"));
   CHECK(bytes_of(r.run / "metrics.jsonl") == metrics);
@@ -128,14 +128,15 @@ TEST_CASE("one changed byte of the data: exit 2, nothing lost, and restored data
   CHECK((r.weights() == whole));
 }
 
-TEST_CASE("accepted changes are trained on, told, and are the data from there on") {
+TEST_CASE("accepted changes are trained on, reported, and are the data from there on") {
   const ImageRun r;
   const std::string whole = r.weights();
   r.cut();
   r.folder.write("labels", labels_file(12).replace(12, 1, 1, '\2'));
   const Ran accepted = r.train("--accept-changed-data");
   CHECK(accepted.code == 0);
-  CHECK(has(accepted.err, "data.train_labels: as many files and bytes, but not the same"));
+  CHECK(has(accepted.err,
+            "data.train_labels: the same number of files and bytes, but other content"));
   CHECK((r.weights() != whole));
   const Ran longer = r.train("--set training.epochs=3");
   CHECK(longer.code == 0);
@@ -144,7 +145,7 @@ TEST_CASE("accepted changes are trained on, told, and are the data from there on
   CHECK(r.train("--set training.epochs=4").code == 2);
 }
 
-TEST_CASE("more samples are told by the sizes and by the number of samples") {
+TEST_CASE("more samples are recognised by the sizes and by the number of samples") {
   const ImageRun r;
   r.cut();
   r.folder.write("images", images_file(16));
@@ -191,7 +192,7 @@ TEST_CASE("of large files the ends and stretches between them are looked at, ove
     const Ran ran = r.train("--quiet");
     set_byte(file, at, 0);
     return ran.code == 2 &&
-           has(ran.err, "data.train_tokens: as many files and bytes, but not the same");
+           has(ran.err, "data.train_tokens: the same number of files and bytes, but other content");
   };
   CHECK(changed(first, 4));
   CHECK(changed(second, 64 * kMiB - 2));

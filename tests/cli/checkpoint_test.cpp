@@ -26,7 +26,7 @@ struct Saved {
 TEST_CASE("checkpoint info tells what there is") {
   const Saved saved;
   const json all = json::parse(saved.checkpoint("info", "--json").out)["checkpoints"];
-  REQUIRE(all.size() == 4);  // behind steps 2, 3 (the best), 4 and 6
+  REQUIRE(all.size() == 4);  // after steps 2, 3 (the best), 4 and 6
   CHECK(all[3]["step"] == 6);
   CHECK(all[3]["files"][0]["layers"] == json{"flatten", "fc1"});
   CHECK(all[3]["best_validation"]["loss"].is_number());

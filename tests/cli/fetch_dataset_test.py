@@ -31,7 +31,7 @@ def load():
 
 
 class Server(ThreadingHTTPServer):
-    """Serves `files`; where `cut_after` has numbers, each answer in turn ends after so many bytes."""
+    """Serves `files`; where `cut_after` has numbers, each answer in turn ends after this many bytes."""
     daemon_threads = True
 
     def __init__(self) -> None:

@@ -73,7 +73,7 @@ struct Trained {
 
 }  // namespace
 
-TEST_CASE("generate goes on with a text that the model has learnt") {
+TEST_CASE("generate continues with a text that the model has learnt") {
   const Trained trained;
   const Ran ran = trained.generate("--prompt bc --tokens 6 --temperature 0");
   INFO(ran.err);
@@ -165,7 +165,7 @@ TEST_CASE("generate by bytes, and by numbers where no text of the tokens is know
   CHECK(run_binary(generate + "--prompt '1 2' --tokens 4", here).out == "1 2 0 1 2 0 \n");
   const Ran wrong = run_binary(generate + "--prompt '1 3'", here);
   CHECK(wrong.code == 2);
-  CHECK(has(wrong.err, "\"3\" is no token"));
+  CHECK(has(wrong.err, "\"3\" is not a token"));
   CHECK(run_binary(generate, here).code == 2);  // a new line is no number
   folder.write("v.json", R"({"tokenizer": "characters", "tokens": ["x", "y", "z"]})");
   const std::string named =

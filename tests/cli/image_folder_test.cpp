@@ -9,7 +9,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Three classes, told apart by which colour is bright; 12 images each, of many sizes.
+// Three classes, distinguished by which colour is bright; 12 images each, of many sizes.
 struct Pictures {
   TestFolder folder;
   fs::path config;
@@ -108,10 +108,10 @@ TEST_CASE("the names of classes stay with the weights, and others are refused") 
   fs::remove_all(folder / "val" / "x");  // some may be missing there
   CHECK(run_binary(eval).code == 0);
   pictures.folder.write("run/classes.json", "[1]");
-  CHECK(has(run_binary(eval).err, "classes.json: this is no list of class names"));
+  CHECK(has(run_binary(eval).err, "classes.json: this is not a list of class names"));
 }
 
-TEST_CASE("images that came, changed or were named anew keep a run from going on") {
+TEST_CASE("images that came, changed or were named again keep a run from continuing") {
   const Pictures pictures;
   const fs::path train = pictures.folder.path / "train";
   pictures.train("run", "--set training.epochs=4");
@@ -125,7 +125,7 @@ TEST_CASE("images that came, changed or were named anew keep a run from going on
   CHECK(has(refusal(), "data.train_folder: 36 files then, 37 now\n  36 training samples then, 37"));
   fs::remove(train / "g" / "99.png");
   fs::rename(train / "g" / "1.png", train / "g" / "99.png");
-  CHECK(has(refusal(), "data.train_folder: as many files and bytes, but not the same"));
+  CHECK(has(refusal(), "data.train_folder: the same number of files and bytes, but other content"));
   fs::rename(train / "g" / "99.png", train / "g" / "1.png");
   pictures.train("run");
 }

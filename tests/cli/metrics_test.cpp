@@ -43,7 +43,7 @@ TEST_CASE("events and a trace are written where they are asked for, and change n
   CHECK(bytes_of(with / "model.safetensors") == bytes_of(without / "model.safetensors"));
 }
 
-TEST_CASE("a run anew leaves no events or trace of the one before") {
+TEST_CASE("a run again leaves no events or trace of the one before") {
   const TestFolder folder;
   const fs::path run = folder.path / "run";
   const std::string train = "train " + folder.config().string() + " --output " + run.string();

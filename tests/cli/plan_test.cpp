@@ -92,10 +92,10 @@ TEST_CASE("a profile of another precision is refused") {
       planning.pipetrain("plan " + planning.config + " --profile " + planning.profile.string() +
                          " --set 'training.precision=\"bf16\"'");
   CHECK(planned.code == 2);
-  CHECK(has(planned.err, "measured of another precision (f32, not bf16)"));
+  CHECK(has(planned.err, "measured for another precision (f32, not bf16)"));
 }
 
-TEST_CASE("a training that plans by itself keeps its plan when it goes on") {
+TEST_CASE("a training that plans by itself keeps its plan when it continues") {
   const Planning planning;
   const Ran first = planning.train("--set training.epochs=1 --set checkpoint.every_steps=1");
   INFO(first.err);

@@ -36,7 +36,7 @@ struct Trainings {
   }
 };
 
-// As if the process had been killed behind its save of `step`: everything later is gone.
+// As if the process had been killed after its save of `step`: everything later is gone.
 void cut_to(const fs::path& run, int step) {
   fs::remove(run / "model.safetensors");
   for (const std::string& name : files_of(run / "checkpoints"))
@@ -70,7 +70,7 @@ TEST_CASE("a finished run is not run again, and says so") {
   CHECK(bytes_of(run / "metrics.jsonl") == metrics);
 }
 
-TEST_CASE("a run goes on from its newest checkpoint to the same bits, under any layout") {
+TEST_CASE("a run resumes from its newest checkpoint to the same bits, under any layout") {
   const Trainings t;
   REQUIRE(t.train(t.other).code == 0);
   const std::string whole = bytes_of(t.other / "model.safetensors");
@@ -118,7 +118,7 @@ TEST_CASE("bf16: checkpoints are the weights in f32, and lead to the same bits")
   CHECK(has(in_f32.err, "training.precision"));
 }
 
-TEST_CASE("a longer training goes on from the finished one; a shorter one is refused") {
+TEST_CASE("a longer training resumes from the finished one; a shorter one is refused") {
   const TestFolder folder;
   const fs::path run = folder.path / "run", at_once = folder.path / "at-once";
   const std::string train = "train --quiet " + folder.config().string() + " --output ";
@@ -163,7 +163,7 @@ TEST_CASE("a run of another config is kept: exit 2 names the keys and the ways o
   CHECK(steps_of(run) == counted(6));
 }
 
-TEST_CASE("--resume PATH goes on from an older checkpoint, here or in a folder of its own") {
+TEST_CASE("--resume PATH resumes from an older checkpoint, here or in a folder of its own") {
   const Trainings t;
   REQUIRE(t.train(t.other, "--set checkpoint.keep_latest=9").code == 0);
   const std::string whole = bytes_of(t.other / "model.safetensors");
@@ -243,7 +243,7 @@ batch_size = 32
   CHECK(has(ran.err, "--resume never"));
 }
 
-TEST_CASE("a run killed before its first save leaves whole lines and begins anew") {
+TEST_CASE("a run killed before its first save leaves whole lines and begins again") {
   const TestFolder folder;
   const fs::path run = folder.path / "run";
   const std::string train = "train " + folder.config().string() +

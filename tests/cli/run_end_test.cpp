@@ -32,7 +32,7 @@ std::vector<double> then(int count, double a, int more, double b) {
 
 }  // namespace
 
-TEST_CASE("a loss that blew up is told") {
+TEST_CASE("a loss that blew up is reported") {
   CHECK_FALSE(warning(0, {}));
   CHECK_FALSE(warning(0, then(1, 1, 30, 49)));
   const auto told = warning(0, then(1, 1, 30, 60));
@@ -43,7 +43,7 @@ TEST_CASE("a loss that blew up is told") {
   CHECK_FALSE(warning(0, {std::nan(""), 1, 1}));
 }
 
-TEST_CASE("a loss that ended at chance after it had been below is told") {
+TEST_CASE("a loss that ended at chance after it had been below is reported") {
   const double chance = std::log(10);
   CHECK_FALSE(warning(10, then(20, chance, 20, chance)));       // nothing was learnt: no news
   CHECK_FALSE(warning(10, then(20, 0.5 * chance, 20, 1.5)));    // still below

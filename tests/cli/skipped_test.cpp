@@ -1,4 +1,4 @@
-// on_nonfinite: an update that is left out is told in its step, in the end and on the console; one
+// on_nonfinite: an update that is left out is reported in its step, in the end and on the console; one
 // that is not ends the run.
 #include <limits>
 

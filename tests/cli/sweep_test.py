@@ -135,7 +135,7 @@ class Sweep(unittest.TestCase):
         process.send_signal(signal.SIGINT)
         out, _ = process.communicate()
         self.assertEqual(process.returncode, 128 + signal.SIGINT, out)
-        self.assertIn("to go on: scripts/sweep", out)
+        self.assertIn("to continue: scripts/sweep", out)
         self.assertEqual([row["status"] for row in self.rows().values()], ["stopped", "not run"])
 
     def test_a_plot(self) -> None:
@@ -154,7 +154,7 @@ class Sweep(unittest.TestCase):
         for text, words in [("", "config is missing"), ('config = "a"\n', "no point to train"),
                             ('config = "a"\ngrids = 1\n', "unknown key grids"), ("config = ", "no valid TOML"),
                             ('config = "a"\n[grid]\n"optimizer.lr" = 0.1\n', "optimizer.lr is no list"),
-                            ('config = "a"\n[set]\na.b = 1\n[grid]\na.b = [1]\n', "a.b stands in set and"),
+                            ('config = "a"\n[set]\na.b = 1\n[grid]\na.b = [1]\n', "a.b is in set and"),
                             ('config = "a"\n[[points]]\na = 1\n[[points]]\na = 1\n', "is there twice"),
                             ('config = "a"\n[grid]\na = [1979-05-27]\n', "no value of a config")]:
             with self.assertRaises(GridError) as error:

@@ -93,7 +93,7 @@ TEST_CASE("what a run resolved trains to the same weights again") {
   CHECK(bytes_of(a / "config.resolved.toml") == bytes_of(b / "config.resolved.toml"));
 }
 
-TEST_CASE("later files win over earlier ones, --set over all; notes are told once") {
+TEST_CASE("later files override earlier ones, --set overrides all; notes are printed once") {
   const TestFolder folder;
   const fs::path more = folder.write("more.toml", "[training]\nsteps = 4\n[optimizer]\nlr = 0.5\n");
   const Ran ran = run_binary("train --json " + folder.config().string() + " " + more.string() +
@@ -215,7 +215,7 @@ TEST_CASE("a training that diverges exits with 5, and metrics.jsonl tells it") {
   CHECK_FALSE(fs::exists(run / "model.safetensors"));
 }
 
-TEST_CASE("validation that is asked for without samples is told, and training goes on") {
+TEST_CASE("validation that is asked for without samples is reported, and training continues") {
   const TestFolder folder;
   const Ran ran = run_binary("train --quiet " + folder.config().string() + " --output " +
                              (folder.path / "run").string() + " --set data.validation_samples=0");
@@ -238,7 +238,7 @@ TEST_CASE("bad data exits with 3 and writes nothing") {
   CHECK_FALSE(fs::exists(run));
 }
 
-// It once waited for ever: a convolution's kernel was made for two threads, and got one.
+// It once waited forever: a convolution's kernel was made for two threads, and got one.
 TEST_CASE("a training ends, however few threads the environment allows") {
   const TestFolder folder;
   const fs::path config = folder.write("conv.toml", R"(

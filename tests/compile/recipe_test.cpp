@@ -150,7 +150,7 @@ layers = [
   CHECK(replay_every_range(model, backend) == 0);
 }
 
-TEST_CASE("tensors in a packet lie apart, each on a line of its own", "[recipe]") {
+TEST_CASE("tensors in a packet are apart, each on a line of its own", "[recipe]") {
   const Graph graph = read_model_text(residual_model, "test");
   const auto lowering = make_backend("reference")->lower(graph, {.samples = 3});
   const PacketLayout packet = activation_packet(graph, *lowering, {5}, 3);

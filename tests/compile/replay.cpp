@@ -46,7 +46,7 @@ class Replay {
   }
 
  private:
-  // ---- the graph, worked out here anew
+  // ---- the graph, worked out here again
   bool is_first() const { return in_.first.value == 0; }
   bool is_last() const { return in_.last.value + 1 == static_cast<int>(in_.graph.layers.size()); }
   const Layer& layer(int l) const { return in_.graph.layers[static_cast<std::size_t>(l)]; }
@@ -64,7 +64,7 @@ class Replay {
     return trained;
   }
   bool trained(ValueId v) const { return trained_[static_cast<std::size_t>(v.value)]; }
-  // Made before a layer and read at or behind it.
+  // Made before a layer and read at or after it.
   std::vector<ValueId> crossing(int next) const {
     std::vector<ValueId> values;
     for (int v = 0; v <= next; ++v) {
@@ -84,13 +84,13 @@ class Replay {
   static Content saved(int l) { return {fmt::format("saved{}", l)}; }
   // What a backward_input() leaves there for the other half.
   static Content saved_for_weights(int l) { return {fmt::format("saved{} for weights", l)}; }
-  // The gradient of a value: a summand for each reader in this stage, and what came from behind.
+  // The gradient of a value: a summand for each reader in this stage, and what came from the next stage.
   Content gradient(ValueId v) const {
     Content sum;
     if (is_last() && v.value == in_.last.value + 1) sum.insert("loss");
     if (!is_last())
       for (const ValueId c : crossing(in_.last.value + 1))
-        if (c == v) sum.insert(fmt::format("behind v{}", v.value));
+        if (c == v) sum.insert(fmt::format("after v{}", v.value));
     for (int l = in_.first.value; l <= in_.last.value; ++l)
       for (std::size_t i = 0; i < layer(l).inputs.size(); ++i)
         if (layer(l).inputs[i] == v)
@@ -157,12 +157,12 @@ class Replay {
       else
         forward(step, whole(step));
     }
-    where_ = "behind forward: ";
+    where_ = "after forward: ";
     if (is_last())
       expect(recipe_.output, bytes({in_.last.value + 1}), value({in_.last.value + 1}), "output");
     if (!is_last()) check_leaving_values();
   }
-  // An input that is read where it lies is never written: limit() leaves no room for that.
+  // An input that is read where it is is never written: limit() leaves no room for that.
   void load_input() {
     if (in_.lowering.reads_plain_input())
       area(Area::Input)[0] = {bytes({0}), value({0})};
@@ -230,11 +230,11 @@ class Replay {
     if (packet.values != expected) problem("the gradient packet is not what needs a gradient");
     for (std::size_t i = 0; i < packet.values.size(); ++i)
       write({Area::GradientIn, packet.offsets[i]}, bytes(packet.values[i]),
-            {fmt::format("behind v{}", packet.values[i].value)});
+            {fmt::format("after v{}", packet.values[i].value)});
   }
   void check_leaving_gradients() {
     if (is_first()) return;
-    where_ = "behind backward: ";
+    where_ = "after backward: ";
     const PacketLayout packet = gradient_packet(in_.graph, in_.lowering, in_.first, in_.samples);
     for (std::size_t i = 0; i < packet.values.size(); ++i)
       expect({Area::GradientOut, packet.offsets[i]}, bytes(packet.values[i]),

@@ -64,7 +64,7 @@ TEST_CASE("evaluation is a forward through every stage", "[segment program]") {
                               "0: 0L0 0F0 0L1 0F1\n1:\n")));
 }
 
-TEST_CASE("an input half that stands alone is a split backward", "[segment program]") {
+TEST_CASE("an input half that is alone is a split backward", "[segment program]") {
   CHECK(splits_backward(
       parse_program("program stages=1 microbatches=1 minibatches=1\n0: 0L0 0F0 0I0 0W0 0U0@1\n")));
 }

@@ -29,7 +29,7 @@ TEST_CASE("each word of a key is read into its enumerator and written again") {
   CHECK(words > 40);
 }
 
-TEST_CASE("words stand in the order of their enumerators") {
+TEST_CASE("words are in the order of their enumerators") {
   CHECK(word_of(DataKind::Idx) == "idx");
   CHECK(word_of(DataKind::ImageFolder) == "image_folder");
   CHECK(word_of(DataKind::ParallelText) == "parallel_text");

@@ -331,7 +331,7 @@ TEST_CASE("the description has a line for each key that may be written") {
   CHECK(text.find("[checkpoint]\nevery_steps = 0") != std::string::npos);
 }
 
-TEST_CASE("keys have paths of their own, and choosing keys stand before what they choose") {
+TEST_CASE("keys have paths of their own, and choosing keys are before what they choose") {
   for (const config::Key& key : config::keys()) {
     INFO(key.path);
     CHECK(config::find_key(key.path) == &key);

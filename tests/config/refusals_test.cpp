@@ -389,9 +389,9 @@ TEST_CASE("problems of --set name it") {
   CHECK(with("pipeline.stages=0")
             .find("--set pipeline.stages: pipeline.stages = 0 is out of range") == 0);
   CHECK(with("pipeline.stags=2").find("--set pipeline.stags: unknown key") == 0);
-  CHECK(with("pipeline.stages").find("--set pipeline.stages: this is no setting") == 0);
+  CHECK(with("pipeline.stages").find("--set pipeline.stages: this is not a setting") == 0);
   CHECK(with("=3").find("write --set key.path=value") != std::string::npos);
-  CHECK(with("a b=3").find("this is no setting") != std::string::npos);
+  CHECK(with("a b=3").find("this is not a setting") != std::string::npos);
   CHECK(with("pipeline.stages=").find("--set pipeline.stages: ") == 0);
   CHECK(with("pipeline.split=[\"a\"").find("--set pipeline.split: ") == 0);
   CHECK(with("pipeline.schedule=gpip").find("did you mean 'gpipe'?") != std::string::npos);

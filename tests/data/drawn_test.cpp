@@ -50,7 +50,7 @@ TEST_CASE("glyphs: no image comes twice, within or between the parts", "[glyphs]
   CHECK(seen.size() == 1500);
 }
 
-TEST_CASE("glyphs: pixels lie in [0, 1], with ink in the middle and little at the rim",
+TEST_CASE("glyphs: pixels are in [0, 1], with ink in the middle and little at the rim",
           "[glyphs]") {
   const Datasets data = open_datasets(drawn("glyphs", 500, 0), lenet, 1);
   CHECK(data.validation == nullptr);
@@ -84,7 +84,7 @@ TEST_CASE("glyphs: every way to write a digit stays within its box and has a str
 }
 
 TEST_CASE("glyphs: the same digit looks more like itself than like the others", "[glyphs]") {
-  // Means over many drawings: each fresh mean must lie nearest to its own digit's.
+  // Means over many drawings: each fresh mean must be nearest to its own digit's.
   const auto mean = [](int digit, std::uint64_t stream) {
     std::vector<double> sum(glyph_side * glyph_side);
     for (std::uint64_t i = 0; i < 200; ++i) {

@@ -113,7 +113,7 @@ TEST_CASE("image: bytes that were changed on the way", "[image]") {
   CHECK(contains(refused_image(jpeg), "damaged JPEG: "));
 }
 
-TEST_CASE("image: bytes behind the end of a JPEG do no harm", "[image]") {
+TEST_CASE("image: bytes after the end of a JPEG do no harm", "[image]") {
   const Pixels pixels = plain(8, 8, "\x40\x50\x60");
   CHECK(distance(read(jpeg_file(pixels) + "more", 3), pixels) <= 3);
 }

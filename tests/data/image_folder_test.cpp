@@ -54,7 +54,7 @@ using Contents = std::vector<std::pair<int, int>>;
 TEST_CASE("image_folder: classes and files in the order of their names", "[image]") {
   Images images;
   images.add("train/dog/b.png", 1);
-  images.add("train/dog/a/z.png", 2);  // folders below follow what lies in the class folder itself
+  images.add("train/dog/a/z.png", 2);  // folders below follow what is in the class folder itself
   images.add("train/dog/B.PNG", 3);
   images.add("train/cat/10.png", 4);
   images.add("train/cat/2.png", 5);

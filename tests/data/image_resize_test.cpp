@@ -21,7 +21,7 @@ using Bytes = std::vector<std::uint8_t>;
 }  // namespace
 
 TEST_CASE("resize: growing draws lines between the centres of pixels", "[image]") {
-  // Centres of the four lie at 0.25, 0.75, 1.25, 1.75 of two pixels with centres 0.5 and 1.5.
+  // Centres of the four are at 0.25, 0.75, 1.25, 1.75 of two pixels with centres 0.5 and 1.5.
   CHECK(resized(grey(1, 2, {0, 100}), 1, 4).bytes == Bytes{0, 25, 75, 100});
   CHECK(resized(grey(2, 1, {0, 100}), 4, 1).bytes == Bytes{0, 25, 75, 100});
 }

@@ -224,7 +224,7 @@ TEST_CASE("loader: close wakes who waits, and from then on get throws", "[loader
   loader.close();
 }
 
-TEST_CASE("loader: the destructor ends, whoever holds mini-batches or was waiting", "[loader]") {
+TEST_CASE("loader: the destructor ends, although some hold mini-batches or wait", "[loader]") {
   const Counting data(20);
   for (int round = 0; round < 50; ++round) {
     std::string woken;
@@ -283,7 +283,7 @@ TEST_CASE("loader: a get that can never return says so instead", "[loader]") {
     const auto go_too_far = [&] {
       try {
         loader.get(2);
-      } catch (const InternalError&) {  // whoever comes second knows
+      } catch (const InternalError&) {  // the second one knows
         ++refused;
         loader.close();
       } catch (const LoaderClosed&) {

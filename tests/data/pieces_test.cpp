@@ -156,7 +156,7 @@ TEST_CASE("pieces: tables of characters, by hand", "[pieces]") {
   CHECK(char_maps_hold(""));
   CHECK(char_maps_hold(model(root, node, leaf, strings)));
   CHECK_FALSE(char_maps_hold(model(256u << 10, node, leaf, strings)));  // out of the trie at once
-  CHECK_FALSE(char_maps_hold(model(root, node | 256u << 10, leaf, strings)));  // behind an "a"
+  CHECK_FALSE(char_maps_hold(model(root, node | 256u << 10, leaf, strings)));  // after an "a"
   CHECK_FALSE(char_maps_hold(model(root, node, leaf | 2, strings)));           // no such string
   CHECK_FALSE(char_maps_hold(model(root, node, leaf, "b")));                   // that does not end
   CHECK(char_maps_hold(model(root, node | 1u << 7, leaf | 2, strings)));       // never reached
@@ -176,7 +176,7 @@ TEST_CASE("pieces: a file that is no model is refused by name", "[pieces]") {
   CHECK(contains(message_of<DataError>([] { Pieces::read("not there"); }), "not there"));
 }
 
-TEST_CASE("pieces: a damaged model is refused, or reads sentences all the same", "[pieces]") {
+TEST_CASE("pieces: a damaged model is refused, or still reads sentences", "[pieces]") {
   const Learnt learnt;
   const std::string sentence =
       "the dog\u00e9 \u212b\uff21\u3000\u00bd man \x01 \u0e33\u1e9b\u0323 \U0001f600";
@@ -204,7 +204,7 @@ TEST_CASE("pieces: what cannot be learnt is refused with the bound", "[pieces]")
   };
   for (const std::string kind : {"unigram", "bpe"}) {
     const std::string many = refused(5000, kind);
-    CHECK(contains(many, "a.txt: 5000 pieces are more than the text gives"));
+    CHECK(contains(many, "a.txt: 5000 pieces are more than this text has"));
     const std::size_t at = many.find("at most ");
     REQUIRE(at != std::string::npos);
     const std::int64_t most = std::stoll(many.substr(at + 8));

@@ -1,4 +1,4 @@
-// Text and files of tokens as windows: where they lie, what is held out, and each way in which a
+// Text and files of tokens as windows: where they are, what is held out, and each way in which a
 // file can be wrong.
 #include "catch.hpp"
 #include "data/text/vocabulary.hpp"
@@ -149,7 +149,7 @@ TEST_CASE("text: what does not fit the model is refused", "[text]") {
   CHECK(contains(split.refused<DataError>(sequence_model(3, 10)), "1 tokens are too few"));
 }
 
-TEST_CASE("tokens: llm.c's files and nanoGPT's are told apart by their first bytes", "[tokens]") {
+TEST_CASE("tokens: llm.c's files and nanoGPT's are recognised by their first bytes", "[tokens]") {
   const std::vector<std::uint16_t> tokens = {7, 300, 2, 65535, 0};
   for (const std::string& bytes : {headed(tokens), words(tokens), gzipped(headed(tokens))}) {
     const Datasets data = WrittenTokens(bytes).open(sequence_model(4, 65536));
@@ -159,7 +159,7 @@ TEST_CASE("tokens: llm.c's files and nanoGPT's are told apart by their first byt
   }
 }
 
-TEST_CASE("tokens: several files are one set, and no window lies in two", "[tokens]") {
+TEST_CASE("tokens: several files are one set, and no window is in two", "[tokens]") {
   WrittenTokens written(words({1, 2, 3, 4, 5}));
   written.config.train_tokens.push_back(written.folder.write("b.bin", headed({6, 7, 8})));
   written.config.validation_tokens = {written.folder.write("v.bin", words({9, 8, 7}))};
@@ -170,13 +170,13 @@ TEST_CASE("tokens: several files are one set, and no window lies in two", "[toke
   CHECK(window(*data.validation, 0) == Window{{9, 8}, {8, 7}});
 }
 
-TEST_CASE("tokens: files that lie are refused", "[tokens]") {
+TEST_CASE("tokens: inconsistent files are refused", "[tokens]") {
   const Graph ten = sequence_model(2, 10);
   const auto refused = [&](const std::string& bytes) {
     return WrittenTokens(bytes).refused<DataError>(ten);
   };
   CHECK(contains(refused(""), "empty"));
-  CHECK(contains(refused("abc"), "3 bytes are no whole number of 16-bit tokens"));
+  CHECK(contains(refused("abc"), "3 bytes are not a whole number of 16-bit tokens"));
   CHECK(contains(refused(words({1, 2, 10, 3})), "a.bin: token 2 is 10, but the model's are 0..9"));
   CHECK(contains(refused(headed({1, 2, 3}, 7)), "version 1, this one has 7"));
   CHECK(contains(refused(headed({1, 2, 3}, 1, 1)), "says 4 tokens of 2 bytes, but 6 bytes"));

@@ -65,10 +65,10 @@ TEST_CASE("unpack: a flipped bit never changes what is read", "[unpack]") {
   CHECK(found >= packed.size() - 12);
 }
 
-TEST_CASE("unpack: garbage behind the last member", "[unpack]") {
+TEST_CASE("unpack: garbage after the last member", "[unpack]") {
   const std::string packed = gzipped("text");
-  CHECK(contains(refusal(packed + "x"), "behind the gzip data"));
-  CHECK(contains(refusal(packed + std::string(3, '\0') + packed), "behind the gzip data"));
+  CHECK(contains(refusal(packed + "x"), "after the gzip data"));
+  CHECK(contains(refusal(packed + std::string(3, '\0') + packed), "after the gzip data"));
   CHECK(contains(refusal(packed + "\x1f garbage"), "damaged"));
 }
 

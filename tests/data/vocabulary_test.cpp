@@ -43,7 +43,7 @@ TEST_CASE("a character that is no token is named with its line", "[vocabulary]")
   const Vocabulary v = Vocabulary::of_characters("ab\n", "a.txt");
   const auto said = message_of<DataError>([&] { v.tokens("ab\nab\nbé", "b.txt"); });
   CHECK(contains(said, "b.txt:3: the character 'é' (U+00E9)"));
-  CHECK(contains(said, "none of the 3"));
+  CHECK(contains(said, "not one of the 3"));
   CHECK(contains(message_of<DataError>([&] { v.tokens("\t", "b.txt"); }), "U+0009"));
 }
 
@@ -76,12 +76,12 @@ TEST_CASE("every code there is comes back from its UTF-8", "[vocabulary]") {
 TEST_CASE("a file that is no vocabulary is refused by name", "[vocabulary]") {
   const Folder folder;
   const std::pair<std::string, std::string> cases[] = {
-      {"", "no JSON object"},
-      {"[1]", "no JSON object"},
+      {"", "not a JSON object"},
+      {"[1]", "not a JSON object"},
       {"{}", "names no \"tokenizer\""},
       {"{\"tokenizer\": \"words\"}", "no \"tokens\""},
       {"{\"tokenizer\": \"characters\", \"tokens\": []}", "no \"tokens\""},
-      {"{\"tokenizer\": \"characters\", \"tokens\": [1]}", "no string"},
+      {"{\"tokenizer\": \"characters\", \"tokens\": [1]}", "not a string"},
       {"{\"tokenizer\": \"characters\", \"tokens\": [\"ab\"]}", "\"ab\" is not one character"},
       {"{\"tokenizer\": \"characters\", \"tokens\": [\"\"]}", "not one character"},
       {"{\"tokenizer\": \"characters\", \"tokens\": [\"a\", \"b\", \"a\"]}", "'a' (U+0061)"},

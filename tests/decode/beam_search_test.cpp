@@ -97,7 +97,7 @@ TEST_CASE("a beam finds what the greedy search passes by") {
   CHECK(search.best()->score == Approx(std::log(0.36) / (7.0 / 6)));  // two tokens with the end
 }
 
-TEST_CASE("an open hypothesis names the one before it that it goes on with") {
+TEST_CASE("an open hypothesis names the one before it that it continues with") {
   bool moved = false;
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     const Language language = drawn(seed);
@@ -165,7 +165,7 @@ TEST_CASE("a search is over once nothing open can win, before as many are finish
   search.advance(std::vector<std::span<const float>>{p});
   CHECK(search.done());
   CHECK(search.open().empty());
-  BeamSearch hopeful(rules(2, 10, 20));  // where length pays, it goes on
+  BeamSearch hopeful(rules(2, 10, 20));  // where length pays, it continues
   hopeful.advance(std::vector<std::span<const float>>{p});
   CHECK_FALSE(hopeful.done());
   CHECK(hopeful.open().size() == 2);

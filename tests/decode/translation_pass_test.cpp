@@ -134,7 +134,7 @@ TEST_CASE("each position's outputs are those of the whole model at once", "[back
       for (std::int64_t position = 0; position < 8; ++position) {
         const std::int64_t target = position < 4 ? 4 : 8;
         const Lengths lengths{source, target};
-        // At some positions rows go on with what others of their source had, as hypotheses do.
+        // At some positions rows continue with what others of their source had, as hypotheses do.
         std::vector<int> from = stay(rows);
         if (position % 3 > 0)
           for (int& row : from) row = row / beam * beam + static_cast<int>(random.below(beam));

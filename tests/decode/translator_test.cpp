@@ -103,7 +103,7 @@ TEST_CASE("a translation depends neither on its company nor on its place", "[bac
 
 namespace {
 
-// The score of a translation by a pass of its own, which is told its pieces one by one.
+// The score of a translation by a pass of its own, which is given its pieces one by one.
 double score_of(const World& world, const std::vector<Token>& sentence,
                 const std::vector<Token>& pieces, double length_penalty) {
   TranslationPass pass({world.graph, *world.backend, world.config, 1});
@@ -127,7 +127,7 @@ double score_of(const World& world, const std::vector<Token>& sentence,
 
 }  // namespace
 
-TEST_CASE("a hypothesis goes on with its own prefix: its score is that of its pieces") {
+TEST_CASE("a hypothesis continues with its own prefix: its score is that of its pieces") {
   const char* const model = GENERATE(small_translator, small_recurrent_translator);
   const World world("cpu", model);
   Translator translator = world.translator(3, 4);  // with a length penalty of 0.6

@@ -88,7 +88,7 @@ void run(const Problem& p, const float* a, const float* b, float* d, double alph
     }
 }
 
-// A matrix is read column by column: what lies between its columns is not touched.
+// A matrix is read column by column: what is between its columns is not touched.
 template <class Touch>
 void touch(const Matrix& matrix, const void* memory, Touch touch) {
   for (std::int64_t column = 0; column < matrix.columns; ++column)

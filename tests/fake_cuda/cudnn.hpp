@@ -1,4 +1,4 @@
-// What stands behind cuDNN's handles and descriptors.
+// What is behind cuDNN's handles and descriptors.
 #pragma once
 
 #include <cudnn.h>

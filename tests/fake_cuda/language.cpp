@@ -2,7 +2,7 @@
 //
 // A fiber runs threads of its block one after the other, until one of them waits at a barrier; then
 // another fiber takes those that have not begun. So a kernel without barriers runs on one fiber, at
-// a loop's speed. When none is left to begin, all that wait go on, in another order.
+// a loop's speed. When none is left to begin, all that wait continue, in another order.
 #undef _FORTIFY_SOURCE  // jumps between stacks are meant
 
 #include "fake_cuda/language.hpp"

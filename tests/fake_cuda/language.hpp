@@ -2,7 +2,7 @@
 // the words of CUDA's language that our device code uses. Included by backend/cuda/launch.hpp.
 //
 // One block runs at a time, its threads as fibers of one host thread (language.cpp). They begin,
-// and go on after each __syncthreads(), in a random order; memory that they share is garbage at
+// and continue after each __syncthreads(), in a random order; memory that they share is garbage at
 // first. So a missing __syncthreads() shows in the results.
 #pragma once
 

@@ -1,4 +1,4 @@
-// The memory of all devices, and the pinned memory of the host: where each block lies, and which
+// The memory of all devices, and the pinned memory of the host: where each block is, and which
 // operation last wrote and read each word of it, so that accesses that nothing orders are found.
 //
 // Addresses are never used twice. Fresh and freed memory is full of NaN; of large pinned blocks,

@@ -1,5 +1,5 @@
 // The check of every access: within a live block, of a device that may be reached, written before
-// it is read, and ordered behind whatever it must not overtake. Exact for the order of the
+// it is read, and ordered after whatever it must not overtake. Exact for the order of the
 // operations' clocks, whichever order they happened to run in.
 #include <algorithm>
 

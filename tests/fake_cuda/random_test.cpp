@@ -112,7 +112,7 @@ TEST_CASE("whatever a left-out wait changes is found, in whichever order it ran"
     };
     for (const int wait : {1, 5, 9, 14}) {
       const auto at_once = in_order(Order::AtOnce, wait);
-      CHECK(at_once.first);  // luck: the order was right all the same
+      CHECK(at_once.first);  // luck: the order was still right
       for (const Order order : {Order::Lazy, Order::Random, Order::OthersFirst}) {
         const auto [same, found] = in_order(order, wait);
         CHECK(found == at_once.second);  // the check does not depend on luck

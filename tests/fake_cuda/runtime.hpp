@@ -86,7 +86,7 @@ struct EventWait {
 };
 std::vector<EventWait> event_waits();
 
-// The n-th call from here on, from 1, fails; sticky: and so do all behind it.
+// The n-th call from here on, from 1, fails; sticky: and so do all after it.
 void fail_call(std::int64_t n, bool sticky = false);
 bool call_failed();  // has the failure happened?
 // The n-th cudaStreamWaitEvent from here on, from 1, is ignored.

@@ -16,7 +16,7 @@ using fake_cuda::world;
 
 namespace {
 
-// An address and a size that lie in one block that still lives, or in memory that is not ours.
+// An address and a size that are in one block that still lives, or in memory that is not ours.
 bool usable(const void* memory, std::size_t bytes) {
   return memory && (!world().memory.is_ours(memory) || world().memory.holds(memory, bytes));
 }

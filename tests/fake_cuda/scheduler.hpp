@@ -24,7 +24,7 @@ struct Queue;
 // One record of an event: a wait refers to the record that was the last when it was asked for.
 struct Mark {
   Queue* queue = nullptr;
-  std::uint64_t position = 0;  // among the queue's operations: passed when so many are done
+  std::uint64_t position = 0;  // among the queue's operations: passed when this many are done
   bool passed = false;
   Clock clock;
   std::int64_t ns = 0;

@@ -93,7 +93,7 @@ TEST_CASE("two streams that read one block race with nobody, but with its next w
   order(b, a);
   CHECK(cudaStreamSynchronize(c) == cudaSuccess);
   CHECK(findings() == "");
-  affine(a, y, x, 1, 1);  // behind b, and behind c by the host's wait
+  affine(a, y, x, 1, 1);  // after b, and after c by the host's wait
   CHECK(cudaStreamSynchronize(a) == cudaSuccess);
   CHECK(findings() == "");
   affine(c, x + 1, y + 2, 1, 1);
@@ -117,7 +117,7 @@ TEST_CASE("polling passes in the end, and events tell the time", "[fake_cuda]") 
   int polls = 1;
   while (cudaEventQuery(end) == cudaErrorNotReady) ++polls;
   CHECK(polls > 1);
-  CHECK(cudaGetLastError() == cudaErrorNotReady);  // as CUDA's, for whoever checks a launch next
+  CHECK(cudaGetLastError() == cudaErrorNotReady);  // as CUDA's, for anyone who checks a launch next
   CHECK(cudaGetLastError() == cudaSuccess);
   CHECK(cudaEventElapsedTime(&ms, begin, end) == cudaSuccess);
   CHECK(ms > 0);
@@ -132,7 +132,7 @@ TEST_CASE("a deadlock is reported with what the streams wait for", "[fake_cuda]"
   CHECK_THROWS_WITH(cudaStreamSynchronize(stream), Contains("deadlock") && Contains("[receive]"));
 }
 
-TEST_CASE("two streams that meet both go on", "[fake_cuda]") {
+TEST_CASE("two streams that meet both continue", "[fake_cuda]") {
   for (const Order order : every_order) {
     fake_cuda::set({.order = order});
     const cudaStream_t a = make_stream(), b = make_stream();

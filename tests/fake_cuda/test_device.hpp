@@ -53,7 +53,7 @@ inline std::vector<float> read(cudaStream_t stream, const float* from, int count
   return values;
 }
 
-// `stream` goes on behind all of `before`.
+// `stream` continues after all of `before`.
 inline void order(cudaStream_t before, cudaStream_t stream) {
   const cudaEvent_t event = make_event();
   REQUIRE(cudaEventRecord(event, before) == cudaSuccess);

@@ -57,7 +57,7 @@ StageTensors stage_of(const std::vector<std::string>& layers, const NamedTensors
   return stage;
 }
 
-// What was saved, as it lies on a disk and as it is read.
+// What was saved, as it is stored on a disk and as it is read.
 struct Saved {
   Graph graph;
   Config config;

@@ -1,5 +1,5 @@
-// The n-th call of CUDA or its libraries fails: the first error is told, with its stage, and nobody
-// waits for ever.
+// The n-th call of CUDA or its libraries fails: the first error is reported, with its stage, and nobody
+// waits forever.
 #include <string>
 
 #include "base/error.hpp"
@@ -59,10 +59,10 @@ TEST_CASE("whichever call of CUDA fails, it is an error of the device, and no ha
   }
   CHECK(told > 100);
   CHECK(untold ==
-        0);  // but behind the training, when all is given back, for there is nobody to tell
+        0);  // but after the training, when all is given back, for there is nobody to tell
 }
 
-TEST_CASE("a device without enough memory is told of with the stage, the bytes and the way out",
+TEST_CASE("a device without enough memory is reported with the stage, the bytes and the way out",
           "[cuda]") {
   fake_cuda::set({.device_bytes = std::size_t{1} << 20});
   const std::string failure = failure_of(two_stages("inline"), {});

@@ -71,7 +71,7 @@ TEST_CASE("the host waits where the ring is full, and nowhere else", "[cuda]") {
   void* const memory = stream.allocate(kRing);
   staging.write(stream.handle(), memory, host.data(), 1);  // takes its memory
   const std::int64_t before = fake_cuda::host_waits();
-  // In so many small copies that no poll sees a block pass by chance.
+  // In this many small copies that no poll sees a block pass by chance.
   const auto write = [&](std::size_t bytes) {
     for (std::size_t done = 0; done < bytes; done += 256)
       staging.write(stream.handle(), memory, host.data(), std::min<std::size_t>(256, bytes - done));

@@ -46,8 +46,8 @@ TEST_CASE("a wait that is left out shows as a race or in the bits, or it orders 
   // In the order of the runs below: what the host has seen done by then orders, too.
   train_on_fake({.order = fake_cuda::Order::OthersFirst}, setup);
   const std::vector<fake_cuda::EventWait> waits = fake_cuda::event_waits();
-  // A packet is taken again behind the fence of its reading. The gradient that came back meanwhile
-  // was computed behind that reading, so stream 0 knows, but not of the fence itself.
+  // A packet is taken again after the fence of its reading. The gradient that came back meanwhile
+  // was computed after that reading, so stream 0 knows, but not of the fence itself.
   const std::vector<std::int64_t> behind_gradients = schedule == "1f1b"
                                                          ? std::vector<std::int64_t>{10, 18}
                                                          : std::vector<std::int64_t>{8, 10, 16, 18};

@@ -77,7 +77,7 @@ TEST_CASE("each mistake is named with its place") {
       {"[[layers]]\nname='a'\nkind='add'\ninputs=['input','input']", "5:8", "reads 'input' twice"},
       {"[[layers]]\nname='a'\nkind='add'", "2:1", "it needs two inputs or more"},
       {"[[layers]]\nname='a'\nkind='relu'\n[[layers]]\nname='b'\nkind='relu'\ninputs=['input']",
-       "2:1", "nobody reads layer 'a'"},
+       "2:1", "no layer reads layer 'a'"},
       {"[[layers]]\nname='c'\nkind='conv2d'\nout_channels=2\nkernel=3\n[[layers]]\nname='s'\nkind='"
        "add'\ninputs=['c','input']",
        "7:1", "add 's' cannot read 'c' [2, 6, 6] and 'input' [4, 8, 8]: the shapes must be equal"},
@@ -171,7 +171,8 @@ TEST_CASE("a model's input is checked") {
   CHECK(contains(with("input={tokens=4}"), "input needs vocabulary"));
   CHECK(contains(with("input={tokens=4,vocabulary=1}"), "vocabulary is 1; write a whole number"));
   CHECK(contains(with("input={tokens=4,vocabulary=9,shape=[4]}"), "input has no key 'shape'"));
-  CHECK(contains(with("input={tokens=2000000000,vocabulary=2000000000}"), "beyond any machine"));
+  CHECK(contains(with("input={tokens=2000000000,vocabulary=2000000000}"),
+                 "too large for any machine"));
 }
 
 TEST_CASE("an input of two sides is checked") {
@@ -183,7 +184,7 @@ TEST_CASE("an input of two sides is checked") {
   };
   const std::string right = "input={source=4,target=4,vocabulary=9}";
   CHECK(with(right, "target") == "no error");
-  CHECK(contains(with(right, "source"), "m.toml:1:7: nobody reads layer 'target'"));
+  CHECK(contains(with(right, "source"), "m.toml:1:7: no layer reads layer 'target'"));
   CHECK(contains(with(right, "targe"), "did you mean 'target'?"));
   CHECK(contains(with("input={source=4,vocabulary=9}", "target"), "input needs target"));
   CHECK(contains(with("input={source=4,target=4}", "target"), "input needs vocabulary"));
@@ -191,7 +192,7 @@ TEST_CASE("an input of two sides is checked") {
   CHECK(contains(with("input={source=4,target=4,tokens=8,vocabulary=9}", "target"),
                  "input has no key 'tokens'"));
   CHECK(contains(with("input={source=4,target=2000000000,vocabulary=9}", "target"),
-                 "beyond any machine"));
+                 "too large for any machine"));
   CHECK(contains(with("input={source=4,target=5,vocabulary=9}", "target"),
                  "cannot read 's' [4, 3] and 't' [5, 3]"));
   CHECK(contains(error_of(right + "\nlayers=[{name='source', " + embedding + "}]"),
@@ -223,7 +224,8 @@ TEST_CASE("attention names the inputs that do not fit") {
                  "m.toml:6:1: attention 'a' cannot read 'e' [4, 6] and 'input' [4] tokens of 9: it "
                  "has tokens and no padding"));
   CHECK(contains(with("padding=0"), "attention 'a' cannot read 'e' [4, 6]: with padding = 0"));
-  CHECK(contains(with("padding=9\ninputs=['e','input']"), "padding = 9 is none of the 9 tokens"));
+  CHECK(
+      contains(with("padding=9\ninputs=['e','input']"), "padding = 9 is not one of the 9 tokens"));
   CHECK(contains(with("padding=-1"), "m.toml:10:9: attention 'a': padding is -1; write a whole"));
 }
 
@@ -252,7 +254,7 @@ inputs = ["w"]
   CHECK(places == std::vector<std::string>{"1", "2", "4", "11", "12", "15"});
 }
 
-TEST_CASE("a problem is not reported again by the layers behind it") {
+TEST_CASE("a problem is not reported again by the layers after it") {
   const std::string error = error_of(
       "input={shape=[4,8,8]}\n[[layers]]\nname='a'\nkind='linear'\nout_features=2\n"
       "[[layers]]\nname='b'\nkind='linear'\nout_features=2\n");

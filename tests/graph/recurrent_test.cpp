@@ -61,8 +61,8 @@ TEST_CASE("lstm says what its inputs should be") {
       R"(it needs the sequence's tokens too; name them last in inputs, as in inputs = ["x", "tokens"])");
   says(padded, {kTokens, kRows}, "tokens once, as its last input");
   says(padded, {kRows, Shape{{6}, 9}}, "there are vectors of 7 positions, but 6 tokens");
-  says(Lstm{.hidden_size = 4, .padding = 9}, {kRows, kTokens}, "none of the 9 tokens (0 to 8)");
-  says(Lstm{.hidden_size = 2147483647}, {kRows}, "beyond any machine");
+  says(Lstm{.hidden_size = 4, .padding = 9}, {kRows, kTokens}, "not one of the 9 tokens (0 to 8)");
+  says(Lstm{.hidden_size = 2147483647}, {kRows}, "too large for any machine");
 }
 
 TEST_CASE("additive_attention: shapes and parameters") {
@@ -88,7 +88,7 @@ TEST_CASE("additive_attention says what its inputs should be") {
   says(plain, {q, k, values, kTokens}, "it has tokens and no padding");
   says(padded, {q, k, values}, "with padding = 0 it needs the keys' tokens too");
   says(padded, {q, k, values, Shape{{3}, 9}}, "there are keys of 7 positions, but 3 tokens");
-  says(AdditiveAttention{.padding = 9}, {q, k, values, kTokens}, "none of the 9 tokens");
+  says(AdditiveAttention{.padding = 9}, {q, k, values, kTokens}, "not one of the 9 tokens");
   says(plain, {kTokens}, "put an embedding layer before it");
 }
 

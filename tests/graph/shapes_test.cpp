@@ -122,14 +122,14 @@ TEST_CASE("attention says what its inputs should be") {
   says(padded, {qkv, few}, "there are keys of 64 positions, but 5 tokens");
   says(padded, {q, kv, tokens}, "there are keys of 5 positions, but 64 tokens");
   says(padded, {qkv, Shape{{8, 8}, 9}}, "but 64 tokens");
-  says(Attention{.padding = 9}, {q, kv, few}, "padding = 9 is none of the 9 tokens (0 to 8)");
+  says(Attention{.padding = 9}, {q, kv, few}, "padding = 9 is not one of the 9 tokens (0 to 8)");
   says(Attention{.causal = true}, {q, kv}, "causal = true is for the positions of one sequence");
   says(plain, {q, qkv}, "queries [T, C] and [S, 2C]");
   says(plain, {q, Shape{{8}}}, "queries [T, C] and [S, 2C]");
   says(plain, {kImage, kv}, "queries [T, C] and [S, 2C]");
   says(plain, {q, kv, kv}, "or two (queries; keys and values), not 3");
   says(Attention{.heads = 3}, {q, kv}, "its width of 4 is not divisible by heads = 3");
-  says(plain, {Shape{{2000000, 4}}, Shape{{1000000000, 8}}}, "beyond any machine");
+  says(plain, {Shape{{2000000, 4}}, Shape{{1000000000, 8}}}, "too large for any machine");
 }
 
 TEST_CASE("what does not fit a sequence says what would") {

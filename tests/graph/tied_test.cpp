@@ -73,10 +73,10 @@ TEST_CASE("what cannot be tied is said, with its place") {
     CHECK(error.find(what) != std::string::npos);
   };
   says(layer("head", "kind = 'linear'\nout_features = 11\ntied = 'wtf'"),
-       "m.toml:10:8: linear 'head' is tied to 'wtf', but no layer above it is called so; did you "
+       "m.toml:10:8: linear 'head' is tied to 'wtf', but no layer above it has that name; did you "
        "mean 'wte'?");
   says(layer("head", "kind = 'linear'\nout_features = 11\ntied = 'head'"),
-       "but no layer above it is called so");
+       "but no layer above it has that name");
   says(layer("head", "kind = 'linear'\nout_features = 10\ntied = 'wte'"),
        "is tied to 'wte', which has a weight of [11, 6]; its own weight is [10, 6]");
   says(layer("r", "kind = 'relu'") + layer("head", "kind = 'linear'\nout_features = 6\ntied = 'r'"),

@@ -45,7 +45,7 @@ TEST_CASE("what makes one value of many reads ahead") {
     CHECK(reads_ahead(made_layer(spec)));
 }
 
-TEST_CASE("attention reads ahead unless it is causal, but its queries stand by themselves") {
+TEST_CASE("attention reads ahead unless it is causal, but its queries are by themselves") {
   CHECK(reaches(Attention{}, 1) == Reaches{Reach::All});
   CHECK(reaches(Attention{.causal = true}, 1) == Reaches{Reach::Before});
   CHECK(reaches(Attention{.causal = true, .padding = 0}, 2) ==

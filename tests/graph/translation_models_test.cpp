@@ -25,7 +25,7 @@ std::vector<std::string> inputs(const Graph& graph, const std::string& name) {
 struct Sizes {
   int layers;
   std::int64_t width, inner, vocabulary;
-  bool norm_last;  // behind each stack
+  bool norm_last;  // after each stack
 };
 
 std::set<std::string> fairseq(const Sizes& sizes) {

@@ -81,7 +81,7 @@ TEST_CASE("what reads the source alone needs no target, wherever it is written")
   CHECK(layers_of(late, Needs::Source) == Names{"read", "kv"});
 }
 
-TEST_CASE("values of the target are those behind it") {
+TEST_CASE("values of the target are those after it") {
   const Graph graph = model(encoder + decoder + head);
   // input; source, target; read, kv; write, heads, out
   CHECK(made_of_target(graph) ==

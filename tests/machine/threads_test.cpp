@@ -49,7 +49,7 @@ TEST_CASE("kernel threads are a thread's own", "[threads]") {
   CHECK(omp_get_max_threads() == before);
 }
 
-// With OMP_DYNAMIC=true on a busy machine a convolution's gradient once waited for ever: its kernel
+// With OMP_DYNAMIC=true on a busy machine a convolution's gradient once waited forever: its kernel
 // was made for two threads and got one.
 TEST_CASE("kernel threads come in full, whatever the environment says", "[threads]") {
   int promised = 0, came = 0;
@@ -67,7 +67,7 @@ TEST_CASE("kernel threads come in full, whatever the environment says", "[thread
 }
 
 // The processor's time, not the clock's: a busy machine changes nothing.
-TEST_CASE("a team that is told to sleep uses no processor while it waits", "[threads]") {
+TEST_CASE("a team that is asked to sleep uses no processor while it waits", "[threads]") {
   constexpr int waits = 20;
   const auto seconds = [] {
     timespec time{};

@@ -93,7 +93,7 @@ TEST_CASE("bleu: a word that holds others is not taken for them", "[bleu]") {
   CHECK(counts_of({{"ab c", "a bc"}}).matches == std::array<std::int64_t, 4>{});
 }
 
-TEST_CASE("bleu's words: signs stand alone, but ' and -", "[bleu]") {
+TEST_CASE("bleu's words: signs are alone, but ' and -", "[bleu]") {
   CHECK(words("Hello (world)!") == "Hello|(|world|)|!");
   CHECK(words("it's well-known") == "it's|well-known");
   CHECK(words("a/b:c;d=e@f[g]h{i}j~k") == "a|/|b|:|c|;|d|=|e|@|f|[|g|]|h|{|i|}|j|~|k");
@@ -108,7 +108,7 @@ TEST_CASE("bleu's words: stops and commas, but between digits", "[bleu]") {
   CHECK(words("7., 8.,9") == "7|.|,|8|.|,|9");
 }
 
-TEST_CASE("bleu's words: a hyphen behind a digit", "[bleu]") {
+TEST_CASE("bleu's words: a hyphen after a digit", "[bleu]") {
   CHECK(words("5-year-old 1990-2000 a-1") == "5|-|year-old|1990|-|2000|a-1");
   CHECK(words("1--2") == "1|-|-2");
 }

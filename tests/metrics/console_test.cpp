@@ -127,7 +127,7 @@ TEST_CASE("where the reader takes nothing, no bar is drawn and lines are counted
   ::close(ends[1]);
 }
 
-TEST_CASE("intervals begin anew", "[metrics]") {
+TEST_CASE("intervals begin again", "[metrics]") {
   const std::string text = written({.log_every_steps = 1, .total_steps = 4}, [](Console& console) {
     console.step(summary(1));
     StepSummary fast = summary(2);
@@ -202,7 +202,7 @@ TEST_CASE("a bar is drawn at most ten times a second", "[metrics]") {
   CHECK(count(text, ']') <= 10);
 }
 
-TEST_CASE("the columns of a step's line stand under each other whatever the numbers", "[metrics]") {
+TEST_CASE("the columns of a step's line are under each other whatever the numbers", "[metrics]") {
   const StepColumns columns{
       .samples_per_second = 128, .bubble = 0.25, .seconds_left = 65, .total_steps = 1000};
   StepSummary s = summary(20);

@@ -58,7 +58,7 @@ TEST_CASE("a new file takes the place of an old one", "[metrics]") {
   std::filesystem::remove(path);
 }
 
-TEST_CASE("a run that goes on keeps the lines up to its step", "[metrics]") {
+TEST_CASE("a run that continues keeps the lines up to its step", "[metrics]") {
   const auto path = scratch_file();
   {
     MetricsFile file(path);
@@ -109,7 +109,8 @@ TEST_CASE("a full disk is a device error that names the file and the reason", "[
 
 TEST_CASE("a device in the place of the file is refused", "[metrics]") {
   const std::string message = refusal([&] { MetricsFile file("/dev/null"); });
-  CHECK(message.find("/dev/null: cannot be created: it is no regular file") != std::string::npos);
+  CHECK(message.find("/dev/null: cannot be created: it is not a regular file") !=
+        std::string::npos);
 }
 
 TEST_CASE("a file that cannot be opened is a device error that names it", "[metrics]") {
@@ -119,7 +120,7 @@ TEST_CASE("a file that cannot be opened is a device error that names it", "[metr
   CHECK(message.find("No such file") != std::string::npos);
 }
 
-TEST_CASE("a name that is no UTF-8 is told all the same", "[metrics]") {
+TEST_CASE("a name that is no UTF-8 is reported anyway", "[metrics]") {
   const auto path = scratch_file();
   { MetricsFile(path).write({{"config", "caf\xe9"}}); }
   CHECK(lines(path) == std::vector<std::string>{"{\"config\":\"caf\xef\xbf\xbd\"}"});

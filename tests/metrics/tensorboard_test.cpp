@@ -88,7 +88,7 @@ TEST_CASE("a new run takes the place of an old one's file", "[tensorboard]") {
   CHECK(steps_of(only_file(folder)) == std::vector<std::int64_t>{1, 2});
 }
 
-TEST_CASE("a run that goes on has no step twice", "[tensorboard]") {
+TEST_CASE("a run that continues has no step twice", "[tensorboard]") {
   const Folder folder;
   write_steps(folder, 0, 1, 6);
   write_steps(folder, 4, 5, 8);
@@ -97,7 +97,7 @@ TEST_CASE("a run that goes on has no step twice", "[tensorboard]") {
   CHECK(steps_of(only_file(folder)) == std::vector<std::int64_t>{1, 2, 3, 4, 5, 6, 7, 8});
 }
 
-TEST_CASE("the file of a run that goes on begins with its version and an order to forget",
+TEST_CASE("the file of a run that continues begins with its version and an order to forget",
           "[tensorboard]") {
   const Folder folder;
   write_steps(folder, 0, 1, 2);
@@ -108,7 +108,7 @@ TEST_CASE("the file of a run that goes on begins with its version and an order t
   CHECK(first->whole.find("brain.Event:2") != std::string_view::npos);
   const auto second = first_record(std::string_view(bytes).substr(first->whole.size()));
   REQUIRE(second);
-  const std::string order = restart_record(0, 0);  // behind the frame and the wall time
+  const std::string order = restart_record(0, 0);  // after the frame and the wall time
   CHECK(second->whole.substr(21, 6) == std::string_view(order).substr(21, 6));
 }
 

@@ -118,7 +118,7 @@ TEST_CASE("an arrow to what a failure cut off is left out", "[trace]") {
   const Instruction& send = two_stages().workers[0][2];
   trace.track({0}).begin(1, send);
   trace.track({0}).end();
-  trace.track({1}).begin(1, two_stages().workers[1][0]);  // waits for ever
+  trace.track({1}).begin(1, two_stages().workers[1][0]);  // waits forever
   CHECK(events_of(trace, "X").size() == 1);
   CHECK(events_of(trace, "s").empty());
 }

@@ -51,7 +51,7 @@ std::string refusal(const nlohmann::ordered_json& json) {
 
 }  // namespace
 
-TEST_CASE("times lie between those that held less and more", "[profile]") {
+TEST_CASE("times are between those that held less and more", "[profile]") {
   Profile profile = small();
   profile.points.resize(2);
   profile.points[0].held_bytes = 1 << 10;
@@ -102,7 +102,7 @@ TEST_CASE("beside neighbours other times hold, where they were measured", "[prof
   CHECK(point_of(profile, {4, 1, Beside::Neighbours}).layers[0].forward_ms == 1.5);
 }
 
-TEST_CASE("between two sizes times lie on a line, beyond them in proportion", "[profile]") {
+TEST_CASE("between two sizes times are on a line, beyond them in proportion", "[profile]") {
   const Profile profile = small();
   CHECK(point_of(profile, {4, 1, Beside::Nobody}).layers[0].forward_ms == 1.5);
   CHECK(point_of(profile, {6, 1, Beside::Nobody}).layers[0].forward_ms == 2.0);

@@ -45,7 +45,7 @@ TEST_CASE("place: a micro-batch or stage that there is none of") {
   CHECK_THAT(refused("0F0 ", "2F0 "), Contains("place: 2F0"));
 }
 TEST_CASE("place: an instruction twice") {
-  CHECK_THAT(refused("0F0 ", "0F0 0F0 "), Contains("0F0 stands twice"));
+  CHECK_THAT(refused("0F0 ", "0F0 0F0 "), Contains("0F0 appears twice"));
 }
 TEST_CASE("place: a worker too few, and a placement out of range") {
   CHECK_THAT(refused("stages=2", "stages=3"), Contains("place"));
@@ -55,27 +55,27 @@ TEST_CASE("place: a worker too few, and a placement out of range") {
 TEST_CASE("place: an update of a mini-batch that is not complete there") {
   CHECK_THAT(refused("0U1@1", "0U0@1"), Contains("place: 0U0@1"));
 }
-TEST_CASE("compute: a forward lacks") {
-  CHECK_THAT(refused("1RA1 1F1 ", "1RA1 "), Contains("compute: 1F1 (forward) lacks"));
+TEST_CASE("compute: a forward is missing") {
+  CHECK_THAT(refused("1RA1 1F1 ", "1RA1 "), Contains("compute: 1F1 (forward) is missing"));
 }
-TEST_CASE("compute: a backward lacks, or its weight half") {
-  CHECK_THAT(refused("1B1 1SG1 ", "1SG1 "), Contains("compute: 1B1 (backward) lacks"));
-  CHECK_THAT(refused("1B1 1SG1 ", "1I1 1SG1 "), Contains("1W1") && Contains("lacks"));
+TEST_CASE("compute: a backward is missing, or its weight half") {
+  CHECK_THAT(refused("1B1 1SG1 ", "1SG1 "), Contains("compute: 1B1 (backward) is missing"));
+  CHECK_THAT(refused("1B1 1SG1 ", "1I1 1SG1 "), Contains("1W1") && Contains("is missing"));
 }
 TEST_CASE("compute: a backward both split and whole") {
   CHECK_THAT(refused("1B1 ", "1B1 1I1 1W1 "), Contains("goes backward twice"));
 }
 TEST_CASE("compute: a backward before its forward") {
-  CHECK_THAT(refused("1F1 1B1 ", "1B1 1F1 "), Contains("compute: 1B1 stands before 1F1"));
+  CHECK_THAT(refused("1F1 1B1 ", "1B1 1F1 "), Contains("compute: 1B1 comes before 1F1"));
 }
 TEST_CASE("compute: a weight half before its input half") {
-  CHECK_THAT(refused("1B1 ", "1W1 1I1 "), Contains("compute: 1W1 stands before 1I1"));
+  CHECK_THAT(refused("1B1 ", "1W1 1I1 "), Contains("compute: 1W1 comes before 1I1"));
 }
 TEST_CASE("compute: a recomputation after its backward") {
-  CHECK_THAT(refused("1B1 ", "1R1 1B1 "), Contains("compute: 0R0 (recompute) lacks"));
+  CHECK_THAT(refused("1B1 ", "1R1 1B1 "), Contains("compute: 0R0 (recompute) is missing"));
   CHECK(check(parse_program("program stages=1 microbatches=1 minibatches=1\n"
                             "0: 0L0 0F0 0B0 0R0 0U0@1\n"))[0]
-            .message == "0B0 stands before 0R0 (recompute)");
+            .message == "0B0 comes before 0R0 (recompute)");
 }
 TEST_CASE("compute: heads, tails and fused updates are backwards and updates") {
   const std::string lowered = to_text(make_program({.schedule = "1f1b",
@@ -89,25 +89,25 @@ TEST_CASE("compute: heads, tails and fused updates are backwards and updates") {
     return all.empty() ? "nothing" : all[0].rule + ": " + all[0].message;
   };
   CHECK(found("1BH0", "1BH0") == "nothing");
-  CHECK_THAT(found("1BT0 ", ""), Contains("compute: 1W0 (backward (weight half)) lacks"));
+  CHECK_THAT(found("1BT0 ", ""), Contains("compute: 1W0 (backward (weight half)) is missing"));
   CHECK_THAT(found("1BT0 1RA1 1F1", "1RA1 1F1 1BT0"),
-             Contains("compute: 1F1 stands between a head and its tail"));
+             Contains("compute: 1F1 is between a head and its tail"));
   CHECK_THAT(found("1BH0 1SG0 1BT0", "1I0 1SG0 1BT0"), Contains("1BT0 does not follow its head"));
-  CHECK_THAT(found("1TU1", "1BT1"), Contains("update: 1U1 (update) lacks"));
-  CHECK_THAT(found("0BU1", "0BU1 0U1@1"), Contains("place: 0U1@1 stands twice"));
+  CHECK_THAT(found("1TU1", "1BT1"), Contains("update: 1U1 (update) is missing"));
+  CHECK_THAT(found("0BU1", "0BU1 0U1@1"), Contains("place: 0U1@1 appears twice"));
 }
 TEST_CASE("input: stage 0 forwards what it has not loaded") {
   CHECK_THAT(refused("0L1 ", ""), Contains("input: 0F1 needs 0L1"));
 }
-TEST_CASE("input: a receive lacks, or a send") {
+TEST_CASE("input: a receive is missing, or a send") {
   CHECK_THAT(refused("1RA1 ", ""), Contains("input: 1F1 needs 1RA1"));
   CHECK_THAT(refused("0RG1 ", ""), Contains("input: 0B1 needs 0RG1"));
-  CHECK_THAT(refused("0SA1 ", ""), Contains("input: 0SA1 (send activation) lacks"));
-  CHECK_THAT(refused("1SG1 ", ""), Contains("input: 1SG1 (send gradient) lacks"));
+  CHECK_THAT(refused("0SA1 ", ""), Contains("input: 0SA1 (send activation) is missing"));
+  CHECK_THAT(refused("1SG1 ", ""), Contains("input: 1SG1 (send gradient) is missing"));
 }
 TEST_CASE("input: a send before what makes it") {
-  CHECK_THAT(refused("0F1 0SA1 ", "0SA1 0F1 "), Contains("input: 0SA1 stands before 0F1"));
-  CHECK_THAT(refused("1B1 1SG1 ", "1SG1 1B1 "), Contains("input: 1SG1 stands before 1B1"));
+  CHECK_THAT(refused("0F1 0SA1 ", "0SA1 0F1 "), Contains("input: 0SA1 comes before 0F1"));
+  CHECK_THAT(refused("1B1 1SG1 ", "1SG1 1B1 "), Contains("input: 1SG1 comes before 1B1"));
 }
 TEST_CASE("input: the outer stages have no transfers outwards") {
   CHECK_THAT(refused("0F0 ", "0RA0 0F0 "), Contains("stage 0 of 2 has no receive activation"));
@@ -120,10 +120,10 @@ TEST_CASE("order: a channel is read in another order than it is written") {
 }
 TEST_CASE("update: before the last backward of its mini-batch") {
   CHECK_THAT(refused("0RG1 0B1 0U1@1", "0U1@1 0RG1 0B1"),
-             Contains("update: 0U1@1 stands before 0B1"));
+             Contains("update: 0U1@1 comes before 0B1"));
 }
-TEST_CASE("update: it lacks, or makes another version than its mini-batch's") {
-  CHECK_THAT(refused("0U3@2", ""), Contains("update: 0U3 (update) lacks"));
+TEST_CASE("update: it is missing, or makes another version than its mini-batch's") {
+  CHECK_THAT(refused("0U3@2", ""), Contains("update: 0U3 (update) is missing"));
   CHECK_THAT(refused("0U3@2", "0U3@3"), Contains("update: 0U3@3 makes version 2"));
 }
 TEST_CASE("update: mini-batches in turn") {
@@ -131,16 +131,16 @@ TEST_CASE("update: mini-batches in turn") {
   const auto program = parse_program(text);
   CHECK_THAT(show(program, check(program)), Contains("mini-batch 1 updates too early"));
 }
-TEST_CASE("update: the next mini-batch's gradients come behind it") {
+TEST_CASE("update: the next mini-batch's gradients come after it") {
   const auto found =
       check(parse_program("program stages=1 microbatches=1 minibatches=2\n"
                           "0: 0L0 0F0 0L1 0F1 0B0 0B1 0U0@1 0U1@2\n"));
   REQUIRE(found.size() == 1);
-  CHECK(found[0].message == "0B1 of the next mini-batch stands before 0U0@1");
+  CHECK(found[0].message == "0B1 of the next mini-batch comes before 0U0@1");
 }
 TEST_CASE("update: once a stage hands in, it does so for every mini-batch") {
   CHECK_THAT(refused("0U1@1", "0Y1 0U1@1"), Contains("update: 0U3@2 needs 0Y3"));
-  CHECK_THAT(refused("0RG1 0B1 0U1@1", "0Y1 0RG1 0B1 0U1@1"), Contains("stands before 0B1"));
+  CHECK_THAT(refused("0RG1 0B1 0U1@1", "0Y1 0RG1 0B1 0U1@1"), Contains("comes before 0B1"));
 }
 TEST_CASE("update: the copies of a stage sum their gradients before it") {
   const std::string head = "program stages=1 microbatches=2 minibatches=1 placement=0+1\n";
@@ -165,8 +165,8 @@ TEST_CASE("deadlock: both wait for the other") {
   const auto found = check(
       parse_program(replaced(good, "0SA0 0L1 0F1 0SA1 0RG0 0B0 ", "0RG0 0L1 0F1 0SA0 0SA1 0B0 ")));
   REQUIRE(found.size() == 2);
-  CHECK(found[0].message == "worker 0 waits for ever at 0RG0 (receive gradient): nothing comes");
-  CHECK(found[1].message == "worker 1 waits for ever at 1RA0 (receive activation): nothing comes");
+  CHECK(found[0].message == "worker 0 waits forever at 0RG0 (receive gradient): nothing comes");
+  CHECK(found[1].message == "worker 1 waits forever at 1RA0 (receive activation): nothing comes");
 }
 TEST_CASE("deadlock: stages that agree on the order and not on when, by the channels' room") {
   // Stage 0 forwards everything first, stage 1 goes backward at once.
@@ -178,13 +178,13 @@ TEST_CASE("deadlock: stages that agree on the order and not on when, by the chan
   const auto found = check(program);
   REQUIRE(found.size() == 2);
   CHECK(found[0].message ==
-        "worker 0 waits for ever at 0SA3 (send activation): its channel holds 1 already");
+        "worker 0 waits forever at 0SA3 (send activation): its channel holds 1 already");
   CHECK(found[1].message ==
-        "worker 1 waits for ever at 1SG1 (send gradient): its channel holds 1 already");
+        "worker 1 waits forever at 1SG1 (send gradient): its channel holds 1 already");
   CHECK(check(program, {.channel_capacity = 2, .weight_versions = {}}).empty());
 }
 TEST_CASE("deadlock: norms that are waited for in a circle") {
-  // Stage 0 hands in mini-batch 0 behind a third forward, for which stage 1 has no room before
+  // Stage 0 hands in mini-batch 0 after a third forward, for which stage 1 has no room before
   // that.
   const auto found = check(parse_program(
       "program stages=2 microbatches=1 minibatches=3\n"
@@ -194,7 +194,7 @@ TEST_CASE("deadlock: norms that are waited for in a circle") {
       "1SG2 1Y2 1U2@3\n"));
   REQUIRE(found.size() == 2);
   CHECK_THAT(found[0].message, Contains("0SA2"));
-  CHECK_THAT(found[1].message, Contains("1U0@1 (update): not everyone"));
+  CHECK_THAT(found[1].message, Contains("1U0@1 (update): not every stage"));
 }
 
 TEST_CASE("deadlock: an update that waits for the stages before it, and forwards in its way") {
@@ -211,7 +211,7 @@ TEST_CASE("deadlock: an update that waits for the stages before it, and forwards
   CHECK(check(ahead, with_room_for_activations(ahead)).empty());
   const auto found = find_deadlock(ahead, 1);
   REQUIRE_FALSE(found.empty());
-  CHECK_THAT(found.back().message, Contains("2U0@1 (update): not everyone"));
+  CHECK_THAT(found.back().message, Contains("2U0@1 (update): not every stage"));
 }
 TEST_CASE("update: a stage that shares no parameter waits for nobody") {
   const auto program = make_program({.schedule = "pipedream",
@@ -232,5 +232,5 @@ TEST_CASE("show marks what was found in the grid") {
       parse_program("program stages=1 microbatches=1 minibatches=1\n0: 0L0 0B0 0F0 0U0@1\n");
   CHECK(show(program, check(program)) ==
         "worker 0  0L0 >0B0< 0F0 0U0@1\n"
-        "compute: 0B0 stands before 0F0 (forward)\n");
+        "compute: 0B0 comes before 0F0 (forward)\n");
 }

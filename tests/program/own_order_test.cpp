@@ -93,7 +93,7 @@ TEST_CASE("columns in any place, others unread, quotes, comments and blank lines
   CHECK(rows[1].line == 7);
 }
 
-TEST_CASE("what is wrong with an order is told with its line") {
+TEST_CASE("what is wrong with an order is reported with its line") {
   const std::string head = "worker,instruction\n";
   const std::string last = "1,1F0\n1,1F1\n1,1B0\n1,1B1\n";
   const std::string good = head + "0,0F0\n0,0F1\n0,0B0\n0,0B1\n" + last;
@@ -103,7 +103,8 @@ TEST_CASE("what is wrong with an order is told with its line") {
   CHECK_THAT(refusal("", 2, 2), Contains("no instruction"));
   CHECK_THAT(refusal("0,0F0\n", 2, 2), Contains("line 1") && Contains("worker,instruction"));
   CHECK_THAT(refusal(head + "0\n", 2, 2), Contains("line 2") && Contains("too few"));
-  CHECK_THAT(refusal(head + "a,0F0\n", 2, 2), Contains("line 2") && Contains("`a` is no worker"));
+  CHECK_THAT(refusal(head + "a,0F0\n", 2, 2),
+             Contains("line 2") && Contains("`a` is not a worker"));
   CHECK_THAT(refusal(head + "-1,0F0\n", 2, 2), Contains("line 2") && Contains("no worker"));
   CHECK_THAT(refusal(head + "0,0G0\n", 2, 2), Contains("line 2") && Contains("such as 2F0"));
   CHECK_THAT(refusal(good, 1, 2), Contains("line 6: worker 1") && Contains("write stages = 2"));
@@ -112,16 +113,17 @@ TEST_CASE("what is wrong with an order is told with its line") {
              Contains("worker 1 has nothing"));
   CHECK_THAT(refusal(head + "2147483647,0F0\n", 2, 2), Contains("line 2") && Contains("0 to 1023"));
   CHECK(refusal("\xEF\xBB\xBF" + good, 2, 2) == "nothing");
-  CHECK_THAT(refusal(good, 2, 4), Contains("is no multiple of pipeline.microbatches = 4"));
+  CHECK_THAT(refusal(good, 2, 4), Contains("is not a multiple of pipeline.microbatches = 4"));
   CHECK_THAT(refusal(head + "0,0F2147483647\n", 1, 1), Contains("line 2") && Contains("gap"));
   CHECK_THAT(refusal(head + "0,2147483647F0\n", 1, 1), Contains("line 2") && Contains("gap"));
 
   CHECK_THAT(refusal(head + "0,0F0\n0,0B0\n0,0F1\n" + last, 2, 2),
-             Contains("0B1 (backward) lacks"));
-  CHECK_THAT(refusal(head + "0,0F0\n0,0B0\n0,0B1\n" + last, 2, 2), Contains("0F1 (forward) lacks"));
+             Contains("0B1 (backward) is missing"));
+  CHECK_THAT(refusal(head + "0,0F0\n0,0B0\n0,0B1\n" + last, 2, 2),
+             Contains("0F1 (forward) is missing"));
   CHECK_THAT(refusal(head + "0,0B0\n0,0F0\n0,0F1\n0,0B1\n" + last, 2, 2),
-             Contains("line 2: 0B0 stands before 0F0"));
-  CHECK_THAT(refusal(good + "1,1B1\n", 2, 2), Contains("line 10: 1B1 stands twice"));
+             Contains("line 2: 0B0 comes before 0F0"));
+  CHECK_THAT(refusal(good + "1,1B1\n", 2, 2), Contains("line 10: 1B1 appears twice"));
   CHECK_THAT(refusal(head + "0,0F0\n0,0F1\n0,0B1\n0,0B0\n" + last, 2, 2),
              Contains("line 4: 0RG1 is sent micro-batch 0 instead"));
   CHECK_THAT(refusal(head + "0,0F0\n0,0F1\n1,0B0\n0,0B1\n" + last, 2, 2),
@@ -146,19 +148,19 @@ TEST_CASE("whole programs: gradients of two mini-batches are not mixed, all reco
   };
   CHECK(refusal(whole("0L0 0F0 0B0 0U0@1 0L1 0F1@1 0B1@1 0U1@2"), 1, 1) == "nothing");
   CHECK_THAT(refusal(whole("0L0 0F0 0B0 0L1 0F1 0B1 0U0@1 0U1@2"), 1, 1),
-             Contains("line 7: 0B1 of the next mini-batch stands before 0U0@1"));
+             Contains("line 7: 0B1 of the next mini-batch comes before 0U0@1"));
   CHECK_THAT(refusal(whole("0L0 0F0 0B0 0Y0 0L1 0F1 0B1 0Y1 0U0@1 0U1@2"), 1, 1),
              Contains("0B1 of the next mini-batch"));
   CHECK_THAT(refusal(whole("0L0 0F0 0R0 0B0 0L1 0F1 0B1 0U1@1"), 1, 2),
-             Contains("0R1 (recompute) lacks"));
+             Contains("0R1 (recompute) is missing"));
   CHECK_THAT(
       refusal("worker,instruction\n0,0L0\n0,0F0\n0,0SA0\n0,0L1\n0,0F1\n0,0SA1\n0,0RG1\n0,0B0\n"
               "0,0B1\n0,0U1@1\n1,1RA0\n1,1F0\n1,1RA1\n1,1F1\n1,1B1\n1,1B0\n1,1SG1\n1,1U1@1\n",
               2, 2),
-      Contains("line 16: 1B1 stands before 1B0"));
+      Contains("line 16: 1B1 comes before 1B0"));
 }
 
-TEST_CASE("an order that waits for ever is refused") {
+TEST_CASE("an order that waits forever is refused") {
   // Each worker wants the other's micro-batch first.
   CHECK_THAT(
       refusal("worker,instruction\n0,0F0\n0,0B0\n0,0F1\n0,0B1\n1,1F0\n1,1F1\n1,1B0\n1,1B1\n", 2, 2),

@@ -16,7 +16,7 @@ std::string body(const Program& program) {
 }
 }  // namespace
 
-TEST_CASE("an update stands right behind the backward that completes its mini-batch") {
+TEST_CASE("an update is right after the backward that completes its mini-batch") {
   CHECK(body(add_updates(parsed("0: 0F0 0F1 0B1 0B0\n1: 1F0 1B0 1F1 1B1\n"))) ==
         "0: 0F0 0F1 0B1 0B0 0U1\n1: 1F0 1B0 1F1 1B1 1U1\n");
 }
@@ -39,7 +39,7 @@ TEST_CASE("updates of a worker's stages wait for the last that it hands in") {
       "0: 0F0 1F0 1B0 1Y0 0B0 0Y0 1U0 0U0 0F1 1F1 1B1 1Y1 0B1 0Y1 1U1 0U1\n");
 }
 
-TEST_CASE("loads, norms and transfers stand next to what needs them") {
+TEST_CASE("loads, norms and transfers are next to what needs them") {
   const auto order = add_updates(parsed("0: 0F0 0F1 0B0 0B1\n1: 1F0 1B0 1F1 1B1\n"));
   CHECK(body(add_loads(order)) == "0: 0L0 0F0 0L1 0F1 0B0 0B1 0U1\n1: 1F0 1B0 1F1 1B1 1U1\n");
   CHECK(body(add_gradient_sync(order)) ==
@@ -49,7 +49,7 @@ TEST_CASE("loads, norms and transfers stand next to what needs them") {
         "1: 1RA0 1F0 1B0 1SG0 1RA1 1F1 1B1 1SG1 1U1\n");
 }
 
-TEST_CASE("gradients are sent behind the input half") {
+TEST_CASE("gradients are sent after the input half") {
   const auto head = "program stages=2 microbatches=1 minibatches=1\n";
   CHECK(body(add_transfers(parsed("0: 0F0 0I0 0W0\n1: 1F0 1I0 1W0\n", head))) ==
         "0: 0F0 0SA0 0RG0 0I0 0W0\n1: 1RA0 1F0 1I0 1SG0 1W0\n");
@@ -80,7 +80,7 @@ TEST_CASE("halves, and backwards whose send comes later, are sent as they were")
   }
 }
 
-TEST_CASE("an update right behind a backward is fused into it") {
+TEST_CASE("an update right after a backward is fused into it") {
   const auto fused = [](const char* workers) { return body(fuse_updates(parsed(workers))); };
   CHECK(fused("0: 0B0 0B1 0U1@1\n1: 1BH1 1SG1 1BT1 1U1@1\n") == "0: 0B0 0BU1\n1: 1BH1 1SG1 1TU1\n");
   CHECK(fused("0: 0I0 0I1 0W0 0W1 0U1@1\n1: 1B1@3-0.5d 1U1@1\n") ==

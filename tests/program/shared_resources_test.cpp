@@ -121,7 +121,7 @@ TEST_CASE("transfers that occupy both workers: the straight orders finish, other
       CHECK(summary_of({.schedule = name, .stages = p, .microbatches = 12, .minibatches = 3}, costs)
                 .makespan > 0);
   CHECK_THROWS_WITH(summary_of({.schedule = "zb_h2", .stages = 4, .microbatches = 8}, costs),
-                    Contains("worker 0 waits for ever at ") && Contains("the order of 1f1b"));
+                    Contains("worker 0 waits forever at ") && Contains("the order of 1f1b"));
 }
 
 TEST_CASE("transfers that occupy both workers: a program's numbers are those of its order") {
@@ -131,7 +131,7 @@ TEST_CASE("transfers that occupy both workers: a program's numbers are those of 
     for (const int stages : {1, 2, 3, 5})
       for (const bool recompute : {false, true})
         for (const bool sync : {false, true}) {
-          if (recompute && std::string(name) == "zb_h1") continue;  // waits for ever then
+          if (recompute && std::string(name) == "zb_h1") continue;  // waits forever then
           const ScheduleRequest request{.schedule = name,
                                         .stages = stages,
                                         .microbatches = 7,
@@ -173,7 +173,7 @@ TEST_CASE(
   CHECK(paired > 0);
 }
 
-TEST_CASE("check finds what waits for ever where transfers occupy both workers") {
+TEST_CASE("check finds what waits forever where transfers occupy both workers") {
   const auto problems = [](const char* schedule, bool rendezvous) {
     const Program program = make_program({.schedule = schedule, .stages = 4, .microbatches = 8});
     return check(program, {.rendezvous = rendezvous});
@@ -185,7 +185,7 @@ TEST_CASE("check finds what waits for ever where transfers occupy both workers")
   REQUIRE_FALSE(stuck.empty());
   CHECK(stuck[0].rule == "deadlock");
   CHECK_THAT(stuck[0].message,
-             Contains("worker 0 waits for ever at") && Contains("the transfer occupies both"));
+             Contains("worker 0 waits forever at") && Contains("the transfer occupies both"));
 }
 
 TEST_CASE("the rows of BaPipe take what its forms say, as programs and as orders") {

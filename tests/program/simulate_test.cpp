@@ -95,7 +95,7 @@ TEST_CASE("a transfer takes the link, one packet after the other, and not the wo
   CHECK(line.makespan == 16);
 }
 
-TEST_CASE("a latency comes behind a transfer and occupies nothing") {
+TEST_CASE("a latency comes after a transfer and occupies nothing") {
   const auto program = make_program({"gpipe", 2, 2});
   const Costs costs{.all = {.forward = 1,
                             .backward_input = 0.5,
@@ -121,7 +121,7 @@ TEST_CASE("each stage may have costs of its own") {
   CHECK(simulate(make_program({"1f1b", 2, 1}), costs).makespan == 12);
 }
 
-TEST_CASE("a split backward: the previous stage goes on after the input half") {
+TEST_CASE("a split backward: the previous stage continues after the input half") {
   const auto program = parse_program(
       "program stages=2 microbatches=1 minibatches=1\n"
       "0: 0L0 0F0 0SA0 0RG0 0I0 0W0 0U0@1\n1: 1RA0 1F0 1I0 1SG0 1W0 1U0@1\n");

@@ -158,7 +158,7 @@ TEST_CASE("closed forms at 1,024 stages and 2,048 micro-batches, exactly") {
         n * 3.0 + (p - 2) * 2.0 + (n / p - 1) * (p - 2) * 1.0);
 }
 
-TEST_CASE("an order that waits for ever is refused, and says where") {
+TEST_CASE("an order that waits forever is refused, and says where") {
   CompactOrder order = orders::one_f_one_b.compact({.stages = 2, .microbatches = 2});
   const auto run = [&](std::vector<ComputeInstruction> list) {
     order.workers[0] = {};
@@ -169,5 +169,5 @@ TEST_CASE("an order that waits for ever is refused, and says where") {
   run({f0, b0, f1, b1});
   CHECK(summarize(order, {}).makespan > 0);
   run({b0, f0, f1, b1});
-  CHECK_THROWS_WITH(summarize(order, {}), Contains("waits for ever at 0B0"));
+  CHECK_THROWS_WITH(summarize(order, {}), Contains("waits forever at 0B0"));
 }

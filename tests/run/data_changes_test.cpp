@@ -22,7 +22,7 @@ TEST_CASE("each difference of the data has a line", "[data changes]") {
   CHECK(data_changes(then, then).empty());
   CHECK(data_changes(then, sums_of(90, 7)) == Lines{"data.train_images: 100 bytes then, 90 now"});
   CHECK(data_changes(then, sums_of(100, 8)) ==
-        Lines{"data.train_images: as many files and bytes, but not the same"});
+        Lines{"data.train_images: the same number of files and bytes, but other content"});
   DataSums other = then;
   other.files[0].what = "data.train_labels";
   other.train_samples = 9;

@@ -70,7 +70,7 @@ TEST_CASE("a divergence names the first gradient that is not finite", "[divergen
 
 TEST_CASE("a divergence of the loss alone says so", "[divergence]") {
   DivergedStep step;
-  CHECK_THROWS_WITH(step.check({1, 1, 1, 1}, std::nan("")), Contains("it is the loss alone"));
+  CHECK_THROWS_WITH(step.check({1, 1, 1, 1}, std::nan("")), Contains("only the loss is not"));
 }
 
 TEST_CASE("a divergence names the samples that are not finite themselves", "[divergence]") {

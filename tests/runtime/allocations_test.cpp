@@ -14,9 +14,9 @@ using namespace pipetrain::testing;
 namespace {
 
 struct Measured {
-  AllocationCount workers;        // in the workers' threads, behind their first update
+  AllocationCount workers;        // in the workers' threads, after their first update
   int threads = 0;                // that were counted
-  std::int64_t backend_late = 0;  // Backend::allocate behind the pipeline's construction
+  std::int64_t backend_late = 0;  // Backend::allocate after the pipeline's construction
 };
 
 // Every stage must have parameters: its first update is where counting begins.
@@ -81,7 +81,7 @@ TEST_CASE("the counter counts, here and nowhere else", "[allocations]") {
   CHECK(allocations_counted().bytes_max == 5000);
 }
 
-TEST_CASE("behind the first step no worker allocates", "[allocations]") {
+TEST_CASE("after the first step no worker allocates", "[allocations]") {
   const std::string model = GENERATE(as<std::string>(), mlp_model, image_model);
   const std::string schedule = GENERATE("gpipe", "1f1b");
   for (const int stages : {1, 2, 3})
@@ -98,7 +98,7 @@ TEST_CASE("behind the first step no worker allocates", "[allocations]") {
     }
 }
 
-TEST_CASE("behind the first step no copy of a stage allocates", "[allocations]") {
+TEST_CASE("after the first step no copy of a stage allocates", "[allocations]") {
   const std::string schedule = GENERATE("chimera", "data_parallel");
   const Measured m = measure(image_model, make_config({.stages = 2, .schedule = schedule}));
   CHECK(m.threads == 2);
@@ -106,7 +106,7 @@ TEST_CASE("behind the first step no copy of a stage allocates", "[allocations]")
   CHECK(m.backend_late == 0);
 }
 
-TEST_CASE("behind the first step clipping, skipping and moments allocate nothing",
+TEST_CASE("after the first step clipping, skipping and moments allocate nothing",
           "[allocations]") {
   Config config = make_config({.stages = 3});
   config.optimizer.kind = word_named<OptimizerKind>(GENERATE("sgd", "adam", "adamw")).value();

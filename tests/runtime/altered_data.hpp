@@ -8,7 +8,7 @@
 
 namespace pipetrain::testing {
 
-// Calls `alter` behind every read, with the sample's number and its input. It may throw.
+// Calls `alter` after every read, with the sample's number and its input. It may throw.
 std::unique_ptr<const Dataset> altered_data(
     std::unique_ptr<const Dataset> real,
     std::function<void(std::int64_t index, float* input)> alter);

@@ -1,4 +1,4 @@
-// Schedules that never drain, on the real engine: what must not change a bit, and what is told.
+// Schedules that never drain, on the real engine: what must not change a bit, and what is reported.
 #include "catch.hpp"
 #include "training.hpp"
 

@@ -1,4 +1,4 @@
-// Stages that lie on several workers: each copy sees a part of the micro-batches, updates are by
+// Stages that are on several workers: each copy sees a part of the micro-batches, updates are by
 // the sum over the copies.
 #include "backends.hpp"
 #include "catch.hpp"

@@ -77,7 +77,7 @@ TEST_CASE("a pipeline that never ran can go", "[endings]") {
   }
 }
 
-TEST_CASE("a loader goes while a pipeline that never read from it stands", "[endings]") {
+TEST_CASE("a loader goes while a pipeline that never read from it exists", "[endings]") {
   const Built b(make_config({.stages = 3}));
   Pipeline pipeline(b.input());
   const auto data = synthetic(64);

@@ -1,4 +1,4 @@
-// Slots go round: whoever leaves makes room, and nobody gets one that is taken.
+// Slots go round: one that leaves makes room, and nobody gets one that is taken.
 #include "runtime/flights.hpp"
 
 #include "base/check.hpp"

@@ -1,4 +1,4 @@
-// A stream around a real one, for backends that tests put around real ones: everything goes on.
+// A stream around a real one, for backends that tests put around real ones: everything continues.
 #pragma once
 
 #include <memory>

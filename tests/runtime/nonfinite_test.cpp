@@ -74,7 +74,7 @@ TEST_CASE("skip leaves one update out, at any number of stages", "[nonfinite][ba
     setup.steps = bad_step + 1;
     const NamedTensors behind = train(setup).parameters;
     CHECK(same_bits(before, behind));
-    CHECK_FALSE(same_bits(behind, all.parameters));  // and goes on
+    CHECK_FALSE(same_bits(behind, all.parameters));  // and continues
 
     if (stages == 1) one = all;
     CHECK(same_bits(all.parameters, one.parameters));
@@ -118,7 +118,7 @@ TEST_CASE("without skip the run stops: step, parameter, layer, stage, sample",
       message = error.what();
     }
     INFO(message);
-    CHECK(told == bad_step);  // the steps before were told
+    CHECK(told == bad_step);  // the steps before were reported
     CHECK(message.find("step 3:") != std::string::npos);
     CHECK(message.find("fc1.weight, layer \"fc1\" on stage 0") != std::string::npos);
     CHECK(message.find("1 of its samples") != std::string::npos);

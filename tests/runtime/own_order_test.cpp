@@ -33,7 +33,7 @@ const char* const usual =
 
 }  // namespace
 
-TEST_CASE("sends and receives may stand apart from what they belong to", "[own order]") {
+TEST_CASE("sends and receives may be apart from what they belong to", "[own order]") {
   const Trained plain = run(usual, "threads");
   const std::string head = "program stages=2 microbatches=4 minibatches=1\n";
   const std::string first =

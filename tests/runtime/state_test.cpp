@@ -1,4 +1,4 @@
-// A training that is drained, taken apart into its state and put together again elsewhere goes on
+// A training that is drained, taken apart into its state and put together again elsewhere continues
 // to the same bits as one that was left alone.
 #include "catch.hpp"
 #include "data/formats.hpp"
@@ -73,7 +73,7 @@ Config choice(const std::string& optimizer, int stages, const std::string& worke
 
 }  // namespace
 
-TEST_CASE("a drained training goes on under another layout to the same bits", "[state]") {
+TEST_CASE("a drained training continues under another layout to the same bits", "[state]") {
   const std::string optimizer = GENERATE("sgd", "adam");
   const std::string workers = GENERATE("threads", "inline");
   Machine whole(choice(optimizer, 2, "threads"));
@@ -100,7 +100,7 @@ TEST_CASE("a drained training goes on under another layout to the same bits", "[
   CHECK(state.contains(adam ? "conv1.weight/exp_avg_sq" : "conv1.weight/momentum_buffer"));
 }
 
-TEST_CASE("copies of stages go on from the first one's state to the same bits", "[state]") {
+TEST_CASE("copies of stages resume from the first one's state to the same bits", "[state]") {
   const auto machine_of = [](const std::string& schedule, int workers) {
     Config config = choice("adam", workers, "threads");
     config.pipeline.schedule = schedule;

@@ -9,7 +9,7 @@
 
 using namespace pipetrain;
 
-TEST_CASE("the total waits for every stage and sums in parameter order", "[step board]") {
+TEST_CASE("the total waits forevery stage and sums in parameter order", "[step board]") {
   StepBoard board({.stages = 2, .parameters = 3});
   CHECK_FALSE(board.has_total(0));
   board.deposit(0, 2, std::vector<double>{4.0});
@@ -63,7 +63,7 @@ TEST_CASE("a record is whole when every stage has finished", "[step board]") {
   CHECK(board.try_next() == nullptr);
 }
 
-TEST_CASE("a stage's copies are summed in their order, whoever came first", "[step board]") {
+TEST_CASE("a stage's copies are summed in their order, whichever came first", "[step board]") {
   StepBoard board({.stages = 1, .copies = {3}, .parameters = 1});
   const auto part = [](double loss) {
     StageStep step;
@@ -102,7 +102,7 @@ TEST_CASE("records come in order, also when a stage is ahead", "[step board]") {
   }
 }
 
-TEST_CASE("a place is used again once its record is told", "[step board]") {
+TEST_CASE("a place is used again once its record is reported", "[step board]") {
   StepBoard board({.stages = 1, .parameters = 1, .capacity = 2});
   for (int step = 0; step < 2; ++step) {
     CHECK(board.can_deposit(step));
@@ -181,7 +181,7 @@ TEST_CASE("after a drain nothing begins that nobody has begun", "[step board]") 
   CHECK_FALSE(board.begin(12, 1));
 }
 
-TEST_CASE("the reporter is told the end, though it waits", "[step board]") {
+TEST_CASE("the reporter hears of the end, though it waits", "[step board]") {
   std::atomic<bool> drain = false;
   StepBoard board({.stages = 1, .end = 5, .drain = &drain});
   CHECK(board.begin(0, 1));

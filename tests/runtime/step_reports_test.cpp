@@ -55,7 +55,7 @@ TEST_CASE("a report is published when its device has been there, with what it le
   CHECK(rig.published[1].measured.loss.sum == 2);
 }
 
-TEST_CASE("the worker is ahead of its device by so many mini-batches at most", "[reports]") {
+TEST_CASE("the worker is ahead of its device by this many mini-batches at most", "[reports]") {
   LateReports rig;
   for (int step = 1; step <= StepReports::ahead; ++step) rig.train(step);
   CHECK(rig.published.empty());
@@ -64,7 +64,7 @@ TEST_CASE("the worker is ahead of its device by so many mini-batches at most", "
   CHECK(rig.published.front().step == 1);
 }
 
-TEST_CASE("reports come in their order and each once, and sums begin anew", "[reports]") {
+TEST_CASE("reports come in their order and each once, and sums begin again", "[reports]") {
   LateReports rig;
   for (int step = 5; step < 105; ++step) {
     rig.train(step);

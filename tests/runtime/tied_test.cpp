@@ -196,7 +196,7 @@ TEST_CASE("a gradient that is no number skips the tied parameter everywhere", "[
   for (const float value : shared) REQUIRE(std::isfinite(value));
 }
 
-TEST_CASE("a state has a tied parameter once, and goes on to the same bits", "[tied]") {
+TEST_CASE("a state has a tied parameter once, and continues to the same bits", "[tied]") {
   const std::string schedule = GENERATE("1f1b", "pipedream", "pipemare", "i_timeprest");
   const std::string optimizer = GENERATE("sgd", "adam");
   Config config = make_config({.stages = 3, .schedule = schedule});

@@ -72,7 +72,7 @@ TEST_CASE("a run's trace has the program's instructions", "[trace]") {
   }
 }
 
-TEST_CASE("steps behind the end of the run leave an empty trace", "[trace]") {
+TEST_CASE("steps after the end of the run leave an empty trace", "[trace]") {
   TrainingSetup setup{.model = mlp_model, .config = make_config({.stages = 2}), .steps = 2};
   setup.trace_steps = StepRange{3, 5};
   setup.on_traced = [](Trace& trace) { CHECK(trace.empty()); };

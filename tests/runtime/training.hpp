@@ -26,7 +26,7 @@ struct TrainingSetup {
   bool evaluate = false;
   const Dataset* data = nullptr;             // null: synthetic
   std::optional<NamedTensors> parameters{};  // to begin with; none: drawn from the seed
-  std::function<void()> on_built = [] {};    // the pipeline stands, nothing has run
+  std::function<void()> on_built = [] {};    // the pipeline is built, nothing has run
   std::optional<StepRange> trace_steps{};
   std::function<void(Trace&)> on_traced = [](Trace&) {};  // when training is over
   std::function<std::unique_ptr<Channel>(const ChannelOptions&)> make_channel =

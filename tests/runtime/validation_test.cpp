@@ -17,7 +17,7 @@ struct Between {
   std::vector<HeldMemory> memory;
 };
 
-// Six steps in two segments; with `validates` an evaluation before, between and behind them.
+// Six steps in two segments; with `validates` an evaluation before, between and after them.
 Between train_in_two(const Config& config, bool validates) {
   const Graph graph = read_model_text(residual_model, "test");
   const auto data = draw_synthetic({.samples = 64, .seed = 3, .part = "train"}, graph);

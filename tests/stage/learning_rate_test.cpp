@@ -39,7 +39,7 @@ TEST_CASE("warm-up rises in equal parts, and its last step has the whole rate", 
   }
 }
 
-TEST_CASE("constant stays behind its warm-up", "[learning rate]") {
+TEST_CASE("constant stays after its warm-up", "[learning rate]") {
   const LearningRate r = rate({.warmup_steps = 2}, 0.8, 10);
   CHECK(r.at(0) == 0.4);
   CHECK(r.at(2) == 0.8);
@@ -70,7 +70,7 @@ TEST_CASE("linear falls in equal parts and ends at min_lr", "[learning rate]") {
   CHECK(r.at(5) == Approx(0.2));  // a longer run stays there
 }
 
-TEST_CASE("linear behind a warm-up", "[learning rate]") {
+TEST_CASE("linear after a warm-up", "[learning rate]") {
   const LearningRate r = rate({.kind = LrKind::Linear, .warmup_steps = 2}, 1.0, 7);
   CHECK(r.at(1) == 1.0);
   CHECK(r.at(2) == 1.0);

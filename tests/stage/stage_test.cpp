@@ -1,4 +1,4 @@
-// A stage's passes, called by hand: halves of a backward may lie apart, cuts may lie anywhere.
+// A stage's passes, called by hand: halves of a backward may be apart, cuts may be anywhere.
 #include "stage/stage.hpp"
 
 #include "backends.hpp"

@@ -72,7 +72,7 @@ TEST_CASE("reads further back keep more", "[weight store]") {
 }
 
 TEST_CASE("a version that nobody reads any more makes room", "[weight store]") {
-  // Version 0 is gone when 2 is made; 1 is read behind it.
+  // Version 0 is gone when 2 is made; 1 is read after it.
   CHECK(kept("0F0 0B0 0U0@1 0F1@1 0U1@2 0B1@1 0U2@3") == 2);
 }
 
@@ -145,7 +145,7 @@ TEST_CASE("a program that is run again begins at version 0, with the newest weig
   }
 }
 
-TEST_CASE("what is not stored as it stands is not read in silence", "[weight store]") {
+TEST_CASE("what is not stored as it is is not read in silence", "[weight store]") {
   SmallStore rig(2);
   rig.update(1);
   CHECK_THROWS_AS(rig.store.read(0, Pass::Backward, {{1}, Extrapolate{1}}), InternalError);

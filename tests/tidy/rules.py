@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 from typing import Iterator, NamedTuple
 
+import denied_words
 from include_table import ALLOWED, LIBRARIES, READ_THE_SYSTEM, SUITES
 
 LINES_MAX = 500
@@ -55,12 +56,14 @@ def check(root: Path) -> list[Finding]:
     findings = [*test_folders(root), *full_folders(root)]
     kinds = layer_kinds(root)
     names = schedule_names(root)
+    denied = denied_words.denied_words(root)
     for path in files(root):
         name = path.relative_to(root).as_posix()
         lines = path.read_text(encoding="utf-8", errors="replace").split("\n")
         findings += size(name, lines)
         findings += opening(name, lines)
         findings += words(name, lines)
+        findings += [Finding(name, line, "denied-word", advice) for line, advice in denied_words.find(name, lines, denied)]
         findings += file_opening(name, lines)
         findings += layer_kind(name, lines, kinds)
         findings += schedules(name, lines, names)
@@ -232,7 +235,7 @@ def links(root: Path, name: str, lines: list[str]) -> Iterator[Finding]:
             file = target.split("#")[0]
             if file and "://" not in file and not file.startswith("mailto:") and \
                     not ((root / name).parent / file).exists():
-                yield Finding(name, number, "link", f"{file} does not exist; mend the link")
+                yield Finding(name, number, "link", f"{file} does not exist; fix the link")
 
 
 def test_folders(root: Path) -> Iterator[Finding]:

@@ -39,6 +39,9 @@ CLEAN = {
     "scripts/run": "#!/usr/bin/env bash\n# Runs.\n",
     "docs/hacking.md": "# Hacking\n[code](../src/schedules.hpp#row) `[x](no)` [web](https://example.org)\n",
     "README.md": "# It\n[hack](docs/hacking.md)\n",
+    "docs/glossary.md": "# Words\n\n## Words that are not used\n\n| not | but |\n| --- | --- |\n"
+                        "| `an" "ew` | again |\n| `go" "es on`, `go" " on` | continues |\n"
+                        "| `stan" "ds` except `stan" "ds for` | is |\n\n## Others\n",
 }
 
 # What is added at the end of a file (or the file made), and the finding: rule, line.
@@ -83,6 +86,12 @@ TAMPERED = [
     ("src/app/train.cpp", '// Trains.\nif ("other" != config.schedule) return;\n', "schedule-name", 2),
     ("src/runtime/worker.cpp", 'if (name == "gpipe") return;\n', "schedule-name", 3),
     ("src/run/report.cpp", 'json["gpipe"] = 1;\n', "schedule-name", 3),
+    ("src/runtime/worker.cpp", "// It begins an" "ew.\n", "denied-word", 3),
+    ("docs/hacking.md", "The run Go" "es on.\n", "denied-word", 3),
+    ("docs/hacking.md", "The run go" "es\non.\n", "denied-word", 3),
+    ("src/runtime/worker.cpp", "// All of them go" "\n// on.\n", "denied-word", 3),
+    ("src/runtime/worker.cpp", 'throw UsageError("it stan' 'ds there");\n', "denied-word", 3),
+    ("docs/glossary.md", "It stan" "ds there.\n", "denied-word", 12),
     ("tests/helpers/a_test.cpp", "// Helps.\n", "tests-mirror-src", 1),
     ("README.md", "[gone](docs/gone.md#here)\n", "link", 3),
 ]
@@ -106,6 +115,12 @@ class Rules(unittest.TestCase):
                 found = check(write(Path(folder), CLEAN | {name: CLEAN.get(name, "") + added}))
                 self.assertEqual([(f.rule, f.line) for f in found], [(rule, line)], found)
                 self.assertTrue(name.startswith(found[0].file))
+
+    def test_parts_of_words_and_other_meanings_are_no_denied_words(self):
+        for line in ["// x stan" "ds for y.\n", "// x stan" "ds\n// for y.\n", "// understan" "ds, x_an" "ew, an" "ew-x\n", "// can" "go" " on\n"]:
+            with self.subTest(line=line), tempfile.TemporaryDirectory() as folder:
+                name = "src/runtime/worker.cpp"
+                self.assertEqual(check(write(Path(folder), CLEAN | {name: CLEAN[name] + line})), [])
 
     def test_a_folder_of_too_many_files_is_refused(self):
         full = {f"src/order/order_{n}.hpp": "// An order.\n" for n in range(60)}

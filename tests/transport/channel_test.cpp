@@ -182,7 +182,7 @@ TEST_CASE("a packet that its sender keeps is free when both have released it", "
   CHECK_FALSE(channel.can_acquire());
   let_go(!sender_first);
   CHECK(channel.can_acquire());
-  channel.release(channel.acquire());  // the count begins anew: one holder, one release
+  channel.release(channel.acquire());  // the count begins again: one holder, one release
   CHECK(channel.can_acquire());
 }
 

@@ -35,11 +35,11 @@ class Device {
   }
   std::unique_ptr<FakeStream> make_stream();
 
-  std::atomic<bool> gone = false;  // then whoever asks a fence is told so, and so again
+  std::atomic<bool> gone = false;  // then asking a fence says so, and so again
   // The stream that the thread called last: its device is the thread's.
   static inline thread_local const FakeStream* current = nullptr;
 
-  std::mutex mutex;  // of all that lies on streams, and of what works there
+  std::mutex mutex;  // of all that is on streams, and of what works there
 
  private:
   friend class FakeStream;

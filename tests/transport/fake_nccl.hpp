@@ -1,6 +1,6 @@
 // NCCL's rules without NCCL. Calls of a communicator are carried out in the order in which they
 // were issued, each at its place in its stream; a send and its receive end together, once both have
-// begun (rendezvous); a sum ends once all ranks have begun theirs; what stands in a group begins
+// begun (rendezvous); a sum ends once all ranks have begun theirs; what is in a group begins
 // together.
 #pragma once
 

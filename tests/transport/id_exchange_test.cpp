@@ -139,7 +139,7 @@ TEST_CASE("what a later start has given stays", "[transport]") {
   CHECK(later->take("a") == blob(2));
 }
 
-TEST_CASE("a folder that cannot be had, a run without a token, a name with a slash",
+TEST_CASE("a folder that cannot be made, a run without a token, a name with a slash",
           "[transport]") {
   const Folder folder;
   fs::create_directories(folder.path);

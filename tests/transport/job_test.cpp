@@ -90,7 +90,7 @@ TEST_CASE("a rank that nothing is heard of ends the job, both ways, and the end 
   ranks.other.fail(ChannelClosed());
 }
 
-TEST_CASE("a rank that has nothing to say is heard of all the same") {
+TEST_CASE("a rank that has nothing to say is still heard of") {
   TwoRanks ranks;
   ranks.leader.set_peer_timeout(0.2);
   ranks.other.set_peer_timeout(0.2);

@@ -110,7 +110,7 @@ TEST_CASE("a message without bytes takes the latency alone", "[transport][link]"
   CHECK(rig.comes_at(7 * us));
 }
 
-TEST_CASE("closing wakes whoever waits for a message on its way", "[transport][link]") {
+TEST_CASE("closing wakes a thread that waits for a message on its way", "[transport][link]") {
   LinkRig rig(hour / us);
   rig.send(100);
   {

@@ -253,7 +253,7 @@ TEST_CASE("polling gives a peer up too", "[transport][nccl]") {
   CHECK(has(failure([&] { rig.sender->acquire(); }), "nothing has moved"));
 }
 
-TEST_CASE("a peer's abort is told where NCCL knows of it, else the time tells",
+TEST_CASE("a peer's abort is reported where NCCL knows of it, else the time tells",
           "[transport][nccl]") {
   const bool noticed = GENERATE(true, false);
   TwoProcesses rig({.seconds_max = 0.5});

@@ -20,7 +20,7 @@ namespace fake {
 struct RunOptions {
   unsigned seed = 1;
   bool one_communicator_per_pair = false;
-  bool sends_block = false;  // the host goes on when a send has ended
+  bool sends_block = false;  // the host continues when a send has ended
   bool announces = false;    // receives, one instruction ahead
   double seconds_max = 20;
 };
@@ -30,8 +30,8 @@ class ProgramRun {
   ProgramRun(const pipetrain::Program& program, const RunOptions& options);
   ~ProgramRun();
 
-  // One thread walks through all lists as far as they go. Empty, or where each worker stands that
-  // cannot go on.
+  // One thread walks through all lists as far as they go. Empty, or where each worker is that
+  // cannot continue.
   std::string walk();
   // A thread for each worker. Empty, or what the first that failed says.
   std::string race();

@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t remote_packet_bytes = 256;
 constexpr int most_samples_sent = 4;
 
-// A channel between two ranks, with so many packets at each end.
+// A channel between two ranks, with this many packets at each end.
 struct TwoEnds {
   explicit TwoEnds(std::size_t packets, const LinkRate* link = nullptr,
                    const LinkClock* clock = nullptr)
@@ -102,7 +102,7 @@ TEST_CASE("a packet that its sender still reads is not free once it is gone") {
   CHECK(ends.sender->can_acquire());
 }
 
-TEST_CASE("a close wakes whoever waits at either end") {
+TEST_CASE("a close wakes the threads that wait at either end") {
   TwoEnds ends(1);
   std::thread closing([&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
@@ -120,7 +120,7 @@ TEST_CASE("messages leave when a link of that rate would have delivered them") {
   const LinkRate rate{.bytes_per_second = 8e9, .latency_seconds = 5e-9};
   TwoEnds ends(2, &rate, &clock);
   ends.send(1, 1);  // 8 bytes: on the link for 1 ns, due at 1006
-  ends.send(2, 1);  // behind it: due at 1007
+  ends.send(2, 1);  // after it: due at 1007
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
   CHECK_FALSE(ends.receiver->can_receive());
   now = 1006;

@@ -10,7 +10,7 @@
 namespace pipetrain::cpu {
 namespace {
 
-// Where queries, keys and values lie: columns of a value's rows.
+// Where queries, keys and values are: columns of a value's rows.
 struct Place {
   std::size_t input;
   std::int64_t rows, stride, column;
@@ -105,7 +105,7 @@ class AttentionKernel final : public CpuKernel {
     return {rows(places_.queries), rows(places_.keys), rows(places_.values)};
   }
 
-  // The loop of a sample without its padding; what it lists is written behind `memory`.
+  // The loop of a sample without its padding; what it lists is written after `memory`.
   AttentionLoop without_padding(Inputs inputs, std::int64_t sample, float* memory) const {
     auto* const kept = reinterpret_cast<std::int32_t*>(memory);
     std::int32_t* const seen = kept + loop_.key_rows;

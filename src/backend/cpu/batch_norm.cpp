@@ -83,7 +83,7 @@ class BatchNormKernel final : public CpuKernel {
 
  private:
   bool masks() const { return problem_.rectifies && problem_.mode == Mode::Train; }
-  // backward_input() runs before backward_weight() wherever parameters lie before this layer.
+  // backward_input() runs before backward_weight() wherever parameters are before this layer.
   bool keeps_sums() const { return problem_.wants_input_gradient; }
   GradientSums sums_of(const BatchNormLoop& loop, const E* x, const E* dy) const {
     GradientSums sums;

@@ -1,5 +1,5 @@
 // The inputs one after the other: images along the channels, others along the last dimension. Whole
-// blocks of channels lie together; an image that ends within a block is moved value by value.
+// blocks of channels are together; an image that ends within a block is moved value by value.
 #include <algorithm>
 
 #include "backend/cpu/kernel.hpp"
@@ -47,7 +47,7 @@ class ConcatKernel final : public CpuKernel {
   }
 
  private:
-  // Calls visit(input, sample, from, to, count) for what lies together in both.
+  // Calls visit(input, sample, from, to, count) for what is together in both.
   template <class Visit>
   void each_input(Visit visit) const {
     parallel_each(problem_.samples, kElementWork * problem_.output_elements(),

@@ -1,5 +1,5 @@
-// A call of a primitive of oneDNN whose operands may lie in other layouts than it works in. Those
-// are converted, before the call or behind it, in scratch memory.
+// A call of a primitive of oneDNN whose operands may be in other layouts than it works in. Those
+// are converted, before the call or after it, in scratch memory.
 #pragma once
 
 #include "backend/cpu/onednn.hpp"
@@ -12,7 +12,7 @@ class ConvertedCall {
   struct Operand {
     int name;  // DNNL_ARG_SRC ..
     Access access;
-    dnnl::memory::desc outside, inside;  // as it lies, as the primitive wants it
+    dnnl::memory::desc outside, inside;  // as it is stored, as the primitive wants it
   };
   ConvertedCall() = default;
   ConvertedCall(dnnl::primitive primitive, const std::vector<Operand>& operands,

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t kAlignment = 64, kLargePage = std::size_t{2} << 20;
 
-// The large pages that lie whole in a block are asked for: fewer entries for the processor to look
+// The large pages that are whole in a block are asked for: fewer entries for the processor to look
 // up. The block itself is aligned to no such page, which would take up to one more.
 void ask_for_large_pages(void* memory, std::size_t bytes) {
 #ifdef MADV_HUGEPAGE

@@ -10,12 +10,12 @@
 
 namespace pipetrain::cpu {
 
-// Who does a relu's backward, decided on the uncut graph (lowering.cpp). Whoever does it, the
+// Who does a relu's backward, decided on the uncut graph (lowering.cpp). Whichever does it, the
 // gradient that leaves the relu's region of the graph is the same.
 enum class Mask {
   Own,       // the relu's kernel, by its output
   Producer,  // the batch_norm before it
-  Reader,    // the max_pool or linear layer behind it
+  Reader,    // the max_pool or linear layer after it
 };
 
 // A layer in its graph, as lowered.
@@ -27,7 +27,7 @@ struct Problem {
   bool rectified_ahead = false;      // relu: the kernel before did the forward
   Mask mask = Mask::Own;             // relu: who does the backward
   bool masks_input = false;          // max_pool, linear: does the backward of the relu before
-  bool wants_input_gradient = true;  // parameters lie before this layer
+  bool wants_input_gradient = true;  // parameters are before this layer
   bool keeps_packed = false;         // a copy of the weights for the input gradient, per version
   bool plain_weights = false;        // linear: another layer uses them too, stored as PyTorch does
   bool multiplies_bf16 = false;      // conv2d, linear, lstm: oneDNN multiplies bf16 by bf16

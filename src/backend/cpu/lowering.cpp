@@ -45,7 +45,7 @@ bool shares_weights(const Graph& graph, LayerId id) {
   return false;
 }
 
-// Linear layers alone, perhaps behind elementwise ones: they take features in any order.
+// Linear layers alone, perhaps after elementwise ones: they take features in any order.
 bool only_linear_reads(const Graph& graph, ValueId value) {
   if (value.value == static_cast<int>(graph.layers.size())) return false;  // the loss
   const auto readers = graph.consumers(value);

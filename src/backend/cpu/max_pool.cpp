@@ -1,5 +1,5 @@
 // The largest of each window. Training saves which tap of its window won, a byte an output, so that
-// the backward reads neither input nor output. Behind a relu it also does the relu's backward: a
+// the backward reads neither input nor output. After a relu it also does the relu's backward: a
 // window whose largest value is 0 passes no gradient on.
 #include <spdlog/fmt/fmt.h>
 

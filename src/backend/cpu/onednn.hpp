@@ -26,7 +26,7 @@ auto with_onednn(const std::string& layer, const char* what, Make make) {
   }
 }
 
-// Copies weights into another layout and type. Made anew at each call: threads share no primitive.
+// Copies weights into another layout and type. Made again at each call: threads share no primitive.
 void reorder(const std::string& layer, const dnnl::memory::desc& from_layout, const void* from,
              const dnnl::memory::desc& to_layout, void* to);
 

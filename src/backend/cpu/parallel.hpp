@@ -17,8 +17,8 @@ constexpr std::int64_t kElementWork = 4;             // of an element that is re
 
 // The parts of a range, one for each thread, which goes through its own chunk by chunk and then
 // takes chunks of the others' that have not begun: a core that is held up by something else holds
-// up no other. Which thread does what changes no result. A body that takes a third argument is told
-// where the part ends that its chunk is of: so far its thread will most likely go on.
+// up no other. Which thread does what changes no result. A body that takes a third argument gets
+// where the part ends that its chunk is of: so far its thread will most likely continue.
 class SharedRange {
  public:
   SharedRange(std::int64_t count, int threads)

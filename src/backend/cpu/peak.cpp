@@ -14,7 +14,7 @@ namespace pipetrain {
 
 namespace {
 
-// The weights lie as the library likes them best: rows of 6 KiB one behind the other cost it half.
+// The weights are as the library likes them best: rows of 6 KiB one after the other cost it half.
 double peak_of_this_thread() {
   constexpr dnnl::memory::dim size = 1536;
   constexpr int runs = 20;

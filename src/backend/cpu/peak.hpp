@@ -1,4 +1,4 @@
-// The peak that shares are told of: what oneDNN reaches on this machine on one large matmul.
+// The peak that shares are relative to: what oneDNN reaches on this machine on one large matmul.
 #pragma once
 
 namespace pipetrain {

@@ -1,4 +1,4 @@
-// Values are widened to scratch before a call and rounded behind it. Weights and their gradients
+// Values are widened to scratch before a call and rounded after it. Weights and their gradients
 // need neither. The relu before, where its backward is done here, masks the rounded gradient.
 #include "backend/cpu/widened.hpp"
 
@@ -84,7 +84,7 @@ class WidenedKernel final : public CpuKernel {
     return is_wide(layout) ? 0 : whole_lines(bytes_of<float>(count(layout)));
   }
 
-  // The first of them; tokens behind it are what they are.
+  // The first of them; tokens after it are what they are.
   std::span<const void* const> widened_inputs(std::span<const void* const> inputs, float* wide) {
     inputs_.assign(inputs.begin(), inputs.end());
     inputs_[0] = widened(problem_.inputs[0], inputs[0], wide);

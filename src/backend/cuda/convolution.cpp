@@ -147,7 +147,7 @@ Chosen<Algorithm> ConvolutionAlgorithms::choose(const Purpose& purpose,
   if (const auto chosen = first_that_works(purpose, std::span<const Algorithm>(more), ask, refusal))
     return *chosen;
   Failure why = failure(refusal);
-  why.reason = "no algorithm that repeats to the bit can: " + why.reason;
+  why.reason = "no deterministic algorithm can: " + why.reason;
   throw_device_error(purpose.layer, purpose.what, why);
 }
 

@@ -41,7 +41,7 @@ struct FreeOnDevice {  // whose device is current
 };
 
 [[noreturn]] void throw_out_of_memory(int device, std::size_t bytes) {
-  forget(cudaErrorMemoryAllocation);  // told of here
+  forget(cudaErrorMemoryAllocation);  // reported here
   std::size_t free = 0, total = 0;
   forget(cudaMemGetInfo(&free, &total));
   throw DeviceError(
@@ -168,10 +168,10 @@ double DeviceStream::seconds_between(const Fence& begin, const Fence& end) const
   make_current(device_);
   float milliseconds = 0;
   check(cudaEventElapsedTime(&milliseconds, event_of(begin), event_of(end)),
-        "tell the time between two events");
+        "read the time between two events");
   return 1e-3 * double{milliseconds};
 }
-void DeviceStream::finish() { check(cudaStreamSynchronize(handle()), "do what it was asked for"); }
+void DeviceStream::finish() { check(cudaStreamSynchronize(handle()), "finish its work"); }
 
 // ---- arithmetic
 

@@ -72,7 +72,7 @@ int count_devices() {
   int driver = 0, count = 0;
   cudaError_t status = cudaDriverGetVersion(&driver);
   if (status == cudaSuccess && driver > 0) status = cudaGetDeviceCount(&count);
-  forget(status);  // told of here
+  forget(status);  // reported here
   if (driver == 0)
     throw DeviceError(fmt::format(
         "there is no NVIDIA driver on this machine, so no device for backend = \"cuda\"; install "

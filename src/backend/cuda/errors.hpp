@@ -34,7 +34,7 @@ void check(Status status, std::string_view what) {
   check(status, {}, what);
 }
 
-// For what is not told of, as where something is given back: nor shall CUDA's next calls tell of
+// For what is not reported, as where something is given back: nor shall CUDA's next calls tell of
 // it.
 template <class Status>
 void forget(Status status) noexcept {

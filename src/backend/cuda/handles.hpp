@@ -43,7 +43,7 @@ using CudaStream = Handle<cudaStream_t, cudaStreamCreateWithFlags, cudaStreamDes
 using CudaEvent = Handle<cudaEvent_t, cudaEventCreateWithFlags, cudaEventDestroy>;
 using DeviceMemory = Handle<void*, cudaMalloc, cudaFree>;
 
-// Has the device done what lies before the event? One that was never recorded: yes.
+// Has the device done what is before the event? One that was never recorded: yes.
 inline bool has_passed(const CudaEvent& event) {
   const cudaError_t status = cudaEventQuery(event.get());
   if (status == cudaErrorNotReady) {

@@ -159,7 +159,7 @@ class LstmKernel final : public CudaKernel {
   void forward_step(const ForwardArguments& a, std::size_t d, std::int64_t i, const Saved& saved,
                     const Scratch& scratch) {
     DeviceStream& stream = device(a.stream);
-    // A state that is given is replaced in place: of one position it lies as cells do.
+    // A state that is given is replaced in place: of one position it is stored as cells are.
     const bool carries = !a.state.empty(), follows = carries || i > 0;
     const std::int64_t t = at(d, i), before = i > 0 ? at(d, i - 1) : 0;
     float* const states = carries ? floats(a.state[0]) : scratch.states;

@@ -61,7 +61,7 @@ Matmul::Matmul(std::string layer, const MatmulProblem& problem)
   if (!bias_in_epilogue_) return;
   set(product_, CUBLASLT_MATMUL_DESC_EPILOGUE, std::uint32_t{CUBLASLT_EPILOGUE_BIAS});
   // While an algorithm is chosen, the pointer's alignment alone is looked at. A made-up one keeps
-  // the choice, and so the bits, from depending on where a bias happens to lie.
+  // the choice, and so the bits, from depending on where a bias happens to be.
   set(product_, CUBLASLT_MATMUL_DESC_BIAS_POINTER,
       reinterpret_cast<const void*>(std::uintptr_t{kAlignment}));
 }
@@ -92,7 +92,7 @@ void Matmul::choose_algorithm(cublasLtHandle_t library) {
     bias_in_epilogue_ = false;
     status = find_algorithm(library);
   }
-  check(status, layer_, "find an algorithm for a product");
+  check(status, layer_, "find an algorithm for a matrix product");
 }
 
 void Matmul::operator()(DeviceStream& stream, const MatmulArguments& arguments) {

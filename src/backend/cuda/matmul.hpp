@@ -14,7 +14,7 @@
 namespace pipetrain::cuda {
 
 // d [m by n] = op(a) [m by k] op(b) [k by n], each column-major without gaps; op transposes or not.
-// A bias is a value for each row of d, added in the product's epilogue, or behind it where the
+// A bias is a value for each row of d, added in the product's epilogue, or after it where the
 // library has none for this shape.
 struct MatmulProblem {
   std::int64_t m = 0, n = 0, k = 0;

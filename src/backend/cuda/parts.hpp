@@ -8,7 +8,7 @@
 
 namespace pipetrain::cuda {
 
-// Gives out one array behind the other, each where a product may read it; from null it only counts.
+// Gives out one array after the other, each where a product may read it; from null it only counts.
 class Parts {
  public:
   explicit Parts(void* memory) : memory_(static_cast<std::byte*>(memory)) {}

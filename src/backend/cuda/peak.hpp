@@ -1,4 +1,4 @@
-// The peak that shares are told of: what cuBLASLt reaches on the devices on one large product. No
+// The peak that shares are relative to: what cuBLASLt reaches on the devices on one large product. No
 // CUDA header behind this one.
 #pragma once
 

@@ -1,10 +1,10 @@
-// What lies between the host's memory and a device: a ring of pinned memory that copies read while
-// the host goes on. It is filled piece by piece, in blocks with an event each, which is recorded
-// behind the last copy out of the block:
+// What is between the host's memory and a device: a ring of pinned memory that copies read while
+// the host continues. It is filled piece by piece, in blocks with an event each, which is recorded
+// after the last copy out of the block:
 //
 //   block 0        block 1        block 2        ..
 //   [a a b b b b]  [b b b c - -]  [           ]       a, b, c: writes; b is two pieces
-//         event 0        event 1                      the host enters a block behind its event
+//         event 0        event 1                      the host enters a block after its event
 #pragma once
 
 #include <cstddef>

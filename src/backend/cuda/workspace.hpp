@@ -9,7 +9,7 @@ namespace pipetrain::cuda {
 
 inline constexpr std::size_t kWorkspaceAlignment = 256;
 
-// The scratch in which a workspace of so many bytes can be aligned.
+// The scratch in which a workspace of this many bytes can be aligned.
 constexpr std::size_t scratch_for_workspace(std::size_t bytes) {
   return bytes > 0 ? bytes + kWorkspaceAlignment : 0;
 }

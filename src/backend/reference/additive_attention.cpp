@@ -79,13 +79,13 @@ class AdditiveAttentionKernel final : public ReferenceKernel {
 
  private:
   struct Sums {
-    double *queries, *keys, *values;  // gradients, as the inputs lie
+    double *queries, *keys, *values;  // gradients, as the inputs are
     double *v, *bias;                 // gradients, [units_]
     double *unit, *scale;             // att / |att| and g / |att|, of the weights read
   };
   Sums sums_in(double* scratch, void* saved) const {
     double* const kept =
-        static_cast<double*>(saved) + problem_.samples * queries_ * keys_;  // behind p
+        static_cast<double*>(saved) + problem_.samples * queries_ * keys_;  // after p
     const Sums of_weights{nullptr,       nullptr,           nullptr,          kept,
                           kept + units_, kept + 2 * units_, kept + 3 * units_};
     if (!scratch) return of_weights;

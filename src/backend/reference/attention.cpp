@@ -1,6 +1,6 @@
 // Multi-head attention (Vaswani et al. 2017, section 3.2). Queries, keys and values are [C] parts
 // of rows: of one input's, side by side, or of two inputs', the second with keys and values. In
-// each part the heads lie side by side. A head of width D does, for position t,
+// each part the heads are side by side. A head of width D does, for position t,
 //   s[u] = q[t] . k[u] / sqrt(D),  p = softmax(s),  y[t] = sum over u of p[u] v[u],
 // over all u, or u <= t where it is causal, but for keys whose token is padding; where nothing is
 // left, y[t] = 0. Forward keeps log(sum(exp(s))) of every row, which gives p again:

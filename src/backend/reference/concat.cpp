@@ -25,7 +25,7 @@ class ConcatKernel final : public ReferenceKernel {
   }
 
  private:
-  // What of a value lies together before the next input's turn: a whole image, or a row.
+  // What of a value is together before the next input's turn: a whole image, or a row.
   static std::int64_t run_of(const Shape& shape) {
     return shape.dims.size() == 3 ? shape.elements() : shape.dims.back();
   }

@@ -3,7 +3,7 @@
 //   i, f, o = sigmoid(a), g = tanh(a),  a = W_ih x + b_ih + W_hh h' + b_hh, in the order i f g o,
 //   c = f c' + i g,  h = o tanh(c).
 // The first state is 0, or is given. A sequence ends with its last token that is not padding:
-// behind it outputs are 0, and the reverse direction begins there. Backward goes the other way and
+// after it outputs are 0, and the reverse direction begins there. Backward goes the other way and
 // keeps da of every position, of which the gradients of inputs and weights are sums.
 #include <algorithm>
 #include <cmath>
@@ -169,7 +169,7 @@ class LstmKernel final : public ReferenceKernel {
     }
   }
 
-  // dh, dc: what the position behind gave; afterwards what this one gives the position before.
+  // dh, dc: what the position after gave; afterwards what this one gives the position before.
   void backward_step(const BackwardInputArguments& a, const Direction& d, const Step& s,
                      const States& states, double* dh, double* dc) const {
     const double* const gates = states.gates + s.row * 4 * hidden_;

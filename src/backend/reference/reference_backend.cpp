@@ -22,7 +22,7 @@ class ReferenceStream final : public HostStream {
     void* memory = ::operator new(bytes, alignment, std::nothrow);
     if (!memory)
       throw DeviceError(fmt::format(
-          "no memory: {} more bytes were wanted; use a smaller batch_size or more microbatches",
+          "out of memory: {} more bytes were needed; use a smaller batch_size or more microbatches",
           bytes));
     return std::memset(memory, 0, bytes);
   }

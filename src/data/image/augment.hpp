@@ -22,7 +22,7 @@ struct Augment {
   std::uint64_t seed = 1;
 };
 
-struct Window {  // where its first row and column lie in the image: below 0 in the padding
+struct Window {  // where its first row and column are in the image: below 0 in the padding
   int top = 0, left = 0;
   bool mirrored = false;
 };

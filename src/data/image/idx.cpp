@@ -62,8 +62,7 @@ IdxArray read_idx(const std::filesystem::path& path) {
     const auto b = file.read(4, fmt::format("the size of dimension {}", d));
     array.dims.push_back(std::uint64_t{b[0]} << 24 | std::uint64_t{b[1]} << 16 |
                          std::uint64_t{b[2]} << 8 | b[3]);
-    if (array.dims.back() == 0)
-      file.fail(fmt::format("dimension {} has size 0: nothing is in it", d));
+    if (array.dims.back() == 0) file.fail(fmt::format("dimension {} has size 0: it is empty", d));
   }
   array.bytes = file.read_rest(product_or_max(array.dims),
                                fmt::format("the elements [{}]", fmt::join(array.dims, ", ")));

@@ -42,8 +42,9 @@ Image image_of_size(std::uint64_t height, std::uint64_t width, int channels,
   const std::uint64_t pixels = product_or_max(std::array{height, width});
   const std::uint64_t most = std::min<std::uint64_t>(pixels_max, file_bytes * pixels_per_byte_max);
   if (pixels > most)
-    throw BadImage(fmt::format("its header claims {} x {} pixels, and {} bytes of file may hold {}",
-                               height, width, file_bytes, most));
+    throw BadImage(
+        fmt::format("its header claims {} x {} pixels, and a file of {} bytes can hold at most {}",
+                    height, width, file_bytes, most));
   Image image{static_cast<int>(height), static_cast<int>(width), channels, {}};
   image.bytes.resize(pixels * static_cast<std::uint64_t>(channels));
   return image;

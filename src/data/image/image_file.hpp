@@ -1,4 +1,4 @@
-// The pixels of a JPEG or PNG file, told apart by their first bytes. libjpeg and libpng are seen by
+// The pixels of a JPEG or PNG file, recognised by their first bytes. libjpeg and libpng are seen by
 // jpeg.cpp and png.cpp alone.
 #pragma once
 

@@ -1,7 +1,7 @@
-// A pixel of the result is a weighted mean of the pixels that lie under a triangle around its
+// A pixel of the result is a weighted mean of the pixels that are under a triangle around its
 // centre: two pixels wide where the image grows, and as much wider as it shrinks, so that no pixel
 // is left out. Columns first, then rows; between the two, and at the end, values are rounded to
-// bytes. Weights have 22 bits behind the point, which makes sums exact and every machine's alike.
+// bytes. Weights have 22 bits after the point, which makes sums exact and every machine's alike.
 #include "data/image/image_resize.hpp"
 
 #include <spdlog/fmt/fmt.h>
@@ -54,7 +54,7 @@ std::uint8_t rounded(std::int32_t sum) {
   return static_cast<std::uint8_t>(std::clamp(sum >> weight_bits, 0, 255));
 }
 
-// Bytes that lie `stride` apart, from `at` on.
+// Bytes that are `stride` apart, from `at` on.
 std::uint8_t weighted(const std::uint8_t* at, std::size_t stride, const Taps& taps) {
   std::int32_t sum = one_half;
   for (const std::int32_t weight : taps.weights) {

@@ -79,7 +79,7 @@ J_COLOR_SPACE output_space(const Jpeg& jpeg) {
     case JCS_YCCK:
       return JCS_CMYK;
     default:
-      throw BadImage(fmt::format("a JPEG of {} components in a colour space that is not known",
+      throw BadImage(fmt::format("a JPEG of {} components in an unknown colour space",
                                  jpeg.info.num_components));
   }
 }

@@ -58,7 +58,7 @@ bool read_pixels(Png& reader, png_bytepp rows, std::size_t row_bytes) {
   png_set_interlace_handling(reader.png);
   png_read_update_info(reader.png, reader.info);
   if (png_get_rowbytes(reader.png, reader.info) != row_bytes)
-    png_error(reader.png, "its rows have another length than its header says");
+    png_error(reader.png, "its rows do not have the length that its header says");
   png_read_image(reader.png, rows);
   png_read_end(reader.png, nullptr);
   return true;

@@ -1,8 +1,8 @@
 // Mini-batches of sentences that are about as long as each other, so that little of them is
 // padding.
 //
-// A pair of sentences lies in the bucket whose two bounds are its lengths, each rounded up to a
-// multiple: with multiple = 8 a pair of 13 and 17 pieces lies in the bucket (16, 24), and is padded
+// A pair of sentences is in the bucket whose two bounds are its lengths, each rounded up to a
+// multiple: with multiple = 8 a pair of 13 and 17 pieces is in the bucket (16, 24), and is padded
 // to that. Each mini-batch is of one bucket. All of a bucket's are of `samples` pairs, but for one
 // that holds the rest.
 #pragma once
@@ -41,7 +41,7 @@ struct Bucket {
 };
 
 // Every epoch holds each pair once, in the same number of mini-batches. Shuffled, each
-// epoch deals the pairs of a bucket out anew, and puts the mini-batches of all buckets in a new
+// epoch deals the pairs of a bucket out again, and puts the mini-batches of all buckets in a new
 // order (Fisher-Yates, keyed by seed and epoch). Not shuffled, the buckets come from the shortest
 // to the longest (source before target), with their pairs in the order of the files.
 class BucketOrder final : public MinibatchOrder {

@@ -43,7 +43,7 @@ void require_vocabulary(const Graph& graph, const Pieces& pieces, const std::str
       source, pieces.size(), reads, predicts, pieces.size(), reads));
 }
 
-// What padding a layer leaves out, where it may see some: it stands behind a sentence.
+// What padding a layer leaves out, where it may see some: it follows a sentence.
 std::optional<std::int64_t> padding_seen(const Layer& layer) {
   const std::int64_t padding = traits_of(layer.spec).padding;
   if (padding < 0 && !reads_ahead(layer)) return std::nullopt;
@@ -82,7 +82,7 @@ std::vector<SampleId> in_range(const std::optional<SampleRange>& range, std::int
   const SampleRange part = range.value_or(SampleRange{0, size});
   if (part.first < 0 || part.first >= part.last || part.last > size)
     throw UsageError(fmt::format(
-        "data.{} = [{}, {}] is no part of the {} pairs that are kept; write [first, last] with 0 "
+        "data.{} = [{}, {}] is outside the {} pairs that are kept; write [first, last] with 0 "
         "<= first < last <= {}",
         key, part.first, part.last, size, size));
   std::vector<SampleId> pairs(part.last - part.first);
@@ -90,7 +90,7 @@ std::vector<SampleId> in_range(const std::optional<SampleRange>& range, std::int
   return pairs;
 }
 
-// Where the pairs `picked`, ascending, stand in the files.
+// Where the pairs `picked`, ascending, are in the files.
 std::vector<std::int64_t> lines_of(const ParallelText& text, const std::vector<SampleId>& picked) {
   std::vector<std::int64_t> lines;
   for (const SampleId pair : picked) lines.push_back(text.line(pair));

@@ -10,7 +10,7 @@
 //   labels  [samples, T]   target(p) end pad ...         what it predicts; the loss leaves pad out
 //
 // So lengths() counts one piece more than a sentence has, on either side. begin, end and pad are
-// those of Pieces, of the source or of the target; attention masks follow from where pad stands.
+// those of Pieces, of the source or of the target; attention masks follow from where pad is.
 #pragma once
 
 #include <cstddef>
@@ -66,7 +66,7 @@ class ParallelText {
   void add(std::span<const Token> source, std::span<const Token> target);
 
   ParallelCounts counts_;
-  std::vector<Token> pieces_;        // sources and targets by turns
+  std::vector<Token> pieces_;        // sources and targets alternately
   std::vector<std::size_t> ends_;    // of each sentence, in pieces_
   std::vector<std::int64_t> lines_;  // of each pair, from 1
 };

@@ -21,7 +21,7 @@ using sentencepiece::util::Status;
 
 [[noreturn]] void refuse(const std::string& source, std::string_view why) {
   throw DataError(
-      fmt::format("{}: {}; train a model of pieces anew, or copy it again", source, why));
+      fmt::format("{}: {}; train a new model of pieces, or copy it again", source, why));
 }
 
 std::unique_ptr<SentencePieceProcessor> loaded(std::string_view model, const std::string& source) {
@@ -29,7 +29,7 @@ std::unique_ptr<SentencePieceProcessor> loaded(std::string_view model, const std
   auto processor = std::make_unique<SentencePieceProcessor>();
   try {
     if (!processor->LoadFromSerializedProto(model).ok())
-      refuse(source, "this is no SentencePiece model, or a damaged one");
+      refuse(source, "this is not a SentencePiece model, or it is damaged");
   } catch (const DataError&) {
     throw;
   } catch (const std::exception& error) {

@@ -25,7 +25,7 @@ std::string_view version_of_sentencepiece();
 class Pieces {
  public:
   // A model's file. DataError names it where it cannot be read, is no model, is damaged, has more
-  // than tokens_max pieces, or lacks one of the four special pieces below.
+  // than tokens_max pieces, or has not all of the four special pieces below.
   static Pieces read(const std::filesystem::path& file);
   // The bytes of one; `source` begins the message.
   Pieces(std::string_view model, const std::string& source);
@@ -38,7 +38,7 @@ class Pieces {
   Token pad() const { return pad_; }          // fills sentences up to one length
   Token unknown() const { return unknown_; }  // stands for what no other piece has
   Token begin() const { return begin_; }      // before a sentence (BOS)
-  Token end() const { return end_; }          // behind a sentence (EOS)
+  Token end() const { return end_; }          // after a sentence (EOS)
 
   // Of a sentence in UTF-8, without begin and end. None of a line of white space.
   std::vector<Token> encode(std::string_view sentence) const;

@@ -28,7 +28,7 @@ void check_vocabulary(const Vocabulary& vocabulary, const std::string& source, c
   if (vocabulary.size() <= model_vocabulary(graph)) return;
   throw UsageError(fmt::format(
       "{}: the text has {} different tokens, but the model reads {} and predicts {}; write "
-      "vocabulary = {} in the model's input, and as many out_features in its last layer",
+      "vocabulary = {} in the model's input, and the same number of out_features in its last layer",
       source, vocabulary.size(), graph.input.vocabulary, model_classes(graph), vocabulary.size()));
 }
 

@@ -1,4 +1,4 @@
-// `tokens`: files of 16-bit tokens, little-endian, as two projects write them, told apart by their
+// `tokens`: files of 16-bit tokens, little-endian, as two projects write them, recognised by their
 // first four bytes; plain or gzip, read in full.
 //
 //   llm.c     256 int32: magic 20240520, version 1, number of tokens, 0 ...; then the tokens
@@ -38,13 +38,13 @@ void check_header(const ByteFile& file, const Bytes& bytes) {
                     bytes.size(), header_bytes));
   if (integer(bytes, 1) != 1)
     file.fail(
-        fmt::format("llm.c's files of 16-bit tokens have version 1, this one has {}; write "
-                    "the tokens anew with a tokenizer of at most {} tokens",
+        fmt::format("llm.c's files of 16-bit tokens have version 1, this one has {}; write the "
+                    "tokens again with a tokenizer of at most {} tokens",
                     integer(bytes, 1), tokens_max));
   const std::size_t claimed = integer(bytes, 2), held = (bytes.size() - header_bytes);
   if (claimed * token_bytes != held)
     file.fail(
-        fmt::format("the header says {} tokens of {} bytes, but {} bytes are behind it: the "
+        fmt::format("the header says {} tokens of {} bytes, but {} bytes follow it: the "
                     "file is truncated or its header is damaged",
                     claimed, token_bytes, held));
 }
@@ -55,7 +55,7 @@ std::vector<Token> tokens_in(const ByteFile& file, const Bytes& bytes) {
   if (bytes.empty()) file.fail("the file is empty; copy it again");
   if (bytes.size() % token_bytes != 0)
     file.fail(
-        fmt::format("{} bytes are no whole number of 16-bit tokens: the file is truncated, "
+        fmt::format("{} bytes are not a whole number of 16-bit tokens: the file is truncated, "
                     "or of another kind",
                     bytes.size()));
   std::vector<Token> tokens;
@@ -70,7 +70,8 @@ void check_tokens(const ByteFile& file, const std::vector<Token>& tokens, std::i
     if (tokens[i] >= vocabulary)
       file.fail(fmt::format(
           "token {} is {}, but the model's are 0..{}; name a file of its tokenizer, or write a "
-          "larger vocabulary in the model's input and as many out_features in its last layer",
+          "larger vocabulary in the model's input and the same number of out_features in its last "
+          "layer",
           i, tokens[i], vocabulary - 1));
 }
 

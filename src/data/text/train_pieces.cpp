@@ -127,7 +127,7 @@ std::unordered_map<std::string, std::string> settings(const PieceTraining& optio
   std::smatch found;
   if (std::regex_search(said, found, std::regex("set it to a value <= ([0-9]+)")))
     throw UsageError(
-        fmt::format("{}: {} pieces are more than the text gives; write a vocabulary of at most {}",
+        fmt::format("{}: {} pieces are more than this text has; write a vocabulary of at most {}",
                     where, options.vocabulary, found[1].str()));
   if (std::regex_search(said, found, std::regex("required_chars\\. [0-9]+ vs ([0-9]+)")))
     throw UsageError(fmt::format(

@@ -9,7 +9,7 @@ namespace pipetrain {
 
 struct Utf8Character {
   char32_t code = 0;
-  std::size_t bytes = 0;  // that it takes; 0: what stands here is no UTF-8
+  std::size_t bytes = 0;  // that it takes; 0: what is here is no UTF-8
 };
 // The first character of a text that is not empty.
 Utf8Character first_character(std::string_view text);

@@ -41,7 +41,7 @@ void each_character(std::string_view text, const std::string& source, Take take)
 }
 
 char32_t single_character(const nlohmann::json& token, const std::filesystem::path& file) {
-  if (!token.is_string()) refuse(file, "a token is no string");
+  if (!token.is_string()) refuse(file, "a token is not a string");
   const auto& text = token.get_ref<const std::string&>();
   const Utf8Character character = text.empty() ? Utf8Character{} : first_character(text);
   if (character.bytes != text.size() || text.empty())
@@ -75,7 +75,7 @@ Vocabulary Vocabulary::of_characters(std::string_view text, const std::string& s
 Vocabulary Vocabulary::read(const std::filesystem::path& file) {
   const std::vector<std::uint8_t> bytes = ByteFile(file).read_all();
   const auto json = nlohmann::json::parse(bytes.begin(), bytes.end(), nullptr, false);
-  if (!json.is_object()) refuse(file, "this is no JSON object");
+  if (!json.is_object()) refuse(file, "this is not a JSON object");
   const auto kind = json.find("tokenizer");
   if (kind == json.end() || !kind->is_string()) refuse(file, "it names no \"tokenizer\"");
   if (*kind == "bytes") return of_bytes();
@@ -89,7 +89,7 @@ Vocabulary Vocabulary::read(const std::filesystem::path& file) {
   Vocabulary vocabulary(std::move(characters));
   const auto twice = std::ranges::adjacent_find(vocabulary.by_code_, {}, &Entry::code);
   if (twice != vocabulary.by_code_.end())
-    refuse(file, fmt::format("the token {} stands there twice", character_text(twice->code)));
+    refuse(file, fmt::format("the token {} is listed twice", character_text(twice->code)));
   return vocabulary;
 }
 
@@ -103,10 +103,11 @@ std::vector<Token> Vocabulary::tokens(std::string_view text, const std::string& 
   each_character(text, source, [&](char32_t code, std::size_t at) {
     const auto entry = std::ranges::lower_bound(by_code_, code, {}, &Entry::code);
     if (entry == by_code_.end() || entry->code != code)
-      throw DataError(fmt::format(
-          "{}: the character {} is none of the {} of the vocabulary; leave it out, or train on a "
-          "text that has it",
-          line_of(text, at, source), character_text(code), size()));
+      throw DataError(
+          fmt::format("{}: the character {} is not one of the {} of the vocabulary; leave it out, "
+                      "or train on a "
+                      "text that has it",
+                      line_of(text, at, source), character_text(code), size()));
     tokens.push_back(entry->token);
   });
   return tokens;

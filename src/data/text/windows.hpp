@@ -32,7 +32,7 @@ struct Sequences {
 // The last `fraction` (above 0, below 1) of each span goes to `validation`.
 Sequences hold_out_tails(Sequences sequences, double fraction);
 
-// No window lies in two spans. `stride`: from one window to the next; 0: T. What is left behind
+// No window is in two spans. `stride`: from one window to the next; 0: T. What is left after
 // the last whole window is not read. DataError where a span is shorter than a window. The graph is
 // one that require_token_model() takes.
 std::unique_ptr<const Dataset> windows_of(std::vector<TokenSpan> spans, std::int64_t stride,

@@ -50,7 +50,7 @@ constexpr BapipeSchedule kBapipeSchedules[] = {
     {.name = "1f1b_so",
      .platform = Execution::Sync,
      .keys = "schedule = \"1f1b\"\nwarmup = \"double\"",
-     .summary = "the warm-up is doubled, so that transfers run behind the computation",
+     .summary = "the warm-up is doubled, so that computation hides transfers",
      .time = "(M + N - 1)(F + B) + 2(N - 1) SR",
      .features = "(2(N - i) + 1) a",
      .hides = "(F + B) / 2",

@@ -1,4 +1,4 @@
-// The lists of a cluster file, one function each. Problems go to `problems`, and reading goes on.
+// The lists of a cluster file, one function each. Problems go to `problems`, and reading continues.
 #pragma once
 
 #include <map>

@@ -43,20 +43,20 @@ double data_parallel_ms(PipedreamCosts costs, double compute_ms, double paramete
                         std::span<const DeviceLevel> levels);
 
 // How many groups come later in the pipeline, for each group of a stage: a fraction, because the
-// replicas of a stage share those behind them.
+// replicas of a stage share those after them.
 struct GroupsBehind {
   std::int64_t count = 0, shared_by = 1;
   auto operator<=>(const GroupsBehind&) const = default;
 };
 
-// Of a stage's replicas, `later` groups of their level behind them, and `behind` that level's
+// Of a stage's replicas, `later` groups of their level after them, and `behind` that level's
 // whole.
 GroupsBehind behind_stage(GroupsBehind behind, int later, int replicas);
 // The same counted in the groups that one of those holds.
 GroupsBehind in_inner_groups(GroupsBehind behind, int groups_inside);
 
 // Of activations and weights: a replica has as many mini-batches in flight as there are devices
-// behind it, rounded up, and the one that it works on.
+// after it, rounded up, and the one that it works on.
 std::int64_t copies_held(PipedreamCosts costs, GroupsBehind devices_behind);
 
 }  // namespace pipetrain

@@ -1,5 +1,5 @@
 // Where a model may be cut: PipeDream's states. A state is a set of layers that holds, with each
-// layer, everything that the layer depends on; a stage is what lies between two states. Of layers
+// layer, everything that the layer depends on; a stage is what is between two states. Of layers
 // in a row the states are in a row too. Where branches run side by side there are more, and some do
 // not contain each other:
 //

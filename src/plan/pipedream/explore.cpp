@@ -98,8 +98,8 @@ std::string way_out(const CutStates& cuts, PartitionRequest request) {
   const auto limit = static_cast<double>(request.memory_bytes.value_or(0));
   const auto lacking = std::max(0.0, largest->memory_bytes - limit);
   throw UsageError(fmt::format(
-      "{}: no plan fits {} of memory: in the one that needs least, {} needs {} on each device, and "
-      "lacks {}; write --memory {:.0f} or more{}, or profile smaller mini-batches",
+      "{}: no plan fits {} of memory: in the one that needs least, {} needs {} on each device, "
+      "which is short of {}; write --memory {:.0f} or more{}, or profile smaller mini-batches",
       printable(where), bytes_text(static_cast<std::size_t>(limit)),
       stage_text(cuts, *smallest, static_cast<std::size_t>(largest - smallest->begin())),
       bytes_of(largest->memory_bytes), bytes_of(lacking), std::ceil(largest->memory_bytes),
@@ -155,7 +155,7 @@ std::string lacking_for_all(const CutStates& cuts, const PartitionRequest& reque
   const double needed =
       copies * (cuts.saved_bytes(kNoLayers, whole) + cuts.parameter_bytes(kNoLayers, whole));
   const double lacking = needed - static_cast<double>(*request.memory_bytes);
-  return lacking > 0 ? fmt::format("each device lacks {}", bytes_of(lacking)) : "";
+  return lacking > 0 ? fmt::format("each device is short of {}", bytes_of(lacking)) : "";
 }
 
 ComparedPlan compared(std::string what, double step_ms, const Proposal& chosen,

@@ -88,9 +88,10 @@ class GraphTxtReader {
   void read_edge(std::string_view line) {
     const auto ends = parts_of(line, kSeparator);
     if (ends.size() != 2 || ends[0].empty() || ends[1].empty())
-      refuse(line_, fmt::format("`{}` is no edge; write two nodes, as node1 -- node2, or, for a "
-                                "node, begin the line with its name",
-                                printable(line.substr(0, 80))));
+      refuse(line_,
+             fmt::format("`{}` is not an edge; write two nodes, as node1 -- node2, or, for a "
+                         "node, begin the line with its name",
+                         printable(line.substr(0, 80))));
     edges_.push_back({ends[0], ends[1], line_});
   }
 
@@ -99,7 +100,8 @@ class GraphTxtReader {
     const auto first = line.find(kSeparator);
     const auto numbers = line.rfind(" -- forward_compute_time=");
     if (first == line.npos || numbers == line.npos || first == 0)
-      refuse(line_, fmt::format("`{}` is no node; write {}", printable(line.substr(0, 80)), kForm));
+      refuse(line_,
+             fmt::format("`{}` is not a node; write {}", printable(line.substr(0, 80)), kForm));
     ProfiledNode node{.id = std::string(without_blanks(line.substr(0, first)))};
     const auto begin = first + kSeparator.size();
     if (begin <= numbers)

@@ -5,7 +5,7 @@
 //            activation_size=[16.0; 4.0], parameter_size=160.0           (all of it in one line)
 //       node1 -- node2
 //
-// Times are milliseconds, sizes bytes; several outputs stand in brackets. A stage number behind the
+// Times are milliseconds, sizes bytes; several outputs are in brackets. A stage number after the
 // sizes (` -- stage_id=0`), which its optimizer adds, is read over.
 #pragma once
 

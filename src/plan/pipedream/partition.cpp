@@ -72,12 +72,12 @@ class PartitionSearch {
     return devices;
   }
 
-  // Behind the groups of a stage of `level`.
+  // After the groups of a stage of `level`.
   GroupsBehind behind_trial(std::size_t level, int groups, int replicas,
                             GroupsBehind behind) const {
     return behind_stage(behind, level_at(level).groups - groups, replicas);
   }
-  // Behind what is inside such a group. The released code looks at each level by itself.
+  // After what is inside such a group. The released code looks at each level by itself.
   GroupsBehind behind_inside(std::size_t level, GroupsBehind behind) const {
     const bool counts = needs_memory() && request_.costs == PipedreamCosts::Paper;
     return counts ? in_inner_groups(behind, groups_inside(level)) : GroupsBehind{};
@@ -306,7 +306,7 @@ std::optional<std::vector<PartitionStage>> smallest_partition(const CutStates& c
 
 double candidates(const CutStates& cuts, const PartitionRequest& request) {
   const auto states = static_cast<double>(cuts.states.size());
-  double sum = 0, searches = 1;  // of a level, for what comes behind it
+  double sum = 0, searches = 1;  // of a level, for what comes after it
   for (std::size_t l = request.levels.size(); l > 0; --l) {
     const double groups = request.levels[l - 1].groups;
     const double shares = request.straight ? groups : groups * (groups + 1) / 2;

@@ -239,9 +239,9 @@ void set_memory(Simulated& simulated, std::vector<std::int64_t> per_worker,
     std::optional<std::int64_t> limit = input.cluster.devices[w].memory_bytes;
     if (input.memory_limit_bytes)
       limit = std::min(limit.value_or(*input.memory_limit_bytes), *input.memory_limit_bytes);
-    const std::int64_t lacks = limit ? simulated.memory_bytes[w] - *limit : 0;
-    if (lacks > 0 && (!simulated.shortage || lacks > simulated.shortage->bytes))
-      simulated.shortage = {w, lacks};
+    const std::int64_t short_of = limit ? simulated.memory_bytes[w] - *limit : 0;
+    if (short_of > 0 && (!simulated.shortage || short_of > simulated.shortage->bytes))
+      simulated.shortage = {w, short_of};
   }
 }
 

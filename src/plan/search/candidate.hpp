@@ -19,7 +19,7 @@ namespace pipetrain {
 struct LayerOrder {
   std::vector<int> layers;  // of the chain
   std::vector<double>
-      sent_bytes;  // over a cut behind each, of one sample; known at the plan's cuts
+      sent_bytes;  // over a cut after each, of one sample; known at the plan's cuts
 };
 LayerChain reordered(const LayerChain& chain, const LayerOrder& order);
 
@@ -60,7 +60,7 @@ struct Simulated {
   double bubble = 0;                   // idle share of the workers' time, in steady state
   std::vector<SimulatedStage> stages;  // per part of the model
   std::vector<std::int64_t> memory_bytes;  // per worker
-  // The worker that lacks most memory, and how much; nothing where all fits.
+  // The worker that is short of most memory, and how much; nothing where all fits.
   struct Shortage {
     int worker = 0;
     std::int64_t bytes = 0;
@@ -68,7 +68,7 @@ struct Simulated {
   std::optional<Shortage> shortage = {};
 };
 
-// The workers hold this much: who lacks most, if anybody does.
+// The workers hold this much: which is short of most, if any is.
 void set_memory(Simulated& simulated, std::vector<std::int64_t> per_worker,
                 const CandidateInput& input);
 

@@ -118,7 +118,7 @@ Proposal proposal_of(const SearchOutcome& outcome) {
 
 std::string shortage_text(const Simulated& simulated) {
   const auto [worker, bytes] = *simulated.shortage;
-  return fmt::format("worker {} needs {} and lacks {}", worker,
+  return fmt::format("worker {} needs {} and is short of {}", worker,
                      bytes_text(static_cast<std::size_t>(simulated.memory_bytes[worker])),
                      bytes_text(static_cast<std::size_t>(bytes)));
 }

@@ -38,7 +38,7 @@ struct SearchOutcome {
 // The best as a proposal, beside the best of each schedule and the other planners' plans.
 Proposal proposal_of(const SearchOutcome& outcome);
 
-// "worker 1 needs 3.0 MiB and lacks 1.0 MiB"
+// "worker 1 needs 3.0 MiB and is short of 1.0 MiB"
 std::string shortage_text(const Simulated& simulated);
 
 }  // namespace pipetrain

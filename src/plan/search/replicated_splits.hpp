@@ -18,7 +18,7 @@ struct ReplicatedSplit {
 struct ReplicaBalance {
   const LayerChain& chain;
   std::vector<double> speeds;       // of each device
-  std::vector<double> cut_ms = {};  // [l]: over a cut behind layer l; empty: nothing
+  std::vector<double> cut_ms = {};  // [l]: over a cut after layer l; empty: nothing
   // What replicas take to add up that number of bytes of gradients, per micro-batch; empty:
   // nothing.
   std::function<double(int replicas, double parameter_bytes)> sum_ms = {};

@@ -303,7 +303,7 @@ class Search {
     std::ranges::stable_sort(looked_, {}, &Looked::step_ms);
   }
 
-  // Why there is no plan: what lacks least memory, or else the rules.
+  // Why there is no plan: what is short of least memory, or else the rules.
   [[noreturn]] void refuse() const {
     const Looked* least = nullptr;
     for (const Looked& l : looked_)

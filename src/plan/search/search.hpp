@@ -49,10 +49,10 @@ struct SearchInput {
 struct SearchResult {
   Candidate candidate;
   Simulated simulated;
-  Proposal proposal;  // the same for whoever prints it
+  Proposal proposal;  // the same, for printing
 };
 
-// UsageError with the reasons where nothing can run: which worker lacks how many bytes, or the rule
+// UsageError with the reasons where nothing can run: which worker is short of how many bytes, or the rule
 // of the schedule that was asked for.
 SearchResult search_by_simulation(const SearchInput& input);
 

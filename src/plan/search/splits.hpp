@@ -14,7 +14,7 @@ using Firsts = std::vector<int>;  // the first layer of each part, [0] = 0
 struct BalanceInput {
   const LayerChain& chain;
   std::vector<double> speeds;       // of each part's device
-  std::vector<double> cut_ms = {};  // [l]: over a cut behind layer l; empty: nothing
+  std::vector<double> cut_ms = {};  // [l]: over a cut after layer l; empty: nothing
 };
 // Of all splits with one part per speed, one whose slowest part or transfer is as fast as can be.
 Firsts balanced_firsts(const BalanceInput& input);

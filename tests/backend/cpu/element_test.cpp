@@ -57,7 +57,7 @@ std::uint16_t narrowed(const ElementLoops<Bf16>& loops, float value, std::int64_
   std::vector<Bf16> to(from.size() + 1, Bf16{0x1234});
   loops.narrow(from.data(), to.data(), count);
   for (std::size_t i = 1; i < from.size(); ++i) CHECK(to[i].bits == to[0].bits);
-  CHECK(to.back().bits == 0x1234);  // nothing is written behind the end
+  CHECK(to.back().bits == 0x1234);  // nothing is written after the end
   return to[0].bits;
 }
 

@@ -9,7 +9,7 @@ using namespace pipetrain::cpu::testing;
 
 namespace {
 
-// Of images in blocks of 16 channels: zeros behind the last channel.
+// Of images in blocks of 16 channels: zeros after the last channel.
 std::vector<float> image(const FewChannelsLoop& l) {
   std::vector<float> x = numbers(l.in_height * l.in_width * kLanes, 0.7f);
   for (std::size_t i = 0; i < x.size(); ++i)

@@ -24,7 +24,7 @@ Floats waves(std::size_t count, int seed) {
   return values;
 }
 
-// Of panels of 32 outputs, each of `in` rows: what lies beyond `out` is zero.
+// Of panels of 32 outputs, each of `in` rows: what is beyond `out` is zero.
 Floats panels(Floats values, std::int64_t in, std::int64_t out) {
   for (std::size_t i = 0; i < values.size(); ++i)
     if (std::cmp_greater_equal(i / 32 / static_cast<std::size_t>(in) * 32 + i % 32, out))
@@ -81,7 +81,7 @@ Floats input_gradient(const Net& net, int samples, const Floats& output_gradient
   return gradient;
 }
 
-// Weights, biases, their moments and the gradients' sums of squares behind one backward and update.
+// Weights, biases, their moments and the gradients' sums of squares after one backward and update.
 struct Updated {
   std::vector<Floats> weights, velocity;
   double squares[2] = {};

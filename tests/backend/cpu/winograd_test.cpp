@@ -19,7 +19,7 @@ Conv2d padded3x3(std::int64_t outputs) {
   return {.out_channels = outputs, .kernel = {3, 3}, .padding = {1, 1}};
 }
 
-// Two of them behind one that is none, so that weights are packed for both passes.
+// Two of them after one that is none, so that weights are packed for both passes.
 Graph three_convolutions(std::int64_t height, std::int64_t width) {
   return make_graph({3, height, width}, {{"conv1", padded3x3(64), {64, height, width}},
                                          {"conv2", padded3x3(128), {128, height, width}},

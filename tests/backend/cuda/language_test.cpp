@@ -240,7 +240,7 @@ TEST_CASE("a table is added to each sample", "[device][language]") {
   }
 }
 
-TEST_CASE("a block of a matrix is copied and what lies beside it left", "[device][language]") {
+TEST_CASE("a block of a matrix is copied and what is beside it left", "[device][language]") {
   if (!has_device()) return;
   const TestStream stream;
   const OnDevice from(stream, Floats{1, 2, 3, 4, 5, 6}), to(stream, Floats(8, 0.0f));

@@ -31,7 +31,7 @@ struct TestStream {
   TestStream& operator=(const TestStream&) = delete;
 };
 
-// Values that lie on the device.
+// Values that are on the device.
 template <class Value>
 class OnDevice {
  public:

@@ -65,7 +65,7 @@ TEST_CASE("convolutions are replicated, and the layer of many parameters is not"
   CHECK(p.bottleneck_ms == Approx(30));
   CHECK(p.step_ms == Approx(30));
   CHECK(p.speedup == Approx(5));
-  // One mini-batch in flight at stage 0 for each replica, and a fifth device behind them.
+  // One mini-batch in flight at stage 0 for each replica, and a fifth device after them.
   CHECK(p.stages[0].memory_bytes == 2 * (16000 + 400));
   CHECK(p.stages[1].memory_bytes == 101000);
 }
@@ -91,19 +91,19 @@ TEST_CASE("what does not fit is named among what was compared") {
   request.memory_bytes = 101000;
   const Proposal p = explored(request);
   CHECK_FALSE(p.compared[1].step_ms);
-  CHECK(p.compared[1].reason == "each device lacks 16.0 KiB (16400 bytes)");
+  CHECK(p.compared[1].reason == "each device is short of 16.0 KiB (16400 bytes)");
   request = {.levels = {{6, 1e6}}};
   CHECK_THAT(explored(request).compared[2].reason, Contains("at most 5 stages"));
 }
 
-TEST_CASE("where nothing fits, the message says which stage lacks what, and what helps") {
+TEST_CASE("where nothing fits, the message says which stage is short of what, and what helps") {
   PartitionRequest request = five_devices();
   request.memory_bytes = 100000;
   const std::string message = refusal(request);
   INFO(message);
   CHECK_THAT(message, Contains("p.txt: no plan fits 97.7 KiB"));
   CHECK_THAT(message, Contains("(fc to fc) needs 98.6 KiB (101000 bytes) on each device"));
-  CHECK_THAT(message, Contains("lacks 1000 B (1000 bytes)"));
+  CHECK_THAT(message, Contains("which is short of 1000 B (1000 bytes)"));
   CHECK_THAT(message, Contains("--memory 101000 or more"));
   CHECK_THAT(message, Contains("smaller mini-batches"));
   request.memory_bytes = 101000;

@@ -54,7 +54,7 @@ TEST_CASE("a graph.txt is read as it is written") {
   CHECK(graph.nodes[1].output_bytes == std::vector<double>{64, 32, 8});
   CHECK(graph.nodes[1].activation_bytes() == 104);
   CHECK(graph.nodes[1].parameter_bytes == 50);
-  CHECK(graph.edges == std::vector<ProfiledEdge>{{0, 1}});  // what stands there twice counts once
+  CHECK(graph.edges == std::vector<ProfiledEdge>{{0, 1}});  // what is there twice counts once
 }
 
 TEST_CASE("what is written reads back equal") {
@@ -87,7 +87,7 @@ TEST_CASE("a graph.txt that is wrong is refused with its line") {
   } rows[] = {
       {"", {"p.graph.txt: there is no node"}},
       {"\n \n", {"p.graph.txt: there is no node"}},
-      {"{\"layers\": []}\n", {"p.graph.txt:1: ", "is no node; write node1 -- NAME --"}},
+      {"{\"layers\": []}\n", {"p.graph.txt:1: ", "is not a node; write node1 -- NAME --"}},
       {two + "\tnode2 -- node1\n\tnode1 -- node2\n",
        {"p.graph.txt:4: ", "a cycle: ", "node1 -- node2 -- node1"}},
       {two + "\tnode1 -- node1\n", {"p.graph.txt:3: ", "cycle: node1 -- node1"}},
@@ -96,8 +96,8 @@ TEST_CASE("a graph.txt that is wrong is refused with its line") {
       {two + "\tnode1 -- node22\n",
        {"p.graph.txt:3: no line describes a node node22", "did you mean 'node2'?"}},
       {two + "\tnodes -- node2\n", {"p.graph.txt:3: no line describes a node nodes"}},
-      {two + "\tnode1 - node2\n", {"p.graph.txt:3: `node1 - node2` is no edge"}},
-      {two + "\tnode1 -- node2 -- node1\n", {"p.graph.txt:3: ", "is no edge"}},
+      {two + "\tnode1 - node2\n", {"p.graph.txt:3: `node1 - node2` is not an edge"}},
+      {two + "\tnode1 -- node2 -- node1\n", {"p.graph.txt:3: ", "is not an edge"}},
       {two + node("node1"), {"p.graph.txt:3: node1 is named twice, first in line 1"}},
       {node("node1", numbers("-0.5")),
        {"p.graph.txt:1: forward_compute_time = -0.5 is not possible", "milliseconds", "from 0"}},
@@ -119,7 +119,7 @@ TEST_CASE("a graph.txt that is wrong is refused with its line") {
        {"p.graph.txt:1: forward_compute_time is given twice"}},
       {node("node1", "forward_compute_time=1, backwards=1"),
        {"p.graph.txt:1: `backwards=1` is not known", "backward_compute_time"}},
-      {"node1 -- Linear\n", {"p.graph.txt:1: `node1 -- Linear` is no node"}},
+      {"node1 -- Linear\n", {"p.graph.txt:1: `node1 -- Linear` is not a node"}},
       {"\x1b[31m -- Linear\n", {"`\\u001b[31m -- Linear`"}},
   };
   for (const auto& row : rows) {

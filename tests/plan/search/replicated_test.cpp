@@ -190,7 +190,7 @@ TEST_CASE("no plan of the search is worse than PipeDream's or BaPipe's", "[searc
 }
 
 TEST_CASE("a plan that parts branches is simulated with its own layers", "[search][replicas]") {
-  // a, then b and c side by side, then d: PipeDream may cut behind a and c.
+  // a, then b and c side by side, then d: PipeDream may cut after a and c.
   const LayerChain chain{.layers = {{.name = "a", .forward_ms = 1, .sent_bytes = 10},
                                     {.name = "b", .forward_ms = 2, .sent_bytes = 20},
                                     {.name = "c", .forward_ms = 4, .sent_bytes = 20},

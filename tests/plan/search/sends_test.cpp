@@ -7,7 +7,7 @@ using namespace pipetrain;
 
 namespace {
 
-// Layers of 1 ms, a kilobyte over the cut behind each and 100 bytes of parameters.
+// Layers of 1 ms, a kilobyte over the cut after each and 100 bytes of parameters.
 LayerChain even(int layers) {
   LayerChain chain{.layers = {}, .microbatch_samples = 4};
   chain.layers.resize(static_cast<std::size_t>(layers),

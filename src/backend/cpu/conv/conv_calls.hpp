@@ -1,5 +1,5 @@
 // The three calls of a convolution, in the layouts that oneDNN's kernels are fast with here. With
-// AVX-512 these are the layouts that operands lie in. Without it, kernels know no blocks of 16
+// AVX-512 these are the layouts that operands are in. Without it, kernels know no blocks of 16
 // channels: images become blocks of 8, or whatever the library proposes, on their way.
 #pragma once
 

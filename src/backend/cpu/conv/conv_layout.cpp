@@ -44,7 +44,7 @@ bool is_pointwise(const Conv2d& spec) {
   return spec.kernel == Pair{1, 1} && spec.padding == Pair{0, 0};
 }
 
-// An image of one channel, or of one block of them, lies as nhwc too, which more kernels know.
+// An image of one channel, or of one block of them, is stored as nhwc too, which more kernels know.
 Tag image_tag(const ValueLayout& image, std::int64_t channels, std::int64_t block) {
   if (block < kLanes && channels == (image.blocked ? kLanes : 1)) return Tag::nhwc;
   return image.blocked ? Tag::nChw16c : Tag::nchw;

@@ -1,6 +1,6 @@
-// How a convolution's operands lie, in oneDNN's terms. Weights lie in blocks as wide as a vector of
+// How a convolution's operands are laid out, in oneDNN's terms. Weights are in blocks as wide as a vector of
 // its kernels: 16 with AVX-512, without it 8. Channels are counted in whole blocks of weights, with
-// zeros at the end: the library never sees a ragged one. Images lie in blocks of 16 always.
+// zeros at the end: the library never sees a ragged one. Images are in blocks of 16 always.
 #pragma once
 
 #include <oneapi/dnnl/dnnl.hpp>
@@ -19,7 +19,7 @@ struct ConvLayout {
   std::int64_t block = 16;
   std::int64_t channels = 0, outputs = 0;  // whole blocks
   // Neighbouring groups are merged until a group fills blocks: then its weights are a block
-  // diagonal, and what lies beside the diagonal is zero always.
+  // diagonal, and what is beside the diagonal is zero always.
   std::int64_t groups = 1;
   bool merged = false;
   std::int64_t weight_elements = 0;

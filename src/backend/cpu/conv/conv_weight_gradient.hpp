@@ -17,7 +17,7 @@ class ConvWeightGradient {
   // In oneDNN's own words what it throws: with_onednn() around it.
   ConvWeightGradient(const Conv2d& spec, const Problem& problem, const ConvLayout& layout);
 
-  // Images as the kernel has them, gradients as its parameters lie; scratch: scratch_bytes().
+  // Images as the kernel has them, gradients as its parameters are; scratch: scratch_bytes().
   void operator()(const BackwardWeightArguments& a);
   std::size_t scratch_bytes() const;
 

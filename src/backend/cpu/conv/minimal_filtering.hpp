@@ -7,11 +7,11 @@
 
 namespace pipetrain::cpu {
 
-// Transforms are worth their time from so many channels on, whose multiples fill whole tiles.
+// Transforms are worth their time from this many channels on, whose multiples fill whole tiles.
 constexpr std::int64_t kFilteredChannels = 64;
 
 // `channels`: of the input; `output`: [C, H, W]. Of images of 2 x 2 most taps of a direct
-// convolution lie on the padding, and nothing is to be saved.
+// convolution are on the padding, and nothing is to be saved.
 constexpr bool suits_minimal_filtering(const Conv2d& spec, std::int64_t channels,
                                        const Shape& output) {
   constexpr std::int64_t kLeastPixels = 16;

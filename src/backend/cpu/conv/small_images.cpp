@@ -1,4 +1,4 @@
-// A thread takes blocks of 16 outputs by 16 channels. What lies far apart, the pixels of one block
+// A thread takes blocks of 16 outputs by 16 channels. What is far apart, the pixels of one block
 // in all samples, is gathered first; the sums of a block go over samples and pixels in their order.
 #include "backend/cpu/conv/small_images.hpp"
 

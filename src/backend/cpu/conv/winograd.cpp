@@ -117,7 +117,7 @@ class WinogradKernel final : public CpuKernel {
     return {loop.channels, loop.outputs, std::min(loop.tiles(), kGradientTogether)};
   }
 
-  // Of a kernel that nobody can ask for an input gradient; a test does all the same.
+  // Of a kernel that nobody can ask for an input gradient; a test does anyway.
   std::size_t own_packed_bytes() const {
     return problem_.wants_input_gradient ? 0 : winograd_packed_bytes(spec_, problem_);
   }

@@ -1,6 +1,6 @@
 // Three matrix products by oneDNN over rows, one for each vector that a sample holds: y = x W^T +
 // b, dx = dy W, dW = dy^T x. The first two read copies of the weights in blocks, the third writes
-// f32. Behind the model's last linear layer y and dy are f32: dy is rounded to scratch then.
+// f32. After the model's last linear layer y and dy are f32: dy is rounded to scratch then.
 #include "backend/cpu/linear/linear_bf16.hpp"
 
 #include <algorithm>

@@ -10,7 +10,7 @@
 
 namespace pipetrain::cpu {
 
-// A matrix as it lies: [rows][columns] row by row; transposed: column by column.
+// A matrix as it is stored: [rows][columns] row by row; transposed: column by column.
 struct Matrix {
   std::int64_t rows = 0, columns = 0;
   bool transposed = false;

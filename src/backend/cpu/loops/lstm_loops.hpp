@@ -1,5 +1,5 @@
 // What the loops of an lstm's gates work on, a part of SequenceLoops (sequence_loops.hpp): one
-// position of all samples. Gates lie side by side, i f g o, of `hidden` each. Samples whose
+// position of all samples. Gates are side by side, i f g o, of `hidden` each. Samples whose
 // sequence has ended before the position get zeros.
 #pragma once
 
@@ -36,8 +36,8 @@ struct LstmBackwardStep {
   const float* cells_before;  // null likewise
   E* h_before;                // [hidden], written; may be the memory of cells
   const E* dy;
-  const float* dh;  // from the position behind, [samples][hidden]; null: it and dc are 0
-  float* dc;        // from the position behind, then to the one before, [samples][hidden]
+  const float* dh;  // from the position after, [samples][hidden]; null: it and dc are 0
+  float* dc;        // from the position after, then to the one before, [samples][hidden]
   E* sums;          // the same gradients of sums, [samples][4 hidden]
 };
 

@@ -3,7 +3,7 @@
 // start threads, and what one output element is summed from never depends on the range, so that
 // results do not depend on the number of threads.
 //
-// Images lie in blocks of 16 channels, [sample][C/16][H][W][16]: a vector is 16 channels of a
+// Images are in blocks of 16 channels, [sample][C/16][H][W][16]: a vector is 16 channels of a
 // pixel.
 #pragma once
 
@@ -37,7 +37,7 @@ struct LinearForwardLoop {
   std::int64_t samples, in, out;
   bool rectify = false;
   const float* mask = nullptr;  // as y: where it is not above zero, y becomes zero
-  std::int64_t cut = 0;  // none, or: the sums over inputs before and behind it are added last
+  std::int64_t cut = 0;  // none, or: the sums over inputs before and after it are added last
 };
 // dx = dy w^T, samples by 32 and inputs by 16.
 struct LinearInputLoop {
@@ -62,7 +62,7 @@ constexpr std::int64_t linear_input_units(std::int64_t in, std::int64_t out) {
 }
 // Rows of a panel of dy together: its end is zeros. A thread's own.
 struct GatheredPanel {
-  std::int64_t panel = -1;  // which one lies there
+  std::int64_t panel = -1;  // which one is there
   float* rows;              // [samples][32]
 };
 struct LinearWeightLoop {
@@ -111,7 +111,7 @@ struct WinogradLoop {
   constexpr std::int64_t tiles() const { return samples * (height / 2) * (width / 2); }
 };
 constexpr std::int64_t kWinogradPoints = 16;
-constexpr std::int64_t kWinogradPanel = 64;  // columns of points that lie together
+constexpr std::int64_t kWinogradPanel = 64;  // columns of points that are together
 constexpr std::int64_t winograd_scratch(std::int64_t channels, std::int64_t tiles) {  // floats
   return kWinogradPoints * (tiles * (channels + kLanes + kWinogradPanel) + kLanes);
 }
@@ -173,7 +173,7 @@ struct ElementLoops {
   void (*transpose_tile)(const E* from, std::int64_t from_stride, std::int64_t rows, E* to,
                          std::int64_t to_stride, std::int64_t columns);
 
-  // sums[lanes] += each of `count` rows, which lie `stride` apart
+  // sums[lanes] += each of `count` rows, which are `stride` apart
   void (*add_rows)(const E* rows, std::int64_t count, std::int64_t stride, std::int64_t lanes,
                    float* sums);
   void (*widen)(const E* from, float* to, std::int64_t count);
@@ -193,7 +193,7 @@ struct VectorLoops {
                                 std::int64_t unit_end);
   void (*linear_backward_weight)(const LinearWeightLoop&, GatheredPanel&, std::int64_t unit_begin,
                                  std::int64_t unit_end);
-  // What linear_backward_weight does with its gradients, by gradients that lie in memory.
+  // What linear_backward_weight does with its gradients, by gradients that are in memory.
   void (*linear_update)(const UpdateRule&, const UpdateArguments&, std::int64_t in,
                         std::int64_t unit_begin, std::int64_t unit_end, double* squares);
 

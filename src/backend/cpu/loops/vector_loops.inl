@@ -6,7 +6,7 @@
 #pragma GCC diagnostic ignored "-Wpsabi"  // every vector argument below is inlined
 
 #define PIPETRAIN_INLINE inline __attribute__((always_inline))
-// The loop behind it: what it writes is what it reads at the same index, or memory of its own.
+// The loop that follows: what it writes is what it reads at the same index, or memory of its own.
 #if defined(__clang__)
 #define PIPETRAIN_VECTORIZE _Pragma("clang loop vectorize(assume_safety)")
 #else

@@ -1,5 +1,5 @@
 // Attention of one head of one sample, six queries at a time: their scores over all keys, or the
-// keys up to them, lie in the nearest cache, so no matrix of T x T exists. Backward makes the
+// keys up to them, are in the nearest cache, so no matrix of T x T exists. Backward makes the
 // probabilities again from each row's largest score and sum (Dao et al. 2022, section 3.1), for
 // blocks of 64 queries, whose share of the gradients of keys and values is a product each. What is
 // multiplied is packed to f32 before, rows of whole vectors; keys that take no part are not, so
@@ -64,7 +64,7 @@ PIPETRAIN_INLINE void unpack_row(const float* from, std::int64_t width, float sc
                  __attribute__((always_inline)) { lanes.put(to + c, load(from + c) * scale); });
 }
 
-// exp(s - largest) of a row's keys, zeros behind them.
+// exp(s - largest) of a row's keys, zeros after them.
 PIPETRAIN_INLINE RowSoftmax softmax_row(float* s, std::int64_t keys, std::int64_t filled) {
   const float most = largest(s, keys);
   Vector sum{};
@@ -157,7 +157,7 @@ PIPETRAIN_INLINE void query_gradients(const AttentionLoop& l, const AttentionGra
   for (std::int64_t t = first; t < end; t += kProductRows) {
     const std::int64_t rows = lesser(kProductRows, end - t), seen = keys_seen(l, t + rows - 1),
                        vectors = whole_vectors(seen) / kLanes, at = t - first;
-    // A tile of keys may reach behind the last one of a row: zeros stand there.
+    // A tile of keys may reach after the last one of a row: zeros are there.
     const std::int64_t filled = lesser((vectors + 1) * kLanes, length);
     float *const p = g.p + at * length, *const ds = g.ds + at * length;
     multiply({g.query + at * width, width, 1, g.keys_turned, length, p, length}, rows, vectors,

@@ -48,7 +48,7 @@ PIPETRAIN_INLINE void each_part(std::int64_t rows, bool narrow, const Body& body
   }
 }
 
-// Weights come from far away at every panel's first tile: the panel behind is asked for meanwhile.
+// Weights come from far away at every panel's first tile: the panel after is asked for meanwhile.
 constexpr int kIntoSecondCache = 2;
 
 template <int Rows, int Halves>

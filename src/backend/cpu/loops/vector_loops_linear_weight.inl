@@ -1,5 +1,5 @@
 // The weight gradient of linear layers, which is stored, or updates the weights where it is made.
-// Included by vector_loops.inl, behind vector_loops_linear.inl.
+// Included by vector_loops.inl, after vector_loops_linear.inl.
 
 // The sum of squares of a tile of gradients.
 struct TileSquares {

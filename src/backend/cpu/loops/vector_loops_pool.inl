@@ -1,6 +1,6 @@
 // Pools, 16 channels to a vector. Included by vector_loops.inl.
 
-struct Window {  // the part of a window that lies inside the image; taps count over the whole one
+struct Window {  // the part of a window that is inside the image; taps count over the whole one
   std::int64_t top, left, y_begin, y_end, x_begin, x_end;
 };
 
@@ -67,7 +67,7 @@ void max_pool(const PoolLoop& p, const E* x, E* y, std::uint8_t* taps) {
 PIPETRAIN_INLINE bool disjoint(const PoolLoop& p) {
   return p.stride[0] >= p.kernel[0] && p.stride[1] >= p.kernel[1];
 }
-// Every input pixel lies in exactly one window.
+// Every input pixel is in exactly one window.
 PIPETRAIN_INLINE bool tiled(const PoolLoop& p) {
   return p.stride == p.kernel && p.padding[0] == 0 && p.padding[1] == 0 &&
          p.out_height * p.stride[0] == p.in_height && p.out_width * p.stride[1] == p.in_width;

@@ -1,7 +1,7 @@
 // Weight gradients of convolutions of small images, 16 outputs to a vector. Included by
 // vector_loops.inl.
 
-struct Span {  // of the outputs whose tap lies inside the image
+struct Span {  // of the outputs whose tap is inside the image
   std::int64_t begin, end;
 };
 PIPETRAIN_INLINE Span inside(std::int64_t tap, std::int64_t padding, std::int64_t stride,

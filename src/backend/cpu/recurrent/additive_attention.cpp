@@ -99,7 +99,7 @@ class AdditiveAttentionKernel final : public CpuKernel {
 
  private:
   using Inputs = std::span<const void* const>;
-  struct Saved {          // behind the softmax' weights
+  struct Saved {          // after the softmax' weights
     float *v, *bias;      // gradients, [samples][units]
     float *unit, *scale;  // att / |att| and g / |att|, of the weights that backward read
   };

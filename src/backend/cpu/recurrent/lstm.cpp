@@ -76,7 +76,7 @@ class LstmKernel final : public CpuKernel {
     const Saved saved =
         saved_in(trains() ? a.saved : static_cast<std::byte*>(a.scratch) + scratch.bytes);
     measure(a.inputs, saved.lengths);
-    // A state that is given is replaced in place: of one position it lies as cells do.
+    // A state that is given is replaced in place: of one position it is stored as cells are.
     const bool carries = !a.state.empty();
     E* const h = carries ? elements<E>(a.state[0]) : scratch.h;
     for (std::size_t d = 0; d < directions_; ++d) {

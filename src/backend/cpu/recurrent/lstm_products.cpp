@@ -21,13 +21,13 @@ constexpr bool stores_bf16 = element_of<E> == Element::Bf16;
 
 std::int64_t panels_of(std::int64_t outputs) { return round_up(outputs, kPanel) / kPanel; }
 
-// ---- what is packed, one part behind the other
+// ---- what is packed, one part after the other
 
 struct PackedParts {
   std::size_t bias = 0, recurrent = 0, input = 0, end = 0;  // where each begins
 };
 
-// Of a product of so many inputs and outputs.
+// Of a product of this many inputs and outputs.
 template <class E>
 std::size_t packed_matrix_bytes(std::int64_t in, std::int64_t out) {
   if (stores_bf16<E>) return whole_lines(in_blocks(in, out).get_size());
@@ -54,7 +54,7 @@ Memory* part(Memory* packed, std::size_t at) {
   return static_cast<Byte*>(packed) + at;
 }
 
-// W [out][in] to [out / 32][in][32], zeros behind the last output.
+// W [out][in] to [out / 32][in][32], zeros after the last output.
 void pack_turned(const float* w, std::int64_t in, std::int64_t out, float* packed) {
   const std::int64_t whole = in / kLanes * kLanes;
   parallel_each(panels_of(out), kElementWork * in * out, [&](std::int64_t panel) {

@@ -30,7 +30,7 @@ __host__ __device__ std::int64_t divided_up(std::int64_t a, std::int64_t b) {
   return (a + b - 1) / b;
 }
 
-// Of so many rows a sample.
+// Of this many rows a sample.
 __host__ __device__ std::int64_t items(const AttentionSizes& of, std::int64_t rows) {
   return of.samples * of.heads * divided_up(rows, kTile) * divided_up(of.width, kColumns);
 }

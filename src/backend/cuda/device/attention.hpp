@@ -1,5 +1,5 @@
 // Multi-head attention by our own device code (after Dao et al. 2022: tile by tile, no matrix of
-// all scores). Queries, keys and values are rows of [heads][width], which may lie side by side in
+// all scores). Queries, keys and values are rows of [heads][width], which may be side by side in
 // one value or in several. All of it is asked of the stream and done later.
 #pragma once
 

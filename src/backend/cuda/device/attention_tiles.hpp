@@ -31,7 +31,7 @@ struct HeadRows {
   const bool* hidden = nullptr;  // [kTile], in shared memory; null: none is
 };
 
-// to[kTile][kPitch] = so many columns, at most kDepth; zeros where there are none.
+// to[kTile][kPitch] = this many columns, at most kDepth; zeros where there are none.
 __device__ inline void load(const HeadRows& rows, std::int64_t column, std::int64_t columns,
                             float* to) {
   for (int i = static_cast<int>(threadIdx.x); i < kTile * kDepth; i += kBlock) {
@@ -74,7 +74,7 @@ __device__ inline TileValues dot_rows(const HeadRows& a, const HeadRows& b, std:
   return sums;
 }
 
-// visit(i, j, row, column): a thread's value [i][j] lies there in the tile.
+// visit(i, j, row, column): a thread's value [i][j] is there in the tile.
 template <class Visit>
 __device__ void visit_tile(Visit visit) {
   const int x = static_cast<int>(threadIdx.x % kSide), y = static_cast<int>(threadIdx.x / kSide);

@@ -11,7 +11,7 @@ namespace pipetrain::cuda {
 namespace {
 
 struct Places {
-  std::int32_t* begins;  // of each entry's places, and behind the last: vocabulary + 1
+  std::int32_t* begins;  // of each entry's places, and after the last: vocabulary + 1
   std::int32_t* places;  // of all tokens
 };
 

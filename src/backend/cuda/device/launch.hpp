@@ -31,7 +31,7 @@ inline constexpr int kBlock = 256;           // threads of every block
 inline constexpr std::int64_t kGrid = 2048;  // blocks at most: enough to fill any device, and few
                                              // enough that a thread's set-up costs little
 
-// So many blocks; 0 launch nothing. Remembers the launch function that made it, for messages.
+// This many blocks; 0 launch nothing. Remembers the launch function that made it, for messages.
 struct Grid {
   std::int64_t blocks;
   std::source_location where;
@@ -39,7 +39,7 @@ struct Grid {
       : blocks(count), where(at) {}
 };
 
-// A thread for each of so many items; each takes several where there are many (device_code.hpp).
+// A thread for each of this many items; each takes several where there are many (device_code.hpp).
 inline std::int64_t blocks_for(std::int64_t items) {
   return std::min((items + kBlock - 1) / kBlock, kGrid);
 }

@@ -14,7 +14,7 @@ constexpr std::int64_t kItems = 1024;           // slices of all columns: enough
 constexpr std::int64_t kSlicesMax = 64;         // one thread adds them up
 
 struct Slices {
-  std::int64_t count, length, groups;  // of so many rows; groups of kLanes columns
+  std::int64_t count, length, groups;  // of this many rows; groups of kLanes columns
 };
 
 Slices slices_of(const Rows& size) {

@@ -1,4 +1,4 @@
-// The gates of an lstm by our own device code, one position of all samples at a time. Gates lie
+// The gates of an lstm by our own device code, one position of all samples at a time. Gates are
 // side by side, i f g o, of `hidden` each. Samples whose sequence has ended before the position get
 // zeros. All of it is asked of the stream and done later.
 #pragma once
@@ -42,8 +42,8 @@ struct LstmBackwardStep {
   float* cells;               // [hidden]; afterwards the state before
   const float* cells_before;  // null likewise
   const float* dy;
-  const float* dh;  // from the position behind, [samples][hidden]; null: it and dc are 0
-  float* dc;        // from the position behind, then to the one before, [samples][hidden]
+  const float* dh;  // from the position after, [samples][hidden]; null: it and dc are 0
+  float* dc;        // from the position after, then to the one before, [samples][hidden]
   float* sums;      // the same gradients of sums, [samples][4 hidden]
 };
 void lstm_step_backward(cudaStream_t stream, const LstmBackwardStep& step);

@@ -7,7 +7,7 @@
 
 namespace pipetrain::cuda {
 
-// [samples, channels, inner], row-major. A matrix [rows, columns]: so many samples, so many
+// [samples, channels, inner], row-major. A matrix [rows, columns]: this many samples, this many
 // channels, inner 1.
 struct Planes {
   std::int64_t samples, channels, inner;

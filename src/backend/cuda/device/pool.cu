@@ -11,7 +11,7 @@ namespace {
 std::int64_t outputs(const Pooling& p) { return p.planes * p.out.height * p.out.width; }
 std::int64_t inputs(const Pooling& p) { return p.planes * p.in.height * p.in.width; }
 
-// Where an element lies that is number `element` of planes of that extent.
+// Where an element is that is number `element` of planes of that extent.
 struct Place {
   std::int64_t plane;
   int y, x;
@@ -38,8 +38,8 @@ __device__ void visit_window(const Pooling& p, const Place& output, Visit visit)
   }
 }
 
-// Along one axis, the windows that a place of the input (counted with padding) lies in: the first
-// of them, and the one behind the last.
+// Along one axis, the windows that a place of the input (counted with padding) is in: the first
+// of them, and the one after the last.
 __device__ inline int first_window(int place, int kernel, int stride) {
   return place < kernel ? 0 : (place - kernel) / stride + 1;
 }
@@ -48,7 +48,7 @@ __device__ inline int end_of_windows(int place, int stride, int windows) {
   return end < windows ? end : windows;
 }
 
-// Visits the windows that an element of the input lies in, row by row: visit(output, tap).
+// Visits the windows that an element of the input is in, row by row: visit(output, tap).
 template <class Visit>
 __device__ void visit_windows_of(const Pooling& p, const Place& input, Visit visit) {
   const int y = input.y + p.padding.height, x = input.x + p.padding.width;

@@ -20,7 +20,7 @@ struct Pooling {
   Extent kernel, stride, padding;
 };
 
-// Where in its window the largest lies: row * kernel width + column.
+// Where in its window the largest is: row * kernel width + column.
 using PoolTap = std::uint16_t;
 inline constexpr PoolTap kNoTap = 65535;  // a window of padding alone
 inline constexpr std::int64_t kPoolTapsMax = 65535;

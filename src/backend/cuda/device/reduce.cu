@@ -147,7 +147,7 @@ void add_slices(const SumStream& on, std::int64_t slices, std::int64_t channels,
          on.partials, slices, channels, parts, gradient);
 }
 
-// As a matrix of which each channel has so many columns: neighbouring threads read neighbours
+// As a matrix of which each channel has this many columns: neighbouring threads read neighbours
 // whatever the number of values in an image.
 void sum_columns(const SumStream& on, const float* dy, const Planes& planes,
                  const Target& gradient) {
@@ -179,7 +179,7 @@ void channel_sums(const SumStream& on, const float* dy, std::int64_t samples, st
                   std::int64_t inner, float* gradient, bool accumulate) {
   const Target to{.partials = nullptr, .gradient = gradient, .accumulate = accumulate};
   const bool fits = inner == 1 || channels * inner <= kPartialSumsMax;
-  if (channels == 1)  // all of it lies together
+  if (channels == 1)  // all of it is together
     sum_images(on, dy, {1, 1, samples * inner}, to);
   else if (inner < kLanes && fits)
     sum_columns(on, dy, {samples, channels, inner}, to);
