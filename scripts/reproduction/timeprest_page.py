@@ -123,7 +123,7 @@ def memory_verdict(held: dict, memory: dict) -> str:
 
     return (f"I- keeps {kept(mine)}, and one more place on each stage that mixes ({size[mine][1]:.0f} KiB with them). "
             f"PipeDream with undivided mini-batches, as in its paper, keeps {kept(UNDIVIDED)}: {against(UNDIVIDED)}"
-            f"PipeDream with as many micro-batches keeps {kept(PIPEDREAM)}: {against(PIPEDREAM)}"
+            f"PipeDream with the same number of micro-batches keeps {kept(PIPEDREAM)}: {against(PIPEDREAM)}"
             f"Without kept weights (estimated) I- takes {size[estimated][1]:.0f} KiB with its places and δ. "
             f"So the claim is borne out against {outcome}.")
 
