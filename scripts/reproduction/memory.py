@@ -1,5 +1,7 @@
 """Memory of every schedule, predicted and measured.
 
+For anyone who chooses a schedule by the memory that it takes, or asks what the papers' claims come to.
+
 A perceptron of 32 equal linear layers of width 256, cut in equal stages for P = 4, 8 and 16 workers (two stages per worker
 under interleaved_1f1b and zb_v, two copies of each under chimera, the whole model on each worker under data_parallel). A
 micro-batch has 16 samples; sgd with momentum 0.9. First N = 16 micro-batches per mini-batch, where every schedule is allowed,
@@ -17,11 +19,13 @@ from schedules import METHODS, Method, benchmark, call, copies, sets, train, wri
 WORKERS, MICROBATCHES, SAMPLES = (4, 8, 16), (16, 1), 16
 PARTS = ("weights", "gradients", "optimizer", "activations", "workspace", "packets")
 SHOWN = {
-    "gpipe": METHODS["gpipe"], "1f1b": METHODS["1f1b"], "interleaved_1f1b, V = 2": METHODS["interleaved_1f1b"],
+    "gpipe": METHODS["gpipe"], "1f1b": METHODS["1f1b"], "1f1b_sno": METHODS["1f1b_sno"], "fbp_as": METHODS["fbp_as"],
+    "interleaved_1f1b, V = 2": METHODS["interleaved_1f1b"],
     "zb_h1": METHODS["zb_h1"], "zb_h2": METHODS["zb_h2"], "zb_v": METHODS["zb_v"], "chimera": METHODS["chimera"],
     "data_parallel": METHODS["data_parallel"], "pipedream": METHODS["pipedream"], "pipedream_2bw": METHODS["pipedream_2bw"],
     "pipemare, no T2": Method("pipemare", {"pipeline.pipemare.decay": "0.0", "pipeline.pipemare.anneal_steps": "0"}),
     "pipemare, T2": Method("pipemare", {"pipeline.pipemare.anneal_steps": "0"}),  # T1 takes no memory
+    "pipelined_backpropagation": METHODS["pipelined_backpropagation"],
     "timeprest": METHODS["timeprest"], "v_timeprest": METHODS["v_timeprest"], "i_timeprest": METHODS["i_timeprest"],
     "i_timeprest, no stash": Method("i_timeprest", {"pipeline.i_timeprest.stash": "false"}),
 }
@@ -245,6 +249,8 @@ kernels and small objects ([memory](../memory.md)).
 ```
 scripts/reproduce/memory
 ```
+
+Next: [what the parts are](../memory.md), [the bubble of every schedule](utilisation.md).
 """)
     draw("memory", paint(results))
 

@@ -10,6 +10,7 @@ from page import BINARY
 LAYERS, WIDTH = 32, 256  # a multiple of two parts per worker for 16 workers
 V = 2  # parts per worker under interleaved_1f1b
 BACKWARD, HALVES, SLOTS = {"F": 1.0, "B": 2.0}, {"F": 1.0, "B": 1.0, "W": 1.0}, {"F": 1.0, "B": 1.0}
+TRANSFERS = BACKWARD | {"transfer": 0.5}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,8 +29,9 @@ class Method:
         return self.schedule != "v_timeprest" or p <= n + 1
 
 
-METHODS = {name: Method(name) for name in ("gpipe", "1f1b", "zb_h1", "zb_h2", "zb_v", "chimera", "data_parallel",
-                                           "pipedream", "pipedream_2bw", "pipemare", "timeprest", "v_timeprest", "i_timeprest")}
+METHODS = {name: Method(name) for name in ("gpipe", "1f1b", "1f1b_sno", "fbp_as", "zb_h1", "zb_h2", "zb_v", "chimera",
+                                           "data_parallel", "pipedream", "pipedream_2bw", "pipemare", "pipelined_backpropagation",
+                                           "timeprest", "v_timeprest", "i_timeprest")}
 METHODS["pipemare"] = Method("pipemare", {"pipeline.pipemare.anneal_steps": "0"})  # T1 takes neither memory nor time
 METHODS["interleaved_1f1b"] = Method("interleaved_1f1b", {"pipeline.virtual_stages": str(V)})
 
@@ -42,7 +44,7 @@ NF1B: Formula = ("K(PB + (N + 1 - P)F) + 2(P - 1)F", BACKWARD, lambda p, n: 3 * 
                  lambda p, n, k: k * (p * 2 * n + n + 1 - p) + 2 * (p - 1))
 NF1B_SLOTS: Formula = ("K(N + 1) + 2(P - 1)", SLOTS, lambda p, n: n + 1, lambda p, n, k: k * (n + 1) + 2 * (p - 1))
 FORMULAS: dict[str, Formula] = {
-    "gpipe": FLUSH, "1f1b": FLUSH,
+    "gpipe": FLUSH, "1f1b": FLUSH, "1f1b_sno": FLUSH, "fbp_as": FLUSH,
     "interleaved_1f1b": ("K(NV + P - 1)(F + B)", BACKWARD, lambda p, n: 3 * n * V, lambda p, n, k: k * (n * V + p - 1) * 3),
     "zb_h1": ("K(3N + P - 1)", HALVES, lambda p, n: 3 * n, lambda p, n, k: k * (3 * n + p - 1)),
     "zb_h2": ("3NK + P - 1", HALVES, lambda p, n: 3 * n, lambda p, n, k: 3 * n * k + p - 1),
@@ -50,8 +52,15 @@ FORMULAS: dict[str, Formula] = {
     "chimera": ("K(N(F + B) + (P - 2)B + (N/P - 1)(P - 2)(B - F))", BACKWARD, lambda p, n: 3 * n,
                 lambda p, n, k: k * (3 * n + (p - 2) * 2 + (n / p - 1) * (p - 2))),
     "data_parallel": ("K(N/P)(F + B)", BACKWARD, lambda p, n: 3 * n / p, lambda p, n, k: k * n / p * 3),
-    "pipedream": NEVER, "pipedream_2bw": NEVER, "pipemare": NEVER,
+    "pipedream": NEVER, "pipedream_2bw": NEVER, "pipemare": NEVER, "pipelined_backpropagation": NEVER,
     "timeprest": NF1B, "v_timeprest": NF1B, "i_timeprest": NF1B,
+}
+# Transfers of S, where a schedule is for devices whose transfers are not free.
+WITH_TRANSFERS: dict[str, Formula] = {
+    "1f1b_sno": ("K((N + P - 1)(F + B) + (2(N + P - 2) - 1)S); P = 2: K(N + 1)(F + B + S)", TRANSFERS, lambda p, n: 3 * n,
+                 lambda p, n, k: k * ((n + p - 1) * 3 + (n + 1 if p == 2 else 2 * (n + p - 2) - 1) / 2)),
+    "fbp_as": ("K((N + P - 1)(F + B) + 2(P - 1)S)", TRANSFERS, lambda p, n: 3 * n,
+               lambda p, n, k: k * ((n + p - 1) * 3 + (p - 1))),
 }
 
 
@@ -112,7 +121,7 @@ def formula(made: Formula, p: int, n: int, k: int) -> float:
 def simulated(name: str, times: dict[str, float], p: int, n: int, k: int) -> float:
     if whole_backward(name) and times is not SLOTS:
         times = times | {"B": n * times["B"]}
-    given = ",".join(f"{key}={value:.6g}" for key, value in (times | {"transfer": 0.0}).items())
+    given = ",".join(f"{key}={value:.6g}" for key, value in ({"transfer": 0.0} | times).items())
     virtual = ["--virtual-stages", str(V)] if name == "interleaved_1f1b" else []
     return json.loads(call("schedule", name, "--stages", str(p), "--microbatches", str(n), "--steps", str(k), "--times", given,
                            "--format", "json", *virtual))["bubble"]

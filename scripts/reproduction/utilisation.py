@@ -1,5 +1,7 @@
 """The bubble of every schedule: by its formula, simulated, and measured.
 
+For anyone who chooses a schedule by how busy it keeps its workers.
+
 The bubble is the share of all workers' time in which they do not compute; utilisation is what is left of 1. A formula gives
 the makespan of K mini-batches, as on the pages of docs/methods; the bubble is 1 - K work / makespan. `pipetrain schedule` runs
 the same program on paper. Then real workers, a thread on a core each, train a perceptron of 32 equal linear layers.
@@ -12,14 +14,16 @@ import tempfile
 from collections import defaultdict
 
 from page import draw, table, write_page
-from schedules import (BACKWARD, FORMULAS, HALVES, METHODS, NF1B, NF1B_SLOTS, V, WIDTH, Formula, benchmark,
-                                    formula, sets, simulated, train, whole_backward, write_config)
+from schedules import (BACKWARD, FORMULAS, HALVES, METHODS, NF1B, NF1B_SLOTS, TRANSFERS, V, WIDTH, WITH_TRANSFERS, Formula,
+                       benchmark, formula, sets, simulated, train, whole_backward, write_config)
 
 WORKERS, STEPS, SAMPLES, RUNS, TRACED = (2, 4, 8, 16), 20, 128, 3, (6, 15)
 BOUND = 0.05  # of the workers' time: what we call close
 
 
 def relation(made: Formula) -> str:
+    if made[1] is TRANSFERS:
+        return "B = 2F, S = F/2"
     if made[1] is not BACKWARD:
         return "F = I = W = 1" if made[1] is HALVES else "F = B = 1"
     return "B = 2NF" if made is NF1B else "B = 2F"
@@ -27,10 +31,10 @@ def relation(made: Formula) -> str:
 
 def on_paper() -> tuple[dict[str, list[tuple[float, float]]], list[list[str]]]:
     values, rows = {}, []
-    listed = list(FORMULAS.items()) + [(name, NF1B_SLOTS) for name in FORMULAS if whole_backward(name)]
+    listed = [*FORMULAS.items(), *((name, NF1B_SLOTS) for name in FORMULAS if whole_backward(name)), *WITH_TRANSFERS.items()]
     for name, made in listed:
         pairs = [(formula(made, p, 2 * p, STEPS), simulated(name, made[1], p, 2 * p, STEPS)) for p in WORKERS]
-        label = name if made is not NF1B_SLOTS else f"{name}, in slots"
+        label = name + (", in slots" if made is NF1B_SLOTS else ", with transfers" if made[1] is TRANSFERS else "")
         values[label] = pairs
         rows.append([label, relation(made), made[0]] + [f"{a:.4f} {b:.4f}" for a, b in pairs])
     return values, rows
@@ -158,7 +162,7 @@ def main() -> None:
 
 ## By formula and simulated
 
-N = 2P micro-batches, K = {STEPS} mini-batches, transfers free, interleaved_1f1b with V = {V}. Each cell: formula, then simulated.
+N = 2P micro-batches, K = {STEPS} mini-batches, transfers free where no S is named, interleaved_1f1b with V = {V}. Each cell: formula, then simulated.
 
 {table(["schedule", "times", "makespan"] + [f"P = {p}" for p in WORKERS], rows)}
 {paper_verdict(values)}
@@ -190,6 +194,8 @@ passes are those that took more than 1.5 times their median. The load average wa
 ```
 scripts/reproduce/utilisation
 ```
+
+Next: [what a schedule takes](memory.md), [simulation](../simulation.md).
 """)
     draw("utilisation", paint(values, cases))
 
