@@ -14,20 +14,25 @@ DIGITS = dataset_file("mnist", "t10k-images-idx3-ubyte.gz", extra="mnist-10k")
 LABELS = dataset_file("mnist", "t10k-labels-idx1-ubyte.gz", extra="mnist-10k")
 
 
-def write_weights(file: pathlib.Path, seed: int, layers: int, width: int) -> None:
-    """He's uniform initial weights: with smaller ones nothing comes through a deep perceptron."""
+def write_he(file: pathlib.Path, seed: int, layers: dict[str, list[int]]) -> None:
+    """He's uniform initial weights of layers by name and weight shape, outputs first, and biases of 0: with smaller weights
+    nothing comes through a deep network without normalisation."""
     pick = random.Random(seed)
     head, data = {}, b""
-    for i in range(layers):
-        inputs, outputs = 784 if i == 0 else width, 10 if i + 1 == layers else width
-        bound = math.sqrt(6 / inputs)
-        for name, shape, values in (("weight", [outputs, inputs], [pick.uniform(-bound, bound) for _ in range(inputs * outputs)]),
-                                    ("bias", [outputs], [0.0] * outputs)):
+    for layer, shape in layers.items():
+        bound = math.sqrt(6 / math.prod(shape[1:]))
+        for name, size, values in (("weight", shape, [pick.uniform(-bound, bound) for _ in range(math.prod(shape))]),
+                                   ("bias", shape[:1], [0.0] * shape[0])):
             raw = struct.pack(f"<{len(values)}f", *values)
-            head[f"fc{i}.{name}"] = {"dtype": "F32", "shape": shape, "data_offsets": [len(data), len(data) + len(raw)]}
+            head[f"{layer}.{name}"] = {"dtype": "F32", "shape": size, "data_offsets": [len(data), len(data) + len(raw)]}
             data += raw
     text = json.dumps(head).encode()
     file.write_bytes(struct.pack("<Q", len(text)) + text + data)
+
+
+def write_weights(file: pathlib.Path, seed: int, layers: int, width: int) -> None:
+    """Of the perceptron below."""
+    write_he(file, seed, {f"fc{i}": [10 if i + 1 == layers else width, 784 if i == 0 else width] for i in range(layers)})
 
 
 def write_perceptron(folder: pathlib.Path, layers: int, width: int) -> None:

@@ -1,0 +1,236 @@
+"""The page of scripts/reproduce/pipedream: tables, and what is said about the claims, from the data alone."""
+import math
+import statistics
+
+from page import table
+from pipedream_plans import BATCH, BLOCKS, LATENCY, LINEAR, WORKERS
+from pipedream_times import TARGET, WINDOW, Found, Method, Overlapped, crossing, final
+
+FASTER, LESS = 5.0, 0.95  # what the abstract claims
+CLOSE = 0.10  # a predicted step within this of the measured one
+
+
+def rate_text(gbits: float | None) -> str:
+    return "none" if gbits is None else f"{gbits:g} Gbit/s"
+
+
+def samples_text(method: Method) -> str:
+    reached = [s for s in method.samples if s < math.inf]
+    if len(reached) < len(method.samples):
+        return f"{len(reached)} of {len(method.samples)} runs"
+    return f"{statistics.mean(reached):.0f} ± {statistics.stdev(reached):.0f}"
+
+
+def seconds_text(seconds: float) -> str:
+    return f"{seconds:.2f}" if seconds < math.inf else "never"
+
+
+# ---- claims: (held or not, a line)
+
+def faster_claims(found: Found) -> list[tuple[bool, str]]:
+    ratios = {gbits: found.faster(gbits) for gbits in found.chosen}
+    best = max(ratios, key=ratios.get)
+    others = ", ".join(f"{ratio:.2f}x over {rate_text(gbits)}" for gbits, ratio in ratios.items() if gbits != best)
+    return [(ratios[best] >= FASTER, f"- Time to {TARGET:g}%, claimed up to {FASTER:g}x as fast as data parallelism: here at most {ratios[best]:.2f}x, over links of {rate_text(best)} ({found.best_dream(best).text}); {others}."),
+            *((False, f"- Over links of {rate_text(gbits)} data parallelism is at {TARGET:g}% sooner than the best of PipeDream's plans ({found.best_dream(gbits).text}), which takes {1 / ratio:.2f} times as long.")
+              for gbits, ratio in ratios.items() if ratio < 1),
+            *((False, f"- Over links of {rate_text(gbits)} the best of PipeDream's plans ({found.best_dream(gbits).text}) is no faster than one worker alone: {found.best_dream(gbits).seconds(gbits):.2f} s, and {found.one.seconds(gbits):.2f} s.")
+              for gbits in ratios if found.best_dream(gbits).seconds(gbits) >= found.one.seconds(gbits))]
+
+
+def less_claims(found: Found) -> list[tuple[bool, str]]:
+    return [(found.less(m) >= LESS, f"- {m.text}: {100 * found.less(m):.1f}% less communication than data parallelism, of the same number of samples; claimed: up to {100 * LESS:.0f}%.")
+            for m in found.dreams()]
+
+
+def first_claims(found: Found) -> list[tuple[bool, str]]:
+    """Where a schedule that drains is ahead of PipeDream's."""
+    lines = []
+    for gbits, methods in found.chosen.items():
+        flush, best = methods["1f1b"], found.best_dream(gbits)
+        if flush.seconds(gbits) <= best.seconds(gbits):
+            lines.append((False, f"- Over links of {rate_text(gbits)} 1f1b is first: {flush.seconds(gbits):.2f} s, the best of PipeDream's plans {best.seconds(gbits):.2f} s."))
+    return lines
+
+
+def planner_claims(found: Found) -> list[tuple[bool, str]]:
+    """PipeDream's optimizer chooses the fastest; the simulation says which of its two plans is."""
+    lines = []
+    for gbits, methods in found.chosen.items():
+        straight, replicas = methods["pipedream, straight"], methods["pipedream, replicas"]
+        if straight is not replicas and straight.steps[gbits] < replicas.steps[gbits]:
+            lines.append((False, f"- Over links of {rate_text(gbits)} the plan with replicas, which PipeDream's optimizer prefers, has the longer step: {replicas.steps[gbits]:.2f} ms, straight {straight.steps[gbits]:.2f} ms."))
+    return lines
+
+
+def error_of(case: dict) -> float:
+    return case["predicted"] / case["measured"] - 1
+
+
+def predicted_claims(found: Found) -> list[tuple[bool, str]]:
+    cases = found.data["measured"]
+    far = [case for case in cases if abs(error_of(case)) > CLOSE]
+    worst = max(cases, key=lambda case: abs(error_of(case)))
+    text = f"the median error is {100 * statistics.median(abs(error_of(c)) for c in cases):.1f}%, the largest {100 * error_of(worst):+.1f}% ({worst['plan']}, link: {rate_text(worst['gbits'])})"
+    return [(not far, f"- Predicted steps within {100 * CLOSE:.0f}% of those measured: {len(cases) - len(far)} of {len(cases)}; {text}.")]
+
+
+def claims(found: Found) -> tuple[str, str]:
+    lines = faster_claims(found) + less_claims(found) + first_claims(found) + planner_claims(found) + predicted_claims(found)
+    failed, held = ([line for good, line in lines if good is which] for which in (False, True))
+    return "\n".join(failed) or "Nothing.", "\n".join(held) or "Nothing."
+
+
+# ---- tables
+
+def time_rows(found: Found) -> list[list[str]]:
+    rows = []
+    for gbits, methods in found.chosen.items():
+        base = found.parallel.seconds(gbits)
+        for m in methods.values():
+            rows.append([rate_text(gbits), m.text, samples_text(m), f"{m.steps[gbits]:.2f}", f"{m.plan.batch}",
+                         seconds_text(m.seconds(gbits)), f"{base / m.seconds(gbits):.2f}"])
+        hidden = found.overlapped
+        rows.append([rate_text(gbits), "data parallelism that hides its sum (a bound)", samples_text(found.parallel), f"{hidden.step_ms(gbits):.2f}",
+                     f"{found.parallel.plan.batch}", seconds_text(hidden.seconds(gbits)), f"{base / hidden.seconds(gbits):.2f}"])
+    return rows
+
+
+def crossing_text(method: Method, other: Method | Overlapped) -> str:
+    if at := crossing(method, other):
+        return f"{at:.2g} Gbit/s"
+    ends = [method.seconds(rate) < other.seconds(rate) for rate in (min(method.steps), max(method.steps))]
+    return "first at every rate" if all(ends) else "nowhere first" if not any(ends) else "first at high rates"
+
+
+def crossing_rows(found: Found) -> list[list[str]]:
+    return [[m.text, crossing_text(m, found.parallel), crossing_text(m, found.overlapped)]
+            for m in found.methods.values() if m is not found.parallel]
+
+
+def sent_rows(found: Found) -> list[list[str]]:
+    return [[m.text, f"{m.bytes_per_sample / 1e3:.1f}", "" if m is found.parallel else f"{100 * found.less(m):.1f}%"]
+            for m in found.methods.values() if m is not found.one]
+
+
+def course_rows(found: Found) -> list[list[str]]:
+    every = {m.plan.course(): m for m in found.methods.values()}
+    return [[name, f"{m.plan.update_samples}", f"{m.rate * m.plan.update_samples / (WORKERS * BATCH):g}", samples_text(m),
+             f"{statistics.mean(map(final, m.courses)):.2f}%"] for name, m in every.items()]
+
+
+def measured_rows(found: Found) -> list[list[str]]:
+    return [[str(c["workers"]), rate_text(c["gbits"]), c["plan"], f"{c['predicted']:.2f}", f"{c['measured']:.2f}",
+             f"{min(c['runs']):.2f} to {max(c['runs']):.2f}", f"{100 * error_of(c):+.1f}%"] for c in found.data["measured"]]
+
+
+def compute_text(found: Found) -> str:
+    """How parameters and work are shared out between convolutions and linear layers."""
+    layers = found.data["profile"]["layers"]
+    linear = [layer for layer in layers if layer["name"].startswith("fc")]
+    parameters, flops = (sum(layer[key] for layer in linear) / sum(layer[key] for layer in layers) for key in ("parameters", "flops"))
+    return f"Its linear layers have {100 * parameters:.0f}% of the parameters ({found.gradient_bytes / 1e6:.1f} MB in all) and {100 * flops:.0f}% of the FLOPs."
+
+
+def page(data: dict) -> str:
+    found = Found(data)
+    failed, held = claims(found)
+    epochs = max(int(samples) for samples in found.parallel.courses[0]) / 8000
+    every = min(int(samples) for samples in found.parallel.courses[0])
+    convolutions = "; ".join(", ".join(map(str, block)) for block in BLOCKS)
+    digits = "8,000 digits of MNIST's test set" if data["profile"]["digits"] else "8,000 drawn digits"
+    first = next(iter(found.chosen.values()))["pipedream, replicas"].plan
+    example = " ".join(f"'{word}'" if '"' in word or " " in word or "[" in word else word for word in first.sets())
+    return f"""# PipeDream's time to accuracy over slow links
+
+For anyone who weighs a pipeline against data parallelism where links are slow: a small network of VGG's kind on real digits, four workers, links of three rates.
+PipeDream's abstract (Harlap et al., [arXiv 1806.03377](https://arxiv.org/abs/1806.03377)) claims up to {FASTER:g}x less time to an accuracy than data parallelism, and up to
+{100 * LESS:.0f}% less communication.
+
+## Did not hold
+
+{failed}
+
+The paper's figures are of large networks on GPUs. This network is small, and which rate of a link is slow depends on how fast the workers beside it compute.
+
+## Held
+
+{held}
+
+## What is measured and what is simulated
+
+- **Accuracy is of real trainings.** Each plan trains with `workers = "inline"`, by which the same weights come out on any number of cores. Under 1f1b no cut changes a bit, so plans that differ in their cuts alone have one training.
+- **Time is simulated.** This machine has fewer cores than there are workers. A step is `pipetrain plan`'s simulation of the very program on four workers with a link between any two ({LATENCY} microseconds,
+  rates as named), with the times of each layer that `pipetrain profile` measured on one core here ({found.data["profile"]["machine"]}). Time to the accuracy is the number of updates times that step; validations, and the
+  drains for them, are not in it.
+- **What can be measured is**: steps of two workers, each on a core, and of four whose links take most of the time, with links that delay ([links](../links.md)): [below](#predicted-and-measured).
+
+## Time to {TARGET:g}%
+
+{table(["link", "plan", f"samples to {TARGET:g}%", "step, ms", "samples a step", f"seconds to {TARGET:g}%, simulated", "times as fast as data parallelism"], time_rows(found))}
+1f1b has the number of micro-batches N and the split whose step is shortest; PipeDream's two plans are those of its optimizer at that rate (`--objective pipedream`, with and without `--straight`), of whole mini-batches (N = 1). Data parallelism sums
+its gradients after the backward of its one stage. What hides all of that sum behind compute is the bound, and has no implementation here.
+
+## Where they cross
+
+The rate of a link up to which a plan reaches {TARGET:g}% sooner than data parallelism, by steps simulated at {len(found.parallel.steps)} rates from {min(found.parallel.steps):g} to {max(found.parallel.steps):.0f} Gbit/s:
+
+{table(["plan", "sooner than data parallelism up to", "sooner than the bound up to"], crossing_rows(found))}
+![time to the accuracy over the rate of links](pipedream.png)
+
+## What they send
+
+By `train --dry-run`, which every training's own count equals to the byte; an all-reduce as a ring carries it ([links](../links.md#what-is-counted)). kB are 1,000 bytes, of all workers together.
+
+{table(["plan", "kB a sample", "less than data parallelism"], sent_rows(found))}
+## The trainings
+
+Convolutions of 3x3 with {convolutions} channels (a semicolon is a pool), then linear layers of {" and ".join(map(str, LINEAR))} features. {compute_text(found)}
+{digits} to train, 2,000 to validate; {epochs:g} epochs of sgd with momentum 0.9 at a constant rate. A worker's mini-batch has {BATCH} samples: what flushes shares {WORKERS * BATCH} among
+its workers, PipeDream's mini-batches have {BATCH}. Of three rates (a factor of 2 apart, in proportion to the samples of an update) each plan has the one that was first at the accuracy with the first seed.
+Samples to {TARGET:g}%: until the mean of {WINDOW} validations, {every} samples apart, was there; mean and standard deviation of three seeds. Network, batch and target were chosen after trial runs.
+
+{table(["plan", "samples of an update of stage 0", "its rate", f"samples to {TARGET:g}%", "accuracy at the end"], course_rows(found))}
+## Predicted and measured
+
+Workers on threads of this machine, milliseconds a step: what `benchmark --profile` predicts for it, and the median of {len(found.data["measured"][0]["runs"])} runs. Two workers have a core each. Four share two cores,
+so they are measured where links take most of a step, and predicted for the cores that they share. {found.data["profile"]["load"]:.1f} was the load average when measuring began.
+
+{table(["workers", "link", "plan", "predicted", "measured", "least to most", "error"], measured_rows(found))}
+```
+scripts/reproduce/pipedream
+pipetrain plan runs/reproduce-pipedream/config.toml --profile runs/reproduce-pipedream/profile.json --cluster runs/reproduce-pipedream/1-gbits.toml --objective pipedream
+pipetrain train runs/reproduce-pipedream/config.toml --set 'hardware.workers="inline"' {example}
+```
+
+Next: [what VGG-16 sends](communication.md), [the plans that PipeDream's papers print](plans.md), [the schedule](../methods/pipedream.md), [replicas](../replicas.md).
+"""
+
+
+def paint(data: dict):
+    found = Found(data)
+    middle = sorted(found.chosen)[len(found.chosen) // 2]
+
+    def figure(pyplot):
+        picture, (left, right) = pyplot.subplots(1, 2, figsize=(13, 5), layout="constrained")
+        colors = pyplot.get_cmap("tab10")
+        for i, method in enumerate(found.methods.values()):
+            rates = sorted(method.steps)
+            left.plot(rates, [method.seconds(rate) for rate in rates], color=colors(i), label=method.text)
+            if method in found.chosen[middle].values():
+                for n, course in enumerate(method.courses):
+                    times = [int(samples) / method.plan.batch * method.steps[middle] / 1e3 for samples in course]
+                    right.plot(times, list(course.values()), color=colors(i), alpha=0.7, label=None if n else method.text)
+        rates = sorted(found.parallel.steps)
+        left.plot(rates, [found.overlapped.seconds(rate) for rate in rates], "--", color="gray", label="data parallelism that hides its sum")
+        for gbits in found.chosen:
+            left.axvline(gbits, color="black", linewidth=0.6, alpha=0.4)
+        left.set(xscale="log", yscale="log", xlabel="rate of a link, Gbit/s", ylabel=f"seconds to {TARGET:g}%, simulated")
+        right.set(xlabel=f"seconds at {middle:g} Gbit/s, simulated", ylabel="validation accuracy, %", ylim=(85, 100))
+        right.axhline(TARGET, color="black", linewidth=0.6, alpha=0.4)
+        for axes in (left, right):
+            axes.grid(alpha=0.3, which="both")
+            axes.legend(fontsize=7)
+        return picture
+
+    return figure

@@ -1,0 +1,94 @@
+"""What follows from the data of scripts/reproduce/pipedream: samples to the accuracy, time on links of any rate, and who is first."""
+import math
+import statistics
+
+from pipedream_plans import LATENCY, WORKERS, plan_of
+
+TARGET, WINDOW = 97.0, 4  # of validations whose mean counts
+
+
+def smoothed(course: dict[str, float]) -> dict[int, float]:
+    """Accuracy by samples, each the mean of the last validations."""
+    points = [(int(samples), value) for samples, value in course.items()]
+    return {points[i][0]: statistics.mean(value for _, value in points[i - WINDOW + 1: i + 1]) for i in range(WINDOW - 1, len(points))}
+
+
+def final(course: dict[str, float]) -> float:
+    return [10.0, *smoothed(course).values()][-1]
+
+
+def samples_to(course: dict[str, float]) -> float:
+    """Infinite where it never came to the accuracy."""
+    return next((samples for samples, value in smoothed(course).items() if value >= TARGET), math.inf)
+
+
+class Method:
+    """A plan, with its courses at their best rate."""
+
+    def __init__(self, data: dict, text: str):
+        self.text, self.plan = text, plan_of(data["plans"]["plans"][text])
+        self.rate = data["rates"][self.plan.course()]
+        every = {tuple(key.split("; ")): course for key, course in data["courses"].items()}
+        self.courses = [course for (name, rate, _), course in every.items() if name == self.plan.course() and float(rate) == self.rate]
+        self.steps = {float(gbits): ms for gbits, ms in data["plans"]["steps"][text].items()}
+        self.samples = [samples_to(course) for course in self.courses]
+        self.mean_samples = statistics.mean(self.samples)
+        self.bytes_per_sample = data["plans"]["bytes_per_sample"][text]
+
+    def seconds(self, gbits: float) -> float:
+        """To the accuracy: samples of real trainings, steps of the simulation."""
+        return self.mean_samples / self.plan.batch * self.steps[gbits] / 1e3
+
+
+class Overlapped:
+    """Data parallelism whose sum of gradients hides behind the compute wholly: what no implementation betters."""
+
+    def __init__(self, parallel: Method, gradient_bytes: int):
+        self.parallel, self.bytes, self.mean_samples = parallel, gradient_bytes, parallel.mean_samples
+
+    def sum_ms(self, gbits: float) -> float:
+        return 2 * (WORKERS - 1) * (8 * self.bytes / WORKERS / (gbits * 1e6) + LATENCY / 1e3)
+
+    def step_ms(self, gbits: float) -> float:
+        return max(self.parallel.steps[gbits] - self.sum_ms(gbits), self.sum_ms(gbits))
+
+    def seconds(self, gbits: float) -> float:
+        return self.parallel.mean_samples / self.parallel.plan.batch * self.step_ms(gbits) / 1e3
+
+
+def crossing(method: Method, other: Method | Overlapped) -> float | None:
+    """The rate in Gbit/s up to which `method` is first; None where one is first at every rate."""
+    if math.inf in (method.mean_samples, other.mean_samples):
+        return None
+    rates = sorted(method.steps)
+    ratios = [math.log(other.seconds(rate) / method.seconds(rate)) for rate in rates]
+    for (a, b), (x, y) in zip(zip(rates, rates[1:]), zip(ratios, ratios[1:])):
+        if x > 0 >= y:
+            return a * (b / a) ** (x / (x - y))
+    return None
+
+
+class Found:
+    def __init__(self, data: dict):
+        self.data = data
+        self.methods = {text: Method(data, text) for text in data["plans"]["plans"]}
+        self.chosen = {float(gbits): {name: self.methods[text] for name, text in methods.items()}
+                       for gbits, methods in data["plans"]["chosen"].items()}
+        self.one = next(m for m in self.methods.values() if m.plan.workers == 1)
+        self.parallel = next(m for m in self.methods.values() if m.plan.schedule == "data_parallel")
+        self.gradient_bytes = sum(layer["parameters"] for layer in data["profile"]["layers"])
+        self.overlapped = Overlapped(self.parallel, self.gradient_bytes)
+
+    def dreams(self) -> list[Method]:
+        return [m for m in self.methods.values() if m.plan.schedule == "pipedream" and m.plan.workers > 1]
+
+    def best_dream(self, gbits: float) -> Method:
+        """Of the two that PipeDream's optimizer makes for this link."""
+        return min((m for name, m in self.chosen[gbits].items() if name.startswith("pipedream")), key=lambda m: m.seconds(gbits))
+
+    def faster(self, gbits: float) -> float:
+        return self.parallel.seconds(gbits) / self.best_dream(gbits).seconds(gbits)
+
+    def less(self, method: Method) -> float:
+        """Of what data parallelism sends for a sample."""
+        return 1 - method.bytes_per_sample / self.parallel.bytes_per_sample
