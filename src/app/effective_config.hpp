@@ -1,4 +1,4 @@
-// What a verb's config comes to, and which keys there are: answered without a run.
+// A verb's effective config, and the list of keys: printed without a run.
 #pragma once
 
 #include "run/options.hpp"

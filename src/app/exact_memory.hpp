@@ -1,4 +1,4 @@
-// What a candidate of the search will hold, by the very pipeline that would train it.
+// The memory that a candidate of the search will hold, from the same pipeline that would train it.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@ namespace pipetrain {
 // Writes the candidate into [pipeline], which becomes one of a schedule by name.
 void put(const Candidate& candidate, const Graph& graph, PipelineConfig& pipeline);
 
-// Bytes per worker: of training, the first copy of each of its stages. Compiles it; takes no memory
-// to speak of. UsageError where the schedule or a layer refuses the config.
+// Bytes per worker: in training, for the first copy of each of its stages. Compiles it; takes
+// hardly any memory. UsageError where the schedule or a layer refuses the config.
 std::vector<std::int64_t> exact_memory(const Candidate& candidate, const Config& config,
                                        const Graph& graph, const Dataset& train);
 

@@ -43,7 +43,7 @@ struct PlanInput {
   std::vector<std::vector<int>> tied_layers = {};  // that share a parameter
 };
 
-// UsageError: what is missing or cannot be, and what to write.
+// UsageError: what is missing or impossible, and what to write.
 PlanInput plan_input(const Options& options);
 // Of a config's model, as it was measured, on this machine.
 PlanInput plan_input(const ReadConfig& read, const Graph& graph, const Profile& profile);

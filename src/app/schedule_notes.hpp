@@ -1,5 +1,5 @@
-// What `pipetrain schedule` says beside its pictures: options without effect, and settings under
-// which a picture does not show what its schedule is for.
+// Notes that `pipetrain schedule` prints with its pictures: options without effect, and settings
+// that hide what a schedule is for.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,4 @@
-// A vector that begins with a cache line, as kernels like their operands.
+// A vector that begins at a cache line, as kernels expect of their operands.
 #pragma once
 
 #include <cstddef>

@@ -3,10 +3,11 @@
 
 namespace pipetrain {
 
-// While it lives, this thread interrupts nobody when it is woken: it waits for a core that is free
+// While it lives, this thread preempts no other when it is woken: it waits for a free core
 // or for the scheduler's next tick, with the same share of time as before (Linux's SCHED_BATCH).
-// Who wakes it may hold up a whole team of kernel threads. Only a matter of speed: where the system
-// refuses, or the user has chosen another policy, nothing happens. Of the thread that made it.
+// The thread that wakes it could otherwise delay a whole team of kernel threads. Only a matter of
+// speed: where the system refuses, or the user has chosen another policy, nothing happens. Of the
+// thread that made it.
 class BatchScheduling {
  public:
   BatchScheduling();

@@ -1,4 +1,4 @@
-// Bytes as people read them.
+// Byte counts as text for people.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// PIPETRAIN_CHECK(condition, "format {}", arguments...): we are wrong, not the user. Always on
+// PIPETRAIN_CHECK(condition, "format {}", arguments...): our mistake, not the user's. Always on
 // outside kernels.
 #pragma once
 

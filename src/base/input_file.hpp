@@ -1,4 +1,4 @@
-// A file that is read: whatever keeps it from that is one type of error, with the file and the
+// A file that is read: everything that prevents that is one type of error, with the file and the
 // reason.
 #pragma once
 
@@ -12,8 +12,8 @@
 
 namespace pipetrain {
 
-// "FILE: cannot be read: REASON; check the path and its permissions". Who knows what the file is
-// for catches it, and says why() in words of its own.
+// "FILE: cannot be read: REASON; check the path and its permissions". A caller that knows what the
+// file is for catches it, and reports why() in its own words.
 class CannotRead : public DataError {
  public:
   CannotRead(const std::filesystem::path& file, std::string why, int error = 0);
@@ -27,12 +27,12 @@ class CannotRead : public DataError {
   int error_;  // errno; 0 where the system had no objection
 };
 
-// CannotRead where the system does not tell; a name behind links counts as what it leads to.
+// CannotRead if the system does not know; a symbolic link counts as its target.
 bool is_there(const std::filesystem::path& path);
 bool is_folder(const std::filesystem::path& path);
 bool is_file(const std::filesystem::path& path);
 
-// From front to back, but for skip_to(); CannotRead from every call.
+// Read from front to back, except for skip_to(); every call may throw CannotRead.
 class InputFile {
  public:
   explicit InputFile(const std::filesystem::path& path);
@@ -55,7 +55,7 @@ inline constexpr std::uint64_t kLargestText = std::uint64_t{64} << 20;  // of a 
 
 // A whole file of at most `most` bytes.
 std::string read_whole_file(const std::filesystem::path& file, std::uint64_t most = kLargestText);
-// The same of a pipe, as a shell makes it of <(...), and of a terminal: waits for the writer.
+// The same for a pipe, such as a shell's <(...), and for a terminal: waits for the writer.
 std::string read_whole_stream(const std::filesystem::path& file, std::uint64_t most = kLargestText);
 
 // Lines of a text that may be torn: one that is longer than `most` bytes ends it as damage does.

@@ -26,7 +26,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int kOpenFlags = O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
 
-// A description of our own, that no write waits on. -1: refused.
+// An open file description of our own, on which no write waits. -1: refused.
 int reopen(int descriptor, const struct stat& status) {
   // The multiplexer's every open makes another terminal.
   if (S_ISCHR(status.st_mode) && status.st_rdev == makedev(5, 2)) return -1;

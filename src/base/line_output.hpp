@@ -1,5 +1,5 @@
 // Lines for a reader who may stop reading: a pager that waits for a key, a terminal after Ctrl-S, a
-// log collector that hangs. None of them may hold up a training, so nothing here waits for one but
+// log collector that hangs. None of them may delay training, so nothing here waits for one except
 // `finish`.
 #pragma once
 
@@ -16,8 +16,8 @@ namespace pipetrain {
 // What a pipe, a terminal or a socket does not take at once is kept in a backlog, and goes out
 // first with any later call. Where the backlog is full, further text is dropped and its lines are
 // counted; once the reader has taken the rest, one line says how many. A reader that has gone
-// (`| head`, a closed terminal) is no error: text for it goes nowhere. Files are written as ever.
-// From any thread; SIGPIPE must be ignored.
+// (`| head`, a closed terminal) is not an error: its text is discarded. Files are written as
+// always. From any thread; SIGPIPE must be ignored.
 class LineOutput {
  public:
   static constexpr std::size_t backlog_bytes = std::size_t{64} << 10;
@@ -33,7 +33,7 @@ class LineOutput {
   void keep(std::string_view text);   // never dropped, however long
   bool flush();                       // true: nothing is left to write
 
-  // Waits until the reader has taken everything or has gone, at most for `most`.
+  // Waits until the reader has taken everything or has gone, for at most `most`.
   void finish(std::chrono::milliseconds most) noexcept;
 
   std::int64_t dropped_lines() const;

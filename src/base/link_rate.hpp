@@ -1,4 +1,4 @@
-// A link that a run is asked to imagine between two workers, to study a cluster on one machine:
+// A simulated link between two workers, to study a cluster on one machine:
 // a rate, and a latency that is added to each message.
 #pragma once
 

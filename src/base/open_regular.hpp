@@ -1,5 +1,5 @@
-// The one way to open a file that somebody named, to read or to write: regular files only, and
-// never a wait. A pipe would hold up the thread that opens it, a device may have no end.
+// The one way to open a file that a user named, to read or to write: regular files only, and never
+// a wait. A pipe would hold up the thread that opens it, a device may have no end.
 #pragma once
 
 #include <filesystem>

@@ -1,5 +1,4 @@
-// What the system allows this process, where that is less than everything: for messages
-// about what it was refused.
+// The limits that the system puts on this process: for messages about what it was refused.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Threads of ours, and what is said where the machine gives no more of them.
+// Starting threads, and the error if the machine allows no more of them.
 #pragma once
 
 #include <system_error>
@@ -19,8 +19,8 @@ std::thread start_thread(Work work) {
   }
 }
 
-// DeviceError unless `count` more can be started at once. OpenMP asks nobody: it ends the
-// process where one of its threads cannot be started, so code that is about to need a team asks here.
+// DeviceError unless `count` more can be started at once. OpenMP does not ask: it ends the
+// process if one of its threads cannot be started, so code that is about to need a team asks here.
 void check_threads(int count);
 
 }  // namespace pipetrain

@@ -15,7 +15,7 @@ struct StrayCharacter {
 };
 
 // The first character beyond ASCII outside quotes and comments, where TOML has none. toml++ 3.3
-// counts on not seeing some of them (is_non_ascii_horizontal_whitespace), so it must not be asked.
+// assumes that it sees none of them (is_non_ascii_horizontal_whitespace), so it must not get one.
 std::optional<StrayCharacter> stray_character(std::string_view toml);
 
 }  // namespace pipetrain

@@ -1,5 +1,5 @@
 // How one stage computes one micro-batch: a flat list of kernel calls with every operand's place
-// worked out before training, so that running it is a loop without a decision or an allocation.
+// worked out before training, so that running it is a loop without decisions or allocations.
 //
 // Where an operand can be:
 //

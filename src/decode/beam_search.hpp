@@ -11,7 +11,7 @@
 namespace pipetrain {
 
 struct SearchRules {
-  int beam = 1;               // hypotheses that are gone on with; 1: greedy
+  int beam = 1;               // hypotheses kept at each step; 1: greedy
   double length_penalty = 0;  // alpha of equation 14, not below 0; 0: the sum alone counts
   std::int64_t longest = 1;   // tokens, the end too: what has not ended there is taken as it is
   std::int32_t end = 0;
@@ -30,7 +30,7 @@ struct Hypothesis {
 void to_log_probabilities(std::span<float> outputs);
 
 // Of one sentence. Each step ranks all continuations of the open hypotheses by their sums. Of the
-// `beam` best, those that end are finished; the best that do not end are gone on with, `beam` of
+// `beam` best, those that end are finished; the best that do not end are kept, `beam` of
 // them again. Of equals the one of the better hypothesis comes first, then the lower token.
 class BeamSearch {
  public:

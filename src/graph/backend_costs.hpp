@@ -1,4 +1,4 @@
-// What a backend says of the work that a graph's layers are to it, on the machine at hand: a value,
+// What a graph's layers cost a backend on this machine: a value,
 // so that code that weighs layers against each other needs to know neither backends nor kinds.
 #pragma once
 
@@ -15,7 +15,7 @@ struct BackendCosts {
   };
   std::vector<LayerShares> layers;  // in the graph's order
 
-  // Round figures of what a stage runs on, to weigh arithmetic against memory by.
+  // Rounded speeds of the machine, to weigh arithmetic against memory.
   double compute_gflop_s = 0;
   double memory_gb_s = 0;
   double crossing_gb_s = 0;  // of values that another stage has written

@@ -25,7 +25,7 @@
 
 namespace pipetrain::model_file {
 
-// Of a model: a slip in (nested) repeats must not fill the memory.
+// Per model: a mistake in (nested) repeats must not fill the memory.
 inline constexpr std::int64_t most_layers = 10000;
 
 struct BlockCopy {

@@ -230,7 +230,7 @@ ValueId Builder::append(Layer layer, std::optional<Shape> shape, Position at) {
   return ValueId{static_cast<int>(graph_.layers.size())};
 }
 
-// The row of a layer's kind; null where there is none, and why is said.
+// The row of a layer's kind; null if there is none, which is reported.
 const LayerKind* find_kind(const Value& table, const std::string& name, const Table& parameters,
                            Problems& problems) {
   Fields fields(table, title("layer", name), parameters, problems);
@@ -388,7 +388,7 @@ void build_layers(const List& list, const Table& blocks, Position input, Graph& 
               .values = {}};
   builder.add_sides(input, model);
   builder.add_list(list, std::move(model));
-  // A layer that could not be read may be the reader that is missing: only whole graphs are judged.
+  // A layer that could not be read may be the missing reader: only complete graphs are checked.
   if (!problems.any()) builder.check_outputs_are_read();
   builder.check_blocks_are_used();
 }

@@ -9,8 +9,7 @@ namespace pipetrain::model_file {
 
 // Appends the layers of `list` to a graph that has its input (without dimensions where that
 // could not be read), which is at `input`; before them, of an input of two sides, the layers
-// "source" and "target". What is wrong goes to `problems`; a graph with problems is good for
-// nothing else.
+// "source" and "target". Mistakes go to `problems`; a graph with problems must not be used.
 void build_layers(const List& list, const Table& blocks, Position input, Graph& graph,
                   Problems& problems);
 

@@ -42,12 +42,13 @@ class Fields {
   const Table* table(std::string_view key);  // null: absent
   const List* list(std::string_view key);    // null: absent
 
-  // What is written there, for a reader of its own, which says wrong() where it can make nothing of
-  // it. Null: absent.
+  // The value as written, for a reader of its own, which calls wrong() if it cannot read it. Null:
+  // absent.
   const Value* value(std::string_view key) { return take(key, false); }
   void wrong(std::string_view key, const Value& value, std::string_view wanted);
 
-  // Reports what nobody took, and what is missing and not just misspelt. True: all keys were fine.
+  // Reports keys that were not taken, and those that are missing and not just misspelt. True: all
+  // keys were fine.
   bool finish();
   // After finish(): is an unknown key nearest to this one?
   bool misspelt(std::string_view key) const;

@@ -1,6 +1,7 @@
 // What a layer is, said once for each kind: how many inputs it reads, whether it mixes the
-// positions of a sequence, what it carries. Code that needs such a property asks here; no other file
-// lists kinds to know one. How a kind is computed is not among them: that is its backends' matter.
+// positions of a sequence, what it carries. Code that needs such a property asks here; no other
+// file lists kinds to know one. How a kind is computed is not listed here: that is up to its
+// backends.
 //
 // Each kind has a row below. A kind without one does not compile.
 #pragma once
@@ -52,7 +53,7 @@ struct Common {
   static constexpr bool carries_state(const auto& /*spec*/) { return false; }
 };
 
-// What a row begins with: how the kind treats positions, which nobody should have by default.
+// What a row begins with: how the kind treats positions, for which there is no default.
 struct EachPosition : Common {
   static constexpr Reach reach(const auto& /*spec*/, InputPlace) { return Reach::Own; }
 };

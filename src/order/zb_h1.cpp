@@ -1,6 +1,6 @@
 // ZB-H1: Qi et al., "Zero Bubble Pipeline Parallelism" (arXiv 2401.10241, section 2). A backward
 // runs in halves: the input half I, which the previous stage waits for, and the weight half W, for
-// which nobody waits but the update. Stage s runs forwards and input halves as 1f1b does and its
+// which only the update waits. Stage s runs forwards and input halves as 1f1b does and its
 // weight halves s micro-batches later: they fill the time in which 1f1b waits while it drains. So
 // as many micro-batches are in flight as under 1f1b.
 //

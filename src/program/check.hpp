@@ -1,4 +1,4 @@
-// Refuses ill-formed programs before anything runs. What holds where `check` finds nothing:
+// Refuses ill-formed programs before anything runs. What holds if `check` finds nothing:
 //
 //   place     every instruction is of a stage that its worker holds; none appears twice
 //   compute   each micro-batch goes forward once and backward once (B, or I and W) on each stage,
@@ -46,8 +46,8 @@ std::string show(const Program& program, const std::vector<Diagnostic>& diagnost
 std::vector<Diagnostic> find_deadlock(const Program& program, int channel_capacity,
                                       int activation_capacity = 0);
 
-// What programs are held to whose stages share parameters or have copies that take turns: an update
-// that waits for other workers lets forwards pile up in front of it. A pipeline has a packet for
+// The bound for programs whose stages share parameters or have copies that take turns: forwards
+// pile up in front of an update that waits for other workers. A pipeline has a packet for
 // each activation that may be in flight.
 CheckOptions with_room_for_activations(const Program& program);
 

@@ -1,4 +1,4 @@
-// What is sent, for tools and for eyes.
+// What is sent, as JSON and as text.
 #pragma once
 
 #include <string>

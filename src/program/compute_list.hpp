@@ -1,5 +1,5 @@
-// What one worker computes, in order. Orders repeat themselves: some instructions come again and
-// again, each time with the same number added to their micro-batches. A list keeps those once, so
+// What one worker computes, in order. Orders repeat themselves: some instructions recur, each time
+// with the same number added to their micro-batches. A list keeps those once, so
 // that one of millions of instructions has room in a cache.
 #pragma once
 

@@ -28,8 +28,8 @@ double compute_time(const StageCosts& costs, Op op) {
   }
 }
 
-// What one random factor is for: a head and its tail are one backward, a recomputation is a
-// forward of its own.
+// The work that one random factor applies to: a head and its tail are one backward, a
+// recomputation is a forward of its own.
 enum class Work { Forward, Recompute, Backward, WeightHalf };
 Work work_of(Op op) {
   if (op == Op::Forward) return Work::Forward;

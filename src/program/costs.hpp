@@ -30,7 +30,7 @@ double time_of(const StageCosts& costs, Op op);
 // What makes one step take longer than another. A time is multiplied by `slowdown` of its worker
 // and by a random factor of mean 1, exp(z jitter - jitter^2 / 2) with a normal z. The factor
 // belongs to the work (seed, stage, micro-batch, forward or backward), whichever worker does it and
-// whenever: so every schedule meets the same ones. Updates and transfers are not disturbed.
+// whenever: so every schedule gets the same factors. Updates and transfers have none.
 struct Disturbance {
   std::vector<double> slowdown = {};  // per worker, 2: takes twice as long; empty: 1 for each
   double jitter = 0;                  // the deviation of the factor's logarithm

@@ -1,4 +1,4 @@
-// Instructions from a table, such as format_csv writes: the other way round.
+// Reads instructions from a table, such as format_csv writes.
 #pragma once
 
 #include <string_view>

@@ -24,7 +24,7 @@ bool has_loop_at(const Program& program, const List& shorter, const List& longer
 
 std::optional<Loop> find_loop(const Program& program, const List& shorter, const List& longer) {
   if (longer.size() < shorter.size()) return std::nullopt;
-  // As late as can be: what a drain cuts off has the most after it.
+  // As late as possible, so that a drain has the most after it.
   for (std::size_t at = common_prefix(shorter, longer) + 1; at-- > 0;)
     if (has_loop_at(program, shorter, longer, at))
       return Loop{at, at + longer.size() - shorter.size()};

@@ -48,8 +48,7 @@ struct Cell {
 };
 std::vector<Cell> cells_of(const Program& program, const Timeline& timeline, std::size_t worker);
 
-// Rows of a figure for each worker: where forwards and backwards share it, one for the ones and one
-// for the others.
+// Rows of a figure per worker: two where forwards and backwards share it, one for each.
 int rows_per_worker(const Timeline& timeline);
 int row_of(const Timeline& timeline, Op op);
 // A name for each row: "stage 2" where each worker holds one stage, else "worker 2"; with F or B

@@ -36,7 +36,7 @@ const Kind& kind_of(Op op) {
   return *std::find_if(kinds.begin(), kinds.end(), [&](const Kind& k) { return k.op == op; });
 }
 
-// Does it say nothing that the version of a micro-batch is the number of its mini-batch?
+// Is the version of each micro-batch the number of its mini-batch, so that showing it adds nothing?
 bool shows_versions(const Program& program) {
   for (const auto& list : program.workers)
     for (const Instruction& i : list)

@@ -1,5 +1,6 @@
-// Who has all gradients of a mini-batch while an order is walked through, and which updates wait
-// for whom: what add_updates and add_gradient_sync (program/passes.hpp) would write into a program.
+// Which copies have all gradients of a mini-batch while an order is walked through, and which
+// updates wait for which: what add_updates and add_gradient_sync (program/passes.hpp) would write
+// into a program.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What is under way between stages while an order is walked through: for each channel (boundary,
+// What is in flight between stages while an order is walked through: for each channel (boundary,
 // kind, pair of workers) the times of its packets, first in, first out.
 #pragma once
 
@@ -14,8 +14,8 @@
 
 namespace pipetrain {
 
-// Times in the order in which they came; grows, and never shrinks. Few are under way on most
-// channels: those need no memory of their own.
+// Times in the order in which they came; grows, and never shrinks. Most channels have few packets
+// in flight: those need no memory of their own.
 class TimeQueue {
  public:
   bool empty() const { return count_ == 0; }
@@ -25,7 +25,7 @@ class TimeQueue {
   }
   double pop() {
     const double time = times()[first_];
-    // From the beginning again: a long queue that has become short stays in the cache.
+    // Starts again at the beginning, so that a long queue that has become short stays in the cache.
     first_ = --count_ == 0 ? 0 : (first_ + 1) & last_;
     return time;
   }

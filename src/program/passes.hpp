@@ -30,8 +30,8 @@ Program add_loads(Program program);
 // sync group has done so; those of a worker's stages therefore follow the last SyncGradients of
 // their mini-batch on the worker.
 Program add_gradient_sync(Program program);
-// The same on these stages alone. The others update as before, wait for nobody, and are not kept
-// waiting: on their worker they come first.
+// The same on these stages alone. The others update as before, wait for no other stage, and are not
+// delayed: on their worker they come first.
 Program add_gradient_sync(Program program, const std::set<StageId>& stages);
 
 // A receive in front of each forward and backward whose input another stage makes, a send after

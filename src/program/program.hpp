@@ -118,8 +118,8 @@ struct ProgramShape {
   // Copies take whole mini-batches in turn instead (PipeDream's 1F1B-RR): copy k mod their number
   // runs mini-batch k, and an update is for as many mini-batches as the stage has copies.
   bool whole_minibatches = false;
-  // Stages of one number wait for each other's gradients before they update, those of -1 for
-  // nobody's. Empty: all that hand in gradients (SyncGradients) wait for each other.
+  // Stages of one number wait for each other's gradients before they update, those of -1 for none.
+  // Empty: all that hand in gradients (SyncGradients) wait for each other.
   Indexed<int, StageId> sync_groups = {};
   // A mini-batch's backwards follow each other, and what they give the stage before crosses the
   // boundary in one packet: one send, one receive, named by the last micro-batch.
@@ -195,7 +195,7 @@ struct Program : ProgramShape {
   Indexed<std::vector<Instruction>, WorkerId> workers;  // each runs top to bottom
   bool operator==(const Program&) const = default;
 
-  // Those that hand in gradients: the updates of each wait for its sync group's, others for nobody.
+  // Those that hand in gradients: the updates of each wait for its sync group's, others for none.
   std::set<StageId> syncing_stages() const {
     std::set<StageId> stages;
     for (const auto& list : workers)

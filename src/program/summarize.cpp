@@ -114,7 +114,7 @@ OrderWalk::OrderWalk(const CompactOrder& order, const Costs& costs, const Additi
   if (!additions.syncing.empty() || times_.any_update()) board_.emplace(order, additions.syncing);
 }
 
-// Those that have just been waited for come first: their packets are still at hand.
+// Those that have just been waited for come first: their packets are still in the cache.
 void OrderWalk::set_going(int w) {
   auto& worker = workers_[static_cast<std::size_t>(w)];
   if (!std::exchange(worker.queued, true)) ready_.push_front(w);

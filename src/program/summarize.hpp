@@ -3,8 +3,8 @@
 // for a forward or a backward, so that planners can ask thousands of times.
 //
 // Where the costs know no shared links and no transfers that occupy workers, the numbers are those
-// of `simulate` to the last bit. A program that would wait forever is found, one that would be
-// refused for another reason is not: `check` is for programs.
+// of `simulate` to the last bit. It finds a program that would wait forever, but not one that would
+// be refused for another reason: `check` does that.
 #pragma once
 
 #include <set>

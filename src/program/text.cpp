@@ -63,7 +63,7 @@ struct WeightText {
   }
 };
 
-// Eats a text from the left; each member says whether it found what it was asked for.
+// Consumes a text from the left; each member returns whether it found what it looks for.
 struct Reader {
   std::string_view left;
 

@@ -32,7 +32,7 @@ Times parse_times(std::string_view text);
 // schedule's name, where there are not as many numbers as stages.
 Costs costs_of(const Times& times, const ProgramShape& shape, std::string_view schedule);
 
-// What the program computes in no time at all, a line for each kind.
+// What the program computes in zero time, a line for each kind.
 std::vector<std::string> timeless(const Program& program, const Costs& costs,
                                   std::string_view schedule);
 // The same of an order whose gradients are sent early.

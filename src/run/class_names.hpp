@@ -1,4 +1,4 @@
-// The names of an image folder's classes, by label: kept beside the weights, which mean nothing
+// The names of an image folder's classes, by label: kept with the weights, which are meaningless
 // without them, and compared where the weights are used again.
 #pragma once
 

@@ -1,5 +1,5 @@
 // When a loss or a gradient is not finite and on_nonfinite = "stop": the end of the training, with
-// what a search should begin with. Nothing here costs anything until it happens.
+// what a search should begin with. Nothing here costs time until that happens.
 #pragma once
 
 #include "metrics/step_summary.hpp"
@@ -15,7 +15,7 @@ struct TrainingParts {  // what the message looks into
   const Dataset& train;
 };
 
-// DivergedError that names step, stage and layer where a number of the step is not finite and the
+// DivergedError that names step, stage and layer if a number of the step is not finite and the
 // update was not skipped; also the samples of the mini-batch that are not finite themselves.
 void check_divergence(const TrainingParts& parts, const StepRecord& record, const StepSummary& s);
 

@@ -1,4 +1,4 @@
-// What the outside asks of a training that runs: signals, and time that has passed.
+// Requests to a running training from outside: signals, and time that has passed.
 //
 //   SIGINT, SIGTERM, SIGHUP   finish what has begun, save, end with 128 + n; a second ends at once
 //

@@ -15,7 +15,7 @@ class StepReporter {
  public:
   // `memory`: per stage; `workers`: that run the stages.
   StepReporter(const TrainingLength& length, std::vector<HeldMemory> memory, int workers);
-  // A segment begins now: what passed since the last step (a validation) belongs to no step.
+  // A segment begins now: the time since the last step (a validation) belongs to no step.
   void begin_segment();
   StepSummary summarize(const StepRecord& record);
   void set_memory(std::vector<HeldMemory> memory) { memory_ = std::move(memory); }

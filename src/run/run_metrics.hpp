@@ -1,5 +1,5 @@
-// Everything that a run tells of its steps in its folder: metrics.jsonl always, and what [metrics]
-// asks for beside it: a TensorBoard event file and trace.json.
+// Everything that a run writes about its steps in its folder: metrics.jsonl always, and what
+// [metrics] asks for beside it: a TensorBoard event file and trace.json.
 #pragma once
 
 #include <filesystem>
@@ -16,9 +16,8 @@ namespace pipetrain {
 struct RunMetricsInput {
   std::filesystem::path folder;
   const MetricsConfig& config;
-  const Program& program;  // the one that trains; outlives the metrics
-  std::int64_t keep_steps =
-      0;  // of what is there, that of later steps goes: the checkpoint's step
+  const Program& program;       // the one that trains; outlives the metrics
+  std::int64_t keep_steps = 0;  // of what is there, that of later steps goes: the checkpoint's step
 };
 
 // DeviceError when the disk refuses something.

@@ -1,4 +1,4 @@
-// When a training saves, and what it tells of it. The copy is taken between two segments, a thread
+// When a training saves, and what it reports. The copy is taken between two segments, a thread
 // writes it while the next one runs.
 #pragma once
 

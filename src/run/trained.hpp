@@ -1,4 +1,4 @@
-// What a training has left behind, as eval and generate find it.
+// The results of a training, as eval and generate find them.
 #pragma once
 
 #include <filesystem>

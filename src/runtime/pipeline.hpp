@@ -55,7 +55,7 @@ class Pipeline {
   // Records what train() does from here on; null: no more. It outlives the pipeline, or that call.
   void set_trace(Trace* trace);
 
-  // Tells of the work of each layer of a stage's first copy from here on; null: no more. Outlives
+  // Reports the work of each layer of a stage's first copy from here on; null: no more. Outlives
   // the pipeline.
   void set_watch(StageId stage, LayerWatch* watch);
 

@@ -8,8 +8,8 @@
 
 namespace pipetrain {
 
-// Called again and again from the thread that runs the workers, while they run: waits for something
-// to report where that is asked for. False: nothing is left.
+// Called again and again from the thread that runs the workers, while they run: reports, and if
+// asked to, waits for something to report. False: nothing is left.
 using Report = std::function<bool(bool wait)>;
 
 // Runs every worker to its end: each on a thread of its own as `threads` has it, or, where that is

@@ -1,5 +1,5 @@
-// One worker: runs its list of a program top to bottom, instruction by instruction. Decides
-// nothing; what an instruction does is in runtime/stage_runner.cpp.
+// One worker: runs its list of a program top to bottom, instruction by instruction. Makes no
+// decisions; what an instruction does is in runtime/stage_runner.cpp.
 //
 // A thread calls run(); workers that share a thread are stepped while they are not blocked().
 #pragma once

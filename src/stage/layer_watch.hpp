@@ -1,5 +1,5 @@
 // Sees every piece of work that a stage asks of its stream for a layer: so the profiler measures
-// the very kernels that train.
+// the same kernels that train.
 #pragma once
 
 #include "backend/stream.hpp"

@@ -7,7 +7,7 @@
 
 namespace pipetrain {
 
-// What is made for a stage: a device that fails, most often for want of memory, says at which one.
+// What is made for a stage: an error of a device, most often for lack of memory, names the stage.
 template <class Make>
 auto of_stage(int stage, Make&& make) {
   try {

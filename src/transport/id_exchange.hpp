@@ -1,5 +1,5 @@
 // How processes agree on an opaque blob before they can talk: NCCL's ids, for one. One process
-// gives it, the others take it. Until a launcher brings a way of its own, through files in a folder
+// gives it, the others take it. Unless a launcher provides another way, through files in a folder
 // that all of them see.
 #pragma once
 

@@ -6,7 +6,7 @@
 //   fail()     a rank cannot continue: all others hear why, stop, and end within seconds. So it is
 //              where a rank is not heard of for `peer_timeout`: one that is slow is heard of all
 //              the same, by its wire's thread
-// Nothing waits for a rank without a limit in time.
+// Every wait for a rank has a time limit.
 #pragma once
 
 #include <atomic>
@@ -33,7 +33,7 @@ struct JobFailure {
 class Job final : public Polled {
  public:
   explicit Job(const MakeRankWire& make_wire);  // with this thread's errors of make_wire
-  // One that was neither finished nor failed is cut.
+  // A job that neither finished nor failed is aborted.
   ~Job() override;
 
   int rank() const { return wire_thread_->rank(); }

@@ -15,7 +15,7 @@
 // the first-in-first-out queue that program/check.hpp proves free of deadlock, with the packets at
 // the two ends as its capacity, and no order between channels matters.
 //
-// What that costs and asks:
+// Costs and requirements:
 //   memory     of the device for each communicator: some MiB, mostly NCCL's buffers of connections
 //              (fewer thread blocks, fewer buffers; NCCL_BUFFSIZE makes them smaller)
 //   blocks     a send or receive that waits for the other end keeps up to `ctas_max` busy. A worker
@@ -29,9 +29,9 @@
 //              begins) or have each run before
 //
 // No work of a compute stream ever waits for NCCL: the host lets a packet in once it has arrived,
-// and takes one for writing once it has been sent. So a peer that is gone leaves compute streams
-// whole, and every wait can be given up. send() does not wait; acquire() and receive() only while
-// there is nothing for them. A transfer begins with send() at one end and with expect() or
+// and takes one for writing once it has been sent. So a peer that is gone does not break compute
+// streams, and every wait can be cancelled. send() does not wait; acquire() and receive() only
+// while there is nothing for them. A transfer begins with send() at one end and with expect() or
 // receive() at the other.
 //
 // Processes make their ends in one order: by boundary, then lane, activations before gradients.

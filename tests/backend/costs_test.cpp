@@ -63,7 +63,7 @@ TEST_CASE("on the CPU a relu costs nothing where the layer before it applies it"
         std::vector<double>{1, 0, 1, 0, 1, 1, 1, 0, 0});
 }
 
-TEST_CASE("on the CPU a relu costs something where another layer reads what it rectifies") {
+TEST_CASE("on the CPU a relu costs something where another layer reads its input") {
   const Graph graph =
       network("[8, 6, 6]",
               "{ name = 'bn', kind = 'batch_norm' }, { name = 'relu', kind = 'relu' },"
@@ -71,7 +71,7 @@ TEST_CASE("on the CPU a relu costs something where another layer reads what it r
   CHECK(shares(costs_of("cpu", graph)) == std::vector<double>{1, 1, 1});
 }
 
-TEST_CASE("a convolution that minimal filtering pays for costs half, where there is AVX-512") {
+TEST_CASE("a convolution that Winograd pays for costs half, where there is AVX-512") {
   const auto computed = [](const std::string& convolution, Precision precision) {
     const Graph graph = network(
         "[64, 8, 8]", "{ name = 'conv', kind = 'conv2d', out_channels = 64, " + convolution + " }");

@@ -66,7 +66,7 @@ Ran run_row(const Row& row, const fs::path& folder) {
 
 }  // namespace
 
-TEST_CASE("what the rows spoil is good as it is", "[bad_inputs]") {
+TEST_CASE("what the rows damage is valid unchanged", "[bad_inputs]") {
   const Folder folder;
   write(folder / "", base_files());
   for (const std::string config :

@@ -119,7 +119,7 @@ TEST_CASE("lines go straight to a reader, and the descriptor keeps its flags", "
   CHECK(output.dropped_lines() == 0);
 }
 
-TEST_CASE("a full pipe, socket or terminal holds up nobody and loses no line", "[base]") {
+TEST_CASE("a full pipe, socket or terminal delays nothing and loses no line", "[base]") {
   const auto make = GENERATE(&small_pipe, &socket_pair, &terminal);
   if (make == &terminal && !has_terminals()) return;
   const Ends ends = make();
@@ -197,7 +197,7 @@ TEST_CASE("where the pipe cannot be opened again, it is asked before each write"
   CHECK((all_of(output, ends) == numbered(0, 300)));
 }
 
-TEST_CASE("a terminal that is stopped holds up nobody", "[base]") {
+TEST_CASE("a terminal that is stopped delays nothing", "[base]") {
   if (!has_terminals()) return;
   const Ends ends = terminal();
   LineOutput output(ends.in, "standard output");
@@ -240,7 +240,7 @@ TEST_CASE("a terminal that was closed is a reader that has gone", "[base]") {
   CHECK(late.flush());
 }
 
-TEST_CASE("a file is written as ever, where it was", "[base]") {
+TEST_CASE("a file is written as always, in place", "[base]") {
   std::FILE* const file = std::tmpfile();
   REQUIRE(file != nullptr);
   REQUIRE(::write(fileno(file), "before\n", 7) == 7);

@@ -113,7 +113,7 @@ TEST_CASE("resharding moves whole layers and loses nothing") {
   CHECK_THROWS_AS(resharded(read, 5), UsageError);
 }
 
-TEST_CASE("saves in the background come in order, are pruned, and tell of a failing disk") {
+TEST_CASE("saves in the background come in order, are pruned, and report a failing disk") {
   const Scratch scratch;
   int flushed = 0;
   {

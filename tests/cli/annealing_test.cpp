@@ -74,7 +74,7 @@ TEST_CASE("T1 where no delay is above 1 says that it does nothing, and why", "[a
             "T1 multiplies the learning rates of stages 0 to 3 by 0.333 0.5 1 1 at step 4"));
 }
 
-TEST_CASE("anneal_steps = 0 turns T1 off, and no line speaks of it", "[annealing]") {
+TEST_CASE("anneal_steps = 0 turns T1 off, and no line mentions it", "[annealing]") {
   const PipeMare t;
   const Ran off = t.train(t.run, 1, "--set pipeline.pipemare.anneal_steps=0");
   REQUIRE(off.code == 0);

@@ -68,7 +68,7 @@ std::vector<std::string> lines_of(const fs::path& file) {
 
 }  // namespace
 
-TEST_CASE("SIGTERM saves and ends a run whose output nobody reads") {
+TEST_CASE("SIGTERM saves and ends a run whose output is not read") {
   const Blocked b;
   const auto [options, descriptor] =
       GENERATE(std::pair("", "1"), std::pair(" --json >/dev/null", "2"), std::pair(" --json", "1"));
@@ -85,7 +85,7 @@ TEST_CASE("SIGTERM saves and ends a run whose output nobody reads") {
   CHECK(saved["step"] == events.back()["step"]);
 }
 
-TEST_CASE("a run trains to its end though nobody reads; who comes back sees what was dropped") {
+TEST_CASE("a run trains to its end without a reader; one that comes back sees what was dropped") {
   const Blocked b;
   const fs::path got = b.folder.path / "got";
   const Ran ran = b.train(800, b.to_pipe("1"),

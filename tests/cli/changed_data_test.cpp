@@ -173,7 +173,7 @@ TEST_CASE("a checkpoint that is named is compared too, and resharding keeps what
   CHECK(has(refused.err, "data.train_labels"));
 }
 
-TEST_CASE("of large files the ends and stretches between them are looked at, over all of a list") {
+TEST_CASE("of large files the ends and pieces between them are compared, over all of a list") {
   constexpr std::streamoff kMiB = 1 << 20;
   struct TokenRun : KilledRun {
     TokenRun() {

@@ -23,7 +23,7 @@ struct Saved {
 
 }  // namespace
 
-TEST_CASE("checkpoint info tells what there is") {
+TEST_CASE("checkpoint info lists what there is") {
   const Saved saved;
   const json all = json::parse(saved.checkpoint("info", "--json").out)["checkpoints"];
   REQUIRE(all.size() == 4);  // after steps 2, 3 (the best), 4 and 6

@@ -68,7 +68,7 @@ TEST_CASE("a plan of a config keeps what the config gives") {
   CHECK(plan["step_ms"] > 0);
 }
 
-TEST_CASE("a plan reckons with a link") {
+TEST_CASE("a plan includes a link") {
   const Planning planning;
   REQUIRE(planning.measure().code == 0);
   const auto step_ms = [&](const std::string& more) {

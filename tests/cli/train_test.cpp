@@ -126,7 +126,7 @@ TEST_CASE("--quiet prints nothing; --json one document") {
   CHECK(has(ran.err, "step 6/6"));
 }
 
-TEST_CASE("--dry-run tells everything and writes nothing") {
+TEST_CASE("--dry-run prints everything and writes nothing") {
   const TestFolder folder;
   const fs::path run = folder.path / "run";
   const std::string train =
@@ -201,7 +201,7 @@ TEST_CASE("hardware.memory_limit refuses, naming the stage, and writes nothing")
   CHECK_FALSE(fs::exists(run));
 }
 
-TEST_CASE("a training that diverges exits with 5, and metrics.jsonl tells it") {
+TEST_CASE("a training that diverges exits with 5, and metrics.jsonl says so") {
   const TestFolder folder;
   const fs::path run = folder.path / "run";
   const Ran ran = run_binary("train " + folder.config().string() + " --output " + run.string() +

@@ -246,7 +246,7 @@ TEST_CASE("generate takes lines as they come: empty, with returns, without an en
   CHECK(nothing.out.empty());
 }
 
-TEST_CASE("a line that is too long is cut, and said to be") {
+TEST_CASE("a line that is too long is cut, and reported") {
   const Cipher& cipher = trained();
   const std::string seven = "a b c d e f g";
   const Ran one = cipher.generate("a b\n" + seven + " h h\n");

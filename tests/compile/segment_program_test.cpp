@@ -90,7 +90,7 @@ TEST_CASE("a schedule that never drains is one program, folded where it is long"
   CHECK(unfold({folded.program, folded.loops}, 7).minibatches == folded.program.minibatches + 6);
 }
 
-TEST_CASE("an asynchronous stage clips by its own norm: its update waits for nobody",
+TEST_CASE("an asynchronous stage clips by its own norm: its update waits for no other",
           "[segment program]") {
   Config config = make_config({.microbatches = 2, .schedule = "pipedream"});
   config.optimizer.max_norm = 1;

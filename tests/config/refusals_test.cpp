@@ -333,7 +333,7 @@ TEST_CASE("a key with a problem of its own gets no second one from the rules") {
         1);
 }
 
-TEST_CASE("a misspelt key is one problem: what its absence alone would bring is not said too") {
+TEST_CASE("a misspelt key is one problem: what its absence alone would cause is not reported too") {
   const std::vector<std::pair<std::string, std::string>> alone = {
       {"[model]\nfiel = \"m.toml\"\n", "2:1: unknown key model.fiel"},
       {"[modle]\nfile = \"m.toml\"\n", "1:2: unknown table modle"},

@@ -38,7 +38,7 @@ std::string with_size(std::string png, std::uint32_t width, std::uint32_t height
 
 }  // namespace
 
-TEST_CASE("image: PNG gives the very bytes, interlaced or not", "[image]") {
+TEST_CASE("image: PNG gives the same bytes, interlaced or not", "[image]") {
   const Pixels pixels = counted(7, 5, 3);
   for (const bool interlaced : {false, true}) {
     const Image image = read(png_file(pixels, {.interlaced = interlaced}), 3);

@@ -205,7 +205,7 @@ TEST_CASE("loader: a reading error comes out of get, for every reader, and goes 
   CHECK(elsewhere == "sample 9 is damaged");
 }
 
-TEST_CASE("loader: close wakes who waits, and from then on get throws", "[loader]") {
+TEST_CASE("loader: close wakes all that wait, and from then on get throws", "[loader]") {
   const Counting data(20);
   Loader loader(data, {.order = {.batch_size = 4}, .depth = 1}, 2);
   loader.get(0);
@@ -277,7 +277,7 @@ TEST_CASE("loader: a get that can never return says so instead", "[loader]") {
     CHECK(
         contains(message_of<InternalError>([&] { loader.get(2); }), "2 mini-batches are too few"));
   }
-  SECTION("all readers wait, and nobody is left to release") {
+  SECTION("all readers wait, and none is left to release") {
     Loader loader(data, options, 2);
     std::atomic<int> refused = 0, closed = 0;
     const auto go_too_far = [&] {

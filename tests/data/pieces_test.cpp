@@ -90,7 +90,7 @@ TEST_CASE("pieces: a character that the text did not have is the unknown piece",
   CHECK(contains(learnt.pieces.decode(ids), "\u2047"));
 }
 
-TEST_CASE("pieces: every character of the text is a piece, how seldom it may be", "[pieces]") {
+TEST_CASE("pieces: every character of the text is a piece, however rare it is", "[pieces]") {
   std::string text;
   for (int i = 0; i < 3000; ++i) text += "the dog runs in the park\n";
   const Learnt learnt("unigram", text + sentences + "\u00e9\n");

@@ -196,7 +196,7 @@ TEST_CASE("equals go by the better hypothesis, then by the lower token") {
   CHECK(search.open()[1].tokens == Tokens{a, b});
 }
 
-TEST_CASE("tokens that nobody wants and such of no finite probability are never chosen") {
+TEST_CASE("excluded tokens and those without a finite probability are never chosen") {
   const Language padded = table({}, {0.97f, 0.01f, 0.01f, 0.01f});
   for (const int beam : {1, 3})
     for (const std::int32_t token : found(padded, rules(beam, 0, 5))) CHECK(token != pad);

@@ -83,7 +83,7 @@ TEST_CASE("a kernel's own mistakes", "[fake_cuda]") {
   CHECK_THAT(of([&] { missing_sync(stream, x); }), Contains("shared memory"));
 }
 
-TEST_CASE("a kernel that reads what nobody has written is found", "[fake_cuda]") {
+TEST_CASE("a kernel that reads memory that was not written is found", "[fake_cuda]") {
   fake_cuda::set({});
   const cudaStream_t stream = make_stream();
   float *const x = make_floats(4), *const y = make_floats(4);

@@ -80,8 +80,7 @@ TEST_CASE("pinned memory is read when a copy runs, other memory when it is asked
 }
 
 #ifndef KERNELS_UNWATCHED
-TEST_CASE("two streams that read one block race with nobody, but with its next writer",
-          "[fake_cuda]") {
+TEST_CASE("two streams that read one block race only with its next writer", "[fake_cuda]") {
   fake_cuda::set({});
   const cudaStream_t a = make_stream(), b = make_stream(), c = make_stream();
   float *const x = make_floats(2), *const y = make_floats(4);

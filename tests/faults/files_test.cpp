@@ -114,7 +114,7 @@ TEST_CASE("standard output that is full, or read in part", "[faults]") {
   CHECK(fs::exists(part / "model.safetensors"));
 }
 
-TEST_CASE("an output folder that cannot be", "[faults]") {
+TEST_CASE("an output folder that cannot be made", "[faults]") {
   const TestFolder folder;
   const std::string train = "train --quiet " + folder.config().string() + " --output ";
   const fs::path file = folder.write("file", "mine");

@@ -66,7 +66,7 @@ TEST_CASE("in a block a layer is found by its name there, and by its full name")
   CHECK(graph.layers[4].parameters[0].tied == Tie{{0}, 0});
 }
 
-TEST_CASE("what cannot be tied is said, with its place") {
+TEST_CASE("what cannot be tied is reported, with its place") {
   const auto says = [](const std::string& layers, const std::string& what) {
     const std::string error = tied_error(layers);
     INFO(error);

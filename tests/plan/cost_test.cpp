@@ -17,7 +17,7 @@ Graph network(const std::string& input, const std::string& layers) {
 
 }  // namespace
 
-TEST_CASE("nobody computes the gradient of the network's input") {
+TEST_CASE("no layer computes the gradient of the network's input") {
   const Graph graph = network("[64]",
                               "{ name = 'flatten', kind = 'flatten' },"
                               "{ name = 'fc1', kind = 'linear', out_features = 64 },"
@@ -26,7 +26,7 @@ TEST_CASE("nobody computes the gradient of the network's input") {
   CHECK(costs[2] - costs[1] == static_cast<double>(graph.layers[2].flops));
 }
 
-TEST_CASE("a layer's FLOPs and its bytes count by the shares that the backend tells") {
+TEST_CASE("a layer's FLOPs and its bytes count by the shares that the backend gives") {
   const Graph graph = network("[64, 8, 8]",
                               "{ name = 'first', kind = 'conv2d', out_channels = 64, kernel = 1 },"
                               "{ name = 'conv', kind = 'conv2d', out_channels = 64, bias = false,"

@@ -148,7 +148,7 @@ TEST_CASE("the name of a block stands for its first layer") {
         "conv1 layer1.conv1 flatten");
 }
 
-TEST_CASE("splits that cannot be say why and what to write") {
+TEST_CASE("impossible splits say why and what to write") {
   const Graph graph = model("lenet5.toml");
   CHECK(contains(error_of(graph, config(13)), "has 12 layers"));
   CHECK(contains(error_of(graph, config(0)), "pipeline.stages is 0"));

@@ -213,7 +213,7 @@ TEST_CASE("deadlock: an update that waits for the stages before it, and forwards
   REQUIRE_FALSE(found.empty());
   CHECK_THAT(found.back().message, Contains("2U0@1 (update): not every stage"));
 }
-TEST_CASE("update: a stage that shares no parameter waits for nobody") {
+TEST_CASE("update: a stage that shares no parameter waits for no other") {
   const auto program = make_program({.schedule = "pipedream",
                                      .stages = 3,
                                      .microbatches = 1,

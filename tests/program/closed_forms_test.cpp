@@ -180,7 +180,7 @@ TEST_CASE("chimera: N(F+B) + (P-2) max(F,B) + (N/P-1)(P-2)|B-F|, where P divides
   });
 }
 
-TEST_CASE("data_parallel: N/P (F+B), nobody waits") {
+TEST_CASE("data_parallel: N/P (F+B), no worker waits") {
   each_draw([](Draw draw) {
     const int p = draw.size(1, 8), n = p * draw.size(1, 4), k = draw.size(1, 3);
     const double f = draw.time(), b = draw.time();

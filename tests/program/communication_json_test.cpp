@@ -59,7 +59,7 @@ TEST_CASE("what is added to nothing is itself, stage by stage", "[metrics][commu
   CHECK(sum.total() == Volume{520, 16});
 }
 
-TEST_CASE("a step tells of its messages where it had some", "[metrics][communication]") {
+TEST_CASE("a step reports its messages if it had some", "[metrics][communication]") {
   StepSummary summary;
   CHECK_FALSE(step_event(summary).contains("communication"));
   summary.communication = three_stages();

@@ -98,7 +98,7 @@ bool drains(const Program& program) {
 
 }  // namespace
 
-TEST_CASE("an order says truly whether it drains at every update") {
+TEST_CASE("an order says correctly whether it drains at every update") {
   for (const Schedule& row : schedules()) {
     CAPTURE(row.name);
     const Program program = make_program({.schedule = std::string(row.name),

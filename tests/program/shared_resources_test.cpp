@@ -56,7 +56,7 @@ TEST_CASE("who is first on a shared link goes by time, not by worker") {
   CHECK(summary_of(request, costs) == alone);
 }
 
-TEST_CASE("links that nobody shares change no bit, under any schedule") {
+TEST_CASE("links that are not shared change no bit, under any schedule") {
   std::mt19937 random(3);
   std::uniform_real_distribution<double> time(0.1, 3);
   for (const auto& row : schedules())

@@ -109,7 +109,7 @@ TEST_CASE("slowdown is a factor of workers, jitter of every forward and backward
     CHECK_THROWS_WITH(parse_times(text), Contains(text) && Contains("--times F=1,B=2"));
 }
 
-TEST_CASE("what takes no time is said, where the schedule has it") {
+TEST_CASE("what takes no time is reported, where the schedule has it") {
   const auto lines = [](const std::string& times, const ScheduleRequest& request) {
     return timeless(make_program(request), costs_of(times, request), request.schedule);
   };

@@ -71,7 +71,7 @@ TEST_CASE("reads further back keep more", "[weight store]") {
   CHECK(kept("0F0 0F1 0B0 0U0@1 0F2@1 0B1 0U1@2 0F3@2 0B2@1 0U2@3 0B3@2 0U3@4") == 2);
 }
 
-TEST_CASE("a version that nobody reads any more makes room", "[weight store]") {
+TEST_CASE("a version that is no longer read makes room", "[weight store]") {
   // Version 0 is gone when 2 is made; 1 is read after it.
   CHECK(kept("0F0 0B0 0U0@1 0F1@1 0U1@2 0B1@1 0U2@3") == 2);
 }

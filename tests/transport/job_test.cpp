@@ -75,7 +75,7 @@ TEST_CASE("a rank that fails ends the others, which name it; a wait for it is wo
   CHECK(ranks.other.leader_knows());
 }
 
-TEST_CASE("a rank that nothing is heard of ends the job, both ways, and the end waits for nobody") {
+TEST_CASE("a rank that nothing is heard of ends the job, both ways, and the end does not wait") {
   TwoRanks ranks;
   ranks.leader.set_peer_timeout(0.2);
   ranks.other.set_peer_timeout(0.2);

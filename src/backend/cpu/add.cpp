@@ -1,4 +1,4 @@
-// The sum of any number of values, in their order; rectified where a relu alone reads it.
+// The sum of any number of values, in their order, through a ReLU where one alone reads it.
 #include "backend/cpu/kernel.hpp"
 #include "backend/cpu/loops/vector_loops.hpp"
 #include "backend/cpu/parallel.hpp"
@@ -11,7 +11,7 @@ class AddKernel final : public CpuKernel {
  public:
   explicit AddKernel(Problem problem) : CpuKernel(std::move(problem)) {
     traits_.aliases_gradient = true;
-    traits_.aliases_input = problem_.inputs.size() == 1 && !problem_.rectifies;
+    traits_.aliases_input = problem_.inputs.size() == 1 && !problem_.with_relu;
   }
 
   void forward(const ForwardArguments& a) override {
@@ -31,7 +31,7 @@ class AddKernel final : public CpuKernel {
     if (a.inputs.size() == 1) loops_.relu_forward(so_far, sum, count);
     for (std::size_t i = 1; i < a.inputs.size(); ++i, so_far = sum)
       loops_.add(so_far, elements<E>(a.inputs[i]) + begin, sum, count,
-                 problem_.rectifies && i + 1 == a.inputs.size());
+                 problem_.with_relu && i + 1 == a.inputs.size());
   }
 
   const ElementLoops<E>& loops_ = element_loops<E>();

@@ -82,7 +82,7 @@ class BatchNormKernel final : public CpuKernel {
   }
 
  private:
-  bool masks() const { return problem_.rectifies && problem_.mode == Mode::Train; }
+  bool masks() const { return problem_.with_relu && problem_.mode == Mode::Train; }
   // backward_input() runs before backward_weight() wherever parameters are before this layer.
   bool keeps_sums() const { return problem_.wants_input_gradient; }
   GradientSums sums_of(const BatchNormLoop& loop, const E* x, const E* dy) const {
@@ -139,7 +139,7 @@ class BatchNormKernel final : public CpuKernel {
         .walk = walk(b), .mean = mean.values, .scale = scale.values, .kept = nullptr};
     loops_.normalise(loop, x, floats(a.weights.parameters[0]) + b * kLanes,
                      floats(a.weights.parameters[1]) + b * kLanes,
-                     elements<E>(a.output) + offset(b), kept, problem_.rectifies);
+                     elements<E>(a.output) + offset(b), kept, problem_.with_relu);
   }
 
   float scale_of(double variance) const {

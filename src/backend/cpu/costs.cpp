@@ -1,6 +1,6 @@
 #include "backend/cpu/costs.hpp"
 
-#include "backend/cpu/conv/minimal_filtering.hpp"
+#include "backend/cpu/conv/suits_winograd.hpp"
 #include "backend/cpu/instruction_set.hpp"
 #include "graph/traits.hpp"
 
@@ -31,7 +31,7 @@ constexpr double kFilteredShare = 0.5;
 bool is_filtered(const Graph& graph, const Layer& layer, Precision precision) {
   const auto* conv = std::get_if<Conv2d>(&layer.spec);
   return conv && precision == Precision::F32 && has_avx512() &&
-         suits_minimal_filtering(*conv, graph.shape(layer.inputs[0]).dims[0], layer.output);
+         suits_winograd(*conv, graph.shape(layer.inputs[0]).dims[0], layer.output);
 }
 
 BackendCosts::LayerShares shares(const Graph& graph, const Layer& layer, Precision precision) {

@@ -23,8 +23,8 @@ struct Problem {
   const Layer* layer = nullptr;
   std::vector<ValueLayout> inputs;
   ValueLayout output;
-  bool rectifies = false;            // the relu that alone reads this output is done by this kernel
-  bool rectified_ahead = false;      // relu: the kernel before did the forward
+  bool with_relu = false;            // the relu that alone reads this output is done by this kernel
+  bool relu_ahead = false;           // relu: the kernel before did the forward
   Mask mask = Mask::Own;             // relu: who does the backward
   bool masks_input = false;          // max_pool, linear: does the backward of the relu before
   bool wants_input_gradient = true;  // parameters are before this layer

@@ -96,7 +96,7 @@ bool is_linear_of_vectors(const Problem& problem) {
          !problem.plain_weights;
 }
 
-bool can_rectify(const Problem& problem) {
+bool can_apply_relu(const Problem& problem) {
   const Layer& layer = *problem.layer;
   return is<Conv2d>(layer) || is_linear_of_vectors(problem) || is<BatchNorm>(layer) ||
          is<Add>(layer);
@@ -114,8 +114,8 @@ void fuse_relu(const Graph& graph, Indexed<Problem, LayerId>& problems, std::siz
   Problem& problem = problems[relu];
   const ValueId input = problem.layer->inputs[0];
   Problem* producer = input.value > 0 ? &problems[input.value - 1] : nullptr;
-  if (producer && can_rectify(*producer) && graph.consumers(input).size() == 1) {
-    producer->rectifies = problem.rectified_ahead = true;
+  if (producer && can_apply_relu(*producer) && graph.consumers(input).size() == 1) {
+    producer->with_relu = problem.relu_ahead = true;
     if (masks_elsewhere && is<BatchNorm>(*producer->layer)) {
       problem.mask = Mask::Producer;
       return;

@@ -19,7 +19,7 @@ class PoolKernel : public CpuKernel {
               .kernel = kernel,
               .stride = stride,
               .padding = padding,
-              .rectified = problem_.masks_input} {}
+              .after_relu = problem_.masks_input} {}
 
   // Calls body(offset of the block in the input, in the output).
   template <class Body>

@@ -1,4 +1,4 @@
-// max(x, 0). Where the kernel before it rectified already, the output is the input's memory.
+// max(x, 0). Where the kernel before it has applied it already, the output is the input's memory.
 #include "backend/cpu/kernel.hpp"
 #include "backend/cpu/loops/vector_loops.hpp"
 #include "backend/cpu/parallel.hpp"
@@ -10,7 +10,7 @@ template <class E>
 class ReluKernel final : public CpuKernel {
  public:
   explicit ReluKernel(Problem problem) : CpuKernel(std::move(problem)) {
-    traits_.aliases_input = problem_.rectified_ahead;
+    traits_.aliases_input = problem_.relu_ahead;
     traits_.aliases_gradient = problem_.mask != Mask::Own;
     traits_.backward_input_reads_output = problem_.mask == Mask::Own;
   }

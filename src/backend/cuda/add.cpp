@@ -1,4 +1,4 @@
-// The sum of any number of values, in their order; rectified where a relu alone reads it. Every
+// The sum of any number of values, in their order, through a ReLU where one alone reads it. Every
 // input's gradient is the output's.
 #include "backend/cuda/device/elementwise.hpp"
 #include "backend/cuda/kernel.hpp"
@@ -10,7 +10,7 @@ class AddKernel final : public CudaKernel {
  public:
   explicit AddKernel(Problem problem) : CudaKernel(std::move(problem)) {
     traits_.aliases_gradient = true;
-    traits_.aliases_input = problem_.inputs.size() == 1 && !problem_.rectifies;
+    traits_.aliases_input = problem_.inputs.size() == 1 && !problem_.with_relu;
   }
 
   void forward(const ForwardArguments& a) override {
@@ -18,7 +18,7 @@ class AddKernel final : public CudaKernel {
     std::vector<const float*> terms;
     for (const void* const input : a.inputs) terms.push_back(floats(input));
     sum(device(a.stream).handle(), terms, floats(a.output), problem_.output_elements(),
-        problem_.rectifies);
+        problem_.with_relu);
   }
 
   void backward_input(const BackwardInputArguments&) override {}

@@ -46,7 +46,7 @@ class BatchNormKernel final : public CudaKernel {
                        .statistics = statistics,
                        .gamma = floats(a.weights.parameters[0]),
                        .beta = floats(a.weights.parameters[1]),
-                       .rectifies = problem_.rectifies,
+                       .with_relu = problem_.with_relu,
                        .y = floats(a.output)});
   }
 

@@ -47,9 +47,9 @@ class Conv2dKernel final : public CudaKernel {
           layer(), "do its forward");
     if (bias_)
       add_bias(stream.handle(), floats(a.output), floats(a.weights.parameters[1]), planes_,
-               problem_.rectifies);
-    else if (problem_.rectifies)
-      rectify(stream.handle(), floats(a.output), problem_.output_elements());
+               problem_.with_relu);
+    else if (problem_.with_relu)
+      apply_relu(stream.handle(), floats(a.output), problem_.output_elements());
   }
 
   void backward_input(const BackwardInputArguments& a) override {

@@ -17,7 +17,7 @@ constexpr double kBackwardShare = 0.5;
 
 double share(const Problem& problem) {
   if (traits_of(problem.layer->spec).is_view) return 0;
-  return problem.rectified_ahead ? kBackwardShare : 1;
+  return problem.relu_ahead ? kBackwardShare : 1;
 }
 
 }  // namespace

@@ -18,8 +18,8 @@ struct Problem {
   const Layer* layer = nullptr;
   std::vector<Shape> inputs;
   Shape output;
-  bool rectifies = false;        // the relu that alone reads this output is done by this kernel
-  bool rectified_ahead = false;  // relu: the kernel before did the forward
+  bool with_relu = false;   // the relu that alone reads this output is done by this kernel
+  bool relu_ahead = false;  // relu: the kernel before did the forward
   std::int64_t samples = 1;
   Mode mode = Mode::Train;
   const ConvolutionAlgorithms* convolutions = nullptr;  // of the backend; conv2d asks it

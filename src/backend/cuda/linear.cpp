@@ -32,7 +32,7 @@ class LinearKernel final : public CudaKernel {
       : CudaKernel(std::move(problem)),
         bias_(spec.bias),
         sizes_(sizes_of(spec, problem_)),
-        adds_bias_(bias_ && !problem_.rectifies),
+        adds_bias_(bias_ && !problem_.with_relu),
         forward_(problem_.layer->name, linear_forward(sizes_, adds_bias_)),
         input_gradient_(problem_.layer->name, linear_input_gradient(sizes_)),
         weight_gradient_(problem_.layer->name, linear_weight_gradient(sizes_)) {
@@ -48,11 +48,11 @@ class LinearKernel final : public CudaKernel {
                       .bias = adds_bias_ ? bias : nullptr,
                       .d = floats(a.output),
                       .scratch = a.scratch});
-    if (!problem_.rectifies) return;
+    if (!problem_.with_relu) return;
     if (bias)
       add_bias(stream.handle(), floats(a.output), bias, {sizes_.rows, sizes_.out, 1}, true);
     else
-      rectify(stream.handle(), floats(a.output), problem_.output_elements());
+      apply_relu(stream.handle(), floats(a.output), problem_.output_elements());
   }
 
   void backward_input(const BackwardInputArguments& a) override {

@@ -11,7 +11,7 @@ bool is(const Layer& layer) {
   return std::holds_alternative<Spec>(layer.spec);
 }
 
-bool can_rectify(const Layer& layer) {
+bool can_apply_relu(const Layer& layer) {
   return is<Conv2d>(layer) || is<Linear>(layer) || is<BatchNorm>(layer) || is<Add>(layer);
 }
 
@@ -19,7 +19,7 @@ void fuse_relu(const Graph& graph, Indexed<Problem, LayerId>& problems, Problem&
   const ValueId input = relu.layer->inputs[0];
   if (input.value == 0 || graph.consumers(input).size() != 1) return;
   Problem& producer = problems[input.value - 1];
-  if (can_rectify(*producer.layer)) producer.rectifies = relu.rectified_ahead = true;
+  if (can_apply_relu(*producer.layer)) producer.with_relu = relu.relu_ahead = true;
 }
 
 class CudaLowering final : public Lowering {

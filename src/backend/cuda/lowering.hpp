@@ -10,7 +10,7 @@
 namespace pipetrain::cuda {
 
 // One problem a layer, decided on the uncut graph; they point into it. A relu that alone reads the
-// output of a layer which can rectify is done by that layer, in place; its backward stays its own.
+// output of a layer that can apply it is done by that layer, in place; its backward stays its own.
 Indexed<Problem, LayerId> make_problems(const Graph& graph);
 
 // `convolutions` outlives the lowering.

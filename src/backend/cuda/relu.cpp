@@ -1,5 +1,5 @@
-// max(x, 0). Where the kernel before it rectified already, the output is the input's memory. The
-// gradient passes where the output is positive.
+// max(x, 0). Where the kernel before it has applied it already, the output is the input's memory.
+// The gradient passes where the output is positive.
 #include "backend/cuda/device/elementwise.hpp"
 #include "backend/cuda/kernel.hpp"
 
@@ -9,7 +9,7 @@ namespace {
 class ReluKernel final : public CudaKernel {
  public:
   explicit ReluKernel(Problem problem) : CudaKernel(std::move(problem)) {
-    traits_.aliases_input = problem_.rectified_ahead;
+    traits_.aliases_input = problem_.relu_ahead;
     traits_.backward_input_reads_output = true;
   }
 

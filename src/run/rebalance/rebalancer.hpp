@@ -1,8 +1,8 @@
 // Whether the cut of a running pipeline should move: decided from what its stages measure, one
 // window of steps at a time. Knows neither threads nor weights; run/rebalance/moves.hpp moves.
 //
-// A layer's time is its stage's busy time, shared out by estimated costs; so a stage that a slow
-// core or a neighbour holds up has dear layers, and gives some away. A move is judged by the window
+// A layer's time is its stage's busy time, shared out by estimated costs; so a stage on a slow or
+// shared core has expensive layers, and gives some away. A move is judged by the window
 // after it: where the step did not get shorter it is taken back, and the same proposal is not made
 // again for a while, each time twice as long.
 #pragma once

@@ -44,7 +44,7 @@ std::vector<FewChannelsLoop> few_channels_cases() {
                        .channels = channels,
                        .out_blocks = 2,
                        .kernel = {3, 5},
-                       .rectify = false});
+                       .with_relu = false});
   return cases;
 }
 
@@ -197,7 +197,7 @@ TEST_CASE("pairs of bf16 make the same weight gradient of small images", "[cpu]"
 }
 #endif
 
-TEST_CASE("every instruction set turns tiles, whole ones and parts", "[cpu]") {
+TEST_CASE("every instruction set transposes tiles, whole ones and parts", "[cpu]") {
   const auto [name, loops] = GENERATE(from_range(loops_here()));
   const std::int64_t rows = GENERATE(1, 7, 16), columns = GENERATE(3, 16);
   CAPTURE(name, rows, columns);

@@ -99,7 +99,7 @@ TEST_CASE("every element of many samples goes to its place and back", "[cpu]") {
   CHECK(stored == expected);
 }
 
-TEST_CASE("no copy is packed of weights whose input gradient nobody wants", "[cpu]") {
+TEST_CASE("no copy is packed of weights whose input gradient is not needed", "[cpu]") {
   const auto backend = make_cpu_backend();
   const auto lowering = backend->lower(conv_net(6, 16, 1), {.samples = 2});
   CHECK(lowering->packed_bytes({0}, Pass::Backward) == 0);

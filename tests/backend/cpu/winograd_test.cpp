@@ -1,4 +1,4 @@
-// Convolutions by minimal filtering: whole kernels against the reference, and each instruction
+// Convolutions by Winograd F(2x2, 3x3): whole kernels against the reference, and each instruction
 // set's loops against a direct convolution.
 #include <omp.h>
 
@@ -29,7 +29,7 @@ Graph three_convolutions(std::int64_t height, std::int64_t width) {
 
 }  // namespace
 
-TEST_CASE("convolutions by minimal filtering agree with the reference", "[cpu]") {
+TEST_CASE("convolutions by Winograd agree with the reference", "[cpu]") {
   const auto cpu = make_cpu_backend(), reference = make_reference_backend();
   const auto [height, width, samples] = GENERATE(
       table<std::int64_t, std::int64_t, int>({{4, 4, 5}, {6, 8, 1}, {10, 6, 3}, {2, 8, 4}}));
@@ -38,15 +38,14 @@ TEST_CASE("convolutions by minimal filtering agree with the reference", "[cpu]")
   check_close(run(*cpu, task), run(*reference, task));
 }
 
-TEST_CASE("a convolution by minimal filtering packs its weights where nobody does", "[cpu]") {
+TEST_CASE("a convolution by Winograd packs its weights where no kernel did", "[cpu]") {
   const auto cpu = make_cpu_backend(), reference = make_reference_backend();
   const Graph graph = make_graph({64, 6, 6}, {{"conv", padded3x3(64), {64, 6, 6}}});
   const Task task = make_task(graph, 2, Mode::Train, 2);
   check_close(run(*cpu, task), run(*reference, task));
 }
 
-TEST_CASE("convolutions by minimal filtering give the same bits for any number of threads",
-          "[cpu]") {
+TEST_CASE("convolutions by Winograd give the same bits for any number of threads", "[cpu]") {
   if (!has_avx512()) {
     WARN("skipped: without AVX-512 the library convolves");
     return;
@@ -68,7 +67,7 @@ TEST_CASE("convolutions by minimal filtering give the same bits for any number o
 namespace {
 
 constexpr WinogradLoop kLoop{
-    .samples = 3, .height = 6, .width = 4, .channels = 64, .outputs = 64, .rectify = false};
+    .samples = 3, .height = 6, .width = 4, .channels = 64, .outputs = 64, .with_relu = false};
 constexpr std::int64_t kBlocks = 4, kBlock = kLanes * kLanes, kPixels = kLoop.height * kLoop.width;
 
 std::int64_t image_index(std::int64_t n, std::int64_t channel, std::int64_t y, std::int64_t x) {
@@ -150,7 +149,7 @@ std::vector<float> weight_gradient(const VectorLoops& loops, const std::vector<f
 
 }  // namespace
 
-TEST_CASE("every instruction set computes the same convolution by minimal filtering", "[cpu]") {
+TEST_CASE("every instruction set computes the same convolution by Winograd", "[cpu]") {
   const auto [name, loops] = GENERATE(from_range(loops_here()));
   CAPTURE(name);
   const std::vector<float> x = numbers(kImages, 0.7f), dy = numbers(kImages, 0.4f),

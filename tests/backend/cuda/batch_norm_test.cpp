@@ -66,13 +66,13 @@ struct Case {  // a batch_norm's values, on the host and on the device
                                   .partials = partials.get(),
                                   .statistics = statistics.get()});
   }
-  void normalise(bool rectifies) {
+  void normalise(bool with_relu) {
     cuda::normalise(stream.handle, {.planes = planes,
                                     .x = on_x.get(),
                                     .statistics = statistics.get(),
                                     .gamma = on_gamma.get(),
                                     .beta = on_beta.get(),
-                                    .rectifies = rectifies,
+                                    .with_relu = with_relu,
                                     .y = result.get()});
   }
   GradientInput gradient_input() {
@@ -105,13 +105,13 @@ TEST_CASE("statistics and values of a micro-batch", "[device]") {
       CHECK(difference(mean.read(), expected_mean) < 1e-6);
       CHECK(difference(variance.read(), expected_variance) < 1e-6);
       const auto statistics = a.statistics.read();
-      for (const bool rectifies : {false, true}) {
+      for (const bool with_relu : {false, true}) {
         each(of, [&](std::size_t i, std::size_t c) {
           y[i] = static_cast<float>(
               (a.x[i] - a.expected.mean[c]) * a.expected.scale[c] * a.gamma[c] + a.beta[c]);
-          if (rectifies) y[i] = std::max(y[i], 0.0f);
+          if (with_relu) y[i] = std::max(y[i], 0.0f);
         });
-        a.normalise(rectifies);
+        a.normalise(with_relu);
         CHECK(difference(a.result.read(), y) < 2e-6);
       }
       // A recomputation finds the same bits, and leaves the running statistics alone.

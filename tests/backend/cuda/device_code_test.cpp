@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::int64_t kBeyondGrid = 2048 * 256 + 77;
 
-float rectified(float x) { return x < 0 ? 0 : x; }
+float relu_of(float x) { return x < 0 ? 0 : x; }
 
 }  // namespace
 
@@ -32,10 +32,10 @@ TEST_CASE("relu keeps NaN, in place or not, and lets gradients through by the ou
     Floats x = numbers(count);
     if (count > 2) x[2] = kNan;
     Floats expected = x;
-    for (float& value : expected) value = rectified(value);
+    for (float& value : expected) value = relu_of(value);
     const OnDevice on(stream, x), y(stream, Floats(x.size(), 7)), dx(stream, numbers(count, 3));
     relu(stream.handle, on.get(), y.get(), count);
-    rectify(stream.handle, on.get(), count);
+    apply_relu(stream.handle, on.get(), count);
     CHECK(same_bits(y.read(), expected));
     CHECK(same_bits(on.read(), expected));
     const Floats dy = numbers(count, 3);
@@ -64,7 +64,7 @@ TEST_CASE("a sum of any number of terms is added up in their order", "[device]")
       const OnDevice result(stream, Floats(expected.size(), 7));
       sum(stream.handle, pointers, result.get(), count, false);
       CHECK(same_bits(result.read(), expected));
-      for (float& value : expected) value = rectified(value);
+      for (float& value : expected) value = relu_of(value);
       sum(stream.handle, pointers, values[0]->get(), count, true);  // over its first term
       CHECK(same_bits(values[0]->read(), expected));
     }
@@ -76,12 +76,12 @@ TEST_CASE("a bias is added to its channel", "[device]") {
   const Planes shapes[] = {{1, 1, 1}, {3, 5, 7},   {70, 300, 1},  {2, 3, 300},
                            {0, 4, 4}, {1, 1, 999}, {9, 257, 300}, {530000, 1, 1}};
   for (const Planes& of : shapes)
-    for (const bool rectifies : {false, true}) {
+    for (const bool with_relu : {false, true}) {
       Floats x = numbers(of.elements()), bias = numbers(of.channels, 1);
       const OnDevice values(stream, x), on(stream, bias);
-      add_bias(stream.handle, values.get(), on.get(), of, rectifies);
+      add_bias(stream.handle, values.get(), on.get(), of, with_relu);
       each(of, [&](std::size_t i, std::size_t c) {
-        x[i] = rectifies ? rectified(x[i] + bias[c]) : x[i] + bias[c];
+        x[i] = with_relu ? relu_of(x[i] + bias[c]) : x[i] + bias[c];
       });
       CHECK(same_bits(values.read(), x));
     }

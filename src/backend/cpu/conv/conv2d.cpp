@@ -70,7 +70,7 @@ class ConvKernel final : public CpuKernel {
             .channels = in.channels,
             .out_blocks = layout_.outputs / kLanes,
             .kernel = spec_.kernel,
-            .rectify = problem_.rectifies};
+            .with_relu = problem_.with_relu};
   }
   std::int64_t few_channels_work() const {
     return problem_.output_elements() * spec_.kernel[0] * spec_.kernel[1] * kFewChannels;

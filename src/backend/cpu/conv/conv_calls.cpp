@@ -15,10 +15,10 @@ using Forward = dnnl::convolution_forward;
 using BackwardData = dnnl::convolution_backward_data;
 using BackwardWeights = dnnl::convolution_backward_weights;
 
-dnnl::primitive_attr attributes(bool rectifies) {
+dnnl::primitive_attr attributes(bool with_relu) {
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  if (!rectifies) return attributes;
+  if (!with_relu) return attributes;
   dnnl::post_ops operations;
   operations.append_eltwise(algorithm::eltwise_relu, 0, 0);
   attributes.set_post_ops(operations);
@@ -63,7 +63,7 @@ auto first_fast(const std::vector<Layouts>& choices, Make make) {
 
 ConvCallMaker::ConvCallMaker(const Conv2d& spec, const Problem& problem, const ConvLayout& layout)
     : layout_(layout),
-      rectifies_(problem.rectifies),
+      with_relu_(problem.with_relu),
       stride_(spec.stride.begin(), spec.stride.end()),
       padding_(spec.padding.begin(), spec.padding.end()),
       bias_(spec.bias ? layout.bias : Desc()) {
@@ -73,7 +73,7 @@ ConvCallMaker::ConvCallMaker(const Conv2d& spec, const Problem& problem, const C
       first_fast(choices(layout_, layout_.read_weights), [&](const Layouts& l, bool may_be_empty) {
         return Forward::primitive_desc(engine(), direction, algorithm::convolution_direct, l.image,
                                        l.weights, bias_, l.output, stride_, padding_, padding_,
-                                       attributes(rectifies_), may_be_empty);
+                                       attributes(with_relu_), may_be_empty);
       });
 }
 

@@ -20,7 +20,7 @@ class ConvCallMaker {
 
  private:
   const ConvLayout& layout_;
-  bool rectifies_;
+  bool with_relu_;
   dnnl::memory::dims stride_, padding_;
   dnnl::memory::desc bias_;  // zero where there is none
   dnnl::convolution_forward::primitive_desc forward_;

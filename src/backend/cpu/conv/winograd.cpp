@@ -6,8 +6,8 @@
 #include <algorithm>
 
 #include "backend/cpu/conv/conv_layout.hpp"
-#include "backend/cpu/conv/minimal_filtering.hpp"
 #include "backend/cpu/conv/small_images.hpp"
+#include "backend/cpu/conv/suits_winograd.hpp"
 #include "backend/cpu/instruction_set.hpp"
 #include "backend/cpu/loops/vector_loops.hpp"
 #include "backend/cpu/parallel.hpp"
@@ -27,12 +27,12 @@ WinogradLoop forward_loop(const Problem& problem) {
           .width = problem.output.width,
           .channels = problem.inputs[0].channels,
           .outputs = problem.output.channels,
-          .rectify = problem.rectifies};
+          .with_relu = problem.with_relu};
 }
 WinogradLoop input_gradient_loop(const Problem& problem) {
   WinogradLoop loop = forward_loop(problem);
   std::swap(loop.channels, loop.outputs);
-  loop.rectify = false;
+  loop.with_relu = false;
   return loop;
 }
 std::int64_t products(const WinogradLoop& loop) {
@@ -225,7 +225,7 @@ class WinogradKernel final : public CpuKernel {
 bool has_winograd(const Conv2d& spec, const Problem& problem) {
   static_assert(kWinogradPanel == kFilteredChannels);
   return has_avx512() && problem.inputs[0].blocked && !problem.multiplies_bf16 &&
-         suits_minimal_filtering(spec, problem.inputs[0].channels, problem.layer->output);
+         suits_winograd(spec, problem.inputs[0].channels, problem.layer->output);
 }
 
 std::size_t winograd_packed_bytes(const Conv2d& spec, const Problem& problem) {

@@ -1,6 +1,6 @@
-// Convolutions of 3 x 3 by minimal filtering (WinogradLoop): four ninths of the products that the
-// library's kernels make, so faster than the processor's peak at those. Sums of other products than
-// a direct convolution's, with about its rounding error: the transforms only add, subtract and
+// Convolutions of 3 x 3 by Winograd F(2x2, 3x3) (WinogradLoop): four ninths of the products that
+// the library's kernels make, so faster than the processor's peak at those. Sums of other products
+// than a direct convolution's, with about its rounding error: the transforms only add, subtract and
 // halve.
 #pragma once
 
@@ -8,7 +8,7 @@
 
 namespace pipetrain::cpu {
 
-// In f32, with AVX-512, where it pays (minimal_filtering.hpp). The same for any number of
+// In f32, with AVX-512, where it pays (suits_winograd.hpp). The same for any number of
 // samples.
 bool has_winograd(const Conv2d& spec, const Problem& problem);
 

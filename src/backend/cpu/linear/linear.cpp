@@ -26,7 +26,7 @@ std::size_t packed_size(std::int64_t in, std::int64_t out) {
   return bytes_of<float>(panel_count(in) * out * kPanel);
 }
 
-// Whole vectors of samples and inputs, and enough samples to pay for turning the gradient.
+// Whole vectors of samples and inputs, and enough samples to pay for transposing the gradient.
 bool reads_stored_weights(const Problem& problem) {
   return problem.samples % kPanel == 0 && problem.inputs[0].stored_elements() % kLanes == 0;
 }
@@ -57,7 +57,7 @@ class LinearKernel final : public CpuKernel {
                           .samples = problem_.samples,
                           .in = in_,
                           .out = out_,
-                          .rectify = problem_.rectifies});
+                          .with_relu = problem_.with_relu});
   }
 
   void backward_input(const BackwardInputArguments& a) override {
@@ -121,16 +121,16 @@ class LinearKernel final : public CpuKernel {
   };
   OfMany of_many() const {
     if (!reads_stored_ || problem_.mode != Mode::Train) return {};
-    const auto turned = bytes_of<float>(problem_.samples * out_),
+    const auto transposed = bytes_of<float>(problem_.samples * out_),
                sums = bytes_of<float>(2 * in_ * problem_.samples);
-    if (linear_cut(out_) == 0) return {turned, turned, turned};
-    return {turned, turned + sums, turned + sums + blocks() * sizeof(std::uint32_t)};
+    if (linear_cut(out_) == 0) return {transposed, transposed, transposed};
+    return {transposed, transposed + sums, transposed + sums + blocks() * sizeof(std::uint32_t)};
   }
 
   void backward_input_of_many(const BackwardInputArguments& a) const {
     auto* const scratch = static_cast<std::byte*>(a.scratch);
     auto* const arrived = reinterpret_cast<std::uint32_t*>(scratch + of_many().arrived);
-    turn(floats(a.output_gradient), floats(scratch));
+    transpose(floats(a.output_gradient), floats(scratch));
     if (linear_cut(out_) > 0) std::fill_n(arrived, blocks(), 0U);
     const LinearInputLoop loop{.gradient = floats(scratch),
                                .weights = floats(a.weights.parameters[0]),
@@ -148,13 +148,13 @@ class LinearKernel final : public CpuKernel {
   }
 
   // [samples][out] -> [samples / 32][out][32]
-  void turn(const float* gradient, float* turned) const {
+  void transpose(const float* gradient, float* transposed) const {
     const std::int64_t whole = out_ / kLanes * kLanes;
     const std::int64_t blocks = problem_.samples / kLanes;
     parallel_each(blocks, kElementWork * problem_.samples * out_, [&](std::int64_t block) {
       const std::int64_t n = block * kLanes;
       const float* from = gradient + n * out_;
-      float* to = turned + n / kPanel * out_ * kPanel + n % kPanel;
+      float* to = transposed + n / kPanel * out_ * kPanel + n % kPanel;
       for (std::int64_t o = 0; o < whole; o += kLanes)
         loops_.f32.transpose_tile(from + o, out_, kLanes, to + o * kPanel, kPanel, kLanes);
       for (std::int64_t o = whole; o < out_; ++o)

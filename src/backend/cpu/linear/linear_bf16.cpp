@@ -92,12 +92,13 @@ class LinearBf16Kernel final : public CpuKernel {
     std::optional<Desc> bias;
     if (spec_.bias) bias = Desc({1, out}, Type::f32, Tag::ab);
     forward_ = matmul(name(), x, packed_layout(sizes_, Pass::Forward), bias, y,
-                      {.rectifies = problem_.rectifies});
+                      {.with_relu = problem_.with_relu});
     if (problem_.mode != Mode::Train) return;
     input_ = matmul(name(), dy, packed_layout(sizes_, Pass::Backward), {}, x, {});
-    const Desc turned({out, rows}, Type::bf16, Tag::ba), gradient({out, in}, Type::f32, Tag::ab);
-    weight_ = matmul(name(), turned, x, {}, gradient, {});
-    weight_more_ = matmul(name(), turned, x, {}, gradient, {.accumulates = true});
+    const Desc transposed({out, rows}, Type::bf16, Tag::ba),
+        gradient({out, in}, Type::f32, Tag::ab);
+    weight_ = matmul(name(), transposed, x, {}, gradient, {});
+    weight_more_ = matmul(name(), transposed, x, {}, gradient, {.accumulates = true});
   }
 
   const void* rounded(const void* gradient, void* scratch) const {

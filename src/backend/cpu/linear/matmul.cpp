@@ -28,7 +28,7 @@ PreparedCall matmul(const std::string& layer, const Desc& left, const Desc& righ
     dnnl::primitive_attr attributes;
     attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
     dnnl::post_ops operations;
-    if (options.rectifies) operations.append_eltwise(dnnl::algorithm::eltwise_relu, 0, 0);
+    if (options.with_relu) operations.append_eltwise(dnnl::algorithm::eltwise_relu, 0, 0);
     if (options.accumulates) operations.append_sum(1);
     attributes.set_post_ops(operations);
     std::vector<PreparedCall::Argument> arguments{{DNNL_ARG_SRC, left}, {DNNL_ARG_WEIGHTS, right}};

@@ -24,7 +24,7 @@ struct Matrix {
 dnnl::memory::desc in_blocks(std::int64_t rows, std::int64_t columns);
 
 struct MatmulOptions {
-  bool rectifies = false, accumulates = false;
+  bool with_relu = false, accumulates = false;
 };
 
 // The memory of a call, in order: left, right, (bias,) result, scratch. A bias is [1][columns].

@@ -35,13 +35,13 @@ struct LinearForwardLoop {
   const float *x, *weights, *bias;  // bias: null, or padded as the weights are
   float* y;
   std::int64_t samples, in, out;
-  bool rectify = false;
+  bool with_relu = false;
   const float* mask = nullptr;  // as y: where it is not above zero, y becomes zero
-  std::int64_t cut = 0;  // none, or: the sums over inputs before and after it are added last
+  std::int64_t cut = 0;         // none, or: the sums over inputs before and after it are added last
 };
 // dx = dy w^T, samples by 32 and inputs by 16.
 struct LinearInputLoop {
-  const float *gradient, *weights;  // dy turned: [samples / 32][out][32]
+  const float *gradient, *weights;  // dy transposed: [samples / 32][out][32]
   float* dx;
   std::int64_t samples, in, out;
   const float* mask = nullptr;  // as dx
@@ -83,7 +83,7 @@ struct LinearWeightLoop {
 struct FewChannelsLoop {
   std::int64_t in_height, in_width, out_height, out_width, channels, out_blocks;
   Pair kernel;
-  bool rectify;
+  bool with_relu;
 };
 constexpr std::int64_t kFewChannels = 8;
 
@@ -106,7 +106,7 @@ constexpr std::int64_t kSmallImagePixelsBf16 = 64;
 struct WinogradLoop {
   std::int64_t samples, height, width;
   std::int64_t channels, outputs;  // whole panels
-  bool rectify = false;
+  bool with_relu = false;
 
   constexpr std::int64_t tiles() const { return samples * (height / 2) * (width / 2); }
 };
@@ -129,7 +129,7 @@ struct BatchNormLoop {
 struct PoolLoop {  // of one block of one sample
   std::int64_t in_height, in_width, out_height, out_width;
   Pair kernel, stride, padding;
-  bool rectified;  // max_pool: the input is a relu's output, whose gradient is masked here too
+  bool after_relu;  // max_pool: the input is a relu's output, whose gradient is masked here too
 };
 
 // y = f(x) and dx = dy f'(x) of an elementwise kind.
@@ -149,14 +149,14 @@ template <class E>
 struct ElementLoops {
   void (*relu_forward)(const E* x, E* y, std::int64_t count);
   void (*relu_backward)(const E* y, const E* dy, E* dx, std::int64_t count);
-  void (*add)(const E* a, const E* b, E* sum, std::int64_t count, bool rectify);
+  void (*add)(const E* a, const E* b, E* sum, std::int64_t count, bool with_relu);
   void (*drop)(const E* x, const std::uint8_t* kept, float scale, E* y, std::int64_t count);
 
   // Per lane: sum(x - shift), sum((x - shift)^2).
   void (*moments)(const ChannelWalk&, const E* x, const float* shift, double* sum, double* squares);
   // kept: null, or where to note what the relu keeps
   void (*normalise)(const BatchNormLoop&, const E* x, const float* gamma, const float* beta, E* y,
-                    std::uint8_t* kept, bool rectify);
+                    std::uint8_t* kept, bool with_relu);
   // Per lane: sum(dy), sum(dy (x - mean)).
   void (*gradient_sums)(const BatchNormLoop&, const E* x, const E* dy, double* sum,
                         double* product);

@@ -78,7 +78,7 @@ PIPETRAIN_INLINE void each_pixel(const ChannelWalk& w, Visit visit) {
 
 template <class E>
 void normalise(const BatchNormLoop& l, const E* x, const float* gamma, const float* beta, E* y,
-               std::uint8_t* kept, bool rectify) {
+               std::uint8_t* kept, bool with_relu) {
   by_lanes(
       l.walk, [&](auto lanes) __attribute__((always_inline)) {
         const Vector mean = load(l.mean), factor = load(l.scale) * load(gamma), shift = load(beta);
@@ -86,7 +86,7 @@ void normalise(const BatchNormLoop& l, const E* x, const float* gamma, const flo
             l.walk, [&](std::int64_t at) __attribute__((always_inline)) {
               Vector v = (lanes.get(x + at) - mean) * factor + shift;
               if (kept) lanes.put(kept + at, convert<Bytes>(v > 0.0f));
-              lanes.put(y + at, rectify ? positive_part(v) : v);
+              lanes.put(y + at, with_relu ? positive_part(v) : v);
             });
       });
 }

@@ -26,8 +26,8 @@ void relu_backward(const E* y, const E* dy, E* dx, std::int64_t count) {
 }
 
 template <class E>
-void add(const E* a, const E* b, E* sum, std::int64_t count, bool rectify) {
-  const float floor = rectify ? 0.0f : -std::numeric_limits<float>::infinity();
+void add(const E* a, const E* b, E* sum, std::int64_t count, bool with_relu) {
+  const float floor = with_relu ? 0.0f : -std::numeric_limits<float>::infinity();
   by_vectors(
       count, [&](std::int64_t i, auto lanes) __attribute__((always_inline)) {
         const Vector v = lanes.get(a + i) + lanes.get(b + i);

@@ -20,7 +20,7 @@ PIPETRAIN_INLINE void few_channels_tile(const FewChannelsLoop& l, const float* x
       }
     }
   for (int i = 0; i < Pixels; ++i)
-    store(y + i * kLanes, l.rectify ? positive_part(sum[i]) : sum[i]);
+    store(y + i * kLanes, l.with_relu ? positive_part(sum[i]) : sum[i]);
 }
 
 // The last tile of a row overlaps the one before it, and computes the same values again.

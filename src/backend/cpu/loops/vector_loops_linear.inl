@@ -105,7 +105,7 @@ PIPETRAIN_INLINE void forward_part(const LinearForwardLoop& l, std::int64_t pane
       const std::int64_t first = output + h * kLanes, lanes = lesser(l.out - first, kLanes);
       if (lanes <= 0) continue;
       const std::int64_t at = (sample + r) * l.out + first;
-      Vector v = l.rectify ? positive_part(sum[r][h]) : sum[r][h];
+      Vector v = l.with_relu ? positive_part(sum[r][h]) : sum[r][h];
       if (l.mask) v = where_positive(load_lanes(l.mask + at, lanes), v);
       store_lanes(l.y + at, v, lanes);
     }

@@ -59,7 +59,7 @@ void max_pool(const PoolLoop& p, const E* x, E* y, std::uint8_t* taps) {
             });
         store(y + at, best);
         if (!taps) return;
-        if (p.rectified) best_tap = select(best > 0.0f, best_tap, Ints{} + kNoTap);
+        if (p.after_relu) best_tap = select(best > 0.0f, best_tap, Ints{} + kNoTap);
         write(taps + at, convert<Bytes>(best_tap));
       });
 }

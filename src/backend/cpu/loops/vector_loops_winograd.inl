@@ -1,7 +1,7 @@
 // Convolutions of 3 x 3 by Winograd's F(2 x 2, 3 x 3). The transforms are sums and differences of
 // whole vectors, 16 channels each; between them each of the 16 points is a matrix product. The
 // gradient of the weights is the forward's adjoint: the same input transform, the output transform
-// turned. Included by vector_loops.inl.
+// transposed. Included by vector_loops.inl.
 
 // d -> B^T d B, of the 4 x 4 inputs of a tile.
 PIPETRAIN_INLINE void winograd_transform_inputs(Vector (&d)[4][4]) {
@@ -132,7 +132,7 @@ PIPETRAIN_INLINE void winograd_output_tiles(const WinogradLoop& l, std::int64_t 
 #pragma GCC unroll 2
       for (int j = 0; j < 2; ++j) {
         const Vector v = outputs[i][j] + shift;
-        store(to + (i * l.width + j) * kLanes, l.rectify ? positive_part(v) : v);
+        store(to + (i * l.width + j) * kLanes, l.with_relu ? positive_part(v) : v);
       }
   }
 }

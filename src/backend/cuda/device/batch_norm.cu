@@ -89,7 +89,7 @@ __global__ void normalise_kernel(Normalisation n) {
     const auto centred = static_cast<float>(n.x[i] - mean);
     const auto factor = static_cast<float>(scale * n.gamma[c]);
     const float y = centred * factor + n.beta[c];
-    n.y[i] = n.rectifies && y < 0 ? 0 : y;
+    n.y[i] = n.with_relu && y < 0 ? 0 : y;
   });
 }
 

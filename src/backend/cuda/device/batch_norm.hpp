@@ -41,12 +41,12 @@ void measure(cudaStream_t stream, const Measurement& m);
 void recall(cudaStream_t stream, const RunningStatistics& running, std::int64_t channels,
             double eps, Statistics* statistics);
 
-struct Normalisation {  // y = (x - mean) scale gamma + beta, and then max(.., 0) if it rectifies
+struct Normalisation {  // y = (x - mean) scale gamma + beta, and then max(.., 0) with a ReLU
   Planes planes;
   const float* x;
   const Statistics* statistics;
   const float *gamma, *beta;
-  bool rectifies;
+  bool with_relu;
   float* y;
 };
 void normalise(cudaStream_t stream, const Normalisation& n);

@@ -13,10 +13,10 @@ struct Terms {
 };
 
 // Not `x > 0 ? x : 0`: that would hide a NaN.
-__device__ float rectified(float x) { return x < 0 ? 0 : x; }
+__device__ float relu_of(float x) { return x < 0 ? 0 : x; }
 
 __global__ void relu_kernel(const float* x, float* y, std::int64_t elements) {
-  for (std::int64_t i = first_index(); i < elements; i += index_step()) y[i] = rectified(x[i]);
+  for (std::int64_t i = first_index(); i < elements; i += index_step()) y[i] = relu_of(x[i]);
 }
 
 __global__ void relu_backward_kernel(const float* y, const float* dy, float* dx,
@@ -25,19 +25,19 @@ __global__ void relu_backward_kernel(const float* y, const float* dy, float* dx,
     dx[i] = y[i] > 0 ? dy[i] : 0;
 }
 
-__global__ void add_bias_kernel(float* values, const float* bias, Planes planes, bool rectifies) {
+__global__ void add_bias_kernel(float* values, const float* bias, Planes planes, bool with_relu) {
   visit_elements(planes, [&](std::int64_t i, std::int64_t channel) {
     const float sum = values[i] + bias[channel];
-    values[i] = rectifies ? rectified(sum) : sum;
+    values[i] = with_relu ? relu_of(sum) : sum;
   });
 }
 
-__global__ void sum_kernel(Terms terms, float* result, std::int64_t elements, bool rectifies) {
+__global__ void sum_kernel(Terms terms, float* result, std::int64_t elements, bool with_relu) {
   for (std::int64_t i = first_index(); i < elements; i += index_step()) {
     float sum = terms.values[0][i];
     for (int term = 1; term < kTerms; ++term)  // unrolled: the pointers stay where they are
       if (term < terms.count) sum += terms.values[term][i];
-    result[i] = rectifies ? rectified(sum) : sum;
+    result[i] = with_relu ? relu_of(sum) : sum;
   }
 }
 
@@ -65,7 +65,7 @@ __global__ void spread_kernel(const float* terms, Planes rows, float divisor, fl
 
 }  // namespace
 
-void rectify(cudaStream_t stream, float* values, std::int64_t elements) {
+void apply_relu(cudaStream_t stream, float* values, std::int64_t elements) {
   relu(stream, values, values, elements);
 }
 
@@ -79,14 +79,14 @@ void relu_backward(cudaStream_t stream, const float* y, const float* dy, float* 
 }
 
 void add_bias(cudaStream_t stream, float* values, const float* bias, const Planes& planes,
-              bool rectifies) {
+              bool with_relu) {
   launch(add_bias_kernel, blocks_for(planes.elements()), kBlock, stream, values, bias, planes,
-         rectifies);
+         with_relu);
 }
 
 // What is added up so far is the first term of the next launch: the same bits as at one go.
 void sum(cudaStream_t stream, std::span<const float* const> terms, float* result,
-         std::int64_t elements, bool rectifies) {
+         std::int64_t elements, bool with_relu) {
   Terms next{};
   std::size_t taken = 0;
   do {
@@ -94,7 +94,7 @@ void sum(cudaStream_t stream, std::span<const float* const> terms, float* result
     if (taken > 0) next.values[next.count++] = result;
     while (taken < terms.size() && next.count < kTerms) next.values[next.count++] = terms[taken++];
     launch(sum_kernel, blocks_for(elements), kBlock, stream, next, result, elements,
-           rectifies && taken == terms.size());
+           with_relu && taken == terms.size());
   } while (taken < terms.size());
 }
 

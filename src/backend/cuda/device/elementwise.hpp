@@ -13,20 +13,20 @@
 namespace pipetrain::cuda {
 
 // values = max(values, 0), in place. A NaN stays one.
-void rectify(cudaStream_t stream, float* values, std::int64_t elements);
+void apply_relu(cudaStream_t stream, float* values, std::int64_t elements);
 void relu(cudaStream_t stream, const float* x, float* y, std::int64_t elements);
 // dx = dy where y > 0, else 0.
 void relu_backward(cudaStream_t stream, const float* y, const float* dy, float* dx,
                    std::int64_t elements);
 
-// values[n][c][i] += bias[c], in place, and then max(.., 0) where it rectifies.
+// values[n][c][i] += bias[c], in place, and then max(.., 0) with a ReLU.
 void add_bias(cudaStream_t stream, float* values, const float* bias, const Planes& planes,
-              bool rectifies);
+              bool with_relu);
 
-// result = the terms added up in their order, in f32, and then max(.., 0) where it rectifies. At
+// result = the terms added up in their order, in f32, and then max(.., 0) with a ReLU. At
 // least one term; any number of them.
 void sum(cudaStream_t stream, std::span<const float* const> terms, float* result,
-         std::int64_t elements, bool rectifies);
+         std::int64_t elements, bool with_relu);
 
 // result = a x + b y.
 void combine(cudaStream_t stream, float a, const float* x, float b, const float* y, float* result,
