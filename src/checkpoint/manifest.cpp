@@ -195,10 +195,10 @@ Manifest parse_manifest(const std::string& text, const std::string& file) {
   if (!problem.empty()) refuse_manifest(file, "it " + problem);
   Json json = Json::parse(text);
   const Members m(json, file);
-  if (m.text("format") != kFormat) m.refuse("its format is another one");
+  if (m.text("format") != kFormat) m.refuse("it is not a manifest of a checkpoint");
   if (m.count("version", 1u << 30) != kVersion)
     m.refuse(
-        fmt::format("it has version {}, this pipetrain reads {}", m.count("version"), kVersion));
+        fmt::format("it has format {}, and this pipetrain reads {}", m.count("version"), kVersion));
   const std::uint32_t checksum = m.checksum("crc32");
   Manifest manifest;
   manifest.model = m.text("model");
