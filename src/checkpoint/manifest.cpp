@@ -195,7 +195,7 @@ Manifest parse_manifest(const std::string& text, const std::string& file) {
   if (!problem.empty()) refuse_manifest(file, "it " + problem);
   Json json = Json::parse(text);
   const Members m(json, file);
-  if (m.text("format") != kFormat) m.refuse("it is not a manifest of a checkpoint");
+  if (m.text("format") != kFormat) m.refuse("it was not written by pipetrain");
   if (m.count("version", 1u << 30) != kVersion)
     m.refuse(
         fmt::format("it has format {}, and this pipetrain reads {}", m.count("version"), kVersion));

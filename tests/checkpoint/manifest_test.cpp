@@ -83,7 +83,7 @@ TEST_CASE("what is no manifest is refused with its name and the reason") {
   for (const std::string bad : {"", "{", "[]", "3", "null", "{}"})
     CHECK(refusal(bad).find("ck/manifest.json: not a valid manifest") == 0);
   CHECK(refusal(text.substr(0, text.size() / 2)) != "");
-  CHECK(refusal(replaced(text, "\"version\": 1", "\"version\": 2")).find("version 2") !=
+  CHECK(refusal(replaced(text, "\"version\": 1", "\"version\": 2")).find("format 2") !=
         std::string::npos);
   CHECK(refusal(replaced(text, "\"step\": 300", "\"step\": 301")).find("checksum") !=
         std::string::npos);
