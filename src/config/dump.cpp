@@ -9,9 +9,9 @@
 
 namespace pipetrain {
 
-using namespace config;
-
 namespace {
+
+using config::Key;  // not all of config: see read.cpp
 
 bool has_field(const Key& key) { return !std::holds_alternative<std::monostate>(key.field); }
 
@@ -35,7 +35,7 @@ class Tables {
 bool can_apply(const Key& key) {
   if (!has_field(key) || !key.built) return false;
   if (key.of.empty()) return true;
-  const auto& chosen = find_key(key.of)->values;
+  const auto& chosen = config::find_key(key.of)->values;
   return std::ranges::any_of(key.only, [&](std::string_view word) {
     return std::ranges::find(chosen, word) != chosen.end();
   });
@@ -48,7 +48,7 @@ std::string dump_config(const Config& given, bool minimal) {
   if (config.pipeline.automatic) config.pipeline.schedule = automatic_schedule;
   const bool inline_model = !config.inline_model.empty();
   Tables tables;
-  for (const Key& key : keys()) {
+  for (const Key& key : config::keys()) {
     if (!has_field(key) || (inline_model && key.table() == "model")) continue;
     const std::string value = write_field(key, config);
     const bool is_default = value == write_field(key, defaults);
@@ -59,14 +59,14 @@ std::string dump_config(const Config& given, bool minimal) {
   std::string text = std::move(tables).text();
   if (!inline_model) return text;
   if (!text.empty()) text += '\n';
-  text += model_table(config.inline_model, config.model.init);
+  text += config::model_table(config.inline_model, config.model.init);
   return text;
 }
 
 std::vector<std::string> differing_keys(const Config& a, const Config& b) {
   Config left = a, right = b;
   std::vector<std::string> differ;
-  for (const Key& key : keys()) {
+  for (const Key& key : config::keys()) {
     if (write_field(key, left) != write_field(key, right)) differ.emplace_back(key.path);
     if (key.path == "model.init" && a.inline_model != b.inline_model)
       differ.emplace_back("model.layers");
@@ -77,7 +77,7 @@ std::vector<std::string> differing_keys(const Config& a, const Config& b) {
 std::string describe_keys() {
   Config defaults;
   Tables tables;
-  for (const Key& key : keys()) {
+  for (const Key& key : config::keys()) {
     if (!can_apply(key)) continue;
     const std::string value = write_field(key, defaults);
     const std::string line = value.empty() ? fmt::format("# {} =", key.name())

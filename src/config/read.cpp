@@ -8,9 +8,14 @@
 
 namespace pipetrain {
 
-using namespace config;
-
 namespace {
+
+// Not all of config: the sources that are compiled together with this one have other `Place`s.
+using config::Given;
+using config::Key;
+using config::Problems;
+using config::Slip;
+using config::Sources;
 
 using Wrong = std::set<std::string, std::less<>>;
 
@@ -18,7 +23,7 @@ using Wrong = std::set<std::string, std::less<>>;
 // kinds.
 Wrong read_fields(const Sources& sources, Config& config, Problems& problems) {
   Wrong wrong;
-  for (const Key& key : keys()) {
+  for (const Key& key : config::keys()) {
     const auto found = sources.settings.find(key.path);
     if (found == sources.settings.end()) continue;
     const bool has_field = !std::holds_alternative<std::monostate>(key.field);
