@@ -1,7 +1,8 @@
-// The figure for a paper: a row per worker, a box per compute instruction, the micro-batch in it,
-// colour by kind, lighter in every other mini-batch, a tick per update, a time axis and a legend.
-// Where forwards and backwards read other versions of the weights than the pipeline's last drain
-// left, each box names its own.
+// The figure for a paper or a page, light or dark as its reader prefers: a row per worker, a box
+// per compute instruction, the micro-batch in it, colour by kind, lighter in every other
+// mini-batch, a bar under what runs on a worker's later chunk or in the other direction, a tick per
+// update, a time axis and a legend. Where forwards and backwards read other versions of the weights
+// than the pipeline's last drain left, each box names its own.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -19,17 +20,17 @@ constexpr double left = 80, top = 44, right = 20;
 
 struct Kind {
   Op op;
-  std::string_view colours[2];  // of even and odd mini-batches
+  std::string_view colour;  // of `style`
   std::string_view name;
 };
 constexpr std::array<Kind, 7> kinds{{
-    {Op::Forward, {"#4c78a8", "#7fa6d0"}, "forward"},
-    {Op::Backward, {"#e8923c", "#f2b97c"}, "backward"},
-    {Op::BackwardInput, {"#e8923c", "#f2b97c"}, "backward, input half"},
-    {Op::BackwardHead, {"#e8923c", "#f2b97c"}, "backward, up to its send"},
-    {Op::BackwardTail, {"#5ba053", "#90c98a"}, "backward, after its send"},
-    {Op::BackwardWeight, {"#5ba053", "#90c98a"}, "backward, weight half"},
-    {Op::Recompute, {"#9a9a9a", "#c0c0c0"}, "recompute"},
+    {Op::Forward, "f", "forward"},
+    {Op::Backward, "b", "backward"},
+    {Op::BackwardInput, "b", "backward, input half"},
+    {Op::BackwardHead, "b", "backward, up to its send"},
+    {Op::BackwardTail, "w", "backward, after its send"},
+    {Op::BackwardWeight, "w", "backward, weight half"},
+    {Op::Recompute, "r", "recompute"},
 }};
 
 const Kind& kind_of(Op op) {
@@ -46,13 +47,6 @@ bool shows_versions(const Program& program) {
   return false;
 }
 
-bool mixes(const Program& program) {
-  for (const auto& list : program.workers)
-    for (const Instruction& i : list)
-      if (!std::holds_alternative<AsStored>(i.weights.how)) return true;
-  return false;
-}
-
 // v4, v4-1.5δ for weights set back along their motion, v2..4 for a mixture.
 std::string version_text(const WeightRead& read) {
   if (const auto* back = std::get_if<Extrapolate>(&read.how))
@@ -62,8 +56,27 @@ std::string version_text(const WeightRead& read) {
   return fmt::format("v{}", read.version.value);
 }
 
+// What the bar under a box says; nothing where the program needs none.
+std::string_view name_of_bars(const Program& program) {
+  if (program.stages > std::ssize(program.workers)) return "stage of a later chunk";
+  if (program.stages == std::ssize(program.workers) && program.has_copies())
+    return "second pipeline, the other direction";
+  return "";
+}
+
+// A later chunk of its worker, or a copy of the other direction.
+bool has_bar(const Program& program, const Instruction& i) {
+  if (name_of_bars(program).empty()) return false;
+  return i.stage.value >= std::ssize(program.workers) ||
+         (program.has_copies() && program.copy_of(i.stage, i.microbatch) > 0);
+}
+
+std::string label_of(const Program& program, const Cell& cell) {
+  return program.placement.empty() ? cell.number : cell_text(program, cell);
+}
+
 struct Look {
-  bool versions = false;
+  bool versions = false, bars = false;
   double scale = 1;  // points per unit of time
   double box_height = 24, row_height = 30;
   int rows = 1;  // of each worker
@@ -73,6 +86,20 @@ struct Look {
                                                   static_cast<std::size_t>(row));
   }
 };
+
+// Points that the widest text in a box takes.
+double room_of(const ScheduleView& view, bool versions) {
+  std::size_t number = 0, version = 0;
+  for (std::size_t w = 0; w < view.program.workers.size(); ++w)
+    for (const Cell& cell : cells_of(view.program, view.timeline, w)) {
+      number = std::max(number, label_of(view.program, cell).size());
+      if (versions && reads_weights(cell.instruction->op))
+        version = std::max(version, version_text(cell.instruction->weights).size());
+    }
+  constexpr double shortest = 26, of_digit = 8, of_small_digit = 5, margin = 6;
+  return std::max({shortest, margin + of_digit * static_cast<double>(number),
+                   margin + of_small_digit * static_cast<double>(version)});
+}
 
 // Points per unit of time: the shortest box has room for its text, the picture stays drawable.
 double scale_of(const ScheduleView& view, double room) {
@@ -89,115 +116,151 @@ Look look_of(const ScheduleView& view) {
   Look look;
   look.rows = rows_per_worker(view.timeline);
   look.versions = shows_versions(view.program);
+  look.bars = !name_of_bars(view.program).empty();
   if (look.versions) look.box_height = 34, look.row_height = 40;
-  look.scale = scale_of(view, look.versions && mixes(view.program) ? 44 : 26);
+  look.scale = scale_of(view, room_of(view, look.versions));
   return look;
+}
+
+// To a hundredth of a point.
+std::string points(double value) { return fmt::format("{:.10g}", std::round(value * 100) / 100); }
+
+std::string rect(std::string_view colour, double x, double y, double width, double height) {
+  return fmt::format(R"(<rect class="{}" x="{}" y="{}" width="{}" height="{}"/>)", colour,
+                     points(x), points(y), points(width), points(height));
+}
+
+std::string words(std::string_view kind, double x, double y, std::string_view text) {
+  return fmt::format(R"(<text class="{}" x="{}" y="{}">{}</text>)", kind, points(x), points(y),
+                     text);
+}
+
+std::string line(std::string_view kind, double x1, double y1, double x2, double y2) {
+  return fmt::format(R"(<line class="{}" x1="{}" x2="{}" y1="{}" y2="{}"/>)", kind, points(x1),
+                     points(x2), points(y1), points(y2));
 }
 
 std::string box(const ScheduleView& view, std::size_t worker, const Cell& cell, const Look& look) {
   const Instruction& i = *cell.instruction;
-  const Span& span = cell.span;
-  const double x = left + span.start * look.scale, y = look.y(worker, row_of(view.timeline, i.op));
-  const double width = (span.end - span.start) * look.scale;
+  const double x = left + cell.span.start * look.scale,
+               y = look.y(worker, row_of(view.timeline, i.op));
+  const double width = (cell.span.end - cell.span.start) * look.scale;
   if (width <= 0) return "";
-  const auto colour = kind_of(cell.op).colours[view.program.minibatch_of(i.microbatch).value % 2];
-  const auto label = view.program.placement.empty() ? cell.number : cell_text(view.program, cell);
-  const auto version =
-      look.versions && reads_weights(i.op)
-          ? fmt::format("<text class=\"version\" x=\"{:.2f}\" y=\"{:.2f}\">{}</text>",
-                        x + width / 2, y + 28, version_text(i.weights))
-          : "";
-  return fmt::format(
-      "<g><title>{}: {:g} to {:g}</title><rect x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:.2f}\" "
-      "height=\"{:g}\" "
-      "fill=\"{}\"/><text class=\"number\" x=\"{:.2f}\" y=\"{:.2f}\">{}</text>{}</g>\n",
-      to_text(i), span.start, span.end, x, y, width, look.box_height, colour, x + width / 2, y + 16,
-      label, version);
+  const bool odd = view.program.minibatch_of(i.microbatch).value % 2 == 1;
+  auto text = fmt::format("<g{}><title>{}: {:g} to {:g}</title>", odd ? " class=\"odd\"" : "",
+                          to_text(i), cell.span.start, cell.span.end);
+  text += rect(kind_of(cell.op).colour, x, y, width, look.box_height);
+  if (has_bar(view.program, i)) text += rect("bar", x, y + look.box_height - 4, width, 4);
+  text += words("number", x + width / 2, y + 16, label_of(view.program, cell));
+  if (look.versions && reads_weights(i.op))
+    text += words("version", x + width / 2, y + 28, version_text(i.weights));
+  return text + "</g>\n";
 }
 
 std::string update_tick(const ScheduleView& view, std::size_t worker, std::size_t at,
                         const Look& look) {
   const Op op = view.program.workers[worker][at].op;
   if (!updates(op)) return "";
-  const double y = look.y(worker, row_of(view.timeline, op));
-  return fmt::format(
-      "<line class=\"update\" x1=\"{0:.2f}\" x2=\"{0:.2f}\" y1=\"{1:.2f}\" y2=\"{2:.2f}\"/>\n",
-      left + view.timeline.spans[worker][at].end * look.scale, y - 2, y + look.box_height + 2);
+  const double x = left + view.timeline.spans[worker][at].end * look.scale,
+               y = look.y(worker, row_of(view.timeline, op));
+  return line("update", x, y - 2, x, y + look.box_height + 2) + "\n";
 }
 
 std::string empty_row(const ScheduleView& view, std::size_t worker, int row, const Look& look) {
   const double y = look.y(worker, row);
-  return fmt::format(
-      "<text x=\"12\" y=\"{:.2f}\">{}</text>\n"
-      "<rect x=\"{:g}\" y=\"{:.2f}\" width=\"{:.2f}\" height=\"{:g}\" fill=\"#f0f0f0\"/>\n",
-      y + 16, row_name(view.program, view.timeline, worker, row), left, y,
-      view.timeline.makespan * look.scale, look.box_height);
+  return words("row", 12, y + 16, row_name(view.program, view.timeline, worker, row)) +
+         rect("idle", left, y, view.timeline.makespan * look.scale, look.box_height) + "\n";
 }
 
 // Round steps of time, about ten of them.
 std::string axis(const ScheduleView& view, double scale, double y) {
   const double end = view.timeline.makespan;
-  auto text = fmt::format(
-      "<line class=\"axis\" x1=\"{0:g}\" x2=\"{1:.2f}\" y1=\"{2:.2f}\" y2=\"{2:.2f}\"/>\n", left,
-      left + end * scale, y);
+  auto text = line("axis", left, y, left + end * scale, y) + "\n";
   if (end <= 0) return text;
   double step = std::pow(10, std::floor(std::log10(end / 5)));
   while (end / step > 12) step *= step * 5 > end / 5 ? 2 : 5;
-  for (int tick = 0; tick * step <= end * (1 + 1e-9); ++tick)
-    text += fmt::format(
-        "<line class=\"axis\" x1=\"{0:.2f}\" x2=\"{0:.2f}\" y1=\"{1:.2f}\" y2=\"{2:.2f}\"/>"
-        "<text class=\"tick\" x=\"{0:.2f}\" y=\"{3:.2f}\">{4:g}</text>\n",
-        left + tick * step * scale, y, y + 4, y + 16, tick * step);
+  for (int tick = 0; tick * step <= end * (1 + 1e-9); ++tick) {
+    const double x = left + tick * step * scale;
+    text += line("axis", x, y, x, y + 4) +
+            words("tick", x, y + 16, fmt::format("{:g}", tick * step)) + "\n";
+  }
   return text;
 }
 
-std::string legend(const ScheduleView& view, const Look& look, double y) {
+// Rows of the legend: what is beside its swatches, and how far right that ends.
+class Legend {
+ public:
+  explicit Legend(double y) : y_(y) {}
+
+  void add(std::string_view swatch, std::string_view name) {
+    text_ += rect(swatch, x_, y_, 14, 14);
+    add_name(19, name);
+  }
+  void add_bar(std::string_view name) {
+    text_ += rect("idle", x_, y_, 14, 14) + rect("bar", x_, y_ + 10, 14, 4);
+    add_name(19, name);
+  }
+  void add_tick(std::string_view name) {
+    text_ += line("update", x_ + 2, y_ - 1, x_ + 2, y_ + 15);
+    add_name(9, name);
+  }
+  void add_name(double indent, std::string_view name) {
+    text_ += words("name", x_ + indent, y_ + 11, name) + "\n";
+    x_ += indent + 21 + 7 * static_cast<double>(name.size());
+  }
+
+  const std::string& text() const { return text_; }
+  double end() const { return x_; }
+
+ private:
+  double x_ = left, y_;
+  std::string text_;
+};
+
+Legend legend_of(const ScheduleView& view, const Look& look, double y) {
   std::set<Op> used;
   for (std::size_t w = 0; w < view.program.workers.size(); ++w)
     for (const Cell& cell : cells_of(view.program, view.timeline, w)) used.insert(cell.op);
-  double x = left;
-  std::string text;
-  for (const auto& kind : kinds) {
-    if (!used.contains(kind.op)) continue;
-    text += fmt::format(
-        "<rect x=\"{:.2f}\" y=\"{:.2f}\" width=\"14\" height=\"14\" fill=\"{}\"/>"
-        "<text x=\"{:.2f}\" y=\"{:.2f}\">{}</text>\n",
-        x, y, kind.colours[0], x + 19, y + 11, kind.name);
-    x += 40 + 7 * static_cast<double>(kind.name.size());
-  }
-  text += fmt::format(
-      "<line class=\"update\" x1=\"{0:.2f}\" x2=\"{0:.2f}\" y1=\"{1:.2f}\" y2=\"{2:.2f}\"/>"
-      "<text x=\"{3:.2f}\" y=\"{4:.2f}\">update</text>\n",
-      x + 2, y - 1, y + 15, x + 9, y + 11);
-  if (look.versions)
-    text += fmt::format(
-        "<text x=\"{:.2f}\" y=\"{:.2f}\">v: the stage's version of the weights</text>\n", x + 64,
-        y + 11);
-  return text;
+  Legend legend(y);
+  for (const auto& kind : kinds)
+    if (used.contains(kind.op)) legend.add(kind.colour, kind.name);
+  if (look.bars) legend.add_bar(name_of_bars(view.program));
+  legend.add_tick("update");
+  if (view.program.minibatches > 1) legend.add_name(0, "lighter: every other mini-batch");
+  if (look.versions) legend.add_name(0, "v: the stage's version of the weights");
+  return legend;
 }
 
 constexpr std::string_view style =
-    "<style>text{font:12px "
-    "Helvetica,Arial,sans-serif;fill:#222}.number,.version{text-anchor:middle;fill:#fff}.version{"
-    "font-size:9px}"
-    ".tick{text-anchor:middle;font-size:11px}.title{font-weight:bold}rect{stroke:#fff;stroke-width:"
-    "1}"
-    ".axis{stroke:#222}.update{stroke:#c0262d;stroke-width:2.5}</style>\n";
+    "<style>text{font:12px Helvetica,Arial,sans-serif;fill:#1f2328}.number,.version{text-anchor:"
+    "middle;fill:#fff}.version{font-size:9px}.odd text{fill:#1f2328}.tick{text-anchor:middle;"
+    "font-size:11px}.title{font-weight:bold}rect{stroke:#fff}.ground,.bar{stroke:none}"
+    ".ground{fill:#fff}.idle{fill:#eef0f2}.axis{stroke:#1f2328}.update{stroke:#cf222e;"
+    "stroke-width:2.5}.bar{fill:#000;fill-opacity:.5}"
+    ".f{fill:#3f6fa3}.b{fill:#b85c12}.w{fill:#3a8240}.r{fill:#6e7781}"
+    ".odd .f{fill:#a9c6e4}.odd .b{fill:#f3c08a}.odd .w{fill:#a6d7a4}.odd .r{fill:#c6ccd2}"
+    "@media(prefers-color-scheme:dark){text{fill:#e6edf3}.odd text{fill:#0d1117}"
+    "rect{stroke:#0d1117}.ground{fill:#0d1117}.idle{fill:#1e242c}.axis{stroke:#9aa4b0}"
+    ".update{stroke:#ff7b72}.bar{fill:#fff;fill-opacity:.75}.odd .bar{fill:#000;fill-opacity:.5}}"
+    "</style>\n";
 
 }  // namespace
 
 std::string format_svg(const ScheduleView& view) {
   const Look look = look_of(view);
   const double bottom = look.y(view.program.workers.size(), 0);
-  const double width = std::max(left + view.timeline.makespan * look.scale + right, 620.0),
+  const Legend legend = legend_of(view, look, bottom + 36);
+  const double width = std::max(left + view.timeline.makespan * look.scale + right, legend.end()),
                height = bottom + 64;
   auto text = fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" viewBox=\"0 "
-      "0 {0:.0f} {1:.0f}\">\n{2}"
-      "<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n"
-      "<text class=\"title\" x=\"{3:g}\" y=\"22\">{4}: makespan {5:g}, bubble {6:.1f}%</text>\n",
-      width, height, style, left, xml_text(view.title), view.timeline.makespan,
-      100 * view.timeline.bubble);
+      "0 {0:.0f} {1:.0f}\">\n{2}",
+      width, height, style);
+  text += "<rect class=\"ground\" width=\"100%\" height=\"100%\"/>\n";
+  text += words("title", left, 22,
+                fmt::format("{}: makespan {:g}, bubble {:.1f}%", xml_text(view.title),
+                            view.timeline.makespan, 100 * view.timeline.bubble)) +
+          "\n";
   for (std::size_t w = 0; w < view.program.workers.size(); ++w) {
     for (int row = 0; row < look.rows; ++row) text += empty_row(view, w, row, look);
     for (const Cell& cell : cells_of(view.program, view.timeline, w))
@@ -205,9 +268,7 @@ std::string format_svg(const ScheduleView& view) {
     for (std::size_t at = 0; at < view.program.workers[w].size(); ++at)
       text += update_tick(view, w, at, look);  // over the boxes
   }
-  text += axis(view, look.scale, bottom + 4);
-  text += legend(view, look, bottom + 36);
-  return text + "</svg>\n";
+  return text + axis(view, look.scale, bottom + 4) + legend.text() + "</svg>\n";
 }
 
 }  // namespace pipetrain

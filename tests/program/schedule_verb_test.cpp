@@ -127,6 +127,21 @@ TEST_CASE("svg: a box with a number per compute instruction, a tick per update")
   CHECK(count("<g>") == count("</g>"));
 }
 
+TEST_CASE(
+    "svg: light or dark; later chunks, the other direction and other mini-batches are marked") {
+  const auto plain = printed(options_of("1f1b", "svg"));
+  CHECK_THAT(plain, Contains("prefers-color-scheme:dark"));
+  CHECK_THAT(plain, !Contains("class=\"bar\"") && !Contains("class=\"odd\""));
+  CHECK_THAT(printed(options_of("zb_v", "svg")),
+             Contains("class=\"bar\"") && Contains(">stage of a later chunk</text>"));
+  auto options = options_of("chimera", "svg");
+  options.microbatches = 4;
+  options.steps = 2;
+  CHECK_THAT(printed(options), Contains(">second pipeline, the other direction</text>") &&
+                                   Contains("class=\"odd\"") &&
+                                   Contains(">lighter: every other mini-batch</text>"));
+}
+
 TEST_CASE("svg: boxes name their versions where these differ from the mini-batch's number") {
   auto options = options_of("pipedream", "svg");
   options.steps = 4;
