@@ -6,6 +6,6 @@
 
 std::filesystem::path source_tree();
 std::filesystem::path built_binary();
-// What is larger than a repository should be: the folder that PIPETRAIN_EXTRAS names, or ../shared.
-// It may not be there.
+// What is larger than a repository should be: the folder that PIPETRAIN_EXTRAS names. It may not be
+// there.
 std::filesystem::path extras();

@@ -9,6 +9,7 @@
 
 #include "base/suggest.hpp"
 #include "config/byte_size.hpp"
+#include "config/data_place.hpp"
 #include "config/fields.hpp"
 
 namespace pipetrain::config {
@@ -126,7 +127,8 @@ struct Take {
   }
 
   std::filesystem::path located(const std::string& path) const {
-    return std::filesystem::absolute(value.folder / path).lexically_normal();
+    const auto named = std::filesystem::absolute(value.folder / path).lexically_normal();
+    return key.samples == SampleFiles::None ? named : data_place(named);
   }
   bool operator()(FieldOf<std::filesystem::path> field) const {
     const auto* text = as<std::string>(value);

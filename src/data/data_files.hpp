@@ -20,4 +20,8 @@ struct NamedData {
 // cannot be listed. None for what is drawn (`glyphs`, `synthetic`).
 std::vector<NamedData> data_files(const DataConfig& config);
 
+// UsageError where a file or folder of samples is missing, and of a data set that
+// scripts/fetch-dataset gets.
+void check_fetched(const DataConfig& config);
+
 }  // namespace pipetrain

@@ -9,6 +9,7 @@
 
 #include "base/check.hpp"
 #include "base/error.hpp"
+#include "data/data_files.hpp"
 #include "data/formats.hpp"
 #include "data/image/augment.hpp"
 #include "data/split.hpp"
@@ -189,6 +190,7 @@ const Kind& find_kind(DataKind wanted) {
 }  // namespace
 
 Datasets open_datasets(const DataConfig& config, const Graph& graph, std::uint64_t seed) {
+  check_fetched(config);
   Datasets datasets = find_kind(config.kind).open(config, graph, seed);
   if (datasets.pieces) return datasets;  // its mini-batches go by lengths
   const std::int64_t samples = datasets.train->size();

@@ -129,6 +129,16 @@ class FetchDataset(unittest.TestCase):
         self.assertEqual(self.fetch()[0], 0)
         self.assertEqual(len(self.server.asked), 1)  # the second time nothing was asked for
 
+    def test_where_files_go(self) -> None:
+        with mock.patch.dict(os.environ, {"PIPETRAIN_DATASETS": str(self.into)}):
+            self.assertEqual(load().DATASETS, self.into)
+        with mock.patch.dict(os.environ, {"PIPETRAIN_DATASETS": ""}):
+            self.assertEqual(load().DATASETS, SCRIPT.parent.parent / "datasets")
+
+    def test_every_described_set_has_a_row(self) -> None:
+        described = {file.stem for file in (SCRIPT.parent.parent / "datasets").glob("*.toml")}
+        self.assertEqual(described - set(load().SETS), {"glyphs"})  # which are drawn
+
     def test_a_damaged_file_is_fetched_again(self) -> None:
         self.offer(b"right")
         self.fetch()

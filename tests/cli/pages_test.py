@@ -6,6 +6,7 @@ import json
 import os
 import re
 import subprocess
+import sys
 import tempfile
 import unittest
 from pathlib import Path
@@ -37,7 +38,7 @@ class Pages(unittest.TestCase):
 
     def test_the_named_row_is_one_of_the_comparison(self) -> None:
         (row,) = re.findall(r'--only "([^"]+)"', read("README.md"))
-        rows = subprocess.run(["python3", "-B", SOURCE / "scripts/compare-pytorch", "--list"], capture_output=True, text=True)
+        rows = subprocess.run([sys.executable, "-B", SOURCE / "scripts/compare-pytorch", "--list"], capture_output=True, text=True)
         self.assertIn(row, rows.stdout.splitlines())
 
     def test_the_index_has_every_page(self) -> None:

@@ -6,6 +6,7 @@ from typing import Iterator, NamedTuple
 
 import denied_words
 from include_table import ALLOWED, LIBRARIES, READ_THE_SYSTEM, SUITES
+from references import references
 
 LINES_MAX = 500
 FILES_MAX = 60  # of a folder of src/
@@ -69,6 +70,7 @@ def check(root: Path) -> list[Finding]:
         findings += schedules(name, lines, names)
         findings += includes(root, name, lines)
         findings += links(root, name, lines)
+        findings += [Finding(name, *found) for found in references(root, name, lines)]
     return findings
 
 

@@ -38,10 +38,12 @@ CLEAN = {
     "tests/cli/cli_test.py": "# Runs it.\n",
     "scripts/run": "#!/usr/bin/env bash\n# Runs.\n",
     "docs/hacking.md": "# Hacking\n[code](../src/schedules.hpp#row) `[x](no)` [web](https://example.org)\n",
-    "README.md": "# It\n[hack](docs/hacking.md)\n",
     "docs/glossary.md": "# Words\n\n## Words that are not used\n\n| not | but |\n| --- | --- |\n"
                         "| `an" "ew` | again |\n| `go" "es on`, `go" " on` | continues |\n"
                         "| `stan" "ds` except `stan" "ds for` | is |\n\n## Others\n",
+    "README.md": "# It\n[hack](docs/hacking.md) [set up](docs/start.md#set-up-in-2-steps)\n",
+    "docs/start.md": "# Start\n## Set-up: in `2` steps\n[above](#start) `[x](#no)`\n",
+    "scripts/places.py": "# Extras are in ../" "shared.\n",
 }
 
 # What is added at the end of a file (or the file made), and the finding: rule, line.
@@ -94,6 +96,9 @@ TAMPERED = [
     ("docs/glossary.md", "It stan" "ds there.\n", "denied-word", 12),
     ("tests/helpers/a_test.cpp", "// Helps.\n", "tests-mirror-src", 1),
     ("README.md", "[gone](docs/gone.md#here)\n", "link", 3),
+    ("README.md", "[set up](docs/start.md#set-up-in-3-steps)\n", "anchor", 3),
+    ("docs/start.md", "[below](#end)\n", "anchor", 4),
+    ("scripts/run", "ls ../" "shared/data\n", "outside", 3),
 ]
 
 

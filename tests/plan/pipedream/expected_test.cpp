@@ -33,7 +33,7 @@ PartitionRequest request_of(const nlohmann::json& row) {
 TEST_CASE("the plans of PipeDream's released optimizer are found") {
   const auto folder = profiles();
   if (!is_file(folder / "expected.json")) {
-    WARN("skipped: without PIPETRAIN_EXTRAS no ../shared/data/pipedream-profiles/expected.json");
+    WARN("skipped: no data/pipedream-profiles/expected.json in PIPETRAIN_EXTRAS");
     return;
   }
   const auto rows = nlohmann::json::parse(read_whole_file(folder / "expected.json"));
@@ -53,7 +53,7 @@ TEST_CASE("the plans of PipeDream's released optimizer are found") {
 
 TEST_CASE("by the paper's costs the configurations that it prints are found") {
   if (!is_file(profiles() / "vgg16.graph.txt")) {
-    WARN("skipped: without PIPETRAIN_EXTRAS no ../shared/data/pipedream-profiles/vgg16.graph.txt");
+    WARN("skipped: no data/pipedream-profiles/vgg16.graph.txt in PIPETRAIN_EXTRAS");
     return;
   }
   CHECK(replicas("vgg16.graph.txt", 8) == "7-1");
