@@ -58,7 +58,7 @@ bool recomputes(const Program& program);
 // they read.
 struct PacketCounts {
   int activations = 0;  // held by the sender from forward to backward
-  int gradients = 0;    // one being written, one under way, one being read
+  int gradients = 0;    // one being written, one in flight, one being read
 };
 std::vector<PacketCounts> packet_counts(const Program& program);
 inline constexpr int evaluation_packets = 2;

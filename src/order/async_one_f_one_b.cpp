@@ -3,7 +3,7 @@
 // alternates over all mini-batches; it updates after each mini-batch's last backward (the |),
 // while the forwards of later mini-batches are in flight.
 //
-// 3 stages, 1 micro-batch per mini-batch, 6 mini-batches, forward and backward take as long:
+// 3 stages, 1 micro-batch per mini-batch, 6 mini-batches, forward and backward take equal time:
 //   stage 0  F0 F1 F2  .  . B0|F3 B1|F4 B2|F5 B3| . B4| . B5|
 //   stage 1   . F0 F1  . B0|F2 B1|F3 B2|F4 B3|F5 B4| . B5|
 //   stage 2   .  . F0 B0|F1 B1|F2 B2|F3 B3|F4 B4|F5 B5|

@@ -6,7 +6,7 @@
 // mini-batch follow each other without a gap. Before an update the gradients of both copies of a
 // stage are summed.
 //
-// 4 workers, 4 micro-batches, forward and backward take as long; 3F1 is stage 3's forward:
+// 4 workers, 4 micro-batches, forward and backward take equal time; 3F1 is stage 3's forward:
 //   worker 0  0F0 0F2   . 3F1 3B1 3F3 3B3|0B0   . 0B2|
 //   worker 1    . 1F0 2F1 1F2 2F3 2B1 1B0 2B3|1B2|
 //   worker 2    . 1F1 2F0 1F3 2F2 2B0 1B1 2B2|1B3|

@@ -3,7 +3,7 @@
 // one stage, and takes each P-th micro-batch, forward and backward. Before an update the gradients
 // of all copies are summed, so the copies stay equal.
 //
-// 3 workers, 6 micro-batches, forward and backward take as long:
+// 3 workers, 6 micro-batches, forward and backward take equal time:
 //   worker 0  0F0 0B0 0F3 0B3|
 //   worker 1  0F1 0B1 0F4 0B4|
 //   worker 2  0F2 0B2 0F5 0B5|

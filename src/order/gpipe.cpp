@@ -2,7 +2,7 @@
 // Parallelism" (arXiv 1811.06965, section 2.2). Every forward of a mini-batch, then its backwards,
 // the last micro-batch first; the pipeline drains before the update (the | after a backward).
 //
-// 3 stages, 4 micro-batches, forward and backward take as long:
+// 3 stages, 4 micro-batches, forward and backward take equal time:
 //   stage 0  F0 F1 F2 F3  .  .  .  . B3 B2 B1 B0|
 //   stage 1   . F0 F1 F2 F3  .  . B3 B2 B1 B0|
 //   stage 2   .  . F0 F1 F2 F3 B3 B2 B1 B0|

@@ -5,7 +5,7 @@
 // pipeline fills in steps of 1/V of the work, so the bubble is 1/V of 1f1b's, for V times the
 // transfers and more micro-batches in flight.
 //
-// 2 workers, 2 virtual stages, 4 micro-batches, forward and backward take as long; 2F0 is stage
+// 2 workers, 2 virtual stages, 4 micro-batches, forward and backward take equal time; 2F0 is stage
 // 2's:
 //   worker 0  0F0 0F1 2F0 2F1 0F2 2B0 0F3 2B1 2F2 0B0 2F3 0B1   . 2B2   . 2B3|0B2 0B3|
 //   worker 1    . 1F0 1F1 3F0 3B0 3F1 3B1 1F2 1B0 1F3 1B1 3F2 3B2 3F3 3B3|1B2 1B3|

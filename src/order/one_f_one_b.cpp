@@ -4,7 +4,7 @@
 // micro-batches are in flight on a stage, however many a mini-batch has. A longer warm-up hides
 // transfers: 2(P-1-s) forwards are 1F1B-SO of Zhao et al., "BaPipe" (arXiv 2012.12544).
 //
-// 3 stages, 4 micro-batches, forward and backward take as long:
+// 3 stages, 4 micro-batches, forward and backward take equal time:
 //   stage 0  F0 F1 F2  .  . B0 F3 B1  . B2  . B3|
 //   stage 1   . F0 F1  . B0 F2 B1 F3 B2  . B3|
 //   stage 2   .  . F0 B0 F1 B1 F2 B2 F3 B3|

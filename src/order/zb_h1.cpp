@@ -4,7 +4,7 @@
 // weight halves s micro-batches later: they fill the time in which 1f1b waits while it drains. So
 // as many micro-batches are in flight as under 1f1b.
 //
-// 3 stages, 4 micro-batches, forward and both halves take as long:
+// 3 stages, 4 micro-batches, forward and both halves take equal time:
 //   stage 0  F0 F1 F2  .  . I0 W0 F3 I1 W1 I2 W2 I3 W3|
 //   stage 1   . F0 F1  . I0 F2 I1 W0 F3 I2 W1 I3 W2 W3|
 //   stage 2   .  . F0 I0 F1 I1 F2 I2 W0 F3 I3 W1 W2 W3|

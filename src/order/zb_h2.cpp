@@ -4,7 +4,7 @@
 // weight half and forward in turn, where up to 2s weight halves are put off. That costs memory:
 // twice the micro-batches of 1f1b are in flight on the first stage.
 //
-// 3 stages, 6 micro-batches, forward and both halves take as long:
+// 3 stages, 6 micro-batches, forward and both halves take equal time:
 //   stage 0  F0 F1 F2 F3 F4 I0 W0 F5 I1 W1 I2 W2 I3 W3 I4 W4 I5 W5|
 //   stage 1   . F0 F1 F2 I0 F3 I1 F4 I2 W0 F5 I3 W1 I4 W2 I5 W3 W4 W5|
 //   stage 2   .  . F0 I0 F1 I1 F2 I2 F3 I3 F4 I4 W0 F5 I5 W1 W2 W3 W4 W5|

@@ -4,7 +4,7 @@
 // backwards in halves (I for the previous stage, W for the update) a worker that has begun never
 // waits, and every worker keeps the same: what 1f1b keeps on its first stage.
 //
-// 2 workers, 3 micro-batches, forward and both halves take as long; 3F0 is stage 3's forward:
+// 2 workers, 3 micro-batches, forward and both halves take equal time; 3F0 is stage 3's forward:
 //   worker 0  0F0 0F1 0F2 3F0 3I0 3W0 3F1 3I1 3W1 0I0 0W0 3F2 3I2 3W2|0I1 0W1 0I2 0W2|
 //   worker 1    . 1F0 2F0 1F1 2F1 2I0 2W0 1F2 1I0 1W0 2F2 2I1 2W1 1I1 2I2 1I2 1W1 2W2|1W2|
 #include <algorithm>

@@ -41,7 +41,7 @@ double sum_of(const std::vector<double>& values) {
   return sum;
 }
 
-// What one more mini-batch adds once several are under way.
+// What one more mini-batch adds once several are in flight.
 struct Growth {
   Program few, many;
   double minibatches = 1;

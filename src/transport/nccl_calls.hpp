@@ -46,7 +46,7 @@ class NcclCalls {
   virtual NcclState state(Communicator communicator) = 0;
   virtual NcclState finalize(Communicator communicator) = 0;  // before destroy(): all is delivered
   virtual void destroy(Communicator communicator) noexcept = 0;
-  // Ends what is under way, on the device too, and destroys.
+  // Ends what is in flight, on the device too, and destroys.
   virtual void abort(Communicator communicator) noexcept = 0;
   // Why the last call failed; of a communicator that could not be made: null.
   virtual std::string reason(Communicator communicator) = 0;

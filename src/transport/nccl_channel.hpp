@@ -23,7 +23,7 @@
 //   queues     streams must not share a hardware queue, or one that waits holds up another:
 //              CUDA_DEVICE_MAX_CONNECTIONS (8 unless set, at most 32) must be as large as the
 //              number of a process's streams before CUDA begins
-//   no stops   nothing may wait for the whole device while a transfer is under way. Memory is taken
+//   no stops   nothing may wait for the whole device while a transfer is in flight. Memory is taken
 //              (cudaMalloc, cudaFree, cudaHostAlloc) before the first packet and given back after
 //              the last channel; kernels are loaded at once (CUDA_MODULE_LOADING=EAGER before CUDA
 //              begins) or have each run before

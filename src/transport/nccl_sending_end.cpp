@@ -1,4 +1,4 @@
-// The sending end: packets are free, then the stage's, then under way, and free again when they
+// The sending end: packets are free, then the stage's, then in flight, and free again when they
 // have been sent and nobody reads them any more.
 #include "base/check.hpp"
 #include "transport/nccl_end.hpp"

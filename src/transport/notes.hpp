@@ -68,7 +68,7 @@ class RankNotes final : public Polled {
   };
   struct Piece {
     std::vector<std::byte> bytes;
-    RankWire::Request request = -1;  // under way
+    RankWire::Request request = -1;  // in flight
   };
   struct Peer {
     std::deque<Outgoing> outgoing;

@@ -159,7 +159,7 @@ TEST_CASE("a channel on a device that is gone ends without a word", "[transport]
   CHECK(rig.nccl.alive() == 0);
 }
 
-TEST_CASE("send does not wait, acquire does once every packet is under way", "[transport][nccl]") {
+TEST_CASE("send does not wait, acquire does once every packet is in flight", "[transport][nccl]") {
   TwoProcesses rig({.packets = 2});
   rig.send(0);
   rig.send(1);
