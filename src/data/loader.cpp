@@ -159,7 +159,7 @@ struct Loader::Impl {
   }
 
   // Mini-batch `step` is not made yet. Where the producer is blocked, that takes a release first:
-  // refused where nobody is left to do it.
+  // refused if no thread is left to do it.
   void wait_for_change(std::unique_lock<std::mutex>& lock, std::int64_t step) {
     const Slot& blocking = slot_of(next);
     if (blocking.ready) {
@@ -205,7 +205,8 @@ struct Loader::Impl {
     announce();
   }
 
-  // Under the lock: a thread that waits looks again, and counts itself as blocked again where it is.
+  // Under the lock: a thread that waits looks again, and counts itself as blocked again where it
+  // is.
   void announce() noexcept {
     ++changes;
     blocked = 0;

@@ -12,7 +12,7 @@
 namespace pipetrain {
 namespace {
 
-// A handler can reach nothing else; lock-free, or it could not touch them.
+// A handler can reach nothing else; they must be lock-free for it.
 std::atomic<int> stop_asked{0};
 std::atomic<std::int64_t> stop_time_ms{0};
 std::atomic<bool> save_asked{false}, drain_asked{false}, handled{false};

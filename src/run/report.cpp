@@ -9,7 +9,7 @@
 namespace pipetrain {
 namespace {
 
-// Which sign a NaN has says nothing; "-nan" would make a reader ask.
+// The sign of a NaN means nothing; "-nan" would raise questions.
 double unsigned_nan(double value) { return std::isnan(value) ? std::abs(value) : value; }
 
 }  // namespace

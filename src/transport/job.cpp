@@ -78,8 +78,8 @@ std::optional<JobFailure> Job::failure() const {
   return failure_;
 }
 
-// The first one counts, and every rank passes it on: a rank that has heard it from all knows that all
-// know.
+// The first one counts, and every rank passes it on: a rank that has heard it from all knows that
+// all know.
 void Job::keep(JobFailure failure) {
   {
     const std::lock_guard lock(mutex_);
@@ -112,7 +112,7 @@ bool Job::poll(RankWire&) {
   if (size() == 1) return false;
   const std::int64_t now = now_ns();
   const double interval = std::min(1.0, peer_timeout_ / 8);
-  // This process was stopped, and hears of nobody's signs of life before it has polled once more.
+  // This process was stopped, and sees no other rank's signs of life before it has polled again.
   if (static_cast<double>(now - looked_ns_) * per_ns > peer_timeout_ / 4) notes_->hear_all();
   looked_ns_ = now;
   if (static_cast<double>(now - beat_ns_) * per_ns < interval) return false;

@@ -1,5 +1,5 @@
 // The sending end: packets are free, then the stage's, then in flight, and free again when they
-// have been sent and nobody reads them any more.
+// have been sent and are not read any more.
 #include "base/check.hpp"
 #include "transport/nccl_end.hpp"
 

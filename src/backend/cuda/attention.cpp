@@ -1,5 +1,5 @@
-// Multi-head attention (Vaswani et al. 2017, section 3.2) in f32. The forward keeps two numbers of
-// each row of scores and no score: the backward makes them again, once for the gradients of the
+// Multi-head attention (Vaswani et al. 2017, section 3.2) in f32. The forward keeps two numbers per
+// row of scores and no score: the backward computes them again, once for the gradients of the
 // queries and once for those of keys and values.
 #include "backend/cuda/device/attention.hpp"
 

@@ -1,5 +1,5 @@
 // Batch normalisation per channel (Ioffe and Szegedy, 2015). Statistics and gradient sums in f64;
-// both halves of the backward make their sums themselves, so each works alone. Where a relu alone
+// each half of the backward computes its own sums, so each works alone. Where a relu alone
 // reads the output, its forward is done here; the relu's backward stays the relu's.
 #include "backend/cuda/device/batch_norm.hpp"
 

@@ -46,7 +46,7 @@ void describe(const std::string& layer, const TensorDescriptor& tensor,
 constexpr int kAdviceMax = 32;  // more than cuDNN has algorithms and arithmetics for one
 
 // What cuDNN says of an algorithm that cannot do a convolution: NOT_SUPPORTED, and in places
-// BAD_PARAM, or one of their finer statuses. All else is a failure.
+// BAD_PARAM, or one of their finer statuses. Anything else is a failure.
 bool is_refusal(cudnnStatus_t status) {
   static_assert(CUDNN_STATUS_BAD_PARAM == 2000 && CUDNN_STATUS_NOT_SUPPORTED == 3000);
   return status >= 2000 && status < 4000;
@@ -168,7 +168,7 @@ ConvolutionAlgorithms::Forward ConvolutionAlgorithms::forward(
       });
 }
 
-// Algorithms 0 and 3 of the backwards add up in an order of chance.
+// Algorithms 0 and 3 of the backwards add up in a random order.
 ConvolutionAlgorithms::BackwardData ConvolutionAlgorithms::backward_data(
     const std::string& layer, const ConvolutionDescriptors& d) const {
   return choose<cudnnConvolutionBwdDataAlgoPerf_t>(

@@ -6,7 +6,7 @@
 namespace pipetrain::cuda {
 namespace {
 
-// Round figures of a data centre's GPU of these years, f32 without TF32.
+// Rounded figures of a recent data-centre GPU, f32 without TF32.
 constexpr double kComputeGflopS = 40'000, kMemoryGbS = 2'500;
 // From one device to the next over a link of their own. On one device it costs nothing, but there
 // stages share the device's arithmetic too.

@@ -1,7 +1,7 @@
 // cuBLASLt, found when it is first called: its library takes 0.2 s and 200 MB to load, which
 // `pipetrain --help` and training on a CPU should not pay for. Each of the library's functions that
-// are called anywhere here is defined below and hands its arguments on. Linked with the library
-// itself, the rest does without this file.
+// is called anywhere here is defined below and passes its arguments on. If the library itself is
+// linked, this file is not needed.
 #include <cublasLt.h>
 #include <dlfcn.h>
 #include <spdlog/fmt/fmt.h>

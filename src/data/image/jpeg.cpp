@@ -37,7 +37,7 @@ struct Jpeg {
   std::longjmp(jpeg.failed, 1);
 }
 
-// Most warnings say that pixels are made up from here on. Those that do not are let pass.
+// Most warnings say that pixels are invented from here on. Others are ignored.
 void on_message(j_common_ptr info, int level) {
   const int code = info->err->msg_code;
   const bool harmless = level >= 0 || code == JWRN_EXTRANEOUS_DATA || code == JWRN_ADOBE_XFORM ||

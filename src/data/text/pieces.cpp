@@ -39,7 +39,7 @@ std::unique_ptr<SentencePieceProcessor> loaded(std::string_view model, const std
   return processor;
 }
 
-// What the library refuses of a model that it has taken is no mistake of the user's.
+// What the library refuses of a model that it has accepted is not the user's mistake.
 void require_ok(const Status& status, std::string_view what) {
   PIPETRAIN_CHECK(status.ok(), "SentencePiece cannot {}: {}", what, status.message());
 }

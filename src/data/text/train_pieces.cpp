@@ -94,7 +94,7 @@ std::string name_of(const PieceTraining& options) {  // for messages
   return options.files.front().string() + (more > 0 ? fmt::format(" and {} more", more) : "");
 }
 
-// The library is not asked for texts without a word.
+// The library is not called for texts without a word.
 void require_text(const PieceTraining& options) {
   if (options.files.empty()) throw UsageError("pieces are learnt from a text; name its file");
   Sentences sentences(options.files);
@@ -121,7 +121,7 @@ std::unordered_map<std::string, std::string> settings(const PieceTraining& optio
   };
 }
 
-// The library's words of what does not fit hold the bound that the user needs.
+// The library's message about what does not fit contains the bound that the user needs.
 [[noreturn]] void refuse(const PieceTraining& options, const std::string& said) {
   const std::string where = name_of(options);
   std::smatch found;

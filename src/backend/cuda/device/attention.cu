@@ -194,7 +194,7 @@ __global__ void products_kernel(AttentionBackward in) {
   });
 }
 
-// What the backward wants to know of a query.
+// What the backward needs of a query.
 struct Query {
   SoftmaxRow softmax;
   float product;

@@ -1,6 +1,7 @@
-// The gradient wants the places of each token, in order. They are found by a counting sort without
-// atomics: a thread an entry of the vocabulary looks at all tokens, once to count, once to note.
-// That is 2 x tokens x vocabulary comparisons (8192 of 50257: 0.8 billion), out of shared memory.
+// The gradient needs the positions of each token, in order. They are found by a counting sort
+// without atomics: a thread an entry of the vocabulary looks at all tokens, once to count, once to
+// note. That is 2 x tokens x vocabulary comparisons (8192 of 50257: 0.8 billion), out of shared
+// memory.
 //
 //   tokens  2 0 2 1      begins  0 1 2 4      places  1 | 3 | 0 2
 #include "backend/cuda/device/embedding.hpp"

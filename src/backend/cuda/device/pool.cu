@@ -1,5 +1,5 @@
 // Pooling windows on the device: pool.hpp. A thread for each output forward, for each input
-// backward, so that nobody else adds to what a thread writes.
+// backward, so that no other thread adds to what a thread writes.
 #include <cmath>
 
 #include "backend/cuda/device/device_code.hpp"
