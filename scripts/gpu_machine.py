@@ -85,7 +85,6 @@ def environment_for(root, build):
     else:
         subprocess.run([root / "scripts/setup"], check=True, stdout=subprocess.DEVNULL)
         prepend(environment, "PATH", root / ".venv/bin")
-        prepend(environment, "CMAKE_PREFIX_PATH", root / ".venv")
     prepend(environment, "PATH", pathlib.Path(sys.executable).parent)
     if not shutil.which("meson", path=environment["PATH"]):
         prepend(environment, "PATH", root / ".venv/bin")
