@@ -18,8 +18,9 @@ struct ChainLayer {
   double backward_input_ms = 0;   // the half that the previous stage waits for; where the halves
   double backward_weight_ms = 0;  // were not measured apart, the first holds the whole backward
   double update_ms = 0;           // once per mini-batch
-  std::int64_t sent_bytes = 0;    // over a cut after it; as many come back as gradients
-  std::int64_t saved_bytes = 0;   // kept from its forward to its backward
+  double cut_forward_ms = 0, cut_backward_ms = 0;  // that a cut after it adds
+  std::int64_t sent_bytes = 0;   // over a cut after it; as many come back as gradients
+  std::int64_t saved_bytes = 0;  // kept from its forward to its backward
   std::int64_t parameter_bytes = 0;
 
   double backward_ms() const { return backward_input_ms + backward_weight_ms; }

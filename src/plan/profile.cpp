@@ -48,6 +48,8 @@ ProfilePoint between(const ProfilePoint& a, const ProfilePoint& b, double share)
                        .update_ms = mix(x.update_ms, y.update_ms),
                        .pack_ms = mix(x.pack_ms, y.pack_ms),
                        .fused_update_ms = mix(x.fused_update_ms, y.fused_update_ms),
+                       .cut_forward_ms = mix(x.cut_forward_ms, y.cut_forward_ms),
+                       .cut_backward_ms = mix(x.cut_backward_ms, y.cut_backward_ms),
                        .spread = std::max(x.spread, y.spread)};
   }
   point.load_ms = mix(a.load_ms, b.load_ms);
@@ -62,6 +64,8 @@ ProfilePoint in_proportion(ProfilePoint point, double factor) {
     l.forward_ms *= factor;
     l.backward_input_ms *= factor;
     l.backward_weight_ms *= factor;
+    l.cut_forward_ms *= factor;
+    l.cut_backward_ms *= factor;
   }
   point.load_ms *= factor;
   point.loss_ms *= factor;
@@ -70,27 +74,55 @@ ProfilePoint in_proportion(ProfilePoint point, double factor) {
 }
 
 // What is in no layer's times, by the number of micro-batches: a part each, and one for all.
-double rest_of(const ProfilePoint& few, const ProfilePoint& many, double microbatches) {
+double rest_of(const std::vector<const ProfilePoint*>& points, double microbatches) {
+  const auto [least, most] = std::ranges::minmax_element(points, {}, &ProfilePoint::microbatches);
+  const ProfilePoint &few = **least, &many = **most;
   if (few.microbatches == many.microbatches) return few.rest_ms;
   const double each = (many.rest_ms - few.rest_ms) / (many.microbatches - few.microbatches);
   return std::max(0.0, few.rest_ms + each * (microbatches - few.microbatches));
 }
 
+double log_of(double bytes) { return std::log(std::max(bytes, 1.0)); }
+
+// By the logarithm of the bytes, from one measurement over another.
+ProfilePoint on_line(const ProfilePoint& a, const ProfilePoint& b, double held_bytes) {
+  const double low = log_of(static_cast<double>(a.held_bytes)),
+               high = log_of(static_cast<double>(b.held_bytes));
+  return high > low ? between(a, b, (log_of(held_bytes) - low) / (high - low)) : b;
+}
+
+// More than was held in any measurement: as if times grew on, where they grew from the one that
+// held least to the one that held most, and these differ by more than a measurement's error.
+ProfilePoint beyond(const ProfilePoint& least, const ProfilePoint& most, double held_bytes) {
+  constexpr double farthest = 2, distinct = 1.2;
+  const auto low = static_cast<double>(least.held_bytes),
+             high = static_cast<double>(most.held_bytes);
+  if (high < distinct * low) return most;
+  const ProfilePoint grown = on_line(least, most, std::min(held_bytes, farthest * high));
+  ProfilePoint point = most;
+  for (std::size_t l = 0; l < point.layers.size(); ++l) {
+    LayerTimes& times = point.layers[l];
+    for (double LayerTimes::*time :
+         {&LayerTimes::forward_ms, &LayerTimes::backward_input_ms, &LayerTimes::backward_weight_ms,
+          &LayerTimes::update_ms, &LayerTimes::pack_ms, &LayerTimes::fused_update_ms})
+      times.*time = std::max(times.*time, grown.layers[l].*time);
+  }
+  return point;
+}
+
 // Of measurements that differ in what was held.
 ProfilePoint holding(std::vector<const ProfilePoint*> points, const Conditions& wanted) {
-  std::ranges::sort(points, {}, &ProfilePoint::held_bytes);
+  std::ranges::stable_sort(points, {}, &ProfilePoint::held_bytes);
   const ProfilePoint &least = *points.front(), &most = *points.back();
   const auto above = std::ranges::find_if(points, [&](const auto* p) {
     return static_cast<double>(p->held_bytes) >= wanted.held_bytes;
   });
-  ProfilePoint point = above == points.end() ? most : **above;
-  if (above != points.end() && above != points.begin()) {
-    const ProfilePoint &a = **std::prev(above), &b = **above;
-    const double low = std::log(static_cast<double>(std::max<std::int64_t>(a.held_bytes, 1))),
-                 high = std::log(static_cast<double>(b.held_bytes));
-    point = between(a, b, (std::log(wanted.held_bytes) - low) / (high - low));
-  }
-  point.rest_ms = rest_of(least, most, wanted.microbatches);
+  ProfilePoint point = least;
+  if (above == points.end())
+    point = beyond(least, most, wanted.held_bytes);
+  else if (above != points.begin())
+    point = on_line(**std::prev(above), **above, wanted.held_bytes);
+  point.rest_ms = rest_of(points, wanted.microbatches);
   return point;
 }
 
@@ -124,6 +156,20 @@ ProfilePoint point_of(const Profile& profile, const Conditions& wanted) {
   return point;
 }
 
+double memory_rate(const Profile& profile, double held_bytes) {
+  const std::vector<MemoryRate>& rates = profile.memory;
+  if (rates.empty()) return 0;
+  const auto above = std::ranges::find_if(
+      rates, [&](const MemoryRate& rate) { return static_cast<double>(rate.bytes) >= held_bytes; });
+  if (above == rates.end()) return rates.back().bytes_per_second;
+  if (above == rates.begin()) return above->bytes_per_second;
+  const MemoryRate &a = *std::prev(above), &b = *above;
+  const double low = log_of(static_cast<double>(a.bytes)),
+               high = log_of(static_cast<double>(b.bytes));
+  const double share = (log_of(held_bytes) - low) / (high - low);
+  return a.bytes_per_second + share * (b.bytes_per_second - a.bytes_per_second);
+}
+
 LayerChain chain_of(const Profile& profile, int samples, int threads, Beside beside) {
   const ProfilePoint point = point_of(
       profile, {.samples = static_cast<double>(samples), .threads = threads, .beside = beside});
@@ -136,6 +182,8 @@ LayerChain chain_of(const Profile& profile, int samples, int threads, Beside bes
                             .backward_input_ms = times.backward_input_ms,
                             .backward_weight_ms = times.backward_weight_ms,
                             .update_ms = times.update_ms + times.pack_ms + times.fused_update_ms,
+                            .cut_forward_ms = times.cut_forward_ms,
+                            .cut_backward_ms = times.cut_backward_ms,
                             .sent_bytes = samples * layer.sent_bytes,
                             .saved_bytes = samples * layer.saved_bytes,
                             .parameter_bytes = layer.parameter_bytes});

@@ -18,6 +18,7 @@ struct LayerTimes {
   double update_ms = 0;        // once per mini-batch, by itself
   double pack_ms = 0;          // after it: new weights in the layouts that kernels read
   double fused_update_ms = 0;  // what it adds to the weight gradient that it is fused into
+  double cut_forward_ms = 0, cut_backward_ms = 0;  // that a cut after it adds to both sides
   double spread = 0;  // of repeated measurements: half the middle 80%, as a share of the median
 };
 
@@ -34,6 +35,7 @@ struct ProfilePoint {
   int threads = 1;       // of the stage's kernels
   int neighbours = 0;    // other stages that train at the same time, each on cores of its own
   int microbatches = 2;  // of a mini-batch, all in flight at once
+  int versions = 1;      // of the weights, that were kept
   std::int64_t held_bytes =
       0;  // by the stage meanwhile: what a step goes through and caches may hold
   std::vector<LayerTimes> layers = {};
@@ -46,6 +48,12 @@ struct TransportTimes {
   std::string name;             // threads | mpi | nccl
   double handover_ms = 0;       // of a packet, from the sender's call to the receiver's return
   double bytes_per_second = 0;  // 0: packets are handed over in place
+};
+
+// Of one core, which reads and writes that many bytes again and again.
+struct MemoryRate {
+  std::int64_t bytes = 0;
+  double bytes_per_second = 0;
 };
 
 // What a profile holds for: times of another model, precision or machine say nothing.
@@ -62,7 +70,7 @@ struct Profile {
   std::vector<ProfiledLayer> layers = {};
   std::vector<ProfilePoint> points = {};  // by threads, then samples, ascending
   std::vector<TransportTimes> transports = {};
-  double memory_bytes_per_second = 0;  // one core, read and written
+  std::vector<MemoryRate> memory = {};  // ascending by bytes
 };
 
 // Who else computes while a stage does. Cores share memory, its bandwidth and their clock, so times
@@ -79,10 +87,16 @@ struct Conditions {
 };
 
 // Measured, or between the two sizes of micro-batch next to it; beyond the largest in proportion.
-// Likewise between the two measurements of a size that held less and more, by the logarithm of the
-// bytes, and never beyond them. Where nothing was measured beside neighbours, the times are those
-// alone. UsageError where no point has that number of threads.
+// Likewise between the measurements of a size that held less and more, by the logarithm of the
+// bytes; beyond the most by the same measure, up to twice as many bytes. Where nothing was measured
+// beside neighbours, the times are those alone. UsageError where no point has that number of
+// threads.
 ProfilePoint point_of(const Profile& profile, const Conditions& wanted);
+
+// Bytes per second where a worker holds that many: between those measured by the logarithm of the
+// bytes. 0 where nothing was measured.
+double memory_rate(const Profile& profile, double held_bytes);
+
 LayerChain chain_of(const Profile& profile, int samples, int threads, Beside beside);
 
 }  // namespace pipetrain

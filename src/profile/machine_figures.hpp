@@ -2,6 +2,8 @@
 // fast one core reads and writes memory.
 #pragma once
 
+#include <vector>
+
 #include "plan/profile.hpp"
 
 namespace pipetrain {
@@ -13,7 +15,8 @@ TransportTimes measure_handover();
 // The same where one thread runs both stages; with what both do besides computing.
 TransportTimes measure_inline_handover();
 
-// Bytes read and written per second by one thread that copies more than any cache holds.
-double measure_memory_bandwidth();
+// Bytes read and written per second by one thread, ascending by how many it goes through: from what
+// a cache holds to more than any does.
+std::vector<MemoryRate> measure_memory_rates();
 
 }  // namespace pipetrain

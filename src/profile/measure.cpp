@@ -8,13 +8,15 @@
 #include "machine/threads.hpp"
 #include "plan/cost.hpp"
 #include "plan/crossing.hpp"
+#include "profile/cut_times.hpp"
 #include "profile/machine_figures.hpp"
 #include "profile/measure_point.hpp"
 
 namespace pipetrain {
 namespace {
 
-// Few micro-batches in flight leave most of what a stage holds in the caches, many do not.
+// Few micro-batches in flight leave most of what a stage holds in the caches; many do not, nor do
+// several versions of the weights.
 constexpr int few_microbatches = 2, many_microbatches = 16;
 // Of a stage that holds more, nothing is still in a cache when a step comes back to it.
 constexpr std::int64_t beyond_caches = 64 << 20;
@@ -46,7 +48,8 @@ struct Place {
   int samples = 1, threads = 1, neighbours = 0;
 };
 
-// With few micro-batches in flight, and with many, as far as the data go.
+// With few micro-batches in flight and one version of the weights; with two versions; and with many
+// micro-batches, as far as the data go.
 std::vector<ProfilePoint> measure_holding(const MeasureInput& in, const Place& place) {
   WatchedModel model{.config = in.config,
                      .graph = in.graph,
@@ -56,11 +59,29 @@ std::vector<ProfilePoint> measure_holding(const MeasureInput& in, const Place& p
                      .microbatches = few_microbatches};
   const auto measure = [&] { return measure_point(model, place.neighbours, in.seconds); };
   std::vector<ProfilePoint> points = {measure()};
+  if (place.neighbours == 0) measure_cut_times(model, in.seconds, points[0]);
+  if (points[0].held_bytes >= beyond_caches) return points;
+  model.schedule = "pipedream_2bw";
+  points.push_back(measure());
+  points.back().versions = 2;
+  model.schedule = "gpipe";
   model.microbatches =
       static_cast<int>(std::min<std::int64_t>(many_microbatches, in.data.size() / place.samples));
-  if (points[0].held_bytes < beyond_caches && model.microbatches > few_microbatches)
-    points.push_back(measure());
+  if (model.microbatches > few_microbatches) points.push_back(measure());
   return points;
+}
+
+// Cuts were measured once for each size, with few micro-batches and nobody beside.
+void share_cut_times(std::vector<ProfilePoint>& points) {
+  for (ProfilePoint& point : points) {
+    const auto first = std::ranges::find_if(points, [&](const ProfilePoint& p) {
+      return p.threads == point.threads && p.samples == point.samples;
+    });
+    for (std::size_t l = 0; l < point.layers.size(); ++l) {
+      point.layers[l].cut_forward_ms = first->layers[l].cut_forward_ms;
+      point.layers[l].cut_backward_ms = first->layers[l].cut_backward_ms;
+    }
+  }
 }
 
 void check_samples(const MeasureInput& in) {
@@ -102,8 +123,9 @@ Profile measure_profile(const MeasureInput& in) {
       for (const int samples : in.samples)
         for (ProfilePoint& point : measure_holding(in, {samples, threads, neighbours}))
           profile.points.push_back(std::move(point));
+  share_cut_times(profile.points);
   profile.transports = {measure_handover(), measure_inline_handover()};
-  profile.memory_bytes_per_second = measure_memory_bandwidth();
+  profile.memory = measure_memory_rates();
   return profile;
 }
 

@@ -75,16 +75,19 @@ ProfilePoint measure_point(const WatchedModel& model, int neighbours, double sec
   BusyNeighbours beside(model, neighbours, threads);
   Measuring measuring(training, seconds);
   as_worker(threads, [&] { measuring.run([&] { beside.check(); }); });
-  const LayerClock& clock = training.clock(0);
+  std::vector<LayerTimes> layers;
+  for (int s = 0; s < training.stages(); ++s)
+    for (const LayerTimes& times : training.clock(s).medians()) layers.push_back(times);
+  const LayerClock &first = training.clock(0), &last = training.clock(training.stages() - 1);
   return {.samples = model.samples,
           .threads = model.threads,
           .neighbours = neighbours,
           .microbatches = model.microbatches,
           .held_bytes = training.held_bytes(),
-          .layers = clock.medians(),
-          .load_ms = clock.median_ms(LayerWork::Load),
-          .loss_ms = clock.median_ms(LayerWork::Loss),
-          .loss_gradient_ms = clock.median_ms(LayerWork::LossGradient),
+          .layers = std::move(layers),
+          .load_ms = first.median_ms(LayerWork::Load),
+          .loss_ms = last.median_ms(LayerWork::Loss),
+          .loss_gradient_ms = last.median_ms(LayerWork::LossGradient),
           .rest_ms = measuring.rest_ms()};
 }
 

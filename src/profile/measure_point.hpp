@@ -6,8 +6,8 @@
 
 namespace pipetrain {
 
-// The model is one stage. Measures for at least `seconds`, while `neighbours` other stages
-// train beside it; UsageError, DeviceError, DataError as training.
+// Stages of the model are run by one thread. Measures for at least `seconds`, while `neighbours`
+// other stages train beside it; UsageError, DeviceError, DataError as training.
 ProfilePoint measure_point(const WatchedModel& model, int neighbours, double seconds);
 
 }  // namespace pipetrain

@@ -16,7 +16,7 @@ namespace {
 using nlohmann::json;
 using nlohmann::ordered_json;
 
-constexpr int format_version = 3;
+constexpr int format_version = 4;
 constexpr JsonLimits limits = {.depth = 8, .values = 10'000'000, .members = 64};
 
 // One object of the file, and its place there.
@@ -74,6 +74,8 @@ ordered_json json_of(const LayerTimes& t) {
           {"update_ms", t.update_ms},
           {"pack_ms", t.pack_ms},
           {"fused_update_ms", t.fused_update_ms},
+          {"cut_forward_ms", t.cut_forward_ms},
+          {"cut_backward_ms", t.cut_backward_ms},
           {"spread", t.spread}};
 }
 
@@ -84,15 +86,15 @@ LayerTimes times_at(const JsonPlace& at) {
           .update_ms = at.number("update_ms"),
           .pack_ms = at.number("pack_ms"),
           .fused_update_ms = at.number("fused_update_ms"),
+          .cut_forward_ms = at.number("cut_forward_ms"),
+          .cut_backward_ms = at.number("cut_backward_ms"),
           .spread = at.number("spread")};
 }
 
 ordered_json json_of(const ProfilePoint& point) {
-  ordered_json json = {{"samples", point.samples},
-                       {"threads", point.threads},
-                       {"neighbours", point.neighbours},
-                       {"microbatches", point.microbatches},
-                       {"held_bytes", point.held_bytes}};
+  ordered_json json = {{"samples", point.samples},       {"threads", point.threads},
+                       {"neighbours", point.neighbours}, {"microbatches", point.microbatches},
+                       {"versions", point.versions},     {"held_bytes", point.held_bytes}};
   for (const LayerTimes& times : point.layers) json["layers"].push_back(json_of(times));
   json["load_ms"] = point.load_ms;
   json["loss_ms"] = point.loss_ms;
@@ -106,6 +108,7 @@ ProfilePoint point_at(const JsonPlace& at, std::size_t layers) {
                      .threads = static_cast<int>(at.count("threads")),
                      .neighbours = static_cast<int>(at.count("neighbours")),
                      .microbatches = static_cast<int>(at.count("microbatches")),
+                     .versions = static_cast<int>(at.count("versions")),
                      .held_bytes = at.count("held_bytes"),
                      .layers = {},
                      .load_ms = at.number("load_ms"),
@@ -171,7 +174,8 @@ ordered_json profile_json(const Profile& profile) {
     json["transports"].push_back({{"name", t.name},
                                   {"handover_ms", t.handover_ms},
                                   {"bytes_per_second", t.bytes_per_second}});
-  json["memory_bytes_per_second"] = profile.memory_bytes_per_second;
+  for (const MemoryRate& rate : profile.memory)
+    json["memory"].push_back({{"bytes", rate.bytes}, {"bytes_per_second", rate.bytes_per_second}});
   return json;
 }
 
@@ -193,7 +197,13 @@ Profile parse_profile_json(const std::string& text, const std::string& where) {
     profile.transports.push_back({.name = t.text("name"),
                                   .handover_ms = t.number("handover_ms"),
                                   .bytes_per_second = t.number("bytes_per_second")});
-  profile.memory_bytes_per_second = top.number("memory_bytes_per_second");
+  for (const JsonPlace& rate : top.list("memory")) {
+    profile.memory.push_back(
+        {.bytes = rate.count("bytes"), .bytes_per_second = rate.number("bytes_per_second")});
+    const std::size_t n = profile.memory.size();
+    if (n > 1 && profile.memory[n - 1].bytes <= profile.memory[n - 2].bytes)
+      rate.refuse("bytes", "is not above the one before it");
+  }
   return profile;
 }
 

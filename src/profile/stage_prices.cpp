@@ -51,6 +51,10 @@ StageCosts work_of(const StagePlan& part, const Graph& graph, const ProfilePoint
   if (part.last.value + 1 == std::ssize(graph.layers)) {
     costs.forward += point.loss_ms;
     costs.backward_input += point.loss_gradient_ms;
+  } else {
+    const LayerTimes& last = point.layers[static_cast<std::size_t>(part.last.value)];
+    costs.forward += last.cut_forward_ms;
+    costs.backward_input += last.cut_backward_ms;
   }
   return costs;
 }
@@ -107,6 +111,7 @@ void add_links(const CompiledPipeline& pipeline, const LinkRate& link, Costs& co
 StagePrices stage_prices(const CompiledPipeline& pipeline, const Profile& profile) {
   const Config& config = pipeline.in.config;
   const ProfilePoint point = point_for(pipeline, profile);
+  const double rate = memory_rate(profile, held_bytes(pipeline));
   const int last = static_cast<int>(pipeline.in.plan.stages.size()) - 1;
   const double half_packet = handover_ms(profile, "inline") / 2,
                journey = is_inline(config) ? 0 : handover_ms(profile, "threads");
@@ -114,7 +119,6 @@ StagePrices stage_prices(const CompiledPipeline& pipeline, const Profile& profil
   for (int s = 0; s <= last; ++s) {
     const StagePlan& part = pipeline.in.plan.stages[StageId{s}];
     StageCosts costs = work_of(part, pipeline.in.graph, point);
-    const double rate = profile.memory_bytes_per_second;
     const StageNeeds& needs = pipeline.needs.stages[StageId{s}];
     costs.update +=
         mixing_ms(needs, part, point, rate) + joining_ms(needs, part, is_inline(config), rate);

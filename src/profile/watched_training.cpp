@@ -11,7 +11,7 @@ Config for_watching(const WatchedModel& model) {
   config.pipeline = {};
   config.pipeline.stages = static_cast<int>(model.firsts.size());
   config.pipeline.microbatches = model.microbatches;
-  config.pipeline.schedule = "gpipe";
+  config.pipeline.schedule = model.schedule;
   config.data.batch_size = std::int64_t{model.samples} * model.microbatches;
   config.data.drop_last = true;
   config.validation = {};

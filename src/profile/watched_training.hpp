@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "backend/backend.hpp"
@@ -21,7 +22,8 @@ struct WatchedModel {
   const Dataset& data;
   int samples = 1;  // of a micro-batch
   int threads = 1;
-  int microbatches = 2;           // of a mini-batch, all in flight; two at least
+  int microbatches = 2;  // of a mini-batch, all in flight; two at least
+  std::string schedule = "gpipe";
   std::vector<int> firsts = {0};  // of its stages
 };
 

@@ -37,17 +37,19 @@ TEST_CASE("a profile has the times of every layer at every size that was asked f
   INFO(measured.err);
   REQUIRE(measured.code == 0);
   const json profile = json::parse(bytes_of(planning.profile));
-  CHECK(profile["pipetrain_profile"] == 3);
-  // Each size with few micro-batches in flight and with many; and beside neighbours, where there
-  // are cores.
-  REQUIRE(profile["points"].size() >= 4);
-  for (const std::size_t p : {0, 1, 2, 3}) {
+  CHECK(profile["pipetrain_profile"] == 4);
+  // Each size with few micro-batches in flight, with two versions of the weights and with many
+  // micro-batches; and beside neighbours, where there are cores.
+  REQUIRE(profile["points"].size() >= 6);
+  for (const std::size_t p : {0, 1, 2, 3, 4, 5}) {
     const json& point = profile["points"][p];
-    CHECK(point["samples"] == (p < 2 ? 4 : 8));
+    CHECK(point["samples"] == (p < 3 ? 4 : 8));
+    CHECK(point["versions"] == (p % 3 == 1 ? 2 : 1));
     CHECK(point["neighbours"] == 0);
     CHECK(point["layers"].size() == profile["layers"].size());
   }
-  const json &few = profile["points"][2], &many = profile["points"][3];
+  const json &few = profile["points"][3], &two = profile["points"][4], &many = profile["points"][5];
+  CHECK(two["held_bytes"] > few["held_bytes"]);
   CHECK(many["microbatches"] > few["microbatches"]);
   CHECK(many["held_bytes"] > few["held_bytes"]);
   double forward = 0;

@@ -59,6 +59,17 @@ TEST_CASE("one thread takes the sum of all work", "[predict]") {
   }
 }
 
+TEST_CASE("a step pays for the cuts that it has", "[predict]") {
+  for (const int stages : {1, 2, 3}) {
+    Predicted predicted({.stages = stages, .microbatches = 4, .workers = "inline"});
+    for (LayerTimes& layer : predicted.profile.points[0].layers) {
+      layer.cut_forward_ms = 0.25;
+      layer.cut_backward_ms = 0.5;
+    }
+    CHECK(predicted.step().step_ms == Approx(4 * (6 * 3 + (stages - 1) * 0.75)));
+  }
+}
+
 // N micro-batches over P even stages: (N + P - 1) times a stage's forward and backward.
 TEST_CASE("a flushing schedule's step is its closed form", "[predict]") {
   for (const std::string schedule : {"gpipe", "1f1b"}) {

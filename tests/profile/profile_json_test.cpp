@@ -29,7 +29,7 @@ Profile small() {
   profile.points[2].neighbours = 1;
   profile.points[2].layers[0].forward_ms = 7;
   profile.transports = {{"threads", 0.001, 0}};
-  profile.memory_bytes_per_second = 1e10;
+  profile.memory = {{1 << 20, 4e10}, {1 << 24, 2e10}};
   return profile;
 }
 
@@ -66,12 +66,24 @@ TEST_CASE("times are between those that held less and more", "[profile]") {
   CHECK(point(0, 2).layers[0].forward_ms == 1.5);
   CHECK(point(1 << 10, 2).layers[0].forward_ms == 1.5);
   CHECK(point(1 << 15, 2).layers[0].forward_ms == Approx(2.5));
-  CHECK(point(1e9, 2).layers[0].forward_ms == 3.5);
+  CHECK(point(1 << 20, 2).layers[0].forward_ms == 3.5);
+  // Beyond the most as they grew so far, up to twice its bytes; what did not grow stays.
+  CHECK(point(1 << 21, 2).layers[0].forward_ms == Approx(3.7));
+  CHECK(point(1e9, 2).layers[0].forward_ms == Approx(3.7));
+  CHECK(point(1e9, 2).layers[0].backward_input_ms == 2.5);
   // A part for each micro-batch, and one for all.
   CHECK(point(0, 2).rest_ms == 0.5);
   CHECK(point(0, 9).rest_ms == Approx(4));
   CHECK(point(1e9, 16).rest_ms == Approx(7.5));
   CHECK(point(0, 1).rest_ms == 0);
+}
+
+TEST_CASE("memory is as fast as what a worker holds lets it be", "[profile]") {
+  const Profile profile = small();
+  CHECK(memory_rate(profile, 1000) == 4e10);
+  CHECK(memory_rate(profile, 1 << 22) == Approx(3e10));
+  CHECK(memory_rate(profile, 1e12) == 2e10);
+  CHECK(memory_rate({}, 1e12) == 0);
 }
 
 TEST_CASE("a profile comes back as it was written", "[profile]") {
@@ -89,6 +101,9 @@ TEST_CASE("what is wrong in a profile.json is named by its place", "[profile]") 
   json = profile_json(small());
   json["layers"][1].erase("name");
   CHECK_THAT(refusal(json), Contains("layers[1].name is missing"));
+  json = profile_json(small());
+  json["memory"][1]["bytes"] = 1;
+  CHECK_THAT(refusal(json), Contains("memory[1].bytes is not above the one before it"));
   json = profile_json(small());
   json["key"]["model"] = 3;
   CHECK_THAT(refusal(json), Contains("key.model is not a string"));

@@ -29,6 +29,9 @@ ChainLayer part_of(const LayerChain& chain, const Candidate& candidate, int part
     sum.parameter_bytes += layer.parameter_bytes;
     sum.sent_bytes = layer.sent_bytes;
   }
+  if (end == static_cast<int>(chain.layers.size())) return sum;
+  sum.forward_ms += chain.layers[end - 1].cut_forward_ms;
+  sum.backward_input_ms += chain.layers[end - 1].cut_backward_ms;
   return sum;
 }
 
