@@ -38,8 +38,8 @@ void refuse_kind(const Schedule& schedule, const ScheduleRequest& request, int m
         "updates differently; write vertical_sync = false, or replicas = 1");
 }
 
-// The longest warm-up begins more mini-batches than stages of unequal replicas come round to, and
-// workers could wait for each other forever.
+// The longest warm-up begins more than stages of unequal replicas come round to, and workers could
+// wait for each other forever.
 void refuse_full_warmup(const ScheduleRequest& request, bool differ) {
   if (!differ || request.warmup != Warmup::Full) return;
   throw UsageError(fmt::format(
@@ -115,9 +115,9 @@ void refuse_replicas(const Schedule& schedule, const ScheduleRequest& request) {
     throw UsageError(fmt::format("replicas = [{}] make {} workers; {} is the most",
                                  fmt::join(replicas, ", "), workers, most_workers));
   refuse_kind(schedule, request, most, differ);
+  if (takes_warmup(schedule)) refuse_full_warmup(request, differ);
   if (schedule.replicas == Replicas::TakeMinibatches) {
     refuse_long_round(replicas);
-    refuse_full_warmup(request, differ);
   } else {
     refuse_idle(request, most);
   }

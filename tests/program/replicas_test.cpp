@@ -191,6 +191,20 @@ TEST_CASE("programs with replicas are well-formed, and are summarized as they ar
   }
 }
 
+TEST_CASE("the longest warm-up is refused where stages differ: workers would wait forever",
+          "[replicas]") {
+  for (const std::string schedule : {"1f1b", "pipedream"}) {
+    ScheduleRequest request = request_of(schedule, {1, 4, 1}, 13);
+    CHECK_NOTHROW(make_program(request));
+    request.warmup = Warmup::Full;
+    CHECK_THROWS_WITH(
+        make_program(request),
+        Contains("warmup = \"full\" needs the same number of replicas on every stage"));
+    request.replicas = {4, 4, 4};
+    CHECK_NOTHROW(make_program(request));
+  }
+}
+
 TEST_CASE("a long program with replicas is one round again and again", "[replicas]") {
   for (const List& replicas : {List{2, 1}, List{3, 1}, List{2, 3}, List{2, 2}, List{4, 2, 1}})
     for (const int n : {1, 3})
