@@ -82,7 +82,8 @@ int run_rank(Job& job, const std::function<int()>& verb) {
     job.fail(error);
     if (const auto failure = job.failure(); !job.leads() && failure)
       spdlog::error("ends: {}", failure->message);
-    if (!job.leads() && job.leader_knows()) return 0;
+    if (!job.leads() && job.leader_knows())
+      return job.finished() ? 0 : static_cast<int>(job.failure()->code);
     job.rethrow(error);
   }
 }

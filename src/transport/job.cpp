@@ -16,9 +16,11 @@ namespace {
 
 constexpr double per_ns = 1e-9;
 constexpr double seconds_to_tell = 2;
+constexpr int nobody = -1;
 
 Note note_of(const JobFailure& failure) {
-  const std::int32_t numbers[] = {failure.rank, static_cast<std::int32_t>(failure.code)};
+  const std::int32_t numbers[] = {failure.rank, static_cast<std::int32_t>(failure.code),
+                                  failure.silent};
   Note note(sizeof numbers + failure.message.size());
   std::memcpy(note.data(), numbers, sizeof numbers);
   std::memcpy(note.data() + sizeof numbers, failure.message.data(), failure.message.size());
@@ -26,22 +28,22 @@ Note note_of(const JobFailure& failure) {
 }
 
 JobFailure failure_of(std::span<const std::byte> note) {
-  std::int32_t numbers[2] = {};
+  std::int32_t numbers[3] = {};
   if (note.size() < sizeof numbers) return {};
   std::memcpy(numbers, note.data(), sizeof numbers);
   const auto* const text = reinterpret_cast<const char*>(note.data()) + sizeof numbers;
   return {numbers[0], static_cast<ExitCode>(numbers[1]),
-          std::string(text, note.size() - sizeof numbers)};
+          std::string(text, note.size() - sizeof numbers), numbers[2] != 0};
 }
 
 JobFailure failure_of(int rank, const std::exception& error) {
   const auto* const ours = dynamic_cast<const Error*>(&error);
-  return {rank, ours ? ours->code() : ExitCode::Device, error.what()};
+  return {rank, ours ? ours->code() : ExitCode::Device, error.what(), false};
 }
 
 }  // namespace
 
-Job::Job(const MakeRankWire& make_wire)
+Job::Job(const MakeRankWire& make_wire, double seconds_to_end)
     : wire_thread_(std::make_unique<WireThread>(make_wire,
                                                 [this](std::exception_ptr error) {
                                                   try {
@@ -51,14 +53,19 @@ Job::Job(const MakeRankWire& make_wire)
                                                   }
                                                 })),
       notes_(std::make_unique<RankNotes>(*wire_thread_)),
-      knows_(wire_thread_->size(), false) {
+      knows_(wire_thread_->size(), false),
+      seconds_to_end_(seconds_to_end) {
   notes_->listen(Topic::Failure,
                  [this](int from, std::span<const std::byte> note) { hear_failure(from, note); });
   wire_thread_->add(*this);
 }
 
 Job::~Job() {
-  if (!over_) cut(false);
+  if (!over_) cut(false, 0);
+  if (abandoned_) {
+    (void)notes_.release();
+    (void)wire_thread_.release();
+  }
   notes_.reset();
 }
 
@@ -133,7 +140,8 @@ void Job::look_for_silent_ranks() {
     keep({other, ExitCode::Device,
           fmt::format("rank {} has not been heard of for {:g} s (hardware.peer_timeout): its "
                       "process was stopped, or its host or the network to it is down",
-                      other, peer_timeout_.load())});
+                      other, peer_timeout_.load()),
+          true});
     return;
   }
 }
@@ -142,11 +150,11 @@ void Job::finish() {
   if (over_) return;
   if (leads()) notes_->send_to_others(Topic::Command, {});
   const std::int64_t start = now_ns();
-  while (!notes_->all_sent() && !failure() &&
+  while (!notes_->all_sent(nobody) && !failure() &&
          static_cast<double>(now_ns() - start) * per_ns < peer_timeout_)
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   if (const auto failed = failure()) throw Error(failed->code, failed->message);
-  cut(true);
+  cut(true, std::max(seconds_to_end_, peer_timeout_.load()));
 }
 
 void Job::fail(const std::exception& error) noexcept {
@@ -154,10 +162,14 @@ void Job::fail(const std::exception& error) noexcept {
   try {
     keep(failure_of(rank(), error));
     const std::int64_t start = now_ns();
-    while (!(all_know() && notes_->all_sent()) &&
-           static_cast<double>(now_ns() - start) * per_ns < seconds_to_tell)
+    // Rank 0 does not wait for one that hears nothing: it ends first, so that its exit code is the
+    // job's.
+    const auto failed = failure();
+    const int except = leads() && failed->silent ? failed->rank : nobody;
+    const auto told = [&](int all_but) { return all_know(all_but) && notes_->all_sent(all_but); };
+    while (!told(except) && static_cast<double>(now_ns() - start) * per_ns < seconds_to_tell)
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    cut(all_know() && notes_->all_sent());
+    cut(told(nobody), seconds_to_end_);
   } catch (const std::exception&) {  // what went wrong first is what counts
     over_ = true;
   }
@@ -173,20 +185,20 @@ void Job::rethrow(const std::exception& error) const {
   throw;
 }
 
-bool Job::all_know() const {
+bool Job::all_know(int except) const {
   const std::lock_guard lock(mutex_);
   for (int other = 0; other < size(); ++other)
-    if (other != rank() && !knows_[other]) return false;
+    if (other != rank() && other != except && !knows_[other]) return false;
   return true;
 }
 
 // Where others do not come to the end, MPI's own threads are left where they are: the process ends.
-void Job::cut(bool finish) {
+void Job::cut(bool finish, double seconds) {
   over_ = true;
   notes_->close();
-  if (wire_thread_->end(finish, 10)) return;
-  (void)notes_.release();
-  (void)wire_thread_.release();
+  const bool ended = wire_thread_->end(finish, seconds);
+  finished_ = finish && ended;
+  abandoned_ = !ended;
 }
 
 }  // namespace pipetrain

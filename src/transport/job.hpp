@@ -27,12 +27,15 @@ struct JobFailure {
   int rank = 0;  // where it was
   ExitCode code = ExitCode::Device;
   std::string message;
+  bool silent = false;  // that rank is not heard of, and hears nothing
 };
 
 // Threading: any thread.
 class Job final : public Polled {
  public:
-  explicit Job(const MakeRankWire& make_wire);  // with this thread's errors of make_wire
+  // With this thread's errors of make_wire. The wire's own end may take `seconds_to_end`, or the
+  // peer timeout where that is longer and nothing has failed; then it is left as it is.
+  explicit Job(const MakeRankWire& make_wire, double seconds_to_end = 10);
   // A job that neither finished nor failed is aborted.
   ~Job() override;
 
@@ -63,6 +66,9 @@ class Job final : public Polled {
   [[noreturn]] void rethrow(const std::exception& error) const;
   // Did rank 0 hear of the failure? Then it prints it.
   bool leader_knows() const { return leader_knows_; }
+  // Whether all ranks have finished their wires together. If not, the launcher takes the first one
+  // that ends for the culprit, and its exit code for the job's.
+  bool finished() const { return finished_; }
 
   bool poll(RankWire& wire) override;
   void withdraw(RankWire&) noexcept override {}
@@ -71,13 +77,13 @@ class Job final : public Polled {
   void hear_failure(int from, std::span<const std::byte> note);
   void keep(JobFailure failure);
   void look_for_silent_ranks();
-  bool all_know() const;
-  void cut(bool finish);
+  bool all_know(int except) const;
+  void cut(bool finish, double seconds);
 
   std::unique_ptr<WireThread> wire_thread_;
   std::unique_ptr<RankNotes> notes_;
   std::atomic<double> peer_timeout_ = 30;
-  std::atomic<bool> leader_knows_ = false, over_ = false;
+  std::atomic<bool> leader_knows_ = false, over_ = false, finished_ = false;
   std::int64_t beat_ns_ = 0, looked_ns_ = 0;  // the wire's thread's
 
   mutable std::mutex mutex_;
@@ -85,6 +91,9 @@ class Job final : public Polled {
   std::vector<bool> knows_;  // of the failure
   std::mutex waking_;        // while wake_ runs
   std::function<void()> wake_, look_;
+
+  const double seconds_to_end_;
+  bool abandoned_ = false;  // the wire's thread runs on, with what it knows
 };
 
 }  // namespace pipetrain

@@ -81,12 +81,15 @@ void RankNotes::close() noexcept {
   changed_.notify_all();
 }
 
-bool RankNotes::all_sent() const {
+bool RankNotes::all_sent(int except) const {
   const std::lock_guard lock(mutex_);
-  return std::ranges::all_of(peers_, [](const Peer& peer) {
+  const auto sent = [](const Peer& peer) {
     return peer.outgoing.empty() &&
            std::ranges::all_of(peer.sending, [](const Piece& p) { return p.request < 0; });
-  });
+  };
+  for (int rank = 0; rank < wire_thread_.size(); ++rank)
+    if (rank != except && !sent(peers_[rank])) return false;
+  return true;
 }
 
 std::int64_t RankNotes::heard_ns(int from) const {

@@ -30,6 +30,7 @@ enum class Topic : std::uint32_t {
   Copies,    // gradients of a stage's copies
   Tensors,   // of a rank's stages
   Sum,       // of an evaluation
+  Trace,     // of a rank's stages, for rank 0's
 };
 
 using Note = std::vector<std::byte>;
@@ -53,7 +54,7 @@ class RankNotes final : public Polled {
   Note take(Topic topic, int from);
   void close() noexcept;
 
-  bool all_sent() const;
+  bool all_sent(int except) const;        // to all ranks but that one
   std::int64_t heard_ns(int from) const;  // steady clock: the last sign of life
   void hear_all() noexcept;               // as if all had given one now
 

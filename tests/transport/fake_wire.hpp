@@ -17,9 +17,10 @@ namespace pipetrain::testing {
 
 class FakeNetwork {
  public:
-  explicit FakeNetwork(int ranks) : ranks_(ranks), cut_(ranks) {}
+  explicit FakeNetwork(int ranks) : ranks_(ranks), cut_(ranks), endless_(ranks) {}
   MakeRankWire wire(int rank);
   void cut_off(int rank) { cut_[rank] = true; }
+  void never_finish(int rank) { endless_[rank] = true; }
 
  private:
   friend class FakeWire;
@@ -37,7 +38,7 @@ class FakeNetwork {
   const int ranks_;
   std::mutex mutex_;
   std::map<std::tuple<int, int, int>, Queue> queues_;  // from, to, tag
-  std::deque<std::atomic<bool>> cut_;
+  std::deque<std::atomic<bool>> cut_, endless_;
 };
 
 }  // namespace pipetrain::testing

@@ -73,6 +73,8 @@ TEST_CASE("a rank that fails ends the others, which name it; a wait for it is wo
   CHECK(ranks.leader.failure()->message == "rank 1: stage 1: a file is damaged");
   CHECK(ranks.other.failure()->message == "stage 1: a file is damaged");
   CHECK(ranks.other.leader_knows());
+  CHECK_FALSE(ranks.other.failure()->silent);
+  CHECK(ranks.other.finished());
 }
 
 TEST_CASE("a rank that nothing is heard of ends the job, both ways, and the end does not wait") {
@@ -90,6 +92,24 @@ TEST_CASE("a rank that nothing is heard of ends the job, both ways, and the end 
   ranks.other.fail(ChannelClosed());
 }
 
+TEST_CASE("ranks that are left when one is silent know it, and that they did not end together") {
+  FakeNetwork network{3};
+  Job leader{network.wire(0)}, other{network.wire(1)}, silent{network.wire(2)};
+  for (Job* const job : {&leader, &other, &silent}) job->set_peer_timeout(0.5);
+  network.cut_off(2);
+  wait_for_failure(leader);
+  wait_for_failure(other);
+  CHECK(leader.failure()->silent);
+  CHECK(other.failure()->silent);
+  CHECK(other.failure()->rank == 2);
+  std::thread follower([&] { other.fail(ChannelClosed()); });
+  leader.fail(ChannelClosed());
+  follower.join();
+  CHECK(other.leader_knows());
+  CHECK_FALSE(leader.finished());
+  CHECK_FALSE(other.finished());
+}
+
 TEST_CASE("a rank that has nothing to say is still heard of") {
   TwoRanks ranks;
   ranks.leader.set_peer_timeout(0.2);
@@ -104,6 +124,20 @@ TEST_CASE("the end of a job is an empty command") {
   ranks.leader.finish();
   CHECK(ranks.other.notes().take(Topic::Command, 0).empty());
   ranks.other.finish();
+}
+
+TEST_CASE("a wire that does not end is left as it is, and its job can still be asked") {
+  FakeNetwork network{2};
+  network.never_finish(0);
+  Job leader{network.wire(0), 0.1}, other{network.wire(1)};
+  leader.set_peer_timeout(1);
+  leader.finish();
+  CHECK_FALSE(leader.finished());
+  CHECK(leader.leads());
+  CHECK(leader.size() == 2);
+  leader.notes().listen(Topic::Board, nullptr);
+  other.finish();
+  CHECK(other.finished());
 }
 
 TEST_CASE("a wire that cannot be made is thrown where the job is made") {
