@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cstring>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "app/training_config.hpp"
 #include "base/check.hpp"
 #include "base/input_file.hpp"
+#include "metrics/trace.hpp"
 #include "run/annealing.hpp"
 #include "run/interrupts.hpp"
 #include "run/session.hpp"
@@ -86,6 +88,9 @@ int follow_training(const Options& options, Job& job) {
   CompiledPipeline compiled = placed(read, [&] { return compile_pipeline(input); });
   compare_ranks(job, config, length);
   Pipeline pipeline(std::move(compiled), make_in_process_channel, &job);
+  std::optional<Trace> trace;
+  if (const auto& steps = config.metrics.trace_steps) trace.emplace(*steps, pipeline.program());
+  pipeline.set_trace(trace ? &*trace : nullptr);
   const auto make_loader = [&](Mode mode, std::int64_t first) {
     return std::make_unique<Loader>(mode == Mode::Train ? *data.train : *data.validation,
                                     loader_options(pipeline, config, mode, first),

@@ -102,7 +102,7 @@ class Writer {
     if (!is_receive(r.instruction.op)) return add(r, r.waiting, r.begin_ns, r.end_ns);
     if (r.waiting) return;  // the whole record tells it
     const TraceRecord* const send = crossing_of(index_, r).send;
-    const std::int64_t begin = send ? std::max(r.begin_ns, send->begin_ns) : r.begin_ns;
+    const std::int64_t begin = begin_of(r, send);
     add(r, true, r.begin_ns, begin);
     add(r, false, begin, r.end_ns);
   }
@@ -111,7 +111,7 @@ class Writer {
     const Crossing c = crossing_of(index_, r);
     if (!c.send || !c.reader) return;
     ++arrows_;
-    const std::int64_t begin = std::max(r.begin_ns, c.send->begin_ns);
+    const std::int64_t begin = begin_of(r, c.send);
     events_.add(Arrow::Begins, c.name, arrows_, place_of(*c.send), us(c.send->begin_ns));
     events_.add(Arrow::Passes, c.name, arrows_, place_of(r), us(begin + (r.end_ns - begin) / 2));
     events_.add(Arrow::Ends, c.name, arrows_, place_of(*c.reader), us(c.reader->begin_ns));
@@ -120,6 +120,10 @@ class Writer {
   TraceEvents& events() { return events_; }
 
  private:
+  // Clocks of two hosts may differ by more than a message takes.
+  static std::int64_t begin_of(const TraceRecord& receive, const TraceRecord* send) {
+    return send ? std::clamp(send->begin_ns, receive.begin_ns, receive.end_ns) : receive.begin_ns;
+  }
   double us(std::int64_t ns) const { return static_cast<double>(ns - origin_ns_) / 1000; }
 
   void add(const TraceRecord& r, bool waiting, std::int64_t begin_ns, std::int64_t end_ns) {
@@ -147,11 +151,16 @@ TraceTrack::TraceTrack(const StepRange& steps, int group, std::size_t instructio
 }
 
 void TraceTrack::record(std::int64_t begin_ns, std::int64_t end_ns, bool waiting) {
-  PIPETRAIN_CHECK(records_.size() < records_.capacity(), "more is traced than was reckoned with");
-  TraceRecord& r = records_.emplace_back(open_);
+  add(open_);
+  TraceRecord& r = records_.back();
   r.begin_ns = begin_ns;
   r.end_ns = end_ns;
   r.waiting = waiting;
+}
+
+void TraceTrack::add(const TraceRecord& record) {
+  PIPETRAIN_CHECK(records_.size() < records_.capacity(), "more is traced than was reckoned with");
+  records_.push_back(record);
 }
 
 Trace::Trace(const StepRange& steps, const Program& program)
@@ -177,6 +186,23 @@ Trace::Trace(const StepRange& steps, const Program& program)
 
 bool Trace::empty() const {
   return std::ranges::all_of(tracks_, [](const TraceTrack& t) { return t.records().empty(); });
+}
+
+std::vector<TraceRecord> Trace::take() {
+  std::vector<TraceRecord> records;
+  for (TraceTrack& track : tracks_) {
+    records.insert(records.end(), track.records().begin(), track.records().end());
+    track.clear();
+  }
+  return records;
+}
+
+void Trace::add(std::span<const TraceRecord> records, std::int64_t later_ns) {
+  for (TraceRecord r : records) {
+    r.begin_ns += later_ns;
+    r.end_ns += later_ns;
+    tracks_.at(r.group).add(r);
+  }
 }
 
 std::string Trace::text() const {

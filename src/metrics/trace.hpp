@@ -10,7 +10,8 @@
 // waits for a microsecond or more (for a packet, for the loader, for the other stages' norms), a
 // slice "waiting" is shown.
 //
-// Each copy of a stage has its own.
+// Each copy of a stage has its own. Over several ranks each records its own stages', and rank 0's
+// trace takes in what the others recorded.
 //
 // Threading: a stage's track is written by the worker that runs it. The reader is synchronised
 // with the workers: all have stopped, or a step after the last one traced has been reported.
@@ -18,6 +19,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -63,6 +65,8 @@ class TraceTrack {
     traced_ = false;
   }
   const std::vector<TraceRecord>& records() const { return records_; }
+  void add(const TraceRecord& record);  // of another rank
+  void clear() { records_.clear(); }    // its memory stays
 
  private:
   void record(std::int64_t begin_ns, std::int64_t end_ns, bool waiting);
@@ -85,12 +89,20 @@ class Trace {
   bool empty() const;
   std::string text() const;  // trace.json; what a failure cut short is left out
 
+  // Between ranks. Times of another host's clock become this one's by `later_ns`.
+  std::vector<TraceRecord> take();  // all that is recorded here, which is then here no more
+  void add(std::span<const TraceRecord> records, std::int64_t later_ns);
+  // Not whole: other ranks have something to add.
+  void set_whole(bool whole) { whole_ = whole; }
+  bool whole() const { return whole_; }
+
  private:
   StepRange steps_;
   int microbatches_;
   std::vector<TraceTrack> tracks_;  // by stage, a stage's copies after each other
   std::vector<int> first_;          // per stage
   std::vector<std::string> names_;  // per track
+  bool whole_ = true;
 };
 
 }  // namespace pipetrain

@@ -31,7 +31,7 @@ void RunMetrics::write(const nlohmann::ordered_json& event) {
   if (tensorboard_) tensorboard_->write(event);
   // The last traced step itself may be reported before every worker has recorded the end of its
   // update.
-  if (trace_ && event.value("event", "") == "step" &&
+  if (trace_ && trace_->whole() && event.value("event", "") == "step" &&
       event.at("step").get<std::int64_t>() > trace_->steps().last)
     write_trace();
 }

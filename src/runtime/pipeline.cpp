@@ -8,6 +8,7 @@
 #include "base/check.hpp"
 #include "base/start_thread.hpp"
 #include "compile/pipeline_threads.hpp"
+#include "runtime/join_traces.hpp"
 #include "runtime/make_stages.hpp"
 #include "runtime/pipeline_impl.hpp"
 #include "stage/of_stage.hpp"
@@ -184,7 +185,10 @@ const CompiledPipeline& Pipeline::compiled() const { return impl_->compiled; }
 void Pipeline::set_watch(StageId stage, LayerWatch* watch) {
   impl_->stages[stage.value]->first().set_watch(watch);
 }
-void Pipeline::set_trace(Trace* trace) { impl_->trace = trace; }
+void Pipeline::set_trace(Trace* trace) {
+  impl_->trace = trace;
+  if (trace) trace->set_whole(!impl_->job);
+}
 const SegmentProgram& Pipeline::segment_program() const { return impl_->needs.program; }
 int Pipeline::loader_readers(Mode mode) const {
   const bool shared = mode == Mode::Train && !impl_->needs.program.program.whole_minibatches;
@@ -287,6 +291,7 @@ std::int64_t Pipeline::Impl::train(Loader* loader, std::int64_t first, std::int6
     return true;
   });
   link_clock.hurry_once(nullptr);
+  if (job && trace) of_job([&] { join_traces(*job, *trace, first, board.end()); });
   return board.end() - first;
 }
 

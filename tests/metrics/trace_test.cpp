@@ -162,3 +162,31 @@ TEST_CASE("a receive begins with its send; until then it waits", "[trace]") {
   CHECK(slices[2]["ts"] == slices[0]["ts"]);
   CHECK(slices[2]["tid"] == slices[1]["tid"]);
 }
+
+TEST_CASE("what another rank recorded is put in at this one's time, once", "[trace]") {
+  Trace whole({.first = 1, .last = 2}, two_stages()), other({.first = 1, .last = 2}, two_stages());
+  run(whole, 1);
+  const std::vector<TraceRecord> all = whole.take();
+  CHECK(whole.empty());
+  std::vector<TraceRecord> first, second;
+  for (const TraceRecord& r : all) (r.group == 0 ? first : second).push_back(r);
+  whole.add(first, 0);
+  other.add(second, -5000);  // as its host's clock has it
+  const std::vector<TraceRecord> theirs = other.take();
+  CHECK(other.take().empty());
+  whole.add(theirs, 5000);
+  REQUIRE(whole.track({1}).records().size() == second.size());
+  CHECK(whole.track({1}).records()[0].begin_ns == second[0].begin_ns);
+  CHECK(events_of(whole, "X").size() == all.size());
+  CHECK(events_of(whole, "s").size() == 2);
+}
+
+TEST_CASE("a receive that another clock puts before its send has no negative length", "[trace]") {
+  Trace trace({.first = 1, .last = 1}, two_stages());
+  run(trace, 1);
+  std::vector<TraceRecord> records = trace.take();
+  for (TraceRecord& r : records)
+    if (r.group == 1) r.begin_ns -= 1'000'000'000, r.end_ns -= 1'000'000'000;
+  trace.add(records, 0);
+  for (const json& slice : events_of(trace, "X")) CHECK(slice["dur"].get<double>() >= 0);
+}

@@ -158,6 +158,14 @@ class RanksTest(unittest.TestCase):
         result = json.loads(done.stdout)["results"][0]
         self.assertEqual(result["communication"]["counted"], result["communication"]["predicted"])
 
+    def test_the_trace_has_the_stages_of_all_ranks(self):
+        run(mpirun((2, self.train("mpi", "out", "metrics.trace_steps=[4, 6]"))))
+        events = json.loads((self.folder / "out/trace.json").read_text())["traceEvents"]
+        names = {e["pid"]: e["args"]["name"] for e in events if e["name"] == "process_name"}
+        steps = {(names[e["pid"]], e["args"]["step"]) for e in events if e["ph"] == "X"}
+        self.assertEqual(steps, {(f"stage {s}", step) for s in range(4) for step in (4, 5, 6)})
+        self.assertEqual(sum(e["ph"] == "s" for e in events), 3 * 4 * 2 * 3)  # steps, micro-batches, both ways, cuts
+
     def test_one_process_runs_all_workers_without_a_launcher(self):
         done = run(self.train("mpi", "alone"))
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -166,9 +174,9 @@ class RanksTest(unittest.TestCase):
 
     # ---- ranks that fail
 
-    def start(self, *sets):
+    def start(self, *sets, ranks=2):
         """A training without end, once its second rank has begun; with the rank's process."""
-        call = mpirun((2, self.train("mpi", "long", "training.steps=100000", "checkpoint.every_steps=20",
+        call = mpirun((ranks, self.train("mpi", "long", "training.steps=100000", "checkpoint.every_steps=20",
                                      "validation.every_steps=0", *sets)))
         with open(self.folder / "errors", "w", encoding="utf-8") as errors:
             process = subprocess.Popen(call, stdout=subprocess.DEVNULL, stderr=errors)
@@ -200,7 +208,7 @@ class RanksTest(unittest.TestCase):
         self.finish_from_checkpoint()
 
     def test_a_rank_that_falls_silent_ends_all_by_name(self):
-        process, rank = self.start("hardware.peer_timeout=1")
+        process, rank = self.start("hardware.peer_timeout=1", ranks=4)
         os.kill(rank, signal.SIGSTOP)
         try:
             self.assertEqual(ends_within(process, 15), 4, (self.folder / "errors").read_text())
