@@ -117,7 +117,7 @@ std::vector<Row> generate_rows() {
        {{"sides.toml", sides(looks_ahead + output_layer)}},
        "generate sides.toml --output none",
        2,
-       {"'own' reads tokens", "causal = true"}},
+       {"'own' reads later tokens", "causal = true"}},
       {"a beam for a model of text",
        {},
        "generate text.toml --output none --beam 4",

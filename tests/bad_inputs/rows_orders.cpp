@@ -48,7 +48,7 @@ std::vector<Row> order_rows() {
             {"line 5: 0B9", "goes forward on no stage", "write 0B1"}),
       order("an order with a number too large", with("1B1", "1B1000000000"), {"line 9", "gap"}),
       order("an order in binary", std::string("worker,instruction\n\x00\xff\x01,\x02\n", 25),
-            {"line 2", "no text"}),
+            {"line 2", "not text"}),
       {"an order of several mini-batches that a validation would cut",
        {{"own.csv", good},
         {"bad.toml",

@@ -158,7 +158,8 @@ TEST_CASE("version: one that is not made yet") {
 TEST_CASE("version: more held than the store has room for") {
   const CheckOptions one{.weight_versions = {1, 1}};
   CHECK(check(parse_program(good), one).empty());
-  CHECK_THAT(refused("0B3@1", "0B3", one), Contains("version: stage 0 holds 2 versions, 1 may"));
+  CHECK_THAT(refused("0B3@1", "0B3", one),
+             Contains("version: stage 0 holds 2 versions, and may hold 1"));
   CHECK(refused("0B3@1", "0B3", {.weight_versions = {2, 1}}) == "nothing");
 }
 TEST_CASE("deadlock: both wait for the other") {

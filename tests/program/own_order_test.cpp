@@ -105,7 +105,7 @@ TEST_CASE("what is wrong with an order is reported with its line") {
   CHECK_THAT(refusal(head + "0\n", 2, 2), Contains("line 2") && Contains("too few"));
   CHECK_THAT(refusal(head + "a,0F0\n", 2, 2),
              Contains("line 2") && Contains("`a` is not a worker"));
-  CHECK_THAT(refusal(head + "-1,0F0\n", 2, 2), Contains("line 2") && Contains("no worker"));
+  CHECK_THAT(refusal(head + "-1,0F0\n", 2, 2), Contains("line 2") && Contains("not a worker"));
   CHECK_THAT(refusal(head + "0,0G0\n", 2, 2), Contains("line 2") && Contains("such as 2F0"));
   CHECK_THAT(refusal(good, 1, 2), Contains("line 6: worker 1") && Contains("write stages = 2"));
   CHECK_THAT(refusal(good, 3, 2), Contains("worker 2 has nothing to do") && Contains("stages = 2"));
