@@ -97,6 +97,24 @@ def agreed(count):
     return int(steps)
 
 
+def keep_messages():
+    """Makes the schedule's messages live for two steps: PyTorch 2.5 drops sends over gloo that are under way, and then waits
+    forever. Returns what to call after each step."""
+    kept, start = [[], []], distributed.batch_isend_irecv
+
+    def started_and_kept(messages):
+        begun = start(messages)
+        kept[-1].extend(begun)
+        return begun
+
+    def next_step():
+        kept.pop(0)
+        kept.append([])
+
+    distributed.batch_isend_irecv = started_and_kept
+    return next_step
+
+
 def stage(rank, options, cuts, folder):
     torch.set_num_threads(options.threads)
     distributed.init_process_group("gloo", init_method=f"file://{folder}/meet", rank=rank, world_size=options.stages)
@@ -114,10 +132,12 @@ def stage(rank, options, cuts, folder):
     part = pipelining.PipelineStage(module, rank, options.stages, torch.device("cpu"), input_args=(arriving,), output_args=(leaving,))
     schedule = pipelining.Schedule1F1B(part, options.microbatches, loss_fn=torch_chains.loss)
     is_last = rank + 1 == options.stages
+    next_step = keep_messages()
 
     def step():
         optimizer.zero_grad(set_to_none=True)
         schedule.step(*[inputs] * (rank == 0), **({"target": labels, "losses": []} if is_last else {}))
+        next_step()
         optimizer.step()
 
     speed = steps_per_second(step, agreed)
