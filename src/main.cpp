@@ -23,6 +23,7 @@
 #include "app/build_info.hpp"
 #include "app/effective_config.hpp"
 #include "app/logging.hpp"
+#include "app/rank.hpp"
 #include "app/register_options.hpp"
 #include "app/verbs.hpp"
 #include "app/version.hpp"
@@ -42,14 +43,15 @@ struct Verb {
   void (*options)(CLI::App&, Options&) = nullptr;
   bool needs_argument = false;  // with nothing, it prints its options, and the keys
   bool takes_config = false;
+  bool runs_on_ranks = false;  // of mpirun or srun
 };
 
 constexpr Verb verbs[] = {
-    {"train", "train a network as a pipeline", train, train_options, true, true},
+    {"train", "train a network as a pipeline", train, train_options, true, true, true},
     {"eval", "loss and metrics of trained weights on the validation data", eval, eval_options, true,
-     true},
+     true, true},
     {"benchmark", "throughput, step time, bubble and memory per stage", benchmark,
-     benchmark_options, false, true},
+     benchmark_options, false, true, true},
     {"profile", "time, bytes and FLOPs of each layer on this machine", profile, profile_options,
      true, true},
     {"plan", "partition, predicted time and memory per stage", plan, plan_options, true, true},
@@ -140,7 +142,7 @@ int run_verb(const Verb& verb, int argc, char** argv) {
     print_config(options);
     return 0;
   }
-  return verb.run(options);
+  return takes_part(verb.name, verb.runs_on_ranks) ? verb.run(options) : 0;
 }
 
 int run(int argc, char** argv) {

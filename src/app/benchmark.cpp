@@ -32,6 +32,7 @@
 #include "profile/predict_step.hpp"
 #include "profile/profile_json.hpp"
 #include "run/communicated.hpp"
+#include "run/rank_data.hpp"
 #include "run/report.hpp"
 #include "run/session.hpp"
 
@@ -129,6 +130,11 @@ double training_flops(const Graph& graph, const Dataset& dataset, const Config& 
   return flops / samples;
 }
 
+DataFacts benchmark_facts(const Config& config, const Datasets& data) {
+  return {training_length(config, *data.train),
+          {.train = data.train->order(benchmark_order(config))->sizes(), .validation = {}}};
+}
+
 LoaderOptions benchmark_loader(const Pipeline& pipeline, const Config& config) {
   LoaderOptions options = loader_options(pipeline, config, Mode::Train);
   options.order = benchmark_order(config);
@@ -183,15 +189,16 @@ int follow_benchmark(ReadConfig read, Job& job) {
   const Config& config = read.config;
   const Ranks ranks = ranks_of(&job, config);
   const Graph graph = load_graph(read);
-  const Datasets data = load_datasets(read, graph);
+  const bool reads = reads_samples(config, ranks);
+  const Datasets data = reads ? load_datasets(read, graph) : Datasets{};
+  const DataFacts facts = reads ? benchmark_facts(config, data) : take_data_facts(job);
   const std::unique_ptr<Backend> backend =
       make_backend(config.hardware.backend, config.hardware.devices);
   const Plan plan = load_plan(read, graph, *backend);
-  PipelineInput input{graph, plan, config, *backend, longest};
-  input.sizes.train = data.train->order(benchmark_order(config))->sizes();
+  PipelineInput input{graph, plan, config, *backend, longest, facts.sizes};
   input.ranks = ranks;
   CompiledPipeline compiled = compile_pipeline(input);
-  compare_ranks(job, config, training_length(config, *data.train));
+  compare_ranks(job, config, facts.length);
   Pipeline pipeline(std::move(compiled), make_in_process_channel, &job);
   pipeline.serve({[&](Mode mode, std::int64_t) {
     return std::make_unique<Loader>(*data.train, benchmark_loader(pipeline, config),
@@ -206,12 +213,13 @@ ordered_json benchmark_one(ReadConfig read, double peak, const Profile* profile,
   const Ranks ranks = ranks_of(job, config);
   const Graph graph = load_graph(read);
   const Datasets data = load_datasets(read, graph);
+  const DataFacts facts = benchmark_facts(config, data);
+  if (job) send_data_facts(*job, facts);
   if (config.pipeline.automatic) follow_plan(read, graph, *data.train);
   const std::unique_ptr<Backend> backend =
       make_backend(config.hardware.backend, config.hardware.devices);
   const Plan plan = load_plan(read, graph, *backend);
-  PipelineInput input{graph, plan, config, *backend, longest};
-  input.sizes.train = data.train->order(benchmark_order(config))->sizes();
+  PipelineInput input{graph, plan, config, *backend, longest, facts.sizes};
   input.ranks = ranks;
   const ProcessMemory before = process_memory();
   CompiledPipeline compiled = compile_pipeline(input);
@@ -222,7 +230,7 @@ ordered_json benchmark_one(ReadConfig read, double peak, const Profile* profile,
     require_same(profile->key, profile_key(config, graph), "--profile");
     step = predict_step(compiled, *profile);
   }
-  if (job) compare_ranks(*job, config, training_length(config, *data.train));
+  if (job) compare_ranks(*job, config, facts.length);
   Pipeline pipeline(std::move(compiled), make_in_process_channel, job);
   if (!pipeline.has_own_cores())
     spdlog::warn(

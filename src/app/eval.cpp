@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/rank.hpp"
+#include "app/rank_identity.hpp"
 #include "app/run_argument.hpp"
 #include "app/verbs.hpp"
 #include "base/error.hpp"
@@ -13,6 +14,7 @@
 #include "config/read.hpp"
 #include "run/bleu_score.hpp"
 #include "run/class_names.hpp"
+#include "run/rank_data.hpp"
 #include "run/session.hpp"
 #include "run/trained.hpp"
 
@@ -33,50 +35,116 @@ void find_text(Config& config, const std::filesystem::path& weights) {
   data.drop_last = false;
 }
 
-}  // namespace
+const Dataset& evaluated(const Datasets& data) {
+  return data.validation ? *data.validation : *data.train;
+}
 
-int eval(const Options& given) {
-  require_alone("eval");
-  const Options options = with_run_directory(given);
+DataFacts eval_facts(const Config& config, const Datasets& data) {
+  const auto order = evaluated(data).order(evaluation_order(config));
+  return {{.steps_per_epoch = order->steps_per_epoch(), .steps = 0},
+          {.train = {}, .validation = order->sizes()}};
+}
+
+CompiledPipeline compile_eval(const ReadConfig& read, const Graph& graph, const Plan& plan,
+                              Backend& backend, const DataFacts& facts, const Ranks& ranks) {
+  return placed(read, [&] {
+    return compile_pipeline({.graph = graph,
+                             .plan = plan,
+                             .config = read.config,
+                             .backend = backend,
+                             .sizes = facts.sizes,
+                             .ranks = ranks});
+  });
+}
+
+void print_evaluation(const Options& options, const std::filesystem::path& weights,
+                      const Datasets& data, const Evaluation& e) {
+  const Dataset& dataset = evaluated(data);
+  const char* const part = data.validation ? "validation" : "train";
+  if (!options.json) {
+    std::cout << fmt::format("{} on the {} data: {}\n", weights.string(), part,
+                             text_of(e, dataset));
+    if (!data.class_names.empty()) std::cout << class_names_text(data.class_names) << '\n';
+    return;
+  }
+  nlohmann::ordered_json result = {
+      {"model", weights.string()}, {"data", part}, {"samples", e.samples}, {"loss", e.loss}};
+  if (e.perplexity) result["perplexity"] = *e.perplexity;
+  if (dataset.classes() > 0) result["accuracy"] = e.accuracy;
+  if (e.top5) result["top5"] = *e.top5;
+  if (e.bleu) result["bleu"] = *e.bleu;
+  if (!data.class_names.empty())
+    result["classes"] = nlohmann::json::parse(class_names_json(data.class_names));
+  std::cout << result.dump(2) << std::endl;
+}
+
+// On one process, or as rank 0 of a job.
+int lead_eval(const Options& options, Job* job) {
   ReadConfig read = read_config(options.configs, options.sets);
   const Config& config = read.config;
+  const Config asked = config;
   for (const std::string& note : read.notes) spdlog::info("{}", note);
+  const Ranks ranks = ranks_of(job, config);
+  if (job) job->set_peer_timeout(config.hardware.peer_timeout);
   const Graph graph = load_graph(read);
   const std::filesystem::path weights = weights_to_read(options, config);
   const NamedTensors parameters = read_weights(weights, graph);
   find_text(read.config, weights);
   const Datasets data = load_datasets(read, graph);
   check_class_names(weights, data.class_names, config.data.train_folder);
-  const Dataset& dataset = data.validation ? *data.validation : *data.train;
+  const DataFacts facts = eval_facts(config, data);
+  if (job) send_data_facts(*job, facts);
   const std::unique_ptr<Backend> backend =
       make_backend(config.hardware.backend, config.hardware.devices);
   const Plan plan = load_plan(read, graph, *backend);
-  Pipeline pipeline(
-      {.graph = graph,
-       .plan = plan,
-       .config = config,
-       .backend = *backend,
-       .sizes = {.train = {}, .validation = dataset.order(evaluation_order(config))->sizes()}});
+  CompiledPipeline compiled = compile_eval(read, graph, plan, *backend, facts, ranks);
+  if (job) compare_ranks(*job, asked, facts.length);
+  Pipeline pipeline(std::move(compiled), make_in_process_channel, job);
   pipeline.set_parameters(parameters);
-  Evaluation e = evaluate(pipeline, dataset, config);
+  Evaluation e = evaluate(pipeline, evaluated(data), config);
   if (const auto bleu = bleu_score({graph, config, data, *backend})) e.bleu = bleu->of(parameters);
-  const char* const part = data.validation ? "validation" : "train";
-  if (options.json) {
-    nlohmann::ordered_json result = {
-        {"model", weights.string()}, {"data", part}, {"samples", e.samples}, {"loss", e.loss}};
-    if (e.perplexity) result["perplexity"] = *e.perplexity;
-    if (dataset.classes() > 0) result["accuracy"] = e.accuracy;
-    if (e.top5) result["top5"] = *e.top5;
-    if (e.bleu) result["bleu"] = *e.bleu;
-    if (!data.class_names.empty())
-      result["classes"] = nlohmann::json::parse(class_names_json(data.class_names));
-    std::cout << result.dump(2) << std::endl;
-  } else {
-    std::cout << fmt::format("{} on the {} data: {}\n", weights.string(), part,
-                             text_of(e, dataset));
-    if (!data.class_names.empty()) std::cout << class_names_text(data.class_names) << '\n';
-  }
+  print_evaluation(options, weights, data, e);
   return 0;
+}
+
+// A rank other than 0: has its stages' weights from rank 0.
+int follow_eval(const Options& options, Job& job) {
+  spdlog::set_level(spdlog::level::off);  // rank 0 prints
+  ReadConfig read = read_config(options.configs, options.sets);
+  const Config& config = read.config;
+  const Config asked = config;
+  const Ranks ranks = ranks_of(&job, config);
+  job.set_peer_timeout(config.hardware.peer_timeout);
+  const Graph graph = load_graph(read);
+  const bool reads = placed(read, [&] { return reads_samples(config, ranks); });
+  Datasets data;
+  if (reads) {
+    find_text(read.config, weights_to_read(options, config));
+    data = load_datasets(read, graph);
+  }
+  const DataFacts facts = reads ? eval_facts(config, data) : take_data_facts(job);
+  const std::unique_ptr<Backend> backend =
+      make_backend(config.hardware.backend, config.hardware.devices);
+  const Plan plan = load_plan(read, graph, *backend);
+  CompiledPipeline compiled = compile_eval(read, graph, plan, *backend, facts, ranks);
+  compare_ranks(job, asked, facts.length);
+  Pipeline pipeline(std::move(compiled), make_in_process_channel, &job);
+  pipeline.serve({.make_loader = [&](Mode mode, std::int64_t) {
+    return std::make_unique<Loader>(evaluated(data), loader_options(pipeline, config, mode),
+                                    pipeline.loader_readers(mode));
+  }});
+  return 0;
+}
+
+}  // namespace
+
+int eval(const Options& given) {
+  const std::unique_ptr<Job> job = join_job();
+  const auto run = [&] {
+    const Options options = with_run_directory(given);
+    return job && !job->leads() ? follow_eval(options, *job) : lead_eval(options, job.get());
+  };
+  return job ? run_rank(*job, run) : run();
 }
 
 }  // namespace pipetrain

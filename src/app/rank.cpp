@@ -5,6 +5,7 @@
 #include "base/error.hpp"
 #include "run/interrupts.hpp"
 #include "transport/launcher.hpp"
+#include "transport/wire.hpp"
 
 namespace pipetrain {
 namespace {
@@ -34,13 +35,16 @@ std::unique_ptr<Job> join_job() {
   return job;
 }
 
-void require_alone(std::string_view verb) {
+bool takes_part(std::string_view verb, bool runs_on_ranks) {
   const Launch started = launch();
-  if (started.ranks > 1)
-    throw UsageError(fmt::format(
-        "pipetrain {} is run by one process, and {} started {}; start it without {}, with "
-        "hardware.workers = \"threads\"",
-        verb, started.launcher, started.ranks, started.launcher));
+  const bool has_mpi = mpi_version() != "none";
+  if (started.ranks == 1 || (runs_on_ranks && has_mpi)) return true;
+  if (started.rank > 0) return false;
+  if (!has_mpi) (void)make_mpi_wire();
+  throw UsageError(
+      fmt::format("pipetrain {0} is run by one process, and {1} started {2}; start it without {1}, "
+                  "with hardware.workers = \"threads\" where it takes a config",
+                  verb, started.launcher, started.ranks));
 }
 
 Ranks ranks_of(const Job* job, const Config& config) {
@@ -48,10 +52,11 @@ Ranks ranks_of(const Job* job, const Config& config) {
   const Launch started = launch();
   const Ranks ranks{job->rank(), job->size(), started.ranks_here};
   if (config.hardware.workers != Workers::Mpi)
-    throw UsageError(fmt::format(
-        "hardware.workers = \"{0}\", and {1} started {2} processes, which would all train into one "
-        "folder; set hardware.workers = \"mpi\", or start pipetrain without {1}",
-        word_of(config.hardware.workers), started.launcher, ranks.count));
+    throw UsageError(
+        fmt::format("hardware.workers = \"{0}\", and {1} started {2} processes, each of which "
+                    "would do all of the "
+                    "work; set hardware.workers = \"mpi\", or start pipetrain without {1}",
+                    word_of(config.hardware.workers), started.launcher, ranks.count));
   if (config.pipeline.automatic)
     throw UsageError(
         "pipeline.schedule = \"auto\" plans for one process; run pipetrain plan first, and write "

@@ -15,8 +15,9 @@ namespace pipetrain {
 // DeviceError; UsageError in a build without MPI.
 std::unique_ptr<Job> join_job();
 
-// For verbs that one process runs. UsageError under a launcher.
-void require_alone(std::string_view verb);
+// Has this process a part in the verb? Of several under a launcher, only where ranks run it and the
+// build has MPI. Else UsageError on rank 0, and false on the others: a mistake is reported once.
+bool takes_part(std::string_view verb, bool runs_on_ranks);
 
 // Of this process; all one where `job` is null. UsageError where the config is not for several
 // ranks, or for fewer.

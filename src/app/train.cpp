@@ -29,6 +29,7 @@
 #include "run/data_sums.hpp"
 #include "run/earlier_run.hpp"
 #include "run/outlook.hpp"
+#include "run/rank_data.hpp"
 #include "run/run_directory.hpp"
 #include "run/run_end.hpp"
 #include "run/run_lock.hpp"
@@ -155,6 +156,7 @@ int lead_training(const Options& options, Job* job) {
       make_backend(config.hardware.backend, config.hardware.devices);
   const Plan plan = load_plan(read, graph, *backend);
   const TrainingLength length = training_length(config, *data.train);
+  if (job) send_data_facts(*job, data_facts(config, data));
   placed(read, [&] { check_segments(config, length); });
   const std::string annealing = settle_annealing(read.config, earlier.anneal_steps, length);
   PipelineInput input = pipeline_input(config, graph, plan, *backend, data, length);
@@ -228,7 +230,8 @@ int lead_training(const Options& options, Job* job) {
                                            .bleu = bleu.get(),
                                            .folder = folder,
                                            .begin = begin,
-                                           .predicted_step_ms = step_ms_of(predicted)});
+                                           .predicted_step_ms = step_ms_of(predicted),
+                                           .job = job});
   if (signal)
     spdlog::warn("{}", interrupted_text(end, folder));
   else

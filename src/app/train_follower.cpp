@@ -18,6 +18,8 @@
 #include "metrics/trace.hpp"
 #include "run/annealing.hpp"
 #include "run/interrupts.hpp"
+#include "run/rank_data.hpp"
+#include "run/rank_saving.hpp"
 #include "run/session.hpp"
 
 namespace pipetrain {
@@ -43,14 +45,14 @@ std::optional<TrainingStart> take_start(Job& job) {
 }
 
 // Where rank 0 has made the run's folder, and this host sees it.
-void log_into_run(const TrainingStart& start, const Ranks& ranks, int workers) {
+void log_into_run(const TrainingStart& start, const Ranks& ranks, int workers, bool reads) {
   if (!is_there(start.folder)) return;
   log_to(start.folder / fmt::format("rank-{}.log", ranks.rank));
   std::vector<int> here;
   for (WorkerId w{0}; w.value < workers; ++w.value)
     if (ranks.has(w, workers)) here.push_back(w.value);
-  spdlog::info("rank {} of {}, process {}: workers {} of {}", ranks.rank, ranks.count, ::getpid(),
-               fmt::join(here, ", "), workers);
+  spdlog::info("rank {} of {}, process {}: workers {} of {}{}", ranks.rank, ranks.count, ::getpid(),
+               fmt::join(here, ", "), workers, reads ? "" : "; reads no samples");
 }
 
 }  // namespace
@@ -75,16 +77,19 @@ int follow_training(const Options& options, Job& job) {
   const Graph graph = load_graph(read);
   const auto start = take_start(job);
   if (!start) return 0;
-  const Datasets data =
-      load_datasets(start->resumes ? with_kept_pieces(read, start->folder) : read, graph);
+  const bool reads = placed(read, [&] { return reads_samples(config, ranks); });
+  Datasets data;
+  if (reads)
+    data = load_datasets(start->resumes ? with_kept_pieces(read, start->folder) : read, graph);
   const std::unique_ptr<Backend> backend =
       make_backend(config.hardware.backend, config.hardware.devices);
   const Plan plan = load_plan(read, graph, *backend);
-  const TrainingLength length = training_length(config, *data.train);
-  placed(read, [&] { check_segments(config, length); });
+  const auto [length, sizes] = reads ? data_facts(config, data) : take_data_facts(job);
+  placed(read, [&, length = length] { check_segments(config, length); });
   (void)settle_annealing(read.config, start->anneal_steps, length);
   PipelineInput input = pipeline_input(config, graph, plan, *backend, data, length);
   input.ranks = ranks;
+  input.sizes = sizes;
   CompiledPipeline compiled = placed(read, [&] { return compile_pipeline(input); });
   compare_ranks(job, config, length);
   Pipeline pipeline(std::move(compiled), make_in_process_channel, &job);
@@ -96,8 +101,11 @@ int follow_training(const Options& options, Job& job) {
                                     loader_options(pipeline, config, mode, first),
                                     pipeline.loader_readers(mode));
   };
+  StageSaver saver(job);
   pipeline.serve(
-      {make_loader, [&] { log_into_run(*start, ranks, worker_count(config.pipeline)); }});
+      {.make_loader = make_loader,
+       .on_training = [&] { log_into_run(*start, ranks, worker_count(config.pipeline), reads); },
+       .save = [&](auto stages) { saver.save(std::move(stages)); }});
   spdlog::info("the training has ended");
   return 0;
 }

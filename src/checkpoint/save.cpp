@@ -3,9 +3,12 @@
 #include <spdlog/fmt/fmt.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <numeric>
+#include <utility>
 
+#include "base/check.hpp"
 #include "base/input_file.hpp"
 #include "checkpoint/folder.hpp"
 #include "checkpoint/safetensors.hpp"
@@ -30,13 +33,29 @@ FileSum write_tensors(const fs::path& file, const NamedTensors& tensors) {
   return out.finish();
 }
 
+// Of every stage, in their order, whichever process wrote it.
+std::vector<CheckpointFile> stage_files(const fs::path& folder, const Snapshot& snapshot) {
+  if (snapshot.others) snapshot.others->begin(folder);
+  std::vector<StageFile> written = write_stages(folder, snapshot.stages);
+  if (snapshot.others) {
+    const OtherStages theirs = snapshot.others->finish();
+    for (const auto& some : {theirs.written, write_stages(folder, theirs.unwritten)})
+      written.insert(written.end(), some.begin(), some.end());
+  }
+  std::ranges::sort(written, {}, &StageFile::stage);
+  std::vector<CheckpointFile> files;
+  for (StageFile& one : written) {
+    PIPETRAIN_CHECK(one.stage == std::ssize(files), "nobody has written stage {}", files.size());
+    files.push_back(std::move(one.file));
+  }
+  PIPETRAIN_CHECK(files.size() == snapshot.stages.size(), "{} of {} stages were written",
+                  files.size(), snapshot.stages.size());
+  return files;
+}
+
 std::uint64_t write_files(const fs::path& folder, Snapshot& snapshot) {
   std::vector<CheckpointFile>& files = snapshot.manifest.files;
-  for (std::size_t s = 0; s < snapshot.stages.size(); ++s) {
-    const StageTensors& stage = snapshot.stages[s];
-    const std::string name = fmt::format("stage-{:04}.safetensors", s);
-    files.push_back({name, write_tensors(folder / name, stage.tensors), stage.layers});
-  }
+  files = stage_files(folder, snapshot);
   files.push_back({kConfigFile, write_text(folder / kConfigFile, snapshot.config), {}});
   if (!snapshot.model.empty())
     files.push_back({kModelFile, write_text(folder / kModelFile, snapshot.model), {}});
@@ -48,6 +67,17 @@ std::uint64_t write_files(const fs::path& folder, Snapshot& snapshot) {
 }
 
 }  // namespace
+
+std::vector<StageFile> write_stages(const fs::path& folder,
+                                    const std::vector<StageTensors>& stages) {
+  std::vector<StageFile> files;
+  for (int s = 0; s < std::ssize(stages); ++s) {
+    if (stages[s].layers.empty()) continue;
+    const std::string name = fmt::format("stage-{:04}.safetensors", s);
+    files.push_back({s, {name, write_tensors(folder / name, stages[s].tensors), stages[s].layers}});
+  }
+  return files;
+}
 
 std::uint64_t save_checkpoint(const fs::path& checkpoints, Snapshot snapshot) {
   const std::int64_t step = snapshot.manifest.progress.step;

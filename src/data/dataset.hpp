@@ -22,7 +22,8 @@ struct SampleRequest {
   Lengths lengths = {};    // of its mini-batch
 };
 
-// Where one sample goes, plain row-major; null where the data set has no such part. Of a mini-batch
+// Where one sample goes, plain row-major; null where the data set has no such part, or nobody needs
+// the input. Of a mini-batch
 // with lengths of its own: as many tokens as both sides have, as many classes as the target.
 struct Sample {
   float* input = nullptr;           // [input_shape()], or

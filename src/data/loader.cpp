@@ -63,7 +63,7 @@ struct Loader::Impl {
     batch.samples = static_cast<int>(samples);
     batch.lengths = size.lengths;
     batch.ids.resize(samples);
-    batch.inputs.resize(tokens ? 0 : samples * input_elements(size.lengths));
+    batch.inputs.resize(tokens || !options.inputs ? 0 : samples * input_elements(size.lengths));
     batch.tokens.resize(tokens ? samples * input_elements(size.lengths) : 0);
     batch.classes.resize(classes ? samples * labels(size.lengths) : 0);
     batch.values.resize(classes ? 0 : samples * target_elements());

@@ -18,7 +18,7 @@ struct MiniBatch {
   std::int64_t step = 0;  // 0-based number of this mini-batch
   int samples = 0;
   Lengths lengths;                    // of every sample; 0, 0: the data set's
-  AlignedVector<float> inputs;        // [samples, input shape], or
+  AlignedVector<float> inputs;        // [samples, input shape]; LoaderOptions::inputs; or
   std::vector<std::int32_t> tokens;   // [samples, input shape]
   std::vector<std::int32_t> classes;  // [samples, labels of one], or
   std::vector<float> values;          // [samples, target shape]
@@ -35,6 +35,7 @@ struct LoaderOptions {
   bool repeat = true;           // false: one pass, for validation
   std::int64_t first_step = 0;  // where to begin
   int depth = 4;                // mini-batches held at once: more than any run has in flight
+  bool inputs = true;           // false: labels alone are needed, as on a rank of the last stage
   int reader_threads =
       0;  // threads that the readers run on; 0: one each (1 where one thread does all)
 };

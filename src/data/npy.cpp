@@ -27,7 +27,7 @@ class NpyDataset final : public Dataset {
   const Shape& target_shape() const override { return target_shape_; }
   void read(const SampleRequest& which, const Sample& to) const override {
     const std::int64_t index = which.index, elements = shape_.elements();
-    inputs_.floats(index * elements, elements, to.input);
+    if (to.input) inputs_.floats(index * elements, elements, to.input);
     if (classes_ > 0) {
       *to.classes = static_cast<std::int32_t>(targets_.integer(index));
     } else {

@@ -57,7 +57,7 @@ class Synthetic final : public Dataset {
     const std::int64_t window = which.index % windows_;
     if (shape_.vocabulary > 0)
       std::copy_n(tokens_.begin() + window, shape_.elements(), to.tokens);
-    else
+    else if (to.input)
       std::copy_n(inputs_.begin() + window, shape_.elements(), to.input);
     if (classes_ == 0) {
       std::copy_n(values_.begin() + window, target_shape_.elements(), to.values);

@@ -23,6 +23,7 @@ Saving::Saving(const SavingInput& input)
               .keep_latest = input.config.checkpoint.keep_latest,
               .keep_best = input.config.checkpoint.keep_best,
               .before_commit = [&metrics = input.metrics] { metrics.flush(); }}) {
+  if (input.job) others_.emplace(*input.job, input.pipeline.ranks_that_save());
   if (input.config.model.file.empty()) return;
   model_ = read_whole_file(input.config.model.file);
 }
@@ -51,7 +52,10 @@ void Saving::save(const Progress& progress, const std::string& reason) {
   snapshot.manifest.epoch = (progress.step + in_.steps_per_epoch - 1) / in_.steps_per_epoch;
   snapshot.manifest.progress = progress;
   snapshot.manifest.data = in_.data;
-  snapshot.stages = in_.pipeline.state();
+  snapshot.stages = in_.pipeline.state_to_save();
+  if (others_)
+    snapshot.others = {.begin = [this](const auto& folder) { others_->begin(folder); },
+                       .finish = [this] { return others_->finish(); }};
   snapshot.config = dump_config(in_.config, false);
   snapshot.model = model_;
   if (has_own_order(in_.config.pipeline)) snapshot.program = to_text(in_.pipeline.program());

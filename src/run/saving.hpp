@@ -9,6 +9,7 @@
 
 #include "checkpoint/background.hpp"
 #include "config/config.hpp"
+#include "run/rank_saving.hpp"
 #include "run/run_metrics.hpp"
 #include "runtime/pipeline.hpp"
 
@@ -22,6 +23,7 @@ struct SavingInput {  // everything outlives it
   std::filesystem::path run;  // its folder
   const DataSums& data;
   std::int64_t steps_per_epoch = 1;
+  Job* job = nullptr;  // of several ranks: each writes its own stages
 };
 
 class Saving {
@@ -46,6 +48,7 @@ class Saving {
   };
   SavingInput in_;
   std::string model_;  // the model file's text
+  std::optional<RankWriters> others_;
   BackgroundSaver saver_;
   Pending pending_;  // of the save under way
   std::optional<std::int64_t> last_step_;

@@ -71,6 +71,7 @@ LoaderOptions loader_options(const Pipeline& pipeline, const Config& config, Mod
           .repeat = trains,
           .first_step = first,
           .depth = pipeline.loader_depth(),
+          .inputs = pipeline.reads_inputs(),
           .reader_threads = pipeline.reader_threads(mode)};
 }
 

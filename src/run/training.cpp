@@ -39,7 +39,8 @@ Training::Training(const TrainingInput& input)
                .metrics = input.metrics,
                .run = input.folder,
                .data = input.data_sums,
-               .steps_per_epoch = input.length.steps_per_epoch}),
+               .steps_per_epoch = input.length.steps_per_epoch,
+               .job = input.job}),
       reporter_(input.length, input.pipeline.memory(), worker_count(input.config.pipeline)),
       course_(input.data.train->classes()),
       communicated_(input.pipeline, *input.data.train, training_order(input.config)) {

@@ -34,6 +34,7 @@ struct TrainingInput {  // everything outlives the training
   const std::filesystem::path& folder;           // of the run
   Progress begin = {};                           // where it begins: 0, or at a checkpoint
   std::optional<double> predicted_step_ms = {};  // by a profile
+  Job* job = nullptr;                            // of several ranks
 };
 
 class Training {

@@ -3,64 +3,10 @@
 #include <cstring>
 
 #include "base/check.hpp"
+#include "transport/note_fields.hpp"
 
 namespace pipetrain {
 namespace {
-
-class NoteWriter {
- public:
-  void number(std::uint64_t value) { bytes(&value, sizeof value); }
-  void text(const std::string& text) {
-    number(text.size());
-    bytes(text.data(), text.size());
-  }
-  template <class Value>
-  void values(const std::vector<Value>& values) {
-    number(values.size());
-    bytes(values.data(), values.size() * sizeof(Value));
-  }
-  Note note;
-
- private:
-  void bytes(const void* data, std::size_t count) {
-    const auto* const first = static_cast<const std::byte*>(data);
-    note.insert(note.end(), first, first + count);
-  }
-};
-
-class NoteReader {
- public:
-  explicit NoteReader(std::span<const std::byte> note) : rest_(note) {}
-  std::uint64_t number() {
-    std::uint64_t value = 0;
-    bytes(&value, sizeof value);
-    return value;
-  }
-  std::string text() {
-    std::string text(size(1), '\0');
-    bytes(text.data(), text.size());
-    return text;
-  }
-  template <class Value>
-  std::vector<Value> values() {
-    std::vector<Value> values(size(sizeof(Value)));
-    bytes(values.data(), values.size() * sizeof(Value));
-    return values;
-  }
-
- private:
-  std::size_t size(std::size_t each) {
-    const std::uint64_t count = number();
-    PIPETRAIN_CHECK(count <= rest_.size() / each, "tensors came in part");
-    return count;
-  }
-  void bytes(void* data, std::size_t count) {
-    PIPETRAIN_CHECK(count <= rest_.size(), "tensors came in part");
-    if (count > 0) std::memcpy(data, rest_.data(), count);
-    rest_ = rest_.subspan(count);
-  }
-  std::span<const std::byte> rest_;
-};
 
 void write(NoteWriter& out, const NamedTensor& tensor) {
   out.values(tensor.shape.dims);

@@ -21,6 +21,7 @@ struct Command {
     PutState,        // which follows
     TakeParameters,  // of every use, in reply
     TakeState,       // in reply
+    SaveState,       // each rank saves its own
   };
   Kind kind = Kind::Train;
   std::int64_t first = 0, count = 0;

@@ -201,6 +201,7 @@ int Pipeline::loader_readers(Mode mode) const {
   const int last = impl_->stage_count() - 1;
   return last > 0 ? copies(0) + copies(last) : copies(0);
 }
+bool Pipeline::reads_inputs() const { return impl_->stages[0]->has_any(); }
 int Pipeline::reader_threads(Mode mode) const {
   if (is_inline(impl_->config)) return 1;
   const Program& program = impl_->needs.program.program;

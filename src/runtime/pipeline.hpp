@@ -40,6 +40,11 @@ class Pipeline {
   // All that training has made so far, per stage, copied: weights, buffers, the optimizer's
   // moments.
   std::vector<StageTensors> state() const;
+  // The same of this rank's stages alone, those of others being without layers: each rank copies
+  // its own now, for Serving::save.
+  std::vector<StageTensors> state_to_save() const;
+  // The other ranks that save some.
+  std::vector<int> ranks_that_save() const;
   // The same names from all stages together, under whatever split they were.
   void set_state(const NamedTensors& tensors);
 
@@ -68,6 +73,8 @@ class Pipeline {
     // this rank reads.
     std::function<std::unique_ptr<Loader>(Mode mode, std::int64_t first)> make_loader;
     std::function<void()> on_training = [] {};  // the first segment begins
+    // By number; without layers: of other ranks. Only where this one has some.
+    std::function<void(std::vector<StageTensors>)> save = [](auto) {};
   };
   // A rank's other than 0: does what rank 0's calls need of it until the job ends.
   void serve(const Serving& serving);
@@ -82,6 +89,7 @@ class Pipeline {
   const Program& program() const { return segment_program().program; }
   const SegmentProgram& segment_program() const;  // of the longest segment
   int loader_readers(Mode mode) const;            // of this rank; 0: none
+  bool reads_inputs() const;                      // besides labels
   int loader_depth() const;
   int reader_threads(Mode mode) const;
   // There is a core for every thread that no other run of pipetrain's has. Workers are pinned

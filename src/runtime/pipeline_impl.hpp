@@ -85,7 +85,9 @@ struct Pipeline::Impl {
   void put_parameters_here(const NamedTensors& tensors);
   void put_state_here(const NamedTensors& tensors);
   std::vector<StageTensors> all(Command::Kind kind) const;
+  std::vector<StageTensors> state_here() const;
   void put(Command::Kind kind, const NamedTensors& tensors);
+  NamedTensors needed_by(int rank, const NamedTensors& tensors) const;  // for its stages
   void reply(Command::Kind kind) const;
   EvaluationSum evaluate(Loader* loader, std::int64_t minibatches);
   std::int64_t train(Loader* loader, std::int64_t first, std::int64_t count,

@@ -1,7 +1,10 @@
 // The weights and the state of a pipeline's stages: out of it and into it, on one rank or over
 // several; and what the ranks other than 0 do for rank 0's pipeline.
+#include <algorithm>
+#include <set>
 #include <utility>
 
+#include "graph/traits.hpp"
 #include "runtime/pipeline_impl.hpp"
 #include "stage/stage_tensors.hpp"
 
@@ -77,6 +80,25 @@ std::vector<StageTensors> Pipeline::Impl::all(Command::Kind kind) const {
   return parts;
 }
 
+std::vector<StageTensors> Pipeline::state_to_save() const {
+  impl_->command({.kind = Command::Kind::SaveState});
+  return impl_->state_here();
+}
+
+std::vector<StageTensors> Pipeline::Impl::state_here() const {
+  std::vector<StageTensors> parts(stages.size());
+  for (int s = 0; s < stage_count(); ++s)
+    if (has_stage(s)) parts[s] = state_of(s);
+  return parts;
+}
+
+std::vector<int> Pipeline::ranks_that_save() const {
+  std::set<int> savers;
+  for (const std::vector<int>& copies : impl_->ranks) savers.insert(copies[0]);
+  if (impl_->job) savers.erase(impl_->job->rank());
+  return impl_->job ? std::vector(savers.begin(), savers.end()) : std::vector<int>{};
+}
+
 void Pipeline::Impl::reply(Command::Kind kind) const {
   std::vector<StageTensors> parts;
   for (int s = 0; s < stage_count(); ++s)
@@ -85,10 +107,31 @@ void Pipeline::Impl::reply(Command::Kind kind) const {
   if (!parts.empty()) job->notes().send(0, Topic::Tensors, note_of(parts));
 }
 
+NamedTensors Pipeline::Impl::needed_by(int rank, const NamedTensors& tensors) const {
+  std::set<std::string> names;  // of parameters and buffers
+  for (int s = 0; s < stage_count(); ++s) {
+    if (std::ranges::count(ranks[s], rank) == 0) continue;
+    for (LayerId l = plan.stages[s].first; l <= plan.stages[s].last; ++l.value) {
+      const Layer& layer = graph.layers[l];
+      for (const Parameter& parameter : layer.parameters) {
+        names.insert(parameter.name);
+        names.insert(graph.owner(parameter).name);
+      }
+      for (const Buffer& buffer : layer.buffers) names.insert(buffer.name);
+      if (traits_of(layer.spec).counts_minibatches) names.insert(batches_tracked_name(layer));
+    }
+  }
+  NamedTensors needed;
+  for (const auto& [name, tensor] : tensors)
+    if (names.contains(name.substr(0, name.find('/')))) needed.emplace(name, tensor);
+  return needed;
+}
+
 void Pipeline::Impl::put(Command::Kind kind, const NamedTensors& tensors) {
   command({.kind = kind});
-  if (leads())
-    job->notes().send_to_others(Topic::Tensors, note_of({{.layers = {}, .tensors = tensors}}));
+  for (int rank = 1; leads() && rank < job->size(); ++rank)
+    job->notes().send(rank, Topic::Tensors,
+                      note_of({{.layers = {}, .tensors = needed_by(rank, tensors)}}));
   if (kind == Command::Kind::PutState)
     put_state_here(tensors);
   else
@@ -127,6 +170,10 @@ void Pipeline::serve(const Serving& serving) {
       case Kind::TakeParameters:
       case Kind::TakeState:
         p.reply(command->kind);
+        break;
+      case Kind::SaveState:
+        if (std::ranges::any_of(p.stages, [](const auto& stage) { return stage->has(0); }))
+          serving.save(p.state_here());
         break;
     }
   }

@@ -31,6 +31,9 @@ enum class Topic : std::uint32_t {
   Tensors,   // of a rank's stages
   Sum,       // of an evaluation
   Trace,     // of a rank's stages, for rank 0's
+  Save,      // where a checkpoint is written
+  Saved,     // what a rank has written of it
+  Data,      // what follows from the samples
 };
 
 using Note = std::vector<std::byte>;

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -116,16 +117,24 @@ struct ReadSample {
   bool operator==(const ReadSample&) const = default;
 };
 
+// Also where its labels alone are read, which must be the same.
 inline ReadSample sample(const Dataset& data, std::int64_t index, std::int64_t step = 0) {
-  ReadSample s;
-  s.input.resize(static_cast<std::size_t>(data.input_shape().elements()));
-  if (data.classes() == 0)
-    s.values.resize(static_cast<std::size_t>(data.target_shape().elements()));
-  data.read({.index = index, .step = step},
-            {.input = s.input.data(),
-             .classes = data.classes() > 0 ? &s.target_class : nullptr,
-             .values = data.classes() > 0 ? nullptr : s.values.data()});
-  return s;
+  const auto read = [&](std::vector<float> input) {
+    ReadSample s{std::move(input), -1, {}};
+    if (data.classes() == 0)
+      s.values.resize(static_cast<std::size_t>(data.target_shape().elements()));
+    data.read({.index = index, .step = step},
+              {.input = s.input.empty() ? nullptr : s.input.data(),
+               .classes = data.classes() > 0 ? &s.target_class : nullptr,
+               .values = data.classes() > 0 ? nullptr : s.values.data()});
+    return s;
+  };
+  ReadSample whole =
+      read(std::vector<float>(static_cast<std::size_t>(data.input_shape().elements())));
+  const ReadSample labels = read({});
+  if (labels.target_class != whole.target_class || labels.values != whole.values)
+    throw std::logic_error("labels that are read alone are others");
+  return whole;
 }
 
 inline bool contains(const std::string& text, const std::string& part) {

@@ -25,10 +25,11 @@ class Counting final : public Dataset {
     const std::int64_t index = which.index;
     ++reads;
     if (index == fails_at) throw DataError("sample " + std::to_string(index) + " is damaged");
-    to.input[0] = static_cast<float>(index);
-    to.input[1] = -to.input[0];
+    const auto value = static_cast<float>(index);
+    if (to.input) to.input[0] = value;
+    if (to.input) to.input[1] = -value;
     if (to.classes) *to.classes = static_cast<std::int32_t>(index % 3);
-    if (to.values) *to.values = to.input[0] / 2;
+    if (to.values) *to.values = value / 2;
   }
   std::int64_t fails_at = -1;
   mutable std::atomic<int> reads = 0;
@@ -58,6 +59,14 @@ TEST_CASE("loader: inputs, classes and ids are of the same samples", "[loader]")
   CHECK(second.samples == 4);
   CHECK(second.inputs == AlignedVector<float>{4, -4, 5, -5, 6, -6, 7, -7});
   CHECK(second.classes == std::vector<std::int32_t>{1, 2, 0, 1});
+  LoaderOptions no_inputs = in_file_order;
+  no_inputs.inputs = false;
+  Loader labels(data, no_inputs, 1);
+  take(labels, 0);
+  const MiniBatch same = take(labels, 1);
+  CHECK(same.inputs.empty());
+  CHECK(same.classes == second.classes);
+  CHECK(same.ids == second.ids);
   CHECK(second.ids == std::vector<SampleId>{4, 5, 6, 7});
   CHECK(second.values.empty());
   CHECK(take(loader, 2).ids == std::vector<SampleId>{0, 1, 2, 3});

@@ -1,10 +1,12 @@
 """One training as several processes: mpirun of pipetrain with hardware.workers = "mpi"."""
+import errno
 import hashlib
 import json
 import os
 import re
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -72,6 +74,25 @@ def digest(output):
     return hashlib.sha256((output / "model.safetensors").read_bytes()).hexdigest()
 
 
+def failing(kind, folder, reason, mark):
+    """In front of a command: its first operation of a kind in a folder fails, and makes `mark`."""
+    library = Path(BINARY).parent / "tests/faults/fail_call.so"
+    settings = {"FAIL_KIND": kind, "FAIL_AT": 1, "FAIL_ERRNO": reason, "FAIL_UNDER": folder, "FAIL_MARK": mark,
+                "LD_PRELOAD": library,
+                "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"}
+    return ["env"] + [f"{name}={value}" for name, value in settings.items()]
+
+
+def checkpoint_files(output, step):
+    """What the stages' files of a checkpoint hold, by their names."""
+    folder = output / f"checkpoints/step-{step:08}"
+    return {file.name: file.read_bytes() for file in folder.glob("stage-*")}
+
+
+def steps_saved(output):
+    return sorted(int(p.name[5:]) for p in (output / "checkpoints").glob("step-????????"))
+
+
 def ends_within(process, seconds):
     try:
         return process.wait(seconds)
@@ -103,6 +124,9 @@ class RanksTest(unittest.TestCase):
     def test_two_and_four_ranks_train_to_the_bits_of_threads(self):
         self.same_bits(2, 'pipeline.schedule="gpipe"')
         self.same_bits(4, 'pipeline.schedule="1f1b"')
+        saved = checkpoint_files(self.folder / "ranks", 10)
+        self.assertEqual(len(saved), 4)
+        self.assertEqual(saved, checkpoint_files(self.folder / "threads", 10))
         self.assertEqual(sorted(p.name for p in (self.folder / "ranks").glob("rank-*.log")),
                          ["rank-1.log", "rank-2.log", "rank-3.log"])
         events = [json.loads(line) for line in (self.folder / "ranks/metrics.jsonl").read_text().splitlines()]
@@ -123,6 +147,28 @@ class RanksTest(unittest.TestCase):
         self.same_bits(4, 'pipeline.schedule="chimera"')
         self.same_bits(3, "pipeline.stages=2", "pipeline.replicas=[2, 1]")
 
+    def test_ranks_between_the_first_and_the_last_stage_open_no_samples(self):
+        samples, digits = 64, self.folder / "digits"
+        digits.mkdir()
+        (digits / "images").write_bytes(struct.pack(">4I", 0x803, samples, 28, 28)
+                                        + bytes(i * i % 251 for i in range(samples * 28 * 28)))
+        (digits / "labels").write_bytes(struct.pack(">2I", 0x801, samples) + bytes(i % 10 for i in range(samples)))
+        text = LENET.replace('kind = "glyphs"\ntrain_samples = 512\nvalidation_samples = 64',
+                             f'kind = "idx"\ntrain_images = "{digits}/images"\ntrain_labels = "{digits}/labels"\n'
+                             "validation_fraction = 0.25")
+        (self.folder / "idx.toml").write_text(text)
+        call = self.train("mpi", "ranks", config="idx")
+        blind = failing("read", digits, errno.EIO, self.folder / "opened") + call
+        done = run(mpirun((1, call), (2, blind), (1, call)))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertFalse((self.folder / "opened").exists())
+        done = run(self.train("threads", "threads", config="idx"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(digest(self.folder / "threads"), digest(self.folder / "ranks"))
+        done = run(mpirun((3, call + ["--resume", "never"]), (1, blind + ["--resume", "never"])))
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertRegex(done.stderr, r"rank 3: .*digits/")
+
     def test_workers_that_are_not_ranks_are_refused_under_mpirun(self):
         done = run(mpirun((2, self.train("threads", "out"))))
         self.assertEqual(done.returncode, 2, done.stderr)
@@ -139,17 +185,49 @@ class RanksTest(unittest.TestCase):
         done = run(mpirun((1, self.train("mpi", "out")), (1, other)))
         self.assertEqual(done.returncode, 2, done.stderr)
         self.assertRegex(done.stderr, r"rank 1 on \S+ differs from rank 0 on \S+: `config: \[optimizer\] lr = 0.06`")
+        self.assertFalse((self.folder / "out").exists())
+
+    def test_a_rank_of_another_binary_or_instruction_set_is_named(self):
+        call = self.train("mpi", "out")
+        binary = self.folder / "pipetrain"
+        binary.write_bytes(Path(BINARY).read_bytes() + b"of another build")
+        binary.chmod(0o755)
+        done = run(mpirun((1, call), (1, [str(binary)] + call[1:])))
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertRegex(done.stderr, r"rank 1 on \S+ differs from rank 0 on \S+: `binary ")
+        done = run(mpirun((1, call), (1, ["env", "ONEDNN_MAX_CPU_ISA=SSE41"] + call)))
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertRegex(done.stderr, r"rank 1 on \S+ differs from rank 0 on \S+: `instruction set ")
+        self.assertFalse((self.folder / "out").exists())
 
     def test_a_mistake_in_the_config_is_told_once(self):
         done = run(mpirun((2, self.train("mpi", "out", "optimizer.lr=-1"))))
         self.assertEqual(done.returncode, 2, done.stderr)
         self.assertEqual(done.stderr.count("optimizer.lr = -1 is out of range"), 1, done.stderr)
 
-    def test_eval_is_for_one_process(self):
-        done = subprocess.run([BINARY, "eval", str(self.folder / "lenet.toml")], capture_output=True, text=True,
-                              check=False, env=dict(os.environ, OMPI_COMM_WORLD_SIZE="2"))
-        self.assertEqual(done.returncode, 2)
-        self.assertIn("pipetrain eval is run by one process, and mpirun started 2", done.stderr)
+    def test_an_evaluation_runs_on_ranks(self):
+        self.assertEqual(run(self.train("threads", "trained")).returncode, 0)
+        call = [BINARY, "eval", str(self.folder / "trained"), "--json"]
+        alone, ranks = run(call), run(mpirun((4, call + MPI)))
+        self.assertEqual(ranks.returncode, 0, ranks.stderr)
+        self.assertEqual(json.loads(ranks.stdout), json.loads(alone.stdout))
+        done = run(mpirun((2, call)))
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertEqual(done.stderr.count('set hardware.workers = "mpi"'), 1, done.stderr)
+
+    def test_verbs_that_one_process_runs_are_refused_once(self):
+        for verb in ("generate", "profile", "plan"):
+            done = run(mpirun((2, [BINARY, verb, str(self.folder / "lenet.toml")])))
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertEqual(done.stdout, "")
+            self.assertEqual(done.stderr.count(f"pipetrain {verb} is run by one process, and mpirun started 2"), 1)
+
+    def test_what_is_for_one_process_is_refused_once(self):
+        for key in ('pipeline.schedule="auto"', 'pipeline.rebalance="auto"', 'hardware.backend="cuda"'):
+            done = run(mpirun((2, self.train("mpi", "out", key))))
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertEqual(done.stderr.count(key.replace("=", " = ")), 1, done.stderr)
+            self.assertFalse((self.folder / "out").exists())
 
     def test_a_benchmark_runs_on_ranks(self):
         call = [BINARY, "benchmark", str(self.folder / "lenet.toml"), "--json"] + MPI
@@ -192,7 +270,7 @@ class RanksTest(unittest.TestCase):
 
     def finish_from_checkpoint(self):
         """On as many ranks as before, to the bits of a run that nothing interrupted."""
-        steps = max(int(p.name[5:]) for p in (self.folder / "long/checkpoints").glob("step-????????")) + 5
+        steps = steps_saved(self.folder / "long")[-1] + 5
         sets = [f"training.steps={steps}", "checkpoint.every_steps=20", "validation.every_steps=0"]
         done = run(mpirun((4, self.train("mpi", "long", *sets))))
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -215,6 +293,37 @@ class RanksTest(unittest.TestCase):
         finally:
             os.kill(rank, signal.SIGKILL)
         self.assertIn("rank 1 has not been heard of for 1 s", (self.folder / "errors").read_text())
+
+    def test_a_full_disk_of_one_rank_ends_all_by_name_and_the_checkpoint_before_stays(self):
+        whole = self.train("mpi", "long")
+        half = self.train("mpi", "long", "training.steps=5")
+        self.assertEqual(run(mpirun((2, half))).returncode, 0)
+        full = failing("write", self.folder / "long/checkpoints", errno.ENOSPC, self.folder / "fired")
+        done = run(mpirun((1, whole), (1, full + whole)))
+        self.assertTrue((self.folder / "fired").exists(), done.stderr)
+        self.assertEqual(done.returncode, 4, done.stderr)
+        self.assertRegex(done.stderr, r"rank 1: \S+/stage-0002.safetensors: cannot be created: No space left on device")
+        self.assertEqual(steps_saved(self.folder / "long"), [5])
+        self.assertEqual(run([BINARY, "checkpoint", "verify", str(self.folder / "long")]).returncode, 0)
+        done = run(mpirun((3, whole)))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("resumes after step 5", done.stdout)
+        self.assertEqual(run(self.train("threads", "whole")).returncode, 0)
+        self.assertEqual(digest(self.folder / "long"), digest(self.folder / "whole"))
+
+    def test_a_rank_that_has_the_folder_on_another_disk_hands_its_stages_to_rank_0(self):
+        elsewhere = self.folder / "elsewhere"
+        elsewhere.mkdir()
+        call = self.train("mpi", "ranks")
+        call[call.index("--output") + 1] = "ranks"
+        done = run(mpirun((1, ["env", "-C", str(self.folder)] + call), (1, ["env", "-C", str(elsewhere)] + call)))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.stderr.count("rank 0 writes the checkpoints' stages of rank 1"), 1, done.stderr)
+        self.assertEqual(list(elsewhere.iterdir()), [])
+        self.assertEqual(run(self.train("threads", "threads")).returncode, 0)
+        for step in (5, 10):
+            self.assertEqual(checkpoint_files(self.folder / "ranks", step),
+                             checkpoint_files(self.folder / "threads", step))
 
     def test_sigterm_to_one_rank_drains_saves_and_ends_all(self):
         process, rank = self.start()

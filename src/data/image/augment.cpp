@@ -58,6 +58,7 @@ class Augmented final : public Dataset {
   int classes() const override { return images_->classes(); }
   const Shape& target_shape() const override { return images_->target_shape(); }
   void read(const SampleRequest& request, const Sample& sample) const override {
+    if (!sample.input) return images_->read(request, sample);
     std::vector<float> image(input_shape().elements());
     Sample whole = sample;
     whole.input = image.data();

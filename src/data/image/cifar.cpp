@@ -91,7 +91,8 @@ class CifarDataset final : public Dataset {
     const std::uint8_t* record =
         part.bytes.data() +
         static_cast<std::size_t>(which.index - part.first) * record_bytes(kind_);
-    for (std::size_t i = 0; i < pixels; ++i) to.input[i] = scaled_[record[kind_.label_bytes + i]];
+    for (std::size_t i = 0; to.input && i < pixels; ++i)
+      to.input[i] = scaled_[record[kind_.label_bytes + i]];
     *to.classes = record[kind_.label];
   }
 

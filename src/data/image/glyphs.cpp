@@ -34,8 +34,8 @@ class Glyphs final : public Dataset {
   int classes() const override { return classes_; }
   const Shape& target_shape() const override { return no_target_; }
   void read(const SampleRequest& which, const Sample& to) const override {
-    float* input = to.input;
-    for (const std::uint8_t byte : images_[which.index]) *input++ = byte / 255.0f;
+    if (float* input = to.input)
+      for (const std::uint8_t byte : images_[which.index]) *input++ = byte / 255.0f;
     *to.classes = static_cast<std::int32_t>(which.index % digits);
   }
 

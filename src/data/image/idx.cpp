@@ -86,7 +86,7 @@ class IdxDataset final : public Dataset {
   void read(const SampleRequest& which, const Sample& to) const override {
     const auto sample = static_cast<std::size_t>(which.index);
     const std::uint8_t* bytes = images_.data() + sample * elements_;
-    for (std::size_t i = 0; i < elements_; ++i) to.input[i] = scaled_[bytes[i]];
+    for (std::size_t i = 0; to.input && i < elements_; ++i) to.input[i] = scaled_[bytes[i]];
     *to.classes = labels_[sample];
   }
 

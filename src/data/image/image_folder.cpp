@@ -74,14 +74,16 @@ class ImageFolder final : public Dataset {
   }
 
  private:
+  // `to` is null where only labels are needed; which ones may depend on which images can be read.
   void read_image_of(const ImageEntry& entry, const SampleRequest& which, float* to) const {
+    if (!to && !reading_.skips) return;
     const std::filesystem::path file = list_.folder / entry.file;
     Image image = read_image(file, augment_.channels);
     Random random = augment_numbers(augment_.seed, which);
     try {
       image = sized(std::move(image), random);
       const Window window = choose_window(augment_, image.height, image.width, random);
-      cut_window(augment_, planes_of(image).data(), image.height, image.width, window, to);
+      if (to) cut_window(augment_, planes_of(image).data(), image.height, image.width, window, to);
     } catch (const BadImage& bad) {
       throw DataError(fmt::format("{}: {}", printable(file.string()), bad.what()));
     }
