@@ -151,7 +151,7 @@ TEST_CASE("the layer named is the first whose gradient is not finite", "[nonfini
   CHECK(reporter.summarize(record).epoch == 2);
   CHECK(message().empty());
   record.stages.back().loss.sum = std::numeric_limits<double>::infinity();
-  CHECK(message().find("loss alone") != std::string::npos);
+  CHECK(message().find("only the loss is not") != std::string::npos);
   CHECK(message().find("on stage 5") != std::string::npos);
   record.sums_of_squares[3] = std::numeric_limits<double>::infinity();
   record.sums_of_squares[5] = std::numeric_limits<double>::quiet_NaN();
