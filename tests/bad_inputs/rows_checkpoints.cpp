@@ -33,7 +33,7 @@ std::vector<Row> checkpoint_rows() {
       spoiled("a manifest cut short", "truncate -s 100 manifest.json",
               {"manifest.json", "not a valid manifest", "--resume"}),
       spoiled("a manifest of another format", "echo '{\"format\": \"zip\"}' > manifest.json",
-              {"manifest.json", "format"}),
+              {"manifest.json", "it was not written by pipetrain"}),
       spoiled("a manifest that is an array", "echo '[1, 2]' > manifest.json",
               {"manifest.json", "not a valid manifest"}),
       spoiled("a manifest with another step", "sed -i 's/\"step\": 3/\"step\": 2/' manifest.json",
