@@ -71,7 +71,8 @@ struct Schedule {
   std::string_view name, summary, source;  // source: paper and section
   const Order* order = nullptr;
   const VersionPolicy* versions = nullptr;
-  // Throws UsageError where the schedule cannot run with these values: the rule and the smallest valid number.
+  // Throws UsageError where the schedule cannot run with these values: the rule and the smallest
+  // valid number.
   void (*refuse)(const ScheduleRequest&) = nullptr;
   const VersionPolicy* vertical = nullptr;  // in place of `versions` under vertical_sync
   Parts parts = Parts::OnePerWorker;

@@ -26,8 +26,8 @@ namespace pipetrain {
 namespace {
 
 constexpr std::int64_t kMostDevices = 1 << 16;
-// A graph.txt is of one mini-batch and does not say of how many samples: it is cut into at most this
-// number of micro-batches, whose times are taken to be in proportion.
+// A graph.txt is of one mini-batch and does not say of how many samples: it is cut into at most
+// this number of micro-batches, whose times are taken to be in proportion.
 constexpr int kGraphSamples = 64;
 
 // "8GiB", or a number of bytes.

@@ -1,5 +1,5 @@
-// A data file read from front to back, plain or gzip (recognised by its first bytes, not by its name).
-// Every failure is a DataError that names the file.
+// A data file read from front to back, plain or gzip (recognised by its first bytes, not by its
+// name). Every failure is a DataError that names the file.
 #pragma once
 
 #include <cstddef>

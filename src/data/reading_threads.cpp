@@ -44,8 +44,8 @@ bool ReadingThreads::run(std::size_t count, const std::atomic<bool>& stop,
   return !stop;
 }
 
-// Numbers are given out in ascending order, so a thread that has a smaller one than that which failed has
-// it already and comes to its end.
+// Numbers are given out in ascending order, so a thread that has a smaller one than that which
+// failed has it already and comes to its end.
 void ReadingThreads::share() {
   while (!*stop_) {
     const std::size_t number = next_++;

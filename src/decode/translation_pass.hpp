@@ -8,9 +8,9 @@
 //
 // Only layers that mix positions, or count them, are given the whole prefix: what they read of it
 // is kept, not made again (graph/translation.hpp, decode/target_caches.hpp), and their outputs at
-// the newest position continue. An lstm is given the state that it left. So a position's outputs are
-// those of the whole model over all positions at once, up to rounding: a product of other rows may
-// be computed otherwise.
+// the newest position continue. An lstm is given the state that it left. So a position's outputs
+// are those of the whole model over all positions at once, up to rounding: a product of other rows
+// may be computed otherwise.
 #pragma once
 
 #include <map>

@@ -1,5 +1,5 @@
-// What is reported of one mini-batch: the figures of metrics.jsonl and of the console, from the records
-// that the stages leave.
+// What is reported of one mini-batch: the figures of metrics.jsonl and of the console, from the
+// records that the stages leave.
 #pragma once
 
 #include <cstdint>

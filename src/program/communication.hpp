@@ -1,7 +1,7 @@
 // What workers send each other: messages over the boundaries between stages, and sums of gradients.
 //
-// A message is one packet: the tensors of a micro-batch that cross a boundary, as they are stored in
-// memory (each to a multiple of 64 bytes). Stages of one worker hand packets over; that is no
+// A message is one packet: the tensors of a micro-batch that cross a boundary, as they are stored
+// in memory (each to a multiple of 64 bytes). Stages of one worker hand packets over; that is no
 // message. A sum of gradients is counted as a ring all-reduce carries it: each of m members sends
 // 2 (m - 1) messages of an m-th of the bytes, so all together 2 (m - 1) times the bytes.
 #pragma once

@@ -1,4 +1,5 @@
-// What an earlier start of the same command left in the run's folder, and whether to resume from it.
+// What an earlier start of the same command left in the run's folder, and whether to resume from
+// it.
 #pragma once
 
 #include <filesystem>

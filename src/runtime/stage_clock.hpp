@@ -1,5 +1,5 @@
-// Where a stage's time goes: at work on its stream, or waiting for other workers; reported to the trace
-// as it happens, and to the report of the mini-batch after its update.
+// Where a stage's time goes: at work on its stream, or waiting for other workers; reported to the
+// trace as it happens, and to the report of the mini-batch after its update.
 //
 // Threading: of one worker.
 #pragma once

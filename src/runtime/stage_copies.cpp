@@ -181,9 +181,12 @@ void StageCopies::add_statistics(int c, PartsLink::Parts& parts) const {
   Stage& stage = copy(c);
   for (const StatisticsLog::Entry& entry : stage.statistics().entries()) {
     if (!entry.taken || std::cmp_greater(entry.step, update_.last_step)) continue;
-    PartsLink::Part& part =
-        parts.emplace_back(1, c, static_cast<std::int64_t>(entry.step),
-                           static_cast<std::int64_t>(entry.microbatch), std::vector<float>{});
+    parts.push_back({.kind = 1,
+                     .index = c,
+                     .step = static_cast<std::int64_t>(entry.step),
+                     .microbatch = static_cast<std::int64_t>(entry.microbatch),
+                     .values = {}});
+    PartsLink::Part& part = parts.back();
     for (int l = 0; l < stage.layers(); ++l)
       for (std::size_t b = 0; b < entry.buffers[l].size(); ++b) {
         const auto* const values = static_cast<const float*>(entry.buffers[l][b]);

@@ -1,5 +1,6 @@
 // The updates of one stage, or of one copy of it: what a backward that fuses one is given, by whose
-// norm gradients are clipped or an update is skipped, and what is reported of the mini-batch after it.
+// norm gradients are clipped or an update is skipped, and what is reported of the mini-batch after
+// it.
 //
 // How stages agree on a norm: each leaves its sums of squares at the step board (its own
 // parameters' alone; of a tied parameter its first use's), which adds them up in the order of the

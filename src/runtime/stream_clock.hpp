@@ -59,8 +59,8 @@ class StreamClock {
   Stream& stream_;
   Lap lap_;
   std::vector<std::unique_ptr<Fence>> spare_;
-  // A device's: the end of the lap before. Its times are reported lap by lap: one since the beginning
-  // would soon be more than an f32 of milliseconds can tell.
+  // A device's: the end of the lap before. Its times are reported lap by lap: one since the
+  // beginning would soon be more than an f32 of milliseconds can tell.
   std::unique_ptr<Fence> lap_before_;
   std::int64_t lap_before_ns_ = 0;
 };

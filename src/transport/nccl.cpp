@@ -23,8 +23,8 @@ cudaStream_t stream_of(void* handle) { return static_cast<cudaStream_t>(handle);
 // What NCCL reads in its environment alone, once, when the first id or communicator is made.
 //
 // Sums are the same bits from run to run only by the same algorithm: a ring adds up in an order
-// that rank and size alone decide; what the user set there is kept. Calls have to come back at once:
-// the environment goes before what config_of says, and, set here, before NCCL's own files.
+// that rank and size alone decide; what the user set there is kept. Calls have to come back at
+// once: the environment goes before what config_of says, and, set here, before NCCL's own files.
 void prepare_environment() {
   static std::once_flag once;
   std::call_once(once, [] {

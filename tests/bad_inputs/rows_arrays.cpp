@@ -1,4 +1,5 @@
-// NumPy files that are missing, cut short, of another type, or inconsistent; and numbers that are none.
+// NumPy files that are missing, cut short, of another type, or inconsistent; and numbers that are
+// none.
 #include <cmath>
 #include <limits>
 

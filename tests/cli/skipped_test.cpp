@@ -1,5 +1,5 @@
-// on_nonfinite: an update that is left out is reported in its step, in the end and on the console; one
-// that is not ends the run.
+// on_nonfinite: an update that is left out is reported in its step, in the end and on the console;
+// one that is not ends the run.
 #include <limits>
 
 #include "catch.hpp"

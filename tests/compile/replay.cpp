@@ -84,7 +84,8 @@ class Replay {
   static Content saved(int l) { return {fmt::format("saved{}", l)}; }
   // What a backward_input() leaves there for the other half.
   static Content saved_for_weights(int l) { return {fmt::format("saved{} for weights", l)}; }
-  // The gradient of a value: a summand for each reader in this stage, and what came from the next stage.
+  // The gradient of a value: a summand for each reader in this stage, and what came from the next
+  // stage.
   Content gradient(ValueId v) const {
     Content sum;
     if (is_last() && v.value == in_.last.value + 1) sum.insert("loss");

@@ -1,5 +1,5 @@
-// The n-th call of CUDA or its libraries fails: the first error is reported, with its stage, and nobody
-// waits forever.
+// The n-th call of CUDA or its libraries fails: the first error is reported, with its stage, and
+// nobody waits forever.
 #include <string>
 
 #include "base/error.hpp"

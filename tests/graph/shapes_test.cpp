@@ -164,7 +164,8 @@ TEST_CASE("what does not fit says what would") {
 
 TEST_CASE("sizes beyond any machine are refused before they overflow") {
   const std::int64_t huge = 2147483647;
-  CHECK(output(Linear{.out_features = huge}, {Shape{{huge}}}).find("too large") != std::string::npos);
+  CHECK(output(Linear{.out_features = huge}, {Shape{{huge}}}).find("too large") !=
+        std::string::npos);
   CHECK(output(Conv2d{.out_channels = huge, .kernel = {1, 1}, .padding = {huge, huge}}, {kImage})
             .find("too large") != std::string::npos);
 }

@@ -106,8 +106,7 @@ TEST_CASE("after the first step no copy of a stage allocates", "[allocations]") 
   CHECK(m.backend_late == 0);
 }
 
-TEST_CASE("after the first step clipping, skipping and moments allocate nothing",
-          "[allocations]") {
+TEST_CASE("after the first step clipping, skipping and moments allocate nothing", "[allocations]") {
   Config config = make_config({.stages = 3});
   config.optimizer.kind = word_named<OptimizerKind>(GENERATE("sgd", "adam", "adamw")).value();
   config.optimizer.max_norm = 0.5;

@@ -1,5 +1,5 @@
-// Ranks in one process: what one sends is copied to the rank that has begun to receive it, in order. A
-// rank can be cut off, as by a network that fails.
+// Ranks in one process: what one sends is copied to the rank that has begun to receive it, in
+// order. A rank can be cut off, as by a network that fails.
 #pragma once
 
 #include <atomic>

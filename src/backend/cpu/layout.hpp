@@ -1,7 +1,8 @@
-// How the values of a graph are laid out in memory. Vectors and, where its readers allow, the graph's input
-// are plain row-major. Images are blocked by 16 channels, [samples, ceil(C / 16), H, W, 16], and
-// the channels that fill up the last block are zeros always: every layer keeps them so. A flattened
-// image that only linear layers read stays as it is; their weights are permuted instead.
+// How the values of a graph are laid out in memory. Vectors and, where its readers allow, the
+// graph's input are plain row-major. Images are blocked by 16 channels, [samples, ceil(C / 16), H,
+// W, 16], and the channels that fill up the last block are zeros always: every layer keeps them so.
+// A flattened image that only linear layers read stays as it is; their weights are permuted
+// instead.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// The peak that shares are relative to: what cuBLASLt reaches on the devices on one large product. No
-// CUDA header behind this one.
+// The peak that shares are relative to: what cuBLASLt reaches on the devices on one large product.
+// No CUDA header behind this one.
 #pragma once
 
 #include <span>

@@ -10,8 +10,8 @@
 namespace pipetrain {
 
 // Layers of the proposal are numbered stage by stage, in topological order within each. UsageError
-// that begins with `where` (the profile) if nothing fits: which stage is short of how many bytes, and
-// what would help.
+// that begins with `where` (the profile) if nothing fits: which stage is short of how many bytes,
+// and what would help.
 Proposal explore_pipedream(const CutStates& cuts, const PartitionRequest& request,
                            std::string_view where);
 

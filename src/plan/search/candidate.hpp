@@ -17,9 +17,8 @@ namespace pipetrain {
 
 // Layers in another order than the chain's: of a plan whose cuts part branches elsewhere.
 struct LayerOrder {
-  std::vector<int> layers;  // of the chain
-  std::vector<double>
-      sent_bytes;  // over a cut after each, of one sample; known at the plan's cuts
+  std::vector<int> layers;         // of the chain
+  std::vector<double> sent_bytes;  // over a cut after each, of one sample; known at the plan's cuts
 };
 LayerChain reordered(const LayerChain& chain, const LayerOrder& order);
 

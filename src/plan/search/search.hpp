@@ -52,8 +52,8 @@ struct SearchResult {
   Proposal proposal;  // the same, for printing
 };
 
-// UsageError with the reasons where nothing can run: which worker is short of how many bytes, or the rule
-// of the schedule that was asked for.
+// UsageError with the reasons where nothing can run: which worker is short of how many bytes, or
+// the rule of the schedule that was asked for.
 SearchResult search_by_simulation(const SearchInput& input);
 
 }  // namespace pipetrain

@@ -1,6 +1,7 @@
-// How a convolution's operands are laid out, in oneDNN's terms. Weights are in blocks as wide as a vector of
-// its kernels: 16 with AVX-512, without it 8. Channels are counted in whole blocks of weights, with
-// zeros at the end: the library never sees a ragged one. Images are in blocks of 16 always.
+// How a convolution's operands are laid out, in oneDNN's terms. Weights are in blocks as wide as a
+// vector of its kernels: 16 with AVX-512, without it 8. Channels are counted in whole blocks of
+// weights, with zeros at the end: the library never sees a ragged one. Images are in blocks of 16
+// always.
 #pragma once
 
 #include <oneapi/dnnl/dnnl.hpp>
