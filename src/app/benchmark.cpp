@@ -14,12 +14,12 @@
 #include <vector>
 
 #include "app/follow_plan.hpp"
+#include "app/print_benchmark.hpp"
 #include "app/rank.hpp"
 #include "app/rank_identity.hpp"
 #include "app/verbs.hpp"
 #include "backend/cpu/peak.hpp"
 #include "backend/cuda/peak.hpp"
-#include "base/bytes_text.hpp"
 #include "base/median.hpp"
 #include "base/process_memory.hpp"
 #include "compile/compiled_pipeline.hpp"
@@ -307,49 +307,6 @@ double peak_gflops(const std::vector<std::string>& devices) {
                          : measured_cuda_peak_gflops(devices);
 }
 
-// Nothing is validated here: what the same config's training would hold while it validates.
-std::string validation_text(std::size_t bytes) {
-  return bytes > 0 ? fmt::format("; validation {}", bytes_text(bytes)) : "";
-}
-
-// Of a step, as it is counted; predicted too where that should ever differ.
-void print_communication(const ordered_json& c) {
-  const auto steps = c["steps"].get<double>();
-  const auto of = [&](const char* which, const char* what) {
-    return c[which][what].get<double>() / steps;
-  };
-  const auto sent = [&](const char* which) {
-    return fmt::format("{} in {:.4g} messages",
-                       bytes_text(static_cast<std::size_t>(of(which, "bytes"))),
-                       of(which, "messages"));
-  };
-  const std::string counted = sent("counted"), predicted = sent("predicted");
-  fmt::print("  sends {} a step{}{}\n", counted,
-             counted == predicted ? "" : fmt::format(" (predicted {})", predicted),
-             c["counted"].contains("link_seconds")
-                 ? fmt::format("; {:.3f} ms on links", 1e3 * of("counted", "link_seconds"))
-                 : "");
-}
-
-void print(const ordered_json& r) {
-  fmt::print("{:28} {:>10.0f} {:>10.3f} {:>10.3f} {:>9.1f} {:>6.1f}% {:>7.1f}%\n",
-             r["config"].get<std::string>(), r["samples_per_second"].get<double>(),
-             r["step_ms_median"].get<double>(), r["step_ms_min"].get<double>(),
-             r["gflops"].get<double>(), 100 * r["share_of_peak"].get<double>(),
-             100 * r["bubble"].get<double>());
-  if (r.contains("step_ms_predicted"))
-    fmt::print("  predicted {:>.3f} ms a step, bubble {:.1f}%\n",
-               r["step_ms_predicted"].get<double>(), 100 * r["bubble_predicted"].get<double>());
-  if (r.contains("communication")) print_communication(r["communication"]);
-  int stage = 0;
-  for (const ordered_json& s : r["stages"])
-    fmt::print("  stage {:<3} busy {:>4.0f}%  waiting {:>4.0f}%  memory {} (predicted {}){}\n",
-               stage++, 100 * s["busy"].get<double>(), 100 * s["waiting"].get<double>(),
-               bytes_text(s["memory_bytes_measured"].get<std::size_t>()),
-               bytes_text(s["memory_bytes_predicted"].get<std::size_t>()),
-               validation_text(s["validation_memory_bytes"].get<std::size_t>()));
-}
-
 int lead_benchmark(const Options& options, Job* job) {
   ordered_json results = ordered_json::array();
   const std::vector<ReadConfig> configs = configs_of(options);
@@ -366,13 +323,11 @@ int lead_benchmark(const Options& options, Job* job) {
                  devices.empty() ? "this machine" : fmt::format("{}", fmt::join(devices, ", ")),
                  peak->second);
   }
-  if (!options.json)
-    fmt::print("\n{:28} {:>10} {:>10} {:>10} {:>9} {:>7} {:>8}\n", "", "samples/s", "ms median",
-               "ms min", "GFLOP/s", "peak", "bubble");
+  if (!options.json) print_benchmark_header();
   for (const ReadConfig& read : configs) {
     results.push_back(benchmark_one(read, peaks.at(devices_of(read.config.hardware)),
                                     profile ? &*profile : nullptr, job));
-    if (!options.json) print(results.back());
+    if (!options.json) print_benchmark(results.back());
   }
   const bool beyond = std::ranges::any_of(
       results, [](const ordered_json& r) { return r["share_of_peak"].get<double>() > 1; });

@@ -41,7 +41,7 @@ struct CheckpointFile {
 
 struct DataSum {
   std::string what;         // the key that names it: "data.train_images"
-  std::uint64_t files = 0;  // after that key
+  std::uint64_t files = 0;  // that the key names
   FileSum sum;              // all their bytes; the CRC is of what run/data_sums.hpp says
   bool operator==(const DataSum&) const = default;
 };

@@ -1,0 +1,13 @@
+// What `pipetrain benchmark` prints for people: the same numbers as its JSON, a table's row and
+// lines of its stages for each config.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+
+namespace pipetrain {
+
+void print_benchmark_header();
+// One entry of the JSON's `results`.
+void print_benchmark(const nlohmann::ordered_json& result);
+
+}  // namespace pipetrain
