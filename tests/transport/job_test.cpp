@@ -127,9 +127,10 @@ TEST_CASE("the end of a job is an empty command") {
 }
 
 TEST_CASE("a wire that does not end is left as it is, and its job can still be asked") {
-  FakeNetwork network{2};
-  network.never_finish(0);
-  Job leader{network.wire(0), 0.1}, other{network.wire(1)};
+  // The wire's thread outlives the test, and so must its network.
+  static FakeNetwork* const network = new FakeNetwork{2};
+  network->never_finish(0);
+  Job leader{network->wire(0), 0.1}, other{network->wire(1)};
   leader.set_peer_timeout(1);
   leader.finish();
   CHECK_FALSE(leader.finished());
