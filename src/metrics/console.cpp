@@ -35,6 +35,7 @@ void Console::step(const StepSummary& s) {
   interval_samples_ += s.samples;
   interval_bubble_ += s.bubble * s.seconds;
   time_left_.step(s.seconds);
+  if (options_.terminal) live_.see(s);
   const bool due = s.step % options_.log_every_steps == 0 || s.step == options_.total_steps;
   if (due) {
     const double seconds = std::max(interval_seconds_, 1e-9);
@@ -46,7 +47,7 @@ void Console::step(const StepSummary& s) {
     interval_seconds_ = interval_bubble_ = 0;
     interval_samples_ = 0;
   }
-  if (due || total_seconds_ - last_bar_ > 0.1) draw_bar(s.step);
+  if (due || total_seconds_ - last_drawing_ > 0.1) draw();
 }
 
 void Console::line(const std::string& text) {
@@ -68,26 +69,24 @@ void Console::print(const std::string& text, bool keep) {
     keep ? options_.out->keep(text) : options_.out->write(text);
   } catch (const DeviceError& error) {
     options_.quiet = true;
-    bar_drawn_ = false;
+    drawn_.clear();
     throw DeviceError(fmt::format("{}, or train with --quiet", error.what()));
   }
 }
 
 void Console::wipe() {
-  if (bar_drawn_) print("\r\033[K");
-  bar_drawn_ = false;
+  if (!drawn_.empty()) print(wipe_text(drawn_));
+  drawn_.clear();
 }
 
-void Console::draw_bar(std::int64_t step) {
+void Console::draw() {
   if (options_.quiet || !options_.terminal || !options_.out->flush()) return;
-  constexpr int width = 40;
-  const auto full =
-      static_cast<int>(width * step / std::max<std::int64_t>(1, options_.total_steps));
   wipe();
-  print(fmt::format("[{:=<{}}{: <{}}] {:3.0f}%", "", full, "", width - full,
-                    100.0 * static_cast<double>(step) / static_cast<double>(options_.total_steps)));
-  bar_drawn_ = !options_.quiet;
-  last_bar_ = total_seconds_;
+  const std::string text =
+      live_.draw(options_.total_steps, options_.size ? options_.size() : TerminalSize{});
+  print(text);
+  if (!options_.quiet) drawn_ = text;
+  last_drawing_ = total_seconds_;
 }
 
 }  // namespace pipetrain

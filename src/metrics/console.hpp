@@ -1,11 +1,14 @@
-// What a person sees while training: one line per log interval, and on a terminal a progress bar
-// that is drawn over. In a pipe only plain lines.
+// What a person sees while training: one line per log interval, and on a terminal a live view under
+// it, which is drawn over. In a pipe only plain lines.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "base/line_output.hpp"
+#include "base/terminal_size.hpp"
+#include "metrics/live_view.hpp"
 #include "metrics/step_summary.hpp"
 #include "metrics/time_left.hpp"
 
@@ -14,7 +17,8 @@ namespace pipetrain {
 struct ConsoleOptions {
   LineOutput* out = &standard_output();  // outlives the console
   bool quiet = false;
-  bool terminal = false;  // `out` is one: draw the bar
+  bool terminal = false;                    // `out` is one: draw the live view
+  std::function<TerminalSize()> size = {};  // of it; without, only the view's first line is drawn
   std::int64_t log_every_steps = 10;
   std::int64_t total_steps = 1, total_epochs = 1;
 };
@@ -28,7 +32,7 @@ class Console {
   void step(const StepSummary& summary);
   void line(const std::string& text);  // anything else: the plan, a validation
   void last(const std::string& text);  // a line that is never dropped
-  void end();                          // wipes the bar
+  void end();                          // wipes the live view
   // One validation is done; `left` more are to come.
   void validated(double seconds, std::int64_t left) { time_left_.validation(seconds, left); }
   std::int64_t dropped_lines() const { return options_.out->dropped_lines(); }
@@ -36,14 +40,15 @@ class Console {
  private:
   void print(const std::string& text, bool keep = false);
   void wipe();
-  void draw_bar(std::int64_t step);
+  void draw();
 
   ConsoleOptions options_;
   TimeLeft time_left_;
-  double interval_seconds_ = 0, total_seconds_ = 0, last_bar_ = 0;
+  double interval_seconds_ = 0, total_seconds_ = 0, last_drawing_ = 0;
   std::int64_t interval_samples_ = 0;
   double interval_bubble_ = 0;
-  bool bar_drawn_ = false;
+  LiveView live_;
+  std::string drawn_;  // on the terminal now
 };
 
 // One line of a training: columns stay under each other whatever the numbers.

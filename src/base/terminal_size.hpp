@@ -1,0 +1,12 @@
+// How much of a text a terminal shows.
+#pragma once
+
+namespace pipetrain {
+
+struct TerminalSize {
+  int rows = 0, columns = 0;  // 0: unknown, or no terminal
+};
+
+TerminalSize terminal_size(int descriptor);
+
+}  // namespace pipetrain
