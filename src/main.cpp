@@ -61,6 +61,8 @@ constexpr Verb verbs[] = {
      checkpoint_options, true, false},
     {"generate", "text from a language model, or translations of standard input", generate,
      generate_options, true, true},
+    {"report", "a page about a run, or several side by side", report, report_options, true, false},
+    {"compare", "several runs as a table", compare, compare_options, true, false},
     {"methods", "the schedules of this build", methods, list_options},
     {"layers", "the kinds of layer with their keys and defaults", layers, list_options},
     {"devices", "the devices of this machine that stages can run on", devices, list_options},
@@ -180,10 +182,10 @@ void finish_output() {
   throw DeviceError(fmt::format("standard output cannot be written: {}", std::strerror(why)));
 }
 
-int report(std::string_view message, int code) {
+int failed(std::string_view message, int code) {
   try {
     standard_error().keep(fmt::format("{}\n", message));
-  } catch (const std::exception&) {  // there is nowhere left to report it
+  } catch (const std::exception&) {  // there is nowhere left to say it
   }
   return code;
 }
@@ -194,24 +196,24 @@ int guarded_run(int argc, char** argv) {
     finish_output();
     return code;
   } catch (const Error& error) {
-    return report(error.what(), static_cast<int>(error.code()));
+    return failed(error.what(), static_cast<int>(error.code()));
   } catch (const std::filesystem::filesystem_error& error) {
-    return report(fmt::format("{}: {}; check the path and its permissions", error.path1().string(),
+    return failed(fmt::format("{}: {}; check the path and its permissions", error.path1().string(),
                               error.code().message()),
                   static_cast<int>(ExitCode::Device));
   } catch (const std::system_error& error) {
-    return report(fmt::format("pipetrain: the system refused: {}", error.what()),
+    return failed(fmt::format("pipetrain: the system refused: {}", error.what()),
                   static_cast<int>(ExitCode::Device));
   } catch (const std::bad_alloc&) {
-    return report(
+    return failed(
         fmt::format("pipetrain: out of memory{}; use smaller mini-batches, more micro-batches or "
                     "fewer samples (generate: a smaller --batch or --beam)",
                     limits_text()),
         static_cast<int>(ExitCode::Device));
   } catch (const InternalError& error) {
-    return report(error.what(), kOurBug);
+    return failed(error.what(), kOurBug);
   } catch (const std::exception& error) {
-    return report(fmt::format("pipetrain: a bug in pipetrain: {}", error.what()), kOurBug);
+    return failed(fmt::format("pipetrain: a bug in pipetrain: {}", error.what()), kOurBug);
   }
 }
 

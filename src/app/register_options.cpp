@@ -259,6 +259,33 @@ void checkpoint_options(CLI::App& app, Options& options) {
   app.add_option("--keep-best", options.keep_best, "prune: also keep that of the best validation");
 }
 
+namespace {
+
+void runs_options(CLI::App& app, Options& options) {
+  common_options(app, options);
+  json_option(app, options);
+  app.add_option("RUN", options.runs, "folders of runs, as runs/quickstart")
+      ->required()
+      ->default_str("");
+  app.add_option("--target", options.target,
+                 "what a run has to reach for \"time to\": an accuracy from 0 to 1, a BLEU, a "
+                 "perplexity or a loss; not given: the best that every run reached")
+      ->default_str("")
+      ->check(number(0, 1e9));
+}
+
+}  // namespace
+
+void report_options(CLI::App& app, Options& options) {
+  runs_options(app, options);
+  app.add_option("--output", options.output,
+                 "the file to write; not given: report.html in the run's folder, or for several "
+                 "runs here")
+      ->default_str("");
+}
+
+void compare_options(CLI::App& app, Options& options) { runs_options(app, options); }
+
 void list_options(CLI::App& app, Options& options) {
   common_options(app, options);
   json_option(app, options);

@@ -17,6 +17,8 @@ void profile_options(CLI::App& app, Options& options);
 void plan_options(CLI::App& app, Options& options);
 void schedule_options(CLI::App& app, Options& options);
 void checkpoint_options(CLI::App& app, Options& options);
+void report_options(CLI::App& app, Options& options);
+void compare_options(CLI::App& app, Options& options);
 void list_options(CLI::App& app, Options& options);  // methods, layers, devices
 
 }  // namespace pipetrain

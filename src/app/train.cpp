@@ -22,6 +22,7 @@
 #include "data/text/pieces.hpp"
 #include "data/text/vocabulary.hpp"
 #include "program/text.hpp"
+#include "report/report.hpp"
 #include "run/annealing.hpp"
 #include "run/class_names.hpp"
 #include "run/communicated.hpp"
@@ -42,9 +43,11 @@ using nlohmann::ordered_json;
 
 ConsoleOptions console_options(const Options& options, const Config& config,
                                const TrainingLength& length) {
+  const int descriptor = options.json ? STDERR_FILENO : STDOUT_FILENO;
   return {.out = options.json ? &standard_error() : &standard_output(),
           .quiet = options.quiet,
-          .terminal = isatty(options.json ? STDERR_FILENO : STDOUT_FILENO) != 0,
+          .terminal = isatty(descriptor) != 0,
+          .size = [descriptor] { return terminal_size(descriptor); },
           .log_every_steps = config.metrics.log_every_steps,
           .total_steps = length.steps,
           .total_epochs = (length.steps - 1) / length.steps_per_epoch + 1};
@@ -91,6 +94,15 @@ Progress load_beginning(Pipeline& pipeline, const Config& config, const Graph& g
   return read.manifest.progress;
 }
 
+// A run is none the worse for a page that cannot be written.
+void leave_report(const std::filesystem::path& folder) {
+  try {
+    write_report(folder);
+  } catch (const std::exception& error) {
+    spdlog::warn("{}: not written: {}", (folder / report_file).string(), error.what());
+  }
+}
+
 struct Ended {
   ordered_json event;
   int signal = 0;  // that ended it
@@ -108,11 +120,13 @@ Ended run_training(const TrainingInput& input) {
     const ordered_json end = training.end_event();
     input.metrics.write(end);
     input.metrics.close();
+    leave_report(input.folder);
     return {end, signal};
   } catch (const std::exception& error) {
     try {
       input.console.end();
       input.metrics.write(training.error_event(error));
+      leave_report(input.folder);
     } catch (const std::exception&) {  // the first failure is the one to tell
     }
     throw;

@@ -14,6 +14,8 @@ int checkpoint(const Options& options);
 int profile(const Options& options);
 int plan(const Options& options);
 int schedule(const Options& options);
+int report(const Options& options);
+int compare(const Options& options);
 int methods(const Options& options);
 int layers(const Options& options);
 int devices(const Options& options);

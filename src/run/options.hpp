@@ -44,6 +44,10 @@ struct Options {
   double length_penalty = 0.6;
   std::int64_t batch = 64;  // sentences
 
+  // report, compare
+  std::vector<std::filesystem::path> runs;
+  std::optional<double> target;  // of the validations' measure; none: what every run reached
+
   // profile; empty: chosen by the mini-batch and the machine
   std::vector<int> profile_samples, profile_threads;
 

@@ -125,6 +125,8 @@ ordered_json outlook(const CompiledPipeline& compiled) {
   for (const HeldMemory& stage : predicted_memory(compiled)) {
     result["memory_bytes"].push_back(stage.training.total());
     result["validation_memory_bytes"].push_back(stage.validation.total());
+    result["memory"].push_back(uses_json(stage.training));
+    result["validation_memory"].push_back(uses_json(stage.validation));
   }
   return result;
 }
@@ -154,10 +156,6 @@ ordered_json outlook_details(const CompiledPipeline& compiled, const Datasets& d
                          {"steps_per_epoch", length.steps_per_epoch},
                          {"steps", length.steps},
                          {"layers", layers_json(in.graph, in.plan)}};
-  for (const HeldMemory& stage : predicted_memory(compiled)) {
-    result["memory"].push_back(uses_json(stage.training));
-    result["validation_memory"].push_back(uses_json(stage.validation));
-  }
   std::istringstream lines(to_text(compiled.needs.program));
   for (std::string line; std::getline(lines, line);) result["program"].push_back(line);
   return result;

@@ -66,7 +66,8 @@ void remove_file(const fs::path& file) {
 }
 
 void clear_run(const fs::path& folder, std::optional<std::int64_t> step) {
-  remove_file(folder / "model.safetensors");
+  for (const char* of_the_end : {"model.safetensors", "report.html"})
+    remove_file(folder / of_the_end);
   const fs::path checkpoints = folder / "checkpoints";
   remove_leftovers(checkpoints);
   for (const std::int64_t later : committed_checkpoints(checkpoints)) {

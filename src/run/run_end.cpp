@@ -47,7 +47,8 @@ std::string end_text(const ordered_json& end, const std::filesystem::path& run) 
   if (best && !last_is_best)
     text += model_line("best", (*best)["step"], best,
                        end.value("best_checkpoint", "(not kept: checkpoint.keep_best = false)"));
-  return text + fmt::format("{:8} {}", "metrics", (run / "metrics.jsonl").string());
+  return text + fmt::format("{:8} {}\n{:8} {}", "metrics", (run / "metrics.jsonl").string(),
+                            "report", (run / "report.html").string());
 }
 
 std::string interrupted_text(const ordered_json& end, const std::filesystem::path& run) {

@@ -27,9 +27,10 @@ constexpr bool sanitized = false;
 
 std::vector<Row> all_rows() {
   std::vector<Row> rows;
-  for (const auto part : {command_rows, config_rows, model_rows, plan_rows, profile_rows,
-                          image_rows, image_folder_rows, array_rows, text_rows, translation_rows,
-                          generate_rows, weight_rows, checkpoint_rows, order_rows, permission_rows})
+  for (const auto part :
+       {command_rows, config_rows, model_rows, plan_rows, profile_rows, image_rows,
+        image_folder_rows, array_rows, text_rows, translation_rows, generate_rows, weight_rows,
+        checkpoint_rows, order_rows, permission_rows, report_rows})
     for (Row& row : part()) rows.push_back(std::move(row));
   return rows;
 }

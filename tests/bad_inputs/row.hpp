@@ -45,3 +45,4 @@ std::vector<Row> generate_rows();
 std::vector<Row> weight_rows();
 std::vector<Row> checkpoint_rows();
 std::vector<Row> permission_rows();
+std::vector<Row> report_rows();

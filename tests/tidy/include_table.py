@@ -33,9 +33,10 @@ ALLOWED = {
             "backend", "transport", "checkpoint", "metrics", "machine", "compile", "stage", "runtime", "decode"],
     "profile": ["base", "graph", "config", "data", "program", "plan", "backend", "transport", "checkpoint",
                 "machine", "compile", "stage", "runtime", "run"],
+    "report": ["base", "checkpoint"],
     "app": ["base", "graph", "config", "data", "program", "schedules.hpp", "compact_schedule.hpp", "own_order.hpp", "plan",
             "backend", "transport", "checkpoint", "metrics", "machine", "compile", "stage", "runtime",
-            "decode", "run", "profile"],
+            "decode", "run", "profile", "report"],
     "main": ["base", "app", "run/interrupts.hpp", "run/options.hpp"],  # src/main.cpp
 }
 
@@ -43,7 +44,7 @@ ALLOWED = {
 LIBRARIES = {
     "toml++/": ["config", "graph", "app"],
     "CLI/": ["app", "main"],
-    "nlohmann/": ["program", "data", "plan", "checkpoint", "metrics", "run", "profile", "app"],
+    "nlohmann/": ["program", "data", "plan", "checkpoint", "metrics", "run", "profile", "report", "app"],
     "dnnl": ["backend/cpu"],
     "oneapi/dnnl/": ["backend/cpu"],
     "zlib.h": ["data", "checkpoint"],

@@ -1,0 +1,40 @@
+// pipetrain report and compare: what runs left in their folders, as a page, and as a table on a
+// terminal. No device is touched.
+#include "report/report.hpp"
+
+#include <spdlog/fmt/fmt.h>
+
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "app/verbs.hpp"
+#include "base/error.hpp"
+#include "base/open_regular.hpp"
+#include "checkpoint/atomic_file.hpp"
+#include "report/comparison.hpp"
+
+namespace pipetrain {
+
+int report(const Options& options) {
+  const auto runs = read_runs(options.runs);
+  std::filesystem::path to = options.output;
+  if (to.empty()) to = runs.size() == 1 ? runs[0].folder / report_file : report_file;
+  if (find_file(to).kind == FileKind::Folder)
+    throw UsageError(fmt::format("{} is a folder; name a file with --output", to.string()));
+  write_file(to, report_html(runs, options.target));
+  if (options.json)
+    std::cout << nlohmann::ordered_json{{"report", to.string()}}.dump(2) << '\n';
+  else
+    std::cout << fmt::format("{}: written; open it in a browser\n", to.string());
+  return 0;
+}
+
+int compare(const Options& options) {
+  const auto runs = read_runs(options.runs);
+  const Comparison comparison = comparison_of(runs, options.target);
+  std::cout << (options.json ? comparison_json(runs, comparison).dump(2) + '\n'
+                             : comparison_text(runs, comparison));
+  return 0;
+}
+
+}  // namespace pipetrain

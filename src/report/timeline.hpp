@@ -1,0 +1,15 @@
+// What every stage did in some steps, as an SVG picture for a page.
+#pragma once
+
+#include <string>
+
+#include "report/trace_slices.hpp"
+
+namespace pipetrain {
+
+// Two rows for each stage: above, what it computed, in the colour of the weights' version, forwards
+// lighter than backwards; below, what it sent and received, and when it waited. Empty where the
+// trace has no slices.
+std::string timeline(const TraceSlices& trace);
+
+}  // namespace pipetrain

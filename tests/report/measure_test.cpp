@@ -1,0 +1,52 @@
+#include "report/measure.hpp"
+
+#include <cmath>
+
+#include "catch.hpp"
+
+using namespace pipetrain;
+
+namespace {
+
+RunRecord of(std::vector<double> accuracies, double seconds = 1) {
+  RunRecord run;
+  for (const double accuracy : accuracies)
+    run.validations.push_back({.step = 10 * (std::ssize(run.validations) + 1),
+                               .seconds = seconds * (std::ssize(run.validations) + 1),
+                               .loss = 1 - accuracy,
+                               .accuracy = accuracy,
+                               .perplexity = {},
+                               .bleu = {}});
+  return run;
+}
+
+}  // namespace
+
+TEST_CASE("runs are compared by what all of them measured") {
+  std::vector<RunRecord> runs = {of({0.5, 0.9}), of({0.8})};
+  CHECK(common_measure(runs) == Measure::Accuracy);
+  runs[1].validations[0].accuracy.reset();
+  CHECK(common_measure(runs) == Measure::Loss);
+  runs.push_back({});  // no validations: does not count
+  CHECK(common_measure(runs) == Measure::Loss);
+  const std::vector<RunRecord> none(2);
+  CHECK_FALSE(common_measure(none));
+}
+
+TEST_CASE("the target is what every run reached, and the time to it is the first") {
+  const std::vector<RunRecord> runs = {of({0.5, 0.97, 0.98, 0.96}, 2), of({0.6, 0.7, 0.9})};
+  CHECK(common_target(runs, Measure::Accuracy) == 0.9);
+  CHECK(first_at(runs[0], Measure::Accuracy, 0.9)->seconds == 4);
+  CHECK(first_at(runs[1], Measure::Accuracy, 0.9)->seconds == 3);
+  CHECK(first_at(runs[1], Measure::Accuracy, 0.91) == nullptr);
+  CHECK(best_of(runs[0], Measure::Accuracy)->step == 30);
+  CHECK(common_target(runs, Measure::Loss) == Approx(0.1));  // lower is better
+  CHECK(best_of(runs[0], Measure::Loss)->step == 30);
+}
+
+TEST_CASE("values read as their measure's do") {
+  CHECK(value_text(Measure::Accuracy, 0.9825) == "98.25%");
+  CHECK(value_text(Measure::Loss, 0.5) == "0.5000");
+  CHECK_FALSE(value_of({.loss = std::nan(""), .accuracy = {}, .perplexity = {}, .bleu = {}},
+                       Measure::Loss));
+}

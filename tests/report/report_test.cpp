@@ -1,0 +1,169 @@
+// The page about runs: what is on it, and that nothing of a run's texts becomes markup.
+#include "report/report.hpp"
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "base/error.hpp"
+#include "catch.hpp"
+#include "checkpoint/atomic_file.hpp"
+#include "checkpoint/scratch.hpp"
+#include "report/comparison.hpp"
+#include "report/line_chart.hpp"
+#include "report/numbers.hpp"
+#include "report/timeline.hpp"
+#include "report_rig.hpp"
+
+using namespace pipetrain;
+using namespace pipetrain::testing;
+
+namespace {
+
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+std::string page_of(const std::filesystem::path& folder) { return report_html({read_run(folder)}); }
+
+// Tags that are opened and not closed, or closed and not open.
+int unbalanced(const std::string& html) {
+  int depth = 0;
+  for (const std::string tag : {"div", "svg", "table", "tr", "td", "th", "g", "p", "pre", "figure",
+                                "details", "title", "text", "body", "html", "style", "span", "i"}) {
+    int open = 0;
+    for (std::size_t at = 0; (at = html.find("<" + tag, at)) != std::string::npos; ++at) {
+      const char next = html[at + tag.size() + 1];
+      if (next == '>' || next == ' ') ++open;
+    }
+    for (std::size_t at = 0; (at = html.find("</" + tag + ">", at)) != std::string::npos; ++at)
+      --open;
+    depth += open < 0 ? -open : open;
+  }
+  return depth;
+}
+
+Series curve(std::vector<std::pair<double, double>> points) {
+  return {.name = "", .colour = 0, .points = std::move(points)};
+}
+
+Chart chart_of(std::vector<std::pair<double, double>> points) {
+  return {.title = "loss",
+          .x_name = "step",
+          .series = {curve(std::move(points))},
+          .y_text = [](double y) { return std::to_string(y); },
+          .x_text = [](double x) { return std::to_string(x); }};
+}
+
+const std::string traced = R"({"traceEvents":[
+{"ph":"M","name":"process_name","pid":0},
+{"ph":"X","name":"F0","cat":"forward","pid":0,"tid":0,"ts":5,"dur":900,"args":{"step":3,"version":2}},
+{"ph":"X","name":"SA0","cat":"send activation","pid":0,"tid":1,"ts":905,"dur":90,"args":{"step":3}},
+{"ph":"X","name":"waiting","cat":"waiting","pid":1,"tid":2,"ts":5,"dur":900,"args":{"step":3}},
+{"ph":"X","name":"B0","cat":"backward","pid":1,"tid":0,"ts":1000,"dur":900,"args":{"step":3,"version":3}},
+{"ph":"X","name":"U0","cat":"update","pid":1,"tid":3,"ts":1900,"dur":50,"args":{"step":4}}]})";
+
+}  // namespace
+
+TEST_CASE("a page of one run says who bounds the step, and where memory goes") {
+  const Scratch scratch;
+  write_run(scratch.path / "lenet");
+  const std::string page = page_of(scratch.path / "lenet");
+  CHECK(unbalanced(page) == 0);
+  CHECK(has(page,
+            "net, 61,706 parameters; 1f1b, 2 stages, 4 micro-batches per mini-batch; finished"));
+  CHECK(has(page, "80.00%"));  // the best accuracy
+  CHECK(has(page, "Stage 0 is the bottleneck: it computes 80.0% of the time"));
+  CHECK(has(page, "480 ms predicted"));
+  CHECK(has(page, "conv1 to &lt;i&gt;relu1"));
+  CHECK_FALSE(has(page, "<i>relu1"));
+  CHECK(has(page, "name = &quot;&lt;net&gt;&quot;"));
+  CHECK(has(page, "metrics.trace_steps"));  // how to get a timeline
+  CHECK_FALSE(has(page, "<script"));
+  CHECK_FALSE(has(page, "http"));  // nothing is fetched
+}
+
+TEST_CASE("a page of several runs says which one was best, and which one first") {
+  const Scratch scratch;
+  write_run(scratch.path / "slow", {.accuracy_step = 0.16, .step_seconds = 2});
+  write_run(scratch.path / "fast", {.accuracy_step = 0.1, .schedule = "pipedream", .epochs = 4});
+  const auto runs = read_runs({scratch.path / "slow", scratch.path / "fast"});
+  const std::string page = report_html(runs);
+  CHECK(unbalanced(page) == 0);
+  CHECK(has(page,
+            "The best accuracy: slow with 98.00%. First to reach 90.00%: fast, after 4.00 s of "
+            "training."));
+  CHECK(has(report_html(runs, 0.95), "First to reach 95.00%: slow"));
+  CHECK(has(report_html(runs, 0.99), "No run reached 99.00%"));
+  const auto json = comparison_json(runs, comparison_of(runs, {}));
+  CHECK(json["measure"] == "accuracy");
+  CHECK(json["runs"][0]["seconds_to_target"] == 12);
+  CHECK(json["runs"][1]["epochs_to_target"] == 4);
+  CHECK(has(comparison_text(runs, comparison_of(runs, {})), "98.00% *"));
+}
+
+TEST_CASE("runs of one name are told apart by their paths") {
+  const Scratch scratch;
+  write_run(scratch.path / "a" / "run");
+  write_run(scratch.path / "b" / "run");
+  const auto runs = read_runs({scratch.path / "a" / "run", scratch.path / "b" / "run"});
+  CHECK(runs[0].name == (scratch.path / "a" / "run").string());
+  CHECK(runs[0].name != runs[1].name);
+}
+
+TEST_CASE("a timeline shows the traced steps, each version in its colour") {
+  const Scratch scratch;
+  write_file(scratch.path / "trace.json", traced);
+  const TraceSlices trace = read_trace(scratch.path / "trace.json");
+  CHECK(trace.slices.size() == 5);
+  CHECK(trace.first_step == 3);
+  CHECK(trace.last_step == 4);
+  const std::string picture = timeline(trace);
+  CHECK(unbalanced(picture) == 0);
+  CHECK(has(picture, "F0, step 3: 0.9 ms, version 2 of the weights"));
+  CHECK(has(picture, "class=\"forward c0\""));
+  CHECK(has(picture, "class=\"backward c1\""));
+  CHECK(has(picture, "version 3</span>"));
+  const TraceSlices first = read_trace(scratch.path / "trace.json", 2);  // one step is always shown
+  CHECK(first.last_step == 3);
+}
+
+TEST_CASE("a trace that cannot be shown says why") {
+  const Scratch scratch;
+  const auto problem = [&] { return read_trace(scratch.path / "trace.json").problem; };
+  CHECK(has(problem(), "recorded no steps"));
+  for (const std::string text :
+       {"", "[]", "{\"traceEvents\":[{\"ph\":3}]}", "{\"traceEvents\":7}"}) {
+    write_file(scratch.path / "trace.json", text);
+    INFO(text);
+    CHECK_FALSE(problem().empty());
+    CHECK(timeline(read_trace(scratch.path / "trace.json")).empty());
+  }
+}
+
+TEST_CASE("a curve breaks where a value is not finite, and is thinned to its picture") {
+  CHECK(line_chart(chart_of({})).empty());
+  CHECK(line_chart(chart_of({{1, std::nan("")}})).empty());
+  const std::string broken = line_chart(chart_of({{1, 2}, {2, std::nan("")}, {3, 1}, {4, 1}}));
+  const std::size_t path = broken.find("<path d=\"M");
+  REQUIRE(path != std::string::npos);
+  CHECK(broken.find('M', path + 10) != std::string::npos);
+  std::vector<std::pair<double, double>> many;
+  for (int i = 0; i < 100000; ++i) many.emplace_back(i, i % 7);
+  CHECK(line_chart(chart_of(many)).size() < 12000);
+}
+
+TEST_CASE("ticks are at round numbers") {
+  CHECK(tick_step(10, 5) == Approx(2));
+  CHECK(tick_step(0.7, 5) == Approx(0.2));
+  CHECK(tick_step(450, 10) == Approx(50));
+  CHECK(tick_step(1, 1) == Approx(1));
+}
+
+TEST_CASE("counts and times read well") {
+  CHECK(count_text(7) == "7");
+  CHECK(count_text(61706) == "61,706");
+  CHECK(count_text(-1234567) == "-1,234,567");
+  CHECK(seconds_text(0.523) == "0.52 s");
+  CHECK(seconds_text(725) == "12 min 5 s");
+  CHECK(seconds_text(12000) == "3 h 20 min");
+}
