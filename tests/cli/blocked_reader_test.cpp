@@ -107,7 +107,7 @@ TEST_CASE("a run trains to its end without a reader; one that comes back sees wh
   CHECK(steps + end["dropped_lines"].get<int>() == 800);
   CHECK(notice ==
         "lines dropped here because nobody read standard output: " + end["dropped_lines"].dump());
-  CHECK(has(lines.back(), "metrics.jsonl"));
+  CHECK(has(lines.back(), "report.html"));
 }
 
 TEST_CASE("the document of --json waits for its reader, and a signal ends the wait") {

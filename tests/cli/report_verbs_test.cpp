@@ -29,7 +29,7 @@ TEST_CASE("a run that fails leaves a report that says so") {
   REQUIRE(run_binary("train " + folder.config().string() + " --quiet --output " + run.string() +
                      " --set optimizer.lr=1e30")
               .code == 5);
-  CHECK(has(bytes_of(run / "report.html"), "failed: step"));
+  CHECK(has(bytes_of(run / "report.html"), "failed: training diverged at step"));
 }
 
 TEST_CASE("a page that cannot be written costs the run nothing but itself") {

@@ -18,7 +18,7 @@ Names keys_of(const json& object) {
 
 const Names run_files = {"build.json",    "checkpoints",       "config.resolved.toml",
                          "metrics.jsonl", "model.safetensors", "plan.json",
-                         "program.txt"};
+                         "program.txt",   "report.html"};
 
 }  // namespace
 

@@ -78,7 +78,8 @@ TEST_CASE("the end of a run names the last model and the best one", "[run folder
         "last     step 6: validation loss 0.5000, accuracy 75.00%  run/model.safetensors\n"
         "best     step 4: validation loss 0.2500, accuracy 87.50%  (not kept: "
         "checkpoint.keep_best = false)\n"
-        "metrics  run/metrics.jsonl");
+        "metrics  run/metrics.jsonl\n"
+        "report   run/report.html");
   end["best_validation"]["step"] = 6;
   CHECK_THAT(end_text(end, "run"), Contains("run/model.safetensors  (the best)\nmetrics"));
 }
