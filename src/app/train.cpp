@@ -99,7 +99,8 @@ void leave_report(const std::filesystem::path& folder) {
   try {
     write_report(folder);
   } catch (const std::exception& error) {
-    spdlog::warn("{}: not written: {}", (folder / report_file).string(), error.what());
+    spdlog::warn("this run has no report (pipetrain report {} makes it): {}", folder.string(),
+                 error.what());
   }
 }
 

@@ -38,7 +38,9 @@ TEST_CASE("the n-th operation on a file of the run directory fails", "[faults]")
       CHECK(ran.code == 0);
       break;
     }
-    CHECK(ran.code == 4);
+    const bool is_report = has(ran.err, "this run has no report");  // which costs the run nothing
+    CHECK(ran.code == (is_report ? 0 : 4));
+    if (is_report) CHECK(fs::exists(run / "model.safetensors"));
     CHECK(has(ran.err, (folder.path / "out").string()));
     CHECK(has(ran.err, reason_of(reason)));
     CHECK((has(ran.err, "check the disk") || has(ran.err, "choose another folder")));
