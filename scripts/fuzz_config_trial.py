@@ -19,7 +19,7 @@ REFUSED = 2
 AS_THE_REFERENCE = (3, 4, 5)  # right only where the reference ends so too
 NO_THREADS = "no more threads can be started"  # the reference asks for one: under the limit of memory it gets it
 PLACE = re.compile(r"^([^\n:]+:\d+:\d+|--set [\w.]+): ", re.M)
-DATA = re.compile(r"^(/[^\n:]+): ", re.M)
+DATA = re.compile(r"^(/[^\n:]+)(?::\d+)?: ", re.M)
 DEFAULT = re.compile(r"^([a-z_]+\.[\w.]+)(?= (?:=|is) )", re.M)
 # Schedules whose documents promise the bits of another one.
 EQUAL = {"1f1b_sno": "1f1b", "fbp_as": "1f1b", "interleaved_1f1b": "1f1b", "zb_h1": "1f1b", "zb_h2": "1f1b"}
