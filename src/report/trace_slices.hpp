@@ -22,7 +22,7 @@ struct TraceSlice {
 };
 
 struct TraceSlices {
-  std::vector<TraceSlice> slices;                   // of the first traced steps, in the trace's order
+  std::vector<TraceSlice> slices;              // of the first traced steps, in the trace's order
   std::int64_t first_step = 0, last_step = 0;  // shown
   std::string problem;  // why there are none, a sentence for the page; else empty
 };

@@ -27,8 +27,8 @@ void check_writable(const std::filesystem::path& folder);
 void make_folder(const std::filesystem::path& folder);
 void remove_file(const std::filesystem::path& file);  // one that is not there is no error
 
-// From here on the folder is about this run only: final weights and the report go, and every checkpoint later than
-// `step`, where this run continues; all where it begins again. DeviceError.
+// From here on the folder is about this run only: final weights and the report go, and every
+// checkpoint later than `step`, where this run continues; all where it begins again. DeviceError.
 void clear_run(const std::filesystem::path& folder, std::optional<std::int64_t> step);
 
 }  // namespace pipetrain
