@@ -11,7 +11,7 @@ namespace {
 constexpr TerminalSize roomy{24, 120};
 
 StepSummary step_of(std::int64_t step, double seconds, double busy, double waiting) {
-  StepSummary s{.step = step, .loss = 0.25, .seconds = seconds, .bubble = 1 - busy};
+  StepSummary s{.step = step, .loss = 0.25, .seconds = seconds, .bubble = 1 - busy, .stages = {}};
   s.stages = {{.busy = busy, .waiting = waiting, .memory_bytes = 1 << 20, .weight_versions = 3},
               {.busy = 0.1, .waiting = 0.9, .memory_bytes = 1 << 10}};
   return s;
