@@ -24,6 +24,7 @@
 #include "base/process_memory.hpp"
 #include "compile/compiled_pipeline.hpp"
 #include "config/read.hpp"
+#include "graph/graph.hpp"
 #include "graph/lengths.hpp"
 #include "machine/threads.hpp"
 #include "metrics/console.hpp"

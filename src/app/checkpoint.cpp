@@ -16,6 +16,7 @@
 #include "checkpoint/load.hpp"
 #include "checkpoint/reshard.hpp"
 #include "checkpoint/save.hpp"
+#include "graph/graph.hpp"
 #include "graph/read.hpp"
 #include "metrics/console.hpp"
 #include "run/run_directory.hpp"

@@ -12,6 +12,7 @@
 #include "base/input_file.hpp"
 #include "checkpoint/load.hpp"
 #include "config/read.hpp"
+#include "graph/graph.hpp"
 #include "run/bleu_score.hpp"
 #include "run/class_names.hpp"
 #include "run/rank_data.hpp"

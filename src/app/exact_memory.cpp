@@ -1,6 +1,7 @@
 #include "app/exact_memory.hpp"
 
 #include "compile/compiled_pipeline.hpp"
+#include "graph/graph.hpp"
 #include "run/session.hpp"
 
 namespace pipetrain {

@@ -6,10 +6,11 @@
 
 #include "config/read.hpp"
 #include "data/dataset.hpp"
-#include "graph/graph.hpp"
 #include "plan/search/candidate.hpp"
 
 namespace pipetrain {
+
+struct Graph;
 
 // Writes the candidate into [pipeline], which becomes one of a schedule by name.
 void put(const Candidate& candidate, const Graph& graph, PipelineConfig& pipeline);

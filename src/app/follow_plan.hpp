@@ -6,10 +6,11 @@
 
 #include "config/read.hpp"
 #include "data/dataset.hpp"
-#include "graph/graph.hpp"
 #include "plan/proposal.hpp"
 
 namespace pipetrain {
+
+struct Graph;
 
 // Writes the plan into the keys of [pipeline] that the config does not give, and makes the config
 // one of a schedule by name. A profile that was measured before is taken from the cache. UsageError

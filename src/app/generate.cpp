@@ -23,6 +23,7 @@
 #include "data/text/windows.hpp"
 #include "decode/forward_pass.hpp"
 #include "decode/next_token.hpp"
+#include "graph/graph.hpp"
 #include "graph/traits.hpp"
 #include "run/session.hpp"
 #include "run/trained.hpp"

@@ -12,6 +12,7 @@
 #include "base/printable.hpp"
 #include "config/byte_size.hpp"
 #include "config/read.hpp"
+#include "graph/graph.hpp"
 #include "machine/processor.hpp"
 #include "machine/threads.hpp"
 #include "plan/bapipe/explore.hpp"

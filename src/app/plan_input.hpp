@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "config/read.hpp"
-#include "graph/graph.hpp"
 #include "plan/cluster/cluster.hpp"
 #include "plan/layer_chain.hpp"
 #include "plan/pipedream/cut_states.hpp"
@@ -19,6 +18,8 @@
 #include "run/options.hpp"
 
 namespace pipetrain {
+
+struct Graph;
 
 // Keys of a config that a plan leaves as they are.
 struct GivenKeys {

@@ -9,6 +9,7 @@
 #include "base/columns.hpp"
 #include "checkpoint/atomic_file.hpp"
 #include "config/read.hpp"
+#include "graph/graph.hpp"
 #include "profile/measure.hpp"
 #include "profile/profile_json.hpp"
 #include "run/session.hpp"

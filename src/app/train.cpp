@@ -21,6 +21,7 @@
 #include "config/read.hpp"
 #include "data/text/pieces.hpp"
 #include "data/text/vocabulary.hpp"
+#include "graph/graph.hpp"
 #include "program/text.hpp"
 #include "report/report.hpp"
 #include "run/annealing.hpp"

@@ -15,6 +15,7 @@
 #include "app/training_config.hpp"
 #include "base/check.hpp"
 #include "base/input_file.hpp"
+#include "graph/graph.hpp"
 #include "metrics/trace.hpp"
 #include "run/annealing.hpp"
 #include "run/interrupts.hpp"

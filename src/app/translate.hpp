@@ -2,10 +2,11 @@
 #pragma once
 
 #include "config/read.hpp"
-#include "graph/graph.hpp"
 #include "run/options.hpp"
 
 namespace pipetrain {
+
+struct Graph;
 
 int translate(const Options& options, const ReadConfig& read, const Graph& graph);
 

@@ -23,9 +23,10 @@
 #include "base/indexed.hpp"
 #include "base/precision.hpp"
 #include "graph/backend_costs.hpp"
-#include "graph/graph.hpp"
 
 namespace pipetrain {
+
+struct Graph;
 
 enum class Mode { Train, Evaluate };
 template <class T>

@@ -10,6 +10,8 @@
 
 namespace pipetrain {
 
+struct Graph;
+
 // DataError where it cannot be read or is no manifest.
 Manifest read_manifest(const std::filesystem::path& checkpoint);
 

@@ -9,6 +9,7 @@
 #include "base/error.hpp"
 #include "base/printable.hpp"
 #include "checkpoint/atomic_file.hpp"
+#include "graph/graph.hpp"
 #include "graph/initial.hpp"
 #include "graph/traits.hpp"
 

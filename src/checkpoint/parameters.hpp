@@ -9,9 +9,12 @@
 #include <vector>
 
 #include "checkpoint/safetensors.hpp"
-#include "graph/graph.hpp"
+#include "graph/shape.hpp"
 
 namespace pipetrain {
+
+struct Graph;
+struct Layer;
 
 struct NamedTensor {
   Shape shape;                                                         // no dimensions: a scalar

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "base/error.hpp"
+#include "graph/graph.hpp"
 
 namespace pipetrain {
 namespace {

@@ -1,4 +1,5 @@
 #include "checkpoint/state.hpp"
+#include "graph/graph.hpp"
 
 namespace pipetrain {
 

@@ -8,9 +8,10 @@
 
 #include "checkpoint/parameters.hpp"
 #include "config/config.hpp"
-#include "graph/graph.hpp"
 
 namespace pipetrain {
+
+struct Graph;
 
 // What the update rule keeps per parameter, by PyTorch's names: "momentum_buffer"; "exp_avg",
 // "exp_avg_sq".

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/check.hpp"
+#include "graph/graph.hpp"
 
 namespace pipetrain {
 namespace {

@@ -1,4 +1,5 @@
 #include "compile/communication_forecast.hpp"
+#include "graph/graph.hpp"
 
 #include <algorithm>
 #include <set>

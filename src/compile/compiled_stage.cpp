@@ -1,4 +1,5 @@
 #include "compile/compiled_stage.hpp"
+#include "graph/graph.hpp"
 
 #include <algorithm>
 

@@ -10,6 +10,8 @@
 
 namespace pipetrain {
 
+struct Graph;
+
 struct CompiledStage {
   MicrobatchSize size;
   const Lowering* lowering = nullptr;  // at the size's lengths

@@ -6,6 +6,7 @@
 
 #include "base/indexed.hpp"
 #include "compile/recipe_draft.hpp"
+#include "graph/graph.hpp"
 
 namespace pipetrain {
 

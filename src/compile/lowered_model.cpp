@@ -5,12 +5,15 @@
 
 #include "base/check.hpp"
 #include "compile/pipeline_threads.hpp"
+#include "graph/graph.hpp"
 #include "graph/lengths.hpp"
 
 namespace pipetrain {
 
 LoweredModel::LoweredModel(const Graph& graph, std::unique_ptr<const Lowering> lowering)
     : graph_(graph), lowering_(std::move(lowering)) {}
+LoweredModel::LoweredModel(LoweredModel&& other) noexcept = default;
+LoweredModel::~LoweredModel() = default;
 
 void LoweredModel::add(Backend& backend, const Lengths& lengths, const LowerOptions& options) {
   if (lengths == Lengths{} || find(lengths)) return;

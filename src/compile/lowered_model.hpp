@@ -9,15 +9,18 @@
 #include "backend/backend.hpp"
 #include "base/lengths.hpp"
 #include "compile/pipeline_input.hpp"
-#include "graph/graph.hpp"
 
 namespace pipetrain {
+
+struct Graph;
 
 // Threading: once made, any thread may ask.
 class LoweredModel {
  public:
   // At the graph's own lengths. The graph outlives the model.
   LoweredModel(const Graph& graph, std::unique_ptr<const Lowering> lowering);
+  LoweredModel(LoweredModel&& other) noexcept;
+  ~LoweredModel();
 
   // At others too, once each. UsageError: a layer that cannot read sequences of these lengths.
   void add(Backend& backend, const Lengths& lengths, const LowerOptions& options);

@@ -1,6 +1,7 @@
 // What crosses a cut, and where it is in a packet.
 #include "base/cache_line.hpp"
 #include "compile/recipe.hpp"
+#include "graph/graph.hpp"
 #include "plan/crossing.hpp"
 
 namespace pipetrain {

@@ -1,6 +1,7 @@
 #include "compile/parameter_memory.hpp"
 
 #include "base/bytes_of.hpp"
+#include "graph/graph.hpp"
 
 namespace pipetrain {
 

@@ -8,6 +8,8 @@
 
 namespace pipetrain {
 
+struct Graph;
+
 struct ParameterMemoryInput {
   const Graph& graph;
   const Lowering& lowering;

@@ -7,11 +7,12 @@
 #include "base/ranks.hpp"
 #include "compile/microbatch_size.hpp"
 #include "config/config.hpp"
-#include "graph/graph.hpp"
 #include "plan/plan.hpp"
 #include "program/program.hpp"
 
 namespace pipetrain {
+
+struct Graph;
 
 struct PipelineInput {
   const Graph& graph;

@@ -4,6 +4,7 @@
 
 #include "compile/backward_recipe.hpp"
 #include "compile/forward_recipe.hpp"
+#include "graph/graph.hpp"
 
 namespace pipetrain {
 

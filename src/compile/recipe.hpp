@@ -21,9 +21,10 @@
 #include <vector>
 
 #include "backend/backend.hpp"
-#include "graph/graph.hpp"
 
 namespace pipetrain {
+
+struct Graph;
 
 enum class Area {
   None,

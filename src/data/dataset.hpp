@@ -10,9 +10,11 @@
 #include "config/config.hpp"
 #include "data/minibatch_order.hpp"
 #include "data/text/line_pairs.hpp"
-#include "graph/graph.hpp"
+#include "graph/shape.hpp"
 
 namespace pipetrain {
+
+struct Graph;
 
 // Which sample, and the mini-batch that it is read for: what is drawn at random (a crop, a flip) is
 // a function of the seed and both.

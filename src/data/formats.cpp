@@ -4,6 +4,7 @@
 
 #include "base/check.hpp"
 #include "base/error.hpp"
+#include "graph/graph.hpp"
 
 namespace pipetrain {
 

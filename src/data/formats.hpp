@@ -11,8 +11,11 @@
 
 #include "data/dataset.hpp"
 #include "data/text/windows.hpp"
+#include "graph/shape.hpp"
 
 namespace pipetrain {
+
+struct Graph;
 
 struct DataFiles {
   std::filesystem::path inputs, labels;

@@ -14,6 +14,7 @@
 #include "base/check.hpp"
 #include "base/start_thread.hpp"
 #include "data/reading_threads.hpp"
+#include "graph/loss.hpp"
 
 namespace pipetrain {
 

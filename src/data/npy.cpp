@@ -7,6 +7,7 @@
 #include "base/error.hpp"
 #include "data/formats.hpp"
 #include "data/npy_array.hpp"
+#include "graph/graph.hpp"
 
 namespace pipetrain {
 

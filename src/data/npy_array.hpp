@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "graph/graph.hpp"
+#include "graph/shape.hpp"
 
 namespace pipetrain {
 

@@ -13,6 +13,7 @@
 #include "data/formats.hpp"
 #include "data/image/augment.hpp"
 #include "data/split.hpp"
+#include "graph/graph.hpp"
 
 namespace pipetrain {
 

@@ -8,6 +8,7 @@
 
 #include "base/rng.hpp"
 #include "data/formats.hpp"
+#include "graph/graph.hpp"
 
 namespace pipetrain {
 

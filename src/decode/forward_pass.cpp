@@ -1,6 +1,7 @@
 #include "decode/forward_pass.hpp"
 
 #include "base/check.hpp"
+#include "graph/graph.hpp"
 #include "machine/threads.hpp"
 #include "stage/stage_tensors.hpp"
 

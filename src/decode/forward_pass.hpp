@@ -13,6 +13,8 @@
 
 namespace pipetrain {
 
+struct Graph;
+
 struct ForwardPassInput {  // both outlive the pass
   const Graph& graph;
   Backend& backend;

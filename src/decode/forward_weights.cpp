@@ -1,6 +1,7 @@
 #include "decode/forward_weights.hpp"
 
 #include "base/bytes_of.hpp"
+#include "graph/graph.hpp"
 
 namespace pipetrain {
 

@@ -12,6 +12,8 @@
 
 namespace pipetrain {
 
+struct Graph;
+
 // Bytes, before they are taken.
 std::size_t forward_weight_bytes(const Graph& graph, const Lowering& lowering);
 

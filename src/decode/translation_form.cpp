@@ -4,6 +4,7 @@
 
 #include "base/cache_line.hpp"
 #include "compile/workspace.hpp"
+#include "graph/graph.hpp"
 
 namespace pipetrain {
 namespace {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/check.hpp"
+#include "graph/graph.hpp"
 #include "graph/lengths.hpp"
 #include "graph/traits.hpp"
 #include "machine/threads.hpp"

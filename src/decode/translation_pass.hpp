@@ -26,6 +26,9 @@
 
 namespace pipetrain {
 
+struct Graph;
+struct Layer;
+
 struct TranslationPassInput {  // graph, backend and config outlive the pass
   const Graph& graph;
   Backend& backend;

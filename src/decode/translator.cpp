@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/check.hpp"
+#include "graph/graph.hpp"
 #include "graph/lengths.hpp"
 
 namespace pipetrain {

@@ -12,6 +12,8 @@
 
 namespace pipetrain {
 
+struct Graph;
+
 struct TranslatorInput {  // graph, backend and config outlive the translator
   const Graph& graph;
   Backend& backend;

@@ -10,6 +10,7 @@
 #include "base/suggest.hpp"
 #include "graph/blocks.hpp"
 #include "graph/fields.hpp"
+#include "graph/graph.hpp"
 #include "graph/kinds.hpp"
 #include "graph/shapes.hpp"
 

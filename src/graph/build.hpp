@@ -1,9 +1,12 @@
 // From the tables of a model file to layers: names resolved, blocks written out, shapes inferred.
 #pragma once
 
-#include "graph/graph.hpp"
 #include "graph/model_text.hpp"
 #include "graph/problems.hpp"
+
+namespace pipetrain {
+struct Graph;
+}
 
 namespace pipetrain::model_file {
 

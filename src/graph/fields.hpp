@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "graph/graph.hpp"
+#include "graph/layer_spec.hpp"
 #include "graph/model_text.hpp"
 #include "graph/problems.hpp"
 

@@ -2,225 +2,17 @@
 // A Graph is a value without weights: nothing here allocates tensors or knows a backend.
 #pragma once
 
-#include <array>
 #include <cstdint>
-#include <optional>
 #include <string>
-#include <string_view>
-#include <variant>
 #include <vector>
 
 #include "base/ids.hpp"
 #include "base/indexed.hpp"
+#include "graph/layer.hpp"
+#include "graph/loss.hpp"
+#include "graph/shape.hpp"
 
 namespace pipetrain {
-
-// Dimensions without the batch: [C, H, W] of an image, [features] of a vector, [T, C] of a sequence
-// of T vectors. Elements are floats; with a vocabulary they are tokens, int32 in 0 .. vocabulary -
-// 1, which have no gradient.
-struct Shape {
-  std::vector<std::int64_t> dims;
-  std::int64_t vocabulary = 0;
-  std::int64_t elements() const;
-  std::string text() const;  // "[6, 28, 28]", "[64] tokens of 256"
-  bool operator==(const Shape&) const = default;
-};
-
-using Pair = std::array<std::int64_t, 2>;  // height, width
-
-// ---- what a layer computes; sizes that follow from its input are worked out, not stored
-struct Linear {  // over the last dimension
-  std::int64_t out_features = 0;
-  bool bias = true;
-  std::optional<double> init_std = {};  // weights ~ N(0, init_std), the bias 0; else PyTorch's way
-  std::string tied = {};                // the layer whose weight it uses, as it is written; or none
-  bool operator==(const Linear&) const = default;
-};
-struct Conv2d {
-  std::int64_t out_channels = 0;
-  Pair kernel{}, stride{1, 1}, padding{0, 0};
-  std::int64_t groups = 1;
-  bool bias = true;
-  std::optional<double> init_std = {};
-  bool operator==(const Conv2d&) const = default;
-};
-struct BatchNorm {
-  double eps = 1e-5, momentum = 0.1;
-  bool operator==(const BatchNorm&) const = default;
-};
-struct Relu {
-  bool operator==(const Relu&) const = default;
-};
-struct MaxPool {
-  Pair kernel{}, stride{}, padding{0, 0};
-  bool operator==(const MaxPool&) const = default;
-};
-struct AvgPool {  // padding counts as zeros (count_include_pad, PyTorch's default)
-  Pair kernel{}, stride{}, padding{0, 0};
-  bool operator==(const AvgPool&) const = default;
-};
-struct GlobalAvgPool {
-  bool operator==(const GlobalAvgPool&) const = default;
-};  // [C, H, W] -> [C, 1, 1], as AdaptiveAvgPool2d(1)
-struct Flatten {
-  bool operator==(const Flatten&) const = default;
-};
-struct Dropout {
-  double p = 0.5;
-  bool operator==(const Dropout&) const = default;
-};
-struct Add {
-  bool operator==(const Add&) const = default;
-};  // any number of inputs of one shape
-struct Identity {
-  bool operator==(const Identity&) const = default;
-};
-struct LayerNorm {  // over the last dimension
-  double eps = 1e-5;
-  bool bias = true;
-  bool operator==(const LayerNorm&) const = default;
-};
-struct Gelu {
-  bool tanh = false;  // the approximation by a tanh, else exact
-  bool operator==(const Gelu&) const = default;
-};
-struct Embedding {  // tokens [T] -> [T, C]: scale times the weight's rows
-  std::int64_t embedding_dim = 0;
-  double scale = 1;  // sqrt(C) of a Transformer (Vaswani et al. 2017, section 3.4)
-  double init_std = 1;
-  std::string tied = {};  // as of Linear
-  bool operator==(const Embedding&) const = default;
-};
-struct LearnedPositions {  // [T, C]: adds a weight [T, C]
-  double init_std = 0.02;
-  bool operator==(const LearnedPositions&) const = default;
-};
-struct SinusoidalPositions {  // [T, C]: adds sines and cosines (Vaswani et al. 2017, section 3.5)
-  bool operator==(const SinusoidalPositions&) const = default;
-};
-// Of one value, [T, 3C]: the queries, keys and values of all heads side by side, S = T. Of two: the
-// queries [T, C], and [S, 2C], keys and values side by side. -> [T, C]
-struct Attention {
-  std::int64_t heads = 1;
-  bool causal = false;        // of one value only
-  std::int64_t padding = -1;  // a token; then the last input is the keys' tokens [S], and keys at
-                              // this token take no part. -1: none, and no such input
-  bool operator==(const Attention&) const = default;
-};
-// A long short-term memory (Hochreiter and Schmidhuber 1997), [T, C] -> [T, hidden_size], its first
-// state 0. Rows begin with their sequence and end with padding, where outputs are 0.
-struct Lstm {
-  std::int64_t hidden_size = 0;
-  bool reverse = false;        // from the last position of the sequence to the first
-  bool bidirectional = false;  // both ways, [T, 2 hidden_size]: first the forward one's outputs
-  bool bias = true;
-  std::int64_t padding = -1;  // a token; then the last input is the sequence's tokens [T], and all
-                              // after the last other token is padding. -1: none, no such input
-  bool operator==(const Lstm&) const = default;
-};
-// Of queries [T, N], keys [S, N] and values [S, C] -> [T, C] (Bahdanau et al. 2015).
-struct AdditiveAttention {
-  bool normalize = true;      // its vector's length is a parameter, and a bias is added
-  std::int64_t padding = -1;  // as of Attention
-  bool operator==(const AdditiveAttention&) const = default;
-};
-struct Narrow {  // tokens [T] -> [length], those from `start` on, as torch.narrow
-  std::int64_t start = 0, length = 0;
-  bool operator==(const Narrow&) const = default;
-};
-struct Concat {  // of images along the channels, of others along the last dimension
-  bool operator==(const Concat&) const = default;
-};
-
-// Every kind of layer, the one list of them: LayerSpec's alternatives in this order, what each
-// backend makes a kernel of (backend/make_kernel.inl), and what has a row of traits (traits.hpp).
-// An elementwise kind is a function of one number, which a backend gives with its slope, no more.
-#define PIPETRAIN_LAYER_KINDS(KIND, ELEMENTWISE) \
-  KIND(Linear)                                   \
-  KIND(Conv2d)                                   \
-  KIND(BatchNorm)                                \
-  KIND(Relu)                                     \
-  KIND(MaxPool)                                  \
-  KIND(AvgPool)                                  \
-  KIND(GlobalAvgPool)                            \
-  KIND(Flatten)                                  \
-  KIND(Dropout)                                  \
-  KIND(Add)                                      \
-  KIND(Identity)                                 \
-  KIND(LayerNorm)                                \
-  ELEMENTWISE(Gelu)                              \
-  KIND(Embedding)                                \
-  KIND(LearnedPositions)                         \
-  KIND(SinusoidalPositions)                      \
-  KIND(Attention)                                \
-  KIND(Concat)                                   \
-  KIND(Narrow)                                   \
-  KIND(Lstm)                                     \
-  KIND(AdditiveAttention)
-
-// A variant of what follows the first: so each item of a list may begin with its comma.
-template <class, class... Kinds>
-using VariantBehind = std::variant<Kinds...>;
-#define PIPETRAIN_NEXT_KIND(Kind) , Kind
-#define PIPETRAIN_NO_KIND(Kind)
-using LayerSpec =
-    VariantBehind<void PIPETRAIN_LAYER_KINDS(PIPETRAIN_NEXT_KIND, PIPETRAIN_NEXT_KIND)>;
-using ElementwiseSpec =
-    VariantBehind<void PIPETRAIN_LAYER_KINDS(PIPETRAIN_NO_KIND, PIPETRAIN_NEXT_KIND)>;
-#undef PIPETRAIN_NO_KIND
-#undef PIPETRAIN_NEXT_KIND
-
-// How a parameter starts, from a generator keyed by (seed, parameter name).
-struct Uniform {
-  double bound = 0;  // in [-bound, bound)
-  bool operator==(const Uniform&) const = default;
-};
-struct Constant {
-  double value = 0;
-  bool operator==(const Constant&) const = default;
-};
-struct Normal {
-  double std = 1;
-  bool operator==(const Normal&) const = default;
-};
-using Initial = std::variant<Uniform, Constant, Normal>;
-
-// A parameter of a layer further up that another one uses as its own.
-struct Tie {
-  LayerId layer;
-  int parameter = 0;
-  bool operator==(const Tie&) const = default;
-};
-
-struct Parameter {  // PyTorch's name and layout: "conv1.weight" [O, I/groups, kh, kw], "fc.weight"
-                    // [out, in]
-  std::string name;
-  Shape shape;
-  Initial initial;
-  std::optional<Tie> tied = {};  // then it is that parameter, which is tied to none itself
-  bool operator==(const Parameter&) const = default;
-};
-struct Buffer {  // state that is not trained and never versioned: "bn.running_mean", f32
-  std::string name;
-  Shape shape;
-  double initial = 0;
-  bool operator==(const Buffer&) const = default;
-};
-
-struct Layer {
-  std::string name;
-  LayerSpec spec;
-  Indexed<ValueId> inputs;
-  Shape output;
-  Indexed<Parameter> parameters;  // weight, bias
-  Indexed<Buffer>
-      buffers;             // running_mean, running_var (num_batches_tracked: the runtime's counter)
-  std::int64_t flops = 0;  // of one sample's forward; a multiply-add counts 2
-  bool operator==(const Layer&) const = default;
-};
-
-enum class Loss { CrossEntropy, Mse };
-constexpr std::int32_t kNoLabel = -1;  // of cross_entropy: nothing is asked for here
 
 struct Graph {
   std::string name;
@@ -248,8 +40,5 @@ std::vector<std::vector<Tie>> tied_groups(const Graph& graph);
 
 // By value: are there parameters before it? Training wants the gradients of those values only.
 Indexed<bool, ValueId> trained_values(const Graph& graph);
-
-// The TOML name of a layer's kind: "conv2d".
-std::string_view kind_name(const LayerSpec& spec);
 
 }  // namespace pipetrain

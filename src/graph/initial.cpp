@@ -1,6 +1,7 @@
 #include "graph/initial.hpp"
 
 #include "base/rng.hpp"
+#include "graph/layer.hpp"
 
 namespace pipetrain {
 

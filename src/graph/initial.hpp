@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "graph/graph.hpp"
-
 namespace pipetrain {
+
+struct Parameter;
 
 // Plain row-major values in PyTorch's layout: a function of (seed, parameter name) alone, so that
 // no cut of the model and no other layer changes them.

@@ -4,7 +4,7 @@
 #include <span>
 #include <string_view>
 
-#include "graph/graph.hpp"
+#include "graph/layer_spec.hpp"
 
 namespace pipetrain {
 

@@ -4,6 +4,7 @@
 
 #include "base/check.hpp"
 #include "base/error.hpp"
+#include "graph/graph.hpp"
 #include "graph/shapes.hpp"
 #include "graph/traits.hpp"
 

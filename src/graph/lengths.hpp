@@ -3,9 +3,10 @@
 #pragma once
 
 #include "base/lengths.hpp"
-#include "graph/graph.hpp"
 
 namespace pipetrain {
+
+struct Graph;
 
 // The graph's own lengths; 0, 0 of a model of one side.
 Lengths lengths_of(const Graph& graph);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "graph/layer.hpp"
 #include "graph/padding_rule.hpp"
 
 namespace pipetrain {

@@ -4,6 +4,8 @@
 #include <span>
 #include <variant>
 
+#include "graph/layer_spec.hpp"
+#include "graph/shape.hpp"
 #include "graph/shapes.hpp"
 
 namespace pipetrain {

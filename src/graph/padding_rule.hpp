@@ -8,6 +8,8 @@
 #include <string_view>
 #include <variant>
 
+#include "graph/layer_spec.hpp"
+#include "graph/shape.hpp"
 #include "graph/shapes.hpp"
 
 namespace pipetrain {

@@ -11,6 +11,7 @@
 #include "base/suggest.hpp"
 #include "graph/build.hpp"
 #include "graph/fields.hpp"
+#include "graph/graph.hpp"
 #include "graph/shapes.hpp"
 
 namespace pipetrain {

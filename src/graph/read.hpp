@@ -4,9 +4,9 @@
 #include <filesystem>
 #include <string>
 
-#include "graph/graph.hpp"
-
 namespace pipetrain {
+
+struct Graph;
 
 // UsageError lists every problem as `file:line:column: what is wrong; what to write instead`.
 Graph read_model(const std::filesystem::path& file);

@@ -9,6 +9,7 @@
 
 #include "graph/additive_attention_rule.hpp"
 #include "graph/attention_rule.hpp"
+#include "graph/layer.hpp"
 #include "graph/lstm_rule.hpp"
 #include "graph/traits.hpp"
 

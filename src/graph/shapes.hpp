@@ -7,7 +7,7 @@
 #include <variant>
 #include <vector>
 
-#include "graph/graph.hpp"
+#include "graph/layer.hpp"
 
 namespace pipetrain {
 

@@ -1,6 +1,7 @@
 #include "graph/traits.hpp"
 
 #include "base/check.hpp"
+#include "graph/layer.hpp"
 
 namespace pipetrain {
 

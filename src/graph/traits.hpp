@@ -8,9 +8,11 @@
 
 #include <cstdint>
 
-#include "graph/graph.hpp"
+#include "graph/layer_spec.hpp"
 
 namespace pipetrain {
+
+struct Layer;
 
 enum class Inputs : std::uint8_t {
   One,

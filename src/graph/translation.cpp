@@ -6,6 +6,7 @@
 
 #include "base/check.hpp"
 #include "base/error.hpp"
+#include "graph/graph.hpp"
 #include "graph/lengths.hpp"
 #include "graph/traits.hpp"
 

@@ -4,10 +4,12 @@
 
 #include <vector>
 
+#include "base/ids.hpp"
 #include "base/indexed.hpp"
-#include "graph/graph.hpp"
 
 namespace pipetrain {
+
+struct Graph;
 
 // The two sides of the input, which the first two layers cut it into (graph/build.cpp).
 inline constexpr int side_layers = 2;

@@ -5,10 +5,13 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/ids.hpp"
 #include "graph/backend_costs.hpp"
-#include "graph/graph.hpp"
 
 namespace pipetrain {
+
+struct Graph;
+struct Layer;
 
 // Estimates that differ by no more than this share say nothing of which is larger.
 inline constexpr double kEstimateError = 0.05;

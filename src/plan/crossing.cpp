@@ -1,5 +1,7 @@
 #include "plan/crossing.hpp"
 
+#include "graph/graph.hpp"
+
 #include <set>
 
 namespace pipetrain {

@@ -4,9 +4,11 @@
 
 #include <vector>
 
-#include "graph/graph.hpp"
+#include "base/ids.hpp"
 
 namespace pipetrain {
+
+struct Graph;
 
 // The values made before the layer (the graph's input is made before all) and read at or after it,
 // ascending.

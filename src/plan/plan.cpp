@@ -7,6 +7,7 @@
 #include "base/error.hpp"
 #include "base/printable.hpp"
 #include "base/suggest.hpp"
+#include "graph/graph.hpp"
 #include "plan/cost.hpp"
 #include "plan/crossing.hpp"
 #include "plan/split.hpp"

@@ -12,9 +12,10 @@
 #include "base/indexed.hpp"
 #include "config/config.hpp"
 #include "graph/backend_costs.hpp"
-#include "graph/graph.hpp"
 
 namespace pipetrain {
+
+struct Graph;
 
 struct StagePlan {
   LayerId first, last;                // inclusive

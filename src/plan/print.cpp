@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/check.hpp"
+#include "graph/graph.hpp"
 #include "plan/crossing.hpp"
 #include "plan/plan.hpp"
 

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "base/error.hpp"
+#include "graph/graph.hpp"
 
 namespace pipetrain {
 namespace {

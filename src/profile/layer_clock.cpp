@@ -5,6 +5,7 @@
 
 #include "base/clock.hpp"
 #include "base/median.hpp"
+#include "graph/graph.hpp"
 
 namespace pipetrain {
 namespace {

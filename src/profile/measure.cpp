@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/error.hpp"
+#include "graph/graph.hpp"
 #include "machine/threads.hpp"
 #include "plan/cost.hpp"
 #include "plan/crossing.hpp"

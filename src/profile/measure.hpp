@@ -7,10 +7,11 @@
 #include "backend/backend.hpp"
 #include "config/config.hpp"
 #include "data/dataset.hpp"
-#include "graph/graph.hpp"
 #include "plan/profile.hpp"
 
 namespace pipetrain {
+
+struct Graph;
 
 struct MeasureInput {
   const Config& config;  // precision, optimizer, data and hardware are its; its pipeline is not

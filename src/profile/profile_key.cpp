@@ -8,6 +8,7 @@
 #include "base/rng.hpp"
 #include "compile/segment_program.hpp"
 #include "config/words.hpp"
+#include "graph/graph.hpp"
 #include "machine/processor.hpp"
 #include "machine/threads.hpp"
 #include "profile/measure.hpp"

@@ -4,6 +4,7 @@
 
 #include "compile/communication_forecast.hpp"
 #include "compile/pipeline_threads.hpp"
+#include "graph/graph.hpp"
 
 namespace pipetrain {
 namespace {

@@ -10,11 +10,12 @@
 #include "backend/backend.hpp"
 #include "config/config.hpp"
 #include "data/dataset.hpp"
-#include "graph/graph.hpp"
 #include "profile/layer_clock.hpp"
 #include "runtime/pipeline.hpp"
 
 namespace pipetrain {
+
+struct Graph;
 
 struct WatchedModel {
   const Config& config;  // precision, optimizer, data and hardware are its; its pipeline is not

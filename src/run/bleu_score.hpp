@@ -12,6 +12,8 @@
 
 namespace pipetrain {
 
+struct Graph;
+
 struct BleuScoreInput {  // everything outlives the score
   const Graph& graph;
   const Config& config;

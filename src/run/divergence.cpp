@@ -6,6 +6,7 @@
 
 #include "base/error.hpp"
 #include "data/finite.hpp"
+#include "graph/graph.hpp"
 
 namespace pipetrain {
 namespace {

@@ -8,6 +8,8 @@
 
 namespace pipetrain {
 
+struct Graph;
+
 struct TrainingParts {  // what the message looks into
   const Config& config;
   const Graph& graph;

@@ -14,6 +14,7 @@
 #include "checkpoint/save.hpp"
 #include "config/keys.hpp"
 #include "config/read.hpp"
+#include "graph/graph.hpp"
 #include "graph/read.hpp"
 #include "program/text.hpp"
 

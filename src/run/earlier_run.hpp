@@ -9,10 +9,11 @@
 
 #include "checkpoint/load.hpp"
 #include "config/config.hpp"
-#include "graph/graph.hpp"
 #include "run/options.hpp"
 
 namespace pipetrain {
+
+struct Graph;
 
 // After what keeps a run from continuing.
 inline constexpr std::string_view kWaysOut =

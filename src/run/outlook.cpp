@@ -12,6 +12,7 @@
 #include "base/error.hpp"
 #include "compile/compiled_pipeline.hpp"
 #include "compile/segment_program.hpp"
+#include "graph/graph.hpp"
 #include "metrics/console.hpp"
 #include "program/text.hpp"
 #include "run/annealing.hpp"

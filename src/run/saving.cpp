@@ -4,6 +4,7 @@
 
 #include "base/input_file.hpp"
 #include "config/read.hpp"
+#include "graph/graph.hpp"
 #include "program/text.hpp"
 
 namespace pipetrain {

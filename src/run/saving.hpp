@@ -15,6 +15,8 @@
 
 namespace pipetrain {
 
+struct Graph;
+
 struct SavingInput {  // everything outlives it
   const Config& config;
   const Graph& graph;

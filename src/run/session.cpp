@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "compile/segment_program.hpp"
+#include "graph/graph.hpp"
 #include "graph/read.hpp"
 #include "own_order.hpp"
 

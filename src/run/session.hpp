@@ -9,12 +9,13 @@
 #include "base/error.hpp"
 #include "config/read.hpp"
 #include "data/dataset.hpp"
-#include "graph/graph.hpp"
 #include "plan/plan.hpp"
 #include "run/options.hpp"
 #include "runtime/pipeline.hpp"
 
 namespace pipetrain {
+
+struct Graph;
 
 Graph load_graph(const ReadConfig& read);
 // What `make` makes; a UsageError that begins with a key gets the place where the key was written.

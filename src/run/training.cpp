@@ -8,6 +8,7 @@
 #include "base/bytes_text.hpp"
 #include "base/error.hpp"
 #include "checkpoint/folder.hpp"
+#include "graph/graph.hpp"
 #include "run/annealing.hpp"
 #include "run/divergence.hpp"
 

@@ -21,6 +21,8 @@
 
 namespace pipetrain {
 
+struct Graph;
+
 struct TrainingInput {  // everything outlives the training
   const Config& config;
   const Graph& graph;

@@ -14,6 +14,8 @@
 
 namespace pipetrain {
 
+struct Graph;
+
 struct Pipeline::Impl {
   // Devices may still be at work for a run that failed, with each other's memory.
   ~Impl() {

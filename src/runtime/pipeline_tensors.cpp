@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "graph/graph.hpp"
 #include "graph/traits.hpp"
 #include "runtime/pipeline_impl.hpp"
 #include "stage/stage_tensors.hpp"

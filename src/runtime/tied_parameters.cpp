@@ -8,6 +8,7 @@
 
 #include "base/check.hpp"
 #include "base/error.hpp"
+#include "graph/graph.hpp"
 #include "transport/channel.hpp"
 
 namespace pipetrain {

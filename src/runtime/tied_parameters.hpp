@@ -28,6 +28,9 @@
 
 namespace pipetrain {
 
+struct Graph;
+struct Tie;
+
 struct TiedApart {  // where stages are on several ranks
   Job* job = nullptr;
   std::vector<std::vector<int>> ranks = {};  // of each stage's copies

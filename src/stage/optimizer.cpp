@@ -4,6 +4,7 @@
 
 #include "base/bytes_of.hpp"
 #include "base/check.hpp"
+#include "graph/graph.hpp"
 
 namespace pipetrain {
 namespace {

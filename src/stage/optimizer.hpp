@@ -8,11 +8,13 @@
 #include "backend/backend.hpp"
 #include "compile/delta_rule.hpp"
 #include "config/config.hpp"
-#include "graph/graph.hpp"
 #include "stage/layer_watch.hpp"
 #include "stage/weight_store.hpp"
 
 namespace pipetrain {
+
+struct Graph;
+struct Layer;
 
 // How a parameter is updated.
 struct UpdateTerms {

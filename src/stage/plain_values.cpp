@@ -1,5 +1,6 @@
 // A stage's tensors as the code that saves or compares them has them: plain, in PyTorch's layout.
 #include "base/bytes_of.hpp"
+#include "graph/layer.hpp"
 #include "stage/stage.hpp"
 
 namespace pipetrain {

@@ -5,6 +5,7 @@
 
 #include "base/check.hpp"
 #include "compile/parameter_memory.hpp"
+#include "graph/graph.hpp"
 
 namespace pipetrain {
 
@@ -162,6 +163,12 @@ void Stage::forward(const PassCall& call) {
   if (notes) statistics_.open(call.random);
   for (const Step& step : c.recipe.forward) run(c, step, base, call, {.notes = notes});
   if (trains && !notes) ++batches_tracked_;
+}
+
+const Layer& Stage::layer(int l) const { return graph().layers[input_.first.value + l]; }
+
+std::span<const Layer> Stage::own_layers() const {
+  return std::span(graph().layers).subspan(input_.first.value, static_cast<std::size_t>(layers()));
 }
 
 void Stage::apply_statistics(const StatisticsLog::Entry& entry, Stream& stream) {

@@ -136,7 +136,7 @@ class Stage {
   LayerId first() const { return input_.first; }
   int layers() const { return input_.last.value - input_.first.value + 1; }
   const Graph& graph() const { return input_.model.graph(); }
-  const Layer& layer(int l) const { return graph().layers[input_.first.value + l]; }
+  const Layer& layer(int l) const;
   int slots() const { return input_.slots; }
   int input_slots() const { return input_.input_slots; }
   bool recomputes() const { return input_.input_slots > 0; }
@@ -172,10 +172,7 @@ class Stage {
   void call_kernel(CompiledStage& compiled, const Step& step, const Bases& bases,
                    const PassCall& call, const CallOptions& options);
 
-  std::span<const Layer> own_layers() const {
-    return std::span(graph().layers)
-        .subspan(input_.first.value, static_cast<std::size_t>(layers()));
-  }
+  std::span<const Layer> own_layers() const;
   int layer_of(const Step& step) const;
   void update_by_kernels(const UpdateCall& call);
   void prepare(const WeightRead& read);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "graph/graph.hpp"
 #include "graph/traits.hpp"
 
 namespace pipetrain {

@@ -5,6 +5,7 @@
 
 #include "base/bytes_of.hpp"
 #include "base/check.hpp"
+#include "graph/layer.hpp"
 
 namespace pipetrain {
 namespace {
@@ -20,7 +21,7 @@ double kept_share(const Layer& layer) {
 
 StatisticsLog::StatisticsLog(Stream& stream, std::span<const Layer> layers, int microbatches,
                              StageMemory& memory)
-    : stream_(stream), layers_(layers) {
+    : stream_(stream), layers_(layers.data()) {
   if (statistics_bytes(layers) == 0) return;
   for (int m = 0; m < microbatches; ++m) {
     Entry& entry = entries_.emplace_back();
@@ -39,14 +40,14 @@ void StatisticsLog::open(const RandomKey& microbatch) {
   open_->step = microbatch.step;
   open_->microbatch = microbatch.microbatch;
   open_->taken = true;
-  for (std::size_t l = 0; l < layers_.size(); ++l)
-    for (std::size_t b = 0; b < layers_[l].buffers.size(); ++b)
+  for (std::size_t l = 0; l < open_->buffers.size(); ++l)
+    for (std::size_t b = 0; b < open_->buffers[l].size(); ++b)
       stream_.clear(open_->buffers[l][b], bytes_of<float>(layers_[l].buffers[b].shape.elements()));
 }
 
 void StatisticsLog::apply(const Entry& entry, std::span<const std::vector<void*>> running,
                           Stream& stream) const {
-  for (std::size_t l = 0; l < layers_.size(); ++l)
+  for (std::size_t l = 0; l < entry.buffers.size(); ++l)
     for (std::size_t b = 0; b < running[l].size(); ++b) {
       auto* const statistics = static_cast<float*>(running[l][b]);
       stream.combine({.elements = layers_[l].buffers[b].shape.elements(),

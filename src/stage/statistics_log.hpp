@@ -10,10 +10,11 @@
 #include <vector>
 
 #include "backend/backend.hpp"
-#include "graph/graph.hpp"
 #include "stage/memory.hpp"
 
 namespace pipetrain {
+
+struct Layer;
 
 // Threading: of one worker at a time, as its stage.
 class StatisticsLog {
@@ -45,7 +46,7 @@ class StatisticsLog {
 
  private:
   Stream& stream_;
-  std::span<const Layer> layers_;
+  const Layer* layers_;  // the first of the stage's
   std::vector<Entry> entries_;
   Entry* open_ = nullptr;
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.hpp"
+#include "graph/graph.hpp"
 
 namespace pipetrain {
 WeightStore::WeightStore(const WeightStoreInput& input, StageMemory& memory)

@@ -19,6 +19,8 @@
 
 namespace pipetrain {
 
+struct Graph;
+
 struct WeightStoreInput {
   const Graph& graph;
   const Lowering& lowering;

@@ -7,6 +7,7 @@
 #include "cases.hpp"
 #include "catch.hpp"
 #include "device_memory.hpp"
+#include "graph/graph.hpp"
 
 using namespace pipetrain;
 using namespace pipetrain::testing;

@@ -1,4 +1,5 @@
 #include "cases.hpp"
+#include "graph/graph.hpp"
 
 namespace pipetrain::testing {
 namespace {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "backends.hpp"
+#include "graph/graph.hpp"
 #include "harness.hpp"
 
 namespace pipetrain::testing {

@@ -3,6 +3,7 @@
 #include "backend/cpu/instruction_set.hpp"
 #include "backends.hpp"
 #include "catch.hpp"
+#include "graph/graph.hpp"
 #include "graph/read.hpp"
 
 using namespace pipetrain;

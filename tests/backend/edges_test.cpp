@@ -4,6 +4,7 @@
 
 #include "cases.hpp"
 #include "catch.hpp"
+#include "graph/graph.hpp"
 
 using namespace pipetrain;
 using namespace pipetrain::testing;

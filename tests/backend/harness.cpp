@@ -11,6 +11,7 @@
 
 #include "backend/cpu/element.hpp"
 #include "device_memory.hpp"
+#include "graph/graph.hpp"
 
 namespace pipetrain::testing {
 namespace {

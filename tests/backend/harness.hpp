@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "backend/backend.hpp"
+#include "graph/graph.hpp"
 
 namespace pipetrain::testing {
 

@@ -20,6 +20,7 @@
 
 #include "base/error.hpp"
 #include "checkpoint/parameters.hpp"
+#include "graph/graph.hpp"
 #include "graph/read.hpp"
 #include "harness.hpp"
 #include "stage/stage.hpp"

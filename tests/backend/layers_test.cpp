@@ -9,6 +9,7 @@
 #include "base/rng.hpp"
 #include "cases.hpp"
 #include "catch.hpp"
+#include "graph/graph.hpp"
 
 using namespace pipetrain;
 using namespace pipetrain::testing;

@@ -6,6 +6,7 @@
 #include "base/error.hpp"
 #include "cases.hpp"
 #include "catch.hpp"
+#include "graph/graph.hpp"
 
 using namespace pipetrain;
 using namespace pipetrain::testing;

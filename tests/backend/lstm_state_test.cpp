@@ -2,6 +2,7 @@
 #include "backends.hpp"
 #include "catch.hpp"
 #include "device_memory.hpp"
+#include "graph/graph.hpp"
 #include "harness.hpp"
 
 using namespace pipetrain;

@@ -1,5 +1,6 @@
 // The cases of language models' layers; part of layer_cases() and chain_cases().
 #include "cases.hpp"
+#include "graph/graph.hpp"
 
 namespace pipetrain::testing {
 namespace {

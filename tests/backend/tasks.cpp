@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/rng.hpp"
+#include "graph/graph.hpp"
 #include "graph/shapes.hpp"
 #include "harness.hpp"
 

@@ -9,6 +9,7 @@
 #include "base/error.hpp"
 #include "catch.hpp"
 #include "checkpoint/safetensors.hpp"
+#include "graph/graph.hpp"
 #include "graph/read.hpp"
 #include "scratch.hpp"
 

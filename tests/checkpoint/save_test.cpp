@@ -9,6 +9,7 @@
 #include "checkpoint/background.hpp"
 #include "checkpoint/load.hpp"
 #include "checkpoint/reshard.hpp"
+#include "graph/graph.hpp"
 #include "scratch.hpp"
 
 using namespace pipetrain;

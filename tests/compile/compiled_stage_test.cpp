@@ -3,6 +3,7 @@
 
 #include "catch.hpp"
 #include "data/sample_order.hpp"
+#include "graph/graph.hpp"
 #include "graph/read.hpp"
 #include "run/session.hpp"
 #include "runtime/training.hpp"

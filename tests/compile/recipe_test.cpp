@@ -5,6 +5,7 @@
 #include "base/rng.hpp"
 #include "catch.hpp"
 #include "compile/compiled_stage.hpp"
+#include "graph/graph.hpp"
 #include "graph/read.hpp"
 #include "replay.hpp"
 #include "runtime/random_model.hpp"

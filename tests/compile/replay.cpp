@@ -1,4 +1,5 @@
 #include "replay.hpp"
+#include "graph/graph.hpp"
 
 #include <spdlog/fmt/fmt.h>
 

@@ -6,6 +6,7 @@
 
 #include "catch.hpp"
 #include "data_files.hpp"
+#include "graph/graph.hpp"
 
 using namespace pipetrain;
 using namespace pipetrain::test;

@@ -2,6 +2,7 @@
 // which a file can be wrong.
 #include "catch.hpp"
 #include "data_files.hpp"
+#include "graph/graph.hpp"
 
 using namespace pipetrain;
 using namespace pipetrain::test;

@@ -8,6 +8,7 @@
 #include "data/image/glyph_draw.hpp"
 #include "data/image/glyph_strokes.hpp"
 #include "data_files.hpp"
+#include "graph/graph.hpp"
 
 using namespace pipetrain;
 using namespace pipetrain::test;

@@ -1,6 +1,7 @@
 // IDX files, plain and gzip: values, ranges, and each way in which a file can be wrong.
 #include "catch.hpp"
 #include "data_files.hpp"
+#include "graph/graph.hpp"
 #include "places.hpp"
 
 using namespace pipetrain;

@@ -4,6 +4,7 @@
 #include "data/image/image_list.hpp"
 #include "data/loader.hpp"
 #include "data_files.hpp"
+#include "graph/graph.hpp"
 #include "made_images.hpp"
 
 using namespace pipetrain;

@@ -7,6 +7,7 @@
 #include "base/check.hpp"
 #include "catch.hpp"
 #include "data_files.hpp"
+#include "graph/graph.hpp"
 
 using namespace pipetrain;
 using namespace pipetrain::test;

@@ -1,6 +1,7 @@
 // npy files: element types, ranges, and each way in which a file can be wrong.
 #include "catch.hpp"
 #include "data_files.hpp"
+#include "graph/graph.hpp"
 
 using namespace pipetrain;
 using namespace pipetrain::test;

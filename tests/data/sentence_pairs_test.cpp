@@ -4,6 +4,7 @@
 #include "catch.hpp"
 #include "data/loader.hpp"
 #include "data_files.hpp"
+#include "graph/graph.hpp"
 #include "graph/read.hpp"
 
 using namespace pipetrain;

@@ -3,6 +3,7 @@
 #include "catch.hpp"
 #include "data/text/vocabulary.hpp"
 #include "data_files.hpp"
+#include "graph/graph.hpp"
 
 using namespace pipetrain;
 using namespace pipetrain::test;

@@ -9,6 +9,7 @@
 #include "data/finite.hpp"
 #include "data/split.hpp"
 #include "data_files.hpp"
+#include "graph/graph.hpp"
 
 using namespace pipetrain;
 using namespace pipetrain::test;

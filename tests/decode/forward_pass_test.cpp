@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "catch.hpp"
+#include "graph/graph.hpp"
 #include "graph/read.hpp"
 
 using namespace pipetrain;

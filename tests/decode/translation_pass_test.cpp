@@ -9,6 +9,7 @@
 #include "backends.hpp"
 #include "base/rng.hpp"
 #include "catch.hpp"
+#include "graph/graph.hpp"
 #include "machine/threads.hpp"
 #include "small_translator.hpp"
 #include "stage/stage.hpp"

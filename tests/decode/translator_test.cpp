@@ -13,6 +13,7 @@
 #include "catch.hpp"
 #include "data/data_files.hpp"
 #include "data/text/train_pieces.hpp"
+#include "graph/graph.hpp"
 #include "small_translator.hpp"
 
 using namespace pipetrain;

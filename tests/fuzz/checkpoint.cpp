@@ -13,6 +13,7 @@
 #include "checkpoint/state.hpp"
 #include "config/read.hpp"
 #include "fitted_manifest.hpp"
+#include "graph/graph.hpp"
 #include "graph/read.hpp"
 #include "memory_folder.hpp"
 

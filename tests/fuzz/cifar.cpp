@@ -2,6 +2,7 @@
 #include <array>
 
 #include "data_pair.hpp"
+#include "graph/graph.hpp"
 
 using namespace pipetrain;
 

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "config/read.hpp"
+#include "graph/graph.hpp"
 #include "graph/read.hpp"
 #include "target.hpp"
 

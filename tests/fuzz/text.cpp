@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "data/formats.hpp"
+#include "graph/graph.hpp"
 #include "graph/read.hpp"
 #include "target.hpp"
 

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "data/formats.hpp"
+#include "graph/graph.hpp"
 #include "target.hpp"
 
 using namespace pipetrain;

@@ -4,6 +4,7 @@
 
 #include "base/error.hpp"
 #include "catch.hpp"
+#include "graph/graph.hpp"
 #include "graph/read.hpp"
 
 using namespace pipetrain;

@@ -1,6 +1,7 @@
 // Blocks written out: names as torchvision's, parameters, overrides, nesting.
 #include "base/check.hpp"
 #include "catch.hpp"
+#include "graph/graph.hpp"
 #include "graph/read.hpp"
 
 using namespace pipetrain;

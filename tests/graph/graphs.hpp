@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "catch.hpp"
+#include "graph/graph.hpp"
 #include "graph/read.hpp"
 #include "graph/shapes.hpp"
 #include "places.hpp"

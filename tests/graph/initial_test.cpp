@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "catch.hpp"
+#include "graph/graph.hpp"
 
 using namespace pipetrain;
 

@@ -2,6 +2,7 @@
 #include <set>
 
 #include "catch.hpp"
+#include "graph/graph.hpp"
 #include "graph/read.hpp"
 #include "graphs.hpp"
 #include "places.hpp"

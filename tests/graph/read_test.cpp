@@ -3,6 +3,7 @@
 
 #include "base/error.hpp"
 #include "catch.hpp"
+#include "graph/graph.hpp"
 #include "graph/kinds.hpp"
 #include "graphs.hpp"
 #include "places.hpp"

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "catch.hpp"
+#include "graph/graph.hpp"
 #include "graph/read.hpp"
 #include "graph/shapes.hpp"
 #include "graphs.hpp"

@@ -2,6 +2,7 @@
 #include "graph/shapes.hpp"
 
 #include "catch.hpp"
+#include "graph/graph.hpp"
 #include "graphs.hpp"
 
 using namespace pipetrain;

@@ -1,6 +1,7 @@
 // Layers that use the weight of another one.
 #include "base/error.hpp"
 #include "catch.hpp"
+#include "graph/graph.hpp"
 #include "graph/read.hpp"
 
 using namespace pipetrain;

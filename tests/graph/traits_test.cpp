@@ -1,6 +1,7 @@
 #include "graph/traits.hpp"
 
 #include "catch.hpp"
+#include "graph/graph.hpp"
 
 using namespace pipetrain;
 

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "catch.hpp"
+#include "graph/graph.hpp"
 #include "graph/read.hpp"
 #include "graphs.hpp"
 #include "places.hpp"

@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "catch.hpp"
+#include "graph/graph.hpp"
 #include "graph/read.hpp"
 #include "graphs.hpp"
 #include "places.hpp"

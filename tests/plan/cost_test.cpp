@@ -3,6 +3,7 @@
 
 #include "catch.hpp"
 #include "even_costs.hpp"
+#include "graph/graph.hpp"
 #include "graph/read.hpp"
 
 using namespace pipetrain;

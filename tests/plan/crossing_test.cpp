@@ -5,6 +5,7 @@
 
 #include "base/rng.hpp"
 #include "catch.hpp"
+#include "graph/graph.hpp"
 
 using namespace pipetrain;
 

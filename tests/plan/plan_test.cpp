@@ -7,6 +7,7 @@
 #include "base/error.hpp"
 #include "catch.hpp"
 #include "even_costs.hpp"
+#include "graph/graph.hpp"
 #include "graph/read.hpp"
 #include "places.hpp"
 

@@ -2,6 +2,7 @@
 
 #include "base/error.hpp"
 #include "catch.hpp"
+#include "graph/graph.hpp"
 #include "plan/pipedream/graph_txt.hpp"
 
 using namespace pipetrain;

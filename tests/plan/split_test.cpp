@@ -7,6 +7,7 @@
 
 #include "base/rng.hpp"
 #include "catch.hpp"
+#include "graph/graph.hpp"
 
 using namespace pipetrain;
 

@@ -6,6 +6,7 @@
 #include "base/error.hpp"
 #include "catch.hpp"
 #include "data/formats.hpp"
+#include "graph/graph.hpp"
 #include "graph/read.hpp"
 #include "machine/threads.hpp"
 #include "runtime/training.hpp"

@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "catch.hpp"
+#include "graph/graph.hpp"
 
 using namespace pipetrain;
 namespace fs = std::filesystem;

@@ -8,6 +8,7 @@
 #include "checkpoint/atomic_file.hpp"
 #include "checkpoint/folder.hpp"
 #include "checkpoint/save.hpp"
+#include "graph/graph.hpp"
 #include "graph/read.hpp"
 #include "run/run_rig.hpp"
 

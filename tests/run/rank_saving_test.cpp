@@ -8,6 +8,7 @@
 #include "checkpoint/folder.hpp"
 #include "checkpoint/load.hpp"
 #include "checkpoint/scratch.hpp"
+#include "graph/graph.hpp"
 #include "transport/fake_wire.hpp"
 
 using namespace pipetrain;

@@ -4,6 +4,7 @@
 
 #include "checkpoint/atomic_file.hpp"
 #include "checkpoint/save.hpp"
+#include "graph/graph.hpp"
 #include "run/data_sums.hpp"
 #include "run/run_directory.hpp"
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "checkpoint/scratch.hpp"
+#include "graph/graph.hpp"
 #include "run/options.hpp"
 #include "run/training.hpp"
 

@@ -1,4 +1,5 @@
 #include "altered_data.hpp"
+#include "graph/graph.hpp"
 
 namespace pipetrain::testing {
 namespace {

@@ -4,6 +4,7 @@
 #include "catch.hpp"
 #include "compile/communication_forecast.hpp"
 #include "data/formats.hpp"
+#include "graph/graph.hpp"
 #include "graph/read.hpp"
 #include "on_send.hpp"
 #include "schedules.hpp"

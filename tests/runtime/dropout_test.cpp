@@ -1,6 +1,7 @@
 // Dropout in a pipeline: masks depend on seed, step and micro-batch, and on nothing else.
 #include "backends.hpp"
 #include "catch.hpp"
+#include "graph/graph.hpp"
 #include "graph/read.hpp"
 #include "training.hpp"
 

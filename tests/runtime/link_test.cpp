@@ -6,6 +6,7 @@
 #include "compile/compiled_pipeline.hpp"
 #include "data/formats.hpp"
 #include "failing.hpp"
+#include "graph/graph.hpp"
 #include "graph/read.hpp"
 #include "on_send.hpp"
 #include "training.hpp"

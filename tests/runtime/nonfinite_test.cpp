@@ -7,6 +7,7 @@
 #include "base/error.hpp"
 #include "catch.hpp"
 #include "data/formats.hpp"
+#include "graph/graph.hpp"
 #include "graph/read.hpp"
 #include "run/divergence.hpp"
 #include "run/report.hpp"

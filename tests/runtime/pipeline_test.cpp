@@ -8,6 +8,7 @@
 #include "base/error.hpp"
 #include "catch.hpp"
 #include "data/dataset.hpp"
+#include "graph/graph.hpp"
 #include "graph/read.hpp"
 #include "run/session.hpp"
 #include "training.hpp"

@@ -1,6 +1,7 @@
 // Whatever the cut and the kind of worker: a flushing schedule gives the bits of one stage.
 #include "base/rng.hpp"
 #include "catch.hpp"
+#include "graph/graph.hpp"
 #include "graph/read.hpp"
 #include "random_model.hpp"
 #include "training.hpp"

@@ -6,6 +6,7 @@
 #include "catch.hpp"
 #include "compile/compiled_pipeline.hpp"
 #include "data/formats.hpp"
+#include "graph/graph.hpp"
 #include "graph/read.hpp"
 #include "runtime/pipeline.hpp"
 #include "training.hpp"

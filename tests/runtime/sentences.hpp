@@ -7,6 +7,7 @@
 
 #include "data/dataset.hpp"
 #include "data/text/buckets.hpp"
+#include "graph/graph.hpp"
 
 namespace pipetrain::testing {
 

@@ -2,6 +2,7 @@
 // to the same bits as one that was left alone.
 #include "catch.hpp"
 #include "data/formats.hpp"
+#include "graph/graph.hpp"
 #include "graph/read.hpp"
 #include "training.hpp"
 

@@ -8,6 +8,7 @@
 #include "backends.hpp"
 #include "catch.hpp"
 #include "data/formats.hpp"
+#include "graph/graph.hpp"
 #include "graph/read.hpp"
 #include "training.hpp"
 

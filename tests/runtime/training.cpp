@@ -2,6 +2,7 @@
 
 #include "compile/compiled_pipeline.hpp"
 #include "data/formats.hpp"
+#include "graph/graph.hpp"
 #include "graph/read.hpp"
 
 namespace pipetrain::testing {

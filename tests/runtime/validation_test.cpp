@@ -3,6 +3,7 @@
 
 #include "catch.hpp"
 #include "data/formats.hpp"
+#include "graph/graph.hpp"
 #include "graph/read.hpp"
 #include "run/session.hpp"
 #include "training.hpp"

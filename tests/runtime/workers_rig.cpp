@@ -1,6 +1,7 @@
 #include "workers_rig.hpp"
 
 #include "data/formats.hpp"
+#include "graph/graph.hpp"
 #include "graph/read.hpp"
 #include "run/session.hpp"
 #include "runtime/make_stages.hpp"

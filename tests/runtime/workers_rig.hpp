@@ -8,6 +8,7 @@
 
 #include "compile/compiled_pipeline.hpp"
 #include "data/loader.hpp"
+#include "graph/graph.hpp"
 #include "runtime/boundary.hpp"
 #include "runtime/run.hpp"
 #include "runtime/worker.hpp"

@@ -4,6 +4,7 @@
 #include <random>
 
 #include "data/dataset.hpp"
+#include "graph/graph.hpp"
 #include "graph/read.hpp"
 #include "order_csv.hpp"
 #include "run/session.hpp"

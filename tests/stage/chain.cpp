@@ -2,6 +2,7 @@
 
 #include "base/rng.hpp"
 #include "checkpoint/parameters.hpp"
+#include "graph/graph.hpp"
 #include "stage/results.hpp"
 
 namespace pipetrain::testing {

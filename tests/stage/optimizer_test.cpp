@@ -5,6 +5,7 @@
 
 #include "catch.hpp"
 #include "checkpoint/state.hpp"
+#include "graph/graph.hpp"
 #include "graph/read.hpp"
 
 using namespace pipetrain;

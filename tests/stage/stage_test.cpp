@@ -6,6 +6,7 @@
 #include "base/rng.hpp"
 #include "catch.hpp"
 #include "chain.hpp"
+#include "graph/graph.hpp"
 #include "graph/read.hpp"
 #include "runtime/random_model.hpp"
 

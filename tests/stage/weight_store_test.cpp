@@ -5,6 +5,7 @@
 
 #include "base/check.hpp"
 #include "catch.hpp"
+#include "graph/graph.hpp"
 #include "graph/read.hpp"
 #include "program/liveness.hpp"
 #include "program/text.hpp"

@@ -24,7 +24,7 @@ ROW_NAME = re.compile(r'\.name = "([^"]+)"')
 # What runs a program need not know which schedule made it: what differs is in the row.
 BLIND_TO_SCHEDULES = ("src/runtime/", "src/compile/", "src/stage/", "src/checkpoint/", "src/run/")
 INCLUDE = re.compile(r'\s*#\s*include\s*(["<])([^">]+)[">]')
-LAYER_KINDS = "src/graph/graph.hpp"  # holds the one list of them
+LAYER_KINDS = "src/graph/layer_spec.hpp"  # holds the one list of them
 LAYER_KIND = re.compile(r"\b(?:KIND|ELEMENTWISE)\((\w+)\)")
 NAMES_NO_LAYER_KIND = ("src/plan/",)
 LINK = re.compile(r"\]\(([^)\s]+)(?:\s+\"[^\"]*\")?\)")

@@ -6,6 +6,7 @@
 #include "backend/cpu/loops/vector_loops.hpp"
 #include "backend/cpu/parallel.hpp"
 #include "base/bytes_of.hpp"
+#include "graph/layer.hpp"
 
 namespace pipetrain::cpu {
 namespace {

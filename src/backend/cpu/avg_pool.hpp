@@ -2,6 +2,7 @@
 #pragma once
 
 #include "backend/cpu/kernel.hpp"
+#include "graph/layer_spec.hpp"
 
 namespace pipetrain::cpu {
 

@@ -2,6 +2,7 @@
 
 #include "backend/cpu/conv/suits_winograd.hpp"
 #include "backend/cpu/instruction_set.hpp"
+#include "graph/graph.hpp"
 #include "graph/traits.hpp"
 
 namespace pipetrain::cpu {

@@ -3,6 +3,10 @@
 
 #include "backend/backend.hpp"
 
+namespace pipetrain {
+struct Graph;
+}
+
 namespace pipetrain::cpu {
 
 // It follows from the instructions that the processor has, and from no timing: on machines with the

@@ -8,6 +8,7 @@
 #include "backend/cpu/loops/vector_loops.hpp"
 #include "backend/cpu/parallel.hpp"
 #include "base/check.hpp"
+#include "graph/layer.hpp"
 
 namespace pipetrain::cpu {
 namespace {

@@ -7,6 +7,11 @@
 
 #include "backend/backend.hpp"
 #include "backend/cpu/layout.hpp"
+#include "graph/layer_spec.hpp"
+
+namespace pipetrain {
+struct Layer;
+}
 
 namespace pipetrain::cpu {
 

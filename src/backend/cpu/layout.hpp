@@ -9,7 +9,7 @@
 #include <cstdint>
 
 #include "backend/cpu/element.hpp"
-#include "graph/graph.hpp"
+#include "graph/shape.hpp"
 
 namespace pipetrain::cpu {
 

@@ -13,6 +13,7 @@
 #include "base/bytes_of.hpp"
 #include "base/check.hpp"
 #include "base/error.hpp"
+#include "graph/loss.hpp"
 
 namespace pipetrain::cpu {
 namespace {

@@ -9,6 +9,7 @@
 #include "base/bytes_of.hpp"
 #include "base/check.hpp"
 #include "base/indexed.hpp"
+#include "graph/graph.hpp"
 
 namespace pipetrain::cpu {
 namespace {

@@ -4,6 +4,10 @@
 #include "backend/backend.hpp"
 #include "backend/cpu/linear/products.hpp"
 
+namespace pipetrain {
+struct Graph;
+}
+
 namespace pipetrain::cpu {
 
 std::unique_ptr<const Lowering> lower(const Graph& graph, const LowerOptions& options,

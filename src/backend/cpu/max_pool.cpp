@@ -5,6 +5,7 @@
 
 #include "backend/cpu/pool.hpp"
 #include "base/error.hpp"
+#include "graph/layer.hpp"
 
 namespace pipetrain::cpu {
 namespace {

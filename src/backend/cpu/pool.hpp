@@ -4,6 +4,7 @@
 #include "backend/cpu/kernel.hpp"
 #include "backend/cpu/loops/vector_loops.hpp"
 #include "backend/cpu/parallel.hpp"
+#include "graph/layer_spec.hpp"
 
 namespace pipetrain::cpu {
 

@@ -7,6 +7,7 @@
 #include "backend/cpu/kernel.hpp"
 #include "backend/cpu/loops/vector_loops.hpp"
 #include "backend/cpu/parallel.hpp"
+#include "graph/layer.hpp"
 
 namespace pipetrain::cpu {
 namespace {

@@ -7,6 +7,7 @@
 #include "backend/cuda/kernel.hpp"
 #include "backend/cuda/workspace.hpp"
 #include "base/check.hpp"
+#include "graph/layer.hpp"
 
 namespace pipetrain::cuda {
 namespace {

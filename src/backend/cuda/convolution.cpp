@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "base/error.hpp"
+#include "graph/layer.hpp"
 
 namespace pipetrain::cuda {
 namespace {

@@ -16,6 +16,7 @@
 
 #include "backend/cuda/handles.hpp"
 #include "backend/cuda/kernel.hpp"
+#include "graph/layer_spec.hpp"
 
 namespace pipetrain::cuda {
 

@@ -1,6 +1,7 @@
 #include "backend/cuda/costs.hpp"
 
 #include "backend/cuda/lowering.hpp"
+#include "graph/layer.hpp"
 #include "graph/traits.hpp"
 
 namespace pipetrain::cuda {

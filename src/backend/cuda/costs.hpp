@@ -3,6 +3,10 @@
 
 #include "backend/backend.hpp"
 
+namespace pipetrain {
+struct Graph;
+}
+
 namespace pipetrain::cuda {
 
 // The same for all devices, so that models are cut alike on all of them.

@@ -4,6 +4,7 @@
 
 #include "backend/cuda/identity.hpp"
 #include "backend/dropout_mask.hpp"
+#include "graph/layer.hpp"
 
 namespace pipetrain::cuda {
 namespace {

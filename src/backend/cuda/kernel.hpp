@@ -8,6 +8,12 @@
 
 #include "backend/backend.hpp"
 #include "backend/cuda/device_stream.hpp"
+#include "graph/layer_spec.hpp"
+#include "graph/shape.hpp"
+
+namespace pipetrain {
+struct Layer;
+}
 
 namespace pipetrain::cuda {
 

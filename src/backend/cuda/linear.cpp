@@ -5,6 +5,7 @@
 #include "backend/cuda/device/reduce.hpp"
 #include "backend/cuda/kernel.hpp"
 #include "backend/cuda/linear_plan.hpp"
+#include "graph/layer.hpp"
 
 namespace pipetrain::cuda {
 

@@ -9,6 +9,7 @@
 #include "backend/cuda/device/loss.hpp"
 #include "backend/cuda/kernel.hpp"
 #include "base/error.hpp"
+#include "graph/loss.hpp"
 
 namespace pipetrain::cuda {
 namespace {

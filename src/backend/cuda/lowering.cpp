@@ -2,6 +2,7 @@
 
 #include "backend/cuda/update.hpp"
 #include "base/bytes_of.hpp"
+#include "graph/graph.hpp"
 
 namespace pipetrain::cuda {
 namespace {

@@ -7,6 +7,10 @@
 #include "backend/cuda/kernel.hpp"
 #include "base/indexed.hpp"
 
+namespace pipetrain {
+struct Graph;
+}
+
 namespace pipetrain::cuda {
 
 // One problem a layer, decided on the uncut graph; they point into it. A relu that alone reads the

@@ -9,6 +9,7 @@
 #include "backend/cuda/linear_plan.hpp"
 #include "backend/cuda/parts.hpp"
 #include "base/bytes_of.hpp"
+#include "graph/layer.hpp"
 
 namespace pipetrain::cuda {
 namespace {

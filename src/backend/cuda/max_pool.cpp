@@ -5,6 +5,7 @@
 #include "backend/cuda/pool_plan.hpp"
 #include "base/bytes_of.hpp"
 #include "base/error.hpp"
+#include "graph/layer.hpp"
 
 namespace pipetrain::cuda {
 namespace {

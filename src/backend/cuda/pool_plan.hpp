@@ -3,6 +3,7 @@
 
 #include "backend/cuda/device/pool.hpp"
 #include "backend/cuda/kernel.hpp"
+#include "graph/layer_spec.hpp"
 
 namespace pipetrain::cuda {
 

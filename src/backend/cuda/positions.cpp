@@ -7,6 +7,7 @@
 #include "backend/cuda/device/reduce.hpp"
 #include "backend/cuda/kernel.hpp"
 #include "base/bytes_of.hpp"
+#include "graph/layer.hpp"
 
 namespace pipetrain::cuda {
 namespace {

@@ -1,5 +1,6 @@
 #include "backend/reference/costs.hpp"
 
+#include "graph/graph.hpp"
 #include "graph/traits.hpp"
 
 namespace pipetrain::reference {

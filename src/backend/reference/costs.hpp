@@ -3,6 +3,10 @@
 
 #include "backend/backend.hpp"
 
+namespace pipetrain {
+struct Graph;
+}
+
 namespace pipetrain::reference {
 
 BackendCosts costs(const Graph& graph);

@@ -8,6 +8,7 @@
 
 #include "backend/reference/kernel.hpp"
 #include "base/error.hpp"
+#include "graph/loss.hpp"
 
 namespace pipetrain::reference {
 namespace {

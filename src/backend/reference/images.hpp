@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "base/check.hpp"
-#include "graph/graph.hpp"
+#include "graph/shape.hpp"
 
 namespace pipetrain::reference {
 

@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "backend/backend.hpp"
+#include "graph/layer_spec.hpp"
+#include "graph/shape.hpp"
 
 namespace pipetrain::reference {
 

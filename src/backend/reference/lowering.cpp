@@ -5,6 +5,7 @@
 
 #include "backend/reference/kernel.hpp"
 #include "base/bytes_of.hpp"
+#include "graph/graph.hpp"
 
 namespace pipetrain::reference {
 namespace {

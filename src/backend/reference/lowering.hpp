@@ -3,6 +3,10 @@
 
 #include "backend/backend.hpp"
 
+namespace pipetrain {
+struct Graph;
+}
+
 namespace pipetrain::reference {
 
 std::unique_ptr<const Lowering> lower(const Graph& graph);

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "graph/graph.hpp"
+#include "graph/shape.hpp"
 
 namespace pipetrain::reference {
 

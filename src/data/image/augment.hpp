@@ -10,6 +10,7 @@
 #include "base/rng.hpp"
 #include "data/dataset.hpp"
 #include "data/image/image_resize.hpp"
+#include "graph/shape.hpp"
 
 namespace pipetrain {
 

@@ -14,6 +14,7 @@
 #include "base/error.hpp"
 #include "data/byte_file.hpp"
 #include "data/formats.hpp"
+#include "graph/graph.hpp"
 
 namespace pipetrain {
 

@@ -11,6 +11,7 @@
 #include "base/error.hpp"
 #include "data/formats.hpp"
 #include "data/image/glyph_draw.hpp"
+#include "graph/graph.hpp"
 
 namespace pipetrain {
 

@@ -9,6 +9,7 @@
 
 #include "data/byte_file.hpp"
 #include "data/formats.hpp"
+#include "graph/graph.hpp"
 
 namespace pipetrain {
 

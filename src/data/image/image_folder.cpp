@@ -16,6 +16,7 @@
 #include "data/image/image_list.hpp"
 #include "data/image/image_resize.hpp"
 #include "data/split.hpp"
+#include "graph/graph.hpp"
 
 namespace pipetrain {
 

@@ -13,6 +13,7 @@
 #include "data/text/pieces.hpp"
 #include "data/text/sentence_pairs.hpp"
 #include "data/text/train_pieces.hpp"
+#include "graph/graph.hpp"
 #include "graph/lengths.hpp"
 #include "graph/traits.hpp"
 

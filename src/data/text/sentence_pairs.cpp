@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "data/text/buckets.hpp"
+#include "graph/loss.hpp"
 
 namespace pipetrain {
 namespace {

@@ -10,6 +10,7 @@
 
 #include "data/dataset.hpp"
 #include "data/text/parallel_text.hpp"
+#include "graph/shape.hpp"
 
 namespace pipetrain {
 

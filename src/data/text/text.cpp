@@ -7,6 +7,7 @@
 #include "data/byte_file.hpp"
 #include "data/formats.hpp"
 #include "data/text/windows.hpp"
+#include "graph/graph.hpp"
 
 namespace pipetrain {
 

@@ -17,6 +17,8 @@
 
 namespace pipetrain {
 
+struct Graph;
+
 struct TokenSpan {  // [first, last) of the tokens of a file
   std::shared_ptr<const std::vector<Token>> tokens;
   std::int64_t first = 0, last = 0;

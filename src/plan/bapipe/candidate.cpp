@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "graph/graph.hpp"
 #include "plan/bapipe/costs.hpp"
 #include "plan/bapipe/layer_split.hpp"
 #include "plan/bapipe/partition.hpp"

@@ -7,6 +7,8 @@
 
 #include "plan/bapipe/candidate.hpp"
 
+#include "graph/layer.hpp"
+
 namespace pipetrain {
 namespace {
 

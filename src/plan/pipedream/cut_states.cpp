@@ -10,6 +10,7 @@
 
 #include "base/error.hpp"
 #include "base/printable.hpp"
+#include "graph/layer.hpp"
 
 namespace pipetrain {
 namespace {

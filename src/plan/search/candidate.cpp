@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "compact_schedule.hpp"
+#include "graph/graph.hpp"
 
 namespace pipetrain {
 namespace {

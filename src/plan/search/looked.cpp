@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/bytes_text.hpp"
+#include "graph/graph.hpp"
 
 namespace pipetrain {
 namespace {

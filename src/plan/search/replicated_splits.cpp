@@ -1,5 +1,7 @@
 #include "plan/search/replicated_splits.hpp"
 
+#include "graph/layer.hpp"
+
 #include <algorithm>
 #include <limits>
 

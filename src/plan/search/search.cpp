@@ -12,6 +12,7 @@
 
 #include "base/bytes_text.hpp"
 #include "base/error.hpp"
+#include "graph/graph.hpp"
 #include "plan/search/looked.hpp"
 #include "plan/search/replicated_splits.hpp"
 #include "plan/search/splits.hpp"

@@ -1,5 +1,7 @@
 #include "plan/search/splits.hpp"
 
+#include "graph/graph.hpp"
+
 #include <algorithm>
 #include <limits>
 

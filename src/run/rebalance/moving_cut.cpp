@@ -11,6 +11,7 @@
 #include "base/error.hpp"
 #include "base/median.hpp"
 #include "compile/pipeline_threads.hpp"
+#include "graph/graph.hpp"
 #include "plan/cost.hpp"
 #include "program/simulate.hpp"
 #include "run/outlook.hpp"

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "graph/graph.hpp"
 #include "plan/search/splits.hpp"
 
 namespace pipetrain {

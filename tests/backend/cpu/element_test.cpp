@@ -10,6 +10,7 @@
 #include "backend/cpu/layout.hpp"
 #include "backend/cpu/loops/vector_loops.hpp"
 #include "catch.hpp"
+#include "graph/graph.hpp"
 
 using namespace pipetrain;
 using namespace pipetrain::cpu;

@@ -9,6 +9,7 @@
 #include "backend/cpu/loops/vector_loops.hpp"
 #include "backend/reference/reference_backend.hpp"
 #include "base/error.hpp"
+#include "graph/graph.hpp"
 #include "outcomes.hpp"
 
 using namespace pipetrain;

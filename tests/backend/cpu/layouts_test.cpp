@@ -7,6 +7,7 @@
 #include "backend/cpu/layout.hpp"
 #include "backend/harness.hpp"
 #include "catch.hpp"
+#include "graph/graph.hpp"
 
 using namespace pipetrain;
 using namespace pipetrain::testing;

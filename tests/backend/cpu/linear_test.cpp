@@ -8,6 +8,7 @@
 #include "backend/cpu/cpu_backend.hpp"
 #include "backend/harness.hpp"
 #include "catch.hpp"
+#include "graph/graph.hpp"
 
 using namespace pipetrain;
 using namespace pipetrain::testing;

@@ -5,6 +5,7 @@
 #include "backend/cpu/cpu_backend.hpp"
 #include "backend/cpu/instruction_set.hpp"
 #include "backend/reference/reference_backend.hpp"
+#include "graph/graph.hpp"
 #include "instruction_sets.hpp"
 #include "outcomes.hpp"
 

@@ -9,6 +9,7 @@
 #include "backend/cuda/device/layer_norm.hpp"
 #include "backend/cuda/device/positions.hpp"
 #include "device_values.hpp"
+#include "graph/graph.hpp"
 
 using namespace pipetrain;
 using namespace pipetrain::cuda;

@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "catch.hpp"
+#include "graph/graph.hpp"
 #include "random_pipelines.hpp"
 
 using namespace pipetrain;

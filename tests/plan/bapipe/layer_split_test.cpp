@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "catch.hpp"
+#include "graph/graph.hpp"
 #include "plan/bapipe/partition.hpp"
 #include "random_pipelines.hpp"
 

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "catch.hpp"
+#include "graph/graph.hpp"
 #include "random_pipelines.hpp"
 
 using namespace pipetrain;

@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "catch.hpp"
+#include "graph/graph.hpp"
 #include "plan/bapipe/explore.hpp"
 #include "plan/search/replicated_splits.hpp"
 #include "plan/search/search.hpp"

@@ -13,6 +13,7 @@
 #include "backend/cpu/onednn.hpp"
 #include "backend/cpu/parallel.hpp"
 #include "backend/cpu/widened.hpp"
+#include "graph/layer.hpp"
 
 namespace pipetrain::cpu {
 namespace {

@@ -5,6 +5,7 @@
 
 #include "backend/cpu/conv/conv_layout.hpp"
 #include "backend/cpu/converted_call.hpp"
+#include "graph/layer_spec.hpp"
 
 namespace pipetrain::cpu {
 

@@ -5,6 +5,7 @@
 #include "backend/cpu/loops/vector_loops.hpp"
 #include "backend/cpu/onednn.hpp"
 #include "backend/cpu/parallel.hpp"
+#include "graph/layer.hpp"
 
 namespace pipetrain::cpu {
 namespace {

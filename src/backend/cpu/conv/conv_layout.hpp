@@ -7,6 +7,7 @@
 #include <oneapi/dnnl/dnnl.hpp>
 
 #include "backend/cpu/kernel.hpp"
+#include "graph/layer_spec.hpp"
 
 namespace pipetrain::cpu {
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "backend/cpu/conv/conv_calls.hpp"
+#include "graph/layer_spec.hpp"
 
 namespace pipetrain::cpu {
 

@@ -4,7 +4,8 @@
 // estimates of costs (costs.hpp).
 #pragma once
 
-#include "graph/graph.hpp"
+#include "graph/layer_spec.hpp"
+#include "graph/shape.hpp"
 
 namespace pipetrain::cpu {
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "backend/cpu/kernel.hpp"
+#include "graph/layer_spec.hpp"
 
 namespace pipetrain::cpu {
 

@@ -14,7 +14,7 @@
 #include "backend/cpu/element.hpp"
 #include "backend/cpu/loops/sequence_loops.hpp"
 #include "backend/dropout_mask.hpp"
-#include "graph/graph.hpp"
+#include "graph/layer_spec.hpp"
 
 namespace pipetrain::cpu {
 

@@ -9,6 +9,7 @@
 #include "backend/cpu/widened.hpp"
 #include "base/bytes_of.hpp"
 #include "base/cache_line.hpp"
+#include "graph/layer.hpp"
 
 namespace pipetrain::cpu {
 namespace {

@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "graph/graph.hpp"
+#include "graph/layer_spec.hpp"
 
 namespace pipetrain::cuda {
 

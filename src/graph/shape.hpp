@@ -1,0 +1,21 @@
+// The shape of a value of one sample.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace pipetrain {
+
+// Dimensions without the batch: [C, H, W] of an image, [features] of a vector, [T, C] of a sequence
+// of T vectors. Elements are floats; with a vocabulary they are tokens, int32 in 0 .. vocabulary -
+// 1, which have no gradient.
+struct Shape {
+  std::vector<std::int64_t> dims;
+  std::int64_t vocabulary = 0;
+  std::int64_t elements() const;
+  std::string text() const;  // "[6, 28, 28]", "[64] tokens of 256"
+  bool operator==(const Shape&) const = default;
+};
+
+}  // namespace pipetrain
