@@ -285,10 +285,14 @@ void TiedParameters::add_up(Stream& stream, std::size_t g) {
 // What another rank has handed in.
 std::vector<float>& TiedParameters::part_of(std::size_t group, std::size_t use) {
   const std::lock_guard lock(mutex_);
+  std::vector<float>* values = nullptr;
   for (PartsLink::Parts& parts : came_[all_updates_])
     for (PartsLink::Part& part : parts)
-      if (std::cmp_equal(part.kind, group) && std::cmp_equal(part.index, use)) return part.values;
-  PIPETRAIN_CHECK(false, "no rank has handed in use {} of tied parameter {}", use, group);
+      if (std::cmp_equal(part.kind, group) && std::cmp_equal(part.index, use))
+        values = &part.values;
+  PIPETRAIN_CHECK(values != nullptr, "no rank has handed in use {} of tied parameter {}", use,
+                  group);
+  return *values;
 }
 
 // By the rank of its first use.
