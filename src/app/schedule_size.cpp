@@ -8,7 +8,7 @@
 namespace pipetrain {
 namespace {
 
-constexpr double gib = 1024. * 1024 * 1024, most_bytes = 4 * gib;
+constexpr double gib = 1024. * 1024 * 1024, most_printed = 4 * gib;
 constexpr int most_stages_drawn = 1024;
 
 // What would be made, at most.
@@ -46,7 +46,7 @@ void refuse_large_picture(const std::vector<ScheduleRequest>& requests, const Op
   const Size size = size_of(requests, true);
   const double instructions = 7 * size.micro,
                bytes = instructions * (options.format == "trace" ? 1800 : 400);
-  if (bytes > most_bytes)
+  if (bytes > most_printed)
     refuse(requests[0], size,
            fmt::format("make up to {:.2g} instructions, which would take {:.1f} GiB of memory; 4 "
                        "GiB is the limit: write smaller numbers, or --summary for the numbers "
@@ -62,7 +62,7 @@ void refuse_large_picture(const std::vector<ScheduleRequest>& requests, const Op
 void refuse_large_order(const std::vector<ScheduleRequest>& requests, bool kept_together) {
   const Size size = size_of(requests, kept_together);
   constexpr double most_computed = 1e9;
-  if (const double bytes = 10 * size.kept; bytes > most_bytes)
+  if (const double bytes = 10 * size.kept; bytes > most_printed)
     refuse(requests[0], size,
            fmt::format("make up to {:.2g} forwards and backwards, which would take {:.1f} GiB of "
                        "memory; 4 GiB is the limit: write smaller numbers",
@@ -79,7 +79,7 @@ void refuse_long_lists(const std::vector<ScheduleRequest>& requests) {
   for (const ScheduleRequest& r : requests) {
     const Size size = size_of({r}, true);
     const double instructions = 7 * size.micro / r.stages, bytes = 160 * instructions;
-    if (bytes > most_bytes)
+    if (bytes > most_printed)
       refuse(r, size,
              fmt::format("make up to {:.2g} instructions on a worker, which would take {:.1f} GiB "
                          "of memory; 4 GiB is the limit: write smaller numbers, or --summary for "

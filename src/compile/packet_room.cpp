@@ -3,7 +3,7 @@
 namespace pipetrain {
 namespace {
 
-struct Room {
+struct Packing {
   const PacketRoomInput& in;
   Mode mode;
 
@@ -54,7 +54,7 @@ ByMode<std::size_t> packet_room(const PacketRoomInput& in, StageId stage, int co
   const auto s = static_cast<std::size_t>(stage.value);
   for (const Mode mode : {Mode::Train, Mode::Evaluate}) {
     if (most_samples(in.sizes, mode) == 0) continue;
-    const Room room{in, mode};
+    const Packing room{in, mode};
     std::size_t& its = bytes[mode];
     if (s + 1 < in.needs.stages.size()) its += room.at(s, true, copy);
     if (s > 0) its += room.at(s - 1, false, copy);

@@ -46,15 +46,15 @@ std::string sent_text(const Graph& graph, const StagePlan& stage) {
   return words.empty() ? "(to the loss)" : fmt::format("{}", fmt::join(words, ", "));
 }
 
-using Row = std::array<std::string, 6>;
+using PlanRow = std::array<std::string, 6>;
 
 // Columns as wide as their widest cell, two spaces apart; names to the left, numbers to the right.
-std::string aligned(const std::vector<Row>& rows) {
+std::string aligned(const std::vector<PlanRow>& rows) {
   std::array<std::size_t, 6> widths{};
-  for (const Row& row : rows)
+  for (const PlanRow& row : rows)
     for (std::size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], row[c].size());
   std::string text;
-  for (const Row& row : rows)
+  for (const PlanRow& row : rows)
     text += fmt::format("{:>{}}  {:<{}}  {:>{}}  {:>{}}  {:>{}}  {}\n", row[0], widths[0], row[1],
                         widths[1], row[2], widths[2], row[3], widths[3], row[4], widths[4], row[5]);
   return text;
@@ -84,7 +84,7 @@ nlohmann::json plan_json(const Graph& graph, const Plan& plan) {
 }
 
 std::string plan_text(const Graph& graph, const Plan& plan) {
-  std::vector<Row> rows = {{"stage", "layers", "parameters", "MFLOP", "bytes sent", "sends"}};
+  std::vector<PlanRow> rows = {{"stage", "layers", "parameters", "MFLOP", "bytes sent", "sends"}};
   StagePlan total;
   for (std::size_t s = 0; s < plan.stages.size(); ++s) {
     const StagePlan& stage = plan.stages[s];

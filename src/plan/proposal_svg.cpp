@@ -26,7 +26,7 @@ constexpr std::string_view kStyle =
     ".ground{fill:#0d1117}.line{stroke:#30363d}.time{fill:#6ea3d8}.transfer{fill:#7d8794}"
     ".memory{fill:#6fbf66}.bound{fill:#ef7d4a}.mark{fill:#ff9a68}}</style>\n";
 
-std::string words(std::string_view style, double x, double y, std::string_view text) {
+std::string written(std::string_view style, double x, double y, std::string_view text) {
   return fmt::format("<text class=\"{}\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n", style, x, y,
                      xml_text(text));
 }
@@ -77,10 +77,10 @@ class Picture {
         proposal_.microbatches == 1 ? "1 micro-batch"
                                     : fmt::format("{} micro-batches", proposal_.microbatches),
         ms_text(proposal_.step_ms), proposal_.speedup, proposal_.data_parallel_speedup);
-    return words("title", kLeft, 30, title_text(proposal_)) + words("faint", kLeft, 52, below) +
-           words("head", kLayers, kTop - 14, "layers") +
-           words("head", kTimes, kTop - 14, "time of a micro-batch, and of its transfer") +
-           words("head", kMemory, kTop - 14, "memory of a device") +
+    return written("title", kLeft, 30, title_text(proposal_)) + written("faint", kLeft, 52, below) +
+           written("head", kLayers, kTop - 14, "layers") +
+           written("head", kTimes, kTop - 14, "time of a micro-batch, and of its transfer") +
+           written("head", kMemory, kTop - 14, "memory of a device") +
            fmt::format(
                "<line class=\"line\" x1=\"{0:g}\" x2=\"{1:g}\" y1=\"{2:g}\" y2=\"{2:g}\"/>\n",
                kLeft, kWidth - kLeft, kTop - 6);
@@ -96,15 +96,15 @@ class Picture {
         stage.replicas == 1
             ? fmt::format("device {}", devices_text(stage.devices))
             : fmt::format("{} replicas, devices {}", stage.replicas, devices_text(stage.devices));
-    std::string text = words("", kLeft, y_ + 16, fmt::format("stage {}", s)) +
-                       words("", kLayers, y_ + 16, shortened(layers_text(stage))) +
-                       words("faint", kLayers, y_ + 33, shortened(runs)) +
+    std::string text = written("", kLeft, y_ + 16, fmt::format("stage {}", s)) +
+                       written("", kLayers, y_ + 16, shortened(layers_text(stage))) +
+                       written("faint", kLayers, y_ + 33, shortened(runs)) +
                        timed(stage.time_ms, y_ + 3, kBar, "time", bounds(s, false));
     if (stage.memory_bytes) text += memory(static_cast<double>(*stage.memory_bytes));
     y_ += kStageHeight;
     if (s + 1 == proposal_.stages.size()) return text;
     if (stage.transfer_ms)
-      text += words("faint", kLayers, y_ + 15, "to the next stage and back") +
+      text += written("faint", kLayers, y_ + 15, "to the next stage and back") +
               timed(*stage.transfer_ms, y_ + 7, kThinBar, "transfer", bounds(s, true));
     y_ += kTransferHeight;
     return text;
@@ -115,14 +115,14 @@ class Picture {
     const double width = longest_ms_ > 0 ? ms / longest_ms_ * kTimeWidth : 0;
     const double middle = y + height / 2 + 5;
     return bar(bound ? "bound" : style, kTimes, y, width, height) +
-           words(bound ? "mark" : "", kTimes + width + 8, middle,
-                 ms_text(ms) + (bound ? " (bottleneck)" : ""));
+           written(bound ? "mark" : "", kTimes + width + 8, middle,
+                   ms_text(ms) + (bound ? " (bottleneck)" : ""));
   }
 
   std::string memory(double bytes) const {
     const double width = most_bytes_ > 0 ? bytes / most_bytes_ * kMemoryWidth : 0;
     return bar("memory", kMemory, y_ + 3, width, kBar) +
-           words("", kMemory + width + 8, y_ + 17, bytes_text(static_cast<std::size_t>(bytes)));
+           written("", kMemory + width + 8, y_ + 17, bytes_text(static_cast<std::size_t>(bytes)));
   }
 
   const Proposal& proposal_;

@@ -18,12 +18,12 @@ namespace {
 
 constexpr double left = 80, top = 44, right = 20;
 
-struct Kind {
+struct Colouring {
   Op op;
   std::string_view colour;  // of `style`
   std::string_view name;
 };
-constexpr std::array<Kind, 7> kinds{{
+constexpr std::array<Colouring, 7> colourings{{
     {Op::Forward, "f", "forward"},
     {Op::Backward, "b", "backward"},
     {Op::BackwardInput, "b", "backward, input half"},
@@ -33,8 +33,9 @@ constexpr std::array<Kind, 7> kinds{{
     {Op::Recompute, "r", "recompute"},
 }};
 
-const Kind& kind_of(Op op) {
-  return *std::find_if(kinds.begin(), kinds.end(), [&](const Kind& k) { return k.op == op; });
+const Colouring& colouring_of(Op op) {
+  return *std::find_if(colourings.begin(), colourings.end(),
+                       [&](const Colouring& k) { return k.op == op; });
 }
 
 // Is the version of each micro-batch the number of its mini-batch, so that showing it adds nothing?
@@ -149,7 +150,7 @@ std::string box(const ScheduleView& view, std::size_t worker, const Cell& cell, 
   const bool odd = view.program.minibatch_of(i.microbatch).value % 2 == 1;
   auto text = fmt::format("<g{}><title>{}: {:g} to {:g}</title>", odd ? " class=\"odd\"" : "",
                           to_text(i), cell.span.start, cell.span.end);
-  text += rect(kind_of(cell.op).colour, x, y, width, look.box_height);
+  text += rect(colouring_of(cell.op).colour, x, y, width, look.box_height);
   if (has_bar(view.program, i)) text += rect("bar", x, y + look.box_height - 4, width, 4);
   text += words("number", x + width / 2, y + 16, label_of(view.program, cell));
   if (look.versions && reads_weights(i.op))
@@ -222,7 +223,7 @@ Legend legend_of(const ScheduleView& view, const Look& look, double y) {
   for (std::size_t w = 0; w < view.program.workers.size(); ++w)
     for (const Cell& cell : cells_of(view.program, view.timeline, w)) used.insert(cell.op);
   Legend legend(y);
-  for (const auto& kind : kinds)
+  for (const auto& kind : colourings)
     if (used.contains(kind.op)) legend.add(kind.colour, kind.name);
   if (look.bars) legend.add_bar(name_of_bars(view.program));
   legend.add_tick("update");

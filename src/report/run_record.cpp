@@ -16,43 +16,43 @@ namespace pipetrain {
 namespace {
 
 namespace fs = std::filesystem;
-using json = nlohmann::ordered_json;  // uses of memory are in the order of plan.json
+using ordered = nlohmann::ordered_json;  // uses of memory are in the order of plan.json
 
-double read_number(const json& object, const char* key) {
+double read_number(const ordered& object, const char* key) {
   const auto at = object.find(key);
   if (at == object.end() || !at->is_number()) return std::numeric_limits<double>::quiet_NaN();
   return at->get<double>();
 }
 
-std::optional<double> find_number(const json& object, const char* key) {
+std::optional<double> find_number(const ordered& object, const char* key) {
   const double value = read_number(object, key);
   return std::isnan(value) ? std::nullopt : std::optional(value);
 }
 
 // What is no number, or none that fits, counts as 0: a report shows what can be read.
-double read_or_zero(const json& object, const char* key) {
+double read_or_zero(const ordered& object, const char* key) {
   return find_number(object, key).value_or(0);
 }
-std::int64_t read_whole(const json& object, const char* key) {
+std::int64_t read_whole(const ordered& object, const char* key) {
   const double value = read_or_zero(object, key);
   return std::abs(value) < 1e15 ? static_cast<std::int64_t>(value) : 0;
 }
-std::size_t read_bytes(const json& object, const char* key) {
+std::size_t read_bytes(const ordered& object, const char* key) {
   return static_cast<std::size_t>(std::max<std::int64_t>(read_whole(object, key), 0));
 }
-std::string read_text(const json& object, const char* key) {
+std::string read_text(const ordered& object, const char* key) {
   const auto at = object.find(key);
   return at != object.end() && at->is_string() ? printable(at->get<std::string>()) : "";
 }
-const json& read_list(const json& object, const char* key) {
-  static const json none = json::array();
+const ordered& read_list(const ordered& object, const char* key) {
+  static const ordered none = ordered::array();
   const auto at = object.find(key);
   return at != object.end() && at->is_array() ? *at : none;
 }
 
-std::string read_names(const json& object, const char* key) {
+std::string read_names(const ordered& object, const char* key) {
   std::string all;
-  for (const json& name : read_list(object, key))
+  for (const ordered& name : read_list(object, key))
     if (name.is_string()) all += (all.empty() ? "" : ", ") + printable(name.get<std::string>());
   return all;
 }
@@ -62,7 +62,7 @@ class MetricsReader {
  public:
   explicit MetricsReader(RunRecord& run) : run_(run) {}
 
-  void read(const json& event) {
+  void read(const ordered& event) {
     const std::string kind = read_text(event, "event");
     if (kind == "start") start(event);
     if (kind == "step") step(event);
@@ -84,7 +84,7 @@ class MetricsReader {
   }
 
  private:
-  void start(const json& event) {
+  void start(const ordered& event) {
     run_.ended.clear();
     run_.model = read_text(event, "model");
     run_.schedule = read_text(event, "schedule");
@@ -94,7 +94,7 @@ class MetricsReader {
     run_.steps_per_epoch = read_whole(event, "steps_per_epoch");
   }
 
-  void step(const json& event) {
+  void step(const ordered& event) {
     const double seconds = read_or_zero(event, "step_seconds");
     seconds_ += seconds;
     step_seconds_.push_back(seconds);
@@ -102,7 +102,7 @@ class MetricsReader {
     run_.steps.push_back({read_whole(event, "step"), seconds_, read_number(event, "loss"),
                           read_or_zero(event, "lr"), read_or_zero(event, "samples_per_second"),
                           read_or_zero(event, "bubble")});
-    const json& stages = read_list(event, "stages");
+    const ordered& stages = read_list(event, "stages");
     if (stages.size() > run_.stages.size()) run_.stages.resize(stages.size());
     for (std::size_t s = 0; s < stages.size(); ++s) {
       if (!stages[s].is_object()) continue;
@@ -117,7 +117,7 @@ class MetricsReader {
     }
   }
 
-  void validation(const json& event) {
+  void validation(const ordered& event) {
     ValidationPoint point{.step = read_whole(event, "step"),
                           .seconds = seconds_,
                           .loss = read_number(event, "loss"),
@@ -127,19 +127,19 @@ class MetricsReader {
     if (run_.steps_per_epoch > 0)
       point.epoch = static_cast<double>(point.step) / static_cast<double>(run_.steps_per_epoch);
     run_.validations.push_back(point);
-    const json& held = read_list(event, "validation_memory_bytes");
+    const ordered& held = read_list(event, "validation_memory_bytes");
     for (std::size_t s = 0; s < std::min(held.size(), run_.stages.size()); ++s)
       if (held[s].is_number_unsigned()) run_.stages[s].validation_bytes = held[s];
   }
 
-  void rebalance(const json& event) {
+  void rebalance(const ordered& event) {
     const std::string refused = read_text(event, "refused");
     run_.moves.push_back(fmt::format(
         "After step {}, from [{}] to [{}]{}", read_whole(event, "step"), read_names(event, "from"),
         read_names(event, "to"), refused.empty() ? "." : ": refused, " + refused));
   }
 
-  void end(const json& event) {
+  void end(const ordered& event) {
     const std::string stopped = read_text(event, "stopped_by");
     run_.ended = "finished";
     if (stopped == "early_stopping")
@@ -163,7 +163,7 @@ void read_metrics(RunRecord& run) {
   std::int64_t number = 0;
   for (std::string line; lines.next(line);) {
     ++number;
-    const json event = json::parse(line, nullptr, false);
+    const ordered event = ordered::parse(line, nullptr, false);
     if (!event.is_object()) {
       run.warnings.push_back(fmt::format(
           "metrics.jsonl: line {} is no JSON object; what follows it was not read", number));
@@ -174,17 +174,17 @@ void read_metrics(RunRecord& run) {
   reader.finish();
 }
 
-std::string ends_text(const json& stage) {
-  const json& ends = read_list(stage, "layers");
+std::string ends_text(const ordered& stage) {
+  const ordered& ends = read_list(stage, "layers");
   if (ends.size() != 2 || !ends[0].is_string() || !ends[1].is_string()) return "";
   const auto first = printable(ends[0].get<std::string>()),
              last = printable(ends[1].get<std::string>());
   return first == last ? first : first + " to " + last;
 }
 
-void read_plan(RunRecord& run, const json& plan) {
-  const json &stages = read_list(plan, "stages"), &held = read_list(plan, "memory_bytes"),
-             &uses = read_list(plan, "memory");
+void read_plan(RunRecord& run, const ordered& plan) {
+  const ordered &stages = read_list(plan, "stages"), &held = read_list(plan, "memory_bytes"),
+                &uses = read_list(plan, "memory");
   if (run.stages.empty()) run.stages.resize(stages.size());
   for (std::size_t s = 0; s < std::min(stages.size(), run.stages.size()); ++s) {
     StageRecord& stage = run.stages[s];
@@ -208,12 +208,12 @@ std::string file_text(RunRecord& run, const char* name) {
   }
 }
 
-json file_json(RunRecord& run, const char* name) {
+ordered file_json(RunRecord& run, const char* name) {
   const std::string content = file_text(run, name);
-  json read = json::parse(content, nullptr, false);
+  ordered read = ordered::parse(content, nullptr, false);
   if (read.is_object()) return read;
   if (!content.empty()) run.warnings.push_back(fmt::format("{}: is no JSON object", name));
-  return json::object();
+  return ordered::object();
 }
 
 }  // namespace
@@ -230,7 +230,7 @@ RunRecord read_run(const fs::path& folder) {
       (whole_path.has_filename() ? whole_path : whole_path.parent_path()).filename().string());
   read_metrics(run);
   read_plan(run, file_json(run, "plan.json"));
-  const json build = file_json(run, "build.json");
+  const ordered build = file_json(run, "build.json");
   for (const auto& [name, value] : build.items())
     run.environment.emplace_back(
         printable(name), printable(value.is_string() ? value.get<std::string>() : value.dump()));

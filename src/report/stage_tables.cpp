@@ -14,7 +14,7 @@
 namespace pipetrain {
 namespace {
 
-std::size_t most_bytes(const RunRecord& run) {
+std::size_t most_held(const RunRecord& run) {
   std::size_t most = 1;
   for (const StageRecord& stage : run.stages)
     most = std::max({most, stage.memory_bytes, stage.predicted_bytes});
@@ -89,7 +89,7 @@ std::string stages_table(const RunRecord& run) {
 
 std::string memory_table(const RunRecord& run) {
   if (run.stages.empty()) return "";
-  const std::size_t most = most_bytes(run);
+  const std::size_t most = most_held(run);
   const bool by_use = !run.stages[0].uses.empty();
   TableRows rows = {{{"stage"}, {"predicted"}, {"measured"}, {"validation"}}};
   if (by_use) rows[0].push_back({"for what (predicted)"});

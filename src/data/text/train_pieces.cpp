@@ -26,14 +26,14 @@ namespace {
 using sentencepiece::util::Status;
 using sentencepiece::util::StatusCode;
 
-constexpr std::array<std::string_view, 2> kinds = {"unigram", "bpe"};
+constexpr std::array<std::string_view, 2> piece_kinds = {"unigram", "bpe"};
 constexpr int special_pieces = 4;
 
 void check(const PieceTraining& options) {
-  if (std::ranges::find(kinds, options.kind) == kinds.end())
+  if (std::ranges::find(piece_kinds, options.kind) == piece_kinds.end())
     throw UsageError(fmt::format("the kind of pieces \"{}\" is not known; write one of: {}{}",
-                                 options.kind, fmt::join(kinds, ", "),
-                                 suggest(options.kind, kinds)));
+                                 options.kind, fmt::join(piece_kinds, ", "),
+                                 suggest(options.kind, piece_kinds)));
   if (options.vocabulary <= special_pieces || options.vocabulary > tokens_max)
     throw UsageError(
         fmt::format("a vocabulary of {} pieces is out of range; write a whole number from {} to {}",
