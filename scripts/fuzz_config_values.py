@@ -54,6 +54,7 @@ WORDS = "ado bel cade dobe echo fade gibe hoc idle jade kobe lace mode node oboe
 
 # Keys of any model: how often each is drawn, and its values.
 COMMON: dict[str, tuple[float, list]] = {
+    "model.trainable": (0.2, [["*weight*"], ["*.bias"], ["fc*", "head.*"], ["*"], []]),
     "data.batch_size": (1, [8, 8, 8, 12, 6]),
     "data.shuffle": (0.2, [True, False]),
     "data.drop_last": (0.3, [True, False]),

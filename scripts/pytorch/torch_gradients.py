@@ -1,6 +1,6 @@
 """The vision models: a random state_dict of each goes in by `init` and comes out again, and one batch
 has PyTorch's loss, gradients and running statistics, at one stage and cut in three; ResNet-18's
-first ten steps.
+first ten steps, of all its layers and of the last alone.
 
 A gradient is what the checkpoint of one step at a rate of 0 keeps as momentum_buffer. PyTorch
 computes in f64, on the branch that our forward took: torch_branches.py says why.
@@ -26,6 +26,7 @@ import torch_tensors
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 OUTPUTS, GRADIENTS, TRAINED = 1e-5, 1e-4, 1e-3  # tolerances: outputs, one batch, ten steps
+HEAD = 1e-4  # ten steps of the last layer
 NEARNESS = 1e-4  # of what falls otherwise to its kink
 STAGES = (1, 3)
 RATE = 0.001  # of the steps: at 0.01 PyTorch in f32 is further than the bound from PyTorch in f64
@@ -98,7 +99,7 @@ class Folder:
         torch_task.write_safetensors(path / "init.safetensors", model.module.state_dict())
         (path / "model.toml").write_text(model.text)
 
-    def train(self, binary, backend, stages, lr, steps):
+    def train(self, binary, backend, stages, lr, steps, sets=()):
         """The run's folder: losses, model.safetensors, checkpoints."""
         optimizer = torch_task.Optimizer(f'kind = "sgd"\nlr = {lr}\nmomentum = 0.9\n', None)
         text = torch_task.config_toml(optimizer, backend, steps, stages)
@@ -106,7 +107,9 @@ class Folder:
         text = text.replace(f"microbatches = {torch_task.MICROBATCHES}", "microbatches = 1")
         (self.path / "config.toml").write_text(text)
         run = self.path / f"run-{backend}-{stages}-{steps}"
-        torch_task.pipetrain(binary, "train", self.path / "config.toml", "--output", run, "--quiet")
+        shutil.rmtree(run, ignore_errors=True)
+        torch_task.pipetrain(binary, "train", self.path / "config.toml", "--output", run, "--quiet",
+                             *(part for text in sets for part in ("--set", text)))
         return run
 
 
@@ -199,11 +202,14 @@ def check_gradients(model, folder, binary, runner, backend, report):
         shutil.rmtree(run)
 
 
-def train_torch(model, folder):
-    """Losses and state after the steps, each on the same batch, in f64."""
+def train_torch(model, folder, only=""):
+    """Losses and state after the steps, each on the same batch, in f64; of the parameters whose names begin so."""
     module = copy.deepcopy(model.module).double().train()
     images = folder.images.double()
-    optimizer = torch.optim.SGD(module.parameters(), lr=RATE, momentum=0.9)
+    for name, parameter in module.named_parameters():
+        parameter.requires_grad_(name.startswith(only))
+    trained = [parameter for parameter in module.parameters() if parameter.requires_grad]
+    optimizer = torch.optim.SGD(trained, lr=RATE, momentum=0.9)
     losses = []
     for _ in range(model.steps):
         optimizer.zero_grad()
@@ -214,20 +220,28 @@ def train_torch(model, folder):
     return losses, module.state_dict()
 
 
-def compare_steps(model, run, losses, tensors, backend, report):
+def compare_steps(model, run, losses, tensors, backend, report, tolerance=TRAINED, what=""):
     """The run's losses, and what it exported, beside PyTorch's after the same steps."""
     ours = torch_task.read_safetensors(run / "model.safetensors")
     found = {f"loss {i + 1}": torch_tensors.difference(torch.tensor([a]), torch.tensor([b]))
              for i, (a, b) in enumerate(zip(losses_of(run), losses, strict=True))}
     found |= {name: torch_tensors.difference(ours[name], tensor) for name, tensor in tensors.items()}
-    report.case(backend, f"{model.name}, {model.steps} steps, loss {losses[0]:.2f} to "
-                         f"{losses[-1]:.2f}", found, TRAINED)
+    what = what or f", loss {losses[0]:.2f} to {losses[-1]:.2f}"
+    report.case(backend, f"{model.name}, {model.steps} steps{what}", found, tolerance)
 
 
 def check_steps(model, folder, binary, backend, report):
     losses, state = train_torch(model, folder)
     run = folder.train(binary, backend, STAGES[-1], RATE, model.steps)
     compare_steps(model, run, losses, state, backend, report)
+
+
+def check_head(model, folder, binary, backend, report):
+    """The last layer alone: the norms before it, which are not trained, still update their statistics."""
+    losses, state = train_torch(model, folder, "fc.")
+    for stages in STAGES:
+        run = folder.train(binary, backend, stages, RATE, model.steps, ['model.trainable=["fc.*"]'])
+        compare_steps(model, run, losses, state, backend, report, HEAD, f" of fc, stages = {stages}")
 
 
 @contextlib.contextmanager
@@ -250,3 +264,4 @@ def check(binary, runner, backends, folder, report):
                 check_gradients(model, files, binary, runner, backend, report)
                 if model.steps:
                     check_steps(model, files, binary, backend, report)
+                    check_head(model, files, binary, backend, report)

@@ -93,7 +93,7 @@ double training_flops(const Graph& graph) {
   const Indexed<bool, ValueId> trained = trained_values(graph);
   double flops = 0;
   for (const Layer& layer : graph.layers) {
-    int passes = layer.parameters.empty() ? 1 : 2;
+    int passes = layer.trains() ? 2 : 1;
     for (const ValueId input : layer.inputs)
       if (trained[input]) {
         ++passes;

@@ -222,7 +222,7 @@ PlanInput plan_input(const ReadConfig& read, const Graph& graph, const Profile& 
   if (config.hardware.memory_limit > 0) input.memory_bytes = config.hardware.memory_limit;
   input.given = given_keys(read, graph);
   input.allow_stale = config.pipeline.allow_stale;
-  for (const std::vector<Tie>& uses : tied_groups(graph)) {
+  for (const std::vector<Tie>& uses : trained_groups(graph)) {
     auto& layers = input.tied_layers.emplace_back();
     for (const Tie& use : uses) layers.push_back(use.layer.value);
   }

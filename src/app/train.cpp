@@ -30,6 +30,7 @@
 #include "run/data_changes.hpp"
 #include "run/data_sums.hpp"
 #include "run/earlier_run.hpp"
+#include "run/fine_tuning.hpp"
 #include "run/outlook.hpp"
 #include "run/rank_data.hpp"
 #include "run/run_directory.hpp"
@@ -194,6 +195,7 @@ int lead_training(const Options& options, Job* job) {
     result["planned"] = ordered_json::parse(proposal_json(*planned));
   }
   console.line(plan_text(graph, plan));
+  if (const std::string trained = trained_text(graph); !trained.empty()) console.line(trained);
   if (worker_count(config.pipeline) > 1) console.line("sends  " + forecast_text(*compiled));
   if (const int workers = worker_count(config.pipeline); workers > config.pipeline.stages)
     console.line(fmt::format("replicas  {}: {} workers, numbered stage by stage",

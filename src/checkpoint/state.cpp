@@ -28,6 +28,7 @@ NamedTensors expected_state(const Graph& graph, const Config& config) {
   for (const Layer& layer : graph.layers)
     for (const Parameter& parameter : layer.parameters) {
       if (parameter.tied) tensors.erase(parameter.name);
+      if (!parameter.trained) continue;
       if (!parameter.tied)
         for (const std::string_view moment : moment_names(config.optimizer)) add(parameter, moment);
       if (keeps_delta(config.pipeline)) add(parameter, delta_name);

@@ -101,7 +101,7 @@ class BackwardWriter {
     } else {
       backward_input(l, std::move(draft));
     }
-    if (!layers_[l].parameters.empty()) backward_weight(weight);
+    if (layers_[l].trains()) backward_weight(weight);
   }
 
   // What forward left of a value: nothing where its memory has been reused.
@@ -133,8 +133,7 @@ class BackwardWriter {
       BufferId into, from;
     };
     std::vector<Sum> sums;
-    bool wanted =
-        layers_.traits(l).backward_weight_needs_backward_input && !layers_[l].parameters.empty();
+    bool wanted = layers_.traits(l).backward_weight_needs_backward_input && layers_[l].trains();
     for (const ValueId input : layers_[l].inputs) {
       draft.input_gradients.push_back(std::nullopt);
       if (!trained_[input]) continue;
@@ -165,11 +164,11 @@ class BackwardWriter {
       draft_.add(std::move(draft));
   }
 
-  // The weight half that nothing of the stage waits for: of its first layer with parameters.
+  // The weight half that nothing of the stage waits for: of its first layer that is trained.
   bool is_tail(int l) const {
     if (layers_.at_begin()) return false;
     for (int below = 0; below < l; ++below)
-      if (!layers_[below].parameters.empty()) return false;
+      if (layers_[below].trains()) return false;
     return true;
   }
 

@@ -123,7 +123,7 @@ std::int64_t CommunicationForecast::gradient_bytes(StageId stage) const {
 std::vector<CommunicationForecast::Ring> CommunicationForecast::tied_rings() const {
   std::vector<Ring> rings;
   const Plan& plan = pipeline_.in.plan;
-  for (const std::vector<Tie>& uses : tied_groups(pipeline_.in.graph)) {
+  for (const std::vector<Tie>& uses : trained_groups(pipeline_.in.graph)) {
     const Tie& first = uses.front();
     std::set<WorkerId> workers;
     for (const Tie& use : uses)

@@ -107,8 +107,8 @@ class ForwardWriter {
       if (!trained_[layers_.output_of(l)]) continue;
       const KernelTraits& t = layers_.traits(l);
       if (layers_.output_of(l) == value && t.backward_input_reads_output) return true;
-      const bool reads = t.backward_input_reads_inputs ||
-                         (t.backward_weight_reads_inputs && !layers_[l].parameters.empty());
+      const bool reads =
+          t.backward_input_reads_inputs || (t.backward_weight_reads_inputs && layers_[l].trains());
       for (const ValueId input : layers_[l].inputs)
         if (input == value && reads) return true;
     }

@@ -17,9 +17,17 @@ namespace pipetrain {
 
 struct OwnOrder;  // own_order.hpp
 
+// Names of parameters, as a shell matches them: "fc.*".
+struct NamePatterns {
+  std::vector<std::string> patterns = {};
+  bool operator==(const NamePatterns&) const = default;
+};
+
 struct ModelConfig {
-  std::filesystem::path file;  // empty where the layers are inline
-  std::filesystem::path init;  // optional safetensors with every parameter
+  std::filesystem::path file;     // empty where the layers are inline
+  std::filesystem::path init;     // optional safetensors with every parameter
+  NamePatterns init_ignore = {};  // but these, which begin as they would without it
+  NamePatterns trainable = {};    // none: all; the others keep their values
   bool operator==(const ModelConfig&) const = default;
 };
 
@@ -142,7 +150,9 @@ struct OptimizerConfig {
   double weight_decay = 0;
   Decayed decay = Decayed::All;  // what weight_decay is for
   double beta1 = 0.9, beta2 = 0.999, eps = 1e-8;
-  double max_norm = 0;  // 0: no clipping
+  double max_norm = 0;         // 0: no clipping
+  NamePatterns lr_names = {};  // the first that matches has the factor at its place
+  std::vector<double> lr_factors = {};
   bool operator==(const OptimizerConfig&) const = default;
 };
 // How many values the update rule keeps of each weight from one step to the next: 0 sgd, 1 sgd with

@@ -48,18 +48,23 @@ std::string dump_config(const Config& given, bool minimal) {
   if (config.pipeline.automatic) config.pipeline.schedule = automatic_schedule;
   const bool inline_model = !config.inline_model.empty();
   Tables tables;
+  std::string of_model;
   for (const Key& key : config::keys()) {
-    if (!has_field(key) || (inline_model && key.table() == "model")) continue;
+    if (!has_field(key)) continue;
     const std::string value = write_field(key, config);
     const bool is_default = value == write_field(key, defaults);
     // A default of another kind's key says nothing, and would be noted when it is read back.
     if (value.empty() || (is_default && (minimal || !applies(key, config)))) continue;
-    tables.add(key, fmt::format("{} = {}", key.name(), value));
+    const std::string line = fmt::format("{} = {}", key.name(), value);
+    if (inline_model && key.table() == "model")
+      of_model += is_default ? "" : line + "\n";
+    else
+      tables.add(key, line);
   }
   std::string text = std::move(tables).text();
   if (!inline_model) return text;
   if (!text.empty()) text += '\n';
-  text += config::model_table(config.inline_model, config.model.init);
+  text += config::model_table(config.inline_model, of_model);
   return text;
 }
 

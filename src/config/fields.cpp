@@ -40,6 +40,9 @@ struct Expect {
   std::string operator()(FieldOf<std::vector<std::string>>) const {
     return "names of devices in an array, [\"cuda:0\"]";
   }
+  std::string operator()(FieldOf<NamePatterns>) const {
+    return "names of parameters in an array, [\"fc.*\"]";
+  }
   std::string operator()(FieldOf<std::optional<SampleRange>>) const {
     return "two whole numbers, [first, last]";
   }

@@ -87,6 +87,8 @@ std::vector<Key> make_keys() {
   return {
     {KEY(model.file), .help = "a model file; or the layers inline as [[model.layers]]"},
     {KEY(model.init), .help = "initial weights by parameter name (.safetensors)"},
+    {KEY(model.init_ignore), .help = "names that init need not have, or has otherwise: [\"fc.*\"]; they begin as without it"},
+    {KEY(model.trainable), .help = "names that are trained ([\"fc.*\"]), the others keep their values; []: all"},
 
     {WORD(data.kind), .help = "what the samples are"},
     {KEY(data.train_images), .help = "idx: images, .gz or plain", .of = "data.kind", .only = idx, .samples = SampleFiles::Train},
@@ -166,6 +168,8 @@ std::vector<Key> make_keys() {
     {KEY(optimizer.beta2), .help = "adam, adamw", .range = from_to_below(0, 1), .of = "optimizer.kind", .only = adam},
     {KEY(optimizer.eps), .help = "adam, adamw", .range = above(0), .of = "optimizer.kind", .only = adam},
     {KEY(optimizer.max_norm), .help = "gradients are clipped to it; 0: never", .range = at_least(0)},
+    {KEY(optimizer.lr_names), .help = "names with a learning rate of their own: [\"fc.*\", \"layer4.*\"]; the first that matches counts"},
+    {KEY(optimizer.lr_factors), .help = "times lr, for each of lr_names: [10.0, 3.0]", .range = at_least(0)},
 
     {WORD(lr_schedule.kind), .help = "how the learning rate moves"},
     {KEY(lr_schedule.warmup_steps), .help = "linear rise from 0", .range = count_or_none},

@@ -30,10 +30,11 @@ using Field =
                  WordField, FieldOf<bool>, FieldOf<int>, FieldOf<std::int64_t>,
                  FieldOf<std::uint64_t>, FieldOf<double>, FieldOf<std::string>,
                  FieldOf<std::filesystem::path>, FieldOf<std::vector<std::filesystem::path>>,
-                 FieldOf<std::vector<std::string>>, FieldOf<std::optional<std::int64_t>>,
-                 FieldOf<std::optional<SampleRange>>, FieldOf<std::optional<StepRange>>,
-                 FieldOf<std::vector<int>>, FieldOf<std::vector<std::int64_t>>,
-                 FieldOf<std::vector<double>>, FieldOf<ImageSides>, FieldOf<SplitConfig>>;
+                 FieldOf<std::vector<std::string>>, FieldOf<NamePatterns>,
+                 FieldOf<std::optional<std::int64_t>>, FieldOf<std::optional<SampleRange>>,
+                 FieldOf<std::optional<StepRange>>, FieldOf<std::vector<int>>,
+                 FieldOf<std::vector<std::int64_t>>, FieldOf<std::vector<double>>,
+                 FieldOf<ImageSides>, FieldOf<SplitConfig>>;
 
 struct Range {  // of a number
   double low = std::numeric_limits<double>::lowest(), high = std::numeric_limits<double>::max();

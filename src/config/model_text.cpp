@@ -17,9 +17,9 @@ std::string model_text(const std::map<std::string, ModelPart>& parts) {
   return text;
 }
 
-std::string model_table(const std::string& inline_model, const std::filesystem::path& init) {
+std::string model_table(const std::string& inline_model, const std::string& others) {
   toml::table model = toml::parse(std::string_view(inline_model));
-  if (!init.empty()) model.insert("init", init.string());
+  for (auto&& [key, value] : toml::parse(std::string_view(others))) model.insert(key, value);
   std::ostringstream text;
   text << toml::toml_formatter{toml::table{{"model", std::move(model)}}};
   return text.str() + "\n";

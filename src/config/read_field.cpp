@@ -154,6 +154,18 @@ struct Take {
     return true;
   }
 
+  bool operator()(FieldOf<NamePatterns> field) const {
+    const auto* names = as<std::vector<Value>>(value);
+    if (!names) return wrong_type(value);
+    NamePatterns read;
+    for (const Value& name : *names) {
+      const auto* text = as<std::string>(name);
+      if (!text) return wrong_type(name);
+      read.patterns.push_back(*text);
+    }
+    field(config) = read;
+    return true;
+  }
   // Names of devices: "cuda:0". One may be there several times, for several workers.
   bool operator()(FieldOf<std::vector<std::string>> field) const {
     const auto* names = as<std::vector<Value>>(value);

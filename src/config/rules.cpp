@@ -36,6 +36,22 @@ void check_optimizer(const Given& given, const Config& config, Problems& problem
                       "write momentum = 0.9, or nesterov = false"});
 }
 
+void check_rates(const Given& given, const Config& config, Problems& problems) {
+  const std::size_t names = config.optimizer.lr_names.patterns.size(),
+                    factors = config.optimizer.lr_factors.size();
+  if (names == factors || !fine(given, {"optimizer.lr_names", "optimizer.lr_factors"})) return;
+  problems.push_back({place(given, {"optimizer.lr_factors", "optimizer.lr_names"}),
+                      fmt::format("optimizer.lr_names has {} names, lr_factors {}", names, factors),
+                      "write a factor for each name"});
+}
+
+void check_init(const Given& given, const Config& config, Problems& problems) {
+  if (config.model.init_ignore.patterns.empty() || !config.model.init.empty()) return;
+  if (!fine(given, {"model.init", "model.init_ignore"})) return;
+  problems.push_back({place(given, {"model.init_ignore"}), "model.init_ignore without an init",
+                      "write init = \"weights.safetensors\", or leave it out"});
+}
+
 void check_lr_schedule(const Given& given, const Config& config, Problems& problems) {
   const LrScheduleConfig& schedule = config.lr_schedule;
   if (!fine(given, {"lr_schedule.kind", "lr_schedule.milestones", "lr_schedule.warmup_steps",
@@ -72,6 +88,8 @@ void check_rules(const Given& given, const Config& config, Problems& problems) {
   check_precision(given, config, problems);
   check_data(given, config, problems);
   check_optimizer(given, config, problems);
+  check_rates(given, config, problems);
+  check_init(given, config, problems);
   check_lr_schedule(given, config, problems);
 }
 

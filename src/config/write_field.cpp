@@ -55,6 +55,11 @@ struct Write {
     for (const std::string& name : field(config)) names.push_back(quote(name));
     return names.empty() ? "" : list(names);
   }
+  std::string operator()(FieldOf<NamePatterns> field) const {
+    std::vector<std::string> names;
+    for (const std::string& name : field(config).patterns) names.push_back(quote(name));
+    return list(names);
+  }
   std::string operator()(FieldOf<std::optional<std::int64_t>> field) const {
     const auto& number = field(config);
     return number ? fmt::format("{}", *number) : "";

@@ -48,6 +48,8 @@ const Parameter& Graph::owner(const Parameter& parameter) const {
   return parameter.tied ? this->parameter(*parameter.tied) : parameter;
 }
 
+bool Layer::trains() const { return std::ranges::any_of(parameters, &Parameter::trained); }
+
 std::vector<std::vector<Tie>> tied_groups(const Graph& graph) {
   std::vector<std::vector<Tie>> groups;
   for (int l = 0; l < std::ssize(graph.layers); ++l) {
@@ -63,12 +65,18 @@ std::vector<std::vector<Tie>> tied_groups(const Graph& graph) {
   return groups;
 }
 
+std::vector<std::vector<Tie>> trained_groups(const Graph& graph) {
+  std::vector<std::vector<Tie>> groups = tied_groups(graph);
+  std::erase_if(groups, [&](const auto& uses) { return !graph.parameter(uses[0]).trained; });
+  return groups;
+}
+
 Indexed<bool, ValueId> trained_values(const Graph& graph) {
   Indexed<bool, ValueId> trained = {false};
   for (const Layer& layer : graph.layers)
-    trained.push_back(
-        !layer.parameters.empty() ||
-        std::ranges::any_of(layer.inputs, [&](ValueId input) { return trained[input]; }));
+    trained.push_back(layer.trains() || std::ranges::any_of(layer.inputs, [&](ValueId input) {
+                        return trained[input];
+                      }));
   return trained;
 }
 

@@ -38,7 +38,11 @@ struct Graph {
 // A parameter that more than one layer uses: where, in the order of the layers, the owner first.
 std::vector<std::vector<Tie>> tied_groups(const Graph& graph);
 
-// By value: are there parameters before it? Training wants the gradients of those values only.
+// Those of them that are trained.
+std::vector<std::vector<Tie>> trained_groups(const Graph& graph);
+
+// By value: are there trained parameters before it? Training wants the gradients of those values
+// only.
 Indexed<bool, ValueId> trained_values(const Graph& graph);
 
 }  // namespace pipetrain

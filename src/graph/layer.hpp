@@ -42,6 +42,8 @@ struct Parameter {  // PyTorch's name and layout: "conv1.weight" [O, I/groups, k
   Shape shape;
   Initial initial;
   std::optional<Tie> tied = {};  // then it is that parameter, which is tied to none itself
+  bool trained = true;           // false: it keeps its value (model.trainable)
+  double lr_factor = 1;          // times the learning rate (optimizer.lr_factors)
   bool operator==(const Parameter&) const = default;
 };
 struct Buffer {  // state that is not trained and never versioned: "bn.running_mean", f32
@@ -60,6 +62,8 @@ struct Layer {
   Indexed<Buffer>
       buffers;             // running_mean, running_var (num_batches_tracked: the runtime's counter)
   std::int64_t flops = 0;  // of one sample's forward; a multiply-add counts 2
+  // Has it a parameter that is trained? Then it wants the gradients of all of its parameters.
+  bool trains() const;
   bool operator==(const Layer&) const = default;
 };
 

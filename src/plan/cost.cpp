@@ -18,7 +18,7 @@ double estimated_cost(const Graph& graph, const Layer& layer, bool wants_input_g
                       const BackendCosts::LayerShares& shares, double flops_per_byte) {
   const auto weights = static_cast<double>(parameter_elements(layer));
   // Backward is a pass for the gradient of the weights, and one for that of the input.
-  const int passes = 1 + (weights > 0 ? 1 : 0) + (wants_input_gradient ? 1 : 0);
+  const int passes = 1 + (layer.trains() ? 1 : 0) + (wants_input_gradient ? 1 : 0);
   auto activations = static_cast<double>(layer.output.elements());
   for (const ValueId input : layer.inputs)
     activations += static_cast<double>(graph.shape(input).elements());

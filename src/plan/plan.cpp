@@ -147,7 +147,7 @@ StageId stage_of(const Plan& plan, LayerId layer) {
 
 std::set<StageId> tied_stages(const Graph& graph, const Plan& plan) {
   std::set<StageId> stages;
-  for (const std::vector<Tie>& uses : tied_groups(graph))
+  for (const std::vector<Tie>& uses : trained_groups(graph))
     for (const Tie& use : uses) stages.insert(stage_of(plan, use.layer));
   return stages;
 }

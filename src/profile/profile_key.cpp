@@ -23,7 +23,8 @@ std::string shapes_of(const Graph& graph) {
     text += fmt::format("|{} {} {} {}", layer.name, kind_name(layer.spec), layer.output.text(),
                         layer.flops);
     for (const ValueId input : layer.inputs) text += fmt::format(" {}", input.value);
-    for (const Parameter& parameter : layer.parameters) text += " " + parameter.shape.text();
+    for (const Parameter& parameter : layer.parameters)
+      text += (parameter.trained ? " " : " fixed ") + parameter.shape.text();
   }
   return fmt::format("{:016x}", hash_name(text));
 }

@@ -44,7 +44,7 @@ StageCosts work_of(const StagePlan& part, const Graph& graph, const ProfilePoint
     costs.backward_input += times.backward_input_ms;
     costs.backward_weight += times.backward_weight_ms;
     costs.update += times.update_ms + times.pack_ms + times.fused_update_ms;
-    if (graph.layers[l].parameters.empty() || !first) continue;
+    if (!graph.layers[l].trains() || !first) continue;
     costs.tail = times.backward_weight_ms;
     first = false;
   }

@@ -62,6 +62,17 @@ Kept check_config(const fs::path& folder, const Config& config) {
   return kept;
 }
 
+// As its file has it, whatever the config trains of it: the keys have been compared.
+Indexed<Layer, LayerId> layers_of_file(const Graph& graph) {
+  Indexed<Layer, LayerId> layers = graph.layers;
+  for (Layer& layer : layers)
+    for (Parameter& parameter : layer.parameters) {
+      parameter.trained = true;
+      parameter.lr_factor = 1;
+    }
+  return layers;
+}
+
 }  // namespace
 
 EarlierRun earlier_run(const fs::path& folder, const Options& options, const Config& config) {
@@ -116,6 +127,7 @@ void check_model(const Checkpoint& checkpoint, const Graph& graph) {
   if (checkpoint.model.empty()) return;  // the config has the layers, and was compared
   const fs::path file = checkpoint.folder / kModelFile;
   const Graph then = read_model_text(checkpoint.model, file.string());
+  const auto layers = layers_of_file(graph);
   std::vector<std::string> differences;
   if (then.input != graph.input)
     differences.push_back(
@@ -125,14 +137,14 @@ void check_model(const Checkpoint& checkpoint, const Graph& graph) {
   const auto describe = [](const Layer& l) {
     return fmt::format("{} '{}' {}", kind_name(l.spec), l.name, l.output.text());
   };
-  for (std::size_t l = 0; l < std::max(then.layers.size(), graph.layers.size()); ++l) {
-    if (l >= graph.layers.size())
+  for (std::size_t l = 0; l < std::max(then.layers.size(), layers.size()); ++l) {
+    if (l >= layers.size())
       differences.push_back(fmt::format("{} is gone", describe(then.layers[l])));
     else if (l >= then.layers.size())
-      differences.push_back(fmt::format("{} is new", describe(graph.layers[l])));
-    else if (then.layers[l] != graph.layers[l])
+      differences.push_back(fmt::format("{} is new", describe(layers[l])));
+    else if (then.layers[l] != layers[l])
       differences.push_back(fmt::format("{} was {}, or has other keys or inputs",
-                                        describe(graph.layers[l]), describe(then.layers[l])));
+                                        describe(layers[l]), describe(then.layers[l])));
   }
   if (!differences.empty())
     throw UsageError(

@@ -1,23 +1,36 @@
 #include "run/session.hpp"
 
-#include <spdlog/fmt/fmt.h>
+#include <spdlog/fmt/ranges.h>
+#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <cmath>
 
 #include "base/error.hpp"
+#include "base/printable.hpp"
 #include "compile/segment_program.hpp"
 #include "graph/graph.hpp"
 #include "graph/read.hpp"
 #include "own_order.hpp"
+#include "run/fine_tuning.hpp"
 
 namespace pipetrain {
 
-Graph load_graph(const ReadConfig& read) {
+namespace {
+
+Graph read_graph(const ReadConfig& read) {
   if (!read.inline_model_file.empty()) return read_inline_model(read.inline_model_file);
   const Config& config = read.config;
   if (!config.inline_model.empty()) return read_model_text(config.inline_model, config.name);
   return placed(read, [&] { return read_model(config.model.file); });
+}
+
+}  // namespace
+
+Graph load_graph(const ReadConfig& read) {
+  Graph graph = read_graph(read);
+  placed(read, [&] { choose_trained(read.config, graph); });
+  return graph;
 }
 
 Datasets load_datasets(const ReadConfig& read, const Graph& graph) {
@@ -32,7 +45,14 @@ Plan load_plan(const ReadConfig& read, const Graph& graph, const Backend& backen
 }
 
 NamedTensors first_parameters(const Config& config, const Graph& graph) {
-  if (!config.model.init.empty()) return read_parameters(config.model.init, graph);
+  if (!config.model.init.empty()) {
+    std::vector<std::string> fresh;
+    NamedTensors values = fine_tuned_parameters(config, graph, fresh);
+    if (!fresh.empty())
+      spdlog::info("model.init_ignore: not from {}: {}", printable(config.model.init.string()),
+                   fmt::join(fresh, ", "));
+    return values;
+  }
   return initial_parameters(graph, config.training.seed);
 }
 

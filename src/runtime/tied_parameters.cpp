@@ -49,7 +49,7 @@ void require_reach(const Stage& a, const Stage& b) {
 TiedParameters::TiedParameters(const Graph& graph,
                                std::span<const std::unique_ptr<StageCopies>> stages,
                                const TiedApart& apart) {
-  const std::vector<std::vector<Tie>> groups = tied_groups(graph);
+  const std::vector<std::vector<Tie>> groups = trained_groups(graph);
   for (const std::vector<Tie>& uses : groups) {
     Group& group = groups_.emplace_back();
     for (const Tie& use : uses) {

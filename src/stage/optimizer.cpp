@@ -39,7 +39,8 @@ StageOptimizer::StageOptimizer(Stream& stream, const OptimizerConfig& config,
       delta_(delta),
       ties_(ties),
       gradients_(layers.size()),
-      done_(layers.size(), false) {
+      done_(layers.size(), false),
+      whole_(layers.size(), true) {
   const int kept = moments(config);
   const auto take = [&](Use use, std::size_t elements) {
     return reinterpret_cast<float*>(memory.take(use, elements * sizeof(float)));
@@ -51,8 +52,16 @@ StageOptimizer::StageOptimizer(Stream& stream, const OptimizerConfig& config,
       Item item{.layer = l,
                 .parameter = p,
                 .decays = decays(config, layer.parameters[p]),
+                .trained = layer.parameters[p].trained,
+                .lr_factor = layer.parameters[p].lr_factor,
                 .elements = static_cast<std::int64_t>(elements),
-                .gradient = take(Use::Gradients, elements)};
+                .gradient = layer.trains() ? take(Use::Gradients, elements) : nullptr};
+      if (!item.trained) {
+        whole_[l] = false;
+        gradients_[l].push_back(item.gradient);
+        items_.push_back(item);
+        continue;
+      }
       if (kept > 0) item.first_moment = take(Use::Optimizer, elements);
       if (kept > 1) item.second_moment = take(Use::Optimizer, elements);
       if (delta.keeps) item.delta = take(Use::Optimizer, elements);
@@ -84,19 +93,19 @@ float* StageOptimizer::moment(int layer, int parameter, int which) const {
 
 std::span<float> StageOptimizer::gradient(int parameter) const {
   const Item& item = items_[parameter];
-  return {item.gradient, static_cast<std::size_t>(item.elements)};
+  return {item.gradient, item.gradient ? static_cast<std::size_t>(item.elements) : 0};
 }
 
 void StageOptimizer::sums_of_squares(std::span<double> sums, Sums which) const {
   for (std::size_t i = 0; i < items_.size(); ++i)
-    if (which == Sums::All || ties_.group[i] < 0)
+    if (items_[i].trained && (which == Sums::All || ties_.group[i] < 0))
       stream_.sum_of_squares(items_[i].gradient, items_[i].elements, &sums[i]);
 }
 
 UpdateRule StageOptimizer::rule(const Item& item, const Moment& now) const {
   UpdateRule rule = rule_of(config_);
   if (!item.decays) rule.weight_decay = 0;
-  rule.lr = now.lr;
+  rule.lr = now.lr * item.lr_factor;
   rule.gradient_scale = now.gradient_scale;
   rule.step = now.step;
   rule.delta_decay = delta_.decay;
@@ -122,6 +131,10 @@ UpdateArguments StageOptimizer::arguments(const Item& item, WeightStore& weights
 void StageOptimizer::apply(WeightStore& weights, const StageUpdate& update, LayerWatch* watch) {
   for (std::size_t i = 0; i < items_.size(); ++i) {
     if (done_[items_[i].layer]) continue;
+    if (!items_[i].trained) {
+      keep(items_[i], weights);
+      continue;
+    }
     const int group = ties_.group[i];
     const UpdateTerms& terms = group < 0 ? update.own : update.tied[group];
     const bool sums = !update.sums.empty() && ties_.counts[i];
@@ -139,7 +152,7 @@ void StageOptimizer::apply(WeightStore& weights, const StageUpdate& update, Laye
 const FusedUpdate* StageOptimizer::fused(WeightStore& weights, int layer, double lr,
                                          std::int64_t step, std::span<double> sums) {
   if (config_.kind != OptimizerKind::Sgd || (delta_.keeps && keeps_up_delta_) ||
-      ties_.layer[layer] || done_[layer])
+      ties_.layer[layer] || done_[layer] || !whole_[layer])
     return nullptr;
   fused_rules_.clear();
   fused_arguments_.clear();
@@ -165,8 +178,20 @@ void StageOptimizer::skip(const Item& item, WeightStore& weights) const {
                weights.parameter(item.layer, item.parameter), bytes_of<float>(item.elements));
 }
 
+// Of a layer that is trained otherwise: every version has a copy.
+void StageOptimizer::keep(const Item& item, WeightStore& weights) const {
+  if (!item.gradient) return;
+  const float* const live = weights.parameter(item.layer, item.parameter);
+  if (weights.copies() > 1)
+    stream_.copy(weights.next_parameter(item.layer, item.parameter), live,
+                 bytes_of<float>(item.elements));
+  if (keeps_up_delta_ && delta_.correction != 0)
+    stream_.copy(weights.mixed_parameter(item.layer, item.parameter), live,
+                 bytes_of<float>(item.elements));
+}
+
 StageTies stage_ties(const Graph& graph, LayerId first, LayerId last) {
-  const std::vector<std::vector<Tie>> groups = tied_groups(graph);
+  const std::vector<std::vector<Tie>> groups = trained_groups(graph);
   StageTies ties;
   for (LayerId l = first; l <= last; ++l.value) {
     const Layer& layer = graph.layers[l];

@@ -50,7 +50,7 @@ class StageOptimizer {
 
   // Gradient accumulators of one layer, in the stored layout, for BackwardWeightArguments.
   std::span<void* const> gradients(int layer) const { return gradients_[layer]; }
-  // The same of one parameter, in parameter order.
+  // The same of one parameter, in parameter order; empty where its layer is not trained.
   std::span<float> gradient(int parameter) const;
   // Sum of squares of each parameter's gradient, in parameter order: results
   // (backend/stream.hpp). `Own`: of tied ones nothing is written.
@@ -61,8 +61,8 @@ class StageOptimizer {
   void apply(WeightStore& weights, const StageUpdate& update, LayerWatch* watch = nullptr);
 
   // The same for one layer, to be done by its kernel; null where the rule is not sgd, where another
-  // layer uses a parameter of it, or where it has been asked for since the last apply(), which
-  // leaves the layer out. Holds until the next call.
+  // layer uses a parameter of it, where one of its parameters is not trained, or where it has been
+  // asked for since the last apply(), which leaves the layer out. Holds until the next call.
   const FusedUpdate* fused(WeightStore& weights, int layer, double lr, std::int64_t step,
                            std::span<double> sums);
 
@@ -77,13 +77,16 @@ class StageOptimizer {
  private:
   struct Item {  // one parameter
     int layer = 0, parameter = 0;
-    bool decays = true;  // by optimizer.weight_decay
+    bool decays = true;   // by optimizer.weight_decay
+    bool trained = true;  // else it keeps its value
+    double lr_factor = 1;
     std::int64_t elements = 0;
     float* gradient = nullptr;
     float *first_moment = nullptr, *second_moment = nullptr, *delta = nullptr;
   };
   const Item& item(int layer, int parameter) const;
   void skip(const Item& item, WeightStore& weights) const;
+  void keep(const Item& item, WeightStore& weights) const;
   struct Moment {  // of a training
     double lr = 0, gradient_scale = 1;
     std::int64_t step = 1;
@@ -99,6 +102,7 @@ class StageOptimizer {
   std::vector<Item> items_;
   std::vector<std::vector<void*>> gradients_;  // per layer
   std::vector<bool> done_;                     // per layer: fused into its backward
+  std::vector<bool> whole_;                    // per layer: all of its parameters are trained
   std::vector<UpdateRule> fused_rules_;
   std::vector<UpdateArguments> fused_arguments_;
   FusedUpdate fused_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/bytes_of.hpp"
 #include "base/check.hpp"
 #include "compile/parameter_memory.hpp"
 #include "graph/graph.hpp"
@@ -237,7 +238,13 @@ void Stage::prepare(const WeightRead& read) {
   const auto* blend = std::get_if<Blend>(&read.how);
   if ((!back && !blend) || weights_.holds_mixed(read)) return;
   for (int l = 0; l < layers(); ++l)
-    for (int p = 0; p < weights_.parameters(l); ++p)
+    for (int p = 0; p < weights_.parameters(l); ++p) {
+      if (!layer(l).parameters[p].trained) {
+        if (layer(l).trains())
+          stream_->copy(weights_.mixed_parameter(l, p), weights_.parameter(read.version, l, p),
+                        bytes_of<float>(static_cast<std::int64_t>(weights_.elements(l, p))));
+        continue;
+      }
       stream_->combine(
           {.elements = static_cast<std::int64_t>(weights_.elements(l, p)),
            .result = weights_.mixed_parameter(l, p),
@@ -245,6 +252,7 @@ void Stage::prepare(const WeightRead& read) {
            .b = blend ? blend->other_share : -back->updates,
            .x = weights_.parameter(read.version, l, p),
            .y = blend ? weights_.parameter(blend->other, l, p) : optimizer_.delta(l, p)});
+    }
   weights_.set_mixed(read);
 }
 
@@ -325,7 +333,7 @@ const FusedUpdate* Stage::fused(const CompiledStage& compiled, int layer,
 
 void Stage::complete_gradients() {
   for (int l = 0; l < layers(); ++l)
-    if (!gradient_started_[l])
+    if (!gradient_started_[l] && layer(l).trains())
       for (std::size_t p = 0; p < layer(l).parameters.size(); ++p)
         stream_->clear(optimizer_.gradients(l)[p],
                        weights_.elements(l, static_cast<int>(p)) * sizeof(float));

@@ -52,6 +52,7 @@ void take_moments(const Stage& stage, const OptimizerConfig& optimizer, NamedTen
   for (int l = 0; l < stage.layers(); ++l)
     for (std::size_t p = 0; p < stage.layer(l).parameters.size(); ++p) {
       const Parameter& parameter = stage.layer(l).parameters[p];
+      if (!parameter.trained) continue;
       for (std::size_t m = 0; m < moments.size() && !parameter.tied; ++m)
         stage.get_moment(l, static_cast<int>(p), static_cast<int>(m),
                          add(tensors, moment_name(parameter.name, moments[m]), parameter.shape));
@@ -62,6 +63,7 @@ void take_delta(const Stage& stage, NamedTensors& tensors) {
   for (int l = 0; l < stage.layers(); ++l)
     for (std::size_t p = 0; p < stage.layer(l).parameters.size(); ++p) {
       const Parameter& parameter = stage.layer(l).parameters[p];
+      if (!parameter.trained) continue;
       stage.get_delta(l, static_cast<int>(p),
                       add(tensors, moment_name(parameter.name, delta_name), parameter.shape));
     }
@@ -69,17 +71,21 @@ void take_delta(const Stage& stage, NamedTensors& tensors) {
 
 void put_delta(Stage& stage, const NamedTensors& tensors) {
   for (int l = 0; l < stage.layers(); ++l)
-    for (std::size_t p = 0; p < stage.layer(l).parameters.size(); ++p)
-      stage.set_delta(
-          l, static_cast<int>(p),
-          floats(tensors, moment_name(stage.layer(l).parameters[p].name, delta_name)).data());
+    for (std::size_t p = 0; p < stage.layer(l).parameters.size(); ++p) {
+      const Parameter& parameter = stage.layer(l).parameters[p];
+      if (!parameter.trained) continue;
+      stage.set_delta(l, static_cast<int>(p),
+                      floats(tensors, moment_name(parameter.name, delta_name)).data());
+    }
 }
 
 void put_moments(Stage& stage, const OptimizerConfig& optimizer, const NamedTensors& tensors) {
   const auto moments = moment_names(optimizer);
   for (int l = 0; l < stage.layers(); ++l)
     for (std::size_t p = 0; p < stage.layer(l).parameters.size(); ++p) {
-      const std::string& owner = stage.graph().owner(stage.layer(l).parameters[p]).name;
+      const Parameter& parameter = stage.layer(l).parameters[p];
+      if (!parameter.trained) continue;
+      const std::string& owner = stage.graph().owner(parameter).name;
       for (std::size_t m = 0; m < moments.size(); ++m)
         stage.set_moment(l, static_cast<int>(p), static_cast<int>(m),
                          floats(tensors, moment_name(owner, moments[m])).data());

@@ -10,6 +10,7 @@ WeightStore::WeightStore(const WeightStoreInput& input, StageMemory& memory)
     : lowering_(input.lowering), stream_(input.stream), first_(input.first), copies_(input.copies) {
   for (int l = input.first.value; l <= input.last.value; ++l) {
     const Layer& layer = input.graph.layers[l];
+    trains_.push_back(layer.trains());
     bytes_.emplace_back();
     for (std::size_t p = 0; p < layer.parameters.size(); ++p)
       bytes_.back().push_back(lowering_.parameter_bytes({l}, static_cast<int>(p)));
@@ -22,6 +23,10 @@ WeightStore::Copy WeightStore::take_copy(StageMemory& memory) const {
   Copy copy;
   for (std::size_t l = 0; l < bytes_.size(); ++l) {
     const LayerId id{first_.value + static_cast<int>(l)};
+    if (!trains_[l] && !copies_.front().empty()) {
+      copy.push_back(copies_.front()[l]);
+      continue;
+    }
     LayerWeights& weights = copy.emplace_back();
     for (const std::size_t bytes : bytes_[l])
       weights.parameters.push_back(memory.take(Use::Weights, bytes));
@@ -74,28 +79,34 @@ float* WeightStore::mixed_parameter(int layer, int p) {
 
 void WeightStore::set_mixed(const WeightRead& read) {
   mixed_read_ = read;
-  pack(mixed_);
+  pack_trained(mixed_);
 }
 
 void WeightStore::advance(LayerWatch* watch) {
   ++live_.value;
-  pack(copy(live_), watch);
+  pack_trained(copy(live_), watch);
 }
 
-void WeightStore::pack() { pack(copy(live_)); }
+void WeightStore::pack() {
+  const Copy& live = copy(live_);
+  for (std::size_t l = 0; l < live.size(); ++l) pack(live, l, nullptr);
+}
 
-void WeightStore::pack(const Copy& copy, LayerWatch* watch) {
-  for (std::size_t l = 0; l < copy.size(); ++l) {
-    const LayerId id{first_.value + static_cast<int>(l)};
-    const LayerWeights& weights = copy[l];
-    if (!weights.packed_forward && !weights.packed_backward) continue;
-    watched(watch, stream_, LayerWork::Pack, static_cast<int>(l), [&] {
-      if (weights.packed_forward)
-        lowering_.pack(stream_, id, Pass::Forward, weights.parameters, weights.packed_forward);
-      if (weights.packed_backward)
-        lowering_.pack(stream_, id, Pass::Backward, weights.parameters, weights.packed_backward);
-    });
-  }
+void WeightStore::pack_trained(const Copy& copy, LayerWatch* watch) {
+  for (std::size_t l = 0; l < copy.size(); ++l)
+    if (trains_[l]) pack(copy, l, watch);
+}
+
+void WeightStore::pack(const Copy& copy, std::size_t layer, LayerWatch* watch) {
+  const LayerId id{first_.value + static_cast<int>(layer)};
+  const LayerWeights& weights = copy[layer];
+  if (!weights.packed_forward && !weights.packed_backward) return;
+  watched(watch, stream_, LayerWork::Pack, static_cast<int>(layer), [&] {
+    if (weights.packed_forward)
+      lowering_.pack(stream_, id, Pass::Forward, weights.parameters, weights.packed_forward);
+    if (weights.packed_backward)
+      lowering_.pack(stream_, id, Pass::Backward, weights.parameters, weights.packed_backward);
+  });
 }
 
 }  // namespace pipetrain

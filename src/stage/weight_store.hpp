@@ -5,6 +5,7 @@
 // (layouts that only kernels understand) are made once per version, right after the update.
 //
 // Weights that no update made (extrapolated or blended ones) are in one more place, one at a time.
+// A layer that is not trained is in one place alone, which all versions share.
 #pragma once
 
 #include <cstddef>
@@ -71,7 +72,8 @@ class WeightStore {
   using Copy = std::vector<LayerWeights>;  // per layer of the stage
 
   Copy take_copy(StageMemory& memory) const;
-  void pack(const Copy& copy, LayerWatch* watch = nullptr);
+  void pack(const Copy& copy, std::size_t layer, LayerWatch* watch);
+  void pack_trained(const Copy& copy, LayerWatch* watch = nullptr);
   const Copy& copy(Version version) const;
   float* at(Version version, int layer, int p) const;
 
@@ -79,6 +81,7 @@ class WeightStore {
   Stream& stream_;
   const LayerId first_;
   std::vector<std::vector<std::size_t>> bytes_;  // per layer, per parameter
+  std::vector<bool> trains_;                     // per layer
   std::vector<Copy> copies_;
   Copy mixed_;
   std::optional<WeightRead> mixed_read_;

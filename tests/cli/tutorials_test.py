@@ -14,6 +14,7 @@ SOURCE, BINARY = (Path(os.environ[name]).resolve() for name in ("PIPETRAIN_SOURC
 # What a page must leave, so that a block that does nothing is noticed.
 LEAVES = {
     "choose-a-schedule": ["lenet5.json", "choose.html", "runs/choose/pipedream/model.safetensors"],
+    "fine-tuning": ["runs/shapes-head/model.safetensors", "runs/shapes-all/report.html", "shapes.html"],
     "gpt-on-your-text": ["runs/my-gpt/model.safetensors", "runs/my-gpt/vocabulary.json"],
     "own-schedule": ["runs/mine/model.safetensors", "runs/published/report.html"],
     "six-schedules": ["six.json", "six.html", "pipedream.svg", "runs/six/pipemare-2/model.safetensors"],

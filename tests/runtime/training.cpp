@@ -4,6 +4,7 @@
 #include "data/formats.hpp"
 #include "graph/graph.hpp"
 #include "graph/read.hpp"
+#include "run/fine_tuning.hpp"
 
 namespace pipetrain::testing {
 
@@ -70,7 +71,8 @@ Config make_config(const ConfigChoice& choice) {
 
 Trained train(const TrainingSetup& setup) {
   const Config& config = setup.config;
-  const Graph graph = read_model_text(setup.model, "test");
+  Graph graph = read_model_text(setup.model, "test");
+  choose_trained(config, graph);
   const auto synthetic =
       draw_synthetic({.samples = setup.samples, .seed = 3, .part = "train"}, graph);
   const Dataset* const data = setup.data ? setup.data : synthetic.get();

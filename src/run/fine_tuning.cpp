@@ -1,0 +1,112 @@
+#include "run/fine_tuning.hpp"
+
+#include <fnmatch.h>
+#include <spdlog/fmt/ranges.h>
+
+#include <algorithm>
+
+#include "base/error.hpp"
+#include "base/printable.hpp"
+#include "base/suggest.hpp"
+#include "checkpoint/safetensors.hpp"
+#include "graph/graph.hpp"
+
+namespace pipetrain {
+namespace {
+
+bool matches(const std::string& pattern, const std::string& name) {
+  return fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
+}
+
+bool matches(const NamePatterns& any, const std::string& name) {
+  return std::ranges::any_of(any.patterns,
+                             [&](const std::string& pattern) { return matches(pattern, name); });
+}
+
+// A pattern that matches nothing is a misspelt one.
+void require_used(std::string_view key, const NamePatterns& patterns,
+                  const std::vector<std::string>& names) {
+  const std::vector<std::string_view> known(names.begin(), names.end());
+  for (const std::string& pattern : patterns.patterns) {
+    if (std::ranges::any_of(names, [&](const std::string& name) { return matches(pattern, name); }))
+      continue;
+    const std::string near = suggest(pattern, known);
+    throw UsageError(fmt::format(
+        "{}: no parameter of the model is called '{}'{}", key, printable(pattern),
+        near.empty()
+            ? fmt::format("; the first is '{}', the last '{}'", names.front(), names.back())
+            : near));
+  }
+}
+
+std::vector<std::string> parameter_names(const Graph& graph) {
+  std::vector<std::string> names;
+  for (const Layer& layer : graph.layers)
+    for (const Parameter& parameter : layer.parameters) names.push_back(parameter.name);
+  return names;
+}
+
+}  // namespace
+
+void choose_trained(const Config& config, Graph& graph) {
+  const NamePatterns& trainable = config.model.trainable;
+  const NamePatterns& rates = config.optimizer.lr_names;
+  if (trainable.patterns.empty() && rates.patterns.empty()) return;
+  const std::vector<std::string> names = parameter_names(graph);
+  require_used("model.trainable", trainable, names);
+  require_used("optimizer.lr_names", rates, names);
+  bool any = false;
+  for (Layer& layer : graph.layers)
+    for (Parameter& parameter : layer.parameters) {
+      const std::string& name = graph.owner(parameter).name;  // tied ones are one parameter
+      parameter.trained = trainable.patterns.empty() || matches(trainable, name);
+      any = any || parameter.trained;
+      for (std::size_t i = rates.patterns.size(); i-- > 0;)  // the first that matches counts
+        if (matches(rates.patterns[i], name)) parameter.lr_factor = config.optimizer.lr_factors[i];
+    }
+  if (!any)
+    throw UsageError(
+        "model.trainable: only names of tied parameters match, of which the first use's name "
+        "counts");
+}
+
+std::string trained_text(const Graph& graph) {
+  constexpr std::size_t most = 6;
+  std::vector<std::string> names;
+  std::int64_t count = 0;
+  bool all = true;
+  for (const Layer& layer : graph.layers)
+    for (const Parameter& parameter : layer.parameters) {
+      all = all && parameter.trained;
+      if (!parameter.trained || parameter.tied) continue;
+      names.push_back(parameter.name);
+      count += parameter.shape.elements();
+    }
+  if (all) return "";
+  std::string more;
+  if (names.size() > most) more = fmt::format(" and {} more", names.size() - most);
+  names.resize(std::min(names.size(), most));
+  return fmt::format("trained  {}{}: {} of {} parameters; the others keep their values",
+                     fmt::join(names, ", "), more, count, graph.parameter_count());
+}
+
+NamedTensors fine_tuned_parameters(const Config& config, const Graph& graph,
+                                   std::vector<std::string>& ignored) {
+  const NamePatterns& ignore = config.model.init_ignore;
+  if (ignore.patterns.empty()) return read_parameters(config.model.init, graph);
+  std::vector<StoredTensor> stored = read_safetensors(config.model.init);
+  NamedTensors expected = expected_parameters(graph);
+  std::vector<std::string> names;
+  for (const auto& [name, tensor] : expected) names.push_back(name);
+  for (const StoredTensor& tensor : stored) names.push_back(tensor.name);
+  require_used("model.init_ignore", ignore, names);
+  std::erase_if(stored, [&](const StoredTensor& tensor) { return matches(ignore, tensor.name); });
+  std::erase_if(expected, [&](const auto& entry) { return matches(ignore, entry.first); });
+  NamedTensors values =
+      match_tensors(stored, std::move(expected), config.model.init.string(), graph);
+  for (auto& [name, tensor] : initial_parameters(graph, config.training.seed))
+    if (values.try_emplace(name, std::move(tensor)).second) ignored.push_back(name);
+  return values;
+}
+
+}  // namespace pipetrain
