@@ -114,9 +114,12 @@ void CommunicationForecast::add_ring(StageVolumes& to, Volume StageVolumes::*kin
 std::int64_t CommunicationForecast::gradient_bytes(StageId stage) const {
   const StagePlan& part = pipeline_.in.plan.stages[stage];
   std::int64_t bytes = 0;
-  for (LayerId l = part.first; l <= part.last; ++l.value)
-    for (int p = 0; p < std::ssize(pipeline_.in.graph.layers[l.value].parameters); ++p)
+  for (LayerId l = part.first; l <= part.last; ++l.value) {
+    const Layer& layer = pipeline_.in.graph.layers[l];
+    if (!layer.trains()) continue;
+    for (int p = 0; p < std::ssize(layer.parameters); ++p)
       bytes += static_cast<std::int64_t>(pipeline_.model.lowering().parameter_bytes(l, p));
+  }
   return bytes;
 }
 

@@ -7,6 +7,7 @@
 #include "graph/graph.hpp"
 #include "graph/read.hpp"
 #include "on_send.hpp"
+#include "run/fine_tuning.hpp"
 #include "schedules.hpp"
 #include "sentences.hpp"
 #include "training.hpp"
@@ -28,7 +29,8 @@ struct Case {
 
 // What the program of the config says.
 Communication forecast(const Case& c) {
-  const Graph graph = read_model_text(c.model, "test");
+  Graph graph = read_model_text(c.model, "test");
+  choose_trained(c.config, graph);
   const auto synthetic = draw_synthetic({.samples = c.samples, .seed = 3, .part = "train"}, graph);
   const Dataset* const data = c.data ? c.data : synthetic.get();
   const Plan plan = make_plan(graph, c.config, {});
@@ -174,6 +176,24 @@ TEST_CASE("tied parameters count their sums", "[communication][tied]") {
   Config config = of("1f1b");
   config.pipeline.replicas = {2, 2};
   check_equal({.model = tied_model, .config = config});
+}
+
+TEST_CASE("layers that are not trained send no gradients and are not summed", "[communication]") {
+  for (const std::string schedule : {"1f1b", "zb_h1", "pipedream"})
+    for (const List& replicas : {List{1, 1}, List{2, 1}, List{2, 2}}) {
+      INFO(schedule << " " << replicas[0] << "-" << replicas[1]);
+      Config config = of(schedule);
+      config.pipeline.replicas = replicas;
+      config.model.trainable = {{"fc.*"}};
+      check_equal({.config = config, .steps = 5});
+      CHECK(count({.config = config, .steps = 5}).all.stages[0].gradients.bytes == 0);
+      config.model.trainable = {{"conv2.*", "fc.bias"}};
+      check_equal({.config = config, .steps = 5});
+    }
+  Config tied = of("1f1b");
+  tied.model.trainable = {{"b.*"}};
+  const Communication none = count({.model = tied_model, .config = tied}).all;
+  CHECK(none.of(&StageVolumes::tied) == Volume{});
 }
 
 TEST_CASE("the counts are those of a calculation by hand", "[communication]") {
