@@ -88,9 +88,9 @@ Crossing crossing_of(const Index& index, const TraceRecord& receive) {
 constexpr std::int64_t shortest_wait_ns = 1000;  // shorter ones are the price of a lock
 
 // Adds what was recorded to a timeline.
-class Writer {
+class EventWriter {
  public:
-  Writer(const std::vector<TraceTrack>& tracks, int microbatches)
+  EventWriter(const std::vector<TraceTrack>& tracks, int microbatches)
       : index_(tracks), microbatches_(microbatches) {
     for (const TraceTrack& track : tracks)
       for (const TraceRecord& r : track.records()) origin_ns_ = std::min(origin_ns_, r.begin_ns);
@@ -206,7 +206,7 @@ void Trace::add(std::span<const TraceRecord> records, std::int64_t later_ns) {
 }
 
 std::string Trace::text() const {
-  Writer writer(tracks_, microbatches_);
+  EventWriter writer(tracks_, microbatches_);
   for (int group = 0; group < static_cast<int>(tracks_.size()); ++group) {
     writer.events().name_group(group, names_[group]);
     for (int row = 0; row < static_cast<int>(row_names.size()); ++row)

@@ -22,7 +22,7 @@ std::vector<double> first_factors(const RateAnnealing& annealing) {
   return factors;
 }
 
-std::string number_text(const RateAnnealing& annealing, std::int64_t total_steps) {
+std::string annealed_steps_text(const RateAnnealing& annealing, std::int64_t total_steps) {
   return fmt::format("pipeline.pipemare.anneal_steps is not given: {}, a quarter of the {} {}\n",
                      annealing.anneal_steps, total_steps - annealing.first_step,
                      annealing.first_step > 0 ? "updates that follow the synchronous warm-up"
@@ -63,7 +63,7 @@ std::string settle_annealing(Config& config, std::optional<std::int64_t> kept,
   if (length.steps <= annealing.first_step)
     return "T1 does nothing here: no update follows the synchronous warm-up";
   const double largest = std::ranges::max(annealing.delays);
-  return (is_new ? number_text(annealing, length.steps) : "") +
+  return (is_new ? annealed_steps_text(annealing, length.steps) : "") +
          (largest > 1 ? effect_text(annealing) : no_effect_text(largest, pipeline.microbatches));
 }
 

@@ -10,7 +10,6 @@
 #include "fake_cuda/runtime.hpp"
 
 using namespace pipetrain;
-using fake_cuda::Order;
 
 namespace {
 
@@ -25,7 +24,8 @@ std::vector<std::byte> random_bytes(std::size_t count, std::mt19937& random) {
 }  // namespace
 
 TEST_CASE("writes smaller and larger than the ring arrive in any order of work", "[cuda]") {
-  const Order order = GENERATE(Order::AtOnce, Order::Lazy, Order::OthersFirst, Order::Random);
+  const fake_cuda::Order order = GENERATE(fake_cuda::Order::AtOnce, fake_cuda::Order::Lazy,
+                                          fake_cuda::Order::OthersFirst, fake_cuda::Order::Random);
   INFO("order " << static_cast<int>(order));
   fake_cuda::set({.order = order});
   std::mt19937 random(7);
@@ -64,7 +64,7 @@ TEST_CASE("writes smaller and larger than the ring arrive in any order of work",
 }
 
 TEST_CASE("the host waits where the ring is full, and nowhere else", "[cuda]") {
-  fake_cuda::set({.order = Order::Lazy});
+  fake_cuda::set({.order = fake_cuda::Order::Lazy});
   cuda::DeviceStream stream(0);
   cuda::Staging staging(kBlock);
   const std::vector<std::byte> host(kRing);

@@ -24,7 +24,7 @@ layers = [
 ]
 )";
 
-const Layer& layer(const Graph& graph, std::size_t index) { return graph.layers.at(index); }
+const Layer& layer_at(const Graph& graph, std::size_t index) { return graph.layers.at(index); }
 
 }  // namespace
 
@@ -34,20 +34,20 @@ TEST_CASE("lengths: shapes follow, parameters stay", "[lengths]") {
   const Graph shorter = with_lengths(whole, {8, 16});
   CHECK(lengths_of(shorter) == Lengths{8, 16});
   CHECK(shorter.input == Shape{{24}, 7});
-  CHECK(layer(shorter, 0).output == Shape{{8}, 7});
-  CHECK(layer(shorter, 1).output == Shape{{16}, 7});
-  CHECK(layer(shorter, 1).spec == LayerSpec{Narrow{8, 16}});
-  CHECK(layer(shorter, 4).output == Shape{{8, 8}});
-  CHECK(layer(shorter, 6).output == Shape{{16, 4}});
-  CHECK(layer(shorter, 7).output == Shape{{16, 7}});
+  CHECK(layer_at(shorter, 0).output == Shape{{8}, 7});
+  CHECK(layer_at(shorter, 1).output == Shape{{16}, 7});
+  CHECK(layer_at(shorter, 1).spec == LayerSpec{Narrow{8, 16}});
+  CHECK(layer_at(shorter, 4).output == Shape{{8, 8}});
+  CHECK(layer_at(shorter, 6).output == Shape{{16, 4}});
+  CHECK(layer_at(shorter, 7).output == Shape{{16, 7}});
   REQUIRE(shorter.layers.size() == whole.layers.size());
   for (std::size_t l = 0; l < whole.layers.size(); ++l) {
-    CHECK(layer(shorter, l).parameters == layer(whole, l).parameters);
-    CHECK(layer(shorter, l).inputs == layer(whole, l).inputs);
-    CHECK(layer(shorter, l).flops <= layer(whole, l).flops);
+    CHECK(layer_at(shorter, l).parameters == layer_at(whole, l).parameters);
+    CHECK(layer_at(shorter, l).inputs == layer_at(whole, l).inputs);
+    CHECK(layer_at(shorter, l).flops <= layer_at(whole, l).flops);
   }
-  CHECK(layer(shorter, 4).flops * 2 == layer(whole, 4).flops);
-  CHECK(layer(shorter, 3).parameters[0].shape == Shape{{16, 4}});  // rows to spare
+  CHECK(layer_at(shorter, 4).flops * 2 == layer_at(whole, 4).flops);
+  CHECK(layer_at(shorter, 3).parameters[0].shape == Shape{{16, 4}});  // rows to spare
 }
 
 TEST_CASE("lengths: the model's own, and those of a model of one side", "[lengths]") {

@@ -12,7 +12,7 @@ const std::string token_table =
     "input = { tokens = 8, vocabulary = 11 }\n[[layers]]\nname = \"wte\"\n"
     "kind = \"embedding\"\nembedding_dim = 6\n";
 
-std::string layer(const std::string& name, const std::string& keys) {
+std::string layer_text(const std::string& name, const std::string& keys) {
   return "[[layers]]\nname = \"" + name + "\"\n" + keys + "\n";
 }
 
@@ -31,7 +31,7 @@ std::string tied_error(const std::string& layers) {
 
 TEST_CASE("a tied weight is the owner's, and counts once") {
   const Graph graph =
-      read(layer("head", "kind = 'linear'\nout_features = 11\nbias = false\ntied = 'wte'"));
+      read(layer_text("head", "kind = 'linear'\nout_features = 11\nbias = false\ntied = 'wte'"));
   const Parameter& weight = graph.layers[1].parameters[0];
   CHECK(weight.name == "head.weight");
   CHECK(weight.tied == Tie{{0}, 0});
@@ -42,10 +42,10 @@ TEST_CASE("a tied weight is the owner's, and counts once") {
 }
 
 TEST_CASE("who is tied to a tied layer is tied to its owner") {
-  const Graph graph = read(layer("a", "kind = 'linear'\nout_features = 6\nbias = false") +
-                           layer("b", "kind = 'linear'\nout_features = 6\ntied = 'a'") +
-                           layer("c", "kind = 'linear'\nout_features = 6\ntied = 'b'") +
-                           layer("d", "kind = 'linear'\nout_features = 11\ntied = 'wte'"));
+  const Graph graph = read(layer_text("a", "kind = 'linear'\nout_features = 6\nbias = false") +
+                           layer_text("b", "kind = 'linear'\nout_features = 6\ntied = 'a'") +
+                           layer_text("c", "kind = 'linear'\nout_features = 6\ntied = 'b'") +
+                           layer_text("d", "kind = 'linear'\nout_features = 11\ntied = 'wte'"));
   CHECK(graph.layers[3].parameters[0].tied == Tie{{1}, 0});
   CHECK_FALSE(graph.layers[3].parameters[1].tied);  // its bias is its own
   CHECK(tied_groups(graph) ==
@@ -73,15 +73,17 @@ TEST_CASE("what cannot be tied is reported, with its place") {
     INFO(error);
     CHECK(error.find(what) != std::string::npos);
   };
-  says(layer("head", "kind = 'linear'\nout_features = 11\ntied = 'wtf'"),
+  says(layer_text("head", "kind = 'linear'\nout_features = 11\ntied = 'wtf'"),
        "m.toml:10:8: linear 'head' is tied to 'wtf', but no layer above it has that name; did you "
        "mean 'wte'?");
-  says(layer("head", "kind = 'linear'\nout_features = 11\ntied = 'head'"),
+  says(layer_text("head", "kind = 'linear'\nout_features = 11\ntied = 'head'"),
        "but no layer above it has that name");
-  says(layer("head", "kind = 'linear'\nout_features = 10\ntied = 'wte'"),
+  says(layer_text("head", "kind = 'linear'\nout_features = 10\ntied = 'wte'"),
        "is tied to 'wte', which has a weight of [11, 6]; its own weight is [10, 6]");
-  says(layer("r", "kind = 'relu'") + layer("head", "kind = 'linear'\nout_features = 6\ntied = 'r'"),
+  says(layer_text("r", "kind = 'relu'") +
+           layer_text("head", "kind = 'linear'\nout_features = 6\ntied = 'r'"),
        "is tied to 'r', which is a relu layer; its own weight is [6, 6]");
-  says(layer("r", "kind = 'relu'\ntied = 'wte'"), "relu 'r' has no key 'tied'");
-  says(layer("head", "kind = 'linear'\nout_features = 11\ntied = 3"), "tied is 3; write a name");
+  says(layer_text("r", "kind = 'relu'\ntied = 'wte'"), "relu 'r' has no key 'tied'");
+  says(layer_text("head", "kind = 'linear'\nout_features = 11\ntied = 3"),
+       "tied is 3; write a name");
 }

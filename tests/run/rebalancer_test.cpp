@@ -52,7 +52,7 @@ TEST_CASE("a stage that is held up gives layers away, and gets them back", "[reb
 TEST_CASE("a move that does not shorten the step is taken back, and not tried again soon",
           "[rebalance]") {
   Rebalancer r(even({0, 6}));
-  const Window window{.step = 20, .step_ms = 60, .part_ms = {60, 20}};
+  const MeasuredSteps window{.step = 20, .step_ms = 60, .part_ms = {60, 20}};
   const auto move = r.decide(window);
   REQUIRE(move);
   r.moved(*move, 10);
@@ -77,7 +77,7 @@ TEST_CASE("a move must pay for itself in the steps that are left", "[rebalance]"
 
 TEST_CASE("a cut that was refused is not proposed again soon", "[rebalance]") {
   Rebalancer r(even({0, 6}));
-  const Window window{.step = 20, .step_ms = 60, .part_ms = {60, 20}};
+  const MeasuredSteps window{.step = 20, .step_ms = 60, .part_ms = {60, 20}};
   r.refused(*r.decide(window));
   CHECK_FALSE(r.decide(window));
   CHECK(r.firsts() == std::vector{0, 6});

@@ -9,7 +9,7 @@
 namespace pipetrain::reference {
 namespace {
 
-struct Statistics {    // of one row
+struct RowStatistics {
   double mean, scale;  // scale = 1 / sqrt(var + eps)
 };
 
@@ -18,15 +18,15 @@ class LayerNormKernel final : public ReferenceKernel {
   LayerNormKernel(const LayerNorm& spec, Problem problem)
       : ReferenceKernel(std::move(problem)), spec_(spec), rows_(problem_.output, problem_.samples) {
     traits_.backward_input_reads_inputs = traits_.backward_weight_reads_inputs = true;
-    if (problem_.mode == Mode::Train) traits_.saved_bytes = bytes_of<Statistics>(rows_.rows);
+    if (problem_.mode == Mode::Train) traits_.saved_bytes = bytes_of<RowStatistics>(rows_.rows);
   }
 
   void forward(const ForwardArguments& a) override {
     const float* gamma = floats(a.weights.parameters[0]);
     for (std::int64_t row = 0; row < rows_.rows; ++row) {
       const float* x = floats(a.inputs[0]) + row * rows_.width;
-      const Statistics of = statistics(x);
-      if (problem_.mode == Mode::Train) static_cast<Statistics*>(a.saved)[row] = of;
+      const RowStatistics of = statistics(x);
+      if (problem_.mode == Mode::Train) static_cast<RowStatistics*>(a.saved)[row] = of;
       for (std::int64_t c = 0; c < rows_.width; ++c) {
         const double beta = spec_.bias ? floats(a.weights.parameters[1])[c] : 0.0f;
         floats(a.output)[row * rows_.width + c] =
@@ -43,7 +43,7 @@ class LayerNormKernel final : public ReferenceKernel {
     for (std::int64_t row = 0; row < rows_.rows; ++row) {
       const float *x = floats(a.inputs[0]) + row * rows_.width,
                   *dy = floats(a.output_gradient) + row * rows_.width;
-      const auto [mean, scale] = static_cast<const Statistics*>(a.saved)[row];
+      const auto [mean, scale] = static_cast<const RowStatistics*>(a.saved)[row];
       double sum = 0, product = 0;
       for (std::int64_t c = 0; c < rows_.width; ++c) {
         const double g = double{gamma[c]} * dy[c];
@@ -63,7 +63,7 @@ class LayerNormKernel final : public ReferenceKernel {
       double sum = 0, product = 0;
       for (std::int64_t row = 0; row < rows_.rows; ++row) {
         const std::int64_t i = row * rows_.width + c;
-        const auto [mean, scale] = static_cast<const Statistics*>(a.saved)[row];
+        const auto [mean, scale] = static_cast<const RowStatistics*>(a.saved)[row];
         const double dy = floats(a.output_gradient)[i];
         sum += dy;
         product += dy * (floats(a.inputs[0])[i] - mean) * scale;
@@ -74,7 +74,7 @@ class LayerNormKernel final : public ReferenceKernel {
   }
 
  private:
-  Statistics statistics(const float* x) const {
+  RowStatistics statistics(const float* x) const {
     const auto width = static_cast<double>(rows_.width);
     double sum = 0, squares = 0;
     for (std::int64_t c = 0; c < rows_.width; ++c) sum += x[c];

@@ -20,7 +20,7 @@ namespace pipetrain {
 namespace {
 
 constexpr std::string_view kSeparator = " -- ";
-constexpr double kLongest = 1e12;    // ms of one operation: 30 years
+constexpr double kLongestMs = 1e12;  // of one operation: 30 years
 constexpr double kLargest = 1e14;    // bytes; the sum over the nodes of a graph fits 63 bits
 constexpr int kMostNodes = 4096;     // what the search over its cuts can bear
 constexpr int kMostEdges = 1 << 16;  // likewise
@@ -133,8 +133,8 @@ class GraphTxtReader {
       if (!values[k])
         refuse(line_,
                fmt::format("{} of {} is missing; write {}", kKeys[k], printable(node.id), kForm));
-    node.forward_ms = number(kKeys[0], *values[0], kLongest, "milliseconds");
-    node.backward_ms = number(kKeys[1], *values[1], kLongest, "milliseconds");
+    node.forward_ms = number(kKeys[0], *values[0], kLongestMs, "milliseconds");
+    node.backward_ms = number(kKeys[1], *values[1], kLongestMs, "milliseconds");
     node.output_bytes = numbers(kKeys[2], *values[2]);
     node.parameter_bytes = number(kKeys[3], *values[3], kLargest, "bytes");
   }

@@ -73,8 +73,8 @@ bool MovingCut::is_over() const {
   return std::ssize(step_seconds_) >= least_steps && seen_seconds_ >= least_seconds;
 }
 
-Window MovingCut::measured(std::int64_t step) const {
-  Window window{.step = step, .step_ms = 1e3 * median(step_seconds_), .part_ms = {}};
+MeasuredSteps MovingCut::measured(std::int64_t step) const {
+  MeasuredSteps window{.step = step, .step_ms = 1e3 * median(step_seconds_), .part_ms = {}};
   for (const std::vector<double>& busy : busy_seconds_)
     window.part_ms.push_back(1e3 * median(busy));
   return window;
@@ -83,7 +83,7 @@ Window MovingCut::measured(std::int64_t step) const {
 void MovingCut::consider(std::int64_t step) {
   if (is_inline(in_.pipeline.input().config) || rebalancer_.firsts().size() < 2) return;
   if (!is_over()) return;
-  const Window window = measured(step);
+  const MeasuredSteps window = measured(step);
   window_ = std::max<std::int64_t>(
       least_steps, static_cast<std::int64_t>(std::ceil(1e3 * least_seconds / window.step_ms)));
   seen_seconds_ = 0;

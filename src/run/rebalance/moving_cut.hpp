@@ -35,7 +35,7 @@ class MovingCut {
 
  private:
   bool is_over() const;
-  Window measured(std::int64_t step) const;
+  MeasuredSteps measured(std::int64_t step) const;
   void move(const Move& move, std::int64_t step);
   void tell(const Move& move, std::int64_t step, double seconds, const std::string& refusal);
   std::vector<std::string> names(const std::vector<int>& firsts) const;

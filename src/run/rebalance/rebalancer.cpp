@@ -41,13 +41,13 @@ Firsts balanced(const std::vector<double>& layer_ms, std::size_t parts) {
 
 Rebalancer::Rebalancer(RebalancerInput input) : in_(std::move(input)), firsts_(in_.firsts) {}
 
-std::optional<Move> Rebalancer::decide(const Window& window) {
+std::optional<Move> Rebalancer::decide(const MeasuredSteps& window) {
   for (Held& held : held_) held.windows_left = std::max(0, held.windows_left - 1);
   if (auto back = judge(window)) return back;
   return propose(window);
 }
 
-std::optional<Move> Rebalancer::judge(const Window& window) {
+std::optional<Move> Rebalancer::judge(const MeasuredSteps& window) {
   if (!judged_) return std::nullopt;
   const Judged last = *std::exchange(judged_, std::nullopt);
   if (window.step_ms <= (1 - kept_gain) * last.step_ms) return std::nullopt;
@@ -60,7 +60,7 @@ std::optional<Move> Rebalancer::judge(const Window& window) {
                                  window.step_ms, last.step_ms)};
 }
 
-std::vector<double> Rebalancer::layer_ms(const Window& window) const {
+std::vector<double> Rebalancer::layer_ms(const MeasuredSteps& window) const {
   const std::vector<double> costs = by_part(in_.layer_costs, firsts_);
   std::vector<double> ms = in_.layer_costs;
   std::size_t part = 0;
@@ -71,7 +71,7 @@ std::vector<double> Rebalancer::layer_ms(const Window& window) const {
   return ms;
 }
 
-std::optional<Move> Rebalancer::propose(const Window& window) const {
+std::optional<Move> Rebalancer::propose(const MeasuredSteps& window) const {
   const std::vector<double> layers = layer_ms(window);
   const Firsts firsts = balanced(layers, firsts_.size());
   if (firsts == firsts_ || is_held(firsts)) return std::nullopt;

@@ -25,7 +25,7 @@ struct RebalancerInput {
 };
 
 // What a window of steps measured, medians.
-struct Window {
+struct MeasuredSteps {
   std::int64_t step = 0;  // trained so far
   double step_ms = 0;
   std::vector<double> part_ms;  // busy per step, of each part
@@ -43,7 +43,7 @@ class Rebalancer {
   explicit Rebalancer(RebalancerInput input);
 
   // A move that pays for itself in the steps that are left; nothing: stay.
-  std::optional<Move> decide(const Window& window);
+  std::optional<Move> decide(const MeasuredSteps& window);
   // What became of it. One that was refused (there is no memory for it) is not proposed for a
   // while.
   void moved(const Move& move, double cost_ms);
@@ -60,9 +60,9 @@ class Rebalancer {
     std::vector<int> firsts;
     int windows_left = 0, next = 0;
   };
-  std::vector<double> layer_ms(const Window& window) const;
-  std::optional<Move> judge(const Window& window);
-  std::optional<Move> propose(const Window& window) const;
+  std::vector<double> layer_ms(const MeasuredSteps& window) const;
+  std::optional<Move> judge(const MeasuredSteps& window);
+  std::optional<Move> propose(const MeasuredSteps& window) const;
   void hold(const std::vector<int>& firsts);
   bool is_held(const std::vector<int>& firsts) const;
 

@@ -9,7 +9,7 @@ using namespace pipetrain;
 namespace {
 
 // Eight equal layers; times in proportion to the samples.
-LayerChain even_chain(int samples, int = 1) {
+LayerChain eight_layers(int samples, int = 1) {
   LayerChain chain{.layers = {}, .microbatch_samples = samples};
   for (int l = 0; l < 8; ++l)
     chain.layers.push_back({.name = "layer",
@@ -27,7 +27,7 @@ Cluster devices(int count) { return cluster_of({{.size = count, .bytes_per_secon
 
 // (N + P - 1) slots of F + B on the slowest stage, METHODS' closed form of a flushing pipeline.
 TEST_CASE("a candidate's step is its program's", "[search]") {
-  const LayerChain chain = even_chain(4);
+  const LayerChain chain = eight_layers(4);
   const Cluster cluster = devices(2);
   Candidate candidate{.schedule = find_schedule("1f1b"), .workers = 2, .microbatches = 8};
   candidate.firsts = {0, 4};
@@ -39,7 +39,7 @@ TEST_CASE("a candidate's step is its program's", "[search]") {
 
 TEST_CASE("memory counts versions, activations in flight and what the optimizer keeps",
           "[search]") {
-  const LayerChain chain = even_chain(1);
+  const LayerChain chain = eight_layers(1);
   const Cluster cluster = devices(2);
   Candidate candidate{.schedule = find_schedule("pipedream"), .workers = 2, .microbatches = 1};
   candidate.firsts = {0, 4};
@@ -52,7 +52,8 @@ TEST_CASE("memory counts versions, activations in flight and what the optimizer 
 TEST_CASE("the search finds a schedule without a bubble where it may, and none that is stale",
           "[search]") {
   const Cluster cluster = devices(2);
-  SearchInput input{.chain = even_chain, .cluster = cluster, .minibatch_samples = 16, .workers = 2};
+  SearchInput input{
+      .chain = eight_layers, .cluster = cluster, .minibatch_samples = 16, .workers = 2};
   const SearchResult flushing = search_by_simulation(input);
   CHECK(flushes(*flushing.candidate.schedule));
   input.allow_stale = true;
@@ -63,7 +64,7 @@ TEST_CASE("the search finds a schedule without a bubble where it may, and none t
 
 TEST_CASE("what is given is kept", "[search]") {
   const Cluster cluster = devices(4);
-  const SearchResult found = search_by_simulation({.chain = even_chain,
+  const SearchResult found = search_by_simulation({.chain = eight_layers,
                                                    .cluster = cluster,
                                                    .minibatch_samples = 16,
                                                    .schedule = "gpipe",
@@ -77,7 +78,7 @@ TEST_CASE("what is given is kept", "[search]") {
 
 TEST_CASE("a model that fits nowhere says what is missing", "[search]") {
   const Cluster cluster = devices(2);
-  CHECK_THROWS_WITH(search_by_simulation({.chain = even_chain,
+  CHECK_THROWS_WITH(search_by_simulation({.chain = eight_layers,
                                           .cluster = cluster,
                                           .minibatch_samples = 2,
                                           .memory_limit_bytes = 100}),
@@ -87,7 +88,7 @@ TEST_CASE("a model that fits nowhere says what is missing", "[search]") {
 
 TEST_CASE("where activations do not fit they are made again", "[search]") {
   const Cluster cluster = devices(2);
-  const SearchResult found = search_by_simulation({.chain = even_chain,
+  const SearchResult found = search_by_simulation({.chain = eight_layers,
                                                    .cluster = cluster,
                                                    .minibatch_samples = 16,
                                                    .memory_limit_bytes = 17'000,
@@ -101,13 +102,13 @@ TEST_CASE("more stages than devices are refused", "[search]") {
   const Cluster cluster = devices(2);
   CHECK_THROWS_WITH(
       search_by_simulation(
-          {.chain = even_chain, .cluster = cluster, .minibatch_samples = 16, .workers = 3}),
+          {.chain = eight_layers, .cluster = cluster, .minibatch_samples = 16, .workers = 3}),
       Contains("pipeline.stages = 3 are more than the 2 devices"));
 }
 
 TEST_CASE("a split that is given fixes the parts", "[search]") {
   const Cluster cluster = devices(2);
-  SearchInput input{.chain = even_chain, .cluster = cluster, .minibatch_samples = 16};
+  SearchInput input{.chain = eight_layers, .cluster = cluster, .minibatch_samples = 16};
   input.firsts = std::vector{0, 4};
   CHECK(search_by_simulation(input).proposal.stages.size() == 2);
   input.firsts = std::vector{0, 2, 4};
