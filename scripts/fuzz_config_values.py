@@ -101,6 +101,8 @@ COMMON: dict[str, tuple[float, list]] = {
     "checkpoint.every_minutes": (0.1, [0, 1000]),
     "checkpoint.keep_latest": (0.1, [1, 2]),
     "checkpoint.keep_best": (0.1, [True, False]),
+    "stability.every_steps": (0.2, [0, 1, 2]),
+    "stability.iterations": (0.1, [1, 3]),
     "hardware.backend": (0.2, ["cpu", "cpu", "reference"]),
 }
 # What must change no bit: where and by how many threads, and what is logged.

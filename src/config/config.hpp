@@ -195,6 +195,12 @@ struct CheckpointConfig {
   bool operator==(const CheckpointConfig&) const = default;
 };
 
+struct StabilityConfig {         // run/stability/stability.hpp
+  std::int64_t every_steps = 0;  // 0: never measured
+  std::int64_t iterations = 10;  // at most
+  bool operator==(const StabilityConfig&) const = default;
+};
+
 struct StepRange {  // both ends are in; from 1
   std::int64_t first = 1, last = 1;
   bool operator==(const StepRange&) const = default;
@@ -239,6 +245,7 @@ struct Config {
   TrainingConfig training;
   ValidationConfig validation;
   CheckpointConfig checkpoint;
+  StabilityConfig stability;
   MetricsConfig metrics;
   HardwareConfig hardware;
   bool operator==(const Config&) const = default;

@@ -196,6 +196,9 @@ std::vector<Key> make_keys() {
     {KEY(checkpoint.keep_latest), .help = "how many of the newest to keep", .range = count, .on_resume = OnResume::MayDiffer},
     {KEY(checkpoint.keep_best), .help = "also keep that of the best validation", .on_resume = OnResume::MayDiffer},
 
+    {KEY(stability.every_steps), .help = "sgd: how far from diverging, measured before the first step and then so often, drained; 0: never; docs/stability.md", .range = count_or_none},
+    {KEY(stability.iterations), .help = "of a measurement at most: each takes two gradients of a mini-batch", .range = from_to(1, 1000), .on_resume = OnResume::MayDiffer},
+
     {KEY(metrics.log_every_steps), .help = "the console's; metrics.jsonl has every step", .range = count, .on_resume = OnResume::MayDiffer},
     {KEY(metrics.tensorboard), .help = "write events.out.tfevents.* for TensorBoard", .on_resume = OnResume::MayDiffer},
     {KEY(metrics.trace_steps), .help = "[first, last], both included: trace.json shows these steps; []: none", .range = count, .on_resume = OnResume::MayDiffer},

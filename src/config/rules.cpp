@@ -45,6 +45,20 @@ void check_rates(const Given& given, const Config& config, Problems& problems) {
                       "write a factor for each name"});
 }
 
+// The bound is that of plain sgd, with or without momentum; gradients are taken on this process.
+void check_stability(const Given& given, const Config& config, Problems& problems) {
+  if (config.stability.every_steps == 0) return;
+  if (!fine(given, {"stability.every_steps", "optimizer.kind", "hardware.workers"})) return;
+  const bool is_sgd = config.optimizer.kind == OptimizerKind::Sgd;
+  if (is_sgd && config.hardware.workers != Workers::Mpi) return;
+  problems.push_back(
+      {place(given, {"stability.every_steps"}),
+       is_sgd ? "stability is not measured over ranks (hardware.workers = \"mpi\")"
+              : fmt::format("stability is not known for optimizer.kind = \"{}\", for sgd only",
+                            word_of(config.optimizer.kind)),
+       "write every_steps = 0"});
+}
+
 void check_init(const Given& given, const Config& config, Problems& problems) {
   if (config.model.init_ignore.patterns.empty() || !config.model.init.empty()) return;
   if (!fine(given, {"model.init", "model.init_ignore"})) return;
@@ -90,6 +104,7 @@ void check_rules(const Given& given, const Config& config, Problems& problems) {
   check_optimizer(given, config, problems);
   check_rates(given, config, problems);
   check_init(given, config, problems);
+  check_stability(given, config, problems);
   check_lr_schedule(given, config, problems);
 }
 

@@ -53,6 +53,22 @@ std::string validation_chart(std::span<const RunRecord> runs, Measure measure,
   return line_chart(chart);
 }
 
+// With the largest stable rate over it, where that was measured.
+std::string rate_chart(const RunRecord& run) {
+  Chart chart{.title = "learning rate", .x_name = "step", .y_text = plain, .x_text = plain};
+  chart.series.push_back(series_of(
+      run, 0, run.steps, [](const StepPoint& p) { return double(p.step); },
+      [](const StepPoint& p) { return std::optional(p.lr); }));
+  if (run.stability.empty()) return line_chart(chart);
+  chart.title += ", and the largest stable one";
+  chart.series[0].name = "learning rate";
+  chart.series.push_back(series_of(
+      run, 1, run.stability, [](const StabilityPoint& p) { return double(p.step); },
+      [](const StabilityPoint& p) { return std::optional(p.lr_edge); }));
+  chart.series[1].name = "largest stable rate";
+  return line_chart(chart);
+}
+
 }  // namespace
 
 std::string curves(std::span<const RunRecord> runs) {
@@ -71,7 +87,7 @@ std::string curves(std::span<const RunRecord> runs) {
     if (*measure != Measure::Loss) text += validation_chart(runs, Measure::Loss, "step", step);
   }
   text += step_chart(runs, "samples per second", &StepPoint::samples_per_second);
-  if (runs.size() == 1) text += step_chart(runs, "learning rate", &StepPoint::lr);
+  if (runs.size() == 1) text += rate_chart(runs[0]);
   return text + "</div>\n";
 }
 

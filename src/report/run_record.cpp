@@ -68,6 +68,8 @@ class MetricsReader {
     if (kind == "step") step(event);
     if (kind == "validation") validation(event);
     if (kind == "rebalance") rebalance(event);
+    if (kind == "stability")
+      run_.stability.push_back({read_whole(event, "step"), read_number(event, "lr_edge")});
     if (kind == "end") end(event);
     if (kind == "error") run_.ended = "failed: " + read_text(event, "message");
   }

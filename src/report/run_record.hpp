@@ -27,6 +27,11 @@ struct ValidationPoint {
   std::optional<double> accuracy, perplexity, bleu;
 };
 
+struct StabilityPoint {
+  std::int64_t step = 0;  // trained before it
+  double lr_edge = 0;     // the largest stable rate; NaN where there is none
+};
+
 struct StageRecord {
   std::string layers;  // "conv1 to relu1"
   std::int64_t parameters = 0;
@@ -45,6 +50,7 @@ struct RunRecord {
   std::vector<StageRecord> stages = {};
   std::vector<StepPoint> steps = {};
   std::vector<ValidationPoint> validations = {};
+  std::vector<StabilityPoint> stability = {};
   double bubble = 0;   // share of all workers' time, mean over the training's time
   double step_ms = 0;  // median
   std::optional<double> predicted_step_ms = {};

@@ -43,7 +43,8 @@ std::string tiles(const RunRecord& run) {
     text += step_tile(run);
     text += tile(share_text(run.bubble), "bubble: workers that compute nothing");
     text += tile(bytes_text(memory_of(run)), "memory of all stages in training");
-    if (const std::size_t s = most_staleness(run); run.stages[s].staleness > 0)
+    if (const std::size_t s = most_staleness(run);
+        !run.stages.empty() && run.stages[s].staleness > 0)
       text += tile(fmt::format("{:.3g}", run.stages[s].staleness),
                    fmt::format("updates between forward and backward, mean on stage {}", s));
   }

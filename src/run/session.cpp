@@ -138,6 +138,7 @@ std::int64_t segment_end(const Config& config, const TrainingLength& length, std
   next_multiple(config.validation.every_epochs * length.steps_per_epoch);
   next_multiple(config.checkpoint.every_steps);
   next_multiple(config.checkpoint.every_epochs * length.steps_per_epoch);
+  next_multiple(config.stability.every_steps);
   if (const std::int64_t sync = warmup_steps(config, length.steps_per_epoch); step < sync)
     end = std::min(end, sync);
   return end;
@@ -162,6 +163,7 @@ void check_segments(const Config& config, const TrainingLength& length) {
   require_multiple("validation.every_epochs", config.validation.every_epochs * epoch);
   require_multiple("checkpoint.every_steps", config.checkpoint.every_steps);
   require_multiple("checkpoint.every_epochs", config.checkpoint.every_epochs * epoch);
+  require_multiple("stability.every_steps", config.stability.every_steps);
 }
 
 bool predicts_tokens(const Dataset& dataset) {

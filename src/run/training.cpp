@@ -1,6 +1,7 @@
 #include "run/training.hpp"
 
 #include <spdlog/fmt/fmt.h>
+#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <cmath>
@@ -11,6 +12,7 @@
 #include "graph/graph.hpp"
 #include "run/annealing.hpp"
 #include "run/divergence.hpp"
+#include "run/stability/words.hpp"
 
 namespace pipetrain {
 
@@ -48,6 +50,8 @@ Training::Training(const TrainingInput& input)
   if (input.config.pipeline.rebalance == Rebalance::Auto)
     moving_cut_.emplace(MovingCutInput{input.pipeline, input.metrics, input.console, reporter_,
                                        input.length.steps});
+  if (input.config.stability.every_steps > 0)
+    stability_.emplace(StabilityInput{input.pipeline, *input.data.train});
 }
 
 void Training::run() {
@@ -58,8 +62,10 @@ void Training::run() {
     validate();
     if (in_.config.checkpoint.keep_best && progress_.best) saving_.save(progress_, "best");
   }
+  if (progress_.step == 0) measure_stability();
   while (!ended()) {
     train_segment(loader);
+    measure_stability();
     const bool due = validation_is_due();
     if (due) validate();
     const bool best = due && progress_.best && progress_.best->step == progress_.step;
@@ -120,6 +126,7 @@ void Training::report(const StepRecord& record) {
   in_.metrics.write(step_event(summary));
   in_.console.step(summary);
   course_.see(summary);
+  if (stability_) stability_->see(summary.loss);
   progress_.skipped += summary.skipped ? 1 : 0;
   step_median_.add(summary.seconds);
   communicated_.count(summary.communication);
@@ -160,6 +167,15 @@ void Training::validate() {
   if (better) progress_.best = result;
   progress_.without_progress = better ? 0 : progress_.without_progress + 1;
   progress_.last = result;
+}
+
+void Training::measure_stability() {
+  if (!stability_ || ended() || progress_.step % in_.config.stability.every_steps != 0) return;
+  const auto found = stability_->measure(progress_.step);
+  if (!found) return;
+  in_.metrics.write(stability_event(*found));
+  in_.console.line(stability_text(*found));
+  if (const auto warning = stability_warning(*found, in_.config)) spdlog::warn("{}", *warning);
 }
 
 bool Training::is_best(const ValidationResult& result) const {

@@ -17,6 +17,7 @@
 #include "run/run_metrics.hpp"
 #include "run/saving.hpp"
 #include "run/session.hpp"
+#include "run/stability/stability.hpp"
 #include "run/step_median.hpp"
 
 namespace pipetrain {
@@ -57,6 +58,7 @@ class Training {
   void train_segment(Loader& loader);
   bool validation_is_due() const;
   void validate();
+  void measure_stability();
   bool is_best(const ValidationResult& result) const;
   std::optional<std::string> reason_to_save(bool best);
   void report(const StepRecord& record);
@@ -73,6 +75,7 @@ class Training {
   std::optional<StepSummary> last_step_;
   StepMedian step_median_;
   Communicated communicated_;
+  std::optional<StabilityMeter> stability_;  // stability.every_steps
   bool interrupted_ = false;
   const std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
 };

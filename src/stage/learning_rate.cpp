@@ -14,6 +14,12 @@ Indexed<double, StageId> rate_shares(const ProgramShape& program) {
   return shares;
 }
 
+LearningRate learning_rate_of(const Config& config, std::int64_t total_steps,
+                              std::int64_t steps_per_epoch, const ProgramShape& program) {
+  return {config.lr_schedule, config.optimizer.lr, total_steps,
+          rate_annealing(config, total_steps, steps_per_epoch), rate_shares(program)};
+}
+
 double LearningRate::at(std::int64_t step) const {
   const std::int64_t warmup = schedule.warmup_steps;
   if (step < warmup) return base * static_cast<double>(step + 1) / static_cast<double>(warmup);

@@ -32,4 +32,8 @@ struct LearningRate {
 // has replicas, at r_s / r_0 of the rate. Else empty.
 Indexed<double, StageId> rate_shares(const ProgramShape& program);
 
+// Of a training of that length. `program`: that of its segments.
+LearningRate learning_rate_of(const Config& config, std::int64_t total_steps,
+                              std::int64_t steps_per_epoch, const ProgramShape& program);
+
 }  // namespace pipetrain

@@ -39,6 +39,16 @@ const std::vector<Bad>& table() {
       {"[hardware]\nbackend = \"cuda\"\ndevices = [\"cuda:0\", \"cuda:1\"]",
        "5:11",
        {"names 2 devices, but pipeline.stages = 1 makes 1 worker;", "at most 1", "stages = 2"}},
+      // ---- stability
+      {"[optimizer]\nkind = \"adam\"\n[stability]\nevery_steps = 10",
+       "6:15",
+       {"stability is not known for optimizer.kind = \"adam\", for sgd only",
+        "write every_steps = 0"}},
+      {"[hardware]\nworkers = \"mpi\"\n[stability]\nevery_steps = 10",
+       "6:15",
+       {"stability is not measured over ranks", "write every_steps = 0"}},
+      {"[stability]\nevery_steps = -1", "4:15", {"stability.every_steps = -1 is out of range"}},
+      {"[stability]\niterations = 0", "4:14", {"write a whole number from 1 to 1000"}},
       // ---- keys and tables that are not there
       {"[pipelin]\nstages = 2", "3:2", {"unknown table pipelin", "did you mean pipeline?"}},
       {"[pipeline]\nstags = 2",

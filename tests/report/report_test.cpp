@@ -82,6 +82,16 @@ TEST_CASE("a page of one run says who bounds the step, and where memory goes") {
   CHECK_FALSE(has(page, "http"));  // nothing is fetched
 }
 
+TEST_CASE("the largest stable rate is beside the rate, where it was measured") {
+  RunRecord run{.folder = "r"};
+  for (const int step : {1, 2, 3}) run.steps.push_back({.step = step, .loss = 1, .lr = 0.1});
+  CHECK_FALSE(has(report_html({run}), "largest stable"));
+  run.stability = {{0, NAN}, {2, 0.2}, {3, 0.05}};
+  const std::string page = report_html({run});
+  CHECK(has(page, "learning rate, and the largest stable one"));
+  CHECK(unbalanced(page) == 0);
+}
+
 TEST_CASE("a page of several runs says which one was best, and which one first") {
   const Scratch scratch;
   write_run(scratch.path / "slow", {.accuracy_step = 0.16, .step_seconds = 2});

@@ -99,6 +99,21 @@ TEST_CASE("values of other types, and numbers without bounds, are no numbers") {
   CHECK_NOTHROW(report_html({run}));
 }
 
+TEST_CASE("stability is read, also where nothing limits the rate") {
+  const Scratch scratch;
+  write_run(scratch.path);
+  std::ofstream(scratch.path / "metrics.jsonl", std::ios::app)
+      << R"({"event":"stability","step":2,"lr_edge":0.25,"margin":2.5})"
+         "\n"
+      << R"({"event":"stability","step":4,"lr_edge":null,"margin":null})"
+         "\n";
+  const RunRecord run = read_run(scratch.path);
+  REQUIRE(run.stability.size() == 2);
+  CHECK(run.stability[0].step == 2);
+  CHECK(run.stability[0].lr_edge == 0.25);
+  CHECK(std::isnan(run.stability[1].lr_edge));
+}
+
 TEST_CASE("a run that failed, and one that has not ended") {
   const Scratch scratch;
   write_file(scratch.path / "metrics.jsonl", R"({"event":"start","model":"net","steps":4})"

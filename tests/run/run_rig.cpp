@@ -9,11 +9,8 @@
 #include "run/run_directory.hpp"
 
 namespace pipetrain::testing {
-namespace {
 
-namespace fs = std::filesystem;
-
-constexpr const char* kRigModel = R"(
+const char* const kSmallModel = R"(
 name = "small"
 input = { shape = [6] }
 layers = [
@@ -22,6 +19,10 @@ layers = [
   { name = "fc2", kind = "linear", out_features = 3 },
 ]
 )";
+
+namespace {
+
+namespace fs = std::filesystem;
 
 constexpr const char* kRigConfig = R"(
 [model]
@@ -44,8 +45,9 @@ backend = "reference"
 workers = "inline"
 )";
 
-ReadConfig read_rig(const fs::path& folder, const std::vector<std::string>& sets) {
-  write_file(folder / "model.toml", kRigModel);
+ReadConfig read_rig(const fs::path& folder, const std::vector<std::string>& sets,
+                    const std::string& model) {
+  write_file(folder / "model.toml", model);
   write_file(folder / "small.toml", kRigConfig);
   return read_config({folder / "small.toml"}, sets);
 }
@@ -63,8 +65,8 @@ Progress progress_at(std::int64_t step) {
   return progress;
 }
 
-RunRig::RunRig(const std::vector<std::string>& sets)
-    : read_(read_rig(scratch_.path, sets)),
+RunRig::RunRig(const std::vector<std::string>& sets, const std::string& model)
+    : read_(read_rig(scratch_.path, sets, model)),
       graph_(load_graph(read_)),
       backend_(make_backend(config().hardware.backend)),
       data_(load_datasets(read_, graph_)),

@@ -14,12 +14,15 @@
 
 namespace pipetrain::testing {
 
+extern const char* const kSmallModel;  // linear, relu, linear; 6 inputs, 3 classes
+
 Progress progress_at(std::int64_t step);
 
 class RunRig {
  public:
   // `sets` change the config, as on the command line; it trains 4 steps.
-  explicit RunRig(const std::vector<std::string>& sets = {});
+  explicit RunRig(const std::vector<std::string>& sets = {},
+                  const std::string& model = kSmallModel);
 
   const std::filesystem::path& folder() const { return folder_; }  // of the run
   const Config& config() const { return read_.config; }

@@ -1,0 +1,15 @@
+// How late gradients come: the updates that a stage makes between the weights that a micro-batch's
+// forward reads and those that its gradient is applied to. 0 under a schedule that drains at every
+// update.
+#pragma once
+
+#include "base/indexed.hpp"
+#include "program/program.hpp"
+
+namespace pipetrain {
+
+// Per stage: the mean over the micro-batches of the mini-batch that has the largest one. Of a
+// folded program too.
+Indexed<double, StageId> gradient_delays(const Program& program);
+
+}  // namespace pipetrain
