@@ -165,7 +165,7 @@ void TraceTrack::add(const TraceRecord& record) {
 
 Trace::Trace(const StepRange& steps, const Program& program)
     : steps_(steps), microbatches_(program.microbatches) {
-  // Every mini-batch has as many instructions of a copy of a stage.
+  // Every mini-batch that a copy of a stage runs has as many instructions of it.
   const auto each = static_cast<std::size_t>(program.minibatches);
   const auto minibatches = static_cast<std::size_t>(steps.last - steps.first + 1);
   std::map<std::pair<StageId, std::size_t>, std::size_t> instructions;  // by stage and worker
@@ -176,7 +176,10 @@ Trace::Trace(const StepRange& steps, const Program& program)
     const int copies = program.copies_of(s);
     for (int copy = 0; copy < copies; ++copy) {
       const auto worker = static_cast<std::size_t>(program.worker_of_copy(s, copy).value);
-      const std::size_t count = (instructions[{s, worker}] + each - 1) / each * minibatches;
+      const std::size_t turns = program.whole_minibatches ? static_cast<std::size_t>(copies) : 1;
+      const std::size_t own = std::max<std::size_t>(1, each / turns);
+      const std::size_t count =
+          (instructions[{s, worker}] + own - 1) / own * ((minibatches + turns - 1) / turns);
       names_.push_back(copies > 1 ? fmt::format("stage {}, copy {}", s.value, copy)
                                   : fmt::format("stage {}", s.value));
       tracks_.emplace_back(steps, static_cast<int>(tracks_.size()), count);

@@ -4,6 +4,9 @@
 
 #include <spdlog/fmt/fmt.h>
 
+#include <algorithm>
+#include <utility>
+
 #include "catch.hpp"
 #include "compile/segment_program.hpp"
 #include "program/text.hpp"
@@ -77,4 +80,27 @@ TEST_CASE("steps after the end of the run leave an empty trace", "[trace]") {
   setup.trace_steps = StepRange{3, 5};
   setup.on_traced = [](Trace& trace) { CHECK(trace.empty()); };
   train(setup);
+}
+
+TEST_CASE("a step that one copy of each stage runs is traced whole", "[trace]") {
+  const std::string workers = GENERATE("threads", "inline");
+  const int microbatches = GENERATE(1, 4);
+  for (const auto& [first, last] : {std::pair{2, 2}, {1, 2}, {2, 4}, {1, 7}}) {
+    INFO(workers << ", " << microbatches << " micro-batches, steps " << first << " to " << last);
+    Config config = make_config(
+        {.stages = 3, .microbatches = microbatches, .schedule = "pipedream", .workers = workers});
+    config.pipeline.replicas = {2};
+    config.pipeline.recompute = Recompute::Stage;
+    std::ptrdiff_t forwards = 0;
+    train({.model = mlp_model,
+           .config = config,
+           .steps = 7,
+           .trace_steps = StepRange{first, last},
+           .on_traced = [&](Trace& trace) {
+             forwards = std::ranges::count_if(trace.take(), [](const TraceRecord& r) {
+               return !r.waiting && r.instruction.op == Op::Forward;
+             });
+           }});
+    CHECK(forwards == 3 * microbatches * (last - first + 1));
+  }
 }
