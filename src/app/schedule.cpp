@@ -19,14 +19,14 @@ namespace {
 
 struct Format {
   std::string_view name;
-  std::string (*write)(const ScheduleView&);  // none: print_json
+  std::string (*write)(const ScheduleView&);  // one after the other; none: print_svg, print_json
   bool several = false;                       // of several schedules
 };
 constexpr std::array<Format, 6> formats{{
     {"text", format_text, true},
     {"versions", format_versions, true},
     {"csv", format_csv},
-    {"svg", format_svg},
+    {"svg", nullptr, true},
     {"trace", format_trace},
     {"json", nullptr, true},
 }};
@@ -98,7 +98,14 @@ void print_json(const std::vector<Drawing>& drawings, bool summary) {
   std::cout << "]\n";
 }
 
+void print_svg(const std::vector<Drawing>& drawings) {
+  std::vector<ScheduleView> views;
+  for (const Drawing& drawing : drawings) views.push_back(drawing.view());
+  std::cout << format_svg(views);
+}
+
 void print(const std::vector<Drawing>& drawings, const Format& format, bool summary) {
+  if (format.name == "svg") return print_svg(drawings);
   if (format.name == "json") return print_json(drawings, summary);
   for (std::size_t i = 0; i < drawings.size() && !summary; ++i)
     std::cout << (i > 0 ? "\n" : "") << format.write(drawings[i].view());

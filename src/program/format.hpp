@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <iosfwd>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,8 +22,9 @@ struct ScheduleView {
 std::string format_text(const ScheduleView& view);      // the papers' figure, and the numbers
 std::string format_versions(const ScheduleView& view);  // who reads which version, how stale
 std::string format_csv(const ScheduleView& view);       // one row per instruction
-std::string format_svg(const ScheduleView& view);       // the figure for a paper
-std::string format_trace(const ScheduleView& view);     // Chrome trace JSON, opens in Perfetto
+std::string format_svg(
+    std::span<const ScheduleView> views);            // the figure for a paper; at least one
+std::string format_trace(const ScheduleView& view);  // Chrome trace JSON, opens in Perfetto
 
 // For programs to read: one JSON document, written as it is made. The lists of `workers` are asked
 // for one by one; without any there are the numbers alone.

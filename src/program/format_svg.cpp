@@ -2,7 +2,8 @@
 // per compute instruction, the micro-batch in it, colour by kind, lighter in every other
 // mini-batch, a bar under what runs on a worker's later chunk or in the other direction, a tick per
 // update, a time axis and a legend. Where forwards and backwards read other versions of the weights
-// than the pipeline's last drain left, each box names its own.
+// than the pipeline's last drain left, each box names its own. Several schedules are one under the
+// other over one time axis.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -16,7 +17,8 @@
 namespace pipetrain {
 namespace {
 
-constexpr double left = 80, top = 44, right = 20;
+constexpr double left = 80, title_height = 44, right = 20, between = 16;
+constexpr double longest_picture = 20000;  // points of the time axis
 
 struct Colouring {
   Op op;
@@ -80,7 +82,8 @@ struct Look {
   bool versions = false, bars = false;
   double scale = 1;  // points per unit of time
   double box_height = 24, row_height = 30;
-  int rows = 1;  // of each worker
+  int rows = 1;               // of each worker
+  double top = title_height;  // of the first row
 
   double y(std::size_t worker, int row) const {
     return top + row_height * static_cast<double>(worker * static_cast<std::size_t>(rows) +
@@ -110,7 +113,7 @@ double scale_of(const ScheduleView& view, double room) {
       if (cell.span.end > cell.span.start)
         shortest = std::min(shortest, cell.span.end - cell.span.start);
   if (!(shortest > 0)) return 1;
-  return std::min(room / shortest, 20000 / view.timeline.makespan);
+  return std::min(room / shortest, longest_picture / view.timeline.makespan);
 }
 
 Look look_of(const ScheduleView& view) {
@@ -121,6 +124,25 @@ Look look_of(const ScheduleView& view) {
   if (look.versions) look.box_height = 34, look.row_height = 40;
   look.scale = scale_of(view, room_of(view, look.versions));
   return look;
+}
+
+// All of one scale, each below the one before.
+std::vector<Look> looks_of(std::span<const ScheduleView> views) {
+  std::vector<Look> looks;
+  double scale = 0, longest = 0;
+  for (const ScheduleView& view : views) {
+    looks.push_back(look_of(view));
+    scale = std::max(scale, looks.back().scale);
+    longest = std::max(longest, view.timeline.makespan);
+  }
+  if (longest > 0) scale = std::min(scale, longest_picture / longest);
+  double top = title_height;
+  for (std::size_t v = 0; v < views.size(); ++v) {
+    looks[v].scale = scale;
+    looks[v].top = top;
+    top = looks[v].y(views[v].program.workers.size(), 0) + between + title_height;
+  }
+  return looks;
 }
 
 // To a hundredth of a point.
@@ -174,8 +196,7 @@ std::string empty_row(const ScheduleView& view, std::size_t worker, int row, con
 }
 
 // Round steps of time, about ten of them.
-std::string axis(const ScheduleView& view, double scale, double y) {
-  const double end = view.timeline.makespan;
+std::string axis(double end, double scale, double y) {
   auto text = line("axis", left, y, left + end * scale, y) + "\n";
   if (end <= 0) return text;
   double step = std::pow(10, std::floor(std::log10(end / 5)));
@@ -218,18 +239,41 @@ class Legend {
   std::string text_;
 };
 
-Legend legend_of(const ScheduleView& view, const Look& look, double y) {
+Legend legend_of(std::span<const ScheduleView> views, std::span<const Look> looks, double y) {
   std::set<Op> used;
-  for (std::size_t w = 0; w < view.program.workers.size(); ++w)
-    for (const Cell& cell : cells_of(view.program, view.timeline, w)) used.insert(cell.op);
+  std::set<std::string_view> bars;
+  bool several = false, versions = false;
+  for (std::size_t v = 0; v < views.size(); ++v) {
+    const Program& program = views[v].program;
+    for (std::size_t w = 0; w < program.workers.size(); ++w)
+      for (const Cell& cell : cells_of(program, views[v].timeline, w)) used.insert(cell.op);
+    if (looks[v].bars) bars.insert(name_of_bars(program));
+    several |= program.minibatches > 1;
+    versions |= looks[v].versions;
+  }
   Legend legend(y);
   for (const auto& kind : colourings)
     if (used.contains(kind.op)) legend.add(kind.colour, kind.name);
-  if (look.bars) legend.add_bar(name_of_bars(view.program));
+  for (const std::string_view name : bars) legend.add_bar(name);
   legend.add_tick("update");
-  if (view.program.minibatches > 1) legend.add_name(0, "lighter: every other mini-batch");
-  if (look.versions) legend.add_name(0, "v: the stage's version of the weights");
+  if (several) legend.add_name(0, "lighter: every other mini-batch");
+  if (versions) legend.add_name(0, "v: the stage's version of the weights");
   return legend;
+}
+
+std::string rows_of(const ScheduleView& view, const Look& look) {
+  std::string text = words("title", left, look.top - 22,
+                           fmt::format("{}: makespan {:g}, bubble {:.1f}%", xml_text(view.title),
+                                       view.timeline.makespan, 100 * view.timeline.bubble)) +
+                     "\n";
+  for (std::size_t w = 0; w < view.program.workers.size(); ++w) {
+    for (int row = 0; row < look.rows; ++row) text += empty_row(view, w, row, look);
+    for (const Cell& cell : cells_of(view.program, view.timeline, w))
+      text += box(view, w, cell, look);
+    for (std::size_t at = 0; at < view.program.workers[w].size(); ++at)
+      text += update_tick(view, w, at, look);  // over the boxes
+  }
+  return text;
 }
 
 constexpr std::string_view style =
@@ -247,29 +291,21 @@ constexpr std::string_view style =
 
 }  // namespace
 
-std::string format_svg(const ScheduleView& view) {
-  const Look look = look_of(view);
-  const double bottom = look.y(view.program.workers.size(), 0);
-  const Legend legend = legend_of(view, look, bottom + 36);
-  const double width = std::max(left + view.timeline.makespan * look.scale + right, legend.end()),
+std::string format_svg(std::span<const ScheduleView> views) {
+  const std::vector<Look> looks = looks_of(views);
+  const double bottom = looks.back().y(views.back().program.workers.size(), 0);
+  const Legend legend = legend_of(views, looks, bottom + 36);
+  double end = 0;
+  for (const ScheduleView& view : views) end = std::max(end, view.timeline.makespan);
+  const double width = std::max(left + end * looks[0].scale + right, legend.end()),
                height = bottom + 64;
   auto text = fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" viewBox=\"0 "
       "0 {0:.0f} {1:.0f}\">\n{2}",
       width, height, style);
   text += "<rect class=\"ground\" width=\"100%\" height=\"100%\"/>\n";
-  text += words("title", left, 22,
-                fmt::format("{}: makespan {:g}, bubble {:.1f}%", xml_text(view.title),
-                            view.timeline.makespan, 100 * view.timeline.bubble)) +
-          "\n";
-  for (std::size_t w = 0; w < view.program.workers.size(); ++w) {
-    for (int row = 0; row < look.rows; ++row) text += empty_row(view, w, row, look);
-    for (const Cell& cell : cells_of(view.program, view.timeline, w))
-      text += box(view, w, cell, look);
-    for (std::size_t at = 0; at < view.program.workers[w].size(); ++at)
-      text += update_tick(view, w, at, look);  // over the boxes
-  }
-  return text + axis(view, look.scale, bottom + 4) + legend.text() + "</svg>\n";
+  for (std::size_t v = 0; v < views.size(); ++v) text += rows_of(views[v], looks[v]);
+  return text + axis(end, looks[0].scale, bottom + 4) + legend.text() + "</svg>\n";
 }
 
 }  // namespace pipetrain

@@ -92,11 +92,29 @@ TEST_CASE("several schedules as json are a list, and without the instructions a 
   CHECK(list[0]["makespan"] == 33);
   options.schedules = {"gpipe"};
   CHECK(document_of(options)["makespan"] == 33);
-  for (const char* format : {"csv", "svg", "trace"}) {
+  for (const char* format : {"csv", "trace"}) {
     options = options_of("gpipe", format);
     options.schedules = {"gpipe", "1f1b"};
     CHECK_THROWS_WITH(printed(options), Contains("name one of: gpipe, 1f1b"));
   }
+}
+
+TEST_CASE("svg: several schedules are one under the other, over one time axis") {
+  auto options = options_of("gpipe", "svg");
+  const std::string alone = printed(options);
+  options.schedules = {"gpipe", "chimera"};
+  const std::string sheet = printed(options);
+  const auto count = [](const std::string& text, const std::string& what) {
+    int found = 0;
+    for (auto at = text.find(what); at != text.npos; at = text.find(what, at + 1)) ++found;
+    return found;
+  };
+  CHECK(count(sheet, "<svg ") == 1);
+  CHECK(count(sheet, "class=\"title\"") == 2);
+  CHECK(count(sheet, "class=\"row\"") == 8);
+  CHECK(count(sheet, "class=\"axis\"") == count(alone, "class=\"axis\""));  // of the longer one
+  CHECK(count(sheet, ">forward</text>") == 1);
+  CHECK(count(sheet, ">second pipeline, the other direction</text>") == 1);
 }
 
 TEST_CASE("an order from a file is compared with schedules, over its own mini-batches") {
