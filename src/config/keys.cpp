@@ -196,7 +196,7 @@ std::vector<Key> make_keys() {
     {KEY(checkpoint.keep_latest), .help = "how many of the newest to keep", .range = count, .on_resume = OnResume::MayDiffer},
     {KEY(checkpoint.keep_best), .help = "also keep that of the best validation", .on_resume = OnResume::MayDiffer},
 
-    {KEY(stability.every_steps), .help = "sgd: how far from diverging, measured before the first step and then so often, drained; 0: never; docs/stability.md", .range = count_or_none},
+    {KEY(stability.every_steps), .help = "sgd: steps from one measurement of how far training is from diverging to the next, the first before step 1; 0: never; docs/stability.md", .range = count_or_none},
     {KEY(stability.iterations), .help = "of a measurement at most: each takes two gradients of a mini-batch", .range = from_to(1, 1000), .on_resume = OnResume::MayDiffer},
 
     {KEY(metrics.log_every_steps), .help = "the console's; metrics.jsonl has every step", .range = count, .on_resume = OnResume::MayDiffer},

@@ -159,8 +159,7 @@ TEST_CASE("a training that plans by itself resumes from a checkpoint that is nam
 TEST_CASE("a training that plans by itself measures what the data have") {
   Planning planning;
   planning.cache = planning.folder.path / "cache";  // an empty one
-  const Ran trained = planning.train(
-      "--set data.batch_size=64 --set training.epochs=1 --set hardware.threads_per_stage=1");
+  const Ran trained = planning.train("--set data.batch_size=64 --set training.epochs=1");
   INFO(trained.err);
   CHECK(trained.code == 0);
   const Ran measured =

@@ -70,8 +70,6 @@ GradientProbe::GradientProbe(const GradientProbeInput& input, NamedTensors param
                               .sizes = {.train = input.sizes.train, .validation = {}},
                               .steps_per_epoch = input.steps_per_epoch}) {}
 
-GradientProbe::~GradientProbe() = default;
-
 std::size_t GradientProbe::size() const { return parameters_.empty() ? 0 : parameters_.back().end; }
 
 double GradientProbe::weights_length() const {

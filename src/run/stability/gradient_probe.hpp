@@ -38,7 +38,6 @@ class GradientProbe {
  public:
   // `parameters`: with buffers, as Pipeline::parameters() has them. `step`: the mini-batch, from 0.
   GradientProbe(const GradientProbeInput& input, NamedTensors parameters, std::int64_t step);
-  ~GradientProbe();
 
   std::size_t size() const;       // of all trained parameters
   double weights_length() const;  // the root of the sum of their squares
