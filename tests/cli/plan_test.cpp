@@ -32,7 +32,9 @@ struct Planning {
   }
   void take_profile() const {
     static const std::string measured = [&] {
-      REQUIRE(measure().code == 0);
+      const Ran ran = measure();
+      INFO(ran.err);
+      REQUIRE(ran.code == 0);
       return bytes_of(profile);
     }();
     std::ofstream(profile) << measured;
