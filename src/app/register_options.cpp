@@ -1,7 +1,7 @@
-// The command line of each verb: names, defaults and what may be given. One function per verb.
+// The command line of each verb: names, defaults and allowed values. One function per verb.
 #include "app/register_options.hpp"
 
-#include <CLI/CLI.hpp>  // whole: newer versions moved IsMember to a header of its own
+#include <CLI/CLI.hpp>  // all of CLI11: newer versions have moved IsMember to a header of its own
 
 #include <limits>
 
@@ -16,6 +16,8 @@ void common_options(CLI::App& app, Options& options) {
   app.add_option("--log-level", options.log_level, "what is logged to standard error")
       ->check(CLI::IsMember({"trace", "debug", "info", "warn", "error", "off"}));
   app.add_flag("--quiet", options.quiet, "log warnings and errors only");
+  app.add_option("--color", options.color, "colours; auto: on a terminal, unless NO_COLOR is set")
+      ->check(CLI::IsMember({"auto", "always", "never"}));
 }
 
 void json_option(CLI::App& app, Options& options) {
@@ -42,14 +44,13 @@ constexpr const char* kConfigOrRun =
     "a run directory (runs/NAME), or TOML files; later ones override earlier ones";
 
 void output_option(CLI::App& app, Options& options) {
-  app.add_option("--output", options.output, "run directory; runs/<config name> where not given");
+  app.add_option("--output", options.output, "run directory; default: runs/<config name>");
 }
 
 void model_option(CLI::App& app, Options& options) {
-  app.add_option(
-      "--model", options.model,
-      "a safetensors file or a checkpoint; where not given, the run's model.safetensors, else its "
-      "newest checkpoint, else the config's model.init");
+  app.add_option("--model", options.model,
+                 "a safetensors file or a checkpoint; default: the run's model.safetensors, else "
+                 "its newest checkpoint, else the config's model.init");
   app.add_flag("--best", options.best,
                "the checkpoint of the run's best validation, by validation.metric");
 }
@@ -84,20 +85,21 @@ void generate_options(CLI::App& app, Options& options) {
                  "language models: the text to continue, or \"-\" for standard input; token "
                  "numbers if the model has no vocabulary")
       ->default_str("a new line");
-  app.add_option("--tokens", options.tokens, "how many to write after the prompt")
+  app.add_option("--tokens", options.tokens, "how many tokens to write after the prompt")
       ->check(whole_number(0, std::uint64_t{1} << 40));
-  app.add_option("--temperature", options.temperature,
-                 "below 1 likely tokens come more often, above 1 less; 0: always the likeliest")
+  app.add_option(
+         "--temperature", options.temperature,
+         "below 1: likely tokens come more often; above 1: less often; 0: always the likeliest")
       ->check(number(0, 1000));
   app.add_option("--top-k", options.top_k,
                  "draw from this many of the likeliest tokens; 0: from all")
       ->check(whole_number(0, std::uint64_t{1} << 40));
   app.add_option("--seed", options.seed, "the same seed draws the same text")
       ->check(whole_number(0, std::numeric_limits<std::uint64_t>::max()));
-  app.add_option("--samples", options.samples, "texts, drawn independently")
+  app.add_option("--samples", options.samples, "number of texts, drawn independently")
       ->check(whole_number(1, 1 << 20));
   app.add_option("--beam", options.beam,
-                 "translations of standard input, line by line: hypotheses per sentence; 1: greedy")
+                 "when translating standard input line by line: hypotheses per sentence; 1: greedy")
       ->check(whole_number(1, 1024));
   app.add_option("--length-penalty", options.length_penalty,
                  "a translation's log-probability is divided by ((5 + pieces) / 6) to this power")
@@ -116,18 +118,16 @@ void benchmark_options(CLI::App& app, Options& options) {
 
 void profile_options(CLI::App& app, Options& options) {
   config_options(app, options);
-  app.add_option("--output", options.output, "the file to write; profile.json where not given");
+  app.add_option("--output", options.output, "the file to write; default: profile.json");
   app.add_option("--microbatch-sizes", options.profile_samples,
-                 "samples in a micro-batch, several with commas; where not given, the mini-batch, "
-                 "its half, "
-                 "and so on, six at most")
+                 "samples in a micro-batch, several with commas; default: the mini-batch, its "
+                 "half, and so on, six at most")
       ->delimiter(',')
       ->check(whole_number(1, 1 << 20))
       ->default_str("");
-  app.add_option(
-         "--threads", options.profile_threads,
-         "threads per stage, several with commas; where not given, hardware.threads_per_stage, "
-         "or where that is 0 every share of the cores")
+  app.add_option("--threads", options.profile_threads,
+                 "threads per stage, several with commas; default: hardware.threads_per_stage, or "
+                 "if that is 0 every share of the cores")
       ->delimiter(',')
       ->check(whole_number(1, 1024))
       ->default_str("");
@@ -143,7 +143,7 @@ void plan_options(CLI::App& app, Options& options) {
       ->default_str("");
   app.add_option("--cluster", options.cluster,
                  "one of pipedream-a, -b, -c, bapipe-gpu-4, -gpu-8, -fpga-4, -fpga-mixed, or a "
-                 "TOML file; not given: this machine, or --devices")
+                 "TOML file; default: this machine, or --devices")
       ->default_str("");
   app.add_option(
          "--devices", options.devices,
@@ -159,7 +159,7 @@ void plan_options(CLI::App& app, Options& options) {
       ->default_str("")
       ->check(number(1, 1e18));
   app.add_option("--memory", options.memory,
-                 "memory of a device, as 8GiB or in bytes; not given: no limit")
+                 "memory of a device, such as 8GiB or in bytes; default: no limit")
       ->default_str("");
   app.add_flag("--straight", options.straight, "a stage for every device: no replicas");
   options.objective = "simulate";
@@ -172,29 +172,30 @@ void plan_options(CLI::App& app, Options& options) {
   app.add_option("--cost-model", options.cost_model,
                  "PipeDream's cost model: as in its paper, or as in its released code")
       ->check(CLI::IsMember({"paper", "code"}));
-  app.add_option("--format", options.format, "the map of stages as a picture: svg; --json: json")
+  app.add_option("--format", options.format,
+                 "svg: the map of stages as a picture; json: same as --json")
       ->check(CLI::IsMember({"text", "json", "svg"}));
-  app.add_option("--output", options.output, "the file to write; not given: standard output")
+  app.add_option("--output", options.output, "the file to write; default: standard output")
       ->default_str("");
 }
 
 void schedule_options(CLI::App& app, Options& options) {
   common_options(app, options);
   app.add_option("NAME", options.schedules,
-                 "of a schedule (pipetrain methods lists them), or a csv file with your own; "
+                 "of a schedule (pipetrain methods lists them), or a csv file with your own order; "
                  "several are compared")
       ->required()
       ->default_str("");
   app.add_option("--stages", options.stages,
-                 "pipeline workers P; more than 1,024 only where no picture is drawn: with "
-                 "--summary or --format json")
+                 "pipeline workers P; more than 1,024 only if no picture is drawn: with --summary "
+                 "or --format json")
       ->check(whole_number(1, 16384));
-  app.add_option("--microbatches", options.microbatches, "per mini-batch, N")
+  app.add_option("--microbatches", options.microbatches, "micro-batches per mini-batch, N")
       ->check(whole_number(1, 65536));
-  app.add_option("--steps", options.steps,
-                 "mini-batches; where not given, 1, or for a schedule that never drains the number "
-                 "that shows two rounds between warm-up and drain; several schedules take the "
-                 "largest of theirs")
+  app.add_option(
+         "--steps", options.steps,
+         "mini-batches; default: 1, or for a schedule that never drains the number that shows two "
+         "rounds between warm-up and drain; several schedules take the largest of their defaults")
       ->check(whole_number(1, 65536))
       ->default_str("");
   app.add_option("--virtual-stages", options.virtual_stages,
@@ -204,40 +205,41 @@ void schedule_options(CLI::App& app, Options& options) {
   app.add_option_function<std::string>(
          "--warmup",
          [&](const std::string& word) { options.warmup = word_named<Warmup>(word).value(); },
-         "forwards before the first backward, under 1f1b and "
-         "the schedules that never drain")
+         "forwards before the first backward, under 1f1b and the schedules that never drain except "
+         "the timeprest schedules")
       ->check(
           CLI::IsMember(std::vector<std::string>(words_of<Warmup>.begin(), words_of<Warmup>.end())))
       ->default_str(std::string(word_of(options.warmup)));
   app.add_option("--replicas", options.replicas,
-                 "workers of each stage, as 3,1, or one number for all")
+                 "workers of each stage, such as 3,1, or one number for all")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->default_str("1")
       ->check(whole_number(1, 1024));
   app.add_flag("--vertical-sync", options.vertical_sync,
                "all stages read the version of stage 0, under pipedream");
-  app.add_option("--tied", options.tied,
-                 "stages whose layers share a parameter, as 0,3: their updates wait for each other")
+  app.add_option(
+         "--tied", options.tied,
+         "stages whose layers share a parameter, such as 0,3: their updates wait for each other")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->default_str("")
       ->check(whole_number(0, 1 << 20));
   app.add_option(
          "--times", options.times,
-         "of a forward (F), a backward (B), its end after the send of its gradients (tail) and a "
-         "transfer, per micro-batch and model stage; what is not named keeps its default. F=1/2/3: "
-         "one for each model stage; transfer: for each boundary between them. Half of B is the "
-         "input half, half the weight half; with W=..., that is the weight half and B the input "
-         "half (default 1). Under the timeprests B and W are those of a whole mini-batch, by "
-         "default those of N micro-batches. slowdown=1/2: what a worker's times are multiplied by, "
-         "one for each worker; jitter=0.1,seed=1: forwards and backwards vary at random, by a "
-         "factor whose logarithm has this standard deviation")
+         "times of a forward (F), a backward (B), the part of a backward after the send of its "
+         "gradients (tail) and a transfer, per micro-batch and model stage; what is not named "
+         "keeps its default. F=1/2/3: one for each model stage; transfer: one for each boundary "
+         "between them. Half of B is the input half, half the weight half; with W=..., W is the "
+         "weight half and B the input half (default 1). Under the timeprest schedules B and W are "
+         "those of a whole mini-batch, by default N times those of a micro-batch. slowdown=1/2: "
+         "the factor by which each worker's times are multiplied; jitter=0.1,seed=1: forwards and "
+         "backwards vary at random, by a factor whose logarithm has this standard deviation")
       ->default_str("F=1,B=2,transfer=0");
-  app.add_option("--format", options.format, "of the output")
+  app.add_option("--format", options.format, "format of the output")
       ->check(CLI::IsMember({"text", "versions", "csv", "svg", "trace", "json"}));
   app.add_flag_callback(
-      "--json", [&options] { options.format = "json"; }, "as --format json");
+      "--json", [&options] { options.format = "json"; }, "same as --format json");
   app.add_flag("--summary", options.summary,
                "text: the table of numbers alone; json: without the instructions");
 }
@@ -256,7 +258,8 @@ void checkpoint_options(CLI::App& app, Options& options) {
       ->check(whole_number(1, 1024));
   app.add_option("--keep-latest", options.keep_latest, "prune: how many of the newest to keep")
       ->check(whole_number(1, 1 << 30));
-  app.add_option("--keep-best", options.keep_best, "prune: also keep that of the best validation");
+  app.add_option("--keep-best", options.keep_best,
+                 "prune: also keep the one of the best validation");
 }
 
 namespace {
@@ -264,12 +267,12 @@ namespace {
 void runs_options(CLI::App& app, Options& options) {
   common_options(app, options);
   json_option(app, options);
-  app.add_option("RUN", options.runs, "folders of runs, as runs/quickstart")
+  app.add_option("RUN", options.runs, "folders of runs, such as runs/quickstart")
       ->required()
       ->default_str("");
   app.add_option("--target", options.target,
                  "what a run has to reach for \"time to\": an accuracy from 0 to 1, a BLEU, a "
-                 "perplexity or a loss; not given: the best that every run reached")
+                 "perplexity or a loss; default: the best that every run reached")
       ->default_str("")
       ->check(number(0, 1e9));
 }
@@ -279,8 +282,8 @@ void runs_options(CLI::App& app, Options& options) {
 void report_options(CLI::App& app, Options& options) {
   runs_options(app, options);
   app.add_option("--output", options.output,
-                 "the file to write; not given: report.html in the run's folder, or for several "
-                 "runs here")
+                 "the file to write; default: report.html in the run's folder, or for several runs "
+                 "in this folder")
       ->default_str("");
 }
 

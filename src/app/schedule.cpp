@@ -1,5 +1,7 @@
 #include "app/schedule.hpp"
 
+#include <unistd.h>
+
 #include <array>
 #include <functional>
 #include <iostream>
@@ -13,14 +15,15 @@
 #include "app/schedule_notes.hpp"
 #include "base/columns.hpp"
 #include "base/error.hpp"
+#include "base/ink.hpp"
 
 namespace pipetrain {
 namespace {
 
 struct Format {
   std::string_view name;
-  std::string (*write)(const ScheduleView&);  // one after the other; none: print_svg, print_json
-  bool several = false;                       // of several schedules
+  std::string (*write)(const ScheduleView&);  // once per view; null: print_svg, print_json
+  bool several = false;                       // accepts several schedules
 };
 constexpr std::array<Format, 6> formats{{
     {"text", format_text, true},
@@ -48,7 +51,7 @@ const Format& format_of(const Options& options) {
   return format;
 }
 
-// The numbers below the pictures, a line for each schedule.
+// The numbers below the pictures, one line per schedule.
 std::string table_of(const std::vector<Drawing>& drawings) {
   std::vector<std::vector<std::string>> rows = {{"schedule", "stages", "mini-batches", "makespan",
                                                  "bubble", "peak activations",
@@ -62,7 +65,7 @@ std::string table_of(const std::vector<Drawing>& drawings) {
   return columns(rows);
 }
 
-// What each worker of the drawing runs.
+// The instructions of each worker in the drawing.
 std::function<std::vector<Instruction>(WorkerId)> lists_of(const Drawing& drawing) {
   if (!drawing.compact)
     return [&](WorkerId w) {
@@ -117,7 +120,8 @@ void print(const std::vector<Drawing>& drawings, const Format& format, bool summ
 
 int schedule(const Options& options) {
   const Format& format = format_of(options);
-  const std::vector<Drawing> drawings = drawings_of(options);
+  std::vector<Drawing> drawings = drawings_of(options);
+  for (Drawing& drawing : drawings) drawing.colour = takes_colour(options.color, STDOUT_FILENO);
   for (const std::string& note : notes_on(drawings, options)) spdlog::info(note);
   print(drawings, format, options.summary);
   std::cout << std::flush;

@@ -1,23 +1,24 @@
-// The grid on a terminal: a row per worker, a column per unit of time, and the figures below it.
+// The grid on a terminal: a row per worker, a column per unit of time, and the numbers below it.
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
 #include <spdlog/fmt/fmt.h>
+#include "base/ink.hpp"
 #include "program/format.hpp"
 #include "program/text.hpp"
 
 namespace pipetrain {
 namespace {
 
-// The greatest time that both are multiples of, but for rounding.
+// The largest time of which both are multiples, apart from rounding.
 double common_divisor(double a, double b) {
   for (const double tiny = std::max(a, b) * 1e-6; b > tiny;) a = std::exchange(b, std::fmod(a, b));
   return a;
 }
 
-// The time of one column: what divides all starts and durations, or the shortest duration where
-// that would take too many columns.
+// The time of one column: what divides all starts and durations, or the shortest duration if that
+// would take too many columns.
 double column_time(const Program& program, const Timeline& line) {
   double shortest = 0, divisor = 0;
   for (std::size_t w = 0; w < program.workers.size(); ++w)
@@ -46,19 +47,33 @@ struct Row {
   void idle_until(std::size_t column) {
     for (; columns < column; ++columns) text += fmt::format("{:>{}} ", ".", width);
   }
-  void put(const std::string& label, std::size_t end) {
+  void put(const std::string& label, std::size_t end, Ink ink) {
     if (columns >= end) return;
-    text += fmt::format("{:>{}}", label, width);
-    text += std::string((end - columns - 1) * (width + 1), '-') + " ";
+    const std::string dashes((end - columns - 1) * (width + 1), '-');
+    text += inked(fmt::format("{:>{}}{}", label, width, dashes), ink) + " ";
     columns = end;
   }
 };
+
+Ink ink_of(Op op) {
+  switch (op) {
+    case Op::Forward:
+      return Ink::Blue;
+    case Op::BackwardWeight:
+    case Op::BackwardWeightUpdate:
+      return Ink::Green;
+    case Op::Recompute:
+      return Ink::Magenta;
+    default:
+      return Ink::Yellow;  // a backward, whole or its first half
+  }
+}
 
 std::string list_of(const std::vector<int>& values) {
   return fmt::format("{}", fmt::join(values, " "));
 }
 
-// What a worker has in flight: of several stages on it each counts for itself.
+// What a worker has in flight: each of several stages on it counts separately.
 std::string_view counted(const Program& program) {
   return program.stages > static_cast<int>(program.workers.size()) ? "micro-batches times stages"
                                                                    : "micro-batches";
@@ -66,7 +81,7 @@ std::string_view counted(const Program& program) {
 
 }  // namespace
 
-std::string draw(const Program& program, const Timeline& line) {
+std::string draw(const Program& program, const Timeline& line, bool colour) {
   const double unit = column_time(program, line);
   const auto column = [&](double time) {
     return unit > 0 ? static_cast<std::size_t>(std::lround(time / unit)) : 0;
@@ -81,7 +96,8 @@ std::string draw(const Program& program, const Timeline& line) {
       Row& row = rows[static_cast<std::size_t>(row_of(line, i.op))];
       if (cell != cells.end() && cell->instruction == &i) {
         row.idle_until(column(cell->span.start));
-        row.put(cell_text(program, *cell), column(cell->span.end));
+        row.put(cell_text(program, *cell), column(cell->span.end),
+                colour ? ink_of(cell->op) : Ink::Plain);
         ++cell;
       }
       if (updates(i.op) && !row.text.empty()) row.text.back() = '|';
@@ -98,7 +114,7 @@ std::string draw(const Program& program, const Timeline& line) {
 std::string format_text(const ScheduleView& view) {
   const auto& line = view.timeline;
   auto text = fmt::format("{}; one column is {:g}\n\n{}\n", view.title,
-                          column_time(view.program, line), draw(view.program, line));
+                          column_time(view.program, line), draw(view.program, line, view.colour));
   text += fmt::format("makespan              {:g}\n", line.makespan);
   text += fmt::format("bubble                {:.4f} of the workers' time\n", line.bubble);
   text += fmt::format(

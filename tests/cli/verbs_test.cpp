@@ -1,5 +1,6 @@
 // The binary from outside: verbs, lists, what goes where, and the exit codes.
 #include <nlohmann/json.hpp>
+#include <regex>
 
 #include "catch.hpp"
 #include "places.hpp"
@@ -7,9 +8,9 @@
 
 namespace {
 
-const char* const kVerbs[] = {"train",   "eval",     "benchmark",  "profile",
-                              "plan",    "schedule", "checkpoint", "generate",
-                              "methods", "layers",   "devices"};
+const char* const kVerbs[] = {"train",    "eval",       "benchmark", "profile", "plan",
+                              "schedule", "checkpoint", "generate",  "report",  "compare",
+                              "methods",  "layers",     "devices"};
 
 }  // namespace
 
@@ -88,7 +89,7 @@ TEST_CASE("a wrong command line exits with 2 and says what to write") {
       {"plan x.toml", "--profile is missing"},
       {"plan --devices 4 --bandwidth 1e9", "--profile is missing"},
       {"plan --profile p.graph.txt --bandwidth 1e9", "p.graph.txt: cannot be read"},
-      {"plan --profile p --devices 4 --bandwidth 0", "--bandwidth: '0' is not possible"},
+      {"plan --profile p --devices 4 --bandwidth 0", "--bandwidth: '0' is not valid"},
       {"plan --profile p --devices 4 --bandwidth 1 --objective bapip", "bapip"},
       {"plan --profile p --devices 4 --bandwidth 1 --cost-model papers", "papers"},
       {"profile x.toml --threads 0", "--threads"},
@@ -117,6 +118,22 @@ TEST_CASE("a wrong command line exits with 2 and says what to write") {
     CHECK(ran.out.empty());
     CHECK(has(ran.err, row.words));
   }
+}
+
+TEST_CASE("colours are for terminals, or if they are asked for") {
+  const std::string drawn = "schedule zb_h1 --stages 2 --microbatches 2";
+  const Ran plain = run_binary(drawn);
+  CHECK_FALSE(has(plain.out, "\033"));
+  CHECK(run_binary(drawn + " --color never").out == plain.out);
+  const std::string coloured = run_binary(drawn + " --color always").out;
+  CHECK(has(coloured, "\033[34mF0"));
+  CHECK(has(coloured, "\033[32mW0"));
+  CHECK(std::regex_replace(coloured, std::regex("\033\\[[0-9]+m"), "") == plain.out);
+
+  CHECK(has(run_binary("schedule none --color always").err, "\033[31m"));
+  const Ran wrong = run_binary(drawn + " --color blue");
+  CHECK(wrong.code == 2);
+  CHECK(has(wrong.err, "always"));
 }
 
 TEST_CASE("the effective config is printed, and what is printed is read") {
