@@ -1,5 +1,5 @@
-// pipetrain report and compare: what runs left in their folders, as a page, and as a table on a
-// terminal. No device is touched.
+// pipetrain report and compare: what runs left in their folders, as a page and as a table on a
+// terminal. Uses no device.
 #include "report/report.hpp"
 
 #include <spdlog/fmt/fmt.h>

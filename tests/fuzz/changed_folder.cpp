@@ -67,7 +67,7 @@ void append(Entries& entries, Numbers& numbers) {
   content += numbers.text();
 }
 
-// Bytes in place of others, as many as are given.
+// The given bytes replace that many others.
 void overwrite(Entries& entries, Numbers& numbers) {
   std::string& content = pick(entries, numbers).content;
   const std::size_t place = std::min(numbers.place(), content.size());
@@ -105,7 +105,7 @@ void link(Entries& entries, Numbers& numbers) {
   entry.target = where < kElsewhere.size() ? kElsewhere[where] : pick_name(entries, numbers);
 }
 
-// What one entry's text says of another's name becomes a third one's, or any text.
+// Another entry's name in one entry's text becomes a third one's, or any text.
 void rename_within(Entries& entries, Numbers& numbers) {
   std::string& content = pick(entries, numbers).content;
   const std::string& name = pick_name(entries, numbers);

@@ -1,5 +1,5 @@
 // A folder as data, which an input's bytes change before it is written: what a copy that went
-// wrong, or one that somebody made up, may look like.
+// wrong, or one that was made up, may look like.
 #pragma once
 
 #include <filesystem>
@@ -17,7 +17,7 @@ struct Entry {
 };
 using Entries = std::map<std::string, Entry>;  // by name
 
-Entries entries_of(const std::filesystem::path& folder);  // of files alone
+Entries entries_of(const std::filesystem::path& folder);  // of regular files only
 
 // Each instruction is what to do, to which entry (both as a number modulo how many there are) and
 // its numbers and bytes, 0 past the end: changed_folder.cpp lists them. At most 16.

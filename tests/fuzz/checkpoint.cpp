@@ -1,7 +1,7 @@
 // A checkpoint as a folder. The first byte says how far the manifest is made to fit what the other
 // bytes (changed_folder.hpp) do to the folder, because sums refuse nearly every change: not at all,
-// its own checksum, the size and the checksum of each file too. What a resumed run reads is then
-// read: the values that were saved, or the error of a user or of data.
+// its own checksum, the size and the checksum of each file too. Then everything that a resumed run
+// reads is read: it must give the values that were saved, or a user or data error.
 #include <algorithm>
 #include <optional>
 

@@ -1,4 +1,4 @@
-// Cluster files. In a cluster that reads every device reaches every other.
+// Cluster files. In a cluster that is accepted, every device reaches every other.
 #include <cmath>
 
 #include "plan/cluster/read.hpp"
@@ -8,7 +8,7 @@ using namespace pipetrain;
 
 namespace {
 
-constexpr int kFewDevices = 64;  // ways through other devices take long to find among many
+constexpr int kFewDevices = 64;  // among many, routes through other devices take long to find
 
 void require_devices(const Cluster& cluster) {
   fuzz::require(device_count(cluster) >= 1, "a cluster has devices");

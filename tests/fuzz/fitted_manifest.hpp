@@ -20,7 +20,7 @@ inline std::string crc_text(const std::string& text) {
   return fmt::format("{:08x}", sum_of(text).crc32);
 }
 
-// The same text where it is no JSON object.
+// The same text if it is not a JSON object.
 inline std::string with_checksum(const std::string& text) {
   auto json = nlohmann::ordered_json::parse(text, nullptr, false);
   if (!json.is_object()) return text;

@@ -1,4 +1,5 @@
-// A folder of a target's own, in memory where there is one: gone at the program's end.
+// A folder of a target's own, in memory if the machine has such a place; removed at the program's
+// end.
 #pragma once
 
 #include <cstdlib>

@@ -1,4 +1,4 @@
-// Model files. A model that reads has sizes that can be counted.
+// Model files. A model that is accepted has sizes that can be counted.
 #include "graph/graph.hpp"
 #include "graph/read.hpp"
 #include "target.hpp"

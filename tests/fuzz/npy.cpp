@@ -4,7 +4,7 @@
 
 namespace {
 
-// Format version 1.0: the header's text is padded by the writer, which its reader does not ask for.
+// Format version 1.0: the header's text is padded by the writer, which its reader does not require.
 std::string npy(const std::string& header, const std::string& elements) {
   return std::string("\x93NUMPY\x01\0", 8) + char(header.size()) + '\0' + header + elements;
 }

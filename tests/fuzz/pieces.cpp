@@ -1,4 +1,4 @@
-// Models of pieces: what is taken for one encodes and decodes any sentence.
+// Models of pieces: whatever is accepted as one encodes and decodes any sentence.
 #include "data/text/pieces.hpp"
 
 #include "target.hpp"

@@ -1,5 +1,5 @@
 // Runs a fuzz target without libFuzzer over kept inputs: seeds, and what once was a finding.
-//   fuzz_NAME FOLDER-OR-FILE...        a folder that is not there holds nothing
+//   fuzz_NAME FOLDER-OR-FILE...        a missing folder counts as empty
 #include <algorithm>
 #include <exception>
 #include <fstream>
