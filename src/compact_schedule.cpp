@@ -41,7 +41,7 @@ WorkerLists::WorkerLists(const CompactSchedule& schedule)
   one_.workers.resize(schedule.order.workers.size());
 }
 
-// The passes go worker by worker but for the binding of versions, so one list is enough for them.
+// The passes handle one worker at a time, except the binding of versions, so one list is enough.
 std::vector<Instruction> WorkerLists::of(WorkerId worker) {
   auto& list = one_.workers[worker];
   list = binder_.bind(worker);

@@ -1,6 +1,6 @@
 // A schedule at sizes for which its program would be too large: its numbers, and the list of one
-// worker at a time. Both are those of make_program (schedules.hpp); nothing is checked but what an
-// order refuses and that the workers come to an end.
+// worker at a time. Both equal those of make_program (schedules.hpp). The only checks are an
+// order's refusals, and that the workers finish.
 #pragma once
 
 #include <vector>
@@ -18,16 +18,16 @@ struct CompactSchedule {
   CompactOrder order;
 };
 
-// Throws UsageError where the schedule refuses the request.
+// Throws a UsageError if the schedule refuses the request.
 CompactSchedule make_compact(const Schedule& row, const ScheduleRequest& request);
 
 // What its passes add to the order.
 Additions additions_of(const CompactSchedule& schedule);
 
-// The numbers of simulate(make_program(..), charged(*schedule.row, costs)).
+// The same numbers as simulate(make_program(..), charged(*schedule.row, costs)).
 Summary summarize(const CompactSchedule& schedule, const Costs& costs);
 
-// The lists of make_program(..), without recomputation.
+// The same lists as make_program(..), without recomputation.
 class WorkerLists {
  public:
   explicit WorkerLists(const CompactSchedule& schedule);  // keeps a reference

@@ -1,4 +1,4 @@
-// The verbs, as one table; the only place that prints an error and picks the exit code.
+// The table of verbs; the only place that prints an error and picks the exit code.
 #include <fcntl.h>
 #include <poll.h>
 #include <spdlog/fmt/fmt.h>
@@ -41,9 +41,9 @@ struct Verb {
   std::string_view name, summary;
   int (*run)(const Options&) = nullptr;
   void (*options)(CLI::App&, Options&) = nullptr;
-  bool needs_argument = false;  // with nothing, it prints its options, and the keys
+  bool needs_argument = false;  // run without arguments, it prints its options and the keys
   bool takes_config = false;
-  bool runs_on_ranks = false;  // of mpirun or srun
+  bool runs_on_ranks = false;  // which mpirun or srun started
 };
 
 constexpr Verb verbs[] = {
@@ -79,7 +79,7 @@ std::string help() {
          "--help, --version, --build-info\n";
 }
 
-// Versions of CLI11 end it with more or fewer empty lines.
+// CLI11 ends the help with more or fewer empty lines, depending on its release.
 std::string options_help(const CLI::App& app) {
   const std::string text = app.help();
   return text.substr(0, text.find_last_not_of('\n') + 1) + '\n';
@@ -97,11 +97,12 @@ const Verb& find_verb(std::string_view name) {
     if (verb.name == name) return verb;
     names.push_back(verb.name);
   }
-  throw UsageError(fmt::format("pipetrain: there is no verb {}{} (pipetrain --help lists them)",
-                               name, suggest(name, names)));
+  throw UsageError(
+      fmt::format("pipetrain: there is no verb {}{} (pipetrain --help lists the verbs)", name,
+                  suggest(name, names)));
 }
 
-// "; did you mean --output?" where an option was not expected.
+// "; did you mean --output?" after an option that is unknown.
 std::string suggest_option(const CLI::App& app) {
   std::vector<std::string> known;
   for (const CLI::Option* option : app.get_options()) {
@@ -156,22 +157,22 @@ int run(int argc, char** argv) {
   } else if (first == "--build-info") {
     print_build_info(argc > 2 && std::string_view(argv[2]) == "--json");
   } else if (first.starts_with('-')) {
-    throw UsageError(
-        fmt::format("pipetrain: the verb comes first, not {}; pipetrain VERB [OPTIONS]", first));
+    throw UsageError(fmt::format(
+        "pipetrain: the verb comes first, not {}; write pipetrain VERB [OPTIONS]", first));
   } else {
     return run_verb(find_verb(first), argc - 1, argv + 1);
   }
   return 0;
 }
 
-// Descriptors 0 to 2 are taken, so that no file that we open becomes standard output by accident.
+// Occupies descriptors 0 to 2, so that no file that we open becomes standard output by accident.
 void open_standard_streams() {
   for (int fd = 0; fd <= 2; ++fd) {
     if (fcntl(fd, F_GETFD) == -1) (void)!open("/dev/null", O_RDWR);
   }
 }
 
-// A reader that has seen enough (`| head -1`) is no error; a full disk is.
+// A reader that has seen enough (`| head -1`) is not an error; a full disk is.
 void finish_output() {
   std::cout.flush();
   const bool failed = std::fflush(stdout) != 0 || std::ferror(stdout) || !std::cout;
@@ -184,8 +185,8 @@ void finish_output() {
 
 int failed(std::string_view message, int code) {
   try {
-    standard_error().keep(fmt::format("{}\n", message));
-  } catch (const std::exception&) {  // there is nowhere left to say it
+    print_error(message);
+  } catch (const std::exception&) {  // there is nowhere left to report it
   }
   return code;
 }
@@ -202,7 +203,7 @@ int guarded_run(int argc, char** argv) {
                               error.code().message()),
                   static_cast<int>(ExitCode::Device));
   } catch (const std::system_error& error) {
-    return failed(fmt::format("pipetrain: the system refused: {}", error.what()),
+    return failed(fmt::format("pipetrain: a system call failed: {}", error.what()),
                   static_cast<int>(ExitCode::Device));
   } catch (const std::bad_alloc&) {
     return failed(
@@ -217,8 +218,8 @@ int guarded_run(int argc, char** argv) {
   }
 }
 
-// Lines wait for their readers here, where nothing else is left to do: with default handlers, so
-// that a signal ends the wait. A user who has asked for an end waits no longer than half a second.
+// Waits here for the readers, since nothing else is left to do: with default signal handlers, so
+// that a signal ends the wait. A user who has asked for an end waits half a second at most.
 void finish_lines() {
   using std::chrono::milliseconds;
   const auto end = std::chrono::steady_clock::now() + milliseconds(500);

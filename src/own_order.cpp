@@ -37,8 +37,9 @@ class Rows {
   Rows(std::vector<CsvInstruction> rows, int workers) : rows_(std::move(rows)), workers_(workers) {
     for (const CsvInstruction& row : rows_) {
       if (row.worker.value >= workers)
-        refuse(row.line, fmt::format("worker {}, where pipeline.stages = {}; write stages = {}",
-                                     row.worker.value, workers, last_worker() + 1));
+        refuse(row.line,
+               fmt::format("worker {} does not exist with pipeline.stages = {}; write stages = {}",
+                           row.worker.value, workers, last_worker() + 1));
       lines_[{row.worker, short_text(row.instruction)}] = row.line;
     }
     check_numbers("micro-batch", "micro-batches", &Instruction::microbatch);
@@ -46,10 +47,10 @@ class Rows {
     const std::set<WorkerId> busy = busy_workers();
     for (WorkerId w{0}; w.value < workers; ++w.value)
       if (!busy.contains(w))
-        throw UsageError(fmt::format(
-            "pipeline.stages = {}, and worker {} has nothing to do; number the workers without a "
-            "gap, and write stages = {}",
-            workers, w.value, busy.size()));
+        throw UsageError(
+            fmt::format("pipeline.stages = {}, but worker {} has nothing to do; number the workers "
+                        "without a gap, and write stages = {}",
+                        workers, w.value, busy.size()));
   }
 
   const std::vector<CsvInstruction>& all() const { return rows_; }
@@ -61,8 +62,8 @@ class Rows {
     for (const CsvInstruction& row : rows_) lists[row.worker].push_back(row.instruction);
     return lists;
   }
-  // "line 7: " where the instruction is in the file, or what it was added for; else "worker 2:
-  // ".
+  // "line 7: ", the line in the file of the instruction, or of the one that it was added for;
+  // otherwise "worker 2: ".
   std::string place(WorkerId worker, const Instruction* i) const {
     if (i)
       for (const Op op : {i->op, is_forward_transfer(i->op) ? Op::Forward : Op::Backward,
@@ -84,7 +85,7 @@ class Rows {
     for (const CsvInstruction& row : rows_) last = std::max(last, row.worker.value);
     return last;
   }
-  // A number that goes forward and backward somewhere is one of the order's; all others are slips.
+  // A number that goes both forward and backward somewhere is the order's; any other is a slip.
   template <class Id>
   void check_numbers(std::string_view what, std::string_view plural, Id Instruction::*number) {
     std::set<Id> forward, backward, known;
@@ -95,12 +96,13 @@ class Rows {
     std::ranges::set_intersection(forward, backward, std::inserter(known, known.end()));
     for (const CsvInstruction& row : rows_)
       if (const Id id = row.instruction.*number; !known.contains(id))
-        refuse(row.line,
-               fmt::format("{}: {} {} goes {} on no {}; {} are numbered from 0 without a gap{}",
-                           to_text(row.instruction), what, id.value,
-                           forward.contains(id) ? "backward" : "forward",
-                           what == "stage" ? "micro-batch" : "stage", plural,
-                           meant(row.instruction, number, known)));
+        refuse(
+            row.line,
+            fmt::format("{}: {} {} never goes {} on any {}; {} are numbered from 0 without a gap{}",
+                        to_text(row.instruction), what, id.value,
+                        forward.contains(id) ? "backward" : "forward",
+                        what == "stage" ? "micro-batch" : "stage", plural,
+                        meant(row.instruction, number, known)));
     Id next{0};
     while (known.contains(next)) ++next.value;
     for (const CsvInstruction& row : rows_)
@@ -108,7 +110,7 @@ class Rows {
         refuse(row.line, fmt::format("{}: there is no {} {}; {} are numbered from 0 without a gap",
                                      to_text(row.instruction), what, next.value, plural));
   }
-  // ": write 0B3, which is missing", where that is the one thing which can have been meant.
+  // ": write 0B3, which is missing", if only one thing can have been meant.
   template <class Id>
   std::string meant(Instruction wrong, Id Instruction::*number, const std::set<Id>& known) const {
     std::set<Id> missing = known;
@@ -121,7 +123,7 @@ class Rows {
       wrong.*number = *missing.begin();
       return fmt::format(": write {}, which is missing", short_text(wrong));
     }
-    return known.empty() ? "" : fmt::format(", here to {}", known.rbegin()->value);
+    return known.empty() ? "" : fmt::format(", here up to {}", known.rbegin()->value);
   }
 
   std::vector<CsvInstruction> rows_;
@@ -138,9 +140,8 @@ void set_sizes(Program& program, const Rows& rows, int microbatches) {
   const int count = last_microbatch + 1;
   if (count % microbatches != 0)
     throw UsageError(
-        fmt::format("the number of its micro-batches, {}, is not a multiple of "
-                    "pipeline.microbatches = {}; write "
-                    "microbatches = {}, or a divisor of it",
+        fmt::format("the order has {} micro-batches, which is not a multiple of "
+                    "pipeline.microbatches = {}; write microbatches = {}, or a divisor of that",
                     count, microbatches, count));
   program.stages = last_stage + 1;
   program.microbatches = microbatches;
@@ -186,7 +187,7 @@ void set_placement(Program& program, const Rows& rows) {
   if (straight) program.placement.clear();
 }
 
-// Do the gradients of a mini-batch cross in one packet? Then there is one send for all.
+// Do the gradients of a mini-batch cross in one packet? If so, there is one send for all of them.
 bool sends_gradients_together(const Program& program) {
   bool sends = false;
   for (const auto& list : program.workers)
@@ -204,7 +205,7 @@ void require_sound(const Program& program, const Rows& rows) {
     const auto& list = program.workers[d.worker];
     return d.index < list.size() ? &list[d.index] : nullptr;
   };
-  // What the file says comes before what was added to it, and each line once.
+  // Findings about the file come before those about what was added to it, each line only once.
   std::stable_partition(found.begin(), found.end(), [&](const Diagnostic& d) {
     const Instruction* i = instruction(d);
     return rows.whole() || (i && is_order(i->op));
@@ -233,7 +234,7 @@ Program with_counted_updates(Program program) {
   return program;
 }
 
-// With all that a check needs, on version 0 throughout.
+// With everything that a check needs, on version 0 throughout.
 Program outline(const Program& order) {
   Program bare = order;
   for (auto& list : bare.workers)
@@ -243,7 +244,7 @@ Program outline(const Program& order) {
   return add_transfers(std::move(program));
 }
 
-// An order binds no versions; where it names some, they are those that it will read.
+// An order binds no versions. If it names some, they must be those that it is going to read.
 void check_named_versions(const Program& order, const Rows& rows) {
   const Program bound = bind_versions(add_updates(order), versions::latest);
   for (std::size_t w = 0; w < order.workers.size(); ++w) {
@@ -263,8 +264,8 @@ void check_named_versions(const Program& order, const Rows& rows) {
 void refuse_extrapolation(const Rows& rows) {
   for (const CsvInstruction& row : rows.all())
     if (std::holds_alternative<Extrapolate>(row.instruction.weights.how))
-      refuse(row.line, fmt::format("{}: the mean motion of the weights is kept under schedule = "
-                                   "\"pipemare\" only; read a version as it is",
+      refuse(row.line, fmt::format("{}: only schedule = \"pipemare\" keeps the mean motion of the "
+                                   "weights; read a stored version",
                                    to_text(row.instruction)));
 }
 

@@ -1,4 +1,4 @@
-// Which stages may have replicas, and how many: the rules, and the words that refuse.
+// Which stages may have replicas, and how many: the rules, and the messages that refuse.
 #include "schedules.hpp"
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace pipetrain {
 namespace {
 
-constexpr int most_workers = 1024;  // as of pipeline.stages
+constexpr int most_workers = 1024;  // the limit of pipeline.stages
 constexpr int longest_round = 1024;
 
 std::string schedules_with_replicas() {
@@ -34,12 +34,12 @@ void refuse_kind(const Schedule& schedule, const ScheduleRequest& request, int m
                     schedule.name, most));
   if (request.vertical_sync && schedule.vertical)
     throw UsageError(
-        "vertical_sync names one version for all stages, and stages with replicas count their "
+        "vertical_sync names one version for all stages, but stages with replicas count their "
         "updates differently; write vertical_sync = false, or replicas = 1");
 }
 
-// The longest warm-up begins more than stages of unequal replicas come round to, and workers could
-// wait for each other forever.
+// The longest warm-up begins more micro-batches than stages with unequal replicas come round to,
+// and workers could wait for each other forever.
 void refuse_full_warmup(const ScheduleRequest& request, bool differ) {
   if (!differ || request.warmup != Warmup::Full) return;
   throw UsageError(fmt::format(
@@ -48,16 +48,16 @@ void refuse_full_warmup(const ScheduleRequest& request, bool differ) {
       *std::ranges::max_element(request.replicas)));
 }
 
-// Where replicas share each mini-batch, all have something to do in it.
+// If replicas share each mini-batch, each must have something to do in it.
 void refuse_idle(const ScheduleRequest& request, int most) {
   if (request.microbatches >= most) return;
   throw UsageError(
-      fmt::format("{} replicas share the micro-batches of a mini-batch, so that microbatches must "
-                  "be at least {}; write microbatches = {}, or replicas of at most {}",
+      fmt::format("{} replicas share the micro-batches of a mini-batch, so microbatches must be at "
+                  "least {}; write microbatches = {}, or replicas of at most {}",
                   most, most, most, request.microbatches));
 }
 
-// Where they take mini-batches in turn, those of all stages are back at the first together.
+// If they take mini-batches in turn, a round lasts until all stages are at their first again.
 void refuse_long_round(const std::vector<int>& replicas) {
   int round = 1;
   for (const int count : replicas) {
@@ -76,8 +76,8 @@ void refuse_tied(const std::vector<int>& replicas, const std::set<StageId>& tied
                       first = static_cast<std::size_t>(tied.begin()->value) % replicas.size();
     if (replicas[of] != replicas[first])
       throw UsageError(fmt::format(
-          "stages {} and {} share a parameter and need equal replicas, and have {} and {}; write "
-          "the same number for both, or a split that puts their layers on one stage",
+          "stages {} and {} share a parameter and need the same number of replicas, but have {} "
+          "and {}; write the same number for both, or a split that puts their layers on one stage",
           tied.begin()->value, stage.value, replicas[first], replicas[of]));
   }
 }
@@ -90,7 +90,7 @@ std::vector<int> replicas_of(const ScheduleRequest& request) {
   if (replicas.size() == 1) replicas.assign(static_cast<std::size_t>(request.stages), replicas[0]);
   if (std::ssize(replicas) != request.stages)
     throw UsageError(
-        fmt::format("replicas = [{}] has {} numbers, and stages = {}; write one number for each "
+        fmt::format("replicas = [{}] has {} numbers, but stages = {}; write one number for each "
                     "stage, or one for all",
                     fmt::join(replicas, ", "), replicas.size(), request.stages));
   return replicas;
@@ -108,11 +108,12 @@ void refuse_replicas(const Schedule& schedule, const ScheduleRequest& request) {
   const bool differ = std::ranges::adjacent_find(replicas, std::not_equal_to<>()) != replicas.end();
   std::int64_t workers = 0;
   for (const int count : replicas) {
-    if (count < 1) throw UsageError(fmt::format("replicas of {}: a stage has at least 1", count));
+    if (count < 1)
+      throw UsageError(fmt::format("replicas = {} is too small; write at least 1", count));
     workers += count;
   }
   if (workers > most_workers)
-    throw UsageError(fmt::format("replicas = [{}] make {} workers; {} is the most",
+    throw UsageError(fmt::format("replicas = [{}] makes {} workers; {} is the limit",
                                  fmt::join(replicas, ", "), workers, most_workers));
   refuse_kind(schedule, request, most, differ);
   if (takes_warmup(schedule)) refuse_full_warmup(request, differ);

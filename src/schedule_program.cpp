@@ -1,4 +1,4 @@
-// The line from the row of a schedule to a checked program.
+// From the row of a schedule to a checked program.
 #include <algorithm>
 #include <numeric>
 #include <set>
@@ -22,7 +22,7 @@ void require_positive(std::string_view what, int value) {
   if (value < 1) throw UsageError(fmt::format("{} = {}: it must be at least 1", what, value));
 }
 
-// ProgramShape::minibatches_per_round where replicas take whole mini-batches.
+// ProgramShape::minibatches_per_round, if replicas take whole mini-batches.
 int round_of(const ScheduleRequest& request) {
   int round = 1;
   for (const int count : replicas_of(request)) round = std::lcm(round, count);
@@ -42,7 +42,7 @@ Indexed<double, StageId> delays(const ScheduleRequest& request) {
 int steady_minibatches(const Schedule& schedule, const ScheduleRequest& request) {
   if (flushes(schedule)) return 1;
   // A stage is at most this many micro-batches ahead of its own backwards, and its versions this
-  // many updates behind; a mini-batch begun and one not ended.
+  // many updates behind. The 2 mini-batches added: one that has begun and one that has not ended.
   const int ahead = 2 * request.stages + 1;
   if (schedule.replicas == Replicas::TakeMinibatches && !replicas_of(request).empty())
     return 2 * (2 * workers_of(request) + 1 + round_of(request));
@@ -76,8 +76,8 @@ const VersionPolicy& policy_of(const Schedule& schedule, const ScheduleRequest& 
   return request.vertical_sync && schedule.vertical ? *schedule.vertical : *schedule.versions;
 }
 
-// Stages that share a parameter wait for each other, the copies of another stage for themselves.
-// Empty where one group is all there is.
+// The group of each stage: stages that share a parameter wait for each other, the copies of any
+// other stage among themselves. Empty if all are in one group.
 Indexed<int, StageId> sync_groups(const ProgramShape& shape, const ScheduleRequest& request) {
   const std::set<StageId> syncing = syncing_stages(shape, request);
   Indexed<int, StageId> groups(shape.stages, -1);

@@ -52,11 +52,11 @@ std::string nearest_multiples(int value, int step) {
 void refuse_interleaved(const ScheduleRequest& r) {
   const int group = workers_of(r);
   if (r.microbatches % group != 0)
-    throw UsageError(fmt::format(
-        "interleaved_1f1b runs micro-batches in groups of one per {}, so that microbatches must "
-        "be a multiple of {}{}; write microbatches = {}",
-        group == r.stages ? "stage" : "replica", group == r.stages ? "stages = " : "", group,
-        nearest_multiples(r.microbatches, group)));
+    throw UsageError(
+        fmt::format("interleaved_1f1b runs micro-batches in groups of one per {}, so microbatches "
+                    "must be a multiple of {}{}; write microbatches = {}",
+                    group == r.stages ? "stage" : "replica", group == r.stages ? "stages = " : "",
+                    group, nearest_multiples(r.microbatches, group)));
 }
 
 void refuse_chimera(const ScheduleRequest& r) {
@@ -67,17 +67,16 @@ void refuse_chimera(const ScheduleRequest& r) {
                     nearest_multiples(r.stages, 2)));
   if (r.microbatches % 2 != 0)
     throw UsageError(
-        fmt::format("chimera sends half of the micro-batches in each direction, so that "
-                    "microbatches must be even; write microbatches = {}",
+        fmt::format("chimera sends half of the micro-batches in each direction, so microbatches "
+                    "must be even; write microbatches = {}",
                     nearest_multiples(r.microbatches, 2)));
 }
 
 void refuse_data_parallel(const ScheduleRequest& r) {
   if (r.microbatches % r.stages != 0)
     throw UsageError(
-        fmt::format("data_parallel gives every worker the same number of micro-batches, so that "
-                    "microbatches must be a "
-                    "multiple of stages = {}; write microbatches = {}",
+        fmt::format("data_parallel gives every worker the same number of micro-batches, so "
+                    "microbatches must be a multiple of stages = {}; write microbatches = {}",
                     r.stages, nearest_multiples(r.microbatches, r.stages)));
 }
 
@@ -99,7 +98,7 @@ const std::array table{
              .replicas = Replicas::Any},
     Schedule{.name = "1f1b_sno",
              .summary = "1f1b for devices that do not compute while they send: a transfer occupies "
-                        "both workers, opposite ones run side by side",
+                        "both workers, and opposite transfers run side by side",
              .source = "Zhao et al., arXiv 2012.12544 (1F1B-SNO)",
              .order = &orders::one_f_one_b,
              .versions = &versions::latest,
@@ -135,15 +134,15 @@ const std::array table{
              .versions = &versions::latest,
              .replicas = Replicas::Any},
     Schedule{.name = "zb_v",
-             .summary = "backwards in halves, two stages per worker, down and up again, all keep "
-                        "the same; no worker waits if F = I = W and N >= 2P-1",
+             .summary = "backwards in halves, two stages per worker, down and up again, equal peak "
+                        "activations on all workers; no worker waits if F = I = W and N >= 2P-1",
              .source = "Qi et al., arXiv 2401.10241, ZB-V",
              .order = &orders::zb_v,
              .versions = &versions::latest,
              .parts = Parts::TwoPerWorker},
     Schedule{.name = "chimera",
              .summary = "two pipelines in opposite directions over two copies of the model: twice "
-                        "the weights, and about half of 1f1b's bubble if N = P",
+                        "the weights, and about half the bubble of 1f1b if N = P",
              .source = "Li and Hoefler, arXiv 2107.06925, section 3",
              .order = &orders::chimera,
              .versions = &versions::latest,
@@ -171,43 +170,43 @@ const std::array table{
              .versions = &versions::double_buffered,
              .refuse = refuse_2bw,
              .replicas = Replicas::Equal},
-    Schedule{
-        .name = "pipemare",
-        .summary =
-            "never drained; one version, rates by delay (T1), backward set back along delta (T2)",
-        .source = "Yang et al., arXiv 1910.05124, section 3",
-        .order = &orders::async_one_f_one_b,
-        .versions = &versions::pipemare,
-        .training = {.rate = TrainingRules::Rate::ByDelay,
-                     .motion = TrainingRules::Motion::CorrectsBackward,
-                     .sync_warmup = "1f1b"}},
+    Schedule{.name = "pipemare",
+             .summary = "never drained; one version, learning rates by delay (T1), backward "
+                        "weights set back along delta (T2)",
+             .source = "Yang et al., arXiv 1910.05124, section 3",
+             .order = &orders::async_one_f_one_b,
+             .versions = &versions::pipemare,
+             .training = {.rate = TrainingRules::Rate::ByDelay,
+                          .motion = TrainingRules::Motion::CorrectsBackward,
+                          .sync_warmup = "1f1b"}},
     Schedule{
         .name = "pipelined_backpropagation",
         .summary = "never drained; one version: forward and backward each read the newest weights",
         .source = "Kosson et al., arXiv 2003.11666, section 2",
         .order = &orders::async_one_f_one_b,
         .versions = &versions::latest},
-    Schedule{.name = "timeprest",
-             .summary =
-                 "N forwards, one backward, on the newest weights that every stage has made; no "
-                 "stage waits at the paper's slot times, a mini-batch's B as long as one F",
-             .source = "Dutta et al., arXiv 2410.14312",
-             .order = &orders::nf1b,
-             .versions = &versions::committed},
     Schedule{
-        .name = "v_timeprest",
+        .name = "timeprest",
         .summary =
-            "as timeprest, forward and backward on the newest weights of their stage; one version",
-        .source = "Dutta et al., arXiv 2509.23241",
+            "N forwards, one backward, on the newest weights that every stage has made; no stage "
+            "waits at the paper's slot times, where a mini-batch's B takes as long as one F",
+        .source = "Dutta et al., arXiv 2410.14312",
         .order = &orders::nf1b,
-        .versions = &versions::latest,
-        .refuse = refuse_v_timeprest},
-    Schedule{.name = "i_timeprest",
-             .summary = "as timeprest, backward on a blend of stale and newest weights",
+        .versions = &versions::committed},
+    Schedule{.name = "v_timeprest",
+             .summary = "like timeprest, but forward and backward read the newest weights of their "
+                        "stage; one version",
              .source = "Dutta et al., arXiv 2509.23241",
              .order = &orders::nf1b,
-             .versions = &versions::intermediate,
-             .training = {.motion = TrainingRules::Motion::EstimatesForward, .mixes = true}},
+             .versions = &versions::latest,
+             .refuse = refuse_v_timeprest},
+    Schedule{
+        .name = "i_timeprest",
+        .summary = "like timeprest, but the backward reads a blend of stale and newest weights",
+        .source = "Dutta et al., arXiv 2509.23241",
+        .order = &orders::nf1b,
+        .versions = &versions::intermediate,
+        .training = {.motion = TrainingRules::Motion::EstimatesForward, .mixes = true}},
 };
 
 std::string names() {
@@ -234,7 +233,7 @@ const Schedule* find_schedule(std::string_view name) {
 
 const Schedule& require_schedule(std::string_view name) {
   if (const auto* found = find_schedule(name)) return *found;
-  throw UsageError(fmt::format("no schedule is called `{}`; use one of: {}{}", name, names(),
+  throw UsageError(fmt::format("there is no schedule `{}`; use one of: {}{}", name, names(),
                                did_you_mean(name)));
 }
 

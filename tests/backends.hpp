@@ -18,7 +18,7 @@ inline std::vector<std::string> backend_names() {
   return names;
 }
 
-// The fake CUDA is slow: a test of many trainings makes only some of them there.
+// The fake CUDA is slow: a test of many trainings runs only some of them there.
 inline bool has_time_for_all(const std::string& backend) { return backend != "cuda"; }
 
 }  // namespace pipetrain::testing

@@ -6,5 +6,5 @@ using Catch::Approx;
 inline auto Contains(const std::string& text) { return Catch::Matchers::ContainsSubstring(text); }
 #else
 #include <catch2/catch.hpp>
-using Catch::Matchers::Contains;  // of a text
+using Catch::Matchers::Contains;  // of a string
 #endif

@@ -1,7 +1,7 @@
-// The main of every test program. It counts test cases for scripts/test: one that warns
-// "skipped: ..." has not shown what its name says, so it counts as skipped, not as passed. A
-// program ends with a line for each of those, and one with the counts. Catch2's own summary calls
-// them passed, in version 2 and 3 alike.
+// The main of every test program. It counts test cases for scripts/test. A case that warns
+// "skipped: ..." has not shown what its name says, so it counts as skipped, not as passed. Each
+// program ends by printing a line for each of those and one with the counts. Catch2's own summary
+// counts them as passed, in version 2 and in version 3.
 #define CATCH_CONFIG_RUNNER
 #include <iostream>
 #include <string>

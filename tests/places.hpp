@@ -6,6 +6,6 @@
 
 std::filesystem::path source_tree();
 std::filesystem::path built_binary();
-// What is larger than a repository should be: the folder that PIPETRAIN_EXTRAS names. It may not be
-// there.
+// Files that are too large for a repository: the folder that PIPETRAIN_EXTRAS names. It may be
+// missing.
 std::filesystem::path extras();

@@ -1,5 +1,5 @@
 // How fast a config trains on this machine, and where the time goes: samples per second, step time,
-// share of peak, bubble and memory per stage. Data is ready in memory; nothing is written.
+// share of peak, bubble and memory per stage. Data is in memory beforehand; nothing is written.
 #include <spdlog/fmt/fmt.h>
 #include <spdlog/fmt/ranges.h>
 #include <spdlog/spdlog.h>
@@ -44,9 +44,9 @@ using nlohmann::ordered_json;
 
 constexpr std::int64_t warmup_steps = 5, measured_steps = 20;
 constexpr double measured_seconds = 3;
-constexpr std::int64_t longest = 1 << 20;  // steps that fit into the measured time
+constexpr std::int64_t longest = 1 << 20;  // more steps than fit into the measured time
 
-// What a user without a config measures.
+// What is measured if the user names no config.
 constexpr std::string_view suite[] = {
     R"(name = "mlp"
 input = { shape = [1, 28, 28] }
@@ -87,8 +87,8 @@ std::vector<ReadConfig> configs_of(const Options& options) {
   return configs;
 }
 
-// Multiply-adds of forward and backward, two FLOPs each; the first layer with parameters has no
-// input gradient.
+// Multiply-adds of forward and backward count as two FLOPs each; the first layer with parameters
+// has no input gradient.
 double training_flops(const Graph& graph) {
   const Indexed<bool, ValueId> trained = trained_values(graph);
   double flops = 0;
@@ -104,14 +104,14 @@ double training_flops(const Graph& graph) {
   return flops;
 }
 
-// Whole mini-batches only, of all lengths that there are.
+// Whole mini-batches only, of all lengths that occur.
 OrderOptions benchmark_order(const Config& config) {
   OrderOptions order = training_order(config);
   order.drop_last = true;
   return order;
 }
 
-// The mean over an epoch: samples may have lengths of their own.
+// The mean over an epoch, because samples may have different lengths.
 double training_flops(const Graph& graph, const Dataset& dataset, const Config& config) {
   const auto order = dataset.order(benchmark_order(config));
   std::map<Lengths, double> of_lengths;
@@ -158,7 +158,7 @@ Measured measure(Pipeline& pipeline, const Config& config, const Dataset& datase
   measured.loader_bytes = process_memory().heap_bytes - without_loader;
   Communicated communicated(pipeline, dataset, benchmark_order(config));
   std::vector<StepSummary>& steps = measured.steps;
-  // Whole programs: one mini-batch, or as many as an order of the user's own has.
+  // Whole programs only: one mini-batch, or as many as an order of the user's own lists.
   const bool own = has_own_order(config.pipeline);
   const std::int64_t whole = own ? own_order(config.pipeline).program.minibatches : 1;
   const auto up = [&](std::int64_t steps) { return (steps + whole - 1) / whole * whole; };
@@ -166,7 +166,8 @@ Measured measure(Pipeline& pipeline, const Config& config, const Dataset& datase
   measured.warm = process_memory();
   double seconds = 0;
   for (std::int64_t first = up(warmup_steps); seconds < measured_seconds;) {
-    // As many at once as the time that is left asks for: a segment's drain is no part of a step.
+    // As many steps at once as fit into the remaining time: a segment's drain does not count as
+    // step time.
     const double each = steps.empty() ? 0 : seconds / static_cast<double>(steps.size());
     const std::int64_t count =
         up(each > 0 ? std::max<std::int64_t>(
@@ -185,7 +186,7 @@ Measured measure(Pipeline& pipeline, const Config& config, const Dataset& datase
   return measured;
 }
 
-// What a rank other than 0 does of benchmark_one().
+// The part of benchmark_one() on ranks other than 0.
 int follow_benchmark(ReadConfig read, Job& job) {
   const Config& config = read.config;
   const Ranks ranks = ranks_of(&job, config);
@@ -208,7 +209,7 @@ int follow_benchmark(ReadConfig read, Job& job) {
   return 0;
 }
 
-// On one process, or as rank 0 of a job.
+// On a single process, or as rank 0 of a job.
 ordered_json benchmark_one(ReadConfig read, double peak, const Profile* profile, Job* job) {
   const Config& config = read.config;
   const Ranks ranks = ranks_of(job, config);
@@ -235,8 +236,8 @@ ordered_json benchmark_one(ReadConfig read, double peak, const Profile* profile,
   Pipeline pipeline(std::move(compiled), make_in_process_channel, job);
   if (!pipeline.has_own_cores())
     spdlog::warn(
-        "{}: the threads do not have a core each (other pipetrain runs use them, or there are too "
-        "few): these times do not measure the machine",
+        "{}: not every thread has a core of its own (other pipetrain runs use the cores, or there "
+        "are too few): these times do not measure the machine",
         config.name);
   pipeline.set_parameters(first_parameters(config, graph));
   const Measured measured = measure(pipeline, config, *data.train);
@@ -285,8 +286,8 @@ ordered_json benchmark_one(ReadConfig read, double peak, const Profile* profile,
     result["communication"] = *measured.communication;
     result["communication"]["steps"] = steps.size();
   }
-  // Beside the stages, the heap holds kernels and what nobody accounts for: threads, the steps'
-  // records.
+  // Besides the stages, the heap holds kernels and memory that is not accounted for: threads, the
+  // steps' records.
   result["process"] = {
       {"kernel_bytes", kernel_bytes},
       {"pipeline_bytes", measured.warm.heap_bytes - measured.loader_bytes - before.heap_bytes},
@@ -295,7 +296,8 @@ ordered_json benchmark_one(ReadConfig read, double peak, const Profile* profile,
   return result;
 }
 
-// Of the cuda backend, each once; none: the config runs on the machine's own cores.
+// The devices of the cuda backend, without duplicates; empty: the config runs on the machine's own
+// cores.
 std::vector<std::string> devices_of(const HardwareConfig& hardware) {
   if (hardware.backend != "cuda") return {};
   if (hardware.devices.empty()) return {"cuda:0"};
@@ -342,7 +344,7 @@ int lead_benchmark(const Options& options, Job* job) {
   return 0;
 }
 
-// Ranks measure one config: each start of theirs is for one.
+// Ranks measure a single config: each start of the ranks is for one.
 int benchmark_rank(const Options& options, Job& job) {
   if (options.configs.size() != 1)
     throw UsageError(

@@ -1,4 +1,4 @@
-// What this binary was made of: --build-info, and build.json of a run directory.
+// What this binary was built from: --build-info, and a run directory's build.json.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -8,7 +8,7 @@ namespace pipetrain {
 // {"pipetrain": "0.1.0", "compiler": ..., "onednn": ..., ...}
 nlohmann::ordered_json build_info();
 
-// A line each, or one JSON document.
+// One line each, or one JSON document.
 void print_build_info(bool json);
 
 }  // namespace pipetrain

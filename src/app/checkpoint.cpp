@@ -1,4 +1,4 @@
-// Looks into checkpoints, checks, exports, reshards and prunes them. No device is touched.
+// Inspects, verifies, exports, reshards and prunes checkpoints. Uses no device.
 #include <spdlog/fmt/fmt.h>
 #include <spdlog/fmt/ranges.h>
 
@@ -27,7 +27,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::ordered_json;
 
-// The checkpoints that a folder of a run, or of checkpoints, holds; or the one that was named.
+// The checkpoints in a run's folder or in a folder of checkpoints; or the one that was named.
 std::vector<fs::path> checkpoints_of(const fs::path& named) {
   const fs::path newest = find_checkpoint(named);
   if (is_there(named / "manifest.json") || is_file(named)) return {newest};
@@ -104,7 +104,7 @@ int info(const Options& options) {
   return 0;
 }
 
-// Each is looked at, then the first bad one ends it.
+// Checks all of them, then fails with the first bad one.
 int verify(const Options& options) {
   ordered_json all = ordered_json::array();
   std::string text, problems;

@@ -1,4 +1,4 @@
-// pipetrain devices: what this machine has for stages to run on, and what this build can use.
+// pipetrain devices: what stages can run on in this machine, and what this build can use.
 #include <spdlog/fmt/fmt.h>
 
 #include <iostream>

@@ -1,4 +1,5 @@
-// Loss and metrics of trained weights on the validation data; without any, on the training data.
+// Loss and metrics of trained weights on the validation data or, if there is none, on the training
+// data.
 #include <spdlog/spdlog.h>
 
 #include <iostream>
@@ -22,8 +23,8 @@
 namespace pipetrain {
 namespace {
 
-// Text is read by the vocabulary that the weights were trained with; where files of their own
-// validate, the training text is not needed any more.
+// Text is read with the vocabulary with which the weights were trained; if there is a validation
+// file, the training text is no longer needed.
 void find_text(Config& config, const std::filesystem::path& weights) {
   DataConfig& data = config.data;
   if (data.kind == DataKind::ParallelText && data.pieces.empty())
@@ -79,7 +80,7 @@ void print_evaluation(const Options& options, const std::filesystem::path& weigh
   std::cout << result.dump(2) << std::endl;
 }
 
-// On one process, or as rank 0 of a job.
+// On a single process, or as rank 0 of a job.
 int lead_eval(const Options& options, Job* job) {
   ReadConfig read = read_config(options.configs, options.sets);
   const Config& config = read.config;
@@ -108,7 +109,7 @@ int lead_eval(const Options& options, Job* job) {
   return 0;
 }
 
-// A rank other than 0: has its stages' weights from rank 0.
+// On other ranks: gets its stages' weights from rank 0.
 int follow_eval(const Options& options, Job& job) {
   spdlog::set_level(spdlog::level::off);  // rank 0 prints
   ReadConfig read = read_config(options.configs, options.sets);

@@ -25,7 +25,7 @@ std::vector<std::int64_t> exact_memory(const Candidate& candidate, const Config&
                                        const Graph& graph, const Dataset& train) {
   Config chosen = config;
   put(candidate, graph, chosen.pipeline);
-  chosen.hardware.memory_limit = 0;  // the search says which stage needs too much
+  chosen.hardware.memory_limit = 0;  // the search itself says which stage needs too much
   const std::unique_ptr<Backend> backend =
       make_backend(chosen.hardware.backend, chosen.hardware.devices);
   const Plan plan = plan_from_cuts(graph, candidate.firsts);

@@ -1,4 +1,4 @@
-// The memory that a candidate of the search will hold, from the same pipeline that would train it.
+// The memory that a candidate of the search will take, from the same pipeline that would train it.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +12,11 @@ namespace pipetrain {
 
 struct Graph;
 
-// Writes the candidate into [pipeline], which becomes one of a schedule by name.
+// Writes the candidate into [pipeline], which then names a schedule.
 void put(const Candidate& candidate, const Graph& graph, PipelineConfig& pipeline);
 
-// Bytes per worker: in training, for the first copy of each of its stages. Compiles it; takes
-// hardly any memory. UsageError where the schedule or a layer refuses the config.
+// Bytes per worker in training: of the first copy of each of its stages. Compiles the pipeline;
+// takes hardly any memory itself. UsageError if the schedule or a layer refuses the config.
 std::vector<std::int64_t> exact_memory(const Candidate& candidate, const Config& config,
                                        const Graph& graph, const Dataset& train);
 

@@ -1,4 +1,4 @@
-// pipeline.schedule = "auto": the model is measured, planned for this machine, and trained as the
+// pipeline.schedule = "auto": measures the model, plans it for this machine, and trains it as the
 // plan says.
 #pragma once
 
@@ -12,13 +12,13 @@ namespace pipetrain {
 
 struct Graph;
 
-// Writes the plan into the keys of [pipeline] that the config does not give, and makes the config
-// one of a schedule by name. A profile that was measured before is taken from the cache. UsageError
-// where nothing fits.
+// Writes the plan into those keys of [pipeline] that the config does not give; the config then
+// names a schedule. Takes a profile that was measured before from the cache. UsageError if nothing
+// fits.
 Proposal follow_plan(ReadConfig& read, const Graph& graph, const Dataset& train);
 
-// A resumed run keeps its plan: the config of the checkpoint that --resume names, else that of the
-// run's folder. Nothing changes if there is none.
+// A resumed run keeps its plan: it is taken from the config of the checkpoint that --resume names,
+// otherwise from that of the run's folder. Changes nothing if there is none.
 void keep_plan(ReadConfig& read, const Graph& graph, const std::filesystem::path& folder,
                const std::string& resume);
 

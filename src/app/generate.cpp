@@ -1,8 +1,9 @@
-// What a language model continues with after a prompt, printed token by token. Models of two sides
+// What a language model continues a prompt with, printed token by token. Models of two sides
 // translate: app/translate.cpp.
 //
-// Each token takes a forward over the model's whole context: the last T tokens, padded after where
-// they are fewer. A position sees none after it, so the padding changes nothing of what is read.
+// Each token takes a forward over the model's whole context: the last T tokens or, if there are
+// fewer, all of them with padding after them. No position sees a later one, so the padding does not
+// change the outputs that are read.
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
@@ -49,13 +50,13 @@ void require_causal(const Graph& graph) {
   for (const Layer& layer : graph.layers) {
     if (reads_ahead(layer))
       throw UsageError(fmt::format(
-          "the layer '{}' reads later tokens, so the model cannot predict the next one; "
-          "use causal attention (causal = true) and forward lstm layers, and train it again",
+          "the layer '{}' reads later tokens, so the model cannot predict the next one; use causal "
+          "attention (causal = true) and forward lstm layers, and train the model again",
           layer.name));
   }
 }
 
-// Null where the config's data are tokens of which no text is known.
+// Null if the config's data are tokens whose text is unknown.
 std::optional<Vocabulary> find_vocabulary(const Config& config,
                                           const std::filesystem::path& weights) {
   if (!config.data.vocabulary.empty()) return Vocabulary::read(config.data.vocabulary);
@@ -65,8 +66,7 @@ std::optional<Vocabulary> find_vocabulary(const Config& config,
     return text_vocabulary(config.data);
   throw DataError(
       fmt::format("{}: there is no vocabulary.json next to the weights, and no text at {} to make "
-                  "it from; name "
-                  "one with --set data.vocabulary='\"vocabulary.json\"'",
+                  "one from; name a vocabulary with --set data.vocabulary='\"vocabulary.json\"'",
                   weights.string(), config.data.train_text.string()));
 }
 
@@ -106,7 +106,7 @@ Tokens prompt_tokens(const Options& options, const std::optional<Vocabulary>& vo
   }
   if (tokens.empty())
     throw UsageError(vocabulary ? "--prompt is empty; write at least one character"
-                                : "--prompt has no token; write numbers, as \"12 7 300\"");
+                                : "--prompt has no token; write numbers, such as \"12 7 300\"");
   return tokens;
 }
 
@@ -141,7 +141,7 @@ struct Writer {
     return token;
   }
 
-  // The prompt and what follows it. Ends early where nobody reads any more.
+  // The prompt and its continuation. Ends early if standard output is closed.
   Tokens sample(Tokens tokens, int number) const {
     Random random(options.seed, hash_name("generate") + static_cast<std::uint64_t>(number));
     if (number > 0 && !options.json) std::cout << "---------------\n";
@@ -175,10 +175,10 @@ int generate(const Options& given) {
   for (const std::string& note : read.notes) spdlog::info("{}", note);
   const Graph graph = load_graph(read);
   if (graph.target_tokens > 0) {
-    refuse_given(options, of_language_models, "continues a text, and this model translates");
+    refuse_given(options, of_language_models, "continues a text, but this model translates");
     return translate(options, read, graph);
   }
-  refuse_given(options, of_translations, "is for translations, and this model has one side");
+  refuse_given(options, of_translations, "is for translations, but this model has only one side");
   require_causal(graph);
   const std::filesystem::path weights = weights_to_read(options, config);
   const std::optional<Vocabulary> vocabulary = find_vocabulary(config, weights);

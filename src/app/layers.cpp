@@ -1,4 +1,4 @@
-// pipetrain layers: the kinds of layer that a model file may name, with their keys and defaults.
+// pipetrain layers: the kinds of layer that a model file may use, with their keys and defaults.
 #include <iostream>
 #include <nlohmann/json.hpp>
 

@@ -8,7 +8,7 @@
 namespace pipetrain {
 namespace {
 
-// Whether all of `text` is a number, and one that T holds.
+// Is all of `text` a number that fits into T?
 template <class T>
 bool read_number(const std::string& text, T& value) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -21,10 +21,10 @@ CLI::Validator whole_number(std::uint64_t least, std::uint64_t most) {
   const auto check = [least, most](const std::string& text) -> std::string {
     std::uint64_t value = 0;
     if (!read_number(text, value) || value < least || value > most)
-      return fmt::format("'{}' is not possible; write a whole number from {} to {}", text, least,
+      return fmt::format("'{}' is not valid; write a whole number from {} to {}", text, least,
                          most);
     if (text == std::to_string(value)) return "";
-    // CLI11 would read an octal number.
+    // CLI11 would read it as octal.
     return fmt::format("'{}' begins with 0; write {}", text, value);
   };
   return {check, fmt::format("INT in [{} - {}]", least, most)};
@@ -32,9 +32,9 @@ CLI::Validator whole_number(std::uint64_t least, std::uint64_t most) {
 
 CLI::Validator number(double least, double most) {
   const auto check = [least, most](const std::string& text) -> std::string {
-    double value = 0;  // nan is neither below nor above anything
+    double value = 0;  // every comparison with nan is false
     if (read_number(text, value) && value >= least && value <= most) return "";
-    return fmt::format("'{}' is not possible; write a number from {} to {}", text, least, most);
+    return fmt::format("'{}' is not valid; write a number from {} to {}", text, least, most);
   };
   return {check, fmt::format("FLOAT in [{} - {}]", least, most)};
 }

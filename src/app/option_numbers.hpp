@@ -1,5 +1,5 @@
-// Numbers on the command line: what CLI11's own Range lets through (nan, -1 as 2^64 - 1, octal 010,
-// what overflows) is refused here, with the numbers that may be written.
+// Numbers on the command line. Refuses what CLI11's own Range accepts (nan, -1 as 2^64 - 1, octal
+// 010, overflow), and says which numbers may be written.
 #pragma once
 
 #include <CLI/CLI.hpp>

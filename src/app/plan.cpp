@@ -1,4 +1,4 @@
-// pipetrain plan: which layers on which devices, from a profile. No device is touched.
+// pipetrain plan: which layers run on which devices, from a profile. Uses no device.
 #include <spdlog/fmt/fmt.h>
 #include <spdlog/spdlog.h>
 
@@ -26,10 +26,8 @@ Proposal plan_pipedream(const PlanInput& input, const Options& options) {
   const auto levels = even_levels(input.cluster);
   if (!levels)
     throw UsageError(
-        "--objective pipedream needs levels whose groups are all alike, and this cluster has "
-        "others; "
-        "write "
-        "--devices and --bandwidth, or another --objective");
+        "--objective pipedream needs levels whose groups are all alike, which this cluster does "
+        "not have; write --devices and --bandwidth, or another --objective");
   PartitionRequest request{
       .levels = {},
       .costs = options.cost_model == "code" ? PipedreamCosts::Code : PipedreamCosts::Paper,
@@ -55,7 +53,7 @@ Proposal plan_simulate(const PlanInput& input, const Options&) {
   return proposal;
 }
 
-// ---- how it is printed
+// ---- printing
 
 struct PlanFormat {
   std::string_view name;

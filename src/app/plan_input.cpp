@@ -27,8 +27,8 @@ namespace pipetrain {
 namespace {
 
 constexpr std::int64_t kMostDevices = 1 << 16;
-// A graph.txt is of one mini-batch and does not say of how many samples: it is cut into at most
-// this number of micro-batches, whose times are taken to be in proportion.
+// A graph.txt is for one mini-batch and does not say of how many samples: it is cut into at most
+// this many micro-batches, whose times are assumed to be proportional.
 constexpr int kGraphSamples = 64;
 
 // "8GiB", or a number of bytes.
@@ -38,9 +38,9 @@ std::int64_t bytes_in(const std::string& text) {
   const bool plain = error == std::errc{} && end == text.data() + text.size();
   if (!plain) bytes = static_cast<double>(config::parse_bytes(text).value_or(0));
   if (bytes >= 1 && bytes < 9e18) return static_cast<std::int64_t>(bytes);
-  throw UsageError(
-      fmt::format("--memory {}: not a size; write the memory of a device, as 8GiB or 8589934592",
-                  printable(text)));
+  throw UsageError(fmt::format(
+      "--memory {}: not a size; write the memory of a device, such as 8GiB or 8589934592",
+      printable(text)));
 }
 
 std::vector<EvenLevel> levels_in(const Options& options) {
@@ -48,8 +48,8 @@ std::vector<EvenLevel> levels_in(const Options& options) {
   const auto& bandwidth = options.bandwidth;
   if (bandwidth.size() != devices.size())
     throw UsageError(
-        fmt::format("--bandwidth has {} numbers and --devices {} has {}; write the bytes per "
-                    "second of each level, innermost first, as --bandwidth 1.25e9{}",
+        fmt::format("--bandwidth has {} numbers, but --devices {} has {}; write the bytes per "
+                    "second of each level, innermost first, such as --bandwidth 1.25e9{}",
                     bandwidth.size(), fmt::join(devices, ","), devices.size(),
                     devices.size() > 1 ? ",.." : ""));
   std::vector<EvenLevel> levels;
@@ -64,8 +64,8 @@ std::vector<EvenLevel> levels_in(const Options& options) {
   return levels;
 }
 
-// This machine's cores as devices: packets are handed over in place. More stages than cores
-// share them.
+// This machine's cores as devices, between which packets are handed over in place. If there are
+// more stages than cores, they share cores.
 Cluster this_machine(const Profile& profile, int threads, std::optional<int> stages = {}) {
   const int fit = std::max(1, available_cores() / threads),
             devices = std::max(fit, stages.value_or(1));
@@ -81,7 +81,7 @@ Cluster this_machine(const Profile& profile, int threads, std::optional<int> sta
   return cluster;
 }
 
-// hardware.link: between all workers, each pair by itself.
+// hardware.link joins all workers, each pair by its own link.
 void put_links(const LinkRate& link, Cluster& cluster) {
   for (Cluster::Level& level : cluster.levels) {
     level.wire.bytes_per_second = std::min(level.wire.bytes_per_second, link.bytes_per_second);
@@ -102,7 +102,7 @@ bool is_json(const std::string& text) {
   return first != text.npos && text[first] == '{';
 }
 
-// A file, or a shell's <(...), which can be read once only.
+// From a file, or from a shell's <(...), which can be read only once.
 std::string profile_text(const Options& options) {
   if (options.profile.empty())
     throw UsageError(
@@ -116,7 +116,7 @@ std::string profile_text(const Options& options) {
   }
 }
 
-// ---- a profile of PipeDream's
+// ---- a profile from PipeDream
 
 PlanInput from_graph(const Options& options, const std::string& text) {
   auto model = std::make_shared<ProfiledModel>(parse_graph_profile(text, options.profile.string()));
@@ -124,8 +124,8 @@ PlanInput from_graph(const Options& options, const std::string& text) {
   const std::optional<Cluster> cluster = cluster_in(options);
   if (!cluster)
     throw UsageError(
-        "pipetrain plan: --devices is missing; write how many there are, as --devices 4, or for "
-        "two servers of four --devices 4,2; or a cluster, as --cluster pipedream-a");
+        "pipetrain plan: --devices is missing; write their number, such as --devices 4, or for two "
+        "servers of four --devices 4,2; or a cluster, such as --cluster pipedream-a");
   return {.where = options.profile.string(),
           .chain = [model](int samples, int) { return scaled_chain(model->chain, samples); },
           .cuts = model->cuts,
@@ -133,9 +133,9 @@ PlanInput from_graph(const Options& options, const std::string& text) {
           .cluster = *cluster};
 }
 
-// ---- a profile of ours
+// ---- a profile of our own
 
-// The layers as a row of nodes, for PipeDream's optimizer.
+// The layers as a chain of nodes, for PipeDream's optimizer.
 CutStates cuts_of(const LayerChain& chain, const std::string& where) {
   ProfileGraph graph;
   for (const ChainLayer& layer : chain.layers) {
@@ -160,7 +160,7 @@ std::vector<int> split_firsts(const Config& config, const Graph& graph) {
   return firsts;
 }
 
-// Where the threads of a stage are not given, the workers share the machine's cores.
+// If the threads of a stage are not given, the workers share the machine's cores.
 int threads_of(const Config& config, int workers) {
   const int given = config.hardware.threads_per_stage;
   return given > 0 ? given : std::max(1, available_cores() / workers);

@@ -1,5 +1,5 @@
-// What `pipetrain plan` plans for: the model's times, the cluster and the limits, as the command
-// line and the config say.
+// The input of `pipetrain plan`: the model's times, the cluster and the limits, from the command
+// line and the config.
 #pragma once
 
 #include <cstdint>
@@ -21,41 +21,41 @@ namespace pipetrain {
 
 struct Graph;
 
-// Keys of a config that a plan leaves as they are.
+// Keys given in a config, which a plan must keep.
 struct GivenKeys {
   std::optional<std::string> schedule = {};
   std::optional<int> stages = {}, microbatches = {}, virtual_stages = {};
   std::optional<std::vector<int>> replicas = {};
   bool warmup = false;
-  std::optional<std::vector<int>> firsts = {};  // of pipeline.split, where it names layers
+  std::optional<std::vector<int>> firsts = {};  // from pipeline.split, if it names layers
 };
 
 struct PlanInput {
-  std::string where;  // the profile's file
+  std::string where;  // the profile file
   std::function<LayerChain(int samples, int workers)> chain;
-  CutStates cuts;  // of one whole mini-batch, on one worker
+  CutStates cuts;  // for one whole mini-batch, on one worker
   int minibatch_samples = 1;
   int copies_beside_weights = 2;  // gradient and moments
   Cluster cluster;
-  std::optional<std::int64_t> memory_bytes = {};  // of each device
+  std::optional<std::int64_t> memory_bytes = {};  // per device
   GivenKeys given = {};
   bool allow_stale = false;
   bool replicates = true;                          // may stages have replicas?
-  std::vector<std::vector<int>> tied_layers = {};  // that share a parameter
+  std::vector<std::vector<int>> tied_layers = {};  // layers that share a parameter
 };
 
 // UsageError: what is missing or impossible, and what to write.
 PlanInput plan_input(const Options& options);
-// Of a config's model, as it was measured, on this machine.
+// For a config's model, as measured, on this machine.
 PlanInput plan_input(const ReadConfig& read, const Graph& graph, const Profile& profile);
 
 GivenKeys given_keys(const ReadConfig& read, const Graph& graph);
-// Sizes of micro-batches: the mini-batch, its halves, and so on.
+// One chain per micro-batch size: the mini-batch, half of it, and so on.
 std::vector<LayerChain> chains_of(const PlanInput& input);
-SearchInput search_input(const PlanInput& input);  // keeps a reference
+SearchInput search_input(const PlanInput& input);  // keeps a reference to `input`
 void name_layers(Proposal& proposal, const LayerChain& chain);
-// Of a plan whose stages are on the cluster's devices: what a micro-batch takes to the next stage
-// and back.
+// For a plan whose stages are on the cluster's devices: how long a micro-batch takes to the next
+// stage and back.
 void set_transfers(Proposal& proposal, const PlanInput& input);
 
 }  // namespace pipetrain

@@ -15,7 +15,7 @@ std::optional<PredictedStep> step_by_cached_profile(const CompiledPipeline& pipe
   if (!profile) return std::nullopt;
   try {
     return predict_step(pipeline, *profile);
-  } catch (const UsageError&) {  // not measured on that number of threads
+  } catch (const UsageError&) {  // not measured with this number of threads
     return std::nullopt;
   }
 }

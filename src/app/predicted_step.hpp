@@ -1,4 +1,4 @@
-// What a training's step will take, where the model was profiled on this machine before.
+// How long a training's step should take, if the model has been profiled on this machine before.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,7 @@
 
 namespace pipetrain {
 
-// From the profile that `schedule = "auto"` measures and keeps; nothing where there is none.
+// From the profile that `schedule = "auto"` measures and keeps; nothing if there is none.
 std::optional<PredictedStep> step_by_cached_profile(const CompiledPipeline& pipeline,
                                                     const Dataset& train);
 

@@ -12,12 +12,12 @@ namespace {
 
 using nlohmann::ordered_json;
 
-// Nothing is validated here: what the same config's training would hold while it validates.
+// Nothing is validated here: this is what a training with the same config would hold in validation.
 std::string validation_text(std::size_t bytes) {
   return bytes > 0 ? fmt::format("; validation {}", bytes_text(bytes)) : "";
 }
 
-// Of a step, as it is counted; predicted too where that should ever differ.
+// Per step, as counted; also as predicted, should that ever differ.
 void print_communication(const ordered_json& c) {
   const auto steps = c["steps"].get<double>();
   const auto of = [&](const char* which, const char* what) {

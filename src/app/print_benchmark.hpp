@@ -1,5 +1,5 @@
-// What `pipetrain benchmark` prints for people: the same numbers as its JSON, a table's row and
-// lines of its stages for each config.
+// What `pipetrain benchmark` prints for people: the same numbers as its JSON, as a table row and
+// lines about the stages for each config.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -7,7 +7,7 @@
 namespace pipetrain {
 
 void print_benchmark_header();
-// One entry of the JSON's `results`.
+// Prints one entry of the JSON's `results`.
 void print_benchmark(const nlohmann::ordered_json& result);
 
 }  // namespace pipetrain

@@ -19,7 +19,8 @@ namespace {
 
 std::string ms(double value) { return fmt::format("{:.3f}", value); }
 
-// Of the point nearest to the config's own micro-batches, which is the last of its threads.
+// For the point closest to the config's own micro-batches, which is the last with its number of
+// threads.
 std::string table_of(const Profile& profile, const ProfilePoint& point) {
   std::vector<std::vector<std::string>> rows = {{"layer", "kind", "forward", "input half",
                                                  "weight half", "update", "spread", "MFLOP",

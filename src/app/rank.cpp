@@ -10,7 +10,7 @@
 namespace pipetrain {
 namespace {
 
-// A signal that one rank is sent is for the whole job: rank 0 sees to it.
+// A signal that one rank receives is for the whole job: rank 0 acts on it.
 void pass_signals_on(Job& job) {
   if (job.leads()) {
     job.notes().listen(Topic::Signal, [](int, std::span<const std::byte> note) {
@@ -42,8 +42,8 @@ bool takes_part(std::string_view verb, bool runs_on_ranks) {
   if (started.rank > 0) return false;
   if (!has_mpi) (void)make_mpi_wire();
   throw UsageError(
-      fmt::format("pipetrain {0} is run by one process, and {1} started {2}; start it without {1}, "
-                  "with hardware.workers = \"threads\" where it takes a config",
+      fmt::format("pipetrain {0} runs in one process, but {1} started {2}; start it without {1}, "
+                  "with hardware.workers = \"threads\" if it takes a config",
                   verb, started.launcher, started.ranks));
 }
 
@@ -52,28 +52,26 @@ Ranks ranks_of(const Job* job, const Config& config) {
   const Launch started = launch();
   const Ranks ranks{job->rank(), job->size(), started.ranks_here};
   if (config.hardware.workers != Workers::Mpi)
-    throw UsageError(
-        fmt::format("hardware.workers = \"{0}\", and {1} started {2} processes, each of which "
-                    "would do all of the "
-                    "work; set hardware.workers = \"mpi\", or start pipetrain without {1}",
-                    word_of(config.hardware.workers), started.launcher, ranks.count));
+    throw UsageError(fmt::format(
+        "hardware.workers = \"{0}\", but {1} started {2} processes, each of which would do all of "
+        "the work; set hardware.workers = \"mpi\", or start pipetrain without {1}",
+        word_of(config.hardware.workers), started.launcher, ranks.count));
   if (config.pipeline.automatic)
     throw UsageError(
         "pipeline.schedule = \"auto\" plans for one process; run pipetrain plan first, and write "
         "what it proposes into the config");
   if (config.pipeline.rebalance == Rebalance::Auto)
     throw UsageError(
-        "pipeline.rebalance = \"auto\" is not built for several ranks; set it to "
-        "\"off\"");
+        "pipeline.rebalance = \"auto\" does not work on several ranks; set it to \"off\"");
   if (config.hardware.backend == "cuda")
     throw UsageError(
-        "hardware.backend = \"cuda\" is not built for several ranks; use several GPUs of one "
+        "hardware.backend = \"cuda\" does not work on several ranks; use several GPUs of one "
         "machine with hardware.workers = \"threads\"");
   const int workers = worker_count(config.pipeline);
   if (ranks.count > workers)
     throw UsageError(fmt::format(
-        "{} started {} processes for {} worker{}: each needs at least one; start {}, or set "
-        "pipeline.stages to {}",
+        "{} started {} processes for {} worker{}: each process needs at least one; start {}, or "
+        "set pipeline.stages to {}",
         started.launcher, ranks.count, workers, workers == 1 ? "" : "s", workers, ranks.count));
   return ranks;
 }

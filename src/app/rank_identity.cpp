@@ -28,7 +28,7 @@ std::string binary_sum() {
   return fmt::format("{:08x}", crc32c(read_whole_file("/proc/self/exe", most)));
 }
 
-// The host, then a line for each thing that must be the same, with its name in front.
+// The host, then one line for each thing that must be equal, beginning with its name.
 std::string identity(const Config& config, const TrainingLength& length) {
   std::string text = fmt::format(
       "{}\nbinary {}\ninstruction set {}\ndata: steps an epoch {}\ndata: steps {}\n", host_name(),
@@ -57,10 +57,10 @@ void require_same(int rank, const std::vector<std::string>& mine,
     const std::string here = i < mine.size() ? mine[i] : "(nothing)",
                       there = i < theirs.size() ? theirs[i] : "(nothing)";
     if (here == there) continue;
-    throw UsageError(fmt::format(
-        "rank {} on {} differs from rank 0 on {}: `{}` there, `{}` here; start all ranks with one "
-        "binary, one config and the same data",
-        rank, theirs.empty() ? "unknown" : theirs[0], mine[0], there, here));
+    throw UsageError(
+        fmt::format("rank {} on {} differs from rank 0 on {}: it has `{}`, rank 0 has `{}`; start "
+                    "all ranks with one binary, one config and the same data",
+                    rank, theirs.empty() ? "unknown" : theirs[0], mine[0], there, here));
   }
 }
 

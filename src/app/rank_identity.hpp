@@ -8,8 +8,8 @@
 
 namespace pipetrain {
 
-// Rank 0's: UsageError names the first rank that differs, its host, and in what. The others send
-// theirs and do not wait.
+// On rank 0: UsageError names the first rank that differs, its host, and what differs. The others
+// only send theirs, and do not wait.
 void compare_ranks(Job& job, const Config& config, const TrainingLength& length);
 
 }  // namespace pipetrain

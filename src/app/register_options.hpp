@@ -1,4 +1,4 @@
-// The options of each verb on the command line, which fill Options.
+// Defines the options of each verb on the command line; they fill Options.
 #pragma once
 
 #include "run/options.hpp"

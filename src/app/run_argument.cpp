@@ -14,11 +14,11 @@ Options with_run_directory(Options options) {
     if (find_file(config).kind != FileKind::Folder) continue;
     const fs::path run = config;
     config /= kConfigFile;
-    const Found found = find_file(config);  // what cannot be looked at is refused where it is read
+    const Found found = find_file(config);  // what cannot be examined is refused later
     if (found.problem.empty() && found.kind != FileKind::Regular)
       throw UsageError(
-          fmt::format("{} is a folder without {}, so it is no run directory; name a run's folder, "
-                      "as runs/quickstart, or a config",
+          fmt::format("{} is a folder without {}, so it is not a run directory; name a run's "
+                      "folder, such as runs/quickstart, or a config",
                       run.string(), kConfigFile));
     if (options.output.empty()) options.output = run;
   }

@@ -1,13 +1,13 @@
-// eval and generate take a run directory in place of a config: the folder keeps the config that it
-// was trained with.
+// Lets eval and generate take a run directory in place of a config: the folder keeps the config
+// with which it was trained.
 #pragma once
 
 #include "run/options.hpp"
 
 namespace pipetrain {
 
-// Where CONFIG is a folder: its config.resolved.toml, and its weights unless --output or --model
-// says otherwise. UsageError for a folder that is no run's.
+// If CONFIG is a folder, takes its config.resolved.toml, and its weights unless --output or --model
+// says otherwise. UsageError if the folder is not a run directory.
 Options with_run_directory(Options options);
 
 }  // namespace pipetrain

@@ -1,4 +1,4 @@
-// pipetrain schedule NAME: the program of a schedule, with no device.
+// pipetrain schedule NAME: shows the program of a schedule, without a device.
 #pragma once
 
 #include "run/options.hpp"

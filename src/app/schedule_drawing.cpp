@@ -58,7 +58,7 @@ ScheduleRequest request_of(const std::string& name, const Options& options) {
                           .warmup = options.warmup,
                           .vertical_sync = options.vertical_sync,
                           .early_sends = true};
-  if (names_csv(name)) return request;  // its order says which workers share a stage
+  if (names_csv(name)) return request;  // the order itself says which workers share a stage
   const Schedule& row = require_schedule(name);
   const int usual = row.parts == Parts::VirtualStages ? 2 : 1;
   request.virtual_stages = options.virtual_stages.value_or(usual);
@@ -69,7 +69,7 @@ ScheduleRequest request_of(const std::string& name, const Options& options) {
   return request;
 }
 
-// What is asked for, and how it is made.
+// What is needed of a schedule, which decides how it is made.
 enum class Form { Numbers, Lists, Picture };
 
 Form form_of(const Options& options) {
@@ -77,7 +77,7 @@ Form form_of(const Options& options) {
   return options.format == "json" ? Form::Lists : Form::Picture;
 }
 
-// From a program that has been made.
+// Draws a program that has already been made.
 void draw_program(Drawing& drawing, Program program, const Times& times) {
   drawing.shape = program;
   drawing.costs = costs_of(times, program, drawing.request.schedule);
@@ -132,7 +132,7 @@ std::vector<Drawing> drawings_of(const Options& options) {
     requests.push_back(request_of(name, options));
     most = std::max(most, requests.back().minibatches);
   }
-  for (ScheduleRequest& request : requests) request.minibatches = most;  // so that they compare
+  for (ScheduleRequest& request : requests) request.minibatches = most;  // for comparison
   refuse_too_large(requests, options);
   std::vector<Drawing> drawings;
   for (ScheduleRequest& request : requests)

@@ -1,5 +1,5 @@
-// From the command line of `pipetrain schedule` to what is printed: for each name its numbers, and
-// its program where a picture is drawn.
+// From the command line of `pipetrain schedule` to what is printed: for each name the schedule's
+// numbers, and its program if a picture is drawn.
 #pragma once
 
 #include <optional>
@@ -13,7 +13,7 @@
 
 namespace pipetrain {
 
-// A whole program and its times.
+// A complete program and its times.
 struct Picture {
   Program program;
   Timeline line;
@@ -21,15 +21,18 @@ struct Picture {
 
 struct Drawing {
   ScheduleRequest request;
-  const Schedule* row = nullptr;  // none: an order from a file
+  const Schedule* row = nullptr;  // null: an order from a file
   std::string title;
+  bool colour = false;  // in its text
   ProgramShape shape;
   Costs costs;
-  std::vector<std::string> timeless;  // what computes in no time, a line for each kind
+  std::vector<std::string> timeless;  // operations that take no time, one line per kind
   Summary numbers;
   std::optional<Picture> picture;          // for formats that show one, and for orders from a file
-  std::optional<CompactSchedule> compact;  // where only the lists are printed
-  ScheduleView view() const { return {request.schedule, title, picture->program, picture->line}; }
+  std::optional<CompactSchedule> compact;  // if only the lists are printed
+  ScheduleView view() const {
+    return {request.schedule, title, picture->program, picture->line, colour};
+  }
 };
 
 // In the order of the names. Throws UsageError.

@@ -26,7 +26,7 @@ void note_unused(Notes& notes, const Drawing& drawing, const Options& options) {
   note("--replicas", !options.replicas.empty(), row);
 }
 
-// A setting that leaves nothing of what sets the schedule apart.
+// A setting that removes what distinguishes the schedule.
 std::string degenerate(const Drawing& drawing) {
   const ScheduleRequest& r = drawing.request;
   const Schedule& row = *drawing.row;
@@ -66,7 +66,7 @@ std::string listed(const std::vector<std::string>& parts) {
   return text;
 }
 
-// Is a value the same for all? Else "gpipe 4, zb_v 8".
+// Empty if a value is the same for all; otherwise "gpipe 4, zb_v 8".
 template <class Value>
 std::string differing(const std::vector<Drawing>& drawings, Value value) {
   std::vector<std::string> parts;
@@ -87,13 +87,14 @@ void note_common_steps(Notes& notes, const std::vector<Drawing>& drawings, const
                       d.request.minibatches));
 }
 
-// What keeps makespans from being compared.
+// What prevents makespans from being compared.
 void note_unlike(Notes& notes, const std::vector<Drawing>& drawings, const Options& options) {
   const auto stages = differing(drawings, [](const Drawing& d) { return d.shape.stages; });
   if (!stages.empty())
-    notes.push_back(fmt::format(
-        "times are per model stage, of which there are: {}; compare bubbles, not makespans",
-        stages));
+    notes.push_back(
+        fmt::format("times are per model stage, and the numbers of model stages differ: {}; "
+                    "compare bubbles, not makespans",
+                    stages));
   const auto steps = differing(drawings, [](const Drawing& d) { return d.shape.minibatches; });
   if (!steps.empty())
     notes.push_back(
@@ -105,8 +106,8 @@ void note_unlike(Notes& notes, const std::vector<Drawing>& drawings, const Optio
     return;
   const auto first = std::ranges::find_if(drawings, together);
   notes.push_back(
-      fmt::format("--times: B and W are a whole mini-batch's under {}, and a micro-batch's under "
-                  "others; what is not named is the same for all",
+      fmt::format("--times: B and W are those of a whole mini-batch under {}, and of a micro-batch "
+                  "under the others; what is not named is the same for all",
                   first->request.schedule));
 }
 

@@ -1,5 +1,5 @@
 // Notes that `pipetrain schedule` prints with its pictures: options without effect, and settings
-// that hide what a schedule is for.
+// that hide what distinguishes a schedule.
 #pragma once
 
 #include <vector>

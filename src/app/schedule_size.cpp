@@ -11,11 +11,11 @@ namespace {
 constexpr double gib = 1024. * 1024 * 1024, most_printed = 4 * gib;
 constexpr int most_stages_drawn = 1024;
 
-// What would be made, at most.
+// At most how much would be made.
 struct Size {
-  double computed = 0;  // forwards and backwards, halves of backwards apart
-  double kept = 0;      // of those, kept in memory: where a schedule flushes, one mini-batch's
-  double micro = 0;     // micro-batches on stages
+  double computed = 0;  // forwards and backwards, counting both halves of a backward
+  double kept = 0;      // of those, kept in memory: one mini-batch's if the schedule flushes
+  double micro = 0;     // micro-batches times stages
   int minibatches = 1;
 };
 
@@ -40,8 +40,8 @@ Size size_of(const std::vector<ScheduleRequest>& requests, bool kept_together) {
 }
 
 // A micro-batch has at most seven instructions on a stage: input, forward, send, receive, the two
-// parts of backward, send. Bytes as measured: the program, its check, its simulation and what is
-// printed.
+// parts of backward, send. The bytes are as measured: the program, its check, its simulation and
+// the output.
 void refuse_large_picture(const std::vector<ScheduleRequest>& requests, const Options& options) {
   const Size size = size_of(requests, true);
   const double instructions = 7 * size.micro,
@@ -54,11 +54,11 @@ void refuse_large_picture(const std::vector<ScheduleRequest>& requests, const Op
                        instructions, bytes / gib));
   if (requests[0].stages > most_stages_drawn)
     throw UsageError(fmt::format(
-        "--stages {}: --format {} takes at most {}; write fewer, --summary or --format json",
+        "--stages {}: --format {} takes at most {}; write fewer, or use --summary or --format json",
         requests[0].stages, options.format, most_stages_drawn));
 }
 
-// An order takes eight bytes for a forward or a backward; what is in flight takes little beside it.
+// An order takes eight bytes per forward or backward; what is in flight adds little.
 void refuse_large_order(const std::vector<ScheduleRequest>& requests, bool kept_together) {
   const Size size = size_of(requests, kept_together);
   constexpr double most_computed = 1e9;
@@ -74,7 +74,7 @@ void refuse_large_order(const std::vector<ScheduleRequest>& requests, bool kept_
                        size.computed, most_computed));
 }
 
-// One worker's instructions at a time, before a pass and after it, and their text.
+// One worker's instructions at a time, before and after a pass, and their text.
 void refuse_long_lists(const std::vector<ScheduleRequest>& requests) {
   for (const ScheduleRequest& r : requests) {
     const Size size = size_of({r}, true);

@@ -1,4 +1,4 @@
-// How large a schedule `pipetrain schedule` takes on.
+// How large a schedule `pipetrain schedule` accepts.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace pipetrain {
 
-// Of an order from a file.
+// Does it name the file of an order?
 bool names_csv(const std::string& name);
 
 // Throws UsageError with the number that is too large.

@@ -55,7 +55,7 @@ ConsoleOptions console_options(const Options& options, const Config& config,
           .total_epochs = (length.steps - 1) / length.steps_per_epoch + 1};
 }
 
-// What the reader does not take at once, `main` waits with.
+// `main` waits for the reader to take the rest.
 void print_json(const Options& options, const ordered_json& result) {
   if (options.json) standard_output().keep(result.dump(2) + "\n");
 }
@@ -81,8 +81,7 @@ void describe_run(const std::filesystem::path& folder, const Config& config,
     write_file(folder / class_names_file, class_names_json(data.class_names));
 }
 
-// The weights to begin with: those of a checkpoint with all that belongs to them, or the first
-// ones.
+// The initial state: a checkpoint's weights and all that belongs to them, or the first weights.
 Progress load_beginning(Pipeline& pipeline, const Config& config, const Graph& graph,
                         const std::optional<Checkpoint>& checkpoint, std::int64_t steps) {
   if (!checkpoint) {
@@ -96,7 +95,7 @@ Progress load_beginning(Pipeline& pipeline, const Config& config, const Graph& g
   return read.manifest.progress;
 }
 
-// A run is none the worse for a page that cannot be written.
+// A page that cannot be written does not fail the run.
 void leave_report(const std::filesystem::path& folder) {
   try {
     write_report(folder);
@@ -108,10 +107,10 @@ void leave_report(const std::filesystem::path& folder) {
 
 struct Ended {
   ordered_json event;
-  int signal = 0;  // that ended it
+  int signal = 0;  // the one that ended it; 0: none
 };
 
-// Trains, and tells metrics.jsonl how it ended, whichever way.
+// Trains, and writes to metrics.jsonl how that ended, however it did.
 Ended run_training(const TrainingInput& input) {
   Training training(input);
   try {
@@ -130,7 +129,7 @@ Ended run_training(const TrainingInput& input) {
       input.console.end();
       input.metrics.write(training.error_event(error));
       leave_report(input.folder);
-    } catch (const std::exception&) {  // the first failure is the one to tell
+    } catch (const std::exception&) {  // the first failure is the one to report
     }
     throw;
   }
@@ -140,7 +139,7 @@ std::optional<double> step_ms_of(const std::optional<PredictedStep>& predicted) 
   return predicted ? std::optional(predicted->step_ms) : std::nullopt;
 }
 
-// On one process, or as rank 0 of a job.
+// On a single process, or as rank 0 of a job.
 int lead_training(const Options& options, Job* job) {
   ReadConfig read = read_training_config(options);
   for (const std::string& note : read.notes) spdlog::info("{}", note);
@@ -179,7 +178,9 @@ int lead_training(const Options& options, Job* job) {
   PipelineInput input = pipeline_input(config, graph, plan, *backend, data, length);
   input.ranks = ranks;
   if (asks_for_validation(config) && !data.validation)
-    spdlog::warn("[validation] is asked for, but [data] has no validation samples: none is done");
+    spdlog::warn(
+        "[validation] is configured, but [data] has no validation samples: the run does not "
+        "validate");
 
   const auto bleu =
       asks_for_validation(config) ? bleu_score({graph, config, data, *backend}) : nullptr;
@@ -209,7 +210,7 @@ int lead_training(const Options& options, Job* job) {
   }
   if (!annealing.empty()) console.line(annealing);
   if (options.dry_run) {
-    if (!config.model.init.empty()) (void)first_parameters(config, graph);  // can it be read?
+    if (!config.model.init.empty()) (void)first_parameters(config, graph);  // is it readable?
     console.line(outlook_text(*compiled, data, length));
     console.line(
         fmt::format("a dry run: nothing was written; the run would go to {}", folder.string()));

@@ -30,7 +30,7 @@ struct StartHead {
   std::int64_t resumes = 0, has_anneal_steps = 0, anneal_steps = 0;
 };
 
-// None: rank 0 has nothing to train.
+// Nothing if rank 0 has nothing to train.
 std::optional<TrainingStart> take_start(Job& job) {
   const Note note = job.notes().take(Topic::Command, 0);
   if (note.empty()) return std::nullopt;
@@ -45,7 +45,7 @@ std::optional<TrainingStart> take_start(Job& job) {
   return start;
 }
 
-// Where rank 0 has made the run's folder, and this host sees it.
+// If rank 0 has made the run's folder and this host sees it.
 void log_into_run(const TrainingStart& start, const Ranks& ranks, int workers, bool reads) {
   if (!is_there(start.folder)) return;
   log_to(start.folder / fmt::format("rank-{}.log", ranks.rank));
@@ -70,7 +70,7 @@ void send_start(Job& job, const TrainingStart& start) {
 
 int follow_training(const Options& options, Job& job) {
   const Interrupts interrupts;
-  spdlog::set_level(spdlog::level::off);  // rank 0 prints; log_to() begins a log of its own
+  spdlog::set_level(spdlog::level::off);  // rank 0 prints; log_to() starts this rank's own log
   ReadConfig read = read_training_config(options);
   const Config& config = read.config;
   const Ranks ranks = ranks_of(&job, config);

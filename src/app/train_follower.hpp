@@ -1,5 +1,5 @@
-// A training's ranks other than 0: the same config and model, their own workers' stages, and what
-// rank 0 asks of them.
+// The ranks of a training other than rank 0: they have the same config and model and their own
+// workers' stages, and do what rank 0 commands.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace pipetrain {
 
-struct TrainingStart {  // what only rank 0 knows, who looks into the run's folder
+struct TrainingStart {  // what only rank 0 knows, because it looks into the run's folder
   std::filesystem::path folder;
   bool resumes = false;
   std::optional<std::int64_t> anneal_steps;  // EarlierRun's

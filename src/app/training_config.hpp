@@ -11,7 +11,7 @@ namespace pipetrain {
 // UsageError.
 ReadConfig read_training_config(const Options& options);
 
-// Pieces are trained at the first start alone: a run that is resumed has kept them.
+// Pieces are trained only at the first start: a resumed run takes those that it has kept.
 ReadConfig with_kept_pieces(ReadConfig read, const std::filesystem::path& folder);
 
 }  // namespace pipetrain

@@ -1,6 +1,7 @@
-// A sentence a line in, its translation as a line out, in the same order; nothing else on standard
-// output. As many lines are read ahead as make a good number of batches, translated together, and
-// written: a program that sends a line at a time has the answers when the input ends.
+// Reads one sentence per line, and writes its translation as one line, in the same order and with
+// nothing else on standard output. Reads ahead enough lines for several batches, which are
+// translated together and then written: a program that sends one line at a time gets its answers
+// when the input ends.
 #include "app/translate.hpp"
 
 #include <spdlog/spdlog.h>
@@ -37,7 +38,7 @@ std::filesystem::path pieces_of(const Config& config, const std::filesystem::pat
                   weights.string()));
 }
 
-// A model of pieces may have one for a line's end.
+// A model of pieces may have a piece for a line end.
 std::string one_line(std::string text) {
   std::ranges::replace(text, '\n', ' ');
   std::ranges::replace(text, '\r', ' ');
@@ -49,7 +50,7 @@ struct Sentence {
   std::vector<Token> pieces;
 };
 
-// The lines of standard input, as pieces that the model can read.
+// Reads the lines of standard input as pieces that the model can read.
 class Sentences {
  public:
   Sentences(const Pieces& pieces, std::int64_t most_pieces)
@@ -75,7 +76,7 @@ class Sentences {
     if (std::ssize(pieces) <= most_) return;
     if (cut_++ == 0)
       spdlog::warn(
-          "standard input:{}: the line has {} pieces, and the model reads at most {}: the rest is "
+          "standard input:{}: the line has {} pieces, but the model reads at most {}: the rest is "
           "left out, here and in later lines",
           lines_.lines(), pieces.size(), most_);
     pieces.resize(most_);
@@ -116,7 +117,7 @@ ordered_json json_of(const Sentence& sentence, const Translated& line) {
 
 int translate(const Options& options, const ReadConfig& read, const Graph& graph) {
   const Config& config = read.config;
-  (void)needs_to_translate(graph);  // refuses what does not translate, before anything is read
+  (void)needs_to_translate(graph);  // refuses other models early
   const std::filesystem::path weights = weights_to_read(options, config);
   const std::filesystem::path file = pieces_of(config, weights);
   const Pieces pieces = Pieces::read(file);
@@ -126,7 +127,7 @@ int translate(const Options& options, const ReadConfig& read, const Graph& graph
       make_backend(config.hardware.backend, config.hardware.devices);
   const auto batch = static_cast<std::size_t>(options.batch);
   Sentences input(pieces, lengths_of(graph).source - 1);
-  std::unique_ptr<Translator> translator;  // for no more sentences than there are
+  std::unique_ptr<Translator> translator;  // for at most as many sentences as there are
   auto translations = ordered_json::array();
   while (std::cout) {
     const std::vector<Sentence> sentences = input.next(batches_ahead * batch);

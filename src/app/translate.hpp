@@ -1,4 +1,4 @@
-// `pipetrain generate` of a model of two sides: standard input's sentences, translated.
+// `pipetrain generate` with a model of two sides: translates the sentences on standard input.
 #pragma once
 
 #include "config/read.hpp"

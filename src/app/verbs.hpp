@@ -1,5 +1,5 @@
-// The verbs: each a function from options to an exit code, in a file of its own name. They throw
-// the errors of base/error.hpp; main.cpp prints them.
+// The verbs: each is a function from options to an exit code, in the file of its name. They throw
+// the errors of base/error.hpp, which main.cpp prints.
 #pragma once
 
 #include "run/options.hpp"

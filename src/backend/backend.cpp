@@ -1,4 +1,4 @@
-// The backends this binary has, by name. That of GPUs takes its devices' names.
+// The backends in this binary, by name. "cuda" takes the names of its devices.
 #include "backend/backend.hpp"
 
 #include <spdlog/fmt/fmt.h>

@@ -1,5 +1,5 @@
-// What this build and this machine have of CUDA, for `pipetrain devices` and `--build-info`.
-// Without a CUDA header, and there in every build: no_cuda.cpp answers where CUDA was not built in.
+// The CUDA of this build and this machine, for `pipetrain devices` and `--build-info`. Includes no
+// CUDA header: every build has this one, and no_cuda.cpp implements it without CUDA.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@ struct LibraryVersion {
   std::string name, version;
 };
 
-// Of "cuda" (the toolkit compiled with), "cuda_driver" ("none" where there is none), "cudnn",
+// Versions of "cuda" (the toolkit compiled with), "cuda_driver" ("none" if there is none), "cudnn",
 // "cublaslt" and "nccl", as far as they are built in; empty without CUDA. Never throws.
 std::vector<LibraryVersion> cuda_versions();
 
@@ -25,7 +25,7 @@ struct CudaDevice {
 
 struct CudaDevices {
   std::vector<CudaDevice> devices;
-  std::string why_none;  // where there is none: one sentence, without a full stop
+  std::string why_none;  // if there are none: one sentence, without a full stop
 };
 
 CudaDevices cuda_devices();  // never throws

@@ -7,7 +7,8 @@
 
 namespace pipetrain {
 
-// The first block, drawn from all that names the mask, is the key and the stream of the others.
+// One block is drawn from everything that identifies the mask; it is the key and the stream for all
+// others.
 DropoutMask::DropoutMask(double p, std::string_view layer, const RandomKey& key) {
   const auto block = philox(key.seed ^ hash_name(layer), key.step, key.microbatch);
   parts_ = {.key = (std::uint64_t{block[1]} << 32) | block[0],

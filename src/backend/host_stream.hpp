@@ -1,4 +1,5 @@
-// What the streams of host backends share: memory is memory, and everything is done at once.
+// What the streams of host backends share: all memory is host memory, and calls do their work at
+// once.
 #pragma once
 
 #include <cstdlib>

@@ -1,5 +1,5 @@
-// How a backend makes the kernels of each kind of layer, declared in the namespace that includes
-// this, for its own Problem. Elementwise kinds share one kernel.
+// Declares, in the namespace that includes this file and for its own Problem, how a backend makes
+// the kernels of each kind of layer. Elementwise kinds share one kernel.
 #define PIPETRAIN_MAKE_KERNEL(Kind) \
   std::unique_ptr<Kernel> make_kernel(const Kind& spec, Problem problem);
 #define PIPETRAIN_SHARES_ITS_KERNEL(Kind)

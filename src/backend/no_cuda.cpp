@@ -1,4 +1,4 @@
-// What stands for src/backend/cuda where CUDA was not built in.
+// Stands in for src/backend/cuda in a build without CUDA.
 #include "backend/cuda/cuda_backend.hpp"
 #include "backend/cuda/peak.hpp"
 #include "backend/cuda_info.hpp"

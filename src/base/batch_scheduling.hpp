@@ -1,13 +1,13 @@
-// Threads that work ahead of others or after them, and so never preempt them.
+// For threads that work ahead of others or after them, and so must never preempt them.
 #pragma once
 
 namespace pipetrain {
 
-// While it lives, this thread preempts no other when it is woken: it waits for a free core
-// or for the scheduler's next tick, with the same share of time as before (Linux's SCHED_BATCH).
-// The thread that wakes it could otherwise delay a whole team of kernel threads. Only a matter of
-// speed: where the system refuses, or the user has chosen another policy, nothing happens. Of the
-// thread that made it.
+// While it lives, the thread that made it preempts no other when it is woken: it waits for a free
+// core or for the scheduler's next tick, and keeps its share of time (Linux's SCHED_BATCH).
+// Otherwise the thread that wakes it could be preempted, and with it a whole team of kernel threads
+// delayed. This affects speed only: where the system refuses, or the user has chosen another
+// policy, nothing happens.
 class BatchScheduling {
  public:
   BatchScheduling();

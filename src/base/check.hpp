@@ -1,5 +1,5 @@
-// PIPETRAIN_CHECK(condition, "format {}", arguments...): our mistake, not the user's. Always on
-// outside kernels.
+// PIPETRAIN_CHECK(condition, "format {}", arguments...) throws an InternalError: the mistake is
+// ours, not the user's. Always on, except in kernels.
 #pragma once
 
 #include <spdlog/fmt/fmt.h>

@@ -30,7 +30,7 @@ struct DataError : Error {
 struct DeviceError : Error {
   explicit DeviceError(const std::string& message) : Error(ExitCode::Device, message) {}
 };
-// The loss or a gradient is not finite and the config said stop.
+// The loss or a gradient is not finite, and the config says to stop then.
 struct DivergedError : Error {
   explicit DivergedError(const std::string& message) : Error(ExitCode::Diverged, message) {}
 };

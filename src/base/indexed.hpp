@@ -1,5 +1,5 @@
-// A vector whose index is an id, an enum or an int, without a cast at every use; by a key of
-// another kind it does not compile.
+// A vector whose index is an id, an enum or an int, without a cast at every use. A key of another
+// type does not compile.
 //
 //   Indexed<Layer, LayerId> layers;   layers[layer], layers[0], layers[i]
 //   Indexed<double> sums(stages);     sums[s]
@@ -46,7 +46,7 @@ class Indexed : public std::vector<T> {
   }
 };
 
-// As many as an enum has, and indexed by it.
+// One element for each value of an enum, which is the index.
 template <class T, std::size_t size, class Key>
 struct IndexedArray : std::array<T, size> {
   using std::array<T, size>::operator[];

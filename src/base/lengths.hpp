@@ -6,7 +6,7 @@
 
 namespace pipetrain {
 
-// In tokens. 0, 0: as long as the model's file says, as all samples of a model of one side are.
+// In tokens. 0, 0: the lengths in the model's file, as for all samples of a model with one side.
 struct Lengths {
   std::int64_t source = 0, target = 0;
   auto operator<=>(const Lengths&) const = default;

@@ -26,13 +26,13 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int kOpenFlags = O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
 
-// An open file description of our own, on which no write waits. -1: refused.
+// Opens the file again: an open file description of our own, on which no write waits. -1: refused.
 int reopen(int descriptor, const struct stat& status) {
-  // The multiplexer's every open makes another terminal.
+  // Each open of the multiplexer makes another terminal.
   if (S_ISCHR(status.st_mode) && status.st_rdev == makedev(5, 2)) return -1;
   const int own = ::open(fmt::format("/proc/self/fd/{}", descriptor).c_str(), kOpenFlags);
   if (own >= 0 || !S_ISCHR(status.st_mode)) return own;
-  // After su the terminal belongs to another user, but may still be the one that controls us.
+  // After su the terminal belongs to another user, but may still be our controlling terminal.
   const int controlling = ::open("/dev/tty", kOpenFlags);
   unsigned device = 0;
   if (controlling >= 0 &&
@@ -44,11 +44,11 @@ int reopen(int descriptor, const struct stat& status) {
 }
 
 bool is_terminal(int descriptor) {
-  return ::isatty(descriptor) || errno == EIO;  // one that was closed
+  return ::isatty(descriptor) || errno == EIO;  // EIO: a terminal that was closed
 }
 
-// As many whole lines as a pipe takes at once or not at all, so that those of other processes come
-// between lines. A longer line goes in parts.
+// The most whole lines that a pipe takes at once or not at all, so that lines of other processes
+// come only between them. A longer line is written in parts.
 std::string_view first_piece(std::string_view text) {
   const std::string_view piece = text.substr(0, PIPE_BUF);
   const auto end = piece.rfind('\n');
@@ -163,7 +163,7 @@ void LineOutput::finish(std::chrono::milliseconds most) noexcept {
       pollfd out{reopened_ >= 0 ? reopened_ : descriptor_, POLLOUT, 0};
       ::poll(&out, 1, wait());
       flush();
-      // Some devices call themselves ready and take nothing.
+      // Some devices report that they are ready and then take nothing.
       if (left() == before) std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }
   } catch (const std::exception&) {  // only a file throws, and it leaves no backlog

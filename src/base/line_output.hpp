@@ -12,12 +12,12 @@
 
 namespace pipetrain {
 
-// Writes to a descriptor that stays open, with its flags unchanged: they belong to the shell too.
-// What a pipe, a terminal or a socket does not take at once is kept in a backlog, and goes out
-// first with any later call. Where the backlog is full, further text is dropped and its lines are
-// counted; once the reader has taken the rest, one line says how many. A reader that has gone
-// (`| head`, a closed terminal) is not an error: its text is discarded. Files are written as
-// always. From any thread; SIGPIPE must be ignored.
+// Writes to a descriptor that stays open and keeps its flags, which belong to the shell too. What a
+// pipe, a terminal or a socket does not take at once is kept in a backlog, and any later call
+// writes that first. When the backlog is full, further text is dropped and its lines are counted;
+// once the reader has taken the rest, one line reports how many. A reader that has gone (`| head`,
+// a closed terminal) is not an error: its text is discarded. Files are written as usual. Any thread
+// may use it; SIGPIPE must be ignored.
 class LineOutput {
  public:
   static constexpr std::size_t backlog_bytes = std::size_t{64} << 10;
@@ -28,7 +28,7 @@ class LineOutput {
   LineOutput(const LineOutput&) = delete;
   LineOutput& operator=(const LineOutput&) = delete;
 
-  // These three throw a DeviceError where a file cannot be written (a full disk).
+  // These three throw a DeviceError if a file cannot be written (a full disk).
   void write(std::string_view text);  // whole lines, or a terminal's bar: written, kept or dropped
   void keep(std::string_view text);   // never dropped, however long
   bool flush();                       // true: nothing is left to write
@@ -40,7 +40,7 @@ class LineOutput {
   bool same_reader(int descriptor) const;  // both lead to one pipe, terminal or socket
 
  private:
-  enum class Kind { File, Reopened, Socket, Asked };  // how a write is kept from waiting
+  enum class Kind { File, Reopened, Socket, Asked };  // what keeps a write from waiting
 
   void advance();
   void report_dropped();
@@ -51,13 +51,13 @@ class LineOutput {
   std::string name_;
   int reopened_ = -1;
   Kind kind_ = Kind::File;
-  mutable std::mutex mutex_;  // of all below
+  mutable std::mutex mutex_;  // guards all below
   std::string backlog_;       // begins with the rest of a line that is written in part
   std::int64_t dropped_ = 0, unreported_ = 0;  // lines
   bool gone_ = false;
 };
 
-// Of this process; one object where both lead to the same reader, so that lines stay in order.
+// Those of this process: one object if both lead to the same reader, so that lines stay in order.
 LineOutput& standard_output();
 LineOutput& standard_error();
 

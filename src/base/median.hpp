@@ -1,4 +1,4 @@
-// The value that a given share of a sample is below.
+// Quantiles of a sample, such as its median.
 #pragma once
 
 #include <algorithm>
@@ -8,8 +8,8 @@
 
 namespace pipetrain {
 
-// Share 0: the smallest; 1: the largest; 0.5: the median, of an even number of values the larger of
-// the two in the middle. 0 for no values.
+// Share 0 is the smallest value, 1 the largest, 0.5 the median: of an even number of values, the
+// larger of the middle two. 0 if there are no values.
 inline double quantile(std::vector<double> values, double share) {
   if (values.empty()) return 0;
   const auto at = static_cast<std::ptrdiff_t>(share * static_cast<double>(values.size() - 1) + 0.5);

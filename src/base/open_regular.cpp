@@ -30,7 +30,7 @@ std::string why_not_regular(FileKind kind) {
 }
 
 Opened open_regular(const std::filesystem::path& file, int flags) {
-  // Checked before it is opened too: opening a device can have effects.
+  // Checked before opening too: to open a device can have effects.
   const std::string other = why_not_regular(find_file(file).kind);
   if (!other.empty()) return {-1, other, 0};
   const int descriptor = ::open(file.c_str(), flags | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0644);

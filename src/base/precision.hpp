@@ -1,5 +1,5 @@
-// What activations and their gradients are stored as. Parameters, their gradients, optimizers,
-// statistics and losses are f32 with both.
+// How activations and their gradients are stored. Parameters, their gradients, optimizers,
+// statistics and losses are f32 either way.
 #pragma once
 
 namespace pipetrain {

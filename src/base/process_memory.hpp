@@ -1,5 +1,5 @@
-// What this process has taken of the machine's memory, as the C library and the kernel count it:
-// what stages account for can be compared with it.
+// How much of the machine's memory this process has taken, as the C library and the kernel count
+// it, to compare with what stages account for.
 #pragma once
 
 #include <cstddef>
@@ -7,10 +7,10 @@
 namespace pipetrain {
 
 struct ProcessMemory {
-  std::size_t heap_bytes = 0;      // allocated and not freed, by anybody in the process
+  std::size_t heap_bytes = 0;      // allocated and not freed, by any code in the process
   std::size_t resident_bytes = 0;  // private pages in memory: heap, stacks, code made at run time
 };
 
-ProcessMemory process_memory();  // zeros where the system does not tell
+ProcessMemory process_memory();  // zeros where the system does not report it
 
 }  // namespace pipetrain

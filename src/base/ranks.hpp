@@ -6,10 +6,10 @@
 namespace pipetrain {
 
 struct Ranks {
-  int rank = 0, count = 1;  // this process among all of the job's, at most as many as workers
-  int on_host = 1;          // of them, with this one
+  int rank = 0, count = 1;  // this process, and how many the job has: at most one per worker
+  int on_host = 1;          // how many of them are on this host, this one included
 
-  // Each has a block of the workers, as even as can be.
+  // Each rank has a block of the workers; the blocks are as even as possible.
   int of(WorkerId worker, int workers) const {
     return static_cast<int>(static_cast<long long>(worker.value) * count / workers);
   }

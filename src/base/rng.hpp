@@ -1,6 +1,6 @@
 // Counter-based random numbers: Philox4x32-10 (Salmon et al., SC'11, "Parallel random numbers: as
 // easy as 1, 2, 3"). The n-th number of a key is a pure function of (key, n), so results never
-// depend on the order in which stages, threads or processes ask for them.
+// depend on the order in which stages, threads or processes ask for numbers.
 #pragma once
 
 #include <array>

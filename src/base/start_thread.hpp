@@ -1,4 +1,4 @@
-// Starting threads, and the error if the machine allows no more of them.
+// Starting threads, and the error if the machine allows no more.
 #pragma once
 
 #include <system_error>
@@ -7,7 +7,8 @@
 
 namespace pipetrain {
 
-// DeviceError: no thread could be started; the limits of this process, and what asks for fewer.
+// Throws a DeviceError: no thread could be started, why, the limits of this process, and which keys
+// ask for fewer.
 [[noreturn]] void refuse_thread(const std::system_error& error);
 
 template <class Work>
@@ -19,8 +20,8 @@ std::thread start_thread(Work work) {
   }
 }
 
-// DeviceError unless `count` more can be started at once. OpenMP does not ask: it ends the
-// process if one of its threads cannot be started, so code that is about to need a team asks here.
+// Throws a DeviceError unless `count` more can be started at once. OpenMP does not ask: it ends the
+// process if one of its threads cannot be started. So code that is about to need a team asks here.
 void check_threads(int count);
 
 }  // namespace pipetrain

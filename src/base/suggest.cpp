@@ -26,7 +26,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 
 std::optional<std::string_view> nearest(std::string_view word,
                                         std::span<const std::string_view> known) {
-  constexpr std::size_t longest_word = 64;  // beyond is nobody's slip, and the table is quadratic
+  constexpr std::size_t longest_word = 64;  // a longer one is no slip, and the table is quadratic
   if (word.empty() || word.size() > longest_word) return std::nullopt;
   std::optional<std::string_view> best;
   std::size_t best_distance = 0;

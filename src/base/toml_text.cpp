@@ -15,8 +15,8 @@ bool is_bare(char byte) {
          (byte >= 'a' && byte <= 'z') || byte == '_' || byte == '-' || byte == '+';
 }
 
-// Where the quoted text that begins at `at` ends: after its closing quotes, or before the end of
-// the line where a short one is not closed (which the parser refuses).
+// Where the quoted text that begins at `at` ends: after its closing quotes or, if one of a single
+// line is not closed (which the parser refuses), before the end of the line.
 std::size_t after_quotes(std::string_view toml, std::size_t at) {
   const char quote = toml[at];
   const bool several_lines = toml.substr(at).starts_with(std::string(3, quote));
@@ -35,8 +35,8 @@ std::size_t after_quotes(std::string_view toml, std::size_t at) {
   return toml.size();
 }
 
-// Where quotes open a text: not after a bare word or a whole value, where the parser refuses them
-// but looks at what follows (5'6', 6x='5').
+// Where quotes open a text. They do not after a bare word or a whole value: there the parser
+// refuses them, but looks at what follows (5'6', 6x='5').
 class Grammar {
  public:
   bool opens_quotes(char byte) const {
@@ -88,7 +88,7 @@ class Grammar {
     begun_ = true;
   }
 
-  std::string open_;  // brackets of arrays and tables around the present value
+  std::string open_;  // the brackets of arrays and tables that are open around the current value
   bool in_key_ = true, begun_ = false;
   char last_ = '\n';
 };

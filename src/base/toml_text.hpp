@@ -1,4 +1,4 @@
-// What is looked at before a text is given to the TOML library.
+// What is checked in a text before the TOML library gets it.
 #pragma once
 
 #include <optional>
@@ -14,8 +14,8 @@ struct StrayCharacter {
   std::string message() const;
 };
 
-// The first character beyond ASCII outside quotes and comments, where TOML has none. toml++ 3.3
-// assumes that it sees none of them (is_non_ascii_horizontal_whitespace), so it must not get one.
+// The first character beyond ASCII outside quotes and comments, where TOML allows none. toml++ 3.3
+// assumes that it sees none there (is_non_ascii_horizontal_whitespace), so it must not get one.
 std::optional<StrayCharacter> stray_character(std::string_view toml);
 
 }  // namespace pipetrain

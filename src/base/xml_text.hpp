@@ -1,4 +1,4 @@
-// Text between the tags of a picture.
+// Text between the tags of a picture (SVG).
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace pipetrain {
 
-// For printable text (base/printable.hpp), in an element or between double quotes.
+// Escapes printable text (base/printable.hpp) for use in an element or between double quotes.
 inline std::string xml_text(std::string_view text) {
   std::string safe;
   for (const char c : text) {

@@ -8,7 +8,7 @@ namespace pipetrain {
 
 namespace {
 
-// Renaming would put a file in the place of a device, /dev/null as well.
+// A rename would replace a device by a file, even /dev/null.
 const std::filesystem::path& replaceable(const std::filesystem::path& path) {
   const Found found = find_file(path);
   const std::string why = found.problem.empty() ? why_not_regular(found.kind) : found.problem;

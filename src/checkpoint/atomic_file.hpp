@@ -1,4 +1,4 @@
-// A file that is written whole or not at all: under a name of its own first, flushed to the disk,
+// A file that is written completely or not at all: first under another name, flushed to the disk,
 // then renamed over the old one.
 #pragma once
 
@@ -10,9 +10,9 @@
 
 namespace pipetrain {
 
-// DeviceError, with the file and the system's reason, as soon as the disk refuses something. Until
-// commit() the old file is untouched; without it nothing of the new one stays behind. What a killed
-// process leaves (`<file>.part`) is overwritten by the next one.
+// DeviceError, with the file and the system's reason, as soon as the disk refuses something. The
+// old file is untouched until commit(); without commit() nothing of the new one is left. What a
+// killed process leaves (`<file>.part`) is overwritten by the next one.
 class AtomicFile {
  public:
   explicit AtomicFile(const std::filesystem::path& path);
@@ -30,7 +30,7 @@ class AtomicFile {
   bool renamed_ = false;
 };
 
-// A small file in one call.
+// Writes a small file in one call.
 void write_file(const std::filesystem::path& file, const std::string& text);
 
 }  // namespace pipetrain

@@ -14,7 +14,7 @@
 namespace pipetrain {
 namespace {
 
-// Writes, points to it, and removes what need not be kept.
+// Writes a checkpoint, points `latest` and `best` to it, and removes those that need not be kept.
 Saved save_and_prune(const SaveRule& rule, Snapshot snapshot) {
   const auto start = std::chrono::steady_clock::now();
   if (rule.before_commit) rule.before_commit();
@@ -76,7 +76,7 @@ struct BackgroundSaver::Impl {
   const SaveRule rule;
   std::mutex mutex;
   std::condition_variable changed;
-  std::optional<Snapshot> next;  // handed over, and until it is committed
+  std::optional<Snapshot> next;  // from the hand-over until it is committed
   std::deque<Saved> done;
   std::exception_ptr failure;
   bool ends = false;

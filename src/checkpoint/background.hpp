@@ -1,4 +1,4 @@
-// Saves checkpoints in the background: a thread of its own writes what was copied.
+// Saves checkpoints in the background: a separate thread writes a copy of the state.
 #pragma once
 
 #include <filesystem>
@@ -15,26 +15,26 @@ struct SaveRule {
   std::filesystem::path checkpoints;  // the folder
   std::int64_t keep_latest = 2;
   bool keep_best = true;
-  std::function<void()> before_commit;  // called by the writing thread first: flush what must be
+  std::function<void()> before_commit;  // first, by the writing thread: flushes what must be
 };
 
 struct Saved {
   std::int64_t step = 0;
   std::filesystem::path folder;
   std::uint64_t bytes = 0;
-  double seconds = 0;  // of writing, in the background
+  double seconds = 0;  // spent writing in the background
 };
 
-// One save at a time. What a save met (DeviceError) is thrown by the next call of any function
-// below; after it nothing is written any more. Threading: all calls from one thread.
+// One save at a time. If a save fails, the next call of any function below throws its DeviceError,
+// and nothing more is written. Threading: all calls from one thread.
 class BackgroundSaver {
  public:
   explicit BackgroundSaver(SaveRule rule);
-  ~BackgroundSaver();  // waits for the save under way
+  ~BackgroundSaver();  // waits for a save under way
 
-  // Hands over; waits only while the save before is not done.
+  // Hands over the snapshot; waits only if the previous save is not done.
   void save(Snapshot snapshot);
-  // A save that has been committed and not been reported yet.
+  // The next save that has been committed and not yet been returned here.
   std::optional<Saved> committed();
   void wait();  // until nothing is left to write
 

@@ -17,7 +17,7 @@ namespace {
 constexpr std::string_view kPrefix = "step-";
 constexpr std::string_view kPart = ".part";
 
-// The step that a name says; none where it is not the name of a checkpoint.
+// The step in a checkpoint's name; none if it is not such a name.
 std::optional<std::int64_t> step_of(const std::string& name) {
   const std::string digits = name.substr(std::min(name.size(), kPrefix.size()));
   if (digits.empty() || digits.size() > 12 || digits.find_first_not_of("0123456789") != digits.npos)
@@ -32,7 +32,7 @@ std::optional<std::int64_t> step_of(const std::string& name) {
   fail_file(path, what);
 }
 
-// Names in the folder; none where it is not there.
+// Names in the folder; empty if it does not exist.
 std::vector<std::string> names_in(const fs::path& folder) {
   std::vector<std::string> names;
   std::error_code error;
@@ -53,9 +53,9 @@ void remove_tree(const fs::path& path) {
 
 bool is_checkpoint(const fs::path& path) { return is_there(path / "manifest.json"); }
 
-// `latest` and `best` hold the name of the checkpoint that is beside them.
+// `latest` and `best` hold the name of a checkpoint next to them.
 fs::path pointed_to(const fs::path& pointer) {
-  std::string name(checkpoint_name(0).size() + 8, '\0');  // whatever is longer is no name
+  std::string name(checkpoint_name(0).size() + 8, '\0');  // a longer text is not a name
   name.resize(InputFile(pointer).read_some(name.data(), name.size()));
   name.resize(std::min(name.size(), name.find('\n')));
   if (!step_of(name))
@@ -88,10 +88,10 @@ fs::path find_checkpoint(const fs::path& named) {
     const auto steps = committed_checkpoints(folder);
     if (!steps.empty()) return folder / checkpoint_name(steps.back());
   }
-  throw DataError(fmt::format(
-      "{}: there is no checkpoint; name the folder of one (.../checkpoints/step-00001000) or of a "
-      "run that has some",
-      named.string()));
+  throw DataError(
+      fmt::format("{}: there is no checkpoint; name the folder of one "
+                  "(.../checkpoints/step-00001000) or of a run that has one",
+                  named.string()));
 }
 
 void remove_checkpoint(const fs::path& checkpoints, std::int64_t step) {

@@ -9,7 +9,7 @@
 namespace pipetrain {
 namespace {
 
-// Hears of every value as the parser meets it, and stops the parser at the first problem.
+// Sees every value as the parser meets it, and stops the parser at the first problem.
 class Watch final : public nlohmann::json_sax<nlohmann::json> {
  public:
   explicit Watch(const JsonLimits& limits) : limits_(limits) {}
@@ -62,8 +62,7 @@ class Watch final : public nlohmann::json_sax<nlohmann::json> {
 
   JsonLimits limits_;
   std::size_t values_ = 0;
-  std::vector<std::set<std::string>> open_;  // the keys of every array and object around; of an
-                                             // array: none
+  std::vector<std::set<std::string>> open_;  // keys of enclosing objects; arrays: none
   std::string problem_;
 };
 

@@ -1,4 +1,4 @@
-// What a JSON document may hold before it is parsed: files of checkpoints come from elsewhere.
+// Limits on a JSON document before it is parsed: checkpoint files may come from elsewhere.
 #pragma once
 
 #include <cstddef>
@@ -7,14 +7,14 @@
 namespace pipetrain {
 
 struct JsonLimits {
-  std::size_t depth;    // arrays and objects within each other
-  std::size_t values;   // of the whole document, arrays and objects among them
-  std::size_t members;  // of one object
+  std::size_t depth;    // of nested arrays and objects
+  std::size_t values;   // in the whole document, including arrays and objects
+  std::size_t members;  // per object
 };
 
-// Why `text` is refused, as the end of a message: it is no JSON object, an object has a key twice
-// (a parser would keep the last), or it exceeds a limit. Empty: nlohmann's parser takes it. Reads
-// the text once, whatever it holds; a parser's callback would take quadratic time.
+// Why `text` is refused, as the end of a message: it is not a JSON object, an object has a
+// duplicate key (a parser would keep the last), or it exceeds a limit. Empty: nlohmann's parser
+// accepts it. Reads the text once, whatever it holds; a parser callback would take quadratic time.
 std::string json_problem(const std::string& text, const JsonLimits& limits);
 
 }  // namespace pipetrain

@@ -16,7 +16,7 @@ namespace pipetrain {
 namespace fs = std::filesystem;
 namespace {
 
-// What is wrong with one file; nothing where it is as the manifest says.
+// What is wrong with one file; empty if it is as the manifest says.
 std::string damage(const fs::path& path, const FileSum& wanted) {
   const auto describe = [&](const std::string& why) {
     return fmt::format("{}: {}", printable(path.string()), why);
@@ -44,7 +44,7 @@ std::string way_out(const fs::path& checkpoint, std::int64_t step) {
   const auto steps = committed_checkpoints(folder);
   const auto later = std::ranges::lower_bound(steps, step);
   if (later == steps.begin()) return "copy it again, or start over with --resume never";
-  return fmt::format("copy it again, or resume from the one before it: --resume {}",
+  return fmt::format("copy it again, or resume from the previous one: --resume {}",
                      (checkpoint.parent_path() / checkpoint_name(*std::prev(later))).string());
 }
 

@@ -16,7 +16,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 constexpr const char* kFormat = "pipetrain checkpoint";
 constexpr int kVersion = 1;
-// Ours have 4 levels and 16 members. ordered_json looks through all members of an object for one.
+// Ours have 4 levels and 16 members. ordered_json searches all members of an object for one key.
 constexpr JsonLimits kManifestLimits = {.depth = 8, .values = 1'000'000, .members = 100};
 
 [[noreturn]] void refuse_manifest(const std::string& file, const std::string& why) {
@@ -55,7 +55,7 @@ Json json_of(const DataSums& data) {
   return json;
 }
 
-// Reads members one by one; whatever is missing or of another type is refused with its name.
+// Reads members one by one; refuses, by name, what is missing or of another type.
 class Members {
  public:
   Members(const Json& json, std::string file) : json_(json), file_(std::move(file)) {
@@ -70,7 +70,7 @@ class Members {
     return *found;
   }
   std::string text(const char* name) const {
-    if (!at(name).is_string()) refuse(fmt::format("'{}' is not a text", name));
+    if (!at(name).is_string()) refuse(fmt::format("'{}' is not a string", name));
     return at(name).get<std::string>();
   }
   std::uint64_t count(const char* name, std::uint64_t most) const {
@@ -100,7 +100,7 @@ class Members {
   std::vector<std::string> texts(const char* name) const {
     std::vector<std::string> values;
     for (const Json& entry : list(name)) {
-      if (!entry.is_string()) refuse(fmt::format("'{}' is not a list of texts", name));
+      if (!entry.is_string()) refuse(fmt::format("'{}' is not a list of strings", name));
       values.push_back(entry.get<std::string>());
     }
     return values;
@@ -152,7 +152,7 @@ std::vector<CheckpointFile> files_of(const Members& m, const std::string& file) 
     CheckpointFile one{f.text("name"),
                        {static_cast<std::uint64_t>(f.count("bytes")), f.checksum("crc32")},
                        f.texts("layers")};
-    // A name from a file must not lead out of the folder.
+    // A name from a file must not lead outside the folder.
     if (one.name.empty() || one.name.find('/') != one.name.npos ||
         one.name.find('\0') != one.name.npos || one.name.front() == '.')
       m.refuse("'files' has a name that is not a plain file name");

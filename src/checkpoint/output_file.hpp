@@ -1,5 +1,5 @@
-// A file that is being written: every byte is counted and summed, and is on the disk before it is
-// closed.
+// A file that is being written: counts and checksums every byte, and flushes everything to the disk
+// before it is closed.
 #pragma once
 
 #include <cstddef>
@@ -15,10 +15,10 @@ struct FileSum {
   bool operator==(const FileSum&) const = default;
 };
 
-// `sum` continues over more bytes.
+// Extends `sum` by these bytes.
 void add_bytes(FileSum& sum, const void* bytes, std::size_t count);
 
-// DeviceError as soon as the disk refuses something. `shown` is the name that messages use.
+// DeviceError as soon as the disk refuses something. `shown` is the file's name in messages.
 class OutputFile {
  public:
   OutputFile(const std::filesystem::path& path, const std::filesystem::path& shown);
@@ -28,7 +28,7 @@ class OutputFile {
   OutputFile& operator=(const OutputFile&) = delete;
 
   void write(const void* bytes, std::size_t count);
-  FileSum finish();  // flushed to the disk and closed; the last call
+  FileSum finish();  // flushes to the disk and closes; must be the last call
 
  private:
   std::filesystem::path shown_;
@@ -36,10 +36,10 @@ class OutputFile {
   FileSum sum_;
 };
 
-// New names and removals in a folder outlive a power cut once this returns.
+// Makes new names and removals in a folder survive a power cut.
 void flush_folder(const std::filesystem::path& folder, const std::filesystem::path& shown);
 
-// "FILE: cannot be WHAT: reason (errno); what to do", as DeviceError.
+// Throws DeviceError "FILE: cannot be WHAT: reason (errno); what to do".
 [[noreturn]] void fail_file(const std::filesystem::path& file, std::string_view what);
 [[noreturn]] void fail_file(const std::filesystem::path& file, std::string_view what,
                             std::string_view why);

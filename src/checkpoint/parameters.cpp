@@ -27,12 +27,12 @@ bool is_count(const NamedTensor& tensor) {
   return std::holds_alternative<std::vector<std::int64_t>>(tensor.values);
 }
 
-// Of values of one size, bit by bit: they may be no numbers.
+// Do vectors of one size differ? Compares bit by bit: values may be NaN.
 bool differ(const std::vector<float>& a, const std::vector<float>& b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) != 0;
 }
 
-// What is wrong with a stored tensor; nothing where its values were taken.
+// What is wrong with a stored tensor; empty if its values were taken.
 std::string take(const StoredTensor& stored, NamedTensor& tensor) {
   if (stored.shape != tensor.shape.dims)
     return fmt::format("'{}' is {} there, {} in the model", stored.name, Shape{stored.shape}.text(),
@@ -93,7 +93,7 @@ NamedTensors read_parameters(const std::filesystem::path& file, const Graph& gra
 
 namespace {
 
-// The names of each parameter that several layers use; the owner's first.
+// The names of each parameter that several layers use, the owner's first.
 std::vector<std::vector<std::string>> tied_names(const Graph& graph) {
   std::vector<std::vector<std::string>> names;
   for (const std::vector<Tie>& group : tied_groups(graph)) {
@@ -103,7 +103,7 @@ std::vector<std::vector<std::string>> tied_names(const Graph& graph) {
   return names;
 }
 
-// A file may have a parameter under any of its names; under several, with the same values.
+// A file may have a parameter under any of its names; if under several, then with the same values.
 void fill_tied(const Graph& graph, NamedTensors& tensors,
                std::map<std::string, const NamedTensor*>& missing,
                std::vector<std::string>& problems) {

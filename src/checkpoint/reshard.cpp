@@ -12,7 +12,7 @@
 namespace pipetrain {
 namespace {
 
-// Layers in the order of the model.
+// The layers in the model's order.
 std::vector<std::string> layers_of(const Manifest& manifest) {
   std::vector<std::string> layers;
   for (const CheckpointFile& file : manifest.files)
@@ -66,7 +66,7 @@ Snapshot resharded(Checkpoint checkpoint, int parts) {
   for (std::size_t l = 0; l < layers.size(); ++l) {
     const std::size_t parts_left = snapshot.stages.size() - part - 1;
     const bool full = done * snapshot.stages.size() >= (part + 1) * all;
-    const bool needed = layers.size() - l <= parts_left;  // one layer each for the rest
+    const bool needed = layers.size() - l <= parts_left;  // the remaining parts need one layer each
     if (parts_left > 0 && !snapshot.stages[part].layers.empty() && (full || needed)) ++part;
     StageTensors& stage = snapshot.stages[part];
     stage.layers.push_back(layers[l]);

@@ -35,7 +35,7 @@ std::uint64_t read_header_length(InputFile& reader, const std::string& file) {
   return length;
 }
 
-// By name, but wide elements first, so that each tensor is aligned in the file.
+// By name, but tensors with wide elements first, so that each is aligned in the file.
 void sort_for_file(std::vector<TensorView>& tensors) {
   std::sort(tensors.begin(), tensors.end(), [](const TensorView& a, const TensorView& b) {
     const std::size_t wide_a = dtype_bytes(a.dtype), wide_b = dtype_bytes(b.dtype);

@@ -20,27 +20,27 @@ struct StoredTensor {
   std::vector<std::byte> data;
 };
 
-struct TensorView {  // the same, its data elsewhere
+struct TensorView {  // the same, with its data elsewhere
   std::string name;
   std::string dtype;
   std::vector<std::int64_t> shape;
   std::span<const std::byte> data;
 };
 
-// Bytes of one element; 0 for a dtype that the format does not have.
+// Bytes of one element; 0 for a dtype that the format does not define.
 std::size_t dtype_bytes(const std::string& dtype);
 
-// Every tensor of a file, by name. DataError with the file and the problem for anything that is not
-// a whole, well-formed file, or whose header has more than two million values (200,000 tensors of
-// four dimensions); memory is taken only for what the file really holds.
+// Every tensor of a file, by name. DataError, with the file and the problem, for anything that is
+// not a complete, well-formed file, or whose header has more than two million values (200,000
+// tensors of four dimensions); never takes memory for more than the file really holds.
 std::vector<StoredTensor> read_safetensors(const std::filesystem::path& file);
 
-// The same tensors give the same bytes, in whatever order they come. Written beside the file,
-// flushed to the disk, then renamed: the file is the old one or the new one, whole. DeviceError
-// where the disk fails; the old file is untouched then.
+// The same tensors give the same bytes, in whatever order they come. Written next to the file,
+// flushed to the disk, then renamed: the file is always either the old one or the new one,
+// complete. DeviceError if the disk fails; the old file is then untouched.
 void write_safetensors(const std::filesystem::path& file, const std::vector<StoredTensor>& tensors);
 
-// The same into a file that the caller finishes.
+// Writes the same to a file that the caller finishes.
 void write_safetensors(OutputFile& out, std::vector<TensorView> tensors);
 
 }  // namespace pipetrain

@@ -17,7 +17,7 @@ namespace {
 
 using HeaderJson = nlohmann::json;
 constexpr std::string_view kMetadata = "__metadata__";
-// Two million values are 200,000 tensors of four dimensions: about 240 MB while they are read.
+// Two million values are 200,000 tensors of four dimensions: about 240 MB while being read.
 constexpr JsonLimits kHeaderLimits = {.depth = 8, .values = 2'000'000, .members = 2'000'000};
 
 [[noreturn]] void refuse(const std::string& file, const std::string& why) {
@@ -31,7 +31,7 @@ HeaderJson parse_header(const std::string& text, const std::string& file) {
   return HeaderJson::parse(text);
 }
 
-// A list of whole numbers from 0; false where it is none.
+// A list of non-negative whole numbers; false if it is something else.
 bool read_counts(const HeaderJson& entry, const char* key, std::vector<std::uint64_t>& out) {
   const auto found = entry.find(key);
   if (found == entry.end() || !found->is_array()) return false;
@@ -43,7 +43,7 @@ bool read_counts(const HeaderJson& entry, const char* key, std::vector<std::uint
   return true;
 }
 
-// Bytes of a shape; more than `limit` (and no overflow) where they would not fit.
+// Bytes of a shape; without overflow, a number above `limit` if they do not fit.
 std::uint64_t bytes_of(const std::vector<std::uint64_t>& shape, std::size_t width,
                        std::uint64_t limit) {
   if (std::count(shape.begin(), shape.end(), 0u) > 0) return 0;

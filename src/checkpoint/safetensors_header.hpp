@@ -12,10 +12,11 @@ namespace pipetrain {
 struct TensorPlace {
   std::string name, dtype;
   std::vector<std::int64_t> shape;
-  std::uint64_t begin = 0, end = 0;  // bytes of the file's data section
+  std::uint64_t begin = 0, end = 0;  // offsets in the file's data section
 };
 
-// In the order of their data, which they fill without gaps. DataError, beginning with `file`.
+// In the order of their data, which they fill without gaps. DataError, whose message begins with
+// `file`.
 std::vector<TensorPlace> parse_safetensors_header(const std::string& json, std::uint64_t data_bytes,
                                                   const std::string& file);
 

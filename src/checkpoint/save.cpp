@@ -33,7 +33,7 @@ FileSum write_tensors(const fs::path& file, const NamedTensors& tensors) {
   return out.finish();
 }
 
-// Of every stage, in their order, whichever process wrote it.
+// The files of all stages, in order, whichever process wrote them.
 std::vector<CheckpointFile> stage_files(const fs::path& folder, const Snapshot& snapshot) {
   if (snapshot.others) snapshot.others->begin(folder);
   std::vector<StageFile> written = write_stages(folder, snapshot.stages);

@@ -1,5 +1,5 @@
-// Commits a checkpoint: everything is written and flushed under another name first; one rename
-// makes it a checkpoint. Several processes may write the stages, one commits.
+// Commits a checkpoint: everything is first written and flushed under another name; one rename
+// makes it a checkpoint. Several processes may write stages; one of them commits.
 #pragma once
 
 #include <cstdint>
@@ -19,22 +19,22 @@ struct StageFile {
   CheckpointFile file;
 };
 
-// What other processes add to a checkpoint.
+// What other processes contribute to a checkpoint.
 struct OtherStages {
-  std::vector<StageFile> written;       // by them: on the disk
-  std::vector<StageTensors> unwritten;  // by number: left to this process
+  std::vector<StageFile> written;       // by them, and on disk
+  std::vector<StageTensors> unwritten;  // indexed by stage: left to this process
 };
 struct OtherWriters {
-  std::function<void(const std::filesystem::path& folder)> begin;  // it is there for them to write
-  std::function<OtherStages()> finish;  // waits until they have; leaves no file that is not theirs
+  std::function<void(const std::filesystem::path& folder)> begin;  // the folder is ready
+  std::function<OtherStages()> finish;  // waits for them; leaves no other files in the folder
 };
 
 struct Snapshot {
-  Manifest manifest;                 // its `files` are filled in here
-  std::vector<StageTensors> stages;  // by number; without layers: another process's
+  Manifest manifest;                 // save_checkpoint() fills in `files`
+  std::vector<StageTensors> stages;  // indexed by stage; one without layers is another process's
   std::string config;                // the resolved config, as TOML
-  std::string model;                 // the model file's text; empty where the config has the layers
-  std::string program = {};          // the program's text, where the order is the user's own
+  std::string model;                 // the model file's text; empty if the config has the layers
+  std::string program = {};          // the program's text, if the order is the user's own
   std::optional<OtherWriters> others = {};
 };
 
@@ -43,12 +43,13 @@ constexpr const char* kModelFile = "model.toml";
 constexpr const char* kProgramFile = "program.txt";
 constexpr const char* kManifestFile = "manifest.json";
 
-// Writes the stages that have layers to files in `folder`, each flushed to the disk. DeviceError.
+// Writes the stages that have layers to files in `folder`, and flushes each to the disk.
+// DeviceError.
 std::vector<StageFile> write_stages(const std::filesystem::path& folder,
                                     const std::vector<StageTensors>& stages);
 
-// Writes `checkpoints`/step-..., replacing one of the same step. Returns the bytes written.
-// DeviceError; then no checkpoint was changed.
+// Writes `checkpoints`/step-..., replacing one of the same step. Returns the bytes written. On
+// DeviceError no checkpoint has changed.
 std::uint64_t save_checkpoint(const std::filesystem::path& checkpoints, Snapshot snapshot);
 
 }  // namespace pipetrain

@@ -104,14 +104,14 @@ class BackwardWriter {
     if (layers_[l].trains()) backward_weight(weight);
   }
 
-  // What forward left of a value: nothing where its memory has been reused.
+  // What the forward left of a value; none if its memory has been reused.
   std::optional<BufferId> kept_storage(ValueId value) const {
     const BufferId buffer = forward_.storage_of(value);
     if (draft_.buffer(buffer).area == Area::Workspace) return std::nullopt;
     return buffer;
   }
 
-  // A contribution that is another buffer's content.
+  // A contribution that is the content of another buffer.
   void borrow(ValueId value, BufferId from) {
     GradientState& state = gradients_[value];
     if (state.kind == GradientState::None) {
@@ -125,7 +125,7 @@ class BackwardWriter {
     draft_.add_sum(value, state.buffer, from);
   }
 
-  // A contribution that a kernel computes: straight into place when it is the first of its own.
+  // A contribution that a kernel computes: straight into its place if it is the value's first.
   void backward_input(int l, Draft draft) {
     draft.step.kind = Step::Kind::BackwardInput;
     struct Sum {
@@ -164,7 +164,7 @@ class BackwardWriter {
       draft_.add(std::move(draft));
   }
 
-  // The weight half that nothing of the stage waits for: of its first layer that is trained.
+  // The weight half that nothing in the stage waits for: that of its first trained layer.
   bool is_tail(int l) const {
     if (layers_.at_begin()) return false;
     for (int below = 0; below < l; ++below)
@@ -178,7 +178,7 @@ class BackwardWriter {
   const ForwardRecipe& forward_;
   RecipeDraft& draft_;
   Indexed<GradientState, ValueId> gradients_;
-  Indexed<std::optional<BufferId>, ValueId> destinations_;  // of gradients that get memory here
+  Indexed<std::optional<BufferId>, ValueId> destinations_;  // for gradients that get memory here
   std::optional<Draft> tail_;
   BackwardRecipe made_;
 };

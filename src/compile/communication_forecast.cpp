@@ -77,7 +77,7 @@ std::int64_t CommunicationForecast::packet_bytes(const PacketOf& packet) {
   return at->second = static_cast<std::int64_t>(layout.bytes);
 }
 
-// Each micro-batch's gradients have the place of the largest: up to the end of the last.
+// Each micro-batch's gradients have room for the largest; the packet ends where the last ones do.
 std::int64_t CommunicationForecast::gradients_together_bytes(int boundary,
                                                              const MinibatchSize& size) {
   const LayerId next = pipeline_.in.plan.stages[StageId{boundary + 1}].first;

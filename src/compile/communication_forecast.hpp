@@ -17,18 +17,18 @@ class CommunicationForecast {
  public:
   explicit CommunicationForecast(const CompiledPipeline& pipeline);  // which outlives it
 
-  // Of `count` mini-batches that begin and end drained; `size_of` says how large the k-th is.
+  // For `count` mini-batches that begin and end drained; `size_of` gives the size of the k-th.
   Communication segment(std::int64_t count,
                         const std::function<MinibatchSize(std::int64_t)>& size_of);
-  // The shortest period that repeats: until every replica had its turn, of mini-batches of the
-  // training's largest size.
+  // The shortest period that repeats: until every replica has had its turn, with mini-batches of
+  // the training's largest size.
   struct Period {
     std::int64_t minibatches = 1, samples = 0;  // samples of each
     Communication communication;
   };
   Period period();
-  // What an update of the stage waits for on links: the sums of its copies' gradients and, where it
-  // shares parameters, of those. 0: there is no link.
+  // How long an update of the stage waits for links: for the sums of its copies' gradients and, if
+  // it shares parameters, of theirs. 0: there is no link.
   double sums_seconds(StageId stage) const;
 
  private:
@@ -67,7 +67,7 @@ class CommunicationForecast {
   const Program& program_;
   const std::optional<LinkRate> link_;
   std::vector<Known> known_;
-  std::map<PacketOf, std::int64_t> packets_;  // whose bytes are known
+  std::map<PacketOf, std::int64_t> packets_;  // those whose bytes are known
 };
 
 }  // namespace pipetrain

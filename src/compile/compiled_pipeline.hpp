@@ -1,6 +1,6 @@
-// All that a pipeline is made of before it takes any memory: its programs, the lowered model, each
-// stage's kernels, and the bytes that all of it will take. Made once; what is predicted is read off
-// it, and Pipeline is made from it.
+// Everything that a pipeline consists of before it takes any memory: its programs, the lowered
+// model, each stage's kernels, and the bytes that all of it will take. Made once; predictions are
+// read from it, and a Pipeline is made from it.
 #pragma once
 
 #include <vector>
@@ -15,26 +15,26 @@
 namespace pipetrain {
 
 struct CompiledPart {                    // a stage
-  std::vector<CompiledStage> kernels;    // one per size of micro-batch; of the stage's first copy
+  std::vector<CompiledStage> kernels;    // one per size of micro-batch; for the stage's first copy
   MemoryAccount parameters;              // of each copy
-  std::vector<PassNeedsOfModes> passes;  // per copy; evaluation is the first one's
+  std::vector<PassNeedsOfModes> passes;  // per copy; only the first one evaluates
 };
 
 struct CompiledPipeline {
-  PipelineInput in;  // what it names outlives the pipeline
+  PipelineInput in;  // what it refers to outlives the pipeline
   std::vector<MicrobatchSize> sizes;
   PipelineNeeds needs;
   LoweredModel model;
   std::vector<CompiledPart> parts;  // one per stage
 };
 
-// Kernels are compiled on this thread, for as many threads as the config gives a stage. UsageError
-// where a schedule or a layer refuses the config.
+// Compiles kernels on this thread, for as many threads as the config gives a stage. Throws a
+// UsageError if a schedule or a layer refuses the config.
 CompiledPipeline compile_pipeline(const PipelineInput& input);
 
-// Bytes of each stage, with all its copies; equal to what Pipeline::memory() says later.
+// Bytes of each stage, with all its copies; equal to what Pipeline::memory() reports later.
 std::vector<HeldMemory> predicted_memory(const CompiledPipeline& pipeline);
-// The same of each stage's first copy alone: no other one takes more.
+// The same for each stage's first copy only: no other copy takes more.
 std::vector<HeldMemory> predicted_first_copies(const CompiledPipeline& pipeline);
 
 }  // namespace pipetrain

@@ -1,4 +1,4 @@
-// A stage's layers compiled for one size of micro-batch and one mode, and what that takes.
+// A stage's layers compiled for one size of micro-batch and one mode, and the memory they take.
 #pragma once
 
 #include <memory>

@@ -1,9 +1,9 @@
-// PipeMare, section 3.2 (T2): what a stage keeps of the mean motion of its weights.
+// PipeMare, section 3.2 (T2): whether and how a stage keeps delta, the mean motion of its weights.
 #pragma once
 
 namespace pipetrain {
 
-// How a stage keeps up the mean motion of its weights (PipeMare, section 3.2).
+// How a stage keeps up delta (PipeMare, section 3.2).
 struct DeltaRule {
   bool keeps = false;
   double decay = 0;       // gamma of the stage

@@ -42,7 +42,7 @@ class ForwardWriter {
       storage = draft_.new_buffer(Area::Input, layers_.bytes({0}));
       return;
     }
-    // Loaded into the slot where a backward reads it.
+    // In training, loaded into the slot where a backward reads it.
     const Area area = trains() && in_.recomputes ? Area::InputSlot : kept();
     made_.input = draft_.new_buffer(area, layers_.bytes({0}));
     draft_.use_before(*made_.input);
@@ -71,7 +71,7 @@ class ForwardWriter {
     if (!traits.aliases_input) draft_.add(std::move(draft));
   }
 
-  // Where the value that layer l makes shall be, for it and for all that alias it.
+  // Chooses the place of the value that layer l makes, for it and for everything that aliases it.
   BufferId make_storage(int l) {
     bool read_by_backward = false;
     std::optional<std::size_t> leaving;
@@ -115,7 +115,7 @@ class ForwardWriter {
     return false;
   }
 
-  // Values that leave but are elsewhere (passed through, or a second name of what leaves) are
+  // Values that leave but are elsewhere (passed through, or a second name of one that leaves) are
   // copied.
   void leave() {
     const PacketLayout& out = made_.out;

@@ -1,5 +1,5 @@
 // A model as a backend computes it, at each length that its sequences are padded to. Parameters are
-// stored and packed alike at all of them: a stage has one copy for all.
+// stored and packed the same way at all lengths, so a stage has one copy for all.
 #pragma once
 
 #include <memory>
@@ -14,7 +14,7 @@ namespace pipetrain {
 
 struct Graph;
 
-// Threading: once made, any thread may ask.
+// Threading: once made, any thread may read it.
 class LoweredModel {
  public:
   // At the graph's own lengths. The graph outlives the model.
@@ -22,7 +22,7 @@ class LoweredModel {
   LoweredModel(LoweredModel&& other) noexcept;
   ~LoweredModel();
 
-  // At others too, once each. UsageError: a layer that cannot read sequences of these lengths.
+  // Adds other lengths, once each. Throws a UsageError if a layer cannot read sequences of them.
   void add(Backend& backend, const Lengths& lengths, const LowerOptions& options);
 
   // 0, 0: the graph's own.
@@ -43,8 +43,8 @@ class LoweredModel {
   std::vector<Form> forms_;
 };
 
-// The whole graph, at all lengths that these micro-batches have; sets this thread's kernel threads
-// first, because kernels are compiled for their number.
+// Lowers the whole graph, at all lengths that these micro-batches have. Sets this thread's number
+// of kernel threads first, because kernels are compiled for that number.
 LoweredModel lower_for(const PipelineInput& input, std::span<const MicrobatchSize> sizes);
 
 }  // namespace pipetrain

@@ -22,10 +22,10 @@ struct MemoryAccount {
 
 MemoryAccount operator+(MemoryAccount a, const MemoryAccount& b);
 
-// What a stage holds while it trains, and while it validates: its parameters and what the passes
-// of that mode take. The passes of both use the same memory, one after the other.
+// What a stage holds while it trains, and while it validates: its parameters, and what the passes
+// of that mode take. The passes of both modes use the same memory, one after the other.
 struct HeldMemory {
-  MemoryAccount training, validation;  // validation: nothing where there is none
+  MemoryAccount training, validation;  // validation: zeros if there is none
   std::size_t most() const;            // held at once
   bool operator==(const HeldMemory&) const = default;
 };

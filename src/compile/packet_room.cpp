@@ -9,7 +9,7 @@ struct Packing {
 
   bool trains() const { return mode == Mode::Train; }
 
-  // At the boundary after stage s: of the copy before it, or of the one after it.
+  // Bytes at the boundary after stage s, for a copy of stage s (`before`) or of stage s + 1.
   std::size_t at(std::size_t s, bool before, int copy) const {
     const StageNeeds& need = in.needs.stages[s];
     const PacketSizes bytes = packet_sizes(in.model, in.plan.stages[s + 1].first, in.sizes, mode);
@@ -31,7 +31,7 @@ struct Packing {
     return total;
   }
 
-  // Are both ends on devices or ranks of their own?
+  // Are the two ends on different devices or ranks?
   bool apart(std::size_t s, int lane) const {
     const WorkerId a = worker(s, lane), b = worker(s + 1, lane);
     const auto device = [&](WorkerId of) {

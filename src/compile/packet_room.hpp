@@ -1,5 +1,5 @@
-// Which packets are in the memory of one copy of a stage, and what they take: those that it sends,
-// and twins of those that it receives from another device or another rank.
+// Which packets are in the memory of one copy of a stage, and how much they take: those that it
+// sends, and twins of those that it receives from another device or another rank.
 #pragma once
 
 #include <array>
@@ -20,7 +20,7 @@ struct PacketRoomInput {
   const Ranks& ranks;
 };
 
-// Bytes by mode, of the copy's packets to and from both neighbours.
+// Bytes by mode, for the copy's packets to and from both neighbours.
 ByMode<std::size_t> packet_room(const PacketRoomInput& input, StageId stage, int copy);
 
 }  // namespace pipetrain

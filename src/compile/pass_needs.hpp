@@ -1,4 +1,4 @@
-// What the passes of one stage take in one mode: worked out before any of it is taken.
+// What the passes of one stage take in one mode, worked out before any of it is taken.
 #pragma once
 
 #include <array>
@@ -12,9 +12,9 @@ namespace pipetrain {
 struct PassNeeds {  // in one mode
   StageSizes each = {};
   int slots = 0, input_slots = 0;  // each.slot and each.input_slot bytes each
-  std::size_t packets = 0;         // bytes, of all that are in the stage's memory
+  std::size_t packets = 0;         // bytes of all packets in the stage's memory
 
-  std::size_t slots_bytes() const;  // of all of them, each on lines of its own
+  std::size_t slots_bytes() const;  // of all slots, each starting at a cache line
   std::size_t input_slots_bytes() const;
   MemoryAccount account() const;
 };

@@ -22,8 +22,8 @@ struct PipelineInput {
   std::int64_t total_steps = 1;  // of the whole training: no segment is longer
   MinibatchSizes sizes = {};
   std::int64_t steps_per_epoch = 1;
-  // In place of what the config's schedule or order makes: tests run programs that no config can
-  // ask for. Run again and again, drained in between.
+  // Replaces what the config's schedule or order makes, for tests of programs that no config can
+  // ask for. Runs again and again, drained in between.
   const Program* program = nullptr;
   Ranks ranks = {};  // the processes that share the workers
 };

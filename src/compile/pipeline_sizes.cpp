@@ -11,7 +11,7 @@
 namespace pipetrain {
 namespace {
 
-// At least what the program asks of each stage.
+// Raises the needs to at least what the program asks of each stage.
 void add_needs(const Program& program, std::vector<StageNeeds>& stages) {
   const std::vector<int> slots = peak_slots(program), inputs = peak_inputs(program),
                          until_update = peak_until_update(program);
@@ -50,15 +50,15 @@ PipelineNeeds needs_of(const PipelineInput& in) {
   needs.split_backward = splits_backward(needs.program.program);
   needs.stages.resize(stages);
   add_needs(needs.program.program, needs.stages);
-  // A segment that ends elsewhere within a round has a program of its own.
+  // A segment that ends elsewhere within a round has its own program.
   const int round = in.program ? 1 : needs.program.program.minibatches_per_round();
   for (int fewer = 1; fewer < round && fewer < in.total_steps - sync; ++fewer)
     add_needs(
         training_program(in.config, workers, in.total_steps - sync - fewer, needs.tied).program,
         needs.stages);
   if (sync > 0) add_needs(needs.warmup.program, needs.stages);
-  // Copies that a schedule makes by itself (both directions of chimera, data_parallel) keep
-  // statistics of their own; those of the first are the model's.
+  // Copies that a schedule makes by itself (both directions of chimera, data_parallel) keep their
+  // own statistics; the model's are those of the first.
   if (std::ranges::all_of(in.config.pipeline.replicas, [](int r) { return r == 1; }))
     for (StageNeeds& stage : needs.stages) stage.statistics_logged = 0;
   for (int s = 0; s < stages; ++s) needs.stages[s].delta = delta_rule(in.config, workers, {s});

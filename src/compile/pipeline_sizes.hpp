@@ -1,5 +1,5 @@
-// How much of everything a pipeline takes, worked out from its programs alone: memory is taken and
-// predicted by the same numbers.
+// How much of everything a pipeline takes, worked out from its programs alone: the same numbers are
+// used to predict memory and to take it.
 #pragma once
 
 #include <set>
@@ -14,19 +14,19 @@
 namespace pipetrain {
 
 struct StageNeeds {
-  int copies = 1;  // of the stage, on several workers; the rest is of each
+  int copies = 1;  // of the stage, on several workers; the rest is for each copy
   int slots = 1, input_slots = 0, weight_copies = 1;
   bool mixes_weights = false;
-  int statistics_logged = 0;  // micro-batches, where there are other copies
+  int statistics_logged = 0;  // micro-batches; 0 without other copies
   DeltaRule delta = {};
-  PacketCounts packets;  // to and from the stage after, of each lane
+  PacketCounts packets;  // to and from the next stage, for each lane
   int lanes = 1;
   int gradients_in_a_packet = 1;  // micro-batches
 };
 
 struct PipelineNeeds {
   SegmentProgram program;  // of the longest segment
-  SegmentProgram warmup;   // PipeMare's synchronous epochs; no workers where there are none
+  SegmentProgram warmup;   // PipeMare's synchronous epochs; no workers if there are none
   std::set<StageId> tied;  // stages that share parameters
   bool split_backward = false;
   Indexed<StageNeeds, StageId> stages;
@@ -37,10 +37,10 @@ PipelineNeeds needs_of(const PipelineInput& input);
 // The workers that hold a copy of the stage.
 std::vector<WorkerId> workers_of(const Program& program, StageId stage);
 
-// A packet's bytes, with the tensors of this many micro-batches: a cache line at least.
+// A packet's bytes, with the tensors of this many micro-batches: at least a cache line.
 std::size_t packet_bytes(std::size_t bytes, int microbatches);
 
-// The largest packets at the cut before layer `next` that micro-batches in that mode have.
+// The largest packets at the cut before layer `next` for micro-batches in that mode.
 struct PacketSizes {  // bytes of one micro-batch
   std::size_t activations = 0, gradients = 0;
 };

@@ -1,4 +1,4 @@
-// The threads that a config's workers and their kernels have.
+// The threads of a config's workers and of their kernels.
 #pragma once
 
 #include "base/ranks.hpp"
@@ -9,10 +9,10 @@ namespace pipetrain {
 
 bool is_inline(const Config& config);  // all workers share the caller's thread
 
-// Of this process.
+// How many workers of this process run at once.
 int workers_at_once(const Config& config, const Ranks& ranks = {});
 
-// Where several processes on one host may use all of its cores, they share them.
+// Several processes on one host that may use all of its cores divide them among themselves.
 ThreadPlan threads_for(const Config& config, const Ranks& ranks = {});
 
 }  // namespace pipetrain

@@ -8,7 +8,7 @@
 
 namespace pipetrain {
 
-// Places are known last: a backward may still decide that what a forward or it made is kept.
+// Places are found last: a backward may still decide to keep what a forward or it made itself.
 Recipe make_recipe(const RecipeInput& input) {
   const Indexed<bool, ValueId> trained = trained_values(input.graph);
   const bool trains = input.mode == Mode::Train;

@@ -1,15 +1,15 @@
-// How one stage computes one micro-batch: a flat list of kernel calls with every operand's place
+// How one stage computes one micro-batch: a flat list of kernel calls, with every operand's place
 // worked out before training, so that running it is a loop without decisions or allocations.
 //
 // Where an operand can be:
 //
-//   Slot         kept from forward to backward, one per micro-batch in flight; where activations
-//                are recomputed, one per micro-batch between its recomputation and its backward
-//   InputSlot    where activations are recomputed: the loaded input, kept from forward to backward
+//   Slot         kept from forward to backward, one per micro-batch in flight; if activations are
+//                recomputed, one per micro-batch between its recomputation and its backward
+//   InputSlot    if activations are recomputed: the loaded input, kept from forward to backward
 //   Workspace    shared by all micro-batches, reused within a pass by liveness
-//   Input        of the first stage: plain inputs, where the backend reads them as they come
-//   PacketIn     activations that came from the stage before     GradientIn   from the stage after
-//   PacketOut    activations for the stage after                GradientOut  for the stage before
+//   Input        on the first stage: plain inputs, if the backend reads them as they come
+//   PacketIn     activations from the previous stage    GradientIn   from the next stage
+//   PacketOut    activations for the next stage         GradientOut  for the previous stage
 //
 // A value that several layers read (a fan-out) has its gradient summed from the last reader to the
 // first, over cuts too: what a later stage sent is the partial sum so far. So no cut changes a bit.
@@ -67,11 +67,11 @@ struct PacketLayout {
 struct Recipe {
   std::vector<Step> forward;
   std::vector<Step> backward;  // both halves; BackwardInput runs all but the BackwardWeight steps
-  std::size_t head = 0;        // that many steps of it complete the gradients that leave the stage
+  std::size_t head = 0;        // this many of its steps complete the gradients that leave the stage
   std::size_t slot_bytes = 0, input_slot_bytes = 0, workspace_bytes = 0, scratch_bytes = 0;
-  std::size_t sent_activations = 0, sent_gradients = 0;  // bytes that leave, to either neighbour
+  std::size_t sent_activations = 0, sent_gradients = 0;  // bytes that are sent, to either neighbour
   std::size_t packet_out = 0;  // where a recomputation's outputs are in the slot
-  Place input;                 // stage 0: where the graph's input is loaded, if it is
+  Place input;                 // stage 0: where the graph's input is loaded; none if it is not
   Place output;                // last stage: what the loss reads
   Place loss_gradient;         // last stage: what the loss writes
 };
@@ -84,14 +84,14 @@ struct RecipeInput {
   int samples = 1;
   Mode mode = Mode::Train;
   bool split_backward =
-      false;                // halves run apart: gradients that the second half reads go to the slot
-  bool recomputes = false;  // activations are made again for the backward
+      false;                // halves run separately: what the second half reads goes to the slot
+  bool recomputes = false;  // activations are recomputed for the backward
 };
 
 Recipe make_recipe(const RecipeInput& input);
 
-// The packets at the cut before layer `next`: every value made before it and read after it, or the
-// gradients of those that have one.
+// The packets at the cut before layer `next`: every value made before it and read at or after it,
+// or the gradients of those that have one.
 PacketLayout activation_packet(const Graph& graph, const Lowering& lowering, LayerId next,
                                int samples);
 PacketLayout gradient_packet(const Graph& graph, const Lowering& lowering, LayerId next,

@@ -1,5 +1,5 @@
-// A recipe while it is being written: steps that name buffers, whose places are worked out once it
-// is known which steps use them.
+// A recipe while it is written: its steps name buffers, and buffers get their places once it is
+// known which steps use them.
 #pragma once
 
 #include <cstddef>
@@ -24,19 +24,19 @@ class RecipeDraft {
  public:
   BufferId new_buffer(Area area, std::size_t bytes, std::size_t offset = 0);
   const Block& buffer(BufferId id) const { return buffers_[id]; }
-  // Used apart from any step: before the first one, or after all that there are.
+  // Uses outside of any step: before the first one, or after all the steps so far.
   void use_before(BufferId id) { use(id, 0); }
   void use_behind(BufferId id) { use(id, static_cast<int>(drafts_.size())); }
-  // What a weight half that runs later reads must outlive the pass.
+  // For what a later weight half reads: it must outlive the pass.
   void keep_in_slot(BufferId id);
 
   void add(Draft draft);
-  // Exactly `bytes`: after an input in the loader's memory there may be nothing.
+  // Copies exactly `bytes`: an input in the loader's memory may have nothing after it.
   void add_copy(BufferId from, BufferId to, std::size_t bytes);
   void add_sum(ValueId value, BufferId into, BufferId from);
   std::size_t steps() const { return drafts_.size(); }
 
-  // A pass is whole: its workspace buffers get their offsets. Returns its steps and the bytes that
+  // Completes a pass: its workspace buffers get their offsets. Returns its steps and the bytes that
   // its workspace takes; the next pass begins without steps and reuses the workspace.
   struct Pass {
     std::vector<Draft> drafts;
@@ -44,7 +44,7 @@ class RecipeDraft {
   };
   Pass end_pass();
 
-  // All passes are whole: the buffers in an area of slots, side by side. Returns the area's bytes.
+  // Once all passes are complete: puts the buffers of a slot area side by side. Returns its bytes.
   std::size_t place_slots(Area area);
   Place place(BufferId id) const { return {buffers_[id].area, buffers_[id].offset}; }
   Place place(const std::optional<BufferId>& id) const { return id ? place(*id) : Place{}; }

@@ -37,7 +37,7 @@ bool needs_norm(const Config& config) {
 
 namespace {
 
-// Kernels can update weights by sgd where they make the gradient; a norm is not known by then.
+// Kernels can update weights by sgd where they make the gradient; no norm is known at that point.
 bool fuses_updates(const Config& config) {
   return config.optimizer.kind == OptimizerKind::Sgd && !needs_norm(config);
 }
@@ -76,7 +76,7 @@ ScheduleRequest schedule_request(const Config& config, int workers) {
 
 namespace {
 
-// A combination that the schedule refuses is a mistake of the config.
+// A combination that the schedule refuses is a mistake in the config.
 Program make_training_program(const ScheduleRequest& request) {
   std::string_view key = "pipeline.replicas";
   try {
@@ -88,7 +88,7 @@ Program make_training_program(const ScheduleRequest& request) {
   }
 }
 
-// The order itself has been checked: what may not work are updates that wait for other stages.
+// The order itself has been checked; what may fail are updates that wait for other stages.
 Program own_program(const Config& config, const ScheduleRequest& request) {
   const OwnOrder own = own_order(config.pipeline);
   Program program = complete(own, request);
@@ -119,7 +119,7 @@ SegmentProgram training_program(const Config& config, int workers, std::int64_t 
   request.minibatches = static_cast<int>(std::min<std::int64_t>(minibatches, enough));
   Program program = make_training_program(request);
   if (minibatches <= enough) return {std::move(program), {}};
-  // Rounds fill what is left between the written program and the segment.
+  // Rounds fill the difference between the written program and the segment.
   const int round = program.minibatches_per_round();
   const int steady = enough + static_cast<int>((minibatches - enough) % round);
   request.minibatches = steady;
@@ -202,7 +202,7 @@ bool recomputes(const Program& program) { return has(program, Op::Recompute); }
 
 namespace {
 
-// The most micro-batches of a stage whose weight half is still to come after their input half.
+// The most micro-batches of a stage that have run their input half and not yet their weight half.
 int put_off(const Program& program, StageId stage) {
   int most = 0;
   for (const auto& worker : program.workers) {
@@ -217,7 +217,7 @@ int put_off(const Program& program, StageId stage) {
 }
 
 // The most gradient packets that a stage writes, or reads, at once: from the backward that begins
-// one to its send; from the receive to the end of the last backward that reads it.
+// one until it is sent, or from its receive until the last backward that reads it ends.
 int gradients_held(const Program& program, StageId stage, bool sends) {
   std::size_t most = 0;
   for (const auto& worker : program.workers) {

@@ -1,4 +1,4 @@
-// Which bytes of a stage's workspace a buffer gets: buffers that are never alive together share.
+// Which bytes of a stage's workspace each buffer gets: buffers that are never alive together share.
 #pragma once
 
 #include <cstddef>
@@ -8,14 +8,14 @@
 
 namespace pipetrain {
 
-// A piece of memory while a recipe is being written; gets its offset once its lifetime is known.
+// A piece of memory while a recipe is written; it gets its offset once its lifetime is known.
 struct Block {
   Area area = Area::Workspace;
   std::size_t bytes = 0, offset = 0;
   int first_use = -1, last_use = -1;  // steps of the pass, Workspace only
 };
 
-// First fit by lifetime, of the workspace buffers from index `from` on. Returns the bytes taken.
+// First fit by lifetime, for the workspace buffers from index `from` on. Returns the bytes taken.
 std::size_t place_workspace(std::vector<Block>& buffers, std::size_t from);
 
 }  // namespace pipetrain

@@ -1,4 +1,4 @@
-// Sizes as configs say them: "8GiB", "1.5 MiB".
+// Sizes as configs write them: "8GiB", "1.5 MiB".
 #pragma once
 
 #include <cstdint>
@@ -7,10 +7,10 @@
 
 namespace pipetrain::config {
 
-// Bytes; none where it is no such text or does not fit.
+// In bytes; none if the text is not a size or the number does not fit.
 std::optional<std::int64_t> parse_bytes(const std::string& text);
 
-// In TOML: "8GiB" in quotes by the largest unit that divides it, or the plain number.
+// As TOML: a quoted size in the largest unit that divides it ("8GiB"), or the plain number.
 std::string write_bytes(std::int64_t bytes);
 
 }  // namespace pipetrain::config

@@ -50,7 +50,7 @@ int worker_count(const PipelineConfig& pipeline) {
 
 std::optional<LinkRate> link_of(const HardwareConfig& hardware) {
   const auto& [gbits, microseconds] = hardware.link;
-  const bool host = hardware.backend != "cuda";  // a device's messages are sent ahead of their time
+  const bool host = hardware.backend != "cuda";  // a device sends its messages ahead of time
   if (!host || (gbits == 0 && microseconds == 0)) return std::nullopt;
   LinkRate rate{.latency_seconds = microseconds * 1e-6};
   if (gbits > 0) rate.bytes_per_second = gbits * 1e9 / 8;

@@ -1,5 +1,5 @@
 // What the user asked for: plain structs with their defaults. config/read.cpp fills them from TOML;
-// everything below reads them. Names and meanings of keys are those of the config file.
+// everything below reads them. Keys have the names and meanings that they have in the config file.
 #pragma once
 
 #include <array>
@@ -24,9 +24,9 @@ struct NamePatterns {
 };
 
 struct ModelConfig {
-  std::filesystem::path file;     // empty where the layers are inline
+  std::filesystem::path file;     // empty if the layers are inline
   std::filesystem::path init;     // optional safetensors with every parameter
-  NamePatterns init_ignore = {};  // but these, which begin as they would without it
+  NamePatterns init_ignore = {};  // except these, which begin as they would without `init`
   NamePatterns trainable = {};    // none: all; the others keep their values
   bool operator==(const ModelConfig&) const = default;
 };
@@ -36,7 +36,7 @@ struct SampleRange {  // [first, last) of the files
   bool operator==(const SampleRange&) const = default;
 };
 
-struct ImageSides {  // one number in `height` and width 0: what that means is the key's; 0, 0: none
+struct ImageSides {  // one number in `height` and width 0: its key says what that means; 0, 0: none
   int height = 0, width = 0;
   bool operator==(const ImageSides&) const = default;
 };
@@ -65,8 +65,8 @@ struct DataConfig {
   std::filesystem::path validation_source, validation_target;
   std::filesystem::path pieces;        // a SentencePiece model; empty: trained on the training text
   std::string piece_kind = "unigram";  // unigram | bpe
-  std::int64_t batch_tokens = 0;       // of both sides with padding; 0: batch_size sentences
-  std::int64_t bucket_multiple = 8;    // that lengths are padded to
+  std::int64_t batch_tokens = 0;       // counting both sides, with padding; 0: batch_size sentences
+  std::int64_t bucket_multiple = 8;    // lengths are padded to a multiple of it
   std::optional<SampleRange> train_range, validation_range;
   double validation_fraction = 0;  // of the training samples, picked by the seed; 0: none
   std::uint64_t validation_seed = 1;
@@ -95,7 +95,7 @@ struct ITimePrestConfig {
 
 struct SplitConfig {
   SplitRule rule = SplitRule::Auto;
-  std::vector<std::string> first_layers;  // of stages 1.., where the rule says so
+  std::vector<std::string> first_layers;  // of stages 1 and up; only for SplitRule::FirstLayers
   bool operator==(const SplitConfig&) const = default;
 };
 
@@ -104,16 +104,16 @@ inline constexpr std::string_view automatic_schedule = "auto";
 
 struct PipelineConfig {
   std::string schedule = "1f1b";
-  bool automatic = false;    // schedule = "auto": a plan says it, and what else is not given; until
-                             // then `schedule` is the default
-  bool allow_stale = false;  // auto: of schedules that never drain too
-  std::filesystem::path schedule_csv;  // in place of `schedule`, which then is empty
+  bool automatic = false;    // schedule = "auto": a plan sets it, and whatever else is not given;
+                             // until then `schedule` is the default
+  bool allow_stale = false;  // auto: may pick a schedule that never drains
+  std::filesystem::path schedule_csv;  // in place of `schedule`, which is then empty
   std::string order_csv;               // the text of that file; read_config checks it
   int stages = 1;
   int microbatches = 1;
   SplitConfig split;
   Rebalance rebalance = Rebalance::Off;
-  std::vector<int> replicas = {1};  // of each of `stages`, or one number for all
+  std::vector<int> replicas = {1};  // of each of `stages`, or one number for all of them
   int virtual_stages = 1;
   Warmup warmup = Warmup::OneFOneB;
   bool vertical_sync = false;
@@ -124,22 +124,22 @@ struct PipelineConfig {
   bool operator==(const PipelineConfig&) const = default;
 };
 
-// Does the user give an order of their own in place of a schedule?
+// Does the user give an order of their own instead of a schedule?
 bool has_own_order(const PipelineConfig& pipeline);
-// That order. UsageError says what is wrong with it.
+// That order. Throws a UsageError that says what is wrong with it.
 OwnOrder own_order(const PipelineConfig& pipeline);
-// What training does beside its program: the schedule's row says it. Nothing under an order of the
+// What training does besides its program, by the schedule's row; nothing under an order of the
 // user's own.
 TrainingRules training_rules(const PipelineConfig& pipeline);
-// Which part of the mean motion of the weights is left after one delay; 0: none is kept.
+// The part of delta (mean motion of the weights) that is left after one delay; 0: none is kept.
 double motion_decay(const PipelineConfig& pipeline);
 // Does each worker have the whole model?
 bool is_uncut(const PipelineConfig& pipeline);
-// How many parts the model is cut in: the schedule says how many a worker has.
+// In how many parts the model is cut; the schedule says how many a worker holds.
 int model_parts(const PipelineConfig& pipeline);
-// Of all stages, with their replicas; UsageError where `replicas` does not fit `stages`.
+// Of all stages, with their replicas. Throws a UsageError if `replicas` does not fit `stages`.
 int worker_count(const PipelineConfig& pipeline);
-// As users know it: the schedule, or the file of their own.
+// The name that users know: the schedule's, or that of their own file.
 std::string schedule_name(const PipelineConfig& pipeline);
 
 struct OptimizerConfig {
@@ -151,12 +151,12 @@ struct OptimizerConfig {
   Decayed decay = Decayed::All;  // what weight_decay is for
   double beta1 = 0.9, beta2 = 0.999, eps = 1e-8;
   double max_norm = 0;         // 0: no clipping
-  NamePatterns lr_names = {};  // the first that matches has the factor at its place
+  NamePatterns lr_names = {};  // the first pattern that matches has the factor at its index
   std::vector<double> lr_factors = {};
   bool operator==(const OptimizerConfig&) const = default;
 };
-// How many values the update rule keeps of each weight from one step to the next: 0 sgd, 1 sgd with
-// momentum, 2 adam and adamw.
+// How many values per weight the update rule keeps from one step to the next: 0 for sgd, 1 for sgd
+// with momentum, 2 for adam and adamw.
 int moments(const OptimizerConfig& optimizer);
 
 struct LrScheduleConfig {
@@ -169,8 +169,7 @@ struct LrScheduleConfig {
 };
 
 struct TrainingConfig {
-  std::int64_t epochs =
-      0;  // one of epochs and steps is given; steps wins over the default of 1 epoch
+  std::int64_t epochs = 0;  // epochs or steps is given; steps wins over the default of 1 epoch
   std::int64_t steps = 0;
   std::uint64_t seed = 1;
   Precision precision = Precision::F32;
@@ -180,16 +179,16 @@ struct TrainingConfig {
 
 struct ValidationConfig {
   std::int64_t every_steps = 0, every_epochs = 0;  // both 0: no validation
-  std::int64_t batch_size = 0;  // samples at once; 0: those of a training micro-batch
+  std::int64_t batch_size = 0;  // samples at once; 0: as many as in a training micro-batch
   bool before_first_step = false;
   std::int64_t early_stopping = 0;
-  Metric metric = Metric::Loss;  // what the best is best by
+  Metric metric = Metric::Loss;  // which the best checkpoint is chosen by
   bool operator==(const ValidationConfig&) const = default;
 };
 
 struct CheckpointConfig {
   std::int64_t every_steps = 0, every_epochs = 0;
-  double every_minutes = 0;  // all 0: only where a run ends or is ended
+  double every_minutes = 0;  // all 0: only when a run ends or is stopped
   std::int64_t keep_latest = 2;
   bool keep_best = true;
   bool operator==(const CheckpointConfig&) const = default;
@@ -201,7 +200,7 @@ struct StabilityConfig {         // run/stability/stability.hpp
   bool operator==(const StabilityConfig&) const = default;
 };
 
-struct StepRange {  // both ends are in; from 1
+struct StepRange {  // both ends included, from 1
   std::int64_t first = 1, last = 1;
   bool operator==(const StepRange&) const = default;
 };
@@ -213,31 +212,30 @@ struct MetricsConfig {
   bool operator==(const MetricsConfig&) const = default;
 };
 
-struct LinkConfig {         // 0: not given; neither given: there is no link
-  double gbits = 0;         // 1e9 bits a second
-  double microseconds = 0;  // later
+struct LinkConfig {         // 0: not given; without both there is no link
+  double gbits = 0;         // 1e9 bits per second
+  double microseconds = 0;  // latency added to each message
   bool operator==(const LinkConfig&) const = default;
 };
 
 struct HardwareConfig {
   std::string backend = "cpu";       // cpu | cuda | reference
-  std::vector<std::string> devices;  // of cuda: "cuda:0", ..; none: the first there is
+  std::vector<std::string> devices;  // for cuda: "cuda:0", ..; none: the first there is
   Workers workers = Workers::Threads;
-  int threads_per_stage = 1;      // 0 shares the machine out
+  int threads_per_stage = 1;      // 0: an equal share of the machine
   std::int64_t memory_limit = 0;  // bytes per stage; 0: none
   LinkConfig link;
-  double peer_timeout = 30;  // mpi: seconds without a sign of life of a rank
+  double peer_timeout = 30;  // mpi: seconds without a sign of life from a rank
   bool operator==(const HardwareConfig&) const = default;
 };
 
-// What workers are to send over; nothing where the config asks for no link.
+// The link that workers send over; none if the config asks for none.
 std::optional<LinkRate> link_of(const HardwareConfig& hardware);
 
 struct Config {
-  std::string name;  // of the (last) config file without folder and extension: "quickstart"
+  std::string name;  // of the (last) config file, without folder and extension: "quickstart"
   ModelConfig model;
-  std::string inline_model;  // the [model] table's inline layers as TOML text; empty where
-                             // model.file names them
+  std::string inline_model;  // inline layers of [model] as TOML; empty if model.file names them
   DataConfig data;
   PipelineConfig pipeline;
   OptimizerConfig optimizer;

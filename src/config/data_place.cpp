@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* datasets_variable = "PIPETRAIN_DATASETS";
 
-// The folder datasets/NAME that a path is in; empty where it is in none that is described.
+// The folder datasets/NAME that a path is in; empty if it is in none that a NAME.toml describes.
 fs::path dataset_folder(const fs::path& path) {
   for (fs::path folder = path; folder.has_relative_path(); folder = folder.parent_path()) {
     if (folder.parent_path().filename() != "datasets") continue;

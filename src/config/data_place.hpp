@@ -1,6 +1,6 @@
 // Where the files of known data sets are. A source tree describes a set in datasets/NAME.toml, and
-// scripts/fetch-dataset puts its files into datasets/NAME; PIPETRAIN_DATASETS names a folder that
-// may have them instead, as NAME/FILE.
+// scripts/fetch-dataset puts its files into datasets/NAME. PIPETRAIN_DATASETS names another folder
+// that may have them, as NAME/FILE.
 #pragma once
 
 #include <filesystem>
@@ -8,16 +8,16 @@
 
 namespace pipetrain {
 
-// The set whose files `path` is one of: "mnist" for datasets/mnist/FILE beside datasets/mnist.toml.
-// Empty for every other path.
+// The set that the file `path` belongs to: "mnist" for datasets/mnist/FILE next to
+// datasets/mnist.toml. Empty for any other path.
 std::string known_dataset(const std::filesystem::path& path);
 
-// `path` itself; where nothing is there, the same file of its known set below PIPETRAIN_DATASETS,
-// if that is there.
+// `path` itself; if it does not exist, the same file of its known set below PIPETRAIN_DATASETS, if
+// that exists.
 std::filesystem::path data_place(const std::filesystem::path& path);
 
-// UsageError where `path`, which `key` names, is of a known set and not there: it says the command
-// that gets the set.
+// Throws a UsageError if `path`, which `key` names, belongs to a known set and does not exist. The
+// message names the command that gets the set.
 void check_fetched(const std::string& key, const std::filesystem::path& path);
 
 }  // namespace pipetrain

@@ -1,4 +1,4 @@
-// Rules of [data], and of what validates on it.
+// Rules of [data], and of validation on it.
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@ struct FileKey {
   bool named;
 };
 
-// Of the chosen kind of data.
+// The file keys of the chosen kind of data.
 std::vector<FileKey> file_keys(const Config& config, SampleFiles samples) {
   Config chosen = config;
   std::vector<FileKey> files;
@@ -43,16 +43,16 @@ void check_data_files(const Given& given, const Config& config, Problems& proble
   for (const FileKey& key : validation) need(key, "they come in pairs");
 }
 
-// A box of any size and shape leaves nothing for zeros to surround.
+// Boxes of random size and shape are not cut from padded images.
 void check_crops(const Given& given, const Config& config, Problems& problems) {
   const DataConfig& data = config.data;
   if (data.kind != DataKind::ImageFolder || !data.random_resized_crop || data.padding == 0) return;
   problems.push_back({place(given, {"data.padding", "data.random_resized_crop"}),
-                      "data.padding is given, and data.random_resized_crop too",
+                      "data.padding and data.random_resized_crop are both given",
                       "write one of them: padding = 0, or random_resized_crop = false"});
 }
 
-// Which samples validate is said once: by files, by ranges, or by a share and a seed.
+// Which samples validate is given in one way: by files, by ranges, or by a fraction and a seed.
 void check_validation_fraction(const Given& given, const Config& config, Problems& problems) {
   const DataConfig& data = config.data;
   if (data.validation_fraction == 0 || !reads_files(config) ||
@@ -64,7 +64,7 @@ void check_validation_fraction(const Given& given, const Config& config, Problem
   for (const FileKey& other : others) {
     if (!other.named) continue;
     problems.push_back({place(given, {"data.validation_fraction"}),
-                        fmt::format("data.validation_fraction is given, and {} too", other.path),
+                        fmt::format("data.validation_fraction and {} are both given", other.path),
                         "choose the validation samples once: remove one of them (or write "
                         "validation_fraction = 0)"});
     return;
@@ -88,7 +88,7 @@ void check_validation(const Given& given, const Config& config, Problems& proble
   if (files ? named : data.validation_samples > 0) return;
   problems.push_back({place(given, {"validation.every_epochs", "validation.every_steps",
                                     "validation.before_first_step"}),
-                      "validation is asked for, but [data] has no validation samples",
+                      "validation is configured, but [data] has no validation samples",
                       files ? "write data.validation_fraction = 0.1 or data.validation_range, or "
                               "name validation files"
                             : "write data.validation_samples above 0"});
@@ -98,11 +98,12 @@ void check_metric(const Given& given, const Config& config, Problems& problems) 
   if (!fine(given, {"data.kind", "validation.metric"})) return;
   if (config.validation.metric != Metric::Bleu || config.data.kind == DataKind::ParallelText)
     return;
-  problems.push_back({place(given, {"validation.metric"}),
-                      fmt::format("validation.metric = \"bleu\" compares translations, and "
-                                  "data.kind = \"{}\" has none",
-                                  word_of(config.data.kind)),
-                      "write metric = \"loss\", or data.kind = \"parallel_text\""});
+  problems.push_back(
+      {place(given, {"validation.metric"}),
+       fmt::format(
+           "validation.metric = \"bleu\" compares translations, but data.kind = \"{}\" has none",
+           word_of(config.data.kind)),
+       "write metric = \"loss\", or data.kind = \"parallel_text\""});
 }
 
 }  // namespace

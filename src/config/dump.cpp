@@ -1,4 +1,4 @@
-// Config -> TOML, by the same table of keys that reads it.
+// Config -> TOML, by the same table of keys that reading uses.
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
@@ -31,7 +31,7 @@ class Tables {
   std::string_view table_;
 };
 
-// Not for schedules or kinds that only later versions know.
+// Whether any kind or schedule that can be chosen gives the key a meaning.
 bool can_apply(const Key& key) {
   if (!has_field(key) || !key.built) return false;
   if (key.of.empty()) return true;
@@ -53,7 +53,7 @@ std::string dump_config(const Config& given, bool minimal) {
     if (!has_field(key)) continue;
     const std::string value = write_field(key, config);
     const bool is_default = value == write_field(key, defaults);
-    // A default of another kind's key says nothing, and would be noted when it is read back.
+    // The default of another kind's key says nothing, and reading it back would cause a note.
     if (value.empty() || (is_default && (minimal || !applies(key, config)))) continue;
     const std::string line = fmt::format("{} = {}", key.name(), value);
     if (inline_model && key.table() == "model")

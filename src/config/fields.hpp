@@ -1,4 +1,4 @@
-// One key's value in and out of its field: the rules of each type of field, once.
+// One key's value into and out of its field: the rules for each type of field, in one place.
 #pragma once
 
 #include <string>
@@ -8,13 +8,13 @@
 
 namespace pipetrain::config {
 
-// Puts `value` into the key's field, or says what is wrong with it. False where it did.
+// Puts `value` into the key's field, or says what is wrong with it. False if it is wrong.
 bool read_field(const Key& key, const Value& value, Config& config, Problems& problems);
 
-// The field's value as TOML; empty where the field stands for "not given".
+// The field's value as TOML; empty if the value means "not given".
 std::string write_field(const Key& key, Config& config);
 
-// Whether the key means something under the kind or schedule that `config` chooses.
+// Whether the key has a meaning under the kind or schedule that `config` chooses.
 bool applies(const Key& key, Config& config);
 
 // What may be written: "a whole number from 1 to 1024", "one of: sgd, adam, adamw".

@@ -1,5 +1,5 @@
 // What was read of a config, and what rules ask about it: who wrote a key, where, and whether its
-// value is a problem by itself.
+// value alone is already a problem.
 #pragma once
 
 #include <initializer_list>
@@ -11,8 +11,8 @@
 
 namespace pipetrain::config {
 
-// What was read. `wrong` holds the keys and tables with a problem of their own, misspelt ones among
-// them: no rule says more about these.
+// What was read. `wrong` holds the keys and tables that have a problem of their own, misspelt ones
+// included: rules say nothing more about these.
 struct Given {
   const Sources& sources;
   const std::set<std::string, std::less<>>& wrong;
@@ -20,16 +20,16 @@ struct Given {
 
 using Paths = std::initializer_list<std::string_view>;
 
-// What was written for the key; null where nothing was.
+// What was written for the key; null if nothing was.
 const Value* setting(const Given& given, std::string_view path);
 
-// The place of the first of `paths` that somebody wrote.
+// The place of the first of `paths` that was written.
 Place place(const Given& given, Paths paths);
 
-// Whether the key itself has a problem, or a table that it belongs to.
+// Whether the key, or a table that it belongs to, has a problem.
 bool is_wrong(const Given& given, std::string_view path);
 
-// Whether none of `paths` has.
+// Whether none of `paths` has a problem.
 bool fine(const Given& given, Paths paths);
 
 }  // namespace pipetrain::config

@@ -25,7 +25,7 @@ constexpr Range from_to_below(double low, double high) {
 constexpr double kMostSteps = 2147483647;  // a Version counts updates in 31 bits
 constexpr double kMostSamples = 1e12;
 
-// Of the rows of the table that the predicate holds for.
+// The schedules of the table for which the predicate holds.
 Words schedules_that(bool (*holds)(const Schedule&)) {
   Words names;
   for (const Schedule& schedule : schedules())
@@ -38,11 +38,11 @@ Words listed() {
   return {words_of<Word>.begin(), words_of<Word>.end()};
 }
 
-// The path of a key is that of its field.
+// A key's path is that of its field.
 #define KEY(member) \
   .path = #member, .field = [](Config & config) -> auto& { return config.member; }
 
-// The same where the field is an enum; what may be written are its words.
+// The same for a field that is an enum; its words are what may be written.
 #define WORD(member)                                                                       \
   .path = #member, .field = WordField {                                                    \
     words_of<std::remove_cvref_t<decltype(std::declval<Config&>().member)>>,               \
@@ -87,48 +87,48 @@ std::vector<Key> make_keys() {
   return {
     {KEY(model.file), .help = "a model file; or the layers inline as [[model.layers]]"},
     {KEY(model.init), .help = "initial weights by parameter name (.safetensors)"},
-    {KEY(model.init_ignore), .help = "names that init need not have, or has otherwise: [\"fc.*\"]; they begin as without it"},
-    {KEY(model.trainable), .help = "names that are trained ([\"fc.*\"]), the others keep their values; []: all"},
+    {KEY(model.init_ignore), .help = "parameters that are not taken from init: [\"fc.*\"]; they start as they would without it"},
+    {KEY(model.trainable), .help = "parameters to train ([\"fc.*\"]), the others keep their values; []: all"},
 
     {WORD(data.kind), .help = "what the samples are"},
     {KEY(data.train_images), .help = "idx: images, .gz or plain", .of = "data.kind", .only = idx, .samples = SampleFiles::Train},
-    {KEY(data.train_inputs), .help = "npy: inputs, float32", .of = "data.kind", .only = npy, .samples = SampleFiles::Train},
+    {KEY(data.train_inputs), .help = "npy: inputs, float32 or float64", .of = "data.kind", .only = npy, .samples = SampleFiles::Train},
     {KEY(data.train_labels), .help = "idx, npy: labels", .of = "data.kind", .only = pairs, .samples = SampleFiles::Train},
-    {KEY(data.validation_images), .help = "as train_images", .of = "data.kind", .only = idx, .samples = SampleFiles::Validation},
-    {KEY(data.validation_inputs), .help = "as train_inputs", .of = "data.kind", .only = npy, .samples = SampleFiles::Validation},
-    {KEY(data.validation_labels), .help = "as train_labels", .of = "data.kind", .only = pairs, .samples = SampleFiles::Validation},
+    {KEY(data.validation_images), .help = "like train_images", .of = "data.kind", .only = idx, .samples = SampleFiles::Validation},
+    {KEY(data.validation_inputs), .help = "like train_inputs", .of = "data.kind", .only = npy, .samples = SampleFiles::Validation},
+    {KEY(data.validation_labels), .help = "like train_labels", .of = "data.kind", .only = pairs, .samples = SampleFiles::Validation},
     {KEY(data.train_files), .help = "cifar10, cifar100: a .bin file or a list, .gz or plain", .of = "data.kind", .only = cifar, .samples = SampleFiles::Train},
-    {KEY(data.validation_files), .help = "as train_files", .of = "data.kind", .only = cifar, .samples = SampleFiles::Validation},
-    {WORD(data.labels), .help = "cifar100: which of its two", .of = "data.kind", .only = {"cifar100"}},
+    {KEY(data.validation_files), .help = "like train_files", .of = "data.kind", .only = cifar, .samples = SampleFiles::Validation},
+    {WORD(data.labels), .help = "cifar100: which of its two kinds of label", .of = "data.kind", .only = {"cifar100"}},
     {KEY(data.train_folder), .help = "image_folder: one folder of .jpg, .jpeg and .png files per class", .of = "data.kind", .only = folder, .samples = SampleFiles::Train},
-    {KEY(data.validation_folder), .help = "as train_folder", .of = "data.kind", .only = folder, .samples = SampleFiles::Validation},
-    {KEY(data.resize), .help = "image_folder: to this shorter side, or to [height, width]", .range = image_side, .of = "data.kind", .only = folder},
+    {KEY(data.validation_folder), .help = "like train_folder", .of = "data.kind", .only = folder, .samples = SampleFiles::Validation},
+    {KEY(data.resize), .help = "image_folder: length of the shorter side, or [height, width]", .range = image_side, .of = "data.kind", .only = folder},
     {KEY(data.crop), .help = "cifar, image_folder: the model's [height, width], or one number; at random in training, otherwise the centre", .range = image_side, .of = "data.kind", .only = images},
-    {KEY(data.random_resized_crop), .help = "image_folder, training: a part of 8% to 100%, stretched; instead of resize", .of = "data.kind", .only = folder},
+    {KEY(data.random_resized_crop), .help = "image_folder, training: a random part of 8% to 100%, stretched; instead of resize", .of = "data.kind", .only = folder},
     {KEY(data.padding), .help = "cifar, image_folder, training: zeros on each side, before the crop", .range = from_to(0, 4096), .of = "data.kind", .only = images},
     {KEY(data.flip), .help = "cifar, image_folder, training: mirrored left to right, half of the time", .of = "data.kind", .only = images},
-    {KEY(data.mean), .help = "cifar, image_folder: subtracted from values of 0..1; one number per channel, or one", .of = "data.kind", .only = images},
-    {KEY(data.std), .help = "then divided by; one number per channel, or one", .range = above(0), .of = "data.kind", .only = images},
-    {KEY(data.decode_threads), .help = "image_folder: threads that read", .range = from_to(1, 256), .of = "data.kind", .only = folder, .on_resume = OnResume::MayDiffer},
-    {WORD(data.on_bad_image), .help = "image_folder: with skip the next good one takes its place", .of = "data.kind", .only = folder},
+    {KEY(data.mean), .help = "cifar, image_folder: subtracted from values of 0..1; one number per channel, or one for all", .of = "data.kind", .only = images},
+    {KEY(data.std), .help = "values are then divided by it; one number per channel, or one for all", .range = above(0), .of = "data.kind", .only = images},
+    {KEY(data.decode_threads), .help = "image_folder: threads that read images", .range = from_to(1, 256), .of = "data.kind", .only = folder, .on_resume = OnResume::MayDiffer},
+    {WORD(data.on_bad_image), .help = "image_folder: with skip, the next good image takes its place", .of = "data.kind", .only = folder},
     {KEY(data.train_text), .help = "text: a UTF-8 file, .gz or plain", .of = "data.kind", .only = text, .samples = SampleFiles::Train},
-    {KEY(data.validation_text), .help = "as train_text", .of = "data.kind", .only = text, .samples = SampleFiles::Validation},
+    {KEY(data.validation_text), .help = "like train_text", .of = "data.kind", .only = text, .samples = SampleFiles::Validation},
     {WORD(data.tokenizer), .help = "text: what a token is", .of = "data.kind", .only = text},
     {KEY(data.train_tokens), .help = "tokens: a .bin file of llm.c or nanoGPT, or a list", .of = "data.kind", .only = tokens, .samples = SampleFiles::Train},
-    {KEY(data.validation_tokens), .help = "as train_tokens", .of = "data.kind", .only = tokens, .samples = SampleFiles::Validation},
-    {KEY(data.vocabulary), .help = "vocabulary.json of an earlier run; text: made from the training text without it", .of = "data.kind", .only = sequences},
-    {KEY(data.stride), .help = "from one training window to the next: 1 makes one of every offset; the model's tokens without it", .range = from_to(1, 1 << 30), .of = "data.kind", .only = sequences},
+    {KEY(data.validation_tokens), .help = "like train_tokens", .of = "data.kind", .only = tokens, .samples = SampleFiles::Validation},
+    {KEY(data.vocabulary), .help = "vocabulary.json of an earlier run; text: by default made from the training text", .of = "data.kind", .only = sequences},
+    {KEY(data.stride), .help = "tokens from one training window to the next: 1 makes a window at every offset; default: the model's tokens", .range = from_to(1, 1 << 30), .of = "data.kind", .only = sequences},
     {KEY(data.train_source), .help = "parallel_text: one sentence a line, UTF-8, .gz or plain", .of = "data.kind", .only = parallel, .samples = SampleFiles::Train},
     {KEY(data.train_target), .help = "parallel_text: their translations, line by line", .of = "data.kind", .only = parallel, .samples = SampleFiles::Train},
-    {KEY(data.validation_source), .help = "as train_source", .of = "data.kind", .only = parallel, .samples = SampleFiles::Validation},
-    {KEY(data.validation_target), .help = "as train_target", .of = "data.kind", .only = parallel, .samples = SampleFiles::Validation},
-    {KEY(data.pieces), .help = "parallel_text: a SentencePiece model for both sides; trained on the training text without it", .of = "data.kind", .only = parallel},
+    {KEY(data.validation_source), .help = "like train_source", .of = "data.kind", .only = parallel, .samples = SampleFiles::Validation},
+    {KEY(data.validation_target), .help = "like train_target", .of = "data.kind", .only = parallel, .samples = SampleFiles::Validation},
+    {KEY(data.pieces), .help = "parallel_text: a SentencePiece model for both sides; by default trained on the training text", .of = "data.kind", .only = parallel},
     {KEY(data.piece_kind), .help = "parallel_text: how pieces are trained", .values = {"unigram", "bpe"}, .of = "data.kind", .only = parallel},
-    {KEY(data.batch_tokens), .help = "parallel_text: the mini-batch in tokens, of both sides with padding; 0: batch_size sentences", .range = count_or_none, .of = "data.kind", .only = parallel},
-    {KEY(data.bucket_multiple), .help = "parallel_text: what lengths are padded to a multiple of", .range = from_to(1, 1024), .of = "data.kind", .only = parallel},
+    {KEY(data.batch_tokens), .help = "parallel_text: the mini-batch in tokens, both sides with padding; 0: batch_size sentences", .range = count_or_none, .of = "data.kind", .only = parallel},
+    {KEY(data.bucket_multiple), .help = "parallel_text: lengths are padded to a multiple of it", .range = from_to(1, 1024), .of = "data.kind", .only = parallel},
     {KEY(data.train_range), .help = "[first, last): part of the samples", .of = "data.kind", .only = ranged},
     {KEY(data.validation_range), .help = "[first, last): part of the samples", .of = "data.kind", .only = ranged},
-    {KEY(data.validation_fraction), .help = "of the training samples, picked by validation_seed; of text and tokens the last part; 0: none", .range = from_to_below(0, 1), .of = "data.kind", .only = parted},
+    {KEY(data.validation_fraction), .help = "of the training samples, picked by validation_seed; for text and tokens, the last part; 0: none", .range = from_to_below(0, 1), .of = "data.kind", .only = parted},
     {KEY(data.validation_seed), .help = "which samples validation_fraction keeps", .range = at_least(0), .of = "data.kind", .only = picked},
     {KEY(data.train_samples), .help = "how many samples to draw", .range = from_to(1, kMostSamples), .of = "data.kind", .only = drawn},
     {KEY(data.validation_samples), .help = "how many samples to draw", .range = from_to(0, kMostSamples), .of = "data.kind", .only = drawn},
@@ -138,19 +138,19 @@ std::vector<Key> make_keys() {
 
     {KEY(pipeline.schedule), .help = "pipetrain methods lists them", .values = all_and_auto},
     {KEY(pipeline.allow_stale), .help = "auto may choose a schedule that never drains, whose gradients are stale", .of = "pipeline.schedule", .only = {automatic_schedule}, .on_resume = OnResume::MayDiffer},
-    {KEY(pipeline.schedule_csv), .help = "instead of schedule: an order of your own, docs/own-order.md"},
+    {KEY(pipeline.schedule_csv), .help = "instead of schedule: an order of your own; docs/own-order.md"},
     {KEY(pipeline.stages), .help = "pipeline workers P; the model is cut in P parts, or P times virtual_stages (zb_v: 2)", .range = from_to(1, 1024), .on_resume = OnResume::MayDiffer},
     {KEY(pipeline.microbatches), .help = "per mini-batch", .range = from_to(1, 65536)},
     {KEY(pipeline.split), .help = "or names of the first layer of stages 1.. ([\"conv3\", \"fc1\"])", .values = listed<SplitRule>(), .on_resume = OnResume::MayDiffer},
     {WORD(pipeline.rebalance), .help = "auto: moves the cuts between two steps when the measured stages are uneven; for schedules that drain at every update", .on_resume = OnResume::MayDiffer},
     {KEY(pipeline.replicas), .help = "workers that share each stage: one number for all, or one per stage ([3, 1])", .range = from_to(1, 1024), .on_resume = OnResume::MayDiffer},
-    {.path = "pipeline.shared_layers", .help = "of a plan of BaPipe, each shared by two stages", .built = false, .off = "[]"},
+    {.path = "pipeline.shared_layers", .help = "from a BaPipe plan, each shared by two stages", .built = false, .off = "[]"},
     {KEY(pipeline.virtual_stages), .help = "parts of the model per worker", .range = from_to(1, 1024), .of = "pipeline.schedule", .only = interleaved},
     {WORD(pipeline.warmup), .help = "forwards before the first backward", .of = "pipeline.schedule", .only = schedules_that(takes_warmup)},
     {KEY(pipeline.vertical_sync), .help = "all stages read the version of stage 0", .of = "pipeline.schedule", .only = vertical},
-    {WORD(pipeline.gradient_rule), .help = "backward with other weights than forward", .of = "pipeline.schedule", .only = schedules_that(takes_gradient_rule)},
+    {WORD(pipeline.gradient_rule), .help = "for a backward that reads other weights than its forward", .of = "pipeline.schedule", .only = schedules_that(takes_gradient_rule)},
     {WORD(pipeline.recompute), .help = "keep stage inputs only"},
-    {KEY(pipeline.pipemare.anneal_steps), .help = "T1: updates until all stages have one rate; 0: off; not given: a quarter of those after T3", .range = count_or_none, .of = "pipeline.schedule", .only = annealed},
+    {KEY(pipeline.pipemare.anneal_steps), .help = "T1: updates until all stages have one rate; 0: off; default: a quarter of those after T3", .range = count_or_none, .of = "pipeline.schedule", .only = annealed},
     {KEY(pipeline.pipemare.decay), .help = "T2; 0: off", .range = from_to_below(0, 1), .of = "pipeline.schedule", .only = corrected},
     {KEY(pipeline.pipemare.sync_warmup_epochs), .help = "T3", .range = count_or_none, .of = "pipeline.schedule", .only = warmed},
     {KEY(pipeline.i_timeprest.lambda), .help = "sigma = exp(-lambda d)", .range = at_least(0), .of = "pipeline.schedule", .only = mixed},
@@ -163,13 +163,13 @@ std::vector<Key> make_keys() {
     {KEY(optimizer.momentum), .help = "sgd", .range = from_to_below(0, 1), .of = "optimizer.kind", .only = {"sgd"}},
     {KEY(optimizer.nesterov), .help = "sgd", .of = "optimizer.kind", .only = {"sgd"}},
     {KEY(optimizer.weight_decay), .help = "adamw: decoupled", .range = at_least(0)},
-    {WORD(optimizer.decay), .help = "what weight_decay is for; matrices: parameters of two dimensions or more"},
+    {WORD(optimizer.decay), .help = "what weight_decay applies to; matrices: parameters of two dimensions or more"},
     {KEY(optimizer.beta1), .help = "adam, adamw", .range = from_to_below(0, 1), .of = "optimizer.kind", .only = adam},
     {KEY(optimizer.beta2), .help = "adam, adamw", .range = from_to_below(0, 1), .of = "optimizer.kind", .only = adam},
     {KEY(optimizer.eps), .help = "adam, adamw", .range = above(0), .of = "optimizer.kind", .only = adam},
-    {KEY(optimizer.max_norm), .help = "gradients are clipped to it; 0: never", .range = at_least(0)},
-    {KEY(optimizer.lr_names), .help = "names with a learning rate of their own: [\"fc.*\", \"layer4.*\"]; the first that matches counts"},
-    {KEY(optimizer.lr_factors), .help = "times lr, for each of lr_names: [10.0, 3.0]", .range = at_least(0)},
+    {KEY(optimizer.max_norm), .help = "gradients are clipped to this norm; 0: never", .range = at_least(0)},
+    {KEY(optimizer.lr_names), .help = "parameters with a learning rate of their own: [\"fc.*\", \"layer4.*\"]; the first match counts"},
+    {KEY(optimizer.lr_factors), .help = "factor of lr for each of lr_names: [10.0, 3.0]", .range = at_least(0)},
 
     {WORD(lr_schedule.kind), .help = "how the learning rate moves"},
     {KEY(lr_schedule.warmup_steps), .help = "linear rise from 0", .range = count_or_none},
@@ -177,7 +177,7 @@ std::vector<Key> make_keys() {
     {KEY(lr_schedule.gamma), .help = "step", .range = above(0), .of = "lr_schedule.kind", .only = {"step"}},
     {KEY(lr_schedule.min_lr), .help = "linear, cosine: where lr ends", .range = at_least(0), .of = "lr_schedule.kind", .only = {"linear", "cosine"}},
 
-    {KEY(training.epochs), .help = "1 where steps is not given either", .range = count, .on_resume = OnResume::NewLength},
+    {KEY(training.epochs), .help = "1 if steps is not given either", .range = count, .on_resume = OnResume::NewLength},
     {KEY(training.steps), .help = "updates; instead of epochs", .range = count, .on_resume = OnResume::NewLength},
     {KEY(training.seed), .help = "of weights, shuffling, dropout, drawn data", .range = at_least(0)},
     {WORD(training.precision), .help = "of activations; bf16: on the cpu, docs/precision.md"},
@@ -194,23 +194,23 @@ std::vector<Key> make_keys() {
     {KEY(checkpoint.every_epochs), .help = "0: never", .range = count_or_none},
     {KEY(checkpoint.every_minutes), .help = "0: never", .range = at_least(0), .on_resume = OnResume::MayDiffer},
     {KEY(checkpoint.keep_latest), .help = "how many of the newest to keep", .range = count, .on_resume = OnResume::MayDiffer},
-    {KEY(checkpoint.keep_best), .help = "also keep that of the best validation", .on_resume = OnResume::MayDiffer},
+    {KEY(checkpoint.keep_best), .help = "also keep the one of the best validation", .on_resume = OnResume::MayDiffer},
 
-    {KEY(stability.every_steps), .help = "sgd: steps from one measurement of how far training is from diverging to the next, the first before step 1; 0: never; docs/stability.md", .range = count_or_none},
-    {KEY(stability.iterations), .help = "of a measurement at most: each takes two gradients of a mini-batch", .range = from_to(1, 1000), .on_resume = OnResume::MayDiffer},
+    {KEY(stability.every_steps), .help = "sgd: steps between measurements of how far training is from diverging, the first before step 1; 0: never; docs/stability.md", .range = count_or_none},
+    {KEY(stability.iterations), .help = "the most in one measurement; each takes two gradients of a mini-batch", .range = from_to(1, 1000), .on_resume = OnResume::MayDiffer},
 
-    {KEY(metrics.log_every_steps), .help = "the console's; metrics.jsonl has every step", .range = count, .on_resume = OnResume::MayDiffer},
+    {KEY(metrics.log_every_steps), .help = "steps between console lines; metrics.jsonl has every step", .range = count, .on_resume = OnResume::MayDiffer},
     {KEY(metrics.tensorboard), .help = "write events.out.tfevents.* for TensorBoard", .on_resume = OnResume::MayDiffer},
     {KEY(metrics.trace_steps), .help = "[first, last], both included: trace.json shows these steps; []: none", .range = count, .on_resume = OnResume::MayDiffer},
 
     {KEY(hardware.backend), .help = "cpu is oneDNN, cuda an NVIDIA GPU, reference plain loops", .values = {"cpu", "cuda", "reference"}, .on_resume = OnResume::MayDiffer},
-    {KEY(hardware.devices), .help = "cuda: [\"cuda:0\", \"cuda:1\"], one per worker, or fewer to share; the first there is without it", .of = "hardware.backend", .only = {"cuda"}, .on_resume = OnResume::MayDiffer},
+    {KEY(hardware.devices), .help = "cuda: [\"cuda:0\", \"cuda:1\"], one per worker, or fewer to share; default: the first", .of = "hardware.backend", .only = {"cuda"}, .on_resume = OnResume::MayDiffer},
     {WORD(hardware.workers), .help = "inline: one thread runs all stages; mpi: the processes that mpirun or srun starts share the workers", .on_resume = OnResume::MayDiffer},
     {KEY(hardware.threads_per_stage), .help = "cores that a stage's kernels use; 0: an equal share of the machine", .range = from_to(0, 1024), .on_resume = OnResume::MayDiffer},
-    {KEY(hardware.memory_limit), .help = "per stage, as \"8GiB\"; 0: none", .range = at_least(0), .bytes = true, .on_resume = OnResume::MayDiffer},
+    {KEY(hardware.memory_limit), .help = "per stage, such as \"8GiB\"; 0: none", .range = at_least(0), .bytes = true, .on_resume = OnResume::MayDiffer},
     {KEY(hardware.peer_timeout), .help = "seconds without news of a rank until the run ends", .range = from_to(1, 86400), .of = "hardware.workers", .only = {"mpi"}, .on_resume = OnResume::MayDiffer},
     {KEY(hardware.link.gbits), .help = "rate of a link between workers, per boundary and direction, in 1e9 bits a second; link = {}: none, docs/links.md", .range = link_number, .of = "hardware.backend", .only = hosts, .on_resume = OnResume::MayDiffer},
-    {KEY(hardware.link.microseconds), .help = "its latency", .range = link_number, .of = "hardware.backend", .only = hosts, .on_resume = OnResume::MayDiffer},
+    {KEY(hardware.link.microseconds), .help = "latency of a link", .range = link_number, .of = "hardware.backend", .only = hosts, .on_resume = OnResume::MayDiffer},
   };
   // clang-format on
 }
@@ -263,7 +263,7 @@ std::span<const std::string_view> model_file_keys() {
 }
 
 std::string nearest_key(std::string_view path) {
-  // Strings that views can point to for the life of the program.
+  // Strings that views can point to for the whole life of the program.
   static const std::vector<std::string> model_paths = [] {
     std::vector<std::string> paths;
     for (const std::string_view name : model_file_keys())

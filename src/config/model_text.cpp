@@ -9,7 +9,7 @@
 namespace pipetrain::config {
 
 std::string model_text(const std::map<std::string, ModelPart>& parts) {
-  std::string text;  // plain keys are before tables: the order of model_file_keys()
+  std::string text;  // plain keys come before tables: the order of model_file_keys()
   for (const std::string_view key : model_file_keys()) {
     const auto part = parts.find(std::string(key));
     if (part != parts.end()) text += part->second.toml;

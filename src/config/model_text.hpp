@@ -1,4 +1,4 @@
-// The inline model of a config, between its own text and its place in [model].
+// The inline model of a config: from [model] to the text of a model file, and back.
 #pragma once
 
 #include <filesystem>
@@ -8,11 +8,11 @@
 
 namespace pipetrain::config {
 
-// The parts as the text of a model file.
+// The parts, as the text of a model file.
 std::string model_text(const std::map<std::string, ModelPart>& parts);
 
-// The other way: a [model] table with the model in it, and what else the config says there, as
-// lines of TOML.
+// The reverse: a [model] table with that model in it, and with the other keys that the config sets
+// there, as lines of TOML.
 std::string model_table(const std::string& inline_model, const std::string& others);
 
 }  // namespace pipetrain::config

@@ -18,7 +18,7 @@ std::string nearest_below_and_above(std::int64_t below, std::int64_t above) {
                                      : fmt::format("{}", above);
 }
 
-// A cut can move where the pipeline is empty, and where there is one.
+// A cut can move only if there is one, and only when the pipeline is empty.
 void check_rebalance(const Given& given, const Config& config, Problems& problems) {
   const PipelineConfig& pipeline = config.pipeline;
   if (!fine(given, {"pipeline.rebalance", "pipeline.schedule", "pipeline.schedule_csv"})) return;
@@ -36,14 +36,14 @@ void check_rebalance(const Given& given, const Config& config, Problems& problem
       {place(given, {"pipeline.rebalance", "pipeline.schedule"}),
        fmt::format("pipeline.rebalance = \"auto\" cannot move a cut under {}, which {}", what,
                    !own && is_uncut(pipeline) ? "has none" : "need not drain at an update"),
-       "write rebalance = \"off\", or a schedule that drains, as \"1f1b\""});
+       "write rebalance = \"off\", or a schedule that drains, such as \"1f1b\""});
 }
 
 void check_microbatches(const Given& given, const Config& config, Problems& problems) {
   const std::int64_t batch = config.data.batch_size, parts = config.pipeline.microbatches;
   if (!fine(given, {"data.kind", "data.batch_size", "pipeline.microbatches"})) return;
   if (batch % parts == 0) return;
-  if (config.data.kind == DataKind::ParallelText) return;  // mini-batches have sizes of their own
+  if (config.data.kind == DataKind::ParallelText) return;  // each mini-batch has its own size
   const Place where = place(given, {"pipeline.microbatches", "data.batch_size"});
   if (parts > batch) {
     problems.push_back(
@@ -70,7 +70,7 @@ void check_split(const Given& given, const Config& config, Problems& problems) {
                     "pipeline.schedule", "pipeline.schedule_csv"}))
     return;
   if (has_own_order(config.pipeline) == config.pipeline.schedule_csv.empty())
-    return;  // the file was refused
+    return;  // the file was refused already
   const std::size_t cuts = static_cast<std::size_t>(model_parts(config.pipeline)) - 1;
   if (config.pipeline.split.rule != SplitRule::FirstLayers || names.size() == cuts) return;
   problems.push_back(
@@ -84,7 +84,7 @@ void check_split(const Given& given, const Config& config, Problems& problems) {
                          cuts + 1)});
 }
 
-// Whether stages may have that number of workers, of which nothing is said twice: "" or why not.
+// Why stages may not have these replicas; "" if they may.
 std::string refusal_of_replicas(const PipelineConfig& pipeline) {
   const ScheduleRequest request{.schedule = pipeline.schedule,
                                 .stages = pipeline.stages,
@@ -96,7 +96,7 @@ std::string refusal_of_replicas(const PipelineConfig& pipeline) {
   try {
     if (replicas_of(request).empty()) return "";
     if (has_own_order(pipeline))
-      return "an order of your own says itself which workers share a stage; write replicas = 1";
+      return "an order of your own already says which workers share a stage; write replicas = 1";
     refuse_replicas(require_schedule(pipeline.schedule), request);
   } catch (const UsageError& error) {
     return error.what();
@@ -105,7 +105,7 @@ std::string refusal_of_replicas(const PipelineConfig& pipeline) {
 }
 
 bool check_replicas(const Given& given, const Config& config, Problems& problems) {
-  // A search says itself why it finds none.
+  // A search itself reports why it finds no plan.
   if (config.pipeline.automatic) return config.pipeline.replicas == PipelineConfig().replicas;
   if (!fine(given, {"pipeline.replicas", "pipeline.stages", "pipeline.microbatches",
                     "pipeline.schedule", "pipeline.schedule_csv", "pipeline.vertical_sync"}))
@@ -116,7 +116,7 @@ bool check_replicas(const Given& given, const Config& config, Problems& problems
   return refusal.empty();
 }
 
-// Fewer devices than workers share; more would be idle.
+// Several workers may share a device, but a device without a worker would be idle.
 void check_devices(const Given& given, const Config& config, Problems& problems) {
   const std::size_t devices = config.hardware.devices.size();
   if (!fine(given, {"hardware.devices", "hardware.backend", "pipeline.stages"})) return;

@@ -1,4 +1,4 @@
-// What is wrong with a config, all of it: collected while reading, reported together.
+// Everything that is wrong with a config: collected while reading, reported together.
 #pragma once
 
 #include <string>
@@ -6,9 +6,9 @@
 
 namespace pipetrain::config {
 
-// Where something was written. Places sort in the order in which a reader meets them.
+// Where something was written. Places sort in the order in which a reader comes across them.
 struct Place {
-  int source = 0;            // number of the file; the --set options together come after the last
+  int source = 0;            // number of the file; all --set options are one, after the last
   int line = 0, column = 0;  // from 1; 0 for --set, which has neither
   std::string name;          // "configs/quickstart.toml" or "--set pipeline.stages"
 
@@ -19,13 +19,13 @@ struct Place {
 struct Problem {
   Place place;
   std::string what;     // is wrong
-  std::string instead;  // what to write; empty where `what` says it
+  std::string instead;  // what to write; empty if `what` says it
 };
 
 using Problems = std::vector<Problem>;
 
-// Throws a UsageError with a line per problem, in the order of their places; nothing where there
-// are none.
+// Throws a UsageError with one line per problem, in the order of their places. Does nothing if
+// there are none.
 void raise(Problems problems);
 
 }  // namespace pipetrain::config

@@ -10,7 +10,7 @@ namespace pipetrain {
 
 namespace {
 
-// Not all of config: the sources that are compiled together with this one have other `Place`s.
+// Not all of config: sources that are compiled together with this one have another `Place`.
 using config::Given;
 using config::Key;
 using config::Problems;
@@ -19,8 +19,7 @@ using config::Sources;
 
 using Wrong = std::set<std::string, std::less<>>;
 
-// In the order of the table, in which the key that chooses a kind is before the keys of its
-// kinds.
+// In the order of the table, where the key that chooses a kind comes before the keys of its kinds.
 Wrong read_fields(const Sources& sources, Config& config, Problems& problems) {
   Wrong wrong;
   for (const Key& key : config::keys()) {
@@ -33,7 +32,7 @@ Wrong read_fields(const Sources& sources, Config& config, Problems& problems) {
   return wrong;
 }
 
-// Is this key given in the slip's own source, or in a later one?
+// Is the meant key given in the slip's own source, or in a later one?
 bool given_anyway(const Sources& sources, const Slip& slip) {
   const auto key = sources.settings.find(slip.meant);
   if (key != sources.settings.end()) return key->second.place.source >= slip.source;
@@ -42,21 +41,21 @@ bool given_anyway(const Sources& sources, const Slip& slip) {
   return false;
 }
 
-// A misspelt key is not a missing one: what would only follow from its absence is not reported.
+// A misspelt key is not a missing one: what only follows from its absence is not reported.
 void add_slips(const Sources& sources, Wrong& wrong) {
   for (const Slip& slip : sources.slips)
     if (!given_anyway(sources, slip)) wrong.insert(slip.meant);
 }
 
-// The file that the whole inline model is in; empty where its parts come from several sources,
-// or from what can be read only once.
+// The file that holds the whole inline model; empty if its parts come from several sources, or from
+// one that can be read only once.
 std::filesystem::path only_file(const Sources& sources,
                                 const std::vector<std::filesystem::path>& files) {
   const int source = sources.model.begin()->second.place.source;
   for (const auto& [key, part] : sources.model)
     if (part.place.source != source) return {};
   const auto index = static_cast<std::size_t>(source);
-  const bool again = index < files.size() && is_file(files[index]);  // no pipe
+  const bool again = index < files.size() && is_file(files[index]);  // not a pipe
   return again ? files[index] : std::filesystem::path();
 }
 
@@ -86,7 +85,7 @@ std::string with_place(const ReadConfig& read, const std::string& message) {
       message.substr(0, message.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_."));
   const auto place = read.places.find(key);
   if (place == read.places.end()) return message;
-  // "--set pipeline.schedule" is a place that names the key itself.
+  // "--set pipeline.schedule" is a place that already names the key.
   const std::string_view rest = std::string_view(message).substr(key.size());
   if (place->second.ends_with(key) && rest.starts_with(':'))
     return place->second + std::string(rest);

@@ -14,20 +14,21 @@ struct ReadConfig {
   Config config;
   std::vector<std::string> notes;  // keys without effect under the chosen kind or schedule
   std::map<std::string, std::string> places;  // by key: "quickstart.toml:12:3"
-  std::filesystem::path inline_model_file;    // has all inline layers; empty: none or several have
+  std::filesystem::path inline_model_file;    // of all inline layers; empty: none or several files
 };
 
-// A message that begins with a key, with the key's place in front, where it was written.
+// A message that begins with a key, with the key's place in front if it was written somewhere.
 std::string with_place(const ReadConfig& read, const std::string& message);
 
-// A later file wins over an earlier one, `sets` ("key.path=TOMLVALUE") over all. Paths in a file
-// start from its folder, those of `sets` from the current one; all become absolute. Throws one
-// UsageError with every problem, a line each: `file:line:column: what is wrong; what to write`.
+// A later file wins over an earlier one, and `sets` ("key.path=TOMLVALUE") over all. Paths in a
+// file are relative to its folder, those in `sets` to the current one; all become absolute. Throws
+// one UsageError with every problem, a line each:
+// `file:line:column: what is wrong; what to write`.
 ReadConfig read_config(const std::vector<std::filesystem::path>& files,
                        const std::vector<std::string>& sets);
 
-// TOML that reads back to an equal config (but for its name, which is the file's).
-// `minimal`: only what differs from the defaults.
+// TOML that reads back to an equal config (except for its name, which is the file's). `minimal`:
+// only what differs from the defaults.
 std::string dump_config(const Config& config, bool minimal);
 
 // The dotted keys whose values differ, in the order of the documentation.

@@ -1,4 +1,4 @@
-// What a config says for a key, checked and put into its field.
+// What a config writes for a key, checked and put into the key's field.
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 namespace pipetrain::config {
 namespace {
 
-// "cuda:" and a number as one would write it.
+// "cuda:" and a number without leading zeros.
 bool is_device(std::string_view name) {
   constexpr std::string_view kind = "cuda:";
   constexpr std::size_t most_digits = 3;
@@ -26,7 +26,7 @@ bool is_device(std::string_view name) {
          (name.size() == 1 || name.front() != '0');
 }
 
-// Takes one value for one key. Each operator() is the rule of one type of field.
+// Takes one value for one key. Each operator() is the rule for one type of field.
 struct Take {
   const Key& key;
   const Value& value;
@@ -166,7 +166,7 @@ struct Take {
     field(config) = read;
     return true;
   }
-  // Names of devices: "cuda:0". One may be there several times, for several workers.
+  // Names of devices: "cuda:0". The same one may appear several times, for several workers.
   bool operator()(FieldOf<std::vector<std::string>> field) const {
     const auto* names = as<std::vector<Value>>(value);
     if (!names) return wrong_type(value);
@@ -179,7 +179,7 @@ struct Take {
       const auto* text = as<std::string>(name);
       if (!text) return wrong_type(name);
       if (!is_device(*text)) {
-        return refuse(name, fmt::format("{} names {}, which is no device", key.path, show(name)),
+        return refuse(name, fmt::format("{} names {}, which is not a device", key.path, show(name)),
                       "write \"cuda:0\" for the first GPU, \"cuda:1\" for the second "
                       "(pipetrain devices lists them)");
       }
@@ -220,9 +220,10 @@ struct Take {
     if (steps.size() != 2) return wrong_type(value);
     const StepRange range{steps[0], steps[1]};
     if (range.last < range.first || range.last - range.first >= longest)
-      return refuse(value,
-                    fmt::format("{} = {} are not 1 to {} steps", key.path, show(value), longest),
-                    "write [first, last] with first <= last; both are included");
+      return refuse(
+          value,
+          fmt::format("{} = {} is not a range of 1 to {} steps", key.path, show(value), longest),
+          "write [first, last] with first <= last; both are included");
     field(config) = range;
     return true;
   }
@@ -255,7 +256,7 @@ struct Take {
     field(config) = out;
     return true;
   }
-  // One side, or [height, width]; [] stands for none.
+  // One side, or [height, width]; [] means none.
   bool operator()(FieldOf<ImageSides> field) const {
     std::vector<int> sides(1);
     if (as<std::int64_t>(value) ? !whole(value, sides[0]) : !numbers(sides)) return false;
@@ -307,10 +308,10 @@ bool read_field(const Key& key, const Value& value, Config& config, Problems& pr
   const bool has_field = !std::holds_alternative<std::monostate>(key.field);
   if ((has_field ? write_field(key, config) : show(value)) == key.off) return true;
   if (has_field && key.off == "\"\"" && write_field(key, config).empty()) return true;
-  problems.push_back({value.place, fmt::format("{} = {} is not built yet", key.path, show(value)),
-                      key.off.empty()
-                          ? "leave it out"
-                          : fmt::format("leave it out, or write {} = {}", key.name(), key.off)});
+  problems.push_back(
+      {value.place, fmt::format("{} = {} is not supported yet", key.path, show(value)),
+       key.off.empty() ? "leave it out"
+                       : fmt::format("leave it out, or write {} = {}", key.name(), key.off)});
   return false;
 }
 

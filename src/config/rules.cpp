@@ -20,11 +20,11 @@ void check_model(const Given& given, const Config& config, Problems& problems) {
 void check_precision(const Given& given, const Config& config, Problems& problems) {
   if (!fine(given, {"training.precision", "hardware.backend"})) return;
   if (config.training.precision == Precision::F32 || config.hardware.backend == "cpu") return;
-  problems.push_back({place(given, {"training.precision"}),
-                      fmt::format("training.precision = \"{}\" is not built yet for "
-                                  "hardware.backend = \"{}\"",
-                                  word_of(config.training.precision), config.hardware.backend),
-                      "write precision = \"f32\", or backend = \"cpu\""});
+  problems.push_back(
+      {place(given, {"training.precision"}),
+       fmt::format("training.precision = \"{}\" is not supported yet for hardware.backend = \"{}\"",
+                   word_of(config.training.precision), config.hardware.backend),
+       "write precision = \"f32\", or backend = \"cpu\""});
 }
 
 void check_optimizer(const Given& given, const Config& config, Problems& problems) {
@@ -32,7 +32,7 @@ void check_optimizer(const Given& given, const Config& config, Problems& problem
   if (optimizer.kind != OptimizerKind::Sgd || !optimizer.nesterov || optimizer.momentum > 0) return;
   if (!fine(given, {"optimizer.kind", "optimizer.nesterov", "optimizer.momentum"})) return;
   problems.push_back({place(given, {"optimizer.nesterov"}),
-                      "optimizer.nesterov = true without momentum",
+                      "optimizer.nesterov = true needs momentum",
                       "write momentum = 0.9, or nesterov = false"});
 }
 
@@ -41,11 +41,12 @@ void check_rates(const Given& given, const Config& config, Problems& problems) {
                     factors = config.optimizer.lr_factors.size();
   if (names == factors || !fine(given, {"optimizer.lr_names", "optimizer.lr_factors"})) return;
   problems.push_back({place(given, {"optimizer.lr_factors", "optimizer.lr_names"}),
-                      fmt::format("optimizer.lr_names has {} names, lr_factors {}", names, factors),
+                      fmt::format("optimizer.lr_names has {} names, but lr_factors has {} numbers",
+                                  names, factors),
                       "write a factor for each name"});
 }
 
-// The bound is that of plain sgd, with or without momentum; gradients are taken on this process.
+// The bound is that of sgd, with or without momentum, and gradients are computed in this process.
 void check_stability(const Given& given, const Config& config, Problems& problems) {
   if (config.stability.every_steps == 0) return;
   if (!fine(given, {"stability.every_steps", "optimizer.kind", "hardware.workers"})) return;
@@ -53,16 +54,18 @@ void check_stability(const Given& given, const Config& config, Problems& problem
   if (is_sgd && config.hardware.workers != Workers::Mpi) return;
   problems.push_back(
       {place(given, {"stability.every_steps"}),
-       is_sgd ? "stability is not measured over ranks (hardware.workers = \"mpi\")"
-              : fmt::format("stability is not known for optimizer.kind = \"{}\", for sgd only",
-                            word_of(config.optimizer.kind)),
+       is_sgd
+           ? "stability cannot be measured on several ranks (hardware.workers = \"mpi\")"
+           : fmt::format("stability cannot be measured for optimizer.kind = \"{}\", only for sgd",
+                         word_of(config.optimizer.kind)),
        "write every_steps = 0"});
 }
 
 void check_init(const Given& given, const Config& config, Problems& problems) {
   if (config.model.init_ignore.patterns.empty() || !config.model.init.empty()) return;
   if (!fine(given, {"model.init", "model.init_ignore"})) return;
-  problems.push_back({place(given, {"model.init_ignore"}), "model.init_ignore without an init",
+  problems.push_back({place(given, {"model.init_ignore"}),
+                      "model.init_ignore is given without model.init",
                       "write init = \"weights.safetensors\", or leave it out"});
 }
 
@@ -82,7 +85,7 @@ void check_lr_schedule(const Given& given, const Config& config, Problems& probl
   }
   if (schedule.kind == LrKind::InverseSqrt && schedule.warmup_steps == 0) {
     wrong({"lr_schedule.warmup_steps", "lr_schedule.kind"},
-          "lr_schedule.kind = \"inverse_sqrt\" starts after a warm-up, and there is none",
+          "lr_schedule.kind = \"inverse_sqrt\" starts after a warm-up, but there is none",
           "write warmup_steps = 1 or more");
   }
   const bool falls = schedule.kind == LrKind::Linear || schedule.kind == LrKind::Cosine;

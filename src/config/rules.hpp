@@ -1,4 +1,4 @@
-// Rules that join several keys: what no single value shows to be wrong.
+// Rules over several keys: what no single value shows to be wrong.
 #pragma once
 
 #include <string>
@@ -9,13 +9,13 @@
 
 namespace pipetrain::config {
 
-// Of two keys of which only one can hold, the later source wins and the other goes back to its
-// default; both in one source is a problem.
+// Of two keys that exclude each other, the later source wins and the other key goes back to its
+// default. Both in one source is a problem.
 void settle(const Given& given, Config& config, Problems& problems);
 
-// Every rule that a settled config breaks.
+// Finds every rule that a settled config breaks.
 void check_rules(const Given& given, const Config& config, Problems& problems);
-// Those of them that are about the pipeline, and about data and validation.
+// The part of them about the pipeline, and the part about data and validation.
 void check_pipeline(const Given& given, const Config& config, Problems& problems);
 void check_data(const Given& given, const Config& config, Problems& problems);
 

@@ -1,4 +1,4 @@
-// Of keys of which only one can hold, the one that does.
+// Of several keys that exclude each other, chooses the one that holds.
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
@@ -36,7 +36,7 @@ void settle_model(const Given& given, Config& config, Problems& problems) {
   if (!file || config.model.file.empty()) return;
   for (const auto& [key, part] : parts) {
     if (part.place.source < file->place.source) continue;
-    problems.push_back({part.place, fmt::format("model.{} is given, and model.file too", key),
+    problems.push_back({part.place, fmt::format("model.{} and model.file are both given", key),
                         "describe the model in one of them: remove model.file, or write this in "
                         "the model file"});
   }
@@ -73,7 +73,7 @@ void settle_order(const Given& given, Config& config, Problems& problems) {
   }
 }
 
-// "auto" is no schedule: code that reads one before there is a plan finds the default.
+// "auto" is not a schedule: code that reads one before there is a plan finds the default.
 void settle_automatic(Config& config) {
   PipelineConfig& pipeline = config.pipeline;
   if (pipeline.schedule != automatic_schedule) return;

@@ -139,13 +139,12 @@ void load_file(const std::filesystem::path& file, const Source& source, Sources&
 constexpr const char* kBareKey =
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.";
 
-// A word that TOML would want in quotes: gpipe, ../models/lenet5.toml.
+// A word that TOML wants in quotes: gpipe, ../models/lenet5.toml.
 bool is_bare_word(const std::string& text) {
   return !text.empty() && text.find_first_of(" \t\r\n\"'[]{},#=") == text.npos;
 }
 
-// How many keys `key = text` sets; more than one where a line break ends the value. 0: it is no
-// TOML.
+// How many keys `key = text` sets; more than one if a line break ends the value. 0: not TOML.
 std::size_t keys_set_by(const std::string& text) {
   if (stray_character(text)) return 0;
   try {

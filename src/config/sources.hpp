@@ -12,12 +12,12 @@
 
 namespace pipetrain::config {
 
-struct ModelPart {  // one key of a model file that is in [model]
+struct ModelPart {  // one key of a model file, written in [model]
   Place place;
   std::string toml;  // "[[layers]]\nname = ..."
 };
 
-// "pipeline.stages", for a "pipeline.stags" of this source. A table that is misspelt is a slip too.
+// The known key "pipeline.stages" for a "pipeline.stags" in this source; misspelt tables likewise.
 struct Slip {
   std::string meant;
   int source = 0;
@@ -26,12 +26,12 @@ struct Slip {
 struct Sources {
   Settings settings;
   std::map<std::string, ModelPart> model;  // by key: "layers"
-  std::vector<Slip> slips;                 // unknown keys that are near to a known one
-  Place end;          // where to point for what nobody wrote: the start of the last file
-  bool whole = true;  // false: a source could not be parsed, so that what it gives is not known
+  std::vector<Slip> slips;                 // unknown keys that resemble a known one
+  Place end;          // what to point at for keys that nobody wrote: the start of the last file
+  bool whole = true;  // false: a source could not be parsed, so what it gives is unknown
 };
 
-// Later files win over earlier ones, `sets` ("key.path=value", one source together) over all.
+// Later files win over earlier ones, and `sets` ("key.path=value", together one source) over all.
 Sources load_sources(const std::vector<std::filesystem::path>& files,
                      const std::vector<std::string>& sets, Problems& problems);
 

@@ -1,5 +1,5 @@
-// A value as it was written, with its place: what the TOML parser leaves behind for the rest of
-// config/.
+// A value as it was written, with its place: what the rest of config/ sees of the TOML parser's
+// output.
 #pragma once
 
 #include <cstdint>
@@ -19,11 +19,11 @@ struct Value {
   };
   std::variant<bool, std::int64_t, double, std::string, std::vector<Value>, Other> data;
   Place place;
-  std::filesystem::path folder;  // that relative paths start from
+  std::filesystem::path folder;  // which relative paths start from
 };
 
 std::string type_of(const Value& value);  // "a string", "an array"
-std::string show(const Value& value);     // as TOML on one line, cut short where it is long
+std::string show(const Value& value);     // as TOML on one line, shortened if long
 
 std::string quote(const std::string& text);  // a TOML basic string
 std::string number(double value);            // a TOML float that reads back to the same bits

@@ -1,5 +1,5 @@
-// Keys that take one of a few words: an enum for each, and next to it the words as a config has
-// them, in the order of the enumerators.
+// Keys that take one of a few words: an enum for each, with the words that a config writes next to
+// it, in the order of the enumerators.
 #pragma once
 
 #include <array>
@@ -58,7 +58,7 @@ template <>
 inline constexpr auto words_of<GradientRule> = std::to_array<std::string_view>({"saved",
                                                                                 "recompute"});
 
-// Does a training move its cut when its stages measure uneven?
+// Does a training move its cuts when its stages turn out uneven?
 enum class Rebalance { Off, Auto };
 template <>
 inline constexpr auto words_of<Rebalance> = std::to_array<std::string_view>({"off", "auto"});

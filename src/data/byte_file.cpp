@@ -13,7 +13,7 @@ namespace pipetrain {
 
 namespace {
 
-// Deflate cannot pack better than 1032 to 1 (zlib's technical details: "maximum compression
+// Deflate cannot compress better than 1032 to 1 (zlib's technical details: "maximum compression
 // factor").
 constexpr std::uint64_t deflate_ratio_max = 1032;
 constexpr std::size_t chunk_bytes = std::size_t{1} << 20;
@@ -52,14 +52,14 @@ std::vector<std::uint8_t> ByteFile::read(std::uint64_t count, std::string_view w
   if (count > most_ - std::min(most_, position_))
     refuse(fmt::format("the file can hold at most {} after the first {}",
                        most_ - std::min(most_, position_), position_));
-  // Grown as bytes arrive: a damaged header of a small packed file must not take the memory first.
+  // Grows as bytes arrive: a damaged header of a small packed file must not allocate memory first.
   std::vector<std::uint8_t> bytes;
   std::size_t have = 0;
   while (have < count) {
     if (have == bytes.size())
       bytes.resize(std::min<std::uint64_t>(count, std::max(chunk_bytes, 2 * have)));
     const std::size_t got = read_some(bytes.data() + have, bytes.size() - have);
-    if (got == 0) refuse(fmt::format("only {} are there", have));
+    if (got == 0) refuse(fmt::format("only {} are left", have));
     have += got;
   }
   return bytes;
@@ -76,7 +76,7 @@ std::vector<std::uint8_t> ByteFile::read_rest(std::uint64_t count, std::string_v
 }
 
 std::vector<std::uint8_t> ByteFile::read_all() {
-  // A plain file's length is known; a packed one grows as it comes.
+  // The length of a plain file is known; memory for a packed one grows as it arrives.
   std::vector<std::uint8_t> bytes(bytes_->packed() ? 0 : most_ - std::min(most_, position_));
   std::size_t have = 0;
   while (true) {

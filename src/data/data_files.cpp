@@ -22,7 +22,7 @@ std::vector<fs::path> paths_of(const config::Key& key, Config& config) {
   return {};
 }
 
-// What the keys name, a folder as itself.
+// What the keys name; folders are not listed.
 std::vector<NamedData> named_paths(const DataConfig& data) {
   Config config;
   config.data = data;

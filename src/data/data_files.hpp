@@ -11,17 +11,17 @@ namespace pipetrain {
 
 struct NamedData {
   std::string key;               // "data.train_images"
-  std::filesystem::path folder;  // of an image folder; else empty
-  // In the order in which they are read; below `folder` where there is one.
+  std::filesystem::path folder;  // of an image folder; empty for files
+  // In the order in which they are read; relative to `folder`, if there is one.
   std::vector<std::filesystem::path> files;
 };
 
-// Of the keys that mean something under this kind and are given. DataError where a folder of images
-// cannot be listed. None for what is drawn (`glyphs`, `synthetic`).
+// What the keys name that are given and apply to this kind. DataError if an image folder cannot be
+// listed. Empty for drawn data (`glyphs`, `synthetic`).
 std::vector<NamedData> data_files(const DataConfig& config);
 
-// UsageError where a file or folder of samples is missing, and of a data set that
-// scripts/fetch-dataset gets.
+// UsageError if a file or folder of samples is missing, in a data set that scripts/fetch-dataset
+// downloads.
 void check_fetched(const DataConfig& config);
 
 }  // namespace pipetrain

@@ -1,4 +1,4 @@
-// Which samples hold a NaN or an infinity: asked only when a training has diverged.
+// Which samples hold a NaN or an infinity: only needed when a training has diverged.
 #pragma once
 
 #include <span>
@@ -9,7 +9,7 @@
 
 namespace pipetrain {
 
-// Those of `samples` whose input or float target is not finite, in their order.
+// Those of `samples` whose input or float target is not finite, in the given order.
 std::vector<SampleId> nonfinite_samples(const Dataset& dataset, std::span<const SampleId> samples);
 
 }  // namespace pipetrain

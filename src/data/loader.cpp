@@ -20,12 +20,12 @@ namespace pipetrain {
 
 namespace {
 
-// One place of the ring: mini-batch `step` lives in slot step % depth.
+// One place of the ring: mini-batch `step` uses slot step % depth.
 struct Slot {
   MiniBatch batch;
   bool ready = false;  // made, and not yet released by every reader
   int readers_left = 0;
-  std::vector<std::thread::id> holders;  // threads that got it and have not released it
+  std::vector<std::thread::id> holders;  // those that got it and have not released it
 };
 
 }  // namespace
@@ -49,7 +49,7 @@ struct Loader::Impl {
   ~Impl() {
     close();
     producer.join();
-    std::unique_lock lock(mutex);  // whom close() woke must have left before the lock goes
+    std::unique_lock lock(mutex);  // threads woken by close() must leave first
     changed.wait(lock, [&] { return inside == 0; });
   }
 
@@ -79,7 +79,7 @@ struct Loader::Impl {
   std::size_t target_elements() const {
     return static_cast<std::size_t>(dataset.target_shape().elements());
   }
-  // Where sample number i of a mini-batch goes.
+  // Where to read sample number i of a mini-batch to.
   Sample place(MiniBatch& batch, std::size_t i) const {
     const auto at = [i](auto& values, std::size_t each) {
       return values.empty() ? nullptr : values.data() + i * each;
@@ -124,7 +124,7 @@ struct Loader::Impl {
     }
   }
 
-  // False where the loader was closed meanwhile.
+  // False if the loader was closed meanwhile.
   bool fill(MiniBatch& batch, std::int64_t step) {
     const auto [lengths, ids] = order->of(step);
     batch.step = step;
@@ -159,8 +159,8 @@ struct Loader::Impl {
     throw LoaderClosed();
   }
 
-  // Mini-batch `step` is not made yet. Where the producer is blocked, that takes a release first:
-  // refused if no thread is left to do it.
+  // Mini-batch `step` is not made yet. If the producer is blocked, a slot must be released first:
+  // throws if no thread is left to do that.
   void wait_for_change(std::unique_lock<std::mutex>& lock, std::int64_t step) {
     const Slot& blocking = slot_of(next);
     if (blocking.ready) {
@@ -206,8 +206,8 @@ struct Loader::Impl {
     announce();
   }
 
-  // Under the lock: a thread that waits looks again, and counts itself as blocked again where it
-  // is.
+  // Call with the lock held: waiting threads look again, and count themselves as blocked again if
+  // they are.
   void announce() noexcept {
     ++changes;
     blocked = 0;
@@ -226,17 +226,18 @@ struct Loader::Impl {
   const Dataset& dataset;
   const LoaderOptions options;
   const int readers, reader_threads;
-  const std::unique_ptr<MinibatchOrder> order;  // the producer's
-  ReadingThreads reading;                       // the producer's
+  const std::unique_ptr<MinibatchOrder> order;  // used by the producer only
+  ReadingThreads reading;                       // used by the producer only
 
-  std::mutex mutex;  // of all below, but for the contents of a mini-batch while it is made or read
+  std::mutex mutex;  // protects everything below, except a mini-batch's contents while it is made
+                     // or read
   std::condition_variable changed;
-  std::uint64_t changes = 0;  // of `next`, of a slot's `ready`, of `failure` and `closed`
-  std::int64_t next;          // the mini-batch that is being made
+  std::uint64_t changes = 0;  // to `next`, a slot's `ready`, `failure` or `closed`
+  std::int64_t next;          // the mini-batch being made
   std::vector<Slot> slots;
   std::exception_ptr failure;
   std::atomic<bool> closed = false;  // also read without the lock, between two samples
-  int blocked = 0;  // readers that since the last change found that they wait for a release
+  int blocked = 0;  // readers that have found, since the last change, that they wait for a release
   int inside = 0;
   std::thread producer;
 };

@@ -1,4 +1,4 @@
-// Which samples each mini-batch holds: what a data set decides and a loader follows.
+// Which samples each mini-batch holds: the data set decides, the loader follows.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 namespace pipetrain {
 
 struct Minibatch {
-  Lengths lengths;  // what all its samples are padded to
+  Lengths lengths;  // to which all its samples are padded
   std::span<const SampleId> samples;
 };
 
@@ -21,7 +21,7 @@ struct MinibatchSize {
   bool operator==(const MinibatchSize&) const = default;
 };
 
-// A pure function of (seed, mini-batch), whatever was asked before. Threading: one thread at a
+// A pure function of (seed, mini-batch), whatever was asked for before. Threading: one thread at a
 // time.
 class MinibatchOrder {
  public:
@@ -29,14 +29,14 @@ class MinibatchOrder {
   virtual std::int64_t steps_per_epoch() const = 0;
   // The 0-based mini-batch `step`; valid until the next call. Allocates nothing.
   virtual Minibatch of(std::int64_t step) = 0;
-  // Every size that a mini-batch of an epoch has, each once, the first one a largest.
+  // The distinct sizes of the mini-batches in an epoch, a largest one first.
   virtual std::vector<MinibatchSize> sizes() const = 0;
 };
 
 struct OrderOptions {
-  std::int64_t batch_size = 1;  // samples, where the data set has no limit of its own
+  std::int64_t batch_size = 1;  // in samples, if the data set has no limit of its own
   bool shuffle = true;
-  bool drop_last = true;  // where samples do not fill the last mini-batch of an epoch
+  bool drop_last = true;  // drop the last mini-batch of an epoch if samples do not fill it
   std::uint64_t seed = 1;
 };
 

@@ -71,10 +71,9 @@ void check_values(const DataFiles& files, const NpyArray& targets, const Graph& 
 std::unique_ptr<const Dataset> open_npy(const DataFiles& files, const Graph& graph) {
   NpyArray inputs = read_npy(files.inputs), targets = read_npy(files.labels);
   if (!inputs.is_float())
-    throw UsageError(
-        fmt::format("{}: inputs are float32 or float64, these are {}; save "
-                    "array.astype('<f4')",
-                    files.inputs.string(), npy_type_name(inputs.type)));
+    throw UsageError(fmt::format(
+        "{}: inputs must be float32 or float64, but these are {}; save array.astype('<f4')",
+        files.inputs.string(), npy_type_name(inputs.type)));
   if (inputs.sample_shape() != graph.input)
     refuse_input_shape(files.inputs.string(), inputs.sample_shape(), graph);
   check_counts(files, inputs.size(), targets.size());

@@ -89,7 +89,8 @@ class HeaderReader {
   std::string string() {
     skip_space();
     const char quote = at_ < text_.size() ? text_[at_] : ' ';
-    if (quote != '\'' && quote != '"') fail("a quoted string (arrays of records are not read)");
+    if (quote != '\'' && quote != '"')
+      fail("a quoted string (arrays of records are not supported)");
     const std::size_t end = text_.find(quote, at_ + 1);
     if (end == std::string_view::npos) fail("a closing quote");
     std::string value(text_.substr(at_ + 1, end - at_ - 1));
@@ -155,13 +156,13 @@ Header read_header(ByteFile& file) {
                     "(\\x93NUMPY); write it with numpy.save",
                     fmt::join(magic.begin(), magic.begin() + 6, " ")));
   if (magic[6] < 1 || magic[6] > 3)
-    file.fail(
-        fmt::format("its NPY format version is {}.{}; 1.0 to 3.0 are read", magic[6], magic[7]));
+    file.fail(fmt::format("its NPY format version is {}.{}; 1.0 to 3.0 are supported", magic[6],
+                          magic[7]));
   const auto length =
       little_endian(file.read(magic[6] == 1 ? 2 : 4, "the length of the NPY header"));
   if (length > header_bytes_max)
-    file.fail(fmt::format("its NPY header claims {} bytes; at most {} are read", length,
-                          header_bytes_max));
+    file.fail(
+        fmt::format("its NPY header claims {} bytes; {} is the limit", length, header_bytes_max));
   const auto text = file.read(length, "the NPY header");
   return HeaderReader({reinterpret_cast<const char*>(text.data()), text.size()}, file).read();
 }
@@ -171,7 +172,7 @@ NpyType type_of(const std::string& descr, const ByteFile& file) {
     if (descr == row.descr) return row.type;
   file.fail(
       fmt::format("its elements are of type '{}'; little-endian '<f4', '<f8', '<i4' and '<i8' are "
-                  "read: save array.astype('<f4'), or '<i8' for labels",
+                  "supported: save array.astype('<f4'), or '<i8' for labels",
                   descr));
 }
 

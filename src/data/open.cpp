@@ -49,14 +49,14 @@ std::unique_ptr<const Dataset> part_of(std::shared_ptr<const Dataset> whole,
   return slice(std::move(whole), *range);
 }
 
-// Every other sample than those that the seed picks trains.
+// Training gets all samples except those that the seed picks for validation.
 Datasets split_by_seed(const Opened& whole, const DataConfig& config) {
   SampleSplit split = split_as_configured(whole->size(), config);
   return {pick(whole, std::move(split.train)), pick(whole, std::move(split.validation))};
 }
 
-// By train_range and validation_range: of the training samples, and of `validation` where there are
-// some of its own.
+// By train_range and validation_range; the latter applies to `validation` if that exists, else to
+// the training samples.
 Datasets ranges_of(const Opened& train, const Opened& validation, const DataConfig& config) {
   Datasets datasets{part_of(train, config.train_range, "train_range"), nullptr};
   if (validation || config.validation_range)
@@ -65,15 +65,15 @@ Datasets ranges_of(const Opened& train, const Opened& validation, const DataConf
   return datasets;
 }
 
-// The parts that the config asks for: of the training files, and of `validation` where files of its
-// own are named.
+// The parts that the config asks for, from the training files, and from `validation` if it has
+// files of its own.
 Datasets parts_of(const Opened& train, const Opened& validation, const DataConfig& config) {
   if (config.validation_fraction > 0) return split_by_seed(train, config);
   return ranges_of(train, validation, config);
 }
 
-// Windows over text or tokens: neighbours overlap, so the samples held out are those of the last
-// part, whatever the seed.
+// Windows over text or tokens: neighbouring windows overlap, so the last part is held out, whatever
+// the seed.
 Datasets open_sequences(Sequences read, const DataConfig& config, const Graph& graph) {
   if (config.validation_fraction > 0)
     read = hold_out_tails(std::move(read), config.validation_fraction);
@@ -193,7 +193,7 @@ const Kind& find_kind(DataKind wanted) {
 Datasets open_datasets(const DataConfig& config, const Graph& graph, std::uint64_t seed) {
   check_fetched(config);
   Datasets datasets = find_kind(config.kind).open(config, graph, seed);
-  if (datasets.pieces) return datasets;  // its mini-batches go by lengths
+  if (datasets.pieces) return datasets;  // its mini-batches are grouped by length
   const std::int64_t samples = datasets.train->size();
   if (config.batch_size < 1)
     throw UsageError(fmt::format("data.batch_size = {}: write at least 1", config.batch_size));

@@ -12,7 +12,7 @@ ReadingThreads::ReadingThreads(int threads) {
   try {
     for (int i = 1; i < threads; ++i) threads_.emplace_back([this] { serve(); });
   } catch (const std::system_error&) {
-    // The machine has no more threads: those that are there do the same work.
+    // The machine allows no more threads: those that exist do the same work.
   }
 }
 
@@ -44,8 +44,8 @@ bool ReadingThreads::run(std::size_t count, const std::atomic<bool>& stop,
   return !stop;
 }
 
-// Numbers are given out in ascending order, so a thread that has a smaller one than that which
-// failed has it already and comes to its end.
+// Numbers are handed out in ascending order: when one fails, every smaller one has already been
+// taken, and its thread finishes it.
 void ReadingThreads::share() {
   while (!*stop_) {
     const std::size_t number = next_++;

@@ -1,4 +1,4 @@
-// Several threads that share out the samples of a mini-batch among them.
+// Several threads that share the reading of a mini-batch's samples.
 #pragma once
 
 #include <atomic>
@@ -15,32 +15,32 @@ namespace pipetrain {
 
 class ReadingThreads {
  public:
-  explicit ReadingThreads(int threads);  // the caller of run() is one of them
+  explicit ReadingThreads(int threads);  // including the caller of run()
   ~ReadingThreads();
 
-  // Calls read(0), ..., read(count - 1), each once and by any of the threads, and waits for them.
-  // What is thrown is what one thread alone would have thrown: the exception of the smallest number
-  // that throws; numbers after it may have been read or not. No call begins once `stop` is true:
-  // false then.
+  // Calls read(0), ..., read(count - 1), each once, on any of the threads, and waits for them.
+  // Throws what a single thread would have thrown: the exception of the smallest number that
+  // throws; numbers after it may or may not have been read. Once `stop` is true no further call
+  // begins, and run() returns false.
   bool run(std::size_t count, const std::atomic<bool>& stop,
            const std::function<void(std::size_t)>& read);
 
  private:
-  void share();  // of one thread in one run
-  void serve();  // of a thread until the end
+  void share();  // one thread's part of a run
+  void serve();  // a thread's main loop
 
-  const std::function<void(std::size_t)>* read_ = nullptr;  // of the run, as these three
+  const std::function<void(std::size_t)>* read_ = nullptr;  // of the run, like the next 3
   const std::atomic<bool>* stop_ = nullptr;
   std::size_t count_ = 0;
   std::atomic<std::size_t> next_ = 0;
 
-  std::mutex mutex_;  // of all below
+  std::mutex mutex_;  // protects everything below
   std::condition_variable begun_, done_;
   std::uint64_t runs_ = 0;
-  std::size_t busy_ = 0;  // of threads_, in this run
+  std::size_t busy_ = 0;  // how many of threads_, in this run
   bool ends_ = false;
   std::exception_ptr failure_;
-  std::size_t failed_ = 0;  // its number
+  std::size_t failed_ = 0;  // the number for which read() threw failure_
   std::vector<std::thread> threads_;
 };
 

@@ -1,4 +1,4 @@
-// Mini-batches of samples that all have one size.
+// Mini-batches of samples that all have the same size.
 #pragma once
 
 #include <cstdint>
@@ -8,11 +8,11 @@
 
 namespace pipetrain {
 
-// Shuffled, an epoch is a Fisher-Yates permutation keyed by (seed, epoch); otherwise it is file
-// order. Each epoch starts at its first sample again: a dropped tail is not carried over.
+// If shuffled, an epoch is a Fisher-Yates permutation keyed by (seed, epoch); otherwise it is in
+// file order. Each epoch starts from its first sample: a dropped tail is not carried over.
 class SampleOrder final : public MinibatchOrder {
  public:
-  // Of a data set of this many samples.
+  // For a data set with this many samples.
   SampleOrder(std::int64_t samples, const OrderOptions& options);
   std::int64_t steps_per_epoch() const override { return steps_per_epoch_; }
   Minibatch of(std::int64_t step) override;
@@ -24,7 +24,7 @@ class SampleOrder final : public MinibatchOrder {
   std::int64_t samples_;
   OrderOptions options_;
   std::int64_t steps_per_epoch_;
-  std::int64_t epoch_ = -1;  // that permutation_ is of
+  std::int64_t epoch_ = -1;  // the epoch that permutation_ belongs to
   std::vector<SampleId> permutation_;
 };
 

@@ -34,7 +34,7 @@ class Picked final : public Dataset {
 
 }  // namespace
 
-// The first this many draws of a Fisher-Yates shuffle, then both parts in the order of the files.
+// The first draws of a Fisher-Yates shuffle, then both parts in the order of the files.
 SampleSplit split_samples(std::int64_t samples, const SplitChoice& choice) {
   PIPETRAIN_CHECK(samples >= 2 && choice.fraction > 0 && choice.fraction < 1,
                   "{} samples, of which {} for validation", samples, choice.fraction);

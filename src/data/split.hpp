@@ -1,5 +1,5 @@
-// A part of the training samples kept for validation, chosen by a seed of its own: the training
-// seed, the mini-batch and the number of stages do not move it.
+// Keeps part of the training samples for validation. A separate seed chooses them: the training
+// seed, the mini-batch size and the number of stages do not change the choice.
 #pragma once
 
 #include <cstdint>
@@ -19,10 +19,10 @@ struct SplitChoice {
   std::uint64_t seed = 1;
 };
 
-// floor(samples * fraction) for validation, but at least one sample in each part: `samples` is 2 or
-// more.
+// floor(samples * fraction) for validation, but at least one sample in each part; `samples` must be
+// 2 or more.
 SampleSplit split_samples(std::int64_t samples, const SplitChoice& choice);
-// As [data] says; UsageError where there are fewer than 2 samples.
+// As [data] says; UsageError for fewer than 2 samples.
 SampleSplit split_as_configured(std::int64_t samples, const DataConfig& config);
 
 // The samples `picked` of another data set, in this order, numbered from 0.

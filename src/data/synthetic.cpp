@@ -1,6 +1,6 @@
 // `synthetic`: random tensors and classes of the model's own shapes, for benchmarks. There is
 // nothing to learn in them. Samples are windows on one pool of random numbers, so that reading one
-// costs a copy and nothing more, whatever its size. So are sequences of random tokens.
+// costs only a copy, whatever its size. The same goes for sequences of random tokens.
 #include <algorithm>
 #include <cstddef>
 #include <string>
@@ -14,7 +14,7 @@ namespace pipetrain {
 
 namespace {
 
-constexpr std::int64_t windows_max = 1 << 16;  // from then on inputs come again, classes do not
+constexpr std::int64_t windows_max = 1 << 16;  // after that, inputs repeat; classes do not
 
 std::vector<float> normal_pool(const Shape& window, std::int64_t windows, Random random) {
   std::vector<float> pool(window.elements() + windows);

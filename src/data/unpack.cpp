@@ -29,7 +29,7 @@ struct Unpacker::Impl {
     throw DataError(fmt::format("{}: {}", path, why));
   }
 
-  // Something to read in the buffer; false at the end of the file.
+  // Is there something to read in the buffer? False at the end of the file.
   bool fill() {
     if (stream.avail_in > 0) return true;
     const std::size_t got = file.read_some(buffer.data(), buffer.size());
@@ -47,7 +47,7 @@ struct Unpacker::Impl {
     return taken;
   }
 
-  // After a member: another one, or zeros to the end, as archives pad.
+  // After a member: another one, or zeros up to the end, as archives pad.
   void end_member() {
     while (fill() && *stream.next_in == 0) {
       ++stream.next_in;
@@ -80,7 +80,7 @@ struct Unpacker::Impl {
   std::string path;
   InputFile file;
   std::vector<std::uint8_t> buffer;
-  z_stream stream{};  // what is read of the buffer, also where nothing is packed
+  z_stream stream{};  // its next_in marks what is read of the buffer, even if nothing is packed
   bool packed = false, ended = false, padded = false;
 };
 

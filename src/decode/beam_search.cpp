@@ -22,7 +22,7 @@ struct BeamSearch::Candidate {
   double log_probability = 0;
   std::size_t hypothesis = 0;
   std::int32_t token = 0;
-  // Is it ranked before the other one?
+  // Does it rank before `other`?
   bool operator<(const Candidate& other) const {
     if (log_probability != other.log_probability) return log_probability > other.log_probability;
     return std::pair(hypothesis, token) < std::pair(other.hypothesis, other.token);
@@ -39,7 +39,8 @@ double BeamSearch::penalty(std::int64_t length) const {
   return std::pow((5.0 + static_cast<double>(length)) / 6.0, rules_.length_penalty);
 }
 
-// Twice as many as continue: at most one of each hypothesis ends, so `beam` are left that do not.
+// Ranks twice as many as stay open: each hypothesis ends at most once, so at least `beam` do not
+// end.
 std::vector<BeamSearch::Candidate> BeamSearch::rank(
     std::span<const std::span<const float>> log_probabilities) const {
   const std::size_t most = 2 * static_cast<std::size_t>(rules_.beam);
@@ -92,7 +93,7 @@ void BeamSearch::finish(Hypothesis hypothesis, std::int64_t length) {
   finished_.push_back(std::move(hypothesis));
 }
 
-// A sum only falls, and a penalty is the largest of the longest.
+// A sum can only fall, and the longest hypothesis is divided by the largest penalty.
 bool BeamSearch::is_over() const {
   if (open_.empty() || finished_.size() >= static_cast<std::size_t>(rules_.beam)) return true;
   const Hypothesis* const finished = best();

@@ -17,7 +17,7 @@ LoweredModel lower(const ForwardPassInput& in) {
 }
 
 constexpr PassCall one_sample = {.size = {1, Mode::Evaluate}, .weights = {}, .random = {}};
-const OptimizerConfig no_optimizer = {};  // the one that remembers least: nothing is updated
+const OptimizerConfig no_optimizer = {};  // keeps the least state, and nothing is updated
 
 }  // namespace
 

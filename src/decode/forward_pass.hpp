@@ -1,4 +1,4 @@
-// A model that only computes: one sample through the whole graph, on the calling thread. For
+// A model that only computes: runs one sample through the whole graph, on the calling thread. For
 // `generate`.
 #pragma once
 
@@ -15,13 +15,13 @@ namespace pipetrain {
 
 struct Graph;
 
-struct ForwardPassInput {  // both outlive the pass
+struct ForwardPassInput {  // graph and backend must outlive the pass
   const Graph& graph;
   Backend& backend;
-  const Config& config;  // its precision and kernel threads
+  const Config& config;  // for its precision and kernel threads
 };
 
-// Threading: of one thread, for which the constructor sets the number of kernel threads.
+// Threading: one thread, for which the constructor sets the number of kernel threads.
 class ForwardPass {
  public:
   ForwardPass(const ForwardPassInput& input, const NamedTensors& parameters);

@@ -1,4 +1,4 @@
-// A whole model's weights for passes that only compute: one version, packed for forward alone, and
+// A whole model's weights for passes that only compute: one version, packed for forward only, and
 // the layers' buffers.
 #pragma once
 
@@ -14,15 +14,15 @@ namespace pipetrain {
 
 struct Graph;
 
-// Bytes, before they are taken.
+// The bytes that the weights will take.
 std::size_t forward_weight_bytes(const Graph& graph, const Lowering& lowering);
 
-// Threading: of one thread at a time. Graph, lowering, stream and memory outlive it.
+// Threading: one thread at a time. Graph, lowering, stream and memory must outlive it.
 class ForwardWeights {
  public:
   ForwardWeights(const Graph& graph, const Lowering& lowering, Stream& stream, StageMemory& memory);
 
-  // Plain, PyTorch's layouts, by their global names; may come again between passes.
+  // Plain, in PyTorch's layouts, by their global names; may be called again between passes.
   void put(const NamedTensors& tensors);
 
   Weights of(LayerId layer) const;

@@ -12,7 +12,7 @@ struct Candidate {
   double output = 0;
 };
 
-// The most likely first.
+// Orders the most likely first.
 bool before(const Candidate& a, const Candidate& b) {
   return a.output != b.output ? a.output > b.output : a.token < b.token;
 }

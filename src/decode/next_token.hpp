@@ -1,4 +1,4 @@
-// The next token, drawn from what a language model puts out for a position.
+// The next token, drawn from a language model's outputs for one position.
 #pragma once
 
 #include <cstdint>
@@ -9,13 +9,13 @@
 namespace pipetrain {
 
 struct Sampling {
-  double temperature = 1;  // outputs are divided by it; 0: always the most likely token
-  std::int64_t top_k = 0;  // only this many of the most likely tokens are drawn; 0: all
+  double temperature = 1;  // divides the outputs; 0: always the most likely token
+  std::int64_t top_k = 0;  // draw only from this many of the most likely tokens; 0: all
 };
 
-// From softmax(outputs / temperature); of equal outputs the first ones are the more likely. Takes
-// one number from `random`, none where the temperature is 0. Output that is not finite is never
-// drawn; where none is, the answer is -1.
+// Draws from softmax(outputs / temperature); of equal outputs the first ones count as more likely.
+// Takes one number from `random`, or none if the temperature is 0. Never draws an output that is
+// not finite; returns -1 if there is no finite one.
 std::int32_t next_token(std::span<const float> outputs, const Sampling& sampling, Random& random);
 
 }  // namespace pipetrain

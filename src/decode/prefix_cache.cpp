@@ -21,8 +21,8 @@ void PrefixCache::each_run(bool all, std::span<const int> from, Body body) const
   }
 }
 
-// By way of `spare`, where rows are side by side: a row may be another one's before it is
-// overwritten. Positions are only ever added, so those after the first `positions` are zeros.
+// Copies through `spare`, in which rows are packed: another row may need a row before it is
+// overwritten. Positions are only ever added, so those after the first `positions` are zero.
 void PrefixCache::arrange(std::int64_t length, std::int64_t positions, std::span<const int> from,
                           std::byte* spare) {
   PIPETRAIN_CHECK(from.size() == rows_ && positions <= length, "{} rows, {} of {} positions",

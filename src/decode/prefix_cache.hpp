@@ -1,7 +1,7 @@
-// What is kept of the target's prefixes from position to position, row by row: a value that a layer
-// reads again at each of them, or, at T = 1, a state that it carries along.
+// Keeps data of the target's prefixes from position to position, one row per prefix: a value that a
+// layer reads again at each position or, with T = 1, a state that it carries along.
 //
-//   [rows, T, one position's bytes]   positions that are not there yet are 0
+//   [rows, T, bytes of one position]   positions not reached yet are 0
 #pragma once
 
 #include <cstddef>
@@ -12,15 +12,15 @@
 
 namespace pipetrain {
 
-// Threading: of one thread at a time. Stream and memory outlive it.
+// Threading: one thread at a time. Stream and memory must outlive it.
 class PrefixCache {
  public:
-  // `position_bytes`: of one row.
+  // `position_bytes`: in one row.
   PrefixCache(Stream& stream, StageMemory& memory, int rows, std::size_t position_bytes);
 
-  void begin() { length_ = 0; }  // other prefixes: nothing is there
-  // Room for `length` positions, of which the first `positions` are there, never fewer than the
-  // time before; row r continues with what was row from[r]'s. `spare`: spare_bytes().
+  void begin() { length_ = 0; }  // starts other prefixes: empties the cache
+  // Makes room for `length` positions, of which the first `positions` are in use, never fewer than
+  // last time; row r continues with the previous contents of row from[r]. `spare`: spare_bytes().
   void arrange(std::int64_t length, std::int64_t positions, std::span<const int> from,
                std::byte* spare);
   std::size_t spare_bytes(std::int64_t positions) const {
@@ -30,7 +30,7 @@ class PrefixCache {
   void* values() const { return room_.get(); }
 
  private:
-  // Rows first .. first + count - 1 that move together from other ones as far from each other.
+  // Rows first .. first + count - 1, whose sources are the same distance apart as they are.
   struct Run {
     std::size_t first, count, from;
   };
@@ -42,7 +42,7 @@ class PrefixCache {
   Stream& stream_;
   std::size_t rows_, position_bytes_;
   Room room_;
-  std::int64_t length_ = 0;  // T; 0: nothing is laid out
+  std::int64_t length_ = 0;  // T; 0: not laid out yet
 };
 
 }  // namespace pipetrain

@@ -1,4 +1,4 @@
-// A block of memory that is as large as the largest that was ever asked for.
+// A block of memory as large as the largest request so far.
 #pragma once
 
 #include <cstddef>
@@ -7,14 +7,15 @@
 
 namespace pipetrain {
 
-// Threading: of one thread at a time. Stream and memory outlive it.
+// Threading: one thread at a time. Stream and memory must outlive it.
 class Room {
  public:
   Room(Stream& stream, StageMemory& memory, Use use)
       : stream_(stream), memory_(memory), use_(use) {}
 
-  // At least this many bytes. Where there were fewer the block is another one, of zeros: the stream
-  // is waited for, and what was there is lost. DeviceError: there is no more; the room is empty.
+  // At least this many bytes. If the block is too small, waits for the stream and replaces it by a
+  // new one, zeroed: its contents are lost. DeviceError if there is not enough memory; the room is
+  // then empty.
   std::byte* reserve(std::size_t bytes);
   std::byte* get() const { return block_; }
   std::size_t bytes() const { return bytes_; }

@@ -19,7 +19,7 @@ void TargetCaches::begin() {
     for (PrefixCache& state : states) state.begin();
 }
 
-// Nothing is moved where every row continues with its own and there is room.
+// Moves nothing if every row continues with itself and there is room.
 void TargetCaches::arrange(std::int64_t length, std::int64_t positions, std::span<const int> from) {
   const bool first = length_ == 0, longer = length != length_;
   bool elsewhere = false;

@@ -18,8 +18,9 @@ Kernels make_kernels(const TranslationCompileInput& in, const Lowering& lowering
   return kernels;
 }
 
-// Where values are: steps 0 .. L - 1 compute what needs the source, L .. 2 L - 1 one position, and
-// 2 L is the next position, which reads of the source what this one did.
+// Places values in memory by when they are used: steps 0 .. L - 1 compute the layers that need only
+// the source, L .. 2 L - 1 those of one position, and 2 L is the next position, which reads of the
+// source what this one did.
 class Places {
  public:
   Places(const TranslationCompileInput& in, const Graph& graph, TranslationForm& form)
@@ -36,7 +37,7 @@ class Places {
   bool of_target(int layer) const { return in_.needs[layer] != Needs::Source; }
   int step_of(int layer) const { return of_target(layer) ? layers_ + layer : layer; }
 
-  // The value whose memory this one's is.
+  // The value whose memory this one shares.
   ValueId root(ValueId value) const {
     while (value.value > 0) {
       const auto layer = static_cast<std::size_t>(value.value - 1);
@@ -47,7 +48,7 @@ class Places {
     return value;
   }
 
-  // The graph's input is not read: its two sides are written as values of their own.
+  // The graph's input is not read: its two sides are written as separate values.
   Block block(ValueId value) const {
     if (value.value == 0 || root(value) != value) return {};
     Block block;

@@ -12,7 +12,7 @@
 namespace pipetrain {
 namespace {
 
-// All cores that training has.
+// All the cores that training uses.
 int all_threads(const Config& config) {
   const int workers = config.hardware.workers == Workers::Inline ? 1 : config.pipeline.stages;
   return plan_threads(1, config.hardware.threads_per_stage * workers).threads_per_stage;
@@ -45,11 +45,11 @@ TranslationPass::TranslationPass(const TranslationPassInput& in)
     if (needs_[l] == Needs::Prefix) keep_values(in.graph.layers[l]);
 }
 
-// What a device has been asked for reads the pass's memory.
+// Enqueued work reads the pass's memory.
 TranslationPass::~TranslationPass() {
   try {
     stream_->finish();
-  } catch (...) {  // what failed has been reported
+  } catch (...) {  // the failure has been reported
   }
 }
 
@@ -95,7 +95,7 @@ std::size_t TranslationPass::position_bytes(ValueId value) const {
   return form_->lowering->value_bytes(value, in_.rows);
 }
 
-// Rows of a sequence are plain, position after position.
+// The rows of a sequence are plain, position after position.
 std::size_t TranslationPass::prefix_bytes(ValueId value) const {
   const std::size_t bytes = model_.lowering(lengths_).value_bytes(value, in_.rows);
   PIPETRAIN_CHECK(bytes == position_bytes(value) * static_cast<std::size_t>(lengths_.target),
@@ -108,7 +108,7 @@ std::byte* TranslationPass::at(ValueId value) const {
   return values_.get() + form_->offsets[value];
 }
 
-// The target's values that a layer reads of the whole prefix.
+// Keeps those of the target's values of which a layer reads the whole prefix.
 void TranslationPass::keep_values(const Layer& layer) {
   const Indexed<bool, ValueId> of_target = made_of_target(in_.graph);
   for (const ValueId input : layer.inputs)
@@ -117,7 +117,7 @@ void TranslationPass::keep_values(const Layer& layer) {
                                    static_cast<std::size_t>(longest_.target));
 }
 
-// What kernels carry is alike at all lengths.
+// A kernel's state has the same size for all lengths.
 void TranslationPass::keep_states(const Kernels& kernels) {
   for (LayerId l{0}; l.value < std::ssize(kernels); ++l.value) {
     const auto at = static_cast<std::size_t>(l.value);
@@ -182,7 +182,7 @@ void TranslationPass::read_sources(std::span<const std::int32_t> tokens, std::in
       std::cmp_equal(tokens.size(), in_.rows * length) && length == padded(length, longest_.source),
       "{} tokens of sources of {}", tokens.size(), length);
   const KernelThreads here(threads_);
-  form_ = nullptr;  // where this fails nothing is read
+  form_ = nullptr;  // if this fails, no source has been read
   form_ = &form_of(length);
   lengths_ = {length, 0};
   position_ = 0;

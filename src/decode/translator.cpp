@@ -11,7 +11,7 @@
 namespace pipetrain {
 namespace {
 
-constexpr std::int64_t most_pieces_more = 50;  // of a translation than of its sentence
+constexpr std::int64_t most_pieces_more = 50;  // in a translation than in its sentence
 
 }  // namespace
 
@@ -34,8 +34,8 @@ std::int64_t Translator::padded(const std::vector<Token>& sentence) const {
   return pass_.padded(std::ssize(sentence) + 1, pass_.longest().source);
 }
 
-// Sentences of about one length end at about one step. Those of one batch are padded alike: what
-// padding there is decides how sums are rounded.
+// Sentences of similar length end after a similar number of steps. All of a batch are padded to the
+// same length, because the amount of padding affects how sums are rounded.
 std::vector<Translation> Translator::translate(std::span<const std::vector<Token>> sentences) {
   std::vector<Translation> translations(sentences.size());
   std::vector<std::size_t> order;
@@ -51,7 +51,7 @@ std::vector<Translation> Translator::translate(std::span<const std::vector<Token
   return translations;
 }
 
-// A search's rows follow each other. Rows of no sentence hold an empty one.
+// The rows of a search are consecutive. Rows without a sentence hold an empty one.
 void Translator::read(std::span<const std::vector<Token>> sentences, Batch batch) {
   const std::int64_t length = padded(sentences[batch[0]]);
   tokens_.assign(pass_.rows() * length, pad_);
@@ -69,13 +69,13 @@ void Translator::read(std::span<const std::vector<Token>> sentences, Batch batch
   pass_.read_sources(tokens_, length);
 }
 
-// A hypothesis continues with its last token after its parent's prefix. Rows that no search waits
-// for continue with whatever they have.
+// A hypothesis continues its parent's prefix with its last token. Rows that no search needs
+// continue with whatever they hold.
 void Translator::step(std::vector<BeamSearch>& searches) {
   tokens_.assign(pass_.rows(), begin_);
   from_.resize(tokens_.size());
   std::iota(from_.begin(), from_.end(), 0);
-  std::vector<int> rows;  // that a search waits for
+  std::vector<int> rows;  // that a search needs
   for (std::size_t s = 0; s < searches.size(); ++s)
     for (std::size_t h = 0; h < searches[s].open().size(); ++h) {
       const Hypothesis& hypothesis = searches[s].open()[h];

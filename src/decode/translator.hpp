@@ -1,5 +1,5 @@
-// Sentences of one language to sentences of another, as pieces: batches of sentences that are
-// padded alike, each with a search of its own over what the model says of all at once.
+// Translates sentences, as pieces, from one language to another: in batches of sentences that are
+// padded to the same length, each with its own search over the model's outputs for the whole batch.
 #pragma once
 
 #include <cstdint>
@@ -14,43 +14,43 @@ namespace pipetrain {
 
 struct Graph;
 
-struct TranslatorInput {  // graph, backend and config outlive the translator
+struct TranslatorInput {  // graph, backend and config must outlive the translator
   const Graph& graph;
   Backend& backend;
   const Config& config;
-  const Pieces& pieces;  // read by the constructor alone
+  const Pieces& pieces;  // used only by the constructor
   int beam = 1;
   double length_penalty = 0;  // decode/beam_search.hpp
-  int sentences = 64;         // at once
+  int sentences = 64;         // per batch
 };
 
 struct Translation {
   std::vector<Token> pieces;  // without the end
   double score = 0;           // Hypothesis::score
-  bool finite = true;         // false: what the model put out was not, and there is no translation
+  bool finite = true;         // false: outputs were not finite, there is no translation
 };
 
-// pad, begin and unknown are never produced; a translation has at most 50 pieces more than its
-// sentence (Vaswani et al., "Attention is all you need", 2017, section 6.1), and at most the
-// model's. It is a function of its sentence, the weights and the input above: neither of the others
-// in the call nor of its place among them.
-// Kernels are compiled once for each padded length of sources that comes up, those that read whole
-// prefixes for each pair of lengths, and kept.
-// Threading: as TranslationPass. UsageError: needs_to_translate().
+// Never produces pad, begin or unknown. A translation has at most 50 pieces more than its sentence
+// (Vaswani et al., "Attention is all you need", 2017, section 6.1), and at most the model's
+// longest. It is a function of its sentence, the weights and the input above: neither the other
+// sentences of the call nor its place among them matter.
+// Kernels are compiled once for each padded source length that occurs (those that read whole
+// prefixes, once for each pair of lengths), and kept.
+// Threading: as for TranslationPass. UsageError: needs_to_translate().
 class Translator {
  public:
   explicit Translator(const TranslatorInput& input);
 
   void put_parameters(const NamedTensors& tensors) { pass_.put_parameters(tensors); }
 
-  // Of a sentence, without the end: more cannot be read.
+  // The most pieces, without the end, that a sentence may have.
   std::int64_t most_pieces() const { return pass_.longest().source - 1; }
 
-  // One for each sentence, in their order; of an empty one an empty one.
+  // One per sentence, in their order; an empty sentence gives an empty one.
   std::vector<Translation> translate(std::span<const std::vector<Token>> sentences);
 
  private:
-  using Batch = std::span<const std::size_t>;  // which sentences
+  using Batch = std::span<const std::size_t>;  // numbers of sentences
   void translate(std::span<const std::vector<Token>> sentences, Batch batch,
                  std::vector<Translation>& translations);
   std::int64_t padded(const std::vector<Token>& sentence) const;

@@ -27,13 +27,13 @@ std::variant<LayerFacts, Misfit> additive_attention_rule(const AdditiveAttention
         "\"values\"]"};
   const Shape &queries = rows[0], &keys = rows[1], &values = rows[2];
   if (queries.dims[1] != keys.dims[1])
-    return Misfit{fmt::format(
-        "its queries are {} wide and its keys {}; make each by a linear layer of the same "
-        "out_features",
-        queries.dims[1], keys.dims[1])};
+    return Misfit{
+        fmt::format("its queries are {} wide and its keys {}; make each with a linear layer of the "
+                    "same out_features",
+                    queries.dims[1], keys.dims[1])};
   if (keys.dims[0] != values.dims[0])
     return Misfit{fmt::format(
-        "there are keys of {} positions, but values of {}; make both of the same sequence",
+        "there are keys of {} positions, but values of {}; make both from the same sequence",
         keys.dims[0], values.dims[0])};
   if (spec.padding >= 0)
     if (auto misfit = wrong_tokens(spec.padding, inputs.back(), keys.dims[0], "keys"))

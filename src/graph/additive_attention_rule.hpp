@@ -10,9 +10,9 @@
 
 namespace pipetrain {
 
-// `inputs`: queries [T, N], keys [S, N] and values [S, C]; where spec.padding is a token, then the
-// keys' tokens [S]. Parameters: linear_att [N] and, where it is normalised, normalize_scalar [1]
-// and normalize_bias [N]. FLOPs: [T, S, N] tanh at 10 each, a softmax of [T, S] and a product.
+// `inputs`: queries [T, N], keys [S, N] and values [S, C]; if spec.padding is a token, also the
+// keys' tokens [S]. Parameters: linear_att [N] and, if normalised, normalize_scalar [1] and
+// normalize_bias [N]. FLOPs: [T, S, N] tanh at 10 each, a softmax of [T, S] and a matrix product.
 std::variant<LayerFacts, Misfit> additive_attention_rule(const AdditiveAttention& spec,
                                                          std::span<const Shape> inputs);
 

@@ -11,7 +11,7 @@ namespace {
 
 bool is_rows(const Shape& shape) { return shape.vocabulary == 0 && shape.dims.size() == 2; }
 
-// The values before the tokens; or what is wrong with which inputs there are.
+// The inputs that come before the tokens, or why these inputs do not fit.
 std::variant<std::span<const Shape>, Misfit> values_of(const Attention& spec,
                                                        std::span<const Shape> inputs) {
   const auto found = values_before_tokens(
@@ -27,7 +27,7 @@ std::variant<std::span<const Shape>, Misfit> values_of(const Attention& spec,
 
 Misfit needs_qkv() {
   return {
-      "it needs a [T, 3C] input, queries, keys and values side by side; make them by one linear "
+      "it needs a [T, 3C] input, queries, keys and values side by side; make them with one linear "
       "layer"};
 }
 
@@ -45,10 +45,10 @@ std::variant<Sizes, Misfit> sizes_of(const Attention& spec, std::span<const Shap
   if (!is_rows(first) || !is_rows(last) || last.dims[1] != 2 * first.dims[1])
     return Misfit{
         "with two values it needs queries [T, C] and [S, 2C], keys and values side by side; make "
-        "each by a linear layer, the second twice as wide as the first"};
+        "each with a linear layer, the second twice as wide as the first"};
   if (spec.causal)
     return Misfit{
-        "causal = true is for the positions of one sequence, and these are two; leave causal out, "
+        "causal = true is for the positions of one sequence, but these are two; leave causal out, "
         "or give it one [T, 3C] input"};
   return Sizes{first.dims[0], last.dims[0], first.dims[1]};
 }

@@ -10,9 +10,9 @@
 
 namespace pipetrain {
 
-// `inputs`: [T, 3C] or [T, C] and [S, 2C]; where spec.padding is a token, then the keys' tokens
-// [S]. FLOPs of a head: two products of [T, S, width] and a softmax of [T, S], half of which causal
-// attention needs.
+// `inputs`: [T, 3C], or [T, C] and [S, 2C]; if spec.padding is a token, also the keys' tokens [S].
+// FLOPs of a head: two matrix products of [T, S, width] and a softmax of [T, S]; causal attention
+// needs half of that.
 std::variant<LayerFacts, Misfit> attention_rule(const Attention& spec,
                                                 std::span<const Shape> inputs);
 

@@ -38,14 +38,14 @@ Body read_body(const Entry& block, Problems& problems) {
   return {};
 }
 
-// Adds `more`, replacing what is there; a "$name" among it is a parameter of the block around.
+// Adds `more`, replacing what is present; a "$name" in it is a parameter of the enclosing block.
 void override_with(Table& parameters, const Table* more, const Table& outer) {
   if (!more) return;
   for (Entry entry : *more) {
     const auto* text = std::get_if<std::string>(&entry.value.data);
     if (text && text->starts_with('$')) {
       const Entry* found = find(outer, std::string_view(*text).substr(1));
-      if (!found) continue;  // reported where the block around is used
+      if (!found) continue;  // reported where the enclosing block is used
       entry.value = Value(found->value);
     }
     std::erase_if(parameters, [&](const Entry& other) { return other.key == entry.key; });
@@ -126,7 +126,7 @@ std::optional<BlockUse> read_block_use(Fields& fields, const std::string& name, 
   override_with(common, with, outer);
   Table of_first = common;
   override_with(of_first, first, outer);
-  bool given = true;  // every table is checked, whatever the ones before it lack
+  bool given = true;  // every table is checked, whatever is missing in the ones before it
   for (const Table* table : {body.defaults, with, first})
     given &= check_given(fields, use.block, table, used, problems);
   if (!given || !check_complete(fields, use.block, repeat > 1 ? common : of_first, used, problems))

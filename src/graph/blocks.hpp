@@ -1,5 +1,5 @@
-// Blocks of a model file: a list of layers under a name, written out wherever a layer says
-// `block = "..."` in place of a kind.
+// Blocks of a model file: a named list of layers, written out wherever a layer says `block = "..."`
+// instead of a kind.
 //
 //   [blocks.residual]
 //   defaults = { stride = 1 }
@@ -11,7 +11,7 @@
 //   with = { channels = 64 }
 //   first = { stride = 2 }          # instead, in the first copy
 //
-// `first_index = 1` counts from there: layer1.1.conv1, layer1.2.conv1.
+// With `first_index = 1` they count from 1: layer1.1.conv1, layer1.2.conv1.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@
 
 namespace pipetrain::model_file {
 
-// Per model: a mistake in (nested) repeats must not fill the memory.
+// Per model: a mistake in a (nested) repeat must not fill the memory.
 inline constexpr std::int64_t most_layers = 10000;
 
 struct BlockCopy {
@@ -39,8 +39,8 @@ struct BlockUse {
   std::vector<BlockCopy> copies;
 };
 
-// Takes a use's own keys from its table and finishes it. `outer` holds the parameters of the block
-// around. Nothing: there was a problem.
+// Takes a use's own keys from its table and calls its finish(). `outer` holds the parameters of the
+// enclosing block. None if there was a problem.
 std::optional<BlockUse> read_block_use(Fields& fields, const std::string& name, const Table& blocks,
                                        const Table& outer, Problems& problems);
 

@@ -17,16 +17,16 @@
 namespace pipetrain::model_file {
 namespace {
 
-// Where names are looked up: the model itself, or one copy of a block. In a block, "input" is what
-// the block reads, and what is not its own is looked up in the model, by its full name; outside, a
-// block's name is the output of its last layer.
+// Where names are looked up: in the model itself, or in one copy of a block. In a block, "input" is
+// what the block reads, and a name that is not its own is looked up in the model, as a full name.
+// Outside, a block's name means the output of its last layer.
 struct Scope {
   std::string prefix;  // "layer1.0."
   std::string where;   // " in block 'residual'"
   ValueId input;
   const Table* parameters;                // the block's "$name"s
-  std::set<std::string> names;            // every layer of the list, also those further down
-  std::map<std::string, ValueId> values;  // the output of those above
+  std::set<std::string> names;            // every layer of the list, later ones too
+  std::map<std::string, ValueId> values;  // the outputs of earlier layers
 };
 
 class Builder {
@@ -36,9 +36,9 @@ class Builder {
     if (!graph.input.dims.empty()) shapes_[0] = graph.input;
   }
 
-  // The two parts of an input of two sides, as layers; their names for the model's own list.
+  // Adds the two parts of an input of two sides as layers, with names for the model's own list.
   void add_sides(Position at, Scope& scope);
-  ValueId add_list(const List& list, Scope scope);  // the output of the last
+  ValueId add_list(const List& list, Scope scope);  // returns the last layer's output
   void check_outputs_are_read();
   void check_blocks_are_used();
 
@@ -58,7 +58,7 @@ class Builder {
   const Table& blocks_;
   Graph& graph_;
   Problems& problems_;
-  std::vector<std::optional<Shape>> shapes_;  // of every value; none where a problem hides it
+  std::vector<std::optional<Shape>> shapes_;  // of every value; none if a problem hides it
   std::vector<Position> positions_;           // of every layer
   std::map<std::string, Position> taken_;     // full names
   std::map<std::string, ValueId> values_;     // by full name: the output of a layer or block
@@ -94,7 +94,7 @@ bool is_name(const std::string& name) {
 
 void Builder::take_name(Fields& fields, const std::string& name, const Scope& scope) {
   fields.text("name");
-  if (name.empty()) return;  // missing or no text: Fields says so
+  if (name.empty()) return;  // missing or not a text: Fields reports it
   const Position at = fields.at("name");
   if (!is_name(name))
     problems_.add(at, fmt::format("'{}' cannot be a layer's name; use letters, digits, _, - and "
@@ -128,7 +128,7 @@ std::optional<ValueId> Builder::look_up(const std::string& name, const Fields& f
   return std::nullopt;
 }
 
-// The values that `inputs` names, `before` where the key is absent. Empty: there was a problem.
+// The values that `inputs` names; `before` if the key is absent. Empty: there was a problem.
 std::vector<ValueId> Builder::read_inputs(Fields& fields, const Scope& scope, ValueId before) {
   const auto names = fields.texts("inputs");
   if (!names) return {before};
@@ -153,7 +153,7 @@ void Builder::infer(Layer& layer, Position at, std::optional<Shape>& shape) {
   std::vector<std::string> words;
   for (const ValueId input : layer.inputs) {
     const auto i = static_cast<std::size_t>(input.value);
-    if (!shapes_[i]) return;  // its layer was reported
+    if (!shapes_[i]) return;  // the layer that makes it was reported
     shapes.push_back(*shapes_[i]);
     words.push_back(
         fmt::format("'{}' {}", i == 0 ? "input" : graph_.layers[i - 1].name, shapes_[i]->text()));
@@ -174,7 +174,7 @@ void Builder::infer(Layer& layer, Position at, std::optional<Shape>& shape) {
   shape = layer.output;
 }
 
-// A layer further up, by its name in the same list or by its full name.
+// An earlier layer, by its name in the same list or by its full name.
 std::optional<LayerId> Builder::find_owner(const std::string& named, const Fields& fields,
                                            const Scope& scope) {
   for (const std::string& name : {scope.prefix + named, named})
@@ -190,8 +190,8 @@ std::optional<LayerId> Builder::find_owner(const std::string& named, const Field
   return std::nullopt;
 }
 
-// The layer whose weight this one uses, as it is written; "": it has its own. Nothing: a layer of
-// this kind shares no weight.
+// The layer whose weight this one uses, as written in the file; "": it has its own. None: a layer
+// of this kind shares no weight.
 std::optional<std::string> tied_of(const LayerSpec& spec) {
   return std::visit(
       [](const auto& kind) -> std::optional<std::string> {
@@ -201,11 +201,11 @@ std::optional<std::string> tied_of(const LayerSpec& spec) {
       spec);
 }
 
-// The weight of a linear or embedding layer is that of another one above it.
+// Makes the weight of a linear or embedding layer that of an earlier one.
 void Builder::tie(Layer& layer, const std::string& named, const Fields& fields,
                   const Scope& scope) {
   const auto owner = find_owner(named, fields, scope);
-  if (!owner || !shapes_[owner->value + 1]) return;  // said already
+  if (!owner || !shapes_[owner->value + 1]) return;  // reported already
   const Layer& other = graph_.layers[owner->value];
   Parameter& weight = layer.parameters[0];
   const bool fits = tied_of(other.spec).has_value();
@@ -231,12 +231,12 @@ ValueId Builder::append(Layer layer, std::optional<Shape> shape, Position at) {
   return ValueId{static_cast<int>(graph_.layers.size())};
 }
 
-// The row of a layer's kind; null if there is none, which is reported.
+// The row of a layer's kind; null if there is none, which is then reported.
 const LayerKind* find_kind(const Value& table, const std::string& name, const Table& parameters,
                            Problems& problems) {
   Fields fields(table, title("layer", name), parameters, problems);
   const auto* entries = std::get_if<Table>(&table.data);
-  if (!entries) return nullptr;  // said where its other keys are taken
+  if (!entries) return nullptr;  // reported where its other keys are taken
   std::vector<std::string_view> names;
   for (const LayerKind& kind : layer_kinds()) names.push_back(kind.name);
   const std::string written = fields.text("kind", "");
@@ -389,7 +389,7 @@ void build_layers(const List& list, const Table& blocks, Position input, Graph& 
               .values = {}};
   builder.add_sides(input, model);
   builder.add_list(list, std::move(model));
-  // A layer that could not be read may be the missing reader: only complete graphs are checked.
+  // A layer that could not be read may be the missing reader, so only complete graphs are checked.
   if (!problems.any()) builder.check_outputs_are_read();
   builder.check_blocks_are_used();
 }

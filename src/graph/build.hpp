@@ -10,9 +10,9 @@ struct Graph;
 
 namespace pipetrain::model_file {
 
-// Appends the layers of `list` to a graph that has its input (without dimensions where that
-// could not be read), which is at `input`; before them, of an input of two sides, the layers
-// "source" and "target". Mistakes go to `problems`; a graph with problems must not be used.
+// Appends the layers of `list` to `graph`, which has its input already (without dimensions if that
+// could not be read), declared at `input`. If the input has two sides, the layers "source" and
+// "target" come first. Mistakes go to `problems`; a graph with problems must not be used.
 void build_layers(const List& list, const Table& blocks, Position input, Graph& graph,
                   Problems& problems);
 

@@ -27,8 +27,8 @@ Fields::Fields(const Value& table, std::string what, const Table& parameters, Pr
   fine_ = false;
 }
 
-// The value of a key, a "$name" replaced. A name without a value was reported where the block is
-// used, so that here it only counts as unreadable.
+// The value of a key, with a "$name" replaced. A name without a value was reported where the block
+// is used, so here it only counts as unreadable.
 const Value* Fields::take(std::string_view key, bool required) {
   known_.push_back(key);
   const Entry* entry = find(*entries_, key);
@@ -158,7 +158,7 @@ bool Fields::finish() {
     problems_.add(entry.at,
                   fmt::format("{} has no key '{}'; {}", what_, entry.key,
                               near ? fmt::format("did you mean '{}'?", *near)
-                                   : fmt::format("it knows {}", fmt::join(known_, ", "))));
+                                   : fmt::format("its keys are {}", fmt::join(known_, ", "))));
   }
   std::erase_if(missing_, [&](std::string_view key) { return misspelt(key); });
   if (missing_.empty()) return fine_;

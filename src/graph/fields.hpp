@@ -26,28 +26,27 @@ class Fields {
   // strings. All must outlive this object.
   Fields(const Value& table, std::string what, const Table& parameters, Problems& problems);
 
-  // A whole number of at least `least`; required where no fallback is given.
+  // A whole number of at least `least`; required if there is no fallback.
   std::int64_t size(std::string_view key, std::optional<std::int64_t> fallback = {},
                     std::int64_t least = 1);
   // A number or [height, width].
   Pair pair(std::string_view key, std::optional<Pair> fallback = {}, std::int64_t least = 1);
   bool flag(std::string_view key, bool fallback);
-  // Required where no fallback is given.
+  // Required if there is no fallback.
   double number(std::string_view key, std::optional<double> fallback, const NumberRule& rule);
   std::string text(std::string_view key, std::optional<std::string> fallback = {});
-  // One of these words; the first where the key is absent.
+  // One of these words; the first if the key is absent.
   std::string choice(std::string_view key, std::initializer_list<std::string_view> words);
-  // A list of strings; nothing where the key is absent.
+  // A list of strings; none if the key is absent.
   std::optional<std::vector<std::string>> texts(std::string_view key);
   const Table* table(std::string_view key);  // null: absent
   const List* list(std::string_view key);    // null: absent
 
-  // The value as written, for a reader of its own, which calls wrong() if it cannot read it. Null:
-  // absent.
+  // The value as written, for a reader that calls wrong() if it cannot use it. Null: absent.
   const Value* value(std::string_view key) { return take(key, false); }
   void wrong(std::string_view key, const Value& value, std::string_view wanted);
 
-  // Reports keys that were not taken, and those that are missing and not just misspelt. True: all
+  // Reports keys that were not taken, and those that are missing and not just misspelt. True if all
   // keys were fine.
   bool finish();
   // After finish(): is an unknown key nearest to this one?

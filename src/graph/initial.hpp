@@ -8,8 +8,8 @@ namespace pipetrain {
 
 struct Parameter;
 
-// Plain row-major values in PyTorch's layout: a function of (seed, parameter name) alone, so that
-// no cut of the model and no other layer changes them.
+// Plain row-major values in PyTorch's layout: a function of (seed, parameter name) alone, so
+// neither a cut of the model nor another layer changes them.
 std::vector<float> initial_values(const Parameter& parameter, std::uint64_t seed);
 
 }  // namespace pipetrain

@@ -11,7 +11,7 @@ using model_file::Fields;
 
 constexpr model_file::NumberRule kPositive = {[](double x) { return x > 0; }, "above 0"};
 
-// Nothing where the key is absent.
+// None if the key is absent.
 std::optional<double> read_init_std(Fields& f) {
   const double std = f.number("init_std", 0, kPositive);
   return std > 0 ? std::optional(std) : std::nullopt;
@@ -122,7 +122,7 @@ constexpr std::array<LayerKind, std::variant_size_v<LayerSpec>> kKinds = {{
     {"dropout", "p = 0.5", "in training zeroes an element with probability p, scales the others",
      read_dropout},
     {"add", "", "the sum of two or more inputs of one shape", read_plain<Add>},
-    {"identity", "", "its input as it is", read_plain<Identity>},
+    {"identity", "", "its input, unchanged", read_plain<Identity>},
     {"layer_norm", "eps = 1e-5, bias = true", "normalises each vector of [features] or [T, C]",
      read_layer_norm},
     {"gelu", "approximate = \"none\" (exact) or \"tanh\"", "x times the normal distribution at x",
@@ -149,7 +149,7 @@ constexpr std::array<LayerKind, std::variant_size_v<LayerSpec>> kKinds = {{
      read_additive_attention},
 }};
 
-// A row for each alternative of LayerSpec, in its order (which a test holds).
+// A row for each alternative of LayerSpec, in its order (which a test checks).
 static_assert(!kKinds.back().name.empty());
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The table of layer kinds: what a model file may say, and what `pipetrain layers` prints.
+// The table of layer kinds: what a model file may contain, and what `pipetrain layers` prints.
 #pragma once
 
 #include <span>
@@ -14,7 +14,7 @@ class Fields;
 
 struct LayerKind {
   std::string_view name;  // in TOML: "conv2d"
-  std::string_view keys;  // as a user would write them, with their defaults
+  std::string_view keys;  // as a user would write them, with defaults
   std::string_view summary;
   LayerSpec (*read)(model_file::Fields&);  // takes its keys from a layer's table
 };

@@ -1,5 +1,4 @@
-// A layer in its graph: what it computes of which values, with its parameters and buffers worked
-// out.
+// A layer in its graph: what it computes from which values, with its parameters and buffers.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +13,7 @@
 
 namespace pipetrain {
 
-// How a parameter starts, from a generator keyed by (seed, parameter name).
+// The initial values of a parameter, from a generator keyed by (seed, parameter name).
 struct Uniform {
   double bound = 0;  // in [-bound, bound)
   bool operator==(const Uniform&) const = default;
@@ -29,7 +28,7 @@ struct Normal {
 };
 using Initial = std::variant<Uniform, Constant, Normal>;
 
-// A parameter of a layer further up that another one uses as its own.
+// A parameter of a layer further up that another layer uses as its own.
 struct Tie {
   LayerId layer;
   int parameter = 0;
@@ -41,7 +40,7 @@ struct Parameter {  // PyTorch's name and layout: "conv1.weight" [O, I/groups, k
   std::string name;
   Shape shape;
   Initial initial;
-  std::optional<Tie> tied = {};  // then it is that parameter, which is tied to none itself
+  std::optional<Tie> tied = {};  // if set, it is that parameter, which itself is tied to none
   bool trained = true;           // false: it keeps its value (model.trainable)
   double lr_factor = 1;          // times the learning rate (optimizer.lr_factors)
   bool operator==(const Parameter&) const = default;
@@ -61,8 +60,8 @@ struct Layer {
   Indexed<Parameter> parameters;  // weight, bias
   Indexed<Buffer>
       buffers;             // running_mean, running_var (num_batches_tracked: the runtime's counter)
-  std::int64_t flops = 0;  // of one sample's forward; a multiply-add counts 2
-  // Has it a parameter that is trained? Then it wants the gradients of all of its parameters.
+  std::int64_t flops = 0;  // of the forward of one sample; a multiply-add counts 2
+  // Does it have a trained parameter? If so, it needs the gradients of all of its parameters.
   bool trains() const;
   bool operator==(const Layer&) const = default;
 };

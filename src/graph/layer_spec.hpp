@@ -1,5 +1,5 @@
-// What a layer computes: every kind of layer with what a model file says of it. Sizes that follow
-// from its input are worked out, not stored.
+// What a layer computes: every kind of layer, with what a model file says about it. Sizes that
+// follow from the input are worked out, not stored.
 #pragma once
 
 #include <array>
@@ -16,8 +16,9 @@ using Pair = std::array<std::int64_t, 2>;  // height, width
 struct Linear {  // over the last dimension
   std::int64_t out_features = 0;
   bool bias = true;
-  std::optional<double> init_std = {};  // weights ~ N(0, init_std), the bias 0; else PyTorch's way
-  std::string tied = {};                // the layer whose weight it uses, as it is written; or none
+  std::optional<double> init_std = {};  // weights ~ N(0, init_std), bias 0; none: PyTorch's default
+  std::string tied = {};                // the layer whose weight it uses, as written in the file;
+                                        // empty: its own
   bool operator==(const Linear&) const = default;
 };
 struct Conv2d {
@@ -65,14 +66,14 @@ struct LayerNorm {  // over the last dimension
   bool operator==(const LayerNorm&) const = default;
 };
 struct Gelu {
-  bool tanh = false;  // the approximation by a tanh, else exact
+  bool tanh = false;  // approximated with a tanh; false: exact
   bool operator==(const Gelu&) const = default;
 };
 struct Embedding {  // tokens [T] -> [T, C]: scale times the weight's rows
   std::int64_t embedding_dim = 0;
-  double scale = 1;  // sqrt(C) of a Transformer (Vaswani et al. 2017, section 3.4)
+  double scale = 1;  // sqrt(C) in a Transformer (Vaswani et al. 2017, section 3.4)
   double init_std = 1;
-  std::string tied = {};  // as of Linear
+  std::string tied = {};  // as in Linear
   bool operator==(const Embedding&) const = default;
 };
 struct LearnedPositions {  // [T, C]: adds a weight [T, C]
@@ -82,43 +83,44 @@ struct LearnedPositions {  // [T, C]: adds a weight [T, C]
 struct SinusoidalPositions {  // [T, C]: adds sines and cosines (Vaswani et al. 2017, section 3.5)
   bool operator==(const SinusoidalPositions&) const = default;
 };
-// Of one value, [T, 3C]: the queries, keys and values of all heads side by side, S = T. Of two: the
-// queries [T, C], and [S, 2C], keys and values side by side. -> [T, C]
+// From one value [T, 3C], the queries, keys and values of all heads side by side (S = T), or from
+// two: the queries [T, C], and [S, 2C], the keys and values side by side. -> [T, C]
 struct Attention {
   std::int64_t heads = 1;
-  bool causal = false;        // of one value only
-  std::int64_t padding = -1;  // a token; then the last input is the keys' tokens [S], and keys at
+  bool causal = false;        // for one value only
+  std::int64_t padding = -1;  // a token; the last input is then the keys' tokens [S], and keys at
                               // this token take no part. -1: none, and no such input
   bool operator==(const Attention&) const = default;
 };
-// A long short-term memory (Hochreiter and Schmidhuber 1997), [T, C] -> [T, hidden_size], its first
-// state 0. Rows begin with their sequence and end with padding, where outputs are 0.
+// A long short-term memory (Hochreiter and Schmidhuber 1997), [T, C] -> [T, hidden_size], from a
+// zero state. Rows begin with their sequence and end with padding, where outputs are 0.
 struct Lstm {
   std::int64_t hidden_size = 0;
-  bool reverse = false;        // from the last position of the sequence to the first
-  bool bidirectional = false;  // both ways, [T, 2 hidden_size]: first the forward one's outputs
+  bool reverse = false;        // from the sequence's last position to its first
+  bool bidirectional = false;  // both ways, [T, 2 hidden_size]: the forward outputs come first
   bool bias = true;
-  std::int64_t padding = -1;  // a token; then the last input is the sequence's tokens [T], and all
-                              // after the last other token is padding. -1: none, no such input
+  std::int64_t padding = -1;  // a token; the last input is then the sequence's tokens [T], and
+                              // everything after the last other token is padding. -1: none, and no
+                              // such input
   bool operator==(const Lstm&) const = default;
 };
-// Of queries [T, N], keys [S, N] and values [S, C] -> [T, C] (Bahdanau et al. 2015).
+// From queries [T, N], keys [S, N] and values [S, C] -> [T, C] (Bahdanau et al. 2015).
 struct AdditiveAttention {
-  bool normalize = true;      // its vector's length is a parameter, and a bias is added
-  std::int64_t padding = -1;  // as of Attention
+  bool normalize = true;      // the length of its vector is a parameter, and a bias is added
+  std::int64_t padding = -1;  // as in Attention
   bool operator==(const AdditiveAttention&) const = default;
 };
-struct Narrow {  // tokens [T] -> [length], those from `start` on, as torch.narrow
+struct Narrow {  // tokens [T] -> [length], starting at `start`, as torch.narrow
   std::int64_t start = 0, length = 0;
   bool operator==(const Narrow&) const = default;
 };
-struct Concat {  // of images along the channels, of others along the last dimension
+struct Concat {  // images along the channels, others along the last dimension
   bool operator==(const Concat&) const = default;
 };
 
-// Every kind of layer, the one list of them: LayerSpec's alternatives in this order, what each
-// backend makes a kernel of (backend/make_kernel.inl), and what has a row of traits (traits.hpp).
-// An elementwise kind is a function of one number, which a backend gives with its slope, no more.
+// The one list of all kinds of layer: the alternatives of LayerSpec, in this order. Each backend
+// makes a kernel of each (backend/make_kernel.inl), and each has a row of traits (traits.hpp). An
+// elementwise kind is a function of one number; a backend provides that and its slope, no more.
 #define PIPETRAIN_LAYER_KINDS(KIND, ELEMENTWISE) \
   KIND(Linear)                                   \
   KIND(Conv2d)                                   \
@@ -142,7 +144,7 @@ struct Concat {  // of images along the channels, of others along the last dimen
   KIND(Lstm)                                     \
   KIND(AdditiveAttention)
 
-// A variant of what follows the first: so each item of a list may begin with its comma.
+// A variant of all arguments but the first, so that each item of a list may begin with a comma.
 template <class, class... Kinds>
 using VariantBehind = std::variant<Kinds...>;
 #define PIPETRAIN_NEXT_KIND(Kind) , Kind

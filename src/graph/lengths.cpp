@@ -17,7 +17,7 @@ std::vector<Shape> inputs_of(const Graph& graph, const Layer& layer) {
   return shapes;
 }
 
-// Parameters are those of the longest sequences: what has a row for each position has some to
+// Parameters are those of the longest sequences: one with a row for each position has rows to
 // spare.
 void check_parameters(const Layer& layer, const LayerFacts& facts) {
   PIPETRAIN_CHECK(facts.parameters.size() == layer.parameters.size(),

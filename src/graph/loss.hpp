@@ -1,4 +1,4 @@
-// What training makes small.
+// What training minimises.
 #pragma once
 
 #include <cstdint>
@@ -6,6 +6,6 @@
 namespace pipetrain {
 
 enum class Loss { CrossEntropy, Mse };
-constexpr std::int32_t kNoLabel = -1;  // of cross_entropy: nothing is asked for here
+constexpr std::int32_t kNoLabel = -1;  // cross_entropy: a position without a target
 
 }  // namespace pipetrain

@@ -9,7 +9,7 @@
 namespace pipetrain {
 namespace {
 
-constexpr double kGateFlops = 25;  // of a state: three sigmoids, two tanh, biases, products
+constexpr double kGateFlops = 25;  // per state: three sigmoids, two tanh, biases, multiplications
 
 void add_direction(const Lstm& spec, std::int64_t width, const std::string& suffix,
                    std::vector<Parameter>& parameters) {
@@ -27,7 +27,7 @@ void add_direction(const Lstm& spec, std::int64_t width, const std::string& suff
 std::variant<LayerFacts, Misfit> lstm_rule(const Lstm& spec, std::span<const Shape> inputs) {
   if (spec.reverse && spec.bidirectional)
     return Misfit{
-        "reverse = true is one direction and bidirectional = true both; leave one of them out"};
+        "reverse = true means one direction, and bidirectional = true both; leave one of them out"};
   const auto found = values_before_tokens(
       spec.padding, inputs, {.whose = "the sequence's", .with_tokens = R"(["x", "tokens"])"});
   if (const auto* misfit = std::get_if<Misfit>(&found)) return *misfit;

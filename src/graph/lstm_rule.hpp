@@ -10,9 +10,10 @@
 
 namespace pipetrain {
 
-// `inputs`: [T, C]; where spec.padding is a token, then the sequence's tokens [T]. Parameters as
-// torch.nn.LSTM of one layer has them, the gates in the order i, f, g, o; those of a reversed layer
-// are named as a forward one's. FLOPs of a direction: its products, and 25 a state for the gates.
+// `inputs`: [T, C]; if spec.padding is a token, also the sequence's tokens [T]. Parameters are
+// those of a one-layer torch.nn.LSTM, with the gates in the order i, f, g, o; those of a reversed
+// layer are named as those of a forward one. FLOPs of a direction: its matrix products, and 25 per
+// state for the gates.
 std::variant<LayerFacts, Misfit> lstm_rule(const Lstm& spec, std::span<const Shape> inputs);
 
 }  // namespace pipetrain

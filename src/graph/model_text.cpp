@@ -48,13 +48,13 @@ Value convert(const toml::node& node) {
 
 Table parse_model_text(const std::string& toml, const std::string& origin) {
   if (const auto stray = stray_character(toml))
-    throw UsageError(fmt::format("{}:{}:{}: this is no TOML: {}", origin, stray->line,
+    throw UsageError(fmt::format("{}:{}:{}: this is not valid TOML: {}", origin, stray->line,
                                  stray->column, stray->message()));
   try {
     return convert_table(toml::parse(toml, origin));
   } catch (const toml::parse_error& error) {
     const Position at = position(error.source());
-    throw UsageError(fmt::format("{}:{}:{}: this is no TOML: {}", origin, at.line, at.column,
+    throw UsageError(fmt::format("{}:{}:{}: this is not valid TOML: {}", origin, at.line, at.column,
                                  error.description()));
   }
 }

@@ -33,9 +33,9 @@ struct Entry {
   Value value;
 };
 
-extern const Table kNoTable;  // an empty one
+extern const Table kNoTable;  // an empty table
 
-// UsageError with the position where the text is no TOML.
+// Throws a UsageError with the position if the text is not TOML.
 Table parse_model_text(const std::string& toml, const std::string& origin);
 
 const Entry* find(const Table& table, std::string_view key);  // null: absent

@@ -16,15 +16,14 @@ std::variant<std::span<const Shape>, Misfit> values_before_tokens(std::int64_t p
                                                                   const TokenWords& words) {
   const auto tokens = std::ranges::count_if(inputs, is_tokens);
   if (tokens == std::ssize(inputs))
-    return Misfit{"it needs numbers, and these are tokens; put an embedding layer before it"};
+    return Misfit{"it needs numbers, but these are tokens; put an embedding layer before it"};
   if (tokens > 1 || (tokens == 1 && !is_tokens(inputs.back())))
     return Misfit{fmt::format("it takes {} tokens once, as its last input; write inputs = {}",
                               words.whose, words.with_tokens)};
   if (tokens == 1 && padding < 0)
     return Misfit{
-        "it has tokens and no padding; write padding = TOKEN, the token that fills up sequences, "
-        "or "
-        "leave the tokens out of inputs"};
+        "it has tokens but no padding; write padding = TOKEN, the token that fills up sequences, "
+        "or leave the tokens out of inputs"};
   if (tokens == 0 && padding >= 0)
     return Misfit{
         fmt::format("with padding = {} it needs {} tokens too; name them last in inputs, as in "

@@ -1,5 +1,5 @@
-// What the shape rules of layers with padding share (shapes.hpp): such a layer reads values, and
-// where its `padding` is a token, then the tokens at the positions of one of them.
+// What the shape rules of layers with padding share (shapes.hpp). Such a layer reads values and, if
+// its `padding` is a token, also the tokens at the positions of one of those values.
 #pragma once
 
 #include <cstdint>
@@ -16,16 +16,16 @@ namespace pipetrain {
 
 struct TokenWords {              // for messages
   std::string_view whose;        // "the keys'"
-  std::string_view with_tokens;  // what to write for inputs: ["x", "tokens"]
+  std::string_view with_tokens;  // what to write as inputs: ["x", "tokens"]
 };
 
-// The inputs before the tokens, at least one; or what is wrong with which inputs there are.
-// `padding`: -1 where there are to be no tokens.
+// The inputs that come before the tokens, at least one; or why these inputs do not fit. `padding`
+// is -1 if there must be no tokens.
 std::variant<std::span<const Shape>, Misfit> values_before_tokens(std::int64_t padding,
                                                                   std::span<const Shape> inputs,
                                                                   const TokenWords& words);
 
-// What is wrong with tokens for this many positions. `what` has these: "keys".
+// What is wrong with `tokens` as those of this many positions, which belong to `what`: "keys".
 std::optional<Misfit> wrong_tokens(std::int64_t padding, const Shape& tokens,
                                    std::int64_t positions, std::string_view what);
 

@@ -13,10 +13,10 @@ class Problems {
  public:
   explicit Problems(std::string origin) : origin_(std::move(origin)) {}
 
-  // "what is wrong; what to write instead". The same finding twice (a repeated block) counts once.
+  // "what is wrong; what to write instead". A finding that repeats (a repeated block) counts once.
   void add(Position at, std::string what) { found_.emplace(at, std::move(what)); }
   bool any() const { return !found_.empty(); }
-  // One UsageError, a line `origin:line:column: what` per finding, in the order of the file.
+  // Throws one UsageError: a line `origin:line:column: what` per finding, in the order of the file.
   void throw_if_any() const;
 
  private:

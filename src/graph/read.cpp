@@ -19,7 +19,7 @@ using namespace model_file;
 
 namespace {
 
-constexpr std::int64_t kMostTokens = std::int64_t{1} << 30;  // of a vocabulary
+constexpr std::int64_t kMostTokens = std::int64_t{1} << 30;  // in a vocabulary
 constexpr std::array<std::string_view, 2> kLosses = {"cross_entropy", "mse"};
 
 Loss read_loss(Fields& fields, Problems& problems) {
@@ -39,8 +39,8 @@ double read_label_smoothing(Fields& fields, Loss loss, Problems& problems) {
       "label_smoothing", 0, {[](double x) { return x >= 0 && x < 1; }, "at least 0 and below 1"});
   if (smoothing > 0 && loss == Loss::Mse)
     problems.add(fields.at("label_smoothing"),
-                 "label_smoothing is for labels, and mse has none; leave it out, or write "
-                 "loss = \"cross_entropy\"");
+                 "label_smoothing is for labels, but mse has none; leave it out, or write loss = "
+                 "\"cross_entropy\"");
   return smoothing;
 }
 
@@ -49,7 +49,7 @@ bool is_dimension(const Value& value) {
   return dim && *dim > 0;
 }
 
-// Tokens of two sides, which the model finds under the names "source" and "target".
+// The tokens of two sides, which the model finds under the names "source" and "target".
 Shape read_sides(Fields& fields, std::int64_t& target_tokens, Problems& problems) {
   const std::int64_t source = fields.size("source"), target = fields.size("target"),
                      vocabulary = fields.size("vocabulary", {}, 2);
@@ -62,7 +62,7 @@ Shape read_sides(Fields& fields, std::int64_t& target_tokens, Problems& problems
   return fits ? Shape{{source + target}, vocabulary} : Shape{};
 }
 
-// The model's input shape; empty, and a problem, where it is missing or wrong.
+// The model's input shape; empty, with a problem reported, if it is missing or wrong.
 Shape read_input(const Value& table, std::int64_t& target_tokens, Problems& problems) {
   Fields fields(table, "input", kNoTable, problems);
   const auto* entries = std::get_if<Table>(&table.data);

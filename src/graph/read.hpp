@@ -8,13 +8,13 @@ namespace pipetrain {
 
 struct Graph;
 
-// UsageError lists every problem as `file:line:column: what is wrong; what to write instead`.
+// Throws a UsageError with every problem: `file:line:column: what is wrong; what to write instead`.
 Graph read_model(const std::filesystem::path& file);
 
-// `origin` stands for the file in messages, and names the model where `name` is absent.
+// `origin` replaces the file in messages, and names the model if `name` is absent.
 Graph read_model_text(const std::string& toml, const std::string& origin);
 
-// The model whose layers are in the [model] table of a config, at their places there.
+// The model whose layers are in the [model] table of a config; messages give their places there.
 Graph read_inline_model(const std::filesystem::path& config);
 
 }  // namespace pipetrain

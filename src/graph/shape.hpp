@@ -1,4 +1,4 @@
-// The shape of a value of one sample.
+// The shape of a value, for one sample.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 namespace pipetrain {
 
 // Dimensions without the batch: [C, H, W] of an image, [features] of a vector, [T, C] of a sequence
-// of T vectors. Elements are floats; with a vocabulary they are tokens, int32 in 0 .. vocabulary -
-// 1, which have no gradient.
+// of T vectors. Elements are floats or, with a vocabulary, tokens without a gradient: int32 from 0
+// to vocabulary - 1.
 struct Shape {
   std::vector<std::int64_t> dims;
   std::int64_t vocabulary = 0;

@@ -27,10 +27,10 @@ double product(std::initializer_list<std::int64_t> factors) {
   return out;
 }
 
-// Kaiming uniform with a = sqrt(5): its bound comes to 1 / sqrt(fan_in), the bias's too.
+// Kaiming uniform with a = sqrt(5): its bound, and that of the bias, comes to 1 / sqrt(fan_in).
 Initial by_fan_in(double fan_in) { return Uniform{1 / std::sqrt(fan_in)}; }
 
-// What a layer's weight and bias begin with: by its fan-in, or as the layer says.
+// The initial values of a layer's weight and bias: by its fan-in, or as the layer says.
 Initial weight_initial(const std::optional<double>& std, double fan_in) {
   return std ? Initial{Normal{*std}} : by_fan_in(fan_in);
 }
@@ -47,7 +47,7 @@ Misfit needs_sequence() {
 
 Misfit needs_image() { return {"it needs a [C, H, W] input; place it before the flatten layer"}; }
 
-// Windows of `kernel` that fit into a padded length, `stride` apart.
+// How many windows of `kernel`, `stride` apart, fit into a padded length.
 std::int64_t windows(std::int64_t length, std::int64_t kernel, std::int64_t stride,
                      std::int64_t padding) {
   return (length + 2 * padding - kernel) / stride + 1;
@@ -115,7 +115,7 @@ struct Rule {
           fmt::format("its {} input and {} output channels are not both divisible by "
                       "groups = {}; use a divisor of both",
                       in().dims[0], spec.out_channels, spec.groups)};
-    const std::int64_t channels = in().dims[0] / spec.groups;  // that one output channel reads
+    const std::int64_t channels = in().dims[0] / spec.groups;  // which one output channel reads
     const double fan_in = product({channels, spec.kernel[0], spec.kernel[1]});
     const std::vector<std::int64_t>& out = facts->output.dims;
     facts->flops =
@@ -127,7 +127,7 @@ struct Rule {
     return result;
   }
 
-  // Counted: the two reductions of the statistics (3), then subtract, scale and shift.
+  // Counted: two reductions for the statistics (3), then subtract, scale and shift.
   Result operator()(const BatchNorm&) const {
     if (is_sequence(in()))
       return Misfit{"it normalises the channels of [C, H, W] or [features]; use a layer_norm"};
@@ -172,7 +172,7 @@ struct Rule {
     return same(static_cast<double>(inputs.size() - 1));
   }
 
-  // Counted as batch_norm.
+  // Counted as in batch_norm.
   Result operator()(const LayerNorm& spec) const {
     if (is_image(in())) return Misfit{"it normalises [features] or [T, C]; use a batch_norm"};
     const Shape features{{in().dims.back()}};
@@ -180,7 +180,7 @@ struct Rule {
     if (spec.bias) facts.parameters.push_back({"bias", features, Constant{0}});
     return facts;
   }
-  Result operator()(const Gelu&) const { return same(10); }  // a tanh or an erf counts some
+  Result operator()(const Gelu&) const { return same(10); }  // a tanh or an erf counts as several
 
   Result operator()(const Embedding& spec) const {
     const std::int64_t length = in().dims[0], vocabulary = in().vocabulary,
@@ -229,8 +229,8 @@ struct Rule {
   }
 };
 
-// What no rule looks at but those of layers that read numbers and tokens: how many inputs, and
-// which of them are tokens.
+// What only the rules of layers that read both numbers and tokens check themselves: how many inputs
+// there are, and which of them are tokens.
 std::optional<Misfit> wrong_inputs(const LayerSpec& spec, std::span<const Shape> inputs) {
   const LayerTraits traits = traits_of(spec);
   if (traits.inputs == Inputs::ByRule) return std::nullopt;
@@ -244,7 +244,7 @@ std::optional<Misfit> wrong_inputs(const LayerSpec& spec, std::span<const Shape>
   if (traits.reads == Elements::Tokens && !tokens)
     return Misfit{"it needs tokens; write input = { tokens = T, vocabulary = V } for the model"};
   if (tokens && traits.reads == Elements::Numbers)
-    return Misfit{"it needs numbers, and these are tokens; put an embedding layer before it"};
+    return Misfit{"it needs numbers, but these are tokens; put an embedding layer before it"};
   return std::nullopt;
 }
 

@@ -1,5 +1,5 @@
-// The shape rule of each layer: what follows from its sizes and its inputs' shapes, as PyTorch has
-// it (floor mode), with parameters in PyTorch's names, layouts and default initialisation.
+// The shape rule of each layer: what follows from its sizes and the shapes of its inputs, as in
+// PyTorch (floor mode), with parameters in PyTorch's names, layouts and default initialisation.
 #pragma once
 
 #include <span>
@@ -24,10 +24,10 @@ struct Misfit {
 
 std::variant<LayerFacts, Misfit> shape_rule(const LayerSpec& spec, std::span<const Shape> inputs);
 
-// The count as an integer; where it is more than any layer may have, so is the integer.
+// The count as an integer. A count above what any layer may have stays above it.
 std::int64_t whole_flops(double count);
 
-// Whether every dimension is positive and the product is below 2^40, so that sums of sizes over a
+// Whether every dimension is positive and their product is below 2^40, so that sums of sizes over a
 // whole model cannot overflow.
 bool reasonable(const Shape& shape);
 

@@ -1,7 +1,6 @@
-// What a layer is, said once for each kind: how many inputs it reads, whether it mixes the
-// positions of a sequence, what it carries. Code that needs such a property asks here; no other
-// file lists kinds to know one. How a kind is computed is not listed here: that is up to its
-// backends.
+// What a layer is, once for each kind: how many inputs it reads, whether it mixes the positions of
+// a sequence, what it carries. Code that needs such a property asks here; no other file lists kinds
+// to find it out. How a kind is computed is not listed here: that is up to the backends.
 //
 // Each kind has a row below. A kind without one does not compile.
 #pragma once
@@ -16,17 +15,17 @@ struct Layer;
 
 enum class Inputs : std::uint8_t {
   One,
-  Several,  // two or more of one kind
+  Several,  // two or more of the same kind
   ByRule,   // the kind's shape rule says which
 };
 
 enum class Elements : std::uint8_t { Numbers, Tokens, Either };
 
-// Which positions of an input are needed for the output at one position, of sequences [T, ...].
-// What is no sequence has no positions to mix.
+// Which positions of an input the output at one position needs, for sequences [T, ...]. What is not
+// a sequence has no positions to mix.
 enum class Reach : std::uint8_t {
-  Own,       // that position, whichever it is
-  Numbered,  // that position, and which it is
+  Own,       // that position, whatever its number
+  Numbered,  // that position and its number
   Before,    // that position and those before it
   All,       // those after it too
 };
@@ -37,7 +36,7 @@ struct InputPlace {
 
 namespace kinds {
 
-// What most kinds are. A row hides what is otherwise for its kind.
+// What most kinds are. A kind's row hides what is different for it.
 struct Common {
   static constexpr bool is_given = true;
   static constexpr Inputs inputs = Inputs::One;
@@ -48,10 +47,10 @@ struct Common {
   static constexpr bool counts_minibatches = false;
   // A parameter has a row for each position: at other lengths some rows are not used.
   static constexpr bool has_rows_by_position = false;
-  // The token that marks padding, which takes no part; -1: none does.
+  // The token that marks padding, which takes no part; -1: no token does.
   static constexpr std::int64_t padding(const auto& /*spec*/) { return -1; }
-  // It can be given one position after the other, with what those before have left (the state of
-  // its kernel). Then of `Reach::Before` only the position itself is needed.
+  // It can be given one position at a time, with what the earlier ones left (the state of its
+  // kernel). Then of `Reach::Before` only the position itself is needed.
   static constexpr bool carries_state(const auto& /*spec*/) { return false; }
 };
 
@@ -65,11 +64,11 @@ struct NumberedPositions : Common {
 struct AllPositions : Common {
   static constexpr Reach reach(const auto& /*spec*/, InputPlace) { return Reach::All; }
 };
-struct OwnReach : Common {};  // the row has a reach() of its own
+struct OwnReach : Common {};  // the row has its own reach()
 
 }  // namespace kinds
 
-// Of a kind without a row, which the list at the end refuses.
+// For a kind without a row, which the list at the end refuses.
 template <class Kind>
 struct Traits : kinds::AllPositions {
   static constexpr bool is_given = false;
@@ -92,7 +91,7 @@ struct Traits<AvgPool> : kinds::AllPositions {};
 template <>
 struct Traits<GlobalAvgPool> : kinds::AllPositions {};
 template <>
-struct Traits<Flatten> : kinds::AllPositions {  // of a sequence it makes one vector
+struct Traits<Flatten> : kinds::AllPositions {  // turns a sequence into one vector
   static constexpr bool is_view = true;
 };
 template <>
@@ -120,8 +119,9 @@ struct Traits<LearnedPositions> : kinds::NumberedPositions {
 };
 template <>
 struct Traits<SinusoidalPositions> : kinds::NumberedPositions {};
-// Of one value each position attends to that value's; of two, queries are by themselves. Tokens
-// say of the same positions which are padding.
+// From one value, each position attends to positions of that value. From two, the first is the
+// queries, read at the output's own position, and the second the keys and values. Tokens say which
+// positions of the keys are padding.
 template <>
 struct Traits<Attention> : kinds::OwnReach {
   static constexpr Inputs inputs = Inputs::ByRule;
@@ -137,7 +137,7 @@ struct Traits<Concat> : kinds::EachPosition {
   static constexpr Inputs inputs = Inputs::Several;
 };
 template <>
-struct Traits<Narrow> : kinds::EachPosition {  // of the positions that it keeps
+struct Traits<Narrow> : kinds::EachPosition {  // for the positions that it keeps
   static constexpr Elements reads = Elements::Tokens;
 };
 template <>
@@ -147,7 +147,8 @@ struct Traits<Lstm> : kinds::OwnReach {
   static constexpr Reach reach(const Lstm& spec, InputPlace) {
     return spec.reverse || spec.bidirectional ? Reach::All : Reach::Before;
   }
-  // Of one position, padding inside a sequence, which counts, looks like that after it.
+  // From one position alone, padding inside a sequence, which counts, cannot be distinguished from
+  // padding after it.
   static constexpr bool carries_state(const Lstm& spec) { return spec.padding < 0; }
 };
 template <>
@@ -166,7 +167,7 @@ struct Traits<AdditiveAttention> : kinds::OwnReach {
 PIPETRAIN_LAYER_KINDS(PIPETRAIN_HAS_TRAITS, PIPETRAIN_HAS_TRAITS)
 #undef PIPETRAIN_HAS_TRAITS
 
-// ---- the same of a layer
+// ---- the same for a layer
 
 struct LayerTraits {
   Inputs inputs;
@@ -178,7 +179,7 @@ struct LayerTraits {
 LayerTraits traits_of(const LayerSpec& spec);
 
 Reach reach_of(const Layer& layer, int input);
-// Does an output at one position need any input's positions after it?
+// Does an output at one position need later positions of any input?
 bool reads_ahead(const Layer& layer);
 
 }  // namespace pipetrain

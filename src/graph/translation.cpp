@@ -15,7 +15,7 @@ namespace {
 
 bool is_of(const Indexed<bool, ValueId>& target, ValueId value) { return target[value]; }
 
-// What a layer with an input of the target needs of it: the most that any of those inputs does.
+// What a layer with an input of the target needs of it: the most that any of those inputs needs.
 Needs needed(const Layer& layer, const Indexed<bool, ValueId>& target) {
   bool apart = true;
   for (int i = 0; i < std::ssize(layer.inputs); ++i)
@@ -23,18 +23,18 @@ Needs needed(const Layer& layer, const Indexed<bool, ValueId>& target) {
   return apart || traits_of(layer.spec).carries_state ? Needs::Position : Needs::Prefix;
 }
 
-// Of the target, positions at or before an output's own only.
+// Refuses a layer that reads positions of the target after an output's own.
 void require_causal(const Layer& layer, const Indexed<bool, ValueId>& target) {
   for (int i = 0; i < std::ssize(layer.inputs); ++i)
     if (is_of(target, layer.inputs[i]) && reach_of(layer, i) == Reach::All)
       throw UsageError(
           fmt::format("the layer '{}' reads later tokens of the target, so the model cannot "
                       "predict the next one; let it read only earlier ones (attention: causal = "
-                      "true; lstm: neither reverse nor bidirectional) and train it again",
+                      "true; lstm: neither reverse nor bidirectional) and train the model again",
                       layer.name));
 }
 
-// One row for each position, which is what is kept of a prefix.
+// Requires a row for each position: rows are what is kept of a prefix.
 void require_positions(const Graph& graph, const Layer& layer) {
   if (!layer.output.dims.empty() && layer.output.dims[0] == graph.target_tokens) return;
   throw UsageError(fmt::format(
@@ -43,7 +43,7 @@ void require_positions(const Graph& graph, const Layer& layer) {
       layer.name, layer.output.text(), graph.target_tokens));
 }
 
-// What reads both sides as one value cannot be given the source alone.
+// Refuses a layer that reads both sides as one value: it cannot be given the source alone.
 void require_sides(const Graph& graph) {
   for (std::size_t l = side_layers; l < graph.layers.size(); ++l)
     if (std::ranges::count(graph.layers[l].inputs, ValueId{0}) > 0)

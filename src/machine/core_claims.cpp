@@ -16,8 +16,8 @@
 namespace pipetrain {
 namespace {
 
-// A claim is a socket bound to an abstract address, which the system frees when its process ends.
-// Returns its descriptor; -1: somebody has it; -2: the system refuses such sockets.
+// A claim is a socket bound to an abstract address, which the system frees when the process ends.
+// Returns its descriptor; -1 if the core is already claimed; -2 if the system refuses such sockets.
 int claim(std::string_view name, int core) {
   const int made = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   if (made < 0) return -2;

@@ -13,10 +13,10 @@ namespace fs = std::filesystem;
 constexpr double kNone = std::numeric_limits<double>::infinity();
 
 double ratio(double quota, double period) {
-  return quota > 0 && period > 0 ? quota / period : kNone;  // -1 is no limit
+  return quota > 0 && period > 0 ? quota / period : kNone;  // -1 means no limit
 }
 
-// Version 2: "150000 100000", microseconds of each period, or "max 100000".
+// Version 2: "150000 100000", microseconds per period in microseconds, or "max 100000".
 double quota_in_2(const fs::path& folder) {
   double quota = 0, period = 0;
   std::ifstream file(folder / "cpu.max");
@@ -31,7 +31,8 @@ double quota_in_1(const fs::path& folder) {
              : kNone;
 }
 
-// Of a group and all around it. A container may see its own group as the root, whatever its name.
+// The least of a group and all around it. A container may see its own group as the root, whatever
+// its name.
 template <class QuotaIn>
 double least(const fs::path& mount, const fs::path& group, QuotaIn quota_in) {
   double found = quota_in(mount);

@@ -1,4 +1,4 @@
-// What this machine computes with.
+// The hardware of this machine.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,7 @@
 
 namespace pipetrain {
 
-std::string processor_name();  // as the kernel tells it; "unknown"
+std::string processor_name();  // as the kernel reports it, or "unknown"
 std::int64_t memory_bytes();   // of the machine
 
 }  // namespace pipetrain

@@ -57,15 +57,15 @@ SleepingTeams::~SleepingTeams() {
 
 void SleepingTeams::hold_team() {
   set_kernel_threads(threads());
-  std::atomic<int> members = 0;  // GCC leaves out a team that has nothing to do
+  std::atomic<int> members = 0;  // GCC drops a team that has nothing to do
 #pragma omp parallel
   ++members;
   started_.release();
   ended_.acquire();
 }
 
-// A core each: two that share one take turns at every barrier, and the scheduler does not always
-// see it.
+// One core each: two threads on one core take turns at every barrier, and the scheduler does not
+// always notice.
 void pin_worker(int worker, const ThreadPlan& plan) {
   if (plan.cores.empty()) return;
 #pragma omp parallel

@@ -13,9 +13,9 @@ namespace pipetrain {
 namespace {
 
 using Ngram = std::array<int, bleu_orders>;  // numbers of words; 0 after the last
-using Ngrams = std::array<std::map<Ngram, std::int64_t>, bleu_orders>;  // how often each is there
+using Ngrams = std::array<std::map<Ngram, std::int64_t>, bleu_orders>;  // how often each occurs
 
-// Numbers from 1 on for the words of a pair of sentences.
+// Numbers the words of a pair of sentences, from 1.
 class Numbers {
  public:
   std::vector<int> of(const std::vector<std::string>& words) {

@@ -18,13 +18,13 @@ constexpr std::array<std::string_view, 19> wide_spaces = {
 bool is_narrow_space(char c) { return c == ' ' || (c >= 9 && c <= 13) || (c >= 28 && c <= 31); }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_stop(char c) { return c == '.' || c == ','; }
-// ASCII's signs but ' , - . and, as in the original, the blank.
+// ASCII's signs except ' , - . and, as in the original, the blank.
 bool stands_alone(char c) {
   return (c >= ' ' && c <= '&') || (c >= '(' && c <= '+') || c == '/' || (c >= ':' && c <= '@') ||
          (c >= '[' && c <= '`') || (c >= '{' && c <= '~');
 }
 
-// How many bytes of white space the text begins with, of one character; 0: none.
+// The length in bytes of the white space character with which the text begins; 0: there is none.
 std::size_t space_at_front(std::string_view text) {
   if (is_narrow_space(text.front())) return 1;
   const auto wide =
@@ -70,8 +70,8 @@ std::string part_signs(const std::string& text) {
   return parted;
 }
 
-// From left to right, each byte in one match at most: where matches(a, b) of two neighbours, they
-// become `write(a, b)`.
+// Replaces pairs of neighbouring bytes for which matches(a, b) by write(a, b), from left to right;
+// each byte is in at most one pair.
 template <class Matches, class Write>
 std::string rewrite_pairs(const std::string& text, Matches matches, Write write) {
   std::string written;

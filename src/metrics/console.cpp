@@ -18,7 +18,7 @@ std::string duration_text(double seconds) {
 std::string step_line(const StepSummary& s, const StepColumns& columns) {
   std::size_t memory = 0;
   for (const StageSummary& stage : s.stages) memory += stage.memory_bytes;
-  // The widest of four digits that are not negative: 0.0006677 and 1.234e-05.
+  // The widest non-negative numbers of four digits: 0.0006677 and 1.234e-05.
   return fmt::format(
       "step {:>{}}/{}  epoch {:>{}}  loss {:<#9.4g}  norm {:<#8.3g}  lr {:<#8.3g}  "
       "{:>8.0f} samples/s  bubble {:>3.0f}%  memory {}  ETA {}{}",
@@ -29,7 +29,7 @@ std::string step_line(const StepSummary& s, const StepColumns& columns) {
 }
 
 void Console::step(const StepSummary& s) {
-  options_.out->flush();  // what waits, for a reader that came back
+  options_.out->flush();  // waiting lines, for a reader that has come back
   interval_seconds_ += s.seconds;
   total_seconds_ += s.seconds;
   interval_samples_ += s.samples;

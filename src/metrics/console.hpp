@@ -1,5 +1,5 @@
-// What a person sees while training: one line per log interval, and on a terminal a live view under
-// it, which is drawn over. In a pipe only plain lines.
+// What a person sees while training: one line per log interval and, on a terminal, a live view
+// below it that is redrawn in place. A pipe gets only plain lines.
 #pragma once
 
 #include <cstdint>
@@ -15,16 +15,16 @@
 namespace pipetrain {
 
 struct ConsoleOptions {
-  LineOutput* out = &standard_output();  // outlives the console
+  LineOutput* out = &standard_output();  // must outlive the console
   bool quiet = false;
-  bool terminal = false;                    // `out` is one: draw the live view
-  std::function<TerminalSize()> size = {};  // of it; without, only the view's first line is drawn
+  bool terminal = false;                    // `out` is a terminal: draw the live view
+  std::function<TerminalSize()> size = {};  // unset: draws only the view's first line
   std::int64_t log_every_steps = 10;
   std::int64_t total_steps = 1, total_epochs = 1;
 };
 
-// Never waits for a reader: see LineOutput. DeviceError, once, where `out` is a file that cannot be
-// written; from then on nothing is printed.
+// Never waits for a reader: see LineOutput. DeviceError, once, if `out` is a file that cannot be
+// written; after that nothing is printed.
 class Console {
  public:
   explicit Console(const ConsoleOptions& options) : options_(options) {}
@@ -33,7 +33,7 @@ class Console {
   void line(const std::string& text);  // anything else: the plan, a validation
   void last(const std::string& text);  // a line that is never dropped
   void end();                          // wipes the live view
-  // One validation is done; `left` more are to come.
+  // A validation has ended; `left` more are to come.
   void validated(double seconds, std::int64_t left) { time_left_.validation(seconds, left); }
   std::int64_t dropped_lines() const { return options_.out->dropped_lines(); }
 
@@ -48,10 +48,10 @@ class Console {
   std::int64_t interval_samples_ = 0;
   double interval_bubble_ = 0;
   LiveView live_;
-  std::string drawn_;  // on the terminal now
+  std::string drawn_;  // what is on the terminal now
 };
 
-// One line of a training: columns stay under each other whatever the numbers.
+// One line of a training; columns stay aligned whatever the numbers.
 struct StepColumns {
   double samples_per_second = 0, bubble = 0, seconds_left = 0;
   std::int64_t total_steps = 1, total_epochs = 1;

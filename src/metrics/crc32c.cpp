@@ -6,7 +6,7 @@ namespace pipetrain {
 namespace {
 
 constexpr std::array<std::uint32_t, 256> make_table() {
-  constexpr std::uint32_t polynomial = 0x82f63b78;  // 0x1edc6f41, lowest bit first
+  constexpr std::uint32_t polynomial = 0x82f63b78;  // 0x1edc6f41 with the lowest bit first
   std::array<std::uint32_t, 256> table{};
   for (std::uint32_t byte = 0; byte < 256; ++byte) {
     std::uint32_t rest = byte;

@@ -8,7 +8,7 @@
 namespace pipetrain {
 
 std::uint32_t crc32c(std::string_view bytes);
-// Turned and moved by a constant, so that the sum of bytes that hold sums is no special one.
+// Rotated and offset by a constant, so that the sum of bytes that contain sums is nothing special.
 std::uint32_t masked_crc32c(std::string_view bytes);
 
 }  // namespace pipetrain

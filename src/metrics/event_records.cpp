@@ -72,7 +72,7 @@ std::optional<std::uint64_t> take_varint(std::string_view& bytes) {
   return std::nullopt;
 }
 
-// What an unknown field takes.
+// The bytes that an unknown field takes.
 std::optional<std::size_t> size_of(unsigned wire, std::string_view& bytes) {
   if (wire == Fixed64) return 8;
   if (wire == Fixed32) return 4;

@@ -7,7 +7,7 @@
 namespace pipetrain {
 namespace {
 
-// Does what is in this line belong to a training that has come to `step` and continues?
+// Does this line belong to a training that has come to `step` and continues?
 bool stays(const std::string& line, std::int64_t step) {
   const auto event = nlohmann::json::parse(line, nullptr, false);
   if (!event.is_object()) return false;
@@ -32,7 +32,8 @@ MetricsFile::MetricsFile(const std::filesystem::path& path, std::int64_t keep_st
     : file_(path, kept_bytes(path, keep_steps)) {}
 
 void MetricsFile::write(const nlohmann::ordered_json& event) {
-  constexpr auto replace = nlohmann::ordered_json::error_handler_t::replace;  // of bytes no UTF-8
+  // Replaces bytes that are not UTF-8.
+  constexpr auto replace = nlohmann::ordered_json::error_handler_t::replace;
   file_.write(event.dump(-1, ' ', false, replace) + "\n");
 }
 

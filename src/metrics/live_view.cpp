@@ -11,9 +11,9 @@ namespace pipetrain {
 namespace {
 
 constexpr int kBarWidth = 40;
-constexpr int kLineWidth = 100;  // columns that a stage's row takes at most
+constexpr int kLineWidth = 100;  // columns of a stage's row, at most
 
-// "####....    ": of the width, what the stage computed and what it waited.
+// "####....    ": the shares of the width that the stage computed and waited.
 std::string shares_bar(double busy, double waiting) {
   const auto computes = static_cast<int>(std::lround(kBarWidth * std::clamp(busy, 0., 1.)));
   const auto waits = std::min(
@@ -41,7 +41,7 @@ std::string LiveView::draw(std::int64_t total_steps, TerminalSize size) {
   std::string text =
       fmt::format("[{:=<{}}{: <{}}] {:3.0f}%", "", full, "", kBarWidth - full,
                   100.0 * static_cast<double>(last_.step) / static_cast<double>(total));
-  // One row stays free: the shell's, or what scrolls.
+  // One row stays free, for the shell or for scrolling.
   const bool fits = size.rows >= static_cast<int>(stages_.size()) + 2 && size.columns >= kLineWidth;
   if (fits && seconds_ > 0)
     text +=

@@ -1,5 +1,5 @@
-// What a terminal shows under the last line of a training, drawn over and over: how far it is, and
-// a row for each stage: how much of the time since the last drawing it computed and waited.
+// What a terminal shows below the last line of a training, redrawn in place: how far it is, and for
+// each stage a row with the shares of the time since the last drawing that it computed and waited.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@ class LiveView {
  public:
   void see(const StepSummary& summary);
 
-  // Lines without a newline after the last one; begins to count afresh. The rows of stages are left
-  // out where the terminal is too small for all of them, or its size is unknown.
+  // Returns lines, without a newline after the last one, and starts counting again. Leaves out the
+  // rows of stages if the terminal is too small for all of them, or its size is unknown.
   std::string draw(std::int64_t total_steps, TerminalSize size);
 
  private:
@@ -30,7 +30,8 @@ class LiveView {
   std::vector<StageTimes> stages_;
 };
 
-// What takes a drawing away: the cursor is at the end of its last line, then where it began.
+// What removes a drawing: the cursor must be at the end of its last line, and is then where it
+// began.
 std::string wipe_text(const std::string& drawn);
 
 }  // namespace pipetrain

@@ -1,4 +1,4 @@
-// What is reported of one mini-batch: the figures of metrics.jsonl and of the console, from the
+// What is reported about one mini-batch: the figures of metrics.jsonl and of the console, from the
 // records that the stages leave.
 #pragma once
 
@@ -22,13 +22,13 @@ struct StepSummary {
   std::int64_t step = 0;   // from 1
   std::int64_t epoch = 0;  // from 1
   double loss = 0;         // mean over the mini-batch's samples
-  double accuracy = 0;     // share of samples, as the forwards computed them; classes only
+  double accuracy = 0;     // share of samples, measured in the forwards; classification only
   double lr = 0, grad_norm = 0;
   int samples = 0;
   double seconds = 0;
   double samples_per_second = 0;
-  double tokens_per_second = 0;  // of sequences with a label a position; else 0
-  double bubble = 0;             // idle share of all stages' time
+  double tokens_per_second = 0;  // for sequences with a label per position; else 0
+  double bubble = 0;             // idle share of the time of all stages
   bool skipped = false;
   Communication communication = {};
   std::vector<StageSummary> stages;

@@ -22,8 +22,8 @@ double now_seconds() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
-// The names' numbers, ten digits wide, are seconds since 1970 and grow: readers go by the order of
-// names.
+// The numbers in the names, ten digits wide, are seconds since 1970 and always grow: readers go by
+// the order of the names.
 fs::path next_file(const fs::path& folder, const std::vector<fs::path>& earlier) {
   auto number = static_cast<std::int64_t>(now_seconds());
   const auto name = [&] { return folder / fmt::format("{}{:010}.pipetrain", prefix, number); };
@@ -47,7 +47,7 @@ std::string bytes_of(const fs::path& file) {
   }
 }
 
-// The records of scalars up to a step. After a torn one nothing can be recognised.
+// The records of scalars up to a step. After a torn record nothing more can be recognised.
 std::string kept_records(std::string_view bytes, std::int64_t keep_steps) {
   std::string kept;
   while (const auto record = first_record(bytes)) {
@@ -65,7 +65,8 @@ void remove_old(const fs::path& file) {
                                   file.string(), error.message()));
 }
 
-// Whole under its name or not there at all: the old file is still needed where this is cut short.
+// Appears under its name complete or not at all: if this is cut short, the old file is still
+// needed.
 void write_whole(const fs::path& path, const std::string& bytes) {
   const fs::path part = path.parent_path() / ".tfevents.part";
   std::error_code error;

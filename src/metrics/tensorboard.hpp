@@ -1,12 +1,12 @@
-// The event file of a run, which TensorBoard shows: the numbers of metrics.jsonl as scalars.
+// The event file of a run, as TensorBoard reads it: the numbers of metrics.jsonl as scalars.
 //
-//   train/loss, lr, grad_norm, samples_per_second, bubble, ...   each step
+//   train/loss, lr, grad_norm, samples_per_second, bubble, ...   for each step
 //   stage_0/busy, waiting, memory_bytes, weight_versions, staleness, and so on for each stage
-//   validation/loss, accuracy, top5                              each validation
+//   validation/loss, accuracy, top5, ...                         for each validation
 //
-// A start that resumes from step n writes a new file: an order to forget what was read before (a
-// TensorBoard that watches the folder has read the old file), what the old one has up to step n,
-// then the new steps. The old one goes. So no step shows twice, to no reader.
+// A start that resumes from step n writes a new file: an instruction to forget what was read before
+// (a TensorBoard that watches the folder has read the old file), the old file's records up to step
+// n, then the new steps. The old file is removed. So no reader ever shows a step twice.
 #pragma once
 
 #include <cstdint>
@@ -22,11 +22,10 @@ namespace pipetrain {
 
 class TensorBoardFile {
  public:
-  // In `folder`; of the event files that are there, only what belongs to steps up to `keep_steps`
-  // stays.
+  // In `folder`; of existing event files, only records of steps up to `keep_steps` are kept.
   TensorBoardFile(const std::filesystem::path& folder, std::int64_t keep_steps);
 
-  // An event as metrics.jsonl has it; one that is no step and no validation is passed over.
+  // An event as in metrics.jsonl; ignores those that are neither steps nor validations.
   void write(const nlohmann::ordered_json& event);
   void flush() const { file_.flush(); }
   void close() { file_.close(); }
@@ -45,7 +44,7 @@ class TensorBoardFile {
 std::vector<std::filesystem::path> event_files(const std::filesystem::path& folder);  // by age
 void remove_event_files(const std::filesystem::path& folder);
 
-// The numbers of a "step" or "validation" event by tag.
+// The numbers of a "step" or "validation" event, with their tags.
 std::vector<Scalar> scalars_of(const nlohmann::ordered_json& event);
 
 }  // namespace pipetrain

@@ -31,8 +31,8 @@ std::int64_t validations_after(const ValidationConfig& rule, std::int64_t steps,
                                std::int64_t steps_per_epoch, std::int64_t step) {
   const std::int64_t a = rule.every_steps, b = rule.every_epochs * steps_per_epoch;
   if ((a == 0 && b == 0) || step >= steps) return 0;
-  const bool both = a > 0 && b > 0 && a / std::gcd(a, b) <= steps / b;  // at a step before the end
-  // Multiples after `step` and before the end, which has one whatever it is a multiple of.
+  const bool both = a > 0 && b > 0 && a / std::gcd(a, b) <= steps / b;  // coincide before the end
+  // Multiples after `step` and before the end; the end has one validation in any case.
   const auto multiples = [&](std::int64_t every) {
     return every > 0 ? (steps - 1) / every - step / every : 0;
   };

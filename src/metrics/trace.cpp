@@ -15,7 +15,7 @@
 namespace pipetrain {
 namespace {
 
-enum Row { Compute, Send, Receive, Updates };  // the tracks of a stage
+enum Row { Compute, Send, Receive, Updates };  // of a stage's tracks
 constexpr std::array row_names = {"compute", "send", "receive", "update"};
 
 // An instruction waits for at most a packet and the loader.
@@ -32,7 +32,7 @@ TraceTrackId place_of(const TraceRecord& r) {
   return {.group = r.group, .track = row_of(r.instruction.op)};
 }
 
-// As in the program's text, less the stage, which the track tells.
+// As in the program's text, without the stage, which the track shows.
 std::string name_of(const Instruction& i) {
   return fmt::format("{}{}", letters(i.op), i.microbatch.value);
 }
@@ -47,7 +47,7 @@ nlohmann::ordered_json args_of(const TraceRecord& r, int microbatches) {
   return args;
 }
 
-// Finds the instruction of a stage that has to do with a micro-batch of a step: where it begins.
+// Finds the record of a stage's instruction for a micro-batch of a step.
 class Index {
  public:
   explicit Index(const std::vector<TraceTrack>& tracks) {
@@ -68,7 +68,7 @@ class Index {
   std::map<Key, const TraceRecord*> records_;
 };
 
-// The instructions on the way of a micro-batch's tensor over a cut.
+// The instructions by which a micro-batch's tensor crosses a cut.
 struct Crossing {
   std::string_view name;
   const TraceRecord *send = nullptr, *receive = nullptr, *reader = nullptr;
@@ -85,9 +85,9 @@ Crossing crossing_of(const Index& index, const TraceRecord& receive) {
   return {"gradient", index.find(Op::SendGradient, stage + 1, receive), &receive, reader};
 }
 
-constexpr std::int64_t shortest_wait_ns = 1000;  // shorter ones are the price of a lock
+constexpr std::int64_t shortest_wait_ns = 1000;  // shorter ones are the cost of a lock
 
-// Adds what was recorded to a timeline.
+// Adds recorded instructions to a timeline.
 class EventWriter {
  public:
   EventWriter(const std::vector<TraceTrack>& tracks, int microbatches)
@@ -96,11 +96,11 @@ class EventWriter {
       for (const TraceRecord& r : track.records()) origin_ns_ = std::min(origin_ns_, r.begin_ns);
   }
 
-  // What waits for a send that has not begun is shown as waiting, so that an arrow never goes to a
-  // slice that began before its own.
+  // A receive shows as waiting until its send has begun, so that an arrow never points to a slice
+  // that began before the arrow did.
   void add_slices(const TraceRecord& r) {
     if (!is_receive(r.instruction.op)) return add(r, r.waiting, r.begin_ns, r.end_ns);
-    if (r.waiting) return;  // the whole record tells it
+    if (r.waiting) return;  // the record of the whole covers it
     const TraceRecord* const send = crossing_of(index_, r).send;
     const std::int64_t begin = begin_of(r, send);
     add(r, true, r.begin_ns, begin);
@@ -120,7 +120,7 @@ class EventWriter {
   TraceEvents& events() { return events_; }
 
  private:
-  // Clocks of two hosts may differ by more than a message takes.
+  // The clocks of two hosts may differ by more than a message takes.
   static std::int64_t begin_of(const TraceRecord& receive, const TraceRecord* send) {
     return send ? std::clamp(send->begin_ns, receive.begin_ns, receive.end_ns) : receive.begin_ns;
   }
@@ -165,7 +165,7 @@ void TraceTrack::add(const TraceRecord& record) {
 
 Trace::Trace(const StepRange& steps, const Program& program)
     : steps_(steps), microbatches_(program.microbatches) {
-  // Every mini-batch that a copy of a stage runs has as many instructions of it.
+  // A copy of a stage runs the same number of instructions in each of its mini-batches.
   const auto each = static_cast<std::size_t>(program.minibatches);
   const auto minibatches = static_cast<std::size_t>(steps.last - steps.first + 1);
   std::map<std::pair<StageId, std::size_t>, std::size_t> instructions;  // by stage and worker

@@ -1,4 +1,4 @@
-// What the workers really did in a few steps: metrics.trace_steps, written as trace.json.
+// What the workers actually did in a few steps: metrics.trace_steps, written to trace.json.
 //
 //   stage 0   compute   [F0][F1]              [B0]          [B1]
 //             send          [SA0][SA1]
@@ -6,15 +6,15 @@
 //             update                                            [U1]
 //   stage 1   receive   [waiting][RA0] ...           arrows: SA > RA > F and SG > RG > B
 //
-// A receive begins with the send that it waited for; until then, and wherever else an instruction
-// waits for a microsecond or more (for a packet, for the loader, for the other stages' norms), a
-// slice "waiting" is shown.
+// A receive begins with the send that it waited for. Before that, and wherever else an instruction
+// waits for a microsecond or more (for a packet, for the loader, for the other stages' norms),
+// there is a slice "waiting".
 //
-// Each copy of a stage has its own. Over several ranks each records its own stages', and rank 0's
-// trace takes in what the others recorded.
+// Each copy of a stage has its own tracks. With several ranks, each records its own stages, and
+// rank 0's trace takes in what the others recorded.
 //
-// Threading: a stage's track is written by the worker that runs it. The reader is synchronised
-// with the workers: all have stopped, or a step after the last one traced has been reported.
+// Threading: the worker that runs a stage writes its track. The reader must be synchronised with
+// the workers: all have stopped, or a step after the last one traced has been reported.
 #pragma once
 
 #include <cstdint>
@@ -33,13 +33,13 @@ struct TraceRecord {
   Instruction instruction;
   std::int64_t begin_ns = 0, end_ns = 0;
   std::int64_t step = 0;                   // from 1
-  int group = 0;                           // of tracks: which stage's, or copy's of one
-  std::optional<std::int64_t> bytes = {};  // of the message or sum of gradients that it carries
-  bool waiting = false;  // a part of the instruction; the record of the whole follows
+  int group = 0;                           // of tracks: one per stage, or per copy of a stage
+  std::optional<std::int64_t> bytes = {};  // of the message or gradient sum that it carries
+  bool waiting = false;  // only a part of the instruction; the record of the whole follows
 };
 
-// One stage's, or one copy's of it. Takes all its memory when it is made; a step that is not traced
-// costs a comparison.
+// The track of one stage, or of one copy of it. Allocates all its memory at construction; a step
+// that is not traced costs one comparison.
 class TraceTrack {
  public:
   TraceTrack(const StepRange& steps, int group, std::size_t instructions);
@@ -56,7 +56,7 @@ class TraceTrack {
   void carried(std::int64_t bytes) {
     if (traced_) open_.bytes = bytes;
   }
-  bool traced() const { return traced_; }  // is the instruction that runs
+  bool traced() const { return traced_; }  // is the running instruction traced?
   void waited(std::int64_t begin_ns, std::int64_t end_ns) {
     if (traced_) record(begin_ns, end_ns, true);
   }
@@ -65,41 +65,41 @@ class TraceTrack {
     traced_ = false;
   }
   const std::vector<TraceRecord>& records() const { return records_; }
-  void add(const TraceRecord& record);  // of another rank
-  void clear() { records_.clear(); }    // its memory stays
+  void add(const TraceRecord& record);  // from another rank
+  void clear() { records_.clear(); }    // keeps its memory
 
  private:
   void record(std::int64_t begin_ns, std::int64_t end_ns, bool waiting);
 
   StepRange steps_;
   int group_;
-  TraceRecord open_;  // of the instruction that runs
+  TraceRecord open_;  // of the running instruction
   bool traced_ = false;
   std::vector<TraceRecord> records_;
 };
 
 class Trace {
  public:
-  Trace(const StepRange& steps, const Program& program);  // the program outlives it
+  Trace(const StepRange& steps, const Program& program);  // the program must outlive it
 
   const StepRange& steps() const { return steps_; }
   TraceTrack& track(StageId stage, int copy = 0) {
     return tracks_[first_[static_cast<std::size_t>(stage.value)] + copy];
   }
   bool empty() const;
-  std::string text() const;  // trace.json; what a failure cut short is left out
+  std::string text() const;  // trace.json, without what a failure cut short
 
-  // Between ranks. Times of another host's clock become this one's by `later_ns`.
-  std::vector<TraceRecord> take();  // all that is recorded here, which is then here no more
+  // Between ranks. `later_ns` converts times of another host's clock to this one's.
+  std::vector<TraceRecord> take();  // moves out all that is recorded here
   void add(std::span<const TraceRecord> records, std::int64_t later_ns);
-  // Not whole: other ranks have something to add.
+  // Not whole: other ranks still have something to add.
   void set_whole(bool whole) { whole_ = whole; }
   bool whole() const { return whole_; }
 
  private:
   StepRange steps_;
   int microbatches_;
-  std::vector<TraceTrack> tracks_;  // by stage, a stage's copies after each other
+  std::vector<TraceTrack> tracks_;  // by stage, then by copy
   std::vector<int> first_;          // per stage
   std::vector<std::string> names_;  // per track
   bool whole_ = true;

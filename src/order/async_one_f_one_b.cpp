@@ -1,7 +1,7 @@
 // One forward, one backward, never drained: Narayanan et al., "PipeDream: Generalized Pipeline
 // Parallelism for DNN Training" (SOSP 2019, section 3.2). Stage s of P runs P-1-s forwards, then
-// alternates over all mini-batches; it updates after each mini-batch's last backward (the |),
-// while the forwards of later mini-batches are in flight.
+// alternates over all mini-batches. It updates after each mini-batch's last backward (the |), while
+// the forwards of later mini-batches are in flight.
 //
 // 3 stages, 1 micro-batch per mini-batch, 6 mini-batches, forward and backward take equal time:
 //   stage 0  F0 F1 F2  .  . B0|F3 B1|F4 B2|F5 B3| . B4| . B5|

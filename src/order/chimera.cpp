@@ -1,10 +1,9 @@
 // Chimera: Li and Hoefler, "Chimera: Efficiently Training Large-Scale Neural Networks with
 // Bidirectional Pipelines" (arXiv 2107.06925, section 3). Two pipelines run through the same P
-// workers in opposite directions: stage s is on worker s for the even micro-batches, which go
-// down, and on worker P-1-s for the odd ones, which go up. Each direction is 1f1b, and where P is
-// even the one computes where the other waits. P micro-batches are a unit; the units of a
-// mini-batch follow each other without a gap. Before an update the gradients of both copies of a
-// stage are summed.
+// workers in opposite directions: stage s is on worker s for the even micro-batches, which go down,
+// and on worker P-1-s for the odd ones, which go up. Each direction is 1f1b; if P is even, one
+// computes while the other waits. P micro-batches are a unit, and the units of a mini-batch follow
+// each other without a gap. Before an update the gradients of both copies of a stage are summed.
 //
 // 4 workers, 4 micro-batches, forward and backward take equal time; 3F1 is stage 3's forward:
 //   worker 0  0F0 0F2   . 3F1 3B1 3F3 3B3|0B0   . 0B2|
@@ -18,8 +17,8 @@
 namespace pipetrain::orders {
 namespace {
 
-// The slot in which stage s of P runs the micro-batch with this number in its mini-batch, where a
-// forward and a backward take one each.
+// The slots in which stage s of P runs the micro-batch with this number in its mini-batch, if a
+// forward and a backward take one slot each.
 struct Slots {
   int stages;
 

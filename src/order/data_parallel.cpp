@@ -1,6 +1,6 @@
 // Data parallelism: Li et al., "PyTorch Distributed: Experiences on Accelerating Data Parallel
-// Training" (arXiv 2006.15704, section 2). No pipeline: every worker of P holds the whole model,
-// one stage, and takes each P-th micro-batch, forward and backward. Before an update the gradients
+// Training" (arXiv 2006.15704, section 2). No pipeline: each of P workers holds the whole model as
+// one stage, and takes every P-th micro-batch, forward and backward. Before an update the gradients
 // of all copies are summed, so the copies stay equal.
 //
 // 3 workers, 6 micro-batches, forward and backward take equal time:

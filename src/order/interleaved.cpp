@@ -1,9 +1,9 @@
 // Interleaved 1F1B: Narayanan et al., "Efficient Large-Scale Language Model Training on GPU
-// Clusters Using Megatron-LM" (arXiv 2104.04473, section 2.2). The model is cut in P V stages, V
-// virtual stages per worker: worker w holds the stages w, P+w, 2P+w, .. Micro-batches go in groups
-// of P through one virtual stage after the other, forwards and backwards in turn as under 1f1b. The
-// pipeline fills in steps of 1/V of the work, so the bubble is 1/V of 1f1b's, for V times the
-// transfers and more micro-batches in flight.
+// Clusters Using Megatron-LM" (arXiv 2104.04473, section 2.2). The model is cut into P V stages, V
+// virtual stages per worker: worker w holds the stages w, P+w, 2P+w, .. Micro-batches pass in
+// groups of P through one virtual stage after the other, forwards and backwards alternately as
+// under 1f1b. The pipeline fills in steps of 1/V of the work, so the bubble is 1/V of 1f1b's, at
+// the price of V times the transfers and more micro-batches in flight.
 //
 // 2 workers, 2 virtual stages, 4 micro-batches, forward and backward take equal time; 2F0 is stage
 // 2's:
@@ -19,8 +19,8 @@ namespace {
 struct Turns {
   int workers, virtual_stages, worker;
 
-  // The k-th forward or backward of the worker in a mini-batch: which virtual stage, which
-  // micro-batch. Backwards take the virtual stages from the last to the first.
+  // The worker's k-th forward or backward in a mini-batch: which virtual stage, which micro-batch.
+  // Backwards take the virtual stages from the last to the first.
   int virtual_stage(int k) const { return k % (workers * virtual_stages) / workers; }
   int microbatch(int k) const { return k / (workers * virtual_stages) * workers + k % workers; }
   StageId stage(int of) const { return {of * workers + worker}; }

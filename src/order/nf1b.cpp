@@ -1,9 +1,9 @@
 // N forwards, one backward: Dutta et al., "TiMePReSt: Time and Memory Efficient Pipeline Parallel
-// DNN Training with Removed Staleness" (arXiv 2410.14312, figure 2). A stage runs the forwards of
-// a mini-batch's micro-batches one by one, but one backward for them all, as soon as it can; after
-// it the stage updates. Each takes one slot and may use what an earlier slot made. At most P-s
-// mini-batches are in flight on stage s, which binds for N = 1 alone and makes that PipeDream's
-// order.
+// DNN Training with Removed Staleness" (arXiv 2410.14312, figure 2). A stage runs the forwards of a
+// mini-batch's micro-batches one by one, but one backward for all of them, as soon as it can; then
+// it updates. Each forward or backward takes one slot and may use what an earlier slot made. At
+// most P-s mini-batches are in flight on stage s, which binds only for N = 1: there the order is
+// PipeDream's.
 //
 // 3 stages, 2 micro-batches; a backward is that of the whole mini-batch:
 //   stage 0  F0 F1 F2 F3 F4 F5 B0|F6 F7 B1| .  . B2| .  . B3|

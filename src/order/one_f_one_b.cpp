@@ -2,7 +2,7 @@
 // Pipeline-Parallel DNN Training" (arXiv 2006.09503, section 3.2). Stage s of P runs P-1-s
 // forwards, then alternates, then drains before the update (the | after a backward). At most P-s
 // micro-batches are in flight on a stage, however many a mini-batch has. A longer warm-up hides
-// transfers: 2(P-1-s) forwards are 1F1B-SO of Zhao et al., "BaPipe" (arXiv 2012.12544).
+// transfers: with 2(P-1-s) forwards it is 1F1B-SO of Zhao et al., "BaPipe" (arXiv 2012.12544).
 //
 // 3 stages, 4 micro-batches, forward and backward take equal time:
 //   stage 0  F0 F1 F2  .  . B0 F3 B1  . B2  . B3|

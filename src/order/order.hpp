@@ -1,5 +1,6 @@
-// An order says what each worker computes and when, and nothing else: lists of F and B (or I and W)
-// per worker. Updates, versions and transfers are added by passes. One published order, one file.
+// An order says what each worker computes and in which sequence, and nothing else: lists of F and B
+// (or I and W) per worker. Passes add updates, versions and transfers. One file per published
+// order.
 #pragma once
 
 #include <array>
@@ -9,13 +10,13 @@
 
 namespace pipetrain {
 
-// How many forwards a stage that alternates runs first: decides its delay. `stage` counts from 0.
+// How many forwards an alternating stage runs first; decides its delay. `stage` counts from 0.
 enum class Warmup {
-  OneFOneB,  // P-1-s:        as few as keep every stage busy
+  OneFOneB,  // P-1-s:        the fewest that keep every stage busy
   Double,    // 2(P-1-s):     transfers are hidden by computation (BaPipe's 1F1B-SO)
   Full,      // 2(P-1-s)+1:   the delay that PipeMare's paper counts
 };
-// As users write it, in this order.
+// As users write them, in the order of the enumerators.
 inline constexpr std::array<std::string_view, 3> warmup_words = {"1f1b", "double", "full"};
 int warmup_forwards(Warmup warmup, int stages, StageId stage);
 
@@ -24,13 +25,13 @@ struct OrderInput {
   int microbatches = 1;  // per mini-batch, N
   int minibatches = 1;   // K
   Warmup warmup = Warmup::OneFOneB;
-  int virtual_stages = 1;  // parts of the model per worker, where the order leaves that open
-  int only_worker = -1;    // the one whose list is wanted, the others' may be empty; -1: all
+  int virtual_stages = 1;  // parts of the model per worker, if the order leaves that open
+  int only_worker = -1;    // the one whose list is wanted; the others' may be empty; -1: all
 };
 
 struct Order {
   std::string_view name, summary;
-  // What each worker runs: of one mini-batch where the order flushes, else of all of them.
+  // What each worker runs: for one mini-batch if the order flushes, otherwise for all of them.
   CompactOrder (*lists)(const OrderInput&);
   bool takes_warmup = false;  // OrderInput::warmup
   bool flushes = true;        // the pipeline drains at every update

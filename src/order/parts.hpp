@@ -16,7 +16,7 @@ inline ComputeInstruction backward(StageId stage, int microbatch) {
   return {Op::Backward, stage, {microbatch}};
 }
 
-// The two halves, where an order names them apart.
+// The two halves, for orders that name them separately.
 inline ComputeInstruction backward_input(StageId stage, int microbatch) {
   return {Op::BackwardInput, stage, {microbatch}};
 }
@@ -24,8 +24,9 @@ inline ComputeInstruction backward_weight(StageId stage, int microbatch) {
   return {Op::BackwardWeight, stage, {microbatch}};
 }
 
-// Micro-batches first .. first+count-1: `warmup` forwards, then one forward and one backward in
-// turn, then the backwards that are left. A warm-up longer than `count` is all forwards first.
+// Micro-batches first .. first+count-1: `warmup` forwards, then a forward and a backward
+// alternately, then the remaining backwards. If the warm-up is longer than `count`, all forwards
+// come first.
 inline void append_one_f_one_b(ComputeList& list, StageId stage, int warmup, int first, int count) {
   const int ahead = std::min(warmup, count);
   list.repeat({forward(stage, first)}, ahead, 1);
@@ -33,7 +34,7 @@ inline void append_one_f_one_b(ComputeList& list, StageId stage, int warmup, int
   list.repeat({backward(stage, first + count - ahead)}, ahead, 1);
 }
 
-// Fills the lists of input.stages workers: `append(list, w)` writes that of worker w.
+// Fills the lists of input.stages workers: `append(list, w)` writes the list of worker w.
 template <class Append>
 CompactOrder listed(const OrderInput& input, ProgramShape shape, Append append) {
   shape.microbatches = input.microbatches;

@@ -9,7 +9,7 @@
 namespace pipetrain {
 namespace {
 
-// The straight pipeline in which a stage is as far from both ends as a replica is.
+// The straight pipeline with a stage that is as far from both ends as a replica is.
 struct Alike {
   int stages = 1, stage = 0;
 };
@@ -58,7 +58,7 @@ class Replicated {
     return {before / r[w] + 1 + behind, before / r[w]};
   }
 
-  // How many micro-batches the replica runs in the lists.
+  // How many micro-batches the replica has in the lists.
   int own_count(StageId stage, int copy) const {
     if (order_.flushes) return made_.share_of(stage, copy, {0});
     int count = 0;
@@ -67,7 +67,7 @@ class Replicated {
     return count;
   }
 
-  // Its j-th.
+  // The j-th of them.
   MicrobatchId own(int w, int copy, int j) const {
     const int n = input_.microbatches, r = replicas_.replicas[w];
     if (replicas_.whole_minibatches) return {(j / n * r + copy) * n + j % n};
@@ -100,7 +100,7 @@ class Replicated {
   const OrderInput& input_;
   const ReplicaInput& replicas_;
   CompactOrder made_;
-  // By stages, stage and micro-batches.
+  // by stages, stage and micro-batches
   std::map<std::tuple<int, int, int>, ComputeList> straight_;
 };
 

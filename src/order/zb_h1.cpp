@@ -1,8 +1,8 @@
 // ZB-H1: Qi et al., "Zero Bubble Pipeline Parallelism" (arXiv 2401.10241, section 2). A backward
-// runs in halves: the input half I, which the previous stage waits for, and the weight half W, for
-// which only the update waits. Stage s runs forwards and input halves as 1f1b does and its
-// weight halves s micro-batches later: they fill the time in which 1f1b waits while it drains. So
-// as many micro-batches are in flight as under 1f1b.
+// runs in halves: the input half I, which the previous stage waits for, and the weight half W,
+// which only the update waits for. Stage s runs forwards and input halves as 1f1b does, and its
+// weight halves s micro-batches later: these fill the time in which 1f1b waits while it drains. So
+// the number of micro-batches in flight is that of 1f1b.
 //
 // 3 stages, 4 micro-batches, forward and both halves take equal time:
 //   stage 0  F0 F1 F2  .  . I0 W0 F3 I1 W1 I2 W2 I3 W3|

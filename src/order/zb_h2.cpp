@@ -1,8 +1,8 @@
 // ZB-H2: Qi et al., "Zero Bubble Pipeline Parallelism" (arXiv 2401.10241, section 2). With a
-// backward in halves (I for the previous stage, W for the update) and a warm-up long enough, a
+// backward in halves (I for the previous stage, W for the update) and a long enough warm-up, a
 // stage that has begun never waits: stage s of P runs 2(P-s)-1 forwards first, then input half,
-// weight half and forward in turn, where up to 2s weight halves are put off. That costs memory:
-// twice the micro-batches of 1f1b are in flight on the first stage.
+// weight half and forward in turn, with up to 2s weight halves deferred. That costs memory: the
+// first stage has twice the micro-batches of 1f1b in flight.
 //
 // 3 stages, 6 micro-batches, forward and both halves take equal time:
 //   stage 0  F0 F1 F2 F3 F4 I0 W0 F5 I1 W1 I2 W2 I3 W3 I4 W4 I5 W5|

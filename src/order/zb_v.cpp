@@ -1,8 +1,8 @@
-// ZB-V: Qi et al., "Zero Bubble Pipeline Parallelism" (arXiv 2401.10241, ZB-V). The model is
-// cut in 2P stages, and worker r of P holds the stages r and 2P-1-r: a micro-batch goes down the
+// ZB-V: Qi et al., "Zero Bubble Pipeline Parallelism" (arXiv 2401.10241, ZB-V). The model is cut
+// into 2P stages, and worker r of P holds the stages r and 2P-1-r: a micro-batch goes down the
 // workers and up again, like a V. The loss is on worker 0, which can go backward at once. With
 // backwards in halves (I for the previous stage, W for the update) a worker that has begun never
-// waits, and every worker keeps the same: what 1f1b keeps on its first stage.
+// waits, and every worker keeps the same number of micro-batches: that of 1f1b's first stage.
 //
 // 2 workers, 3 micro-batches, forward and both halves take equal time; 3F0 is stage 3's forward:
 //   worker 0  0F0 0F1 0F2 3F0 3I0 3W0 3F1 3I1 3W1 0I0 0W0 3F2 3I2 3W2|0I1 0W1 0I2 0W2|
@@ -15,12 +15,12 @@ namespace pipetrain::orders {
 namespace {
 
 // One worker's list for one mini-batch. The pattern is that of at least 2P-1 micro-batches; those
-// that the mini-batch does not have are left out of it.
+// that the mini-batch does not have are left out.
 struct Worker {
   ComputeList& list;
   int count;             // of the mini-batch's micro-batches
   StageId stage[2];      // on the way down and up
-  int forwards[2] = {};  // done of each stage
+  int forwards[2] = {};  // done on each stage
   int inputs[2] = {};    // input halves
   int weights[2] = {};
 

@@ -9,20 +9,20 @@
 namespace pipetrain {
 namespace {
 
-// Weights are touched once a micro-batch, however many samples it has; a usual size.
+// Weights are touched once per micro-batch, however many samples it has; 16 is usual.
 constexpr double kSamples = 16;
-// Read by forward and backward, gradient read and written, read and written by the update.
+// Read by forward and backward; gradient written and read; read and written by the update.
 constexpr double kWeightPasses = 6;
 
 double estimated_cost(const Graph& graph, const Layer& layer, bool wants_input_gradient,
                       const BackendCosts::LayerShares& shares, double flops_per_byte) {
   const auto weights = static_cast<double>(parameter_elements(layer));
-  // Backward is a pass for the gradient of the weights, and one for that of the input.
+  // Backward makes a pass for the gradient of the weights, and one for that of the input.
   const int passes = 1 + (layer.trains() ? 1 : 0) + (wants_input_gradient ? 1 : 0);
   auto activations = static_cast<double>(layer.output.elements());
   for (const ValueId input : layer.inputs)
     activations += static_cast<double>(graph.shape(input).elements());
-  // Forward moves each activation once, backward it and its gradient.
+  // Forward moves each activation once; backward moves it and its gradient.
   const double elements = 3 * activations + kWeightPasses * weights / kSamples;
   return passes * (static_cast<double>(layer.flops) * shares.computed) +
          elements * sizeof(float) * flops_per_byte * shares.moved;
@@ -57,7 +57,7 @@ std::vector<double> estimated_costs(const Graph& graph, const BackendCosts& back
   return costs;
 }
 
-// The sender writes the values at that speed, the receiver their gradients.
+// The sender writes the values at that speed, and the receiver their gradients.
 double estimated_crossing_cost(const Graph& graph, const BackendCosts& backend,
                                LayerId first_of_next_stage) {
   return static_cast<double>(crossing_bytes(graph, first_of_next_stage)) *

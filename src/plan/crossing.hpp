@@ -1,5 +1,5 @@
-// What travels over a cut. Any cut is legal: a value that a skip connection carries past several
-// stages crosses each of their cuts, and its gradient comes back the same way.
+// What crosses a cut. Any cut is legal: a value that a skip connection carries past several stages
+// crosses each of their cuts, and its gradient comes back the same way.
 #pragma once
 
 #include <vector>
@@ -10,11 +10,11 @@ namespace pipetrain {
 
 struct Graph;
 
-// The values made before the layer (the graph's input is made before all) and read at or after it,
+// The values that are made before the layer (the graph's input counts) and read at or after it,
 // ascending.
 std::vector<ValueId> values_crossing(const Graph& graph, LayerId first_of_next_stage);
 
-// Their bytes as f32, of one sample.
+// Their bytes as f32, for one sample.
 std::int64_t crossing_bytes(const Graph& graph, LayerId first_of_next_stage);
 
 }  // namespace pipetrain

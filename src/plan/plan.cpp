@@ -57,8 +57,8 @@ int find_layer(const Graph& graph, const std::string& name) {
 std::vector<int> split_at(const Graph& graph, const std::vector<std::string>& names, int stages) {
   if (names.size() != static_cast<std::size_t>(stages - 1))
     throw UsageError(
-        fmt::format("pipeline.split names {} layers, but {} stages need {}: the first "
-                    "layer of stages 1 to {}; write as many, or stages = {}",
+        fmt::format("pipeline.split names {} layers, but {} stages need {}: the first layer of "
+                    "stages 1 to {}; write that many, or stages = {}",
                     names.size(), stages, stages - 1, stages - 1, names.size() + 1));
   std::vector<int> firsts = {0};
   for (const std::string& name : names) {

@@ -20,9 +20,9 @@ struct Graph;
 struct StagePlan {
   LayerId first, last;                // inclusive
   std::int64_t parameters = 0;        // elements
-  std::int64_t flops = 0;             // of one sample's forward
+  std::int64_t flops = 0;             // of the forward of one sample
   std::int64_t activation_bytes = 0;  // outputs of its layers, one sample, f32
-  std::int64_t received_bytes = 0;    // from the stage before (stage 0: the input), one sample, f32
+  std::int64_t received_bytes = 0;    // from the previous stage (stage 0: input), one sample, f32
   std::int64_t sent_bytes = 0;        // to the next stage (the last: 0), one sample, f32
 };
 
@@ -30,8 +30,8 @@ struct Plan {
   Indexed<StagePlan, StageId> stages;  // every layer of the graph is in exactly one
 };
 
-// Cuts by `pipeline.split` into `pipeline.stages`; "auto" weighs layers by what they cost the
-// backend. UsageError where that cannot be.
+// Cuts the graph by `pipeline.split` into `pipeline.stages`; "auto" weighs layers by what they cost
+// the backend. Throws a UsageError if that is not possible.
 Plan make_plan(const Graph& graph, const Config& config, const BackendCosts& backend);
 
 // The plan with stage s beginning at firsts[s]; firsts[0] is layer 0.
@@ -39,12 +39,12 @@ Plan plan_from_cuts(const Graph& graph, const std::vector<int>& firsts);
 
 StageId stage_of(const Plan& plan, LayerId layer);
 
-// Those with a layer that uses another one's parameter, or whose own is used so.
+// Stages with a layer that uses another layer's parameter, or whose parameter another layer uses.
 std::set<StageId> tied_stages(const Graph& graph, const Plan& plan);
 
 // plan.json: layers, parameters, FLOPs and bytes of each stage, and what crosses each cut.
 nlohmann::json plan_json(const Graph& graph, const Plan& plan);
-// The same as an aligned table, ending in a newline: what a user sees once at the start.
+// The same as an aligned table that ends in a newline, for users to see once at the start.
 std::string plan_text(const Graph& graph, const Plan& plan);
 
 }  // namespace pipetrain

@@ -24,7 +24,7 @@ std::vector<std::string> layer_names(const Graph& graph, const StagePlan& stage)
   return names;
 }
 
-// What leaves the stage for the next one; nothing of the last.
+// What the stage sends to the next one; nothing for the last stage.
 std::vector<ValueId> values_sent(const Graph& graph, const StagePlan& stage) {
   const int end = stage.last.value + 1;
   if (end == static_cast<int>(graph.layers.size())) return {};
@@ -48,7 +48,7 @@ std::string sent_text(const Graph& graph, const StagePlan& stage) {
 
 using PlanRow = std::array<std::string, 6>;
 
-// Columns as wide as their widest cell, two spaces apart; names to the left, numbers to the right.
+// Columns as wide as their widest cell, two spaces apart; names aligned left, numbers right.
 std::string aligned(const std::vector<PlanRow>& rows) {
   std::array<std::size_t, 6> widths{};
   for (const PlanRow& row : rows)

@@ -36,8 +36,8 @@ std::vector<const ProfilePoint*> points_with(const Profile& profile, int threads
   return points;
 }
 
-// A share of b's numbers, the rest of a's. Times of fewer samples than any that were measured are
-// those of the fewest: a kernel's fixed cost does not shrink with them.
+// The numbers of a, moved by this share towards those of b. Times for fewer samples than any
+// measured are those of the fewest: a kernel's fixed cost does not shrink with them.
 ProfilePoint between(const ProfilePoint& a, const ProfilePoint& b, double share) {
   const auto mix = [share](double x, double y) { return x + share * (y - x); };
   ProfilePoint point = a;
@@ -74,7 +74,7 @@ ProfilePoint in_proportion(ProfilePoint point, double factor) {
   return point;
 }
 
-// What is in no layer's times, by the number of micro-batches: a part each, and one for all.
+// What is in no layer's times, by the number of micro-batches: a part for each, and a fixed one.
 double rest_of(const std::vector<const ProfilePoint*>& points, double microbatches) {
   const auto [least, most] = std::ranges::minmax_element(points, {}, &ProfilePoint::microbatches);
   const ProfilePoint &few = **least, &many = **most;
@@ -85,15 +85,15 @@ double rest_of(const std::vector<const ProfilePoint*>& points, double microbatch
 
 double log_of(double bytes) { return std::log(std::max(bytes, 1.0)); }
 
-// By the logarithm of the bytes, from one measurement over another.
+// By the logarithm of the bytes, on the line through two measurements.
 ProfilePoint on_line(const ProfilePoint& a, const ProfilePoint& b, double held_bytes) {
   const double low = log_of(static_cast<double>(a.held_bytes)),
                high = log_of(static_cast<double>(b.held_bytes));
   return high > low ? between(a, b, (log_of(held_bytes) - low) / (high - low)) : b;
 }
 
-// More than was held in any measurement: as if times grew on, where they grew from the one that
-// held least to the one that held most, and these differ by more than a measurement's error.
+// More than was held in any measurement: as if times grew further, for those that grew from the
+// measurement that held least to the one that held most by more than a measurement's error.
 ProfilePoint beyond(const ProfilePoint& least, const ProfilePoint& most, double held_bytes) {
   constexpr double farthest = 2, distinct = 1.2;
   const auto low = static_cast<double>(least.held_bytes),
@@ -111,7 +111,7 @@ ProfilePoint beyond(const ProfilePoint& least, const ProfilePoint& most, double 
   return point;
 }
 
-// Of measurements that differ in what was held.
+// From measurements that differ in what was held.
 ProfilePoint holding(std::vector<const ProfilePoint*> points, const Conditions& wanted) {
   std::ranges::stable_sort(points, {}, &ProfilePoint::held_bytes);
   const ProfilePoint &least = *points.front(), &most = *points.back();
@@ -127,7 +127,7 @@ ProfilePoint holding(std::vector<const ProfilePoint*> points, const Conditions& 
   return point;
 }
 
-// By samples, ascending.
+// One for each number of samples, ascending.
 std::vector<ProfilePoint> sizes_of(const Profile& profile, const Conditions& wanted) {
   std::map<int, std::vector<const ProfilePoint*>> by_samples;
   for (const ProfilePoint* point : points_with(profile, wanted.threads, wanted.beside))

@@ -23,7 +23,7 @@ Json value_or_null(const std::optional<Value>& value) {
   return value ? Json(*value) : Json(nullptr);
 }
 
-// Names come from files: bytes that are no UTF-8 become the replacement character.
+// Names come from files: bytes that are not UTF-8 become the replacement character.
 std::string dumped(const Json& json, int indent) {
   return json.dump(indent, ' ', false, Json::error_handler_t::replace);
 }
@@ -38,7 +38,7 @@ Json stage_json(const ProposedStage& stage) {
           {"layer_names", stage.layer_names}};
 }
 
-// Layers of which two neighbouring stages compute a share each.
+// Layers that two neighbouring stages share, each computing a part.
 Json shared_layers_json(const std::vector<ProposedStage>& stages) {
   auto shared = Json::array();
   for (std::size_t s = 0; s + 1 < stages.size(); ++s) {
@@ -115,7 +115,7 @@ std::string comparison_text(const std::vector<ComparedPlan>& plans) {
   return columns(rows);
 }
 
-// A JSON text is a TOML text too.
+// A JSON string is a TOML string too.
 std::string quoted(const std::string& text) { return dumped(Json(printable(text)), -1); }
 
 std::string config_text(const Proposal& proposal) {
@@ -131,7 +131,7 @@ std::string config_text(const Proposal& proposal) {
       "[pipeline]\n{}stages = {}\nmicrobatches = {}\n",
       proposal.keys.empty() ? fmt::format("schedule = \"{}\"\n", proposal.schedule) : proposal.keys,
       workers, proposal.microbatches);
-  const bool copies = proposal.workers > 0;  // the schedule itself has them
+  const bool copies = proposal.workers > 0;  // the schedule itself makes them
   if (!copies && std::ranges::any_of(replicas, [](int count) { return count > 1; }))
     text += fmt::format("replicas = [{}]\n", fmt::join(replicas, ", "));
   if (firsts.size() > 1 && firsts.size() == proposal.stages.size())

@@ -1,5 +1,5 @@
-// What a planner says: which layers run where, how long a step will take, what it was compared with
-// and why the others lost. `pipetrain plan` prints it, `train` with `auto` follows it.
+// What a planner proposes: which layers run where, how long a step will take, what it was compared
+// with and why the others lost. `pipetrain plan` prints it; `train` with `auto` follows it.
 #pragma once
 
 #include <cstdint>
@@ -16,23 +16,24 @@ struct ProposedStage {
   int replicas = 1;
   std::vector<int> devices = {};  // of the cluster; one per replica
   double time_ms = 0;             // forward and backward of one micro-batch, shared by the replicas
-  std::optional<std::int64_t> memory_bytes = {};  // of one replica; nothing where it is not known
-  // Of its first and its last layer, the share that this stage computes. Below 1 the neighbour
-  // stage names the layer too and computes the rest (BaPipe), which nothing here can train.
+  std::optional<std::int64_t> memory_bytes = {};  // of one replica; none if unknown
+  // The share of its first and of its last layer that this stage computes. If it is below 1, the
+  // neighbour stage names the layer too and computes the rest (BaPipe), which nothing here can
+  // train.
   double first_share = 1, last_share = 1;
-  std::vector<std::string> layer_names = {};  // one per layer; empty where they are not known
-  std::optional<double> transfer_ms = {};     // to the next stage and back, of one micro-batch;
-                                              // nothing where it is not known, or nobody is next
+  std::vector<std::string> layer_names = {};  // one per layer; empty if unknown
+  std::optional<double> transfer_ms = {};     // to the next stage and back, for one micro-batch;
+                                              // none if unknown, or if no stage comes next
 };
 
-// A way to run the model that was looked at.
+// A way to run the model that was considered.
 struct ComparedPlan {
   std::string what;                    // "1f1b_so, 8 micro-batches of 4"
-  std::optional<double> step_ms = {};  // nothing where it cannot run
-  std::string reason = {};             // why it was not chosen; empty: it was
+  std::optional<double> step_ms = {};  // none if it cannot run
+  std::string reason = {};             // why it was not chosen; empty: it was chosen
 };
 
-// What workers send in a number of mini-batches.
+// What workers send in this many mini-batches.
 struct ProposedCommunication {
   int minibatches = 1;
   Communication communication;
@@ -43,27 +44,27 @@ struct Proposal {
   std::string schedule;
   int microbatches = 1;  // per mini-batch
   int workers = 0;       // 0: one for each stage
-  // Lines of [pipeline] that make a config run it, besides stages, micro-batches and split; empty:
-  // the schedule's name says all.
+  // Lines of [pipeline] that a config needs to run it, besides stages, micro-batches and split;
+  // empty: the schedule's name is enough.
   std::string keys = {};
   std::vector<ProposedStage> stages;
   double step_ms = 0;                // of one mini-batch
   double bottleneck_ms = 0;          // of the slowest stage or transfer, per micro-batch
   double speedup = 1;                // over one device
-  double data_parallel_speedup = 1;  // of data parallel over one device
+  double data_parallel_speedup = 1;  // of data parallelism over one device
   std::vector<ComparedPlan> compared;
-  std::optional<ProposedCommunication> sends = {};  // nothing where it is not known
+  std::optional<ProposedCommunication> sends = {};  // none if unknown
 };
 
-// For tools: one JSON document, the keys of docs/planning.md.
+// For tools: one JSON document with the keys in docs/planning.md.
 std::string proposal_json(const Proposal& proposal);
-// For people: the map of stages, what bounds the step, what was compared, and the keys for a
-// config.
+// For people: the map of stages, what bounds the step, what it was compared with, and the keys for
+// a config.
 std::string proposal_text(const Proposal& proposal);
 
-// "15-1": the replicas of each stage; "straight" where none has a second one.
+// "15-1": the replicas of each stage; "straight" if none has more than one.
 std::string replicas_text(const Proposal& proposal);
-// Why a plan that takes so much longer than the chosen one was not chosen.
+// Why a plan was not chosen that takes this much longer than the chosen one.
 std::string slower_text(double step_ms, double chosen_ms);
 
 }  // namespace pipetrain

@@ -15,7 +15,7 @@ namespace {
 constexpr double kLeft = 20, kLayers = 88, kTimes = 424, kTimeWidth = 230, kMemory = 848,
                  kMemoryWidth = 96, kWidth = 1040;
 constexpr double kTop = 96, kStageHeight = 40, kTransferHeight = 26, kBar = 18, kThinBar = 8;
-constexpr std::size_t kLongest = 44;  // characters that fit the column of layers
+constexpr std::size_t kLongest = 44;  // characters that fit into the column of layers
 
 constexpr std::string_view kStyle =
     "<style>text{font:13px Helvetica,Arial,sans-serif;fill:#1f2328}.title{font-size:16px;"
@@ -37,7 +37,7 @@ std::string bar(std::string_view style, double x, double y, double width, double
       style, x, y, std::max(width, 1.0), height);
 }
 
-// As much as fits, whole characters of UTF-8.
+// As much of the text as fits, in whole characters of UTF-8.
 std::string shortened(std::string text) {
   std::size_t characters = 0;
   for (std::size_t at = 0; at < text.size(); ++at) {
@@ -110,7 +110,7 @@ class Picture {
     return text;
   }
 
-  // A bar, and what it stands for beside it.
+  // A bar, with its time next to it.
   std::string timed(double ms, double y, double height, std::string_view style, bool bound) const {
     const double width = longest_ms_ > 0 ? ms / longest_ms_ * kTimeWidth : 0;
     const double middle = y + height / 2 + 5;

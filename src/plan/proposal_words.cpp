@@ -9,7 +9,7 @@
 namespace pipetrain {
 namespace {
 
-// "fc6", or "38% of fc6" where a neighbour computes the rest.
+// "fc6", or "38% of fc6" if a neighbour computes the rest.
 std::string layer_text(const std::string& name, double share) {
   return share < 1 ? fmt::format("{:.0f}% of {}", 100 * share, printable(name)) : printable(name);
 }

@@ -1,4 +1,4 @@
-// The words in which a plan is printed, on a terminal and in a picture.
+// The wording of a plan, on a terminal and in a picture.
 #pragma once
 
 #include <cstddef>
@@ -17,8 +17,7 @@ std::string layers_text(const ProposedStage& stage);            // "conv1 .. rel
 std::string devices_text(const std::vector<int>& devices);      // "0-3 8-11"
 std::string title_text(const Proposal& proposal);  // "bapipe: 2 stages on 4 devices (3-1)"
 
-// What takes as long as the whole plan's bottleneck; nothing where that is no single stage or
-// transfer.
+// The one stage or transfer that takes as long as the whole plan's bottleneck; none if none does.
 struct Bottleneck {
   std::size_t stage = 0;
   bool transfer = false;  // from that stage to the next

@@ -42,7 +42,7 @@ LayerChain chain_of(const ProfileGraph& graph) {
     last = std::max(last, place[edge.to]);
   }
   LayerChain chain;
-  Indexed<double> change(order.size() + 1, 0);  // of what is alive, from one cut to the next
+  Indexed<double> change(order.size() + 1, 0);  // of the bytes alive, from one cut to the next
   double alive = 0;
   for (std::size_t i = 0; i < order.size(); ++i) {
     const int node = order[i];

@@ -1,5 +1,5 @@
-// What the layers of a model take on some device, as PipeDream's profiler wrote it. Profiles of our
-// own are read by profile/profile_json.hpp.
+// How long the layers of a model take on some device, as PipeDream's profiler wrote it. Our own
+// profiles are read by profile/profile_json.hpp.
 #pragma once
 
 #include <filesystem>
@@ -13,16 +13,16 @@ namespace pipetrain {
 
 struct ProfiledModel {
   LayerChain chain;  // the layers in one topological order
-  CutStates cuts;    // every place where PipeDream may cut them
+  CutStates cuts;    // every point where PipeDream may cut them
 };
 
-// PipeDream's graph.txt. UsageError with the file and the line for what is wrong in it, and for a
-// file that cannot be read.
+// Reads PipeDream's graph.txt. Throws a UsageError with the file and the line if it is wrong or
+// cannot be read.
 ProfiledModel read_graph_profile(const std::filesystem::path& file);
-// The same of its text; `where` stands for the file in messages.
+// The same for its text; `where` replaces the file in messages.
 ProfiledModel parse_graph_profile(const std::string& text, const std::string& where);
 
-// The nodes in topological order; over a cut goes whatever a later node reads of an earlier one.
+// The nodes in topological order. Whatever a later node reads from an earlier one crosses the cut.
 LayerChain chain_of(const ProfileGraph& graph);
 
 }  // namespace pipetrain

@@ -10,15 +10,15 @@ namespace {
 
 constexpr double kImpossible = std::numeric_limits<double>::infinity();
 
-// What a split is better by: the first number, then the second.
+// What splits are compared by: the first number, then the second.
 struct Rating {
   double first = 0, second = 0;
   auto operator<=>(const Rating&) const = default;
 };
 constexpr Rating kNone = {kImpossible, kImpossible};
 
-// Dynamic programming over (stages, layers): value[s][j] is the best of cutting the first j layers
-// into s stages, from[s][j] where the last of them begins.
+// Dynamic programming over (stages, layers): value[s][j] is the best rating with the first j layers
+// cut into s stages, from[s][j] the layer at which the last of them begins.
 struct Search {
   const SplitCosts& costs;
   int layers, stages;

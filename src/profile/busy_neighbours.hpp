@@ -1,6 +1,5 @@
-// Other stages at work: each trains the same model on cores of its own for as long as this lives,
-// so that what is measured meanwhile meets the memory bandwidth and the clock that stages leave
-// each other.
+// Other stages at work: while this object lives, each trains the same model on its own cores. What
+// is measured meanwhile then gets the memory bandwidth and the clock that stages leave each other.
 #pragma once
 
 #include <atomic>
@@ -14,17 +13,17 @@
 
 namespace pipetrain {
 
-// The cores that this process may use, for that many workers; none where they are too few.
+// The cores that this process may use, for this many workers; none if there are too few.
 ThreadPlan cores_for(int workers, int threads_per_stage);
 
 class BusyNeighbours {
  public:
-  // `count` of them, as workers 1, 2, .. of the plan; worker 0 is the one that is measured. Returns
-  // once all of them train, or have failed.
+  // Starts `count` of them, as workers 1, 2, .. of the plan; worker 0 is the one that is measured.
+  // Returns once all of them train or have failed.
   BusyNeighbours(const WatchedModel& model, int count, const ThreadPlan& threads);
   ~BusyNeighbours();
 
-  // Rethrows what one of them met.
+  // Rethrows the exception of a neighbour that failed.
   void check() const;
 
  private:

@@ -1,4 +1,4 @@
-// Profiles that were measured before, so that a model is measured once per machine: files under
+// Profiles that were measured earlier, so that a model is measured once per machine: files under
 // $XDG_CACHE_HOME/pipetrain, or ~/.cache/pipetrain.
 #pragma once
 
@@ -12,16 +12,16 @@ namespace pipetrain {
 
 struct CachedProfile {
   Profile profile;
-  bool measured = false;  // now, not read
+  bool measured = false;  // just now, and not read from the cache
 };
 
-// The profile of this key with these sizes of micro-batches and threads: from the cache, else what
-// `measure` measures, which is kept where the folder can be written. A file that is damaged counts
-// as none.
+// The profile of this key with these sizes of micro-batches and these threads: from the cache,
+// otherwise from `measure`, and then saved if the folder can be written. A damaged file counts as
+// missing.
 CachedProfile cached_profile(const ProfileKey& key, const std::vector<int>& samples,
                              const std::vector<int>& threads,
                              const std::function<Profile()>& measure);
-// Only if it is in the cache.
+// The same, but only from the cache; none if it is not there.
 std::optional<Profile> cached_profile(const ProfileKey& key, const std::vector<int>& samples,
                                       const std::vector<int>& threads);
 

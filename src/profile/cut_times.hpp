@@ -1,5 +1,5 @@
-// What a cut costs besides the packets that go over it: a packet's layout, which a kernel on either
-// side may have to make or read, and what is no longer fused because its parts are in two stages.
+// What a cut costs apart from handing over its packets: a packet's layout, which a kernel on either
+// side may have to write or read, and what is no longer fused because its parts are in two stages.
 #pragma once
 
 #include <array>
@@ -10,17 +10,17 @@
 
 namespace pipetrain {
 
-// Of a model: the first layers of stages when it is cut after every second layer, from layer
-// `from` (0 or 1) on.
+// The first layers of the stages when a model is cut after every second layer, starting from layer
+// `from` (0 or 1).
 std::vector<int> every_second_cut(int layers, int from);
 
 // Sets `cut_forward_ms` and `cut_backward_ms` of the layers of `uncut`, from the times of both ways
-// to cut after every second layer: what a layer and the next one take longer there.
+// to cut after every second layer: how much longer a layer and the next one take there.
 void set_cut_times(std::vector<LayerTimes>& uncut,
                    const std::array<std::vector<LayerTimes>, 2>& cut);
 
-// The same by measuring both ways with nobody beside, for at least `seconds` each. UsageError,
-// DeviceError, DataError as training.
+// The same by measuring both ways, without neighbours, for at least `seconds` each. Throws
+// UsageError, DeviceError and DataError as training does.
 void measure_cut_times(const WatchedModel& model, double seconds, ProfilePoint& uncut);
 
 }  // namespace pipetrain

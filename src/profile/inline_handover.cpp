@@ -1,5 +1,5 @@
-// A model that computes next to nothing, in one stage and in four, on one thread: what four stages
-// take longer is what their packets take.
+// A model that computes next to nothing, in one stage and in four, on one thread: the additional
+// time of four stages is that of their packets.
 #include <algorithm>
 #include <string_view>
 
@@ -29,7 +29,7 @@ ReadConfig small_config() {
   return read;
 }
 
-// Of a mini-batch, besides what is timed of its layers.
+// Time per mini-batch that is not timed as part of its layers.
 double rest_ms(WatchedTraining& training) {
   training.run(steps);
   training.forget();

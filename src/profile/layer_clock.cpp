@@ -35,8 +35,8 @@ void LayerClock::end_lot(int steps, int microbatches) {
   lots_.push_back({std::exchange(now_, std::vector<Sums>(now_.size())), steps, microbatches});
 }
 
-// In milliseconds: an update and what follows it per mini-batch, a weight gradient per call,
-// because an update is fused into one call of several; the others per micro-batch.
+// In milliseconds: an update and what follows it per mini-batch; a weight gradient per call,
+// because an update is fused into only one of several calls; the rest per micro-batch.
 double LayerClock::each(const Lot& lot, const Sums& sums, LayerWork work) {
   const auto w = static_cast<std::size_t>(work);
   const double ms = static_cast<double>(sums.ns[w]) * 1e-6;

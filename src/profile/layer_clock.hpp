@@ -1,5 +1,5 @@
-// Times what a stage asks of its stream for each layer while it trains, and gives the medians over
-// several lots of steps. A device finishes each piece of work before the next one begins.
+// Times the work that a stage asks of its stream for each layer while it trains, and gives medians
+// over several lots of steps. A device finishes each piece of work before the next one begins.
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@
 
 namespace pipetrain {
 
-// Threading: begin and end by the stage's worker; everything else once it has stopped.
+// Threading: the stage's worker calls begin and end; everything else is called once it has stopped.
 class LayerClock : public LayerWatch {
  public:
   explicit LayerClock(int layers);
@@ -19,18 +19,18 @@ class LayerClock : public LayerWatch {
   void begin(LayerWork work, int layer) override;
   void end(Stream& stream) override;
 
-  // Steps that belong together are over: what was timed since the last lot counts as one
-  // measurement of `steps` mini-batches, each of `microbatches`.
+  // Ends a lot: what was timed since the last one counts as one measurement of `steps`
+  // mini-batches, each with `microbatches`.
   void end_lot(int steps, int microbatches);
   void forget() { lots_.clear(); }
-  // Of one micro-batch.
+  // For one micro-batch.
   std::vector<LayerTimes> medians() const;
   double median_ms(LayerWork work) const;    // of one micro-batch, all layers together
-  double watched_ms(std::size_t lot) const;  // of one mini-batch, whatever was timed
+  double watched_ms(std::size_t lot) const;  // for one mini-batch, whatever was timed
 
  private:
   static constexpr int works = 10;
-  struct Sums {  // of one layer in one lot
+  struct Sums {  // for one layer in one lot
     std::array<std::int64_t, works> ns{};
     std::array<int, works> count{};
   };

@@ -16,7 +16,7 @@ constexpr int rounds = 2000;
 constexpr std::size_t least_bytes = std::size_t{1} << 20, most_bytes = std::size_t{128} << 20;
 constexpr int repetitions = 5;  // of `most_bytes` each
 
-// Sends back whatever comes.
+// Sends back whatever arrives.
 void answer(Channel& from, Channel& to, int count) {
   for (int i = 0; i < count; ++i) {
     from.release(from.receive());

@@ -16,10 +16,10 @@
 namespace pipetrain {
 namespace {
 
-// Few micro-batches in flight leave most of what a stage holds in the caches; many do not, nor do
-// several versions of the weights.
+// With few micro-batches in flight, most of what a stage holds stays in the caches; with many, or
+// with several versions of the weights, it does not.
 constexpr int few_microbatches = 2, many_microbatches = 16;
-// Of a stage that holds more, nothing is still in a cache when a step comes back to it.
+// If a stage holds more than this, nothing is still in a cache when a step returns to it.
 constexpr std::int64_t beyond_caches = 64 << 20;
 
 std::vector<ProfiledLayer> layers_of(const Config& config, const Graph& graph) {
@@ -38,7 +38,7 @@ std::vector<ProfiledLayer> layers_of(const Config& config, const Graph& graph) {
   return layers;
 }
 
-// Nobody, and as many as there are cores for.
+// None, and as many as there are cores for.
 std::vector<int> neighbours_to_measure(const Config& config, int threads) {
   const int most = available_cores() / threads - 1;
   const bool here = config.hardware.devices.empty();  // devices have no cores of this machine
@@ -49,8 +49,8 @@ struct Place {
   int samples = 1, threads = 1, neighbours = 0;
 };
 
-// With few micro-batches in flight and one version of the weights; with two versions; and with many
-// micro-batches, as far as the data go.
+// With few micro-batches in flight and one version of the weights, then with two versions, then
+// with many micro-batches, as far as the data allow.
 std::vector<ProfilePoint> measure_holding(const MeasureInput& in, const Place& place) {
   WatchedModel model{.config = in.config,
                      .graph = in.graph,
@@ -72,7 +72,7 @@ std::vector<ProfilePoint> measure_holding(const MeasureInput& in, const Place& p
   return points;
 }
 
-// Cuts were measured once for each size, with few micro-batches and nobody beside.
+// Cuts were measured once for each size, with few micro-batches and no neighbours.
 void share_cut_times(std::vector<ProfilePoint>& points) {
   for (ProfilePoint& point : points) {
     const auto first = std::ranges::find_if(points, [&](const ProfilePoint& p) {
@@ -88,10 +88,10 @@ void share_cut_times(std::vector<ProfilePoint>& points) {
 void check_samples(const MeasureInput& in) {
   const int largest = std::ranges::max(in.samples);
   if (std::int64_t{largest} * few_microbatches <= in.data.size()) return;
-  throw UsageError(fmt::format(
-      "micro-batches of {} cannot be measured: that takes {} samples, and the data have {}; write "
-      "smaller --microbatch-sizes, or take more data",
-      largest, std::int64_t{largest} * few_microbatches, in.data.size()));
+  throw UsageError(
+      fmt::format("micro-batches of {} cannot be measured: that takes {} samples, but the data "
+                  "have {}; write smaller --microbatch-sizes, or use more data",
+                  largest, std::int64_t{largest} * few_microbatches, in.data.size()));
 }
 
 }  // namespace

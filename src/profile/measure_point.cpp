@@ -14,7 +14,7 @@ namespace pipetrain {
 namespace {
 
 constexpr int warm_up_steps = 3, lots_least = 7, lots_most = 60;
-constexpr double lot_ms = 60;  // about, and at least a step
+constexpr double lot_ms = 60;  // roughly; at least one step
 
 class Measuring {
  public:
@@ -36,7 +36,7 @@ class Measuring {
     }
   }
 
-  // Of a mini-batch, beside what is timed for its layers.
+  // Time per mini-batch that is not timed as part of its layers.
   double rest_ms() const {
     std::vector<double> rests;
     for (std::size_t lot = 0; lot < step_ms_.size(); ++lot)
@@ -51,7 +51,7 @@ class Measuring {
   std::vector<double> step_ms_;
 };
 
-// On a thread of its own, which is pinned as a worker is.
+// Runs `work` on a thread of its own, which is pinned as a worker is.
 template <class Work>
 void as_worker(const ThreadPlan& threads, const Work& work) {
   std::exception_ptr failure;

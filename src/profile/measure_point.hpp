@@ -6,8 +6,8 @@
 
 namespace pipetrain {
 
-// Stages of the model are run by one thread. Measures for at least `seconds`, while `neighbours`
-// other stages train beside it; UsageError, DeviceError, DataError as training.
+// One thread runs all stages of the model. Measures for at least `seconds`, while `neighbours`
+// other stages train beside it. Throws UsageError, DeviceError and DataError as training does.
 ProfilePoint measure_point(const WatchedModel& model, int neighbours, double seconds);
 
 }  // namespace pipetrain

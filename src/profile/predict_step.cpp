@@ -11,7 +11,7 @@
 namespace pipetrain {
 namespace {
 
-// The instructions of that number of rounds: of the loop of a folded program, or of a whole one.
+// The instructions of this many rounds: of the loop of a folded program, or of a whole program.
 Program rounds_of(const SegmentProgram& segment, int rounds) {
   if (!segment.loops.empty()) return unfold({segment.program, segment.loops}, rounds);
   Program program = segment.program;
@@ -26,7 +26,7 @@ Program rounds_of(const SegmentProgram& segment, int rounds) {
   return program;
 }
 
-// Of every instruction, per stage.
+// The work of all instructions, per stage.
 std::vector<double> work_in(const Program& program, const Costs& costs) {
   std::vector<double> work(static_cast<std::size_t>(program.stages));
   for (const auto& list : program.workers)
@@ -41,7 +41,7 @@ double sum_of(const std::vector<double>& values) {
   return sum;
 }
 
-// What one more mini-batch adds once several are in flight.
+// What each further mini-batch adds once several are in flight.
 struct Growth {
   Program few, many;
   double minibatches = 1;
@@ -55,7 +55,7 @@ Growth growth_of(const SegmentProgram& segment) {
           static_cast<double>(more * each)};
 }
 
-// Where workers have fewer cores than threads: all work of a mini-batch, shared by the cores.
+// If workers have fewer cores than threads: all work of a mini-batch, shared by the cores.
 double shared_ms(const CompiledPipeline& pipeline, const Growth& growth, const Costs& costs) {
   const Config& config = pipeline.in.config;
   const double work = sum_of(work_in(growth.many, costs)) - sum_of(work_in(growth.few, costs));

@@ -12,10 +12,10 @@ namespace pipetrain {
 struct PredictedStep {
   double step_ms = 0;
   double bubble = 0;         // idle share of the workers' time, 0..1
-  std::vector<double> busy;  // per stage: the share of the step that all its copies compute
+  std::vector<double> busy;  // per stage: the share of the step that its copies compute, mean
 };
 
-// UsageError where the profile is of another model or has no times for that number of threads.
+// Throws a UsageError if the profile is of another model or has no times for these threads.
 PredictedStep predict_step(const CompiledPipeline& pipeline, const Profile& profile);
 
 }  // namespace pipetrain

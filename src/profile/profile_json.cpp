@@ -19,7 +19,7 @@ using nlohmann::ordered_json;
 constexpr int format_version = 4;
 constexpr JsonLimits limits = {.depth = 8, .values = 10'000'000, .members = 64};
 
-// One object of the file, and its place there.
+// One object of the file, and its place in it.
 class JsonPlace {
  public:
   JsonPlace(const std::string& file, const json& value, std::string path)

@@ -11,10 +11,10 @@ namespace pipetrain {
 
 nlohmann::ordered_json profile_json(const Profile& profile);
 
-// UsageError: what is missing, negative or no number, with its place in the file ("points[2].layers
-// [0].forward_ms"). DataError where the file cannot be read.
+// Throws a UsageError with what is missing, negative or not a number, and its place in the file
+// ("points[2].layers[0].forward_ms"); a DataError if the file cannot be read.
 Profile read_profile_json(const std::filesystem::path& file);
-// The same of its text; `where` stands for the file in messages.
+// The same for its text; `where` replaces the file in messages.
 Profile parse_profile_json(const std::string& text, const std::string& where);
 
 }  // namespace pipetrain

@@ -1,5 +1,5 @@
-// What times hold for: whatever changes what a kernel does, or where it does it, is part of the
-// key.
+// What times are valid for: whatever changes what a kernel does, or where it does it, is part of
+// the key.
 #include <spdlog/fmt/fmt.h>
 
 #include "backend/cpu/onednn_info.hpp"
@@ -16,7 +16,7 @@
 namespace pipetrain {
 namespace {
 
-// Whatever changes what a kernel does changes this.
+// A text that changes with anything that changes what a kernel does.
 std::string shapes_of(const Graph& graph) {
   std::string text = graph.input.text();
   for (const Layer& layer : graph.layers) {
@@ -29,7 +29,7 @@ std::string shapes_of(const Graph& graph) {
   return fmt::format("{:016x}", hash_name(text));
 }
 
-// An update that goes by its gradient's norm is not fused into a backward.
+// An update that needs its gradient's norm is not fused into a backward.
 std::string optimizer_of(const Config& config) {
   return fmt::format("{}{}", word_of(config.optimizer.kind),
                      moments(config.optimizer) == 1 ? ", momentum" : "") +

@@ -14,7 +14,7 @@ double handover_ms(const Profile& profile, std::string_view name) {
   return found == profile.transports.end() ? 0 : found->handover_ms;
 }
 
-// By the worker that holds most.
+// Held by the worker that holds most.
 double held_bytes(const CompiledPipeline& pipeline) {
   std::size_t all = 0, most = 0;
   for (const HeldMemory& stage : predicted_memory(pipeline)) {
@@ -60,9 +60,9 @@ StageCosts work_of(const StagePlan& part, const Graph& graph, const ProfilePoint
   return costs;
 }
 
-// What profiles do not have, because no weights are mixed there: an update that keeps up the mean
-// motion of the weights is not fused, and reads and writes more; weights that no update made are
-// computed, and packed. Bound by memory: some arrays as long as the parameters.
+// What profiles do not include, because no weights are mixed there. An update that also maintains
+// delta is not fused, and reads and writes more; weights that no update made are computed and
+// packed. Memory bound: some arrays as long as the parameters.
 double mixing_ms(const StageNeeds& needs, const StagePlan& part, const ProfilePoint& point,
                  double bytes_per_second) {
   constexpr double arrays_of_delta = 4, arrays_of_mixture = 3;
@@ -76,8 +76,8 @@ double mixing_ms(const StageNeeds& needs, const StagePlan& part, const ProfilePo
          (needs.mixes_weights ? pack_ms : 0);
 }
 
-// Copies of a stage: one of them adds up the gradients of all while the others wait, and no update
-// is fused into a backward. Bound by memory too.
+// For copies of a stage: one of them adds up the gradients of all while the others wait, and no
+// update is fused into a backward. Memory bound too.
 double joining_ms(const StageNeeds& needs, const StagePlan& part, bool one_thread,
                   double bytes_per_second) {
   if (needs.copies < 2 || bytes_per_second <= 0) return 0;
@@ -87,7 +87,7 @@ double joining_ms(const StageNeeds& needs, const StagePlan& part, bool one_threa
   return 1e3 * arrays * sizeof(float) * static_cast<double>(part.parameters) / bytes_per_second;
 }
 
-// What messages and sums take over links, beside what they take without.
+// Adds the time that messages and sums take over links, beyond what they take without.
 void add_links(const CompiledPipeline& pipeline, const LinkRate& link, Costs& costs) {
   CommunicationForecast forecast(pipeline);
   const CommunicationForecast::Period period = forecast.period();

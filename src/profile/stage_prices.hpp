@@ -1,4 +1,4 @@
-// What a program's instructions cost on each stage, of the times of its layers.
+// What a program's instructions cost on each stage, from the times of its layers.
 #pragma once
 
 #include "compile/compiled_pipeline.hpp"
@@ -7,14 +7,14 @@
 
 namespace pipetrain {
 
-// In milliseconds; of micro-batches of the mini-batch's mean size.
+// In milliseconds, for micro-batches of the mini-batch's mean size.
 struct StagePrices {
-  Costs work;  // of kernels alone: what counts as busy
+  Costs work;  // of kernels only: what counts as busy
   Costs
-      all;  // with what runs beside kernels: the instructions themselves, and handing packets over
+      all;  // with what runs besides kernels: the instructions themselves, and handing packets over
 };
 
-// UsageError where the profile is of another model or has no times for that number of threads.
+// Throws a UsageError if the profile is of another model or has no times for these threads.
 StagePrices stage_prices(const CompiledPipeline& pipeline, const Profile& profile);
 
 }  // namespace pipetrain

@@ -16,7 +16,7 @@ Config for_watching(const WatchedModel& model) {
   config.data.drop_last = true;
   config.validation = {};
   config.lr_schedule = {};
-  config.optimizer.lr = 0;  // whatever the weights do, every step is the same work
+  config.optimizer.lr = 0;  // every step is the same work, whatever the weights become
   config.hardware.threads_per_stage = model.threads;
   config.hardware.workers = Workers::Inline;
   config.hardware.memory_limit = 0;

@@ -1,4 +1,4 @@
-// A model that is trained on the thread that asks, with a clock around every kernel: what the
+// A model that is trained on the calling thread, with a clock around every kernel: what the
 // profiler measures, and what keeps its neighbours busy meanwhile.
 #pragma once
 
@@ -18,32 +18,32 @@ namespace pipetrain {
 struct Graph;
 
 struct WatchedModel {
-  const Config& config;  // precision, optimizer, data and hardware are its; its pipeline is not
+  const Config& config;  // its precision, optimizer, data and hardware count, not its pipeline
   const Graph& graph;
   const Dataset& data;
   int samples = 1;  // of a micro-batch
   int threads = 1;
-  int microbatches = 2;  // of a mini-batch, all in flight; two at least
+  int microbatches = 2;  // in a mini-batch, all in flight; at least two
   std::string schedule = "gpipe";
   std::vector<int> firsts = {0};  // of its stages
 };
 
-// Threading: of one thread, which it neither pins nor leaves.
+// Threading: used by one thread, which it does not pin and on which it does all its work.
 class WatchedTraining {
  public:
-  // DeviceError, DataError, UsageError as training. Trains from initial weights. The last
-  // micro-batch has the update in its weight gradient, the others' are without.
+  // Throws DeviceError, DataError and UsageError as training does. Trains from initial weights. The
+  // last micro-batch has the update fused into its weight gradient; the others do not.
   explicit WatchedTraining(const WatchedModel& model);
 
-  // Milliseconds of a mini-batch, on average over `steps`.
+  // Milliseconds per mini-batch, on average over `steps`.
   double run(int steps);
-  // The steps since the last lot are one measurement.
+  // Makes the steps since the last lot one measurement.
   void end_lot(int steps);
   void forget();
   const LayerClock& clock(int stage) const { return clocks_[static_cast<std::size_t>(stage)]; }
   std::int64_t held_bytes() const;  // by all stages
   int stages() const { return static_cast<int>(clocks_.size()); }
-  double watched_ms(std::size_t lot) const;  // of a mini-batch, on all stages
+  double watched_ms(std::size_t lot) const;  // per mini-batch, on all stages
 
  private:
   PipelineInput input() const;

@@ -1,4 +1,4 @@
-// What every figure shows in the same way: its boxes, their texts and the names of the rows.
+// What all figures show alike: their boxes, the texts in them and the names of the rows.
 #include <spdlog/fmt/fmt.h>
 
 #include "program/format.hpp"

@@ -10,12 +10,12 @@ namespace pipetrain {
 
 struct ChannelId {
   int boundary = 0;       // between stages `boundary` and `boundary` + 1
-  bool gradient = false;  // else: activation
+  bool gradient = false;  // false: activation
   WorkerId from, to;
   auto operator<=>(const ChannelId&) const = default;
 };
 
-// Of a send or receive of a program whose stages and micro-batches are in range.
+// The channel of a send or receive, in a program whose stages and micro-batches are in range.
 inline ChannelId channel_of(const Program& program, const Instruction& i) {
   const bool gradient = i.op == Op::SendGradient || i.op == Op::ReceiveGradient;
   const bool above = i.op == Op::SendActivation || i.op == Op::ReceiveGradient;

@@ -20,7 +20,7 @@ bool ends_minibatch(Op op) { return op == Op::Update || op == Op::SyncGradients;
 struct Checker {
   const Program& program;
   std::vector<Diagnostic> found = {};
-  // Where each instruction is on its worker, by what it is.
+  // The index of each instruction in its worker's list, by what it is.
   std::map<std::tuple<WorkerId, StageId, Op, MicrobatchId>, std::size_t> index = {};
 
   template <class... Args>
@@ -75,7 +75,7 @@ struct Checker {
     return program.worker_of(i.stage, i.microbatch) == worker;
   }
 
-  // The micro-batch that names the update which this one is for.
+  // The micro-batch that names the update of which micro-batch m is a part.
   MicrobatchId name_of_update(StageId s, MicrobatchId m) const {
     return program.name_of_update(s, program.update_for(s, program.minibatch_of(m)));
   }
@@ -113,7 +113,7 @@ struct Checker {
   }
 
   // ---- compute, input
-  // `then` needs `first` before it on the same worker. Both are looked up; `then` is there.
+  // `then` needs `first` before it on the same worker. Both are looked up; `then` is present.
   void need_before(std::string_view rule, const Instruction& then, std::size_t at, Op first) {
     need_before(rule, then, at, first, then.microbatch);
   }
@@ -207,13 +207,13 @@ struct Checker {
     }
   }
 
-  // Backwards that share a packet begin it with the first micro-batch and leave it with the last.
+  // Backwards that share a packet run in turn, from the first micro-batch, which begins the packet.
   void need_in_turn(const Instruction& i, std::size_t at) {
     if (program.gradients_together && i.microbatch.value % program.microbatches != 0)
       need_before("compute", i, at, role_in_turn(i), {i.microbatch.value - 1});
   }
 
-  // Between a head and its tail the stage's workspace is in use.
+  // No other instruction may use the stage's workspace between a head and its tail.
   void check_tails(WorkerId w) {
     std::map<StageId, std::optional<MicrobatchId>> heads;
     const auto& list = program.workers[w.value];
@@ -231,7 +231,7 @@ struct Checker {
       if (head) need("compute", stage, *head, Op::BackwardTail);
   }
 
-  // The last of a mini-batch's backwards may be a head where those before it are whole.
+  // The last of a mini-batch's backwards may be a head when those before it are whole.
   Op role_in_turn(const Instruction& i) const {
     const Op role = role_of(i.op);
     return gives_input_gradient(role) ? input_half(i.stage, {i.microbatch.value - 1})
@@ -320,7 +320,7 @@ struct Checker {
     check_next_minibatch(w, at, update);
   }
 
-  // Gradients are summed up in one place: the next mini-batch's come after the update.
+  // Gradients are summed up in one place, so those of the next mini-batch come after the update.
   void check_next_minibatch(WorkerId w, std::size_t at, const Instruction& update) {
     const int first = update.microbatch.value + 1,
               count = program.minibatches_per_update(update.stage) * program.microbatches;
@@ -342,7 +342,7 @@ struct Checker {
       if (reads_weights(i.op))
         for (Version v : {i.weights.version, blend ? blend->other : i.weights.version})
           if (v.value < 0 || v > live)
-            report("version", w, at, "{} reads version {}, the newest there is {}", to_text(i),
+            report("version", w, at, "{} reads version {}, but the newest is {}", to_text(i),
                    v.value, live.value);
       if (updates(i.op)) live = program.version_made_by(i);
     });
@@ -351,7 +351,7 @@ struct Checker {
     for (int s = 0; s < program.stages; ++s)
       if (held[s] > allowed[s])
         report("version", program.worker_of({s}, {0}), 0,
-               "stage {} holds {} versions, and may hold {}", s, held[s], allowed[s]);
+               "stage {} holds {} versions, but may hold {}", s, held[s], allowed[s]);
   }
 
   template <class Visit>

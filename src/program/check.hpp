@@ -26,29 +26,29 @@ namespace pipetrain {
 
 struct CheckOptions {
   int channel_capacity = 1;
-  int activation_capacity = 0;            // of channels of activations; 0: the same
-  std::vector<int> weight_versions = {};  // that each stage may hold at once; empty: any number
-  bool rendezvous = false;                // by the rules of program/rendezvous.hpp too
+  int activation_capacity = 0;            // of channels of activations; 0: channel_capacity
+  std::vector<int> weight_versions = {};  // how many each stage may hold at once; empty: any number
+  bool rendezvous = false;                // also check by the rules of program/rendezvous.hpp
 };
 
 struct Diagnostic {
   std::string rule, message;
   WorkerId worker;
-  std::size_t index = 0;  // into the worker's list; its size where something is missing at the end
+  std::size_t index = 0;  // into the worker's list; its size if something is missing at the end
 };
 
 std::vector<Diagnostic> check(const Program& program, const CheckOptions& options = {});
 
-// The whole grid, each find marked >like this<, and the messages below.
+// The whole grid with each finding marked >like this<, and the messages below it.
 std::string show(const Program& program, const std::vector<Diagnostic>& diagnostics);
 
-// Where each worker is that cannot continue; empty where the program finishes.
+// Where each worker that cannot continue is; empty if the program finishes.
 std::vector<Diagnostic> find_deadlock(const Program& program, int channel_capacity,
                                       int activation_capacity = 0);
 
-// The bound for programs whose stages share parameters or have copies that take turns: forwards
-// pile up in front of an update that waits for other workers. A pipeline has a packet for
-// each activation that may be in flight.
+// The bound for programs whose stages share parameters or have copies that take turns: there,
+// forwards pile up in front of an update that waits for other workers. A pipeline then has a packet
+// for each activation that may be in flight.
 CheckOptions with_room_for_activations(const Program& program);
 
 }  // namespace pipetrain

@@ -1,9 +1,9 @@
 // What workers send each other: messages over the boundaries between stages, and sums of gradients.
 //
-// A message is one packet: the tensors of a micro-batch that cross a boundary, as they are stored
-// in memory (each to a multiple of 64 bytes). Stages of one worker hand packets over; that is no
-// message. A sum of gradients is counted as a ring all-reduce carries it: each of m members sends
-// 2 (m - 1) messages of an m-th of the bytes, so all together 2 (m - 1) times the bytes.
+// A message is one packet: the tensors of a micro-batch that cross a boundary, as stored in memory
+// (each padded to a multiple of 64 bytes). Stages of one worker hand packets over, which is not a
+// message. A sum of gradients is counted as a ring all-reduce: each of m members sends 2 (m - 1)
+// messages of 1/m of the bytes, so in total 2 (m - 1) times the bytes.
 #pragma once
 
 #include <cstdint>
@@ -22,23 +22,23 @@ struct Volume {
   bool operator==(const Volume&) const = default;
 };
 
-// Of all members of a ring together.
+// The volume of all members of a ring together.
 Volume ring_all_reduce(std::int64_t bytes, int members);
 
-// One stage's part.
+// What one stage causes.
 struct StageVolumes {
-  Volume activations;  // that came from the stage before
-  Volume gradients;    // that came from the stage after
-  Volume all_reduce;   // of its copies' gradients
-  Volume tied;         // of the parameters that it shares with other stages, where it has the first
-                       // use of them
-  double link_seconds = 0;  // hardware.link: what all of that takes, message by message
+  Volume activations;  // received from the previous stage
+  Volume gradients;    // received from the next stage
+  Volume all_reduce;   // for the gradients of its copies
+  Volume tied;         // for the parameters that it shares with other stages, counted at the stage
+                       // with their first use
+  double link_seconds = 0;  // hardware.link: the time of all of that, message by message
 
   void add(const StageVolumes& other);
   bool operator==(const StageVolumes&) const = default;
 };
 
-// Of all stages, in their order.
+// For all stages, in their order.
 struct Communication {
   std::vector<StageVolumes> stages;
 

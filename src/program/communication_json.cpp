@@ -31,7 +31,7 @@ ordered_json communication_json(const Communication& communication) {
   const std::span<const StageVolumes> stages = communication.stages;
   const Volume total = communication.total(), tied = communication.of(&StageVolumes::tied);
   ordered_json json = {{"bytes", total.bytes}, {"messages", total.messages}};
-  if (stages.size() > 1) {  // boundary b is before stage b + 1 and after stage b
+  if (stages.size() > 1) {  // boundary b is between stages b and b + 1
     put_lists(json, "activation", stages.subspan(1), &StageVolumes::activations);
     put_lists(json, "gradient", stages.first(stages.size() - 1), &StageVolumes::gradients);
   }

@@ -9,13 +9,13 @@
 
 namespace pipetrain {
 
-// {"bytes", "messages"} of all; then lists: {"activation_bytes", "activation_messages",
-// "gradient_bytes", "gradient_messages"} per boundary, {"all_reduce_bytes", "all_reduce_messages"}
-// per stage where a stage has copies, {"tied_bytes", "tied_messages"} where stages share
-// parameters, and {"link_seconds"} where there is a link.
+// {"bytes", "messages"} in total; then the lists {"activation_bytes", "activation_messages",
+// "gradient_bytes", "gradient_messages"} per boundary and {"all_reduce_bytes",
+// "all_reduce_messages"} per stage, if a stage has copies; then the totals {"tied_bytes",
+// "tied_messages"}, if stages share parameters, and {"link_seconds"}, if there is a link.
 nlohmann::ordered_json communication_json(const Communication& communication);
 
-// "3.1 MiB in 24 messages: activations 1.6 MiB, gradients 1.5 MiB"; "nothing".
+// "3.1 MiB in 24 messages: activations 1.6 MiB, gradients 1.5 MiB", or "nothing".
 std::string communication_text(const Communication& communication);
 
 }  // namespace pipetrain

@@ -1,6 +1,6 @@
-// An order in little memory: at most eight bytes for a forward or a backward, and what repeats once
-// (program/compute_list.hpp). It is what orders make (order/order.hpp) and what `summarize` walks
-// through; a Program has 48 bytes for each of these, for its transfers and for its update.
+// An order in little memory: at most eight bytes for a forward or a backward, and what repeats only
+// once (program/compute_list.hpp). Orders return it (order/order.hpp) and `summarize` walks through
+// it; a Program takes 48 bytes for each forward or backward, for its transfers and for its update.
 #pragma once
 
 #include <vector>
@@ -13,15 +13,15 @@ namespace pipetrain {
 
 struct CompactOrder : ProgramShape {
   Indexed<ComputeList, WorkerId> workers;
-  // The lists are those of the first mini-batch. The others run the same again, with
-  // `microbatches` more added to the numbers of micro-batches each time.
+  // The lists are those of the first mini-batch. Every other mini-batch runs them again, each time
+  // with `microbatches` more added to the numbers of the micro-batches.
   bool repeats = false;
   bool operator==(const CompactOrder&) const = default;
 
   int rounds() const { return repeats ? minibatches : 1; }
 };
 
-// Calls `visit(op, stage, microbatch)` for all that a worker runs, from top to bottom.
+// Calls `visit(op, stage, microbatch)` for everything that a worker runs, from top to bottom.
 template <class Visit>
 void each_compute(const CompactOrder& order, WorkerId worker, Visit visit) {
   for (int round = 0; round < order.rounds(); ++round)
@@ -29,7 +29,7 @@ void each_compute(const CompactOrder& order, WorkerId worker, Visit visit) {
       visit(i.op(), i.stage(), MicrobatchId{i.microbatch().value + round * order.microbatches});
 }
 
-// The same as a program that has nothing but forwards and backwards: whole, and one worker's list.
+// As a program of forwards and backwards only: all of it, and one worker's list.
 Program to_program(const CompactOrder& order);
 std::vector<Instruction> instructions_of(const CompactOrder& order, WorkerId worker);
 

@@ -2,14 +2,14 @@
 
 namespace pipetrain {
 
-// How often `length` instructions of the tail come one after the other, `step` later each time.
+// How many times `length` instructions of the tail are repeated in a row, each time `step` later.
 std::size_t ComputeList::times_from(std::size_t at, std::size_t length, int step) const {
   std::size_t end = at + length;
   while (end < tail_.size() && tail_[end] == tail_[end - length].later(step)) ++end;
   return (end - at) / length;
 }
 
-// Returns how many instructions of the tail are the last run once more.
+// Extends the last run by repetitions from the tail. Returns how many instructions these are.
 std::size_t ComputeList::extend_last_run() {
   if (runs_.empty() || runs_.back().times == 1) return 0;
   Run& run = runs_.back();
@@ -21,7 +21,7 @@ std::size_t ComputeList::extend_last_run() {
   }
 }
 
-// Moves a run that begins at `at` out of the tail: what repeats there, or else one instruction.
+// Moves a run that begins at `at` out of the tail: what repeats there, or a single instruction.
 // Returns its length.
 std::size_t ComputeList::add_run(std::size_t at) {
   const auto first = static_cast<std::uint32_t>(bodies_.size());

@@ -1,6 +1,6 @@
 // What one worker computes, in order. Orders repeat themselves: some instructions recur, each time
-// with the same number added to their micro-batches. A list keeps those once, so
-// that one of millions of instructions has room in a cache.
+// with the same number added to their micro-batches. A list keeps those once, so that a list of
+// millions of instructions fits in a cache.
 #pragma once
 
 #include <cstddef>
@@ -38,7 +38,7 @@ class ComputeInstruction {
 static_assert(sizeof(ComputeInstruction) == 8);
 
 class ComputeList {
-  // `length` instructions of bodies_, `times` times.
+  // `length` instructions of bodies_, repeated `times` times, each time `step` micro-batches later.
   struct Run {
     std::uint32_t first = 0, length = 0;
     std::int32_t times = 1, step = 0;
@@ -49,13 +49,13 @@ class ComputeList {
     tail_.push_back(i);
     if (tail_.size() == kTail) shorten(kLeft);
   }
-  // `body` that number of times, each time for micro-batches that are `step` later.
+  // Appends `body` this many times, each time for micro-batches that are `step` later.
   void repeat(std::initializer_list<ComputeInstruction> body, int times, int step);
   std::size_t size() const { return size_ + tail_.size(); }
   bool empty() const { return size() == 0; }
-  std::size_t kept() const { return bodies_.size() + tail_.size(); }  // instructions, in memory
+  std::size_t kept() const { return bodies_.size() + tail_.size(); }  // instructions kept in memory
 
-  // From the first to the last; a push_back ends its life.
+  // From the first to the last; a push_back invalidates it.
   class Cursor {
    public:
     Cursor() = default;  // at an end
@@ -80,17 +80,17 @@ class ComputeList {
 
     const ComputeInstruction *at_ = nullptr, *body_ = nullptr, *end_ = nullptr;
     std::int32_t added_ = 0, left_ = 0, step_ = 0;
-    std::uint32_t run_ = 0;  // the number of runs: the tail
+    std::uint32_t run_ = 0;  // the number of runs means the tail
     const ComputeList* list_ = nullptr;
   };
   Cursor begin() const { return Cursor(*this); }
   std::default_sentinel_t end() const { return {}; }
 
-  bool operator==(const ComputeList& other) const;  // the same instructions, however they are kept
+  bool operator==(const ComputeList& other) const;  // the same instructions, however stored
 
  private:
-  static constexpr std::size_t kTail = 2048;  // before what repeats is looked for
-  static constexpr std::size_t kLeft = 64;    // of them stay: what they begin may continue
+  static constexpr std::size_t kTail = 2048;  // its size when repetitions are looked for
+  static constexpr std::size_t kLeft = 64;    // of them stay: a run that they begin may continue
 
   void shorten(std::size_t left);
   std::size_t extend_last_run();
@@ -99,7 +99,7 @@ class ComputeList {
 
   std::vector<Run> runs_;
   std::vector<ComputeInstruction> bodies_, tail_;  // tail_: after all runs
-  std::size_t size_ = 0;                           // of all runs
+  std::size_t size_ = 0;                           // in all runs
 };
 
 inline void ComputeList::Cursor::load() {

@@ -9,31 +9,31 @@
 
 namespace pipetrain {
 
-// Of one micro-batch on one stage, in any unit. A backward that is not split takes both halves.
+// For one micro-batch on one stage, in any unit. A backward that is not split takes both halves.
 struct StageCosts {
   double forward = 1;
   double backward_input = 1;
   double backward_weight = 1;
   double transfer = 0;  // over the boundary to the next stage, activation or gradient
-  double tail = 0;      // of backward_weight: what comes after a head's send
+  double tail = 0;      // the part of backward_weight that comes after a head's send
   double update = 0;    // once per mini-batch
-  // Where a gradient takes another time than an activation.
+  // Set if a gradient takes a different time from an activation.
   std::optional<double> gradient_transfer = {};
-  // Only simulate over channels knows these two: a message's latency, for which its channel is not
-  // occupied, and the sum of gradients that an update waits for once all have been handed in.
+  // Only simulations over channels use these two: a message's latency, during which its channel is
+  // free, and the time to sum the gradients that an update waits for, once all have been handed in.
   double latency = 0, all_reduce = 0;
 };
 
-// What an instruction that computes or updates takes; 0 for the others.
+// The time of an instruction that computes or updates; 0 for any other.
 double time_of(const StageCosts& costs, Op op);
 
-// What makes one step take longer than another. A time is multiplied by `slowdown` of its worker
-// and by a random factor of mean 1, exp(z jitter - jitter^2 / 2) with a normal z. The factor
-// belongs to the work (seed, stage, micro-batch, forward or backward), whichever worker does it and
-// whenever: so every schedule gets the same factors. Updates and transfers have none.
+// What makes one instruction take longer than another. A time is multiplied by the `slowdown` of
+// its worker and by a random factor of mean 1, exp(z jitter - jitter^2 / 2) with a normal z. The
+// factor belongs to the work (seed, stage, micro-batch, forward or backward), whichever worker does
+// it and whenever, so every schedule gets the same factors. Updates and transfers have none.
 struct Disturbance {
   std::vector<double> slowdown = {};  // per worker, 2: takes twice as long; empty: 1 for each
-  double jitter = 0;                  // the deviation of the factor's logarithm
+  double jitter = 0;                  // the standard deviation of the factor's logarithm
   std::uint64_t seed = 1;
   bool none() const { return slowdown.empty() && jitter == 0; }
 };
@@ -49,16 +49,16 @@ enum class Charges {
 
 struct Costs {
   StageCosts all;
-  std::vector<StageCosts> per_stage = {};  // one per stage; empty: `all` for each
+  std::vector<StageCosts> per_stage = {};  // empty: `all` for each
   Disturbance disturbance = {};
 
   Charges charges = Charges::Channels;
 
-  // Only summarize knows these (program/summarize.hpp), and only where transfers are charged to
+  // Only summarize uses these (program/summarize.hpp), and only if transfers are charged to
   // channels or to workers.
   //
-  // Links that transfers share, by number: one per boundary, -1 for a link of its own; empty: all
-  // have their own. Transfers on one link take turns, first come, first served.
+  // Which link each boundary uses, by number; -1: one of its own. Empty: each has its own.
+  // Transfers on a shared link take turns, first come, first served.
   struct SharedLinks {
     std::vector<int> activations = {}, gradients = {};
     bool none() const { return activations.empty() && gradients.empty(); }

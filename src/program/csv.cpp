@@ -68,8 +68,8 @@ WorkerId worker_in(std::string_view field, int line) {
 CsvInstruction read_line(const std::vector<std::string_view>& fields, const Columns& columns,
                          int line) {
   if (fields.size() <= std::max(columns.worker, columns.instruction))
-    throw UsageError(fmt::format(
-        "line {}: it has {} fields, and too few for worker and instruction", line, fields.size()));
+    throw UsageError(fmt::format("line {}: it has {} fields, too few for worker and instruction",
+                                 line, fields.size()));
   try {
     return {worker_in(fields[columns.worker], line), parse_instruction(fields[columns.instruction]),
             line};
@@ -85,7 +85,7 @@ std::vector<CsvInstruction> parse_csv(std::string_view text) {
   std::vector<CsvInstruction> rows;
   bool named = false;
   Columns columns;
-  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);  // as spreadsheets begin UTF-8
+  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);  // spreadsheets begin UTF-8 with it
   for (int number = 1; !text.empty(); ++number) {
     const auto line = text.substr(0, text.find('\n'));
     text.remove_prefix(std::min(line.size() + 1, text.size()));

@@ -15,8 +15,8 @@ struct CsvInstruction {
 };
 
 // In the order of the lines. The first line names the columns: `worker` and `instruction` are read,
-// others are not. Blank lines and lines that begin with # are skipped. UsageError begins with the
-// line.
+// others are ignored. Blank lines and lines that begin with # are skipped. Throws a UsageError that
+// begins with the line.
 std::vector<CsvInstruction> parse_csv(std::string_view text);
 
 }  // namespace pipetrain

@@ -1,5 +1,5 @@
-// The dry run of check: a network of lists with bounded first-in-first-out channels gets as far
-// under every interleaving as under this one, so one walk proves all (Kahn, 1974).
+// The dry run of check. A network of lists with bounded first-in-first-out channels gets equally
+// far under every interleaving, so one walk is proof for all (Kahn, 1974).
 #include <deque>
 #include <map>
 #include <set>
@@ -46,7 +46,7 @@ struct Run {
 
   std::string why(const Instruction& i) const {
     if (is_send(i.op)) return fmt::format("its channel holds {} already", capacity_of(i));
-    if (is_receive(i.op)) return "nothing comes";
+    if (is_receive(i.op)) return "nothing arrives";
     return "not every stage hands in its gradients";
   }
 };

@@ -12,7 +12,7 @@ std::size_t common_prefix(const List& a, const List& b) {
                                   a.begin());
 }
 
-// Is `longer` what `shorter` has before `at`, a round, and then the rest of `shorter` shifted?
+// Does `longer` have `shorter` up to `at`, then a round, and then the rest of `shorter` shifted?
 bool has_loop_at(const Program& program, const List& shorter, const List& longer, std::size_t at) {
   const std::size_t length = longer.size() - shorter.size();
   return std::equal(shorter.begin() + static_cast<std::ptrdiff_t>(at), shorter.end(),

@@ -1,12 +1,11 @@
-// A long program in little memory: a schedule that never drains repeats itself once it is in steady
-// state, a round further each time: of one mini-batch, or where copies of stages take whole ones in
-// turn, of ProgramShape::minibatches_per_round().
+// A long program in little memory. A schedule that never drains repeats itself once it is in steady
+// state, one round further each time. A round is one mini-batch or, if copies of stages take whole
+// mini-batches in turn, ProgramShape::minibatches_per_round() of them.
 //
 //   worker 0   F0 F1 F2 B0 U0 | F3 B1 U1 | B2 U2 B3 U3      the part between the bars is a round
 //
-// Round r of a worker's loop, from 0, is run with the mini-batches of r rounds added to every
-// number: of micro-batches and of versions; what is after the loop with those of the last
-// round.
+// Round r of a worker's loop, from 0, runs with the mini-batches of r rounds added to every number
+// of a micro-batch or a version; what comes after the loop, with those of the last round.
 #pragma once
 
 #include <optional>
@@ -26,11 +25,11 @@ struct FoldedProgram {
   std::vector<Loop> loops;  // per worker
 };
 
-// The instruction, `minibatches` later: a multiple of those of a round.
+// The instruction, `minibatches` later: a multiple of those in a round.
 Instruction shifted(Instruction instruction, const Program& program, int minibatches);
 
-// From a schedule's programs of K mini-batches and of one round more; none where the longer one is
-// not the shorter one with a round put in.
+// Folds a schedule's programs of K mini-batches and of one round more. None if the longer program
+// is not the shorter one with a round inserted.
 std::optional<FoldedProgram> fold(const Program& shorter, const Program& longer);
 
 // The whole program, with that many rounds (0: none).

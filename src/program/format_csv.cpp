@@ -1,4 +1,4 @@
-// For a spreadsheet: a line per instruction with its times, worker by worker.
+// For a spreadsheet: one line per instruction with its times, worker by worker.
 #include <spdlog/fmt/fmt.h>
 #include "program/format.hpp"
 #include "program/text.hpp"

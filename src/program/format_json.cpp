@@ -8,7 +8,7 @@
 namespace pipetrain {
 namespace {
 
-// The texts of instructions have nothing that JSON would escape.
+// Texts of instructions contain nothing that JSON would escape.
 std::string json_list(const std::vector<Instruction>& list) {
   std::string text = "[";
   for (const Instruction& i : list) {

@@ -1,9 +1,9 @@
-// The figure for a paper or a page, light or dark as its reader prefers: a row per worker, a box
-// per compute instruction, the micro-batch in it, colour by kind, lighter in every other
-// mini-batch, a bar under what runs on a worker's later chunk or in the other direction, a tick per
-// update, a time axis and a legend. Where forwards and backwards read other versions of the weights
-// than the pipeline's last drain left, each box names its own. Several schedules are one under the
-// other over one time axis.
+// The figure for a paper or a page, light or dark as its reader prefers: a row per worker, and a
+// box per compute instruction with its micro-batch, coloured by kind, lighter in every other
+// mini-batch. A bar under a box marks a worker's later chunk or the other direction. There is a
+// tick per update, a time axis and a legend. If forwards and backwards read other versions of the
+// weights than the pipeline's last drain left, each box names its own. Several schedules are drawn
+// one below the other, over one time axis.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -22,7 +22,7 @@ constexpr double longest_picture = 20000;  // points of the time axis
 
 struct Colouring {
   Op op;
-  std::string_view colour;  // of `style`
+  std::string_view colour;  // a class of `style`
   std::string_view name;
 };
 constexpr std::array<Colouring, 7> colourings{{
@@ -59,7 +59,7 @@ std::string version_text(const WeightRead& read) {
   return fmt::format("v{}", read.version.value);
 }
 
-// What the bar under a box says; nothing where the program needs none.
+// What the bar under a box means; empty if the program needs no bars.
 std::string_view name_of_bars(const Program& program) {
   if (program.stages > std::ssize(program.workers)) return "stage of a later chunk";
   if (program.stages == std::ssize(program.workers) && program.has_copies())
@@ -67,7 +67,7 @@ std::string_view name_of_bars(const Program& program) {
   return "";
 }
 
-// A later chunk of its worker, or a copy of the other direction.
+// Is it on a later chunk of its worker, or in a copy of the other direction?
 bool has_bar(const Program& program, const Instruction& i) {
   if (name_of_bars(program).empty()) return false;
   return i.stage.value >= std::ssize(program.workers) ||
@@ -82,7 +82,7 @@ struct Look {
   bool versions = false, bars = false;
   double scale = 1;  // points per unit of time
   double box_height = 24, row_height = 30;
-  int rows = 1;               // of each worker
+  int rows = 1;               // per worker
   double top = title_height;  // of the first row
 
   double y(std::size_t worker, int row) const {
@@ -91,7 +91,7 @@ struct Look {
   }
 };
 
-// Points that the widest text in a box takes.
+// The width in points of the widest text in a box.
 double room_of(const ScheduleView& view, bool versions) {
   std::size_t number = 0, version = 0;
   for (std::size_t w = 0; w < view.program.workers.size(); ++w)
@@ -105,7 +105,7 @@ double room_of(const ScheduleView& view, bool versions) {
                    margin + of_small_digit * static_cast<double>(version)});
 }
 
-// Points per unit of time: the shortest box has room for its text, the picture stays drawable.
+// Points per unit of time: the shortest box has room for its text, and the picture can be drawn.
 double scale_of(const ScheduleView& view, double room) {
   double shortest = view.timeline.makespan;
   for (std::size_t w = 0; w < view.program.workers.size(); ++w)
@@ -126,7 +126,7 @@ Look look_of(const ScheduleView& view) {
   return look;
 }
 
-// All of one scale, each below the one before.
+// All on one scale, each below the one before.
 std::vector<Look> looks_of(std::span<const ScheduleView> views) {
   std::vector<Look> looks;
   double scale = 0, longest = 0;
@@ -145,7 +145,7 @@ std::vector<Look> looks_of(std::span<const ScheduleView> views) {
   return looks;
 }
 
-// To a hundredth of a point.
+// Rounded to a hundredth of a point.
 std::string points(double value) { return fmt::format("{:.10g}", std::round(value * 100) / 100); }
 
 std::string rect(std::string_view colour, double x, double y, double width, double height) {
@@ -195,7 +195,7 @@ std::string empty_row(const ScheduleView& view, std::size_t worker, int row, con
          rect("idle", left, y, view.timeline.makespan * look.scale, look.box_height) + "\n";
 }
 
-// Round steps of time, about ten of them.
+// An axis with about ten ticks, at round times.
 std::string axis(double end, double scale, double y) {
   auto text = line("axis", left, y, left + end * scale, y) + "\n";
   if (end <= 0) return text;
@@ -209,7 +209,7 @@ std::string axis(double end, double scale, double y) {
   return text;
 }
 
-// Rows of the legend: what is beside its swatches, and how far right that ends.
+// Rows of the legend: swatches with their texts, and how far to the right these reach.
 class Legend {
  public:
   explicit Legend(double y) : y_(y) {}
@@ -271,7 +271,7 @@ std::string rows_of(const ScheduleView& view, const Look& look) {
     for (const Cell& cell : cells_of(view.program, view.timeline, w))
       text += box(view, w, cell, look);
     for (std::size_t at = 0; at < view.program.workers[w].size(); ++at)
-      text += update_tick(view, w, at, look);  // over the boxes
+      text += update_tick(view, w, at, look);  // drawn over the boxes
   }
   return text;
 }

@@ -1,6 +1,5 @@
-// A simulated timeline for Chrome's about:tracing and Perfetto: one track per worker, two where
-// what it does may overlap. One unit of
-// time is shown as a millisecond.
+// A simulated timeline for Chrome's about:tracing and Perfetto: one track per worker, or two if
+// what it does may overlap. One unit of time is shown as a millisecond.
 #include "program/format.hpp"
 #include "program/text.hpp"
 #include "program/trace_events.hpp"
@@ -8,8 +7,8 @@
 namespace pipetrain {
 namespace {
 
-// Of a worker's tracks: slices of one are apart. Transfers that occupy workers run in pairs, a
-// send and a receive.
+// Which of a worker's tracks: slices of one track do not overlap. Transfers that occupy workers run
+// in pairs, a send and a receive.
 int track_of(const Timeline& timeline, Op op) {
   if (timeline.charges == Charges::Workers) return is_send(op) ? 1 : 0;
   if (op == Op::LoadInput || op == Op::ReceiveActivation || op == Op::SendActivation) return 0;

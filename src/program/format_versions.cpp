@@ -1,5 +1,5 @@
-// The table of versions. Staleness of a micro-batch on a stage: how many updates the stage makes
-// between the weights that its forward reads and the newest as its backward begins.
+// The table of versions. The staleness of a micro-batch on a stage: how many updates the stage
+// makes between the weights that its forward reads and the newest ones when its backward begins.
 #include <algorithm>
 #include <map>
 
@@ -17,7 +17,7 @@ struct Reads {
 };
 using Table = std::map<std::pair<MicrobatchId, StageId>, Reads>;
 
-// As the instruction's text has them, in four digits: 3, 4-1.5d, 4~2*0.25.
+// As in the instruction's text, with four digits: 3, 4-1.5d, 4~2*0.25.
 std::string weights_text(const Instruction& i) {
   const int version = i.weights.version.value;
   if (const auto* back = std::get_if<Extrapolate>(&i.weights.how))
@@ -91,8 +91,8 @@ std::string format_versions(const ScheduleView& view) {
     summary[2].push_back(std::to_string(held[s]));
   }
   return fmt::format(
-      "{}\nVersions that forward and backward read, (updates between the forward's weights and the "
-      "newest at backward).\n\n{}\n{}",
+      "{}\nVersions that forward and backward read (in brackets: updates between the forward's "
+      "weights and the newest at the backward).\n\n{}\n{}",
       view.title, aligned(rows), aligned(summary));
 }
 

@@ -19,7 +19,7 @@ GradientBoard::GradientBoard(const CompactOrder& order, const std::set<StageId>&
   }
 }
 
-// A mini-batch may have fewer micro-batches than there are copies.
+// A copy has no part if a mini-batch has fewer micro-batches than there are copies.
 bool GradientBoard::takes_part(const StageCopy& copy) const {
   return order_.whole_minibatches || order_.share_of(copy.stage, copy.copy, {0}) > 0;
 }

@@ -1,6 +1,6 @@
-// Which copies have all gradients of a mini-batch while an order is walked through, and which
-// updates wait for which: what add_updates and add_gradient_sync (program/passes.hpp) would write
-// into a program.
+// Tracks, during a walk through an order, which copies have all gradients of a mini-batch, and
+// which updates wait for which: what add_updates and add_gradient_sync (program/passes.hpp) would
+// write into a program.
 #pragma once
 
 #include <cstdint>
@@ -16,23 +16,23 @@ namespace pipetrain {
 
 class GradientBoard {
  public:
-  // `syncing`: the stages that hand in gradients, and whose updates wait until all of their sync
-  // group have.
+  // `syncing`: the stages that hand in gradients, and whose updates wait until their whole sync
+  // group has done so.
   GradientBoard(const CompactOrder& order, const std::set<StageId>& syncing);
 
-  // One more weight gradient of the worker's copy of `stage`, at `now`. True where the stage
+  // Counts one more weight gradient of the worker's copy of `stage`, at `now`. True if the stage
   // updates at once.
   bool count(int worker, StageId stage, int microbatch, double now);
-  // After all that the worker computes: it may have a last update for mini-batches of other
-  // copies alone. May be called again.
+  // Called after everything that the worker computes: it may still have a last update, for
+  // mini-batches of other copies only. May be called again.
   void end(int worker, double now);
-  // The workers whose wait that has ended.
+  // The workers whose wait has ended since the last call.
   std::vector<int> take_released();
 
-  // Has the worker updates that wait for others?
+  // Does the worker have updates that wait for others?
   bool awaits(int worker) const;
-  // The next of them, and when all had handed in; nothing where one has not yet, and the worker
-  // waits.
+  // The next of them, and when the last gradient for it was handed in. None if one is still
+  // missing; the worker then waits.
   struct Due {
     StageId stage;
     double complete_at = 0;
@@ -43,7 +43,7 @@ class GradientBoard {
   struct StageCopy {
     StageId stage;
     int copy = 0;
-    int done = 0;  // weight gradients of the present mini-batch
+    int done = 0;  // weight gradients of the current mini-batch
   };
   struct Waiting {  // an update
     StageId stage;
@@ -51,8 +51,8 @@ class GradientBoard {
   };
   struct Worker {
     std::vector<StageCopy> held = {};
-    int stages_done = 0;           // of the present mini-batch
-    std::deque<Waiting> due = {};  // once the worker's other stages are done too
+    int stages_done = 0;           // in the current mini-batch
+    std::deque<Waiting> due = {};  // they come once the worker's other stages are done too
     bool waits = false;
     bool ended = false;
   };
@@ -66,7 +66,7 @@ class GradientBoard {
   const std::set<StageId>& syncing_;
   std::vector<Worker> workers_;
   std::vector<int> members_;                              // per sync group: copies that hand in
-  std::unordered_map<std::int64_t, HandedIn> handed_in_;  // those that somebody still needs
+  std::unordered_map<std::int64_t, HandedIn> handed_in_;  // those that some update still needs
   std::vector<int> released_;
 
   bool takes_part(const StageCopy& copy) const;

@@ -7,7 +7,7 @@
 namespace pipetrain {
 
 Indexed<double, StageId> gradient_delays(const Program& program) {
-  std::map<std::pair<StageId, MinibatchId>, double> sums;  // over micro-batches
+  std::map<std::pair<StageId, MinibatchId>, double> sums;  // summed over micro-batches
   for (const auto& list : program.workers)
     for (const Instruction& i : list) {
       if (i.op != Op::Forward) continue;

@@ -1,5 +1,5 @@
-// The channels of a walk through an order, and the links under them: a transfer waits for the one
-// before it on its channel, and for all on the link that its boundary shares.
+// The channels during a walk through an order, and the links under them. A transfer waits for the
+// one before it on its channel, and for all those on a link that its boundary shares.
 #pragma once
 
 #include <algorithm>
@@ -24,7 +24,7 @@ class Links {
     return packets_[channels_.index(boundary, gradient, microbatch)];
   }
 
-  // The end of a transfer that could begin at `ready`.
+  // Adds a transfer that could begin at `ready`, and returns when it ends.
   double transfer(Packets& packets, int boundary, bool gradient, double ready) {
     const StageTimes& t = times_.at({boundary});
     const auto& links = gradient ? shared_.gradients : shared_.activations;

@@ -9,7 +9,7 @@ namespace {
 
 using List = std::vector<Instruction>;
 
-// The most forwards without their `ends` at any point of the list, of all stages or of one.
+// The most open forwards, without their `ends`, at any point of the list; of all stages or of one.
 template <class Ends>
 int peak_open(const List& list, Ends ends, const StageId* only = nullptr) {
   int open = 0, peak = 0;

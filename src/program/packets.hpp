@@ -1,4 +1,4 @@
-// What is in flight between stages while an order is walked through: for each channel (boundary,
+// What is in flight between stages during a walk through an order: for each channel (boundary,
 // kind, pair of workers) the times of its packets, first in, first out.
 #pragma once
 
@@ -14,8 +14,8 @@
 
 namespace pipetrain {
 
-// Times in the order in which they came; grows, and never shrinks. Most channels have few packets
-// in flight: those need no memory of their own.
+// A queue of times; grows and never shrinks. Most channels have few packets in flight, and these
+// need no memory of their own.
 class TimeQueue {
  public:
   bool empty() const { return count_ == 0; }
@@ -43,14 +43,14 @@ class TimeQueue {
   }
 
   double few_[4] = {};
-  std::unique_ptr<double[]> many_;                  // in place of them
+  std::unique_ptr<double[]> many_;                  // replaces few_ when that is full
   std::uint32_t first_ = 0, count_ = 0, last_ = 3;  // last_ + 1: the room, a power of two
 };
 
 struct Packets {
-  TimeQueue times;     // of arrival; where transfers occupy workers, of the one that is ready first
+  TimeQueue times;     // of arrival; if transfers occupy workers, of the end that is ready first
   double free_at = 0;  // the end of the last transfer
-  int waiting = -1;    // the worker that waits for a packet or for the other end; -1: nobody
+  int waiting = -1;    // the worker that waits for a packet or for the other end; -1: none
 };
 
 // Numbers the channels of an order.
@@ -68,11 +68,11 @@ class ChannelTable {
       count_ += alike ? common_ : copies_[b] * copies_[b + 1];
     }
   }
-  // In which `microbatch` crosses the boundary between stages `boundary` and `boundary` + 1: one
-  // for each pair of copies that meet.
+  // The channel in which `microbatch` crosses the boundary after stage `boundary`: there is one for
+  // each pair of copies that meet.
   std::size_t index(int boundary, bool gradient, int microbatch) const {
     if (common_ == 1) return static_cast<std::size_t>(2 * boundary + gradient);
-    const int turn = microbatch / per_turn_ % turns_;  // as ProgramShape::copy_of
+    const int turn = microbatch / per_turn_ % turns_;  // as in ProgramShape::copy_of
     if (common_ > 1)
       return static_cast<std::size_t>(2 * (boundary * common_ + turn % common_) + gradient);
     const auto b = static_cast<std::size_t>(boundary);
@@ -82,7 +82,7 @@ class ChannelTable {
   std::size_t size() const { return static_cast<std::size_t>(2 * count_); }
 
  private:
-  int common_ = 1;  // copies of every stage; 0: of some there are more than of others
+  int common_ = 1;  // copies of each stage; 0: stages have different numbers of copies
   int count_ = 0;
   int per_turn_ = 1, turns_ = 1;
   std::vector<int> copies_, first_;

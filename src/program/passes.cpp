@@ -17,7 +17,7 @@ Program rewrite(Program program, Expand expand) {
   return program;
 }
 
-// The updates of the copies on this worker for which another copy's mini-batches alone are there.
+// Updates of the copies on this worker that have none of the last update's mini-batches.
 void append_idle_updates(const ProgramShape& order, WorkerId worker,
                          std::vector<Instruction>& out) {
   for (StageId s{0}; order.whole_minibatches && s.value < order.stages; ++s.value) {
@@ -27,8 +27,8 @@ void append_idle_updates(const ProgramShape& order, WorkerId worker,
   }
 }
 
-// Replaces neighbours in a worker's list: `match(first, second)` gives what stands for both, or
-// nothing.
+// Replaces pairs of neighbours in a worker's list: `match(first, second)` returns what replaces
+// both, or none.
 template <class Match>
 Program replace_pairs(Program program, Match match) {
   for (auto& list : program.workers) {
@@ -48,7 +48,7 @@ Program replace_pairs(Program program, Match match) {
   return program;
 }
 
-// Of a backward and of an update that follows it at once.
+// A backward, fused with the update that directly follows it.
 Op fused(Op backward) {
   switch (backward) {
     case Op::Backward:

@@ -1,8 +1,8 @@
-// What each worker does, as data. A Program is made by pure functions, printed, checked and
-// simulated with no device, and then run as it is: the executor decides nothing.
+// What each worker does, as data. Pure functions make a Program; it is printed, checked and
+// simulated without a device, and then run as it is: the executor decides nothing.
 //
 // Weight versions are bound when the program is made. Version v of a stage is its weights after v
-// updates since the program began; a program that is run again begins at 0 again.
+// updates since the program began; a program that runs again starts from version 0 again.
 #pragma once
 
 #include <algorithm>
@@ -27,19 +27,19 @@ enum class Op {
   ReceiveActivation,  // RA
   SendGradient,       // SG
   ReceiveGradient,    // RG
-  SyncGradients,      // Y  what an update needs of other stages' or replicas' gradients
-  Update,             // U  the optimizer's step of one mini-batch, or of one for each copy
+  SyncGradients,      // Y  hands in what updates of other stages or replicas need of a gradient
+  Update,             // U  the optimizer's step for one mini-batch, or for one of each copy
 
   // Made by the passes that run last (program/passes.hpp).
   BackwardHead,          // BH  a backward up to the gradients that the previous stage waits for
   BackwardTail,          // BT  what is left: the weight gradient of the stage's first layer that
                          //     has parameters
-  BackwardUpdate,        // BU  a backward and the update, each weight updated where its gradient is
+  BackwardUpdate,        // BU  a backward and the update, each weight where its gradient is made
   BackwardTailUpdate,    // TU  a tail and the update
   BackwardWeightUpdate,  // WU  a weight half and the update
 };
 
-// The instruction's backward without the update that is fused into it; any other op as it is.
+// The instruction's backward without the update that is fused into it; any other op unchanged.
 constexpr Op without_update(Op op) {
   return op == Op::BackwardUpdate         ? Op::Backward
          : op == Op::BackwardTailUpdate   ? Op::BackwardTail
@@ -47,7 +47,7 @@ constexpr Op without_update(Op op) {
                                           : op;
 }
 constexpr bool fuses_update(Op op) { return without_update(op) != op; }
-// From here on the stage has its next version.
+// From here on, does the stage have its next version?
 constexpr bool updates(Op op) { return op == Op::Update || fuses_update(op); }
 
 constexpr bool is_backward(Op op) {
@@ -56,12 +56,12 @@ constexpr bool is_backward(Op op) {
          backward == Op::BackwardWeight || backward == Op::BackwardHead ||
          backward == Op::BackwardTail;
 }
-// From here on the previous stage can continue, and the activation counts as no longer in flight.
+// Can the previous stage continue from here? The activation then counts as no longer in flight.
 constexpr bool gives_input_gradient(Op op) {
   const Op backward = without_update(op);
   return backward == Op::Backward || backward == Op::BackwardInput || backward == Op::BackwardHead;
 }
-// From here on the stage has all that the micro-batch adds to its weights' gradients.
+// From here on, does the stage have all that the micro-batch adds to its weight gradients?
 constexpr bool gives_weight_gradient(Op op) {
   const Op backward = without_update(op);
   return backward == Op::Backward || backward == Op::BackwardWeight || backward == Op::BackwardTail;
@@ -90,8 +90,8 @@ struct Blend {  // (1 - other_share) * w[version] + other_share * w[other]  (I-T
   bool operator==(const Blend&) const = default;
 };
 
-// Which weights an instruction reads (see reads_weights); of an Update, the version that it makes
-// (ProgramShape::version_made_by), which is also what a fused update makes.
+// Which weights an instruction reads (see reads_weights). For an Update, the version that it makes
+// (ProgramShape::version_made_by), which a fused update makes too.
 struct WeightRead {
   Version version;
   std::variant<AsStored, Extrapolate, Blend> how;
@@ -100,8 +100,8 @@ struct WeightRead {
 
 struct Instruction {
   Op op = Op::Forward;
-  StageId stage;            // of a send the sender's, of a receive the receiver's
-  MicrobatchId microbatch;  // of SyncGradients and Update: ProgramShape::name_of_update
+  StageId stage;            // of a send the sender, of a receive the receiver
+  MicrobatchId microbatch;  // for SyncGradients and Update: ProgramShape::name_of_update
   WeightRead weights;
   bool operator==(const Instruction&) const = default;
 };
@@ -112,17 +112,17 @@ struct ProgramShape {
   int microbatches = 1;  // per mini-batch
   int minibatches = 1;
   // placement[s]: the workers that hold a copy of stage s, in the order of copies. Empty: stage s
-  // is on worker s alone. Copies share each mini-batch: copy i mod their number runs its i-th
-  // micro-batch.
+  // is on worker s alone. Copies share each mini-batch: its i-th micro-batch runs on copy i mod the
+  // number of copies.
   Indexed<std::vector<WorkerId>, StageId> placement = {};
-  // Copies take whole mini-batches in turn instead (PipeDream's 1F1B-RR): copy k mod their number
-  // runs mini-batch k, and an update is for as many mini-batches as the stage has copies.
+  // Copies take whole mini-batches in turn instead (PipeDream's 1F1B-RR): mini-batch k runs on copy
+  // k mod the number of copies, and an update is for as many mini-batches as the stage has copies.
   bool whole_minibatches = false;
-  // Stages of one number wait for each other's gradients before they update, those of -1 for none.
-  // Empty: all that hand in gradients (SyncGradients) wait for each other.
+  // Stages with the same number wait for each other's gradients before they update; those with -1
+  // wait for none. Empty: all that hand in gradients (SyncGradients) wait for each other.
   Indexed<int, StageId> sync_groups = {};
-  // A mini-batch's backwards follow each other, and what they give the stage before crosses the
-  // boundary in one packet: one send, one receive, named by the last micro-batch.
+  // A mini-batch's backwards follow each other, and what they give the previous stage crosses the
+  // boundary in one packet: one send and one receive, named by the last micro-batch.
   bool gradients_together = false;
   bool operator==(const ProgramShape&) const = default;
 
@@ -136,11 +136,11 @@ struct ProgramShape {
   int copies_of(StageId s) const {
     return placement.empty() ? 1 : static_cast<int>(placement[s].size());
   }
-  bool has_copies() const {  // of a stage, on several workers
+  bool has_copies() const {  // does any stage have copies, on several workers?
     return std::any_of(placement.begin(), placement.end(),
                        [](const auto& copies) { return copies.size() > 1; });
   }
-  int copy_of(StageId s, MicrobatchId m) const {  // that runs it
+  int copy_of(StageId s, MicrobatchId m) const {  // the one that runs it
     return (whole_minibatches ? m.value / microbatches : m.value % microbatches) % copies_of(s);
   }
   WorkerId worker_of_copy(StageId s, int copy) const {
@@ -149,19 +149,19 @@ struct ProgramShape {
   WorkerId worker_of(StageId s, MicrobatchId m) const {
     return placement.empty() ? WorkerId{s.value} : placement[s][copy_of(s, m)];
   }
-  int copy_on(WorkerId worker, StageId s) const {  // of a stage that the worker holds
+  int copy_on(WorkerId worker, StageId s) const {  // for a stage that the worker holds
     if (placement.empty()) return 0;
     const auto& copies = placement[s];
     return static_cast<int>(std::find(copies.begin(), copies.end(), worker) - copies.begin());
   }
-  // How many of the mini-batch's micro-batches a copy runs.
+  // How many of the micro-batches of a mini-batch a copy runs.
   int share_of(StageId s, int copy, MinibatchId k) const {
     const int copies = copies_of(s);
     if (whole_minibatches) return k.value % copies == copy ? microbatches : 0;
     return (microbatches - copy + copies - 1) / copies;
   }
 
-  // A stage's updates count from 0, and are named by the last micro-batch that they are for.
+  // A stage's updates count from 0, and are named by the last micro-batch that they include.
   int minibatches_per_update(StageId s) const { return whole_minibatches ? copies_of(s) : 1; }
   int update_for(StageId s, MinibatchId k) const { return k.value / minibatches_per_update(s); }
   int updates_of(StageId s) const {
@@ -171,17 +171,16 @@ struct ProgramShape {
     return last_microbatch_of(
         {std::min((update + 1) * minibatches_per_update(s), minibatches) - 1});
   }
-  // Has the copy no mini-batch of its own among those of the update? The last may be for fewer
-  // than there are copies.
+  // Is none of the update's mini-batches this copy's own? The last update may have fewer
+  // mini-batches than there are copies.
   bool is_idle(StageId s, int copy, int update) const {
     return whole_minibatches && update * copies_of(s) + copy >= minibatches;
   }
-  // The version that an instruction which updates() makes.
+  // The version made by an instruction for which updates() holds.
   Version version_made_by(const Instruction& i) const {
     return {update_for(i.stage, minibatch_of(i.microbatch)) + 1};
   }
-  // After that number of mini-batches all stages are where they were: at their first copies, and
-  // between two updates.
+  // After this many mini-batches all stages are where they were: at first copies, between updates.
   int minibatches_per_round() const {
     int round = 1;
     if (whole_minibatches)
@@ -195,7 +194,7 @@ struct Program : ProgramShape {
   Indexed<std::vector<Instruction>, WorkerId> workers;  // each runs top to bottom
   bool operator==(const Program&) const = default;
 
-  // Those that hand in gradients: the updates of each wait for its sync group's, others for none.
+  // Stages that hand in gradients: their updates wait for their sync group's, others for none.
   std::set<StageId> syncing_stages() const {
     std::set<StageId> stages;
     for (const auto& list : workers)

@@ -35,7 +35,7 @@ class ProgramClock {
     return i.op == Op::SyncGradients || (i.op == Op::Update && syncing_.contains(i.stage));
   }
 
-  // Of an instruction that syncs, on a worker that is free at `now`; nothing where it has to wait.
+  // When an instruction that syncs runs, on a worker that is free at `now`; none if it has to wait.
   std::optional<Span> sync(WorkerId worker, const Instruction& i, double now) {
     Sync& sync = sync_of(i);
     if (i.op == Op::SyncGradients) {
@@ -48,7 +48,7 @@ class ProgramClock {
     return Span{now, std::max(now, there) + duration(worker, i)};
   }
 
-  // Over the boundary to the next stage.
+  // The time of a transfer over the boundary to the next stage.
   double transfer(int boundary, bool gradient) const {
     const int packets = gradient && program_.gradients_together ? program_.microbatches : 1;
     const StageCosts& costs = costs_.of({boundary});
@@ -57,7 +57,7 @@ class ProgramClock {
   double latency(int boundary) const { return costs_.of({boundary}).latency; }
 
  private:
-  // Gradients, or their norms, handed in for one update of a sync group.
+  // The gradients, or their norms, that are handed in for one update of a sync group.
   struct Sync {
     int missing = 0;
     double complete_at = 0;

@@ -15,7 +15,7 @@
 namespace pipetrain {
 namespace {
 
-// The end of a transfer that has come first and waits for the other one.
+// The end of a transfer that came first and waits for the other end.
 struct WaitingEnd {
   std::size_t worker = 0, at = 0;
   double ready = 0;
@@ -23,7 +23,7 @@ struct WaitingEnd {
 
 struct Meeting {
   std::optional<WaitingEnd> waiting = {};
-  std::deque<double> arrivals = {};  // within a worker
+  std::deque<double> arrivals = {};  // between stages of one worker
   double free_at = 0;                // the end of the last transfer
 };
 
@@ -32,7 +32,7 @@ struct MeetingWorker {
   double now = 0, transfers_end = 0;
   std::vector<std::size_t> open = {};  // transfers that wait for their other end
 
-  // Free of transfers, and so able to compute?
+  // Is the worker free of transfers, and so able to compute?
   bool settle() {
     if (!open.empty()) return false;
     now = std::max(now, transfers_end);
@@ -61,7 +61,7 @@ class Rendezvous {
   }
 
  private:
-  // False where the worker has to wait.
+  // False if the worker has to wait.
   bool step(std::size_t w, const Instruction& i) {
     MeetingWorker& me = workers_[w];
     const WorkerId id{static_cast<int>(w)};
@@ -83,7 +83,7 @@ class Rendezvous {
     return true;
   }
 
-  // Between stages of one worker.
+  // A transfer between stages of one worker.
   bool pass(MeetingWorker& me, std::size_t w, const Instruction& i, const ChannelId& channel) {
     Meeting& link = meetings_[channel];
     if (is_send(i.op)) {
@@ -98,7 +98,7 @@ class Rendezvous {
     return keep(me, w, {me.now, std::max(me.now, arrival)});
   }
 
-  // The second one to come begins the transfer.
+  // The end that comes second begins the transfer.
   bool meet(MeetingWorker& me, std::size_t w, const ChannelId& channel) {
     Meeting& link = meetings_[channel];
     if (!link.waiting) {
@@ -126,7 +126,7 @@ class Rendezvous {
 
 std::string_view why(const Instruction& i) {
   return is_send(i.op) || is_receive(i.op)
-             ? "the other worker never comes to it, and the transfer occupies both"
+             ? "the other worker never reaches it, and the transfer occupies both"
              : "not every stage hands in its gradients";
 }
 

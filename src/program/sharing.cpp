@@ -11,16 +11,16 @@
 namespace pipetrain {
 namespace {
 
-// The forwards or the backwards of a worker: a place in the list that has both.
+// The forwards or the backwards of a worker: a position in the list that has both.
 struct Lane {
-  ComputeList::Cursor next = {};  // of the lane; at its end where none is left
+  ComputeList::Cursor next = {};  // its next instruction; at the end if none is left
   int round = 0;
-  int backwards_before = 0;  // in the list, of `next`
+  int backwards_before = 0;  // `next` in the list
   int done = 0;
   bool running = false;
-  double start = 0;    // of the one that runs
-  double left = 0;     // of it: its time on a worker of its own
-  int packets = 0;     // that have come and are not used
+  double start = 0;    // of the instruction that runs
+  double left = 0;     // of that instruction: its time with the worker to itself
+  int packets = 0;     // arrived and not used yet
   double free_at = 0;  // the channel to the neighbour that this lane sends to
 };
 
@@ -29,7 +29,7 @@ struct SharedWorker {
   double now = 0, busy = 0, first = -1, last = 0;
   int in_flight = 0, peak = 0;
   int updates = 0;
-  int plan = 0;  // ends that were foreseen before are of no account
+  int plan = 0;  // ends that were foreseen under an earlier plan are ignored
 
   int running() const { return lanes[0].running + lanes[1].running; }
 };
@@ -39,12 +39,12 @@ struct LaneEvent {
 
   double time;
   int worker;
-  int lane;  // where a packet comes; `end` of what is left least; the end of an `update`
+  int lane;  // where a packet arrives; `end`: of what has least left; `update`: its end
   int plan;
   auto operator<=>(const LaneEvent&) const = default;
 };
 
-// What a program's spans are made of: of each worker, in the order of the list.
+// What a program's spans are made of: for each worker, in the order of the list.
 struct SharedSpans {
   std::vector<std::vector<Span>> lanes[2], updates;
 };
@@ -59,9 +59,9 @@ class SharingWalk {
   const CompactOrder& order_;
   const Costs& costs_;
   const Additions& additions_;
-  SharedSpans* const spans_;  // may be none
+  SharedSpans* const spans_;  // may be null
   std::vector<SharedWorker> workers_;
-  std::vector<int> syncs_missing_;  // of each mini-batch
+  std::vector<int> syncs_missing_;  // for each mini-batch
   std::priority_queue<LaneEvent, std::vector<LaneEvent>, std::greater<>> events_;
 
   int last_stage() const { return order_.stages - 1; }
@@ -101,7 +101,7 @@ SharingWalk::SharingWalk(const CompactOrder& order, const Costs& costs, const Ad
 
 // ---- the list
 
-// From where the lane is to the next of its own.
+// Moves the lane's position to its next instruction.
 void SharingWalk::find(int w, int index) {
   Lane& lane = workers_[static_cast<std::size_t>(w)].lanes[index];
   while (!ended(lane)) {
@@ -123,7 +123,7 @@ void SharingWalk::step(int w, int index) {
 
 // ---- compute
 
-// The worker's two lanes until `time`.
+// Advances the worker's two lanes to `time`.
 void SharingWalk::progress(SharedWorker& me, double time) {
   const int running = me.running();
   if (running > 0) {
@@ -143,7 +143,7 @@ bool SharingWalk::may_start(int w, int index) const {
   if (receives && lane.packets == 0) return false;
   if (me.updates < lane.backwards_before / order_.microbatches) return false;
   if (index == 0) return me.lanes[1].done >= lane.backwards_before;
-  // The last stage's backward has no packet to wait for, but its own forward.
+  // The last stage's backward waits for no packet, only for its own forward.
   return w < last_stage() || me.lanes[0].done > lane.done;
 }
 
@@ -195,7 +195,7 @@ void SharingWalk::end_least(int w) {
   if (backward && lane.done % order_.microbatches == 0) end_minibatch(w);
 }
 
-// A lane's packet reaches the neighbour's.
+// Sends a lane's packet to the neighbour's lane.
 void SharingWalk::send(int w, int index) {
   const int to = index == 0 ? w + 1 : w - 1;
   if (to < 0 || to > last_stage()) return;
@@ -214,7 +214,7 @@ void SharingWalk::end_minibatch(int w) {
   if (!syncing.contains({w})) return begin_update(w, me.now);
   const int k = me.lanes[1].done / order_.microbatches - 1;
   if (--syncs_missing_[static_cast<std::size_t>(k)] > 0) return;
-  for (const StageId stage : syncing) begin_update(stage.value, me.now);  // the last to come
+  for (const StageId stage : syncing) begin_update(stage.value, me.now);  // the last one to hand in
 }
 
 void SharingWalk::begin_update(int w, double time) {

@@ -28,8 +28,8 @@ struct Clock {
   WorkerId worker = {};
   std::map<ChannelId, Link> links = {};
 
-  // When the instruction begins and ends on a worker that is free at `now`; nothing where it waits
-  // for something that no worker has done yet.
+  // When the instruction begins and ends on a worker that is free at `now`; none if it waits for
+  // something that no worker has done yet.
   std::optional<Span> run(const Instruction& i, double now) {
     if (is_send(i.op)) return send(i, now);
     if (is_receive(i.op)) return receive(i, now);
@@ -97,7 +97,7 @@ void summarise(const Program& program, const Costs& costs, Timeline& line) {
       const Span& span = line.spans[w][at];
       line.makespan = std::max(line.makespan, span.end);
       const Instruction& i = program.workers[w][at];
-      // An update's span is longer where it waits for other stages.
+      // An update's span is longer if it waits for other stages.
       const double update = i.op == Op::Update ? time_of(costs.of(i.stage), i.op) : 0;
       if (!computes(i.op) && update == 0) continue;
       busy += computes(i.op) ? span.end - span.start : update;

@@ -1,6 +1,6 @@
-// A dry run over costs: when each instruction would begin and end, with no device. Channels are
-// unbounded; what a transfer occupies is for Costs::charges to say. For the numbers alone, and for
-// shared links, program/summarize.hpp.
+// A dry run over costs: when each instruction would begin and end, without a device. Channels are
+// unbounded; Costs::charges says what a transfer occupies. For the numbers only, and for shared
+// links, see program/summarize.hpp.
 #pragma once
 
 #include <vector>
@@ -25,13 +25,13 @@ struct Summary {
 };
 
 struct Timeline : Summary {
-  // As Program::workers. A receive lasts while it waits; where transfers are charged to workers, a
+  // As Program::workers. A receive lasts while it waits; if transfers are charged to workers, a
   // send and its receive last as long as the transfer.
   std::vector<std::vector<Span>> spans;
   Charges charges = Charges::Channels;  // SideBySide: forwards and backwards of a worker overlap
 };
 
-// For programs that `check` finds nothing in, by the rules of `costs.charges`.
+// For programs in which `check` finds nothing. Follows the rules of `costs.charges`.
 Timeline simulate(const Program& program, const Costs& costs);
 
 }  // namespace pipetrain

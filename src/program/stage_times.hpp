@@ -1,4 +1,4 @@
-// What each kind of instruction takes on each stage, worked out once for a walk through an order.
+// How long each kind of instruction takes on each stage, worked out once for a walk.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace pipetrain {
 
-// Of one micro-batch on one stage.
+// For one micro-batch on one stage.
 struct StageTimes {
   double forward, backward, head, tail, input_half, weight_half, update;
   double activation, gradient;  // transfers over the boundary to the next stage
@@ -22,7 +22,7 @@ class StageTimeTable {
     const int packets = order.gradients_together ? order.microbatches : 1;
     for (StageId s{0}; s.value < order.stages; ++s.value) {
       const StageCosts& c = costs.of(s);
-      const bool last = s.value == order.stages - 1 && s.value > 0;  // sends to no next one
+      const bool last = s.value == order.stages - 1 && s.value > 0;  // has no next stage to send to
       const StageCosts& boundary = last ? costs.of({s.value - 1}) : c;
       times_.push_back({time_of(c, Op::Forward), time_of(c, Op::Backward),
                         time_of(c, Op::BackwardHead), time_of(c, Op::BackwardTail),
@@ -30,7 +30,7 @@ class StageTimeTable {
                         time_of(c, Op::Update), boundary.transfer,
                         packets * boundary.gradient_transfer.value_or(boundary.transfer)});
     }
-    // One for all where they are alike: it stays in the cache.
+    // One entry for all stages if they are alike: it stays in the cache.
     const StageTimes first = times_[0];
     if (std::ranges::all_of(times_, [&](const auto& times) { return times == first; }))
       times_.erase(times_.begin() + 1, times_.end());

@@ -1,7 +1,7 @@
 // Workers run as far as they can, each until it waits for a packet or for others' gradients; what
-// they wait for sets them going again. Which of them runs first changes no number, since a channel
-// has one sender and one receiver. Only shared links care: there the ends of compute are taken in
-// the order of time.
+// they wait for wakes them. Which of them runs first changes no number, since a channel has one
+// sender and one receiver. Only for shared links does it matter: there the ends of compute are
+// taken in the order of time.
 #include "program/summarize.hpp"
 
 #include <algorithm>
@@ -21,16 +21,16 @@
 namespace pipetrain {
 namespace {
 
-// What is needed at every instruction first, so that it shares a cache line.
+// What every instruction needs comes first, so that it shares a cache line.
 struct alignas(64) WalkingWorker {
   ComputeList::Cursor next = {};
   double now = 0, busy = 0, last = 0;
   int round = 0, in_flight = 0, peak = 0;
   bool started = false;     // has computed
-  bool computing = false;   // `next` has been computed, what follows it has not
+  bool computing = false;   // `next` has been computed, but not what follows it
   bool recomputed = false;  // for `next`
   bool queued = false;
-  bool asked = false;  // for the packet of `next`, where transfers occupy workers
+  bool asked = false;  // for the packet of `next`, if transfers occupy workers
 
   int transfers = 0;  // that occupy it now
   double transfers_end = 0;
@@ -44,7 +44,7 @@ class OrderWalk {
   Summary run();
 
  private:
-  static constexpr int burst = 256;  // instructions of one worker before others have a turn
+  static constexpr int burst = 256;  // instructions of one worker before others get a turn
 
   const CompactOrder& order_;
   const Costs& costs_;
@@ -53,10 +53,10 @@ class OrderWalk {
   const int last_stage_;
   const StageTimeTable times_;
   Links links_;
-  std::optional<GradientBoard> board_;  // where updates take time or wait
+  std::optional<GradientBoard> board_;  // only if updates take time or wait
   std::vector<WalkingWorker> workers_;
   std::deque<int> ready_;
-  using End = std::pair<double, int>;  // of compute, and on which worker
+  using End = std::pair<double, int>;  // when compute ends, and on which worker
   std::priority_queue<End, std::vector<End>, std::greater<>> ends_;
 
   void advance(int w);
@@ -114,13 +114,13 @@ OrderWalk::OrderWalk(const CompactOrder& order, const Costs& costs, const Additi
   if (!additions.syncing.empty() || times_.any_update()) board_.emplace(order, additions.syncing);
 }
 
-// Those that have just been waited for come first: their packets are still in the cache.
+// Workers that have just been waited for come first: their packets are still in the cache.
 void OrderWalk::set_going(int w) {
   auto& worker = workers_[static_cast<std::size_t>(w)];
   if (!std::exchange(worker.queued, true)) ready_.push_front(w);
 }
 
-// After all others, so that packets do not pile up in front of them.
+// Queues the worker after all others, so that packets do not pile up in front of them.
 void OrderWalk::pause(int w) {
   workers_[static_cast<std::size_t>(w)].queued = true;
   ready_.push_back(w);
@@ -181,7 +181,7 @@ bool OrderWalk::begin_next(WalkingWorker& me) {
   return true;
 }
 
-// What `next` reads; false where it is not there yet. A stage recomputes while it waits.
+// Takes what `next` reads; false if it is not there yet. A stage recomputes while it waits.
 bool OrderWalk::receive(WalkingWorker& me, int w) {
   const Op op = (*me.next).op();
   const StageId stage = (*me.next).stage();
@@ -198,7 +198,7 @@ bool OrderWalk::receive(WalkingWorker& me, int w) {
   return settle(me);
 }
 
-// Is it free of transfers, where these occupy it?
+// Is the worker free of transfers, if these occupy it?
 bool OrderWalk::settle(WalkingWorker& me) const {
   if (me.transfers > 0) return false;
   me.now = std::max(me.now, me.transfers_end);
@@ -280,7 +280,7 @@ bool OrderWalk::take(WalkingWorker& me, int w, bool gradient, int boundary, int 
   return true;
 }
 
-// One end of a transfer that occupies both workers is ready: the second one begins it.
+// One end of a transfer that occupies both workers is ready; the second one begins it.
 void OrderWalk::meet(WalkingWorker& me, int w, bool gradient, int boundary, int m) {
   Packets& packets = links_.packets(boundary, gradient, m);
   ++me.transfers;
@@ -324,7 +324,7 @@ bool OrderWalk::pass_sync(WalkingWorker& me, int w) {
   return true;
 }
 
-// What is left after the last instruction: updates for mini-batches of other copies alone.
+// What is left after the last instruction: updates for mini-batches of other copies only.
 bool OrderWalk::end(WalkingWorker& me, int w) {
   board_->end(w, me.now);
   for (const int waiting : board_->take_released()) set_going(waiting);

@@ -63,7 +63,7 @@ struct WeightText {
   }
 };
 
-// Consumes a text from the left; each member returns whether it found what it looks for.
+// Consumes a text from the left; each member returns whether it found what it was looking for.
 struct Reader {
   std::string_view left;
 

@@ -29,7 +29,7 @@ void append_text(std::string& text, const Instruction& instruction);
 std::string short_text(const Instruction& instruction);  // without weights, for tables: 2F3
 std::string to_text(const Program& program);
 
-// Both throw UsageError that names the token, and the line where there is one.
+// Both throw a UsageError that names the token and, if there is one, the line.
 Instruction parse_instruction(std::string_view text);
 Program parse_program(std::string_view text);
 

@@ -57,7 +57,7 @@ std::vector<double>* list_named(Times& times, std::string_view name) {
   return nullptr;
 }
 
-// Jitter and its seed are of the whole pipeline.
+// Jitter and its seed are for the whole pipeline.
 void require_one(std::string_view item, const std::vector<double>& list, const Times& times) {
   constexpr double most_jitter = 2, most_seed = 0x1p53;
   if (&list == &times.jitter && (list.size() != 1 || list[0] > most_jitter))
@@ -160,8 +160,7 @@ Costs costs_of(const Times& times, const ProgramShape& shape, std::string_view s
     const double tail = time_at(times.tail, s, usual.tail);
     if (tail > weight)
       fail(fmt::format("tail={:g}", tail),
-           fmt::format("is more than the weight half of a backward, {:g} under {}, of which it is "
-                       "the end",
+           fmt::format("is more than the weight half of a backward that contains it, {:g} under {}",
                        weight, schedule));
     costs.per_stage.push_back(
         {.forward = time_at(times.forward, s, usual.forward),

@@ -45,7 +45,7 @@ void TraceEvents::add(Arrow what, std::string_view name, std::int64_t arrow, Tra
                      {"pid", on.group},
                      {"tid", on.track},
                      {"ts", at_us}});
-  // Else an end belongs to the next slice that begins there.
+  // Without "bp", an end belongs to the next slice that begins there.
   if (what == Arrow::Ends) events_.back()["bp"] = "e";
 }
 

@@ -12,7 +12,7 @@ int oldest_read(const WeightRead& read) {
   return read.version.value;
 }
 
-// From the end: the oldest version that is still to be read, beside the newest one made so far.
+// Counted from the end: from the oldest version still to be read to the newest one made so far.
 int versions_kept_by(const std::vector<Instruction>& list, StageId stage) {
   int newest = 0;
   for (const Instruction& i : list) newest += i.stage == stage && updates(i.op);

@@ -1,5 +1,5 @@
-// The colours of runs and of versions, as classes of the page's style: c0 to c7, then the same with
-// dashes (d1, d2).
+// The colours of runs and versions, as classes of the page's style: c0 to c7, then the same ones
+// dashed (d1, d2).
 #pragma once
 
 #include <cstddef>

@@ -20,8 +20,8 @@ using nlohmann::ordered_json;
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
 struct Column {
-  std::string head, key;                          // of the table, and of the json
-  std::function<double(const RunRecord&)> value;  // NaN: there is none
+  std::string head, key;                          // in the table, in the JSON
+  std::function<double(const RunRecord&)> value;  // NaN if there is none
   std::function<std::string(double)> text;
   bool higher_is_better = false, has_best = true;
 };
@@ -85,7 +85,7 @@ std::vector<Column> columns_of(const Comparison& c) {
   return columns;
 }
 
-// NaN where all runs that have a value have the same.
+// NaN if all runs that have a value have the same one.
 double best_value(const Column& column, std::span<const RunRecord> runs) {
   double best = kNone;
   bool differ = false;

@@ -1,4 +1,4 @@
-// Several runs side by side: one row each, for a page, a terminal and a program.
+// Several runs side by side, one row each: for a page, a terminal or a program.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -13,22 +13,22 @@ namespace pipetrain {
 
 struct Comparison {
   std::optional<Measure> measure;  // none: no run validated
-  std::optional<double> target;    // what "time to" and "epochs to" are about
+  std::optional<double> target;    // the one of "time to" and "epochs to"
 };
 
-// Without a `target`: the best value that every run reached, so that each has a time.
+// If no `target` is given: the best value that every run reached, so that each has a time.
 Comparison comparison_of(std::span<const RunRecord> runs, std::optional<double> target);
 
-// Run, schedule, stages, the best value, seconds and epochs to the target, seconds in all, time of
-// a step, bubble, memory, the largest mean staleness of a stage, versions of the weights. Where
-// runs differ, the best of each column is marked.
+// Run, schedule, stages, best value, seconds and epochs to the target, total seconds, step time,
+// bubble, memory, largest mean staleness of any stage, versions of the weights. In columns where
+// the runs differ, the best value is marked.
 TableRows comparison_rows(std::span<const RunRecord> runs, const Comparison& comparison);
 std::string comparison_text(std::span<const RunRecord> runs, const Comparison& comparison);
 nlohmann::ordered_json comparison_json(std::span<const RunRecord> runs,
                                        const Comparison& comparison);
 
-// "best accuracy: 1f1b, 98.10%; first to reach 97.50%: pipedream, after 12.1 s"; empty where no run
-// validated or there is only one.
+// "best accuracy: 1f1b, 98.10%; first to reach 97.50%: pipedream, after 12.1 s"; empty if no run
+// validated or there is only one run.
 std::string comparison_sentence(std::span<const RunRecord> runs, const Comparison& comparison);
 
 }  // namespace pipetrain

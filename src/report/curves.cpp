@@ -53,7 +53,7 @@ std::string validation_chart(std::span<const RunRecord> runs, Measure measure,
   return line_chart(chart);
 }
 
-// With the largest stable rate over it, where that was measured.
+// With the largest stable rate in the same chart, if that was measured.
 std::string rate_chart(const RunRecord& run) {
   Chart chart{.title = "learning rate", .x_name = "step", .y_text = plain, .x_text = plain};
   chart.series.push_back(series_of(

@@ -8,8 +8,8 @@
 
 namespace pipetrain {
 
-// Loss of training, and of one run samples per second and rate; each validation measure that a run
-// has, by step, and of several runs by seconds of training and by epochs.
+// The training loss; for a single run also samples per second and learning rate; each validation
+// measure that a run has, by step and, for several runs, by seconds of training and by epochs.
 std::string curves(std::span<const RunRecord> runs);
 
 }  // namespace pipetrain

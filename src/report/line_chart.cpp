@@ -13,14 +13,14 @@
 namespace pipetrain {
 namespace {
 
-// Points of the picture; small, so that a narrow screen's reader can still read its text.
+// In points of the picture; small, so that its text is readable even on a narrow screen.
 constexpr double kChartWidth = 480, kChartHeight = 230, kChartLeft = 58, kChartRight = 14,
                  kChartTop = 10, kChartBottom = 40;
 constexpr std::size_t kMostPoints = 400;
 
 using Points = std::vector<std::pair<double, double>>;
 
-// Neighbours become their mean; where one of them is not finite, the mean is of the others.
+// Neighbouring points become their mean, which leaves out values that are not finite.
 Points thinned(const Points& points) {
   if (points.size() <= kMostPoints) return points;
   Points few;
@@ -48,7 +48,7 @@ struct Range {
     low = std::min(low, value);
     high = std::max(high, value);
   }
-  // A line needs a range to be drawn in.
+  // A line needs a range in which to be drawn.
   void widen() {
     if (high > low) return;
     const double around = std::max(std::abs(high) * 0.1, 1e-9);

@@ -1,4 +1,4 @@
-// What runs are compared by: how good a model became, and how soon.
+// The measures by which runs are compared: how good a model became, and how soon.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,7 @@
 
 namespace pipetrain {
 
-enum class Measure { Accuracy, Bleu, Perplexity, Loss };  // of a validation
+enum class Measure { Accuracy, Bleu, Perplexity, Loss };  // of validations
 
 struct MeasureWords {
   std::string name;  // "accuracy"
@@ -19,21 +19,21 @@ MeasureWords measure_words(Measure measure);
 std::string value_text(Measure measure, double value);  // "98.25%", "3.1416"
 
 std::optional<double> value_of(const ValidationPoint& point, Measure measure);
-bool is_better(Measure measure, double a, double b);  // false where either is NaN
+bool is_better(Measure measure, double a, double b);  // false if either is NaN
 
-// The first of the list above that each run with validations has; none where no run has any.
+// The first measure in the list above that each run with validations has; none if no run has any.
 std::optional<Measure> common_measure(std::span<const RunRecord> runs);
 
-// The validation with the best value, the first of equals; null where there is none.
+// The validation with the best value, the first of several equals; null if there is none.
 const ValidationPoint* best_of(const RunRecord& run, Measure measure);
-// The first validation that is at least as good as `target`; null where there is none.
+// The first validation that is at least as good as `target`; null if there is none.
 const ValidationPoint* first_at(const RunRecord& run, Measure measure, double target);
 
-// The best value that every run with validations reached: the worst of their bests.
+// The best value that every run with validations has reached: the worst of their bests.
 std::optional<double> common_target(std::span<const RunRecord> runs, Measure measure);
 
-std::size_t most_staleness(const RunRecord& run);  // index of the stage; 0 where there is none
-std::size_t busiest_stage(const RunRecord& run);   // likewise
-std::size_t memory_of(const RunRecord& run);       // of training, all stages, as measured
+std::size_t most_staleness(const RunRecord& run);  // index of the stage; 0 if there is none
+std::size_t busiest_stage(const RunRecord& run);   // the same
+std::size_t memory_of(const RunRecord& run);       // in training, over all stages, as measured
 
 }  // namespace pipetrain

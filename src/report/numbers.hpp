@@ -1,4 +1,4 @@
-// Numbers as a report's reader wants them.
+// Numbers in the form that a reader of a report expects.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// The style of a report: light, or dark where its reader prefers that; one column on a narrow
-// screen. Classes of pictures: c0 to c7 are runs or versions, the others what a stage does.
+// The style of a report: light, or dark if the reader prefers that; one column on a narrow screen.
+// Of the classes for pictures, c0 to c7 are runs or versions, the others what a stage does.
 #pragma once
 
 #include <string_view>

@@ -16,7 +16,7 @@ namespace pipetrain {
 namespace {
 
 namespace fs = std::filesystem;
-using ordered = nlohmann::ordered_json;  // uses of memory are in the order of plan.json
+using ordered = nlohmann::ordered_json;  // keeps uses of memory in the order of plan.json
 
 double read_number(const ordered& object, const char* key) {
   const auto at = object.find(key);
@@ -29,7 +29,7 @@ std::optional<double> find_number(const ordered& object, const char* key) {
   return std::isnan(value) ? std::nullopt : std::optional(value);
 }
 
-// What is no number, or none that fits, counts as 0: a report shows what can be read.
+// A value that is not a number, or does not fit, counts as 0: a report shows what can be read.
 double read_or_zero(const ordered& object, const char* key) {
   return find_number(object, key).value_or(0);
 }
@@ -57,7 +57,7 @@ std::string read_names(const ordered& object, const char* key) {
   return all;
 }
 
-// Adds up the lines of metrics.jsonl.
+// Collects the lines of metrics.jsonl.
 class MetricsReader {
  public:
   explicit MetricsReader(RunRecord& run) : run_(run) {}
@@ -145,7 +145,7 @@ class MetricsReader {
     const std::string stopped = read_text(event, "stopped_by");
     run_.ended = "finished";
     if (stopped == "early_stopping")
-      run_.ended = "stopped early: no validation was better for as many as early_stopping allows";
+      run_.ended = "stopped early: no better validation in as many as early_stopping allows";
     else if (!stopped.empty())
       run_.ended = "stopped by " + stopped;
     run_.step_ms = read_or_zero(event, "step_ms_median");
@@ -168,7 +168,8 @@ void read_metrics(RunRecord& run) {
     const ordered event = ordered::parse(line, nullptr, false);
     if (!event.is_object()) {
       run.warnings.push_back(fmt::format(
-          "metrics.jsonl: line {} is no JSON object; what follows it was not read", number));
+          "metrics.jsonl: line {} is not a JSON object; the lines from there on were not read",
+          number));
       break;
     }
     reader.read(event);
@@ -200,7 +201,7 @@ void read_plan(RunRecord& run, const ordered& plan) {
   }
 }
 
-// The text of a file of the run; empty, with a warning, where it cannot be read.
+// The text of one of the run's files; empty, with a warning, if it cannot be read.
 std::string file_text(RunRecord& run, const char* name) {
   try {
     return read_whole_file(run.folder / name);
@@ -214,7 +215,7 @@ ordered file_json(RunRecord& run, const char* name) {
   const std::string content = file_text(run, name);
   ordered read = ordered::parse(content, nullptr, false);
   if (read.is_object()) return read;
-  if (!content.empty()) run.warnings.push_back(fmt::format("{}: is no JSON object", name));
+  if (!content.empty()) run.warnings.push_back(fmt::format("{}: is not a JSON object", name));
   return ordered::object();
 }
 
@@ -223,8 +224,8 @@ ordered file_json(RunRecord& run, const char* name) {
 RunRecord read_run(const fs::path& folder) {
   if (!is_folder(folder) || !is_there(folder / "metrics.jsonl"))
     throw UsageError(
-        fmt::format("{} is no run directory: it has no metrics.jsonl; name the folder of a run, as "
-                    "runs/quickstart",
+        fmt::format("{} is not a run directory: it has no metrics.jsonl; name the folder of a run, "
+                    "such as runs/quickstart",
                     folder.string()));
   RunRecord run{.folder = folder};
   const fs::path whole_path = fs::absolute(folder).lexically_normal();

@@ -41,7 +41,7 @@ std::string tiles(const RunRecord& run) {
     text += tile(seconds_text(last.seconds),
                  fmt::format("training {} steps", count_text(std::ssize(run.steps))));
     text += step_tile(run);
-    text += tile(share_text(run.bubble), "bubble: workers that compute nothing");
+    text += tile(share_text(run.bubble), "bubble: time in which workers compute nothing");
     text += tile(bytes_text(memory_of(run)), "memory of all stages in training");
     if (const std::size_t s = most_staleness(run);
         !run.stages.empty() && run.stages[s].staleness > 0)
@@ -95,7 +95,7 @@ std::string summary_text(const RunRecord& run) {
                                  run.microbatches == 1 ? "micro-batch" : "micro-batches");
   const std::string steps =
       fmt::format("{} of {} steps", count_text(std::ssize(run.steps)), count_text(run.total_steps));
-  if (run.ended.empty()) return text + "; " + steps + ", not ended when this page was made";
+  if (run.ended.empty()) return text + "; " + steps + ", unfinished when this page was made";
   return text + "; " + (run.ended == "finished" ? run.ended : steps + ", " + run.ended);
 }
 

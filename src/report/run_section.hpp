@@ -1,4 +1,4 @@
-// What a report says of one run.
+// The section of a report about one run.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@ namespace pipetrain {
 // "lenet5, 61,706 parameters; 1f1b, 4 stages, 4 micro-batches a mini-batch; finished"
 std::string summary_text(const RunRecord& run);
 
-// HTML without heading: warnings, figures, curves, timeline, stages, memory, config, environment.
+// HTML without a heading: warnings, figures, curves, timeline, stages, memory, config, environment.
 std::string run_section(const RunRecord& run);
 
 }  // namespace pipetrain

@@ -21,7 +21,7 @@ std::size_t most_held(const RunRecord& run) {
   return most;
 }
 
-// A stage's memory by use, on the scale of the stage that holds most.
+// A stage's memory by use, on the scale of the stage that holds the most.
 std::string uses_bar(const StageRecord& stage, std::size_t most) {
   std::string text = "<div class=\"bar wide\" style=\"min-width:180px\">";
   for (std::size_t u = 0; u < stage.uses.size(); ++u)
@@ -92,7 +92,7 @@ std::string memory_table(const RunRecord& run) {
   const std::size_t most = most_held(run);
   const bool by_use = !run.stages[0].uses.empty();
   TableRows rows = {{{"stage"}, {"predicted"}, {"measured"}, {"validation"}}};
-  if (by_use) rows[0].push_back({"for what (predicted)"});
+  if (by_use) rows[0].push_back({"used for (predicted)"});
   for (std::size_t s = 0; s < run.stages.size(); ++s) {
     const StageRecord& stage = run.stages[s];
     rows.push_back({{std::to_string(s)},

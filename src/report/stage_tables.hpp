@@ -1,4 +1,4 @@
-// What a report says of a run's stages: who is busy, who waits, who holds what.
+// What a report says about a run's stages: which ones are busy, which wait, and what they hold.
 #pragma once
 
 #include <string>
@@ -7,10 +7,10 @@
 
 namespace pipetrain {
 
-// Which stage bounds the step, in a sentence; empty with one stage.
+// Which stage limits the step, as a sentence; empty with one stage.
 std::string bottleneck_text(const RunRecord& run);
 std::string stages_table(const RunRecord& run);
-// Memory per stage, predicted and measured, and by use as a bar; empty where nothing was predicted.
+// Memory per stage, predicted and measured, and by use as a bar; empty if nothing was predicted.
 std::string memory_table(const RunRecord& run);
 
 }  // namespace pipetrain

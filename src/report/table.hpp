@@ -1,4 +1,4 @@
-// Tables of a page, and of a terminal: the same rows.
+// Tables for a page and for a terminal, from the same rows.
 #pragma once
 
 #include <string>
@@ -8,12 +8,12 @@ namespace pipetrain {
 
 struct CellText {
   std::string text;
-  bool best = false;     // of its column
-  std::string bar = {};  // html that is drawn beside it
+  bool best = false;     // in its column
+  std::string bar = {};  // HTML drawn next to it
 };
 using TableRows = std::vector<std::vector<CellText>>;
 
-// The first row is the head; every column but the first is set to the right.
+// The first row is the head; every column except the first is aligned to the right.
 std::string html_table(const TableRows& rows);
 
 // A bar for a share, 0..1, in one of the page's classes.

@@ -14,11 +14,11 @@
 namespace pipetrain {
 namespace {
 
-// Points of the picture: as wide as a page, and scrolled on a narrow one.
+// In points of the picture, which is as wide as a page and scrolls on a narrow one.
 constexpr double kTimelineWidth = 1120, kLabelWidth = 66, kMarginRight = 10, kMarginTop = 6,
                  kComputeRow = 22, kTransferRow = 8, kStageRow = 40, kAxisHeight = 34;
-constexpr double kShortest = 0.4;  // a slice that is narrower than this would not be seen
-constexpr double kOfLetter = 7.5;  // width of a letter of a name
+constexpr double kShortest = 0.4;  // a narrower slice would not be visible
+constexpr double kOfLetter = 7.5;  // width of a letter in a name
 
 double duration_ms(double microseconds) { return 1e-3 * microseconds; }
 

@@ -7,9 +7,9 @@
 
 namespace pipetrain {
 
-// Two rows for each stage: above, what it computed, in the colour of the weights' version, forwards
-// lighter than backwards; below, what it sent and received, and when it waited. Empty where the
-// trace has no slices.
+// Two rows per stage: the upper one shows what it computed, in the colour of the weights' version,
+// forwards lighter than backwards; the lower one what it sent and received, and when it waited.
+// Empty if the trace has no slices.
 std::string timeline(const TraceSlices& trace);
 
 }  // namespace pipetrain

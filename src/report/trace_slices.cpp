@@ -16,9 +16,9 @@ namespace {
 using nlohmann::json;
 
 constexpr std::uint64_t kLargestTrace = std::uint64_t{24} << 20;
-constexpr std::size_t kMostSlices = 6000;  // of one step: what a page can show
+constexpr std::size_t kMostSlices = 6000;  // per step: what a page can show
 
-// The trace's categories by their first words; what is none of them is bookkeeping.
+// A category of the trace, by its first words; all others are bookkeeping.
 std::optional<SliceKind> kind_of(const std::string& category) {
   if (category.starts_with("waiting")) return SliceKind::Waiting;
   if (category.starts_with("forward")) return SliceKind::Forward;
@@ -44,7 +44,7 @@ std::optional<TraceSlice> slice_of(const json& event) {
   return slice;
 }
 
-// The last of the steps to show, from the first one on.
+// The last step to show, counting from the first one.
 std::int64_t last_shown(const std::map<std::int64_t, std::size_t>& slices_of_step,
                         std::size_t most) {
   std::size_t count = 0;
@@ -69,7 +69,7 @@ TraceSlices read_trace(const std::filesystem::path& file, std::size_t most) try 
   }
   if (const std::uint64_t bytes = InputFile(file).size(); bytes > kLargestTrace) {
     trace.problem = fmt::format(
-        "trace.json has {}, too much for this page: open it at ui.perfetto.dev, or record fewer "
+        "trace.json takes {}, too much for this page: open it at ui.perfetto.dev, or record fewer "
         "steps (metrics.trace_steps).",
         bytes_text(bytes));
     return trace;

@@ -22,12 +22,12 @@ struct TraceSlice {
 };
 
 struct TraceSlices {
-  std::vector<TraceSlice> slices;              // of the first traced steps, in the trace's order
-  std::int64_t first_step = 0, last_step = 0;  // shown
-  std::string problem;  // why there are none, a sentence for the page; else empty
+  std::vector<TraceSlice> slices;              // of the first traced steps, in trace order
+  std::int64_t first_step = 0, last_step = 0;  // of the steps shown
+  std::string problem;  // why there are no slices, as a sentence for the page; otherwise empty
 };
 
-// At least one step, and further ones up to some `most` slices.
+// At least one step, and further ones as long as there are at most `most` slices.
 TraceSlices read_trace(const std::filesystem::path& file, std::size_t most = 1500);
 
 }  // namespace pipetrain

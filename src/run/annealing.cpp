@@ -32,7 +32,7 @@ std::string annealed_steps_text(const RateAnnealing& annealing, std::int64_t tot
 std::string no_effect_text(double largest, int microbatches) {
   const std::string text = fmt::format(
       "T1 does nothing here: no stage's delay is above 1 update (the largest is {:.3g})", largest);
-  const auto most = std::llround(largest * microbatches) - 1;  // with which a delay is above 1
+  const auto most = std::llround(largest * microbatches) - 1;  // for a delay above 1
   if (most < 1) return text;
   return fmt::format("{}; it acts with {} or fewer", text,
                      most == 1 ? "1 micro-batch" : fmt::format("{} micro-batches", most));

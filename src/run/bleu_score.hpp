@@ -1,5 +1,5 @@
-// BLEU of a model's translations of the validation sources: greedy ones, against the lines of the
-// targets as they are written.
+// BLEU of a model's greedy translations of the validation sources, compared with the lines of the
+// targets as written.
 #pragma once
 
 #include <memory>
@@ -14,21 +14,21 @@ namespace pipetrain {
 
 struct Graph;
 
-struct BleuScoreInput {  // everything outlives the score
+struct BleuScoreInput {  // everything must outlive the score
   const Graph& graph;
   const Config& config;
   const Datasets& data;
   Backend& backend;
 };
 
-// Threading: as Translator, whose kernels and memory stay from one score to the next.
+// Threading: as for Translator, whose kernels and memory are kept from one score to the next.
 class BleuScore {
  public:
-  // Reads the lines. DataError; UsageError: a model that does not translate.
+  // Reads the lines. DataError; UsageError for a model that does not translate.
   explicit BleuScore(const BleuScoreInput& input);
 
-  // 0..100, by weights of the names of the graph's parameters. A sentence whose outputs are not
-  // finite has an empty translation.
+  // 0..100, with these weights, named like the graph's parameters. A sentence whose outputs are not
+  // finite counts as an empty translation.
   double of(const NamedTensors& parameters);
 
  private:
@@ -38,7 +38,7 @@ class BleuScore {
   Translator translator_;
 };
 
-// What the config's validation asks for: null where it goes by the loss, or nothing validates.
+// The score that the config's validation asks for; null if validation goes by the loss or is off.
 std::unique_ptr<BleuScore> bleu_score(const BleuScoreInput& input);
 
 }  // namespace pipetrain

@@ -28,7 +28,7 @@ Names read_names(const std::filesystem::path& file) {
   return list.get<Names>();
 }
 
-// Those of `all` that are not in `others`: "; missing: cat, dog".
+// The names in `all` that are not in `others`: "; missing: cat, dog".
 std::string not_in(const char* what, const Names& all, const Names& others) {
   Names left;
   for (const std::string& name : all)

@@ -1,5 +1,5 @@
 // The names of an image folder's classes, by label: kept with the weights, which are meaningless
-// without them, and compared where the weights are used again.
+// without them, and compared when the weights are used again.
 #pragma once
 
 #include <filesystem>
@@ -8,15 +8,15 @@
 
 namespace pipetrain {
 
-// A list of names as JSON; what is no UTF-8 in them is replaced.
+// The names as a JSON list; bytes that are not UTF-8 are replaced.
 std::string class_names_json(const std::vector<std::string>& names);
 
-// DataError that names the differences where the run that `weights` (a file or a checkpoint) belong
-// to has kept other names; `folder` is where these names were found. Data without names fit.
+// DataError, with the differences, if the run of `weights` (a file or a checkpoint) has kept other
+// names; `folder` is where `names` were found. Data without names always fit.
 void check_class_names(const std::filesystem::path& weights, const std::vector<std::string>& names,
                        const std::filesystem::path& folder);
 
-// "classes  0 cat, 1 dog", of many the first ones.
+// "classes  0 cat, 1 dog"; only the first ones if there are many.
 std::string class_names_text(const std::vector<std::string>& names);
 
 }  // namespace pipetrain

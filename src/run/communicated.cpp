@@ -10,7 +10,7 @@ Communicated::Communicated(const Pipeline& pipeline, const Dataset& train,
                            const OrderOptions& order)
     : pipeline_(pipeline), order_(train.order(order)), sizes_(order_->sizes()) {}
 
-// pipeline.rebalance moves them.
+// Makes a new forecast if pipeline.rebalance has moved the cuts.
 void Communicated::look_at_cuts() {
   std::vector<LayerId> firsts;
   for (const StagePlan& stage : pipeline_.input().plan.stages) firsts.push_back(stage.first);

@@ -1,4 +1,4 @@
-// What a run sends: as its workers count it, beside what its program says that they will.
+// What a run sends: as its workers count it, and as its program predicts it.
 #pragma once
 
 #include <memory>
@@ -15,14 +15,15 @@ namespace pipetrain {
 // Threading: one thread.
 class Communicated {
  public:
-  // The pipeline outlives it. `order`: of the samples that it trains.
+  // The pipeline must outlive it. `order`: of the training samples.
   Communicated(const Pipeline& pipeline, const Dataset& train, const OrderOptions& order);
 
   void count(const Communication& step) { counted_.add(step); }
-  // Mini-batches [first, first + count) have been trained, from drained to drained.
+  // Mini-batches first .. first + count - 1 have been trained; the pipeline was drained before and
+  // after.
   void end_segment(std::int64_t first, std::int64_t count);
 
-  // {"counted", "predicted"}: communication_json of either; nothing where nothing is sent.
+  // {"counted", "predicted"}: communication_json of each; nothing if nothing is sent.
   std::optional<nlohmann::ordered_json> json() const;
 
  private:
@@ -31,13 +32,13 @@ class Communicated {
   const Pipeline& pipeline_;
   const std::unique_ptr<MinibatchOrder> order_;
   const std::vector<MinibatchSize> sizes_;
-  std::vector<LayerId> firsts_;  // of the stages that the forecast is of
+  std::vector<LayerId> firsts_;  // of the stages for which the forecast was made
   std::optional<CommunicationForecast> forecast_;
   Communication counted_, predicted_;
 };
 
-// What a compiled pipeline will send, for plan.json and --dry-run: communication_json of the
-// forecast's period, with its "minibatches" and the "samples" of each.
+// What a compiled pipeline will send, for plan.json and --dry-run: communication_json over the
+// forecast's period, with the period's "minibatches" and the "samples" of each.
 nlohmann::ordered_json forecast_json(const CompiledPipeline& pipeline);
 // "a mini-batch 3.1 MiB in 24 messages: ..."
 std::string forecast_text(const CompiledPipeline& pipeline);

@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t kRecent = 10;  // steps
 constexpr double kBlownUp = 50;      // times the first loss
 constexpr double kBelow = 0.9;       // of chance: something was learnt
-constexpr double kAtChance = 0.98;   // of chance: nothing is left of it
+constexpr double kAtChance = 0.98;   // of chance: nothing of that is left
 constexpr const char* kWayOut = "lower optimizer.lr, or set optimizer.max_norm";
 
 }  // namespace

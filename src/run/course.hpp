@@ -1,5 +1,5 @@
-// The course of a training's loss, for what its end should warn of: a run that got worse looks like
-// any other in its last line.
+// Follows a training's loss, so that its end can warn: in its last line, a run that got worse looks
+// like any other.
 #pragma once
 
 #include <deque>
@@ -12,13 +12,13 @@ namespace pipetrain {
 
 class Course {
  public:
-  // `classes`: of the labels; 0: there are none.
+  // `classes`: how many classes the labels have; 0: no class labels.
   explicit Course(int classes) : classes_(classes) {}
 
   void see(const StepSummary& step);
 
-  // One sentence with a way out, where the loss ended at 50 times that of the first step, or at
-  // chance (ln of the classes) after it had been clearly below.
+  // One sentence, with what to do, if the loss ended at 50 times that of the first step, or at
+  // chance (ln of the classes) after having been clearly below.
   std::optional<std::string> warning() const;
 
  private:
@@ -26,7 +26,7 @@ class Course {
 
   int classes_;
   std::optional<double> first_,
-      lowest_;  // lowest_: mean over as many steps as recent_ has room for
+      lowest_;  // lowest_: mean over as many steps as recent_ holds
   std::deque<double> recent_;
 };
 

@@ -34,13 +34,13 @@ std::vector<std::string> data_changes(const DataSums& then, const DataSums& now)
   for (const DataSum& file : now.files) {
     const auto before = std::ranges::find(then.files, file.what, &DataSum::what);
     if (before == then.files.end())
-      changes.push_back(fmt::format("{}: was not there then", file.what));
+      changes.push_back(fmt::format("{}: did not exist then", file.what));
     else if (*before != file)
       changes.push_back(change(*before, file));
   }
   for (const DataSum& file : then.files)
     if (std::ranges::find(now.files, file.what, &DataSum::what) == now.files.end())
-      changes.push_back(fmt::format("{}: is not there now", file.what));
+      changes.push_back(fmt::format("{}: is missing now", file.what));
   compare_counts(changes, "training samples", then.train_samples, now.train_samples);
   compare_counts(changes, "validation samples", then.validation_samples, now.validation_samples);
   return changes;
@@ -54,7 +54,7 @@ void check_data(const Checkpoint& checkpoint, const DataSums& now, bool accepted
                                        checkpoint.folder.string(), fmt::join(changes, "\n  "));
   if (!accepted)
     throw UsageError(
-        fmt::format("{}restore them, resume with the present data by --accept-changed-data, {}",
+        fmt::format("{}restore them, resume on the present data with --accept-changed-data, {}",
                     told, kWaysOut));
   spdlog::warn("{}accepted: training continues with the present data", told);
 }

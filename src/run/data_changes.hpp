@@ -1,4 +1,4 @@
-// Whether the data of a training that continues are those that it was saved with.
+// Are the data of a resumed training those with which its checkpoint was saved?
 #pragma once
 
 #include <string>
@@ -9,11 +9,11 @@
 
 namespace pipetrain {
 
-// One line for each difference: "data.train_images: 47040016 bytes then, 47040000 now".
+// One line per difference: "data.train_images: 47040016 bytes then, 47040000 now".
 std::vector<std::string> data_changes(const DataSums& then, const DataSums& now);
 
-// UsageError that lists the differences from what the checkpoint keeps; where they are accepted, a
-// warning does. A checkpoint that keeps nothing of its data fits all.
+// UsageError, with the differences from what the checkpoint says; if they are accepted, only a
+// warning. A checkpoint that says nothing about its data fits any.
 void check_data(const Checkpoint& checkpoint, const DataSums& now, bool accepted);
 
 }  // namespace pipetrain

@@ -20,16 +20,16 @@ namespace fs = std::filesystem;
 constexpr std::uint64_t kStretch = std::uint64_t{1} << 20;
 constexpr std::uint64_t kStretches = 64;
 
-struct Part {  // of all files, one after the other
+struct Part {  // counted over all files, concatenated
   std::uint64_t first = 0, last = 0;
 };
 
-// What is read of this many bytes; ascending, apart from one another.
+// The stretches to read out of this many bytes; ascending and separate.
 std::vector<Part> parts_of(std::uint64_t bytes) {
   if (bytes <= kStretch * kStretches) return {{0, bytes}};
   std::vector<Part> parts;
   for (std::uint64_t s = 0; s < kStretches; ++s) {
-    // The factor is below 2^6, so sizes up to 2^58 bytes fit.
+    // The factor is below 2^6, so sizes up to 2^58 bytes do not overflow.
     const std::uint64_t first = (bytes - kStretch) * s / (kStretches - 1);
     parts.push_back({first, first + kStretch});
   }
@@ -47,7 +47,7 @@ void add_part(FileSum& sum, InputFile& in, const Part& part) {
   }
 }
 
-// What `parts` have of the file that begins at `begin`.
+// Adds what `parts` contain of the file, which is at `at` among all bytes.
 void add_file(FileSum& sum, const fs::path& file, const std::vector<Part>& parts, Part at) {
   std::optional<InputFile> in;
   for (const Part& part : parts) {
@@ -93,7 +93,7 @@ DataSums data_sums(const DataConfig& config, const Datasets& datasets) {
   sums.train_samples = datasets.train->size();
   if (datasets.validation) sums.validation_samples = datasets.validation->size();
   for (const NamedData& named : data_files(config)) sums.files.push_back(sum_of(named));
-  // What was made of the training text at the first start, and kept.
+  // Made from the training text at the first start, and kept.
   if (datasets.vocabulary)
     sums.files.push_back(sum_of_text("the vocabulary", datasets.vocabulary->json()));
   if (datasets.pieces) sums.files.push_back(sum_of_text("the pieces", datasets.pieces->model()));

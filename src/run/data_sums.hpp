@@ -1,4 +1,4 @@
-// What a training's data are, in few numbers: kept in its checkpoints (run/data_changes.hpp).
+// A short fingerprint of a training's data, kept in its checkpoints (run/data_changes.hpp).
 #pragma once
 
 #include "checkpoint/manifest.hpp"
@@ -7,9 +7,9 @@
 
 namespace pipetrain {
 
-// Of all that one key of [data] names, in order: names below a folder, sizes, and the contents: all
-// of up to 64 MiB, else 64 stretches of 1 MiB, the first and the last MiB among them, at equal
-// distances. CannotRead.
+// Covers all files that each key of [data] names, in order: names below a folder, sizes, and
+// contents (up to 64 MiB completely; otherwise 64 stretches of 1 MiB at equal distances, including
+// the first and the last MiB). CannotRead.
 DataSums data_sums(const DataConfig& config, const Datasets& datasets);
 
 }  // namespace pipetrain

@@ -11,17 +11,17 @@
 namespace pipetrain {
 namespace {
 
-// The first parameter whose gradient is not finite, with its layer and stage; without one it is the
-// loss alone.
+// The first parameter whose gradient is not finite, with its layer and stage; if there is none,
+// only the loss is not finite.
 std::string where_it_began(const TrainingParts& parts, const StepRecord& record) {
   std::size_t p = 0;
   for (std::size_t l = 0; l < parts.graph.layers.size(); ++l) {
     const Layer& layer = parts.graph.layers[l];
     for (const Parameter& parameter : layer.parameters)
       if (!std::isfinite(record.sums_of_squares[p++]))
-        return fmt::format(
-            "the first gradient that is not finite is that of {}, layer \"{}\" on stage {}",
-            parameter.name, layer.name, stage_of(parts.plan, LayerId{static_cast<int>(l)}).value);
+        return fmt::format("the first non-finite gradient is that of {}, layer \"{}\" on stage {}",
+                           parameter.name, layer.name,
+                           stage_of(parts.plan, LayerId{static_cast<int>(l)}).value);
   }
   return fmt::format(
       "every gradient is finite, only the loss is not, after layer \"{}\" on stage {}",
@@ -33,8 +33,8 @@ std::string bad_samples(const TrainingParts& parts, std::int64_t step) {
   const auto bad = nonfinite_samples(parts.train, order->of(step).samples);
   if (bad.empty()) return "";
   return fmt::format(
-      ". The data of {} of its samples are not finite, first training sample {} (from 0): correct "
-      "the data first",
+      ". The data of {} of the mini-batch's samples are not finite, first training sample {} (from "
+      "0): correct the data first",
       bad.size(), bad.front());
 }
 

@@ -1,5 +1,5 @@
-// When a loss or a gradient is not finite and on_nonfinite = "stop": the end of the training, with
-// what a search should begin with. Nothing here costs time until that happens.
+// Ends a training when a loss or a gradient is not finite and on_nonfinite = "stop", and says where
+// to start looking. Costs no time until that happens.
 #pragma once
 
 #include "metrics/step_summary.hpp"
@@ -10,15 +10,15 @@ namespace pipetrain {
 
 struct Graph;
 
-struct TrainingParts {  // what the message looks into
+struct TrainingParts {  // what the message is made from
   const Config& config;
   const Graph& graph;
   const Plan& plan;
   const Dataset& train;
 };
 
-// DivergedError that names step, stage and layer if a number of the step is not finite and the
-// update was not skipped; also the samples of the mini-batch that are not finite themselves.
+// DivergedError, which names step, stage and layer, if a number of the step is not finite and the
+// update was not skipped; it also names the mini-batch's samples that are not finite themselves.
 void check_divergence(const TrainingParts& parts, const StepRecord& record, const StepSummary& s);
 
 }  // namespace pipetrain

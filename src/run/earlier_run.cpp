@@ -41,14 +41,14 @@ struct Kept {
   bool same_length = false;
 };
 
-// What the first start worked out holds where the config does not give it.
+// Where the config gives no value, the one that the first start worked out holds.
 Config with_kept(Config config, const Config& kept) {
   auto& number = config.pipeline.pipemare.anneal_steps;
   if (!number) number = kept.pipeline.pipemare.anneal_steps;
   return config;
 }
 
-// Compares with the config that `folder` keeps.
+// Compares with the config kept in `folder`.
 Kept check_config(const fs::path& folder, const Config& config) {
   std::vector<std::string> differing;
   Kept kept = {config_of(folder), true};
@@ -57,12 +57,12 @@ Kept check_config(const fs::path& folder, const Config& config) {
     if (on_resume(key) == config::OnResume::NewLength) kept.same_length = false;
   }
   if (!differing.empty())
-    throw UsageError(fmt::format("{}: holds a run of another config (these keys differ: {}); {}",
+    throw UsageError(fmt::format("{}: holds a run with another config (these keys differ: {}); {}",
                                  folder.string(), fmt::join(differing, ", "), kWaysOut));
   return kept;
 }
 
-// As its file has it, whatever the config trains of it: the keys have been compared.
+// As in the model file, whatever the config trains of them: the keys have already been compared.
 Indexed<Layer, LayerId> layers_of_file(const Graph& graph) {
   Indexed<Layer, LayerId> layers = graph.layers;
   for (Layer& layer : layers)
@@ -118,20 +118,20 @@ void check_length(const Checkpoint& checkpoint, std::int64_t steps) {
   const std::int64_t trained = checkpoint.manifest.progress.step;
   if (steps < trained)
     throw UsageError(
-        fmt::format("{}: {} steps are trained already, and the config asks for {}; ask for at "
+        fmt::format("{}: {} steps are trained already, but the config asks for {}; ask for at "
                     "least that many (training.steps, training.epochs), or {}",
                     checkpoint.folder.string(), trained, steps, kWaysOut));
 }
 
 void check_model(const Checkpoint& checkpoint, const Graph& graph) {
-  if (checkpoint.model.empty()) return;  // the config has the layers, and was compared
+  if (checkpoint.model.empty()) return;  // the config has the layers, and has been compared
   const fs::path file = checkpoint.folder / kModelFile;
   const Graph then = read_model_text(checkpoint.model, file.string());
   const auto layers = layers_of_file(graph);
   std::vector<std::string> differences;
   if (then.input != graph.input)
     differences.push_back(
-        fmt::format("the input is {} there, {} now", then.input.text(), graph.input.text()));
+        fmt::format("the input was {}, and is {} now", then.input.text(), graph.input.text()));
   if (then.loss != graph.loss || then.label_smoothing != graph.label_smoothing)
     differences.push_back("the loss differs");
   const auto describe = [](const Layer& l) {
@@ -148,7 +148,7 @@ void check_model(const Checkpoint& checkpoint, const Graph& graph) {
   }
   if (!differences.empty())
     throw UsageError(
-        fmt::format("{}: model '{}' has changed since:\n  {}\nrestore it ({} has it as it was), {}",
+        fmt::format("{}: model '{}' has changed since:\n  {}\nrestore it ({} has the original), {}",
                     checkpoint.folder.string(), printable(graph.name),
                     fmt::join(differences, "\n  "), file.string(), kWaysOut));
 }
@@ -158,8 +158,9 @@ void check_order(const Checkpoint& checkpoint, const Config& config, const Progr
   const std::string folder = checkpoint.folder.string();
   const std::string name = config.pipeline.schedule_csv.string();
   if (!checkpoint.program.empty())
-    throw UsageError(fmt::format("{}: {} holds another order now ({} has what was run); {}", folder,
-                                 name, (checkpoint.folder / kProgramFile).string(), kWaysOut));
+    throw UsageError(fmt::format("{}: {} holds another order now ({} has the one that was run); {}",
+                                 folder, name, (checkpoint.folder / kProgramFile).string(),
+                                 kWaysOut));
   const std::int64_t step = checkpoint.manifest.progress.step;
   if (step % program.minibatches != 0)
     throw UsageError(

@@ -23,7 +23,7 @@ bool matches(const NamePatterns& any, const std::string& name) {
                              [&](const std::string& pattern) { return matches(pattern, name); });
 }
 
-// A pattern that matches nothing is a misspelt one.
+// A pattern that matches nothing must be misspelt.
 void require_used(std::string_view key, const NamePatterns& patterns,
                   const std::vector<std::string>& names) {
   const std::vector<std::string_view> known(names.begin(), names.end());
@@ -58,16 +58,16 @@ void choose_trained(const Config& config, Graph& graph) {
   bool any = false;
   for (Layer& layer : graph.layers)
     for (Parameter& parameter : layer.parameters) {
-      const std::string& name = graph.owner(parameter).name;  // tied ones are one parameter
+      const std::string& name = graph.owner(parameter).name;  // tied ones count as one parameter
       parameter.trained = trainable.patterns.empty() || matches(trainable, name);
       any = any || parameter.trained;
-      for (std::size_t i = rates.patterns.size(); i-- > 0;)  // the first that matches counts
+      for (std::size_t i = rates.patterns.size(); i-- > 0;)  // so that the first match wins
         if (matches(rates.patterns[i], name)) parameter.lr_factor = config.optimizer.lr_factors[i];
     }
   if (!any)
     throw UsageError(
-        "model.trainable: only names of tied parameters match, of which the first use's name "
-        "counts");
+        "model.trainable: only later names of tied parameters match; write the name of their first "
+        "use");
 }
 
 std::string trained_text(const Graph& graph) {

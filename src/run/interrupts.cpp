@@ -12,7 +12,7 @@
 namespace pipetrain {
 namespace {
 
-// A handler can reach nothing else; they must be lock-free for it.
+// All that a signal handler can reach; must be lock-free.
 std::atomic<int> stop_asked{0};
 std::atomic<std::int64_t> stop_time_ms{0};
 std::atomic<bool> save_asked{false}, drain_asked{false}, handled{false};
@@ -28,8 +28,8 @@ std::int64_t now_ms() {
   return now.tv_sec * 1000 + now.tv_nsec / 1'000'000;
 }
 
-// timeout(1) and batch systems send one signal to the process and to its group: what comes within
-// this time of the first is the same one.
+// timeout(1) and batch systems send a signal both to the process and to its group: within this
+// time, in milliseconds, a second signal counts as the first one.
 constexpr std::int64_t kSame = 200;
 
 extern "C" void on_stop(int signal) {
@@ -56,7 +56,7 @@ Interrupts::Interrupts() {
   for (std::size_t i = 0; i < all.size(); ++i) {
     struct sigaction action {};
     action.sa_handler = i < stopping.size() ? on_stop : on_save;
-    action.sa_flags = SA_RESTART;  // files and channels need not know of it
+    action.sa_flags = SA_RESTART;  // files and channels are not disturbed
     ::sigaction(all[i], nullptr, &before[i]);
     if (before[i].sa_handler != SIG_IGN) ::sigaction(all[i], &action, nullptr);
   }

@@ -1,7 +1,6 @@
 // Requests to a running training from outside: signals, and time that has passed.
 //
 //   SIGINT, SIGTERM, SIGHUP   finish what has begun, save, end with 128 + n; a second ends at once
-//
 //   SIGUSR1                   save, and continue
 #pragma once
 
@@ -10,8 +9,8 @@
 
 namespace pipetrain {
 
-// Handles the signals while it lives; one at a time. A signal that the process was started to
-// ignore (nohup, a background job of a script) stays ignored.
+// Handles the signals as long as it exists; at most one may exist. A signal that the process was
+// started to ignore (nohup, a background job of a script) stays ignored.
 class Interrupts {
  public:
   Interrupts();
@@ -20,16 +19,16 @@ class Interrupts {
   Interrupts& operator=(const Interrupts&) = delete;
 
   int stop_signal() const;   // 0: none so far
-  bool take_save_request();  // SIGUSR1 since this was asked last
-  // True: the pipeline begins no further mini-batch. Set by every signal, or by code that wants to
-  // save at a step that nobody configured; the code that has done so clears it.
+  bool take_save_request();  // SIGUSR1 since the previous call
+  // While true, the pipeline begins no further mini-batch. Set by every signal, or by code that
+  // wants to save at a step that is not configured; the code that has saved clears it.
   std::atomic<bool>& drain();
 };
 
-// As if this signal had come, where none has: another rank of the job was sent it.
+// Acts as if this signal had come, unless one already has: another rank of the job received it.
 void ask_to_stop(int signal);
 
-// Did a signal ask the latest training to stop? True after that training too.
+// Did a signal ask the latest training to stop? Also true after that training.
 bool stop_was_asked();
 int signal_that_asked();  // 0: none
 

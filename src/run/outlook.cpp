@@ -57,7 +57,8 @@ std::string layers_text(const Graph& graph, const Plan& plan) {
   return columns(rows);
 }
 
-// A row per stage: training's memory, its parts, and validation's where there is one.
+// One row per stage: its memory in training and the parts of that, and its memory in validation, if
+// any.
 std::string memory_text(const std::vector<HeldMemory>& stages) {
   const bool validates = stages[0].validation.total() > 0;
   std::vector<std::vector<std::string>> rows = {{"stage", "training"}};
@@ -85,7 +86,7 @@ std::int64_t size_of(const std::unique_ptr<const Dataset>& dataset) {
 
 }  // namespace
 
-// Of a stage that is on several workers, each copy.
+// For a stage on several workers, each copy counts by itself.
 void check_memory_limit(const CompiledPipeline& pipeline) {
   const PipelineInput& in = pipeline.in;
   const auto limit = static_cast<std::size_t>(in.config.hardware.memory_limit);

@@ -1,5 +1,5 @@
-// What the ranks of a training know of its data. Those without the first and the last stage read no
-// sample, and open no file of samples: rank 0 sends them what follows from the data.
+// What the ranks of a training know about its data. Ranks without the first or the last stage read
+// no samples and open no files of samples: rank 0 sends them what follows from the data.
 #pragma once
 
 #include "base/ranks.hpp"
@@ -8,7 +8,7 @@
 
 namespace pipetrain {
 
-// Has the rank a copy of the first or the last stage? UsageError where the schedule refuses the
+// Does the rank have a copy of the first or the last stage? UsageError if the schedule refuses the
 // config.
 bool reads_samples(const Config& config, const Ranks& ranks);
 
@@ -18,7 +18,7 @@ struct DataFacts {
 };
 DataFacts data_facts(const Config& config, const Datasets& data);
 
-void send_data_facts(Job& job, const DataFacts& facts);  // rank 0's, to all others
+void send_data_facts(Job& job, const DataFacts& facts);  // from rank 0 to all others
 DataFacts take_data_facts(Job& job);
 
 }  // namespace pipetrain

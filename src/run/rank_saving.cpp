@@ -20,8 +20,8 @@ namespace pipetrain {
 namespace fs = std::filesystem;
 namespace {
 
-// In a checkpoint's folder until it is committed: only who sees it sees the file system of rank 0.
-// A host may have a folder of the same name on a disk of its own.
+// In a checkpoint's folder until it is committed: a process that sees it shares rank 0's file
+// system. A host may have a folder of the same name on its own disk.
 constexpr const char* mark_file = "mark";
 
 std::string new_mark() {
@@ -65,7 +65,7 @@ std::vector<StageFile> files_in(const Note& note) {
   return written;
 }
 
-// Both are numbered alike, and no stage has layers in both.
+// Both are indexed by stage, and no stage has layers in both.
 void add_stages(std::vector<StageTensors>& to, std::vector<StageTensors> more) {
   to.resize(std::max(to.size(), more.size()));
   for (std::size_t s = 0; s < more.size(); ++s)

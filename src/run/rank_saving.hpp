@@ -1,15 +1,16 @@
 // Checkpoints of a training over ranks: each rank writes its own stages' files, and rank 0 commits
-// them once all are on the disk.
+// them once all are on disk.
 //
 //   rank 0                                     another rank with stages
 //   copies its stages, between two segments    copies its stages, between the same two
 //   makes the folder, with a mark in it
 //   says where it is  --------------------->   is the mark there?
-//   writes its stages                          yes: writes its stages; no: this host has another
-//   disk takes the answers  <--------------------   sums of its files; or the tensors, for rank 0
-//   to write writes the rest, commits
+//   writes its stages                            yes: writes its stages
+//                                                no, the disk is another: writes nothing
+//   takes the answers  <--------------------   sums of its files; or its tensors
+//   writes the tensors that it got, commits
 //
-// Both sides do all but the copies in a thread beside the training.
+// Both sides do everything but the copies in a thread beside the training.
 #pragma once
 
 #include <filesystem>
@@ -21,16 +22,17 @@
 
 namespace pipetrain {
 
-// Rank 0's, for Snapshot::others: of one save after the other. Threading: one thread at a time.
+// Rank 0's part, for Snapshot::others; serves one save after another. Threading: one thread at a
+// time.
 class RankWriters {
  public:
-  // The other ranks that have stages to save.
+  // `ranks`: the other ranks that have stages to save.
   RankWriters(Job& job, std::vector<int> ranks) : job_(job), ranks_(std::move(ranks)) {}
 
   // DeviceError.
   void begin(const std::filesystem::path& folder);
-  // Takes what each has written; what one could not, it says once for all saves. DeviceError, and
-  // the failure of another rank.
+  // Waits for what each rank has written. Logs once per training which ranks could not write.
+  // DeviceError, and the failure of another rank.
   OtherStages finish();
 
  private:
@@ -43,7 +45,7 @@ class RankWriters {
   bool reported_ = false;
 };
 
-// Another rank's. What it meets ends the job.
+// The other ranks' part. A failure ends the job.
 class StageSaver {
  public:
   explicit StageSaver(Job& job) : job_(job) {}
@@ -51,7 +53,7 @@ class StageSaver {
   StageSaver(const StageSaver&) = delete;
   StageSaver& operator=(const StageSaver&) = delete;
 
-  // Numbered stages, those of other ranks without layers. Waits only for the save before.
+  // All stages, in order; those of other ranks have no layers. Waits only for the previous save.
   void save(std::vector<StageTensors> stages);
 
  private:

@@ -9,7 +9,7 @@
 namespace pipetrain {
 namespace {
 
-// The sign of a NaN means nothing; "-nan" would raise questions.
+// A NaN's sign means nothing; "-nan" would only raise questions.
 double unsigned_nan(double value) { return std::isnan(value) ? std::abs(value) : value; }
 
 }  // namespace

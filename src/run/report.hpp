@@ -10,12 +10,13 @@
 
 namespace pipetrain {
 
-// Turns records, which come in order, into summaries; a step lasts from the end of the one before.
+// Turns records, which must come in order, into summaries; a step lasts from the end of the
+// previous one.
 class StepReporter {
  public:
-  // `memory`: per stage; `workers`: that run the stages.
+  // `memory`: per stage; `workers`: how many run the stages.
   StepReporter(const TrainingLength& length, std::vector<HeldMemory> memory, int workers);
-  // A segment begins now: the time since the last step (a validation) belongs to no step.
+  // Starts a segment: the time since the last step (a validation) belongs to no step.
   void begin_segment();
   StepSummary summarize(const StepRecord& record);
   void set_memory(std::vector<HeldMemory> memory) { memory_ = std::move(memory); }

@@ -1,4 +1,4 @@
-// The folder that holds one run and everything that replays it.
+// The folder that holds one run and everything needed to replay it.
 #pragma once
 
 #include <filesystem>
@@ -10,25 +10,26 @@
 
 namespace pipetrain {
 
-// Files without which weights are meaningless, kept with them.
+// Files that are kept with the weights, which are meaningless without them.
 inline constexpr const char* vocabulary_file = "vocabulary.json";
 inline constexpr const char* pieces_file = "pieces.model";
 inline constexpr const char* class_names_file = "classes.json";
 
 // --output, or runs/<config name>.
 std::filesystem::path run_directory(const Options& options, const Config& config);
-// UsageError where the folder, or one above it, is a file or cannot be looked at.
+// UsageError if the folder, or one above it, is a file or cannot be examined.
 void check_output(const std::filesystem::path& folder);
-// UsageError where this user may write neither into the folder nor, where it is not there yet, into
-// the one that it will be made in.
+// UsageError if this user may not write into the folder or, if it does not exist yet, into the one
+// in which it will be made.
 void check_writable(const std::filesystem::path& folder);
 
 // DeviceError with the file and the system's reason.
 void make_folder(const std::filesystem::path& folder);
-void remove_file(const std::filesystem::path& file);  // one that is not there is no error
+void remove_file(const std::filesystem::path& file);  // ignores a missing file
 
-// From here on the folder is about this run only: final weights and the report go, and every
-// checkpoint later than `step`, where this run continues; all where it begins again. DeviceError.
+// From here on the folder is about this run only: removes final weights, the report, and every
+// checkpoint later than `step`, if this run resumes; all checkpoints if it starts over.
+// DeviceError.
 void clear_run(const std::filesystem::path& folder, std::optional<std::int64_t> step);
 
 }  // namespace pipetrain

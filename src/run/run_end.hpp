@@ -1,4 +1,4 @@
-// What the console says when a run is over, from the `end` event of its metrics.
+// What the console says when a run has ended, from the `end` event of its metrics.
 #pragma once
 
 #include <filesystem>
@@ -10,7 +10,7 @@ namespace pipetrain {
 // The last model and the best one, each with its validation and its path.
 std::string end_text(const nlohmann::ordered_json& end, const std::filesystem::path& run);
 
-// Of a run that a signal ended.
+// The same for a run that a signal ended.
 std::string interrupted_text(const nlohmann::ordered_json& end, const std::filesystem::path& run);
 
 }  // namespace pipetrain

@@ -6,8 +6,8 @@
 
 namespace pipetrain {
 
-// Held as long as this lives, gone with the process however that ends; leaves no file. Reading in
-// the folder needs no lock. Where the file system has no locks, there is none.
+// Held as long as this object exists, and released with the process however that ends; leaves no
+// file. Reading in the folder needs no lock. On a file system without locks, there is none.
 class RunLock {
  public:
   explicit RunLock(std::filesystem::path folder) : folder_(std::move(folder)) { take(); }
@@ -15,7 +15,7 @@ class RunLock {
   RunLock(const RunLock&) = delete;
   RunLock& operator=(const RunLock&) = delete;
 
-  // Once more, where the folder was not there before. UsageError where another process holds it.
+  // Tries again, if the folder did not exist before. UsageError if another process holds the lock.
   void take();
 
  private:

@@ -22,14 +22,14 @@ RunMetrics::RunMetrics(const RunMetricsInput& in)
 RunMetrics::~RunMetrics() {
   try {
     write_trace();
-  } catch (const std::exception&) {  // a failure is under way, and it is the one to tell
+  } catch (const std::exception&) {  // already failing: the first failure is reported
   }
 }
 
 void RunMetrics::write(const nlohmann::ordered_json& event) {
   jsonl_.write(event);
   if (tensorboard_) tensorboard_->write(event);
-  // The last traced step itself may be reported before every worker has recorded the end of its
+  // The last traced step may itself be reported before every worker has recorded the end of its
   // update.
   if (trace_ && trace_->whole() && event.value("event", "") == "step" &&
       event.at("step").get<std::int64_t>() > trace_->steps().last)

@@ -1,5 +1,5 @@
-// Everything that a run writes about its steps in its folder: metrics.jsonl always, and what
-// [metrics] asks for beside it: a TensorBoard event file and trace.json.
+// Everything that a run writes into its folder about its steps: always metrics.jsonl, and what
+// [metrics] asks for besides: a TensorBoard event file and trace.json.
 #pragma once
 
 #include <filesystem>
@@ -16,22 +16,22 @@ namespace pipetrain {
 struct RunMetricsInput {
   std::filesystem::path folder;
   const MetricsConfig& config;
-  const Program& program;       // the one that trains; outlives the metrics
-  std::int64_t keep_steps = 0;  // of what is there, that of later steps goes: the checkpoint's step
+  const Program& program;       // the one that is trained; must outlive the metrics
+  std::int64_t keep_steps = 0;  // the checkpoint's step: later events are removed
 };
 
-// DeviceError when the disk refuses something.
+// DeviceError if the disk refuses something.
 class RunMetrics {
  public:
   explicit RunMetrics(const RunMetricsInput& input);
-  // A trace that a failure left without its last steps is written here, if it can be.
+  // Writes, if possible, a trace whose last steps are missing because of a failure.
   ~RunMetrics();
   RunMetrics(const RunMetrics&) = delete;
   RunMetrics& operator=(const RunMetrics&) = delete;
 
   void write(const nlohmann::ordered_json& event);        // in the files when this returns
-  void flush() const;                                     // on the disk when this returns
-  void close();                                           // once no worker runs any more
+  void flush() const;                                     // on disk when this returns
+  void close();                                           // call when no worker runs any more
   Trace* trace() { return trace_ ? &*trace_ : nullptr; }  // for Pipeline::set_trace
 
  private:

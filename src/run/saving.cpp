@@ -44,7 +44,7 @@ bool Saving::minutes_are_over() const {
 
 void Saving::save(const Progress& progress, const std::string& reason) {
   if (last_step_ == progress.step) return;
-  saver_.wait();  // before the copy is taken: never two of them in memory
+  saver_.wait();  // before copying: there are never two copies in memory
   tell();
   const auto start = Clock::now();
   Snapshot snapshot;

@@ -1,5 +1,5 @@
-// When a training saves, and what it reports. The copy is taken between two segments, a thread
-// writes it while the next one runs.
+// When a training saves, and what it reports about that. The copy is taken between two segments; a
+// thread writes it while the next one runs.
 #pragma once
 
 #include <chrono>
@@ -17,31 +17,31 @@ namespace pipetrain {
 
 struct Graph;
 
-struct SavingInput {  // everything outlives it
+struct SavingInput {  // everything must outlive it
   const Config& config;
   const Graph& graph;
   const Pipeline& pipeline;
   RunMetrics& metrics;
-  std::filesystem::path run;  // its folder
+  std::filesystem::path run;  // the run's folder
   const DataSums& data;
   std::int64_t steps_per_epoch = 1;
-  Job* job = nullptr;  // of several ranks: each writes its own stages
+  Job* job = nullptr;  // with several ranks: each writes its own stages
 };
 
 class Saving {
  public:
   explicit Saving(const SavingInput& input);
 
-  // Which key of [checkpoint] asks for a save after this step, "every_steps" for example; none:
-  // no.
+  // The key of [checkpoint] that asks for a save after this step, for example "every_steps"; none
+  // if no key does.
   std::optional<std::string> due(std::int64_t step) const;
-  bool minutes_are_over() const;  // every_minutes, since the last save
+  bool minutes_are_over() const;  // have every_minutes passed since the last save?
 
-  // `reason` is in the metrics. Saving the same step again does nothing.
+  // `reason` is written to the metrics. Saving the same step again does nothing.
   void save(const Progress& progress, const std::string& reason);
-  // Writes events of what has been committed meanwhile. DeviceError where a save failed.
+  // Writes events for saves that have been committed meanwhile. DeviceError if a save failed.
   void tell();
-  void finish();  // waits until all is on the disk, and tells
+  void finish();  // waits until everything is on disk, then tell()
 
  private:
   struct Pending {

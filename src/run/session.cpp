@@ -49,8 +49,8 @@ NamedTensors first_parameters(const Config& config, const Graph& graph) {
     std::vector<std::string> fresh;
     NamedTensors values = fine_tuned_parameters(config, graph, fresh);
     if (!fresh.empty())
-      spdlog::info("model.init_ignore: not from {}: {}", printable(config.model.init.string()),
-                   fmt::join(fresh, ", "));
+      spdlog::info("model.init_ignore: not taken from {}: {}",
+                   printable(config.model.init.string()), fmt::join(fresh, ", "));
     return values;
   }
   return initial_parameters(graph, config.training.seed);
@@ -184,7 +184,7 @@ Evaluation evaluate(Pipeline& pipeline, const Dataset& dataset, const Config& co
                     .accuracy = static_cast<double>(sum.correct) / labels,
                     .perplexity = perplexity_of(sum.loss / labels, dataset),
                     .samples = sum.samples};
-  // Among fewer classes, and of the tokens of a text, the five best say little.
+  // With fewer classes, or for the tokens of a text, the best five say little.
   if (dataset.classes() >= 10 && dataset.labels() == 1)
     result.top5 = static_cast<double>(sum.correct_top5) / labels;
   return result;

@@ -1,4 +1,4 @@
-// The median time of a training's last steps, for comparison with what was predicted.
+// The median time of a training's last steps, to compare with the prediction.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ class StepMedian {
     else
       seconds_[next_++ % most] = seconds;
   }
-  double ms() const { return 1e3 * median(seconds_); }  // 0 where there was no step
+  double ms() const { return 1e3 * median(seconds_); }  // 0 if there was no step
 
  private:
   static constexpr std::size_t most = 1000;

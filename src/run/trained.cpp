@@ -40,7 +40,7 @@ fs::path weights_to_read(const Options& options, const Config& config) {
 
 namespace {
 
-// run/model.safetensors, or run/checkpoints/step-00001000.
+// `weights`: run/model.safetensors, or run/checkpoints/step-00001000.
 std::optional<fs::path> beside(const fs::path& weights, const char* name) {
   std::error_code ignored;
   fs::path folder = fs::absolute(weights, ignored).lexically_normal();

@@ -9,17 +9,17 @@
 
 namespace pipetrain {
 
-// --best, --model, else what the run wrote: its final weights or its newest checkpoint; else what
-// the config begins with. DataError where there is nothing.
+// The weights of --best or --model; otherwise those that the run wrote, the final ones or its
+// newest checkpoint; otherwise those with which the config starts. DataError if there are none.
 std::filesystem::path weights_to_read(const Options& options, const Config& config);
 
-// The vocabulary.json of the run that these weights, a file or a checkpoint, belong to.
+// The vocabulary.json of the run to which these weights, a file or a checkpoint, belong.
 std::optional<std::filesystem::path> vocabulary_beside(const std::filesystem::path& weights);
 
-// Likewise the pieces.model that a run of parallel text has kept.
+// Likewise the pieces.model that a run on parallel text has kept.
 std::optional<std::filesystem::path> pieces_beside(const std::filesystem::path& weights);
 
-// Likewise the classes.json that a run of image folders has kept.
+// Likewise the classes.json that a run on image folders has kept.
 std::optional<std::filesystem::path> class_names_beside(const std::filesystem::path& weights);
 
 }  // namespace pipetrain

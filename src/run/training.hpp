@@ -1,4 +1,4 @@
-// One training from where it begins to its end: segments between validations and saves, each step
+// One training from its start to its end: segments between validations and saves, and each step
 // reported to the run's metrics and the console.
 #pragma once
 
@@ -24,7 +24,7 @@ namespace pipetrain {
 
 struct Graph;
 
-struct TrainingInput {  // everything outlives the training
+struct TrainingInput {  // everything must outlive the training
   const Config& config;
   const Graph& graph;
   const Datasets& data;
@@ -34,10 +34,10 @@ struct TrainingInput {  // everything outlives the training
   RunMetrics& metrics;
   Console& console;
   BleuScore* bleu;                               // null: validation goes by the loss
-  const std::filesystem::path& folder;           // of the run
-  Progress begin = {};                           // where it begins: 0, or at a checkpoint
-  std::optional<double> predicted_step_ms = {};  // by a profile
-  Job* job = nullptr;                            // of several ranks
+  const std::filesystem::path& folder;           // the run's
+  Progress begin = {};                           // 0, or a checkpoint's
+  std::optional<double> predicted_step_ms = {};  // from a profile
+  Job* job = nullptr;                            // with several ranks
 };
 
 class Training {

@@ -10,8 +10,8 @@ namespace pipetrain {
 
 namespace {
 
-// Hosts count their clocks from when they were started: what is far from now is another host's, and
-// then the message itself says when it was.
+// A host counts its clock from its start. A time far from now comes from another host; then the
+// arrival of the message replaces it.
 std::int64_t here(std::int64_t ns) {
   constexpr std::int64_t second = 1'000'000'000;
   const std::int64_t now = now_ns();

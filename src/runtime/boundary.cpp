@@ -36,7 +36,7 @@ std::unique_ptr<Channel> make_channel(const BoundaryInput& in, Stage& sender, St
   return make_device_channel(std::move(in_process), std::move(options));
 }
 
-// After stage s, for micro-batches of this many samples at most.
+// The boundary after stage s, for micro-batches of at most this many samples.
 Boundary make_boundary(const BoundaryInput& in, std::size_t s, Mode mode, int samples) {
   const LayerId next = in.plan.stages[s + 1].first;
   const PacketSizes bytes = packet_sizes(in.model, next, in.sizes, mode);

@@ -1,5 +1,5 @@
-// The cuts between stages: the channels that activations and gradients take over them, in packets
-// of the stages' own memory.
+// The cuts between stages: the channels in which activations and gradients cross them, in packets
+// from the stages' own memory.
 #pragma once
 
 #include <cstddef>
@@ -21,22 +21,22 @@ namespace pipetrain {
 class Job;             // transport/job.hpp
 struct PipelineNeeds;  // compile/pipeline_sizes.hpp
 
-// The channels from one copy of a stage to one of the next; gradients is null where nothing comes
-// back (evaluation). Where one of them is on another rank they are this rank's ends, both null
-// where both are.
+// The channels from one copy of a stage to one of the next. `gradients` is null if nothing comes
+// back (evaluation). If one of the copies is on another rank, they are this rank's ends; if both
+// copies are, both channels are null.
 struct Lane {
   std::unique_ptr<Channel> activations, gradients;
-  bool between_workers = true;  // else packets are handed over within one: no messages
+  bool between_workers = true;  // false: packets are handed over within one, without messages
 };
 
-// The cut after one stage. Lanes are as many as a multiple of the copies on either side, and are
-// taken in turn by what those take in turn (ProgramShape::copy_of): each belongs to one pair of
-// them.
+// The cut after one stage. The number of lanes is a multiple of the number of copies on either
+// side, and lanes are taken in turn by what the copies take in turn (ProgramShape::copy_of): each
+// lane belongs to one pair of copies.
 struct Boundary {
   std::vector<Lane> lanes;
-  int microbatches = 1;  // of a mini-batch
+  int microbatches = 1;  // in a mini-batch
   bool whole_minibatches = false;
-  std::size_t gradient_bytes = 0;  // of one micro-batch, where a packet holds several
+  std::size_t gradient_bytes = 0;  // of one micro-batch, if a packet holds several
 
   Lane& lane(MicrobatchId m) {
     const int turn = whole_minibatches ? m.value / microbatches : m.value % microbatches;
@@ -44,30 +44,30 @@ struct Boundary {
   }
 };
 
-// Makes the channel of one lane; tests put faults in there.
+// Makes the channel of one lane; tests inject faults here.
 using MakeChannel = std::function<std::unique_ptr<Channel>(const ChannelOptions&)>;
 
 struct BoundaryInput {
   const Plan& plan;
   const LoweredModel& model;
-  std::span<const MicrobatchSize> sizes;  // that cross
+  std::span<const MicrobatchSize> sizes;  // those that cross
   const PipelineNeeds& needs;
   std::span<const std::unique_ptr<StageCopies>> stages;  // outlive the boundaries
   Backend& backend;
   const MakeChannel& make_channel;
-  bool spin = false;  // a thread that waits has a core of its own
-  // Over which messages take their time; null: they arrive at once.
+  bool spin = false;  // a waiting thread has a core of its own
+  // The link over which messages take time; null: they arrive at once.
   const LinkRate* link = nullptr;
   const LinkClock* link_clock = nullptr;
   Ranks ranks = {};
-  Job* job = nullptr;  // where there are several
+  Job* job = nullptr;  // if there are several ranks
 };
 
-// [s]: between stages s and s + 1. None where no micro-batch has that mode. DeviceError: as
-// StageCopies, naming the stage.
+// [s]: between stages s and s + 1. Empty if no micro-batch has that mode. Throws a DeviceError as
+// StageCopies does, naming the stage.
 std::vector<Boundary> make_boundaries(const BoundaryInput& input, Mode mode);
 
-// Wakes all that wait at them, for good.
+// Wakes everything that waits at them, for good.
 void close(std::span<const Boundary> boundaries);
 
 }  // namespace pipetrain

@@ -1,8 +1,8 @@
 // The micro-batches between their forward and their backward on one stage: the activation slot that
-// each has and the packets that it holds. Here a slot is taken when a micro-batch comes and given
-// back when its backward, or an evaluation's forward, is done with it.
+// each has, and the packets that it holds. A micro-batch takes a slot when it arrives, and gives it
+// back when its backward, or an evaluation's forward, no longer needs it.
 //
-// Threading: of one worker.
+// Threading: used by one worker.
 #pragma once
 
 #include <cstddef>
@@ -26,10 +26,10 @@ struct Flight {
 class Flights {
  public:
   struct Room {
-    int microbatches = 1;  // of the program: more than can be open at once
+    int microbatches = 1;  // in the program: more than can be open at once
     int slots = 1;
-    // Where activations are recomputed: a micro-batch keeps its input alone, and has a slot only
-    // while a pass runs. 0: nothing is recomputed.
+    // If activations are recomputed: a micro-batch keeps only its input, and has a slot only while
+    // a pass runs. 0: nothing is recomputed.
     int input_slots = 0;
   };
   explicit Flights(const Room& room);
@@ -38,9 +38,9 @@ class Flights {
   const Flight& of(MicrobatchId m) const { return ring_[index(m)]; }
 
   Flight& open(MicrobatchId m, int samples, const Lengths& lengths);
-  void close(MicrobatchId m);  // its packets are the caller's to release
+  void close(MicrobatchId m);  // the caller releases its packets
 
-  void take_slot(MicrobatchId m);  // where activations are recomputed, for one pass
+  void take_slot(MicrobatchId m);  // if activations are recomputed, for one pass
   void give_slot(MicrobatchId m);
 
  private:
@@ -49,8 +49,7 @@ class Flights {
   }
 
   const bool recomputes_;
-  std::vector<Flight>
-      ring_;  // by micro-batch: as many as the program has are more than can be open
+  std::vector<Flight> ring_;  // one per micro-batch of the program: more than can be open
   std::vector<int> free_slots_, free_input_slots_;
 };
 

@@ -14,8 +14,8 @@ namespace {
 
 static_assert(std::is_trivially_copyable_v<TraceRecord>);
 
-// What this host's wall clock adds to its steady clock: the same for all its processes. The one
-// of some readings during which the thread was interrupted least.
+// What this host's wall clock adds to its steady clock, which is the same for all its processes. Of
+// several readings it takes the one during which the thread was interrupted least.
 std::int64_t wall_clock_ahead_ns() {
   using std::chrono::duration_cast, std::chrono::nanoseconds, std::chrono::system_clock;
   std::int64_t ahead = 0, shortest = std::numeric_limits<std::int64_t>::max();

@@ -1,5 +1,5 @@
-// A thread for what has to be done once something has come from another rank, and which takes too
-// long for the thread that hears of it.
+// A thread for work that follows a message from another rank and takes too long for the thread that
+// receives messages.
 #pragma once
 
 #include <condition_variable>
@@ -13,13 +13,13 @@ namespace pipetrain {
 
 class LateWork {
  public:
-  // `on_error`: what a piece of work threw, from the thread, which does the next one. ChannelClosed
-  // is no error.
+  // `on_error` is called on the work's thread with what a piece of work threw; the thread then does
+  // the next piece. ChannelClosed is not an error.
   LateWork(int kernel_threads, std::function<void(const std::exception&)> on_error);
-  ~LateWork();  // what has not begun is dropped
+  ~LateWork();  // drops work that has not begun
 
-  void add(std::function<void()> work);  // any thread; does not wait
-  void settle();                         // waits for what has begun; the rest is dropped
+  void add(std::function<void()> work);  // from any thread; does not wait
+  void settle();                         // waits for work that has begun, and drops the rest
 
  private:
   void run();

@@ -1,5 +1,5 @@
-// The stages of a compiled pipeline, each with its copies: from here on memory is taken, of those
-// on this rank.
+// The stages of a compiled pipeline, each with its copies on this rank. This is where memory starts
+// to be taken.
 #pragma once
 
 #include <memory>
@@ -10,8 +10,8 @@
 
 namespace pipetrain {
 
-// `compiled` outlives them. They have no kernels yet (StageCopies::prepare). DeviceError and out of
-// memory: naming the stage.
+// `compiled` outlives them. They have no kernels yet (StageCopies::prepare). Throws a DeviceError
+// that names the stage, also if memory runs out.
 std::vector<std::unique_ptr<StageCopies>> make_stages(const CompiledPipeline& compiled);
 
 }  // namespace pipetrain

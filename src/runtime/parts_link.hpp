@@ -1,5 +1,5 @@
-// What ranks that add up gradients together say to each other: each hands its parts of a sum to all
-// others that need them, and all add up alike.
+// How ranks that add up gradients together communicate: each hands its parts of a sum to all others
+// that need them, and all add up in the same way.
 #pragma once
 
 #include <cstdint>
@@ -14,24 +14,24 @@ namespace pipetrain {
 
 class PartsLink {
  public:
-  struct Part {  // what the numbers say is for those who add up
+  struct Part {  // its users define what the numbers mean
     std::int32_t kind = 0, index = 0;
     std::int64_t step = 0, microbatch = 0;
     std::vector<float> values;
   };
   using Parts = std::vector<Part>;
-  // Of which sum, and for its update of which number, counted from the first of the job.
+  // Which sum, and for which of its updates, counted from the first one of the job.
   struct Sum {
     std::int64_t of = 0, update = 0;
   };
 
-  // `on_parts`: what another rank has handed in; on the job's wire thread.
+  // `on_parts`: receives what another rank has handed in, on the job's wire thread.
   PartsLink(Job& job, Topic topic, int kernel_threads,
             std::function<void(const Sum& sum, Parts parts)> on_parts);
   ~PartsLink();
 
   void hand_in(const Sum& sum, std::span<const Part> parts, std::span<const int> ranks);
-  // Work that what has come asks for, on a thread of its own.
+  // Runs work that arrived parts make necessary, on a thread of its own.
   void later(std::function<void()> work) { late_.add(std::move(work)); }
   void settle() { late_.settle(); }
 

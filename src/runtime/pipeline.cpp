@@ -16,8 +16,8 @@
 namespace pipetrain {
 namespace {
 
-// All that will run at once: workers with their kernel threads, those of the caller, the loader,
-// the saving thread, and the team that keeps others from spinning.
+// Checks all threads that will run at once: workers with their kernel threads, those of the caller,
+// the loader, the saving thread, and the team that keeps others from spinning.
 void check_threads_of(const PipelineInput& in, const ThreadPlan& plan, bool sleeping) {
   constexpr int others = 2;
   check_threads(plan.threads_per_stage * workers_at_once(in.config, in.ranks) + kernel_threads() +
@@ -28,7 +28,7 @@ int cores_to_claim(const PipelineInput& in, const ThreadPlan& plan) {
   return plan.fits ? plan.threads_per_stage * workers_at_once(in.config, in.ranks) : 0;
 }
 
-// Of each stage's copies.
+// The ranks of each stage's copies.
 std::vector<std::vector<int>> ranks_of_stages(const CompiledPipeline& compiled) {
   const Program& program = compiled.needs.program.program;
   std::vector<std::vector<int>> ranks;
@@ -47,14 +47,14 @@ std::vector<WorkerId> workers_here(const CompiledPipeline& compiled) {
   return here;
 }
 
-// Whether the program can be run for that number of mini-batches.
+// Can the program be run for that number of mini-batches?
 bool is_of(const SegmentProgram& segment, std::int64_t count) {
   const std::int64_t more = count - segment.program.minibatches;
   return segment.loops.empty() ? more == 0
                                : more >= 0 && more % segment.program.minibatches_per_round() == 0;
 }
 
-// While it lives, other ranks' boards are heard.
+// While this object lives, messages from other ranks' boards are heard.
 struct LinkedBoard {
   LinkedBoard(std::optional<BoardLink>& link, StepBoard& board) : link(link) {
     if (link) link->begin(board);
@@ -118,7 +118,7 @@ Pipeline::Impl::Impl(CompiledPipeline made, const MakeChannel& make_channel, Job
   evaluation = make_boundaries(cuts, Mode::Evaluate);
 }
 
-// Where a stage has copies on other ranks.
+// For stages with copies on other ranks.
 void Pipeline::Impl::link_copies() {
   for (int s = 0; s < stage_count(); ++s) {
     std::set<int> others(ranks[s].begin(), ranks[s].end());
@@ -172,7 +172,7 @@ void Pipeline::recut(std::unique_ptr<const Plan> plan, CompiledPipeline compiled
   Trace* const trace = impl_->trace;
   const MakeChannel make_channel = impl_->make_channel;
   Job* const job = impl_->job;
-  impl_.reset();  // its memory is what the new stages take
+  impl_.reset();  // the new stages take its memory
   impl_ = std::make_unique<Impl>(std::move(compiled), make_channel, job);
   impl_->own_plan = std::move(plan);
   impl_->trace = trace;
@@ -212,8 +212,8 @@ int Pipeline::reader_threads(Mode mode) const {
   return static_cast<int>(workers.size());
 }
 int Pipeline::loader_depth() const {
-  // Held at once: those of the micro-batches that the first stage has in flight, which may begin
-  // and end within one; two made ahead.
+  // Held at once: the mini-batches of the micro-batches that the first stage has in flight, which
+  // may begin and end within one, and two made ahead.
   const Program& program = impl_->needs.program.program;
   const StageNeeds& first = impl_->needs.stages[0];
   return std::max({first.slots * first.copies, first.input_slots * first.copies, program.stages}) /
@@ -249,7 +249,7 @@ std::int64_t Pipeline::Impl::train(Loader* loader, std::int64_t first, std::int6
   int here = 0;
   for (const auto& stage : stages) {
     copies.push_back(segment.program.whole_minibatches ? 1 : stage->count());
-    // Copies that take turns each report on mini-batches of their own.
+    // Copies that take turns report on their own mini-batches.
     for (int c = 0; c < stage->count() && !segment.program.whole_minibatches; ++c)
       here += stage->has(c);
   }

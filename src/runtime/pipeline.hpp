@@ -21,67 +21,69 @@
 namespace pipetrain {
 
 // Threading: all calls from one thread. After an exception the pipeline is closed: only its
-// destructor may follow.
+// destructor may be called.
 //
-// Where the workers are on several ranks, each has the stages of its own. Rank 0's pipeline is used
-// as if it had all; the others serve() it.
+// If the workers are on several ranks, each rank has the stages of its own workers. Rank 0's
+// pipeline is used as if it had all; the others serve() it.
 class Pipeline {
  public:
-  // `job`: of the ranks that the pipeline was compiled for; outlives it. Null: there is one.
+  // `job`: the ranks that the pipeline was compiled for; outlives it. Null: one rank.
   explicit Pipeline(CompiledPipeline compiled,
                     const MakeChannel& make_channel = make_in_process_channel, Job* job = nullptr);
   explicit Pipeline(const PipelineInput& input) : Pipeline(compile_pipeline(input)) {}
   ~Pipeline();
 
-  // Weights and buffers by name, in PyTorch's layout; every name of the graph must be there.
+  // Weights and buffers by name, in PyTorch's layout; every name of the graph must be present.
   void set_parameters(const NamedTensors& tensors);
   NamedTensors parameters() const;
 
-  // All that training has made so far, per stage, copied: weights, buffers, the optimizer's
-  // moments.
+  // A copy of everything that training has made so far, per stage: weights, buffers, the
+  // optimizer's moments.
   std::vector<StageTensors> state() const;
-  // The same of this rank's stages alone, those of others being without layers: each rank copies
-  // its own now, for Serving::save.
+  // The same for this rank's stages only; other ranks' stages have no layers in it. Each rank
+  // copies its own now, for Serving::save.
   std::vector<StageTensors> state_to_save() const;
-  // The other ranks that save some.
+  // The other ranks that have something to save.
   std::vector<int> ranks_that_save() const;
-  // The same names from all stages together, under whatever split they were.
+  // The same names from all stages together, whatever the split was when they were saved.
   void set_state(const NamedTensors& tensors);
 
   // Trains mini-batches [first, first + count) as one segment: begins and ends drained. A segment
-  // is within PipeMare's synchronous epochs or after them. on_step is called in order, from this
-  // thread. The first failure of any worker (or of on_step) is rethrown once all workers have
-  // stopped. Once `drain` says true, what has begun is finished and nothing else begins. Returns
-  // the mini-batches trained.
+  // is either within PipeMare's synchronous epochs or after them. on_step is called in order, from
+  // this thread. The first failure of any worker (or of on_step) is rethrown once all workers have
+  // stopped. Once `drain` is true, what has begun is finished and nothing else begins. Returns how
+  // many mini-batches were trained.
   std::int64_t train(Loader& loader, std::int64_t first, std::int64_t count,
                      const std::function<void(const StepRecord&)>& on_step,
                      const std::atomic<bool>* drain = nullptr);
 
-  // Records what train() does from here on; null: no more. It outlives the pipeline, or that call.
+  // Records what train() does from here on; null: no more. `trace` outlives the pipeline, or the
+  // recording.
   void set_trace(Trace* trace);
 
-  // Reports the work of each layer of a stage's first copy from here on; null: no more. Outlives
-  // the pipeline.
+  // Reports the work of each layer of a stage's first copy from here on; null: no more. `watch`
+  // outlives the pipeline.
   void set_watch(StageId stage, LayerWatch* watch);
 
-  // One pass over samples, by a loader made with repeat = false, of mini-batches of the sizes that
-  // the pipeline was made for.
+  // One pass over the samples of a loader made with repeat = false, with mini-batches of the sizes
+  // that the pipeline was made for.
   EvaluationSum evaluate(Loader& loader);
 
   struct Serving {
-    // The loader of the training from a mini-batch on, or of an evaluation; asked for only where
+    // The loader of the training from mini-batch `first` on, or of an evaluation; called only if
     // this rank reads.
     std::function<std::unique_ptr<Loader>(Mode mode, std::int64_t first)> make_loader;
     std::function<void()> on_training = [] {};  // the first segment begins
-    // By number; without layers: of other ranks. Only where this one has some.
+    // By stage number; other ranks' stages have no layers. Called only if this rank has some.
     std::function<void(std::vector<StageTensors>)> save = [](auto) {};
   };
-  // A rank's other than 0: does what rank 0's calls need of it until the job ends.
+  // For a rank other than 0: does what rank 0's calls need of it until the job ends.
   void serve(const Serving& serving);
 
-  // Other cuts for the same training, in place: of a pipeline made from the same input but for its
-  // plan. Weights and moments are carried over; between two segments, of a schedule that drains,
-  // nothing else changes. Where the new stages cannot be made, the pipeline is closed.
+  // Changes the cuts of the same training, in place, to those of a pipeline made from the same
+  // input except for its plan. Weights and moments are carried over. Between two segments of a
+  // schedule that drains, nothing else changes. If the new stages cannot be made, the pipeline is
+  // closed.
   void recut(std::unique_ptr<const Plan> plan, CompiledPipeline compiled);
 
   const PipelineInput& input() const { return compiled().in; }
@@ -89,13 +91,13 @@ class Pipeline {
   const Program& program() const { return segment_program().program; }
   const SegmentProgram& segment_program() const;  // of the longest segment
   int loader_readers(Mode mode) const;            // of this rank; 0: none
-  bool reads_inputs() const;                      // besides labels
+  bool reads_inputs() const;                      // in addition to labels
   int loader_depth() const;
   int reader_threads(Mode mode) const;
-  // There is a core for every thread that no other run of pipetrain's has. Workers are pinned
-  // there; the thread of an inline one is not.
+  // Is there a core for every thread that no other run of pipetrain has claimed? Workers are pinned
+  // to those; an inline worker's thread is not.
   bool has_own_cores() const;
-  std::vector<HeldMemory> memory() const;  // per stage: of all its copies, wherever they are
+  std::vector<HeldMemory> memory() const;  // per stage: all its copies, wherever they are
 
  private:
   struct Impl;

@@ -1,4 +1,4 @@
-// What a pipeline is made of; seen by its own sources alone.
+// What a pipeline is made of; only its own sources see it.
 #pragma once
 
 #include <map>
@@ -17,7 +17,7 @@ namespace pipetrain {
 struct Graph;
 
 struct Pipeline::Impl {
-  // Devices may still be at work for a run that failed, with each other's memory.
+  // Devices may still work for a run that failed, and use each other's memory.
   ~Impl() {
     for (const auto& copies : stages)
       for (int c = 0; c < copies->count(); ++c)
@@ -30,7 +30,7 @@ struct Pipeline::Impl {
 
   int stage_count() const { return static_cast<int>(plan.stages.size()); }
 
-  // Of mini-batches [first, first + count).
+  // For mini-batches [first, first + count).
   const SegmentProgram& segment_program(std::int64_t first, std::int64_t count);
 
   void link_copies();
@@ -46,7 +46,7 @@ struct Pipeline::Impl {
     if (board) board->close();
   }
 
-  // What fails here ends the job, while the memory that messages are in is still there.
+  // A failure here ends the job while the memory of its messages still exists.
   template <class Work>
   auto of_job(const Work& work) const {
     if (!job) return work();
@@ -64,7 +64,7 @@ struct Pipeline::Impl {
     of_job([&] { run_workers(run, is_inline(config) ? nullptr : &threads, report, close); });
   }
 
-  // While it lives, a failure of another rank wakes this one's workers.
+  // While this object lives, a failure of another rank wakes this one's workers.
   struct Woken {
     Woken(Job* job, const std::function<void()>& close) : job(job) {
       if (job) job->on_failure(close);
@@ -77,7 +77,7 @@ struct Pipeline::Impl {
 
   bool leads() const { return job && job->leads(); }
   bool has_stage(int s) const { return stages[s]->has(0); }
-  // Rank 0's: has the others do the same.
+  // On rank 0: makes the others do the same.
   void command(const Command& command) const {
     if (leads()) send_command(*job, command);
   }
@@ -96,7 +96,7 @@ struct Pipeline::Impl {
                      const std::function<void(const StepRecord&)>& on_step,
                      const std::atomic<bool>* drain);
 
-  std::unique_ptr<const Plan> own_plan;  // of a pipeline that was cut again
+  std::unique_ptr<const Plan> own_plan;  // if the pipeline was cut again
   CompiledPipeline compiled;
   const MakeChannel make_channel;
   Job* const job;
@@ -111,13 +111,13 @@ struct Pipeline::Impl {
   bool joint_norm = false;
   ThreadPlan threads;
   const CoreClaims claims;
-  std::optional<SleepingTeams> sleeping;  // where other runs hold the cores
+  std::optional<SleepingTeams> sleeping;  // if other runs hold the cores
   const PipelineNeeds& needs;
   const std::vector<std::vector<int>> ranks;  // of each stage's copies
   const std::vector<WorkerId> workers;        // of this rank
-  std::vector<HeldMemory> memory;             // with a job: of all ranks' stages
+  std::vector<HeldMemory> memory;             // with a job: for all ranks' stages
   std::optional<BoardLink> board_link;
-  SegmentProgram short_program;  // of a segment that is shorter than the longest one's warm-up, or
+  SegmentProgram short_program;  // for a segment that is shorter than the longest one's warm-up, or
                                  // ends elsewhere within a round
   std::vector<std::unique_ptr<StageCopies>> stages;
   std::unique_ptr<TiedParameters> tied;

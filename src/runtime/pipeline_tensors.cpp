@@ -1,5 +1,5 @@
-// The weights and the state of a pipeline's stages: out of it and into it, on one rank or over
-// several; and what the ranks other than 0 do for rank 0's pipeline.
+// Reads and writes the weights and the state of a pipeline's stages, on one rank or over several;
+// and what the ranks other than 0 do for rank 0's pipeline.
 #include <algorithm>
 #include <set>
 #include <utility>

@@ -12,7 +12,7 @@ namespace {
 
 enum class Carried { Activations, Gradients };
 
-// Tags up to 15 are the job's own. A channel has two.
+// Tags up to 15 are the job's own. Each channel has two.
 int tag_of(const BoundaryInput& in, const LaneName& name, Mode mode, Carried what) {
   int channels = 0;
   for (std::size_t b = 0; b < name.boundary; ++b) channels += in.needs.stages[b].lanes;

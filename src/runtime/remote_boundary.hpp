@@ -1,4 +1,4 @@
-// The cut between two stages of which one, or both, are on other ranks: this rank's ends of its
+// The cut between two stages of which one or both are on other ranks: this rank's ends of its
 // channels.
 #pragma once
 
@@ -9,10 +9,10 @@
 
 namespace pipetrain {
 
-struct PacketsOf {        // a channel
+struct PacketsOf {        // in one channel
   std::size_t bytes = 0;  // of each
   int count = 0;
-  int samples = 0;  // of a micro-batch, at most
+  int samples = 0;  // at most, in a micro-batch
   Mode mode = Mode::Train;
 };
 
@@ -22,7 +22,7 @@ struct LaneName {
   std::size_t boundary = 0;  // after the stage of this number
   int lane = 0;
 };
-// Both null where neither stage is here.
+// Both channels are null if neither stage is on this rank.
 Lane make_remote_lane(const BoundaryInput& input, const LaneName& name,
                       const PacketsOf& activations, const PacketsOf& gradients);
 

@@ -1,4 +1,5 @@
-// What all workers of one run share: the program, the stages, the channels, and what is asked for.
+// What all workers of one run share: the program, the stages, the channels, and what the run is
+// for.
 #pragma once
 
 #include <cstdint>
@@ -26,40 +27,40 @@ struct EvaluationSum {  // over every sample seen
   std::int64_t labels = 0, samples = 0;
 };
 
-// What a run repeats: its program and how often.
+// The program that a run repeats, and how often.
 struct ProgramRun {
   const Program& program;
   std::span<const Loop> loops;  // per worker; empty: the program is not folded
   std::int64_t first_step = 0;  // mini-batches before this run
-  std::int64_t repeats = 1;     // evaluation; in training the board says how long
+  std::int64_t repeats = 1;     // evaluation only; in training the board says when to end
 };
 
-// What an update goes by.
+// What an update depends on, besides the gradient.
 struct UpdateRules {
   LearningRate learning_rate;
   double max_norm = 0;  // 0: no clipping
   bool skip_nonfinite = false;
-  // By a norm: of the whole model, or of the stage alone and of what it shares with others.
+  // Which norm counts: the whole model's, or those of the stage alone and of what it shares.
   bool joint_norm = false, own_norms = false;
 };
 
-// One run of a program by all workers. Everything outlives them.
+// One run of a program by all workers. Everything in it outlives them.
 struct Run {
   ProgramRun what;
   std::span<const std::unique_ptr<StageCopies>> stages;
   std::span<Boundary> boundaries;  // [s]: between stages s and s + 1
-  Loader* loader = nullptr;        // of the rank that has the first or the last stage
+  Loader* loader = nullptr;        // on the rank that has the first or the last stage
   TiedParameters& tied;
   StepBoard* board = nullptr;    // training only
   EvaluationSum* sum = nullptr;  // evaluation only: written by the last stage
   Mode mode = Mode::Train;
   std::uint64_t seed = 1;
   UpdateRules updates;
-  std::optional<LinkRate> link = {};  // that messages and sums of gradients go over
-  Trace* trace = nullptr;             // where instructions are recorded, if anywhere
+  std::optional<LinkRate> link = {};  // for messages and sums of gradients
+  Trace* trace = nullptr;             // where instructions are recorded; null: nowhere
 
   std::vector<WorkerId> workers;  // of this rank
-  // Called when the workers have stopped and are still there: no sum is under way any more.
+  // Called when the workers have stopped but still exist; afterwards no sum is in progress.
   std::function<void()> settle = [] {};
 
   const Program& program() const { return what.program; }

@@ -13,7 +13,7 @@
 namespace pipetrain {
 namespace {
 
-// The first failure wins: it is kept, everything that anybody could wait for is closed.
+// The first failure wins: it is kept, and everything that a thread could wait for is closed.
 class FirstFailure {
  public:
   explicit FirstFailure(const std::function<void()>& close_all) : close_all_(close_all) {}

@@ -1,7 +1,7 @@
-// Where a stage's time goes: at work on its stream, or waiting for other workers; reported to the
+// Where a stage's time goes: at work on its stream, or waiting for other workers. It goes to the
 // trace as it happens, and to the report of the mini-batch after its update.
 //
-// Threading: of one worker.
+// Threading: used by one worker.
 #pragma once
 
 #include <cstdint>
@@ -15,14 +15,14 @@ namespace pipetrain {
 
 class StageClock {
  public:
-  // trace null: nothing is traced
+  // `trace` null: nothing is traced.
   StageClock(Stream& stream, TraceTrack* trace) : stream_(stream), clock_(stream), trace_(trace) {}
 
   TraceTrack* trace() const { return trace_; }
   StreamClock& clock() { return clock_; }
   StageStep& measured() { return measured_; }  // since the last update
 
-  // What `wait` returns, which must be a value that outlives the call.
+  // Returns what `wait` returns, which must be a value that outlives the call.
   template <class Wait>
   auto waiting(const Wait& wait);
   template <class Work>
@@ -49,7 +49,7 @@ auto StageClock::waiting(const Wait& wait) {
 template <class Work>
 void StageClock::busy(const Work& work) {
   clock_.time(work);
-  // Traced instructions are done one by one, so that their slices say how long each takes.
+  // Traced instructions are finished one by one, so that their slices show how long each takes.
   if (trace_ && trace_->traced() && stream_.asynchronous()) stream_.finish();
 }
 

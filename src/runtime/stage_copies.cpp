@@ -14,7 +14,7 @@
 namespace pipetrain {
 namespace {
 
-// The sum over the copies is one copy's work, and any of them may be the one.
+// One copy adds up for all, and it may be any of them.
 void require_reach(StageId stage, const Stream& a, const Stream& b) {
   if (a.reaches(b) && b.reaches(a)) return;
   throw DeviceError(fmt::format(
@@ -118,7 +118,7 @@ void StageCopies::hand_in_gradient(int copy, const HandIn& update) {
   {
     const std::lock_guard lock(mutex_);
     all_here_ = true;
-    if (!whole()) return;  // the one that hears of the rest adds up
+    if (!whole()) return;  // the thread that receives the rest adds up
   }
   put_sums(copy);
 }
@@ -132,14 +132,14 @@ void StageCopies::take_parts(std::int64_t update, PartsLink::Parts parts) {
   parts_link_->later([this] { put_sums(last_here_); });
 }
 
-// Have all copies of all ranks handed in? Under the lock.
+// Have all copies of all ranks handed in? Called under the lock.
 bool StageCopies::whole() const {
   if (!all_here_ || !parts_link_) return all_here_;
   const auto came = came_.find(all_updates_);
   return came != came_.end() && came->second.size() == ranks_.size();
 }
 
-// The others wait for summed_.
+// Meanwhile the others wait for summed_.
 void StageCopies::put_sums(int by) {
   Stream& stream = copy(by).stream();
   for (const auto& whole : gradient_whole_)
@@ -161,7 +161,7 @@ void StageCopies::put_sums(int by) {
 }
 
 // ---- between ranks: parts of kind 0 are gradients, numbered copy by copy; those of kind 1 are
-// what a micro-batch says of running statistics, all layers and buffers together.
+// what a micro-batch notes about running statistics, for all layers and buffers together.
 
 void StageCopies::hand_to_others() {
   PartsLink::Parts parts;
@@ -197,7 +197,7 @@ void StageCopies::add_statistics(int c, PartsLink::Parts& parts) const {
   }
 }
 
-// As entries of this rank's log, over the values that came.
+// Makes entries of this rank's log from the values that arrived.
 void StageCopies::take_remote_statistics() {
   remote_notes_.clear();
   if (!parts_link_) return;

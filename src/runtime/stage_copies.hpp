@@ -1,6 +1,6 @@
-// The copies of one stage, each on a worker of its own, in the order of the program's placement:
-// one where the stage is on one worker. All hold the same weights and, after an update, the same
-// running statistics. Those that another rank of the job has are absent here; each rank adds up by
+// The copies of one stage, each on its own worker, in the order of the program's placement: one
+// copy if the stage is on one worker. All hold the same weights and, after an update, the same
+// running statistics. Copies on other ranks of the job are absent here; each rank adds up by
 // itself, from what all have handed in (parts_link.hpp).
 #pragma once
 
@@ -29,8 +29,8 @@ class StageCopies {
     ByMode<std::size_t> packet_bytes = {};
     bool here = true;  // on this rank
   };
-  // One at each of these places, of `workers` workers in all. DeviceError where their devices
-  // cannot add up.
+  // Makes a copy at each of these places, out of `workers` workers. Throws a DeviceError if their
+  // devices cannot add up each other's gradients.
   StageCopies(const StageInput& input, std::span<const Place> places, int workers);
 
   int count() const { return static_cast<int>(copies_.size()); }
@@ -38,50 +38,51 @@ class StageCopies {
   bool has_any() const;
   Stage& copy(int c) const { return *copies_[c]; }
   Stage& first() const { return copy(0); }
-  Stage& any() const;  // the first that is here
-  // Of the stage, wherever it is.
+  Stage& any() const;  // the first one on this rank
+  // About the stage, wherever it is.
   StageId id() const { return id_; }
   LayerId first_layer() const { return first_layer_; }
   LayerId last_layer() const { return last_layer_; }
   int parameters() const { return parameters_; }
   WorkerId worker(int c) const { return workers_of_copies_[c]; }
 
-  // For every copy; evaluation is the first one's, which gets kernels that have been compiled.
+  // For every copy. Only the first one evaluates; it gets kernels that are already compiled.
   void prepare(std::span<const MicrobatchSize> sizes, std::vector<CompiledStage> of_first);
   void keep_up_delta(bool on);
 
-  // Sums arrive as late as over such links; the clock outlives the copies.
+  // Delays sums as such links would; the clock outlives the copies.
   void sum_over(const LinkRate& rate, const LinkClock& clock) { link_.emplace(rate, clock); }
-  // Of one update's gradients.
+  // For one update's gradients.
   Volume all_reduce() const { return ring_all_reduce(gradient_bytes_, count()); }
   double all_reduce_seconds(const LinkRate& rate) const {
     return rate.ring_seconds(static_cast<double>(gradient_bytes_), count());
   }
 
-  // Where other ranks have copies: which, and how gradients get there. It outlives the copies.
+  // If other ranks have copies: which ranks, and how gradients get there. The link outlives the
+  // copies.
   void join_ranks(PartsLink& link, std::vector<int> ranks);
   void take_parts(std::int64_t update, PartsLink::Parts parts);  // from the wire's thread
 
-  // A run begins: updates are counted from 0. Until it ends, what comes may be added up.
+  // A run begins: updates count from 0. Until it ends, parts that arrive may be added up.
   void begin();
   void end();
 
-  // One copy has all that its micro-batches add to the gradient of its next update, which is for
-  // the mini-batches up to `last_step`. For the last copy, its stream puts the sum over the copies,
-  // in their order, divided by `mean_of`, in place of each copy's part, and applies to all what
-  // their micro-batches say of running statistics; then `whole` is called. Threading: each copy
-  // from its worker, as all below; `whole` from that of the last copy or, where other ranks' were
-  // later, from a thread of the link's.
+  // The copy has everything that its micro-batches add to the gradient of its next update, which is
+  // for the mini-batches up to `last_step`. When the last copy hands in, its stream replaces each
+  // copy's part by the sum over the copies, in their order, divided by `mean_of`, and applies to
+  // all copies the running statistics that their micro-batches noted; then `whole` is called.
+  // Threading: each copy calls from its worker, as for all below; `whole` is called from that of
+  // the last copy or, if other ranks hand in later, from a thread of the link.
   struct HandIn {
     std::int64_t last_step = 0;
     int mean_of = 1;
     std::function<void()> whole = [] {};
   };
   void hand_in_gradient(int copy, const HandIn& update);
-  // Is the sum there, or will be on the streams? Then take_sum() does not wait, but makes the
-  // copy's stream do so.
+  // Is the sum available, now or later on the streams? If so, take_sum() does not wait; it makes
+  // the copy's stream wait instead.
   bool summed(std::int64_t update) const;
-  void take_sum(int copy, std::int64_t update);  // ChannelClosed
+  void take_sum(int copy, std::int64_t update);  // throws ChannelClosed
   void close() noexcept;
 
   HeldMemory memory() const;  // of all copies together
@@ -102,11 +103,11 @@ class StageCopies {
   const LayerId first_layer_, last_layer_;
   std::vector<WorkerId> workers_of_copies_;
   int parameters_ = 0;
-  std::vector<std::unique_ptr<Fence>> gradient_whole_;  // of each copy, its own micro-batches' part
-  std::vector<std::unique_ptr<Fence>> sum_there_;       // of each copy, for when it adds up
+  std::vector<std::unique_ptr<Fence>> gradient_whole_;  // per copy: its own micro-batches' part
+  std::vector<std::unique_ptr<Fence>> sum_there_;       // per copy, for when it adds up
   std::int64_t gradient_bytes_ = 0;                     // of one copy
   std::optional<LinkSum> link_;
-  int handed_in_ = 0;        // for the present update
+  int handed_in_ = 0;        // for the current update
   std::int64_t summed_ = 0;  // updates before this one
   int summed_by_ = 0;        // the copy that added up last
   bool closed_ = false;
@@ -119,7 +120,7 @@ class StageCopies {
   std::map<std::int64_t, std::vector<PartsLink::Parts>> came_;
   std::deque<StatisticsLog::Entry> remote_notes_;
   std::int64_t all_updates_ = 0;
-  HandIn update_;  // that is being handed in
+  HandIn update_;  // the one that is being handed in
   int last_here_ = 0;
   bool all_here_ = false, running_ = false;
   mutable std::mutex mutex_;

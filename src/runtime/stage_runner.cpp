@@ -11,7 +11,8 @@ std::byte* data_of(const Packet* packet) { return packet ? packet->data : nullpt
 
 std::size_t index_of(int value, std::size_t size) { return static_cast<std::size_t>(value) % size; }
 
-// Inputs came through the pipeline, labels from the loader: they must be of the same samples.
+// Inputs came through the pipeline, and labels from the loader: they must belong to the same
+// samples.
 void check_samples(const Packet& packet, const MiniBatch& batch, const SamplePart& part) {
   PIPETRAIN_CHECK(
       static_cast<int>(packet.ids.size()) == part.count &&
@@ -19,12 +20,12 @@ void check_samples(const Packet& packet, const MiniBatch& batch, const SamplePar
       "outputs and labels are of different samples");
 }
 
-// Of a mini-batch that the copy takes part in.
+// How many micro-batches the copy runs of a mini-batch that it takes part in.
 int share_of(const Program& program, StageId stage, int copy) {
   return program.whole_minibatches ? program.microbatches : program.share_of(stage, copy, {0});
 }
 
-// Where that sample's part of a mini-batch's values begins.
+// Where a sample's part of a mini-batch's values begins.
 template <class Values>
 auto from_sample(const Values& values, const MiniBatch& batch, int sample) {
   return values.data() + static_cast<std::size_t>(sample) * (values.size() / batch.ids.size());
@@ -117,7 +118,7 @@ PassCall StageRunner::call(const Instruction& i) const {
                      .microbatch = static_cast<std::uint64_t>(in_minibatch)}};
 }
 
-// Gives back all that the micro-batch holds here.
+// Gives back everything that the micro-batch holds here.
 void StageRunner::close(const Instruction& i) {
   const Flight& f = flight(i);
   if (f.in) before(i).activations->release(f.in);
@@ -171,8 +172,8 @@ void StageRunner::receive_activation(const Instruction& i) {
   count_message(i, before(i), *packet, &StageVolumes::activations);
 }
 
-// A mini-batch's messages arrive before its update, wherever in a program that is: so the
-// receiver counts them.
+// A mini-batch's messages arrive before its update, wherever in a program that is, so the receiver
+// counts them.
 void StageRunner::count_message(const Instruction& i, const Lane& lane, const Packet& packet,
                                 Volume StageVolumes::*kind) {
   trace_message(lane, packet);
@@ -208,7 +209,7 @@ void StageRunner::loss(const Instruction& i) {
   const SamplePart p = part(i, batch);
   const Flight& f = flight(i);
   if (f.in) check_samples(*f.in, batch, p);
-  StepReport& report = updates_.report(trains() ? step_of(i) : 0);  // of an evaluation there is one
+  StepReport& report = updates_.report(trains() ? step_of(i) : 0);  // an evaluation has one
   if (f.samples > 0) times_.busy([&] { stage_.loss(call(i), targets(batch, p), report.loss); });
   report.measured.samples += f.samples;
   report.measured.labels += count_labels(batch, p.first, p.count);
@@ -251,7 +252,7 @@ void StageRunner::acquire_gradient(const Instruction& i) {
   extend_gradients(i);
 }
 
-// The packet reaches to the end of this micro-batch's gradients.
+// Extends the packet to the end of this micro-batch's gradients.
 void StageRunner::extend_gradients(const Instruction& i) {
   const Flight& f = flight(i);
   const auto at = gradient_of(f.gradient_out, boundary_before().gradient_bytes, i.microbatch) -

@@ -1,7 +1,7 @@
-// What each instruction of a program does on one stage: joins the stage's computation with its
+// What each instruction of a program does on one stage: connects the stage's computation with its
 // channels, the loader and the step board.
 //
-// Threading: of one worker.
+// Threading: used by one worker.
 #pragma once
 
 #include <cstdint>
@@ -20,19 +20,19 @@ class StageRunner {
 
   StageId stage() const { return id_; }
   TraceTrack* trace() const { return times_.trace(); }  // null: nothing is traced
-  // A repetition of the program begins, `base_step` mini-batches after training did; weight
+  // A repetition of the program begins, `base_step` mini-batches after training began; weight
   // versions count from here.
   void begin_program(std::int64_t base_step);
   bool blocked(const Instruction& i) const;  // would execute() wait for another worker?
   void execute(const Instruction& i);
-  // No program follows: waits until all that was asked of the stage's stream is done and reported.
+  // No program follows: waits until everything asked of the stage's stream is done and reported.
   void finish();
 
  private:
   bool is_first() const { return id_.value == 0; }
   bool is_last() const { return id_.value + 1 == run_.program().stages; }
   bool trains() const { return run_.mode == Mode::Train; }
-  // Are activations thrown away after the forward, and made again for the backward?
+  // Are activations discarded after the forward and recomputed for the backward?
   bool recomputes() const { return trains() && stage_.recomputes(); }
   Boundary& boundary_before() const { return run_.boundaries[id_.value - 1]; }
   Boundary& boundary_behind() const { return run_.boundaries[id_.value]; }
@@ -40,7 +40,7 @@ class StageRunner {
   Lane& behind(const Instruction& i) const { return boundary_behind().lane(i.microbatch); }
   Flight& flight(const Instruction& i) { return flights_.of(i.microbatch); }
   bool gradients_together() const { return run_.program().gradients_together; }
-  // The first of the micro-batches whose gradients come in one packet with this one's.
+  // The first of the micro-batches whose gradients come in the same packet as this one's.
   MicrobatchId first_of_packet(MicrobatchId m) const {
     if (!gradients_together()) return m;
     return {run_.program().minibatch_of(m).value * run_.program().microbatches};
@@ -78,11 +78,11 @@ class StageRunner {
   const Run& run_;
   const StageId id_;
   const int copy_;   // of the stage
-  const int share_;  // of a mini-batch's micro-batches, that run here
+  const int share_;  // how many of a mini-batch's micro-batches run here
   Stage& stage_;
   std::int64_t base_step_ = 0;
   Flights flights_;
-  // By mini-batch of the program: micro-batches that still need the loader's memory.
+  // For each mini-batch of the program: micro-batches that still need the loader's memory.
   std::vector<int> unread_;
   StageClock times_;
   StageUpdates updates_;

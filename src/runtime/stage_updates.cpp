@@ -34,7 +34,8 @@ UpdateCall StageUpdates::fused(std::int64_t step) {
           .sums = reports_.of(step).sums_of_squares};
 }
 
-// Which update of the training it is, from 1, if none was for fewer mini-batches than others.
+// The number of the update in the training, from 1, as if none were for fewer mini-batches than
+// others.
 std::int64_t StageUpdates::updates_until(std::int64_t step) const {
   const std::int64_t each = run_.program().minibatches_per_update(id_);
   return (step + each) / each;
@@ -57,7 +58,7 @@ void StageUpdates::sync(const UpdateOf& of) {
   });
 }
 
-// The sum over the copies is there. By the last copy's worker, or by the link's thread.
+// The sum over the copies is available. Called by the last copy's worker, or by the link's thread.
 void StageUpdates::join(std::int64_t step) {
   if (run_.updates.joint_norm && copies_.has(0)) {
     const std::span sums(joint_.data(), static_cast<std::size_t>(stage_.parameters()));
@@ -68,7 +69,7 @@ void StageUpdates::join(std::int64_t step) {
   if (tied_) run_.tied.hand_in(id_, copy_, step);
 }
 
-// The norm decides what the update does: a device is waited for.
+// Waits for a device, because the norm decides what the update does.
 void StageUpdates::deposit(std::int64_t step) {
   const std::span<double> sums = reports_.of(step).sums_of_squares;
   times_.busy([&] { stage_.sums_of_squares(sums, Stage::Sums::Own); });
@@ -76,8 +77,8 @@ void StageUpdates::deposit(std::int64_t step) {
   run_.board->deposit(step, first_parameter_, sums);
 }
 
-// Each group of tied parameters goes by its own norm, which is the same on all stages that have it;
-// in the model's norm its first use counts alone.
+// Each group of tied parameters has its own norm, which is the same on all stages with a use of it;
+// in the model's norm only its first use counts.
 void StageUpdates::clip_by_own_norms(std::span<double> sums) {
   times_.busy([&] { stage_.sums_of_squares(sums); });
   stage_.stream().finish();
@@ -111,7 +112,7 @@ void StageUpdates::publish(const StepReport& report) const {
   run_.board->finish(report.step, id_, in_turn_ ? 0 : copy_, report.lr, report.measured);
 }
 
-// What all uses of a tied parameter have in common: the rate is that of its first use's stage.
+// All uses of a tied parameter have the same terms: the rate is that of its first use's stage.
 void StageUpdates::set_terms(std::int64_t step) {
   own_terms_ = {.lr = run_.updates.learning_rate.at(step, id_)};
   for (std::size_t t = 0; t < tied_terms_.size(); ++t)
@@ -134,7 +135,7 @@ void StageUpdates::update(const UpdateOf& of) {
     clip_by_own_norms(report.sums_of_squares);
     if (of.own && (in_turn_ || copy_ == 0))
       run_.board->deposit(*of.own, first_parameter_, report.sums_of_squares);
-  } else {  // the norm is only reported: it is taken on the way
+  } else {  // the norm is only reported, so it is computed on the way
     sums = report.sums_of_squares;
     report.deposits = true;
   }
@@ -147,7 +148,7 @@ void StageUpdates::update(const UpdateOf& of) {
   if (of.own) tell(report);
 }
 
-// What an update waited for: by the copy that reports on its last mini-batch.
+// Counts what an update waited for, on the copy that reports on its last mini-batch.
 void StageUpdates::count_sums(const UpdateOf& of, StageVolumes& volumes) {
   if (in_turn_ ? of.own != of.step : copy_ != 0) return;
   volumes.all_reduce.add(copies_.all_reduce());
@@ -163,7 +164,7 @@ void StageUpdates::tell(StepReport& report) {
   measured.labels = report.measured.labels;
   measured.communication = report.measured.communication;
   measured.weight_versions = stage_.weights().copies();
-  // Copies that take mini-batches in turn end theirs one after the other, and update together.
+  // Copies that take mini-batches in turn end them one after the other, and update together.
   if (in_turn_ && copies_.count() > 1) measured.end_ns = handed_in_ns_;
   measured.staleness = std::exchange(staleness_sum_, 0) / share_;
   report.measured = measured;

@@ -10,8 +10,8 @@ namespace pipetrain {
 
 namespace {
 
-constexpr std::chrono::milliseconds pause(5);  // between two steps that wake the reporter
-constexpr int granted_ahead = 2;               // times what a worker begins at once
+constexpr std::chrono::milliseconds pause(5);  // at least, between two steps that wake the reporter
+constexpr int granted_ahead = 2;               // as a multiple of what a worker begins at once
 
 // What the copies of a stage did, summed in their order.
 StageStep together(const std::vector<StageStep>& copies) {
@@ -101,8 +101,8 @@ bool StepBoard::begin(std::int64_t step, std::int64_t count) {
   return true;
 }
 
-// All ranks' workers begin the same mini-batches at once, so what one asks for is a boundary to
-// all; but for the first of a segment, which may begin more of them than those that follow.
+// All ranks' workers begin the same mini-batches at once, so what one asks for is a boundary for
+// all. Only the first request of a segment may be for more than those that follow.
 bool StepBoard::begin_granted(std::int64_t step, std::int64_t count) {
   std::unique_lock lock(mutex_);
   const bool first = step == begun_;
@@ -119,7 +119,7 @@ bool StepBoard::begin_granted(std::int64_t step, std::int64_t count) {
   return step < end_;
 }
 
-// Rank 0's: under its lock.
+// On rank 0, under its lock.
 void StepBoard::grant(std::int64_t end) {
   if (drain_ && drain_->load(std::memory_order_relaxed) && granted_ < end_)
     end_ = granted_;
@@ -212,7 +212,7 @@ void StepBoard::hear(const BoardMessage& message, std::span<const double> sums) 
   }
 }
 
-// What other ranks have handed in of steps that there is room for.
+// Takes over what other ranks have handed in for steps that now have room.
 void StepBoard::put_early() {
   for (Early& early : early_) {
     const BoardMessage& m = early.message;
@@ -225,7 +225,7 @@ void StepBoard::put_early() {
   std::erase_if(early_, [&](const Early& early) { return has_room(early.message.step); });
 }
 
-// What it is not woken for waits for the next step, or until the reporter looks by itself.
+// A step that does not wake it waits for the next one, or until the reporter looks by itself.
 bool StepBoard::wakes_reporter(std::int64_t step) {
   const auto now = std::chrono::steady_clock::now();
   const bool many = (step - next_) * 2 >= static_cast<std::int64_t>(entries_.size());

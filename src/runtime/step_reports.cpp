@@ -50,7 +50,7 @@ void StepReports::publish_oldest(StreamClock& clock) {
   *report.loss = {};
   report.measured = {};
   report.deposits = report.handed_in = false;
-  // The next that was handed in: copies of a stage may each report on some mini-batches alone.
+  // The next one that was handed in: each copy of a stage may report on only some mini-batches.
   if (--waiting_ > 0)
     while (!slot(++oldest_).handed_in) {
     }

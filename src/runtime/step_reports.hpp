@@ -1,11 +1,11 @@
-// A stage's reports of its mini-batches, on the way to the step board: what its stream leaves of
+// A stage's reports of its mini-batches, on their way to the step board: what its stream leaves for
 // them (losses, sums of squares), and how long it was at work.
 //
-// A host's stream has done what it was asked for, and a report continues at once. A device's is
-// behind: reports wait in a ring until their fence has passed, and the worker is ahead of its
-// device by `ahead` mini-batches at most.
+// A host's stream has finished its work by then, and its report is published at once. A device's
+// stream is behind: reports wait in a ring until their fence has passed, and the worker is at most
+// `ahead` mini-batches ahead of its device.
 //
-// Threading: of one worker.
+// Threading: used by one worker.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +36,7 @@ class StepReports {
   using Publish = std::function<void(const StepReport&)>;
   static constexpr int ahead = 4;
 
-  // `minibatches`: this many are open at once.
+  // `minibatches`: how many are open at once.
   StepReports(Stream& stream, int parameters, int minibatches, Publish publish);
 
   StepReport& of(std::int64_t step);  // not handed in yet
@@ -54,7 +54,7 @@ class StepReports {
   std::vector<StepReport> ring_;
   Results<LossResult> losses_;
   Results<double> sums_;
-  std::int64_t oldest_ = 0;  // handed in and not published
+  std::int64_t oldest_ = 0;  // handed in and not published yet
   int waiting_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// How long a stage's stream is at work. A host's stream works while it is asked; a device's work is
+// How long a stage's stream is at work. A host's stream works during the call; a device's work is
 // timed by fences before and after it, which are read once they have passed.
 #pragma once
 
@@ -11,15 +11,15 @@
 
 namespace pipetrain {
 
-// Of one worker.
+// Threading: used by one worker.
 class StreamClock {
  public:
   struct Times {
     double busy_seconds = 0;
-    double waiting_seconds = 0;  // the rest since the lap before; a device's only
+    double waiting_seconds = 0;  // the rest since the previous lap; only for devices
     std::int64_t end_ns = 0;     // steady clock
   };
-  // What was timed between two calls of lap(). A device's can be read once it has passed.
+  // What was timed between two calls of lap(). For a device it can be read once it has passed.
   struct Lap {
     struct Interval {
       std::unique_ptr<Fence> begin, end;
@@ -51,7 +51,7 @@ class StreamClock {
   }
 
   Lap lap();
-  Times read(Lap&& lap);  // in the order in which they were made
+  Times read(Lap&& lap);  // in the order in which laps were made
 
  private:
   std::unique_ptr<Fence> recorded();
@@ -59,8 +59,8 @@ class StreamClock {
   Stream& stream_;
   Lap lap_;
   std::vector<std::unique_ptr<Fence>> spare_;
-  // A device's: the end of the lap before. Its times are reported lap by lap: one since the
-  // beginning would soon be more than an f32 of milliseconds can tell.
+  // For a device: the end of the previous lap. Times are reported lap by lap, because one since the
+  // beginning would soon be too large for the f32 of milliseconds that it comes in.
   std::unique_ptr<Fence> lap_before_;
   std::int64_t lap_before_ns_ = 0;
 };

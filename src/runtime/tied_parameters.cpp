@@ -18,7 +18,7 @@ namespace {
 struct Found {
   StageId stage;
   int parameter = 0;        // of the stage's
-  int model_parameter = 0;  // of all
+  int model_parameter = 0;  // among all of the model's
 };
 
 Found find(const Graph& graph, std::span<const std::unique_ptr<StageCopies>> stages,
@@ -72,8 +72,8 @@ TiedParameters::TiedParameters(const Graph& graph,
   if (apart.job) make_link(apart);
 }
 
-// The rank of a stage's first copy hands in its gradient to all that have other uses and not this
-// one.
+// The rank of a stage's first copy hands in its gradient to all ranks that have other uses but not
+// this one.
 void TiedParameters::make_link(const TiedApart& apart) {
   std::set<int> stages;
   for (const Group& group : groups_)
@@ -114,7 +114,7 @@ void TiedParameters::check_alike(const Graph& graph, const Group& group, const T
   }
 }
 
-// Nothing where no use is here: others count it.
+// Does nothing if no use is on this rank: other ranks count it.
 void TiedParameters::measure(Group& group) {
   const auto here = std::ranges::find_if(group.uses, &Use::here);
   if (here == group.uses.end()) return;
@@ -207,7 +207,7 @@ void TiedParameters::hand_in(StageId stage, int copy, std::int64_t step) {
   {
     const std::lock_guard lock(mutex_);
     all_here_ = true;
-    if (!whole()) return;  // the one that hears of the rest puts the sums in place
+    if (!whole()) return;  // the thread that receives the rest puts the sums in place
   }
   put_sums(mine);
 }
@@ -238,14 +238,14 @@ void TiedParameters::take_part(std::int64_t update, PartsLink::Parts parts) {
   parts_link_->later([this] { put_sums(*handed_in_[0]); });
 }
 
-// Have all stages of all ranks handed in? Under the lock.
+// Have all stages of all ranks handed in? Called under the lock.
 bool TiedParameters::whole() const {
   if (!all_here_ || !parts_link_) return all_here_;
   const auto came = came_.find(all_updates_);
   return senders_ == 0 || (came != came_.end() && std::ssize(came->second) == senders_);
 }
 
-// The others wait, or have nothing to do with these gradients before summed_ says so.
+// Meanwhile the others wait, or have no use for these gradients until summed_ is set.
 void TiedParameters::put_sums(Hand& by) {
   Stream& stream = by.copy->stream();
   for (const Hand* one : handed_in_) stream.wait(*one->whole);
@@ -264,7 +264,7 @@ void TiedParameters::put_sums(Hand& by) {
   workers_.notify_all();
 }
 
-// Copies of a stage have the same sum already: the first one's counts.
+// Copies of a stage already have the same sum, so one of them counts.
 void TiedParameters::add_up(Stream& stream, std::size_t g) {
   const Group& group = groups_[g];
   parts_.clear();
@@ -282,7 +282,7 @@ void TiedParameters::add_up(Stream& stream, std::size_t g) {
                     elements * sizeof(float));
 }
 
-// What another rank has handed in.
+// What another rank has handed in for that use.
 std::vector<float>& TiedParameters::part_of(std::size_t group, std::size_t use) {
   const std::lock_guard lock(mutex_);
   std::vector<float>* values = nullptr;
@@ -295,7 +295,7 @@ std::vector<float>& TiedParameters::part_of(std::size_t group, std::size_t use) 
   return *values;
 }
 
-// By the rank of its first use.
+// Done by the rank of the parameter's first use.
 void TiedParameters::deposit(Hand& by) {
   Stream& stream = by.copy->stream();
   for (std::size_t g = 0; g < groups_.size(); ++g) {

@@ -1,14 +1,14 @@
-// Parameters that several layers use, which may be on several stages. Each use has its own copy of
-// the weights and its own gradient. Before the update of a mini-batch the gradients of all uses are
-// summed, in the order of the layers, and the sum is put in place of each: so every use makes the
+// Parameters that several layers use, possibly on several stages. Each use has its own copy of the
+// weights and its own gradient. Before the update of a mini-batch the gradients of all uses are
+// summed, in the order of the layers, and the sum replaces each of them. So every use makes the
 // same update, and version v is the same tensor wherever it is.
 //
 //   stage 0   B0 ── Y0 hand in ─┐            ┌> U0
 //   stage 3   B0 ── Y0 hand in ─┴─ the sum ──┴> U0    the last to hand in adds up
 //
-// Stages hand in whole mini-batches, in turn: nobody begins the next one before it has taken this
-// one's sum. Where uses are on several ranks, each rank adds up by itself, from what the others
-// have handed in (parts_link.hpp), in the same order: the same bits.
+// Stages hand in whole mini-batches, in turn: none begins the next one before it has taken the sum
+// of this one. If uses are on several ranks, each rank adds up by itself, from what the others have
+// handed in (parts_link.hpp), in the same order: the bits are the same.
 #pragma once
 
 #include <condition_variable>
@@ -31,7 +31,7 @@ namespace pipetrain {
 struct Graph;
 struct Tie;
 
-struct TiedApart {  // where stages are on several ranks
+struct TiedApart {  // if stages are on several ranks
   Job* job = nullptr;
   std::vector<std::vector<int>> ranks = {};  // of each stage's copies
   int kernel_threads = 1;
@@ -39,7 +39,8 @@ struct TiedApart {  // where stages are on several ranks
 
 class TiedParameters {
  public:
-  // `stages` outlive it. DeviceError where the devices of two uses cannot add up.
+  // `stages` outlive it. Throws a DeviceError if the devices of two uses cannot add up their
+  // gradients.
   TiedParameters(const Graph& graph, std::span<const std::unique_ptr<StageCopies>> stages,
                  const TiedApart& apart = {});
   ~TiedParameters();
@@ -50,48 +51,49 @@ class TiedParameters {
     return groups_[parameter].owner;
   }
 
-  // Sums arrive as late as over such links; the clock outlives this.
+  // Delays sums as such links would; the clock outlives this object.
   void sum_over(const LinkRate& rate, const LinkClock& clock) { link_.emplace(rate, clock); }
-  // Of one update's sums of the parameters whose first use is on that stage. Each copy of a stage
-  // shares with the copies of its number; uses on one worker send nothing.
+  // For one update: the sums of the parameters whose first use is on that stage. Each copy of a
+  // stage shares with the copies of the same number; uses on one worker send nothing.
   Volume all_reduce(StageId owner) const;
   double all_reduce_seconds(StageId owner, const LinkRate& rate) const;
 
-  // A run begins: updates are counted from 0. `board`: where each sum's squares are left, as soon
-  // as it is there; null: nowhere.
+  // A run begins: updates count from 0. `board`: where the squares of each sum are left as soon as
+  // it is available; null: nowhere.
   void begin(StepBoard* board);
-  void end();  // nothing is added up any more
+  void end();  // nothing is added up after this
 
-  // The stage's gradients of its next mini-batch, which is `step`, are whole, on the stream of this
-  // copy, which has summed those of all copies. The last stage of the mini-batch puts the sums in
-  // place, on its stream. Threading: from the stage's worker; as all below.
+  // The stage's gradients of its next mini-batch, `step`, are complete on the stream of this copy,
+  // which has summed those of all copies. The last stage of the mini-batch puts the sums in place,
+  // on its stream. Threading: called from the stage's worker, as all below.
   void hand_in(StageId stage, int copy, std::int64_t step);
 
-  // Have all stages handed in? Then take_sums() does not wait, but makes the copy's stream do so.
+  // Have all stages handed in? If so, take_sums() does not wait; it makes the copy's stream wait
+  // instead.
   bool summed(std::int64_t update) const;
-  void take_sums(StageId stage, int copy, std::int64_t update);  // ChannelClosed
+  void take_sums(StageId stage, int copy, std::int64_t update);  // throws ChannelClosed
   void close() noexcept;
 
  private:
   struct Use {
     StageCopies* copies = nullptr;
-    int parameter = 0;  // of the stage's
+    int parameter = 0;  // among the stage's
     bool here() const { return copies->has_any(); }
     std::span<float> gradient() const { return copies->any().gradient(parameter); }
   };
   struct Group {
     StageId owner;
-    int model_parameter = 0;  // the owner's place among all parameters of the model
+    int model_parameter = 0;  // index of the owner among all parameters of the model
     std::vector<Use> uses;    // in the order of the layers
     std::int64_t bytes = 0;   // of one gradient
-    int workers = 1;          // that have a use, of each copy
+    int workers = 1;          // those with a use, for each copy
   };
   struct Hand {  // a copy of a stage that has a use
     StageId stage;
     int number = 0;  // of the copy
     Stage* copy = nullptr;
     std::unique_ptr<Fence> whole;
-    std::unique_ptr<Results<double>> squares;  // of each group
+    std::unique_ptr<Results<double>> squares;  // for each group
   };
   Hand& hand(StageId stage, int copy);
   static void measure(Group& group);
@@ -110,10 +112,10 @@ class TiedParameters {
   void deposit(Hand& by);
 
   std::vector<Group> groups_;
-  std::vector<Hand> hands_;  // here
-  int stages_ = 0;           // here
+  std::vector<Hand> hands_;  // on this rank
+  int stages_ = 0;           // on this rank
   StepBoard* board_ = nullptr;
-  std::int64_t step_ = 0;         // that is being handed in
+  std::int64_t step_ = 0;         // the one that is being handed in
   std::vector<Hand*> handed_in_;  // for the update that is being handed in
   std::int64_t summed_ = 0;       // updates before this one
   std::unique_ptr<Fence> sums_there_;
@@ -125,11 +127,11 @@ class TiedParameters {
   std::int64_t all_updates_ = 0;
   bool all_here_ = false;  // of this update: every stage of this rank has handed in
   bool running_ = false;
-  std::vector<int> receivers_;  // ranks that need what this one's first copies hand in
-  int senders_ = 0;             // ranks that this one needs it from
+  std::vector<int> receivers_;  // ranks that need what this rank's first copies hand in
+  int senders_ = 0;             // ranks from which this one needs it
   mutable std::mutex mutex_;
   std::condition_variable workers_;
-  std::unique_ptr<PartsLink> parts_link_;  // where uses are on several ranks
+  std::unique_ptr<PartsLink> parts_link_;  // if uses are on several ranks
 };
 
 }  // namespace pipetrain

@@ -36,7 +36,7 @@ bool Worker::done() {
   if (list_->empty()) return true;
   if (begun_) return false;
   if (loop_ && repeat_ > 0) return true;  // a folded program is a whole segment
-  // A folded program has one round of its loop, which need not be run.
+  // A folded program contains one round of its loop, which may be skipped.
   const int minibatches = run_->program().minibatches - (loop_ ? round() : 0);
   begun_ =
       run_->board ? run_->board->begin(base_step(), minibatches) : repeat_ < run_->what.repeats;
@@ -46,7 +46,7 @@ bool Worker::done() {
   return false;
 }
 
-// At the beginning of the loop: around once more, or on after it.
+// At the beginning of the loop: runs it once more, or continues after it.
 void Worker::enter_loop() {
   if (!loop_ || !looping_ || next_ != loop_->begin) return;
   const std::int64_t step =

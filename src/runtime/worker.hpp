@@ -1,7 +1,7 @@
-// One worker: runs its list of a program top to bottom, instruction by instruction. Makes no
-// decisions; what an instruction does is in runtime/stage_runner.cpp.
+// One worker: runs its list of a program from top to bottom, instruction by instruction. It makes
+// no decisions; what an instruction does is in runtime/stage_runner.cpp.
 //
-// A thread calls run(); workers that share a thread are stepped while they are not blocked().
+// Its own thread calls run(); workers that share a thread are stepped while they are not blocked().
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ class Worker {
 
  private:
   std::int64_t base_step() const;  // mini-batches trained before this repetition of the program
-  // Mini-batches that the instructions of a folded program are later than their text.
+  // How many mini-batches later than written the instructions of a folded program run.
   int shift() const { return loop_ && next_ >= loop_->begin ? (rounds_ - 1) * round() : 0; }
   int round() const { return run_->program().minibatches_per_round(); }
   void enter_loop();
@@ -41,7 +41,7 @@ class Worker {
   std::int64_t repeat_ = 0;
   bool begun_ = false;   // this repetition of the program
   int rounds_ = 0;       // of the loop, begun
-  bool looping_ = true;  // the loop is ahead, or around
+  bool looping_ = true;  // the loop has not ended
 };
 
 }  // namespace pipetrain

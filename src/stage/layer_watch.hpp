@@ -1,5 +1,5 @@
-// Sees every piece of work that a stage asks of its stream for a layer: so the profiler measures
-// the same kernels that train.
+// Observes every piece of work that a stage asks of its stream for a layer, so that the profiler
+// measures the same kernels that train.
 #pragma once
 
 #include "backend/stream.hpp"
@@ -8,13 +8,13 @@ namespace pipetrain {
 
 enum class LayerWork {
   Forward,         // a recomputation too
-  BackwardInput,   // with the sums of a gradient that several layers give
-  BackwardWeight,  // alone
-  WeightUpdate,    // a weight gradient and the update that is fused into it
-  Update,          // alone
-  Pack,            // of new weights, in the layouts that kernels read
-  Copy,            // of a value that leaves the stage from another place than its packet
-  Load,            // of the first layer's input, where it is brought into another layout
+  BackwardInput,   // with the sums of a gradient to which several layers contribute
+  BackwardWeight,  // without an update
+  WeightUpdate,    // a weight gradient with the update fused into it
+  Update,          // not fused
+  Pack,            // of new weights, into the layouts that kernels read
+  Copy,            // of a value that leaves the stage and is not in its packet
+  Load,            // of the first layer's input, if it needs another layout
   Loss,            // of the last layer's output
   LossGradient,
 };
@@ -22,13 +22,13 @@ enum class LayerWork {
 class LayerWatch {
  public:
   virtual ~LayerWatch() = default;
-  // Called around the work, by the stage's worker; `layer` within the stage, from 0. On a device
-  // the work may be done later: the code that measures lets the stream finish.
+  // Called around the work, by the stage's worker; `layer` is within the stage, from 0. On a device
+  // the work may be done later; code that measures it lets the stream finish.
   virtual void begin(LayerWork work, int layer) = 0;
   virtual void end(Stream& stream) = 0;
 };
 
-// Does `work`, watched unless `watch` is null. After an exception end() is not called.
+// Does `work`, observed unless `watch` is null. If it throws, end() is not called.
 template <class Work>
 void watched(LayerWatch* watch, Stream& stream, LayerWork kind, int layer, const Work& work) {
   if (!watch) return work();

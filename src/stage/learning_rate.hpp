@@ -1,4 +1,4 @@
-// The learning rate of a mini-batch: a pure function of its number, the same on every stage but
+// The learning rate of a mini-batch: a pure function of its number, the same on every stage except
 // where PipeMare divides it by the stage's delay, and where replicas take mini-batches in turn.
 #pragma once
 
@@ -18,21 +18,21 @@ struct LearningRate {
   RateAnnealing annealing = {};
   Indexed<double, StageId> shares = {};  // rate_shares; empty: 1 on every stage
 
-  // Of mini-batch `step`, counted from 0. Warm-up rises linearly: (step + 1) / warmup_steps of
+  // For mini-batch `step`, counted from 0. Warm-up rises linearly: (step + 1) / warmup_steps of
   // base. After it: constant; step: base * gamma^(milestones passed); linear and cosine: from base
   // to min_lr; inverse_sqrt: base * sqrt(max(1, warmup_steps) / (step + 1)).
   double at(std::int64_t step) const;
-  // The same times what annealing makes of it on that stage, and its share.
+  // The same, times the stage's annealing factor and its share.
   double at(std::int64_t step, StageId stage) const {
     return at(step) * annealing.factor(step, stage) * (shares.empty() ? 1 : shares[stage]);
   }
 };
 
-// Where replicas take whole mini-batches: an update of stage s is for as many mini-batches as it
-// has replicas, at r_s / r_0 of the rate. Else empty.
+// For replicas that take whole mini-batches: an update of stage s is for as many mini-batches as it
+// has replicas, at r_s / r_0 of the rate. Otherwise empty.
 Indexed<double, StageId> rate_shares(const ProgramShape& program);
 
-// Of a training of that length. `program`: that of its segments.
+// For a training of that length. `program`: that of its segments.
 LearningRate learning_rate_of(const Config& config, std::int64_t total_steps,
                               std::int64_t steps_per_epoch, const ProgramShape& program);
 

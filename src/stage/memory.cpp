@@ -9,7 +9,7 @@ namespace pipetrain {
 namespace {
 
 constexpr std::size_t kLarge = std::size_t{2} << 20;
-constexpr std::size_t kBlocks = 1024;  // whose last lines a common block has room for
+constexpr std::size_t kBlocks = 1024;  // a common block has room to round up this many to lines
 
 }  // namespace
 
@@ -40,7 +40,7 @@ std::byte* StageMemory::take(Use use, std::size_t bytes) {
 std::byte* StageMemory::exchange(Use use, std::byte* block, std::size_t old_bytes,
                                  std::size_t bytes) {
   if (block) {
-    // A part of the common block stays there.
+    // A part of the common block is not released.
     if (std::erase(blocks_, static_cast<void*>(block)) > 0) stream_.release(block);
     account_[use] -= old_bytes;
   }

@@ -9,27 +9,27 @@
 
 namespace pipetrain {
 
-// Owns blocks of one stream's device. Not thread-safe; the stream outlives it.
+// Owns blocks on one stream's device. Not thread-safe; the stream outlives it.
 class StageMemory {
  public:
-  // `together`: this many bytes, of what is taken first, are in one block if that is a large one: a
-  // machine's large pages hold only what is whole.
+  // `together`: this many of the bytes that are taken first come from one block, if they fill a
+  // large page: only whole blocks get large pages.
   explicit StageMemory(Stream& stream, std::size_t together = 0);
   StageMemory(const StageMemory&) = delete;
   StageMemory& operator=(const StageMemory&) = delete;
   ~StageMemory();
 
-  // Zeroed, 64-byte aligned; null for 0 bytes. DeviceError when the device has no more.
+  // Zeroed, 64-byte aligned; null for 0 bytes. Throws a DeviceError if the device is out of memory.
   std::byte* take(Use use, std::size_t bytes);
-  // A larger block in place of `block` (null: a first one); what it held is lost.
+  // Takes a larger block in place of `block` (null: a first one); the old content is lost.
   std::byte* exchange(Use use, std::byte* block, std::size_t old_bytes, std::size_t bytes);
   const MemoryAccount& account() const { return account_; }
 
  private:
   Stream& stream_;
-  std::vector<void*> blocks_;    // of their own
-  std::byte* common_ = nullptr;  // a block of several
-  std::byte* next_ = nullptr;    // of it
+  std::vector<void*> blocks_;    // allocated one by one
+  std::byte* common_ = nullptr;  // one block shared by several
+  std::byte* next_ = nullptr;    // free part of common_
   std::size_t left_ = 0;
   MemoryAccount account_;
 };

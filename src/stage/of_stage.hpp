@@ -1,4 +1,4 @@
-// Failures of devices, with the stage that they befell.
+// Device failures, with the stage in which they occurred.
 #pragma once
 
 #include <spdlog/fmt/fmt.h>
@@ -7,7 +7,7 @@
 
 namespace pipetrain {
 
-// What is made for a stage: an error of a device, most often for lack of memory, names the stage.
+// Makes something for a stage: a device's error, most often lack of memory, names the stage.
 template <class Make>
 auto of_stage(int stage, Make&& make) {
   try {

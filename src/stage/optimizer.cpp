@@ -23,7 +23,7 @@ UpdateRule rule_of(const OptimizerConfig& config) {
   return rule;
 }
 
-// Biases and the weights of normalisations are left out by the recipes of Transformers.
+// Recipes for Transformers leave out biases and the weights of normalisations.
 bool decays(const OptimizerConfig& config, const Parameter& parameter) {
   return config.decay == Decayed::All || parameter.shape.dims.size() >= 2;
 }
@@ -178,7 +178,7 @@ void StageOptimizer::skip(const Item& item, WeightStore& weights) const {
                weights.parameter(item.layer, item.parameter), bytes_of<float>(item.elements));
 }
 
-// Of a layer that is trained otherwise: every version has a copy.
+// For an untrained parameter of a layer that is otherwise trained: each version has its own copy.
 void StageOptimizer::keep(const Item& item, WeightStore& weights) const {
   if (!item.gradient) return;
   const float* const live = weights.parameter(item.layer, item.parameter);

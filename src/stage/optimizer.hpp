@@ -1,4 +1,4 @@
-// The optimizer's step of one stage: its rule from the config, its moments in the stage's memory.
+// The optimizer of one stage: its rule from the config, its moments in the stage's memory.
 #pragma once
 
 #include <cstdint>
@@ -20,28 +20,27 @@ struct Layer;
 struct UpdateTerms {
   double lr = 0;
   double gradient_scale = 1;  // clipping
-  bool skip = false;          // by nothing: the next version equals the live one
+  bool skip = false;          // nothing is updated: the next version equals the live one
 };
 
-// An update of a stage. `step` counts from 1 since training began. `sums`, where the norm was not
-// needed before, gets the gradients' sums of squares: results (backend/stream.hpp).
+// An update of a stage. `step` counts from 1 since training began. `sums`, if the norm was not
+// needed before, receives the gradients' sums of squares: results (backend/stream.hpp).
 struct StageUpdate {
-  UpdateTerms own;                         // of what the stage shares with no other layer
-  std::span<const UpdateTerms> tied = {};  // of each tied parameter of the model, in their order
+  UpdateTerms own;                         // for what the stage shares with no other layer
+  std::span<const UpdateTerms> tied = {};  // for each tied parameter of the model, in their order
   std::int64_t step = 1;
   std::span<double> sums = {};
 };
 
-// Which of a stage's parameters other layers use too (tied_groups of the graph), in parameter
-// order.
+// Which of a stage's parameters other layers use too (tied_groups), in parameter order.
 struct StageTies {
   std::vector<int> group;    // -1: its own
-  std::vector<bool> counts;  // in the model's norm: of several uses the first alone does
+  std::vector<bool> counts;  // in the model's norm: only the first of several uses does
   std::vector<bool> layer;   // per layer: has such a parameter
 };
 StageTies stage_ties(const Graph& graph, LayerId first, LayerId last);
 
-// Accumulated gradients, moments and delta of one stage's parameters. Of one worker.
+// Accumulated gradients, moments and delta of one stage's parameters. Used by one worker.
 class StageOptimizer {
  public:
   StageOptimizer(Stream& stream, const OptimizerConfig& config, const DeltaRule& delta,
@@ -50,35 +49,35 @@ class StageOptimizer {
 
   // Gradient accumulators of one layer, in the stored layout, for BackwardWeightArguments.
   std::span<void* const> gradients(int layer) const { return gradients_[layer]; }
-  // The same of one parameter, in parameter order; empty where its layer is not trained.
+  // The same for one parameter, in parameter order; empty if its layer is not trained.
   std::span<float> gradient(int parameter) const;
-  // Sum of squares of each parameter's gradient, in parameter order: results
-  // (backend/stream.hpp). `Own`: of tied ones nothing is written.
+  // The sum of squares of each parameter's gradient, in parameter order: results
+  // (backend/stream.hpp). `Own`: nothing is written for tied parameters.
   enum class Sums { All, Own };
   void sums_of_squares(std::span<double> sums, Sums which) const;
-  // Writes the next version; the caller advances. Sums of squares are those that count in the
+  // Writes the next version; the caller advances. The sums of squares are those that count in the
   // model's norm.
   void apply(WeightStore& weights, const StageUpdate& update, LayerWatch* watch = nullptr);
 
-  // The same for one layer, to be done by its kernel; null where the rule is not sgd, where another
-  // layer uses a parameter of it, where one of its parameters is not trained, or where it has been
-  // asked for since the last apply(), which leaves the layer out. Holds until the next call.
+  // The same for one layer, to be done by its kernel. Null if the rule is not sgd, if delta is kept
+  // up, if another layer uses one of its parameters, if one of them is not trained, or if it was
+  // asked for since the last apply(), which leaves the layer out. Valid until the next call.
   const FusedUpdate* fused(WeightStore& weights, int layer, double lr, std::int64_t step,
                            std::span<double> sums);
 
-  // false: delta stays as it is, as if there were none (PipeMare's synchronous epochs).
+  // false: delta stays unchanged, as if there were none (PipeMare's synchronous epochs).
   void keep_up_delta(bool on) { keeps_up_delta_ = on; }
-  // Null where the rule keeps none.
+  // Null if the rule keeps none.
   float* delta(int layer, int parameter) const;
   int parameters() const { return static_cast<int>(items_.size()); }
-  // What the rule remembers of a parameter, in the stored layout: its first or second moment.
+  // What the rule remembers about a parameter, in the stored layout: its first or second moment.
   float* moment(int layer, int parameter, int which) const;
 
  private:
   struct Item {  // one parameter
     int layer = 0, parameter = 0;
-    bool decays = true;   // by optimizer.weight_decay
-    bool trained = true;  // else it keeps its value
+    bool decays = true;   // optimizer.weight_decay applies
+    bool trained = true;  // false: it keeps its value
     double lr_factor = 1;
     std::int64_t elements = 0;
     float* gradient = nullptr;
@@ -87,7 +86,7 @@ class StageOptimizer {
   const Item& item(int layer, int parameter) const;
   void skip(const Item& item, WeightStore& weights) const;
   void keep(const Item& item, WeightStore& weights) const;
-  struct Moment {  // of a training
+  struct Moment {  // in a training
     double lr = 0, gradient_scale = 1;
     std::int64_t step = 1;
   };

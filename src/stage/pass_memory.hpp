@@ -1,4 +1,4 @@
-// What the passes of one stage take beside its parameters: one block of memory, which training and
+// What the passes of one stage take besides its parameters: one block of memory, which training and
 // validation use in turn. A segment of training ends drained, so nothing of one is in flight while
 // the other runs.
 #pragma once
@@ -11,8 +11,7 @@
 
 namespace pipetrain {
 
-// Threading: as its stage. Places are 64-byte aligned; what they hold when a mode begins is not
-// defined.
+// Threading: as its stage. Places are 64-byte aligned; a mode begins with undefined content.
 class PassMemory {
  public:
   explicit PassMemory(Stream& stream) : stream_(stream) {}
@@ -20,15 +19,15 @@ class PassMemory {
   PassMemory& operator=(const PassMemory&) = delete;
   ~PassMemory();
 
-  // Room for the larger of the two. What was handed out before is void where the block has to
-  // grow. DeviceError where the device has no more.
+  // Makes room for the larger of the two modes. If the block has to grow, everything handed out
+  // before is invalid. Throws a DeviceError if the device is out of memory.
   void lay_out(const PassNeedsOfModes& needs);
 
   std::byte* slot(Mode mode, int index) const;
   std::byte* input_slot(Mode mode, int index) const;
   std::byte* workspace(Mode mode) const { return places(mode).workspace; }
   std::byte* scratch(Mode mode) const { return places(mode).scratch; }
-  // The next of the mode's packets, each handed out once.
+  // The next of the mode's packets; each is handed out once.
   std::byte* take_packet(Mode mode, std::size_t bytes);
 
  private:

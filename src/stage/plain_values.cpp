@@ -1,4 +1,4 @@
-// A stage's tensors as the code that saves or compares them has them: plain, in PyTorch's layout.
+// A stage's tensors for code that saves or compares them: plain, in PyTorch's layout.
 #include "base/bytes_of.hpp"
 #include "graph/layer.hpp"
 #include "stage/stage.hpp"

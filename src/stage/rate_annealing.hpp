@@ -1,4 +1,4 @@
-// PipeMare, section 3.1 (T1): stages with a long delay begin with a lower learning rate.
+// PipeMare, section 3.1 (T1): stages with a longer delay begin with a lower learning rate.
 #pragma once
 
 #include <cstdint>
@@ -20,12 +20,12 @@ struct RateAnnealing {
   double factor(std::int64_t step, StageId stage) const;
 };
 
-// What the config gives; otherwise a quarter of the updates that follow the synchronous warm-up
-// (T3), rounded up. Nothing where the config gives nothing and no update follows.
+// What the config gives; otherwise a quarter of the updates after the synchronous warm-up (T3),
+// rounded up. None if the config gives nothing and no update follows.
 std::optional<std::int64_t> anneal_steps(const Config& config, std::int64_t total_steps,
                                          std::int64_t steps_per_epoch);
 
-// Of a whole training; off where the schedule has one rate for all stages.
+// For a whole training; off if the schedule has one rate for all stages.
 RateAnnealing rate_annealing(const Config& config, std::int64_t total_steps,
                              std::int64_t steps_per_epoch);
 

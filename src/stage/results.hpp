@@ -1,4 +1,4 @@
-// Memory that a stream writes results to and the host reads, freed with its owner.
+// Memory that a stream writes results to and the host reads; freed with its owner.
 #pragma once
 
 #include <cstddef>

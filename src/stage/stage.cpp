@@ -117,7 +117,7 @@ Stage::Bases Stage::bases(const PassCall& call) const {
           static_cast<std::byte*>(const_cast<void*>(call.input))};  // no step writes there
 }
 
-// What the forward sent is the next stage's by now: a recomputation's outputs are in its slot.
+// The next stage owns what the forward sent by now, so a recomputation's outputs are in its slot.
 Stage::Bases Stage::recomputed_bases(const CompiledStage& compiled, const PassCall& call) const {
   PassCall mine = call;
   if (recomputes())
@@ -149,7 +149,7 @@ LayerWork work_of(Step::Kind kind, bool updates) {
 
 void Stage::load_input(const PassCall& call) {
   const CompiledStage& c = compiled(call);
-  if (c.recipe.input.area == Area::None) return;  // it is read where it is
+  if (c.recipe.input.area == Area::None) return;  // it is read in place
   watched(watch_, *stream_, LayerWork::Load, 0, [&] {
     c.lowering->load_input(*stream_, call.input, call.size.samples,
                            at(bases(call), c.recipe.input));
@@ -231,8 +231,8 @@ void Stage::backward(const PassCall& call, BackwardPart part, const UpdateCall* 
   }
 }
 
-// Weights that no update made are put together once for all layers, and kept for the next read of
-// the same.
+// Weights that no update made are computed once for all layers, and kept for the next read of the
+// same weights.
 void Stage::prepare(const WeightRead& read) {
   const auto* back = std::get_if<Extrapolate>(&read.how);
   const auto* blend = std::get_if<Blend>(&read.how);
@@ -256,7 +256,7 @@ void Stage::prepare(const WeightRead& read) {
   weights_.set_mixed(read);
 }
 
-// A sum of gradients belongs to the layer whose output has several readers.
+// A sum of gradients counts for the layer whose output has several readers.
 int Stage::layer_of(const Step& step) const {
   return step.kind == Step::Kind::Add ? step.value.value - 1 - input_.first.value : step.layer;
 }

@@ -1,5 +1,6 @@
-// One stage at work: its weights, its memory, its kernels. Asks its stream for passes over one
-// micro-batch; knows neither threads nor channels nor what comes next (runtime/worker.hpp does).
+// One stage at work: its weights, its memory, its kernels. It asks its stream for passes over one
+// micro-batch, and knows neither threads nor channels nor what comes next (runtime/worker.hpp
+// does).
 #pragma once
 
 #include <array>
@@ -30,26 +31,25 @@ struct StageInput {
   LayerId first, last;  // inclusive
   StreamOptions stream = {};
   int weight_copies = 1;
-  bool mixes_weights = false;  // weights that no update made are read
+  bool mixes_weights = false;  // it reads weights that no update made
   DeltaRule delta = {};
   int statistics_logged = 0;  // micro-batches (StatisticsLog)
-  int slots = 1;              // micro-batches whose activations are there at once
-  int input_slots = 0;        // where those are recomputed: micro-batches in flight; else 0
+  int slots = 1;              // micro-batches whose activations exist at once
+  int input_slots = 0;        // if those are recomputed: micro-batches in flight; otherwise 0
   bool split_backward = false;
   ByMode<std::size_t> packet_bytes = {};  // of the packets in the stage's memory
 };
 
-// What of a backward an instruction asks for: all of it; a half; the head, after which the
-// gradients of the stage's inputs are complete, so that they can be sent; or the tail, which is the
-// rest.
+// The part of a backward that an instruction asks for: all of it; a half; the head, after which the
+// gradients of the stage's inputs are complete and can be sent; or the tail, which is the rest.
 enum class BackwardPart { Whole, InputHalf, WeightHalf, Head, Tail };
 
-// Everything that one pass over one micro-batch is given. Packets are null where there is no such
+// Everything that one pass over one micro-batch is given. Packets are null if there is no such
 // boundary or the pass does not touch it.
 struct PassCall {
   MicrobatchSize size;
   int slot = 0, input_slot = -1;
-  const void* input = nullptr;  // first stage: the micro-batch's, plain; of every pass over it
+  const void* input = nullptr;  // first stage: the micro-batch's, plain; in every pass over it
   std::byte* packet_in = nullptr;
   std::byte* packet_out = nullptr;
   std::byte* gradient_in = nullptr;
@@ -58,7 +58,7 @@ struct PassCall {
   RandomKey random;
 };
 
-// An update that follows a backward with nothing of its stage in between, at this rate. `sums`: of
+// An update that follows a backward, with nothing of its stage in between, at this rate. `sums`: of
 // squares, as update() gives them: results (backend/stream.hpp).
 struct UpdateCall {
   double lr = 0;
@@ -66,32 +66,31 @@ struct UpdateCall {
   std::span<double> sums;
 };
 
-// Threading: of one worker at a time.
+// Threading: used by one worker at a time.
 class Stage {
  public:
   explicit Stage(const StageInput& input);
 
-  // Makes kernels and memory for micro-batches of these sizes; must precede any pass over one.
-  // Packets that were taken before are void.
+  // Makes kernels and memory for micro-batches of these sizes; must precede any pass over one of
+  // them. Packets that were taken before become invalid.
   void prepare(std::span<const MicrobatchSize> sizes);
   void prepare(const MicrobatchSize& size) { prepare({&size, 1}); }
-  // The same with kernels that have been compiled for this stage.
+  // The same, with kernels that are already compiled for this stage.
   void prepare(std::vector<CompiledStage> compiled);
 
   void load_input(const PassCall& call);  // first stage, before its forward
   void forward(const PassCall& call);
-  // The forward again, into another slot, where activations are not kept.
+  // The forward again, into another slot, if activations are not kept.
   void recompute(const PassCall& call);
   // Last stage, after forward(): adds to *result.
   void loss(const PassCall& call, const Targets& targets, LossResult* result);
-  // Last stage: what the loss sends back; precedes backward(). scale: 1 / labels of the
-  // mini-batch.
+  // Last stage: the gradient of the loss; precedes backward(). scale: 1 / labels of the mini-batch.
   void loss_gradient(const PassCall& call, const Targets& targets, double scale);
-  // Where `update` is set, layers whose kernels can do so are updated on the way; the same update()
+  // If `update` is set, layers whose kernels can do so are updated on the way; the same update()
   // must follow and does the rest.
   void backward(const PassCall& call, BackwardPart part, const UpdateCall* update = nullptr);
 
-  // Of the mini-batch's gradients, where no backward of its micro-batches came: they are zero.
+  // Zeroes those of the mini-batch's gradients to which none of its backwards contributed.
   void complete_gradients();
   std::span<float> gradient(int parameter) const { return optimizer_.gradient(parameter); }
   using Sums = StageOptimizer::Sums;
@@ -99,15 +98,15 @@ class Stage {
     optimizer_.sums_of_squares(sums, which);
   }
   const StageTies& ties() const { return ties_; }
-  // The weights' next version becomes live. Where `sums` are asked for, gradient_scale must be 1.
+  // Makes the weights' next version live. If `sums` are asked for, gradient_scale must be 1.
   void update(const StageUpdate& update);
   void begin_program() { weights_.begin(); }
   void keep_up_delta(bool on);
 
-  // Plain, PyTorch's layout. For initial values, checkpoints and exports; between programs only.
+  // Plain, in PyTorch's layout. For initial values, checkpoints and exports; between programs only.
   void set_parameter(int layer, int parameter, const float* plain);
   void get_parameter(int layer, int parameter, float* plain) const;
-  // Nothing where the stage keeps no delta: then it is taken for zero.
+  // Do nothing if the stage keeps no delta, which then counts as zero.
   void set_delta(int layer, int parameter, const float* plain);
   void get_delta(int layer, int parameter, float* plain) const;
   void set_moment(int layer, int parameter, int moment, const float* plain);
@@ -118,15 +117,15 @@ class Stage {
   void set_batches_tracked(std::int64_t count) { batches_tracked_ = count; }
   void finish_loading() { weights_.pack(); }
 
-  // Where the stage has copies: what its forwards note, and what makes one of their notes a part of
-  // this copy's running statistics, on a stream that reaches it.
+  // For stages with copies: what its forwards note, and how a note of any copy becomes part of this
+  // copy's running statistics, on a stream that reaches it.
   StatisticsLog& statistics() { return statistics_; }
   void apply_statistics(const StatisticsLog::Entry& entry, Stream& stream);
   void read_output(const PassCall& call, float* plain) const;  // last stage, after forward()
 
-  void set_watch(LayerWatch* watch) { watch_ = watch; }  // null: nobody; outlives the passes
+  void set_watch(LayerWatch* watch) { watch_ = watch; }  // null: none; outlives the passes
 
-  // Bytes that a micro-batch of this size sends to the next stage, and back to the one before.
+  // Bytes that a micro-batch of this size sends to the next stage, and back to the previous one.
   struct Sent {
     std::size_t activations = 0, gradients = 0;
   };
@@ -192,7 +191,7 @@ class Stage {
   bool keeps_up_delta_ = true;
   std::vector<const void*> operand_inputs_;  // reused by every step
   std::vector<void*> operand_gradients_;
-  std::vector<bool> gradient_started_;  // per layer: its sum holds something
+  std::vector<bool> gradient_started_;  // per layer: the sum has a first term
   std::int64_t batches_tracked_ = 0;
   LayerWatch* watch_ = nullptr;
 };

@@ -8,7 +8,7 @@
 namespace pipetrain {
 namespace {
 
-// The empty tensor of a name, ready to be written to.
+// The tensor of this name, added with its shape and ready to be written to.
 float* add(NamedTensors& tensors, const std::string& name, const Shape& shape) {
   NamedTensor& tensor = tensors[name];
   tensor = {shape, std::vector<float>(static_cast<std::size_t>(shape.elements()))};

@@ -10,7 +10,7 @@
 namespace pipetrain {
 namespace {
 
-// How much of a running statistic a micro-batch leaves.
+// The share of a running statistic that is left after a micro-batch.
 double kept_share(const Layer& layer) {
   const auto* norm = std::get_if<BatchNorm>(&layer.spec);
   PIPETRAIN_CHECK(norm, "layer '{}' has buffers that no micro-batch moves", layer.name);

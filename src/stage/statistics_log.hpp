@@ -1,5 +1,5 @@
-// What micro-batches make of the running statistics of a stage that has copies. Each copy sees a
-// part of the micro-batches: it notes what they add, and with every update all notes are applied to
+// How micro-batches change the running statistics of a stage with copies. Each copy sees only a
+// part of the micro-batches and notes what these add. At every update all notes are applied to
 // every copy, in the order of the micro-batches. So all copies have the statistics of one stage
 // that has seen everything.
 #pragma once
@@ -16,32 +16,32 @@ namespace pipetrain {
 
 struct Layer;
 
-// Threading: of one worker at a time, as its stage.
+// Threading: used by one worker at a time, as its stage.
 class StatisticsLog {
  public:
   struct Entry {
     std::uint64_t step = 0, microbatch = 0;  // as RandomKey
     bool taken = false;
-    // Per layer and buffer: what statistics of zero become in the micro-batch's forward.
+    // Per layer and buffer: what the micro-batch's forward makes of statistics of zero.
     std::vector<std::vector<void*>> buffers = {};
 
     auto when() const { return std::pair{step, microbatch}; }
   };
 
-  // `microbatches`: from their forward to the update that they are for; 0: nothing is noted.
+  // `microbatches`: from their forward to the update that they contribute to; 0: nothing is noted.
   StatisticsLog(Stream& stream, std::span<const Layer> layers, int microbatches,
                 StageMemory& memory);
 
   bool notes() const { return !entries_.empty(); }
-  // The forward of this micro-batch begins, and writes to the buffers until the next one does.
+  // The forward of this micro-batch begins. It writes to the buffers until the next one begins.
   void open(const RandomKey& microbatch);
   std::span<void* const> buffers(int layer) const { return open_->buffers[layer]; }
 
-  // Those that are taken stay so until they are given back.
+  // Entries that are taken stay so until they are given back.
   std::span<Entry> entries() { return entries_; }
   static void give_back(Entry& entry) { entry.taken = false; }
 
-  // Moves the running statistics, per layer and buffer, as a note of any copy says.
+  // Changes the running statistics, per layer and buffer, by one note of any copy.
   void apply(const Entry& entry, std::span<const std::vector<void*>> running, Stream& stream) const;
 
  private:
@@ -51,7 +51,7 @@ class StatisticsLog {
   Entry* open_ = nullptr;
 };
 
-// Bytes of one micro-batch's notes, all layers together.
+// Bytes of one micro-batch's notes, over all layers.
 std::size_t statistics_bytes(std::span<const Layer> layers);
 
 }  // namespace pipetrain

@@ -1,11 +1,11 @@
 // The weights of one stage: a ring of as many versions as the program ever needs at once.
 //
 // Version v of a program is in slot (origin + v) mod copies. Reading hands out pointers, never
-// copies; an update writes the next slot, or in place where one copy is kept. Packed copies
-// (layouts that only kernels understand) are made once per version, right after the update.
+// copies; an update writes the next slot, or in place if one copy is kept. Packed copies (layouts
+// that only kernels understand) are made once per version, right after the update.
 //
-// Weights that no update made (extrapolated or blended ones) are in one more place, one at a time.
-// A layer that is not trained is in one place alone, which all versions share.
+// Weights that no update made (extrapolated or blended ones) have one more place, for one set at a
+// time. A layer that is not trained has only one place, which all versions share.
 #pragma once
 
 #include <cstddef>
@@ -31,12 +31,12 @@ struct WeightStoreInput {
   bool mixes = false;
 };
 
-// Threading: of one worker.
+// Threading: used by one worker.
 class WeightStore {
  public:
   WeightStore(const WeightStoreInput& input, StageMemory& memory);
 
-  // A program begins: the live version is called 0 from now on.
+  // A program begins: the live version counts as 0 from now on.
   void begin();
   Version live() const { return live_; }
   int copies() const { return static_cast<int>(copies_.size()); }
@@ -44,21 +44,20 @@ class WeightStore {
   // Weights of a layer (counted within the stage) for one pass.
   Weights read(int layer, Pass pass, const WeightRead& read) const;
 
-  // Parameter `p` of the live version, and where its successor goes: the same where one copy is
-  // kept.
+  // Parameter `p` of the live version, and where its successor goes: the same if one copy is kept.
   const float* parameter(int layer, int p) const { return at(live_, layer, p); }
   float* parameter(int layer, int p) { return at(live_, layer, p); }
   float* next_parameter(int layer, int p) { return at({live_.value + 1}, layer, p); }
   std::size_t elements(int layer, int p) const;
   int parameters(int layer) const { return static_cast<int>(bytes_[layer].size()); }
 
-  // Where mixed weights are written, and what is there; set_mixed() makes their packed copies.
+  // Where mixed weights are written, and which are there; set_mixed() makes their packed copies.
   float* mixed_parameter(int layer, int p);
   bool holds_mixed(const WeightRead& read) const { return mixed_read_ == read; }
   void set_mixed(const WeightRead& read);
   const float* parameter(Version version, int layer, int p) const { return at(version, layer, p); }
 
-  // The successor is whole: it becomes live, its packed copies are made.
+  // The successor is complete: makes it live, and makes its packed copies.
   void advance(LayerWatch* watch = nullptr);
   // Packs the live version again, after its parameters were written from outside.
   void pack();

@@ -3,18 +3,17 @@
 // A channel belongs to one boundary and one kind (activations forward, gradients backward) and is
 // first in, first out. It owns a fixed set of packets:
 //
-//   sender    acquire() ─> writes packet.data ─> send()    receiver    receive() ─> reads ─>
-//   release()
-//                 ^                                                                          │
-//                 └──────────────────────── free packets ────────────────────────────────────┘
+//   sender  acquire() ─> writes packet.data ─> send()    receiver  receive() ─> reads ─> release()
+//              ^                                                                           │
+//              └───────────────────────────── free packets ────────────────────────────────┘
 //
-// send() never blocks; acquire() waits while no packet is free and receive() while none has been
-// sent. In one process a packet's memory is handed over, nothing is copied. A sender that still
-// reads what it sent (retain()) shares the packet: it is free when the receiver has released it
-// and the sender has forgotten it.
+// send() never blocks; acquire() waits while no packet is free, receive() while none has been sent.
+// Within a process a packet's memory is handed over and nothing is copied. A sender that still
+// reads what it sent calls retain() to share the packet: it is free again when the receiver has
+// released it and the sender has forgotten it.
 //
-// Threading: one sending and one receiving thread. close() from any thread, also more than once:
-// from then on acquire() and receive() throw ChannelClosed, those that wait included.
+// Threading: one sending and one receiving thread. Any thread may call close(), also more than
+// once: from then on acquire() and receive() throw ChannelClosed, including calls that are waiting.
 #pragma once
 
 #include <cstddef>
@@ -28,14 +27,14 @@
 namespace pipetrain {
 
 struct Packet {
-  int index = 0;  // among its channel's
+  int index = 0;  // among the channel's packets
   std::byte* data = nullptr;
-  std::size_t bytes = 0;  // of data, up to the end of its last tensor; the sender says it
+  std::size_t bytes = 0;  // of data, up to the end of its last tensor; set by the sender
   int samples = 0;
-  Lengths lengths;  // of its samples
+  Lengths lengths;  // of the samples
   MicrobatchId microbatch;
   std::vector<SampleId> ids;  // capacity reserved for a whole micro-batch; travels with the tensors
-  int holders = 0;            // the channel's own count
+  int holders = 0;            // for the channel's own use
 };
 
 struct ChannelClosed : std::runtime_error {
@@ -49,19 +48,18 @@ class Channel {
   virtual void send(Packet* packet) = 0;
   virtual Packet* receive() = 0;
   virtual void retain(Packet* packet) = 0;   // before send()
-  virtual void release(Packet* packet) = 0;  // the receiver
-  virtual void forget(Packet* packet) = 0;   // the sender, what it retained
-  // Would the call wait? For workers that share a thread.
+  virtual void release(Packet* packet) = 0;  // by the receiver
+  virtual void forget(Packet* packet) = 0;   // by the sender, after retain()
+  // If false, the call would wait. For workers that share a thread.
   virtual bool can_acquire() const = 0;
   virtual bool can_receive() const = 0;
   virtual void close() noexcept = 0;
 };
 
 struct ChannelOptions {
-  std::vector<std::byte*> packets;  // memory of each; the caller's, alive as long as the channel
-  int samples = 1;                  // largest micro-batch
-  bool spin =
-      false;  // wait actively for some microseconds first: only where every worker has a core
+  std::vector<std::byte*> packets;  // one each; owned by the caller, must outlive the channel
+  int samples = 1;                  // in the largest micro-batch
+  bool spin = false;  // first spin for some microseconds: only if every worker has a core
 };
 
 std::unique_ptr<Channel> make_in_process_channel(const ChannelOptions& options);

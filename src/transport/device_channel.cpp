@@ -27,7 +27,7 @@ class DeviceChannel final : public Channel {
   ~DeviceChannel() override {
     try {
       if (options_.transfer) options_.transfer->finish();
-    } catch (...) {  // what failed has been reported, or will be by another call
+    } catch (...) {  // the failure has been reported, or another call will
     }
   }
 
@@ -71,7 +71,7 @@ class DeviceChannel final : public Channel {
   }
 
   void retain(Packet* packet) override { beneath_->retain(packet); }
-  // The sender's stream writes the packet again after all that it has read.
+  // Needs no fence: the sender's stream writes the packet only after everything that it has read.
   void forget(Packet* packet) override { beneath_->forget(packet); }
   bool can_acquire() const override { return beneath_->can_acquire(); }
   bool can_receive() const override { return beneath_->can_receive(); }
@@ -80,8 +80,8 @@ class DeviceChannel final : public Channel {
  private:
   struct Ends {
     std::unique_ptr<Fence> sent, read;
-    std::unique_ptr<Fence> arrived;  // between two devices
-    Packet twin;                     // likewise
+    std::unique_ptr<Fence> arrived;  // only between two devices
+    Packet twin;                     // only between two devices
     Packet* original = nullptr;      // of the twin, while the receiver holds it
   };
   Ends& of(const Packet* packet) { return ends_[packet->index]; }

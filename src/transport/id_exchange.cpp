@@ -19,7 +19,7 @@
 #include "base/input_file.hpp"
 
 // A file is   magic | run, name, blob: each its length (8 bytes) and its bytes | checksum (8 bytes)
-// in the machine's byte order: ids are for processes of one kind of machine.
+// in the machine's byte order: all processes that share ids run on the same kind of machine.
 
 namespace pipetrain {
 namespace {
@@ -42,7 +42,7 @@ void put(std::string& text, std::string_view part) {
   text += part;
 }
 
-// Takes parts off the front; nothing once one does not fit.
+// Takes parts off the front; returns nothing if one does not fit.
 struct Parts {
   std::string_view rest;
   std::optional<std::uint64_t> number() {
@@ -72,7 +72,7 @@ std::string encode(std::string_view run, std::string_view name, std::span<const 
 
 struct Found {
   std::optional<std::vector<std::byte>> blob;
-  const char* what = "";  // is there in its place
+  const char* what = "";  // if there is no blob: what is wrong with the file
 };
 
 Found decode(std::string_view text, std::string_view run, std::string_view name) {
@@ -84,8 +84,8 @@ Found decode(std::string_view text, std::string_view run, std::string_view name)
   Parts parts{body.substr(magic.size())};
   const auto its_run = parts.part(), its_name = parts.part(), blob = parts.part();
   if (!its_run || !its_name || !blob) return damaged;
-  if (*its_run != run) return {std::nullopt, "is of another start of a run"};
-  if (*its_name != name) return {std::nullopt, "is of another name"};
+  if (*its_run != run) return {std::nullopt, "belongs to another start of the run"};
+  if (*its_name != name) return {std::nullopt, "has another name"};
   const auto* const bytes = reinterpret_cast<const std::byte*>(blob->data());
   return {std::vector(bytes, bytes + blob->size()), ""};
 }
@@ -107,14 +107,14 @@ void write_all(int descriptor, std::string_view text, const fs::path& file) {
   if (::fsync(descriptor) != 0) fail(file, "flushed");
 }
 
-void flush_folder(const fs::path& folder) noexcept {  // some file systems cannot: no harm
+void flush_folder(const fs::path& folder) noexcept {  // some file systems cannot: ignored
   const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (descriptor < 0) return;
   ::fsync(descriptor);
   ::close(descriptor);
 }
 
-// Under a name of its own first: a process that sees the file sees all of it.
+// Writes under another name first: a process that sees the file sees all of it.
 void write_whole(const fs::path& file, std::string_view text) {
   const fs::path part = file.string() + fmt::format(".{}.part", ::getpid());
   const int descriptor = ::open(part.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
@@ -137,10 +137,10 @@ void write_whole(const fs::path& file, std::string_view text) {
 }
 
 std::optional<std::string> read_whole(const fs::path& file) {
-  constexpr std::uint64_t most = 1 << 20;  // ids have a few hundred bytes
+  constexpr std::uint64_t most = 1 << 20;  // an id has a few hundred bytes
   try {
     return read_whole_file(file, most);
-  } catch (const CannotRead&) {  // not there yet, or never: who waits gives up in time
+  } catch (const CannotRead&) {  // not there yet, or never will be: take() gives up in time
     return std::nullopt;
   }
 }
@@ -179,9 +179,9 @@ class FileExchange final : public IdExchange {
 
   void withdraw(const std::string& name) noexcept override {
     if (given_.erase(name) == 0) return;
-    try {  // not what a later start has put there meanwhile
+    try {  // keeps what a later start may have put there
       if (look(name).blob) ::unlink(file(name).c_str());
-    } catch (const std::exception&) {  // a file too many in a scratch folder
+    } catch (const std::exception&) {  // at worst one file too many, in a scratch folder
     }
   }
 
@@ -197,7 +197,7 @@ class FileExchange final : public IdExchange {
 
   Found look(const std::string& name) const {
     const auto text = read_whole(file(name));
-    return text ? decode(*text, options_.run, name) : Found{std::nullopt, "is not there"};
+    return text ? decode(*text, options_.run, name) : Found{std::nullopt, "is missing"};
   }
 
   [[noreturn]] void give_up(const std::string& name, const char* what) const {

@@ -1,4 +1,4 @@
-// Channels between threads of one process: packets change hands, their bytes stay where they are.
+// Channels between threads of one process: packets change owners, their bytes are not moved.
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
@@ -9,7 +9,7 @@
 namespace pipetrain {
 namespace {
 
-// A queue of packets with room for all of them, so that nothing is allocated once it is made.
+// A queue of packets with room for all of them, so that it allocates nothing after construction.
 class Ring {
  public:
   explicit Ring(std::size_t capacity) : items_(capacity) {}
@@ -102,7 +102,7 @@ class InProcessChannel final : public Channel {
 
   std::vector<Packet> packets_;
   Ring free_, sent_;
-  std::atomic<int> free_count_ = 0, sent_count_ = 0;  // what a look without the lock sees
+  std::atomic<int> free_count_ = 0, sent_count_ = 0;  // for looks without the lock
   std::atomic<bool> closed_ = false;
   const int spins_;
   std::mutex mutex_;

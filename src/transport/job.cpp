@@ -85,8 +85,8 @@ std::optional<JobFailure> Job::failure() const {
   return failure_;
 }
 
-// The first one counts, and every rank passes it on: a rank that has heard it from all knows that
-// all know.
+// Only the first failure counts, and every rank passes it on: a rank that has heard it from all
+// others knows that all know.
 void Job::keep(JobFailure failure) {
   {
     const std::lock_guard lock(mutex_);
@@ -119,7 +119,7 @@ bool Job::poll(RankWire&) {
   if (size() == 1) return false;
   const std::int64_t now = now_ns();
   const double interval = std::min(1.0, peer_timeout_ / 8);
-  // This process was stopped, and sees no other rank's signs of life before it has polled again.
+  // This process was stopped: it sees no sign of life from another rank before it has polled again.
   if (static_cast<double>(now - looked_ns_) * per_ns > peer_timeout_ / 4) notes_->hear_all();
   looked_ns_ = now;
   if (static_cast<double>(now - beat_ns_) * per_ns < interval) return false;
@@ -162,15 +162,15 @@ void Job::fail(const std::exception& error) noexcept {
   try {
     keep(failure_of(rank(), error));
     const std::int64_t start = now_ns();
-    // Rank 0 does not wait for one that hears nothing: it ends first, so that its exit code is the
-    // job's.
+    // Rank 0 does not wait for a rank that hears nothing: rank 0 then ends first, and its exit code
+    // is the job's.
     const auto failed = failure();
     const int except = leads() && failed->silent ? failed->rank : nobody;
     const auto told = [&](int all_but) { return all_know(all_but) && notes_->all_sent(all_but); };
     while (!told(except) && static_cast<double>(now_ns() - start) * per_ns < seconds_to_tell)
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     cut(told(nobody), seconds_to_end_);
-  } catch (const std::exception&) {  // what went wrong first is what counts
+  } catch (const std::exception&) {  // only the first failure counts
     over_ = true;
   }
 }
@@ -192,7 +192,7 @@ bool Job::all_know(int except) const {
   return true;
 }
 
-// Where others do not come to the end, MPI's own threads are left where they are: the process ends.
+// If other ranks never reach the end, MPI's own threads are left running: the process ends.
 void Job::cut(bool finish, double seconds) {
   over_ = true;
   notes_->close();

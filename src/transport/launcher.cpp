@@ -19,7 +19,7 @@ struct Variables {
   const char *launcher, *ranks, *rank, *ranks_here;
 };
 
-// A batch script of Slurm's has SLURM_NTASKS too; only what srun starts has the number of a step's.
+// A Slurm batch script has SLURM_NTASKS too; only what srun starts has the number of a step.
 constexpr Variables known[] = {
     {"mpirun", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"},
     {"mpirun", "PMI_SIZE", "PMI_RANK", "MPI_LOCALNRANKS"},

@@ -1,5 +1,5 @@
-// What a launcher (mpirun, srun) says of the process that it started, in its environment: known
-// without MPI, and in every build.
+// What a launcher (mpirun, srun) says in the environment of the process that it started: available
+// in every build, without MPI.
 #pragma once
 
 #include <string>
@@ -7,12 +7,12 @@
 namespace pipetrain {
 
 struct Launch {
-  std::string launcher;  // "mpirun", "srun"; empty: none
+  std::string launcher;  // "mpirun", "srun"; empty if there is none
   int rank = 0, ranks = 1;
   int ranks_here = 1;  // on this host
 };
 
-// Of Open MPI, of MPICH and whatever speaks PMI, of Slurm's srun.
+// Recognises Open MPI, MPICH and anything else that uses PMI, and Slurm's srun.
 Launch launch();
 
 }  // namespace pipetrain

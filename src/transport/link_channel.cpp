@@ -65,7 +65,7 @@ class LinkChannel final : public Channel {
   std::unique_ptr<Channel> beneath_;
   const LinkRate rate_;
   const LinkClock& clock_;
-  std::vector<std::int64_t> due_ns_;  // a ring: of the messages in flight, in their order
+  std::vector<std::int64_t> due_ns_;  // a ring: for the messages in flight, in order
   std::size_t received_ = 0, under_way_ = 0;
   std::int64_t free_ns_ = 0;
   bool closed_ = false;

@@ -1,10 +1,10 @@
-// A channel over a link of a given rate and latency, around a channel that delivers at once:
+// A channel over a link of a given rate and latency; it wraps a channel that delivers at once:
 //
 //   sender     send ─┐                              a message of b bytes arrives at
 //   link             └ [b / rate] ── latency ──┐    max(now, link free) + b / rate + latency;
 //   receiver                                   └ receive     the link is busy for b / rate
 //
-// A packet is its sender's again only when the receiver has released it, as in the channel beneath.
+// As in the wrapped channel, the sender gets a packet back only when the receiver has released it.
 #pragma once
 
 #include <memory>
@@ -16,13 +16,13 @@
 namespace pipetrain {
 
 struct LinkChannelOptions {
-  std::size_t packets = 0;  // of the channel beneath
+  std::size_t packets = 0;  // of the wrapped channel
   LinkRate rate;
-  const LinkClock* clock = nullptr;  // outlives the channel
+  const LinkClock* clock = nullptr;  // must outlive the channel
 };
 
-// Threading as any channel's. Until a message is due can_receive() is false, and receive() waits
-// without occupying a core.
+// Threading: as for any channel. can_receive() is false until a message is due, and receive() waits
+// without using a core.
 std::unique_ptr<Channel> make_link_channel(std::unique_ptr<Channel> beneath,
                                            const LinkChannelOptions& options);
 

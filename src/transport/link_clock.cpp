@@ -4,12 +4,12 @@
 
 namespace pipetrain {
 
-// The kernel may end a sleep 50 microseconds late, to wake for several timers at once: as long as a
-// link's latency.
+// By default the kernel may end a sleep 50 microseconds late, in order to wake for several timers
+// at once: as much as the latency of a link.
 void LinkClock::wake_on_time() {
   constexpr unsigned long slack_ns = 1000;
   thread_local const int asked = prctl(PR_SET_TIMERSLACK, slack_ns, 0, 0, 0);
-  (void)asked;  // where that is refused, messages are a little late
+  (void)asked;  // if it is refused, messages are slightly late
 }
 
 }  // namespace pipetrain

@@ -1,5 +1,5 @@
-// The time by which links of a given rate deliver (base/link_rate.hpp), and waiting for it without
-// occupying a core.
+// When messages are due over links of a given rate (base/link_rate.hpp), and how to wait for that
+// without using a core.
 //
 // Threading: any thread.
 #pragma once
@@ -22,8 +22,8 @@ class LinkClock {
 
   std::int64_t now() const { return now_(); }
 
-  // From here on, once `drain` says true, all is delivered at once: the end of a run does not
-  // wait for links. Null: nobody says so. It outlives the next call.
+  // From here on, everything is delivered at once as soon as *drain is true: the end of a run does
+  // not wait for links. Null: never. `drain` must stay valid until the next call.
   void hurry_once(const std::atomic<bool>* drain) { drain_ = drain; }
   bool hurries() const {
     const std::atomic<bool>* const drain = drain_;
@@ -31,18 +31,18 @@ class LinkClock {
   }
   bool is_due(std::int64_t due_ns) const { return now() >= due_ns || hurries(); }
 
-  // `changed` is notified where `over` becomes true.
+  // `changed` must be notified when over() becomes true.
   template <class Over>
   void wait_until(std::int64_t due_ns, std::unique_lock<std::mutex>& lock,
                   std::condition_variable& changed, const Over& over) const {
-    constexpr std::int64_t look_ns = 20'000'000;  // for a drain
+    constexpr std::int64_t look_ns = 20'000'000;  // how often to check for a drain
     wake_on_time();
     while (!over() && !is_due(due_ns))
       changed.wait_for(lock, std::chrono::nanoseconds(std::min(due_ns - now(), look_ns)));
   }
 
  private:
-  static void wake_on_time();  // of the calling thread's sleeps, from here on
+  static void wake_on_time();  // for the calling thread's sleeps, from here on
 
   std::function<std::int64_t()> now_;
   std::atomic<const std::atomic<bool>*> drain_ = nullptr;

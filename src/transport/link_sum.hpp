@@ -1,6 +1,6 @@
-// When a ring all-reduce over links of a given rate is done, and waiting for that.
+// When a ring all-reduce over links of a given rate is done, and how to wait for it.
 //
-// Threading: each call holds its owner's lock.
+// Threading: the caller holds its owner's lock in every call.
 #pragma once
 
 #include <cmath>
@@ -16,7 +16,7 @@ class LinkSum {
 
   const LinkRate& rate() const { return rate_; }
   void begin(double seconds) { due_ns_ = clock_->now() + std::llround(seconds * 1e9); }
-  // `changed` is notified where `over` becomes true.
+  // `changed` must be notified when over() becomes true.
   template <class Over>
   void wait(std::unique_lock<std::mutex>& lock, std::condition_variable& changed,
             const Over& over) const {

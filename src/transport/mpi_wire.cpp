@@ -1,4 +1,4 @@
-// The only file that sees MPI: its C functions alone.
+// The only file that includes MPI, and only its C interface.
 #define OMPI_SKIP_MPICXX 1
 #define MPICH_SKIP_MPICXX 1
 #include <mpi.h>

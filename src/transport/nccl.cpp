@@ -1,5 +1,5 @@
-// The only file that sees NCCL. Communicators are non-blocking: a peer that never comes is noticed
-// by a thread that polls, not by a call that hangs.
+// The only file that includes NCCL. Communicators are non-blocking: a thread that polls notices a
+// peer that never comes, where a blocking call would hang.
 #include <nccl.h>
 
 #include <cstdlib>
@@ -20,19 +20,20 @@ ncclComm_t comm(NcclCalls::Communicator communicator) {
 }
 cudaStream_t stream_of(void* handle) { return static_cast<cudaStream_t>(handle); }
 
-// What NCCL reads in its environment alone, once, when the first id or communicator is made.
+// Settings that NCCL reads only from the environment, once, when the first id or communicator is
+// made.
 //
-// Sums are the same bits from run to run only by the same algorithm: a ring adds up in an order
-// that rank and size alone decide; what the user set there is kept. Calls have to come back at
-// once: the environment goes before what config_of says, and, set here, before NCCL's own files.
+// Sums have the same bits in every run only with one algorithm: a ring adds up in an order that
+// depends on rank and size alone; a value that the user has set is kept. Calls must return at once:
+// the environment takes precedence over config_of() and, as set here, over NCCL's own files.
 void prepare_environment() {
   static std::once_flag once;
   std::call_once(once, [] {
     const char* const blocking = std::getenv("NCCL_COMM_BLOCKING");
     if (blocking && std::strcmp(blocking, "0") != 0)
       throw DeviceError(
-          fmt::format("NCCL_COMM_BLOCKING={} is set, with which a call of NCCL waits forever for a "
-                      "process that never comes; unset it",
+          fmt::format("NCCL_COMM_BLOCKING={} is set, which makes a call of NCCL wait forever for a "
+                      "process that never arrives; unset it",
                       blocking));
     ::setenv("NCCL_COMM_BLOCKING", "0", 0);
     ::setenv("NCCL_ALGO", "Ring", 0);
@@ -43,7 +44,7 @@ void prepare_environment() {
 ncclConfig_t config_of(const NcclJoin& join) {
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   config.blocking = 0;
-  config.collnetEnable = 0;  // switches that add up have an order of their own
+  config.collnetEnable = 0;  // switches that add up use an order of their own
   if (join.ctas_max > 0) {
     config.minCTAs = 1;
     config.maxCTAs = join.ctas_max;
@@ -68,7 +69,8 @@ class Nccl final : public NcclCalls {
     ncclUniqueId id;
     std::memcpy(&id, join.id.data(), sizeof id);
     ncclConfig_t config = config_of(join);
-    // A thread of NCCL's may write the communicator after the call: to the caller's own place.
+    // An NCCL thread may write the communicator after the call: so let it write to the caller's
+    // variable.
     static_assert(sizeof(ncclComm_t) == sizeof(Communicator));
     return kept(ncclCommInitRankConfig(reinterpret_cast<ncclComm_t*>(&communicator), join.ranks, id,
                                        join.rank, &config));
@@ -108,7 +110,7 @@ class Nccl final : public NcclCalls {
   }
 
  private:
-  // Per thread: communicators of one process may be driven by several.
+  // Per thread: several threads may drive communicators of one process.
   static NcclState kept(ncclResult_t result) {
     if (result == ncclSuccess) return NcclState::Done;
     if (result == ncclInProgress) return NcclState::Working;

@@ -23,7 +23,7 @@ NcclMeeting meeting_of(const NcclAllReduceOptions& o) {
       .seconds_max = o.seconds_max};
 }
 
-// Two numbers below 4096 that differ where the lists do, but for a chance in millions: their sums
+// Two numbers below 4096 that differ if the lists do, except for a chance in millions: sums of them
 // over up to 4096 ranks are exact in f32.
 std::array<float, 2> digest(std::span<const GradientBuffer> buffers) {
   std::uint64_t hash = 14695981039346656037u;
@@ -48,7 +48,8 @@ NcclAllReduce::NcclAllReduce(const NcclAllReduceOptions& o)
   meet();
 }
 
-// The gradients' owner gives them back next: sums under way are waited for, for a while.
+// The owner of the gradients releases them next, so wait for sums that are under way, up to a
+// limit.
 NcclAllReduce::~NcclAllReduce() {
   if (begun_) ended();
 }
@@ -57,7 +58,7 @@ bool NcclAllReduce::ended() noexcept {
   return communicator_.ends([this] { return done_->passed(); }, *done_);
 }
 
-// The sum of the digests is this many times one's own where all are alike.
+// If the digests of all replicas are equal, their sum is this many times one's own.
 void NcclAllReduce::meet() {
   const std::array<float, 2> mine = digest(buffers_);
   struct Memory {
@@ -65,7 +66,7 @@ void NcclAllReduce::meet() {
     float* device = static_cast<float*>(sums.transfer_.allocate(64));
     float* host = static_cast<float*>(sums.transfer_.allocate_results(64));
     ~Memory() {
-      if (!sums.ended()) return;  // left to what does not end
+      if (!sums.ended()) return;  // the memory is left to work that does not end
       sums.transfer_.release_results(host);
       sums.transfer_.release(device);
     }

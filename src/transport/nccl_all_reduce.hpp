@@ -4,15 +4,15 @@
 //   compute    gradients ─> (ready) ─┐                           ┌─> update
 //   transfer                         └> sum, sum, sum ─> (done) ─┘ host waits, with a limit
 //
-// The same bits from run to run and on every rank: NCCL's ring adds each element up in one order,
-// which the ranks' numbers decide, and hands the result around (nccl.cpp has it take no other
-// algorithm unless NCCL_ALGO says so). Replicas of one process are added up in the order of their
-// copies (Stream::add_up), which is another order: the two agree within rounding, not in bits; and
-// so do different numbers of ranks.
+// Gives the same bits in every run and on every rank: NCCL's ring adds up each element in one
+// order, which follows from the ranks' numbers, and passes the result around (nccl.cpp makes it use
+// no other algorithm, unless NCCL_ALGO says so). Replicas in one process are added up in the order
+// of their copies (Stream::add_up), which is another order: the two agree up to rounding, not in
+// bits. The same holds between different numbers of ranks.
 //
-// All ranks name the same buffers in the same order. Their sizes are compared when the ranks meet.
-// One communicator per stage, apart from those of the channels (nccl_channel.hpp says what that
-// asks of the streams).
+// All ranks must name the same buffers in the same order. Their sizes are compared when the ranks
+// meet. One communicator per stage, separate from those of the channels (nccl_channel.hpp says what
+// that requires of the streams).
 #pragma once
 
 #include <cstdint>
@@ -34,22 +34,22 @@ struct GradientBuffer {
 struct NcclAllReduceOptions {
   NcclCalls* calls = nullptr;
   IdExchange* ids = nullptr;
-  Stream* compute = nullptr;        // that writes and reads the gradients
-  Stream* transfer = nullptr;       // for the sums alone
-  void* transfer_handle = nullptr;  // the device's own, of `transfer`
+  Stream* compute = nullptr;        // writes and reads the gradients
+  Stream* transfer = nullptr;       // used by the sums only
+  void* transfer_handle = nullptr;  // the device's own handle of `transfer`
   int stage = 0;
   int replica = 0, replicas = 1;
   std::vector<GradientBuffer> buffers;
   double seconds_max = 300;
 };
 
-// Threading: one thread; close() from any. After close() or a failure begin() and finish() throw.
+// Threading: one thread; close() from any. After close() or a failure, begin() and finish() throw.
 class NcclAllReduce {
  public:
   explicit NcclAllReduce(const NcclAllReduceOptions& options);  // waits for the other replicas
   ~NcclAllReduce();
 
-  void begin();             // after all that the compute stream has been asked for; does not wait
+  void begin();             // after all work enqueued on the compute stream; does not wait
   bool can_finish() const;  // would finish() wait?
   void finish();            // the compute stream continues with the sums
   void close() noexcept { communicator_.close(); }
@@ -57,7 +57,7 @@ class NcclAllReduce {
  private:
   void issue(std::span<const GradientBuffer> buffers);
   void meet();
-  bool ended() noexcept;  // see NcclCommunicator::ends
+  bool ended() noexcept;  // see NcclCommunicator::ends()
 
   const std::vector<GradientBuffer> buffers_;
   const int replicas_;

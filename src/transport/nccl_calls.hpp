@@ -1,8 +1,8 @@
-// The few calls of NCCL that the transport makes, so that all that is above them is tested
-// without it: nccl.cpp makes them, tests have a fake one whose sends and receives meet.
+// The few NCCL calls that the transport makes, so that everything above them can be tested without
+// NCCL: nccl.cpp makes the real ones, tests have a fake whose sends and receives meet.
 //
-// No call waits. Where one answers Working, state() says when it is done; until then nothing else
-// may be asked of the communicator, nor of the stream what depends on the call.
+// No call waits. After a call that returns Working, state() says when it is done; until then the
+// communicator may not be used for anything else, nor the stream for what depends on the call.
 #pragma once
 
 #include <array>
@@ -18,13 +18,13 @@ using NcclId = std::array<std::byte, 128>;
 enum class NcclState { Done, Working, Failed };
 
 struct NcclJoin {
-  NcclId id = {};  // the same for all that meet
+  NcclId id = {};  // the same for all ranks that meet
   int rank = 0, ranks = 1;
-  int ctas_max = 0;  // thread blocks of a call, at most; 0: NCCL's own choice
+  int ctas_max = 0;  // at most this many thread blocks per call; 0: NCCL's own choice
 };
 
-// Streams are the device's own handles (cudaStream_t), memory is the device's. Threading: each
-// communicator by one thread at a time.
+// Streams are the device's own handles (cudaStream_t), memory is device memory. Threading: one
+// thread at a time per communicator.
 class NcclCalls {
  public:
   using Communicator = void*;
@@ -39,21 +39,21 @@ class NcclCalls {
   // values[i] = the sum of all ranks' values[i], in f32, in place.
   virtual NcclState sum(Communicator communicator, float* values, std::int64_t elements,
                         void* stream) = 0;
-  // Of the calling thread: calls between the two begin together.
+  // For the calling thread: calls between begin_group() and end_group() begin together.
   virtual NcclState begin_group() = 0;
   virtual NcclState end_group() = 0;
-  // Failed also where something went wrong since, a peer that is gone for one.
+  // Failed also if something has gone wrong since, for instance a peer that is gone.
   virtual NcclState state(Communicator communicator) = 0;
-  virtual NcclState finalize(Communicator communicator) = 0;  // before destroy(): all is delivered
+  virtual NcclState finalize(Communicator communicator) = 0;  // before destroy(): delivers all
   virtual void destroy(Communicator communicator) noexcept = 0;
-  // Ends what is in flight, on the device too, and destroys.
+  // Ends what is in flight, on the device too, and destroys the communicator.
   virtual void abort(Communicator communicator) noexcept = 0;
-  // Why the last call failed; of a communicator that could not be made: null.
+  // Why the last call failed. Null: a communicator that could not be made.
   virtual std::string reason(Communicator communicator) = 0;
 };
 
-// DeviceError, with what is missing, in a build without NCCL.
+// DeviceError, which says what is missing, in a build without NCCL.
 std::unique_ptr<NcclCalls> make_nccl_calls();
-std::string nccl_version();  // "none"
+std::string nccl_version();  // "none" without NCCL
 
 }  // namespace pipetrain

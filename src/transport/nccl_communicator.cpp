@@ -13,7 +13,7 @@
 namespace pipetrain {
 namespace {
 
-// Short waits cost no sleep, long ones no core.
+// Short waits do not sleep, long ones do not use a core.
 void pause(int round) {
   if (round < 200) return std::this_thread::yield();
   std::this_thread::sleep_for(std::chrono::microseconds(round < 1000 ? 20 : 200));
@@ -21,9 +21,9 @@ void pause(int round) {
 
 double seconds_since(std::int64_t ns) { return static_cast<double>(now_ns() - ns) * 1e-9; }
 
-constexpr std::int64_t look_every_ns = 1'000'000;  // asking NCCL costs more than asking a fence
+constexpr std::int64_t look_every_ns = 1'000'000;  // asking NCCL is slower than asking a fence
 
-constexpr double seconds_to_end = 5;  // once aborted; it takes milliseconds
+constexpr double seconds_to_end = 5;  // after an abort; normally takes milliseconds
 
 NcclId agree(const NcclMeeting& meeting) {
   if (meeting.rank == 0) {
@@ -42,11 +42,11 @@ NcclId agree(const NcclMeeting& meeting) {
 
 NcclCommunicator::NcclCommunicator(const NcclMeeting& meeting) : meeting_(meeting) {
   const NcclJoin join{agree(meeting), meeting.rank, meeting.ranks, meeting.ctas_max};
-  // NCCL takes the device that is the thread's own, which each stream makes its own with every
-  // call: one of this thread's other streams may have come last, or none yet.
+  // NCCL uses the thread's current device, which every call of a stream sets: the last one may have
+  // been another stream's, or there was none yet.
   meeting_.stream->make_fence();
   settle(meeting_.calls->join(communicator_, join));
-  if (meeting.rank == 0) meeting_.ids->withdraw(meeting_.name);  // all have come
+  if (meeting.rank == 0) meeting_.ids->withdraw(meeting_.name);  // all ranks have come
 }
 
 NcclCommunicator::~NcclCommunicator() {
@@ -56,7 +56,7 @@ NcclCommunicator::~NcclCommunicator() {
     settle(meeting_.calls->finalize(communicator_));
     meeting_.calls->destroy(communicator_);
   } catch (const std::exception&) {
-    abort();  // a second time does nothing
+    abort();  // does nothing the second time
   }
 }
 
@@ -82,7 +82,7 @@ bool NcclCommunicator::broken(std::int64_t since) noexcept {
   return false;
 }
 
-// Calls that failed half way are recorded nowhere: hence the fence once more.
+// Calls that failed half way have no fence recorded after them, so it is recorded once more.
 bool NcclCommunicator::ends(const std::function<bool()>& over, Fence& fence) noexcept {
   try {
     if (!aborted_ && over()) return true;
@@ -111,7 +111,7 @@ void NcclCommunicator::abort() noexcept {
   if (communicator_) meeting_.calls->abort(communicator_);
 }
 
-// A failure goes before the time: it says more.
+// A failure is reported before a timeout: it says more.
 void NcclCommunicator::look(std::int64_t since) {
   const std::int64_t now = now_ns();
   if (now - looked_ns_ < look_every_ns) return;

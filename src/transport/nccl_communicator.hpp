@@ -1,9 +1,10 @@
-// One communicator of NCCL, and the watch over it: every wait here ends, with what was waited for,
-// with ChannelClosed, or with a DeviceError that names what was carried, with whom, for how long.
+// One NCCL communicator, and the watch over it: every wait here ends, either with what was waited
+// for, with ChannelClosed, or with a DeviceError that says what was carried, with whom, and for how
+// long.
 //
-// It has no thread of its own: a thread that waits, or asks whether it would have to, looks at the
-// communicator's error and at the age of its oldest call. The first failure aborts the
-// communicator, which ends its kernels on the device too, and is what later calls throw again.
+// It has no thread of its own: a thread that waits, or asks whether it would have to, checks the
+// communicator's error and the age of its oldest call. The first failure aborts the communicator,
+// which also ends its kernels on the device; later calls throw that failure again.
 //
 // Threading: one thread at a time; close() from any.
 #pragma once
@@ -22,37 +23,37 @@ namespace pipetrain {
 struct NcclMeeting {
   NcclCalls* calls = nullptr;
   IdExchange* ids = nullptr;
-  Stream* stream = nullptr;  // that the calls are put on
-  std::string name;          // of the id: the same at all ranks, and nobody else's
+  Stream* stream = nullptr;  // on which the calls are enqueued
+  std::string name;          // of the id: the same on all ranks, and unique
   std::string carries;       // for messages: "activations of boundary 0, lane 0, to rank 1"
   int rank = 0, ranks = 2;
   int ctas_max = 0;
-  double seconds_max = 300;  // for every wait
+  double seconds_max = 300;  // per wait
 };
 
 class NcclCommunicator {
  public:
-  explicit NcclCommunicator(const NcclMeeting& meeting);  // waits until all ranks are there
-  ~NcclCommunicator();  // finalizes, or aborts where something is under way
+  explicit NcclCommunicator(const NcclMeeting& meeting);  // waits for all ranks
+  ~NcclCommunicator();  // finalizes, or aborts if something is under way
   NcclCommunicator(const NcclCommunicator&) = delete;
   NcclCommunicator& operator=(const NcclCommunicator&) = delete;
 
-  // One call, or a group of them: NcclState call(NcclCalls&, NcclCalls::Communicator).
+  // Issues one call, or a group of them: NcclState call(NcclCalls&, NcclCalls::Communicator).
   template <class Call>
   void issue(const Call& call) {
     require_whole();
     settle(call(*meeting_.calls, communicator_));
   }
 
-  // Until the fence has passed. `since`: now_ns() when what is before it was issued.
+  // Waits until the fence has passed. `since`: now_ns() when the work before it was issued.
   void wait(const Fence& fence, std::int64_t since);
-  // Is there a failure, or has the call issued at `since` taken too long? Never throws: the next
-  // call does.
+  // Has the communicator failed, or the call issued at `since` taken too long? Never throws: the
+  // next call does.
   bool broken(std::int64_t since) noexcept;
-  // Before memory that the calls use is given back. `over`: has passed what was recorded after
-  // them? Where it has not, or the communicator is aborted already, aborts, and waits a while, with
-  // `fence`, for all that the stream was asked for. False: it does not end, or the device is gone;
-  // then the memory is to be left to it.
+  // Call before releasing memory that the calls use. over(): has the fence that was recorded after
+  // them passed? If not, or if the communicator is already aborted, aborts it and waits for a
+  // limited time, with `fence`, for all work on the stream. False: that work does not end, or the
+  // device is gone; the memory must then not be released.
   bool ends(const std::function<bool()>& over, Fence& fence) noexcept;
   void require_whole() const;  // throws what closed or broke it
 

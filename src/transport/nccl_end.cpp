@@ -59,8 +59,8 @@ NcclEnd::NcclEnd(const NcclChannelOptions& o, int rank)
   }
 }
 
-// Once aborted, what was under way ends soon. Should it not, its memory is left to it rather than
-// waited for.
+// After an abort, work under way ends soon. If it does not, its memory is leaked rather than waited
+// for.
 NcclEnd::~NcclEnd() {
   const auto over = [this] {
     return std::ranges::all_of(slots_, [](const Slot& slot) { return slot.moved->passed(); });

@@ -1,5 +1,5 @@
-// What both ends of a channel of NCCL have: packets, a communicator, and memory of the host that
-// the device reads headers from, or writes them to.
+// What both ends of an NCCL channel share: packets, a communicator, and host memory from which the
+// device reads headers, or to which it writes them.
 #pragma once
 
 #include <cstdint>
@@ -19,9 +19,9 @@ class NcclEnd : public NcclChannel {
  protected:
   struct Slot {
     Packet packet;
-    std::byte* header = nullptr;      // the host's
-    std::unique_ptr<Fence> computed;  // written, or read, by the compute stream
-    std::unique_ptr<Fence> moved;     // sent, or arrived, header and all
+    std::byte* header = nullptr;      // in host memory
+    std::unique_ptr<Fence> computed;  // the compute stream has written, or read, the packet
+    std::unique_ptr<Fence> moved;     // the packet was sent, or has arrived, with its header
     std::int64_t issued_ns = 0;
   };
 
@@ -32,7 +32,7 @@ class NcclEnd : public NcclChannel {
   void send_message(Slot& slot, std::size_t bytes);
   void receive_message(Slot& slot, std::size_t bytes);
   void copy_out(Slot& slot, std::size_t at, std::size_t bytes);  // header to the packet
-  void copy_in(Slot& slot, std::size_t at, std::size_t bytes);   // and back
+  void copy_in(Slot& slot, std::size_t at, std::size_t bytes);   // the reverse
   void record_moved(Slot& slot);
 
   const MessageShape shape_;
@@ -46,7 +46,7 @@ class NcclEnd : public NcclChannel {
   std::byte* headers_ = nullptr;
 };
 
-// Slots in their order, with room for all of them.
+// A queue of slots, with room for all of them.
 template <class T>
 class SlotQueue {
  public:

@@ -1,10 +1,10 @@
-// What crosses between processes besides a packet's tensors, and where it is: after them, in the
-// same message, whose size never changes.
+// What crosses between processes besides a packet's tensors. It follows them in the same message,
+// whose size never changes.
 //
 //   | the packet's tensors, packet_bytes, to a multiple of 64 | header | sample ids |
 //
-// The header says which packet it is, so that one out of its turn, or of another channel, is not
-// taken for it.
+// The header says which packet it is, so that one out of order, or from another channel, is
+// recognised.
 #pragma once
 
 #include <cstddef>
@@ -18,8 +18,8 @@ namespace pipetrain {
 
 struct MessageShape {
   std::size_t packet_bytes = 0;  // of the tensors
-  int samples = 1;               // largest micro-batch
-  std::uint32_t channel = 0;     // whose messages they are: a hash of its name
+  int samples = 1;               // in the largest micro-batch
+  std::uint32_t channel = 0;     // hash of the channel's name
 
   std::size_t header_offset() const { return whole_lines(packet_bytes); }
   std::size_t header_bytes() const;
@@ -28,14 +28,14 @@ struct MessageShape {
 
 std::uint32_t channel_hash(const std::string& name);
 
-// `to` and `from`: header_bytes() each, the host's.
+// `to` and `from`: header_bytes() each, in host memory.
 void write_header(std::byte* to, const MessageShape& shape, std::uint64_t sequence,
                   const Packet& packet);
-// DeviceError where it is not that of the message that is due.
+// DeviceError if it is not the header of the message that is due.
 void read_header(const std::byte* from, const MessageShape& shape, std::uint64_t sequence,
                  Packet& packet);
 
-// The first message of a channel: do both ends mean the same messages? Its size is always the same.
+// The first message of a channel: do both ends expect the same messages? Always of the same size.
 constexpr std::size_t greeting_bytes = 64;
 void write_greeting(std::byte* to, const MessageShape& shape);
 void check_greeting(const std::byte* from, const MessageShape& shape);

@@ -1,5 +1,5 @@
-// The receiving end: packets are free, then filled by the transfer, then the stage's. A packet is
-// filled again only after what the compute stream still reads of it.
+// The receiving end: a packet is free, is then filled by the transfer, then belongs to the stage.
+// It is filled again only after the compute stream has finished reading it.
 #include "base/check.hpp"
 #include "base/error.hpp"
 #include "transport/nccl_end.hpp"
@@ -30,7 +30,7 @@ class ReceivingEnd final : public NcclEnd {
     begun_.pop();
     --wanted_;
     read_header(slot.header, shape_, sequence_++, slot.packet);
-    compute_.wait(*slot.moved);  // has passed; said so that the device knows too
+    compute_.wait(*slot.moved);  // has already passed; this tells the device
     slot.packet.holders = 1;
     return &slot.packet;
   }
@@ -49,7 +49,7 @@ class ReceivingEnd final : public NcclEnd {
   void send(Packet*) override { PIPETRAIN_CHECK(false, "a send at the receiving end"); }
   bool can_acquire() const override { return false; }
 
-  // Who asks will receive: the transfer begins.
+  // Asking announces a receive(): its transfer begins.
   bool can_receive() const override { return const_cast<ReceivingEnd*>(this)->has_arrived(); }
 
  private:
@@ -60,7 +60,7 @@ class ReceivingEnd final : public NcclEnd {
       if (begun_.empty()) return false;
       if (begun_.front()->moved->passed()) return true;
     } catch (const Error&) {
-      return true;  // kept for receive()
+      return true;  // thrown again by receive()
     }
     return communicator_.broken(begun_.front()->issued_ns);
   }
@@ -87,7 +87,7 @@ class ReceivingEnd final : public NcclEnd {
   }
 
   SlotQueue<Slot> free_, begun_;
-  std::size_t wanted_ = 0;  // receives to come that are known of
+  std::size_t wanted_ = 0;  // receives that are announced, not yet made
   std::uint64_t sequence_ = 0;
 };
 

@@ -1,5 +1,5 @@
-// The sending end: packets are free, then the stage's, then in flight, and free again when they
-// have been sent and are not read any more.
+// The sending end: a packet is free, then belongs to the stage, is then in flight, and is free
+// again once it has been sent and is no longer read.
 #include "base/check.hpp"
 #include "transport/nccl_end.hpp"
 
@@ -13,7 +13,7 @@ class SendingEnd final : public NcclEnd {
     for (Slot& slot : slots_) free_.push(&slot);
     greet();
   }
-  ~SendingEnd() override {  // what was sent arrives, unless the run is over anyway
+  ~SendingEnd() override {  // what was sent still arrives, unless the run is over anyway
     try {
       while (!communicator_.is_closed() && !communicator_.aborted() && !under_way_.empty()) {
         const Slot& slot = *under_way_.pop();
@@ -56,7 +56,7 @@ class SendingEnd final : public NcclEnd {
   Packet* receive() override { PIPETRAIN_CHECK(false, "a receive at the sending end"); }
   bool can_receive() const override { return false; }
 
-  // Looks at what has been sent, which changes nothing that can be seen from outside.
+  // Checks what has been sent, which changes nothing visible from outside.
   bool can_acquire() const override { return const_cast<SendingEnd*>(this)->has_free(); }
 
  private:

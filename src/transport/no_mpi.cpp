@@ -1,4 +1,4 @@
-// In the place of mpi_wire.cpp where MPI was not found.
+// Replaces mpi_wire.cpp in a build without MPI.
 #include "base/error.hpp"
 #include "transport/wire.hpp"
 

@@ -1,4 +1,4 @@
-// In the place of nccl.cpp where the library or its header was not found.
+// Replaces nccl.cpp in a build without the library or its header.
 #include "base/error.hpp"
 #include "transport/nccl_calls.hpp"
 

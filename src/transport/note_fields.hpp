@@ -1,5 +1,5 @@
-// A note's content as a sequence of fields: each is read back by the function that it was written
-// by, in the same order.
+// A note's content as a sequence of fields: each is read by the counterpart of the function that
+// wrote it, in the same order.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +34,7 @@ class NoteWriter {
   }
 };
 
-// DeviceError where the note ends within a field: memory is taken only for what is there.
+// DeviceError if the note ends within a field: never takes memory for more than the note contains.
 class NoteReader {
  public:
   explicit NoteReader(std::span<const std::byte> note) : rest_(note) {}
@@ -68,7 +68,7 @@ class NoteReader {
     rest_ = rest_.subspan(count);
   }
   [[noreturn]] static void refuse() {
-    throw DeviceError("a rank sent a message that no pipetrain sends");
+    throw DeviceError("a rank sent an unknown message; start all ranks with one build");
   }
 
   std::span<const std::byte> rest_;

@@ -178,7 +178,8 @@ void RankNotes::add_piece(int from, std::span<const std::byte> piece) {
   }
   const std::span<const std::byte> part = piece.subspan(std::min(piece.size(), head_bytes));
   if (piece.size() < head_bytes || part.size() > total - peer.received)
-    throw DeviceError("rank " + std::to_string(from) + " sent a message that no pipetrain sends");
+    throw DeviceError("rank " + std::to_string(from) +
+                      " sent an unknown message; start all ranks with one build");
   if (peer.received == 0) peer.incoming.resize(total);
   if (!part.empty()) std::memcpy(peer.incoming.data() + peer.received, part.data(), part.size());
   peer.received += part.size();
@@ -189,7 +190,7 @@ void RankNotes::add_piece(int from, std::span<const std::byte> piece) {
   changed_.notify_all();
 }
 
-// Handlers run without the lock, and in the order in which notes of their topic came.
+// Runs handlers without the lock, in the order in which the notes of their topic came.
 void RankNotes::hand_over() {
   for (;;) {
     Handler handler;

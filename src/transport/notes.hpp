@@ -1,8 +1,8 @@
-// Messages of any size between ranks, each of a topic: whatever ranks say to each other but the
-// tensors of micro-batches, which have channels of their own (remote_channel.hpp).
+// Messages of any size between ranks, each with a topic: everything that ranks tell each other
+// except the tensors of micro-batches, which have channels of their own (remote_channel.hpp).
 //
-// Those of one sender arrive in the order in which they were sent. They cross in pieces, so that
-// nobody needs to know their size beforehand.
+// Messages from one sender arrive in the order in which they were sent. They cross in pieces, so
+// that no rank needs to know their size beforehand.
 #pragma once
 
 #include <condition_variable>
@@ -21,19 +21,19 @@ namespace pipetrain {
 
 enum class Topic : std::uint32_t {
   Beat,      // "alive"
-  Failure,   // of a rank: the job ends
-  Signal,    // that a rank was sent
-  Identity,  // what a rank is, to be compared
-  Command,   // of rank 0 to the others; an empty one is the job's end
+  Failure,   // a rank has failed: the job ends
+  Signal,    // a signal that a rank received
+  Identity,  // what a rank is, to compare it with the others
+  Command,   // from rank 0 to the others; an empty one ends the job
   Board,     // of a segment's step board
   Tied,      // gradients of tied parameters
   Copies,    // gradients of a stage's copies
   Tensors,   // of a rank's stages
-  Sum,       // of an evaluation
-  Trace,     // of a rank's stages, for rank 0's
-  Save,      // where a checkpoint is written
+  Sum,       // from an evaluation
+  Trace,     // of a rank's stages, for rank 0's trace
+  Save,      // where to write a checkpoint
   Saved,     // what a rank has written of it
-  Data,      // what follows from the samples
+  Data,      // results that follow from the samples
 };
 
 using Note = std::vector<std::byte>;
@@ -49,17 +49,17 @@ class RankNotes final : public Polled {
   void send(int to, Topic topic, Note note);  // does not wait
   void send_to_others(Topic topic, const Note& note);
 
-  // What comes is given to the handler, on the wire's thread: it must not wait. What has come
-  // before is given to it first. No handler: notes are kept, for the next one or for take(), and
-  // the one before is not called any more once this returns.
+  // Notes on this topic go to `handler`, on the wire's thread; it must not wait. It first gets
+  // those that have already arrived. Null: notes are kept for the next handler or for take(), and
+  // once this returns the previous handler is not called any more.
   void listen(Topic topic, Handler handler);
-  // The next note of that topic and rank. ChannelClosed once close() was called.
+  // Waits for the next note on this topic from this rank. ChannelClosed once close() was called.
   Note take(Topic topic, int from);
   void close() noexcept;
 
-  bool all_sent(int except) const;        // to all ranks but that one
+  bool all_sent(int except) const;        // to all ranks but `except`
   std::int64_t heard_ns(int from) const;  // steady clock: the last sign of life
-  void hear_all() noexcept;               // as if all had given one now
+  void hear_all() noexcept;               // as if all ranks had just given one
 
   bool poll(RankWire& wire) override;
   void withdraw(RankWire& wire) noexcept override;
@@ -72,12 +72,12 @@ class RankNotes final : public Polled {
   };
   struct Piece {
     std::vector<std::byte> bytes;
-    RankWire::Request request = -1;  // in flight
+    RankWire::Request request = -1;  // -1: not in flight
   };
   struct Peer {
     std::deque<Outgoing> outgoing;
     std::vector<Piece> sending, receiving;
-    std::size_t next = 0;  // of `receiving`: the one that comes first
+    std::size_t next = 0;  // index in `receiving` of the piece that arrives next
     Note incoming;
     std::size_t received = 0;
     std::int64_t heard_ns = 0;
@@ -95,10 +95,10 @@ class RankNotes final : public Polled {
   void hand_over();
 
   WireThread& wire_thread_;
-  std::vector<Peer> peers_;  // of every rank; this one's is not used
-  std::deque<Come> come_;    // and not given to anybody yet
+  std::vector<Peer> peers_;  // one per rank; this rank's own is unused
+  std::deque<Come> come_;    // arrived, but not handed to a handler or take() yet
   std::map<Topic, Handler> handlers_;
-  std::optional<Topic> handling_;  // by the wire's thread, now
+  std::optional<Topic> handling_;  // on the wire's thread, now
   bool closed_ = false;
   mutable std::mutex mutex_;
   std::condition_variable changed_;

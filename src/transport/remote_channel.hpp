@@ -1,16 +1,17 @@
-// Channels between the ranks of a job: each has one end, with packets of its own. What one end
-// sends is received straight into a packet of the other.
+// Channels between the ranks of a job: each rank holds one end, with its own packets. What one end
+// sends is received directly into a packet of the other.
 //
 //   sending rank    acquire ─> write ─> send ─> (gone)      receiving rank   (arrived) ─> receive
 //                      ^ free once gone and forgotten                free again once released ─┘
 //
-// Each packet is two messages: a head of one size (micro-batch, samples, lengths, ids, bytes) and
-// as many bytes of its tensors as the head says. A receiver has begun the receives of all its free
-// packets beforehand. So a sender is ahead by no more packets than the receiver has, and the
-// channel holds at least what one in one process does.
+// Each packet is two messages: a head of fixed size (micro-batch, samples, lengths, ids, bytes),
+// and as many bytes of tensors as the head says. A receiver has posted receives for all its free
+// packets in advance. So a sender can be ahead by no more packets than the receiver has, and the
+// channel holds at least as many as one within a process.
 //
-// Threading: as any channel's; bytes move on the job's wire thread. An error of the wire, or a
-// message of another size than its head says, is that thread's (DeviceError), which closes all.
+// Threading: as for any channel; the job's wire thread moves the bytes. An error of the wire, or a
+// message whose size is not what its head says, is thrown there (DeviceError) and closes
+// everything.
 #pragma once
 
 #include <cstdint>
@@ -27,10 +28,11 @@ struct RemoteEndOptions {
   ChannelOptions packets;        // of this end
   std::size_t packet_bytes = 0;  // of each, at most
   WireThread* wire_thread = nullptr;
-  int peer = 0;  // the rank at the other end
-  int tag = 0;   // this and the next: of no other channel between the two, the same at both ends
-  // The sending end's: messages leave as late as over such a link they would arrive
-  // (link_channel.hpp); null: at once.
+  int peer = 0;  // the rank of the other end
+  int tag = 0;   // uses this tag and the next; both ends name the same, and no other channel
+                 // between the two does
+  // For the sending end: delays each message until it would have arrived over such a link
+  // (link_channel.hpp); null: no delay.
   const LinkRate* link = nullptr;
   const LinkClock* link_clock = nullptr;
 };

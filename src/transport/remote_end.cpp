@@ -62,10 +62,10 @@ void RemoteEnd::read_head(HeadedPacket& headed) const {
     fits = head.bytes == headed.data_bytes;
   }
   if (!fits)
-    throw DeviceError(fmt::format(
-        "rank {} sent a packet that is not what its head says: {} samples, {} bytes, of "
-        "which {} came; are all ranks of one build and one config?",
-        options_.peer, head.samples, head.bytes, headed.data_bytes));
+    throw DeviceError(
+        fmt::format("rank {} sent a packet that does not match its head: {} samples, {} bytes, of "
+                    "which {} arrived; start all ranks with one build and one config",
+                    options_.peer, head.samples, head.bytes, headed.data_bytes));
 }
 
 Packet* RemoteEnd::take(std::deque<Packet*>& queue) {

@@ -1,4 +1,4 @@
-// What the two ends of a remote channel have in common: packets with their heads, and a lock.
+// What the two ends of a remote channel share: packets with their heads, and a lock.
 #pragma once
 
 #include <condition_variable>
@@ -11,12 +11,12 @@
 
 namespace pipetrain {
 
-// A packet and the bytes that go in front of it.
+// A packet and the head that is sent before it.
 struct HeadedPacket {
   Packet packet;
   std::vector<std::byte> head;
   RankWire::Request head_request = -1, data_request = -1;
-  std::size_t head_bytes = 0, data_bytes = 0;  // that came
+  std::size_t head_bytes = 0, data_bytes = 0;  // that arrived
 };
 
 class RemoteEnd : public Channel, public Polled {
@@ -27,7 +27,7 @@ class RemoteEnd : public Channel, public Polled {
 
  protected:
   HeadedPacket& headed(Packet* packet) { return packets_[packet->index]; }
-  // The first of a queue, once there is one.
+  // Waits for the queue to have a packet, and takes the first.
   Packet* take(std::deque<Packet*>& queue);
   bool has(const std::deque<Packet*>& queue) const;
   void write_head(HeadedPacket& packet) const;

@@ -1,4 +1,4 @@
-// The end of a remote channel that receives: remote_channel.hpp.
+// The receiving end of a remote channel: remote_channel.hpp.
 #include "base/check.hpp"
 #include "transport/remote_end.hpp"
 

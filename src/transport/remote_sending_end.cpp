@@ -1,4 +1,4 @@
-// The end of a remote channel that sends: remote_channel.hpp.
+// The sending end of a remote channel: remote_channel.hpp.
 #include <algorithm>
 #include <cmath>
 
@@ -57,7 +57,7 @@ class RemoteSendingEnd final : public RemoteEnd {
     if (moved) changed_.notify_all();
     return moved;
   }
-  // What is still going when a job has failed goes nowhere: its wire is cut.
+  // What is still in flight when a job has failed is lost: its wire is cut.
   void withdraw(RankWire&) noexcept override {}
 
  private:

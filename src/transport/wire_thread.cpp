@@ -43,7 +43,7 @@ void WireThread::run(const MakeRankWire& make) {
   }
   answered_.notify_all();
   if (failed_) return;
-  ::prctl(PR_SET_TIMERSLACK, 1000UL);  // nanoseconds: short sleeps are to be short
+  ::prctl(PR_SET_TIMERSLACK, 1000UL);  // nanoseconds: keeps short sleeps short
   loop(*wire);
   {
     const std::lock_guard lock(mutex_);
@@ -83,7 +83,7 @@ bool WireThread::poll_all(RankWire& wire) {
   return moved;
 }
 
-// False: the end.
+// False: the thread is to end.
 bool WireThread::take_requests(RankWire& wire) {
   std::vector<Polled*> removing;
   {

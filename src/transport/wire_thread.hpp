@@ -1,9 +1,9 @@
-// The one thread of a process that speaks over its wire. Whatever has something to say or expects
-// something is polled by it, in turn; no other thread ever waits in a call of MPI, so workers,
-// signals and time limits stay alive whatever happens to a peer.
+// The one thread of a process that uses its wire. It polls, in turn, everything that has something
+// to send or to receive; no other thread ever waits in an MPI call, so workers, signals and time
+// limits keep working whatever happens to a peer.
 //
-// It sleeps between two looks: shortly while somebody waits for what may come, longer the longer
-// nothing has happened. A call of wake() ends the sleep.
+// It sleeps after a round in which nothing happened: briefly while a thread waits for a message,
+// and longer the longer nothing has happened. wake() ends the sleep.
 #pragma once
 
 #include <atomic>
@@ -19,18 +19,18 @@
 
 namespace pipetrain {
 
-class Polled {  // all calls from the wire's thread; none waits
+class Polled {  // all calls are made on the wire's thread; none may wait
  public:
   virtual ~Polled() = default;
-  virtual bool poll(RankWire& wire) = 0;  // true: something happened
+  virtual bool poll(RankWire& wire) = 0;  // true if something happened
   virtual void withdraw(
-      RankWire& wire) noexcept = 0;  // what it has asked for: it is polled no more
+      RankWire& wire) noexcept = 0;  // its open requests; it will not be polled again
 };
 
 class WireThread {
  public:
-  // The wire is made on the thread; what that throws is thrown here. `on_error`: what a poll threw,
-  // from the thread, which polls on.
+  // Makes the wire on the new thread, but throws here what that throws. `on_error`: called on the
+  // thread with what a poll threw; the thread continues polling.
   WireThread(const MakeRankWire& make, std::function<void(std::exception_ptr)> on_error);
   ~WireThread();
 
@@ -38,14 +38,14 @@ class WireThread {
   int size() const { return size_; }
 
   void add(Polled& polled);
-  void remove(Polled& polled);  // waits until the thread has done with it
+  void remove(Polled& polled);  // waits until the thread no longer uses it
   void wake() noexcept;
 
-  // The thread stops. `finish`: and the wire is finished; false where that took more than
-  // `seconds`. Otherwise it is cut: nothing more is sent or received.
+  // Stops the thread. `finish`: also finishes the wire; false if that took more than `seconds`.
+  // Otherwise the wire is cut: nothing more is sent or received.
   bool end(bool finish, double seconds);
 
-  // While it lives, somebody waits for a message.
+  // As long as one exists, a thread is waiting for a message.
   class Waiting {
    public:
     explicit Waiting(WireThread& wire_thread) : wire_thread_(wire_thread) {
@@ -69,7 +69,7 @@ class WireThread {
 
   const std::function<void(std::exception_ptr)> on_error_;
   int rank_ = 0, size_ = 1;
-  std::vector<Polled*> polled_;  // the thread's
+  std::vector<Polled*> polled_;  // used by the thread only
 
   std::mutex mutex_;
   std::condition_variable changed_, answered_;
@@ -77,7 +77,7 @@ class WireThread {
   bool started_ = false, ending_ = false, finishing_ = false;
   bool polled_last_ = false, ended_ = false;
   bool woken_ = false;
-  std::exception_ptr failed_;  // to start
+  std::exception_ptr failed_;  // why the thread could not start
   std::atomic<int> waiting_ = 0;
   std::thread thread_;
 };

@@ -63,7 +63,7 @@ struct Walk {
   }
 };
 
-// How many instructions from `at` on take one slot together.
+// How many instructions, starting at `at`, take one slot together.
 std::size_t slot_length(const Program& program, const List& list, std::size_t at) {
   const Instruction& first = list[at];
   std::size_t end = at + 1;

@@ -1,9 +1,9 @@
 // Writes into every instruction of a program the weights that it reads, and into every Update the
 // version that it makes. The program has its updates, but no transfers yet.
 //
-// The walk is one fixed legal execution by a clock of slots: a forward takes one, a backward with
-// its update one (that of a whole mini-batch where gradients go together), and may use what earlier
-// slots made. The order alone decides, never the clock of a machine.
+// The walk is one fixed legal execution on a clock of slots. A forward takes one slot, as does a
+// backward with its update (that of a whole mini-batch if gradients go together); each may use what
+// earlier slots made. The order alone decides, never the clock of a machine.
 #pragma once
 
 #include <vector>
@@ -15,7 +15,7 @@ namespace pipetrain {
 
 struct BindRule {
   MixRule mix = {};
-  // Per stage: ReadContext::delay. Empty: none.
+  // Per stage: ReadContext::delay. Empty: 0 for all.
   Indexed<double, StageId> delays = {};
 };
 

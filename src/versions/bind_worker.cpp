@@ -9,8 +9,8 @@
 namespace pipetrain {
 namespace {
 
-// For each version, the newest one as it was read for the last time. Updates until then find it
-// held.
+// For each version, which version was the newest when it was last read. Every update until then
+// finds it held.
 struct LastReads {
   std::vector<int> newest_then;
 
@@ -20,7 +20,7 @@ struct LastReads {
     newest_then[v] = newest.value;
   }
 
-  // Beside the newest, after each update.
+  // Besides the newest, after each update.
   int peak() const {
     std::vector<int> change(newest_then.size() + 2, 0);
     int longest = 0;
@@ -38,7 +38,7 @@ struct LastReads {
   }
 };
 
-// The remainders by this power of two tell apart the micro-batches in flight on the worker.
+// The remainders by this power of two distinguish the micro-batches in flight on the worker.
 int window_of(const CompactOrder& order, WorkerId worker) {
   int newest = 0, span = 0;
   for (const ComputeInstruction i : order.workers[worker]) {
@@ -143,11 +143,11 @@ ReadContext WorkerBinder::first_context(StageId stage) const {
           .mix = rule_.mix};
 }
 
-// The rest of a context is that of all reads of a stage.
+// The rest of the context is the same for all reads of a stage.
 const ReadContext& WorkerBinder::context(Held& held, MicrobatchId m, Version at_backward) const {
   ReadContext& context = held.context;
   context.microbatch = m;
-  // Drained at each update, a stage has made one for each mini-batch before.
+  // If it drains at each update, a stage has made one update for each earlier mini-batch.
   context.at_entry = order_.repeats ? Version{order_.minibatch_of(m).value} : entries_[m];
   context.at_forward = held.at_forward[m.value & (window_ - 1)];
   context.at_backward = at_backward;

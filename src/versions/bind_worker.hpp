@@ -1,5 +1,5 @@
-// Versions of one worker at a time: what bind_versions writes into a whole program, for orders too
-// large to be one.
+// Versions for one worker at a time: what bind_versions writes into a whole program, for orders
+// that are too large to become one.
 #pragma once
 
 #include <vector>
@@ -15,18 +15,18 @@ class WorkerBinder {
   // Keeps references to all three.
   WorkerBinder(const CompactOrder& order, const VersionPolicy& policy, const BindRule& rule);
 
-  // The worker's forwards and backwards with what they read, and its updates: the list of
+  // The worker's forwards and backwards with what they read, and its updates: its list in
   // bind_versions(add_updates(to_program(order))).
   std::vector<Instruction> bind(WorkerId worker);
-  // The most versions that a stage of the worker holds: peak_weight_versions_of_workers
+  // The most versions that any stage of the worker holds: peak_weight_versions_of_workers
   // (program/liveness.hpp) of that program.
   int peak_versions(WorkerId worker);
 
  private:
-  struct Held {  // a stage of the present worker
+  struct Held {  // a stage of the current worker
     StageId stage;
     int copy = 0;
-    int done = 0;  // weight gradients of its present mini-batch
+    int done = 0;  // weight gradients of its current mini-batch
     Version newest = {0};
     Indexed<Version> at_forward;       // per micro-batch in flight, by its last bits
     Indexed<WeightRead> forward_read;  // likewise
@@ -36,7 +36,7 @@ class WorkerBinder {
   const CompactOrder& order_;
   const VersionPolicy& policy_;
   const BindRule& rule_;
-  Indexed<std::vector<Held>, WorkerId> held_by_;    // per worker, at its start
+  Indexed<std::vector<Held>, WorkerId> held_by_;    // per worker, as they are at its start
   Indexed<Version, MicrobatchId> entries_, turns_;  // per micro-batch
   Indexed<Held> held_;
   Indexed<int, StageId> held_at_;  // index into held_

@@ -1,7 +1,7 @@
-// TiMePReSt: Dutta et al. (arXiv 2410.14312, section 3). Forward reads on every stage what stage 0
-// had as the micro-batch came in; backward the newest weights that every stage has made as the
-// backward begins on the last one. So a mini-batch's gradient is at one version of the whole model,
-// which is not the one that its forward read.
+// TiMePReSt: Dutta et al. (arXiv 2410.14312, section 3). On every stage, forward reads what stage 0
+// had when the micro-batch came in, and backward the newest weights that every stage had made when
+// the backward began on the last one. So a mini-batch's gradient is taken at one version of the
+// whole model, which is not the version that its forward read.
 #include "versions/policy.hpp"
 
 namespace pipetrain::versions {

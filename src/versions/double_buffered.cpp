@@ -1,6 +1,6 @@
 // Double-buffered weights: Narayanan et al., "Memory-Efficient Pipeline-Parallel DNN Training"
 // (arXiv 2006.09503, section 3.1). Every micro-batch of mini-batch k reads version max(k - 1, 0) on
-// every stage, forward and backward: every gradient is one update old, two versions suffice.
+// every stage, forward and backward. So every gradient is one update old, and two versions suffice.
 //   w(t+1) = w(t) - lr * grad f(w(t-1))
 #include <algorithm>
 

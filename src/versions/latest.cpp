@@ -1,4 +1,4 @@
-// The newest weights of the stage, in forward and in backward:
+// The newest weights of the stage, forward and backward:
 //   w(t+1) = w(t) - lr * grad f(w(t))
 // under every order that drains at an update, since no update comes between the two.
 #include "versions/policy.hpp"

@@ -3,7 +3,7 @@
 // correction (T2) lets backward read an estimate of what forward read, tau updates ago:
 //   u = w - tau * delta,  delta(t+1) = gamma * delta(t) + (1 - gamma) * (w(t+1) - w(t)),
 //   gamma = D ^ (1 / tau)
-// tau is the mean delay of the order that runs. Where it is 0 there is nothing to correct.
+// tau is the mean delay under the order that runs. Where it is 0 there is nothing to correct.
 #include "versions/policy.hpp"
 
 namespace pipetrain::versions {

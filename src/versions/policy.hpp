@@ -8,7 +8,7 @@
 
 namespace pipetrain {
 
-// What the config says to policies that read weights which no update has made.
+// What the config tells policies that read weights which no update has made.
 struct MixRule {
   bool extrapolates = true;  // delta is kept: T2, or no stash below
   enum class Share { Exp, Inverse, PowerOfTwo, Constant } share = Share::Exp;  // I-TiMePReSt: sigma
@@ -16,18 +16,18 @@ struct MixRule {
   bool stash = true;  // I-TiMePReSt: stale weights are kept; false: estimated by delta
 };
 
-// What the order alone says about one forward or backward. Versions count a stage's updates.
+// What the order alone determines for one forward or backward. Versions count a stage's updates.
 struct ReadContext {
   StageId stage;
   int stages = 1;
   MicrobatchId microbatch;  // counted over the whole program
   int microbatches = 1;     // per mini-batch, N
-  Version at_entry;         // newest on stage 0 as the micro-batch's forward begins there
-  Version at_forward;       // newest on this stage as its forward begins
-  Version at_backward;      // newest on this stage as its backward begins; not known to `forward`
-  Version at_turn;          // newest on stage 0 as the mini-batch's backward begins on the last
-                            // stage: every stage has made it. Not known to `forward`
-  double delay = 0;         // updates between forward and backward, the mean in steady state
+  Version at_entry;         // newest on stage 0 when the micro-batch's forward begins there
+  Version at_forward;       // newest on this stage when its forward begins
+  Version at_backward;      // newest on this stage when its backward begins; unknown to `forward`
+  Version at_turn;          // newest on stage 0 when the mini-batch's backward begins on the last
+                            // stage: every stage has made it. Unknown to `forward`
+  double delay = 0;         // updates between forward and backward: the mean in steady state
   MixRule mix = {};
 };
 
@@ -36,7 +36,7 @@ struct VersionPolicy {
   WeightRead (*forward)(const ReadContext&);
   WeightRead (*backward)(const ReadContext&, const WeightRead& used_by_forward);
   bool keeps_forward = false;  // backward reads what its forward read, under every order
-  bool one_version = false;    // both read the newest there is, so that no older one is kept
+  bool one_version = false;    // both read the newest version, so no older one is kept
   bool reads_turn = false;     // ReadContext::at_turn
 };
 

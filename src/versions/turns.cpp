@@ -6,14 +6,14 @@
 namespace pipetrain {
 namespace {
 
-// Channels are first in, first out, so that counts say what has come.
+// Channels are first in, first out, so counts show what has arrived.
 struct SlotClock {
   const CompactOrder& order;
   Indexed<Version> turns = Indexed<Version>(order.total_microbatches());
   Indexed<int> activations = Indexed<int>(order.stages + 1),
-               gradients = activations;  // per stage: come and not yet used
+               gradients = activations;  // per stage: arrived and not used yet
   Version stage_0 = {0};
-  int stage_0_done = 0;  // weight gradients of its present mini-batch
+  int stage_0_done = 0;  // weight gradients of its current mini-batch
 
   bool ready(const ComputeInstruction& i) const {
     const int s = i.stage().value;
@@ -39,7 +39,7 @@ struct SlotClock {
     }
   }
 
-  // How many instructions from `at` on take one slot together: as slot_length in bind.cpp.
+  // How many instructions, starting at `at`, take one slot together: as slot_length in bind.cpp.
   int slot_length(ComputeList::Cursor at) const {
     const ComputeInstruction first = *at;
     const auto goes_on = [&](const ComputeInstruction& i) {
@@ -57,7 +57,7 @@ struct SlotClock {
 struct Place {
   ComputeList::Cursor at;
   int round = 0;
-  int now = 0;  // instructions of the present slot
+  int now = 0;  // instructions in the current slot
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
-// When mini-batches turn: what stage 0 has as a micro-batch's backward begins on the last stage
-// (ReadContext::at_turn), by the clock of slots that bind.hpp describes.
+// When mini-batches turn: the version of stage 0 when a micro-batch's backward begins on the last
+// stage (ReadContext::at_turn), on the clock of slots that bind.hpp describes.
 #pragma once
 
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace pipetrain {
 
-// Per micro-batch. Of an order that holds every stage once.
+// Per micro-batch. For an order that holds every stage once.
 std::vector<Version> turns_of(const CompactOrder& order);
 
 }  // namespace pipetrain

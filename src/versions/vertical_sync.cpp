@@ -1,5 +1,5 @@
-// Vertical sync: Narayanan et al., "PipeDream" (SOSP 2019, section 3.3). A micro-batch reads on
-// every stage, forward and backward, what was newest on stage 0 as it came in:
+// Vertical sync: Narayanan et al., "PipeDream" (SOSP 2019, section 3.3). On every stage, forward
+// and backward, a micro-batch reads the version that was newest on stage 0 when it came in:
 //   w(t+1) = w(t) - lr * grad f(w_1(t-n+1), .., w_n(t-n+1))
 #include "versions/policy.hpp"
 

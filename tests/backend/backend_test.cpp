@@ -25,11 +25,11 @@ std::string refusal(const char* name) {
 
 }  // namespace
 
-TEST_CASE("a backend that is not here is refused with what to write instead", "[backend]") {
+TEST_CASE("an unknown backend is refused with what to write instead", "[backend]") {
   CHECK(refusal("gpu").find("no backend \"gpu\"") != std::string::npos);
 }
 
-TEST_CASE("cuda is there, or the sentence says what is missing and what to write", "[backend]") {
+TEST_CASE("cuda is available, or one line says what is missing and what to write", "[backend]") {
   const std::string missing = refusal("cuda");
   if (missing.empty()) return;
   CHECK(missing.find("backend = \"cpu\"") != std::string::npos);
@@ -47,7 +47,7 @@ TEST_CASE("memory is aligned, zeroed and refused with a number", "[backend][back
     std::vector<unsigned char> seen(bytes, 1);
     stream->read(seen.data(), memory, bytes);
     CHECK(seen == std::vector<unsigned char>(bytes, 0));
-    seen.assign(bytes, 0xAA);  // what the next one must not see
+    seen.assign(bytes, 0xAA);  // what the next allocation must not see
     stream->write(memory, seen.data(), bytes);
     stream->finish();
     stream->release(memory);
@@ -102,7 +102,7 @@ TEST_CASE("an update gives the sum of squares of its gradient", "[backend][backe
   CHECK(sums[0] == sums[1]);  // bit for bit
 }
 
-TEST_CASE("plain to stored and back loses nothing", "[backend][backends]") {
+TEST_CASE("converting plain values to stored ones and back loses nothing", "[backend][backends]") {
   const auto backend = make_backend(GENERATE(from_range(backend_names())));
   for (const Case& c : chain_cases()) {
     INFO(c.name);

@@ -127,7 +127,7 @@ std::vector<Case> vision_chain_cases() {
   const Graph conv_bn_relu = make_graph({3, 6, 6}, {{"conv", same3x3(9, false), {9, 6, 6}},
                                                     {"bn", BatchNorm{}, {9, 6, 6}},
                                                     {"relu", Relu{}, {9, 6, 6}}});
-  // The residual block of ResNet: the skip goes round two convolutions.
+  // The residual block of ResNet: the skip connection bypasses two convolutions.
   const Graph residual = make_graph({3, 6, 6},
                                     {{"stem", same3x3(8), {8, 6, 6}},
                                      {"relu0", Relu{}, {8, 6, 6}},
@@ -162,7 +162,7 @@ std::vector<Case> vision_chain_cases() {
        6},
       {"residual block", residual, 3},
       {"residual block evaluated", residual, 3, Mode::Evaluate},
-      // relu may not be fused into conv here: the sum reads what is before it.
+      // relu must not be fused into conv here: the sum reads what relu reads.
       {"conv read before its relu too",
        make_graph({3, 5, 5}, {{"conv", same3x3(7), {7, 5, 5}},
                               {"relu", Relu{}, {7, 5, 5}},

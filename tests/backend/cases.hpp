@@ -1,4 +1,4 @@
-// The parameter lists of the backend tests. A new backend is one more name here.
+// The graphs that the backend tests run, on every backend that backends.hpp names.
 #pragma once
 
 #include <string>

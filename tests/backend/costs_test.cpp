@@ -1,4 +1,4 @@
-// What each backend says of layers' costs, by which models are cut into stages.
+// What each backend says that layers cost; models are cut into stages by these costs.
 #include "backend/backend.hpp"
 #include "backend/cpu/instruction_set.hpp"
 #include "backends.hpp"
@@ -27,7 +27,7 @@ BackendCosts costs_of(const std::string& backend, const Graph& graph) {
   return make_backend(backend)->costs(graph, Precision::F32);
 }
 
-// By layer; what is computed less is moved less where that is another layer's doing.
+// By layer. If another layer does a part of its computation, it moves that much less too.
 std::vector<double> shares(const BackendCosts& costs) {
   std::vector<double> all;
   for (const BackendCosts::LayerShares& layer : costs.layers) {
@@ -39,7 +39,7 @@ std::vector<double> shares(const BackendCosts& costs) {
 
 }  // namespace
 
-TEST_CASE("every backend says something of every layer, and no view costs anything", "[backends]") {
+TEST_CASE("every backend gives a cost for every layer, and views cost nothing", "[backends]") {
   const std::string name = GENERATE(from_range(testing::backend_names()));
   INFO(name);
   const BackendCosts costs = costs_of(name, network("[8, 6, 6]", relus));
@@ -53,18 +53,18 @@ TEST_CASE("every backend says something of every layer, and no view costs anythi
   if (name == "cuda") CHECK(shares(costs) == std::vector<double>{1, 0.5, 1, 0.5, 1, 0.5, 1, 0, 0});
 }
 
-TEST_CASE("the reference computes every layer that is more than another view") {
+TEST_CASE("the reference computes every layer that is not a view") {
   CHECK(shares(costs_of("reference", network("[8, 6, 6]", relus))) ==
         std::vector<double>{1, 1, 1, 1, 1, 1, 1, 0, 0});
 }
 
-TEST_CASE("on the CPU a relu costs nothing where the layer before it applies it") {
+TEST_CASE("on the CPU a relu costs nothing if the layer before it applies it") {
   // A sum's relu masks the gradient in a pass of its own.
   CHECK(shares(costs_of("cpu", network("[8, 6, 6]", relus))) ==
         std::vector<double>{1, 0, 1, 0, 1, 1, 1, 0, 0});
 }
 
-TEST_CASE("on the CPU a relu costs something where another layer reads its input") {
+TEST_CASE("on the CPU a relu costs something if another layer reads its input") {
   const Graph graph =
       network("[8, 6, 6]",
               "{ name = 'bn', kind = 'batch_norm' }, { name = 'relu', kind = 'relu' },"
@@ -72,7 +72,7 @@ TEST_CASE("on the CPU a relu costs something where another layer reads its input
   CHECK(shares(costs_of("cpu", graph)) == std::vector<double>{1, 1, 1});
 }
 
-TEST_CASE("a convolution that Winograd pays for costs half, where there is AVX-512") {
+TEST_CASE("a convolution that gains from Winograd costs half, given AVX-512") {
   const auto computed = [](const std::string& convolution, Precision precision) {
     const Graph graph = network(
         "[64, 8, 8]", "{ name = 'conv', kind = 'conv2d', out_channels = 64, " + convolution + " }");

@@ -1,4 +1,4 @@
-// Values on a backend's device, for tests: there and back through a stream.
+// Values on a backend's device, for tests: copied there and back through a stream.
 #pragma once
 
 #include <memory>
@@ -30,7 +30,7 @@ class DeviceMemory {
     results_.push_back(stream_->allocate_results(count * sizeof(T)));
     return static_cast<T*>(results_.back());
   }
-  // Null for nothing.
+  // Null if there are no values.
   template <class T>
   T* put(const std::vector<T>& values) {
     T* const memory = static_cast<T*>(take(values.size() * sizeof(T)));

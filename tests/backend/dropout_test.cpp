@@ -1,4 +1,4 @@
-// Dropout: which elements fall is a function of seed, step, micro-batch and layer alone.
+// Dropout: which elements are dropped depends on seed, step, micro-batch and layer alone.
 #include <cmath>
 #include <set>
 
@@ -51,7 +51,7 @@ TEST_CASE("a dropout mask is a function of seed, step, micro-batch and layer", "
   CHECK(others.size() == 6);
 }
 
-TEST_CASE("any part of a dropout mask can be drawn by itself", "[dropout]") {
+TEST_CASE("any part of a dropout mask can be drawn on its own", "[dropout]") {
   const Floats whole = factors(0.4, "drop", {1, 2, 3}, 64);
   const DropoutMask mask(0.4, "drop", {1, 2, 3});
   for (std::int64_t first = 0; first < 9; ++first)
@@ -76,7 +76,7 @@ TEST_CASE("dropout multiplies by its mask, forward and backward", "[dropout][bac
   }
 }
 
-TEST_CASE("the CPU's loops draw the same mask, any number of whole blocks from any one",
+TEST_CASE("the CPU's loops draw the same mask, for any number of blocks from any block on",
           "[dropout]") {
   const DropoutMask mask(0.3, "drop", {1, 2, 3});
   const std::int64_t carry =

@@ -1,4 +1,4 @@
-// Corners with values worked out by hand, the same on every backend.
+// Corner cases with values worked out by hand, the same on every backend.
 #include <cmath>
 #include <limits>
 
@@ -38,13 +38,13 @@ TEST_CASE("max_pool: padding never wins over negative values", "[backend][backen
   CHECK(out.microbatches[0].input_gradient == Floats{0, 0, -2, 0});
 }
 
-TEST_CASE("max_pool: the first of equals gets the gradient", "[backend][backends]") {
+TEST_CASE("max_pool: the first of equal values gets the gradient", "[backend][backends]") {
   const std::string name = GENERATE(from_range(backend_names()));
   const auto out = layer_on(name, {1, 2, 2}, MaxPool{{2, 2}, {2, 2}}, {1, 1, 1}, {1, 3, 3, 3});
   CHECK(out.microbatches[0].input_gradient == Floats{0, 3, 0, 0});
 }
 
-TEST_CASE("max_pool: windows that share a winner add up", "[backend][backends]") {
+TEST_CASE("max_pool: windows that share a maximum add up their gradients", "[backend][backends]") {
   const std::string name = GENERATE(from_range(backend_names()));
   const auto out = layer_on(name, {1, 1, 3}, MaxPool{{1, 2}, {1, 1}}, {1, 1, 2}, {1, 5, 2});
   CHECK(out.microbatches[0].output == Floats{5, 5});
@@ -66,9 +66,9 @@ TEST_CASE("relu: 0 passes no gradient", "[backend][backends]") {
   CHECK(out.microbatches[0].input_gradient == Floats{0, 0, 2});
 }
 
-// oneDNN's relu, which a convolution on cpu takes along, is max(x, 0) and 0 for a NaN; the gradient
-// still shows it (docs/errors.md).
-TEST_CASE("a relu that the layer before does hides no NaN", "[backend][backends]") {
+// oneDNN's relu, which the cpu backend fuses into a convolution, is max(x, 0): 0 for a NaN. The
+// gradient still shows the NaN (docs/errors.md).
+TEST_CASE("a relu that the layer before it applies hides no NaN", "[backend][backends]") {
   struct Before {
     const char* kind;
     std::vector<std::int64_t> shape;
@@ -142,7 +142,7 @@ TEST_CASE("batch_norm: biased variance to normalise, unbiased for the running on
   CHECK(out.buffers.at("layer.running_var")[0] == Approx(0.5 * 3 + 0.5 * 20 / 3));
 }
 
-TEST_CASE("batch_norm: a large mean does not eat the variance", "[backend][backends]") {
+TEST_CASE("batch_norm: a large mean does not swamp the variance", "[backend][backends]") {
   const std::string name = GENERATE(from_range(backend_names()));
   const auto out = layer_on(name, {1}, BatchNorm{.eps = 0}, {1}, {4096, 4097, 4098, 4099},
                             {{"layer.weight", {1}}, {"layer.bias", {0}}},
@@ -154,8 +154,8 @@ TEST_CASE("batch_norm: a large mean does not eat the variance", "[backend][backe
 
 namespace {
 
-// Attention of one head of one column to the rows of a table, [query, key, value] a token, of which
-// 0 is padding. The targets make the output's gradient y - target.
+// Attention with one head of one column over the rows of a table, which has [query, key, value] for
+// each token; token 0 is padding. The targets make the output's gradient y - target.
 Outcome padded_attention(const std::string& backend, std::vector<std::int32_t> tokens,
                          const Floats& table, float target, bool causal = false) {
   const std::int64_t length = std::ssize(tokens), vocabulary = std::ssize(table) / 3;
@@ -179,7 +179,7 @@ Outcome padded_attention(const std::string& backend, std::vector<std::int32_t> t
 TEST_CASE("attention: keys at padding take no part, whatever they hold", "[backend][backends]") {
   const std::string name = GENERATE(from_range(backend_names()));
   const float log3 = std::log(3.0f), nan = std::numeric_limits<float>::quiet_NaN();
-  // Three queries of 1; keys 0 and log 3 are seen, so a quarter of 8 and three of 4.
+  // Three queries of 1; keys 0 and log 3 are seen, so a quarter of 8 and three quarters of 4.
   const Outcome out = padded_attention(name, {1, 0, 2}, {1, nan, nan, 1, 0, 8, 1, log3, 4}, 0);
   CHECK(difference(out.microbatches[0].output, {5, 5, 5}) < 1e-6);
   // dy = 5, dp = 40 and 20, ds = p (dp - 25) = 3.75 and -3.75 in each of three rows.
@@ -190,19 +190,19 @@ TEST_CASE("attention: keys at padding take no part, whatever they hold", "[backe
   CHECK(gradient[2] == 0);
 }
 
-TEST_CASE("attention: where all keys are padding the output is 0, and no gradient flows",
+TEST_CASE("attention: if all keys are padding the output is 0, and no gradient flows",
           "[backend][backends]") {
   const std::string name = GENERATE(from_range(backend_names()));
   const Outcome out = padded_attention(name, {0, 0, 0}, {1, 2, 3}, 1);
   CHECK(out.microbatches[0].output == Floats{0, 0, 0});
   CHECK(out.gradients.at("wte.weight") == Floats{0, 0, 0});
-  // Causal: the first position sees padding alone, the second itself.
+  // Causal: the first position sees only padding, the second sees itself too.
   const Outcome causal = padded_attention(name, {0, 1}, {1, 2, 3, 4, 5, 6}, 1, true);
   CHECK(causal.microbatches[0].output == Floats{0, 6});
   CHECK(causal.gradients.at("wte.weight") == Floats{0, 0, 0, 0, 0, 5});
 }
 
-TEST_CASE("attention: how much padding follows changes no bit", "[backend][backends]") {
+TEST_CASE("attention: the amount of padding at the end changes no bit", "[backend][backends]") {
   const std::string name = GENERATE(from_range(backend_names()));
   Floats table;
   for (int i = 0; i < 27; ++i) table.push_back(static_cast<float>(i * 29 % 17) / 8 - 1);

@@ -93,7 +93,7 @@ class Run {
     return packed;
   }
 
-  // What a bf16 backend stores: all but the output of a linear layer that the loss reads.
+  // What a bf16 backend stores: everything but the output of a linear layer that the loss reads.
   void round(ValueId value, void* memory) const {
     const bool is_last = value == output_of(layers_.size() - 1);
     if (!task_.rounds_values || is_tokens(value) ||

@@ -40,9 +40,9 @@ struct Weighting {
 struct Microbatch {
   Floats input;
   Floats values;                      // mse
-  std::vector<std::int32_t> classes;  // cross_entropy: one a row of outputs
+  std::vector<std::int32_t> classes;  // cross_entropy: one for each row of outputs
   RandomKey random;
-  std::vector<std::int32_t> tokens = {};  // in place of input, where that has a vocabulary
+  std::vector<std::int32_t> tokens = {};  // instead of input, if that has a vocabulary
 };
 struct Task {
   Graph graph;
@@ -66,7 +66,7 @@ Task make_task(const Graph& graph, int samples, Mode mode, int microbatches = 1,
 struct MicrobatchOutcome {
   Floats output;
   LossResult loss;
-  Floats output_gradient, input_gradient;  // none of tokens
+  Floats output_gradient, input_gradient;  // no input_gradient for tokens
 };
 struct Outcome {
   std::vector<MicrobatchOutcome> microbatches;
@@ -76,7 +76,7 @@ struct Outcome {
 };
 Outcome run(Backend& backend, const Task& task);
 
-// Between -1 and 1, the same ones for the same seed.
+// Between -1 and 1; the same seed gives the same values.
 inline Floats some_floats(std::size_t count, std::size_t seed) {
   Floats values;
   for (std::size_t i = 0; i < count; ++i)
@@ -84,8 +84,8 @@ inline Floats some_floats(std::size_t count, std::size_t seed) {
   return values;
 }
 
-// max|a - b| / max|b|, or max|a| where b is 0 everywhere; infinite where sizes differ or a NaN is
-// met.
+// max|a - b| / max|b|, or max|a| if b is 0 everywhere; infinite if the sizes differ or there is a
+// NaN.
 double difference(const Floats& a, const Floats& b);
 
 }  // namespace pipetrain::testing

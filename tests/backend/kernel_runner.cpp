@@ -4,10 +4,10 @@
 // and NAME.f32 of every parameter and buffer, raw little-endian. Results go to FOLDER/BACKEND/.
 // BACKEND-bf16 is that backend at that precision.
 //   kernel_runner BACKEND --outputs MODEL.toml WEIGHTS.safetensors INPUT.f32 OUTPUT.f32
-// What a trained model gives, evaluated as training would: the model and the weights read as
-// `pipetrain eval` reads them, one stage of the runtime, all samples at once.
+// The outputs of a trained model, evaluated as training would: the model and the weights are read
+// as `pipetrain eval` reads them, in one stage of the runtime, all samples at once.
 //   kernel_runner BACKEND --relus MODEL.toml WEIGHTS.safetensors INPUT.f32 FOLDER
-// What every relu of the model gives in training: FOLDER/N.f32, N its place among the layers.
+// The output of every relu of the model in training: FOLDER/N.f32, N its place among the layers.
 #include <algorithm>
 #include <cstdio>
 #include <exception>
@@ -140,7 +140,7 @@ void load(Stage& stage, const NamedTensors& tensors) {
   stage.begin_program();
 }
 
-// Of one stage with all of the graph's layers: the last one's output.
+// The output of the last layer, from one stage that holds all of the graph's layers.
 Floats outputs(Backend& backend, const Graph& graph, const NamedTensors& weights,
                const Floats& input, Mode mode) {
   const int samples = static_cast<int>(std::ssize(input) / graph.input.elements());
@@ -165,11 +165,11 @@ Floats outputs(Backend& backend, const Graph& graph, const NamedTensors& weights
   return values;
 }
 
-// The model is cut off after each relu in turn: what comes before one does not depend on the rest.
+// The model is cut off after each relu in turn, since its output does not depend on later layers.
 void write_relus(Backend& backend, Graph graph, const NamedTensors& weights, const Floats& input,
                  const path& folder) {
   std::filesystem::create_directories(folder);
-  graph.loss = Loss::Mse;  // of an output of any shape
+  graph.loss = Loss::Mse;  // takes an output of any shape
   for (; !graph.layers.empty(); graph.layers.pop_back())
     if (std::holds_alternative<Relu>(graph.layers.back().spec))
       write(folder / (std::to_string(graph.layers.size() - 1) + ".f32"),

@@ -1,5 +1,5 @@
-// A stream that is as far behind as a test says: what it is asked for is written down, and done
-// when the test lets it continue.
+// A stream that falls as far behind as a test wants: it logs what it is asked for, and does it when
+// the test lets it continue.
 #pragma once
 
 #include <spdlog/fmt/fmt.h>
@@ -24,7 +24,7 @@ class LateStream : public Stream {
   LateStream(std::string name, Log& log, int device = 0)
       : name_(std::move(name)), log_(log), device_(device) {}
 
-  void go_on() {  // all that has been asked for is done
+  void go_on() {  // does all that it has been asked for
     while (!later_.empty()) {
       later_.front()();
       later_.pop_front();
@@ -58,7 +58,7 @@ class LateStream : public Stream {
     std::memcpy(host, from, bytes);
   }
 
-  // Numbered from 1 in the order of their making.
+  // Numbered from 1 in the order in which they are made.
   std::unique_ptr<Fence> make_fence() override {
     auto fence = std::make_unique<LateFence>();
     fence->number = ++fences_made_;
@@ -87,7 +87,7 @@ class LateStream : public Stream {
   struct LateFence final : Fence {
     LateStream* stream = nullptr;
     int number = 0, recorded = 0, reached = 0;
-    double seconds = 0;  // one for each record of the stream
+    double seconds = 0;  // the clock advances by one with each record of the stream
     bool passed() const override { return reached == recorded; }
     void wait() const override { stream->go_on(); }
   };

@@ -29,7 +29,8 @@ double loss_of(Backend& backend, Task task) {
   return sum;
 }
 
-// Central differences of the loss by some elements of `values`, which are inside `task`.
+// Central differences of the loss with respect to some elements of `values`, which is a part of
+// `task`.
 void check_slopes(Backend& backend, Task& task, Floats& values, const Floats& gradient) {
   constexpr float step = 1e-3f;
   REQUIRE(values.size() == gradient.size());
@@ -100,7 +101,7 @@ TEST_CASE("every backend agrees with the reference", "[backend][backends]") {
     for (const auto& [parameter, gradient] : theirs.gradients) {
       INFO(parameter);
       CHECK(difference(ours.gradients.at(parameter), gradient) <= tolerance);
-      // What is stored beside the parameter's own values is zeros, or clipping would be wrong.
+      // Everything stored besides the parameter's own values must be 0, or clipping would be wrong.
       CHECK(ours.squares.at(parameter) == Approx(theirs.squares.at(parameter)).epsilon(1e-4));
     }
     for (const auto& [buffer, values] : theirs.buffers) {
@@ -110,14 +111,15 @@ TEST_CASE("every backend agrees with the reference", "[backend][backends]") {
   }
 }
 
-// Weights that bf16 holds are the same to a kernel that rounds them and to one that does not.
+// Weights that bf16 holds exactly are the same to a kernel that rounds them and to one that does
+// not.
 void round_weights(Task& task) {
   for (auto& [name, values] : task.weighting.parameters)
     for (float& value : values) value = cpu::to_float(cpu::from_float<cpu::Bf16>(value));
 }
 
-// The gradients of a softmax' scores add up to 0, and with them, nearly, those of what all scores
-// of an additive attention share: little is left of them but the rounding of what they are made of.
+// The gradients of a softmax's scores add up to 0, and so, nearly, do those of what all scores of
+// an additive attention share: little is left of those sums but rounding errors.
 bool nearly_cancels(const Graph& graph) {
   return std::any_of(graph.layers.begin(), graph.layers.end(), [](const Layer& layer) {
     return std::holds_alternative<AdditiveAttention>(layer.spec);

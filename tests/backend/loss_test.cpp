@@ -1,4 +1,4 @@
-// The two losses by hand values, at extreme outputs, and what they refuse.
+// The two losses against values worked out by hand, at extreme outputs, and what they refuse.
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -63,7 +63,7 @@ TEST_CASE("cross_entropy counts labels among the five largest", "[loss][backends
   CHECK(hits(1) == std::pair<std::int64_t, std::int64_t>(0, 0));
 }
 
-TEST_CASE("cross_entropy of a sequence has a label a position", "[loss][backends]") {
+TEST_CASE("cross_entropy of a sequence has a label for each position", "[loss][backends]") {
   const std::string name = GENERATE(from_range(backend_names()));
   const float ln3 = std::log(3.0f);
   Task task;
@@ -85,7 +85,7 @@ TEST_CASE("a NaN output is never a right answer", "[loss][backends]") {
   CHECK(outcome.loss.correct == 0);
 }
 
-TEST_CASE("a label beyond the outputs is the user's to fix", "[loss][backends]") {
+TEST_CASE("a label beyond the outputs is an error of the data", "[loss][backends]") {
   const std::string name = GENERATE(from_range(backend_names()));
   for (const std::int32_t label : {-2, 3})
     CHECK_THROWS_AS(loss_of(name, Loss::CrossEntropy, 3,
@@ -93,7 +93,7 @@ TEST_CASE("a label beyond the outputs is the user's to fix", "[loss][backends]")
                     DataError);
 }
 
-TEST_CASE("where there is no label nothing is lost, counted or changed", "[loss][backends]") {
+TEST_CASE("a position without a label adds no loss, count or gradient", "[loss][backends]") {
   const std::string name = GENERATE(from_range(backend_names()));
   const float nan = std::numeric_limits<float>::quiet_NaN(), ln3 = std::log(3.0f);
   Task task;
@@ -142,7 +142,7 @@ TEST_CASE("smoothed labels: the loss of every class has its share", "[loss][back
   CHECK(difference(outcome.output_gradient, gradient) < 1e-6);
 }
 
-// Positions without a label are among those that have one.
+// Some positions have a label and some do not.
 TEST_CASE("the gradient of smoothed cross_entropy is the slope of its loss", "[loss]") {
   const auto backend = make_backend("reference");
   Graph graph = make_graph({4, 6}, {{"fc", Linear{.out_features = 5}, {4, 5}}}, Loss::CrossEntropy);

@@ -1,4 +1,5 @@
-// An lstm that is given the state it left: a sequence position by position is the sequence at once.
+// An lstm that is given back the state that it left: a sequence run position by position equals the
+// sequence run at once.
 #include "backends.hpp"
 #include "catch.hpp"
 #include "device_memory.hpp"
@@ -54,7 +55,7 @@ class OneLayer {
     lowering_->store_value(memory_.stream(), {1}, output_, samples_, y.data());
     return y;
   }
-  // Zeros, as a sequence begins.
+  // Zeros, as at the start of a sequence.
   std::vector<void*> state() {
     std::vector<void*> state;
     for (const std::size_t bytes : kernel_->traits().state_bytes)
@@ -72,7 +73,7 @@ class OneLayer {
   std::vector<const void*> parameters_;
 };
 
-// Of each sample the values at one position.
+// The values of each sample at one position.
 Floats position_of(const Floats& values, std::size_t samples, std::size_t each, std::size_t t) {
   Floats out;
   const std::size_t of_sample = values.size() / samples;
@@ -84,7 +85,7 @@ Floats position_of(const Floats& values, std::size_t samples, std::size_t each, 
 
 }  // namespace
 
-TEST_CASE("lstm: position by position with its state is the sequence at once",
+TEST_CASE("lstm: running position by position with its state equals running the sequence at once",
           "[backend][backends]") {
   const std::string name = GENERATE(from_range(backend_names()));
   const Precision precision = GENERATE(Precision::F32, Precision::Bf16);
@@ -99,7 +100,7 @@ TEST_CASE("lstm: position by position with its state is the sequence at once",
   const LowerOptions options{.samples = samples, .precision = precision};
   OneLayer whole(*backend, spec, length, options), one(*backend, spec, 1, options);
   const auto agree = [&](const Floats& a, const Floats& b) {
-    // Of other rows a device's library may add up products in another order.
+    // For another number of rows a device's library may add up products in another order.
     return name == "cuda" ? difference(a, b) < 1e-5 : a == b;
   };
   for (const std::size_t seed : {2u, 9u}) {  // another sequence begins with zeros again
@@ -117,7 +118,7 @@ TEST_CASE("lstm: position by position with its state is the sequence at once",
   }
 }
 
-TEST_CASE("lstm: only a forward one, evaluated at one position, can be given a state",
+TEST_CASE("lstm: only one that runs forwards, evaluated at one position, can be given a state",
           "[backend][backends]") {
   const auto backend = make_backend(GENERATE(from_range(backend_names())));
   const auto takes_state = [&](const Lstm& spec, std::int64_t length, Mode mode) {

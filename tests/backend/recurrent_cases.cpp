@@ -16,8 +16,8 @@ Case plain_lstm(const std::string& more, std::int64_t length, std::int64_t width
           samples, mode};
 }
 
-// The padding is token 0, of which there is much where the vocabulary is small; most samples then
-// end with some, and some begin with it or have no other.
+// The padding is token 0, which is frequent if the vocabulary is small; most samples then end with
+// padding, and some begin with it or consist of it.
 Case padded_lstm(const std::string& more, std::int64_t length, std::int64_t vocabulary,
                  std::int64_t width, Lstm spec, int samples, Mode mode = Mode::Train) {
   spec.padding = 0;
@@ -93,7 +93,7 @@ std::vector<Case> recurrent_layer_cases() {
   return cases;
 }
 
-// A small translation: four tokens of a source, five of a target. The relu keeps it from
+// A small translation: four tokens of a source, five of a target. The relu excludes it from
 // comparisons with finite differences, which are too coarse for gradients as small as the first
 // layers' here.
 std::vector<Case> recurrent_chain_cases() {

@@ -1,5 +1,5 @@
-// Corners of the layers of recurrent translation, by hand and on every backend: where sequences
-// end.
+// Corner cases of the layers of recurrent translation, by hand and on every backend: where
+// sequences end.
 #include <cmath>
 #include <limits>
 
@@ -43,7 +43,7 @@ Outcome run_on(const std::string& backend, const OnTokens& on, const LayerSpec& 
   return run(*make_backend(backend), task);
 }
 
-// Of one state, whose i, f and o are 1/2 and whose g is 1/2 too, whatever it reads.
+// Parameters of an lstm of one state whose i, f, o and g are all 1/2, whatever it reads.
 Named halves(const std::string& suffix = "") {
   return {{"layer.weight_ih_l0" + suffix, Floats(4, 0)},
           {"layer.weight_hh_l0" + suffix, Floats(4, 0)},
@@ -86,7 +86,7 @@ TEST_CASE("lstm: a sequence ends with its last token that is not padding", "[bac
                    {first, third, second, second, third, first, 0, 0, 0, 0}) < 1e-6);
 }
 
-TEST_CASE("lstm: of padding alone outputs are 0, and no gradient flows", "[backend][backends]") {
+TEST_CASE("lstm: for padding alone outputs are 0, and no gradient flows", "[backend][backends]") {
   const std::string name = GENERATE(from_range(backend_names()));
   for (const bool both : {false, true}) {
     const Outcome out =
@@ -99,7 +99,7 @@ TEST_CASE("lstm: of padding alone outputs are 0, and no gradient flows", "[backe
   }
 }
 
-TEST_CASE("lstm: how much padding follows changes no bit", "[backend][backends]") {
+TEST_CASE("lstm: the amount of padding at the end changes no bit", "[backend][backends]") {
   const std::string name = GENERATE(from_range(backend_names()));
   constexpr std::size_t hidden = 3, width = 2;
   const auto outputs = [&](std::size_t padding, bool reverse) {
@@ -125,7 +125,7 @@ TEST_CASE("lstm: how much padding follows changes no bit", "[backend][backends]"
 
 namespace {
 
-// Queries, keys and values are the same one number; v is 1 where it is normalised to the length 1.
+// Queries, keys and values are all the same number; v is 1 where it is normalised to the length 1.
 Outcome additive_on(const std::string& backend, const OnTokens& on, bool normalize) {
   Named parameters = {{"layer.linear_att", {normalize ? 7.0f : 1.0f}}};
   if (normalize) {
@@ -151,7 +151,7 @@ TEST_CASE("additive_attention: keys at padding take no part, whatever they hold"
   }
 }
 
-TEST_CASE("additive_attention: where all keys are padding the output is 0, and no gradient flows",
+TEST_CASE("additive_attention: if all keys are padding the output is 0, and no gradient flows",
           "[backend][backends]") {
   const std::string name = GENERATE(from_range(backend_names()));
   for (const bool normalize : {true, false}) {
@@ -165,7 +165,8 @@ TEST_CASE("additive_attention: where all keys are padding the output is 0, and n
   }
 }
 
-TEST_CASE("additive_attention: how much padding follows changes no bit", "[backend][backends]") {
+TEST_CASE("additive_attention: the amount of padding at the end changes no bit",
+          "[backend][backends]") {
   const std::string name = GENERATE(from_range(backend_names()));
   const auto outputs = [&](std::size_t padding) {
     OnTokens on{.tokens = {3, 1, 2, 2}, .table = some_floats(4, 3)};

@@ -93,7 +93,7 @@ void attention_cases(std::vector<Case>& cases) {
   }
 }
 
-// Tokens to [T, 3C]; the padding is token 0, of which there is much where the vocabulary is small.
+// Tokens to [T, 3C]; the padding is token 0, which is frequent if the vocabulary is small.
 Graph padded(std::int64_t length, std::int64_t vocabulary, std::int64_t width, Attention spec) {
   spec.padding = 0;
   return make_graph(token_sequence(length, vocabulary),

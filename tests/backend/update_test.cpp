@@ -89,7 +89,7 @@ TEST_CASE("adamw decays the weight apart from the gradient", "[update][backends]
   CHECK(s.second[0] == Approx(0.9));
 }
 
-TEST_CASE("an update may go to another version's memory and leaves the live one",
+TEST_CASE("an update may write to another version's memory and then leaves the live one alone",
           "[update][backends]") {
   const auto backend = make_backend(GENERATE(from_range(backend_names())));
   DeviceMemory device(*backend);

@@ -20,7 +20,7 @@ using pipetrain::test::Folder;
 namespace {
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool sanitized = true;  // they map terabytes for themselves
+constexpr bool sanitized = true;  // sanitizers map terabytes for themselves
 #else
 constexpr bool sanitized = false;
 #endif
@@ -47,7 +47,7 @@ void write(const fs::path& folder, const std::vector<InputFile>& files) {
   }
 }
 
-// A user that nobody is, where the tests are root's; the folder is made that user's too.
+// If the tests run as root: a user id that belongs to nobody, who then owns the folder too.
 const std::string as_nobody = "setpriv --reuid=54321 --regid=54321 --clear-groups --no-new-privs ";
 bool is_root() { return ::geteuid() == 0; }
 bool can_be_nobody() {
@@ -67,7 +67,7 @@ Ran run_row(const Row& row, const fs::path& folder) {
 
 }  // namespace
 
-TEST_CASE("what the rows damage is valid unchanged", "[bad_inputs]") {
+TEST_CASE("the inputs that the rows damage are valid before that", "[bad_inputs]") {
   const Folder folder;
   write(folder / "", base_files());
   for (const std::string config :

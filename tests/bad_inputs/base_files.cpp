@@ -39,7 +39,7 @@ std::string bigrams(const std::string& data) {
          data;
 }
 
-// Reads sentences of up to 15 pieces and the one that ends them.
+// Reads sentences of up to 15 pieces, and the piece that ends them.
 std::string translation(const std::string& data) {
   return head +
          "input = { source = 16, target = 16, vocabulary = 22 }\n"

@@ -17,17 +17,16 @@ struct Row {
   std::vector<std::string> words;  // all of them are in what it prints on standard error
   bool little_memory = false;      // under a limit of virtual memory: a header claims too much
   std::string prepare = {};        // shell commands before it; $PIPETRAIN_BINARY is the binary
-  bool ordinary_user = false;      // whom permissions and limits bind, as they do not bind root
+  bool ordinary_user = false;      // run as a user whom permissions and limits bind, unlike root
   int most_threads = 0;            // of that user; 0: no limit
-  bool new_refuses = false;        // there is no such memory: a sanitizer ends the process itself
+  bool new_refuses = false;        // operator new must fail, for which a sanitizer ends the process
 };
 
 // Good inputs that a row spoils: base.toml trains on glyphs, tiny.toml on images.idx and labels.idx
 // (6 of 2x2, 3 classes), array.toml on x.npy and y.npy (6 of 4), c10.toml and c100.toml on
 // batch.bin and train.bin, folder.toml on pictures/a and pictures/b (4 of 3x8x8), weights.toml
-// begins with good.safetensors, text.toml on a.txt and tokens.toml on a.bin (10 tokens, of 4 that
-// the model knows, and it reads 3). pairs.toml on
-// a.de and a.en (3 pairs, for 22 pieces).
+// begins with good.safetensors, text.toml on a.txt and tokens.toml on a.bin (10 tokens; the model
+// knows 4 and reads 3), pairs.toml on a.de and a.en (3 pairs, for 22 pieces).
 std::vector<InputFile> base_files();
 
 std::vector<Row> command_rows();

@@ -1,5 +1,5 @@
-// NumPy files that are missing, cut short, of another type, or inconsistent; and numbers that are
-// none.
+// NumPy files that are missing, cut short, of another type, or inconsistent; and values that are
+// not numbers.
 #include <cmath>
 #include <limits>
 

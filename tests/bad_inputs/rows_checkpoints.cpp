@@ -1,5 +1,6 @@
-// Checkpoints that are damaged, of another model, or not there: of a run of three steps on two
-// stages whose end was taken away, so that the same command resumes from its last checkpoint.
+// Checkpoints that are damaged, of another model, or missing. They are those of a run of three
+// steps on two stages whose end was removed, so that the same command resumes from its last
+// checkpoint.
 #include "row.hpp"
 
 namespace {

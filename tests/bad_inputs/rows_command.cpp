@@ -1,4 +1,4 @@
-// The command line: verbs, options, --set, files that are none, folders that cannot be.
+// The command line: verbs, options, --set, things that are not files, folders that cannot be made.
 #include "row.hpp"
 
 std::vector<Row> command_rows() {
@@ -82,12 +82,12 @@ std::vector<Row> command_rows() {
        {},
        "schedule 1f1b --stages 2 --replicas 2,0",
        2,
-       {"'0' is not possible", "whole number from 1"}},
+       {"'0' is not valid", "whole number from 1"}},
       {"replicas of fewer stages than there are",
        {},
        "schedule 1f1b --stages 3 --replicas 2,1",
        2,
-       {"replicas = [2, 1] has 2 numbers, and stages = 3"}},
+       {"replicas = [2, 1] has 2 numbers, but stages = 3"}},
       {"a schedule that is not there", {}, "schedule gpip", 2, {"gpip", "did you mean 'gpipe'?"}},
       {"a schedule without a name", {}, "schedule --stages 2", 2, {"NAME", "--help"}},
       {"times that are no numbers",

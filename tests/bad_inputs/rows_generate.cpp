@@ -5,7 +5,7 @@
 
 namespace {
 
-// Reads sentences of up to 15 pieces and the one that ends them. `last`: its last layers.
+// Reads sentences of up to 15 pieces, and the piece that ends them. `last`: its last layers.
 std::string sides(const std::string& last) {
   return R"([model]
 name = "sides"

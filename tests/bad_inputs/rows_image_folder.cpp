@@ -27,7 +27,7 @@ Row set(const std::string& name, const std::string& keys, int code,
 std::string png() { return png_file(counted(8, 8, 3)); }
 std::string jpeg() { return jpeg_file(counted(8, 8, 3)); }
 
-// A PNG whose header claims other sides, with the right sum.
+// A PNG whose header claims another size, with the right checksum.
 std::string png_of_sides(std::uint32_t width, std::uint32_t height) {
   const std::string ihdr = "IHDR" + big_endian(width) + big_endian(height) + png().substr(24, 5);
   const auto sum =
@@ -68,7 +68,7 @@ std::vector<Row> image_folder_rows() {
       picture("a PNG with a wrong sum", "1.png", with_byte(png(), 45, png()[45] ^ 4),
               {"damaged PNG"}),
       picture("a PNG that claims terabytes", "1.png", png_of_sides(900000, 900000),
-              {"claims 900000 x 900000 pixels", "can hold at most"}),
+              {"claims 900000 x 900000 pixels", "at most"}),
       picture("a PNG that claims 4 GB", "1.png", png_of_sides(40000, 40000),
               {"claims 40000 x 40000"}),
       picture("a JPEG cut short", "2.jpg", less(jpeg(), 40), {"damaged JPEG", "remature end"}),

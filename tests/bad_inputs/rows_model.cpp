@@ -14,7 +14,7 @@ Row model(const std::string& name, const std::string& layers, const std::string&
           std::move(words)};
 }
 
-// Of six tokens of ten.
+// A model that reads six tokens of a vocabulary of ten.
 Row of_tokens(const std::string& name, const std::string& layer, const std::string& place,
               std::vector<std::string> words) {
   Row row = model(name, "", place, std::move(words));
@@ -69,8 +69,8 @@ std::vector<Row> model_rows() {
        {{"bad.toml", "[model]\nfile = \"m.toml\"\nlayers = []\n"}},
        "train bad.toml",
        2,
-       {"bad.toml:3:1", "model.file too"}},
-      model("a model of no TOML", "[[layers]\nname = 'a'\n", "2:10", {"no TOML"}),
+       {"bad.toml:3:1", "model.file are both given"}},
+      model("a model of no TOML", "[[layers]\nname = 'a'\n", "2:10", {"not valid TOML"}),
       model("a name taken twice", flat + "[[layers]]\nname = 'f'\nkind = 'relu'\n", "6:8",
             {"'f' is taken at line 3"}),
       model("an unknown input", flat + fc + "inputs = ['flat']\n", "9:10",

@@ -45,7 +45,7 @@ std::vector<Row> order_rows() {
       order("an order for another number of workers", with("1,1B1", "2,1B1"),
             {"line 9", "write stages = 3"}),
       order("an order with a slip in a number", with("0B1", "0B9"),
-            {"line 5: 0B9", "goes forward on no stage", "write 0B1"}),
+            {"line 5: 0B9", "never goes forward on any stage", "write 0B1"}),
       order("an order with a number too large", with("1B1", "1B1000000000"), {"line 9", "gap"}),
       order("an order in binary", std::string("worker,instruction\n\x00\xff\x01,\x02\n", 25),
             {"line 2", "not text"}),

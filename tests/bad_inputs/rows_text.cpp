@@ -79,7 +79,7 @@ std::vector<Row> text_rows() {
              {"says 2000000000 tokens", "16 bytes follow it"}),
       tokens("a token header that claims less", header(1, 4) + some(8), {"says 4 tokens"}),
       tokens("a token header of -1 tokens", header(1, -1) + some(8), {"header is damaged"}),
-      tokens("a token header cut short", less(header(1, 8), 1), {"1023 bytes are less"}),
+      tokens("a token header cut short", less(header(1, 8), 1), {"1023 bytes are fewer"}),
       tokens("a token header of 32-bit tokens", header(7, 4) + some(8), {"version 1", "has 7"}),
       {"a prompt with a character that the model does not know",
        {},

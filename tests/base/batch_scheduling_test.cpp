@@ -1,4 +1,4 @@
-// The policy is changed, changed back, and that of one thread alone.
+// The scheduling policy is changed and changed back, for one thread alone.
 #include "base/batch_scheduling.hpp"
 
 #include <sched.h>
@@ -9,7 +9,7 @@
 
 using namespace pipetrain;
 
-TEST_CASE("a thread preempts no other as long as it says so", "[batch scheduling]") {
+TEST_CASE("a thread preempts no other while its batch scheduling lasts", "[batch scheduling]") {
   if (sched_getscheduler(0) != SCHED_OTHER) {
     WARN("skipped: these tests run under a policy of their own");
     return;

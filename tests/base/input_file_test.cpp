@@ -51,7 +51,7 @@ TEST_CASE("a file is read whole, up to its bound") {
   CHECK(read_whole_stream(file) == "0123456789");
 }
 
-TEST_CASE("what is no regular file is refused without waiting, to read and to write") {
+TEST_CASE("anything but a regular file is refused without waiting, to read and to write") {
   const Folder folder;
   const fs::path pipe = folder.path() / "pipe", ring = folder.path() / "ring";
   REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
@@ -66,7 +66,7 @@ TEST_CASE("what is no regular file is refused without waiting, to read and to wr
   CHECK(opened.problem.starts_with("it is not a regular file"));
 }
 
-TEST_CASE("what is there is distinguished from what cannot be looked at") {
+TEST_CASE("a missing file is distinguished from one that cannot be looked at") {
   const Folder folder;
   const fs::path file = folder.write("text", ""), ring = folder.path() / "ring";
   fs::create_symlink(ring, ring);
@@ -79,14 +79,14 @@ TEST_CASE("what is there is distinguished from what cannot be looked at") {
   CHECK_THROWS_AS(is_there(folder.path() / std::string(300, 'x')), CannotRead);
 }
 
-TEST_CASE("only the machine's own troubles are not the file's") {
+TEST_CASE("only the machine's own troubles are not blamed on the file") {
   CHECK(CannotRead("file", "", ENOENT).is_of_the_file());
   CHECK(CannotRead("file", "it is a folder").is_of_the_file());
   for (const int error : {EMFILE, ENFILE, ENOMEM, EIO})
     CHECK_FALSE(CannotRead("file", "", error).is_of_the_file());
 }
 
-TEST_CASE("lines are whole, and a torn or an endless one ends them") {
+TEST_CASE("lines are whole, and reading ends at a torn or an endless one") {
   const Folder folder;
   std::string line;
   TextLines lines(folder.write("text", "one\n\ntwo\ntorn"));

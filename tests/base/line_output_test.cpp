@@ -34,7 +34,7 @@ struct Ends {  // what is written to `in` comes out of `out`
   Ends(const Ends&) = delete;
   Ends& operator=(const Ends&) = delete;
 
-  std::string read() const {  // all that is there now
+  std::string read() const {  // all that is available now
     std::string text;
     char part[4096];
     for (ssize_t n; (n = ::read(out, part, sizeof part)) > 0;)
@@ -56,7 +56,7 @@ Ends socket_pair() {
   return {ends[0], ends[1]};
 }
 
-// A bare chroot has none: what needs one is left out there, and says so.
+// A bare chroot has none: a test that needs one is skipped there, and says so.
 bool has_terminals() {
   const int reader = ::posix_openpt(O_RDWR | O_NOCTTY);
   const int writer = reader >= 0 && ::grantpt(reader) == 0 && ::unlockpt(reader) == 0
@@ -162,7 +162,7 @@ TEST_CASE("a line that must be kept comes after the count of those dropped befor
   CHECK((text.substr(text.size() - last.size() - notice.size()) == notice + last));
 }
 
-TEST_CASE("a long line that was written in part continues before any other", "[base]") {
+TEST_CASE("a long line that was written in part is finished before any other begins", "[base]") {
   const Ends ends = small_pipe();
   LineOutput output(ends.in, "standard output");
   const std::string line = std::string(20000, 'a') + "\n";
@@ -184,7 +184,7 @@ TEST_CASE("a pipe takes whole lines, so that another writer's come between them"
   CHECK((text + ends.read() == numbered(0, 300)));
 }
 
-TEST_CASE("where the pipe cannot be opened again, it is asked before each write", "[base]") {
+TEST_CASE("a pipe that cannot be opened again is polled before each write", "[base]") {
   const Ends ends = small_pipe();
   rlimit before{};
   REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
@@ -210,13 +210,13 @@ TEST_CASE("a terminal that is stopped delays nothing", "[base]") {
   CHECK(ends.read() == "one\n");
 }
 
-TEST_CASE("a reader that has gone is no error", "[base]") {
+TEST_CASE("a reader that has gone is not an error", "[base]") {
   int ends[2];
   REQUIRE(::pipe(ends) == 0);
   std::signal(SIGPIPE, SIG_IGN);
   LineOutput output(ends[1], "standard output");
   ::close(ends[0]);
-  LineOutput late(ends[1], "standard output");  // never had one
+  LineOutput late(ends[1], "standard output");  // never had a reader
   for (LineOutput* const each : {&output, &late}) {
     CHECK_NOTHROW(each->write("one\n"));
     CHECK_NOTHROW(each->keep("two\n"));
@@ -227,7 +227,7 @@ TEST_CASE("a reader that has gone is no error", "[base]") {
   ::close(ends[1]);
 }
 
-TEST_CASE("a terminal that was closed is a reader that has gone", "[base]") {
+TEST_CASE("a terminal that was closed counts as a reader that has gone", "[base]") {
   if (!has_terminals()) return;
   Ends ends = terminal();
   LineOutput output(ends.in, "standard output");
@@ -307,7 +307,7 @@ TEST_CASE("a wait at the end is over when the reader goes", "[base]") {
   ::close(ends[1]);
 }
 
-TEST_CASE("two descriptors of one pipe have the same reader, two of a file have not", "[base]") {
+TEST_CASE("two descriptors of one pipe have the same reader, two of a file do not", "[base]") {
   const Ends one = small_pipe(), other = small_pipe();
   const int copy = ::dup(one.in), file = ::open("/dev/null", O_WRONLY);
   CHECK(LineOutput(one.in, "standard output").same_reader(copy));

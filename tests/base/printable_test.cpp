@@ -19,11 +19,11 @@ TEST_CASE("control characters are escaped") {
   CHECK(printable(printable("\x1b\xff")) == printable("\x1b\xff"));
 }
 
-TEST_CASE("bytes that are no UTF-8 are escaped one by one") {
+TEST_CASE("bytes that are not UTF-8 are escaped one by one") {
   CHECK(printable("a\xff\x62") == "a\\xffb");
   CHECK(printable("\xC3") == "\\xc3");                    // cut short
   CHECK(printable("\xC3(") == "\\xc3(");                  // not continued
-  CHECK(printable("\xC0\x9B") == "\\xc0\\x9b");           // too long a form of ESC
-  CHECK(printable("\xED\xA0\x80") == "\\xed\\xa0\\x80");  // half of a pair
+  CHECK(printable("\xC0\x9B") == "\\xc0\\x9b");           // an overlong form of ESC
+  CHECK(printable("\xED\xA0\x80") == "\\xed\\xa0\\x80");  // half of a surrogate pair
   CHECK(printable("\xF7\xBF\xBF\xBF") == "\\xf7\\xbf\\xbf\\xbf");
 }

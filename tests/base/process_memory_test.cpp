@@ -8,7 +8,7 @@
 
 using namespace pipetrain;
 
-TEST_CASE("an allocation is seen, and its end", "[process memory]") {
+TEST_CASE("an allocation is seen, and so is its release", "[process memory]") {
   constexpr std::size_t bytes = 64 << 20;
   const ProcessMemory before = process_memory();
   if (before.heap_bytes == 0) {

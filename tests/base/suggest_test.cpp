@@ -26,12 +26,12 @@ TEST_CASE("edit distance counts a swap of neighbours once") {
   CHECK(edit_distance("same", "same") == 0);
 }
 
-TEST_CASE("nothing near, nothing said") {
+TEST_CASE("if no word is near, none is suggested") {
   CHECK(suggest("attention", kWords) == "");
   CHECK(suggest("", kWords) == "");
   CHECK(suggest("q", kWords) == "");  // any one letter would be one edit from "p"
   CHECK(suggest("relu", {}) == "");
-  CHECK_FALSE(nearest(std::string(100000, 'r'), kWords));  // and soon
+  CHECK_FALSE(nearest(std::string(100000, 'r'), kWords));  // and without delay
 }
 
 TEST_CASE("of two words equally near the first wins") {

@@ -1,4 +1,5 @@
-// Found by fuzzing: `shape = [1, ν]` took the TOML library to a point that it holds for impossible.
+// Found by fuzzing: `shape = [1, ν]` took the TOML library to a point that it takes to be
+// unreachable.
 #include "base/toml_text.hpp"
 
 #include "catch.hpp"
@@ -18,7 +19,7 @@ std::string found(const std::string& toml) {
 TEST_CASE("a character beyond ASCII outside quotes and comments is found at its place") {
   CHECK(found("a = 1\nshape = [1, ν]") == "2:13 ν");
   CHECK(found("é = 1") == "1:1 é");
-  CHECK(found("a = \"é\"\u00A0") == "1:8 \u00A0");  // a blank that is none
+  CHECK(found("a = \"é\"\u00A0") == "1:8 \u00A0");  // not a plain blank
   CHECK(found("a = 'x\\' ν") == "1:10 ν");          // no escapes between single quotes
   CHECK(found("a = \"x\\\" ν\" ν") == "1:13 ν");
   CHECK(found("a = \"\"\"x\"\"\"\"\" ν") == "1:15 ν");
@@ -30,7 +31,7 @@ TEST_CASE("a character beyond ASCII outside quotes and comments is found at its 
   CHECK(found("a = 'x' 'ϓ'") == "1:10 ϓ");
 }
 
-TEST_CASE("inside quotes and comments every character may be") {
+TEST_CASE("inside quotes and comments every character is allowed") {
   CHECK(found("") == "");
   CHECK(found("a = 'é' # ν") == "");
   CHECK(found("a = \"\"\"é\n\\\"\"\"ν\n\"\"\" # ν\nb = '''\nν''ν'''") == "");

@@ -22,7 +22,7 @@ using Steps = std::vector<std::int64_t>;
 
 }  // namespace
 
-TEST_CASE("checkpoints are listed by their steps; other names are not theirs") {
+TEST_CASE("checkpoints are listed by their steps; other names are ignored") {
   const Scratch scratch;
   CHECK(committed_checkpoints(scratch.path / "none").empty());
   for (const std::int64_t step : {20, 3, 123456789}) put(scratch.path, step);

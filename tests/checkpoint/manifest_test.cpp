@@ -54,7 +54,7 @@ TEST_CASE("a manifest reads back as it was written") {
   CHECK(std::isnan(parse_manifest(manifest_text(diverged), "m").progress.last->loss));
 }
 
-TEST_CASE("a manifest keeps the BLEU that the best is best by, and is read without one") {
+TEST_CASE("a manifest keeps the BLEU of the best checkpoint, and is read without one") {
   Manifest translated = example();
   translated.progress.last->bleu = 31.4;
   translated.progress.best->bleu = 33.25;
@@ -78,7 +78,7 @@ TEST_CASE("any flipped bit of a manifest is found, or changes nothing") {
     }
 }
 
-TEST_CASE("what is no manifest is refused with its name and the reason") {
+TEST_CASE("anything but a manifest is refused with its name and the reason") {
   const std::string text = manifest_text(example());
   for (const std::string bad : {"", "{", "[]", "3", "null", "{}"})
     CHECK(refusal(bad).find("ck/manifest.json: not a valid manifest") == 0);
@@ -97,7 +97,7 @@ TEST_CASE("what is no manifest is refused with its name and the reason") {
         std::string::npos);
 }
 
-TEST_CASE("a manifest of lists within lists without end is refused, not unfolded") {
+TEST_CASE("a manifest of endlessly nested lists is refused, not unfolded") {
   const std::string nested = std::string(100000, '[') + std::string(100000, ']');
   const std::string text = manifest_text(example());
   CHECK(refusal("{\"more\": " + nested + "," + text.substr(1)).find("more than 8 levels") !=
@@ -105,7 +105,8 @@ TEST_CASE("a manifest of lists within lists without end is refused, not unfolded
   CHECK(!refusal(nested).empty());
 }
 
-TEST_CASE("a manifest holds a key once, at most 100 in an object, and at most a million values") {
+TEST_CASE(
+    "a manifest holds each key once, at most 100 to an object, and at most a million values") {
   const std::string text = manifest_text(example());
   const auto with = [&](const std::string& more) { return refusal("{" + more + text.substr(1)); };
   CHECK(with("\"step\": 300,").find("it has the key 'step' twice") != std::string::npos);

@@ -42,7 +42,7 @@ void spill(const fs::path& file, const std::string& bytes) {
   std::ofstream(file, std::ios::binary) << bytes;
 }
 
-// A file with this header and as many data bytes.
+// A file with this header and that many data bytes.
 std::string file_bytes(const std::string& header, std::size_t data, std::uint64_t claimed) {
   std::string bytes(sizeof claimed, '\0');
   std::memcpy(bytes.data(), &claimed, sizeof claimed);
@@ -98,7 +98,7 @@ TEST_CASE("bytes do not depend on the order of the tensors, and the header ends 
   CHECK(contains(bytes, R"("b":{"data_offsets":[0,8],"dtype":"I64","shape":[]})"));
 }
 
-TEST_CASE("no tensors are a file too") {
+TEST_CASE("a file without tensors is a file too") {
   const Folder folder;
   write_safetensors(folder.path / "none", {});
   CHECK(read_safetensors(folder.path / "none").empty());
@@ -187,7 +187,7 @@ TEST_CASE("a header of more than two million values, or eight levels, is refused
   const auto header = [](const std::string& metadata) {
     return file_bytes(R"({"__metadata__":)" + metadata + "}", 0);
   };
-  std::string zeros;  // of 1,999,999 values; the list is the last one that the limit has room for
+  std::string zeros;  // of 1,999,999 values; with the list itself they reach the limit
   for (int i = 1; i < 2'000'000; ++i) zeros += i == 1 ? "0" : ",0";
   spill(file, header("[" + zeros + "]"));
   CHECK(error_of(file) == "no error");

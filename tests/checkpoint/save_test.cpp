@@ -66,13 +66,13 @@ TEST_CASE("a checkpoint reads back, weights apart from the optimizer's") {
                                                            "fc2.weight",
                                                            "fc2.weight/momentum_buffer"});
   CHECK(model_tensors(read).size() == 3);
-  // The same step once more takes its place.
+  // Saving the same step again replaces it.
   save_checkpoint(scratch.path / "checkpoints", snapshot_at(12));
   CHECK(read_checkpoint(folder).tensors.size() == 4);
   CHECK(committed_checkpoints(scratch.path / "checkpoints") == std::vector<std::int64_t>{12});
 }
 
-TEST_CASE("every damage is named, with a way out") {
+TEST_CASE("every kind of damage is named, with a way out") {
   const Scratch scratch;
   save_checkpoint(scratch.path, snapshot_at(5));
   save_checkpoint(scratch.path, snapshot_at(9));

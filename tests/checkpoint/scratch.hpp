@@ -1,4 +1,4 @@
-// A folder of a test's own, gone at its end, and the search of a message for words.
+// A folder of a test's own, removed at its end, and a search for words in a message.
 #pragma once
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-// PipeMare's learning-rate rescheduling (T1) from outside: what a run says of it, and what stays
+// PipeMare's learning-rate rescheduling (T1) from outside: what a run says about it, and what stays
 // when the run is lengthened.
 #include "catch.hpp"
 #include "run_folder.hpp"
@@ -32,8 +32,7 @@ const std::string not_given = "anneal_steps is not given";
 
 }  // namespace
 
-TEST_CASE("T1 where a delay is above 1: each stage's factor, before the first step",
-          "[annealing]") {
+TEST_CASE("T1 with a delay above 1: each stage's factor, before the first step", "[annealing]") {
   const PipeMare t;
   const std::string line =
       "T1 multiplies the learning rates of stages 0 to 3 by 0.333 0.5 1 1 at step 1, and by 1 from "
@@ -56,7 +55,7 @@ TEST_CASE("T1 where a delay is above 1: each stage's factor, before the first st
   CHECK(has(bytes_of(t.run / "config.resolved.toml"), "anneal_steps = 2\n"));
 }
 
-TEST_CASE("T1 where no delay is above 1 says that it does nothing, and why", "[annealing]") {
+TEST_CASE("T1 without a delay above 1 says that it does nothing, and why", "[annealing]") {
   const PipeMare t;
   for (const std::string asked : {"", " --set pipeline.pipemare.anneal_steps=7"}) {
     const Ran dry = t.train(t.run, 16, "--dry-run" + asked);

@@ -40,8 +40,8 @@ struct Blocked {
   const fs::path run = folder.path / "run";
   const FullPipe full{folder.path / "full"};
 
-  // A shell line: trains beside the shell with `redirect`, then does `then`, which finds the
-  // training as $pid; ends with the training's code, or 137 where it hangs for a minute.
+  // A shell line: trains in the background with `redirect`, then runs `then`, which finds the
+  // training as $pid; exits with the training's code, or with 137 if it hangs for a minute.
   Ran train(int steps, const std::string& redirect, const std::string& then) const {
     return run_binary("train " + folder.config().string() + " --output " + run.string() +
                           " --set metrics.log_every_steps=1 --set validation.every_epochs=0" +

@@ -1,5 +1,5 @@
 // Data that changed between two starts of a run: found by sizes, counts and contents, and trained
-// on only where that is asked for.
+// on only if that is asked for.
 #include <fstream>
 
 #include "catch.hpp"
@@ -110,7 +110,8 @@ void set_byte(const fs::path& file, std::streamoff at, char value) {
 
 }  // namespace
 
-TEST_CASE("one changed byte of the data: exit 2, nothing lost, and restored data continue") {
+TEST_CASE(
+    "one changed byte of the data: exit 2, nothing lost, and with restored data the run resumes") {
   const ImageRun r;
   const std::string whole = r.weights();
   r.cut();
@@ -128,7 +129,7 @@ TEST_CASE("one changed byte of the data: exit 2, nothing lost, and restored data
   CHECK((r.weights() == whole));
 }
 
-TEST_CASE("accepted changes are trained on, reported, and are the data from there on") {
+TEST_CASE("accepted changes are trained on, reported, and count as the run's data from then on") {
   const ImageRun r;
   const std::string whole = r.weights();
   r.cut();
@@ -155,11 +156,12 @@ TEST_CASE("more samples are recognised by the sizes and by the number of samples
   CHECK(has(refused.err, "data.train_images: 208 bytes then, 272 now"));
   CHECK(has(refused.err, "data.train_labels: 20 bytes then, 24 now"));
   CHECK(has(refused.err, "12 training samples then, 16 now"));
-  // The run of a config that starts over does not care.
+  // A run that starts over takes any data.
   CHECK(r.train("--resume never --quiet").code == 0);
 }
 
-TEST_CASE("a checkpoint that is named is compared too, and resharding keeps what it says") {
+TEST_CASE(
+    "a checkpoint that is named is compared too, and resharding keeps its record of the data") {
   const ImageRun r;
   const std::string part = (r.folder.path / "two").string();
   REQUIRE(run_binary("checkpoint reshard " + (r.run / "checkpoints/step-00000002").string() +
@@ -173,13 +175,14 @@ TEST_CASE("a checkpoint that is named is compared too, and resharding keeps what
   CHECK(has(refused.err, "data.train_labels"));
 }
 
-TEST_CASE("of large files the ends and pieces between them are compared, over all of a list") {
+TEST_CASE(
+    "large files are compared at their ends and in pieces between them, across a list of files") {
   constexpr std::streamoff kMiB = 1 << 20;
   struct TokenRun : KilledRun {
     TokenRun() {
       for (const char* name : {"first.bin", "second.bin"}) {
         folder.write(name, std::string("\1\0\2\0", 4));
-        fs::resize_file(folder.path / name, 64 * kMiB);  // with holes: they take no space
+        fs::resize_file(folder.path / name, 64 * kMiB);  // with holes, which take no space
       }
       begin(kTokens);
     }

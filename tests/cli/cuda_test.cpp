@@ -1,5 +1,5 @@
-// What the binary says of CUDA: in a build without it, on a machine without a device, and on one
-// with.
+// What the binary says about CUDA: in a build without it, on a machine without a device, and on one
+// with a device.
 #include <algorithm>
 #include <filesystem>
 
@@ -51,7 +51,7 @@ TEST_CASE(
     CHECK(info.contains(name));
 }
 
-TEST_CASE("a training on a GPU that is not there ends with one sentence, and leaves nothing") {
+TEST_CASE("a training on a missing GPU ends with one sentence, and leaves nothing") {
   if (!devices()["cuda"]["devices"].empty()) {
     WARN("skipped: there is a GPU here");
     return;
@@ -67,7 +67,7 @@ TEST_CASE("a training on a GPU that is not there ends with one sentence, and lea
   CHECK_FALSE(std::filesystem::exists(run));
 }
 
-TEST_CASE("a GPU that is not there is named", "[gpu]") {
+TEST_CASE("a missing GPU is named", "[gpu]") {
   const std::size_t count = devices()["cuda"]["devices"].size();
   if (count == 0) {
     WARN("skipped: there is no GPU here");

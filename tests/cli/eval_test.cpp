@@ -1,4 +1,4 @@
-// `pipetrain eval` from outside: which weights it takes, and what it says where they do not fit.
+// `pipetrain eval` from outside: which weights it takes, and what it says if they do not fit.
 #include "catch.hpp"
 #include "run_folder.hpp"
 

@@ -1,4 +1,4 @@
-"""The documentation's figures and printed schedules are what the binary makes; and scripts/draw-figures sees where one is not.
+"""The documentation's figures and printed schedules are what the binary makes; and scripts/draw-figures notices one that is not.
 
   PIPETRAIN_SOURCE=. PIPETRAIN_BINARY=build/pipetrain python3 tests/cli/figures_test.py
 """

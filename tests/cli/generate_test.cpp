@@ -1,5 +1,5 @@
-// `pipetrain generate` from outside: a model that has learnt a text says it, whatever vocabulary,
-// and the vocabulary stays with the weights. Evaluation of text is here too.
+// `pipetrain generate` from outside: a model that has learnt a text reproduces it, with any kind of
+// vocabulary, and the vocabulary stays with the weights. Evaluation of text is here too.
 #include <algorithm>
 #include <cmath>
 
@@ -11,7 +11,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Each character of "abcd" is followed by one other: a table of pairs learns that in a few steps.
+// Each character of "abcd" is always followed by the same one: a table of pairs learns that in a
+// few steps.
 std::string config_of(const TestFolder& folder, const std::string& data, int vocabulary) {
   return folder
       .write("text.toml", R"([model]
@@ -85,7 +86,7 @@ TEST_CASE("generate continues with a text that the model has learnt") {
   CHECK(trained.generate("--tokens 2 --temperature 0").out == "\nab\n");
 }
 
-TEST_CASE("generate draws the same by the same seed, and another text for another sample") {
+TEST_CASE("generate draws the same text with the same seed, and another one for another sample") {
   const Trained trained;
   const std::string options = "--prompt a --tokens 40 --temperature 5 --samples 2 ";
   const Ran first = trained.generate(options), again = trained.generate(options);
@@ -144,7 +145,7 @@ TEST_CASE("evaluation of text has perplexity, the exponential of the loss, and t
         Approx(validated["perplexity"].get<double>()).epsilon(1e-6));
 }
 
-TEST_CASE("generate by bytes, and by numbers where no text of the tokens is known") {
+TEST_CASE("generate by bytes, and by numbers if the text of the tokens is unknown") {
   const Trained bytes(
       "kind = \"text\"\ntokenizer = \"bytes\"\ntrain_text = \"a.txt\"\n"
       "validation_fraction = 0.2\n",
@@ -166,7 +167,7 @@ TEST_CASE("generate by bytes, and by numbers where no text of the tokens is know
   const Ran wrong = run_binary(generate + "--prompt '1 3'", here);
   CHECK(wrong.code == 2);
   CHECK(has(wrong.err, "\"3\" is not a token"));
-  CHECK(run_binary(generate, here).code == 2);  // a new line is no number
+  CHECK(run_binary(generate, here).code == 2);  // a new line is not a number
   folder.write("v.json", R"({"tokenizer": "characters", "tokens": ["x", "y", "z"]})");
   const std::string named =
       "--set 'data.vocabulary=\"" + (folder.path / "v.json").string() + "\"' ";

@@ -1,5 +1,4 @@
-// Training on folders of images, from PNG and JPEG files to weights: threads, continuing, bad
-// files.
+// Training on folders of images, from PNG and JPEG files to weights: threads, resuming, bad files.
 #include "catch.hpp"
 #include "data/made_images.hpp"
 #include "run_folder.hpp"
@@ -78,7 +77,7 @@ TEST_CASE("images in folders are learnt, to the same bits with any threads and s
     if (event["event"] == "validation") CHECK(event["accuracy"] == 1.0);
   pictures.train("many", "--set data.decode_threads=3 --set pipeline.stages=4");
   CHECK(pictures.weights("many") == pictures.weights("one"));
-  // Stopped after 4 of the 12 epochs and continued: crops and flips are those of the mini-batch.
+  // Stopped after 4 of the 12 epochs and resumed: crops and flips are those of the mini-batch.
   pictures.train("again", "--set training.epochs=4");
   pictures.train("again", "--set data.decode_threads=2");
   CHECK(pictures.weights("again") == pictures.weights("one"));
@@ -111,7 +110,7 @@ TEST_CASE("the names of classes stay with the weights, and others are refused") 
   CHECK(has(run_binary(eval).err, "classes.json: this is not a list of class names"));
 }
 
-TEST_CASE("images that came, changed or were named again keep a run from continuing") {
+TEST_CASE("images that were added, changed or renamed keep a run from resuming") {
   const Pictures pictures;
   const fs::path train = pictures.folder.path / "train";
   pictures.train("run", "--set training.epochs=4");
@@ -136,6 +135,6 @@ TEST_CASE("a damaged image is skipped and named once") {
   const Ran ran = pictures.train("run", "--set data.on_bad_image='\"skip\"'");
   const std::size_t told = ran.err.find("train/g/1.png: this is neither JPEG nor PNG");
   REQUIRE(told != std::string::npos);
-  CHECK(has(ran.err, "left out, the next image takes its place (1 so far)"));
+  CHECK(has(ran.err, "left out: the next image takes its place (1 so far)"));
   CHECK(ran.err.find("1.png", told + 14) == std::string::npos);
 }

@@ -1,4 +1,4 @@
-// The files that [metrics] asks for, and what a later start makes of them.
+// The files that [metrics] asks for, and what a later start does with them.
 #include <algorithm>
 
 #include "catch.hpp"
@@ -17,7 +17,7 @@ std::vector<std::string> event_files(const fs::path& run) {
   return found;
 }
 
-// The steps that slices of trace.json are of.
+// The steps that the slices of trace.json belong to.
 std::vector<int> traced_steps(const fs::path& run) {
   std::vector<int> steps;
   const json document = json::parse(bytes_of(run / "trace.json"));
@@ -30,7 +30,7 @@ std::vector<int> traced_steps(const fs::path& run) {
 
 }  // namespace
 
-TEST_CASE("events and a trace are written where they are asked for, and change no weight") {
+TEST_CASE("events and a trace are written if they are asked for, and change no weight") {
   const TestFolder folder;
   const fs::path with = folder.path / "with", without = folder.path / "without";
   const std::string train = "train " + folder.config().string() + " --output ";
@@ -43,7 +43,7 @@ TEST_CASE("events and a trace are written where they are asked for, and change n
   CHECK(bytes_of(with / "model.safetensors") == bytes_of(without / "model.safetensors"));
 }
 
-TEST_CASE("a run again leaves no events or trace of the one before") {
+TEST_CASE("starting over removes the events and the trace of the run before") {
   const TestFolder folder;
   const fs::path run = folder.path / "run";
   const std::string train = "train " + folder.config().string() + " --output " + run.string();
@@ -53,7 +53,7 @@ TEST_CASE("a run again leaves no events or trace of the one before") {
   CHECK_FALSE(fs::exists(run / "trace.json"));
 }
 
-TEST_CASE("a trace that reaches beyond the end, or beyond a failure, has what there is") {
+TEST_CASE("a trace that reaches beyond the end, or beyond a failure, has the steps that ran") {
   const TestFolder folder;
   const fs::path run = folder.path / "run";
   const std::string train =

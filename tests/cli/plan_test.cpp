@@ -54,7 +54,7 @@ TEST_CASE("a profile has the times of every layer at every size that was asked f
   const json profile = json::parse(bytes_of(planning.profile));
   CHECK(profile["pipetrain_profile"] == 4);
   // Each size with few micro-batches in flight, with two versions of the weights and with many
-  // micro-batches; and beside neighbours, where there are cores.
+  // micro-batches; and beside neighbours, if there are cores for them.
   REQUIRE(profile["points"].size() >= 6);
   for (const std::size_t p : {0, 1, 2, 3, 4, 5}) {
     const json& point = profile["points"][p];
@@ -112,7 +112,7 @@ TEST_CASE("a profile of another precision is refused") {
   CHECK(has(planned.err, "measured for another precision (f32, not bf16)"));
 }
 
-TEST_CASE("a training that plans by itself keeps its plan when it continues") {
+TEST_CASE("a training that plans by itself keeps its plan when it resumes") {
   const Planning planning;
   const Ran first = planning.train("--set training.epochs=1 --set checkpoint.every_steps=1");
   INFO(first.err);
@@ -128,7 +128,7 @@ TEST_CASE("a training that plans by itself keeps its plan when it continues") {
   CHECK(has(planning.text_of_run("config.resolved.toml"), schedule.substr(0, schedule.find('\n'))));
 }
 
-TEST_CASE("stale schedules are compared where the config allows them") {
+TEST_CASE("stale schedules are compared if the config allows them") {
   const Planning planning;
   const auto compared = [&](const std::string& more) {
     const Ran trained = planning.train("--set training.epochs=1 --resume never " + more);
@@ -141,7 +141,7 @@ TEST_CASE("stale schedules are compared where the config allows them") {
   CHECK_FALSE(has(compared(""), "pipedream_2bw"));
   const std::string stale = compared("--set pipeline.allow_stale=true");
   CHECK(has(stale, "pipedream_2bw"));
-  CHECK_FALSE(has(stale, "1f1b_sno"));  // charges what this machine does not do
+  CHECK_FALSE(has(stale, "1f1b_sno"));  // charges workers for transfers, as this machine does not
 }
 
 TEST_CASE("a training that plans by itself resumes from a checkpoint that is named") {
@@ -168,7 +168,7 @@ TEST_CASE("a training that plans by itself measures what the data have") {
       planning.pipetrain("profile " + planning.config + " --microbatch-sizes 64 --output " +
                          planning.profile.string());
   CHECK(measured.code == 2);
-  CHECK(has(measured.err, "that takes 128 samples, and the data have 96"));
+  CHECK(has(measured.err, "that takes 128 samples, but the data have 96"));
 }
 
 TEST_CASE("a profile may come through a pipe") {

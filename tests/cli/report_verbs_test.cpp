@@ -32,7 +32,7 @@ TEST_CASE("a run that fails leaves a report that says so") {
   CHECK(has(bytes_of(run / "report.html"), "failed: training diverged at step"));
 }
 
-TEST_CASE("a page that cannot be written costs the run nothing but itself") {
+TEST_CASE("a report that cannot be written costs the run nothing else") {
   const TestFolder folder;
   const fs::path run = folder.path / "run";
   fs::create_directories(run / "report.html.part");

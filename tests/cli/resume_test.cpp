@@ -95,7 +95,7 @@ TEST_CASE("a run resumes from its newest checkpoint to the same bits, under any 
   }
   CHECK(starts == 2);
   CHECK(validations == 2);
-  // Once more, from where it was continued to.
+  // Once more, from a checkpoint that the resumed run wrote.
   cut_to(t.run, 4);
   REQUIRE(t.train(t.run).code == 0);
   CHECK((bytes_of(t.run / "model.safetensors") == whole));
@@ -243,7 +243,7 @@ batch_size = 32
   CHECK(has(ran.err, "--resume never"));
 }
 
-TEST_CASE("a run killed before its first save leaves whole lines and begins again") {
+TEST_CASE("a run killed before its first save leaves whole lines and starts over") {
   const TestFolder folder;
   const fs::path run = folder.path / "run";
   const std::string train = "train " + folder.config().string() +

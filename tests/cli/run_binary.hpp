@@ -4,10 +4,10 @@
 #include <string>
 
 struct Ran {
-  int code = -1;  // 128 + n where signal n ended it
+  int code = -1;  // 128 + n if signal n ended it
   std::string out, err;
 };
 
 // `arguments` follow the binary's path in a shell line, so they may redirect and pipe. `before`
-// comes in front of it: "ulimit -n 10;". Both find the binary in $PIPETRAIN_BINARY.
+// comes in front of the path: "ulimit -n 10;". Both find the binary in $PIPETRAIN_BINARY.
 Ran run_binary(const std::string& arguments, const std::string& before = "");

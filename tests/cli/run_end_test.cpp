@@ -39,7 +39,7 @@ TEST_CASE("a loss that blew up is reported") {
   REQUIRE(told);
   CHECK(has(*told, "60 times that of the first step"));
   CHECK(has(*told, "optimizer.lr"));
-  // A skipped update's loss is no number to compare with.
+  // A skipped update's loss is not a number to compare with.
   CHECK_FALSE(warning(0, {std::nan(""), 1, 1}));
 }
 
@@ -47,7 +47,7 @@ TEST_CASE("a loss that ended at chance after it had been below is reported") {
   const double chance = std::log(10);
   CHECK_FALSE(warning(10, then(20, chance, 20, chance)));       // nothing was learnt: no news
   CHECK_FALSE(warning(10, then(20, 0.5 * chance, 20, 1.5)));    // still below
-  CHECK_FALSE(warning(10, then(1, 0.5 * chance, 20, chance)));  // too few steps to tell
+  CHECK_FALSE(warning(10, then(1, 0.5 * chance, 20, chance)));  // too few steps to judge by
   CHECK_FALSE(warning(0, then(20, 0.5 * chance, 20, chance)));  // no classes
   const auto told = warning(10, then(20, 0.5 * chance, 20, chance));
   REQUIRE(told);
@@ -103,7 +103,7 @@ TEST_CASE("eval takes a run directory, and --best its best checkpoint") {
   CHECK(has(none.err, "keep_best"));
 }
 
-TEST_CASE("a folder that is no run's is refused with what to name") {
+TEST_CASE("a folder that is not a run's is refused with what to name") {
   const TestFolder folder;
   const Ran ran = run_binary("eval " + folder.path.string());
   CHECK(ran.code == 2);

@@ -9,7 +9,7 @@
 
 #include "run_binary.hpp"
 
-struct TestFolder {  // a fresh one, gone at the end
+struct TestFolder {  // a fresh one, removed at the end
   TestFolder();
   ~TestFolder();
   TestFolder(const TestFolder&) = delete;
@@ -24,7 +24,7 @@ struct TestFolder {  // a fresh one, gone at the end
 
 bool has(const std::string& text, const std::string& part);
 std::string bytes_of(const std::filesystem::path& file);
-// Every line of metrics.jsonl; the test fails where one is no JSON object or the last one is torn.
+// Every line of metrics.jsonl; the test fails if one is not a JSON object or the last one is torn.
 std::vector<nlohmann::json> events_of(const std::filesystem::path& run);
 // The losses of its steps, exactly as written.
 std::vector<nlohmann::json> losses_of(const std::filesystem::path& run);

@@ -1,4 +1,4 @@
-// Signals from outside: a run that is ended saves first, and continues as if it had not been.
+// Signals from outside: a run that is ended saves first, and resumes as if it had not been.
 #include <fstream>
 
 #include "catch.hpp"
@@ -16,7 +16,7 @@ struct Endless {
     return "train " + folder.config().string() + " --quiet --output " + run.string() +
            " --set training.steps=" + steps;
   }
-  // After "... & pid=$!": until the run's metrics say so, or the run has ended.
+  // To follow "... & pid=$!": waits until the run's metrics have `pattern` or the run has ended.
   std::string wait_for(const std::string& pattern) const {
     return "while kill -0 $pid 2>/dev/null && ! grep -q '" + pattern + "' " +
            (run / "metrics.jsonl").string() + " 2>/dev/null; do sleep 0.02; done; ";
@@ -32,7 +32,7 @@ int last_step(const fs::path& run) {
 
 }  // namespace
 
-TEST_CASE("SIGTERM and SIGINT finish, save and end with 128 + n; the same command continues") {
+TEST_CASE("SIGTERM and SIGINT finish, save and end with 128 + n; the same command resumes") {
   const auto [name, code] = GENERATE(std::pair("TERM", 143), std::pair("INT", 130));
   const std::string workers = GENERATE("threads", "inline");
   const Endless e;
@@ -73,7 +73,7 @@ TEST_CASE("a signal that comes twice at once is one signal") {
 
 TEST_CASE("SIGUSR1 saves and continues") {
   const Endless e;
-  // Where the best is kept, a request may find its step saved already.
+  // If the best checkpoint is kept, a request may find its step saved already.
   const Ran ran = run_binary(e.train("100000000") + " --set checkpoint.keep_best=false & pid=$!; " +
                              e.wait_for("\"step\":3") + "kill -USR1 $pid; " +
                              e.wait_for("\"request\"") + "kill -TERM $pid; wait $pid");
@@ -85,7 +85,7 @@ TEST_CASE("SIGUSR1 saves and continues") {
   CHECK(saves == std::vector<std::string>{"request", "signal"});
 }
 
-TEST_CASE("every_minutes saves where time has passed") {
+TEST_CASE("every_minutes saves once the time has passed") {
   const Endless e;
   REQUIRE(run_binary(e.train("400") + " --set checkpoint.every_minutes=0.0001").code == 0);
   int saves = 0;

@@ -16,7 +16,7 @@ std::vector<double> validation_losses(const fs::path& run) {
 
 }  // namespace
 
-TEST_CASE("training stops when validation has not improved for a number of times") {
+TEST_CASE("training stops after a number of validations without improvement") {
   const TestFolder folder;
   const fs::path run = folder.path / "run";
   // A rate of 0 never improves anything: the first validation stays the best.

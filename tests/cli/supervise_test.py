@@ -26,7 +26,7 @@ trap 'echo saved >> "$0.starts"; exit 143' TERM
 echo up > "$0.up"
 while :; do sleep 0.02; done
 """
-# Waits after its rank has ended, as mpirun does for a host that does not answer; the second time it has none.
+# Waits after its rank has ended, as mpirun does for a host that does not answer; the second start has no rank.
 LINGERS = """#!/bin/sh
 echo start >> "$0.starts"
 [ "$(wc -l < "$0.starts")" -gt 1 ] && exit 0

@@ -1,4 +1,4 @@
-"""Runs what docs/sweeps.md tells: its shell loops, with less data, in a folder of their own."""
+"""Runs what docs/sweeps.md shows: its shell loops, with less data, in a folder of their own."""
 import os
 import re
 import subprocess

@@ -1,4 +1,4 @@
-// `pipetrain train` from outside: what a run leaves, what it prints where, and what --dry-run and
+// `pipetrain train` from outside: what a run leaves, where it prints what, and what --dry-run and
 // the other options do.
 #include "catch.hpp"
 #include "run_folder.hpp"

@@ -157,7 +157,7 @@ struct Cipher {
   }
 };
 
-// Trained once for all: nobody changes it.
+// Trained once for all cases; none of them changes it.
 const Cipher& trained() {
   static const Cipher cipher;
   static const Ran ran = cipher.train();
@@ -194,7 +194,7 @@ TEST_CASE("a model learns to translate, and its validation says so by BLEU") {
   CHECK_FALSE(json::parse(by_loss.out).contains("bleu"));
 }
 
-TEST_CASE("BLEU of a part of the pairs is that of their lines, wherever they are named") {
+TEST_CASE("BLEU of a part of the pairs is that of their lines, wherever the range begins") {
   const Cipher& cipher = trained();
   const auto eval = [&](const std::string& options) {
     const Ran ran =
@@ -235,7 +235,7 @@ TEST_CASE("generate writes a line for each line, in order and nothing else") {
   CHECK(cipher.generate(input, "--model run/checkpoints/step-00000300").out == ran.out);
 }
 
-TEST_CASE("generate takes lines as they come: empty, with returns, without an end, none") {
+TEST_CASE("generate takes lines as they come: empty, ending in CR LF, unended, none at all") {
   const Cipher& cipher = trained();
   const std::string plain = cipher.generate("a b c\nd e\n").out;
   CHECK(plain == "b c d\ne f\n");
@@ -252,7 +252,7 @@ TEST_CASE("a line that is too long is cut, and reported") {
   const Ran one = cipher.generate("a b\n" + seven + " h h\n");
   CHECK(one.code == 0);
   CHECK(one.out == cipher.generate("a b\n" + seven + "\n").out);
-  CHECK(has(one.err, "standard input:2: the line has 9 pieces, and the model reads at most 7"));
+  CHECK(has(one.err, "standard input:2: the line has 9 pieces, but the model reads at most 7"));
   CHECK_FALSE(has(one.err, "lines were cut"));
   const Ran two = cipher.generate(seven + " h\na\n" + seven + " h\n");
   CHECK(has(two.err, "standard input:1: the line has 8"));
@@ -275,7 +275,7 @@ TEST_CASE("generate gives one document of translations and their scores") {
   CHECK(result["translations"][2]["translation"] == "e f");
 }
 
-TEST_CASE("generate translates by what the run has kept, without any text") {
+TEST_CASE("generate translates with what the run has kept, without any text") {
   const Cipher cipher;
   REQUIRE(cipher.train("--set training.steps=5").code == 0);
   const std::string before = cipher.generate("a b c\n").out;
@@ -286,7 +286,8 @@ TEST_CASE("generate translates by what the run has kept, without any text") {
   CHECK(ran.out == before);
 }
 
-TEST_CASE("the best is best by BLEU, over stops too, and early stopping goes by it") {
+TEST_CASE(
+    "the best checkpoint is chosen by BLEU, across restarts too, and early stopping goes by BLEU") {
   const Cipher cipher;
   // So small a rate lowers the loss and changes no translation.
   const std::string still =

@@ -64,11 +64,11 @@ TEST_CASE("seven samples in three parts", "[compiled stage]") {
   CHECK(sample_part(2, 3, 2).count == 0);
 }
 
-TEST_CASE("one size where the micro-batches are equal", "[compiled stage]") {
+TEST_CASE("one size if the micro-batches are equal", "[compiled stage]") {
   CHECK(sizes(config_of(16, 4), 100, 0) == Sizes{{4, Mode::Train}});
 }
 
-TEST_CASE("two sizes where they are not, the full one first", "[compiled stage]") {
+TEST_CASE("two sizes if the micro-batches differ, the full one first", "[compiled stage]") {
   CHECK(sizes(config_of(16, 3), 100, 0) == Sizes{{6, Mode::Train}, {5, Mode::Train}});
 }
 
@@ -89,7 +89,7 @@ TEST_CASE("evaluation: whole batches and the rest", "[compiled stage]") {
   CHECK(sizes(config_of(16, 4), 0, 0).empty());
 }
 
-TEST_CASE("evaluation takes training's micro-batches where its size is not given",
+TEST_CASE("evaluation takes training's micro-batches if its own size is not given",
           "[compiled stage]") {
   Config config = config_of(16, 4);
   config.validation.batch_size = 0;
@@ -109,7 +109,7 @@ TEST_CASE("mini-batches with lengths of their own have sizes of their own", "[co
                                     {6, Mode::Evaluate, shorter}});
 }
 
-TEST_CASE("the largest of a kind", "[compiled stage]") {
+TEST_CASE("the largest micro-batch of each mode", "[compiled stage]") {
   const std::vector<MicrobatchSize> all = {
       {4, Mode::Train}, {6, Mode::Train}, {9, Mode::Evaluate}, {5, Mode::Train}};
   CHECK(most_samples(all, Mode::Train) == 6);

@@ -112,16 +112,16 @@ layers = [
                                       "test");
   CHECK(trained_values(graph) == std::vector<bool>{false, false, true, true, true});
   const auto lowering = make_backend("reference")->lower(graph, {.samples = 2});
-  // relu's output crosses the cut before sum, but nobody wants its gradient back.
+  // relu's output crosses the cut before sum, but no stage needs its gradient.
   CHECK(activation_packet(graph, *lowering, {2}, 2).values == std::vector<ValueId>{{1}, {2}});
   CHECK(gradient_packet(graph, *lowering, {2}, 2).values == std::vector<ValueId>{{2}});
   CHECK(gradient_packet(graph, *lowering, {1}, 2).values.empty());
   CHECK(gradient_packet(graph, *lowering, {1}, 2).bytes == 0);
 }
 
-// An lstm's weight gradient is made of what its other half leaves, though nobody wants the gradient
-// of the input.
-TEST_CASE("the input half runs where the weight half needs it", "[recipe][backends]") {
+// An lstm's weight gradient is computed from what the input half leaves, even if nothing needs the
+// gradient of the input.
+TEST_CASE("the input half runs if the weight half needs it", "[recipe][backends]") {
   const std::string backend = GENERATE(from_range(backend_names()));
   const std::string model = R"(
 input = { shape = [4, 3] }
@@ -151,7 +151,7 @@ layers = [
   CHECK(replay_every_range(model, backend) == 0);
 }
 
-TEST_CASE("tensors in a packet are apart, each on a line of its own", "[recipe]") {
+TEST_CASE("tensors in a packet do not overlap, and each begins on a line of its own", "[recipe]") {
   const Graph graph = read_model_text(residual_model, "test");
   const auto lowering = make_backend("reference")->lower(graph, {.samples = 3});
   const PacketLayout packet = activation_packet(graph, *lowering, {5}, 3);
@@ -163,7 +163,7 @@ TEST_CASE("tensors in a packet are apart, each on a line of its own", "[recipe]"
   CHECK(packet.bytes == 3 * each);
 }
 
-TEST_CASE("an input that kernels read as it comes is loaded nowhere", "[recipe]") {
+TEST_CASE("an input that kernels read as it comes is not loaded", "[recipe]") {
   const Graph graph = read_model_text(mlp_model, "test");
   const auto backend = make_backend("cpu");
   for (const Precision precision : {Precision::F32, Precision::Bf16}) {

@@ -47,7 +47,7 @@ class Replay {
   }
 
  private:
-  // ---- the graph, worked out here again
+  // ---- the graph, worked out here independently
   bool is_first() const { return in_.first.value == 0; }
   bool is_last() const { return in_.last.value + 1 == static_cast<int>(in_.graph.layers.size()); }
   const Layer& layer(int l) const { return in_.graph.layers[static_cast<std::size_t>(l)]; }
@@ -164,7 +164,7 @@ class Replay {
       expect(recipe_.output, bytes({in_.last.value + 1}), value({in_.last.value + 1}), "output");
     if (!is_last()) check_leaving_values();
   }
-  // An input that is read where it is is never written: limit() leaves no room for that.
+  // An input that is read in place is never written: limit() leaves no room for that.
   void load_input() {
     if (in_.lowering.reads_plain_input())
       area(Area::Input)[0] = {bytes({0}), value({0})};

@@ -19,7 +19,7 @@ struct ReplayInput {
   bool split_backward = false;
 };
 
-// What is wrong, in words; empty where nothing is.
+// What is wrong, in words; empty if nothing is.
 std::vector<std::string> replay(const ReplayInput& input);
 
 }  // namespace pipetrain::testing

@@ -43,7 +43,7 @@ TEST_CASE("a training program is one mini-batch of the config's schedule", "[seg
   }
 }
 
-TEST_CASE("updates wait for each other only where a norm is asked for", "[segment program]") {
+TEST_CASE("updates wait for each other only if a norm is asked for", "[segment program]") {
   Config config = make_config({});
   CHECK(count(training_program(config, 3, 10).program, Op::SyncGradients) == 0);
   config.optimizer.max_norm = 1;
@@ -64,7 +64,7 @@ TEST_CASE("evaluation is a forward through every stage", "[segment program]") {
                               "0: 0L0 0F0 0L1 0F1\n1:\n")));
 }
 
-TEST_CASE("an input half that is alone is a split backward", "[segment program]") {
+TEST_CASE("an input half on its own makes a split backward", "[segment program]") {
   CHECK(splits_backward(
       parse_program("program stages=1 microbatches=1 minibatches=1\n0: 0L0 0F0 0I0 0W0 0U0@1\n")));
 }
@@ -76,7 +76,7 @@ TEST_CASE("evaluation runs each stage where training has it", "[segment program]
                               "1: 1RA0 1F0 1SA0 2RA0 2F0 2SA0\n")));
 }
 
-TEST_CASE("a schedule that never drains is one program, folded where it is long",
+TEST_CASE("a schedule that never drains is one program, folded if it is long",
           "[segment program]") {
   Config config = make_config({.microbatches = 2, .schedule = "pipedream"});
   const SegmentProgram brief = training_program(config, 3, 4);

@@ -36,7 +36,7 @@ std::string refused(const std::filesystem::path& path) {
 
 }  // namespace
 
-TEST_CASE("data place: a path is of a known set where datasets describes it", "[data_place]") {
+TEST_CASE("data place: a path belongs to a known set if datasets describes it", "[data_place]") {
   const Folder folder;
   folder.write("datasets/digits.toml", "");
   const auto datasets = folder.path() / "datasets";
@@ -46,7 +46,7 @@ TEST_CASE("data place: a path is of a known set where datasets describes it", "[
   CHECK(known_dataset(folder.path() / "digits/images.gz") == "");
 }
 
-TEST_CASE("data place: PIPETRAIN_DATASETS has what datasets has not", "[data_place]") {
+TEST_CASE("data place: PIPETRAIN_DATASETS supplies what datasets does not have", "[data_place]") {
   const Folder folder;
   folder.write("datasets/digits.toml", "");
   const auto fetched = folder.write("datasets/digits/here", "1");

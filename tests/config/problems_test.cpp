@@ -58,7 +58,7 @@ TEST_CASE("a misspelt key is one problem: what its absence alone would cause is 
     CHECK(lines_of(message) == (start.empty() ? 2 : 1));  // both keys are there: both are wrong
     CHECK(message.find("run.toml:" + start) == 0);
   }
-  // A --set that is misspelt was to win over the file; one that is right wins.
+  // A misspelt --set was meant to override the file; a correct one does.
   const std::string text = kModel + "[data]\nbatch_size = 32\n[pipeline]\nmicrobatches = 5\n";
   CHECK(lines_of(refusal(text, {"pipeline.microbatchs=4"})) == 1);
   CHECK(lines_of(refusal(kModel + "[data]\nbatch_sise = 8\n",

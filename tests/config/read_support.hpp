@@ -42,7 +42,7 @@ inline ReadConfig read_text(const std::string& text, const std::vector<std::stri
   return read_config({folder.write("run.toml", text)}, sets);
 }
 
-// The message that a text is refused with, without the folder's name; empty where it is taken.
+// The message that a text is refused with, without the folder's name; empty if it is accepted.
 inline std::string refusal(const std::string& text, const std::vector<std::string>& sets = {}) {
   const Folder folder;
   try {

@@ -102,7 +102,7 @@ TEST_CASE("each value lands in its field") {
   CHECK(config.pipeline.split.first_layers == std::vector<std::string>{"conv\"2", "fc1"});
   CHECK(config.pipeline.replicas == std::vector<int>{1});
   CHECK(config.optimizer.weight_decay == 5e-4);
-  CHECK(config.optimizer.max_norm == 1.0);  // a whole number serves for a real one
+  CHECK(config.optimizer.max_norm == 1.0);  // an integer is accepted for a float
   CHECK(config.lr_schedule.milestones == std::vector<std::int64_t>{10, 20});
   CHECK(config.training.epochs == 0);
   CHECK(config.training.steps == 100);
@@ -198,7 +198,7 @@ TEST_CASE("inline layers become the text of a model file") {
         smoothed.inline_model.find("[[layers]]"));
 }
 
-TEST_CASE("of a model file and inline layers the later source wins") {
+TEST_CASE("between a model file and inline layers the later source wins") {
   const Folder folder;
   const auto file = folder.write("file.toml", kModel),
              layers = folder.write("inline.toml", kInline);
@@ -250,7 +250,7 @@ TEST_CASE("every single key survives, those of other kinds too") {
   }
 }
 
-TEST_CASE("pipemare: anneal_steps not given is another thing than 0") {
+TEST_CASE("pipemare: leaving out anneal_steps is not the same as 0") {
   const Config none = read_text(kModel, {"pipeline.schedule=pipemare"}).config;
   CHECK_FALSE(none.pipeline.pipemare.anneal_steps);
   CHECK(dump_config(none, false).find("anneal_steps") == std::string::npos);
@@ -289,7 +289,7 @@ TEST_CASE("keys without effect are allowed and noted once") {
   CHECK(read_text(kEverything).notes.empty());
 }
 
-TEST_CASE("allow_stale is for auto, and noted under a schedule by name") {
+TEST_CASE("allow_stale is for auto, and is noted beside a schedule by name") {
   const std::string stale = "allow_stale = true\n", keys = "[pipeline]\nschedule = ";
   CHECK(read_text(kModel + keys + "\"auto\"\n" + stale).notes.empty());
   CHECK(read_text(kModel + keys + "\"auto\"\n" + stale).config.pipeline.allow_stale);
@@ -331,7 +331,7 @@ TEST_CASE("the description has a line for each key that may be written") {
   CHECK(text.find("[checkpoint]\nevery_steps = 0") != std::string::npos);
 }
 
-TEST_CASE("keys have paths of their own, and choosing keys are before what they choose") {
+TEST_CASE("keys have paths of their own, and choosing keys come before what they choose") {
   for (const config::Key& key : config::keys()) {
     INFO(key.path);
     CHECK(config::find_key(key.path) == &key);

@@ -107,7 +107,7 @@ TEST_CASE("augment: what a window holds", "[augment]") {
   scaled.channels = 2;
   scaled.mean = {1, 10};
   scaled.std = {2, 0.5f};
-  // The zeros around are shifted and scaled as what they surround.
+  // The zeros around are shifted and scaled like the pixels that they surround.
   CHECK(cut(scaled, {3, 12}, 1, 1, {0, 0, false}) == std::vector<float>{1, -0.5f, 4, -20});
 }
 

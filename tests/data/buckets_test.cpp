@@ -50,7 +50,7 @@ std::vector<Held> epoch(BucketOrder& order, std::int64_t number) {
   return all;
 }
 
-// How much of the drawn limits the order makes use of is not asked: only what must hold of any.
+// Checks only what must hold for any order, not how well it fills the drawn limits.
 void check_epoch(const std::vector<PairLength>& pairs, const BucketOptions& options,
                  const BucketOrder& order, const std::vector<Held>& minibatches) {
   std::vector<int> seen(pairs.size());
@@ -89,7 +89,7 @@ TEST_CASE("buckets: bounds are multiples, mini-batches fill the limit", "[bucket
   CHECK(epoch(order, 0) ==
         std::vector<Held>{{{8, 8}, {0, 1}}, {{8, 8}, {4}}, {{16, 8}, {2}}, {{16, 8}, {3}}});
   CHECK(epoch(order, 0) == epoch(order, 1));
-  // 64 of 96 tokens are no padding: 9 + 9 + 17 + 23 + 6.
+  // 64 of 96 tokens are not padding: 9 + 9 + 17 + 23 + 6.
   CHECK(order.padding() == Approx(1 - 64.0 / 96));
 }
 
@@ -125,7 +125,7 @@ TEST_CASE("buckets: each pair once an epoch, and no mini-batch over a limit", "[
   }
 }
 
-TEST_CASE("buckets: the order is of the seed and the epoch alone", "[buckets]") {
+TEST_CASE("buckets: the order depends on the seed and the epoch alone", "[buckets]") {
   const auto pairs = drawn(500, 3);
   const BucketOptions options{.max_tokens = 256, .seed = 1};
   BucketOrder a(pairs, options, "a.de"), b(pairs, options, "a.de");

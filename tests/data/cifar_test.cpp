@@ -111,7 +111,7 @@ TEST_CASE("cifar: crops, flips and scaling, of the training part alone but for s
   CHECK(contains(written.refused<UsageError>(), "data.crop makes images of 28 x 28"));
 }
 
-TEST_CASE("cifar: a size that is no multiple of the record", "[cifar]") {
+TEST_CASE("cifar: a size that is not a multiple of the record", "[cifar]") {
   const CifarFiles longer({record(label(1), 0) + record(label(1), 0) + "12345"});
   const std::string message = longer.refused<DataError>();
   INFO(message);

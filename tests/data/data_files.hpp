@@ -20,7 +20,7 @@
 
 namespace pipetrain::test {
 
-// A folder of its own that goes with the test.
+// A folder of its own that is removed with the test.
 class Folder {
  public:
   Folder() {
@@ -99,7 +99,7 @@ inline Graph model(Shape input, Shape output, Loss loss = Loss::CrossEntropy) {
   return graph;
 }
 
-// What `run` throws as an E says; other exceptions pass.
+// The message of the E that `run` throws; other exceptions pass through.
 template <class E, class F>
 std::string message_of(F run) {
   try {
@@ -117,7 +117,7 @@ struct ReadSample {
   bool operator==(const ReadSample&) const = default;
 };
 
-// Also where its labels alone are read, which must be the same.
+// Reads the labels once more on their own, which must give the same.
 inline ReadSample sample(const Dataset& data, std::int64_t index, std::int64_t step = 0) {
   const auto read = [&](std::vector<float> input) {
     ReadSample s{std::move(input), -1, {}};

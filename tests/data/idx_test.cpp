@@ -120,7 +120,7 @@ TEST_CASE("idx: a damaged file is refused with what was found", "[idx]") {
       {"unknown type",
        idx({3, 2, 2}, std::string(12, 'x'), 0x7f),
        three_labels,
-       {"0x7f", "no type of IDX"}},
+       {"0x7f", "not an IDX type"}},
       {"no dimension at all", idx({}, ""), three_labels, {"claims 0 dimensions"}},
       {"nine dimensions",
        idx({1, 1, 1, 1, 1, 1, 1, 1, 1}, "x"),
@@ -140,7 +140,7 @@ TEST_CASE("idx: a damaged file is refused with what was found", "[idx]") {
       {"packed and short",
        gzipped(images.substr(0, 20)),
        three_labels,
-       {"12 bytes", "only 4 are there"}},
+       {"12 bytes", "only 4 are left"}},
       {"packed, bytes left over", gzipped(images + "x"), three_labels, {"left over"}},
       {"gzip cut in its data",
        packed.substr(0, packed.size() - 12),
@@ -173,7 +173,7 @@ TEST_CASE("idx: a damaged file is refused with what was found", "[idx]") {
   }
 }
 
-TEST_CASE("idx: files that are not there, or no files", "[idx]") {
+TEST_CASE("idx: files that are missing, or not files", "[idx]") {
   IdxFiles written(images, three_labels);
   written.config.train_labels = written.folder / "absent";
   CHECK(contains(message_of<DataError>([&] { written.open(); }), "absent: no such file"));

@@ -21,7 +21,7 @@ std::string refused_image(const std::string& bytes) {
 }
 std::string text_of(const Image& image) { return {image.bytes.begin(), image.bytes.end()}; }
 
-// The largest difference of a byte.
+// The largest difference between two bytes.
 int distance(const Image& image, const Pixels& pixels) {
   REQUIRE(image.bytes.size() == pixels.bytes.size());
   int most = 0;
@@ -84,14 +84,14 @@ TEST_CASE("image: JPEG, baseline and progressive, colour and grey", "[image]") {
   }
 }
 
-TEST_CASE("image: a JPEG of inks", "[image]") {
+TEST_CASE("image: a JPEG in CMYK", "[image]") {
   // No cyan, half of magenta, all yellow, and a fifth of black, as 255 - ink.
   const std::string inks{'\xff', '\x80', '\0', '\xcc'};
   const Image image = read(jpeg_file(plain(8, 8, inks), {.quality = 100}), 3);
   CHECK(distance(image, plain(8, 8, std::string{'\xcc', '\x66', '\0'})) <= 2);
 }
 
-TEST_CASE("image: what is no image, or only the start of one", "[image]") {
+TEST_CASE("image: bytes that are not an image, or only the start of one", "[image]") {
   const std::string png = png_file(counted(40, 40, 3)), jpeg = jpeg_file(counted(40, 40, 3));
   CHECK(contains(refused_image(""), "the file is empty"));
   CHECK(contains(refused_image("GIF89a.."), "neither JPEG nor PNG"));
@@ -109,7 +109,7 @@ TEST_CASE("image: bytes that were changed on the way", "[image]") {
   png[png.size() - 20] = static_cast<char>(png[png.size() - 20] ^ 1);
   CHECK(contains(refused_image(png), "damaged PNG: "));
   std::string jpeg = jpeg_file(counted(64, 64, 3), {.quality = 100});
-  jpeg.replace(jpeg.size() / 2, 2, "\xff\xd9");  // an end where none should be
+  jpeg.replace(jpeg.size() / 2, 2, "\xff\xd9");  // an end marker where none should be
   CHECK(contains(refused_image(jpeg), "damaged JPEG: "));
 }
 

@@ -87,7 +87,7 @@ TEST_CASE("image_folder: classes of the validation folder go by name", "[image]"
   CHECK(contains(message, "train has no such class folder"));
 }
 
-TEST_CASE("image_folder: a share of the images validates", "[image]") {
+TEST_CASE("image_folder: a share of the images is for validation", "[image]") {
   Images images;
   for (int i = 0; i < 10; ++i)
     images.add("train/" + std::to_string(i % 2) + "/" + std::to_string(i) + ".png", i);

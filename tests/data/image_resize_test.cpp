@@ -20,13 +20,13 @@ using Bytes = std::vector<std::uint8_t>;
 
 }  // namespace
 
-TEST_CASE("resize: growing draws lines between the centres of pixels", "[image]") {
+TEST_CASE("resize: enlarging interpolates between the centres of pixels", "[image]") {
   // Centres of the four are at 0.25, 0.75, 1.25, 1.75 of two pixels with centres 0.5 and 1.5.
   CHECK(resized(grey(1, 2, {0, 100}), 1, 4).bytes == Bytes{0, 25, 75, 100});
   CHECK(resized(grey(2, 1, {0, 100}), 4, 1).bytes == Bytes{0, 25, 75, 100});
 }
 
-TEST_CASE("resize: shrinking weighs every pixel below a triangle", "[image]") {
+TEST_CASE("resize: shrinking weighs every pixel under a triangle", "[image]") {
   // To a half, a triangle of half-width 2 around 1.0 and 3.0: weights 3, 3, 1 of 7 at the border.
   CHECK(resized(grey(1, 4, {70, 0, 7, 140}), 1, 2).bytes == Bytes{31, 63});
   CHECK(resized(grey(1, 5, {9, 9, 9, 9, 9}), 1, 1).bytes == Bytes{9});
@@ -61,7 +61,7 @@ TEST_CASE("resize: a part is cut out", "[image]") {
   CHECK(part.bytes == Bytes{16, 19, 22, 26, 29, 32});
 }
 
-TEST_CASE("resize: the bytes of PIL", "[image]") {
+TEST_CASE("resize: the bytes are those of PIL", "[image]") {
   Image image{17, 23, 1, {}};
   for (int y = 0; y < 17; ++y)
     for (int x = 0; x < 23; ++x)

@@ -1,4 +1,5 @@
-// Lines of texts: where they end, over the edges of what is read at once, and what is refused.
+// Lines of text: where they end, also across the edges of what is read at once, and what is
+// refused.
 #include "data/text/line_file.hpp"
 
 #include "catch.hpp"
@@ -22,7 +23,7 @@ using Lines = std::vector<std::string>;
 
 }  // namespace
 
-TEST_CASE("lines: with and without an end, with one of two bytes, empty ones", "[lines]") {
+TEST_CASE("lines: with and without an end, ending in CR LF, empty ones", "[lines]") {
   const Folder folder;
   CHECK(lines_of(folder.write("a", "")).empty());
   CHECK(lines_of(folder.write("a", "\n")) == Lines{""});
@@ -47,7 +48,7 @@ TEST_CASE("lines: plain and gzip, of every length around what is read at once", 
   CHECK(lines_of(folder.write("a.gz", gzipped(text))) == lines);
 }
 
-TEST_CASE("lines: what is no UTF-8 is refused with line and byte", "[lines]") {
+TEST_CASE("lines: text that is not UTF-8 is refused with line and byte", "[lines]") {
   const Folder folder;
   for (const std::string bytes : {"\xff", "\xc3", "\xe2\x82", "\xed\xa0\x80"}) {
     const auto file = folder.write("a.txt", "good\n\u00e9" + bytes + "\nmore\n");
@@ -57,7 +58,8 @@ TEST_CASE("lines: what is no UTF-8 is refused with line and byte", "[lines]") {
   }
 }
 
-TEST_CASE("lines: one that is no sentence is refused before it is all in memory", "[lines]") {
+TEST_CASE("lines: one too long for a sentence is refused before all of it is in memory",
+          "[lines]") {
   const Folder folder;
   CHECK(lines_of(folder.write("a", std::string(line_bytes_max, 'x'))).size() == 1);
   for (const std::string end : {"", "\n", "\nb\n"}) {
@@ -70,7 +72,7 @@ TEST_CASE("lines: one that is no sentence is refused before it is all in memory"
   CHECK(contains(message_of<DataError>([&] { lines_of(bomb); }), "b.gz:1: the line is longer"));
 }
 
-TEST_CASE("lines: a file that is cut short or not there is refused by name", "[lines]") {
+TEST_CASE("lines: a file that is cut short or missing is refused by name", "[lines]") {
   const Folder folder;
   const std::string packed = gzipped("some words\nand more\n");
   const auto file = folder.write("a.gz", packed.substr(0, packed.size() - 9));

@@ -18,5 +18,5 @@ TEST_CASE("all lines of a file, or those asked for, as they are written", "[line
   CHECK(contains(message_of<DataError>([&] {
                    read_lines(file, std::vector<std::int64_t>{2, 5});
                  }),
-                 "has 4 lines, and line 5 is needed"));
+                 "has 4 lines, but line 5 is needed"));
 }

@@ -44,7 +44,7 @@ TEST_CASE("lines of a stream are those of a file of the same bytes", "[lines]") 
   }
 }
 
-TEST_CASE("a stream that is no UTF-8, or has too long a line, is refused with the line",
+TEST_CASE("a stream that is not UTF-8, or has too long a line, is refused with the line",
           "[lines]") {
   CHECK(contains(refused_lines("a\nb\xff"), "in:2: invalid UTF-8: byte 1 of the line is 0xff"));
   CHECK(contains(refused_lines("\xc3\n"), "in:1: invalid UTF-8"));
@@ -54,7 +54,7 @@ TEST_CASE("a stream that is no UTF-8, or has too long a line, is refused with th
                    "in:2: the line is longer than 1048576 bytes"));
 }
 
-TEST_CASE("a stream that fails is no end of the text", "[lines]") {
+TEST_CASE("a stream that fails is not taken for the end of the text", "[lines]") {
   std::istringstream in("a\nb\n");
   LineStream stream(in, "in");
   (void)stream.next();

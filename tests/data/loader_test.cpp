@@ -137,7 +137,7 @@ TEST_CASE("loader: what a mini-batch holds depends neither on depth nor on reade
   }
 }
 
-TEST_CASE("loader: memory is used again, never allocated again", "[loader]") {
+TEST_CASE("loader: memory is reused, never allocated again", "[loader]") {
   const Counting data(10);
   Loader loader(data, {.order = {.batch_size = 4, .drop_last = false}, .depth = 3}, 1);
   std::vector<const float*> inputs;
@@ -197,8 +197,7 @@ TEST_CASE("loader: at most `depth` mini-batches are read ahead", "[loader]") {
   CHECK(data.reads == 30);
 }
 
-TEST_CASE("loader: a reading error comes out of get, for every reader, and goes nowhere else",
-          "[loader]") {
+TEST_CASE("loader: a read error comes out of get, for every reader, and nowhere else", "[loader]") {
   Counting data(20);
   data.fails_at = 9;
   Loader loader(data, in_file_order, 2);
@@ -234,7 +233,8 @@ TEST_CASE("loader: close wakes all that wait, and from then on get throws", "[lo
   loader.close();
 }
 
-TEST_CASE("loader: the destructor ends, although some hold mini-batches or wait", "[loader]") {
+TEST_CASE("loader: the destructor ends, although some readers hold mini-batches or wait",
+          "[loader]") {
   const Counting data(20);
   for (int round = 0; round < 50; ++round) {
     std::string woken;
@@ -261,7 +261,7 @@ TEST_CASE("loader: the destructor ends, although some hold mini-batches or wait"
 TEST_CASE("loader: a get that can never return says so instead", "[loader]") {
   const Counting data(100);
   const LoaderOptions options = {.order = {.batch_size = 4}, .depth = 2};
-  SECTION("what every reader released") {
+  SECTION("a mini-batch that every reader released") {
     Loader loader(data, options, 1);
     take(loader, 0);
     CHECK(contains(message_of<InternalError>([&] { loader.get(0); }),
@@ -293,7 +293,7 @@ TEST_CASE("loader: a get that can never return says so instead", "[loader]") {
     const auto go_too_far = [&] {
       try {
         loader.get(2);
-      } catch (const InternalError&) {  // the second one knows
+      } catch (const InternalError&) {  // the one that waits second finds out
         ++refused;
         loader.close();
       } catch (const LoaderClosed&) {

@@ -3,7 +3,7 @@
 #include <png.h>
 
 #include <cstddef>
-#include <cstdio>  // jpeglib.h needs it before
+#include <cstdio>  // jpeglib.h needs it first
 
 #include <jpeglib.h>
 

@@ -76,7 +76,7 @@ TEST_CASE("parallel text: pairs over the limit are dropped, those at it are not"
   const ParallelText some = written.read(longest - 1);
   CHECK(some.counts() == ParallelCounts{.read = 5, .empty = 2, .too_long = 1, .kept = 2});
   CHECK(some.line(1) == 2);
-  // Either side alone is enough: the limit of the other one is far.
+  // Either side alone is enough: the other one is far below its limit.
   std::string longer = "Hund";
   for (int i = 0; i < 20; ++i) longer += " Hund";
   CHECK(TextPair(longer + "\nHund\n", "dog\ndog\n").read(20).counts().too_long == 1);
@@ -92,12 +92,12 @@ TEST_CASE("parallel text: sides of different length are refused with both", "[pa
   CHECK(contains(TextPair("", "a\n").refused(), "a.de has 0 lines"));
 }
 
-TEST_CASE("parallel text: what is no UTF-8 is refused with file and line", "[parallel]") {
+TEST_CASE("parallel text: text that is not UTF-8 is refused with file and line", "[parallel]") {
   CHECK(contains(TextPair("a\nb\n", "a\n\xff\n").refused(), "a.en:2: invalid UTF-8"));
   CHECK(contains(TextPair("a\nb\n\x80", "a\nb\nc").refused(), "a.de:3: invalid UTF-8"));
 }
 
-TEST_CASE("parallel text: no pair left is refused with the counts", "[parallel]") {
+TEST_CASE("parallel text: a text with no pair left is refused with the counts", "[parallel]") {
   CHECK(contains(TextPair("", "").refused(), "a.de: no pair is left to train on: of 0 read"));
   const auto said = TextPair("ein Hund\n\n", "a dog\na\n").refused(1);
   CHECK(contains(said, "of 2 read, 1 are empty on one side, and 1 have more than 1 pieces"));

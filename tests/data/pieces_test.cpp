@@ -57,7 +57,8 @@ TEST_CASE("pieces: the special ones are the first four", "[pieces]") {
   }
 }
 
-TEST_CASE("pieces: a sentence comes back from its pieces, no more than its letters", "[pieces]") {
+TEST_CASE("pieces: a sentence comes back from its pieces, which are no more than its letters",
+          "[pieces]") {
   for (const std::string kind : {"unigram", "bpe"}) {
     const Learnt learnt(kind);
     for (const std::string sentence :
@@ -70,7 +71,7 @@ TEST_CASE("pieces: a sentence comes back from its pieces, no more than its lette
   }
 }
 
-TEST_CASE("pieces: white space is none, special pieces have no text", "[pieces]") {
+TEST_CASE("pieces: white space has no pieces, special pieces have no text", "[pieces]") {
   const Learnt learnt;
   CHECK(learnt.pieces.encode("").empty());
   CHECK(learnt.pieces.encode(" \t\u00a0").empty());
@@ -164,7 +165,7 @@ TEST_CASE("pieces: tables of characters, by hand", "[pieces]") {
   CHECK_FALSE(char_maps_hold(cut.substr(0, cut.size() - 1)));
 }
 
-TEST_CASE("pieces: a file that is no model is refused by name", "[pieces]") {
+TEST_CASE("pieces: a file that is not a model is refused by name", "[pieces]") {
   const Learnt learnt;
   for (const std::string& bytes :
        {std::string(), std::string("no model"), learnt.model.substr(0, learnt.model.size() / 2),

@@ -19,7 +19,7 @@ TEST_CASE("reading threads: every number once, in any number of runs", "[loader]
   }
 }
 
-TEST_CASE("reading threads: the smallest number that fails is reported, and the next run is good",
+TEST_CASE("reading threads: the smallest number that fails is reported, and the next run succeeds",
           "[loader]") {
   for (const int threads : {1, 2, 5}) {
     ReadingThreads readers(threads);

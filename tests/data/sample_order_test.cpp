@@ -36,7 +36,8 @@ TEST_CASE("order: without shuffle it is file order, and each epoch starts at 0 a
   CHECK(samples(keep, 3) == std::vector<SampleId>{0, 1, 2});
 }
 
-TEST_CASE("order: an exact fit has no tail, one large mini-batch is the rest", "[order]") {
+TEST_CASE("order: an exact fit has no tail, and too large a mini-batch holds all samples",
+          "[order]") {
   for (const bool drop_last : {true, false}) {
     SampleOrder exact(6, {.batch_size = 3, .shuffle = false, .drop_last = drop_last});
     CHECK(exact.steps_per_epoch() == 2);
@@ -59,7 +60,7 @@ TEST_CASE("order: each shuffled epoch is a permutation of its own", "[order]") {
   }
 }
 
-TEST_CASE("order: the dropped tail of a shuffled epoch is another one each time", "[order]") {
+TEST_CASE("order: the dropped tail of a shuffled epoch differs each time", "[order]") {
   SampleOrder order(10, {.batch_size = 4, .seed = 1});
   std::set<SampleId> used;
   for (std::int64_t e = 0; e < 20; ++e)

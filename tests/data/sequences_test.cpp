@@ -10,7 +10,7 @@ using namespace pipetrain::test;
 
 namespace {
 
-// Reads `context` tokens of a vocabulary, and predicts as many.
+// Reads `context` tokens of a vocabulary, and predicts that many.
 Graph sequence_model(std::int64_t context, std::int64_t vocabulary) {
   return model({{context}, vocabulary}, {{context, vocabulary}});
 }
@@ -179,10 +179,10 @@ TEST_CASE("tokens: inconsistent files are refused", "[tokens]") {
   CHECK(contains(refused(""), "empty"));
   CHECK(contains(refused("abc"), "3 bytes are not a whole number of 16-bit tokens"));
   CHECK(contains(refused(words({1, 2, 10, 3})), "a.bin: token 2 is 10, but the model's are 0..9"));
-  CHECK(contains(refused(headed({1, 2, 3}, 7)), "version 1, this one has 7"));
+  CHECK(contains(refused(headed({1, 2, 3}, 7)), "version 1, but this one has 7"));
   CHECK(contains(refused(headed({1, 2, 3}, 1, 1)), "says 4 tokens of 2 bytes, but 6 bytes"));
   CHECK(contains(refused(headed({1, 2, 3}, 1, -1)), "says 2 tokens"));
   CHECK(contains(refused(headed({1, 2, 3}, 1, -5)), "truncated or its header is damaged"));
-  CHECK(contains(refused(headed({}).substr(0, 100)), "100 bytes are less than their header"));
+  CHECK(contains(refused(headed({}).substr(0, 100)), "100 bytes are fewer than their header"));
   CHECK(contains(refused(words({1, 2})), "2 tokens are too few"));
 }

@@ -66,7 +66,7 @@ TEST_CASE("split: floor(n * fraction), both parts cover all samples once", "[spl
   }
 }
 
-TEST_CASE("split: the seed alone chooses, and each sample is as likely", "[split]") {
+TEST_CASE("split: the seed alone chooses, and every sample is equally likely", "[split]") {
   CHECK(split_samples(1000, {0.1, 1}).validation == split_samples(1000, {0.1, 1}).validation);
   CHECK(split_samples(1000, {0.1, 1}).validation != split_samples(1000, {0.1, 2}).validation);
   constexpr int trials = 4000, n = 10, kept = 3;

@@ -1,4 +1,4 @@
-// gzip as we read it: members after each other, padding, and what is refused.
+// gzip as we read it: several members in a row, padding, and what is refused.
 #include "catch.hpp"
 #include "data/byte_file.hpp"
 #include "data_files.hpp"
@@ -56,7 +56,7 @@ TEST_CASE("unpack: a flipped bit never changes what is read", "[unpack]") {
     INFO("byte " << at);
     try {
       const std::string text = all_of(folder, spoiled);
-      CHECK(text == "some text that is packed");  // a bit that nobody reads
+      CHECK(text == "some text that is packed");  // a bit that no reader looks at
     } catch (const DataError& error) {
       CHECK(contains(error.what(), "gzip data"));
       ++found;
@@ -72,7 +72,8 @@ TEST_CASE("unpack: garbage after the last member", "[unpack]") {
   CHECK(contains(refusal(packed + "\x1f garbage"), "damaged"));
 }
 
-TEST_CASE("unpack: what fits is read, what is left over is refused, packed as plain", "[unpack]") {
+TEST_CASE("unpack: a file that fits is read, one with bytes left over is refused, packed or plain",
+          "[unpack]") {
   const Folder folder;
   for (const std::string& bytes : {std::string("12345"), gzipped("12345")}) {
     CHECK(ByteFile(folder.write("f", bytes)).read_rest(5, "five").size() == 5);

@@ -39,7 +39,7 @@ TEST_CASE("a vocabulary reads back equal from its file", "[vocabulary]") {
     CHECK(Vocabulary::read(folder.write("v.json", v.json())) == v);
 }
 
-TEST_CASE("a character that is no token is named with its line", "[vocabulary]") {
+TEST_CASE("a character that is not a token is named with its line", "[vocabulary]") {
   const Vocabulary v = Vocabulary::of_characters("ab\n", "a.txt");
   const auto said = message_of<DataError>([&] { v.tokens("ab\nab\nbé", "b.txt"); });
   CHECK(contains(said, "b.txt:3: the character 'é' (U+00E9)"));
@@ -62,7 +62,7 @@ TEST_CASE("invalid UTF-8 is refused with its line and byte", "[vocabulary]") {
   CHECK(contains(message_of<DataError>([] { Vocabulary::of_characters("", "a.txt"); }), "empty"));
 }
 
-TEST_CASE("every code there is comes back from its UTF-8", "[vocabulary]") {
+TEST_CASE("every code point comes back from its UTF-8", "[vocabulary]") {
   int wrong = 0;
   for (char32_t code = 0; code < 0x110000; ++code) {
     if (code >= 0xd800 && code < 0xe000) continue;
@@ -73,14 +73,14 @@ TEST_CASE("every code there is comes back from its UTF-8", "[vocabulary]") {
   CHECK(wrong == 0);
 }
 
-TEST_CASE("a file that is no vocabulary is refused by name", "[vocabulary]") {
+TEST_CASE("a file that is not a vocabulary is refused by name", "[vocabulary]") {
   const Folder folder;
   const std::pair<std::string, std::string> cases[] = {
       {"", "not a JSON object"},
       {"[1]", "not a JSON object"},
       {"{}", "names no \"tokenizer\""},
-      {"{\"tokenizer\": \"words\"}", "no \"tokens\""},
-      {"{\"tokenizer\": \"characters\", \"tokens\": []}", "no \"tokens\""},
+      {"{\"tokenizer\": \"words\"}", "nor the \"tokens\""},
+      {"{\"tokenizer\": \"characters\", \"tokens\": []}", "nor the \"tokens\""},
       {"{\"tokenizer\": \"characters\", \"tokens\": [1]}", "not a string"},
       {"{\"tokenizer\": \"characters\", \"tokens\": [\"ab\"]}", "\"ab\" is not one character"},
       {"{\"tokenizer\": \"characters\", \"tokens\": [\"\"]}", "not one character"},

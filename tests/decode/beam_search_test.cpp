@@ -52,12 +52,12 @@ Tokens found(const Language& language, const SearchRules& rules) {
   return search.best()->tokens;
 }
 
-// Where the likeliest first token is a dead end.
+// A language whose likeliest first token is a dead end.
 const Language garden_path = table(
     {{{}, {0, 0.5f, 0.4f, 0.1f}}, {{a}, {0, 0.3f, 0.3f, 0.4f}}, {{b}, {0, 0.05f, 0.05f, 0.9f}}},
     {0, 0.1f, 0.1f, 0.8f});
 
-// The same for all prefixes, or another for each.
+// Random probabilities for each prefix, the same for the same seed.
 Language drawn(std::uint64_t seed) {
   return [seed](const Tokens& prefix) {
     std::uint64_t name = 17;
@@ -89,7 +89,7 @@ std::pair<double, Tokens> likeliest(const Language& language, const Tokens& pref
 
 }  // namespace
 
-TEST_CASE("a beam finds what the greedy search passes by") {
+TEST_CASE("a beam finds what the greedy search misses") {
   CHECK(found(garden_path, rules(1)) == Tokens{a});
   CHECK(found(garden_path, rules(2)) == Tokens{b});
   const BeamSearch search = searched(garden_path, rules(2, 1));
@@ -97,7 +97,7 @@ TEST_CASE("a beam finds what the greedy search passes by") {
   CHECK(search.best()->score == Approx(std::log(0.36) / (7.0 / 6)));  // two tokens with the end
 }
 
-TEST_CASE("an open hypothesis names the one before it that it continues with") {
+TEST_CASE("an open hypothesis names the earlier one that it continues") {
   bool moved = false;
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     const Language language = drawn(seed);
@@ -156,22 +156,23 @@ TEST_CASE("a length penalty makes up for the tokens of a longer sequence") {
   CHECK(found(language, rules(2, 2)) == Tokens{a});
   CHECK(searched(language, rules(2, 2)).best()->score ==
         Approx(std::log(0.405) / std::pow(7.0 / 6, 2)));
-  CHECK(found(language, rules(1, 2)).empty());  // one hypothesis: its first end is the end
+  CHECK(found(language, rules(1, 2)).empty());  // a single hypothesis stops at its first end
 }
 
-TEST_CASE("a search is over once nothing open can win, before as many are finished as it is wide") {
+TEST_CASE("a search ends once nothing open can win, even with fewer finished than its width") {
   BeamSearch search(rules(2, 0));
   const std::vector<float> p = {-inf, std::log(0.1f), std::log(0.1f), std::log(0.8f)};
   search.advance(std::vector<std::span<const float>>{p});
   CHECK(search.done());
   CHECK(search.open().empty());
-  BeamSearch hopeful(rules(2, 10, 20));  // where length pays, it continues
+  BeamSearch hopeful(rules(2, 10, 20));  // if length pays, it continues
   hopeful.advance(std::vector<std::span<const float>>{p});
   CHECK_FALSE(hopeful.done());
   CHECK(hopeful.open().size() == 2);
 }
 
-TEST_CASE("what has not ended at the longest is taken as it is, beside what has") {
+TEST_CASE(
+    "at the longest length a hypothesis without an end competes as it is, beside those with one") {
   const Language endless = table({}, {0, 0.9f, 0.1f, 0});
   const BeamSearch search = searched(endless, rules(1, 1, 3));
   CHECK(search.best()->tokens == Tokens{a, a, a});
@@ -180,7 +181,7 @@ TEST_CASE("what has not ended at the longest is taken as it is, beside what has"
   CHECK(found(one_long, rules(2, 0, 1)) == Tokens{a});
 }
 
-TEST_CASE("equals go by the better hypothesis, then by the lower token") {
+TEST_CASE("ties go to the better hypothesis, then to the lower token") {
   const Language even = table({}, {0, 0.5f, 0.5f, 0});
   CHECK(found(even, rules(1, 0, 3)) == Tokens{a, a, a});
   CHECK(found(even, rules(3, 0, 3)) == Tokens{a, a, a});

@@ -33,7 +33,7 @@ TEST_CASE("tokens are drawn by the softmax of outputs over temperature", "[gener
   CHECK(cold[2] == Approx(25.0 / 30).margin(0.01));
 }
 
-TEST_CASE("top_k leaves the likeliest, temperature 0 the one", "[generate]") {
+TEST_CASE("top_k keeps the k likeliest, temperature 0 only one", "[generate]") {
   const std::vector<float> outputs = {1, 3, 2, 3};
   const std::vector<double> two = shares(outputs, {.top_k = 2});
   CHECK(two[0] == 0);

@@ -1,4 +1,4 @@
-// The model position by position, with what is kept of its prefixes, against the whole of it at
+// The model run position by position, with what it keeps of prefixes, against the whole model at
 // once.
 #include "decode/translation_pass.hpp"
 
@@ -117,7 +117,7 @@ TEST_CASE("each position's outputs are those of the whole model at once", "[back
   config.hardware.threads_per_stage = threads;
   const auto backend = make_backend(backend_name);
   const auto agree = [&](float x, float y) {
-    // Of other rows a device's library may add up products in another order.
+    // For another number of rows a device's library may add up products in another order.
     return backend_name == "cuda" ? x == Approx(y).margin(1e-5) : x == y;
   };
   const int beam = 2, rows = 3 * beam;
@@ -127,7 +127,7 @@ TEST_CASE("each position's outputs are those of the whole model at once", "[back
     pass.put_parameters(tensors);
     for (const std::int64_t source : {12, 4, 8}) {
       Sides sides = drawn(rows, {source, 8}, seed + static_cast<std::uint64_t>(source));
-      for (int r = 0; r < rows; ++r)  // as many rows have one source
+      for (int r = 0; r < rows; ++r)  // `beam` rows share one source
         std::copy_n(sides.source.begin() + r / beam * beam * source, source,
                     sides.source.begin() + r * source);
       pass.read_sources(sides.source, source);
@@ -162,7 +162,7 @@ TEST_CASE("each position's outputs are those of the whole model at once", "[back
   }
 }
 
-TEST_CASE("targets begin again where sources are read", "[backends]") {
+TEST_CASE("targets begin again when sources are read", "[backends]") {
   const std::string backend_name = GENERATE(from_range(backend_names()));
   const Config config = small_config(backend_name);
   const Graph graph = read_model_text(small_translator, "small");

@@ -43,7 +43,7 @@ Sentences drawn(int count, std::uint64_t seed) {
   return sentences;
 }
 
-// Products of few rows may add up otherwise than those of many.
+// Products of few rows may add up differently from those of many.
 bool same(const Translation& x, const Translation& y) {
   return x.pieces == y.pieces && x.finite == y.finite && x.score == Approx(y.score).epsilon(1e-5);
 }
@@ -84,7 +84,7 @@ TEST_CASE("a translation depends neither on its company nor on its place", "[bac
   const std::string backend = GENERATE(from_range(backend_names()));
   const int beam = GENERATE(1, 3);
   const World world(backend);
-  const std::size_t count = backend == "cuda" ? 5 : 30;  // the device may be one of software
+  const std::size_t count = backend == "cuda" ? 5 : 30;  // the device may be a software one
   Translator translator = world.translator(beam, 4);
   translator.put_parameters(world.tensors);
   const Sentences sentences = drawn(static_cast<int>(count), 1);
@@ -165,7 +165,7 @@ TEST_CASE("no translation has padding, begin, unknown or end, nor is longer than
   }
 }
 
-TEST_CASE("an empty sentence has an empty translation, and other weights other ones") {
+TEST_CASE("an empty sentence has an empty translation, and other weights give other translations") {
   const World world("cpu");
   Translator translator = world.translator(1, 8);
   translator.put_parameters(world.tensors);

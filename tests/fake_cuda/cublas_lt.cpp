@@ -60,7 +60,7 @@ bool consistent(const Problem& p) {
   return rows == p.d.rows && columns == p.d.columns && k == other_k;
 }
 
-// Depends on the shape, so that one asked for another is noticed; sometimes 0.
+// Depends on the shape, so that a size asked for another shape is noticed; sometimes 0.
 std::size_t workspace_bytes(const Problem& p) {
   return static_cast<std::size_t>((p.d.rows + 3 * p.d.columns + 5 * inner(p)) % 7 * 64);
 }
@@ -68,7 +68,7 @@ std::size_t workspace_bytes(const Problem& p) {
 float epilogue(const Matmul& matmul, std::int64_t row, double sum) {
   if (has_bias(matmul)) sum += matmul.bias[row];
   const auto value = static_cast<float>(sum);
-  return has_relu(matmul) && !(value > 0) ? 0 : value;  // of a NaN too, as the library does
+  return has_relu(matmul) && !(value > 0) ? 0 : value;  // 0 for a NaN too, as in the library
 }
 
 void run(const Problem& p, const float* a, const float* b, float* d, double alpha, double beta) {
@@ -276,11 +276,11 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
     if (!handle || requested < 1 || !consistent(problem) || of(c) != of(d))
       return CUBLAS_STATUS_INVALID_VALUE;
     *returned = 0;
-    // Some shapes have no such epilogue: here those of an odd number of rows.
+    // Some shapes have no such epilogue: here those with an odd number of rows.
     if (has_bias(problem.matmul) && problem.d.rows % 2 == 1) return CUBLAS_STATUS_SUCCESS;
     const std::size_t wanted = workspace_bytes(problem);
     if (wanted > of(preference).workspace_bytes) return CUBLAS_STATUS_NOT_SUPPORTED;
-    // Of some shapes the first advice is one that cannot do it.
+    // For some shapes the first algorithm that is advised cannot do it.
     const int good = problem.d.columns % 3 == 0 && requested > 1 ? 1 : 0;
     for (int i = 0; i <= good; ++i) {
       results[i] = {};

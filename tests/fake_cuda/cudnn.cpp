@@ -66,7 +66,7 @@ const char* cudnnGetErrorString(cudnnStatus_t status) {
   }
 }
 
-// As cuDNN, which forgets it once it is reported.
+// Like cuDNN's, which forgets the message once it is reported.
 void cudnnGetLastErrorString(char* message, size_t bytes) {
   const auto held = fake_cuda::lock();
   if (bytes == 0) return;

@@ -58,7 +58,7 @@ bool consistent(const Shapes& s) {
          s.y.w == outputs(s.x.w, c.pad_w, s.w.w, c.stride_w, c.dilation_w);
 }
 
-// Some size that depends on everything, so that one asked for another shape is noticed.
+// Some size that depends on everything, so that a size asked for another shape is noticed.
 std::size_t workspace_bytes(const Shapes& s, int pass, int algorithm) {
   const auto elements = s.x.elements() + s.y.elements() * 2 + s.w.elements() * 3;
   return algorithm == 0 ? 0 : static_cast<std::size_t>(elements % 977 * 4 + pass * 16);
@@ -140,7 +140,8 @@ cudnnStatus_t size(const Shapes& shapes, int pass, int algorithm, int advised, s
 
 std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
 
-// What to take, after three that look as good and are not: by chance, rounded, impossible.
+// Lists the algorithm to take after three that look equally good and are not: one is
+// nondeterministic, one rounds its operands, one is not supported.
 template <class Performance, class Algorithm>
 cudnnStatus_t advise(Algorithm advised, Algorithm other, int most, int* count,
                      Performance* results) {

@@ -1,4 +1,4 @@
-// Failures by command: every call can be made to fail, once or for good.
+// Failures on command: every call can be made to fail, once or from then on.
 #include "fake_cuda/test_device.hpp"
 #include "fake_cuda/test_kernels.hpp"
 

@@ -1,5 +1,6 @@
 // Stacks are switched by setjmp and longjmp, 20 times as fast as swapcontext, which asks the
-// operating system each time. Sanitizers are told of each switch, and take swapcontext.
+// operating system each time. The sanitizers' builds use swapcontext and report each switch to the
+// sanitizer.
 #undef _FORTIFY_SOURCE  // jumps between stacks are meant
 
 #include "fake_cuda/fiber.hpp"
@@ -17,7 +18,7 @@
 namespace fake_cuda {
 namespace {
 
-constexpr std::size_t kStackBytes = 128 << 10;  // what is not touched costs nothing
+constexpr std::size_t kStackBytes = 128 << 10;  // untouched pages cost nothing
 
 Fiber* entered = nullptr;
 

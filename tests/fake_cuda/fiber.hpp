@@ -1,4 +1,4 @@
-// A stack of its own to run on, entered and left again. Of one host thread at a time.
+// A stack of its own to run on, entered and left again, by one host thread at a time.
 #pragma once
 
 #include <ucontext.h>

@@ -30,7 +30,7 @@ class KernelThreads {
   };
   struct Place {
     At writer, reader;
-    bool many_readers = false, many_blocks = false;  // by others than `reader`, since its sync
+    bool many_readers = false, many_blocks = false;  // read by others than `reader`, since its sync
   };
 
   bool clash(const At& earlier, bool shared) const;

@@ -21,7 +21,7 @@
 #include "fake_cuda/fiber.hpp"
 #include "fake_cuda/runtime.hpp"
 
-// Where all __shared__ arrays are; absent where no file has any.
+// Where all __shared__ arrays are; absent if no file has any.
 extern "C" char __start_fake_cuda_shared[] __attribute__((weak));
 extern "C" char __stop_fake_cuda_shared[] __attribute__((weak));
 
@@ -132,7 +132,7 @@ void run_block(const char* what, int threads) {
   if (block.thrown) std::rethrow_exception(std::exchange(block.thrown, nullptr));
 }
 
-// What a block finds in shared memory is another's: not numbers.
+// A block must find nothing useful in shared memory: it is filled with NaN.
 void spoil_shared_memory() {
   if (!__start_fake_cuda_shared) return;
   const auto bytes = static_cast<std::size_t>(__stop_fake_cuda_shared - __start_fake_cuda_shared);

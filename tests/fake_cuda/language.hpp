@@ -13,7 +13,7 @@
 #include <source_location>
 
 #undef __shared__
-#ifdef __SANITIZE_ADDRESS__  // which looks after arrays outside named sections only
+#ifdef __SANITIZE_ADDRESS__  // which guards only arrays outside named sections
 #define __shared__ static
 #else
 #define __shared__ static __attribute__((section("fake_cuda_shared")))
@@ -28,11 +28,11 @@ namespace fake_cuda {
 void launch(cudaStream_t stream, const char* what, int blocks, int threads,
             std::function<void()> thread);
 
-// Runs such a grid at once. Throws std::logic_error where a barrier is not reached by all threads
-// of a block, or two of them wait at different ones.
+// Runs such a grid at once. Throws std::logic_error if a barrier is not reached by all threads of a
+// block, or two of them wait at different ones.
 void run_grid(const char* what, int blocks, int threads, const std::function<void()>& thread);
 
-void shuffle_threads(unsigned seed);  // of the order in which threads run from here on
+void shuffle_threads(unsigned seed);  // the order in which threads run from here on
 
 void barrier(const std::source_location& where);
 

@@ -1,4 +1,4 @@
-// That device code which is wrong on a GPU is wrong on tests/fake_cuda too.
+// Device code that is wrong on a GPU must be wrong on tests/fake_cuda too.
 #include "fake_cuda/language.hpp"
 
 #include <set>
@@ -37,7 +37,7 @@ TEST_CASE("every thread of every block runs once", "[fake_cuda]") {
   CHECK(std::set(seen.begin(), seen.end()).size() == 15);
 }
 
-TEST_CASE("a barrier too few shows", "[fake_cuda]") {
+TEST_CASE("a missing barrier shows", "[fake_cuda]") {
   for (unsigned seed = 0; seed < 40; ++seed) {
     std::vector<int> expected = {1, 3, 5, 7, 9, 11, 13, 7};
     for (int& sum : expected) sum += 2 * static_cast<int>(seed);

@@ -19,7 +19,7 @@ inline bool aligned(const void* memory, std::size_t to) {
 
 inline double scalar(const void* host) { return *static_cast<const float*>(host); }
 
-// A workspace holds garbage before and after: what is there is lost.
+// A workspace holds garbage before and after: its contents are lost.
 inline void spoil(void* workspace, std::size_t bytes) {
   if (bytes == 0) return;
   writes(workspace, bytes);

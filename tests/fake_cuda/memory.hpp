@@ -2,8 +2,8 @@
 // operation last wrote and read each word of it, so that accesses that nothing orders are found.
 //
 // Addresses are never used twice. Fresh and freed memory is full of NaN; of large pinned blocks,
-// which are rings that tests use little of, only the beginning.
-// Only called with the lock of fake_cuda/world.hpp held.
+// rings of which tests use little, only the beginning is. Only called with the lock of
+// fake_cuda/world.hpp held.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ namespace fake_cuda {
 
 struct Queue;
 
-enum class Access { Read, Write, Copy };  // Copy: reads, but may read what nobody has written
+enum class Access { Read, Write, Copy };  // Copy: reads, but may read what was never written
 
 class Memory {
  public:
@@ -46,14 +46,14 @@ class Memory {
   Memory& operator=(const Memory&) = delete;
 
   Block& allocate(int device, std::size_t bytes);
-  // By the host, which has waited for so much.
+  // By the host, which has waited for what its clock says.
   void free(Block& block, const Clock& host);
 
-  Block* find(const void* memory);                    // which holds that address
+  Block* find(const void* memory);                    // the one that holds that address
   bool holds(const void* memory, std::size_t bytes);  // all of it in one live block
-  bool is_ours(const void* memory) const;             // an address of some block, or beside
+  bool is_ours(const void* memory) const;             // an address in or between our blocks
   void access(const void* memory, std::size_t bytes, Access how);
-  void race_in_kernel(const void* place);  // of two threads of the running kernel
+  void race_in_kernel(const void* place);  // between two threads of the running kernel
 
   void begin_operation(const Queue& queue, const std::string& what);
   void end_operation();
@@ -84,7 +84,7 @@ class Memory {
 
   std::uintptr_t arena_ = 0, next_ = 0;
   std::map<std::uintptr_t, Block> blocks_;
-  std::vector<std::uintptr_t> buried_;  // freed blocks whose memory is still there
+  std::vector<std::uintptr_t> buried_;  // freed blocks whose memory is still held
   std::size_t buried_bytes_ = 0;
   std::vector<Done> done_;
   std::unordered_set<std::string> names_;

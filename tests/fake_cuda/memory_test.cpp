@@ -18,7 +18,7 @@ TEST_CASE("memory that is freed while a stream still has to use it is found", "[
   CHECK_THAT(findings(), Contains("freed memory"));
 }
 
-TEST_CASE("memory runs out, and freed memory is there again", "[fake_cuda]") {
+TEST_CASE("memory runs out, and freed memory can be allocated again", "[fake_cuda]") {
   fake_cuda::set({.device_bytes = 1000});
   void *a = nullptr, *b = nullptr;
   CHECK(cudaMalloc(&a, 600) == cudaSuccess);

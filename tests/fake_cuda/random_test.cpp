@@ -27,7 +27,7 @@ std::vector<Step> random_program(std::uint64_t seed) {
   return program;
 }
 
-// to = 2 * from + to, as a kernel that says itself what it touches.
+// to = 2 * from + to, as a kernel that itself declares what it touches.
 void add(cudaStream_t stream, const float* from, float* to) {
   CHECK(fake_cuda::enqueue(stream, "add", [=] {
     fake_cuda::reads(from, floats * sizeof(float));

@@ -19,8 +19,8 @@
 
 namespace fake_cuda {
 
-// A kernel's launch: `work` runs the whole grid, later. False where a launch would fail (the reason
-// is what cudaGetLastError then says).
+// A kernel's launch: `work` runs the whole grid, later. False if a launch would fail
+// (cudaGetLastError then gives the reason).
 bool enqueue(cudaStream_t stream, const char* what, std::function<void()> work);
 
 // The same for an operation that cannot begin before `ready` says so (a rendezvous of streams).
@@ -34,13 +34,14 @@ void at_thread(std::int64_t block, int thread, int syncs);
 // Where the running block's __shared__ arrays are: checked likewise.
 void shared_memory(const void* memory, std::size_t bytes);
 
-// Within an operation's work: the bytes that it reads or writes, where nobody else can tell.
+// Within an operation's work: declares the bytes that it reads or writes, if nothing else can know
+// them.
 void reads(const void* memory, std::size_t bytes);
 void writes(const void* memory, std::size_t bytes);
 
 enum class Order {
   AtOnce,       // whatever is enqueued runs at once: what the results are compared with
-  Lazy,         // no more than what the host waits for
+  Lazy,         // only what the host waits for
   Random,       // any valid order
   OthersFirst,  // what the host does not wait for comes first, as far as it can go
 };
@@ -49,47 +50,47 @@ struct Options {
   Order order = Order::Lazy;
   std::uint64_t seed = 1;
   int devices = 2;
-  std::size_t device_bytes = std::size_t{4} << 30;  // of each; cudaMalloc fails beyond
+  std::size_t device_bytes = std::size_t{4} << 30;  // of each device; cudaMalloc fails beyond
   bool peers = true;                                // cudaDeviceCanAccessPeer says yes
   int cudnn_refusal = 0;  // what cuDNN says of all algorithms but those that it advises; 0: good
   bool cudnn_advises = true;  // one algorithm for each pass that is good for us
   bool check_races = true;
-  double deadlock_seconds = 10;  // a host thread that waits, with nothing to run, for so long
+  double deadlock_seconds = 10;  // reported if a host thread waits this long with nothing to run
 };
 
-// Runs all that is left, forgets everything but the findings (streams and memory that still live
-// become invalid) and begins afresh.
+// Runs all that is left, forgets everything but the findings (streams and memory that are still
+// live become invalid) and starts afresh.
 void set(const Options& options);
 
 // Runs all that is left, and says what was done wrong since the last call: races, accesses out of
-// bounds, of freed memory and of what nobody has written. Findings that nobody takes are printed at
+// bounds, of freed memory and of what was never written. Findings that are not taken are printed at
 // the program's end, which then fails.
 std::vector<std::string> take_findings();
 
 // Since set():
 std::int64_t host_waits();  // calls in which the host waits for a device, or on a GPU might
 std::int64_t operations();  // enqueued, waits and records included
-std::int64_t calls();       // that fail_call counts: those of CUDA, cuDNN, cuBLASLt and launches,
-                            // without those that only free something or ask for errors
+std::int64_t calls();       // the ones that fail_call counts: CUDA, cuDNN, cuBLASLt and launches,
+                            // except calls that only free something or ask for errors
 std::size_t device_bytes_in_use(int device);
-std::size_t live_allocations();  // of devices and pinned
+std::size_t live_allocations();  // on devices, and pinned
 
 // A call of cudaStreamWaitEvent since set(), and what it is good for.
 struct EventWait {
   enum class Effect {
-    Orders,       // the stream is behind work now that it might have overtaken
+    Orders,       // the stream now runs after work that it might have overtaken
     NeverBefore,  // nothing has been recorded in the event yet
-    KnownBefore,  // the stream was behind that record already
+    KnownBefore,  // the stream was ordered after that record already
   };
   std::string what;  // which stream waits for which
   Effect effect = Effect::Orders;
 };
 std::vector<EventWait> event_waits();
 
-// The n-th call from here on, from 1, fails; sticky: and so do all after it.
+// The n-th call from here on, counted from 1, fails; if sticky, so do all calls after it.
 void fail_call(std::int64_t n, bool sticky = false);
 bool call_failed();  // has the failure happened?
-// The n-th cudaStreamWaitEvent from here on, from 1, is ignored.
+// The n-th cudaStreamWaitEvent from here on, counted from 1, is ignored.
 void ignore_wait(std::int64_t n);
 
 }  // namespace fake_cuda

@@ -79,7 +79,7 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
         *value = 1024;
         break;
       default:
-        return cudaErrorInvalidValue;  // nobody has asked for it so far
+        return cudaErrorInvalidValue;  // nothing has asked for it so far
     }
     return cudaSuccess;
   });

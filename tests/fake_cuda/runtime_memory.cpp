@@ -16,7 +16,7 @@ using fake_cuda::world;
 
 namespace {
 
-// An address and a size that are in one block that still lives, or in memory that is not ours.
+// An address and a size within one live block, or in memory that is not ours.
 bool usable(const void* memory, std::size_t bytes) {
   return memory && (!world().memory.is_ours(memory) || world().memory.holds(memory, bytes));
 }
@@ -52,7 +52,7 @@ bool fits(cudaMemcpyKind kind, const void* to, const void* from) {
     case cudaMemcpyDeviceToDevice:
       return on_device(to) && on_device(from);
     case cudaMemcpyHostToHost:
-      return false;  // nobody has a use for it here
+      return false;  // not needed here
     default:
       return true;
   }
@@ -159,7 +159,7 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpy
   return cudaSuccess;
 }
 
-// Of rows on devices alone.
+// Only for rows on devices.
 cudaError_t cudaMemcpy2DAsync(void* to, size_t to_pitch, const void* from, size_t from_pitch,
                               size_t width, size_t height, cudaMemcpyKind kind,
                               cudaStream_t stream) {

@@ -37,7 +37,7 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
   });
 }
 
-// What is still in it runs anyway.
+// Work that is still in it runs anyway.
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   return freeing_call([&] {
     if (!is_open(stream)) return cudaErrorInvalidResourceHandle;

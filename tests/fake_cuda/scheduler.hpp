@@ -37,7 +37,7 @@ struct Operation {
   std::shared_ptr<Mark> awaited;   // null: no wait
   std::shared_ptr<Mark> recorded;  // null: no record
   Clock host;                      // what the enqueuing thread had waited for
-  std::size_t wait = 0;            // which of the world's event_waits, where it awaits
+  std::size_t wait = 0;            // which of the world's event_waits, if it awaits
 };
 
 struct Queue {
@@ -55,10 +55,10 @@ class Scheduler {
 
   Queue* open(int device);
   void push(Queue& queue, Operation operation);
-  // Runs what the order says until that many of the queue's operations are done; false: nothing can
-  // run, and that is not so.
+  // Runs what the order says until that many of the queue's operations are done. False if nothing
+  // can run before they are.
   bool run_until(Queue& queue, std::uint64_t position);
-  void run_all();  // that can run
+  void run_all();  // all that can run
   // The host polls for it: something may run meanwhile.
   void poll(Queue& queue, std::uint64_t position);
 

@@ -92,7 +92,7 @@ TEST_CASE("two streams that read one block race only with its next writer", "[fa
   order(b, a);
   CHECK(cudaStreamSynchronize(c) == cudaSuccess);
   CHECK(findings() == "");
-  affine(a, y, x, 1, 1);  // after b, and after c by the host's wait
+  affine(a, y, x, 1, 1);  // after b's work, and by the host's wait after c's
   CHECK(cudaStreamSynchronize(a) == cudaSuccess);
   CHECK(findings() == "");
   affine(c, x + 1, y + 2, 1, 1);
@@ -103,7 +103,7 @@ TEST_CASE("two streams that read one block race only with its next writer", "[fa
 }
 #endif
 
-TEST_CASE("polling passes in the end, and events tell the time", "[fake_cuda]") {
+TEST_CASE("polling succeeds in the end, and events measure time", "[fake_cuda]") {
   fake_cuda::set({});
   const cudaStream_t stream = make_stream();
   const cudaEvent_t begin = make_event(cudaEventDefault), end = make_event(cudaEventDefault);
@@ -116,7 +116,7 @@ TEST_CASE("polling passes in the end, and events tell the time", "[fake_cuda]") 
   int polls = 1;
   while (cudaEventQuery(end) == cudaErrorNotReady) ++polls;
   CHECK(polls > 1);
-  CHECK(cudaGetLastError() == cudaErrorNotReady);  // as CUDA's, for anyone who checks a launch next
+  CHECK(cudaGetLastError() == cudaErrorNotReady);  // as in CUDA, so that the next check sees it
   CHECK(cudaGetLastError() == cudaSuccess);
   CHECK(cudaEventElapsedTime(&ms, begin, end) == cudaSuccess);
   CHECK(ms > 0);

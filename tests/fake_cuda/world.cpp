@@ -18,7 +18,7 @@ struct Everything {
   std::condition_variable changed;
   std::uint64_t epochs = 0;
   std::unique_ptr<World> world;
-  std::vector<std::set<cudaStream_t>> old_streams;  // no new one shall have their addresses
+  std::vector<std::set<cudaStream_t>> old_streams;  // kept so that no new one has their addresses
   std::vector<std::set<cudaEvent_t>> old_events;
 };
 

@@ -1,5 +1,5 @@
 // All of the fake's state behind its one lock, and what every call of CUDA's does first: take the
-// lock, count, fail when it is told to, remember the error.
+// lock, count, fail if it was told to, remember the error.
 #pragma once
 
 #include <memory>
@@ -43,7 +43,7 @@ struct World {
   std::uint64_t epoch = 0;  // counts set()
 };
 
-// What one host thread is told by CUDA.
+// What CUDA keeps for one host thread.
 struct Thread {
   std::uint64_t epoch = 0;
   int device = 0;
@@ -60,7 +60,7 @@ void found(const std::string& what);
 
 cudaError_t remember(cudaError_t error);
 
-// Every call that may fail goes through here: `fault` is how it fails when it is told to.
+// Every call that may fail goes through here: `fault` is how it fails if it was told to.
 template <class Status, class Work>
 Status call(Status fault, Work work) {
   const auto held = lock();
@@ -73,19 +73,19 @@ cudaError_t runtime_call(Work work, cudaError_t fault = cudaErrorUnknown) {
   return remember(world().faults.fires() ? fault : work());
 }
 
-// Those that only free something never fail by command.
+// Calls that only free something never fail on command.
 template <class Work>
 cudaError_t freeing_call(Work work) {
   const auto held = lock();
   return remember(work());
 }
 
-// Null, foreign and destroyed ones are not.
+// False for null, foreign and destroyed streams.
 bool is_open(cudaStream_t stream);
 // Asks for an operation in that stream, after what the calling thread has waited for.
 void push(cudaStream_t stream, Operation operation);
-// The host waits; `held` is let go while nothing can run. std::runtime_error with the queues'
-// contents: a deadlock.
+// The host waits; `held` is released while nothing can run. At a deadlock throws std::runtime_error
+// with the queues' contents.
 void wait_for(std::unique_lock<std::mutex>& held, Queue& queue, std::uint64_t position);
 
 }  // namespace fake_cuda

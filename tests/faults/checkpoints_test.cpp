@@ -1,5 +1,5 @@
-// The disk fails at its n-th operation while a run saves checkpoints: never a lost one, never exit
-// 0, and the same command continues to the very model that a whole disk gives.
+// The disk fails at its n-th operation while a run saves checkpoints: no checkpoint is lost, the
+// exit code is never 0, and the same command resumes to the very model that a sound disk gives.
 #include <algorithm>
 
 #include "catch.hpp"
@@ -46,7 +46,7 @@ TEST_CASE("the n-th operation on the disk fails in a run that saves", "[faults]"
       INFO(verified.err);
       CHECK(verified.code == 0);
     }
-    // What has been reported is there.
+    // Every checkpoint that was reported exists.
     if (fs::exists(run / "metrics.jsonl"))
       for (const auto& event : events_of(run))
         if (event["event"] == "checkpoint")

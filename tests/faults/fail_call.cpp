@@ -6,7 +6,7 @@
 //                kernel: a call of the kernel library, wherever it comes from
 //   FAIL_AT      which one, from 1
 //   FAIL_ERRNO   the reason given
-//   FAIL_MARK    a file that is made when it fires: without it, the program did fewer
+//   FAIL_MARK    a file that is made when it fires: if it is missing, the program did fewer
 #undef _FILE_OFFSET_BITS  // it would make `open` another name of `open64`
 #include <dirent.h>
 #include <dlfcn.h>
@@ -116,7 +116,7 @@ int fsync(int file) {
   return real<int(int)>("fsync")(file);
 }
 
-// The file is closed even where closing it fails, as on Linux.
+// The file is closed even if closing it fails, as on Linux.
 int close(int file) {
   const bool failed = kind_of(file) == Kind::Write && fires("write");
   const int why = errno;

@@ -38,7 +38,7 @@ TEST_CASE("the n-th operation on a file of the run directory fails", "[faults]")
       CHECK(ran.code == 0);
       break;
     }
-    const bool is_report = has(ran.err, "this run has no report");  // which costs the run nothing
+    const bool is_report = has(ran.err, "this run has no report");  // which does not fail the run
     CHECK(ran.code == (is_report ? 0 : 4));
     if (is_report) CHECK(fs::exists(run / "model.safetensors"));
     CHECK(has(ran.err, (folder.path / "out").string()));
@@ -50,7 +50,7 @@ TEST_CASE("the n-th operation on a file of the run directory fails", "[faults]")
     }
     if (fs::exists(run))
       for (const std::string& name : files_of(run)) CHECK_FALSE(name.ends_with(".part"));
-    // Nothing that stays behind is in the way of the same command.
+    // Nothing that is left behind gets in the way of the same command.
     if (n % 7 == 0) CHECK(run_binary(train).code == 0);
   }
   // Two folders; five files of open, write, fsync, close, rename and their folder's three;
@@ -109,7 +109,7 @@ TEST_CASE("standard output that is full, or read in part", "[faults]") {
   CHECK(has(ran.err, "standard output cannot be written: No space left"));
   CHECK_FALSE(fs::exists(full));
   CHECK(run_binary(train + (folder.path / "json").string() + " --json > /dev/full").code == 4);
-  // A reader who has seen enough stops no training.
+  // A reader that has seen enough does not stop a training.
   CHECK(run_binary(train + part.string() + " | head -1").code == 0);
   for (int tenths = 0; tenths < 100 && !fs::exists(part / "model.safetensors"); ++tenths)
     std::this_thread::sleep_for(std::chrono::milliseconds(100));

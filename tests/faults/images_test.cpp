@@ -42,7 +42,7 @@ every_epochs = 0
       CHECK(ran.code == 0);
       break;
     }
-    if (ran.code == 0) continue;  // of a mini-batch that was read ahead, and not trained
+    if (ran.code == 0) continue;  // its mini-batch was read ahead and not trained
     ++refused;
     CHECK(ran.code == 3);
     CHECK(has(ran.err, "pictures/"));

@@ -1,6 +1,6 @@
 // A kernel that fails inside a worker, seen from the command line: exit 4, and the message names
-// stage, instruction and micro-batch. tests/runtime fails every operation; this is the whole way
-// out.
+// stage, instruction and micro-batch. tests/runtime fails every operation; this test follows one
+// failure all the way out.
 #include "catch.hpp"
 #include "failing_run.hpp"
 #include "places.hpp"

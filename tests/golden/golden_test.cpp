@@ -41,7 +41,8 @@ TEST_CASE("PipeDream-Flush's figure: 4 stages, 8 micro-batches, two mini-batches
 TEST_CASE("the table of versions of 1f1b") {
   CHECK(figure({"1f1b", 3, 2, 3}, format_versions) == golden("1f1b-versions.txt"));
 }
-TEST_CASE("the zero-bubble figures: 4 stages, 8 micro-batches, forward and both halves as long") {
+TEST_CASE(
+    "the zero-bubble figures: 4 stages, 8 micro-batches, forward and both halves equally long") {
   CHECK(figure({"zb_h1", 4, 8}, format_text, {1, 1, 1, 0}) == golden("zb_h1.txt"));
   CHECK(figure({"zb_h2", 4, 8}, format_text, {1, 1, 1, 0}) == golden("zb_h2.txt"));
   CHECK(figure({"zb_v", 4, 8}, format_text, {1, 1, 1, 0}) == golden("zb_v.txt"));
@@ -63,10 +64,10 @@ TEST_CASE("Chimera's figure: 4 workers, one unit and two; backward as long as fo
 TEST_CASE("data parallelism: 4 workers, 8 micro-batches, two mini-batches") {
   CHECK(figure({"data_parallel", 4, 8, 2}, format_text) == golden("data_parallel.txt"));
 }
-TEST_CASE("the whole program where a stage has copies: their gradients meet before the updates") {
+TEST_CASE("the whole program with copies of a stage: their gradients meet before the updates") {
   CHECK(to_text(make_program({"chimera", 2, 2})) == golden("chimera-program.txt"));
 }
-TEST_CASE("the whole program of both, with gradient norms") {
+TEST_CASE("the whole programs of gpipe and 1f1b, with gradient norms") {
   CHECK(to_text(make_program({"gpipe", 3, 2, 2, true})) == golden("gpipe-program.txt"));
   CHECK(to_text(make_program({"1f1b", 3, 4, 1, true})) == golden("1f1b-program.txt"));
 }

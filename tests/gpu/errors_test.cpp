@@ -1,4 +1,4 @@
-// What is reported is reported once; and devices, or algorithms, that cannot do what others can.
+// Every failure is reported once; and devices, or algorithms, that cannot do what others can.
 #include "backend/cuda/errors.hpp"
 
 #include <string>
@@ -51,11 +51,11 @@ TEST_CASE("a failure that was reported is not reported again", "[cuda]") {
   CHECK(cudaPeekAtLastError() == cudaSuccess);
 
   int no_memory = 0;
-  stream.release(&no_memory);  // not of the device
+  stream.release(&no_memory);  // not the device's memory
   CHECK(cudaPeekAtLastError() == cudaSuccess);
   stream.release_results(&no_memory);
   CHECK(cudaPeekAtLastError() == cudaSuccess);
-  CHECK(fake_cuda::take_findings().size() == 1);  // that those were none
+  CHECK(fake_cuda::take_findings().size() == 1);  // that this was not its memory
 }
 
 TEST_CASE("nothing is left when memory cannot be cleared", "[cuda]") {
@@ -85,8 +85,9 @@ TEST_CASE("a fence that only orders has no time", "[cuda]") {
   CHECK(stream.seconds_between(*timed_begin, *timed_end) >= 0);
 }
 
-TEST_CASE("two devices that cannot reach each other train stages, and are refused copies of one",
-          "[cuda]") {
+TEST_CASE(
+    "two devices that cannot reach each other train stages, but copies of a stage are refused",
+    "[cuda]") {
   TrainingSetup setup = setup_of(mlp_model, "1f1b");
   const OnFake one = train_on_fake({.order = fake_cuda::Order::Lazy}, setup);
   setup.config.hardware.devices = {"cuda:0", "cuda:1"};
@@ -105,7 +106,7 @@ TEST_CASE("two devices that cannot reach each other train stages, and are refuse
   CHECK(train_on_fake({.peers = false}, setup).findings == std::vector<std::string>{});
 }
 
-TEST_CASE("where cuDNN refuses the listed algorithms, one that it advises is taken", "[cuda]") {
+TEST_CASE("if cuDNN refuses the listed algorithms, one that it advises is taken", "[cuda]") {
   const TrainingSetup setup = setup_of(residual_model, "1f1b");
   const OnFake right = train_on_fake({}, setup);
   for (const cudnnStatus_t refusal :

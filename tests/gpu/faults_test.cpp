@@ -1,5 +1,5 @@
 // The n-th call of CUDA or its libraries fails: the first error is reported, with its stage, and
-// nobody waits forever.
+// nothing waits forever.
 #include <string>
 
 #include "base/error.hpp"
@@ -21,7 +21,7 @@ TrainingSetup two_stages(const std::string& workers) {
           .steps = 2};
 }
 
-// What was thrown; nothing where a training came out of it, which must be the right one.
+// What was thrown; empty if the training finished, whose result must then be right.
 std::string failure_of(const TrainingSetup& setup, const Trained& right) {
   try {
     const Trained trained = train(setup);
@@ -59,7 +59,7 @@ TEST_CASE("whichever call of CUDA fails, it is an error of the device, and no ha
   }
   CHECK(told > 100);
   CHECK(untold ==
-        0);  // but after the training, when all is given back, for there is nobody to tell
+        0);  // except after the training, when all is given back and nobody is left to report to
 }
 
 TEST_CASE("a device without enough memory is reported with the stage, the bytes and the way out",

@@ -50,7 +50,8 @@ TEST_CASE("no order of the streams' work changes a bit, under any schedule", "[c
     }
 }
 
-TEST_CASE("nor with skip connections, recomputation, clipping, evaluation", "[cuda]") {
+TEST_CASE("no order changes a bit with skip connections, recomputation, clipping, evaluation",
+          "[cuda]") {
   const std::string what = GENERATE("plain", "recompute", "clipping", "evaluation");
   TrainingSetup setup{.model = residual_model,
                       .config = make_config(
@@ -63,7 +64,8 @@ TEST_CASE("nor with skip connections, recomputation, clipping, evaluation", "[cu
   check_every_order(setup);
 }
 
-TEST_CASE("nor in random nets, under random schedules, on one device or two", "[cuda]") {
+TEST_CASE("no order changes a bit in random nets, under random schedules, on one device or two",
+          "[cuda]") {
   for (std::uint64_t seed = 1; seed <= 16; ++seed) {
     Random random(seed, "orders");
     const auto below = [&](int n) {
@@ -90,7 +92,7 @@ TEST_CASE("nor in random nets, under random schedules, on one device or two", "[
   }
 }
 
-TEST_CASE("two devices give the bits of one, and take what was predicted", "[cuda]") {
+TEST_CASE("two devices give the bits of one, and take the memory that was predicted", "[cuda]") {
   const std::string schedule = GENERATE("1f1b", "pipedream", "zb_h1", "timeprest", "data_parallel");
   TrainingSetup setup = setup_of(require_schedule(schedule), "inline");
   const OnFake one = train_on_fake({.order = fake_cuda::Order::Lazy}, setup);

@@ -1,4 +1,4 @@
-// The ring of pinned memory that what the host writes goes through, however late the device is.
+// The ring of pinned memory that the host's writes pass through, however late the device is.
 #include "backend/cuda/staging.hpp"
 
 #include <algorithm>
@@ -45,7 +45,7 @@ TEST_CASE("writes smaller and larger than the ring arrive in any order of work",
     for (std::size_t i = 0; i < blocks.size(); ++i) {
       std::vector<std::byte> host = written[i];
       staging.write(stream.handle(), blocks[i], host.data(), host.size());
-      std::memset(host.data(), 0xee, host.size());  // the host may
+      std::memset(host.data(), 0xee, host.size());  // the host may reuse it
       other.clear(elsewhere, 4);
       if (i == 0) live = fake_cuda::live_allocations();
       CHECK(fake_cuda::live_allocations() == live);
@@ -63,7 +63,7 @@ TEST_CASE("writes smaller and larger than the ring arrive in any order of work",
   CHECK(fake_cuda::take_findings() == std::vector<std::string>{});
 }
 
-TEST_CASE("the host waits where the ring is full, and nowhere else", "[cuda]") {
+TEST_CASE("the host waits when the ring is full, and only then", "[cuda]") {
   fake_cuda::set({.order = fake_cuda::Order::Lazy});
   cuda::DeviceStream stream(0);
   cuda::Staging staging(kBlock);
@@ -71,7 +71,7 @@ TEST_CASE("the host waits where the ring is full, and nowhere else", "[cuda]") {
   void* const memory = stream.allocate(kRing);
   staging.write(stream.handle(), memory, host.data(), 1);  // takes its memory
   const std::int64_t before = fake_cuda::host_waits();
-  // In this many small copies that no poll sees a block pass by chance.
+  // In many small copies, so that no poll finds a block passed by chance.
   const auto write = [&](std::size_t bytes) {
     for (std::size_t done = 0; done < bytes; done += 256)
       staging.write(stream.handle(), memory, host.data(), std::min<std::size_t>(256, bytes - done));

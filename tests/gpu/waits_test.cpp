@@ -1,5 +1,5 @@
 // Each wait of one stream for another is there for a reason: left out, it is noticed. Those that
-// order nothing are named, with why.
+// order nothing are listed, with the reason.
 #include <vector>
 
 #include "catch.hpp"

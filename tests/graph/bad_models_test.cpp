@@ -41,7 +41,7 @@ TEST_CASE("each mistake is named with its place") {
       {"[[layers]]\nkind='relu'", "2:1", "needs name"},
       {"[[layers]]\nname='a'\nkind='conv2d'", "2:1", "conv2d 'a' needs out_channels and kernel"},
       {"[[layers]]\nname='a'\nkind='relu'\nkernl=3", "5:1",
-       "relu 'a' has no key 'kernl'; it knows"},
+       "relu 'a' has no key 'kernl'; its keys are"},
       {"[[layers]]\nname='a'\nkind='max_pool'\nkernel=2\nstrid=2", "6:1", "did you mean 'stride'?"},
       {"[[layers]]\nname='a'\nkind='max_pool'\nkernel=0", "5:8",
        "kernel is 0; write a whole number from 1"},
@@ -131,7 +131,7 @@ TEST_CASE("each mistake is named with its place") {
        "8]"},
       {"[[layer]]\nname='a'", "2:3", "has no key 'layer'; did you mean 'layers'?"},
       {"layers=[]", "1:1", "the model has no layers"},
-      {"[[layers]\nname='a'", "2:10", "this is no TOML"},
+      {"[[layers]\nname='a'", "2:10", "this is not valid TOML"},
   };
   for (const Case& c : cases) {
     const std::string error = error_of(std::string("input = { shape = [4, 8, 8] }\n") + c.layers);
@@ -223,7 +223,7 @@ TEST_CASE("attention names the inputs that do not fit") {
   CHECK(with("padding=0\ninputs=['e','input']") == "no error");
   CHECK(contains(with("inputs=['e','input']"),
                  "m.toml:6:1: attention 'a' cannot read 'e' [4, 6] and 'input' [4] tokens of 9: it "
-                 "has tokens and no padding"));
+                 "has tokens but no padding"));
   CHECK(contains(with("padding=0"), "attention 'a' cannot read 'e' [4, 6]: with padding = 0"));
   CHECK(
       contains(with("padding=9\ninputs=['e','input']"), "padding = 9 is not one of the 9 tokens"));

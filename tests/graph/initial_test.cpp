@@ -9,7 +9,7 @@
 
 using namespace pipetrain;
 
-TEST_CASE("uniform values fill their range, and depend on seed and name only") {
+TEST_CASE("uniform values fill their range, and depend on seed and name alone") {
   const Parameter weight{"fc.weight", {{50, 40}}, Uniform{0.25}};
   const std::vector<float> values = initial_values(weight, 1);
   REQUIRE(values.size() == 2000);

@@ -20,7 +20,7 @@ std::set<std::string> parameters(const Graph& graph) {
   return found;
 }
 
-// Of nanoGPT's model with biases, without its output layer.
+// The parameters of nanoGPT's model with biases, without its output layer.
 std::set<std::string> nano_gpt(int blocks, std::int64_t width, std::int64_t length,
                                std::int64_t vocabulary) {
   std::set<std::string> names;
@@ -57,7 +57,8 @@ TEST_CASE("gpt-mini has nanoGPT's names and an output layer of its own") {
   CHECK(graph.layers.back().output.text() == "[128, 256]");
 }
 
-TEST_CASE("gpt2 has GPT-2's number of parameters, its output layer's weight is the embedding's") {
+TEST_CASE(
+    "gpt2 has GPT-2's number of parameters, and its output layer uses the embedding's weight") {
   const Graph graph = shipped("gpt2");
   CHECK(parameters(graph) == nano_gpt(12, 768, 1024, 50257));
   CHECK(graph.parameter_count() == 124439808);

@@ -102,7 +102,7 @@ TEST_CASE("every kind of the table reads into its own alternative, under its own
   }
 }
 
-TEST_CASE("an input of two sides: its parts have names, which blocks find too") {
+TEST_CASE("an input of two sides: its parts have names, which blocks can use too") {
   const Graph graph = read_model_text(R"(
 input = { source = 3, target = 5, vocabulary = 9 }
 loss = "mse"
@@ -187,7 +187,7 @@ eps = 1e-3
   CHECK(std::get<BatchNorm>(graph.layers[2].spec).eps == 1e-3);
 }
 
-TEST_CASE("a model's labels are smoothed where it says so") {
+TEST_CASE("a model's labels are smoothed if it says so") {
   const auto read = [](const std::string& key) {
     return read_model_text(
                "input = { shape = [4] }\n" + key + "[[layers]]\nname = \"a\"\nkind = \"relu\"\n",
@@ -198,7 +198,7 @@ TEST_CASE("a model's labels are smoothed where it says so") {
   CHECK(read("label_smoothing = 0.1\n") == 0.1);
 }
 
-TEST_CASE("a model file that is not there is the user's error, by name") {
+TEST_CASE("a missing model file is the user's error, by name") {
   CHECK(message_of("no/such.toml").find("model.file = \"no/such.toml\" cannot be read") == 0);
   CHECK(message_of("/").find("it is a folder") != std::string::npos);
 }

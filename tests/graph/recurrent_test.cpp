@@ -1,5 +1,5 @@
 // The layers of recurrent translation: what their keys read into, their shapes and parameters by
-// hand values, and what they say about inputs that do not fit.
+// values worked out by hand, and what they say about inputs that do not fit.
 #include <cmath>
 
 #include "catch.hpp"
@@ -55,7 +55,7 @@ TEST_CASE("lstm says what its inputs should be") {
   says(plain, {Shape{{5}}}, "it needs a [T, C] input");
   says(plain, {Shape{{3, 7, 5}}}, "it needs a [T, C] input");
   says(plain, {kTokens}, "put an embedding layer before it");
-  says(plain, {kRows, kTokens}, "it has tokens and no padding");
+  says(plain, {kRows, kTokens}, "it has tokens but no padding");
   says(plain, {kRows, kRows}, "it takes one sequence");
   says(
       padded, {kRows},
@@ -86,7 +86,7 @@ TEST_CASE("additive_attention says what its inputs should be") {
   says(plain, {q, k, Shape{{7}}}, "it needs queries [T, N]");
   says(plain, {q, kRows, values}, "its queries are 16 wide and its keys 5");
   says(plain, {q, k, Shape{{6, 5}}}, "there are keys of 7 positions, but values of 6");
-  says(plain, {q, k, values, kTokens}, "it has tokens and no padding");
+  says(plain, {q, k, values, kTokens}, "it has tokens but no padding");
   says(padded, {q, k, values}, "with padding = 0 it needs the keys' tokens too");
   says(padded, {q, k, values, Shape{{3}, 9}}, "there are keys of 7 positions, but 3 tokens");
   says(AdditiveAttention{.padding = 9}, {q, k, values, kTokens}, "not one of the 9 tokens");

@@ -1,4 +1,4 @@
-// The shape rules by hand values, most of them PyTorch's.
+// The shape rules by values worked out by hand, most of them PyTorch's.
 #include "graph/shapes.hpp"
 
 #include "catch.hpp"
@@ -52,7 +52,7 @@ TEST_CASE("groups divide both channel counts") {
   CHECK(output(grouped(4, 3), {kImage}).starts_with("its 3 input and 4 output channels"));
 }
 
-TEST_CASE("shapes of the rest") {
+TEST_CASE("shapes of the other layers") {
   CHECK(output(Flatten{}, {kImage}) == "[210]");
   CHECK(output(Flatten{}, {Shape{{5}}}) == "[5]");
   CHECK(output(GlobalAvgPool{}, {kImage}) == "[3, 1, 1]");
@@ -113,7 +113,7 @@ TEST_CASE("attention says what its inputs should be") {
     INFO(why);
     CHECK(why.find(words) != std::string::npos);
   };
-  says(plain, {qkv, tokens}, "it has tokens and no padding; write padding = TOKEN");
+  says(plain, {qkv, tokens}, "it has tokens but no padding; write padding = TOKEN");
   says(padded, {qkv}, "with padding = 0 it needs the keys' tokens too; name them last");
   says(padded, {q, kv}, "name them last in inputs");
   says(padded, {tokens}, "put an embedding layer before it");
@@ -133,7 +133,7 @@ TEST_CASE("attention says what its inputs should be") {
   says(plain, {Shape{{2000000, 4}}, Shape{{1000000000, 8}}}, "too large for any machine");
 }
 
-TEST_CASE("what does not fit a sequence says what would") {
+TEST_CASE("a layer that does not fit a sequence says what would") {
   const Shape tokens{{64}, 256}, vectors{{64, 12}};
   const auto says = [](const std::string& why, const char* words) {
     return why.find(words) != std::string::npos;
@@ -153,7 +153,7 @@ TEST_CASE("what does not fit a sequence says what would") {
   CHECK(says(output(Concat{}, {kImage, vectors}), "all but the channels"));
 }
 
-TEST_CASE("what does not fit says what would") {
+TEST_CASE("a layer that does not fit its input says what would") {
   CHECK(output(Linear{.out_features = 2}, {kImage}).find("add a flatten") != std::string::npos);
   CHECK(output(Conv2d{.out_channels = 1, .kernel = {1, 1}}, {Shape{{5}}}).find("[C, H, W]") !=
         std::string::npos);

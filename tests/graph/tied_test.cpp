@@ -1,4 +1,4 @@
-// Layers that use the weight of another one.
+// Layers that use another layer's weight.
 #include "base/error.hpp"
 #include "catch.hpp"
 #include "graph/graph.hpp"
@@ -41,7 +41,7 @@ TEST_CASE("a tied weight is the owner's, and counts once") {
   CHECK(tied_groups(graph) == std::vector<std::vector<Tie>>{{{{0}, 0}, {{1}, 0}}});
 }
 
-TEST_CASE("who is tied to a tied layer is tied to its owner") {
+TEST_CASE("a layer tied to a tied layer is tied to the owner") {
   const Graph graph = read(layer_text("a", "kind = 'linear'\nout_features = 6\nbias = false") +
                            layer_text("b", "kind = 'linear'\nout_features = 6\ntied = 'a'") +
                            layer_text("c", "kind = 'linear'\nout_features = 6\ntied = 'b'") +
@@ -53,7 +53,7 @@ TEST_CASE("who is tied to a tied layer is tied to its owner") {
   CHECK(graph.parameter_count() == 11 * 6 + 36 + 6 + 6 + 11);
 }
 
-TEST_CASE("in a block a layer is found by its name there, and by its full name") {
+TEST_CASE("a layer in a block is found by its name there, and by its full name") {
   const Graph graph = read_model_text(
       "input = { shape = [6] }\nloss = 'mse'\n"
       "[blocks.two]\nlayers = [\n"
@@ -67,7 +67,7 @@ TEST_CASE("in a block a layer is found by its name there, and by its full name")
   CHECK(graph.layers[4].parameters[0].tied == Tie{{0}, 0});
 }
 
-TEST_CASE("what cannot be tied is reported, with its place") {
+TEST_CASE("a layer that cannot be tied is reported, with its place") {
   const auto says = [](const std::string& layers, const std::string& what) {
     const std::string error = tied_error(layers);
     INFO(error);

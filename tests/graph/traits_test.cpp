@@ -28,7 +28,7 @@ using Reaches = std::vector<Reach>;
 
 }  // namespace
 
-TEST_CASE("what is over the last dimension or elementwise takes each position by itself") {
+TEST_CASE("layers over the last dimension and elementwise ones take each position on its own") {
   for (const LayerSpec& spec :
        {LayerSpec{Linear{}}, LayerSpec{Relu{}}, LayerSpec{Gelu{}}, LayerSpec{Dropout{}},
         LayerSpec{LayerNorm{}}, LayerSpec{Identity{}}, LayerSpec{Embedding{}}, LayerSpec{Narrow{}}})
@@ -39,14 +39,15 @@ TEST_CASE("what is over the last dimension or elementwise takes each position by
   CHECK(reaches(SinusoidalPositions{}, 1) == Reaches{Reach::Numbered});
 }
 
-TEST_CASE("what makes one value of many reads ahead") {
+TEST_CASE("a layer that makes one value of many reads ahead") {
   for (const LayerSpec& spec :
        {LayerSpec{Conv2d{}}, LayerSpec{BatchNorm{}}, LayerSpec{MaxPool{}}, LayerSpec{AvgPool{}},
         LayerSpec{GlobalAvgPool{}}, LayerSpec{Flatten{}}})
     CHECK(reads_ahead(made_layer(spec)));
 }
 
-TEST_CASE("attention reads ahead unless it is causal, but its queries are by themselves") {
+TEST_CASE(
+    "attention reads ahead unless it is causal, and reads its queries at their own position") {
   CHECK(reaches(Attention{}, 1) == Reaches{Reach::All});
   CHECK(reaches(Attention{.causal = true}, 1) == Reaches{Reach::Before});
   CHECK(reaches(Attention{.causal = true, .padding = 0}, 2) ==
@@ -57,7 +58,7 @@ TEST_CASE("attention reads ahead unless it is causal, but its queries are by the
   CHECK(reaches(AdditiveAttention{}, 3) == Reaches{Reach::Own, Reach::All, Reach::All});
 }
 
-TEST_CASE("an lstm reads ahead where it goes backwards, and carries a state where all counts") {
+TEST_CASE("an lstm reads ahead if it runs backwards, and carries a state if it has no padding") {
   CHECK_FALSE(reads_ahead(made_layer(Lstm{})));
   CHECK(reads_ahead(made_layer(Lstm{.reverse = true})));
   CHECK(reads_ahead(made_layer(Lstm{.bidirectional = true})));

@@ -1,5 +1,5 @@
-// The models of translation that come with the source: their sizes, fairseq's names, and what reads
-// what between the two sides.
+// The models of translation that come with the source: their sizes, fairseq's names, and which
+// layers read which across the two sides.
 #include <algorithm>
 #include <cstdlib>
 #include <set>

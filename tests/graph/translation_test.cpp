@@ -1,5 +1,5 @@
-// What a model of two sides needs of its target at each layer to translate, and which models do
-// not.
+// What a model of two sides needs of its target at each layer to translate, and which models cannot
+// translate.
 #include "graph/translation.hpp"
 
 #include "base/error.hpp"
@@ -24,7 +24,7 @@ const std::string decoder =
        { name = "heads", kind = "attention", heads = 2, inputs = ["write", "kv"] },)";
 const std::string head = R"({ name = "out", kind = "linear", out_features = 9 })";
 
-// The names of the layers that need so much.
+// The names of the layers that need just that.
 std::vector<std::string> layers_of(const Graph& graph, Needs needs) {
   const std::vector<Needs> all = needs_to_translate(graph);
   std::vector<std::string> names;
@@ -50,8 +50,7 @@ bool says(const std::string& text, const std::string& part) {
 
 }  // namespace
 
-TEST_CASE(
-    "layers need the source, a position, or the prefix where they mix positions or count them") {
+TEST_CASE("layers need the source, a position, or the prefix if they mix positions or count them") {
   const Graph plain = model(encoder + decoder + head);
   CHECK(layers_of(plain, Needs::Source) == Names{"read", "kv"});
   CHECK(layers_of(plain, Needs::Position) == Names{"write", "heads", "out"});
@@ -74,7 +73,7 @@ TEST_CASE(
   CHECK(layers_of(mixing, Needs::Prefix) == Names{"at", "own", "padded"});
 }
 
-TEST_CASE("what reads the source alone needs no target, wherever it is written") {
+TEST_CASE("a layer that reads the source alone needs no target, wherever it is written") {
   const Graph late = model(
       R"({ name = "write", kind = "embedding", embedding_dim = 8, inputs = ["target"] },)" +
       encoder + R"({ name = "heads", kind = "attention", heads = 2, inputs = ["write", "kv"] },)" +
@@ -82,7 +81,7 @@ TEST_CASE("what reads the source alone needs no target, wherever it is written")
   CHECK(layers_of(late, Needs::Source) == Names{"read", "kv"});
 }
 
-TEST_CASE("values of the target are those after it") {
+TEST_CASE("the values made of the target are those after it") {
   const Graph graph = model(encoder + decoder + head);
   // input; source, target; read, kv; write, heads, out
   CHECK(made_of_target(graph) ==

@@ -1,5 +1,5 @@
-// The vision models that come with the source: their sizes, names and work against what is known of
-// torchvision's.
+// The vision models that come with the source: their sizes, names and work, against what is known
+// about torchvision's.
 #include <cmath>
 #include <cstdlib>
 

@@ -15,7 +15,7 @@ using namespace pipetrain;
 
 namespace {
 
-// What other processes claim meanwhile does not count.
+// A name of its own, so that what other processes claim meanwhile does not count.
 std::string own_name() { return fmt::format("claims of test {}", getpid()); }
 
 }  // namespace

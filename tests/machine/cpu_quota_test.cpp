@@ -35,7 +35,7 @@ void write(const fs::path& file, const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("the quota of version 2 is the least of the groups around", "[threads]") {
+TEST_CASE("the quota of version 2 is the least of all enclosing groups", "[threads]") {
   const Root root;
   write(root.path() / "proc/self/cgroup", "0::/lab/run\n");
   const fs::path groups = root.path() / "sys/fs/cgroup";
@@ -67,7 +67,7 @@ TEST_CASE("the quota of version 1", "[threads]") {
   CHECK(cpu_quota(root.path()) == 1.5);
 }
 
-TEST_CASE("no quota where nothing can be read", "[threads]") {
+TEST_CASE("there is no quota if nothing can be read", "[threads]") {
   const Root root;
   CHECK(std::isinf(cpu_quota(root.path())));
   write(root.path() / "proc/self/cgroup", "nothing of use\n0::/../..\n");

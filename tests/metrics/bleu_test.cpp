@@ -29,7 +29,7 @@ std::string words(const std::string& sentence) {  // "a|b"
   return joined;
 }
 
-// Of precisions in percent.
+// The geometric mean of precisions, in percent.
 double mean(double a, double b, double c, double d) { return std::pow(a * b * c * d, 0.25); }
 
 }  // namespace
@@ -79,7 +79,7 @@ TEST_CASE("bleu: nothing matches, or nothing is long enough", "[bleu]") {
   CHECK(empty.score == 0);
   CHECK(empty.brevity_penalty == 0);
   CHECK(bleu_of({}).score == 0);
-  const Bleu three = bleu_of({{"a b c", "a b c"}});  // no four words: the order is not left out
+  const Bleu three = bleu_of({{"a b c", "a b c"}});  // no four words: order 4 still counts
   CHECK(three.score == 0);
   CHECK(three.precisions == std::array<double, 4>{100, 100, 100, 0});
 }
@@ -93,7 +93,7 @@ TEST_CASE("bleu: a word that holds others is not taken for them", "[bleu]") {
   CHECK(counts_of({{"ab c", "a bc"}}).matches == std::array<std::int64_t, 4>{});
 }
 
-TEST_CASE("bleu's words: signs are alone, but ' and -", "[bleu]") {
+TEST_CASE("bleu's words: each sign is a word, but ' and - are not", "[bleu]") {
   CHECK(words("Hello (world)!") == "Hello|(|world|)|!");
   CHECK(words("it's well-known") == "it's|well-known");
   CHECK(words("a/b:c;d=e@f[g]h{i}j~k") == "a|/|b|:|c|;|d|=|e|@|f|[|g|]|h|{|i|}|j|~|k");

@@ -63,7 +63,7 @@ TEST_CASE("durations as people write them", "[metrics]") {
   CHECK(duration_text(360000) == "100:00:00");
 }
 
-TEST_CASE("a pipe gets one plain line an interval", "[metrics]") {
+TEST_CASE("a pipe gets one plain line per interval", "[metrics]") {
   const std::string text = written({.log_every_steps = 2, .total_steps = 5}, [](Console& console) {
     for (int step = 1; step <= 5; ++step) console.step(summary(step));
     console.end();
@@ -106,7 +106,7 @@ TEST_CASE("the time left counts the validations to come", "[metrics]") {
   CHECK(contains(text, "ETA 0:16"));  // eight of them, and three validations
 }
 
-TEST_CASE("where the reader takes nothing, no bar is drawn and lines are counted", "[metrics]") {
+TEST_CASE("if the reader takes nothing, no bar is drawn and lines are counted", "[metrics]") {
   int ends[2];
   REQUIRE(::pipe(ends) == 0);
   LineOutput output(ends[1], "standard output");
@@ -127,7 +127,7 @@ TEST_CASE("where the reader takes nothing, no bar is drawn and lines are counted
   ::close(ends[1]);
 }
 
-TEST_CASE("intervals begin again", "[metrics]") {
+TEST_CASE("each interval is measured afresh", "[metrics]") {
   const std::string text = written({.log_every_steps = 1, .total_steps = 4}, [](Console& console) {
     console.step(summary(1));
     StepSummary fast = summary(2);
@@ -147,7 +147,7 @@ TEST_CASE("a skipped step says so", "[metrics]") {
   CHECK(contains(text, "gradient not finite: skipped"));
 }
 
-TEST_CASE("a step without time is no division by zero", "[metrics]") {
+TEST_CASE("a step that takes no time causes no division by zero", "[metrics]") {
   const std::string text = written({.log_every_steps = 1, .total_steps = 1}, [](Console& console) {
     StepSummary instant = summary(1);
     instant.seconds = 0;
@@ -202,7 +202,7 @@ TEST_CASE("a bar is drawn at most ten times a second", "[metrics]") {
   CHECK(count(text, ']') <= 10);
 }
 
-TEST_CASE("the columns of a step's line are under each other whatever the numbers", "[metrics]") {
+TEST_CASE("the columns of a step's line are aligned whatever the numbers", "[metrics]") {
   const StepColumns columns{
       .samples_per_second = 128, .bubble = 0.25, .seconds_left = 65, .total_steps = 1000};
   StepSummary s = summary(20);

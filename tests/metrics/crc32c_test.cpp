@@ -19,8 +19,8 @@ TEST_CASE("the sums of the RFC", "[crc32c]") {
   CHECK(crc32c(falling) == 0x113fdb5c);
 }
 
-TEST_CASE("a stored sum is turned by 15 bits and moved", "[crc32c]") {
+TEST_CASE("a stored sum is rotated by 15 bits and offset by a constant", "[crc32c]") {
   CHECK(masked_crc32c("") == 0xa282ead8);
-  // 0xe3069283 turned right by 15 bits is 0x2507c60d.
+  // 0xe3069283 rotated right by 15 bits is 0x2507c60d.
   CHECK(masked_crc32c("123456789") == 0x2507c60d + 0xa282ead8);
 }

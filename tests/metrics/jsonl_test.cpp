@@ -58,7 +58,7 @@ TEST_CASE("a new file takes the place of an old one", "[metrics]") {
   std::filesystem::remove(path);
 }
 
-TEST_CASE("a run that continues keeps the lines up to its step", "[metrics]") {
+TEST_CASE("a run that resumes keeps the lines up to its step", "[metrics]") {
   const auto path = scratch_file();
   {
     MetricsFile file(path);
@@ -73,7 +73,7 @@ TEST_CASE("a run that continues keeps the lines up to its step", "[metrics]") {
   std::filesystem::remove(path);
 }
 
-TEST_CASE("a torn last line goes", "[metrics]") {
+TEST_CASE("a torn last line is removed", "[metrics]") {
   const auto path = scratch_file();
   for (const std::string torn :
        {"{\"event\":\"step\",\"st", "{\"event\":\"step\",\"step\":2}", "3\n"}) {
@@ -98,7 +98,7 @@ TEST_CASE("a full disk is a device error that names the file and the reason", "[
   rlimit all{};
   ::getrlimit(RLIMIT_FSIZE, &all);
   const rlimit none{0, all.rlim_max};
-  ::setrlimit(RLIMIT_FSIZE, &none);  // as small a disk as there can be
+  ::setrlimit(RLIMIT_FSIZE, &none);  // the smallest disk there can be
   const std::string message = refusal([&] { file.write({{"event", "step"}}); });
   ::setrlimit(RLIMIT_FSIZE, &all);
   std::signal(SIGXFSZ, before);
@@ -120,7 +120,7 @@ TEST_CASE("a file that cannot be opened is a device error that names it", "[metr
   CHECK(message.find("No such file") != std::string::npos);
 }
 
-TEST_CASE("a name that is no UTF-8 is reported anyway", "[metrics]") {
+TEST_CASE("a name that is not UTF-8 is reported anyway", "[metrics]") {
   const auto path = scratch_file();
   { MetricsFile(path).write({{"config", "caf\xe9"}}); }
   CHECK(lines(path) == std::vector<std::string>{"{\"config\":\"caf\xef\xbf\xbd\"}"});

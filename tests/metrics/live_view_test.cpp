@@ -22,7 +22,7 @@ StepSummary step_of(std::int64_t step, double seconds, double busy, double waiti
 TEST_CASE("a row for each stage: shares of the time since the last drawing", "[metrics]") {
   LiveView view;
   view.see(step_of(1, 1, 0.25, 0.5));
-  view.see(step_of(2, 3, 0.75, 0));  // three times as long
+  view.see(step_of(2, 3, 0.75, 0));  // a step three times as long
   const std::string drawn = view.draw(4, roomy);
   CHECK(drawn == "[" + std::string(20, '=') + std::string(20, ' ') +
                      "]  50%  loss 0.25  bubble 38%\n"

@@ -42,7 +42,7 @@ fs::path only_file(const Folder& folder) {
   return files[0];
 }
 
-// The steps of the scalars, in the order of the file; the test fails where it ends with a torn one.
+// The steps of the scalars, in the order of the file; the test fails if it ends with a torn one.
 std::vector<std::int64_t> steps_of(const fs::path& file) {
   const std::string bytes = bytes_of(file);
   std::string_view rest = bytes;
@@ -62,7 +62,7 @@ void write_steps(const Folder& folder, std::int64_t keep_steps, int first, int l
 
 }  // namespace
 
-TEST_CASE("scalars are named for the part of the run that they tell of", "[tensorboard]") {
+TEST_CASE("scalars are named after the part of the run that they describe", "[tensorboard]") {
   std::vector<std::pair<std::string, double>> found;
   const nlohmann::ordered_json event = {
       {"event", "step"},
@@ -88,7 +88,7 @@ TEST_CASE("a new run takes the place of an old one's file", "[tensorboard]") {
   CHECK(steps_of(only_file(folder)) == std::vector<std::int64_t>{1, 2});
 }
 
-TEST_CASE("a run that continues has no step twice", "[tensorboard]") {
+TEST_CASE("a run that resumes has no step twice", "[tensorboard]") {
   const Folder folder;
   write_steps(folder, 0, 1, 6);
   write_steps(folder, 4, 5, 8);
@@ -97,7 +97,7 @@ TEST_CASE("a run that continues has no step twice", "[tensorboard]") {
   CHECK(steps_of(only_file(folder)) == std::vector<std::int64_t>{1, 2, 3, 4, 5, 6, 7, 8});
 }
 
-TEST_CASE("the file of a run that continues begins with its version and an order to forget",
+TEST_CASE("the file of a run that resumes begins with its version and an order to forget",
           "[tensorboard]") {
   const Folder folder;
   write_steps(folder, 0, 1, 2);
@@ -126,7 +126,7 @@ TEST_CASE("validations go by their step too", "[tensorboard]") {
   CHECK(steps_of(only_file(folder)) == std::vector<std::int64_t>{0, 1, 1});
 }
 
-TEST_CASE("what a killed run left torn goes", "[tensorboard]") {
+TEST_CASE("a torn record that a killed run left is removed", "[tensorboard]") {
   const Folder folder;
   write_steps(folder, 0, 1, 3);
   const fs::path file = only_file(folder);

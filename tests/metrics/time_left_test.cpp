@@ -1,4 +1,4 @@
-// The time that a training still takes, from made-up steps and validations.
+// The time that a training has left, from made-up steps and validations.
 #include "metrics/time_left.hpp"
 
 #include "catch.hpp"

@@ -52,7 +52,7 @@ TEST_CASE("only the steps that are asked for are recorded", "[trace]") {
   CHECK(trace.track({1}).records().size() == 10);
 }
 
-TEST_CASE("recording takes no more memory than at first", "[trace]") {
+TEST_CASE("recording takes no more memory than at the start", "[trace]") {
   Trace trace({.first = 1, .last = 3}, two_stages());
   const auto* const begin = trace.track({0}).records().data();
   for (int step = 1; step < 5; ++step) run(trace, step);
@@ -90,7 +90,7 @@ TEST_CASE("tracks and groups have names", "[trace]") {
                                           "stage 1", "compute", "send", "receive", "update"});
 }
 
-TEST_CASE("arrows go from a send over the receive to what reads it", "[trace]") {
+TEST_CASE("arrows go from a send through the receive to what reads it", "[trace]") {
   Trace trace({.first = 1, .last = 2}, two_stages());
   run(trace, 1);
   run(trace, 2);
@@ -113,7 +113,7 @@ TEST_CASE("arrows go from a send over the receive to what reads it", "[trace]") 
   }
 }
 
-TEST_CASE("an arrow to what a failure cut off is left out", "[trace]") {
+TEST_CASE("an arrow to an instruction that a failure cut off is left out", "[trace]") {
   Trace trace({.first = 1, .last = 1}, two_stages());
   const Instruction& send = two_stages().workers[0][2];
   trace.track({0}).begin(1, send);
@@ -133,7 +133,7 @@ TEST_CASE("a wait of a microsecond or more is a slice in that of its instruction
     track.end();
   }
   const json slices = events_of(trace, "X");
-  REQUIRE(slices.size() == 4);  // none in RG, whose own record tells it
+  REQUIRE(slices.size() == 4);  // none in RG, which is itself the wait
   CHECK(slices[0]["name"] == "waiting");
   CHECK(slices[0]["dur"] == 1.0);
   CHECK(slices[0]["tid"] == 2);
@@ -163,7 +163,7 @@ TEST_CASE("a receive begins with its send; until then it waits", "[trace]") {
   CHECK(slices[2]["tid"] == slices[1]["tid"]);
 }
 
-TEST_CASE("what another rank recorded is put in at this one's time, once", "[trace]") {
+TEST_CASE("what another rank recorded is inserted once, in this rank's time", "[trace]") {
   Trace whole({.first = 1, .last = 2}, two_stages()), other({.first = 1, .last = 2}, two_stages());
   run(whole, 1);
   const std::vector<TraceRecord> all = whole.take();

@@ -61,7 +61,7 @@ os.environ["ASAN_OPTIONS"] = f"{os.environ.get('ASAN_OPTIONS', '')}:detect_leaks
 
 
 def mpirun(*parts):
-    """Of (number of ranks, command) each."""
+    """The command line; each part is (number of ranks, command)."""
     call = ["mpirun", "--oversubscribe"] + (["--allow-run-as-root"] if os.getuid() == 0 else [])
     for i, (ranks, command) in enumerate(parts):
         call += ([":"] if i else []) + ["-n", str(ranks)] + command
@@ -77,7 +77,7 @@ def digest(output):
 
 
 def failing(kind, folder, reason, mark):
-    """In front of a command: its first operation of a kind in a folder fails, and makes `mark`."""
+    """What to put before a command: its first operation of a kind in a folder fails, and makes `mark`."""
     library = Path(BINARY).parent / "tests/faults/fail_call.so"
     settings = {"FAIL_KIND": kind, "FAIL_AT": 1, "FAIL_ERRNO": reason, "FAIL_UNDER": folder, "FAIL_MARK": mark,
                 "LD_PRELOAD": library,
@@ -86,7 +86,7 @@ def failing(kind, folder, reason, mark):
 
 
 def checkpoint_files(output, step):
-    """What the stages' files of a checkpoint hold, by their names."""
+    """The contents of a checkpoint's stage files, by their names."""
     folder = output / f"checkpoints/step-{step:08}"
     return {file.name: file.read_bytes() for file in folder.glob("stage-*")}
 
@@ -174,7 +174,7 @@ class RanksTest(unittest.TestCase):
     def test_workers_that_are_not_ranks_are_refused_under_mpirun(self):
         done = run(mpirun((2, self.train("threads", "out"))))
         self.assertEqual(done.returncode, 2, done.stderr)
-        self.assertIn('hardware.workers = "threads", and mpirun started 2 processes', done.stderr)
+        self.assertIn('hardware.workers = "threads", but mpirun started 2 processes', done.stderr)
         self.assertFalse((self.folder / "out").exists())
 
     def test_more_ranks_than_workers_are_refused(self):
@@ -186,7 +186,7 @@ class RanksTest(unittest.TestCase):
         other = self.train("mpi", "out", "optimizer.lr=0.06")
         done = run(mpirun((1, self.train("mpi", "out")), (1, other)))
         self.assertEqual(done.returncode, 2, done.stderr)
-        self.assertRegex(done.stderr, r"rank 1 on \S+ differs from rank 0 on \S+: `config: \[optimizer\] lr = 0.06`")
+        self.assertRegex(done.stderr, r"rank 1 on \S+ differs from rank 0 on \S+: it has `config: \[optimizer\] lr = 0.06`")
         self.assertFalse((self.folder / "out").exists())
 
     def test_a_rank_of_another_binary_or_instruction_set_is_named(self):
@@ -196,10 +196,10 @@ class RanksTest(unittest.TestCase):
         binary.chmod(0o755)
         done = run(mpirun((1, call), (1, [str(binary)] + call[1:])))
         self.assertEqual(done.returncode, 2, done.stderr)
-        self.assertRegex(done.stderr, r"rank 1 on \S+ differs from rank 0 on \S+: `binary ")
+        self.assertRegex(done.stderr, r"rank 1 on \S+ differs from rank 0 on \S+: it has `binary ")
         done = run(mpirun((1, call), (1, ["env", "ONEDNN_MAX_CPU_ISA=SSE41"] + call)))
         self.assertEqual(done.returncode, 2, done.stderr)
-        self.assertRegex(done.stderr, r"rank 1 on \S+ differs from rank 0 on \S+: `instruction set ")
+        self.assertRegex(done.stderr, r"rank 1 on \S+ differs from rank 0 on \S+: it has `instruction set ")
         self.assertFalse((self.folder / "out").exists())
 
     def test_a_mistake_in_the_config_is_told_once(self):
@@ -222,7 +222,7 @@ class RanksTest(unittest.TestCase):
             done = run(mpirun((2, [BINARY, verb, str(self.folder / "lenet.toml")])))
             self.assertEqual(done.returncode, 2, done.stderr)
             self.assertEqual(done.stdout, "")
-            self.assertEqual(done.stderr.count(f"pipetrain {verb} is run by one process, and mpirun started 2"), 1)
+            self.assertEqual(done.stderr.count(f"pipetrain {verb} runs in one process, but mpirun started 2"), 1)
 
     def test_what_is_for_one_process_is_refused_once(self):
         for key in ('pipeline.schedule="auto"', 'pipeline.rebalance="auto"', 'hardware.backend="cuda"'):
@@ -255,7 +255,7 @@ class RanksTest(unittest.TestCase):
     # ---- ranks that fail
 
     def start(self, *sets, ranks=2):
-        """A training without end, once its second rank has begun; with the rank's process."""
+        """Starts a training that takes forever; once it has saved, returns it and its second rank's process id."""
         call = mpirun((ranks, self.train("mpi", "long", "training.steps=100000", "checkpoint.every_steps=20",
                                      "validation.every_steps=0", *sets)))
         with open(self.folder / "errors", "w", encoding="utf-8") as errors:
@@ -271,7 +271,7 @@ class RanksTest(unittest.TestCase):
         self.fail("no checkpoint in 30 s")
 
     def finish_from_checkpoint(self):
-        """On as many ranks as before, to the bits of a run that nothing interrupted."""
+        """Resumes on as many ranks as before, and expects the bits of a run that nothing interrupted."""
         steps = steps_saved(self.folder / "long")[-1] + 5
         sets = [f"training.steps={steps}", "checkpoint.every_steps=20", "validation.every_steps=0"]
         done = run(mpirun((4, self.train("mpi", "long", *sets))))

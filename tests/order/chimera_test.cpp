@@ -25,7 +25,7 @@ TEST_CASE("chimera: units of P micro-batches follow each other, the last may be 
   CHECK(test::list_text(orders::chimera, {.stages = 4, .microbatches = 2}, 3) == "0F1 3F0 3B0 0B1");
 }
 
-// Both directions find their slots free: as long as each worker's work and P-2 slots.
+// Both directions find their slots free: the program lasts each worker's work and P-2 slots.
 TEST_CASE("chimera: no two micro-batches meet in a slot") {
   for (const int p : {2, 4, 6, 8})
     for (const int units : {1, 2, 3}) {

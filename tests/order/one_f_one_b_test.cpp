@@ -15,7 +15,7 @@ TEST_CASE("1f1b: stage s of P runs P-1-s forwards before it alternates") {
   CHECK(test::list_text(orders::one_f_one_b, input, 3) == "F0 B0 F1 B1 F2 B2 F3 B3 F4 B4");
 }
 
-TEST_CASE("1f1b with fewer micro-batches than stages is all forwards first where there is room") {
+TEST_CASE("1f1b with fewer micro-batches than stages runs all forwards first if there is room") {
   const OrderInput input{.stages = 4, .microbatches = 2, .minibatches = 2};
   CHECK(test::list_text(orders::one_f_one_b, input, 0) == "F0 F1 B0 B1 F2 F3 B2 B3");
   CHECK(test::list_text(orders::one_f_one_b, input, 3) == "F0 B0 F1 B1 F2 B2 F3 B3");

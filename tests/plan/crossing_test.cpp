@@ -11,7 +11,7 @@ using namespace pipetrain;
 
 namespace {
 
-// Layers that only pass values on: layer i reads what `inputs[i]` names.
+// Layers that only pass on values: layer i reads what `inputs[i]` names.
 Graph graph_of(const std::vector<std::vector<int>>& inputs) {
   Graph graph;
   graph.input = {{2}};
@@ -43,7 +43,7 @@ TEST_CASE("a skip connection crosses every cut that it spans, once") {
   CHECK(crossing_bytes(graph, LayerId{2}) == 3 * 2 * 4);
 }
 
-TEST_CASE("on random graphs a later stage has what it reads, and nothing for nobody") {
+TEST_CASE("on random graphs a later stage has what it reads, and no value that nothing reads") {
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
     INFO("seed " << seed);
     Random random(seed, "crossing");

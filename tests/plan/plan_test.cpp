@@ -107,7 +107,7 @@ TEST_CASE("auto keeps what costs nothing with the layer before it") {
     }
 }
 
-TEST_CASE("auto cuts by what the backend says of layers") {
+TEST_CASE("auto cuts by the costs that the backend gives for layers") {
   const Graph graph = read_model_text(
       "loss = 'mse'\ninput = { shape = [256] }\nlayers = ["
       "{ name = 'a', kind = 'linear', out_features = 256 },"
@@ -121,7 +121,7 @@ TEST_CASE("auto cuts by what the backend says of layers") {
   CHECK(cuts(graph, make_plan(graph, config(2), costs)) == "a d");
 }
 
-TEST_CASE("only auto asks what the backend says") {
+TEST_CASE("only auto needs the backend's costs") {
   const Graph graph = model("lenet5.toml");
   CHECK(cuts(graph, make_plan(graph, config(4, {SplitRule::Uniform, {}}), {})) ==
         "conv1 conv2 flatten fc2");

@@ -79,7 +79,7 @@ TEST_CASE("the JSON of a plan has the documented keys") {
   CHECK(json["compared"][2]["reason"] == "does not fit the memory");
 }
 
-TEST_CASE("names that are no UTF-8 do not end the JSON") {
+TEST_CASE("names that are not UTF-8 do not break the JSON") {
   Proposal p = two_stages();
   p.stages[0].layer_names[0] = "\xff";
   CHECK(nlohmann::json::parse(proposal_json(p))["stages"].size() == 2);
@@ -146,7 +146,7 @@ TEST_CASE("the picture of a plan has a bar for each time, and marks the one that
   CHECK(count("<rect class=\"transfer\"") == 0);
   CHECK(count("<rect class=\"bound\"") == 1);
   CHECK(count("20 ms (bottleneck)") == 1);
-  CHECK(count("<rect class=\"memory\"") == 1);  // of the second stage it is not known
+  CHECK(count("<rect class=\"memory\"") == 1);  // the second stage's is unknown
   CHECK(count("fc &quot;1&quot;") == 1);
   CHECK(count("3 replicas, devices 0-1 3") == 1);
   p.bottleneck_ms = 12.345678;

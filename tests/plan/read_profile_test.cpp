@@ -24,7 +24,7 @@ const char* const kDiamond =
 
 }  // namespace
 
-TEST_CASE("a graph becomes layers in a row, and what crosses a cut is all that is read after it") {
+TEST_CASE("a graph becomes layers in a row, and all that is read after a cut crosses it") {
   const LayerChain chain = chain_of(computed_part(parse_graph_txt(kDiamond, "p")));
   REQUIRE(chain.layers.size() == 4);
   CHECK(chain.layers[0].name == "n2 Conv2d");

@@ -1,4 +1,4 @@
-// best_split against every split there is.
+// best_split against every possible split.
 #include "plan/split.hpp"
 
 #include <algorithm>
@@ -74,11 +74,11 @@ TEST_CASE("among splits that are equal to within the error, fewer tensors cross"
   costs.exact_to = 0.05;
   CHECK(best_split(costs, 2) == std::vector<int>{0, 2});
   costs.layers = {52, 9, 43, 1};
-  CHECK(best_split(costs, 2) == std::vector<int>{0, 1});  // too much for fewer tensors
+  CHECK(best_split(costs, 2) == std::vector<int>{0, 1});  // too much to pay for fewer tensors
 }
 
-TEST_CASE("where no split has fewer tensors, the smallest stage wins exactly") {
-  // Cut before layer 1: 52 and 51. Before layer 2: 53 and 46, of which the squares are smaller.
+TEST_CASE("if no split has fewer tensors, the smallest largest stage wins exactly") {
+  // Cut before layer 1: 52 and 51. Before layer 2: 53 and 46, whose squares have the smaller sum.
   const SplitCosts costs{
       .layers = {50, 3, 45, 1}, .cuts = {0, 2, 0, 0}, .tensors = {0, 1, 1, 1}, .exact_to = 0.05};
   CHECK(best_split(costs, 2) == std::vector<int>{0, 1});

@@ -11,7 +11,7 @@ TEST_CASE("every boundary is cut in one of two ways", "[profile]") {
   CHECK(every_second_cut(1, 0) == std::vector<int>{0});
 }
 
-TEST_CASE("a cut adds what both its sides take longer, and never less than nothing", "[profile]") {
+TEST_CASE("a cut adds the extra time of both its sides, and never less than nothing", "[profile]") {
   const LayerTimes even = {.forward_ms = 1, .backward_input_ms = 2, .backward_weight_ms = 3};
   std::vector<LayerTimes> uncut(3, even);
   std::array<std::vector<LayerTimes>, 2> cut = {uncut, uncut};

@@ -47,7 +47,7 @@ TEST_CASE("a layer's times are those of one micro-batch, and of what an update a
   CHECK(times[1].forward_ms == 0);
 }
 
-TEST_CASE("what was before a warm-up's end is forgotten", "[profile]") {
+TEST_CASE("times from before a warm-up's end are forgotten", "[profile]") {
   LayerClock clock(1);
   work_for(clock, LayerWork::Forward, 0, 30);
   clock.end_lot(1, 1);

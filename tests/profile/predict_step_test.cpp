@@ -77,7 +77,7 @@ TEST_CASE("a flushing schedule's step is its closed form", "[predict]") {
     const PredictedStep step =
         Predicted({.stages = 2, .microbatches = 4, .schedule = schedule}).step();
     const double stage = 3 * 3;
-    // The weight gradient of a stage's first layer follows its send: nobody need wait for it.
+    // The weight gradient of a stage's first layer follows its send: nothing need wait for it.
     CHECK(step.step_ms <= Approx((4 + 2 - 1) * stage));
     CHECK(step.step_ms >= Approx((4 + 2 - 1) * stage - 3));
     CHECK(step.busy[0] == Approx(4 * stage / step.step_ms));
@@ -106,7 +106,8 @@ TEST_CASE("updates, loading, the loss and handing over are charged once each", "
         Approx(4 * 6 * 3 + 4 * (0.5 + 0.25 + 0.125) + 7 + 3 + 2 + 8 * 0.5));
 }
 
-TEST_CASE("threads meet the times beside neighbours, one thread does not", "[predict]") {
+TEST_CASE("threads are predicted by the times beside neighbours, a single thread is not",
+          "[predict]") {
   for (const std::string workers : {"threads", "inline"}) {
     Predicted predicted(
         {.stages = 2, .microbatches = 4, .schedule = "pipedream", .workers = workers});
@@ -124,7 +125,7 @@ TEST_CASE("workers that share cores take at least all work over the cores", "[pr
   CHECK(step.step_ms == Approx(16 * 6 * 3 / cores));
 }
 
-// A message's 4 x 16 floats take 64 ms; a stage's own work 36, of which no part hides them.
+// A message's 4 x 16 floats take 64 ms; a stage's own work takes 36, too little to hide them.
 TEST_CASE("messages and sums take their time on a link", "[predict][link]") {
   Predicted predicted({.stages = 2, .microbatches = 4, .schedule = "pipedream"});
   const double without = predicted.step().step_ms;
@@ -145,7 +146,7 @@ TEST_CASE("messages and sums take their time on a link", "[predict][link]") {
   CHECK(copies.step().step_ms == Approx(alone + 10));
 }
 
-TEST_CASE("times on other threads are no times", "[predict]") {
+TEST_CASE("times for another number of threads are refused", "[predict]") {
   Predicted predicted({.stages = 2, .microbatches = 4});
   predicted.profile.points[0].threads = 2;
   CHECK_THROWS_AS(predicted.step(), UsageError);

@@ -1,4 +1,4 @@
-// profile.json comes back as it went, and a damaged one is refused with its place.
+// profile.json comes back as it was written, and a damaged one is refused with its place.
 #include "profile/profile_json.hpp"
 
 #include <filesystem>
@@ -52,7 +52,7 @@ std::string refusal(const nlohmann::ordered_json& json) {
 
 }  // namespace
 
-TEST_CASE("times are between those that held less and more", "[profile]") {
+TEST_CASE("times are interpolated between points that held less and more", "[profile]") {
   Profile profile = small();
   profile.points.resize(2);
   profile.points[0].held_bytes = 1 << 10;
@@ -68,7 +68,8 @@ TEST_CASE("times are between those that held less and more", "[profile]") {
   CHECK(point(1 << 10, 2).layers[0].forward_ms == 1.5);
   CHECK(point(1 << 15, 2).layers[0].forward_ms == Approx(2.5));
   CHECK(point(1 << 20, 2).layers[0].forward_ms == 3.5);
-  // Beyond the most as they grew so far, up to twice its bytes; what did not grow stays.
+  // Beyond the largest point times keep growing at the same rate, up to twice its bytes; those that
+  // did not grow stay.
   CHECK(point(1 << 21, 2).layers[0].forward_ms == Approx(3.7));
   CHECK(point(1e9, 2).layers[0].forward_ms == Approx(3.7));
   CHECK(point(1e9, 2).layers[0].backward_input_ms == 2.5);
@@ -79,7 +80,7 @@ TEST_CASE("times are between those that held less and more", "[profile]") {
   CHECK(point(0, 1).rest_ms == 0);
 }
 
-TEST_CASE("memory is as fast as what a worker holds lets it be", "[profile]") {
+TEST_CASE("how fast memory is depends on how much a worker holds", "[profile]") {
   const Profile profile = small();
   CHECK(memory_rate(profile, 1000) == 4e10);
   CHECK(memory_rate(profile, 1 << 22) == Approx(3e10));
@@ -110,7 +111,7 @@ TEST_CASE("what is wrong in a profile.json is named by its place", "[profile]") 
   CHECK_THAT(refusal(json), Contains("key.model is not a string"));
 }
 
-TEST_CASE("beside neighbours other times hold, where they were measured", "[profile]") {
+TEST_CASE("beside neighbours other times hold, if they were measured", "[profile]") {
   Profile profile = small();
   CHECK(point_of(profile, {4, 1, Beside::Neighbours}).layers[0].forward_ms == 7);
   CHECK(point_of(profile, {8, 1, Beside::Neighbours}).layers[0].forward_ms == 14);
@@ -118,7 +119,7 @@ TEST_CASE("beside neighbours other times hold, where they were measured", "[prof
   CHECK(point_of(profile, {4, 1, Beside::Neighbours}).layers[0].forward_ms == 1.5);
 }
 
-TEST_CASE("between two sizes times are on a line, beyond them in proportion", "[profile]") {
+TEST_CASE("between two sizes times are interpolated, beyond them in proportion", "[profile]") {
   const Profile profile = small();
   CHECK(point_of(profile, {4, 1, Beside::Nobody}).layers[0].forward_ms == 1.5);
   CHECK(point_of(profile, {6, 1, Beside::Nobody}).layers[0].forward_ms == 2.0);

@@ -40,14 +40,14 @@ TEST_CASE("the program that the others tamper with is well-formed") {
 TEST_CASE("place: an instruction on a worker that does not hold its stage") {
   CHECK_THAT(refused("0F0 ", "1F0 "), Contains("place: 1F0") && Contains("worker 0"));
 }
-TEST_CASE("place: a micro-batch or stage that there is none of") {
+TEST_CASE("place: a micro-batch or stage that does not exist") {
   CHECK_THAT(refused("0F0 ", "0F4 "), Contains("place: 0F4"));
   CHECK_THAT(refused("0F0 ", "2F0 "), Contains("place: 2F0"));
 }
 TEST_CASE("place: an instruction twice") {
   CHECK_THAT(refused("0F0 ", "0F0 0F0 "), Contains("0F0 appears twice"));
 }
-TEST_CASE("place: a worker too few, and a placement out of range") {
+TEST_CASE("place: one worker too few, and a placement out of range") {
   CHECK_THAT(refused("stages=2", "stages=3"), Contains("place"));
   CHECK_THAT(refused("minibatches=2", "minibatches=2 placement=0,2"), Contains("worker 2, of 2"));
   CHECK_THAT(refused("minibatches=2", "minibatches=2 placement=0"), Contains("placement has 1"));
@@ -152,22 +152,22 @@ TEST_CASE("update: the copies of a stage sum their gradients before it") {
 }
 TEST_CASE("version: one that is not made yet") {
   CHECK_THAT(refused("0F2@1", "0F2@2"),
-             Contains("version: 0F2@2 reads version 2, the newest there is 1"));
+             Contains("version: 0F2@2 reads version 2, but the newest is 1"));
   CHECK_THAT(refused("0B2@1", "0B2@1~2*0.5"), Contains("version: 0B2@1~2*0.5"));
 }
 TEST_CASE("version: more held than the store has room for") {
   const CheckOptions one{.weight_versions = {1, 1}};
   CHECK(check(parse_program(good), one).empty());
   CHECK_THAT(refused("0B3@1", "0B3", one),
-             Contains("version: stage 0 holds 2 versions, and may hold 1"));
+             Contains("version: stage 0 holds 2 versions, but may hold 1"));
   CHECK(refused("0B3@1", "0B3", {.weight_versions = {2, 1}}) == "nothing");
 }
 TEST_CASE("deadlock: both wait for the other") {
   const auto found = check(
       parse_program(replaced(good, "0SA0 0L1 0F1 0SA1 0RG0 0B0 ", "0RG0 0L1 0F1 0SA0 0SA1 0B0 ")));
   REQUIRE(found.size() == 2);
-  CHECK(found[0].message == "worker 0 waits forever at 0RG0 (receive gradient): nothing comes");
-  CHECK(found[1].message == "worker 1 waits forever at 1RA0 (receive activation): nothing comes");
+  CHECK(found[0].message == "worker 0 waits forever at 0RG0 (receive gradient): nothing arrives");
+  CHECK(found[1].message == "worker 1 waits forever at 1RA0 (receive activation): nothing arrives");
 }
 TEST_CASE("deadlock: stages that agree on the order and not on when, by the channels' room") {
   // Stage 0 forwards everything first, stage 1 goes backward at once.

@@ -1,7 +1,7 @@
 // The formulas that the papers and pages of docs/methods/ give for makespan, activations in flight
 // and weight versions, each over its whole domain: random sizes and times. P workers, N
-// micro-batches, a forward takes F, a backward B = I + W, where a worker has several stages on each
-// of them; transfers take nothing unless said.
+// micro-batches, a forward takes F, a backward B = I + W, on each stage if a worker has several;
+// transfers take nothing unless said.
 #include <algorithm>
 #include <random>
 

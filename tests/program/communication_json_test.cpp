@@ -36,7 +36,7 @@ TEST_CASE("what is sent, by boundary and kind", "[metrics][communication]") {
         "260 B in 8 messages: activations 140 B, gradients 120 B");
 }
 
-TEST_CASE("sums and a link's seconds, where there are any", "[metrics][communication]") {
+TEST_CASE("sums and a link's seconds, if there are any", "[metrics][communication]") {
   Communication c = three_stages();
   c.stages[0].all_reduce = ring_all_reduce(1000, 3);
   c.stages[0].tied = ring_all_reduce(8, 2);
@@ -50,7 +50,7 @@ TEST_CASE("sums and a link's seconds, where there are any", "[metrics][communica
   CHECK(json["bytes"] == 260 + 4000 + 16);
 }
 
-TEST_CASE("what is added to nothing is itself, stage by stage", "[metrics][communication]") {
+TEST_CASE("adding to nothing gives what was added, stage by stage", "[metrics][communication]") {
   Communication sum;
   sum.add(three_stages());
   CHECK(sum == three_stages());

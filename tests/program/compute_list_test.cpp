@@ -52,7 +52,7 @@ TEST_CASE("a compute list read back is what was written, whatever repeats in it"
   }
 }
 
-TEST_CASE("what is said to repeat is what would have been written one by one") {
+TEST_CASE("what is declared to repeat equals what would have been written one by one") {
   const auto seed = std::random_device{}();
   CAPTURE(seed);
   std::mt19937 random(seed);
@@ -73,7 +73,7 @@ TEST_CASE("what is said to repeat is what would have been written one by one") {
   }
 }
 
-TEST_CASE("lists are equal where their instructions are") {
+TEST_CASE("lists are equal if their instructions are") {
   ComputeList once, again, shorter;
   for (int m = 0; m < 5000; ++m) {
     const ComputeInstruction i(Op::Forward, {1}, {m});
@@ -88,7 +88,7 @@ TEST_CASE("lists are equal where their instructions are") {
   CHECK(ComputeList() == ComputeList());
 }
 
-TEST_CASE("of a large order a worker keeps a few instructions") {
+TEST_CASE("a worker keeps only a few instructions of a large order") {
   for (const char* name : {"gpipe", "1f1b", "zb_h1", "zb_h2", "zb_v", "pipedream", "timeprest"}) {
     const Schedule& row = require_schedule(name);
     ScheduleRequest request{.schedule = name, .stages = 16, .microbatches = 4096};

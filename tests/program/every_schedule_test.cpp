@@ -1,6 +1,6 @@
-// What holds of every row of the table of schedules, at random sizes: it is refused for a reason,
-// or its program is well-formed and finishes with room for one packet in each channel; also where
-// some stages share a parameter, then with the room for activations that a pipeline has.
+// What holds for every row of the table of schedules, at random sizes: it is refused for a reason,
+// or its program is well-formed and finishes with room for one packet in each channel; also if some
+// stages share a parameter, but then with the room for activations that a pipeline has.
 #include <map>
 #include <optional>
 #include <random>

@@ -48,7 +48,7 @@ TEST_CASE("a program in its warm-up does not fold") {
   CHECK_FALSE(fold(one, two));
 }
 
-TEST_CASE("what is shown by default holds as much as the steady state, and two rounds more") {
+TEST_CASE("what is shown by default has the steady state's peaks, and two rounds of it") {
   for (const Schedule& row : schedules()) {
     if (flushes(row)) continue;
     for (const Warmup warmup : {Warmup::OneFOneB, Warmup::Double, Warmup::Full})

@@ -21,7 +21,7 @@ TEST_CASE("an update is right after the backward that completes its mini-batch")
         "0: 0F0 0F1 0B1 0B0 0U1\n1: 1F0 1B0 1F1 1B1 1U1\n");
 }
 
-TEST_CASE("of a split backward the weight half completes it") {
+TEST_CASE("the weight half of a split backward completes its mini-batch") {
   CHECK(body(add_updates(parsed("0: 0F0 0F1 0I0 0I1 0W0 0W1\n1: 1F0 1I0 1F1 1I1 1W0 1W1\n"))) ==
         "0: 0F0 0F1 0I0 0I1 0W0 0W1 0U1\n1: 1F0 1I0 1F1 1I1 1W0 1W1 1U1\n");
 }
@@ -32,7 +32,7 @@ TEST_CASE("each copy of a stage updates after the micro-batches that it runs") {
         "0: 0F0 0B0 0U1 0F2 0B2 0U3\n1: 0F1 0B1 0U1 0F3 0B3 0U3\n");
 }
 
-TEST_CASE("updates of a worker's stages wait for the last that it hands in") {
+TEST_CASE("updates of a worker's stages wait for the last gradient that it hands in") {
   const auto head = "program stages=2 microbatches=1 minibatches=2 placement=0,0\n";
   CHECK(
       body(add_gradient_sync(add_updates(parsed("0: 0F0 1F0 1B0 0B0 0F1 1F1 1B1 0B1\n", head)))) ==

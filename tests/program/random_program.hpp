@@ -1,5 +1,5 @@
 // Random well-formed orders, by running a pipeline of channels with room for one in which every
-// worker does at random whatever it can. Such a list finishes, since it has just done so.
+// worker does, at random, anything that it can. Such a list finishes, since it has just done so.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Stages with replicas: who runs what, in which order, with which versions; what holds of every
-// program of them, and what is refused.
+// Stages with replicas: who runs what, in which order, with which versions; what holds for all
+// their programs, and what is refused.
 #include "order/replicas.hpp"
 
 #include <map>
@@ -41,7 +41,7 @@ ScheduleRequest request_of(std::string schedule, const List& replicas, int micro
           .replicas = replicas};
 }
 
-// Forwards of a replica that precede its first backward, that one's own not counted.
+// Forwards of a replica that precede its first backward, not counting that backward's own.
 int warmup_of(const Program& program, int worker) {
   int forwards = 0;
   for (const Instruction& i : program.workers[worker]) {
@@ -60,14 +60,14 @@ TEST_CASE("replicas share the micro-batches of a mini-batch in turn", "[replicas
   CHECK(computed(program, 0) == "0F0 0F3 0B0 0B3 0U5");
   CHECK(computed(program, 1) == "0F1 0F4 0B1 0B4 0U5");
   CHECK(computed(program, 3) == "1F0 1B0 1F1 1B1 1F2 1B2 1F3 1B3 1F4 1B4 1F5 1B5 1U5");
-  CHECK(program.syncing_stages() == std::set<StageId>{{0}});  // the other stage waits for nobody
+  CHECK(program.syncing_stages() == std::set<StageId>{{0}});  // the other stage waits for no other
 }
 
 TEST_CASE("PipeDream's 1F1B-RR: mini-batches in turn, one update for one of each replica",
           "[replicas]") {
   const Program program = make_program(request_of("pipedream", {2, 1}, 1, 5));
   CHECK(computed(program, 0) == "0F0 0F2 0B0 0U1 0F4 0B2 0U3 0B4 0U4");
-  CHECK(computed(program, 1) == "0F1 0F3 0B1 0U1 0B3 0U3 0U4");  // none of the last update's
+  CHECK(computed(program, 1) == "0F1 0F3 0B1 0U1 0B3 0U3 0U4");  // no mini-batch of the last update
   CHECK(computed(program, 2) == "1F0 1B0 1U0 1F1 1B1 1U1 1F2 1B2 1U2 1F3 1B3 1U3 1F4 1B4 1U4");
   for (const auto& list : program.workers)
     for (const Instruction& i : list)
@@ -116,7 +116,7 @@ TEST_CASE("equal replicas are pipelines side by side", "[replicas]") {
   }
 }
 
-TEST_CASE("1F1B-RR keeps every stage busy where replicas make up for its time", "[replicas]") {
+TEST_CASE("1F1B-RR keeps every stage busy if replicas make up for its time", "[replicas]") {
   // Stage 0 takes three times as long, and has three workers.
   const Costs costs{.all = {}, .per_stage = {{3, 3, 3}, {1, 1, 1}}};
   const auto takes = [&](const std::string& schedule, int microbatches, int minibatches) {
@@ -191,7 +191,7 @@ TEST_CASE("programs with replicas are well-formed, and are summarized as they ar
   }
 }
 
-TEST_CASE("the longest warm-up is refused where stages differ: workers would wait forever",
+TEST_CASE("the longest warm-up is refused if stages differ in replicas: workers would wait forever",
           "[replicas]") {
   for (const std::string schedule : {"1f1b", "pipedream"}) {
     ScheduleRequest request = request_of(schedule, {1, 4, 1}, 13);
@@ -205,7 +205,7 @@ TEST_CASE("the longest warm-up is refused where stages differ: workers would wai
   }
 }
 
-TEST_CASE("a long program with replicas is one round again and again", "[replicas]") {
+TEST_CASE("a long program with replicas is one round over and over", "[replicas]") {
   for (const List& replicas : {List{2, 1}, List{3, 1}, List{2, 3}, List{2, 2}, List{4, 2, 1}})
     for (const int n : {1, 3})
       for (const Warmup warmup : {Warmup::OneFOneB, Warmup::Double, Warmup::Full}) {
@@ -261,6 +261,6 @@ TEST_CASE("replicas that a schedule cannot have are refused by its rule", "[repl
   ScheduleRequest few = request_of("1f1b", {2, 1, 1}, 4);
   few.stages = 4;
   CHECK_THAT(refusal(few), Contains("one number for each stage"));
-  CHECK_THAT(refusal(request_of("1f1b", {1000, 100}, 2000)), Contains("1024 is the most"));
+  CHECK_THAT(refusal(request_of("1f1b", {1000, 100}, 2000)), Contains("1024 is the limit"));
   CHECK_THAT(refusal(request_of("pipedream", {31, 37}, 1)), Contains("divide each other"));
 }

@@ -29,7 +29,7 @@ TEST_CASE("without --steps a picture shows what its schedule is for") {
   CHECK_THAT(notes_of(options), Contains("is 1f1b with --warmup double"));
 }
 
-TEST_CASE("what leaves nothing of a schedule, or has no effect on it, is noted") {
+TEST_CASE("sizes that leave nothing of a schedule, and options without effect on it, are noted") {
   const auto notes = [](const char* name, int stages, int microbatches) {
     auto options = options_of(name, "text");
     options.stages = stages;
@@ -130,5 +130,5 @@ TEST_CASE("an order from a file is compared with schedules, over its own mini-ba
   CHECK_THAT(notes_of(options), Contains("two-and-two.csv 1, 1f1b 3, pipedream 3"));
   options.times = "B=8";
   options.schedules = {"pipedream", "timeprest"};
-  CHECK_THAT(notes_of(options), Contains("whole mini-batch's under timeprest"));
+  CHECK_THAT(notes_of(options), Contains("whole mini-batch under timeprest"));
 }

@@ -5,7 +5,7 @@
 using namespace pipetrain;
 using namespace pipetrain::testing;
 
-TEST_CASE("sizes that memory does not hold are refused before anything is made") {
+TEST_CASE("sizes too large for memory are refused before anything is made") {
   auto options = options_of("1f1b", "json");
   options.stages = 1;
   options.microbatches = 65536;
@@ -19,7 +19,7 @@ TEST_CASE("sizes that memory does not hold are refused before anything is made")
   CHECK_THROWS_AS(printed(options), UsageError);
 }
 
-TEST_CASE("what a schedule cannot do is refused with the rule and what to write") {
+TEST_CASE("a request that a schedule cannot meet is refused with the rule and what to write") {
   const auto refusal = [](const char* name, int stages, int microbatches) {
     auto options = options_of(name, "text");
     options.stages = stages;
@@ -44,11 +44,11 @@ TEST_CASE("what a schedule cannot do is refused with the rule and what to write"
   CHECK(refusal("zb_v", 4, 1) == "nothing");
 }
 
-TEST_CASE("what is wrong is refused before anything is printed") {
+TEST_CASE("mistakes are refused before anything is printed") {
   CHECK_THROWS_WITH(printed(options_of("1fb1", "text")), Contains("did you mean '1f1b'?"));
   CHECK_THROWS_WITH(printed(options_of("banana", "text")),
                     Contains("use one of: gpipe, ") && !Contains("did you mean"));
-  CHECK_THROWS_WITH(printed(options_of("auto", "text")), Contains("no schedule is called `auto`"));
+  CHECK_THROWS_WITH(printed(options_of("auto", "text")), Contains("there is no schedule `auto`"));
   CHECK_THROWS_WITH(printed(options_of("1f1b", "pdf")), Contains("svg"));
   auto options = options_of("1f1b", "text");
   options.microbatches = 0;

@@ -39,13 +39,13 @@ inline nlohmann::json document_of(Options options) {
   return nlohmann::json::parse(printed(options));
 }
 
-// The same, as a picture.
+// The same options, for a picture in text.
 inline Options options_as_text(Options options) {
   options.format = "text";
   return options;
 }
 
-// What is said beside the pictures.
+// The notes that come with the pictures.
 inline std::string notes_of(const Options& options) {
   std::string text;
   for (const std::string& note : notes_on(drawings_of(options), options)) text += note + "\n";

@@ -86,7 +86,7 @@ TEST_CASE("trace: a thread per worker, complete events in microseconds") {
   CHECK(end == 33000);
 }
 
-TEST_CASE("trace: no two slices of a track overlap, also where a worker does two things at once") {
+TEST_CASE("trace: no two slices of a track overlap, even if a worker does two things at once") {
   for (const char* name : {"1f1b_sno", "fbp_as"}) {
     auto options = options_of(name, "trace");
     options.times = "F=1,B=2,transfer=0.5,jitter=0.1";
@@ -107,7 +107,7 @@ TEST_CASE("trace: no two slices of a track overlap, also where a worker does two
   }
 }
 
-TEST_CASE("svg: where forwards and backwards share a worker it has a row for either") {
+TEST_CASE("svg: a worker that forwards and backwards share has a row for each") {
   const auto svg = printed(options_of("fbp_as", "svg"));
   CHECK_THAT(svg, Contains(">stage 0 F</text>") && Contains(">stage 3 B</text>"));
   CHECK_THAT(printed(options_of("1f1b", "svg")), !Contains("stage 0 F"));
@@ -142,7 +142,7 @@ TEST_CASE(
                                    Contains(">lighter: every other mini-batch</text>"));
 }
 
-TEST_CASE("svg: boxes name their versions where these differ from the mini-batch's number") {
+TEST_CASE("svg: boxes name their versions if these differ from the mini-batch's number") {
   auto options = options_of("pipedream", "svg");
   options.steps = 4;
   CHECK_THAT(printed(options), Contains(">v1</text>") && Contains("v: the stage's version"));
@@ -184,7 +184,7 @@ TEST_CASE("--warmup, --virtual-stages and --vertical-sync reach the schedule") {
   CHECK(document(options)["peak_weight_versions"] == nlohmann::json({4, 4, 4, 4}));
 }
 
-TEST_CASE("--tied shows what a shared parameter costs where nothing drains") {
+TEST_CASE("--tied shows what a shared parameter costs if nothing drains") {
   auto options = options_of("pipedream", "json");
   options.stages = 4;
   options.microbatches = 1;
@@ -200,7 +200,7 @@ TEST_CASE("--tied shows what a shared parameter costs where nothing drains") {
   CHECK_THROWS_WITH(printed(options), Contains("--tied 4: pipedream has stages 0 to 3 here"));
 }
 
-TEST_CASE("a backward that goes together is that of the whole mini-batch, by default 2N") {
+TEST_CASE("backwards that go together take one time for the whole mini-batch, by default 2N") {
   auto options = options_of("timeprest", "json");
   options.stages = 2;
   options.microbatches = 4;

@@ -47,7 +47,7 @@ TEST_CASE("transfers on a shared link take turns, first come, first served") {
   CHECK(summary_of(request, costs).makespan == 21);
 }
 
-TEST_CASE("who is first on a shared link goes by time, not by worker") {
+TEST_CASE("which transfer is first on a shared link depends on time, not on the worker") {
   // Stage 0 sends at 1, 2 and 3; stage 1 in between, at 2.25, 3.25 and 4.25: the link is free.
   Costs costs{.all = {1, 1, 1, 0.25}};
   const ScheduleRequest request{.schedule = "gpipe", .stages = 3, .microbatches = 3};
@@ -93,7 +93,7 @@ TEST_CASE("one link for all: no faster than its transfers one after the other") 
     }
 }
 
-TEST_CASE("1f1b where a transfer occupies both workers: (M+N-1)(F+B) + (2(N+M-2)-1) SR") {
+TEST_CASE("1f1b when a transfer occupies both workers: (M+N-1)(F+B) + (2(N+M-2)-1) SR") {
   // With two stages every transfer but the first and the last runs beside an opposite one: M + 1.
   std::mt19937 random(11);
   for (int n = 2; n <= 7; ++n)
@@ -113,7 +113,8 @@ TEST_CASE("1f1b where a transfer occupies both workers: (M+N-1)(F+B) + (2(N+M-2)
     }
 }
 
-TEST_CASE("transfers that occupy both workers: the straight orders finish, others say where not") {
+TEST_CASE(
+    "transfers that occupy both workers: the straight orders finish, others say where they wait") {
   Costs costs{.all = {1, 1, 1, 0.5}};
   costs.charges = Charges::Workers;
   for (const char* name : {"gpipe", "1f1b", "zb_h1", "chimera", "pipedream", "timeprest"})
@@ -148,7 +149,7 @@ TEST_CASE("transfers that occupy both workers: a program's numbers are those of 
 }
 
 TEST_CASE(
-    "a transfer that occupies workers lasts as long on both, and neither computes meanwhile") {
+    "a transfer that occupies workers lasts equally long on both, and neither computes meanwhile") {
   Costs costs{.all = {1, 1, 1, 0.5}, .charges = Charges::Workers};
   const Program program = make_program({.schedule = "1f1b_sno", .stages = 3, .microbatches = 6});
   const Timeline line = simulate(program, costs);
@@ -173,7 +174,7 @@ TEST_CASE(
   CHECK(paired > 0);
 }
 
-TEST_CASE("check finds what waits forever where transfers occupy both workers") {
+TEST_CASE("check finds what waits forever when transfers occupy both workers") {
   const auto problems = [](const char* schedule, bool rendezvous) {
     const Program program = make_program({.schedule = schedule, .stages = 4, .microbatches = 8});
     return check(program, {.rendezvous = rendezvous});
@@ -188,7 +189,7 @@ TEST_CASE("check finds what waits forever where transfers occupy both workers") 
              Contains("worker 0 waits forever at") && Contains("the transfer occupies both"));
 }
 
-TEST_CASE("the rows of BaPipe take what its forms say, as programs and as orders") {
+TEST_CASE("the rows of BaPipe take the time that its formulas give, as programs and as orders") {
   for (const int n : {1, 2, 4, 5})
     for (const int m : {1, 3, 8, 16}) {
       const Costs costs{.all = {2, 3, 1, 0.5}};
@@ -211,7 +212,7 @@ TEST_CASE("the rows of BaPipe take what its forms say, as programs and as orders
     }
 }
 
-TEST_CASE("what a row says of its warm-up wins, and its gradients are not sent early") {
+TEST_CASE("the warm-up that a row fixes wins, and its gradients are not sent early") {
   for (const char* name : {"1f1b_sno", "fbp_as"}) {
     const Schedule& row = require_schedule(name);
     CHECK_FALSE(takes_warmup(row));
@@ -236,7 +237,7 @@ TEST_CASE("forwards and backwards side by side: updates take time, and wait for 
   CHECK(summary_of(request, costs).makespan == Approx(2 * (4 + 3 - 1) * 4 + 2 * 0.5));
   request.recompute = false;
   costs.per_stage = {costs.all, costs.all, costs.all};
-  costs.per_stage[2].update = 20;  // while the others come back, it would be half done
+  costs.per_stage[2].update = 20;  // alone, it is half done when the others have come back
   const double alone = summary_of(request, costs).makespan;
   request.sync_gradients = true;
   CHECK(summary_of(request, costs).makespan > alone + 5);
@@ -281,7 +282,7 @@ TEST_CASE("fbp_as pays transfers up to (F + B) / 2 while it fills and drains onl
       }
 }
 
-TEST_CASE("a worker that two share is busy as long as one that takes turns") {
+TEST_CASE("a worker that both directions share is busy as long as one on which they take turns") {
   const auto order = orders::one_f_one_b.compact({.stages = 3, .microbatches = 8});
   const Costs costs{.all = {1, 2, 0, 0.5}};
   const Summary turns = summarize(order, costs), shared = summarize_sharing(order, costs);
@@ -316,7 +317,7 @@ TEST_CASE("a straggler paces the pipeline") {
         2 + 64 * 6 + 1 + 4);
 }
 
-TEST_CASE("where steps vary, more in flight loses less, and never draining stays ahead") {
+TEST_CASE("if steps vary, more in flight loses less, and never draining stays ahead") {
   Costs even{.all = {1, 1, 1, 0}}, uneven = even;
   uneven.disturbance = {.slowdown = {}, .jitter = 0.4, .seed = 1};
   const auto makespan = [&](const char* name, Warmup warmup, const Costs& costs) {

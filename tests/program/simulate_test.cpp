@@ -160,8 +160,9 @@ TEST_CASE("liveness counts an activation to the weight half, and every stage of 
   CHECK(peak_activations(program) == std::vector{2, 2});
 }
 
-TEST_CASE("a shared parameter costs an asynchronous pipeline the way to the first stage and back") {
-  // F = B = 1, one micro-batch each. Alone the stages are always busy; where the first and the last
+TEST_CASE(
+    "a shared parameter costs an asynchronous pipeline the trip to the first stage and back") {
+  // F = B = 1, one micro-batch each. Alone the stages are always busy; if the first and the last
   // share a parameter, update k of the last waits for the backward of k on the first, and the
   // forward of k + 1 for that update.
   //   stage 0  F0 F1 F2 .. B0 ..                 stage 2   F0 B0 .. U0 F1 B1

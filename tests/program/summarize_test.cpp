@@ -1,4 +1,4 @@
-// summarize and WorkerLists against simulate and make_program, the way they stand for: over every
+// summarize and WorkerLists against simulate and make_program, which they stand in for: over every
 // schedule, a grid of sizes and several costs, to the last bit. Then the closed forms at sizes that
 // no program reaches.
 #include "program/summarize.hpp"
@@ -73,7 +73,7 @@ int compare(const ScheduleRequest& request, std::mt19937& random) {
   return compared;
 }
 
-// What may be asked for besides sizes.
+// Everything that can be asked for besides sizes.
 std::vector<ScheduleRequest> variants(const Schedule& row, const ScheduleRequest& plain) {
   std::vector<ScheduleRequest> list{plain};
   const auto with = [&](auto change) { change(list.emplace_back(plain)); };

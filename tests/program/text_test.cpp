@@ -71,7 +71,7 @@ TEST_CASE("the text of a program has one line per worker") {
         "1: 1RA0 1F0 1B0 1SG0 1U0@1\n");
 }
 
-TEST_CASE("what is no instruction is refused by name") {
+TEST_CASE("anything but an instruction is refused by name") {
   for (const char* text :
        {"", "F0", "2F", "2X0", "-1F0", "2F0 ", "2F0@", "2F0@x", "2F0@4-1.5", "2F0@4-d", "2F0@4~2",
         "2F0@4~2*", "2F0@4~2*inf", "2F0@1extra", "99999999999F0"}) {

@@ -25,8 +25,7 @@ double makespan(const std::string& times, const ScheduleRequest& request) {
 
 }  // namespace
 
-TEST_CASE(
-    "what is not named keeps its default; B is the whole backward, and with W its input half") {
+TEST_CASE("a time not named keeps its default; B is the whole backward, or with W its input half") {
   using Numbers = std::vector<double>;
   const auto named = [](const std::string& times) {
     return numbers(costs_of(times, {"zb_h1", 2, 2}).per_stage[0]);
@@ -40,7 +39,7 @@ TEST_CASE(
   CHECK(named("B=2,W=0") == Numbers{1, 2, 0, 0});
 }
 
-TEST_CASE("where backwards go together, B and W are a whole mini-batch's") {
+TEST_CASE("if backwards go together, B and W are those of a whole mini-batch") {
   using Numbers = std::vector<double>;
   const auto named = [](const std::string& times) {
     return numbers(costs_of(times, {"timeprest", 2, 4, 2}).per_stage[0]);
@@ -109,7 +108,7 @@ TEST_CASE("slowdown is a factor of workers, jitter of every forward and backward
     CHECK_THROWS_WITH(parse_times(text), Contains(text) && Contains("--times F=1,B=2"));
 }
 
-TEST_CASE("what takes no time is reported, where the schedule has it") {
+TEST_CASE("an instruction that takes no time is reported, if the schedule has it") {
   const auto lines = [](const std::string& times, const ScheduleRequest& request) {
     return timeless(make_program(request), costs_of(times, request), request.schedule);
   };

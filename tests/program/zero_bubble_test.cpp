@@ -1,5 +1,5 @@
 // The comparison of Qi et al., "Zero Bubble Pipeline Parallelism" (arXiv 2401.10241, section 2.3):
-// what the workers wait, and what they keep, under 1f1b and the schedules with halves.
+// how long the workers wait, and what they keep, under 1f1b and the schedules with halves.
 #include <algorithm>
 
 #include "catch.hpp"
@@ -61,7 +61,7 @@ TEST_CASE("memory of each stage: the table's terms, with halves that keep less t
           CHECK(peak_memory(h1.workers[at], input, weight) == (p - s) * input + s * weight);
           CHECK(peak_memory(h2.workers[at], input, weight) ==
                 (2 * (p - s) - 1) * input + 2 * s * weight);
-          // Of two stages on a worker each is half of a stage of the others.
+          // With two stages on a worker, each is half of a stage of the other schedules.
           CHECK(peak_memory(v.workers[at], input, weight) == 2 * p * input);
         }
       }

@@ -22,7 +22,7 @@ RunRecord of(std::vector<double> accuracies, double seconds = 1) {
 
 }  // namespace
 
-TEST_CASE("runs are compared by what all of them measured") {
+TEST_CASE("runs are compared by a measure that all of them have") {
   std::vector<RunRecord> runs = {of({0.5, 0.9}), of({0.8})};
   CHECK(common_measure(runs) == Measure::Accuracy);
   runs[1].validations[0].accuracy.reset();
@@ -33,7 +33,7 @@ TEST_CASE("runs are compared by what all of them measured") {
   CHECK_FALSE(common_measure(none));
 }
 
-TEST_CASE("the target is what every run reached, and the time to it is the first") {
+TEST_CASE("the target is what every run reached, and its time is that of reaching it first") {
   const std::vector<RunRecord> runs = {of({0.5, 0.97, 0.98, 0.96}, 2), of({0.6, 0.7, 0.9})};
   CHECK(common_target(runs, Measure::Accuracy) == 0.9);
   CHECK(first_at(runs[0], Measure::Accuracy, 0.9)->seconds == 4);
@@ -44,7 +44,7 @@ TEST_CASE("the target is what every run reached, and the time to it is the first
   CHECK(best_of(runs[0], Measure::Loss)->step == 30);
 }
 
-TEST_CASE("values read as their measure's do") {
+TEST_CASE("values are printed as suits their measure") {
   CHECK(value_text(Measure::Accuracy, 0.9825) == "98.25%");
   CHECK(value_text(Measure::Loss, 0.5) == "0.5000");
   CHECK_FALSE(value_of({.loss = std::nan(""), .accuracy = {}, .perplexity = {}, .bleu = {}},

@@ -64,7 +64,7 @@ const std::string traced = R"({"traceEvents":[
 
 }  // namespace
 
-TEST_CASE("a page of one run says who bounds the step, and where memory goes") {
+TEST_CASE("a page of one run says what bounds the step, and where memory goes") {
   const Scratch scratch;
   write_run(scratch.path / "lenet");
   const std::string page = page_of(scratch.path / "lenet");
@@ -82,7 +82,7 @@ TEST_CASE("a page of one run says who bounds the step, and where memory goes") {
   CHECK_FALSE(has(page, "http"));  // nothing is fetched
 }
 
-TEST_CASE("the largest stable rate is beside the rate, where it was measured") {
+TEST_CASE("the largest stable rate is shown beside the rate, if it was measured") {
   RunRecord run{.folder = "r"};
   for (const int step : {1, 2, 3}) run.steps.push_back({.step = step, .loss = 1, .lr = 0.1});
   CHECK_FALSE(has(report_html({run}), "largest stable"));
@@ -111,7 +111,7 @@ TEST_CASE("a page of several runs says which one was best, and which one first")
   CHECK(has(comparison_text(runs, comparison_of(runs, {})), "98.00% *"));
 }
 
-TEST_CASE("runs of one name are told apart by their paths") {
+TEST_CASE("runs with the same name are distinguished by their paths") {
   const Scratch scratch;
   write_run(scratch.path / "a" / "run");
   write_run(scratch.path / "b" / "run");

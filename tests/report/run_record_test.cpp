@@ -30,7 +30,7 @@ TEST_CASE("a run's figures are those of its files") {
   CHECK(run.warnings.empty());
   REQUIRE(run.steps.size() == 6);
   CHECK(run.steps.back().seconds == Approx(3));
-  CHECK(std::isnan(run.steps[1].loss));  // null: it was not finite
+  CHECK(std::isnan(run.steps[1].loss));  // null, because it was not finite
   CHECK(run.bubble == Approx(0.25));
   CHECK(run.step_ms == 500);
   CHECK(run.predicted_step_ms == 480);
@@ -49,15 +49,15 @@ TEST_CASE("a run's figures are those of its files") {
   CHECK(run.stages[0].uses.size() == 2);
 }
 
-TEST_CASE("a folder that is no run directory is refused by its name") {
+TEST_CASE("a folder that is not a run directory is refused by its name") {
   const Scratch scratch;
-  CHECK_THROWS_WITH(read_run(scratch.path), Contains("no run directory"));
+  CHECK_THROWS_WITH(read_run(scratch.path), Contains("not a run directory"));
   CHECK_THROWS_AS(read_run(scratch.path / "not there"), UsageError);
   write_file(scratch.path / "file", "");
   CHECK_THROWS_AS(read_run(scratch.path / "file"), UsageError);
 }
 
-TEST_CASE("a torn last line and files that are missing or damaged cost what they held") {
+TEST_CASE("a torn last line and files that are missing or damaged cost only what they held") {
   const Scratch scratch;
   write_run(scratch.path);
   append(scratch.path / "metrics.jsonl", R"({"event":"ste)");
@@ -70,10 +70,10 @@ TEST_CASE("a torn last line and files that are missing or damaged cost what they
   REQUIRE(run.warnings.size() == 2);
   CHECK(run.warnings[0].find("plan.json") == 0);
   CHECK(run.warnings[1].find("build.json") == 0);
-  CHECK(report_html({run}).find("plan.json: is no JSON object") != std::string::npos);
+  CHECK(report_html({run}).find("plan.json: is not a JSON object") != std::string::npos);
 }
 
-TEST_CASE("what follows a line that is no JSON is not read, and the line is named") {
+TEST_CASE("what follows a line that is not JSON is not read, and the line is named") {
   const Scratch scratch;
   write_run(scratch.path);
   append(scratch.path / "metrics.jsonl", "}{\n{\"event\":\"error\",\"message\":\"later\"}\n");
@@ -83,7 +83,7 @@ TEST_CASE("what follows a line that is no JSON is not read, and the line is name
   CHECK(run.warnings[0].find("line 12 ") != std::string::npos);
 }
 
-TEST_CASE("values of other types, and numbers without bounds, are no numbers") {
+TEST_CASE("values of other types, and absurd numbers, do no harm") {
   const Scratch scratch;
   write_file(
       scratch.path / "metrics.jsonl",
@@ -99,7 +99,7 @@ TEST_CASE("values of other types, and numbers without bounds, are no numbers") {
   CHECK_NOTHROW(report_html({run}));
 }
 
-TEST_CASE("stability is read, also where nothing limits the rate") {
+TEST_CASE("stability is read, even if nothing limits the rate") {
   const Scratch scratch;
   write_run(scratch.path);
   std::ofstream(scratch.path / "metrics.jsonl", std::ios::app)
@@ -119,7 +119,7 @@ TEST_CASE("a run that failed, and one that has not ended") {
   write_file(scratch.path / "metrics.jsonl", R"({"event":"start","model":"net","steps":4})"
                                              "\n");
   CHECK(read_run(scratch.path).ended.empty());
-  CHECK(report_html({read_run(scratch.path)}).find("not ended") != std::string::npos);
+  CHECK(report_html({read_run(scratch.path)}).find("unfinished") != std::string::npos);
   append(scratch.path / "metrics.jsonl", R"({"event":"error","message":"step 3: the loss"})"
                                          "\n");
   CHECK(read_run(scratch.path).ended == "failed: step 3: the loss");

@@ -40,7 +40,7 @@ TEST_CASE("a loss that ends far above its first one is warned of", "[course]") {
 TEST_CASE("a loss that is back at chance is warned of", "[course]") {
   CHECK_THAT(warning_of(10, 2.3, {1.2, 2.3}),
              Contains("chance among 10 classes") && Contains("it had been 1.2"));
-  CHECK(warning_of(0, 2.3, {1.2, 2.3}).empty());  // of no classes there is no chance
+  CHECK(warning_of(0, 2.3, {1.2, 2.3}).empty());  // without classes there is no chance level
 }
 
 TEST_CASE("a loss that is not finite does not count", "[course]") {

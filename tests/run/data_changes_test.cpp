@@ -26,14 +26,14 @@ TEST_CASE("each difference of the data has a line", "[data changes]") {
   DataSums other = then;
   other.files[0].what = "data.train_labels";
   other.train_samples = 9;
-  CHECK(data_changes(then, other) == Lines{"data.train_labels: was not there then",
-                                           "data.train_images: is not there now",
+  CHECK(data_changes(then, other) == Lines{"data.train_labels: did not exist then",
+                                           "data.train_images: is missing now",
                                            "10 training samples then, 9 now"});
 }
 
 TEST_CASE("other data are refused unless they are accepted", "[data changes]") {
   Checkpoint checkpoint;
-  CHECK_NOTHROW(check_data(checkpoint, sums_of(100, 7), false));  // it keeps nothing of its data
+  CHECK_NOTHROW(check_data(checkpoint, sums_of(100, 7), false));  // it has no record of its data
   checkpoint.folder = "run/checkpoints/step-00000004";
   checkpoint.manifest.data = sums_of(90, 7);
   CHECK_THROWS_AS(check_data(checkpoint, sums_of(100, 7), false), UsageError);

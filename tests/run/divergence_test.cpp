@@ -1,4 +1,4 @@
-// What is said of a step whose numbers are not finite.
+// What is said about a step whose numbers are not finite.
 #include "run/divergence.hpp"
 
 #include <algorithm>
@@ -52,7 +52,7 @@ struct DivergedStep {
 
 }  // namespace
 
-TEST_CASE("finite numbers, and an update that was skipped, are no divergence", "[divergence]") {
+TEST_CASE("finite numbers, and an update that was skipped, are not a divergence", "[divergence]") {
   DivergedStep step;
   CHECK_NOTHROW(step.check({1, 1, 1, 1}, 2));
   CHECK_NOTHROW(step.check({1, kInfinite, 1, 1}, 2, true));

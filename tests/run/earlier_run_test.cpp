@@ -65,7 +65,7 @@ TEST_CASE("an earlier run of another config is refused with the keys and the way
   CHECK_THROWS_WITH(before.found(other), Contains("optimizer.lr") && Contains("--resume never"));
   CHECK_FALSE(before.found(other, "never").checkpoint);
   Config faster = before.rig.config();
-  faster.hardware.threads_per_stage = 2;  // changes nothing of what is computed
+  faster.hardware.threads_per_stage = 2;  // does not change what is computed
   CHECK(before.found(faster).checkpoint);
 }
 
@@ -79,7 +79,7 @@ TEST_CASE("an earlier run may be made longer while it has a checkpoint", "[earli
   CHECK_FALSE(before.found(longer).same_length);
   CHECK_NOTHROW(check_length(before.newest(), 4));
   CHECK_THROWS_WITH(check_length(before.newest(), 3),
-                    Contains("4 steps are trained already, and the config asks for 3"));
+                    Contains("4 steps are trained already, but the config asks for 3"));
   for (const std::int64_t step : {2, 4})
     remove_checkpoint(before.rig.folder() / "checkpoints", step);
   CHECK_THROWS_WITH(before.found(longer),
@@ -104,7 +104,7 @@ layers = [
       Contains("linear 'fc1' [9] was linear 'fc1' [8]") && Contains("linear 'fc2' [3] is gone"));
 }
 
-TEST_CASE("the last end of a run is its end", "[earlier run]") {
+TEST_CASE("the last end event of a run is its end", "[earlier run]") {
   const Scratch scratch;
   CHECK(end_of_run(scratch.path).empty());
   write_file(scratch.path / "metrics.jsonl",

@@ -1,4 +1,5 @@
-// What a config says about a part of a model: which parameters, how fast, from which values.
+// What a config says about training a part of a model: which parameters, how fast, from which
+// values.
 #include "run/fine_tuning.hpp"
 
 #include "base/error.hpp"
@@ -60,7 +61,7 @@ struct PretrainedFile {
 
 }  // namespace
 
-TEST_CASE("names of what is trained are matched as a shell does", "[fine-tuning]") {
+TEST_CASE("names of trained parameters are matched as a shell would", "[fine-tuning]") {
   const RunRig rig({"model.trainable=[\"fc2.*\", \"*1.bias\"]"});
   std::vector<std::string> trained;
   for (const Layer& layer : rig.graph().layers)
@@ -73,7 +74,7 @@ TEST_CASE("names of what is trained are matched as a shell does", "[fine-tuning]
   CHECK(trained_text(RunRig().graph()).empty());
 }
 
-TEST_CASE("a name that no parameter has is refused, with one that is near", "[fine-tuning]") {
+TEST_CASE("a name that no parameter has is refused, with a similar one", "[fine-tuning]") {
   CHECK_THROWS_WITH(RunRig({"model.trainable=[\"fc2.weigth\"]"}),
                     Contains("model.trainable: no parameter of the model is called 'fc2.weigth'") &&
                         Contains("'fc2.weight'?"));
@@ -100,10 +101,10 @@ TEST_CASE("a parameter of several layers goes by the name of its first", "[fine-
   CHECK(trained_text(graph) ==
         "trained  wte.weight: 48 of 90 parameters; the others keep their values");
   CHECK_THROWS_WITH(chosen(tied_twice, training({"head.*"})),
-                    Contains("only names of tied parameters match"));
+                    Contains("only later names of tied parameters match"));
 }
 
-TEST_CASE("what init need not have begins as it would without init", "[fine-tuning]") {
+TEST_CASE("parameters that init may leave out begin as they would without init", "[fine-tuning]") {
   const PretrainedFile pretrained(5);  // the model has 3 classes
   const RunRig rig;
   std::vector<std::string> fresh;

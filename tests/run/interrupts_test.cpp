@@ -20,7 +20,7 @@ Handler handler_of(int signal) {
   return now.sa_handler;
 }
 
-// The exit code of a child of ours that runs `body`; -1 where it did not exit.
+// The exit code of a child of ours that runs `body`; -1 if it did not exit.
 int exit_code_of(void (*body)()) {
   const pid_t child = fork();
   if (child == 0) {
@@ -44,7 +44,7 @@ void send_two() {
 
 }  // namespace
 
-TEST_CASE("a stop signal asks for the drain and is kept", "[interrupts]") {
+TEST_CASE("a stop signal asks for a drain and is remembered", "[interrupts]") {
   Interrupts interrupts;
   CHECK(interrupts.stop_signal() == 0);
   CHECK_FALSE(interrupts.drain());

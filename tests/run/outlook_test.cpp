@@ -1,4 +1,4 @@
-// What is known of a training before its first step.
+// What is known about a training before its first step.
 #include "run/outlook.hpp"
 
 #include "base/error.hpp"
@@ -23,7 +23,7 @@ struct Outlook {
 
 }  // namespace
 
-TEST_CASE("the outlook has the bytes that the pipeline then holds", "[outlook]") {
+TEST_CASE("the outlook predicts the bytes that the pipeline then holds", "[outlook]") {
   Outlook o({"validation.every_steps=2"});
   const auto json = outlook(o.compiled);
   CHECK(json["model"] == "small");
@@ -39,7 +39,7 @@ TEST_CASE("the outlook has the bytes that the pipeline then holds", "[outlook]")
   }
 }
 
-TEST_CASE("without validation there is no memory for it", "[outlook]") {
+TEST_CASE("without validation no memory is planned for it", "[outlook]") {
   const Outlook o;
   const nlohmann::ordered_json shown = outlook(o.compiled);
   REQUIRE(shown["validation_memory_bytes"].size() == 2);

@@ -59,7 +59,7 @@ constexpr std::size_t all_files = 5;  // with the config and the manifest
 
 }  // namespace
 
-TEST_CASE("each rank writes its own stages, one after the other save", "[saving]") {
+TEST_CASE("each rank writes its own stages, in one save after another", "[saving]") {
   TwoSavers two;
   for (const std::int64_t step : {3, 4}) {
     two.saver.save(TwoSavers::theirs());

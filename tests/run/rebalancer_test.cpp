@@ -19,7 +19,7 @@ RebalancerInput even(std::vector<int> firsts) {
 
 }  // namespace
 
-TEST_CASE("an uneven cut moves to the even one, and stays", "[rebalance]") {
+TEST_CASE("an uneven cut moves until it is even, and stays", "[rebalance]") {
   Rebalancer r(even({0, 6}));
   const auto move = r.decide({.step = 20, .step_ms = 60, .part_ms = {60, 20}});
   REQUIRE(move);
@@ -31,7 +31,7 @@ TEST_CASE("an uneven cut moves to the even one, and stays", "[rebalance]") {
   CHECK_FALSE(r.decide({.step = 40, .step_ms = 40, .part_ms = {40, 40}}));
 }
 
-TEST_CASE("a difference that gains less than three percent moves nothing", "[rebalance]") {
+TEST_CASE("a move that would gain less than three percent is not made", "[rebalance]") {
   Rebalancer r(even({0, 4}));
   CHECK_FALSE(r.decide({.step = 20, .step_ms = 41, .part_ms = {41, 40}}));
 }
@@ -42,7 +42,7 @@ TEST_CASE("a stage that is held up gives layers away, and gets them back", "[reb
   REQUIRE(away);
   CHECK(away->firsts[1] < 4);
   r.moved(*away, 10);
-  // Nothing holds it up any more: each layer takes 10 ms again.
+  // Nothing slows it down any more: each layer takes 10 ms again.
   const double first = 10 * away->firsts[1], second = 80 - first;
   const auto again = r.decide({.step = 40, .step_ms = second, .part_ms = {first, second}});
   REQUIRE(again);

@@ -1,4 +1,4 @@
-// From what the stages leave of a step to what is reported of it.
+// From what the stages record about a step to what is reported about it.
 #include "run/report.hpp"
 
 #include <cmath>
@@ -67,7 +67,7 @@ TEST_CASE("a step lasts from the end of the one before to its last stage's", "[r
   CHECK(s.stages[0].waiting == Approx(0.5));
 }
 
-TEST_CASE("what passes between two segments belongs to no step", "[report]") {
+TEST_CASE("the time between two segments belongs to no step", "[report]") {
   StepReporter reporter = reporter_of();
   reporter.summarize(record_until(now_ns() - 1000 * kSecond));
   reporter.begin_segment();
@@ -93,7 +93,7 @@ TEST_CASE("sequences count their tokens", "[report]") {
   CHECK(s.tokens_per_second == Approx(80 / s.seconds));
 }
 
-TEST_CASE("a step is skipped where any stage skipped it, and NaN has no sign", "[report]") {
+TEST_CASE("a step is skipped if any stage skipped it, and NaN has no sign", "[report]") {
   StepReporter reporter = reporter_of();
   StepRecord record = record_until(now_ns());
   record.stages[0].skipped = true;

@@ -63,7 +63,7 @@ TEST_CASE("two trainings do not get one folder", "[run folder]") {
     CHECK_THROWS_WITH(RunLock(scratch.path), Contains("another process is training"));
   }
   CHECK_NOTHROW(RunLock(scratch.path));
-  RunLock early(scratch.path / "new");  // not there yet
+  RunLock early(scratch.path / "new");  // the folder does not exist yet
   make_folder(scratch.path / "new");
   early.take();
   CHECK_THROWS_AS(RunLock(scratch.path / "new"), UsageError);

@@ -35,10 +35,10 @@ class RunRig {
   RunMetrics& metrics() { return metrics_; }
 
   TrainingInput input(const Progress& begin = {});
-  // As another start of the same run would find it: config and weights in the folder.
+  // Leaves config and weights in the folder, as another start of the same run would find them.
   void keep_config() const;
   void finish();
-  // Those in metrics.jsonl, of one kind.
+  // The events of one kind in metrics.jsonl.
   std::vector<nlohmann::ordered_json> events(const std::string& kind) const;
   std::vector<std::int64_t> steps_of(const std::string& kind) const;
 

@@ -34,7 +34,7 @@ TEST_CASE("which key asks for a checkpoint", "[saving]") {
   CHECK_FALSE(never.due(12));
 }
 
-TEST_CASE("minutes that were not asked for are never over", "[saving]") {
+TEST_CASE("every_minutes is never due if it was not asked for", "[saving]") {
   RunRig rig;
   CHECK_FALSE(Saving(saving_of(rig)).minutes_are_over());
   RunRig soon({"checkpoint.every_minutes=1e-12"});

@@ -1,4 +1,4 @@
-// What follows from a config before anything is built: lengths, segments, what one batch overfits.
+// What follows from a config before anything is built: lengths, segments, the batch to overfit.
 #include "run/session.hpp"
 
 #include "catch.hpp"

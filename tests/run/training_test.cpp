@@ -28,7 +28,7 @@ Progress resume(RunRig& rig, const std::filesystem::path& folder) {
 
 }  // namespace
 
-TEST_CASE("a training reports its steps in order and ends where its length says", "[training]") {
+TEST_CASE("a training reports its steps in order and ends when its length says", "[training]") {
   RunRig rig;
   Training training(rig.input());
   training.run();
@@ -53,7 +53,7 @@ TEST_CASE("its start says what is trained", "[training]") {
   CHECK(start["steps_per_epoch"] == 4);
 }
 
-TEST_CASE("a training validates where it was asked to, and at its end", "[training]") {
+TEST_CASE("a training validates when it was asked to, and at its end", "[training]") {
   RunRig rig({"training.steps=5", "validation.every_steps=2", "validation.before_first_step=true"});
   Training training(rig.input());
   training.run();
@@ -64,12 +64,12 @@ TEST_CASE("a training validates where it was asked to, and at its end", "[traini
   CHECK(training.end_event()["validation"]["loss"] == rig.events("validation").back()["loss"]);
 }
 
-TEST_CASE("a training ends early where validation makes no progress", "[training]") {
+TEST_CASE("a training ends early if validation makes no progress", "[training]") {
   RunRig rig({"optimizer.lr=0", "training.steps=20", "validation.every_steps=3",
               "validation.early_stopping=2"});
   Training training(rig.input());
   training.run();
-  CHECK(training.progress().step == 9);  // the first is the best, two more are as good
+  CHECK(training.progress().step == 9);  // the first is the best, two more are no better
   CHECK(training.progress().best->step == 3);
   const auto end = training.end_event();
   CHECK(end["stopped_by"] == "early_stopping");

@@ -13,7 +13,7 @@ bool counts_allocations_here();
 
 struct AllocationCount {
   std::int64_t allocations = 0;
-  std::size_t bytes_max = 0;  // of one
+  std::size_t bytes_max = 0;  // of a single allocation
 };
 AllocationCount allocations_counted();  // of all threads, since the last reset
 void reset_allocation_count();

@@ -1,5 +1,5 @@
-// Training allocates before its first step and then no more: neither of a backend, nor, in the
-// threads of workers, by operator new.
+// Training allocates before its first step and then no more: neither from a backend nor, in the
+// workers' threads, by operator new.
 #include <new>
 #include <thread>
 
@@ -15,7 +15,7 @@ namespace {
 
 struct Measured {
   AllocationCount workers;        // in the workers' threads, after their first update
-  int threads = 0;                // that were counted
+  int threads = 0;                // number of threads counted
   std::int64_t backend_late = 0;  // Backend::allocate after the pipeline's construction
 };
 
@@ -65,7 +65,7 @@ layers = [
 
 }  // namespace
 
-TEST_CASE("the counter counts, here and nowhere else", "[allocations]") {
+TEST_CASE("the counter counts allocations of this thread only", "[allocations]") {
   reset_allocation_count();
   { const std::vector<char> before(5000); }
   CHECK(allocations_counted().allocations == 0);
@@ -125,7 +125,7 @@ TEST_CASE("recording a trace allocates nothing either", "[allocations]") {
   CHECK(m.workers.allocations == 0);
 }
 
-TEST_CASE("on the cpu backend only the library's small bookkeeping is left", "[allocations]") {
+TEST_CASE("on the cpu backend only the library's small bookkeeping allocates", "[allocations]") {
   const std::string model = GENERATE(as<std::string>(), mlp_model, image_model);
   for (const int stages : {1, 3}) {
     Config config = make_config({.stages = stages, .backend = "cpu"});

@@ -41,7 +41,7 @@ TEST_CASE("the backends agree on every schedule", "[asynchronous]") {
     CHECK(cpu.losses[k] == Approx(plain.losses[k]).epsilon(1e-4));
 }
 
-TEST_CASE("a recomputed pass has the bits of the kept one where its weights are still there",
+TEST_CASE("a recomputed forward has the bits of the kept one if its weights are still kept",
           "[asynchronous]") {
   const std::string schedule =
       GENERATE("gpipe", "1f1b", "zb_h1", "zb_h2", "zb_v", "interleaved_1f1b", "pipedream",
@@ -78,7 +78,7 @@ TEST_CASE("staleness is the number of updates between forward and backward", "[a
   }
 }
 
-TEST_CASE("every stage clips by its own norm where nothing drains", "[asynchronous]") {
+TEST_CASE("every stage clips by its own norm if nothing drains", "[asynchronous]") {
   Config config = config_of("pipedream");
   const Trained free = train({.model = mlp_model, .config = config, .steps = 20});
   config.optimizer.max_norm = 0.05;

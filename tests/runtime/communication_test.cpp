@@ -27,7 +27,7 @@ struct Case {
   const Dataset* data = nullptr;  // null: synthetic
 };
 
-// What the program of the config says.
+// What the config's program predicts.
 Communication forecast(const Case& c) {
   Graph graph = read_model_text(c.model, "test");
   choose_trained(c.config, graph);

@@ -1,5 +1,5 @@
-// Stages that are on several workers: each copy sees a part of the micro-batches, updates are by
-// the sum over the copies.
+// Stages that are on several workers: each copy sees a part of the micro-batches, updates use the
+// sum over the copies.
 #include "backends.hpp"
 #include "catch.hpp"
 #include "training.hpp"

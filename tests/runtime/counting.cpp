@@ -26,7 +26,7 @@ class CountingStream final : public ForwardingStream {
   BackendCounts& counts_;
 };
 
-// Of host backends: their kernels do not look at the stream.
+// For host backends, whose kernels do not look at the stream.
 class CountingBackend final : public Backend {
  public:
   CountingBackend(std::unique_ptr<Backend> real, BackendCounts& counts)

@@ -1,5 +1,4 @@
-// A backend that counts the memory it gives, and says when a thread has made its first update;
-// around a real one.
+// A wrapper of a real backend that counts allocations and releases, and reports every update.
 #pragma once
 
 #include <atomic>

@@ -52,7 +52,7 @@ TEST_CASE("dropout is the same on any stages and workers", "[dropout][backends]"
     }
 }
 
-TEST_CASE("another seed drops others", "[dropout]") {
+TEST_CASE("another seed drops other elements", "[dropout]") {
   Config config = make_config({.stages = 2});
   const Trained one = run(model(0.4), config), sure = run(model(0), config);
   config.training.seed = 2;
@@ -60,7 +60,7 @@ TEST_CASE("another seed drops others", "[dropout]") {
   CHECK(run(model(0), config).losses == sure.losses);  // only dropout reads the seed here
 }
 
-TEST_CASE("every step drops others", "[dropout]") {
+TEST_CASE("every step drops other elements", "[dropout]") {
   Config config = make_config({.stages = 2});
   config.optimizer.lr = 0;
   config.data.shuffle = false;  // 16 samples, one mini-batch: each step sees the same

@@ -70,7 +70,7 @@ TEST_CASE("a sample that cannot be read ends the run with its own error", "[endi
     }
 }
 
-TEST_CASE("a pipeline that never ran can go", "[endings]") {
+TEST_CASE("a pipeline that never ran can be destroyed", "[endings]") {
   for (const std::string workers : {"threads", "inline"}) {
     const Built b(make_config({.stages = 3, .workers = workers}));
     const Pipeline pipeline(b.input());
@@ -78,7 +78,7 @@ TEST_CASE("a pipeline that never ran can go", "[endings]") {
   }
 }
 
-TEST_CASE("a loader goes while a pipeline that never read from it exists", "[endings]") {
+TEST_CASE("a loader ends while a pipeline that never read from it exists", "[endings]") {
   const Built b(make_config({.stages = 3}));
   Pipeline pipeline(b.input());
   const auto data = synthetic(64);
@@ -99,7 +99,7 @@ TEST_CASE("training no mini-batch at all changes nothing", "[endings]") {
   CHECK(same_bits(pipeline.parameters(), before));
 }
 
-TEST_CASE("a pipeline can go after its failure, at whatever step", "[endings]") {
+TEST_CASE("a pipeline can be destroyed after its failure, at any step", "[endings]") {
   const std::string workers = GENERATE("threads", "inline");
   const Built b(make_config({.stages = 3, .workers = workers}));
   for (const int last : {0, 1, 3}) {

@@ -51,8 +51,8 @@ TEST_CASE("the n-th kernel call fails", "[faults][backends]") {
   setup.make_backend = [&](std::string_view name) {
     return failing_backend(make_backend(name), countdown);
   };
-  // 2 steps of 2 micro-batches: 6 forwards, 3 weight and 5 input halves each, where no backend does
-  // the relus on the way of others.
+  // 2 steps of 2 micro-batches: 6 forwards, 3 weight and 5 input halves each, if no backend does
+  // the relus as a part of other layers.
   CHECK(fail_each(setup, countdown) >= 2 * 2 * 11);
 }
 

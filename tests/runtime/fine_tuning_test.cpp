@@ -1,5 +1,5 @@
-// Layers that are not trained: what is trained besides has the bits that learning rates of 0 would
-// give, and what is not takes no gradient, no moment and one version.
+// Layers that are not trained: the other layers get the bits that learning rates of 0 would give,
+// and the frozen ones take no gradient, no moment and one version.
 #include "catch.hpp"
 #include "graph/graph.hpp"
 #include "graph/read.hpp"
@@ -15,7 +15,7 @@ Config frozen(Config config, const std::vector<std::string>& trainable) {
   return config;
 }
 
-// The same by learning rates: all is computed, and moves by nothing.
+// The same by learning rates: everything is computed, and moves by nothing.
 Config still(Config config, const std::vector<std::string>& trainable) {
   config.optimizer.lr_names = {trainable};
   config.optimizer.lr_factors.assign(trainable.size(), 1);
@@ -38,8 +38,9 @@ std::size_t bytes(const Trained& trained, Use use) {
 
 }  // namespace
 
-TEST_CASE("what is not trained keeps its value, and the rest moves as it would beside it",
-          "[fine-tuning][backends]") {
+TEST_CASE(
+    "frozen parameters keep their values, and the rest moves as it would at rates of 0 for them",
+    "[fine-tuning][backends]") {
   const std::string schedule = GENERATE("gpipe", "1f1b", "zb_h1", "pipedream", "pipedream_2bw");
   const auto choice = GENERATE(0, 1, 2, 3);
   const std::vector<std::string>& trainable = patterns_of(choice);
@@ -58,7 +59,7 @@ TEST_CASE("what is not trained keeps its value, and the rest moves as it would b
   }
 }
 
-TEST_CASE("stages and workers change no bit where a part is trained", "[fine-tuning][backends]") {
+TEST_CASE("stages and workers change no bit if only a part is trained", "[fine-tuning][backends]") {
   for (int choice = 0; choice < 4; ++choice) {
     const Trained one =
         train({.model = residual_model, .config = frozen(make_config({}), patterns_of(choice))});

@@ -1,4 +1,4 @@
-// Slots go round: one that leaves makes room, and nobody gets one that is taken.
+// Slots go round: a flight that ends makes room, and no flight gets a slot that is taken.
 #include "runtime/flights.hpp"
 
 #include "base/check.hpp"
@@ -32,7 +32,8 @@ TEST_CASE("the next repetition's micro-batch takes the place of this one's", "[f
   CHECK(flights.of({0}).samples == 5);
 }
 
-TEST_CASE("where activations are recomputed a slot is held for one pass", "[flights]") {
+TEST_CASE("if activations are recomputed a slot is taken and given back within a flight",
+          "[flights]") {
   Flights flights({.microbatches = 4, .slots = 1, .input_slots = 2});
   flights.open({0}, 8, {});
   CHECK(flights.of({0}).slot == -1);

@@ -1,4 +1,4 @@
-// A stream around a real one, for backends that tests put around real ones: everything continues.
+// A stream around a real one, for backends that tests put around real ones: forwards every call.
 #pragma once
 
 #include <memory>

@@ -30,7 +30,7 @@ Trained run(const Config& config, const Sentences& data, std::int64_t steps = 40
 
 TEST_CASE("lengths: no cut and no kind of worker changes a bit", "[backends]") {
   const std::string backend = GENERATE(from_range(backend_names()));
-  const bool quick = backend != "cuda";  // the device may be a slow one, of software
+  const bool quick = backend != "cuda";  // the device may be a slow software one
   const Sentences data(quick ? 31 : 7, 8);
   const auto run_on = [&](int stages, const std::string& workers, const std::string& recompute) {
     Config config =

@@ -1,4 +1,4 @@
-// Trainings over links of a given rate: the same bits, and no end that waits for a link.
+// Trainings over links of a given rate: the same bits, and no end of a run that waits for a link.
 #include <atomic>
 
 #include "base/error.hpp"
@@ -89,7 +89,7 @@ TEST_CASE("a failure does not wait for a link", "[link][faults]") {
   Countdown countdown;
   CHECK_THROWS_AS(train({.model = mlp_model,
                          .config = over_link(small("gpipe"), 0, hour_us),
-                         .on_built = [&] { countdown.set(10); },  // of stage 0's 12 calls
+                         .on_built = [&] { countdown.set(10); },  // out of stage 0's 12 calls
                          .make_backend =
                              [&](std::string_view name) {
                                return failing_backend(pipetrain::make_backend(name), countdown);

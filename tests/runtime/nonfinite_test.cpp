@@ -75,7 +75,7 @@ TEST_CASE("skip leaves one update out, at any number of stages", "[nonfinite][ba
     setup.steps = bad_step + 1;
     const NamedTensors behind = train(setup).parameters;
     CHECK(same_bits(before, behind));
-    CHECK_FALSE(same_bits(behind, all.parameters));  // and continues
+    CHECK_FALSE(same_bits(behind, all.parameters));  // training continues after it
 
     if (stages == 1) one = all;
     CHECK(same_bits(all.parameters, one.parameters));
@@ -122,7 +122,7 @@ TEST_CASE("without skip the run stops: step, parameter, layer, stage, sample",
     CHECK(told == bad_step);  // the steps before were reported
     CHECK(message.find("step 3:") != std::string::npos);
     CHECK(message.find("fc1.weight, layer \"fc1\" on stage 0") != std::string::npos);
-    CHECK(message.find("1 of its samples") != std::string::npos);
+    CHECK(message.find("1 of the mini-batch's samples") != std::string::npos);
     CHECK(message.find("training sample 35") != std::string::npos);
     CHECK(message.find("on_nonfinite") != std::string::npos);
   }
@@ -158,7 +158,7 @@ TEST_CASE("the layer named is the first whose gradient is not finite", "[nonfini
   record.sums_of_squares[5] = std::numeric_limits<double>::quiet_NaN();
   CHECK(message().find("fc2.bias, layer \"fc2\" on stage 2") != std::string::npos);
   CHECK(message().find("step 6:") != std::string::npos);
-  CHECK(message().find("of its samples") == std::string::npos);  // the data are finite
+  CHECK(message().find("of the mini-batch's samples") == std::string::npos);  // the data are finite
   record.stages[0].skipped = true;
   CHECK(message().empty());
 }

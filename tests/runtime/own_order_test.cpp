@@ -1,5 +1,5 @@
-// Programs of the user's own at work: whatever the order of loads, sends and receives, the numbers
-// are those of the same program in the usual order.
+// Programs of the user's own, run: whatever the order of loads, sends and receives, the numbers are
+// those of the same program in the usual order.
 #include <random>
 
 #include "catch.hpp"
@@ -33,7 +33,8 @@ const char* const usual =
 
 }  // namespace
 
-TEST_CASE("sends and receives may be apart from what they belong to", "[own order]") {
+TEST_CASE("sends and receives may be apart from the instructions that they belong to",
+          "[own order]") {
   const Trained plain = run(usual, "threads");
   const std::string head = "program stages=2 microbatches=4 minibatches=1\n";
   const std::string first =

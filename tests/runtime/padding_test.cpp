@@ -1,4 +1,4 @@
-// Attention that leaves out padding reads the model's tokens: stages further down get them along.
+// Attention that leaves out padding reads the model's tokens: later stages receive them too.
 #include "backends.hpp"
 #include "catch.hpp"
 #include "training.hpp"

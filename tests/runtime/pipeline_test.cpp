@@ -176,7 +176,7 @@ TEST_CASE("a pipeline says who reads its mini-batches", "[pipeline]") {
   CHECK(alone.pipeline.reader_threads(Mode::Train) == 1);
 }
 
-TEST_CASE("a pipeline that is to drain begins nothing", "[pipeline]") {
+TEST_CASE("a pipeline that was asked to drain begins nothing", "[pipeline]") {
   SmallPipeline small({.stages = 2});
   small.pipeline.set_parameters(ByHand().tensors());
   const std::atomic<bool> drain = true;

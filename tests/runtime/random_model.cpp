@@ -71,7 +71,7 @@ class Sketch {
       }
     }
   }
-  // Whatever nobody reads is summed.
+  // Whatever nothing reads is summed.
   void gather() {
     if (unread_.size() > 1) add("sum", R"(kind = "add")", std::vector(unread_));
   }

@@ -1,5 +1,5 @@
-// Stages with replicas: the results are those of one process, of every kind of worker, and of any
-// other replicas that continue.
+// Stages with replicas: the results are those of one process, of every kind of worker, and of other
+// replicas that resume.
 #include <cmath>
 
 #include "backends.hpp"

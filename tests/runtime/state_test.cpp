@@ -1,4 +1,4 @@
-// A training that is drained, taken apart into its state and put together again elsewhere continues
+// A training that is drained, taken apart into its state and put together again elsewhere resumes
 // to the same bits as one that was left alone.
 #include "catch.hpp"
 #include "data/formats.hpp"
@@ -11,7 +11,7 @@ using namespace pipetrain::testing;
 
 namespace {
 
-constexpr std::int64_t kSteps = 160;  // workers may be 64 ahead of who reports
+constexpr std::int64_t kSteps = 160;  // workers may be 64 steps ahead of the reporter
 
 struct Machine {  // a config with all that trains it
   explicit Machine(const Config& c)
@@ -28,7 +28,7 @@ struct Machine {  // a config with all that trains it
                   {.train = data->order({.batch_size = config.data.batch_size})->sizes(),
                    .validation = {}}}) {}
 
-  // Trains from `first` up to kSteps, or until `drain_at` steps were reported. Returns where it
+  // Trains from `first` up to kSteps, or until `drain_at` steps were reported. Returns how far it
   // came.
   std::int64_t train(std::int64_t first, std::int64_t drain_at) {
     Loader loader(*data,
@@ -74,7 +74,7 @@ Config choice(const std::string& optimizer, int stages, const std::string& worke
 
 }  // namespace
 
-TEST_CASE("a drained training continues under another layout to the same bits", "[state]") {
+TEST_CASE("a drained training resumes under another layout to the same bits", "[state]") {
   const std::string optimizer = GENERATE("sgd", "adam");
   const std::string workers = GENERATE("threads", "inline");
   Machine whole(choice(optimizer, 2, "threads"));

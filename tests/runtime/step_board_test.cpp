@@ -9,7 +9,7 @@
 
 using namespace pipetrain;
 
-TEST_CASE("the total waits forevery stage and sums in parameter order", "[step board]") {
+TEST_CASE("the total waits for every stage and sums in parameter order", "[step board]") {
   StepBoard board({.stages = 2, .parameters = 3});
   CHECK_FALSE(board.has_total(0));
   board.deposit(0, 2, std::vector<double>{4.0});
@@ -19,7 +19,7 @@ TEST_CASE("the total waits forevery stage and sums in parameter order", "[step b
   CHECK(board.total(0) == 7.0);
 }
 
-TEST_CASE("the total does not depend on who came first", "[step board]") {
+TEST_CASE("the total does not depend on which stage came first", "[step board]") {
   // 1e16 + 1 + 1 is another number than 1 + 1 + 1e16.
   const std::vector<double> big{1e16}, ones{1.0, 1.0};
   StepBoard a({.stages = 2, .parameters = 3}), b({.stages = 2, .parameters = 3});
@@ -119,7 +119,7 @@ TEST_CASE("a place is used again once its record is reported", "[step board]") {
   CHECK(board.total(1) == 2.0);
 }
 
-TEST_CASE("who is too far ahead waits for the reporter", "[step board]") {
+TEST_CASE("a stage that is too far ahead waits for the reporter", "[step board]") {
   StepBoard board({.stages = 1, .parameters = 0, .capacity = 1});
   constexpr int steps = 2000;
   std::thread stage([&] {
@@ -138,7 +138,8 @@ TEST_CASE("who is too far ahead waits for the reporter", "[step board]") {
   CHECK(wrong == 0);
 }
 
-TEST_CASE("close wakes everybody, and all that waits throws from then on", "[step board]") {
+TEST_CASE("close wakes every waiting thread, and from then on all that would wait throws",
+          "[step board]") {
   StepBoard board({.stages = 2, .parameters = 0, .capacity = 1});
   board.deposit(0, 0, {});
   std::atomic<int> waiting = 0, closed = 0;
@@ -167,13 +168,13 @@ TEST_CASE("close wakes everybody, and all that waits throws from then on", "[ste
   CHECK(board.has_total(0));
 }
 
-TEST_CASE("after a drain nothing begins that nobody has begun", "[step board]") {
+TEST_CASE("after a drain no mini-batch begins that no worker has begun", "[step board]") {
   std::atomic<bool> drain = false;
   StepBoard board({.stages = 2, .first_step = 10, .end = 20, .drain = &drain});
   CHECK(board.begin(10, 1));
   CHECK(board.begin(11, 1));
   drain = true;
-  CHECK(board.begin(10, 1));  // the other worker: what one began, all do
+  CHECK(board.begin(10, 1));  // the other worker: what one began, all must begin
   CHECK(board.begin(11, 1));
   CHECK_FALSE(board.begin(12, 1));
   CHECK(board.end() == 12);
@@ -181,7 +182,7 @@ TEST_CASE("after a drain nothing begins that nobody has begun", "[step board]") 
   CHECK_FALSE(board.begin(12, 1));
 }
 
-TEST_CASE("the reporter hears of the end, though it waits", "[step board]") {
+TEST_CASE("the reporter is woken by the end", "[step board]") {
   std::atomic<bool> drain = false;
   StepBoard board({.stages = 1, .end = 5, .drain = &drain});
   CHECK(board.begin(0, 1));
@@ -207,7 +208,7 @@ TEST_CASE("a copy that deposits nothing is not given the total of an older step"
     board.deposit(step, 0, std::vector<double>{1.0 + step});
     for (int copy = 0; copy < 2; ++copy) board.finish(step, {0}, copy, 0, {});
   }
-  CHECK_FALSE(board.has_total(2));  // its place is still that of step 0, which nobody has read
+  CHECK_FALSE(board.has_total(2));  // its place is still that of step 0, which has not been read
   board.pop();
   CHECK_FALSE(board.has_total(2));
   board.deposit(2, 0, std::vector<double>{7.0});

@@ -1,4 +1,5 @@
-// Reports of mini-batches whose device is behind: in order, once it has been there, never too many.
+// Reports of mini-batches whose device is behind: in order, once the device has reached them, never
+// too many.
 #include "runtime/step_reports.hpp"
 
 #include "backend/late_stream.hpp"
@@ -41,7 +42,8 @@ struct LateReports {
 
 }  // namespace
 
-TEST_CASE("a report is published when its device has been there, with what it left", "[reports]") {
+TEST_CASE("a report is published once its device has reached it, with what the device left in it",
+          "[reports]") {
   LateReports rig;
   rig.train(1);
   CHECK(rig.published.empty());
@@ -55,7 +57,7 @@ TEST_CASE("a report is published when its device has been there, with what it le
   CHECK(rig.published[1].measured.loss.sum == 2);
 }
 
-TEST_CASE("the worker is ahead of its device by this many mini-batches at most", "[reports]") {
+TEST_CASE("the worker is ahead of its device by `ahead` mini-batches at most", "[reports]") {
   LateReports rig;
   for (int step = 1; step <= StepReports::ahead; ++step) rig.train(step);
   CHECK(rig.published.empty());

@@ -126,7 +126,7 @@ TEST_CASE("the gradient is the sum over the uses, counted once in the norm", "[t
   CHECK(t.norms[0] == Approx(sum).epsilon(1e-4));
 }
 
-TEST_CASE("where nothing drains all uses stay the same tensor", "[tied][backends]") {
+TEST_CASE("if nothing drains all uses stay the same tensor", "[tied][backends]") {
   const std::string backend = GENERATE(from_range(backend_names()));
   const std::string schedule = GENERATE(from_range(never_drained));
   const std::string norms = GENERATE("free", "clipped", "skipped");
@@ -171,7 +171,7 @@ TEST_CASE("copies of stages and uses of a parameter are summed, each in its orde
       check_same(run("chimera", stages, kind), two);
 }
 
-TEST_CASE("a gradient that is no number skips the tied parameter everywhere", "[tied]") {
+TEST_CASE("a gradient that is not a number skips the tied parameter everywhere", "[tied]") {
   const std::string schedule = GENERATE("1f1b", "pipedream", "pipemare", "i_timeprest");
   const std::string kind = GENERATE("threads", "inline");
   Config config =
@@ -197,7 +197,7 @@ TEST_CASE("a gradient that is no number skips the tied parameter everywhere", "[
   for (const float value : shared) REQUIRE(std::isfinite(value));
 }
 
-TEST_CASE("a state has a tied parameter once, and continues to the same bits", "[tied]") {
+TEST_CASE("a state has a tied parameter once, and resumes to the same bits", "[tied]") {
   const std::string schedule = GENERATE("1f1b", "pipedream", "pipemare", "i_timeprest");
   const std::string optimizer = GENERATE("sgd", "adam");
   Config config = make_config({.stages = 3, .schedule = schedule});

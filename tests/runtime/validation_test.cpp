@@ -67,7 +67,7 @@ TEST_CASE("validation between segments changes no bit of the training", "[valida
   CHECK(sum(with.memory, &HeldMemory::validation) > 0);
 }
 
-TEST_CASE("by itself validation asks for no more than training", "[validation][memory]") {
+TEST_CASE("by default validation needs no more memory than training", "[validation][memory]") {
   for (const std::string schedule : {"gpipe", "1f1b"}) {
     Config config = make_config({.stages = 4, .microbatches = 8, .schedule = schedule});
     config.validation.batch_size = 0;

@@ -23,7 +23,7 @@ int place_of_first(const std::vector<Instruction>& list, Op op) {
 
 }  // namespace
 
-TEST_CASE("a worker runs its list up to what another one has not sent", "[worker]") {
+TEST_CASE("a worker runs its list up to a receive whose packet was not sent", "[worker]") {
   WorkersRig rig(two_stages());
   Worker first = rig.worker(0), second = rig.worker(1);
   CHECK(WorkersRig::run_until_blocked(second) == 0);
@@ -59,8 +59,8 @@ TEST_CASE("an error names stage, instruction and micro-batch", "[worker]") {
                                        Contains("micro-batch 0 arrived instead of 1"));
 }
 
-// GPipe has a slot for each micro-batch of a mini-batch: the second one finds them only where the
-// first has left.
+// GPipe has a slot for each micro-batch of a mini-batch: the second mini-batch finds them free only
+// once the first has left.
 TEST_CASE("a backward leaves room for the next mini-batch", "[worker]") {
   WorkersRig rig(two_stages(), 2);
   Worker first = rig.worker(0), second = rig.worker(1);

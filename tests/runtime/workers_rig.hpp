@@ -1,5 +1,5 @@
-// What Pipeline has around its workers, open to the hand: stages, boundaries, loader and step board
-// of a small training whose instructions a test runs one by one.
+// What Pipeline has around its workers, exposed: stages, boundaries, loader and step board of a
+// small training whose instructions a test runs one by one.
 #pragma once
 
 #include <memory>

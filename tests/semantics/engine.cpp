@@ -31,7 +31,7 @@ class Points final : public Dataset {
 
 std::string layer_name(int s) { return fmt::format("w{}", s); }
 
-// "tied = ..." where the stage uses another one's weight.
+// "tied = ..." if the stage uses another stage's weight.
 std::string tie_of(const ScalarTask& task, int s) {
   const int owner = task.tied.empty() ? s : task.tied[static_cast<std::size_t>(s)];
   return owner == s ? "" : fmt::format("tied = \"{}\"\n", layer_name(owner));

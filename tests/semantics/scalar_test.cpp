@@ -142,7 +142,7 @@ TEST_CASE("vertical sync gives the recurrence of delayed SGD") {
 }
 
 // Kosson et al.: w(t+1) = w(t) - lr * grad f(w(t-D), w(t)), with D_s = n-1-s updates between
-// forward and backward on stage s, and 2(n-1-s) where as many forwards run ahead.
+// forward and backward on stage s, and 2(n-1-s) if that many forwards run ahead.
 TEST_CASE("pipelined backpropagation reads old weights in forward and new ones in backward") {
   const auto seed = std::random_device{}();
   CAPTURE(seed);
@@ -159,7 +159,7 @@ TEST_CASE("pipelined backpropagation reads old weights in forward and new ones i
       const auto now = [](int t, int) { return t; };
       check_equal(ScalarTrainer(program, task).run(), recurrence(task, 1, k, old, now));
       CHECK(peak_weight_versions(program) == std::vector<int>(static_cast<std::size_t>(p), 1));
-      if (p <= 2) continue;  // nobody reads the input gradient of stage 0
+      if (p <= 2) continue;  // nothing reads the input gradient of stage 0
       const auto stashed = make_program({"pipedream", p, 1, k});
       CHECK(ScalarTrainer(program, task).run() != ScalarTrainer(stashed, task).run());
     }

@@ -174,7 +174,7 @@ class ScalarTrainer {
 
   bool send(const Instruction& i, std::map<MicrobatchId, double>& from) {
     auto& channel = channels_[channel_of(program_, i)];
-    // Where updates wait for others activations have room (with_room_for_activations in check.hpp).
+    // If updates wait for others, activations have room (with_room_for_activations in check.hpp).
     const bool room = (!task_.tied.empty() || program_.has_copies()) && i.op == Op::SendActivation;
     if (!channel.empty() && !room) return false;
     channel.push_back(from.at(i.microbatch));
@@ -194,7 +194,7 @@ class ScalarTrainer {
     --sums.missing;
   }
 
-  // How much of the gradients' sum an update goes by.
+  // The share of the gradients' sum that an update uses.
   double rate_of(const Instruction& i) const {
     if (!program_.whole_minibatches) return task_.lr;
     const int copies = program_.copies_of(i.stage),

@@ -67,7 +67,7 @@ const std::vector<Case> cases = {
     {"pipedream", 2, 1, {0, 0}},
     {"pipedream", 3, 1, {0, 1, 0}},
     {"pipedream", 4, 2, {0, 1, 1, 0}},
-    {"pipedream", 3, 2, {0, 0, 2}},  // the last stage waits for nobody
+    {"pipedream", 3, 2, {0, 0, 2}},  // the last stage waits for no other
     {"pipedream_2bw", 3, 4, {0, 1, 0}},
     {"timeprest", 2, 2, {0, 0}},
     {"timeprest", 3, 4, {0, 1, 0}},
@@ -103,7 +103,7 @@ TEST_CASE("a tied weight makes one update by the sum of its uses' gradients") {
   for (const Case& c : cases) {
     const Program program = program_of(c, k);
     if (program.gradients_together)
-      continue;  // the engine's: this trainer sends each gradient alone
+      continue;  // only the engine runs it: this trainer sends each gradient separately
     const ScalarTask task = task_of(c, k);
     const History got = ScalarTrainer(program, task).run();
     const std::vector<double> expected = by_hand(program, task);

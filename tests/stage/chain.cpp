@@ -123,7 +123,7 @@ class Chain {
     first.load_input(call(first, step, m));
     for (const auto& stage : stages_) {
       stage->forward(call(*stage, step, m));
-      stage->stream().finish();  // no channel is here, which would say so to the next one's
+      stage->stream().finish();  // no channel makes the next stage's stream wait
     }
     Stage& last = *stages_.back();
     *results_.data() = {};

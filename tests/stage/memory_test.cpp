@@ -37,7 +37,7 @@ TEST_CASE("memory is zeroed and aligned", "[memory][backends]") {
   }
 }
 
-TEST_CASE("what is taken first is together where that is much", "[memory]") {
+TEST_CASE("the memory taken first is one block if it is large", "[memory]") {
   const std::size_t large = std::size_t{4} << 20;
   BackendCounts counts;
   const auto backend = counting_backend(make_backend("cpu"), counts);
@@ -53,7 +53,7 @@ TEST_CASE("what is taken first is together where that is much", "[memory]") {
   CHECK(memory.account().total() == 2 * large);
 }
 
-TEST_CASE("what is together is given back together, whatever is exchanged", "[memory]") {
+TEST_CASE("one block is given back as one, whatever is exchanged", "[memory]") {
   const std::size_t large = std::size_t{4} << 20;
   BackendCounts counts;
   const auto backend = counting_backend(make_backend("cpu"), counts);

@@ -156,7 +156,7 @@ TEST_CASE("the norm's parts are sums of squares of the gradient", "[optimizer]")
   CHECK(sums[0] == 25.0);
 }
 
-TEST_CASE("an update leaves the versions that are kept", "[optimizer]") {
+TEST_CASE("an update leaves kept versions alone", "[optimizer]") {
   OneWeight rig({.kind = OptimizerKind::Sgd}, 2);
   rig.set(1, 2);
   const float* const old = rig.weights.parameter(0, 0);

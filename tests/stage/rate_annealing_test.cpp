@@ -30,7 +30,7 @@ TEST_CASE("a rate begins divided by the delay, and is whole after anneal_steps u
   CHECK(of(13, 1) == Approx(std::pow(2, -0.25)));
   CHECK(of(14, 0) == 1);
   CHECK(of(1000, 0) == 1);
-  // Never raised where the delay is below 1.
+  // Never raised if the delay is below 1.
   for (const int stage : {2, 3, 4}) CHECK(of(10, stage) == 1);
 }
 

@@ -1,4 +1,5 @@
-// A stage's passes, called by hand: halves of a backward may be apart, cuts may be anywhere.
+// A stage's passes, called by hand: the halves of a backward may be run separately, and cuts may be
+// anywhere.
 #include "stage/stage.hpp"
 
 #include "backends.hpp"
@@ -21,7 +22,7 @@ void check_same(const ChainResult& a, const ChainResult& b) {
   CHECK(a.parameters == b.parameters);
 }
 
-// 1 to `most` stages at random cuts.
+// Stages at random cuts, up to about `most` on average.
 std::vector<int> random_cuts(Random& random, int layers, int most) {
   std::vector<int> firsts = {0};
   const auto stages = 1 + static_cast<int>(random.below(static_cast<std::uint64_t>(most)));

@@ -68,7 +68,7 @@ TEST_CASE("a read of the version before the newest keeps two", "[weight store]")
 
 TEST_CASE("reads further back keep more", "[weight store]") {
   CHECK(kept("0F0 0F1 0F2 0B0 0U0@1 0B1 0U1@2 0B2 0U2@3") == 3);
-  // One more forward for each backward: always two updates behind.
+  // One more forward for each backward: always one update behind.
   CHECK(kept("0F0 0F1 0B0 0U0@1 0F2@1 0B1 0U1@2 0F3@2 0B2@1 0U2@3 0B3@2 0U3@4") == 2);
 }
 
@@ -146,7 +146,7 @@ TEST_CASE("a program that is run again begins at version 0, with the newest weig
   }
 }
 
-TEST_CASE("what is not stored as it is is not read in silence", "[weight store]") {
+TEST_CASE("weights that are not stored as such are refused", "[weight store]") {
   SmallStore rig(2);
   rig.update(1);
   CHECK_THROWS_AS(rig.store.read(0, Pass::Backward, {{1}, Extrapolate{1}}), InternalError);

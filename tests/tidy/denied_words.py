@@ -1,5 +1,5 @@
-# Words that the project does not use: docs/glossary.md has the one list of them, a table of the word,
-# what is another meaning of it, and what to write instead.
+# Words that the project does not use: docs/glossary.md has the one list of them, a table of the words,
+# the phrases in which they are allowed, and what to write instead.
 import re
 from pathlib import Path
 from typing import Iterator, NamedTuple
@@ -18,7 +18,7 @@ class DeniedWord(NamedTuple):
 
 
 def section(page: list[str]) -> range:
-    """The lines of the page that hold the list, from 0; empty where there is none."""
+    """The lines of the page that hold the list, from 0; empty if there is none."""
     if SECTION not in page:
         return range(0)
     first = page.index(SECTION)
@@ -38,7 +38,7 @@ def first_words(cell: str) -> set[str]:
 
 
 def pattern(cell: str) -> re.Pattern[str]:
-    """Of "`a`, `b` except `a for`": any of the words as a whole, but not in an exception."""
+    """For "`a`, `b` except `a for`": any of the words as a whole, but not in an exception."""
     words, _, exceptions = cell.partition(" except ")
     allowed = "".join(rf"(?!{whole(phrase)})" for phrase in QUOTED.findall(exceptions))
     return re.compile(rf"{allowed}(?:{'|'.join(map(whole, QUOTED.findall(words)))})", re.IGNORECASE)

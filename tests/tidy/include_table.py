@@ -56,7 +56,7 @@ LIBRARIES = {
     "mpi.h": ["transport"],
 }
 
-# Files of src/ that read what the kernel tells of this machine: the only ones outside base/ that open
+# Files of src/ that read what the kernel reports about this machine: the only ones outside base/ that open
 # files in ways of their own.
 READ_THE_SYSTEM = {"src/machine/cpu_quota.cpp", "src/machine/processor.cpp"}
 

@@ -146,7 +146,7 @@ def layer_kind(name: str, lines: list[str], kinds: list[str]) -> Iterator[Findin
 
 
 def schedule_names(root: Path) -> re.Pattern[str] | None:
-    """A literal that is the name of a row of the table; none where there is no table."""
+    """A literal that is the name of a row of the table; none if there is no table."""
     table = root / "src/schedules.cpp"
     found = ROW_NAME.findall(table.read_text(encoding="utf-8")) if table.is_file() else []
     return re.compile(r'(?<!\\)"(?:' + "|".join(map(re.escape, found)) + r')"') if found else None

@@ -1,4 +1,4 @@
-# Holds the house rules: prints each finding in the source tree and fails where there is one.
+# Holds the house rules: prints each finding in the source tree and fails if there is one.
 #   python3 tests/tidy/tidy_test.py [ROOT]
 import sys
 from pathlib import Path

@@ -103,7 +103,7 @@ TEST_CASE("in one process the memory itself is handed over", "[transport]") {
   CHECK(rig.channel->receive()->data == data);
 }
 
-TEST_CASE("as many packets as it was given, none twice", "[transport]") {
+TEST_CASE("a channel has as many packets as it was given, none twice", "[transport]") {
   OneChannel rig(each_transport(), 3);
   const Packet *a = rig.channel->acquire(), *b = rig.channel->acquire();
   CHECK(rig.channel->can_acquire());
@@ -186,7 +186,7 @@ TEST_CASE("a packet that its sender keeps is free when both have released it", "
   CHECK(channel.can_acquire());
 }
 
-TEST_CASE("a release too many is our own mistake", "[transport]") {
+TEST_CASE("one release too many is our own mistake", "[transport]") {
   OneChannel rig(each_transport(), 2);
   Packet* const packet = rig.channel->acquire();
   rig.channel->release(packet);

@@ -60,8 +60,9 @@ TEST_CASE("on one device the receiver's stream waits for the sender's, and back"
   CHECK(rig.log == Log{"s: wait r1"});
 }
 
-TEST_CASE("what the sender retains is written again after its own reads and the receiver's",
-          "[transport]") {
+TEST_CASE(
+    "a packet that the sender retains is written again after its own reads and the receiver's",
+    "[transport]") {
   DeviceLink rig(false);
   Packet* const packet = rig.channel->acquire();
   rig.channel->retain(packet);

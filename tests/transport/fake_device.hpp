@@ -1,5 +1,5 @@
 // A device that does everything late, in an order that a seed decides: streams are lists of work
-// that move on, one at a time, whenever somebody asks whether a fence has passed. No threads of its
+// that move on, one at a time, whenever a thread asks whether a fence has passed. No threads of its
 // own, and usable from several.
 #pragma once
 
@@ -24,7 +24,7 @@ class Device {
  public:
   explicit Device(unsigned seed = 1) : random_(seed) {}
 
-  // Some stream does the next thing on its list. False: none can.
+  // Some stream does the next thing on its list. False if none can.
   bool advance() {
     const std::lock_guard lock(mutex);
     return step();
@@ -35,11 +35,11 @@ class Device {
   }
   std::unique_ptr<FakeStream> make_stream();
 
-  std::atomic<bool> gone = false;  // then asking a fence says so, and so again
+  std::atomic<bool> gone = false;  // then asking a fence throws, every time
   // The stream that the thread called last: its device is the thread's.
   static inline thread_local const FakeStream* current = nullptr;
 
-  std::mutex mutex;  // of all that is on streams, and of what works there
+  std::mutex mutex;  // guards all that is on streams, and what runs there
 
  private:
   friend class FakeStream;
@@ -154,7 +154,7 @@ class FakeStream final : public pipetrain::Stream {
   friend class Device;
   Device& device_;
   std::deque<Work> work_;
-  std::vector<std::unique_ptr<std::byte[]>> memory_;  // what is never released goes with the stream
+  std::vector<std::unique_ptr<std::byte[]>> memory_;  // freed with the stream if not before
 };
 
 inline std::unique_ptr<FakeStream> Device::make_stream() {

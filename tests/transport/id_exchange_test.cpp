@@ -47,7 +47,7 @@ int files_in(const fs::path& folder) {
 
 }  // namespace
 
-TEST_CASE("what one gives the others take, early or late", "[transport]") {
+TEST_CASE("what one process gives the others take, early or late", "[transport]") {
   const Folder folder;
   const auto first = exchange(folder, "run 1"), second = exchange(folder, "run 1"),
              third = exchange(folder, "run 1");
@@ -72,16 +72,16 @@ TEST_CASE("what an earlier start left is not taken", "[transport]") {
   fs::rename(kept, file);  // as if it had not come to its end
   const auto first = exchange(folder, "run 2"), second = exchange(folder, "run 2", 0.05);
   const std::string stale = failure(*second, "a");
-  CHECK(stale.find("is of another start of a run after 0.05 s") != stale.npos);
+  CHECK(stale.find("belongs to another start of the run after 0.05 s") != stale.npos);
   CHECK(stale.find(folder.path.string()) != stale.npos);
   first->give("a", blob(2));
   CHECK(second->take("a") == blob(2));
 }
 
-TEST_CASE("who never gives is named by the file", "[transport]") {
+TEST_CASE("a process that never gives is named by its file", "[transport]") {
   const Folder folder;
   const std::string said = failure(*exchange(folder, "run", 0.05), "boundary3-lane0-gradients");
-  CHECK(said.find("boundary3-lane0-gradients.id is not there after 0.05 s") != said.npos);
+  CHECK(said.find("boundary3-lane0-gradients.id is missing after 0.05 s") != said.npos);
   CHECK(said.find("check that") != said.npos);
 }
 
@@ -112,16 +112,16 @@ TEST_CASE("a file under another's name is not taken", "[transport]") {
   const auto first = exchange(folder, "run"), second = exchange(folder, "run", 0);
   first->give("a", blob(1));
   fs::copy_file(folder.path / "a.id", folder.path / "b.id");
-  CHECK(failure(*second, "b").find("is of another name") != std::string::npos);
+  CHECK(failure(*second, "b").find("has another name") != std::string::npos);
 }
 
-TEST_CASE("nothing stays behind", "[transport]") {
+TEST_CASE("nothing is left behind", "[transport]") {
   const Folder folder;
   {
     const auto first = exchange(folder, "run");
     first->give("a", blob(1));
     first->give("b", blob(2));
-    CHECK(files_in(folder.path) == 2);  // no parts
+    CHECK(files_in(folder.path) == 2);  // no partial files
     first->withdraw("a");
     first->withdraw("a");
     CHECK(files_in(folder.path) == 1);

@@ -58,7 +58,7 @@ TEST_CASE("a topic's handler gets what came before it listened, and other topics
   ranks.other.notes().listen(Topic::Board, nullptr);
 }
 
-TEST_CASE("a rank that fails ends the others, which name it; a wait for it is woken") {
+TEST_CASE("a rank that fails ends the others, which name it, and wakes a wait for it") {
   TwoRanks ranks;
   std::atomic<bool> woken = false;
   ranks.leader.on_failure([&] { woken = true; });
@@ -77,7 +77,7 @@ TEST_CASE("a rank that fails ends the others, which name it; a wait for it is wo
   CHECK(ranks.other.finished());
 }
 
-TEST_CASE("a rank that nothing is heard of ends the job, both ways, and the end does not wait") {
+TEST_CASE("a rank that is not heard from ends the job, both ways, and the end does not wait") {
   TwoRanks ranks;
   ranks.leader.set_peer_timeout(0.2);
   ranks.other.set_peer_timeout(0.2);
@@ -110,7 +110,7 @@ TEST_CASE("ranks that are left when one is silent know it, and that they did not
   CHECK_FALSE(other.finished());
 }
 
-TEST_CASE("a rank that has nothing to say is still heard of") {
+TEST_CASE("a rank that has nothing to say is still heard from") {
   TwoRanks ranks;
   ranks.leader.set_peer_timeout(0.2);
   ranks.other.set_peer_timeout(0.2);
@@ -126,7 +126,7 @@ TEST_CASE("the end of a job is an empty command") {
   ranks.other.finish();
 }
 
-TEST_CASE("a wire that does not end is left as it is, and its job can still be asked") {
+TEST_CASE("a wire that does not end is left alone, and its job still answers") {
   // The wire's thread outlives the test, and so must its network.
   static FakeNetwork* const network = new FakeNetwork{2};
   network->never_finish(0);
@@ -141,7 +141,7 @@ TEST_CASE("a wire that does not end is left as it is, and its job can still be a
   CHECK(other.finished());
 }
 
-TEST_CASE("a wire that cannot be made is thrown where the job is made") {
+TEST_CASE("making a job throws if its wire cannot be made") {
   CHECK_THROWS_AS(Job([]() -> std::unique_ptr<RankWire> { throw DeviceError("no network"); }),
                   DeviceError);
 }

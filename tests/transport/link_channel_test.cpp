@@ -50,7 +50,7 @@ struct LinkRig {
   std::unique_ptr<Channel> channel;
 };
 
-// Waits on a thread of its own for what comes; `closed` where the channel was closed instead.
+// Waits on a thread of its own for what comes; `closed` if the channel was closed instead.
 struct Receiver {
   explicit Receiver(LinkRig& rig)
       : thread([this, &rig] {
@@ -148,7 +148,8 @@ TEST_CASE("once a drain is asked for, a link delivers at once", "[transport][lin
   rig.clock.hurry_once(nullptr);
 }
 
-TEST_CASE("a ring all-reduce sends 2 (m - 1) messages of an m-th", "[transport][link]") {
+TEST_CASE("a ring all-reduce sends 2 (m - 1) messages of an m-th of the bytes",
+          "[transport][link]") {
   const LinkRate rate{.bytes_per_second = 1e6, .latency_seconds = 1e-3};
   CHECK(rate.ring_seconds(4000, 1) == 0);
   CHECK(rate.ring_seconds(4000, 4) == Approx(6 * (1e-3 + 1e-3)));

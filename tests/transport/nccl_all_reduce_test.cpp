@@ -106,12 +106,12 @@ TEST_CASE("replicas with other parameters, or in another order, are refused", "[
   CHECK(refused == replicas);
 }
 
-TEST_CASE("a replica that does not come is given up", "[transport][nccl]") {
+TEST_CASE("a replica that does not come is given up on", "[transport][nccl]") {
   World world;
   CHECK_THROWS_AS(Replica(world, 0, {4}, 0.1), DeviceError);
 }
 
-TEST_CASE("a replica that hands nothing in is given up", "[transport][nccl]") {
+TEST_CASE("a replica that hands nothing in is given up on", "[transport][nccl]") {
   World world;
   std::vector<std::string> said(replicas);
   std::atomic<int> failed = 0;
@@ -154,7 +154,7 @@ TEST_CASE("a communicator of sums is made on the device of its stream", "[transp
   World world;
   std::vector<std::unique_ptr<Replica>> all(replicas);
   on_each(replicas, [&](int r) {
-    world.device.make_stream()->make_fence();  // another device, for all that one can tell
+    world.device.make_stream()->make_fence();  // makes another stream's device current
     all[static_cast<std::size_t>(r)] =
         std::make_unique<Replica>(world, r, std::vector<std::size_t>{4});
   });
@@ -179,7 +179,7 @@ TEST_CASE("sums under way have ended once their object is gone", "[transport][nc
   CHECK(world.nccl.aborted() == 2);
 }
 
-TEST_CASE("sums on a device that is gone end without a word", "[transport][nccl]") {
+TEST_CASE("sums on a device that is gone end silently", "[transport][nccl]") {
   World world;
   std::vector<std::unique_ptr<Replica>> all(replicas);
   on_each(replicas, [&](int r) {

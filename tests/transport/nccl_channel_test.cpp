@@ -150,7 +150,7 @@ TEST_CASE("a channel's communicator is made on the device of its stream", "[tran
     CHECK(std::ranges::count(rig.nccl.joined_on, stream) == 1);
 }
 
-TEST_CASE("a channel on a device that is gone ends without a word", "[transport][nccl]") {
+TEST_CASE("a channel on a device that is gone ends silently", "[transport][nccl]") {
   TwoProcesses rig;
   rig.send(0);
   rig.device.gone = true;
@@ -164,7 +164,7 @@ TEST_CASE("send does not wait, acquire does once every packet is in flight", "[t
   rig.send(0);
   rig.send(1);
   rig.device.run_dry();
-  CHECK_FALSE(rig.sender->can_acquire());  // nobody receives yet
+  CHECK_FALSE(rig.sender->can_acquire());  // nothing has been received yet
   rig.receive(0);
   rig.device.run_dry();
   CHECK(rig.sender->can_acquire());
@@ -185,7 +185,7 @@ TEST_CASE("can_receive begins the transfer and says when it is over", "[transpor
   CHECK_FALSE(rig.receiver->can_receive());
 }
 
-TEST_CASE("what is expected moves before it is received", "[transport][nccl]") {
+TEST_CASE("an expected packet moves before it is received", "[transport][nccl]") {
   TwoProcesses rig;
   rig.send(0);
   rig.device.run_dry();
@@ -214,7 +214,7 @@ TEST_CASE("a packet that its sender keeps is free when both are done", "[transpo
   rig.sender->forget(kept);
   CHECK(rig.sender->can_acquire());
   Packet* const again = rig.sender->acquire();
-  CHECK_THROWS_AS(rig.sender->acquire(), InternalError);  // nobody else could free one
+  CHECK_THROWS_AS(rig.sender->acquire(), InternalError);  // no other thread could free one
   rig.sender->forget(again);
   CHECK_THROWS_AS(rig.sender->forget(again), InternalError);
 }
@@ -228,7 +228,7 @@ TEST_CASE("each end refuses the other end's calls", "[transport][nccl]") {
   CHECK_FALSE(rig.receiver->can_acquire());
 }
 
-TEST_CASE("a peer that does nothing is given up", "[transport][nccl]") {
+TEST_CASE("a peer that does nothing is given up on", "[transport][nccl]") {
   TwoProcesses rig({.seconds_max = 0.5});
   const std::string waited = failure([&] { rig.receiver->receive(); });
   INFO(waited);
@@ -236,7 +236,7 @@ TEST_CASE("a peer that does nothing is given up", "[transport][nccl]") {
   CHECK(has(waited, "activations of boundary 2, lane 1, that rank 6 has from rank 5"));
   CHECK(has(waited, "check that the process"));
   CHECK(rig.nccl.aborted() == 1);
-  CHECK(failure([&] { rig.receiver->receive(); }) == waited);  // and stays given up
+  CHECK(failure([&] { rig.receiver->receive(); }) == waited);  // and the failure stays
   CHECK(rig.receiver->can_receive());                          // it would not wait
 
   rig.send(0);
@@ -244,7 +244,7 @@ TEST_CASE("a peer that does nothing is given up", "[transport][nccl]") {
   CHECK(has(sent, "that rank 5 sends to rank 6"));
 }
 
-TEST_CASE("polling gives a peer up too", "[transport][nccl]") {
+TEST_CASE("polling gives up on a peer too", "[transport][nccl]") {
   TwoProcesses rig({.seconds_max = 0.5});
   while (!rig.receiver->can_receive()) std::this_thread::yield();
   CHECK(has(failure([&] { rig.receiver->receive(); }), "nothing has moved"));
@@ -253,7 +253,7 @@ TEST_CASE("polling gives a peer up too", "[transport][nccl]") {
   CHECK(has(failure([&] { rig.sender->acquire(); }), "nothing has moved"));
 }
 
-TEST_CASE("a peer's abort is reported where NCCL knows of it, else the time tells",
+TEST_CASE("a peer's abort is reported if NCCL knows of it, else by the time limit",
           "[transport][nccl]") {
   const bool noticed = GENERATE(true, false);
   TwoProcesses rig({.seconds_max = 0.5});
@@ -297,12 +297,12 @@ TEST_CASE("close wakes both ends, from another thread", "[transport][nccl]") {
   CHECK(rig.nccl.aborted() == 1);
 }
 
-TEST_CASE("ends that mean other packets do not meet", "[transport][nccl]") {
+TEST_CASE("ends that expect different packets do not connect", "[transport][nccl]") {
   CHECK(has(failure([] { TwoProcesses({.receiver_packet_bytes = 104}); }), "same configuration"));
   CHECK(has(failure([] { TwoProcesses({.receiver_samples = 5}); }), "100 bytes and 4 samples"));
 }
 
-TEST_CASE("an end whose other end never comes is given up", "[transport][nccl]") {
+TEST_CASE("an end gives up if its other end never comes", "[transport][nccl]") {
   fake::Device device;
   fake::Nccl nccl(device);
   fake::MemoryExchange ids;

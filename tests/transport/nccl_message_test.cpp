@@ -57,7 +57,7 @@ TEST_CASE("more samples than a header has room for are our own mistake", "[trans
   CHECK_THROWS_AS(write_header(bytes.data(), shape, 0, packet), InternalError);
 }
 
-TEST_CASE("a greeting is refused by who means other packets", "[transport]") {
+TEST_CASE("a greeting is refused by an end that expects other packets", "[transport]") {
   std::vector<std::byte> bytes(greeting_bytes);
   write_greeting(bytes.data(), shape);
   CHECK_NOTHROW(check_greeting(bytes.data(), shape));

@@ -1,6 +1,6 @@
 // Every schedule's transfers in the order in which its program issues them, through the channels of
 // NCCL under rendezvous: none deadlocks and none reads what has not come; and the same programs
-// with other designs, which do deadlock, so that this test is one.
+// with other designs, which do deadlock, so that this test can fail.
 #include <map>
 
 #include "base/error.hpp"

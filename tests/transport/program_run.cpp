@@ -184,7 +184,7 @@ void ProgramRun::execute(int worker) {
   ++w.at;
 }
 
-// As an executor would that knows its list: what is to be received next begins to move now.
+// As an executor that knows its list would: what is to be received next begins to move now.
 void ProgramRun::announce(int worker) {
   Worker& w = workers_[static_cast<std::size_t>(worker)];
   const auto& list = program_.workers[static_cast<std::size_t>(worker)];

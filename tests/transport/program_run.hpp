@@ -20,8 +20,8 @@ namespace fake {
 struct RunOptions {
   unsigned seed = 1;
   bool one_communicator_per_pair = false;
-  bool sends_block = false;  // the host continues when a send has ended
-  bool announces = false;    // receives, one instruction ahead
+  bool sends_block = false;  // the host waits until a send has ended
+  bool announces = false;    // receives, up to two instructions ahead
   double seconds_max = 20;
 };
 
@@ -30,13 +30,13 @@ class ProgramRun {
   ProgramRun(const pipetrain::Program& program, const RunOptions& options);
   ~ProgramRun();
 
-  // One thread walks through all lists as far as they go. Empty, or where each worker is that
+  // One thread walks through all lists as far as they go. Returns "", or where each worker is that
   // cannot continue.
   std::string walk();
-  // A thread for each worker. Empty, or what the first that failed says.
+  // A thread for each worker. Returns "", or the message of the first that failed.
   std::string race();
 
-  int wrong() const { return wrong_; }  // reads of what nobody had written, or not any more
+  int wrong() const { return wrong_; }  // reads of what was not yet, or no longer, written
 
  private:
   using Instruction = pipetrain::Instruction;

@@ -59,7 +59,7 @@ struct TwoEnds {
 }  // namespace
 
 TEST_CASE(
-    "packets arrive at the other rank in order, with their heads and as many bytes as they say") {
+    "packets arrive at the other rank in order, with their heads and the bytes those announce") {
   TwoEnds ends(2);
   std::thread sending([&] {
     for (int m = 1; m <= 20; ++m) ends.send(m, m % (most_samples_sent + 1));
@@ -89,7 +89,7 @@ TEST_CASE("a sender is ahead by no more packets than both ends have") {
   CHECK(ends.receiver->can_receive());
 }
 
-TEST_CASE("a packet that its sender still reads is not free once it is gone") {
+TEST_CASE("a packet that its sender still reads is not free even once it has been sent") {
   TwoEnds ends(1);
   Packet* const packet = ends.sender->acquire();
   packet->samples = 1;

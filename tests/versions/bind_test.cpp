@@ -38,7 +38,7 @@ TEST_CASE("mean staleness of a stage is its depth over the micro-batches per min
   }
 }
 
-TEST_CASE("an order that never gets on is our mistake, and said so") {
+TEST_CASE("an order that makes no progress is reported as our mistake") {
   auto order = orders::async_one_f_one_b.make({.stages = 2, .microbatches = 2});
   std::swap(order.workers[1][0], order.workers[1][1]);  // backward first
   CHECK_THROWS_AS(bind_versions(order, versions::stash), InternalError);

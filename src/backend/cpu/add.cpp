@@ -1,4 +1,4 @@
-// The sum of any number of values, in their order, through a ReLU where one alone reads it.
+// The sum of any number of values, in their order, with a ReLU if one alone reads it.
 #include "backend/cpu/kernel.hpp"
 #include "backend/cpu/loops/vector_loops.hpp"
 #include "backend/cpu/parallel.hpp"

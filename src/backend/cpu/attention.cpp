@@ -1,5 +1,5 @@
-// Attention by our own loops (vector_loops_attention.inl), a head of a sample at a time. Forward
-// keeps the largest score and the sum of exponentials of each row, never the scores.
+// Attention by our own loops (vector_loops_attention.inl), one head of one sample at a time.
+// Forward keeps the largest score and the sum of exponentials of each row, never the scores.
 #include <cmath>
 
 #include "backend/cpu/kernel.hpp"
@@ -11,7 +11,7 @@
 namespace pipetrain::cpu {
 namespace {
 
-// Where queries, keys and values are: columns of a value's rows.
+// Where queries, keys or values are: a range of columns in the rows of an input.
 struct Place {
   std::size_t input;
   std::int64_t rows, stride, column;
@@ -106,7 +106,7 @@ class AttentionKernel final : public CpuKernel {
     return {rows(places_.queries), rows(places_.keys), rows(places_.values)};
   }
 
-  // The loop of a sample without its padding; what it lists is written after `memory`.
+  // The loop for one sample without its padding; the lists of keys go to `memory`.
   AttentionLoop without_padding(Inputs inputs, std::int64_t sample, float* memory) const {
     auto* const kept = reinterpret_cast<std::int32_t*>(memory);
     std::int32_t* const seen = kept + loop_.key_rows;
@@ -146,7 +146,7 @@ class AttentionKernel final : public CpuKernel {
   AttentionLoop loop_;
   std::int64_t heads_, padding_;
   int threads_ = omp_get_max_threads();
-  std::int64_t loop_scratch_, thread_scratch_;  // of a thread, in floats
+  std::int64_t loop_scratch_, thread_scratch_;  // per thread, in floats
 };
 
 }  // namespace

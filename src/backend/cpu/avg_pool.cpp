@@ -1,4 +1,4 @@
-// The mean of each window; what is in the padding counts as zeros.
+// The mean of each window; padding counts as zeros.
 #include "backend/cpu/avg_pool.hpp"
 
 #include "backend/cpu/pool.hpp"

@@ -1,8 +1,8 @@
 // Batch normalisation per channel (Ioffe and Szegedy, 2015), 16 channels at a time: statistics in
-// one pass over x, shifted by its first value so that nothing cancels, and the result in another.
-// Where a relu alone reads the output, its forward is done here, and its backward too: training
-// saves which elements it kept, a byte each. The sums over the output gradient, which both halves
-// of backward are made of, are kept for the second.
+// one pass over x, shifted by its first value so that nothing cancels, and the result in a second.
+// If a relu alone reads the output, this kernel does its forward and its backward: training saves
+// which elements the relu kept, one byte each. Both halves of the backward need the sums over the
+// output gradient; the first half keeps them for the second.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -19,7 +19,7 @@ struct Lanes {
   alignas(64) float values[kLanes] = {};
 };
 
-struct GradientSums {  // over a channel: of dy, and of dy (x - mean)
+struct GradientSums {  // per channel: of dy, and of dy (x - mean)
   double sum[kLanes], product[kLanes];
 };
 
@@ -83,21 +83,21 @@ class BatchNormKernel final : public CpuKernel {
 
  private:
   bool masks() const { return problem_.with_relu && problem_.mode == Mode::Train; }
-  // backward_input() runs before backward_weight() wherever parameters are before this layer.
+  // backward_input() runs before backward_weight() if there are parameters upstream of this layer.
   bool keeps_sums() const { return problem_.wants_input_gradient; }
   GradientSums sums_of(const BatchNormLoop& loop, const E* x, const E* dy) const {
     GradientSums sums;
     loops_.gradient_sums(loop, x, dy, sums.sum, sums.product);
     return sums;
   }
-  // Saved: the gradient's sums of each block, mean [padded channels], scale [padded channels], then
-  // the mask.
+  // Saved: the gradient sums of each block, mean [padded channels], scale [padded channels], the
+  // mask.
   std::size_t sums_bytes() const { return keeps_sums() ? bytes_of<GradientSums>(blocks_) : 0; }
   std::size_t statistics_bytes() const { return bytes_of<float>(2 * blocks_ * kLanes); }
   std::int64_t lanes(std::int64_t block) const {
     return problem_.output.blocked ? kLanes : std::min(kLanes, channels_ - block * kLanes);
   }
-  // Of the block in its value. A vector's pixel is its sample.
+  // Where the block begins in its value. The pixels of a vector are its samples.
   std::int64_t offset(std::int64_t block) const {
     return block * kLanes * (problem_.output.blocked ? problem_.output.pixels() : 1);
   }
@@ -146,7 +146,7 @@ class BatchNormKernel final : public CpuKernel {
     return static_cast<float>(1 / std::sqrt(variance + spec_.eps));
   }
 
-  // The micro-batch's statistics, which the running ones move towards.
+  // Measures the micro-batch's statistics and moves the running ones towards them.
   void measure(const ForwardArguments& a, std::int64_t b, const E* x, Lanes& mean,
                Lanes& scale) const {
     Lanes shift;
@@ -163,7 +163,7 @@ class BatchNormKernel final : public CpuKernel {
       const std::int64_t c = b * kLanes + i;
       if (c >= channels_ || a.again) continue;
       float &running_mean = floats(a.buffers[0])[c], &running_var = floats(a.buffers[1])[c];
-      // One value alone has no unbiased variance; its 0 is taken.
+      // A single value has no unbiased variance; its 0 is used.
       const double unbiased = spread / std::max(count_ - 1, 1.0);
       running_mean = static_cast<float>((1 - m) * static_cast<double>(running_mean) + m * centred);
       running_var = static_cast<float>((1 - m) * static_cast<double>(running_var) + m * unbiased);
@@ -180,7 +180,7 @@ class BatchNormKernel final : public CpuKernel {
   const ElementLoops<E>& loops_ = element_loops<E>();
   BatchNorm spec_;
   std::int64_t channels_, blocks_;
-  double count_;  // values of a channel
+  double count_;  // values per channel
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
-// The inputs one after the other: images along the channels, others along the last dimension. Whole
-// blocks of channels are together; an image that ends within a block is moved value by value.
+// Concatenates the inputs: images along the channels, others along the last dimension. Whole blocks
+// of channels are contiguous; an image that ends within a block is moved value by value.
 #include <algorithm>
 
 #include "backend/cpu/kernel.hpp"
@@ -48,7 +48,7 @@ class ConcatKernel final : public CpuKernel {
   }
 
  private:
-  // Calls visit(input, sample, from, to, count) for what is together in both.
+  // Calls visit(input, sample, from, to, count) for each run that is contiguous in both.
   template <class Visit>
   void each_input(Visit visit) const {
     parallel_each(problem_.samples, kElementWork * problem_.output_elements(),
@@ -56,7 +56,7 @@ class ConcatKernel final : public CpuKernel {
   }
   template <class Visit>
   void each_run_of(std::int64_t n, Visit visit) const {
-    std::int64_t before = 0;  // of the inputs before, in one run of the output
+    std::int64_t before = 0;  // of the preceding inputs, in one run of the output
     for (std::size_t i = 0; i < problem_.inputs.size(); ++i) {
       const ValueLayout& input = problem_.inputs[i];
       const std::int64_t run = input.elements() / runs_,

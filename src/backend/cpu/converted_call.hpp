@@ -1,5 +1,5 @@
-// A call of a primitive of oneDNN whose operands may be in other layouts than it works in. Those
-// are converted, before the call or after it, in scratch memory.
+// A call of a oneDNN primitive whose operands may be in other layouts than the primitive works in.
+// Such operands are converted in scratch memory, before or after the call.
 #pragma once
 
 #include "backend/cpu/onednn.hpp"
@@ -10,9 +10,9 @@ class ConvertedCall {
  public:
   enum class Access { Read, Write };
   struct Operand {
-    int name;  // DNNL_ARG_SRC ..
+    int name;  // DNNL_ARG_SRC, ..
     Access access;
-    dnnl::memory::desc outside, inside;  // as it is stored, as the primitive wants it
+    dnnl::memory::desc outside, inside;  // as stored; as the primitive wants it
   };
   ConvertedCall() = default;
   ConvertedCall(dnnl::primitive primitive, const std::vector<Operand>& operands,
@@ -26,14 +26,14 @@ class ConvertedCall {
   struct Conversion {
     std::size_t operand;
     Access access;
-    std::size_t offset;  // of the copy in scratch
+    std::size_t offset;  // of the copy, in scratch
     PreparedCall reorder;
   };
 
   PreparedCall call_;
   std::vector<Conversion> conversions_;
   std::size_t copies_bytes_ = 0, scratchpad_bytes_ = 0;
-  std::vector<const void*> memory_;  // of a call
+  std::vector<const void*> memory_;  // of the current call
 };
 
 }  // namespace pipetrain::cpu

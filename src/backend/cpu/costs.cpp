@@ -8,16 +8,18 @@
 namespace pipetrain::cpu {
 namespace {
 
-// Of one core, of a large product of matrices.
+// What one core reaches in a large matrix product.
 double core_gflop_s() {
   if (has_avx512()) return 256;
   return instruction_set() == InstructionSet::Avx2 ? 128 : 64;
 }
 constexpr double kCoreMemoryGbS = 16;
-// A packet is handed over, not copied; but lines that another core has touched are slower to write.
+// A packet is handed over, not copied; but cache lines that another core has touched are slower to
+// write.
 constexpr double kCrossingGbS = 8;
 
-// A relu that the layer before it applies as it writes and takes back as it reads.
+// Does the layer before this relu apply it as it writes? Then the relu's backward counts as free
+// too.
 bool is_done_before(const Graph& graph, const Layer& relu) {
   const ValueId input = relu.inputs[0];
   if (input.value == 0 || graph.consumers(input).size() != 1) return false;
@@ -26,7 +28,7 @@ bool is_done_before(const Graph& graph, const Layer& relu) {
          std::holds_alternative<BatchNorm>(before);
 }
 
-// Four ninths of the products, and transforms make it half of the time.
+// Four ninths of the multiplications, but with the transforms it takes half of the time.
 constexpr double kFilteredShare = 0.5;
 
 bool is_filtered(const Graph& graph, const Layer& layer, Precision precision) {

@@ -1,4 +1,4 @@
-// What layers cost this backend, to be weighed against each other before anything is measured.
+// What layers cost on this backend, to weigh them against each other before anything is measured.
 #pragma once
 
 #include "backend/backend.hpp"
@@ -9,8 +9,8 @@ struct Graph;
 
 namespace pipetrain::cpu {
 
-// It follows from the instructions that the processor has, and from no timing: on machines with the
-// same ones models are cut alike.
+// Follows from the instructions that the processor has, not from timings: machines with the same
+// instructions cut a model alike.
 BackendCosts costs(const Graph& graph, Precision precision);
 
 }  // namespace pipetrain::cpu

@@ -18,8 +18,8 @@ namespace {
 
 constexpr std::size_t kAlignment = 64, kLargePage = std::size_t{2} << 20;
 
-// The large pages that are whole in a block are asked for: fewer entries for the processor to look
-// up. The block itself is aligned to no such page, which would take up to one more.
+// Asks for large pages where whole ones fit into a block, so that the processor has fewer entries
+// to look up. The block itself is not aligned to large pages, which would cost up to one more.
 void ask_for_large_pages(void* memory, std::size_t bytes) {
 #ifdef MADV_HUGEPAGE
   const auto begin = reinterpret_cast<std::uintptr_t>(memory);

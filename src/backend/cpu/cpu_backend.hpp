@@ -1,5 +1,5 @@
-// The fast backend: oneDNN's convolutions and our own vector loops. In bf16 values are stored as
-// bf16, and oneDNN multiplies them as such or in f32.
+// The fast backend: oneDNN's convolutions and our own vector loops. With bf16, values are stored as
+// bf16, and oneDNN multiplies them as bf16 or as f32.
 #pragma once
 
 #include "backend/backend.hpp"

@@ -1,5 +1,6 @@
 // Zeroes elements with probability p and scales the others by 1 / (1 - p). The mask is drawn in
-// plain order (backend/dropout_mask.hpp) and saved, a byte an element, as the value is stored.
+// plain order (backend/dropout_mask.hpp) and saved, one byte per element, in the value's stored
+// order.
 #include <algorithm>
 #include <cstring>
 
@@ -52,7 +53,7 @@ class DropoutKernel final : public CpuKernel {
     });
   }
 
-  // As they are numbered: block by block, and what is left of the last one.
+  // In the order of their numbers: whole blocks, then the rest of the last one.
   void draw_plain(const DropoutMask& mask, std::uint8_t* kept) const {
     const std::int64_t elements = problem_.output_elements(), blocks = elements / 4;
     const VectorLoops& loops = vector_loops();

@@ -1,6 +1,6 @@
-// What the floats of a value are stored as: f32, or bf16, the upper half of an f32. Arithmetic on
-// either is f32; what is stored is rounded to the nearest, ties to even, and a NaN stays one.
-// Kernels whose loops run over stored values are templates over float and Bf16.
+// What the floats of a value are stored as: f32, or bf16, the upper half of an f32. Arithmetic is
+// f32 with either; storing rounds to nearest, ties to even, and a NaN stays a NaN. Kernels whose
+// loops run over stored values are templates over float and Bf16.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace pipetrain::cpu {
 
-enum class Element : std::uint8_t { F32, Bf16, Token };  // Token: int32, which no gradient has
+enum class Element : std::uint8_t { F32, Bf16, Token };  // Token: int32, has no gradient
 
 struct Bf16 {
   std::uint16_t bits;
@@ -21,7 +21,7 @@ constexpr Element element_of = Element::F32;
 template <>
 inline constexpr Element element_of<Bf16> = Element::Bf16;
 
-// One at a time, for what is no inner loop; many: element_loops() in vector_loops.hpp.
+// One at a time, outside inner loops; for many, see element_loops() in vector_loops.hpp.
 inline float to_float(float value) { return value; }
 inline float to_float(Bf16 value) {
   return __builtin_bit_cast(float, static_cast<std::uint32_t>(value.bits) << 16);
@@ -37,7 +37,7 @@ E from_float(float value) {
   }
 }
 
-// Memory of a value, by its element.
+// Memory of a value as elements of type E.
 template <class E>
 const E* elements(const void* memory) {
   return static_cast<const E*>(memory);
@@ -47,7 +47,7 @@ E* elements(void* memory) {
   return static_cast<E*>(memory);
 }
 
-// Calls body.template operator()<E>() for the element that floats are stored as.
+// Calls body.template operator()<E>() with the type that the floats are stored as.
 template <class Body>
 auto with_element(Element element, const Body& body) {
   return element == Element::Bf16 ? body.template operator()<Bf16>()

@@ -1,4 +1,5 @@
-// The elementwise layers, by the functions of vector_loops_functions.inl. Backward reads the input.
+// The elementwise layers, with the functions of vector_loops_functions.inl. Backward reads the
+// input.
 #include "backend/cpu/kernel.hpp"
 #include "backend/cpu/loops/vector_loops.hpp"
 #include "backend/cpu/parallel.hpp"

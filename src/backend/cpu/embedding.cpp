@@ -1,6 +1,6 @@
-// Rows of a table [V, C], which is stored as it is, times a scale. In the gradient each thread has
-// columns of its own and adds the tokens up in their order, so that it does not depend on how many
-// threads there are.
+// Rows of a table [V, C], stored as it is, times a scale. For the gradient each thread has its own
+// columns and adds up the tokens in their order, so that the result does not depend on the number
+// of threads.
 #include <algorithm>
 #include <cstring>
 
@@ -48,7 +48,7 @@ class EmbeddingKernel final : public CpuKernel {
   }
 
  private:
-  // Here, because a team's threads must not throw.
+  // Checked here, because a team's threads must not throw.
   const std::int32_t* checked(const void* memory) const {
     const auto* const tokens = static_cast<const std::int32_t*>(memory);
     for (std::int64_t i = 0; i < tokens_; ++i)

@@ -1,5 +1,5 @@
-// [C, H, W] -> [C H W]. Free where the readers take the image as it is stored (lowering.cpp);
-// otherwise the plain order is restored.
+// [C, H, W] -> [C H W]. Free if the readers take the image as it is stored (lowering.cpp);
+// otherwise restores the plain order.
 #include "backend/cpu/identity.hpp"
 
 namespace pipetrain::cpu {

@@ -6,7 +6,7 @@ namespace pipetrain::cpu {
 namespace {
 
 [[maybe_unused]] bool library_allows(dnnl_cpu_isa_t wanted) {
-  const dnnl_cpu_isa_t allowed = dnnl_get_effective_cpu_isa();  // sets of bits
+  const dnnl_cpu_isa_t allowed = dnnl_get_effective_cpu_isa();  // both are bit sets
   return allowed == dnnl_cpu_isa_default || (allowed & wanted) == wanted;
 }
 

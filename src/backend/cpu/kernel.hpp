@@ -1,4 +1,4 @@
-// What the kernels of this backend share: what one is made for, and how it is made.
+// What the kernels of this backend share: the problem that a kernel is made for, and its factories.
 #pragma once
 
 #include <functional>
@@ -15,8 +15,8 @@ struct Layer;
 
 namespace pipetrain::cpu {
 
-// Who does a relu's backward, decided on the uncut graph (lowering.cpp). Whichever does it, the
-// gradient that leaves the relu's region of the graph is the same.
+// Which kernel does a relu's backward, decided on the uncut graph (lowering.cpp). The choice does
+// not change the gradient that leaves the relu and its neighbours.
 enum class Mask {
   Own,       // the relu's kernel, by its output
   Producer,  // the batch_norm before it
@@ -28,22 +28,22 @@ struct Problem {
   const Layer* layer = nullptr;
   std::vector<ValueLayout> inputs;
   ValueLayout output;
-  bool with_relu = false;            // the relu that alone reads this output is done by this kernel
-  bool relu_ahead = false;           // relu: the kernel before did the forward
-  Mask mask = Mask::Own;             // relu: who does the backward
-  bool masks_input = false;          // max_pool, linear: does the backward of the relu before
-  bool wants_input_gradient = true;  // parameters are before this layer
-  bool keeps_packed = false;         // a copy of the weights for the input gradient, per version
-  bool plain_weights = false;        // linear: another layer uses them too, stored as PyTorch does
+  bool with_relu = false;            // applies the relu that alone reads this output
+  bool relu_ahead = false;           // relu: the previous kernel did the forward
+  Mask mask = Mask::Own;             // relu: which kernel does the backward
+  bool masks_input = false;          // max_pool, linear: does the backward of the relu before it
+  bool wants_input_gradient = true;  // there are parameters upstream of this layer (lstm: always)
+  bool keeps_packed = false;         // packs the weights per version, for the input gradient
+  bool plain_weights = false;        // linear: as in PyTorch, since another layer shares them
   bool multiplies_bf16 = false;      // conv2d, linear, lstm: oneDNN multiplies bf16 by bf16
-  std::int64_t samples = 1;          // of the kernel; while lowering, of a training micro-batch
+  std::int64_t samples = 1;          // of the kernel; while lowering: of a training micro-batch
   Mode mode = Mode::Train;
 
   std::int64_t input_elements() const { return samples * inputs[0].stored_elements(); }
   std::int64_t output_elements() const { return samples * output.stored_elements(); }
 };
 
-// Layers without parameters keep the backward_weight of this class, which has nothing to do.
+// Layers without parameters inherit this backward_weight(), which does nothing.
 class CpuKernel : public Kernel {
  public:
   explicit CpuKernel(Problem problem) : problem_(std::move(problem)) {}
@@ -62,7 +62,7 @@ inline const std::uint8_t* bytes(const void* memory) {
 }
 inline std::uint8_t* bytes(void* memory) { return static_cast<std::uint8_t*>(memory); }
 
-// A kernel whose loops run over the stored element of its output, and of its inputs.
+// A kernel whose loops run over the element type in which its inputs and its output are stored.
 template <template <class E> class K, class... Arguments>
 std::unique_ptr<Kernel> make_by_element(Problem problem, const Arguments&... arguments) {
   return with_element(problem.output.element, [&]<class E>() -> std::unique_ptr<Kernel> {
@@ -72,8 +72,8 @@ std::unique_ptr<Kernel> make_by_element(Problem problem, const Arguments&... arg
 
 #include "backend/make_kernel.inl"
 
-// One label a row of `classes` outputs: a sample, or a position of a sequence. Smoothing as
-// Graph::label_smoothing.
+// One label for each row of `classes` outputs; a row is a sample, or a position of a sequence.
+// `smoothing`: Graph::label_smoothing.
 std::unique_ptr<LossKernel> make_cross_entropy(const ValueLayout& output, std::int64_t samples,
                                                std::int64_t classes, double smoothing);
 std::unique_ptr<LossKernel> make_mse(const ValueLayout& output, std::int64_t samples);
@@ -81,7 +81,7 @@ std::unique_ptr<LossKernel> make_mse(const ValueLayout& output, std::int64_t sam
 // ---- parameters
 
 struct ParameterLayout {
-  std::int64_t elements = 0;                           // stored
+  std::int64_t elements = 0;                           // as stored
   std::function<std::int64_t(std::int64_t)> position;  // plain index -> stored index
 };
 
@@ -96,13 +96,13 @@ ParameterLayout parameter_layout(const Lstm& spec, const Problem& problem, int p
 ParameterLayout parameter_layout(const AdditiveAttention& spec, const Problem& problem,
                                  int parameter);
 
-// One value per channel, filled up with zeros.
+// One value per channel, zero-padded to a multiple of `multiple`.
 ParameterLayout channel_parameter(std::int64_t channels, std::int64_t multiple);
 
-// The copy of its weights that one pass of a layer reads; 0 bytes where it reads them as they are
-// stored, which may depend on the number of samples. Where nobody can want the input gradient
-// (Problem::wants_input_gradient), no copy is kept for it per version: a kernel that is asked all
-// the same packs into its scratch.
+// The packed copy of its weights that a layer reads in one direction; 0 bytes if it reads them as
+// stored, which may depend on the number of samples. If no input gradient can be wanted
+// (Problem::wants_input_gradient), no packed copy is kept per version: a kernel that is asked for
+// one anyway packs into its scratch.
 std::size_t packed_bytes(const Linear& spec, const Problem& problem, Pass pass);
 std::size_t packed_bytes(const Conv2d& spec, const Problem& problem, Pass pass);
 std::size_t packed_bytes(const Lstm& spec, const Problem& problem, Pass pass);
@@ -113,9 +113,9 @@ void pack(const Conv2d& spec, const Problem& problem, Pass pass, const float* we
 void pack(const Lstm& spec, const Problem& problem, Pass pass,
           std::span<const void* const> parameters, void* packed);
 
-// ---- products of bf16
+// ---- bf16 products
 
-// Whether oneDNN has the layer's bf16 products in the layouts of this backend.
+// Whether oneDNN has bf16 products for the layer, in the layouts of this backend.
 bool has_bf16_products(const Linear& spec, const Problem& problem);
 bool has_bf16_products(const Conv2d& spec, const Problem& problem);
 bool has_bf16_products(const Lstm& spec, const Problem& problem);

@@ -48,7 +48,7 @@ void convert(const From* from, To* to, std::int64_t count) {
     element_loops<To>().narrow(from, to, count);
 }
 
-// Of a plain layout, whose elements keep their order.
+// For a plain layout, whose elements keep their order.
 template <class From, class To>
 void convert(const ValueLayout& layout, std::int64_t samples, const From* from, To* to) {
   const std::int64_t each = layout.elements();
@@ -58,8 +58,8 @@ void convert(const ValueLayout& layout, std::int64_t samples, const From* from, 
                   });
 }
 
-// Of a blocked layout: calls visit(index among the plain elements, index among the stored ones), a
-// block of 16 channels at a time.
+// For a blocked layout: calls visit(index in plain order, index in stored order), a block of 16
+// channels at a time.
 template <class Visit>
 void each_element(const ValueLayout& layout, std::int64_t samples, Visit visit) {
   const std::int64_t pixels = layout.pixels(), blocks = layout.stored_channels() / kLanes;

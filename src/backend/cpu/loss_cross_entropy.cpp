@@ -1,6 +1,6 @@
-// Softmax and negative log-likelihood of one class a row, in f64: log(sum(exp(y))) - sum of q y,
+// Softmax and negative log-likelihood of one class per row, in f64: log(sum(exp(y))) - sum of q y,
 // shifted by the largest output so that no exponential overflows. q is the class's one-hot vector,
-// smoothed: 1 - s of it, and s of it spread over all classes. d/dy = softmax(y) - q.
+// smoothed: 1 - s of it, with s spread over all classes. d/dy = softmax(y) - q.
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@
 namespace pipetrain::cpu {
 namespace {
 
-// In multiply-adds: of an exponential, and of a row, whose sums wait for each other.
+// In multiply-adds: for an exponential, and for a row, whose sums depend on each other.
 constexpr std::int64_t kExpWork = 16, kRowWork = 4096;
 
 struct RowResult {
@@ -81,7 +81,7 @@ class CrossEntropy final : public LossKernel {
  private:
   static double value(E stored) { return static_cast<double>(to_float(stored)); }
 
-  // Here, because a team's threads must not throw.
+  // Checked here, because a team's threads must not throw.
   void check_labels(const Targets& targets) const {
     for (std::int64_t n = 0; n < rows_; ++n)
       if (const std::int64_t label = targets.classes[n];
@@ -97,8 +97,8 @@ class CrossEntropy final : public LossKernel {
     parallel_each(rows_, rows_ * (kRowWork + kExpWork * classes_), body);
   }
 
-  // How many outputs the label's loses against is its rank. The first of equal ones wins; a NaN
-  // loses against all, and nothing wins against one.
+  // The rank is the number of outputs that beat the label's. The first of several equals wins; if
+  // the label's is a NaN, all beat it, otherwise every NaN does.
   RowResult result_of(const E* y, std::int64_t label) const {
     const float largest = loops_.largest(y, classes_), own = to_float(y[label]);
     const double sum = loops_.sum_of_exps(y, classes_, largest);
@@ -109,7 +109,7 @@ class CrossEntropy final : public LossKernel {
                       loops_.not_below(y + label, classes_ - label, own, false)};
   }
 
-  // In f64, as several sums beside each other, so that they go into vectors.
+  // In f64, as several partial sums side by side, so that they fit into vectors.
   double sum_of(const E* y) const {
     constexpr std::int64_t each = 16;
     std::array<double, each> sums{};
@@ -127,7 +127,7 @@ class CrossEntropy final : public LossKernel {
 
   const SequenceLoops<E>& loops_ = element_loops<E>().sequences;
   std::int64_t rows_, classes_, stride_;
-  double own_, spread_;  // of a smoothed label: its class's share, and what every class has
+  double own_, spread_;  // of a smoothed label: the share of its class, and of every class
 };
 
 }  // namespace

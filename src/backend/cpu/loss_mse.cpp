@@ -1,4 +1,4 @@
-// Squared difference, meaned over a sample's elements and summed over samples, in f64.
+// Squared difference, averaged over a sample's elements and summed over samples, in f64.
 #include <algorithm>
 
 #include "backend/cpu/kernel.hpp"

@@ -14,7 +14,7 @@
 namespace pipetrain::cpu {
 namespace {
 
-constexpr std::int64_t kPlainChannelsMax = 3;  // of an input that convolutions read as it comes
+constexpr std::int64_t kPlainChannelsMax = 3;  // of an input that convolutions read plain
 
 template <class Spec>
 bool is(const Layer& layer) {
@@ -27,7 +27,7 @@ const Layer& layer_of(const Graph& graph, LayerId id) { return graph.layers[id];
 
 bool is_image(const Shape& shape) { return shape.dims.size() == 3; }
 
-// A convolution of few channels reads plain images faster than 16 channels that are mostly zeros.
+// A convolution reads plain images of few channels faster than 16 channels that are mostly zeros.
 bool input_stays_plain(const Graph& graph) {
   const auto readers = graph.consumers(ValueId{0});
   return std::all_of(readers.begin(), readers.end(), [&](LayerId id) {
@@ -38,7 +38,7 @@ bool input_stays_plain(const Graph& graph) {
   });
 }
 
-// Does another layer use its weights too, or it another one's? Then they are stored plain.
+// Does this layer share its weights with another one? Then they are stored plain.
 bool shares_weights(const Graph& graph, LayerId id) {
   for (const std::vector<Tie>& uses : tied_groups(graph))
     for (const Tie& use : uses)
@@ -46,7 +46,8 @@ bool shares_weights(const Graph& graph, LayerId id) {
   return false;
 }
 
-// Linear layers alone, perhaps after elementwise ones: they take features in any order.
+// Is it read by linear layers only, perhaps after elementwise ones? They take features in any
+// order.
 bool only_linear_reads(const Graph& graph, ValueId value) {
   if (value.value == static_cast<int>(graph.layers.size())) return false;  // the loss
   const auto readers = graph.consumers(value);
@@ -68,7 +69,7 @@ ValueLayout output_layout(const Graph& graph, LayerId id, const ValueLayout& inp
   return plain_layout(layer.output);
 }
 
-// In bf16 what a linear layer gives to the loss stays f32, as its sums are.
+// In bf16, what a linear layer passes to the loss stays f32, as its sums are.
 Element element_of_value(const Graph& graph, std::size_t value, Precision precision) {
   if (graph.shape({static_cast<int>(value)}).vocabulary > 0) return Element::Token;
   if (precision == Precision::F32) return Element::F32;
@@ -91,7 +92,7 @@ Indexed<ValueLayout, ValueId> choose_layouts(const Graph& graph, Precision preci
 
 // ---- relus
 
-// Linear layers of vectors: what a relu beside one can leave to it.
+// A linear layer of vectors: a relu next to it can leave work to it.
 bool is_linear_of_vectors(const Problem& problem) {
   return is<Linear>(*problem.layer) && problem.layer->output.dims.size() == 1 &&
          !problem.plain_weights;
@@ -103,7 +104,7 @@ bool can_apply_relu(const Problem& problem) {
          is<Add>(layer);
 }
 
-// The layer that alone reads a value; null where there are more, or none.
+// The only layer that reads a value; null if there are several, or none.
 Problem* only_reader(const Graph& graph, Indexed<Problem, LayerId>& problems, ValueId value) {
   const auto readers = graph.consumers(value);
   if (readers.size() != 1) return nullptr;
@@ -143,7 +144,7 @@ Indexed<Problem, LayerId> make_problems(const Graph& graph,
     problems[i].output = layouts[i + 1];
     problems[i].plain_weights = shares_weights(graph, LayerId{static_cast<int>(i)});
     problems[i].wants_input_gradient =
-        is<Lstm>(graph.layers[i]) ||  // whose weight gradient is made on the way
+        is<Lstm>(graph.layers[i]) ||  // its weight gradient is made on the way
         trained[graph.layers[i].inputs[0]];
   }
   for (std::size_t i = 0; i < problems.size(); ++i)

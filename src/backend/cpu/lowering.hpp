@@ -1,4 +1,5 @@
-// The whole graph as this backend computes it: layouts of values, and who does a relu's work.
+// The whole graph as this backend computes it: layouts of values, and which kernel does a relu's
+// work.
 #pragma once
 
 #include "backend/backend.hpp"

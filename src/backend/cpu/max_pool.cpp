@@ -1,6 +1,6 @@
-// The largest of each window. Training saves which tap of its window won, a byte an output, so that
-// the backward reads neither input nor output. After a relu it also does the relu's backward: a
-// window whose largest value is 0 passes no gradient on.
+// The largest of each window. Training saves which tap of its window won, one byte per output, so
+// that the backward reads neither input nor output. After a relu it also does the relu's backward:
+// a window whose largest value is 0 passes on no gradient.
 #include <spdlog/fmt/fmt.h>
 
 #include "backend/cpu/pool.hpp"
@@ -10,7 +10,7 @@
 namespace pipetrain::cpu {
 namespace {
 
-constexpr std::int64_t kTapsMax = 255;  // number 255 says that no tap won
+constexpr std::int64_t kTapsMax = 255;  // number 255 means that no tap won
 
 template <class E>
 class MaxPoolKernel final : public PoolKernel<E> {
@@ -43,10 +43,10 @@ class MaxPoolKernel final : public PoolKernel<E> {
 
 std::unique_ptr<Kernel> make_kernel(const MaxPool& spec, Problem problem) {
   if (spec.kernel[0] * spec.kernel[1] > kTapsMax)
-    throw UsageError(fmt::format(
-        "layer \"{}\": a max_pool window of {} x {} is more than the cpu backend's {} elements; "
-        "use a smaller kernel, or backend = \"reference\"",
-        problem.layer->name, spec.kernel[0], spec.kernel[1], kTapsMax));
+    throw UsageError(
+        fmt::format("layer \"{}\": a max_pool window of {} x {} is larger than the cpu backend's "
+                    "limit of {} elements; use a smaller kernel, or backend = \"reference\"",
+                    problem.layer->name, spec.kernel[0], spec.kernel[1], kTapsMax));
   return make_by_element<MaxPoolKernel>(std::move(problem), spec);
 }
 

@@ -1,4 +1,4 @@
-// Some of a sample's tokens, which have no gradient. They are few: one thread copies them.
+// Takes some of a sample's tokens, which have no gradient. They are few: one thread copies them.
 #include <algorithm>
 
 #include "backend/cpu/kernel.hpp"

@@ -1,5 +1,5 @@
-// oneDNN behind one door: its engine, and calls of primitives that are prepared once and allocate
-// nothing afterwards. Every failure becomes a DeviceError with the layer's name.
+// The one interface to oneDNN: its engine, and primitives that are prepared once and allocate
+// nothing when called. Every failure becomes a DeviceError with the layer's name.
 #pragma once
 
 #include <initializer_list>
@@ -16,7 +16,7 @@ const dnnl::engine& engine();
 [[noreturn]] void throw_device_error(const std::string& layer, const char* what,
                                      const dnnl::error& error);
 
-// Makes something of oneDNN's for a layer; `what` says what, for the message.
+// Makes a oneDNN object for a layer; `what` names the object in the error message.
 template <class Make>
 auto with_onednn(const std::string& layer, const char* what, Make make) {
   try {
@@ -26,7 +26,8 @@ auto with_onednn(const std::string& layer, const char* what, Make make) {
   }
 }
 
-// Copies weights into another layout and type. Made again at each call: threads share no primitive.
+// Copies weights into another layout and type. Makes its primitive at each call, because threads
+// share none.
 void reorder(const std::string& layer, const dnnl::memory::desc& from_layout, const void* from,
              const dnnl::memory::desc& to_layout, void* to);
 
@@ -34,17 +35,17 @@ void reorder(const std::string& layer, const dnnl::memory::desc& from_layout, co
 class PreparedCall {
  public:
   struct Argument {
-    int name;  // DNNL_ARG_SRC ..
+    int name;  // DNNL_ARG_SRC, ..
     dnnl::memory::desc layout;
   };
   PreparedCall() = default;
-  // The scratchpad, if the primitive wants one, is the argument after the last.
+  // The scratchpad, if the primitive wants one, comes after the last argument.
   PreparedCall(dnnl::primitive primitive, const std::vector<Argument>& arguments,
                const dnnl::memory::desc& scratchpad);
 
   explicit operator bool() const { return static_cast<bool>(primitive_); }
   std::size_t scratchpad_bytes() const { return scratchpad_bytes_; }
-  // Memory in the order of the arguments, then the scratchpad.
+  // `memory`: in the order of the arguments, then the scratchpad.
   void operator()(const std::string& layer, std::span<const void* const> memory);
   void operator()(const std::string& layer, std::initializer_list<const void*> memory) {
     (*this)(layer, std::span(memory.begin(), memory.size()));

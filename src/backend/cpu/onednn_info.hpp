@@ -1,4 +1,4 @@
-// What oneDNN says of itself and of this machine, for reports; its headers stay behind this one.
+// What oneDNN reports about itself and this machine. Includes none of its headers.
 #pragma once
 
 #include <string>

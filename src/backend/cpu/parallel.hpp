@@ -1,5 +1,5 @@
-// Splits a range over the caller's OpenMP team. Starting a team costs microseconds, so small work
-// stays with the caller.
+// Splits a range over the caller's OpenMP team. Starting a team costs microseconds, so the caller
+// does small work alone.
 #pragma once
 
 #include <omp.h>
@@ -13,12 +13,13 @@
 namespace pipetrain::cpu {
 
 constexpr std::int64_t kWorkWorthATeam = 64 * 1024;  // multiply-adds
-constexpr std::int64_t kElementWork = 4;             // of an element that is read and written once
+constexpr std::int64_t kElementWork = 4;             // for an element that is read and written once
 
-// The parts of a range, one for each thread, which goes through its own chunk by chunk and then
-// takes chunks of the others' that have not begun: a core that is held up by something else holds
-// up no other. Which thread does what changes no result. A body that takes a third argument gets
-// where the part ends that its chunk is of: so far its thread will most likely continue.
+// A range in parts, one for each thread. A thread works through its own part chunk by chunk, then
+// takes the remaining chunks of other parts: a core that something else holds up does not hold up
+// the others. Results do not depend on which thread does what. A body with a third argument also
+// gets the end of the part that its chunk belongs to: its thread will most likely continue up to
+// there.
 class SharedRange {
  public:
   SharedRange(std::int64_t count, int threads)
@@ -51,9 +52,9 @@ class SharedRange {
   std::array<Next, kMostParts> next_;
 };
 
-// Calls body(state, begin, end, part_end), or without the last one, for parts of [0, count), where
-// `state` is what make(thread) gave that thread, of at most `threads`; `work` is that of the whole
-// range, in multiply-adds. The body must not throw.
+// Calls body(state, begin, end, part_end), or without the last argument, for chunks of [0, count).
+// `state` is what make(thread) returned for that thread, of at most `threads`; `work` is the work
+// of the whole range, in multiply-adds. The body must not throw.
 template <class Make, class Body>
 void parallel_ranges_with(std::int64_t count, std::int64_t work, int threads, Make make,
                           Body body) {
@@ -102,7 +103,7 @@ void parallel_each(std::int64_t count, std::int64_t work, Body body) {
   });
 }
 
-// Splits the columns of a matrix at cache lines, for sums over its rows.
+// Splits the columns of a matrix at cache lines, to sum over its rows.
 template <class Body>
 void column_ranges(std::int64_t columns, std::int64_t rows, Body body) {
   constexpr std::int64_t line = 64;  // columns that are read together

@@ -1,4 +1,4 @@
-// What the pools share: blocks of 16 channels, one after the other, in one geometry.
+// What the pools share: a loop over blocks of 16 channels, all of one geometry.
 #pragma once
 
 #include "backend/cpu/kernel.hpp"
@@ -22,7 +22,7 @@ class PoolKernel : public CpuKernel {
               .padding = padding,
               .after_relu = problem_.masks_input} {}
 
-  // Calls body(offset of the block in the input, in the output).
+  // Calls body(offset of the block in the input, offset in the output).
   template <class Body>
   void each_block(Body body) const {
     const std::int64_t blocks = problem_.samples * problem_.output.stored_channels() / kLanes;

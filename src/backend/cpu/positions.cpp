@@ -1,5 +1,5 @@
-// y = x + a table [T, C] that all samples share: a weight, whose rows may be more than T, or sines
-// and cosines, worked out when the kernel is made.
+// y = x + a table [T, C] that all samples share: either a weight, which may have more than T rows,
+// or sines and cosines, computed when the kernel is made.
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -26,7 +26,7 @@ std::vector<float> sinusoids(std::int64_t length, std::int64_t width) {
 template <class E>
 class PositionsKernel final : public CpuKernel {
  public:
-  // The table is empty where it is a weight.
+  // `table` is empty if it is a weight.
   PositionsKernel(Problem problem, const std::vector<float>& table)
       : CpuKernel(std::move(problem)), table_(table) {
     traits_.aliases_gradient = true;

@@ -1,4 +1,4 @@
-// max(x, 0). Where the kernel before it has applied it already, the output is the input's memory.
+// max(x, 0). If the kernel before it has already applied it, the output is the input's memory.
 #include "backend/cpu/kernel.hpp"
 #include "backend/cpu/loops/vector_loops.hpp"
 #include "backend/cpu/parallel.hpp"

@@ -1,8 +1,8 @@
 // sgd: Sutskever et al. 2013 in PyTorch's form (the rate multiplies the velocity, no dampening).
 // adam: Kingma and Ba 2015, Algorithm 1, weight decay as L2 in the gradient.
-// adamw: Loshchilov and Hutter 2019, Algorithm 2, weight decay apart from the gradient.
-// One pass in f32 over everything (vector_loops.inl), split over the team where it is long. The sum
-// of squares of the gradient is taken on the way, while a chunk of it is in the cache.
+// adamw: Loshchilov and Hutter 2019, Algorithm 2, weight decay separate from the gradient.
+// One pass in f32 over everything (vector_loops.inl), split over the team if it is long. The sum of
+// squares of the gradient is taken on the way, while a chunk of it is in the cache.
 #include "backend/cpu/update.hpp"
 
 #include <algorithm>
@@ -13,9 +13,9 @@
 namespace pipetrain::cpu {
 namespace {
 
-constexpr std::int64_t kParts = 64;  // of a sum: as many for any number of threads, so one result
+constexpr std::int64_t kParts = 64;     // of a sum, for any number of threads: so one result
 constexpr std::int64_t kPartMin = 256;  // elements
-constexpr std::int64_t kChunk = 2048;   // elements that the nearest cache holds
+constexpr std::int64_t kChunk = 2048;   // elements that fit into the nearest cache
 
 // Calls body(begin, end), which returns a sum, for every chunk; adds the sums up in a fixed order.
 template <class Body>

@@ -1,5 +1,5 @@
-// Values are widened to scratch before a call and rounded after it. Weights and their gradients
-// need neither. The relu before, where its backward is done here, masks the rounded gradient.
+// Values are widened into scratch before a call and rounded after it. Weights and their gradients
+// need neither. If the backward of the preceding relu is done here, it masks the rounded gradient.
 #include "backend/cpu/widened.hpp"
 
 #include <algorithm>
@@ -84,7 +84,7 @@ class WidenedKernel final : public CpuKernel {
     return is_wide(layout) ? 0 : whole_lines(bytes_of<float>(count(layout)));
   }
 
-  // The first of them; tokens after it are what they are.
+  // Widens the first one; inputs after it are tokens and stay as they are.
   std::span<const void* const> widened_inputs(std::span<const void* const> inputs, float* wide) {
     inputs_.assign(inputs.begin(), inputs.end());
     inputs_[0] = widened(problem_.inputs[0], inputs[0], wide);
@@ -118,7 +118,7 @@ class WidenedKernel final : public CpuKernel {
   const ElementLoops<Bf16>& loops_ = element_loops<Bf16>();
   std::unique_ptr<Kernel> f32_;
   std::size_t wide_input_, wide_output_;
-  std::vector<const void*> inputs_;  // of a call
+  std::vector<const void*> inputs_;  // of the current call
   std::vector<void*> gradients_;
 };
 

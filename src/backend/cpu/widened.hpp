@@ -1,4 +1,4 @@
-// A layer that is computed in f32 between values that are stored as bf16.
+// A layer that is computed in f32, between values that are stored as bf16.
 #pragma once
 
 #include <memory>
@@ -7,11 +7,11 @@
 
 namespace pipetrain::cpu {
 
-// Whether values of the layer are bf16; what the layer is as it is computed then.
+// Whether the layer's values are bf16; below, the problem as it is then computed, in f32.
 bool is_bf16(const Problem& problem);
 Problem in_f32(Problem problem);
 
-// A layer of one input around `f32`, the kernel of in_f32(problem).
+// Wraps `f32`, the kernel of in_f32(problem); for layers with one input.
 std::unique_ptr<Kernel> make_widened(Problem problem, std::unique_ptr<Kernel> f32);
 
 }  // namespace pipetrain::cpu

@@ -1,5 +1,5 @@
-// The sum of any number of values, in their order, through a ReLU where one alone reads it. Every
-// input's gradient is the output's.
+// The sum of any number of values, in their order, with a ReLU if one alone reads it. The gradient
+// of every input is the output's.
 #include "backend/cuda/device/elementwise.hpp"
 #include "backend/cuda/kernel.hpp"
 

@@ -1,5 +1,6 @@
-// Additive attention in f32 (Bahdanau et al. 2015). Forward keeps the softmax' weights. Backward
-// sums the gradients of v and the bias beside the others and leaves them for the other half.
+// Additive attention in f32 (Bahdanau et al. 2015). Forward keeps the softmax' weights.
+// backward_input() also sums the gradients of v and the bias, and leaves them for
+// backward_weight().
 #include "backend/cuda/device/additive_attention.hpp"
 
 #include "backend/cuda/device/reduce.hpp"

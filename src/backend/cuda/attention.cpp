@@ -1,5 +1,5 @@
-// Multi-head attention (Vaswani et al. 2017, section 3.2) in f32. The forward keeps two numbers per
-// row of scores and no score: the backward computes them again, once for the gradients of the
+// Multi-head attention (Vaswani et al. 2017, section 3.2) in f32. Forward keeps two numbers per row
+// of scores, and no scores: backward computes the scores again, once for the gradients of the
 // queries and once for those of keys and values.
 #include "backend/cuda/device/attention.hpp"
 
@@ -8,7 +8,7 @@
 namespace pipetrain::cuda {
 namespace {
 
-// How many inputs come before the tokens.
+// The number of inputs before the tokens.
 std::size_t values_of(const Attention& spec, const Problem& problem) {
   return problem.inputs.size() - (spec.padding >= 0);
 }
@@ -55,7 +55,8 @@ class AttentionKernel final : public CudaKernel {
     return of;
   }
 
-  // The parts of the layer's values, or of their gradients, which may be null.
+  // The rows of queries, keys and values in the layer's inputs, or in their gradients, which may be
+  // null.
   template <class Value, class Memory>
   AttentionRows<Value> rows(std::span<Memory* const> values) const {
     const std::int64_t width = sizes_.columns();

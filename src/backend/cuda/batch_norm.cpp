@@ -1,6 +1,6 @@
-// Batch normalisation per channel (Ioffe and Szegedy, 2015). Statistics and gradient sums in f64;
-// each half of the backward computes its own sums, so each works alone. Where a relu alone
-// reads the output, its forward is done here; the relu's backward stays the relu's.
+// Batch normalisation per channel (Ioffe and Szegedy, 2015). Statistics and gradient sums are f64;
+// each half of the backward computes its own sums, so neither needs the other. If a relu alone
+// reads the output, this kernel does its forward; the relu does its own backward.
 #include "backend/cuda/device/batch_norm.hpp"
 
 #include <algorithm>
@@ -66,7 +66,7 @@ class BatchNormKernel final : public CudaKernel {
   }
 
  private:
-  // Of the statistics of all channels, or of their gradient sums.
+  // Bytes for the statistics of all channels, or for their gradient sums.
   std::size_t channel_bytes() const {
     static_assert(sizeof(Statistics) == sizeof(GradientSums));
     return bytes_of<Statistics>(planes_.channels);

@@ -1,5 +1,5 @@
-// The inputs one after the other: images along the channels, others along the last dimension. Each
-// is a block of the output, seen as a matrix with a row for each run that is together.
+// Concatenates the inputs: images along the channels, others along the last dimension. Each input
+// is a block of the output, seen as a matrix with one row per contiguous run.
 #include "backend/cuda/device/elementwise.hpp"
 #include "backend/cuda/kernel.hpp"
 

@@ -1,4 +1,5 @@
-// Convolution by cuDNN; bias, relu and the bias gradient are passes of our own over the output.
+// Convolution by cuDNN; bias, relu and the bias gradient are separate kernels of our own over the
+// output.
 #include <algorithm>
 
 #include "backend/cuda/convolution.hpp"

@@ -21,10 +21,10 @@ std::array<int, 4> counted(const std::string& layer, const Dimensions& dimension
     elements *= dimensions[i];
     narrow[i] = static_cast<int>(dimensions[i]);
     if (elements > std::numeric_limits<int>::max())
-      throw DeviceError(fmt::format(
-          "layer \"{}\": a tensor of {} elements is more than cuDNN's convolutions count; use "
-          "smaller micro-batches or backend = \"cpu\"",
-          layer, fmt::join(dimensions, " x ")));
+      throw DeviceError(
+          fmt::format("layer \"{}\": a tensor of {} elements is larger than cuDNN's convolutions "
+                      "can index; use smaller micro-batches or backend = \"cpu\"",
+                      layer, fmt::join(dimensions, " x ")));
   }
   return narrow;
 }
@@ -44,10 +44,10 @@ void describe(const std::string& layer, const TensorDescriptor& tensor,
         layer, "describe a tensor");
 }
 
-constexpr int kAdviceMax = 32;  // more than cuDNN has algorithms and arithmetics for one
+constexpr int kAdviceMax = 32;  // more than cuDNN has algorithms and math types for a convolution
 
-// What cuDNN says of an algorithm that cannot do a convolution: NOT_SUPPORTED, and in places
-// BAD_PARAM, or one of their finer statuses. Anything else is a failure.
+// How cuDNN says that an algorithm cannot do a convolution: NOT_SUPPORTED, in places BAD_PARAM, or
+// one of their finer statuses. Anything else is a failure.
 bool is_refusal(cudnnStatus_t status) {
   static_assert(CUDNN_STATUS_BAD_PARAM == 2000 && CUDNN_STATUS_NOT_SUPPORTED == 3000);
   return status >= 2000 && status < 4000;
@@ -67,7 +67,7 @@ ConvolutionPlan plan_convolution(const Conv2d& spec, const Problem& problem) {
           .groups = static_cast<int>(spec.groups)};
 }
 
-// CUDNN_FMA_MATH: f32 is f32, where the default would take TF32.
+// CUDNN_FMA_MATH: true f32, where the default would use TF32.
 ConvolutionDescriptors::ConvolutionDescriptors(const std::string& layer,
                                                const ConvolutionPlan& plan) {
   describe(layer, input, plan.input);
@@ -86,7 +86,7 @@ ConvolutionDescriptors::ConvolutionDescriptors(const std::string& layer,
 ConvolutionAlgorithms::ConvolutionAlgorithms(std::span<const int> devices)
     : devices_(devices.begin(), devices.end()) {}
 
-// cuDNN takes a while to start, and not every model has convolutions.
+// Made on first use: cuDNN takes a while to start, and not every model has convolutions.
 auto ConvolutionAlgorithms::libraries() const -> const std::list<Library>& {
   if (!libraries_.empty()) return libraries_;
   std::list<Library> started;
@@ -148,7 +148,7 @@ Chosen<Algorithm> ConvolutionAlgorithms::choose(const Purpose& purpose,
   if (const auto chosen = first_that_works(purpose, std::span<const Algorithm>(more), ask, refusal))
     return *chosen;
   Failure why = failure(refusal);
-  why.reason = "no deterministic algorithm can: " + why.reason;
+  why.reason = "no deterministic algorithm works: " + why.reason;
   throw_device_error(purpose.layer, purpose.what, why);
 }
 
@@ -169,7 +169,7 @@ ConvolutionAlgorithms::Forward ConvolutionAlgorithms::forward(
       });
 }
 
-// Algorithms 0 and 3 of the backwards add up in a random order.
+// Algorithms 0 and 3 of the backwards add up in no fixed order.
 ConvolutionAlgorithms::BackwardData ConvolutionAlgorithms::backward_data(
     const std::string& layer, const ConvolutionDescriptors& d) const {
   return choose<cudnnConvolutionBwdDataAlgoPerf_t>(

@@ -1,7 +1,7 @@
-// A convolution as cuDNN knows it: its numbers, its descriptors, and which algorithms do it. Those
-// are taken from short lists of algorithms that repeat a run to the bit, the first that every
-// device of the backend can do; where there is none, from cuDNN's advice for the shape. Never by
-// measuring, which would choose now this, now that.
+// A convolution as cuDNN sees it: its sizes, its descriptors, and the algorithms that compute it.
+// Algorithms come from short lists of those that are bitwise reproducible, the first that every
+// device of the backend can do; failing that, from cuDNN's advice for the shape. Never from
+// timings, which would choose one algorithm in one run and another in the next.
 #pragma once
 
 #include <array>
@@ -20,15 +20,15 @@
 
 namespace pipetrain::cuda {
 
-// In the order in which cuDNN's descriptors take them.
+// In the order of the arguments of cuDNN's descriptors.
 struct ConvolutionPlan {
   std::array<int, 4> input{}, output{};  // samples, channels, height, width
-  std::array<int, 4> filter{};           // out channels, in channels of a group, height, width
+  std::array<int, 4> filter{};           // out channels, in channels per group, height, width
   std::array<int, 2> padding{}, stride{};
   int groups = 1;
 };
 
-// DeviceError where a tensor has more elements than cuDNN's descriptors count.
+// DeviceError if a tensor has more elements than cuDNN's descriptors can count.
 ConvolutionPlan plan_convolution(const Conv2d& spec, const Problem& problem);
 
 struct ConvolutionDescriptors {
@@ -41,10 +41,10 @@ struct ConvolutionDescriptors {
 template <class Algorithm>
 struct Chosen {
   Algorithm algorithm{};
-  std::size_t workspace_bytes = 0;  // the most that a device of the backend wants
+  std::size_t workspace_bytes = 0;  // the most that any device of the backend wants
 };
 
-// The algorithms for convolutions on all of a backend's devices.
+// Chooses algorithms for convolutions that run on all of a backend's devices.
 class ConvolutionAlgorithms {
  public:
   explicit ConvolutionAlgorithms(std::span<const int> devices);
@@ -53,7 +53,7 @@ class ConvolutionAlgorithms {
   using BackwardData = Chosen<cudnnConvolutionBwdDataAlgo_t>;
   using BackwardFilter = Chosen<cudnnConvolutionBwdFilterAlgo_t>;
 
-  // DeviceError where no algorithm of the list can do it. From any thread.
+  // DeviceError if no algorithm can compute it. Thread-safe.
   Forward forward(const std::string& layer, const ConvolutionDescriptors& d) const;
   BackwardData backward_data(const std::string& layer, const ConvolutionDescriptors& d) const;
   BackwardFilter backward_filter(const std::string& layer, const ConvolutionDescriptors& d) const;
@@ -67,25 +67,25 @@ class ConvolutionAlgorithms {
     Library(const Library&) = delete;
     Library& operator=(const Library&) = delete;
   };
-  struct Purpose {  // for messages
+  struct Purpose {  // for error messages
     const std::string& layer;
     const char* what;
   };
 
-  // The first candidate for which ask(handle, candidate, &bytes) says success on each device; or
-  // none, and how cuDNN refused the last.
+  // The first candidate for which ask(handle, candidate, &bytes) returns success on every device;
+  // if there is none, how cuDNN refused the last is in `refusal`.
   template <class Algorithm, class Ask>
   std::optional<Chosen<Algorithm>> first_that_works(const Purpose& purpose,
                                                     std::span<const Algorithm> candidates, Ask ask,
                                                     cudnnStatus_t& refusal) const;
-  // Of what advise(handle, most, &count, results) names, what repeats to the bit in f32.
+  // Those results of advise(handle, most, &count, results) that are bitwise reproducible in f32.
   template <class Performance, class Advise>
   auto advised(const Purpose& purpose, Advise advise) const;
   template <class Performance, class Algorithm, class Ask, class Advise>
   Chosen<Algorithm> choose(const Purpose& purpose, std::initializer_list<Algorithm> candidates,
                            Ask ask, Advise advise) const;
 
-  const std::list<Library>& libraries() const;  // under the mutex
+  const std::list<Library>& libraries() const;  // requires the mutex
 
   std::set<int> devices_;
   mutable std::mutex mutex_;  // a handle serves one thread at a time

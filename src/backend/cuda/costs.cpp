@@ -9,11 +9,11 @@ namespace {
 
 // Rounded figures of a recent data-centre GPU, f32 without TF32.
 constexpr double kComputeGflopS = 40'000, kMemoryGbS = 2'500;
-// From one device to the next over a link of their own. On one device it costs nothing, but there
-// stages share the device's arithmetic too.
+// Between two devices, over a link of their own. Within a device a transfer costs nothing, but
+// there the stages also share the device's arithmetic.
 constexpr double kCrossingGbS = 250;
 
-// Of a relu that the layer before it applies, the backward is left, which is half of it.
+// If the layer before applies a relu, only its backward is left, half of its cost.
 constexpr double kBackwardShare = 0.5;
 
 double share(const Problem& problem) {

@@ -1,4 +1,4 @@
-// What layers cost this backend, to be weighed against each other before anything is measured.
+// What layers cost on this backend, to weigh them against each other before anything is measured.
 #pragma once
 
 #include "backend/backend.hpp"
@@ -9,7 +9,7 @@ struct Graph;
 
 namespace pipetrain::cuda {
 
-// The same for all devices, so that models are cut alike on all of them.
+// The same for all devices, so that they all cut a model alike.
 BackendCosts costs(const Graph& graph);
 
 }  // namespace pipetrain::cuda

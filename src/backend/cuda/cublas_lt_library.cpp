@@ -1,7 +1,7 @@
-// cuBLASLt, found when it is first called: its library takes 0.2 s and 200 MB to load, which
-// `pipetrain --help` and training on a CPU should not pay for. Each of the library's functions that
-// is called anywhere here is defined below and passes its arguments on. If the library itself is
-// linked, this file is not needed.
+// Loads cuBLASLt when it is first called: the library takes 0.2 s and 200 MB to load, which
+// `pipetrain --help` and training on a CPU should not pay for. Each function of the library that
+// this project calls is defined below and passes its arguments on. If the library itself is linked,
+// this file is not needed.
 #include <cublasLt.h>
 #include <dlfcn.h>
 #include <spdlog/fmt/fmt.h>
@@ -30,16 +30,15 @@ template <class Function>
 Function* find(const char* name) {
   void* const found = dlsym(library(), name);
   if (!found)
-    throw pipetrain::DeviceError(
-        fmt::format("cuBLASLt has no function {}; install the one of CUDA {}, or write backend = "
-                    "\"cpu\"",
-                    name, CUBLAS_VER_MAJOR));
+    throw pipetrain::DeviceError(fmt::format(
+        "cuBLASLt has no function {}; install the version of CUDA {}, or write backend = \"cpu\"",
+        name, CUBLAS_VER_MAJOR));
   return reinterpret_cast<Function*>(found);
 }
 
 }  // namespace
 
-// Defines a function of the header with those parameters, by the library's own.
+// Defines a function of the header by calling the library's own, with the same parameters.
 #define PIPETRAIN_HAND_ON(result, name, parameters, arguments) \
   result CUBLASWINAPI name parameters {                        \
     static auto* const function = find<decltype(name)>(#name); \

@@ -20,7 +20,7 @@ class CudaBackend final : public Backend {
 
   std::string_view name() const override { return "cuda"; }
 
-  // Recomputing changes nothing: no layer does a part of its neighbour's backward.
+  // options.recomputes changes nothing here: no layer does part of its neighbour's backward.
   std::unique_ptr<const Lowering> lower(const Graph& graph, const LowerOptions& options) override {
     refuse_bf16(name(), options);
     return cuda::lower(graph, convolutions_);

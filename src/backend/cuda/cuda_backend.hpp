@@ -1,6 +1,6 @@
-// GPUs: cuDNN's convolutions, cuBLASLt's products and our own kernels for the rest, f32 throughout.
-// No CUDA header behind this one: it is there in every build, and no_cuda.cpp answers where CUDA
-// was not built in.
+// GPUs: cuDNN's convolutions, cuBLASLt's matrix products and our own kernels for the rest, f32
+// throughout. Includes no CUDA header: every build has this one, and no_cuda.cpp implements it in a
+// build without CUDA.
 #pragma once
 
 #include <memory>
@@ -11,9 +11,9 @@
 
 namespace pipetrain {
 
-// Names as hardware.devices has them, "cuda:0"; none: the first device. Worker w of n works on
-// number w * devices / n. UsageError for a name that is none; DeviceError, one sentence, for a
-// build or a machine without CUDA and for devices that are not there.
+// `devices`: names as in hardware.devices, "cuda:0"; empty: the first device. Worker w of n uses
+// device number w * devices / n of the list. UsageError for a malformed name; DeviceError, one
+// sentence, for a build or a machine without CUDA and for devices that do not exist.
 std::unique_ptr<Backend> make_cuda_backend(std::span<const std::string> devices);
 
 }  // namespace pipetrain

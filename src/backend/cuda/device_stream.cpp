@@ -36,7 +36,7 @@ class EventFence final : public Fence {
 
 cudaEvent_t event_of(const Fence& fence) { return static_cast<const EventFence&>(fence).event(); }
 
-struct FreeOnDevice {  // whose device is current
+struct FreeOnDevice {  // requires that its device is current
   void operator()(void* memory) const noexcept { forget(cudaFree(memory)); }
 };
 
@@ -52,13 +52,13 @@ struct FreeOnDevice {  // whose device is current
 
 }  // namespace
 
-// Non-blocking: work of the default stream, which libraries may use, holds up none of ours.
+// Non-blocking: work on the default stream, which libraries may use, does not hold up ours.
 DeviceStream::DeviceStream(int device)
     : device_(make_current(device)),
       stream_(unsigned{cudaStreamNonBlocking}),
       partial_sums_(kPartialSumsMax * sizeof(double)) {}
 
-// What was asked for reads memory of this object's; the handles are those of its device.
+// Enqueued work reads this object's memory; the handles belong to its device.
 DeviceStream::~DeviceStream() {
   forget(cudaSetDevice(device_));
   forget(cudaStreamSynchronize(stream_.get()));
@@ -93,9 +93,9 @@ bool DeviceStream::reaches(const Stream& other) const {
 
 // ---- memory
 
-// Zeroed when this returns, so other streams may use it at once. CUDA aligns to 256 bytes at least.
-// Not from CUDA's pools: what they save counts for nothing before the first step, and other devices
-// reach into them on fewer machines.
+// Zeroed when this returns, so other streams may use it at once. CUDA aligns to at least 256 bytes.
+// Does not use CUDA's pools: what they save is negligible before the first step, and fewer machines
+// let other devices access them.
 void* DeviceStream::allocate(std::size_t bytes) {
   if (bytes == 0) return nullptr;
   make_current(device_);
@@ -115,7 +115,7 @@ void DeviceStream::release(void* memory) noexcept {
   FreeOnDevice()(memory);
 }
 
-// The device writes into the host's memory: with unified addresses the pointer is good for both.
+// The device writes to host memory: with unified addressing the pointer is valid for both.
 void* DeviceStream::allocate_results(std::size_t bytes) {
   make_current(device_);
   PinnedMemory memory = allocate_pinned(std::max<std::size_t>(bytes, 1));

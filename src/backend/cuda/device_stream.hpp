@@ -38,19 +38,19 @@ class DeviceStream final : public Stream {
   double seconds_between(const Fence& begin, const Fence& end) const override;
   void finish() override;
 
-  // Each makes the stream's device the calling thread's: one thread may serve several streams, and
-  // a stream several threads, one at a time.
+  // Each of these makes the stream's device current in the calling thread: one thread may serve
+  // several streams, and several threads may serve one stream, one at a time.
   cudaStream_t handle() const;
   cudnnHandle_t cudnn();  // bound to the stream
   cublasLtHandle_t cublas_lt();
-  // kPartialSumsMax (reduce.hpp) of the device's memory, for sums of this stream alone.
+  // kPartialSumsMax (reduce.hpp) doubles in device memory, for sums on this stream only.
   double* partial_sums() const { return static_cast<double*>(partial_sums_.get()); }
 
  private:
   int device_;
   CudaStream stream_;
-  std::optional<Cudnn> cudnn_;         // made when they are first asked for: streams that only copy
-  std::optional<CublasLt> cublas_lt_;  // need none
+  std::optional<Cudnn> cudnn_;         // made when first asked for: streams that only copy
+  std::optional<CublasLt> cublas_lt_;  // need neither
   DeviceMemory partial_sums_;
   Staging staging_;
 };

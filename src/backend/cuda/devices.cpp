@@ -11,37 +11,37 @@
 namespace pipetrain::cuda {
 namespace {
 
-constexpr int kMajorMin = 8;  // compute capability: what meson.build makes device code for
+constexpr int kMajorMin = 8;  // compute capability for which meson.build makes device code
 constexpr std::string_view kWayOut = "or write backend = \"cpu\"";
 
 void check_device(int device, int count) {
   if (device >= count)
-    throw DeviceError(fmt::format(
-        "there is no device \"cuda:{}\": this machine has {} of them, from \"cuda:0\" on; name "
-        "others in hardware.devices, {}",
-        device, count, kWayOut));
+    throw DeviceError(
+        fmt::format("there is no device \"cuda:{}\": this machine has {}, numbered from "
+                    "\"cuda:0\"; name others in hardware.devices, {}",
+                    device, count, kWayOut));
   int major = 0, minor = 0;
   check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device),
         "ask for a device's compute capability");
   check(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device),
         "ask for a device's compute capability");
   if (major < kMajorMin)
-    throw DeviceError(fmt::format(
-        "\"cuda:{}\" has compute capability {}.{} and this build needs {}.0; name another device "
-        "in hardware.devices, {}",
-        device, major, minor, kMajorMin, kWayOut));
+    throw DeviceError(
+        fmt::format("\"cuda:{}\" has compute capability {}.{}, but this build needs {}.0; name "
+                    "another device in hardware.devices, {}",
+                    device, major, minor, kMajorMin, kWayOut));
 }
 
-// Libraries promise that what was compiled for one minor version runs with it and with later ones.
-// Both count 10000 * major + 100 * minor + patch.
+// Libraries promise that programs compiled for one minor version run with it and with later ones.
+// Both arguments count 10000 * major + 100 * minor + patch.
 void check_library(std::string_view name, std::size_t found, std::size_t built_for) {
   if (found / 100 >= built_for / 100) return;
   throw DeviceError(fmt::format(
-      "{} {}.{} was found and this build needs {}.{} or later; install that one, {}", name,
+      "{} {}.{} was found, but this build needs {}.{} or later; install a later one, {}", name,
       found / 10000, found / 100 % 100, built_for / 10000, built_for / 100 % 100, kWayOut));
 }
 
-// From here to there and, when called the other way round, back.
+// One direction only; call it again with the arguments swapped for the other.
 void let_reach(int from, int to) {
   int can = 0;
   check(cudaDeviceCanAccessPeer(&can, from, to), "ask which devices reach each other");
@@ -64,7 +64,7 @@ int device_index(const std::string& name) {
   }
   if (index < 0)
     throw UsageError(fmt::format(
-        "hardware.devices: \"{}\" is no device; write \"cuda:0\", \"cuda:1\" ..", name));
+        "hardware.devices: \"{}\" is not a device; write \"cuda:0\", \"cuda:1\" ..", name));
   return index;
 }
 
@@ -79,15 +79,15 @@ int count_devices() {
         "one for CUDA {}, {}",
         CUDART_VERSION / 1000, kWayOut));
   if (status == cudaErrorInsufficientDriver)
-    throw DeviceError(fmt::format(
-        "the NVIDIA driver on this machine is one for CUDA {}.{} and this build needs one for CUDA "
-        "{}.{}; install a later driver, {}",
-        driver / 1000, driver / 10 % 100, CUDART_VERSION / 1000, CUDART_VERSION / 10 % 100,
-        kWayOut));
+    throw DeviceError(
+        fmt::format("the NVIDIA driver on this machine is one for CUDA {}.{}, but this build needs "
+                    "one for CUDA {}.{}; install a later driver, {}",
+                    driver / 1000, driver / 10 % 100, CUDART_VERSION / 1000,
+                    CUDART_VERSION / 10 % 100, kWayOut));
   if (status == cudaErrorNoDevice || (status == cudaSuccess && count == 0))
     throw DeviceError(
-        fmt::format("there is an NVIDIA driver here but no device that it may use; look at "
-                    "CUDA_VISIBLE_DEVICES and at nvidia-smi, {}",
+        fmt::format("this machine has an NVIDIA driver but no device that pipetrain may use; check "
+                    "CUDA_VISIBLE_DEVICES and nvidia-smi, {}",
                     kWayOut));
   check(status, "count the devices");
   return count;

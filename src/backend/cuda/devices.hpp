@@ -1,4 +1,4 @@
-// The devices that this machine has and that a config names.
+// The devices that this machine has, and those that a config names.
 #pragma once
 
 #include <cstddef>
@@ -8,20 +8,20 @@
 
 namespace pipetrain::cuda {
 
-// "cuda:1" -> 1. UsageError for anything else, which says what to write.
+// "cuda:1" -> 1. UsageError, which says what to write, for anything else.
 int device_index(const std::string& name);
 
-// What this machine has; DeviceError, with what to do, where there is no driver, an old one, or no
-// device at all.
+// How many devices this machine has; DeviceError, with what to do, if there is no driver, an
+// outdated one, or no device at all.
 int count_devices();
 
-// Of the names, or of the first device where none are named. DeviceError for a device that is not
-// there or too old for this build, and for libraries that are too old. The same device may be named
-// more than once: workers share it.
+// The indices of the named devices, or of the first device if no names are given. DeviceError for a
+// device that does not exist or is too old for this build, and for libraries that are too old. A
+// device may be named more than once: workers then share it.
 std::vector<int> find_devices(std::span<const std::string> names);
 
-// Lets each of the devices reach the others' memory, where the hardware can; elsewhere copies go
-// through the host.
+// Lets the devices access each other's memory where the hardware can; elsewhere copies go through
+// the host.
 void connect(const std::vector<int>& devices);
 
 }  // namespace pipetrain::cuda

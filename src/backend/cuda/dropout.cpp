@@ -1,5 +1,5 @@
-// Zeroes elements with probability p and scales the others by 1 / (1 - p). The mask is drawn again
-// in the backward, so nothing is saved.
+// Zeroes elements with probability p and scales the others by 1 / (1 - p). The backward draws the
+// mask again, so nothing is saved.
 #include "backend/cuda/device/dropout.hpp"
 
 #include "backend/cuda/identity.hpp"

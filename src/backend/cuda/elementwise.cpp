@@ -1,4 +1,4 @@
-// The elementwise layers, by the functions of device/elementwise_functions.cu, in f32. Backward
+// The elementwise layers, with the functions of device/elementwise_functions.cu, in f32. Backward
 // reads the input.
 #include "backend/cuda/device/elementwise_functions.hpp"
 #include "backend/cuda/kernel.hpp"

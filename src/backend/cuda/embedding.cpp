@@ -1,5 +1,4 @@
-// Rows of a table by their tokens: y[t] = scale weight[token[t]], weight [V, C]. Tokens have no
-// gradient.
+// Rows of a table, by token: y[t] = scale weight[token[t]], weight [V, C]. Tokens have no gradient.
 #include "backend/cuda/device/embedding.hpp"
 
 #include "backend/cuda/kernel.hpp"

@@ -13,7 +13,7 @@ namespace {
 
 static_assert(cudaSuccess == 0 && CUDNN_STATUS_SUCCESS == 0 && CUBLAS_STATUS_SUCCESS == 0);
 
-// What cuDNN adds to its last status on this thread, as the end of a sentence; mostly nothing.
+// What cuDNN adds to its last status on this thread, as the end of a sentence; usually empty.
 std::string last_words_of_cudnn() {
   std::array<char, 512> text{};
   cudnnGetLastErrorString(text.data(), text.size() - 1);
@@ -23,14 +23,15 @@ std::string last_words_of_cudnn() {
 
 }  // namespace
 
-// A device works behind the host: what failed may be something that was asked for earlier. With
-// CUDA_LAUNCH_BLOCKING=1, which the driver reads, it is the call that says so.
+// A device works asynchronously: the failure may belong to earlier work. With
+// CUDA_LAUNCH_BLOCKING=1, which the driver reads, the call that fails is the one that reports it.
 Failure failure(cudaError_t status) {
   forget(status);
-  return {"CUDA", fmt::format("{} ({})", cudaGetErrorString(status), cudaGetErrorName(status)),
-          status == cudaErrorMemoryAllocation
-              ? "use smaller micro-batches, more stages or a smaller model"
-              : "run it with CUDA_LAUNCH_BLOCKING=1 in the environment to see which call it was"};
+  return {
+      "CUDA", fmt::format("{} ({})", cudaGetErrorString(status), cudaGetErrorName(status)),
+      status == cudaErrorMemoryAllocation
+          ? "use smaller micro-batches, more stages or a smaller model"
+          : "run again with CUDA_LAUNCH_BLOCKING=1 in the environment to see which call failed"};
 }
 Failure failure(cudnnStatus_t status) {
   return {"cuDNN",

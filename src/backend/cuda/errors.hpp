@@ -1,4 +1,4 @@
-// The calls of the CUDA libraries behind one wrapper: every status that is not success becomes a
+// One wrapper for all calls of CUDA libraries: every status other than success becomes a
 // DeviceError that says what was tried, for which layer, and what to do.
 #pragma once
 
@@ -11,17 +11,17 @@
 
 namespace pipetrain::cuda {
 
-// What a library's status says, the library's name, and what to do about it.
+// What a library's status means, the library's name, and what to do about it.
 struct Failure {
   std::string_view library;
   std::string reason;
   std::string_view advice;
 };
-Failure failure(cudaError_t status);  // CUDA's next calls on this thread will not tell of it again
+Failure failure(cudaError_t status);  // also clears CUDA's last error on this thread
 Failure failure(cudnnStatus_t status);
 Failure failure(cublasStatus_t status);
 
-// `layer` may be empty; `what` reads on from "cannot": "copy to the device".
+// `layer` may be empty; `what` continues "cannot": "copy to the device".
 [[noreturn]] void throw_device_error(std::string_view layer, std::string_view what,
                                      const Failure& failure);
 
@@ -34,8 +34,8 @@ void check(Status status, std::string_view what) {
   check(status, {}, what);
 }
 
-// For what is not reported, as where something is given back: nor shall CUDA's next calls tell of
-// it.
+// For failures that are not reported, as in destructors: also keeps CUDA's later calls from
+// reporting them.
 template <class Status>
 void forget(Status status) noexcept {
   if (status != Status{}) cudaGetLastError();

@@ -1,4 +1,4 @@
-// [C, H, W] -> [C H W]: in the plain layout the same memory.
+// [C, H, W] -> [C H W]: the same memory in the plain layout.
 #include "backend/cuda/identity.hpp"
 
 namespace pipetrain::cuda {

@@ -24,7 +24,7 @@ class GlobalAvgPoolKernel final : public CudaKernel {
   }
 
  private:
-  std::int64_t images_, pixels_;  // of one channel each, of all samples
+  std::int64_t images_, pixels_;  // images: one per sample and channel; pixels: per image
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
-// The libraries' handles and descriptors, each made by its constructor and given back by its
-// destructor. Descriptors are the host's memory: they belong to no device.
+// RAII for the libraries' handles and descriptors: made in the constructor, released in the
+// destructor. Descriptors are in host memory and belong to no device.
 #pragma once
 
 #include <utility>
@@ -32,7 +32,7 @@ class Handle {
   T handle_ = nullptr;
 };
 
-// ---- of the current device: made, used and destroyed with it
+// ---- belong to the current device: make, use and destroy them while it is current
 inline int make_current(int device) {
   check(cudaSetDevice(device), "use the device");
   return device;
@@ -43,7 +43,7 @@ using CudaStream = Handle<cudaStream_t, cudaStreamCreateWithFlags, cudaStreamDes
 using CudaEvent = Handle<cudaEvent_t, cudaEventCreateWithFlags, cudaEventDestroy>;
 using DeviceMemory = Handle<void*, cudaMalloc, cudaFree>;
 
-// Has the device done what is before the event? One that was never recorded: yes.
+// Has the device done all work before the event? True for an event that was never recorded.
 inline bool has_passed(const CudaEvent& event) {
   const cudaError_t status = cudaEventQuery(event.get());
   if (status == cudaErrorNotReady) {

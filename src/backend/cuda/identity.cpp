@@ -1,4 +1,4 @@
-// What changes nothing: its output is its input's memory, and so is the gradient.
+// Layers that change nothing: the output is the input's memory, and likewise the gradient.
 #include "backend/cuda/identity.hpp"
 
 namespace pipetrain::cuda {

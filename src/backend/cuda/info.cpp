@@ -45,7 +45,7 @@ std::vector<LibraryVersion> cuda_versions() {
   return {{"cuda", cuda_version(CUDART_VERSION)},
           {"cuda_driver", driver_version()},
           {"cudnn", cudnn_version()},
-          {"cublaslt", version_text(CUBLAS_VERSION)}};  // not asked: that would load it
+          {"cublaslt", version_text(CUBLAS_VERSION)}};  // asking would load it
 }
 
 CudaDevices cuda_devices() {

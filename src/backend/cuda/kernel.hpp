@@ -1,5 +1,5 @@
-// What the kernels of this backend share: what one is made for, and how it is made. Values are
-// plain f32, [samples, shape] row-major; nothing is packed.
+// What the kernels of this backend share: the problem that a kernel is made for, and its factories.
+// Values are plain f32, [samples, shape] row-major; nothing is packed.
 #pragma once
 
 #include <cstdint>
@@ -24,17 +24,17 @@ struct Problem {
   const Layer* layer = nullptr;
   std::vector<Shape> inputs;
   Shape output;
-  bool with_relu = false;   // the relu that alone reads this output is done by this kernel
-  bool relu_ahead = false;  // relu: the kernel before did the forward
+  bool with_relu = false;   // applies the relu that alone reads this output
+  bool relu_ahead = false;  // relu: the previous kernel did the forward
   std::int64_t samples = 1;
   Mode mode = Mode::Train;
-  const ConvolutionAlgorithms* convolutions = nullptr;  // of the backend; conv2d asks it
+  const ConvolutionAlgorithms* convolutions = nullptr;  // of the backend; used by conv2d
 
   std::int64_t input_elements() const { return samples * inputs[0].elements(); }
   std::int64_t output_elements() const { return samples * output.elements(); }
 };
 
-// Layers without parameters keep the backward_weight of this class, which has nothing to do.
+// Layers without parameters inherit this backward_weight(), which does nothing.
 class CudaKernel : public Kernel {
  public:
   explicit CudaKernel(Problem problem) : problem_(std::move(problem)) {}
@@ -52,7 +52,7 @@ inline DeviceStream& device(Stream* stream) { return static_cast<DeviceStream&>(
 
 #include "backend/make_kernel.inl"
 
-// One label a row of `classes` outputs; smoothing as Graph::label_smoothing.
+// One label for each row of `classes` outputs; `smoothing`: Graph::label_smoothing.
 std::unique_ptr<LossKernel> make_cross_entropy(std::int64_t rows, std::int64_t classes,
                                                double smoothing);
 std::unique_ptr<LossKernel> make_mse(std::int64_t samples, std::int64_t elements);

@@ -1,5 +1,5 @@
-// Layer normalisation over the last dimension (Ba, Kiros and Hinton, 2016). Statistics and sums in
-// f64; both halves of the backward take the statistics that the forward saved.
+// Layer normalisation over the last dimension (Ba, Kiros and Hinton, 2016). Statistics and sums are
+// f64; both halves of the backward use the statistics that the forward saved.
 #include "backend/cuda/device/layer_norm.hpp"
 
 #include "backend/cuda/kernel.hpp"

@@ -1,6 +1,6 @@
-// y = x W^T + b over the last dimension, by cuBLASLt, the bias in the product's epilogue. A relu is
-// a pass of our own: that of an epilogue makes a 0 of a NaN, which on_nonfinite must see. So is the
-// bias gradient, in f64: that of an epilogue cannot be added to what is there.
+// y = x W^T + b over the last dimension, by cuBLASLt, with the bias in the product's epilogue. The
+// relu is a separate kernel of our own: an epilogue's would turn a NaN into 0, hiding it from
+// on_nonfinite. So is the bias gradient, in f64: an epilogue cannot add to what is there.
 #include "backend/cuda/device/elementwise.hpp"
 #include "backend/cuda/device/reduce.hpp"
 #include "backend/cuda/kernel.hpp"
@@ -79,7 +79,7 @@ class LinearKernel final : public CudaKernel {
  private:
   bool bias_;
   LinearSizes sizes_;
-  bool adds_bias_;  // by the product; else with the relu
+  bool adds_bias_;  // in the product; otherwise together with the relu
   Matmul forward_, input_gradient_, weight_gradient_;
 };
 

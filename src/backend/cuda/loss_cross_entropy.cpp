@@ -1,7 +1,7 @@
-// Softmax and negative log-likelihood of one class a row, in f64: log(sum(exp(y))) - sum of q y,
+// Softmax and negative log-likelihood of one class per row, in f64: log(sum(exp(y))) - sum of q y,
 // shifted by the largest output so that no exponential overflows. q is the class's one-hot vector,
-// smoothed: 1 - s of it, and s of it spread over all classes. d/dy = softmax(y) - q. Labels are
-// looked at here, on the host, before anything is asked of the stream.
+// smoothed: 1 - s of it, with s spread over all classes. d/dy = softmax(y) - q. Labels are checked
+// on the host, before any work is enqueued.
 //
 //   scratch   partial sums | labels
 #include <spdlog/fmt/fmt.h>

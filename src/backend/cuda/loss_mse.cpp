@@ -1,4 +1,4 @@
-// Squared difference, meaned over a sample's elements and summed over samples, in f64.
+// Squared difference, averaged over a sample's elements and summed over samples, in f64.
 //
 //   scratch   partial sums | target values
 #include "backend/cuda/device/loss.hpp"
@@ -40,7 +40,7 @@ class Mse final : public LossKernel {
             .targets = reinterpret_cast<const float*>(targets)};
   }
 
-  std::int64_t samples_, elements_;  // elements of one sample
+  std::int64_t samples_, elements_;  // elements: per sample
 };
 
 }  // namespace

@@ -1,4 +1,5 @@
-// The whole graph as this backend computes it: plain layouts, and who does a relu's forward.
+// The whole graph as this backend computes it: plain layouts, and which kernel does a relu's
+// forward.
 #pragma once
 
 #include <vector>
@@ -13,11 +14,12 @@ struct Graph;
 
 namespace pipetrain::cuda {
 
-// One problem a layer, decided on the uncut graph; they point into it. A relu that alone reads the
-// output of a layer that can apply it is done by that layer, in place; its backward stays its own.
+// One problem per layer, decided on the uncut graph; they point into the graph. If a relu alone
+// reads the output of a layer that can apply it, that layer does so, in place; the relu still does
+// its own backward.
 Indexed<Problem, LayerId> make_problems(const Graph& graph);
 
-// `convolutions` outlives the lowering.
+// `convolutions` must outlive the lowering.
 std::unique_ptr<const Lowering> lower(const Graph& graph,
                                       const ConvolutionAlgorithms& convolutions);
 

@@ -1,7 +1,7 @@
-// An lstm in f32: the input's part of all gate sums is one product over all positions; then
-// position by position the state's part is a product over all samples, and the gates follow it.
-// Backward goes the other way and puts the gradients of the sums and the states before where gates
-// and cells were, so that each weight's gradient is one product over all rows.
+// An lstm in f32. The input's part of all gate sums is one product over all positions. Then,
+// position by position, the state's part is a product over all samples, followed by the gates.
+// Backward goes through the positions in reverse, and replaces gates and cells by the gradients of
+// the sums and by the previous states, so that each weight's gradient is one product over all rows.
 #include "backend/cuda/device/lstm.hpp"
 
 #include "backend/cuda/device/reduce.hpp"
@@ -100,13 +100,14 @@ class LstmKernel final : public CudaKernel {
  private:
   struct Saved {
     std::int32_t* lengths = nullptr;    // of each sample's sequence
-    float* gates[kDirectionsMax] = {};  // [rows][4 hidden]; backward: the gradients of their sums
-    float* cells[kDirectionsMax] = {};  // [rows][hidden]; backward: the states before
+    float* gates[kDirectionsMax] = {};  // [rows][4 hidden]; after backward: their sums' gradients
+    float* cells[kDirectionsMax] = {};  // [rows][hidden]; after backward: the previous states
     std::size_t bytes = 0;
   };
   struct Scratch {
-    float *states, *cells;  // [samples][hidden]: h, or its gradient; backward: dc
-    float* sums;            // [samples][4 hidden]: the state's, or the gradients of the gates'
+    float *states, *cells;  // [samples][hidden]: h, or its gradient; in backward: dc
+    float* sums;            // [samples][4 hidden]: from the state, or the gradients of the gates'
+                            // sums
     void* products;
     std::size_t bytes;
   };
@@ -141,7 +142,7 @@ class LstmKernel final : public CudaKernel {
     return scratch;
   }
 
-  // The i-th position that a direction comes to.
+  // The i-th position in the order of a direction.
   std::int64_t at(std::size_t direction, std::int64_t i) const {
     return spec_.reverse || direction > 0 ? length_ - 1 - i : i;
   }
@@ -160,7 +161,7 @@ class LstmKernel final : public CudaKernel {
   void forward_step(const ForwardArguments& a, std::size_t d, std::int64_t i, const Saved& saved,
                     const Scratch& scratch) {
     DeviceStream& stream = device(a.stream);
-    // A state that is given is replaced in place: of one position it is stored as cells are.
+    // A given state is replaced in place; for one position, states are stored like cells.
     const bool carries = !a.state.empty(), follows = carries || i > 0;
     const std::int64_t t = at(d, i), before = i > 0 ? at(d, i - 1) : 0;
     float* const states = carries ? floats(a.state[0]) : scratch.states;

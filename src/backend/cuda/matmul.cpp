@@ -10,7 +10,7 @@
 namespace pipetrain::cuda {
 namespace {
 
-// Of every operand, as far as algorithms may count on it; larger ones make none faster.
+// Of every operand, as far as algorithms may rely on it; a larger one makes none faster.
 constexpr std::uint32_t kAlignment = 16;
 
 template <class Value>
@@ -32,7 +32,7 @@ MatrixLayout layout(std::int64_t rows, std::int64_t columns) {
                       static_cast<std::uint64_t>(columns), rows);
 }
 
-// Partial sums over k, where there are any, are added up in f32 and in a fixed order.
+// Partial sums over k, if any, are added up in f32 and in a fixed order.
 MatmulPreference preference() {
   MatmulPreference preference;
   set(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, std::uint64_t{kMatmulWorkspaceBytes});
@@ -47,7 +47,7 @@ MatmulPreference preference() {
 
 }  // namespace
 
-// CUBLAS_COMPUTE_32F is f32 through and through; TF32 would have to be asked for by its name.
+// CUBLAS_COMPUTE_32F is f32 throughout; TF32 would have to be requested by name.
 Matmul::Matmul(std::string layer, const MatmulProblem& problem)
     : layer_(std::move(layer)),
       problem_(problem),
@@ -60,8 +60,8 @@ Matmul::Matmul(std::string layer, const MatmulProblem& problem)
   set(product_, CUBLASLT_MATMUL_DESC_TRANSB, operation(problem.transposes_b));
   if (!bias_in_epilogue_) return;
   set(product_, CUBLASLT_MATMUL_DESC_EPILOGUE, std::uint32_t{CUBLASLT_EPILOGUE_BIAS});
-  // While an algorithm is chosen, the pointer's alignment alone is looked at. A made-up one keeps
-  // the choice, and so the bits, from depending on where a bias happens to be.
+  // Choosing an algorithm looks only at the pointer's alignment. A made-up pointer makes the
+  // choice, and so the bits, independent of where a bias happens to be.
   set(product_, CUBLASLT_MATMUL_DESC_BIAS_POINTER,
       reinterpret_cast<const void*>(std::uintptr_t{kAlignment}));
 }

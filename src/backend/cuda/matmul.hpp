@@ -1,5 +1,5 @@
-// One matrix product by cuBLASLt in f32, planned once and run many times. cuBLASLt counts columns
-// first, as everything here does: a row-major [r, c] matrix is, read so, its transpose, c by r.
+// One matrix product by cuBLASLt in f32, planned once and run many times. Everything here is
+// column-major, as in cuBLASLt: a row-major [r, c] matrix, read so, is its transpose, c by r.
 #pragma once
 
 #include <cublasLt.h>
@@ -13,9 +13,9 @@
 
 namespace pipetrain::cuda {
 
-// d [m by n] = op(a) [m by k] op(b) [k by n], each column-major without gaps; op transposes or not.
-// A bias is a value for each row of d, added in the product's epilogue, or after it where the
-// library has none for this shape.
+// d [m by n] = op(a) [m by k] op(b) [k by n], each column-major without gaps; op transposes or does
+// nothing. A bias has one value per row of d, added in the product's epilogue, or after the product
+// if the library has no such epilogue for this shape.
 struct MatmulProblem {
   std::int64_t m = 0, n = 0, k = 0;
   bool transposes_a = false, transposes_b = false;
@@ -24,20 +24,20 @@ struct MatmulProblem {
 
 struct MatmulArguments {
   const float *a = nullptr, *b = nullptr;
-  const float* bias = nullptr;  // m values, where it adds them
+  const float* bias = nullptr;  // m values, if the problem adds_bias
   float* d = nullptr;
-  bool accumulate = false;  // add to what is in d
+  bool accumulate = false;  // add to d; otherwise overwrite
   void* scratch = nullptr;  // kMatmulScratchBytes
 };
 
-// The same for every product, so that memory is predicted without a device.
+// The same for every product, so that memory can be predicted without a device.
 inline constexpr std::size_t kMatmulWorkspaceBytes = std::size_t{4} << 20;
 inline constexpr std::size_t kMatmulScratchBytes = scratch_for_workspace(kMatmulWorkspaceBytes);
 
 class Matmul {
  public:
   Matmul(std::string layer, const MatmulProblem& problem);  // needs no device
-  // Always with streams of one device: the algorithm is chosen for that of the first.
+  // Always call it with streams of the same device: the algorithm is chosen for the first one's.
   void operator()(DeviceStream& stream, const MatmulArguments& arguments);
 
  private:

@@ -1,4 +1,4 @@
-// The largest of each window. Training saves which tap of its window won, two bytes an output, so
+// The largest of each window. Training saves which tap of its window won, two bytes per output, so
 // that the backward reads neither input nor output.
 #include <spdlog/fmt/fmt.h>
 
@@ -37,10 +37,10 @@ class MaxPoolKernel final : public CudaKernel {
 
 std::unique_ptr<Kernel> make_kernel(const MaxPool& spec, Problem problem) {
   if (spec.kernel[0] * spec.kernel[1] > kPoolTapsMax)
-    throw UsageError(fmt::format(
-        "layer \"{}\": a max_pool window of {} x {} is more than the cuda backend's {} elements; "
-        "use a smaller kernel, or backend = \"reference\"",
-        problem.layer->name, spec.kernel[0], spec.kernel[1], kPoolTapsMax));
+    throw UsageError(
+        fmt::format("layer \"{}\": a max_pool window of {} x {} is larger than the cuda backend's "
+                    "limit of {} elements; use a smaller kernel, or backend = \"reference\"",
+                    problem.layer->name, spec.kernel[0], spec.kernel[1], kPoolTapsMax));
   return std::make_unique<MaxPoolKernel>(spec, std::move(problem));
 }
 

@@ -1,5 +1,5 @@
-// Some of a sample's tokens, which have no gradient: a block of a matrix of four-byte elements, a
-// row a sample.
+// Takes some of a sample's tokens, which have no gradient: a block of a matrix of four-byte
+// elements, with one row per sample.
 #include "backend/cuda/device/elementwise.hpp"
 #include "backend/cuda/kernel.hpp"
 

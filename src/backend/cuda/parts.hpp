@@ -1,4 +1,4 @@
-// Memory that a kernel is given, cut into arrays.
+// Cuts the memory that a kernel is given into arrays.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,8 @@
 
 namespace pipetrain::cuda {
 
-// Gives out one array after the other, each where a product may read it; from null it only counts.
+// Gives out one array after another, each aligned for matrix products; starting from null, it only
+// counts.
 class Parts {
  public:
   explicit Parts(void* memory) : memory_(static_cast<std::byte*>(memory)) {}

@@ -16,7 +16,7 @@ namespace {
 constexpr std::int64_t kSize = 4096;
 constexpr int kRuns = 20;
 
-// A stream's memory, given back with it.
+// Memory on a stream's device, released in the destructor.
 class Block {
  public:
   Block(Stream& stream, std::size_t bytes) : stream_(stream), memory_(stream.allocate(bytes)) {}
@@ -40,8 +40,8 @@ double seconds(cuda::DeviceStream& stream, cuda::Matmul& product,
   return stream.seconds_between(*begin, *end);
 }
 
-// Between -1 and 1. Operands that are all alike draw less power than a training's, and a device
-// that draws less keeps a higher clock: its peak would be one that no training can come to.
+// Between -1 and 1. Operands that are all alike draw less power than those of a training, and a
+// device that draws less keeps a higher clock: that peak would be out of reach for any training.
 std::vector<float> pseudo_random() {
   std::vector<float> numbers(kSize * kSize);
   Random random(0, "peak");

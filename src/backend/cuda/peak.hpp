@@ -1,5 +1,5 @@
-// The peak that shares are relative to: what cuBLASLt reaches on the devices on one large product.
-// No CUDA header behind this one.
+// The peak that shares are relative to: what cuBLASLt reaches on the devices with one large matrix
+// product. Includes no CUDA header.
 #pragma once
 
 #include <span>
@@ -7,8 +7,8 @@
 
 namespace pipetrain {
 
-// GFLOP/s in f32, of all the devices together (names as hardware.devices has them; none: the first
-// device). Takes a fraction of a second each, and 200 MB of their memory.
+// GFLOP/s in f32, of all the devices together (names as in hardware.devices; empty: the first
+// device). Takes a fraction of a second and 200 MB of memory on each.
 double measured_cuda_peak_gflops(std::span<const std::string> devices);
 
 }  // namespace pipetrain

@@ -1,4 +1,4 @@
-// What max_pool and avg_pool are to the device, worked out from the layer.
+// The geometry of max_pool and avg_pool for the device, worked out from the layer.
 #pragma once
 
 #include "backend/cuda/device/pool.hpp"

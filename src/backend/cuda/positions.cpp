@@ -1,6 +1,6 @@
-// What is added to each position of a sequence, the same for every sample: y = x + table, [T, C].
+// Adds a table, the same for every sample, to each position of a sequence: y = x + table, [T, C].
 // Learned: a weight. Sinusoidal (Vaswani et al. 2017, section 3.5): made in scratch each time,
-// which costs as much as one sample more. The input's gradient is the output's.
+// which costs as much as one more sample. The input's gradient is the output's.
 #include "backend/cuda/device/positions.hpp"
 
 #include "backend/cuda/device/elementwise.hpp"

@@ -1,5 +1,5 @@
-// max(x, 0). Where the kernel before it has applied it already, the output is the input's memory.
-// The gradient passes where the output is positive.
+// max(x, 0). If the kernel before it has already applied it, the output is the input's memory. The
+// gradient passes where the output is positive.
 #include "backend/cuda/device/elementwise.hpp"
 #include "backend/cuda/kernel.hpp"
 

@@ -8,7 +8,7 @@
 namespace pipetrain::cuda {
 namespace {
 
-constexpr std::size_t kAlignment = 256;  // of each piece: devices copy whole lines best
+constexpr std::size_t kAlignment = 256;  // of each piece: devices copy whole lines fastest
 
 }  // namespace
 

@@ -1,5 +1,5 @@
-// What is between the host's memory and a device: a ring of pinned memory that copies read while
-// the host continues. It is filled piece by piece, in blocks with an event each, which is recorded
+// Carries data from host memory to a device: a ring of pinned memory, from which copies read while
+// the host continues. It is filled piece by piece, in blocks; each has an event that is recorded
 // after the last copy out of the block:
 //
 //   block 0        block 1        block 2        ..
@@ -20,18 +20,18 @@ struct FreePinned {
 };
 using PinnedMemory = std::unique_ptr<void, FreePinned>;
 
-PinnedMemory allocate_pinned(std::size_t bytes);  // any device reaches it
+PinnedMemory allocate_pinned(std::size_t bytes);  // reachable from any device
 
-// Of one stream, which has finished when this ends.
+// For one stream, which must have finished when this is destroyed.
 class Staging {
  public:
   static constexpr std::size_t kBlocks = 8;
 
-  // All of its memory is taken by the first write.
+  // The first write allocates all of its memory.
   explicit Staging(std::size_t block_bytes = std::size_t{4} << 20) : block_bytes_(block_bytes) {}
 
-  // In the stream's order; `host` may be changed as soon as this returns. The stream's device is
-  // current. Waits for the device only where it is a whole ring behind.
+  // Enqueues the copy; `host` may be changed as soon as this returns. The stream's device must be
+  // current. Waits for the device only if it is a whole ring behind.
   void write(cudaStream_t stream, void* to, const void* host, std::size_t bytes);
 
  private:
@@ -40,9 +40,9 @@ class Staging {
 
   std::size_t block_bytes_;
   PinnedMemory memory_;
-  std::vector<CudaEvent> passed_;  // of each block
-  std::size_t block_ = 0;          // which is being filled,
-  std::size_t filled_ = 0;         // and how far
+  std::vector<CudaEvent> passed_;  // one per block
+  std::size_t block_ = 0;          // the block being filled,
+  std::size_t filled_ = 0;         // and how many bytes of it are
 };
 
 }  // namespace pipetrain::cuda

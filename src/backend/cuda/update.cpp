@@ -1,7 +1,7 @@
 // sgd: Sutskever et al. 2013 in PyTorch's form (the rate multiplies the velocity, no dampening).
 // adam: Kingma and Ba 2015, Algorithm 1, weight decay as L2 in the gradient.
-// adamw: Loshchilov and Hutter 2019, Algorithm 2, weight decay apart from the gradient.
-// What is the same for all elements is worked out here, in f64.
+// adamw: Loshchilov and Hutter 2019, Algorithm 2, weight decay separate from the gradient.
+// Constants, the same for all elements, are computed here in f64.
 #include "backend/cuda/update.hpp"
 
 #include <array>
@@ -74,7 +74,7 @@ void combine(DeviceStream& stream, const Combination& c) {
   combine(stream.handle(), single(c.a), c.x, single(c.b), c.y, c.result, c.elements);
 }
 
-// The first part becomes the sum, the others copies of it: they may be another device's memory.
+// The sum is made in the first part, then copied to the others, which may be on other devices.
 void add_up(DeviceStream& stream, const Summation& s) {
   const std::vector<const float*> terms(s.parts.begin(), s.parts.end());
   sum(stream.handle(), terms, s.parts[0], s.elements, false);

@@ -1,4 +1,4 @@
-// What a device's stream does with parameters and gradients (backend/stream.hpp).
+// What a device's stream does to parameters and gradients (backend/stream.hpp).
 #pragma once
 
 #include "backend/cuda/device_stream.hpp"

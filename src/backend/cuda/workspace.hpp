@@ -1,5 +1,5 @@
-// The libraries' workspaces, cut out of a kernel's scratch. Scratch is aligned to 64 bytes, and
-// they want more.
+// The libraries' workspaces, cut out of a kernel's scratch. Scratch is aligned to 64 bytes, and the
+// libraries want more.
 #pragma once
 
 #include <cstddef>
@@ -9,12 +9,12 @@ namespace pipetrain::cuda {
 
 inline constexpr std::size_t kWorkspaceAlignment = 256;
 
-// The scratch in which a workspace of this many bytes can be aligned.
+// How much scratch it takes to hold an aligned workspace of this many bytes.
 constexpr std::size_t scratch_for_workspace(std::size_t bytes) {
   return bytes > 0 ? bytes + kWorkspaceAlignment : 0;
 }
 
-// Null for a workspace of no bytes.
+// Null for an empty workspace.
 inline void* workspace_in(void* scratch, std::size_t bytes) {
   if (bytes == 0) return nullptr;
   const std::size_t past = reinterpret_cast<std::uintptr_t>(scratch) % kWorkspaceAlignment;

@@ -1,4 +1,5 @@
-// The sum of any number of inputs. Every input's gradient is the output's, so backward is an alias.
+// The sum of any number of inputs. The gradient of every input is the output's, so backward is an
+// alias.
 #include "backend/reference/kernel.hpp"
 
 namespace pipetrain::reference {

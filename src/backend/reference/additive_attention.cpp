@@ -2,8 +2,8 @@
 // 2016, section 2, with a bias). For query t, over the keys s whose token is not padding:
 //   score[s] = sum over n of v[n] tanh(q[t][n] + k[s][n] + b[n]),  v = g att / |att|,
 //   p = softmax(score),  y[t] = sum over s of p[s] values[s].
-// Not normalised, v is att and b is 0. Where no key is left, y[t] = 0. Forward keeps p. The sums of
-// v's and b's gradients are made beside the others' and kept for the other half.
+// Not normalised: v is att and b is 0. If no key is left, y[t] = 0. Forward keeps p.
+// backward_input() also sums the gradients of v and b, and keeps them for backward_weight().
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -79,7 +79,7 @@ class AdditiveAttentionKernel final : public ReferenceKernel {
 
  private:
   struct Sums {
-    double *queries, *keys, *values;  // gradients, as the inputs are
+    double *queries, *keys, *values;  // gradients, shaped like the inputs
     double *v, *bias;                 // gradients, [units_]
     double *unit, *scale;             // att / |att| and g / |att|, of the weights read
   };
@@ -112,7 +112,7 @@ class AdditiveAttentionKernel final : public ReferenceKernel {
     return spec_.normalize ? scalar(weights) / norm(weights) : 1;
   }
 
-  // visit(s, its row among all samples' keys) of the keys that a query sees.
+  // visit(s, its row among all samples' keys) for each key that a query sees.
   template <class Visit>
   void each_key(std::span<const void* const> inputs, std::int64_t row, Visit visit) const {
     const std::int64_t first = row / queries_ * keys_;
@@ -129,7 +129,7 @@ class AdditiveAttentionKernel final : public ReferenceKernel {
                      floats(inputs[1])[key * units_ + n] + bias);
   }
 
-  // 0 of keys that are not seen.
+  // p is 0 for keys that are not seen.
   void probabilities(const ForwardArguments& a, std::int64_t row, double* p) const {
     const double scale = scale_of(a.weights);
     std::fill_n(p, keys_, 0.0);
@@ -146,7 +146,7 @@ class AdditiveAttentionKernel final : public ReferenceKernel {
     each_key(a.inputs, row, [&](std::int64_t s, std::int64_t) { p[s] /= sum; });
   }
 
-  // dp[s] = dy . values[s], ds = p (dp - p . dp), and from there through the tanh.
+  // dp[s] = dy . values[s], ds = p (dp - p . dp), and from there back through the tanh.
   void add_row(const BackwardInputArguments& a, std::int64_t row, const Sums& sums) const {
     const double* p = static_cast<const double*>(a.saved) + row * keys_;
     auto* const dp = static_cast<double*>(a.scratch);

@@ -1,10 +1,10 @@
 // Multi-head attention (Vaswani et al. 2017, section 3.2). Queries, keys and values are [C] parts
-// of rows: of one input's, side by side, or of two inputs', the second with keys and values. In
-// each part the heads are side by side. A head of width D does, for position t,
+// of rows: side by side in one input, or in two, the second with keys and values. In each part
+// the heads are side by side. A head of width D computes, for position t,
 //   s[u] = q[t] . k[u] / sqrt(D),  p = softmax(s),  y[t] = sum over u of p[u] v[u],
-// over all u, or u <= t where it is causal, but for keys whose token is padding; where nothing is
-// left, y[t] = 0. Forward keeps log(sum(exp(s))) of every row, which gives p again:
-// p[u] = exp(s[u] - that).
+// over all u, or over u <= t if causal, except for keys whose token is padding; if nothing is left,
+// y[t] = 0. Forward keeps L = log(sum(exp(s))) of every row, from which backward recomputes p:
+// p[u] = exp(s[u] - L).
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -34,7 +34,7 @@ class AttentionKernel final : public ReferenceKernel {
     traits_.backward_input_reads_inputs = true;
     if (problem_.mode == Mode::Train)
       traits_.saved_bytes = bytes_of<double>(problem_.samples * heads_ * queries_);
-    // A row of scores, and in backward the gradients of a head's queries, keys and values.
+    // A row of scores; in backward also the gradients of a head's queries, keys and values.
     traits_.scratch_bytes = bytes_of<double>(keys_ + (queries_ + 2 * keys_) * head_width_);
   }
 
@@ -79,7 +79,7 @@ class AttentionKernel final : public ReferenceKernel {
 
  private:
   enum Part { Q, K, V };
-  struct Place {  // of a part: which columns of which input
+  struct Place {  // of a part: columns of an input
     std::size_t input;
     std::int64_t rows, columns, first_column;
   };
@@ -114,7 +114,7 @@ class AttentionKernel final : public ReferenceKernel {
     return static_cast<const std::int32_t*>(inputs.back())[head.sample * keys_ + key] != padding_;
   }
 
-  // The first element of a head's part of a row.
+  // The first element of a head's part of row t.
   std::int64_t at(const Head& head, Part part, std::int64_t t) const {
     const Place& place = parts_[part];
     return (head.sample * place.rows + t) * place.columns + place.first_column + head.column;
@@ -129,7 +129,7 @@ class AttentionKernel final : public ReferenceKernel {
     return sum;
   }
 
-  // -infinity where the key is not seen.
+  // Scores are -infinity for keys that are not seen.
   void scores(Inputs inputs, const Head& head, std::int64_t t, double* s) const {
     for (std::int64_t u = 0; u < keys_; ++u)
       s[u] = sees(inputs, head, t, u)
@@ -137,7 +137,7 @@ class AttentionKernel final : public ReferenceKernel {
                  : -kInfinity;
   }
 
-  // 0 where no key is seen, so that exp(s - it) is 0 too.
+  // 0 if no key is seen, so that exp(s - log_sum_exp) is 0 too.
   double log_sum_exp(const double* s) const {
     const double largest = *std::max_element(s, s + keys_);
     if (largest == -kInfinity) return 0;
@@ -146,8 +146,8 @@ class AttentionKernel final : public ReferenceKernel {
     return largest + std::log(sum);
   }
 
-  // dv[u] += p[u] dy; with dp[u] = dy . v[u], ds = p (dp - p . dp); dq += ds k and dk += ds q, by
-  // the scale.
+  // dv[u] += p[u] dy; with dp[u] = dy . v[u] and ds = p (dp - p . dp): dq += ds k and dk += ds q,
+  // both times the scale.
   void add_row_gradients(const BackwardInputArguments& a, const Head& head, std::int64_t t,
                          const double* p, const Sums& sums) const {
     const float* dy =

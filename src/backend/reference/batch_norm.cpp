@@ -84,7 +84,7 @@ class BatchNormKernel final : public ReferenceKernel {
     for_each(c, [&](std::int64_t i) { sum += x[i]; });
     const double mean = sum / count;
     for_each(c, [&](std::int64_t i) { squares += (x[i] - mean) * (x[i] - mean); });
-    // One value alone has no unbiased variance; its 0 is taken.
+    // A single value has no unbiased variance; its 0 is used.
     const double unbiased = squares / std::max(count - 1, 1.0), m = a.again ? 0 : spec_.momentum;
     running_mean = static_cast<float>((1 - m) * running_mean + m * mean);
     running_var = static_cast<float>((1 - m) * running_var + m * unbiased);

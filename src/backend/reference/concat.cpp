@@ -1,4 +1,4 @@
-// The inputs one after the other: images along the channels, others along the last dimension.
+// Concatenates the inputs: images along the channels, others along the last dimension.
 #include <algorithm>
 
 #include "backend/reference/kernel.hpp"
@@ -25,14 +25,14 @@ class ConcatKernel final : public ReferenceKernel {
   }
 
  private:
-  // What of a value is together before the next input's turn: a whole image, or a row.
+  // How much of a value is contiguous before the next input follows: a whole image, or a row.
   static std::int64_t run_of(const Shape& shape) {
     return shape.dims.size() == 3 ? shape.elements() : shape.dims.back();
   }
 
   template <class Visit>
   void for_each_run(Visit visit) const {
-    std::int64_t before = 0;  // of the inputs before, in one run of the output
+    std::int64_t before = 0;  // of the preceding inputs, in one run of the output
     for (std::size_t i = 0; i < problem_.inputs.size(); ++i) {
       const std::int64_t run = run_of(problem_.inputs[i]);
       for (std::int64_t r = 0; r < problem_.output_elements() / run_; ++r)

@@ -1,7 +1,8 @@
 // Cross-correlation with stride, zero padding and groups; W is [O, I / groups, kh, kw].
 //
-// A convolution is a set of products: which input element meets which weight for which output
-// element. One loop lists them; each pass sums over its own third of the triple.
+// A convolution is a set of products: an input element times a weight, added to an output element.
+// One loop lists them; forward and the two halves of backward each make the sums of one of the
+// three.
 #include <algorithm>
 
 #include "backend/reference/images.hpp"
@@ -79,7 +80,7 @@ class Conv2dKernel final : public ReferenceKernel {
               for_each_pixel(n, o, i, ky, kx, visit);
   }
 
-  // All the products of one weight in one sample.
+  // Visits all products of one weight in one sample.
   template <class Visit>
   void for_each_pixel(std::int64_t n, std::int64_t o, std::int64_t i, std::int64_t ky,
                       std::int64_t kx, Visit visit) const {

@@ -1,4 +1,4 @@
-// What layers cost plain loops: their arithmetic, one number after the other. Nothing is fused.
+// What layers cost in plain loops: their arithmetic, one number after another. Nothing is fused.
 #pragma once
 
 #include "backend/backend.hpp"

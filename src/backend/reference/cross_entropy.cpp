@@ -1,6 +1,6 @@
-// Softmax and negative log-likelihood of a class per row: log(sum(exp(y))) - sum of q y, shifted by
-// the largest output so that no exponential overflows. q is the class's one-hot vector, smoothed:
-// 1 - s of it, and s of it spread over all classes. d/dy = softmax(y) - q.
+// Softmax and negative log-likelihood of one class per row: log(sum(exp(y))) - sum of q y, shifted
+// by the largest output so that no exponential overflows. q is the class's one-hot vector,
+// smoothed: 1 - s of it, with s spread over all classes. d/dy = softmax(y) - q.
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
@@ -74,8 +74,8 @@ class CrossEntropy final : public LossKernel {
     return largest + std::log(sum);
   }
 
-  // How many outputs the label's loses against. The first of equal ones wins; a NaN loses against
-  // all, and nothing wins against one.
+  // The number of outputs that beat the label's. The first of several equals wins; if the label's
+  // is a NaN, all beat it, otherwise every NaN does.
   std::int64_t rank_of(const float* y, std::int64_t label) const {
     if (std::isnan(y[label])) return std::max<std::int64_t>(classes_, 5);
     std::int64_t rank = 0;
@@ -85,7 +85,7 @@ class CrossEntropy final : public LossKernel {
   }
 
   std::int64_t samples_, classes_;
-  double own_, spread_;  // of a smoothed label: its class's share, and what every class has
+  double own_, spread_;  // of a smoothed label: the share of its class, and of every class
 };
 
 }  // namespace

@@ -1,6 +1,5 @@
 // In training, drops elements with probability p and scales the others by 1 / (1 - p) (Srivastava
-// et al., 2014, inverted); in evaluation it is the identity. The mask is drawn again in the
-// backward.
+// et al., 2014, inverted); in evaluation it is the identity. The backward draws the mask again.
 #include <algorithm>
 #include <array>
 

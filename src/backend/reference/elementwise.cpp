@@ -11,9 +11,9 @@ struct Point {
   double value, slope;
 };
 
-// The Gaussian error linear unit (Hendrycks and Gimpel, 2016): x Phi(x), with Phi the normal
-// distribution's, (1 + erf(x / sqrt(2))) / 2, or its approximation
-// (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2.
+// The Gaussian error linear unit (Hendrycks and Gimpel, 2016): x Phi(x), where Phi is the normal
+// distribution's (1 + erf(x / sqrt(2))) / 2, or its approximation (1 + tanh(sqrt(2 / pi) (x +
+// 0.044715 x^3))) / 2.
 Point gelu_exact(double x) {
   const double distribution = 0.5 * std::erfc(-x / std::numbers::sqrt2);
   const double density = std::exp(-0.5 * x * x) * std::numbers::inv_sqrtpi / std::numbers::sqrt2;

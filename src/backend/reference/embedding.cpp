@@ -1,6 +1,5 @@
-// Rows of a table by their tokens: y[t] = scale weight[token[t]], weight [V, C]. Tokens have no
-// gradient.
-// A token outside the table is data that no reader let through, so here it is our mistake.
+// Rows of a table, by token: y[t] = scale weight[token[t]], weight [V, C]. Tokens have no gradient.
+// Readers let no token outside the table through, so one that arrives here is our mistake.
 #include <algorithm>
 
 #include "backend/reference/kernel.hpp"

@@ -13,7 +13,7 @@
 
 namespace pipetrain::reference {
 
-// What a kernel is made for.
+// The problem that a kernel is made for.
 struct Problem {
   std::string layer;
   std::vector<Shape> inputs;
@@ -26,7 +26,7 @@ struct Problem {
   std::int64_t output_elements() const { return samples * output.elements(); }
 };
 
-// Layers without parameters keep the backward_weight of this class, which has nothing to do.
+// Layers without parameters inherit this backward_weight(), which does nothing.
 class ReferenceKernel : public Kernel {
  public:
   explicit ReferenceKernel(Problem problem) : problem_(std::move(problem)) {}
@@ -48,7 +48,7 @@ inline void put(float& to, double sum, bool accumulate) {
 
 #include "backend/make_kernel.inl"
 
-// One label a row of `classes` outputs; smoothing as Graph::label_smoothing.
+// One label for each row of `classes` outputs; `smoothing`: Graph::label_smoothing.
 std::unique_ptr<LossKernel> make_cross_entropy(std::int64_t rows, std::int64_t classes,
                                                double smoothing);
 std::unique_ptr<LossKernel> make_mse(std::int64_t samples, std::int64_t elements);

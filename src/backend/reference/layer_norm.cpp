@@ -1,4 +1,4 @@
-// Layer normalisation (Ba, Kiros and Hinton, 2016), of each row of C elements by itself:
+// Layer normalisation (Ba, Kiros and Hinton, 2016) of each row of C elements:
 // x' = (x - mean) / sqrt(var + eps), y = gamma x' + beta, with the biased variance.
 #include <cmath>
 

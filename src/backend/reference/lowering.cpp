@@ -18,7 +18,7 @@ class ReferenceLowering final : public Lowering {
     return bytes_of<float>(elements(value, samples));
   }
   void load_input(Stream&, const void* plain, int samples, void* stored) const override {
-    std::memcpy(stored, plain, value_bytes(ValueId{0}, samples));  // tokens are as wide
+    std::memcpy(stored, plain, value_bytes(ValueId{0}, samples));  // tokens have the same width
   }
   void store_value(Stream&, ValueId value, const void* stored, int samples,
                    float* plain) const override {

@@ -1,10 +1,10 @@
 // A long short-term memory (Hochreiter and Schmidhuber 1997, with the forget gate of Gers et al.
-// 2000), as PyTorch has it. From the state h', c' of the position before:
+// 2000), as in PyTorch. From the state h', c' of the previous position:
 //   i, f, o = sigmoid(a), g = tanh(a),  a = W_ih x + b_ih + W_hh h' + b_hh, in the order i f g o,
 //   c = f c' + i g,  h = o tanh(c).
-// The first state is 0, or is given. A sequence ends with its last token that is not padding:
-// after it outputs are 0, and the reverse direction begins there. Backward goes the other way and
-// keeps da of every position, of which the gradients of inputs and weights are sums.
+// The first state is 0, or is given. A sequence ends with its last token that is not padding: after
+// that outputs are 0, and the reverse direction begins there. Backward goes through the positions
+// in reverse and keeps da of every position; the gradients of inputs and weights are sums of these.
 #include <algorithm>
 #include <cmath>
 
@@ -74,17 +74,17 @@ class LstmKernel final : public ReferenceKernel {
  private:
   struct Direction {
     bool reverse;
-    std::size_t parameter;  // the first of its own
-    std::int64_t column;    // of the output
+    std::size_t parameter;  // its first one
+    std::int64_t column;    // in the output
     std::int64_t index;
   };
-  struct States {  // of a direction, row by row of [samples, T]
+  struct States {  // of one direction, row by row of [samples, T]
     double *gates, *cells, *gate_gradients;
   };
   struct Step {
     std::int64_t row, before;
   };
-  // A sequence in a direction: the row of its position number i; -1 before the first.
+  // A sequence in one direction: row(i) is the row of its i-th position, -1 before the first.
   struct Walk {
     std::int64_t first, length;
     bool reverse;
@@ -98,7 +98,7 @@ class LstmKernel final : public ReferenceKernel {
     return {first, first + rows_ * 4 * hidden_, first + rows_ * 5 * hidden_};
   }
 
-  // Of a sample: up to its last token that is not padding.
+  // Up to the sample's last token that is not padding.
   std::int64_t length_of(std::span<const void* const> inputs, std::int64_t sample) const {
     if (spec_.padding < 0) return length_;
     const auto* tokens = static_cast<const std::int32_t*>(inputs.back()) + sample * length_;
@@ -111,7 +111,7 @@ class LstmKernel final : public ReferenceKernel {
     return {sample * length_, length_of(inputs, sample), d.reverse};
   }
 
-  // h and c of one position before, [samples, hidden] each.
+  // Keeps h and c of one position as the next one's initial state, [samples, hidden] each.
   void keep_state(const ForwardArguments& a, const States& states) const {
     for (std::int64_t row = 0; row < rows_; ++row)
       for (std::int64_t j = 0; j < hidden_; ++j) {
@@ -119,7 +119,7 @@ class LstmKernel final : public ReferenceKernel {
         static_cast<double*>(a.state[1])[row * hidden_ + j] = c(states, row, j);
       }
   }
-  // The state that a position begins with.
+  // The state with which a position begins.
   double h_before(const ForwardArguments& a, const Step& s, const States& states,
                   std::int64_t j) const {
     if (a.state.empty()) return h(states, s.before, j);
@@ -140,7 +140,7 @@ class LstmKernel final : public ReferenceKernel {
     return row < 0 ? 0 : states.cells[row * hidden_ + j];
   }
 
-  // a, before the gate's own function.
+  // a, the input of the gate's function.
   double gate_sum(const ForwardArguments& a, const Direction& d, const Step& s,
                   const States& states, std::int64_t gate) const {
     const auto parameter = [&](std::size_t p) {
@@ -169,7 +169,7 @@ class LstmKernel final : public ReferenceKernel {
     }
   }
 
-  // dh, dc: what the position after gave; afterwards what this one gives the position before.
+  // dh, dc: in: from the next position; out: for the previous one.
   void backward_step(const BackwardInputArguments& a, const Direction& d, const Step& s,
                      const States& states, double* dh, double* dc) const {
     const double* const gates = states.gates + s.row * 4 * hidden_;
@@ -208,7 +208,7 @@ class LstmKernel final : public ReferenceKernel {
       }
   }
 
-  // Of one row of the weights, and its bias.
+  // For one row of the weights, and its bias.
   void weight_gradients(const BackwardWeightArguments& a, const Direction& d, const States& states,
                         std::int64_t gate) const {
     const auto da = [&](const Step& s) {

@@ -1,4 +1,4 @@
-// The largest element of each window; the first one of equals wins, and padding never does.
+// The largest element of each window; the first of several equals wins, and padding never does.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -44,7 +44,7 @@ class MaxPoolKernel final : public ReferenceKernel {
   }
 
  private:
-  static constexpr std::int64_t nobody = -1;  // a window of padding alone
+  static constexpr std::int64_t nobody = -1;  // a window of nothing but padding
   MaxPool spec_;
   Images in_, out_;
 };

@@ -1,4 +1,4 @@
-// Squared difference, meaned over a sample's elements and summed over samples.
+// Squared difference, averaged over a sample's elements and summed over samples.
 #include "backend/reference/kernel.hpp"
 
 namespace pipetrain::reference {
@@ -27,7 +27,7 @@ class Mse final : public LossKernel {
   }
 
  private:
-  std::int64_t samples_, elements_;  // elements of one sample
+  std::int64_t samples_, elements_;  // elements: per sample
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Some of a sample's tokens, which have no gradient.
+// Takes some of a sample's tokens, which have no gradient.
 #include <algorithm>
 
 #include "backend/reference/kernel.hpp"

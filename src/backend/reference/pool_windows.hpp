@@ -1,11 +1,11 @@
-// Which input elements each output element of a pooling layer looks at.
+// Which input elements belong to the window of each output element of a pooling layer.
 #pragma once
 
 #include "backend/reference/images.hpp"
 
 namespace pipetrain::reference {
 
-// visit(output index, input index), window by window in row-major order; padding is left out.
+// visit(output index, input index), window by window in row-major order; padding is skipped.
 template <class Pool, class Visit>
 void for_each_tap(const Pool& spec, std::int64_t samples, const Images& in, const Images& out,
                   Visit visit) {

@@ -1,6 +1,6 @@
-// What is added to each position of a sequence, the same for every sample: y = x + table, [T, C].
-// Learned: a weight. Sinusoidal (Vaswani et al. 2017, section 3.5): sin(t / 10000^(2i / C)) at
-// 2i and the cosine of the same at 2i + 1.
+// Adds a table, the same for every sample, to each position of a sequence: y = x + table, [T, C].
+// Learned: a weight. Sinusoidal (Vaswani et al. 2017, section 3.5): sin(t / 10000^(2i / C)) at 2i
+// and the cosine of the same at 2i + 1.
 #include <cmath>
 
 #include "backend/reference/kernel.hpp"
@@ -31,7 +31,7 @@ class LearnedPositionsKernel final : public ReferenceKernel {
       put(floats(a.gradients[0])[i], sum, a.accumulate);
     }
     for (std::int64_t i = positions; i < problem_.parameters[0].elements(); ++i)
-      put(floats(a.gradients[0])[i], 0, a.accumulate);  // of longer sequences
+      put(floats(a.gradients[0])[i], 0, a.accumulate);  // rows for longer sequences
   }
 };
 

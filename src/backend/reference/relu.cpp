@@ -13,7 +13,7 @@ class ReluKernel final : public ReferenceKernel {
   void forward(const ForwardArguments& a) override {
     const float* x = floats(a.inputs[0]);
     for (std::int64_t i = 0; i < problem_.output_elements(); ++i)
-      floats(a.output)[i] = x[i] < 0 ? 0 : x[i];  // not `x > 0 ? x : 0`: that would hide a NaN
+      floats(a.output)[i] = x[i] < 0 ? 0 : x[i];  // not `x > 0 ? x : 0`, which would hide a NaN
   }
 
   void backward_input(const BackwardInputArguments& a) override {

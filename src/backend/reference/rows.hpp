@@ -1,4 +1,4 @@
-// A sequence of vectors as rows: [samples, T, C] is samples * T rows of C, a vector one row.
+// A sequence of vectors as rows: [samples, T, C] is samples * T rows of C; a vector is one row.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // sgd: Sutskever et al. 2013 in PyTorch's form (the rate multiplies the velocity, no dampening).
 // adam: Kingma and Ba 2015, Algorithm 1, weight decay as L2 in the gradient.
-// adamw: Loshchilov and Hutter 2019, Algorithm 2, weight decay apart from the gradient.
+// adamw: Loshchilov and Hutter 2019, Algorithm 2, weight decay separate from the gradient.
 #include "backend/reference/update.hpp"
 
 #include <cmath>

@@ -13,7 +13,7 @@ namespace pipetrain {
 
 namespace {
 
-// One number for all channels, one each, or none.
+// One number for all channels, one for each, or none.
 std::vector<float> per_channel(const std::vector<double>& values, std::string_view key,
                                float if_none, const Shape& input) {
   const auto channels = static_cast<std::size_t>(input.dims[0]);
@@ -39,7 +39,7 @@ void check_crop(const ImageSides& crop, const Shape& input) {
                   crop.height, width, input.text(), input.dims[1], input.dims[2]));
 }
 
-// Half of what is left over, to the even number where there are two.
+// Half of what is left over; of two candidates, the even number.
 int centred(int length, int window) {
   return static_cast<int>(std::lrint((length - window) / 2.0));
 }
@@ -105,8 +105,8 @@ Window choose_window(const Augment& augment, int height, int width, Random& rand
   const int padding = augment.training ? augment.padding : 0;
   if (height + 2 * padding < augment.height || width + 2 * padding < augment.width)
     throw BadImage(
-        fmt::format("an image of {} x {} is smaller than the {} x {} that the model "
-                    "takes; write data.resize, so that it grows",
+        fmt::format("an image of {} x {} is smaller than the {} x {} that the model takes; write a "
+                    "data.resize that enlarges it",
                     height, width, augment.height, augment.width));
   if (!augment.training)
     return {centred(height, augment.height), centred(width, augment.width), false};
@@ -146,7 +146,7 @@ ImageBox random_resized_box(int height, int width, Random& random) {
     const int top = drawn(height, h, 0, random);
     return {top, drawn(width, w, 0, random), h, w};
   }
-  // A long strip: the widest box that is allowed, from its middle.
+  // For a long strip: the widest box allowed, from its middle.
   const int h = std::clamp(static_cast<int>(std::lrint(width * widest)), 1, height);
   const int w = std::clamp(static_cast<int>(std::lrint(height * widest)), 1, width);
   return {centred(height, h), centred(width, w), h, w};

@@ -4,7 +4,7 @@
 //   cifar10    label, pixels            3073 bytes
 //   cifar100   coarse, fine, pixels     3074 bytes
 //
-// There is no header: that a file is of its kind shows in its size and in its labels alone.
+// There is no header: only its size and its labels show that a file is of its kind.
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
@@ -29,7 +29,7 @@ constexpr std::array<CifarKind, 3> cifar_kinds = {{
 
 std::size_t record_bytes(const CifarKind& kind) { return kind.label_bytes + pixels; }
 
-// "; it looks like cifar100" where another kind's records would fill the file.
+// "; it looks like cifar100" if records of another kind would fill the file.
 std::string other_kind(std::size_t bytes, const CifarKind& kind) {
   for (const CifarKind& other : cifar_kinds)
     if (other.name != kind.name && bytes % record_bytes(other) == 0)
@@ -60,7 +60,7 @@ void check_labels(const ByteFile& file, std::span<const std::uint8_t> bytes,
   }
 }
 
-// The records of one file after those of the files before it.
+// The records of one file, which follow those of the files before it.
 struct CifarPart {
   std::int64_t first = 0;
   std::vector<std::uint8_t> bytes;

@@ -11,14 +11,15 @@ namespace pipetrain {
 
 namespace {
 
-// How hard the task is. Tuned together: datasets/glyphs.md has the accuracies that result.
+// These decide how hard the task is. Tuned together: datasets/glyphs.md has the resulting
+// accuracies.
 constexpr double rotation_max = 0.3;  // radians
 constexpr double shear_max = 0.3;
 constexpr double half_height_min = 7, half_height_max = 10.5;  // pixels
 constexpr double aspect_min = 0.75, aspect_max = 1.15;
 constexpr double shift_max = 2.5;  // pixels
 constexpr double bend_max = 0.1;
-constexpr double pen_min = 0.7, pen_max = 1.5;  // radius, pixels
+constexpr double pen_min = 0.7, pen_max = 1.5;  // radius in pixels
 constexpr double ink_min = 0.65;
 constexpr int clutter_max = 3;
 constexpr double clutter_length_min = 3, clutter_length_max = 8;
@@ -39,7 +40,7 @@ double squared_distance(Point p, Point a, Point b) {
   return ex * ex + ey * ey;
 }
 
-// A line with round ends whose edge fades over one pixel. Crossing strokes do not add up.
+// A line with round ends, whose edge fades over one pixel. Crossing strokes do not add up.
 void draw_line(Canvas& canvas, Point a, Point b, Pen pen) {
   const double reach = pen.radius + 0.5;
   const auto low = [&](double v) { return std::max(0, static_cast<int>(std::ceil(v - reach))); };
@@ -58,7 +59,7 @@ void draw_line(Canvas& canvas, Point a, Point b, Pen pen) {
     }
 }
 
-// From the strokes' coordinates to pixels: bend, then scale, shear, rotate and shift.
+// Maps the strokes' coordinates to pixels: bend, then scale, shear, rotate and shift.
 struct Map {
   double xx, xy, yx, yy, shift_x, shift_y;
   double bend_x, bend_y, phase_x, phase_y;
@@ -98,7 +99,7 @@ void draw_clutter(Canvas& canvas, Random& random) {
   }
 }
 
-// Nearly normal noise, cheaply: the sum of four uniform bytes has deviation 147.8.
+// Cheap, nearly normal noise: the sum of four uniform bytes has a standard deviation of 147.8.
 double noise(Random& random) {
   const std::uint32_t bits = random.next();
   const int sum =

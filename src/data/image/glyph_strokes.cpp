@@ -13,7 +13,7 @@ struct Ellipse {
   double x, y, radius_x, radius_y;
 };
 
-// From one angle to another in degrees, clockwise as seen: 0 is right, 90 is down.
+// From one angle to another in degrees, clockwise on screen: 0 is right, 90 is down.
 Stroke arc(const Ellipse& e, double from, double to) {
   const int pieces = static_cast<int>(std::ceil(std::abs(to - from) / 30));
   Stroke points;

@@ -1,6 +1,5 @@
-// `glyphs`, the data set that needs no download: the ten digits as glyph_draw.cpp draws them,
-// 28x28. Sample i is of class i % 10 and a pure function of (seed, part, i); all are drawn at the
-// start.
+// `glyphs`, the data set that needs no download: the ten digits as drawn by glyph_draw.cpp, 28x28.
+// Sample i is of class i % 10 and a pure function of (seed, part, i); all are drawn at the start.
 #include <spdlog/fmt/fmt.h>
 
 #include <cstddef>
@@ -46,7 +45,7 @@ class Glyphs final : public Dataset {
   std::vector<GlyphImage> images_;
 };
 
-// Begins with the key, which is where a message gets its place from.
+// Begins with the key, from which messages take the place to name.
 constexpr std::string_view glyph_source = "data.kind = \"glyphs\"";
 
 }  // namespace

@@ -36,7 +36,7 @@ std::string_view type_name(std::uint8_t type) {
     case 0x0E:
       return "64-bit floats";
     default:
-      return "no type of IDX";
+      return "not an IDX type";
   }
 }
 
@@ -48,10 +48,10 @@ int read_magic(ByteFile& file) {
                     "00 00 08 and its number of dimensions",
                     magic[0], magic[1], magic[2], magic[3]));
   if (magic[2] != unsigned_byte)
-    file.fail(fmt::format("its type byte is 0x{:02x} ({}); only 0x08, unsigned bytes, is read",
+    file.fail(fmt::format("its type byte is 0x{:02x} ({}); only 0x08, unsigned bytes, is supported",
                           magic[2], type_name(magic[2])));
   if (magic[3] < 1 || magic[3] > dimensions_max)
-    file.fail(fmt::format("claims {} dimensions; 1 to {} are read", magic[3], dimensions_max));
+    file.fail(fmt::format("claims {} dimensions; 1 to {} are supported", magic[3], dimensions_max));
   return magic[3];
 }
 
@@ -99,7 +99,7 @@ class IdxDataset final : public Dataset {
   std::array<float, 256> scaled_;
 };
 
-// The shape of one image: grey images are stored without a channel.
+// The shape of one image: grey images are stored without a channel dimension.
 Shape sample_shape(const IdxArray& images, const Graph& graph) {
   Shape shape;
   for (std::size_t d = 1; d < images.dims.size(); ++d)
@@ -115,10 +115,12 @@ std::unique_ptr<const Dataset> open_idx(const DataFiles& files, const Graph& gra
   IdxArray images = read_idx(files.inputs), labels = read_idx(files.labels);
   if (labels.dims.size() != 1)
     ByteFile(files.labels)
-        .fail(fmt::format("labels have 1 dimension, this file has {}: {} [{}]", labels.dims.size(),
-                          "are the two files swapped?", fmt::join(labels.dims, ", ")));
+        .fail(fmt::format("labels have 1 dimension, but this file has {}: {} [{}]",
+                          labels.dims.size(), "are the two files swapped?",
+                          fmt::join(labels.dims, ", ")));
   if (images.dims.size() < 2)
-    ByteFile(files.inputs).fail("images have 2 to 4 dimensions, this file has 1: these are labels");
+    ByteFile(files.inputs)
+        .fail("images have 2 to 4 dimensions, but this file has 1: these are labels");
   check_counts(files, static_cast<std::int64_t>(images.dims[0]),
                static_cast<std::int64_t>(labels.dims[0]));
   const Shape shape = sample_shape(images, graph);

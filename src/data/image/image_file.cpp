@@ -14,7 +14,8 @@ namespace pipetrain {
 
 namespace {
 
-// Deflate packs 1032 to 1 at best, and a byte of PNG holds 8 pixels at most; JPEG packs less.
+// Deflate reaches 1032 to 1 at best, and a byte of PNG holds at most 8 pixels; JPEG compresses
+// less.
 constexpr std::uint64_t pixels_per_byte_max = 1032 * 8;
 
 bool begins_with(std::span<const std::uint8_t> file, std::span<const std::uint8_t> magic) {
@@ -42,9 +43,9 @@ Image image_of_size(std::uint64_t height, std::uint64_t width, int channels,
   const std::uint64_t pixels = product_or_max(std::array{height, width});
   const std::uint64_t most = std::min<std::uint64_t>(pixels_max, file_bytes * pixels_per_byte_max);
   if (pixels > most)
-    throw BadImage(
-        fmt::format("its header claims {} x {} pixels, and a file of {} bytes can hold at most {}",
-                    height, width, file_bytes, most));
+    throw BadImage(fmt::format(
+        "its header claims {} x {} pixels, but from a file of {} bytes at most {} are read", height,
+        width, file_bytes, most));
   Image image{static_cast<int>(height), static_cast<int>(width), channels, {}};
   image.bytes.resize(pixels * static_cast<std::uint64_t>(channels));
   return image;

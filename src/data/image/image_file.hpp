@@ -1,5 +1,5 @@
-// The pixels of a JPEG or PNG file, recognised by their first bytes. libjpeg and libpng are seen by
-// jpeg.cpp and png.cpp alone.
+// The pixels of a JPEG or PNG file, recognised by its first bytes. Only jpeg.cpp and png.cpp
+// include libjpeg and libpng.
 #pragma once
 
 #include <cstdint>
@@ -18,29 +18,29 @@ struct Image {
   std::vector<std::uint8_t> bytes;  // [height, width, channels]
 };
 
-// The whole file as an image of `channels` (1 or 3): grey is repeated, a colour becomes grey by
-// with_channels. Palettes are looked up, 16 bits become 8, CMYK becomes RGB; alpha, colour profiles
-// and the orientation of EXIF are ignored. DataError "FILE: why" where the file cannot be read, is
-// neither of the two kinds, is damaged or ends early, or claims more pixels than its size can hold.
+// The whole file as an image with `channels` (1 or 3): grey is repeated, colour becomes grey by
+// with_channels(). Palettes are looked up, 16 bits become 8, CMYK becomes RGB; alpha, colour
+// profiles and EXIF orientation are ignored. DataError "FILE: why" if the file cannot be read, is
+// of neither format, is damaged or ends early, or claims more pixels than its size can hold.
 Image read_image(const std::filesystem::path& file, int channels);
 
-// Grey is (299 R + 587 G + 114 B) / 1000 of ITU-R 601-2, in 16-bit fixed point, rounded.
+// Grey is ITU-R 601-2's (299 R + 587 G + 114 B) / 1000, in 16-bit fixed point, rounded.
 Image with_channels(Image image, int channels);
 
-// Of the two libraries, for --build-info.
+// The libraries' versions, for --build-info.
 std::string version_of_libjpeg();
 std::string_view version_of_libpng();
 
 // ---- what the two decoders share
 
-constexpr std::int64_t pixels_max = std::int64_t{1} << 27;  // of an image: 402 MB as RGB
+constexpr std::int64_t pixels_max = std::int64_t{1} << 27;  // per image: 402 MB as RGB
 
-struct BadImage : std::runtime_error {  // why; read_image adds the file's name
+struct BadImage : std::runtime_error {  // says why; read_image() adds the file's name
   using std::runtime_error::runtime_error;
 };
 Image decode_jpeg(std::span<const std::uint8_t> file);
 Image decode_png(std::span<const std::uint8_t> file);
-// An image without its pixels yet, of what a header claims; BadImage where that is too much.
+// An image of the size that a header claims, without its pixels yet; BadImage if that is too much.
 Image image_of_size(std::uint64_t height, std::uint64_t width, int channels,
                     std::size_t file_bytes);
 

@@ -22,10 +22,10 @@ namespace pipetrain {
 
 namespace {
 
-struct Reading {  // what comes before the window
+struct Reading {  // the steps before the window
   ImageSides resize;
   bool random_resized_crop = false;
-  bool skips = false;  // images that cannot be read
+  bool skips = false;  // skip images that cannot be read
   int threads = 1;
 };
 
@@ -54,9 +54,9 @@ class ImageFolder final : public Dataset {
 
   int reading_threads() const override { return reading_.threads; }
 
-  // Where images are skipped, the next good one of the list stands in for a bad one: the same one
-  // in every epoch and for every number of threads, and most often of the same class. Not where the
-  // machine is at fault: another start would read others.
+  // If images are skipped, the next good one in the list replaces a bad one: the same one in every
+  // epoch and for any number of threads, and usually of the same class. Not if the machine is at
+  // fault: another start would then read other images.
   void read(const SampleRequest& which, const Sample& to) const override {
     for (std::int64_t tried = 0; tried < size(); ++tried) {
       const ImageEntry& entry = list_.images[(which.index + tried) % size()];
@@ -75,7 +75,8 @@ class ImageFolder final : public Dataset {
   }
 
  private:
-  // `to` is null where only labels are needed; which ones may depend on which images can be read.
+  // `to` is null if only labels are needed; labels depend on which images can be read, if bad ones
+  // are skipped.
   void read_image_of(const ImageEntry& entry, const SampleRequest& which, float* to) const {
     if (!to && !reading_.skips) return;
     const std::filesystem::path file = list_.folder / entry.file;
@@ -104,7 +105,7 @@ class ImageFolder final : public Dataset {
   void tell(const ImageEntry& entry, const DataError& bad) const {
     const std::lock_guard lock(mutex_);
     if (told_.insert(entry.file).second)
-      spdlog::warn("{}; left out, the next image takes its place ({} so far)", bad.what(),
+      spdlog::warn("{}; left out: the next image takes its place ({} so far)", bad.what(),
                    told_.size());
   }
 
@@ -113,7 +114,7 @@ class ImageFolder final : public Dataset {
   Reading reading_;
   Shape shape_, no_target_;
   int classes_;
-  mutable std::mutex mutex_;  // of told_
+  mutable std::mutex mutex_;  // protects told_
   mutable std::set<std::string> told_;
 };
 

@@ -59,7 +59,7 @@ void add_class(ImageList& list, const std::string& name, std::int32_t label) {
   for (const fs::path& file : files) list.images.push_back({file.string(), label});
 }
 
-// Its classes with the numbers that `number` gives them.
+// The images of a folder, whose classes get their numbers from `number`.
 template <class Number>
 ImageList list_with(const fs::path& folder, Number number) {
   if (!is_there(folder)) fail(folder, "no such folder; check the path in [data]");
@@ -93,7 +93,7 @@ ImageList list_images_like(const ImageList& training, const fs::path& folder) {
   ImageList list = list_with(folder, [&](const ImageList&, const std::string& name) {
     const std::int32_t label = place_in(training.classes, name);
     if (label < 0)
-      fail(folder / name, fmt::format("{} has no such class folder: both need the same names",
+      fail(folder / name, fmt::format("{} has no such class folder: both need the same class names",
                                       training.folder.string()));
     return label;
   });

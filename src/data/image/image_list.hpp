@@ -1,7 +1,7 @@
-// The image files of class folders: FOLDER/CLASS/*.jpg, .jpeg, .png, in any mixture of cases, and
-// in folders below. Classes are numbered in the order of their names, files follow by class, folder
-// and name, byte by byte, as in torchvision's ImageFolder. Names that begin with a dot are passed
-// over.
+// The image files of class folders: FOLDER/CLASS/*.jpg, .jpeg, .png, whatever the case, also in
+// subfolders. Classes are numbered in the order of their names, and files are ordered by class,
+// folder and name, byte by byte, as in torchvision's ImageFolder. Names that begin with a dot are
+// skipped.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 namespace pipetrain {
 
 struct ImageEntry {
-  std::string file;  // below the folder
+  std::string file;  // relative to the folder
   std::int32_t label = 0;
 };
 
@@ -24,11 +24,11 @@ struct ImageList {
   std::vector<ImageEntry> images;
 };
 
-// DataError where the folder is none or cannot be read, has no class folders, or has one without an
-// image.
+// DataError if the folder does not exist, is a file or cannot be read, has no class folders, or has
+// one without images.
 ImageList list_images(const std::filesystem::path& folder);
-// With the numbers of `training`'s classes, of which some may be missing; DataError for another
-// one.
+// With the class numbers of `training`, of which some classes may be missing; DataError for a class
+// that is not in `training`.
 ImageList list_images_like(const ImageList& training, const std::filesystem::path& folder);
 
 ImageList picked(const ImageList& whole, const std::vector<SampleId>& samples);

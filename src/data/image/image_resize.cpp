@@ -1,7 +1,7 @@
-// A pixel of the result is a weighted mean of the pixels that are under a triangle around its
-// centre: two pixels wide where the image grows, and as much wider as it shrinks, so that no pixel
-// is left out. Columns first, then rows; between the two, and at the end, values are rounded to
-// bytes. Weights have 22 bits after the point, which makes sums exact and every machine's alike.
+// A pixel of the result is a weighted mean of the pixels under a triangle around its centre: two
+// pixels wide if the image grows, and wider in proportion if it shrinks, so that no pixel is left
+// out. Columns first, then rows; values are rounded to bytes after each. Weights have 22 fractional
+// bits, so that sums are exact and the same on every machine.
 #include "data/image/image_resize.hpp"
 
 #include <spdlog/fmt/fmt.h>
@@ -18,11 +18,11 @@ namespace pipetrain {
 namespace {
 
 constexpr std::int64_t resized_pixels_max = std::int64_t{1} << 25;  // 101 MB as RGB
-constexpr std::int64_t resized_side_max = 65'535;                   // as of a JPEG
+constexpr std::int64_t resized_side_max = 65'535;                   // as in a JPEG
 constexpr int weight_bits = 22;
 constexpr std::int32_t one_half = 1 << (weight_bits - 1);
 
-struct Taps {  // of one pixel of the result along one axis
+struct Taps {  // the weights for one pixel of the result, along one axis
   int first = 0;
   std::vector<std::int32_t> weights;
 };
@@ -54,7 +54,7 @@ std::uint8_t rounded(std::int32_t sum) {
   return static_cast<std::uint8_t>(std::clamp(sum >> weight_bits, 0, 255));
 }
 
-// Bytes that are `stride` apart, from `at` on.
+// The weighted mean of bytes that are `stride` apart, from `at` on.
 std::uint8_t weighted(const std::uint8_t* at, std::size_t stride, const Taps& taps) {
   std::int32_t sum = one_half;
   for (const std::int32_t weight : taps.weights) {
@@ -105,7 +105,7 @@ Image with_height(const Image& image, int height) {
   return result;
 }
 
-// Before anything of that size is made: a small file can hold one long line of pixels.
+// Checked before allocating: a small file can hold one long line of pixels.
 void check_resized(const Image& image, std::int64_t height, std::int64_t width) {
   if (std::max(height, width) <= resized_side_max && height * width <= resized_pixels_max &&
       image.height * width <= pixels_max)

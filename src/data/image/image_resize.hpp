@@ -1,5 +1,5 @@
-// An image at another size: bilinear with antialiasing, the same bytes as PIL's
-// Image.resize(BILINEAR), which torchvision's transforms use.
+// Resizes an image: bilinear with antialiasing, the same bytes as PIL's Image.resize(BILINEAR),
+// which torchvision's transforms use.
 #pragma once
 
 #include "data/image/image_file.hpp"
@@ -11,11 +11,11 @@ struct ImageBox {  // a part of an image
 };
 
 Image cut_out(const Image& image, const ImageBox& box);
-// To `height` x `width`, both 1 or more. BadImage, before anything is made, where that would have
-// more than 2^25 pixels or a side above 65,535.
+// To `height` x `width`, each at least 1. BadImage, before anything is allocated, if the result
+// would have more than 2^25 pixels or a side above 65,535.
 Image resized(Image image, int height, int width);
-// The shorter side becomes `side`, the longer one keeps the proportion, rounded down. BadImage as
-// above, as of an image that is one long line.
+// The shorter side becomes `side`; the longer one keeps the proportion, rounded down. BadImage as
+// above, for instance for an image that is one long line.
 Image resized_shorter_side(Image image, int side);
 
 }  // namespace pipetrain

@@ -1,8 +1,8 @@
 // JPEG by libjpeg: baseline and progressive, grey, YCbCr, RGB, CMYK and YCCK.
 //
-// libjpeg reports a failure through a function that must not return, so that leaves by longjmp. It
-// may only jump over frames without destructors: between a setjmp and the library there is nothing
-// but the two small functions below, and all that has to be freed is owned by their caller.
+// libjpeg reports a failure through a function that must not return, so that function leaves by
+// longjmp. It may only jump over frames without destructors: between a setjmp and the library there
+// are only the two small functions below, and their caller owns everything that must be freed.
 #include <cstddef>
 #include <cstdio>  // jpeglib.h needs it before
 
@@ -26,7 +26,7 @@ struct Jpeg {
   char reason[JMSG_LENGTH_MAX] = "";
 
   Jpeg() { info.client_data = this; }
-  ~Jpeg() { jpeg_destroy_decompress(&info); }  // of a zeroed struct too
+  ~Jpeg() { jpeg_destroy_decompress(&info); }  // safe for a zeroed struct too
   Jpeg(const Jpeg&) = delete;
   Jpeg& operator=(const Jpeg&) = delete;
 };
@@ -37,7 +37,7 @@ struct Jpeg {
   std::longjmp(jpeg.failed, 1);
 }
 
-// Most warnings say that pixels are invented from here on. Others are ignored.
+// Most warnings mean that pixels are invented from here on. Other messages are ignored.
 void on_message(j_common_ptr info, int level) {
   const int code = info->err->msg_code;
   const bool harmless = level >= 0 || code == JWRN_EXTRANEOUS_DATA || code == JWRN_ADOBE_XFORM ||
@@ -67,7 +67,7 @@ bool read_pixels(Jpeg& jpeg, std::uint8_t* to, std::size_t row_bytes) {
   return true;
 }
 
-// What libjpeg is asked to convert to, and how many channels that has.
+// The colour space to request from libjpeg, and how many channels that has.
 J_COLOR_SPACE output_space(const Jpeg& jpeg) {
   switch (jpeg.info.jpeg_color_space) {
     case JCS_GRAYSCALE:
@@ -88,7 +88,7 @@ int channels_of(J_COLOR_SPACE space) {
   return space == JCS_RGB ? 3 : 4;
 }
 
-// Inverted (255: no ink), as the programs that write such files do.
+// The values are inverted (255: no ink), as the programs that write such files store them.
 Image rgb_of_cmyk(const Image& cmyk) {
   Image rgb{cmyk.height, cmyk.width, 3, {}};
   rgb.bytes.resize(cmyk.bytes.size() / 4 * 3);

@@ -1,7 +1,7 @@
 // PNG by libpng: every colour type and depth, interlaced or not.
 //
 // As with JPEG, a failure leaves the library by longjmp, which may only jump over frames without
-// destructors: the two small functions that call setjmp hold nothing.
+// destructors: the two small functions that call setjmp own nothing.
 #include <png.h>
 #include <spdlog/fmt/fmt.h>
 
@@ -49,11 +49,11 @@ bool read_header(Png& reader) {
   return true;
 }
 
-// 8 bits of grey or RGB, whatever the file has.
+// As 8 bits of grey or RGB, whatever the file has.
 bool read_pixels(Png& reader, png_bytepp rows, std::size_t row_bytes) {
   if (setjmp(png_jmpbuf(reader.png))) return false;
   png_set_scale_16(reader.png);
-  png_set_palette_to_rgb(reader.png);  // grey of fewer bits too
+  png_set_palette_to_rgb(reader.png);  // also expands grey of fewer bits
   png_set_strip_alpha(reader.png);
   png_set_interlace_handling(reader.png);
   png_read_update_info(reader.png, reader.info);

@@ -48,8 +48,8 @@ void check_limit(std::span<const PairLength> pairs, const BucketOptions& options
   const Lengths bounds = bounds_of(*over, options.multiple);
   throw UsageError(fmt::format(
       "{}:{}: this pair alone has {} + {} tokens, {} + {} = {} with padding, which is more than "
-      "the {} of a mini-batch; write at least {} for data.batch_tokens, or a smaller limit of "
-      "pieces",
+      "the {} of a mini-batch; write at least {} for data.batch_tokens, or shorter sentences in "
+      "the model",
       source, over->line, over->source, over->target, bounds.source, bounds.target, padded(*over),
       options.max_tokens, padded(*std::ranges::max_element(pairs, {}, padded))));
 }

@@ -12,16 +12,16 @@ namespace {
 // Fields of sentencepiece_model.proto: ModelProto has two NormalizerSpecs, each with a table.
 constexpr std::uint64_t normalizer_field = 3, denormalizer_field = 5, table_field = 2;
 
-// The fields of a message, one after the other.
+// The fields of a message, one after another.
 class Message {
  public:
   explicit Message(std::string_view bytes) : rest_(bytes) {}
 
   struct Field {
     std::uint64_t number = 0;
-    std::string_view bytes;  // of a string or a message; else empty
+    std::string_view bytes;  // of a string or a message; otherwise empty
   };
-  // Empty at the end, and where the bytes make no sense: damaged() tells which.
+  // Nothing at the end, and if the bytes make no sense: damaged() says which.
   std::optional<Field> next() {
     if (rest_.empty()) return {};
     const std::uint64_t key = number();
@@ -55,7 +55,7 @@ class Message {
     rest_.remove_prefix(count);
     return taken;
   }
-  std::uint64_t number() {  // seven bits a byte, the lowest first
+  std::uint64_t number() {  // seven bits per byte, the lowest first
     std::uint64_t value = 0;
     for (int shift = 0; shift < 64; shift += 7) {
       const std::string_view byte = take(1);
@@ -78,10 +78,10 @@ std::uint32_t word(std::string_view bytes, std::size_t index) {  // little-endia
   return value;
 }
 
-// A table is the length of a trie, the trie, and strings that end with 0: what is found in the trie
-// is replaced by the string at the value found. The trie is a double array as Darts-clone writes
-// it, of units of 32 bits: from a node, `offset` leads to a block of 256 units, and from there each
-// byte to its unit, which is the next node where its label is the byte.
+// A table is the length of a trie, the trie, and zero-terminated strings: text found in the trie is
+// replaced by the string at the value found. The trie is a double array as Darts-clone writes it,
+// of 32-bit units: from a node, `offset` leads to a block of 256 units, and from there each byte to
+// its unit, which is the next node if its label is the byte.
 constexpr std::uint32_t leaf_bit = 1u << 8, wide_bit = 1u << 9, value_bits = 0x7fffffff,
                         label_bits = 0x800000ff;
 

@@ -33,7 +33,7 @@ bool LineFile::read_more() {
 }
 
 std::optional<std::string_view> LineFile::next() {
-  std::size_t seen = begin_;  // no end of a line before
+  std::size_t seen = begin_;  // no line ends before this
   std::size_t end;
   while ((end = buffer_.find('\n', seen)) == std::string::npos) {
     const std::size_t rest = buffer_.size() - begin_;

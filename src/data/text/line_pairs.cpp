@@ -17,7 +17,7 @@ std::vector<std::string> read_lines(const std::filesystem::path& file,
     if (!lines || (*lines)[read.size()] == in.lines()) read.emplace_back(*line);
   }
   if (lines && read.size() < lines->size())
-    throw DataError(fmt::format("{}: has {} lines, and line {} is needed; was the file changed?",
+    throw DataError(fmt::format("{}: has {} lines, but line {} is needed; was the file changed?",
                                 file.string(), in.lines(), (*lines)[read.size()]));
   return read;
 }

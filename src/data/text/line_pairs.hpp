@@ -1,5 +1,5 @@
-// Lines of two files that are translations of each other, as they are written: what translations
-// are compared with. Pieces do not give a line back as it was: they normalise it.
+// Lines of two files that are translations of each other, as written: the references for
+// translations. Pieces cannot restore a line exactly, because they normalise it.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,10 @@ namespace pipetrain {
 
 struct LinePairs {
   std::filesystem::path source, target;
-  std::optional<std::vector<std::int64_t>> lines;  // from 1, ascending; none: all
+  std::optional<std::vector<std::int64_t>> lines;  // from 1, ascending; none: all lines
 };
 
-// DataError as of LineFile, and where the file has fewer lines.
+// DataError as for LineFile, and if the file has too few lines.
 std::vector<std::string> read_lines(const std::filesystem::path& file,
                                     const std::optional<std::vector<std::int64_t>>& lines);
 

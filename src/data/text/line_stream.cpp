@@ -23,7 +23,7 @@ std::optional<std::string_view> LineStream::next() {
   if (in_.bad()) fail("cannot be read");
   auto count = static_cast<std::size_t>(in_.gcount());
   if (in_.eof() && count == 0) return {};
-  const bool cut = in_.fail();  // no end of the line within the buffer
+  const bool cut = in_.fail();  // no line end within the buffer
   if (!in_.eof() && !cut) --count;
   std::string_view line(buffer_.data(), count);
   if (line.ends_with('\r')) line.remove_suffix(1);

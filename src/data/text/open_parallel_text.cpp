@@ -1,4 +1,4 @@
-// data.kind = "parallel_text": two files a side, the pieces that both are read as, and a model that
+// data.kind = "parallel_text": two files per part, the pieces for both languages, and a model that
 // fits them.
 #include <spdlog/fmt/fmt.h>
 
@@ -38,20 +38,22 @@ void require_two_sides(const Graph& graph) {
 void require_vocabulary(const Graph& graph, const Pieces& pieces, const std::string& source) {
   const std::int64_t reads = graph.input.vocabulary, predicts = model_classes(graph);
   if (reads == pieces.size() && predicts == pieces.size()) return;
-  throw UsageError(fmt::format(
-      "data.pieces: {} has {} pieces, but the model reads tokens of {} and predicts {}; write "
-      "vocabulary = {} and as many outputs in the model, or name a SentencePiece model of {}",
-      source, pieces.size(), reads, predicts, pieces.size(), reads));
+  throw UsageError(
+      fmt::format("data.pieces: {} has {} pieces, but the model reads tokens of {} and predicts "
+                  "{}; write vocabulary = {} and the same number of outputs in the model, or name "
+                  "a SentencePiece model of {}",
+                  source, pieces.size(), reads, predicts, pieces.size(), reads));
 }
 
-// What padding a layer leaves out, where it may see some: it follows a sentence.
+// The padding token that a layer leaves out; none if the layer can never see padding, which follows
+// a sentence.
 std::optional<std::int64_t> padding_seen(const Layer& layer) {
   const std::int64_t padding = traits_of(layer.spec).padding;
   if (padding < 0 && !reads_ahead(layer)) return std::nullopt;
   return padding;
 }
 
-// Where a layer looks at a whole sentence, padding must not count.
+// A layer that looks at a whole sentence must not count padding.
 void require_padding(const Graph& graph, const Pieces& pieces) {
   for (const Layer& layer : graph.layers)
     if (const auto padding = padding_seen(layer); padding && *padding != pieces.pad())
@@ -91,7 +93,7 @@ std::vector<SampleId> in_range(const std::optional<SampleRange>& range, std::int
   return pairs;
 }
 
-// Where the pairs `picked`, ascending, are in the files.
+// The line numbers in the files of the pairs `picked`, ascending.
 std::vector<std::int64_t> lines_of(const ParallelText& text, const std::vector<SampleId>& picked) {
   std::vector<std::int64_t> lines;
   for (const SampleId pair : picked) lines.push_back(text.line(pair));

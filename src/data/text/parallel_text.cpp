@@ -18,10 +18,10 @@ void read_to_end(LineFile& file) {
 }
 
 [[noreturn]] void refuse_lengths(const LineFile& source, const LineFile& target) {
-  throw DataError(fmt::format(
-      "{} has {} lines, but {} has {}; line n of the one must be the translation of line n of the "
-      "other",
-      source.path().string(), source.lines(), target.path().string(), target.lines()));
+  throw DataError(
+      fmt::format("{} has {} lines, but {} has {}; line n of one must be the translation of line n "
+                  "of the other",
+                  source.path().string(), source.lines(), target.path().string(), target.lines()));
 }
 
 }  // namespace
@@ -56,8 +56,7 @@ ParallelText::ParallelText(const ParallelFiles& files, const Pieces& source, con
   if (counts_.kept == 0)
     throw DataError(fmt::format(
         "{}: no pair is left to train on: of {} read, {} are empty on one side, and {} have more "
-        "than "
-        "{} pieces; name other files, or write a larger limit of pieces",
+        "than {} pieces; name other files, or a model that takes longer sentences",
         files.source.string(), counts_.read, counts_.empty, counts_.too_long, max_pieces));
   pieces_.shrink_to_fit();
   ends_.shrink_to_fit();

@@ -1,16 +1,15 @@
-// A parallel text: sentences in one language, and line by line their translations in another, as
-// pieces. Two files of UTF-8, plain or gzip, a sentence a line.
+// A parallel text: sentences in one language and, line by line, their translations into another, as
+// pieces. Two files of UTF-8, plain or gzip, one sentence per line.
 //
-// A mini-batch of a bucket (data/text/buckets.hpp) with the bounds S and T is meant to be taken
-// from it as three tables of tokens, where each row is a pair p of the mini-batch and pad fills the
-// rest:
+// For a mini-batch of a bucket (data/text/buckets.hpp) with the bounds S and T, three tables of
+// tokens are made from it; each row is a pair p of the mini-batch, and pad fills the rest:
 //
 //   source  [samples, S]   source(p) end pad ...         what the encoder reads
 //   input   [samples, T]   begin target(p) pad ...       what the decoder reads
 //   labels  [samples, T]   target(p) end pad ...         what it predicts; the loss leaves pad out
 //
 // So lengths() counts one piece more than a sentence has, on either side. begin, end and pad are
-// those of Pieces, of the source or of the target; attention masks follow from where pad is.
+// those of Pieces, for the source or the target; attention masks follow from where pad is.
 #pragma once
 
 #include <cstddef>
@@ -31,8 +30,8 @@ struct ParallelFiles {
 
 struct ParallelCounts {       // pairs of lines
   std::int64_t read = 0;      // in the files: empty + too_long + kept
-  std::int64_t empty = 0;     // dropped: no pieces on one side or both, as of white space alone
-  std::int64_t too_long = 0;  // dropped: over the limit on one side or both, and none empty
+  std::int64_t empty = 0;     // dropped: a side without pieces, such as only white space
+  std::int64_t too_long = 0;  // dropped: a side over the limit, and neither empty
   std::int64_t kept = 0;
   bool operator==(const ParallelCounts&) const = default;
 };
@@ -40,25 +39,25 @@ struct ParallelCounts {       // pairs of lines
 // "29000 pairs of sentences, 12 dropped: 2 with an empty side, 10 longer than 63 pieces"
 std::string text_of(const ParallelCounts& counts, std::int64_t max_pieces);
 
-// Immutable: any thread may read. Takes two bytes a piece, and 24 a pair.
+// Immutable: any thread may read. Takes two bytes per piece and 24 per pair.
 class ParallelText {
  public:
-  // Where both languages share one model of pieces, it is named twice. `max_pieces`: of a sentence
-  // on either side, without begin and end; pairs over it are dropped, not cut. DataError: a file
-  // that cannot be read, a line that is no UTF-8 (with file and line), sides of different numbers
-  // of lines (with both), and no pair left.
+  // If both languages share one model of pieces, pass it twice. `max_pieces`: per sentence, without
+  // begin and end; longer pairs are dropped, not cut. DataError: a file that cannot be read, a line
+  // that is not UTF-8 (with file and line), sides with different numbers of lines (with both
+  // numbers), or no pair left.
   ParallelText(const ParallelFiles& files, const Pieces& source, const Pieces& target,
                std::int64_t max_pieces);
 
   const ParallelCounts& counts() const { return counts_; }
   std::int64_t size() const { return counts_.kept; }
 
-  // Of pair 0 .. size() - 1, in the order of the files: its pieces, at least one.
+  // The pieces, at least one, of pair 0 .. size() - 1, in the order of the files.
   std::span<const Token> source(std::int64_t pair) const { return sentence(2 * pair); }
   std::span<const Token> target(std::int64_t pair) const { return sentence(2 * pair + 1); }
   std::int64_t line(std::int64_t pair) const { return lines_[pair]; }
 
-  // What buckets are made of.
+  // The lengths from which buckets are made.
   std::vector<PairLength> lengths() const;
 
  private:
@@ -66,9 +65,9 @@ class ParallelText {
   void add(std::span<const Token> source, std::span<const Token> target);
 
   ParallelCounts counts_;
-  std::vector<Token> pieces_;        // sources and targets alternately
-  std::vector<std::size_t> ends_;    // of each sentence, in pieces_
-  std::vector<std::int64_t> lines_;  // of each pair, from 1
+  std::vector<Token> pieces_;        // source and target alternately
+  std::vector<std::size_t> ends_;    // one per sentence, in pieces_
+  std::vector<std::int64_t> lines_;  // one per pair, from 1
 };
 
 }  // namespace pipetrain

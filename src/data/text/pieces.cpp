@@ -25,7 +25,7 @@ using sentencepiece::util::Status;
 }
 
 std::unique_ptr<SentencePieceProcessor> loaded(std::string_view model, const std::string& source) {
-  if (model.empty()) refuse(source, "the file is empty");  // which the library takes for a model
+  if (model.empty()) refuse(source, "the file is empty");  // the library would accept it as a model
   auto processor = std::make_unique<SentencePieceProcessor>();
   try {
     if (!processor->LoadFromSerializedProto(model).ok())
@@ -39,7 +39,7 @@ std::unique_ptr<SentencePieceProcessor> loaded(std::string_view model, const std
   return processor;
 }
 
-// What the library refuses of a model that it has accepted is not the user's mistake.
+// If the library fails with a model that it has accepted, that is not the user's mistake.
 void require_ok(const Status& status, std::string_view what) {
   PIPETRAIN_CHECK(status.ok(), "SentencePiece cannot {}: {}", what, status.message());
 }
@@ -56,7 +56,7 @@ Pieces Pieces::read(const std::filesystem::path& file) {
 Pieces::Pieces(std::string_view model, const std::string& source)
     : model_(loaded(model, source)), size_(model_->GetPieceSize()) {
   if (size_ > tokens_max)
-    refuse(source, fmt::format("its {} pieces are more than {}", size_, tokens_max));
+    refuse(source, fmt::format("its {} pieces are more than the limit of {}", size_, tokens_max));
   pad_ = special(model_->pad_id(), "pad", source);
   unknown_ = special(model_->unk_id(), "unk", source);
   begin_ = special(model_->bos_id(), "bos", source);
@@ -70,7 +70,7 @@ Pieces& Pieces::operator=(Pieces&&) noexcept = default;
 Token Pieces::special(int id, std::string_view name, const std::string& source) const {
   if (id < 0 || id >= size_)
     refuse(source,
-           fmt::format("the model has no piece {}, and pad, unk, bos and eos are needed", name));
+           fmt::format("the model has no piece {}, but pad, unk, bos and eos are needed", name));
   return static_cast<Token>(id);
 }
 

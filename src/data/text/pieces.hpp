@@ -1,6 +1,6 @@
 // Sentences as pieces of words, by a SentencePiece model (Kudo and Richardson, "SentencePiece: a
 // simple and language independent subword tokenizer and detokenizer for neural text processing",
-// EMNLP 2018): what a model of translation reads and writes. data/text/train_pieces.hpp makes one.
+// EMNLP 2018): what a translation model reads and writes. data/text/train_pieces.hpp makes one.
 #pragma once
 
 #include <filesystem>
@@ -18,33 +18,34 @@ class SentencePieceProcessor;
 
 namespace pipetrain {
 
-// sentencepiece_processor.h stays in the two .cpp files of pieces: others ask here.
+// Only the two .cpp files of pieces include sentencepiece_processor.h; others get the version here.
 std::string_view version_of_sentencepiece();
 
-// Immutable: any thread may ask. Ids are 0 .. size() - 1.
+// Immutable: any thread may use it. Ids are 0 .. size() - 1.
 class Pieces {
  public:
-  // A model's file. DataError names it where it cannot be read, is no model, is damaged, has more
-  // than tokens_max pieces, or has not all of the four special pieces below.
+  // Reads a model file. DataError names the file if it cannot be read, is not a model, is damaged,
+  // has more than tokens_max pieces, or does not have all four special pieces below.
   static Pieces read(const std::filesystem::path& file);
-  // The bytes of one; `source` begins the message.
+  // `model`: the bytes of such a file; `source` begins messages.
   Pieces(std::string_view model, const std::string& source);
   ~Pieces();
   Pieces(Pieces&&) noexcept;
   Pieces& operator=(Pieces&&) noexcept;
 
   std::int64_t size() const { return size_; }
-  std::string model() const;                  // its bytes
-  Token pad() const { return pad_; }          // fills sentences up to one length
+  std::string model() const;                  // its bytes, as in a file
+  Token pad() const { return pad_; }          // fills sentences up to the same length
   Token unknown() const { return unknown_; }  // stands for what no other piece has
   Token begin() const { return begin_; }      // before a sentence (BOS)
   Token end() const { return end_; }          // after a sentence (EOS)
 
-  // Of a sentence in UTF-8, without begin and end. None of a line of white space.
+  // The pieces of a sentence in UTF-8, without begin and end; none for white space.
   std::vector<Token> encode(std::string_view sentence) const;
-  // The text of any ids; begin, end and pad have none, unknown is " \u2047 ".
+  // The text of any ids; begin, end and pad give none, unknown gives " \u2047 ".
   std::string decode(std::span<const Token> pieces) const;
-  // A piece as the model spells it, U+2581 for the blank before a word. For messages and tests.
+  // A piece as the model spells it, with U+2581 for the blank before a word. For messages and
+  // tests.
   std::string spelling(Token piece) const;
 
  private:

@@ -15,7 +15,7 @@ class SentencePairs final : public Dataset {
       : in_(std::move(input)), picked_(std::move(picked)) {
     const std::vector<PairLength> all = in_.text->lengths();
     for (const SampleId pair : picked_) lengths_.push_back(all[pair]);
-    (void)order({});  // refuses what is over the limit
+    (void)order({});  // refuses pairs over the limit
   }
 
   std::int64_t size() const override { return std::ssize(picked_); }

@@ -1,5 +1,5 @@
-// `tokens`: files of 16-bit tokens, little-endian, as two projects write them, recognised by their
-// first four bytes; plain or gzip, read in full.
+// `tokens`: files of 16-bit tokens, little-endian, as two projects write them and told apart by
+// their first four bytes; plain or gzip, read completely.
 //
 //   llm.c     256 int32: magic 20240520, version 1, number of tokens, 0 ...; then the tokens
 //   nanoGPT   the tokens
@@ -22,7 +22,7 @@ constexpr std::size_t token_bytes = sizeof(Token);
 
 using Bytes = std::vector<std::uint8_t>;
 
-std::uint32_t integer(const Bytes& bytes, std::size_t index) {  // of the header
+std::uint32_t integer(const Bytes& bytes, std::size_t index) {  // from the header
   std::uint32_t value = 0;
   for (std::size_t i = 4; i-- > 0;) value = value << 8 | bytes[4 * index + i];
   return value;
@@ -33,12 +33,12 @@ bool has_header(const Bytes& bytes) { return bytes.size() >= 4 && integer(bytes,
 void check_header(const ByteFile& file, const Bytes& bytes) {
   if (bytes.size() < header_bytes)
     file.fail(
-        fmt::format("it begins as llm.c's files do, but {} bytes are less than their header "
-                    "of {}: the file is truncated",
+        fmt::format("it begins like llm.c's files, but its {} bytes are fewer than their header of "
+                    "{}: the file is truncated",
                     bytes.size(), header_bytes));
   if (integer(bytes, 1) != 1)
     file.fail(
-        fmt::format("llm.c's files of 16-bit tokens have version 1, this one has {}; write the "
+        fmt::format("llm.c's files of 16-bit tokens have version 1, but this one has {}; write the "
                     "tokens again with a tokenizer of at most {} tokens",
                     integer(bytes, 1), tokens_max));
   const std::size_t claimed = integer(bytes, 2), held = (bytes.size() - header_bytes);
@@ -68,11 +68,11 @@ std::vector<Token> tokens_in(const ByteFile& file, const Bytes& bytes) {
 void check_tokens(const ByteFile& file, const std::vector<Token>& tokens, std::int64_t vocabulary) {
   for (std::size_t i = 0; i < tokens.size(); ++i)
     if (tokens[i] >= vocabulary)
-      file.fail(fmt::format(
-          "token {} is {}, but the model's are 0..{}; name a file of its tokenizer, or write a "
-          "larger vocabulary in the model's input and the same number of out_features in its last "
-          "layer",
-          i, tokens[i], vocabulary - 1));
+      file.fail(
+          fmt::format("token {} is {}, but the model's are 0..{}; name a file made with its "
+                      "tokenizer, or write a larger vocabulary in the model's input and the same "
+                      "number of out_features in its last layer",
+                      i, tokens[i], vocabulary - 1));
 }
 
 std::vector<TokenSpan> spans_of(const std::vector<std::filesystem::path>& files,

@@ -31,7 +31,7 @@ constexpr int special_pieces = 4;
 
 void check(const PieceTraining& options) {
   if (std::ranges::find(piece_kinds, options.kind) == piece_kinds.end())
-    throw UsageError(fmt::format("the kind of pieces \"{}\" is not known; write one of: {}{}",
+    throw UsageError(fmt::format("there is no kind of pieces \"{}\"; write one of: {}{}",
                                  options.kind, fmt::join(piece_kinds, ", "),
                                  suggest(options.kind, piece_kinds)));
   if (options.vocabulary <= special_pieces || options.vocabulary > tokens_max)
@@ -40,8 +40,8 @@ void check(const PieceTraining& options) {
                     options.vocabulary, special_pieces + 1, tokens_max));
 }
 
-// The lines of all files, as the library asks for them. What goes wrong while reading is kept, so
-// that no exception passes through the library.
+// Gives the library the lines of all files. Keeps failures while reading, so that no exception
+// passes through the library.
 class Sentences : public sentencepiece::SentenceIterator {
  public:
   explicit Sentences(const std::vector<std::filesystem::path>& files) : files_(files) { advance(); }
@@ -94,7 +94,7 @@ std::string name_of(const PieceTraining& options) {  // for messages
   return options.files.front().string() + (more > 0 ? fmt::format(" and {} more", more) : "");
 }
 
-// The library is not called for texts without a word.
+// The library must not be called for texts without a word.
 void require_text(const PieceTraining& options) {
   if (options.files.empty()) throw UsageError("pieces are learnt from a text; name its file");
   Sentences sentences(options.files);
@@ -115,13 +115,13 @@ std::unordered_map<std::string, std::string> settings(const PieceTraining& optio
       {"bos_id", "2"},
       {"eos_id", "3"},
       {"num_threads", "1"},
-      {"input_sentence_size", "0"},  // all of them, so that nothing is drawn
+      {"input_sentence_size", "0"},  // all sentences, so that none are sampled
       {"max_sentence_length", std::to_string(line_bytes_max)},  // else longer ones are left out
-      {"minloglevel", "3"},                                     // nothing on stderr
+      {"minloglevel", "3"},                                     // silence on stderr
   };
 }
 
-// The library's message about what does not fit contains the bound that the user needs.
+// The library's message says what does not fit and contains the bound that the user needs.
 [[noreturn]] void refuse(const PieceTraining& options, const std::string& said) {
   const std::string where = name_of(options);
   std::smatch found;

@@ -8,8 +8,8 @@ namespace pipetrain {
 
 namespace {
 
-struct Form {  // of a first byte: how many bytes follow, its own bits, the least code of that
-               // length
+struct Form {  // by the first byte: the character's length, that byte's own bits, the least code of
+               // that length
   std::size_t bytes = 0;
   std::uint32_t bits = 0, least = 0;
 };

@@ -15,13 +15,13 @@ namespace pipetrain {
 
 namespace {
 
-// "input.txt:12" of the byte at `offset`.
+// "input.txt:12" for the byte at `offset`.
 std::string line_of(std::string_view text, std::size_t offset, const std::string& source) {
   const auto end = text.begin() + static_cast<std::ptrdiff_t>(offset);
   return fmt::format("{}:{}", source, 1 + std::count(text.begin(), end, '\n'));
 }
 
-// Calls take(code, offset) with every character.
+// Calls take(code, offset) for every character.
 template <class Take>
 void each_character(std::string_view text, const std::string& source, Take take) {
   for (std::size_t at = 0; at < text.size();) {
@@ -66,9 +66,9 @@ Vocabulary Vocabulary::of_characters(std::string_view text, const std::string& s
   });
   if (seen.empty()) throw DataError(fmt::format("{}: the text is empty", source));
   if (std::ssize(seen) > tokens_max)
-    throw DataError(
-        fmt::format("{}: {} different characters are more than {}; write tokenizer = \"bytes\"",
-                    source, seen.size(), tokens_max));
+    throw DataError(fmt::format(
+        "{}: {} different characters are more than the limit of {}; write tokenizer = \"bytes\"",
+        source, seen.size(), tokens_max));
   return Vocabulary({seen.begin(), seen.end()});
 }
 
@@ -81,9 +81,12 @@ Vocabulary Vocabulary::read(const std::filesystem::path& file) {
   if (*kind == "bytes") return of_bytes();
   const auto tokens = json.find("tokens");
   if (*kind != "characters" || tokens == json.end() || !tokens->is_array() || tokens->empty())
-    refuse(file, "it has no \"tokens\" of a tokenizer \"characters\"");
+    refuse(file,
+           "it has neither the tokenizer \"bytes\" nor the \"tokens\" of the tokenizer "
+           "\"characters\"");
   if (std::ssize(*tokens) > tokens_max)
-    refuse(file, fmt::format("{} tokens are more than {}", tokens->size(), tokens_max));
+    refuse(file,
+           fmt::format("{} tokens are more than the limit of {}", tokens->size(), tokens_max));
   std::vector<char32_t> characters;
   for (const auto& token : *tokens) characters.push_back(single_character(token, file));
   Vocabulary vocabulary(std::move(characters));
@@ -104,9 +107,8 @@ std::vector<Token> Vocabulary::tokens(std::string_view text, const std::string& 
     const auto entry = std::ranges::lower_bound(by_code_, code, {}, &Entry::code);
     if (entry == by_code_.end() || entry->code != code)
       throw DataError(
-          fmt::format("{}: the character {} is not one of the {} of the vocabulary; leave it out, "
-                      "or train on a "
-                      "text that has it",
+          fmt::format("{}: the character {} is not one of the {} in the vocabulary; leave it out, "
+                      "or train on a text that has it",
                       line_of(text, at, source), character_text(code), size()));
     tokens.push_back(entry->token);
   });

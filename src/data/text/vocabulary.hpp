@@ -1,5 +1,5 @@
-// Text as tokens, and tokens as text again: by Unicode characters, or by bytes. A run keeps its
-// vocabulary beside its weights (vocabulary.json), because the weights mean nothing without it.
+// Text as tokens and back: by Unicode characters or by bytes. A run keeps its vocabulary next to
+// its weights (vocabulary.json), because the weights mean nothing without it.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +12,14 @@
 namespace pipetrain {
 
 using Token = std::uint16_t;
-inline constexpr std::int64_t tokens_max = 65536;  // different ones, in any data set
+inline constexpr std::int64_t tokens_max = 65536;  // distinct ones, in any data set
 
 class Vocabulary {
  public:
   // Every byte is a token: 0..255.
   static Vocabulary of_bytes() { return Vocabulary({}); }
-  // The characters of a text, sorted: token i is the i-th. DataError where the text is no UTF-8,
-  // holds nothing, or holds more than tokens_max different ones; `source` begins the message.
+  // The characters of a text, sorted: token i is the i-th. DataError if the text is not UTF-8, is
+  // empty, or has more than tokens_max distinct characters; `source` begins the message.
   static Vocabulary of_characters(std::string_view text, const std::string& source);
   // vocabulary.json. DataError.
   static Vocabulary read(const std::filesystem::path& file);
@@ -29,19 +29,19 @@ class Vocabulary {
     return is_bytes() ? 256 : static_cast<std::int64_t>(characters_.size());
   }
 
-  // DataError names the line of `source`, and the byte that is no UTF-8, or the character that is
-  // no token.
+  // DataError names the line of `source`, and the byte that is not UTF-8, or the character that is
+  // not a token.
   std::vector<Token> tokens(std::string_view text, const std::string& source) const;
-  // Of one token, 0..size() - 1. Of bytes it may be a part of a character.
+  // The text of one token, 0..size() - 1. With bytes it may be only part of a character.
   std::string text(Token token) const;
 
-  std::string json() const;  // what read() reads
+  std::string json() const;  // as read() reads it
   bool operator==(const Vocabulary&) const = default;
 
  private:
   explicit Vocabulary(std::vector<char32_t> characters);
 
-  std::vector<char32_t> characters_;  // by token; none: bytes
+  std::vector<char32_t> characters_;  // by token; empty: bytes
   struct Entry {
     char32_t code;
     Token token;

@@ -15,7 +15,7 @@
 namespace pipetrain {
 namespace {
 
-constexpr double kRounding = 1e-12;  // relative, between sums in another order
+constexpr double kRounding = 1e-12;  // relative, between sums in different orders
 
 PipelineSpec spec_of(const BapipeInput& input, const LayerChain& chain,
                      const BapipeSchedule& schedule) {
@@ -28,14 +28,14 @@ PipelineSpec spec_of(const BapipeInput& input, const LayerChain& chain,
   return spec;
 }
 
-// A cut with its costs, and what it is called.
+// A cut with its costs and its name in the comparison.
 struct NamedCut {
   std::string what;
   StageCuts cuts;
   CutCosts costs;
 };
 
-// One schedule over one chain, and what every candidate of it is made from.
+// One schedule over one chain, and everything that its candidates are made from.
 struct ScheduledChain {
   const BapipeInput& input;
   const LayerChain& chain;
@@ -50,7 +50,7 @@ struct ScheduledChain {
     return input.split_layers && spec.schedule->platform == Execution::Async;
   }
 
-  // Of the stage that is furthest beyond its device; empty: all fit.
+  // About the stage that exceeds its device by most; empty: all fit.
   std::string memory_objection(const CutCosts& cut) const {
     int worst = -1;
     double most = 0;
@@ -103,14 +103,14 @@ struct ScheduledChain {
     left.last_layer = right.first_layer = split.layer;
     left.last_share = split.left_share;
     right.first_share = 1 - split.left_share;
-    // A stage that has nothing but its part of the layer begins and ends with it.
+    // A stage with nothing but its part of the layer both begins and ends with it.
     if (left.first_layer == split.layer) left.first_share = left.last_share;
     if (right.last_layer == split.layer) right.last_share = right.first_share;
     return made;
   }
 };
 
-// What makes a cut another one than the balanced one.
+// How a cut differs from the balanced one.
 std::string how_it_is_cut(bool for_memory, bool for_links) {
   if (for_memory && for_links) return "cut to fit the memory and to hide transfers";
   if (for_memory) return "cut to fit the memory";
@@ -129,7 +129,7 @@ BapipeCandidate with_shared_layer(const ScheduledChain& pipeline, const NamedCut
           "", pipeline.proposal(cut.cuts, split)};
 }
 
-// The balanced cut where it will do, and the best one otherwise.
+// The balanced cut if it will do, otherwise the best one.
 std::vector<BapipeCandidate> cut_candidates(const ScheduledChain& pipeline,
                                             const std::string& what) {
   const NamedCut balanced = pipeline.named(what, balanced_partition(pipeline.costs));

@@ -12,7 +12,7 @@
 
 namespace pipetrain {
 
-// A pipeline with a stage on each device, in the order of the cluster.
+// A pipeline with one stage per device, in the order of the cluster.
 struct PipelineSpec {
   const BapipeSchedule* schedule = nullptr;
   int microbatches = 1;
@@ -23,7 +23,7 @@ struct PipelineSpec {
   int stages() const { return static_cast<int>(speeds.size()); }
 };
 
-// Layers [first, end) or a part of them, on the device of a stage.
+// Layers [first, end), or a share of them, on the device of a stage.
 struct StageLoad {
   double forward_ms = 0, backward_ms = 0, bytes = 0;
 
@@ -48,11 +48,11 @@ class PipelineCosts {
   StageLoad of(int stage, int first, int end) const;
   // Do these bytes fit the stage's device?
   bool fits(int stage, double bytes) const;
-  // Over a boundary where the next stage begins with this layer.
+  // The time over a boundary if the next stage begins with layer `cut`.
   double transfer_ms(int boundary, int cut) const;
-  // Of a number of bytes; with latency, even of none.
+  // The time of this many bytes; a latency counts even for 0 bytes.
   double travel_ms(int boundary, double bytes) const;
-  // What crosses a cut before a layer; nothing before the first.
+  // What crosses a cut before a layer; 0 before the first.
   double sent_bytes(int cut) const;
 
  private:
@@ -66,17 +66,17 @@ class PipelineCosts {
   Indexed<int> kept_;  // by stage: micro-batches
 };
 
-// The first layer of each stage, [0] = 0.
+// The first layer of each stage; [0] = 0.
 using StageCuts = Indexed<int>;
 
-// One stage's cost for each, and the transfer over each boundary.
+// The cost of each stage, and of the transfer over each boundary.
 struct CutCosts {
   Indexed<StageLoad> stages;
   Indexed<double> transfers_ms;
 };
 CutCosts costs_of(const PipelineCosts& costs, const StageCuts& cuts);
 
-// Of stages that take equal time the one with the longest forward counts as the slowest.
+// Of stages that take equal time, the one with the longest forward counts as the slowest.
 int slowest_stage(const CutCosts& cut);
 // The slowest stage's times and the longest transfer.
 PipelinePace pace_of(const CutCosts& cut);
@@ -84,7 +84,7 @@ double step_ms(const PipelineSpec& spec, const CutCosts& cut);
 
 // Does every stage fit its device?
 bool fits(const PipelineCosts& costs, const CutCosts& cut);
-// Is every transfer short enough for the schedule's form of the time?
+// Is every transfer short enough for the schedule's formula to hold?
 bool hides_transfers(const PipelineSpec& spec, const CutCosts& cut);
 
 }  // namespace pipetrain

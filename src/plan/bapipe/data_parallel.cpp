@@ -1,5 +1,5 @@
 // The alternative to a pipeline: every device trains the whole model on its share of the
-// micro-batches, then all add up gradients by a ring, in which each sends 2(N-1)/N of the weights.
+// micro-batches, then all add up gradients in a ring, in which each sends 2(N-1)/N of the weights.
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace pipetrain {
 namespace {
 
 struct WholeModel {
-  double compute_ms = 0;  // of one micro-batch
+  double compute_ms = 0;  // for one micro-batch
   double saved_bytes = 0, parameter_bytes = 0;
 
   double bytes() const { return saved_bytes + kWeightCopies * parameter_bytes; }
@@ -41,7 +41,7 @@ double all_reduce_ms(const Cluster& cluster, double bytes) {
   return 1000 * 2.0 * (count - 1) / count * bytes / narrowest;
 }
 
-// Whole micro-batches, so that some devices may have one more, on the slowest of them.
+// Micro-batches are whole, so some devices may have one more: it counts on the slowest of them.
 double replica_ms(const BapipeInput& input, const LayerChain& chain) {
   const int count = device_count(input.cluster);
   const int share = (microbatches_of(input, chain) + count - 1) / count;

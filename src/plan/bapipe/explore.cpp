@@ -14,7 +14,7 @@
 namespace pipetrain {
 namespace {
 
-constexpr double kEqual = 1.0005;  // a ratio that three digits show as 1
+constexpr double kEqual = 1.0005;  // a ratio that three digits print as 1
 
 bool divides(const LayerChain& chain, const BapipeInput& input) {
   return input.minibatch_samples % chain.microbatch_samples == 0;
@@ -22,7 +22,7 @@ bool divides(const LayerChain& chain, const BapipeInput& input) {
 
 BapipeCandidate does_not_divide(const BapipeInput& input, const LayerChain& chain) {
   return {.what = fmt::format("micro-batches of {}", chain.microbatch_samples),
-          .refused = fmt::format("a mini-batch of {} samples has no whole number of them",
+          .refused = fmt::format("a mini-batch of {} samples does not divide into them",
                                  input.minibatch_samples),
           .proposal = {}};
 }
@@ -51,7 +51,7 @@ std::vector<BapipeCandidate> candidates_of(const BapipeInput& input, const Layer
   return candidates;
 }
 
-// The shortest step; of equals the first.
+// The shortest step; the first of equal ones.
 const BapipeCandidate* best_of(const std::vector<BapipeCandidate>& candidates) {
   const BapipeCandidate* best = nullptr;
   for (const BapipeCandidate& one : candidates)
@@ -79,7 +79,7 @@ ComparedPlan compared_with(const BapipeCandidate& one, const BapipeCandidate& be
                    " or a larger memory limit");
 }
 
-// The least over all sizes of micro-batch that fit the mini-batch.
+// The smallest over all sizes of micro-batch that fit the mini-batch.
 double least(const BapipeInput& input, double (*time)(const BapipeInput&, const LayerChain&)) {
   double least_ms = std::numeric_limits<double>::infinity();
   for (const LayerChain& chain : input.chains)

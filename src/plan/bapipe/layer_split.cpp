@@ -9,10 +9,10 @@ namespace {
 // A split that shortens the step by less than this share is not worth a gather.
 constexpr double kLeastGain = 1e-3;
 
-// The slower of the two stages beside a boundary gives the other one x of its boundary layer, which
-// takes t_left and t_right on their devices. Both then take equally long at
+// The slower of the two stages at a boundary gives the other a share x of its boundary layer, which
+// takes t_left and t_right on their devices. Both then take equal time with
 //   x = (slower - faster) / (t_left + t_right);
-// from 1 on the whole layer would move, which is another partition.
+// At x >= 1 the whole layer would move, which is another partition.
 struct SharedLayer {
   int layer = 0;
   double left_share = 0;

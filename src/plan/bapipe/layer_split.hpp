@@ -1,5 +1,5 @@
-// BaPipe's partition inside a layer: where whole layers cannot be balanced, neighbours share one.
-// Of its output channels, one computes a share and the other the rest.
+// BaPipe's partition inside a layer: if whole layers cannot be balanced, neighbours share one. One
+// stage computes a share of its output channels, and the other the rest.
 #pragma once
 
 #include <optional>
@@ -10,15 +10,15 @@ namespace pipetrain {
 
 struct LayerSplit {
   int boundary = 0;  // between stage `boundary` and the next
-  int layer = 0;     // the last of the one and the first of the other
+  int layer = 0;     // the last layer of the left stage and the first of the right one
   double left_share = 0;
-  CutCosts costs;  // after it
+  CutCosts costs;  // with the split
 };
 
-// Of all splits of one boundary layer that even out its two stages, that fit and whose transfers
-// are hidden, the one with the shortest step; nothing where none is a thousandth shorter than
-// uncut. The boundary then carries the layer's input, whole, and the features that the left stage
-// made of it.
+// Of all splits of one boundary layer that even out its two stages, fit, and hide the transfers,
+// the one with the shortest step. None if no split makes the step at least a thousandth shorter.
+// The boundary then carries the layer's whole input, and the features that the left stage made from
+// it.
 std::optional<LayerSplit> best_layer_split(const PipelineCosts& costs, const StageCuts& cuts);
 
 }  // namespace pipetrain

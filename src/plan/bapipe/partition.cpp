@@ -17,9 +17,9 @@ struct PartitionRules {
   double longest_transfer_ms = kNoWay;
 };
 
-// Dynamic programming over (stages, layers), from both ends: front(s, j) is the smallest slowest
-// stage where stages 0..s-1 hold layers 0..j-1 and stage s begins with layer j; back(s, j) that of
-// stages s.. over layers j.. .
+// Dynamic programming over (stages, layers), from both ends: front(s, j) is the time of the slowest
+// stage, as small as possible, if stages 0..s-1 hold layers 0..j-1 and stage s begins with layer j;
+// back(s, j) is that of stages s.. over layers j.. .
 class TwoEnds {
  public:
   TwoEnds(const PipelineCosts& costs, const PartitionRules& rules)
@@ -45,12 +45,12 @@ class TwoEnds {
     return !rules_.must_fit || costs_.fits(stage, cost.bytes);
   }
 
-  // The partition with the smallest slowest stage.
+  // The partition whose slowest stage is fastest.
   StageCuts best() const {
     return around(stages_ - 1, at(front_, stages_, layers_).other, layers_);
   }
 
-  // The partition in which `stage` has layers [first, end) and all others are as small as can be.
+  // The partition in which `stage` has layers [first, end) and all others are as fast as possible.
   StageCuts around(int stage, int first, int end) const {
     StageCuts cuts(stages_);
     for (int s = stage, j = first; s >= 0; --s) {
@@ -82,7 +82,7 @@ class TwoEnds {
     return costs_.transfer_ms(stage - 1, layer) <= rules_.longest_transfer_ms;
   }
 
-  // A longer stage takes no less time: once it is slower than the best so far, so are all others.
+  // A longer stage takes no less time: once slower than the best so far, all longer ones are too.
   void fill_front(int stage, int end) {
     if (!may_begin(stage, end)) return;
     Entry& best = at(front_, stage, end);
@@ -113,7 +113,7 @@ class TwoEnds {
   EntryTable front_, back_;
 };
 
-// Every length that a transfer can have; 0 where nothing is sent.
+// Every length that a transfer can have; 0 if nothing is sent.
 std::set<double> transfer_lengths(const PipelineCosts& costs) {
   std::set<double> lengths;
   for (int boundary = 0; boundary + 1 < costs.stages(); ++boundary)
@@ -128,9 +128,9 @@ struct BestSoFar {
   StageCuts cuts;
 };
 
-// Partitions without a transfer longer than `longest_ms`, a step's time taken as if one were as
-// long: the true shortest step is found where that length is its own. The slowest stage decides
-// which transfers are hidden, so each range of layers is tried as the slowest.
+// Partitions without a transfer longer than `longest_ms`, with a step's time as if one took exactly
+// that long: the true shortest step is found when `longest_ms` is its longest transfer. The slowest
+// stage decides which transfers are hidden, so each range of layers is tried as the slowest.
 void search_up_to(const PipelineCosts& costs, double longest_ms, BestSoFar& best) {
   const TwoEnds ends(costs, {.must_fit = true, .longest_transfer_ms = longest_ms});
   if (ends.front(costs.stages(), costs.layers()) == kNoWay) return;

@@ -12,10 +12,10 @@
 namespace pipetrain {
 namespace {
 
-// By level and device, the group that holds the device.
+// For each level and device, the group that holds the device.
 std::vector<Indexed<int>> groups_by_level(const Cluster& cluster) {
   std::vector<Indexed<int>> groups;
-  Indexed<int> below(cluster.devices.size());  // the part of each device
+  Indexed<int> below(cluster.devices.size());  // the part in which each device is
   for (std::size_t d = 0; d < below.size(); ++d) below[d] = static_cast<int>(d);
   for (const Cluster::Level& level : cluster.levels) {
     std::vector<int> group_of_part;
@@ -28,7 +28,7 @@ std::vector<Indexed<int>> groups_by_level(const Cluster& cluster) {
   return groups;
 }
 
-// Ways over one link or one level, and from there over several.
+// Ways over one link or one level, and ways made of several of these.
 class Ways {
  public:
   explicit Ways(const Cluster& cluster) : cluster_(cluster), groups_(groups_by_level(cluster)) {}
@@ -62,7 +62,7 @@ class Ways {
     return std::ranges::binary_search(link.devices, device);
   }
 
-  // A way and one hop more: as narrow as the narrower, which is also whom it takes turns with.
+  // A way with one more hop: the narrower one sets the bandwidth, and the pairs that take turns.
   static Route joined(const Route& way, const Route& hop, bool is_first) {
     Route both = is_first || hop.wire.bytes_per_second < way.wire.bytes_per_second ? hop : way;
     both.wire.latency_ms = way.wire.latency_ms + hop.wire.latency_ms;
@@ -93,7 +93,7 @@ class Ways {
   std::vector<Indexed<int>> groups_;
 };
 
-// Which devices are joined, in whatever way: each island is a tree of devices, known by its root.
+// Which devices are joined in any way: each island is a tree of devices, identified by its root.
 class Islands {
  public:
   explicit Islands(std::size_t devices) : above_(devices) {
@@ -134,7 +134,7 @@ std::optional<Apart> find_apart(const Cluster& cluster) {
   for (const Cluster::Link& link : cluster.links)
     for (const int device : link.devices) islands.join(link.devices.front(), device);
   for (const Indexed<int>& group_of : groups_by_level(cluster)) {
-    std::map<int, int> first;  // device of each group
+    std::map<int, int> first;  // the first device of each group
     for (int device = 0; device < device_count(cluster); ++device)
       islands.join(first.emplace(group_of[device], device).first->second, device);
   }
@@ -203,7 +203,7 @@ std::optional<std::vector<EvenLevel>> even_levels(const Cluster& cluster) {
       return std::nullopt;
     levels.push_back({size, level.wire.bytes_per_second});
   }
-  if (levels.empty()) levels.push_back({1, 0});  // one device, which reaches nobody
+  if (levels.empty()) levels.push_back({1, 0});  // one device, which reaches no other
   return levels;
 }
 

@@ -4,8 +4,8 @@
 //   level "network"   [ server 0            ] [ server 1            ]      1 group of 2 servers
 //   level "pcie"      [ v100-0 ... v100-3   ] [ v100-4 ... v100-7   ]      2 groups of 4 devices
 //
-// Two devices reach each other over a link that names both, else over the innermost level whose
-// group holds both, else through other devices.
+// Two devices reach each other over a link that names both; otherwise over the innermost level with
+// a group that holds both; otherwise through other devices.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 namespace pipetrain {
 
 // Does a device compute while it sends? Async: forwards, backwards and transfers run side by side
-// (an FPGA's pipeline). Sync: one after the other, as a GPU's kernels do.
+// (an FPGA's pipeline). Sync: they run one after the other, like a GPU's kernels.
 enum class Execution { Sync, Async };
 
 // How fast bytes get from one device to another.
@@ -33,7 +33,7 @@ double travel_ms(const Wire& wire, double bytes);
 struct Cluster {
   struct Device {
     std::string name;
-    double speed = 1;  // of the device that a profile's times are of
+    double speed = 1;  // relative to the device of a profile's times
     std::optional<std::int64_t> memory_bytes = {};
     Execution execution = Execution::Sync;
   };
@@ -50,22 +50,22 @@ struct Cluster {
   std::string name;
   std::vector<Device> devices;
   std::vector<Level> levels;  // from the inside out
-  std::vector<Link> links;    // where they name a pair, they win over levels
+  std::vector<Link> links;    // a link that names a pair wins over levels
 };
 
-// The way between two devices.
+// The way from one device to another.
 struct Route {
-  Wire wire;       // the narrowest of the way, with the latencies of all of it
+  Wire wire;       // the slowest on the way, with the sum of the latencies of all
   int medium = 0;  // equal numbers: the same link, or the same group of a level
 };
 
-// Nothing where no way leads there. Of ways through other devices, one with the fewest hops, and of
-// those the widest.
+// None if there is no way. Of ways through other devices, it has the fewest hops, and of those the
+// highest bandwidth.
 std::optional<Route> find_route(const Cluster& cluster, int from, int to);
-// The same where there must be one, as between all devices of a cluster that was read.
+// The same if there must be a way, as between all devices of a cluster that was read.
 Route route(const Cluster& cluster, int from, int to);
 
-// Two devices that no way joins; nothing where every device reaches every other.
+// Two devices without a way between them; none if every device reaches every other.
 struct Apart {
   int from = 0, to = 0;
 };
@@ -73,10 +73,10 @@ std::optional<Apart> find_apart(const Cluster& cluster);
 
 int device_count(const Cluster& cluster);
 bool homogeneous(const Cluster& cluster);   // every device has the same speed, memory, execution
-bool asynchronous(const Cluster& cluster);  // every device is
+bool asynchronous(const Cluster& cluster);  // every device is Async
 
-// The wire of each pair of neighbours (device i and i + 1), its bytes per second divided by the
-// number of those pairs that take turns on it. `ring`: of the last and the first device too.
+// The wire of each pair of neighbours (devices i and i + 1), its bytes per second divided by the
+// number of these pairs that take turns on it. `ring`: also that of the last and the first device.
 std::vector<Wire> neighbour_wires(const Cluster& cluster, bool ring);
 
 // A level whose groups are all alike.
@@ -86,7 +86,7 @@ struct EvenLevel {
 };
 // `--devices 4,2 --bandwidth 12e9,1.25e9`: from the inside out, devices of speed 1.
 Cluster cluster_of(const std::vector<EvenLevel>& levels);
-// Back again: nothing where groups of a level differ, or links are named.
+// The reverse; none if the groups of a level differ, or links are named.
 std::optional<std::vector<EvenLevel>> even_levels(const Cluster& cluster);
 
 }  // namespace pipetrain

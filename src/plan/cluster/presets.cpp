@@ -1,13 +1,13 @@
-// The clusters that papers measured on, as cluster files of our own making. What a paper says of
-// them is in the summary; every number that the comment calls assumed is ours (bandwidths as bytes
-// per second that a transfer gets, no latency where none is published).
+// The clusters that papers measured on, as cluster files of our own making. What a paper says about
+// them is in the summary; every number that the comment calls assumed is ours (bandwidths are the
+// bytes per second that a transfer gets; no latency where none is published).
 #include "plan/cluster/read.hpp"
 
 namespace pipetrain {
 namespace {
 
-// PipeDream, SOSP'19, section 5.1. Assumed: 16 and 12 GB as GiB; what PCIe and NVLink give to one
-// pair. Speed 1: a profile's times are of the cluster's own GPU.
+// PipeDream, SOSP'19, section 5.1. Assumed: 16 and 12 GB as GiB; the bandwidth of one pair over
+// PCIe and NVLink. Speed 1: a profile's times are those of the cluster's own GPU.
 constexpr std::string_view kPipedreamA = R"(
 [[devices]]
 name = "v100"
@@ -50,9 +50,9 @@ size = 4
 bandwidth = 5e9
 )";
 
-// BaPipe, arXiv 2012.12544. Its body was not available to us, so that all of this is assumed: the
-// V100s and their PCIe, the boards with their memory and links, and that a board's speed goes by
-// its DSP slices (12,288 of a VCU129, 6,840 of a VCU118).
+// BaPipe, arXiv 2012.12544. We could not obtain its body, so all of this is assumed: the V100s and
+// their PCIe, the boards with their memory and links, and that a board's speed is proportional to
+// its DSP slices (12,288 in a VCU129, 6,840 in a VCU118).
 constexpr std::string_view kBapipeGpu4 = R"(
 [[devices]]
 name = "v100"

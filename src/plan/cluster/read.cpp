@@ -21,7 +21,7 @@ namespace {
 using model_file::Fields;
 using model_file::Problems;
 
-// The readers of tables take a text that begins with '$' for a parameter of a model's block.
+// The readers of tables take a text that begins with '$' as a parameter of a model's block.
 void refuse_parameters(const model_file::Value& value, Problems& problems) {
   if (const auto* text = std::get_if<std::string>(&value.data); text && text->starts_with('$'))
     problems.add(value.at, fmt::format("\"{}\" begins with '$'; begin it with a letter", *text));
@@ -73,7 +73,7 @@ const ClusterPreset* find_preset(std::string_view name) {
   return found == presets.end() ? nullptr : &*found;
 }
 
-// What to write in place of a name that is neither a preset nor a file.
+// What to write instead of a name that is neither a preset nor a file.
 std::string other_clusters(const std::string& name) {
   std::vector<std::string_view> known;
   for (const ClusterPreset& preset : cluster_presets()) known.push_back(preset.name);

@@ -1,4 +1,4 @@
-// A cluster file (TOML, docs/planning-bapipe.md) -> Cluster, and the clusters that have a name.
+// A cluster file (TOML, docs/planning-bapipe.md) -> Cluster, and the clusters that have names.
 #pragma once
 
 #include <span>
@@ -9,11 +9,11 @@
 
 namespace pipetrain {
 
-// `--cluster`: the name of a preset, else a file. UsageError lists every problem as
+// `--cluster`: the name of a preset, otherwise a file. Throws a UsageError with every problem:
 // `file:line:column: what is wrong; what to write instead`.
 Cluster read_cluster(const std::string& file_or_preset);
 
-// `origin` stands for the file in messages, and names the cluster where `name` is absent.
+// `origin` replaces the file in messages, and names the cluster if `name` is absent.
 Cluster read_cluster_text(const std::string& toml, const std::string& origin);
 
 // A cluster of a paper, as the text of a cluster file.

@@ -20,7 +20,7 @@ using model_file::Problems;
 
 constexpr std::int64_t kMostDevices = 4096;
 const model_file::NumberRule kAboveZero = {[](double x) { return x > 0; }, "above 0"};
-const model_file::NumberRule kFromZero = {[](double x) { return x >= 0; }, "from 0"};
+const model_file::NumberRule kFromZero = {[](double x) { return x >= 0; }, "of at least 0"};
 
 std::optional<std::int64_t> read_memory(Fields& fields) {
   const model_file::Value* value = fields.value("memory");
@@ -29,7 +29,7 @@ std::optional<std::int64_t> read_memory(Fields& fields) {
     return *bytes;
   if (const auto* text = std::get_if<std::string>(&value->data))
     if (const auto bytes = config::parse_bytes(*text); bytes && *bytes > 0) return bytes;
-  fields.wrong("memory", *value, "a size as \"16GiB\", or a number of bytes above 0");
+  fields.wrong("memory", *value, "a size such as \"16GiB\", or a number of bytes above 0");
   return std::nullopt;
 }
 
@@ -87,19 +87,20 @@ bool is_size(const model_file::Value& value) {
   return size && *size >= 1 && *size <= kMostDevices;
 }
 
-// One [[levels]], over `parts` devices or groups of the level below; nothing where their number is
-// not known, because of an earlier problem.
+// One [[levels]], over `parts` devices or groups of the level below; none if their number is
+// unknown because of an earlier problem.
 struct LevelReader {
   Fields fields;
   std::optional<int> parts;
   Problems& problems;
 
   void does_not_fit(std::string_view key, const std::string& instead) {
-    problems.add(fields.at(key), fmt::format("{}: {} does not fit the {} parts below; {}",
-                                             fields.what(), key, *parts, instead));
+    problems.add(fields.at(key),
+                 fmt::format("{}: {} does not fit the {} devices or groups below; {}",
+                             fields.what(), key, *parts, instead));
   }
 
-  // Of groups that are alike.
+  // The sizes of groups that are alike.
   std::vector<int> even(const model_file::Value& written) {
     if (!is_size(written)) {
       fields.wrong("size", written, fmt::format("a whole number from 1 to {}", kMostDevices));
@@ -109,7 +110,7 @@ struct LevelReader {
     if (!parts) return {};
     if (*parts % size == 0) return std::vector<int>(static_cast<std::size_t>(*parts / size), size);
     does_not_fit("size",
-                 "write a size that divides them, or sizes = [..], a number for each group");
+                 "write a size that divides that number, or sizes = [..], a number for each group");
     return {};
   }
 
@@ -140,9 +141,10 @@ struct LevelReader {
   // After finish(): a misspelt key was reported as such.
   void check_groups() {
     if (groups_unclear && !fields.misspelt("size") && !fields.misspelt("sizes"))
-      problems.add(fields.at(), fmt::format("{}: write size = 4 where its groups are alike, else "
-                                            "sizes = [4, 2]; one of the two",
-                                            fields.what()));
+      problems.add(
+          fields.at(),
+          fmt::format("{}: write either size = 4, if its groups are alike, or sizes = [4, 2]",
+                      fields.what()));
   }
 
   bool groups_unclear = false;
@@ -161,7 +163,7 @@ Cluster::Level read_level(const model_file::Value& entry, int number, std::optio
   return level;
 }
 
-// The devices that these names stand for, ascending; none where a name stands for nothing.
+// The devices that these names mean, ascending; none if a name means nothing.
 std::vector<int> devices_named(const std::vector<std::string>& written, const DeviceNames& names,
                                model_file::Position at, Problems& problems) {
   std::set<int> devices;
@@ -192,7 +194,7 @@ Cluster::Link read_link(const model_file::Value& entry, const DeviceNames& names
   if (!written && !fields.misspelt("devices"))
     problems.add(fields.at(), "a link needs devices; write devices = [\"a\", \"b\"]");
   if (written && fine && link.devices.size() == 1)
-    problems.add(fields.at("devices"), "a link joins two devices or more; name another one");
+    problems.add(fields.at("devices"), "a link joins two devices or more; name another device");
   return link;
 }
 

@@ -11,7 +11,7 @@
 
 namespace pipetrain::cluster_file {
 
-// What a name stands for: one device ("v100-2"), or all of an entry with a count ("v100").
+// What a name means: one device ("v100-2"), or all devices of an entry with a count ("v100").
 using DeviceNames = std::map<std::string, std::vector<int>, std::less<>>;
 
 DeviceNames read_devices(const model_file::List& list, std::vector<Cluster::Device>& devices,

@@ -1,5 +1,5 @@
-// What PipeDream's optimizer charges for a stage: by its paper (SOSP 2019, section 3.1), or as the
-// code computes that was released with it. Where they differ:
+// What PipeDream's optimizer charges for a stage: by its paper (SOSP 2019, section 3.1), or as
+// computed by the code that was released with it. They differ here:
 //
 //                               paper                    code
 //   m replicas of a stage       max(compute, sync) / m   (compute + sync) / m
@@ -7,8 +7,9 @@
 //   a bytes across a cut        2 a / B, beside stages   nothing
 //   copies that memory holds    in flight, the live one  in flight, without the live one
 //
-// Devices form groups in levels: a group of level 1 has devices, one of level 2 groups of level 1.
-// On an outer level the code divides the sync of a group's first stage by the groups inside.
+// Devices form groups in levels: a group of level 1 has devices, one of level 2 has groups of level
+// 1. On an outer level the code divides the sync of a group's first stage by the number of inner
+// groups.
 #pragma once
 
 #include <compare>
@@ -20,43 +21,43 @@ namespace pipetrain {
 enum class PipedreamCosts { Paper, Code };
 
 struct DeviceLevel {
-  int groups = 1;                    // of the level below; of the innermost: devices
-  double bytes_per_second = 1.25e9;  // between two of them
+  int groups = 1;                    // of the level below; on the innermost level: devices
+  double bytes_per_second = 1.25e9;  // between two of the groups
 };
 
-// A stage on some of the groups that share a level.
+// A stage on some of the groups of a level.
 struct StageOnLevel {
-  double group_ms = 0;  // that one group takes for a mini-batch
+  double group_ms = 0;  // the time that one group takes for a mini-batch
   double parameter_bytes = 0;
-  int replicas = 1;       // groups that take turns at the mini-batches
+  int replicas = 1;       // groups that take the mini-batches in turn
   bool is_first = false;  // of the stages on this level
-  int groups_inside = 1;  // each of its groups
+  int groups_inside = 1;  // in each of its groups
 };
 
 double stage_ms(PipedreamCosts costs, const StageOnLevel& stage, const DeviceLevel& level);
 
-// Activations of a mini-batch, and their gradients on the way back.
+// The activations of a mini-batch, and their gradients on the way back.
 double transfer_ms(PipedreamCosts costs, double crossing_bytes, const DeviceLevel& level);
 
-// The whole model on every device.
+// For the whole model on every device.
 double data_parallel_ms(PipedreamCosts costs, double compute_ms, double parameter_bytes,
                         std::span<const DeviceLevel> levels);
 
-// How many groups come later in the pipeline, for each group of a stage: a fraction, because the
+// For each group of a stage, how many groups come later in the pipeline: a fraction, because the
 // replicas of a stage share those after them.
 struct GroupsBehind {
   std::int64_t count = 0, shared_by = 1;
   auto operator<=>(const GroupsBehind&) const = default;
 };
 
-// Of a stage's replicas, `later` groups of their level after them, and `behind` that level's
-// whole.
+// For a stage's replicas, with `later` groups of their level after them and `behind` after that
+// level as a whole.
 GroupsBehind behind_stage(GroupsBehind behind, int later, int replicas);
-// The same counted in the groups that one of those holds.
+// The same, counted in the groups inside each of those groups.
 GroupsBehind in_inner_groups(GroupsBehind behind, int groups_inside);
 
-// Of activations and weights: a replica has as many mini-batches in flight as there are devices
-// after it, rounded up, and the one that it works on.
+// Copies of activations and weights. A replica has in flight as many mini-batches as there are
+// devices after it, rounded up, and the one that it works on.
 std::int64_t copies_held(PipedreamCosts costs, GroupsBehind devices_behind);
 
 }  // namespace pipetrain

@@ -18,14 +18,13 @@ namespace {
 LayerSet no_layers(std::size_t count) { return {std::vector<std::uint64_t>((count + 63) / 64)}; }
 
 [[noreturn]] void refuse_states(std::string_view where, int most) {
-  throw UsageError(
-      fmt::format("{}: its branches can be cut in more than {} ways (antichains), which is more "
-                  "than is searched; join the layers of a branch, or those of a block that no cut "
-                  "should divide, into one",
-                  printable(where), most));
+  throw UsageError(fmt::format(
+      "{}: its branches can be cut in more than {} ways (antichains), more than the search allows; "
+      "join the layers of a branch, or those of a block that no cut should divide, into one",
+      printable(where), most));
 }
 
-// The states of a graph, found from the first source on.
+// Finds the states of a graph, starting from its first source.
 class StateWalk {
  public:
   StateWalk(const ProfileGraph& graph, std::string_view where, int most)
@@ -35,13 +34,13 @@ class StateWalk {
     const auto layers = inputs_.size();
     find_first(no_layers(layers));
     for (std::size_t s = 0; s < found_.size(); ++s) {
-      const LayerSet state = found_[s];  // a copy: the list grows
+      const LayerSet state = found_[s];  // a copy, since the list grows
       bool last = true;
       for (const int reader : readers_outside(state)) {
         take(with(state, reader));
         last = false;
       }
-      // A part of the graph that has no edge to this one comes after it.
+      // A part of the graph without an edge to this one comes after it.
       if (last) find_first(state);
     }
     return found_;
@@ -62,7 +61,7 @@ class StateWalk {
     return outside;
   }
 
-  // The state, the layer, and what that depends on.
+  // The state with the layer, and with everything that this layer depends on.
   LayerSet with(LayerSet state, int layer) const {
     std::vector<int> open = {layer};
     state.add(layer);
@@ -98,8 +97,8 @@ class StateWalk {
   std::map<std::vector<std::uint64_t>, bool> known_;
 };
 
-// The graph with its nodes in topological order, those of equal rank as the file has them: place 0
-// is the first source.
+// The graph with its nodes in topological order, those of equal rank in the order of the file. Node
+// 0 is the first source.
 ProfileGraph in_order(const ProfileGraph& graph) {
   const std::vector<int> order = topological_order(graph);
   std::vector<int> place(order.size());

@@ -14,7 +14,7 @@
 namespace pipetrain {
 namespace {
 
-// Half a minute on one core.
+// About half a minute on one core.
 constexpr double kMostCandidates = 4e9;
 
 using Stages = std::vector<PartitionStage>;
@@ -34,7 +34,7 @@ double bottleneck_of(const Stages& stages) {
   return longest;
 }
 
-// The most stages that the model can be cut into: states in a row, each inside the next.
+// The most stages that the model can be cut into: the longest row of states, each inside the next.
 int most_stages(const CutStates& cuts) {
   Indexed<int> longest(cuts.states.size(), 1);
   for (std::size_t s = 0; s < longest.size(); ++s)
@@ -78,12 +78,12 @@ void refuse_too_straight(const CutStates& cuts, const PartitionRequest& request,
   const int most = most_stages(cuts), devices = devices_of(request);
   if (request.straight && devices > most)
     throw UsageError(
-        fmt::format("--straight: {} devices are {} stages, and {} can be cut into at "
-                    "most {}; leave out --straight, or write --devices {} or less",
+        fmt::format("--straight: {} devices need {} stages, but {} can be cut into at most {}; "
+                    "leave out --straight, or write --devices {} or less",
                     devices, devices, printable(where), most, most));
 }
 
-// What would make room, of what can be tried here.
+// What would make it fit, among the options that can be tried here.
 std::string way_out(const CutStates& cuts, PartitionRequest request) {
   if (!std::exchange(request.straight, false)) return "";
   return fastest_partition(cuts, request) ? ", leave out --straight" : "";
@@ -147,7 +147,7 @@ bool is_data_parallel(const Proposal& proposal) {
   return proposal.stages.size() == 1 && proposal.stages[0].replicas > 1;
 }
 
-// The memory of a device that holds the whole model.
+// By how much a device is too small for the whole model; "" if it is not.
 std::string lacking_for_all(const CutStates& cuts, const PartitionRequest& request) {
   if (!request.memory_bytes) return "";
   const int whole = whole_model(cuts);

@@ -1,4 +1,4 @@
-// What PipeDream would run: its partition as a proposal, beside data parallelism, a pipeline
+// What PipeDream would run: its partition as a proposal, compared with data parallelism, a pipeline
 // without replicas, and one device.
 #pragma once
 
@@ -9,9 +9,9 @@
 
 namespace pipetrain {
 
-// Layers of the proposal are numbered stage by stage, in topological order within each. UsageError
-// that begins with `where` (the profile) if nothing fits: which stage is short of how many bytes,
-// and what would help.
+// Layers of the proposal are numbered stage by stage, in topological order within each. If nothing
+// fits, throws a UsageError that begins with `where` (the profile): which stage is short of how
+// many bytes, and what would help.
 Proposal explore_pipedream(const CutStates& cuts, const PartitionRequest& request,
                            std::string_view where);
 

@@ -20,9 +20,9 @@ namespace pipetrain {
 namespace {
 
 constexpr std::string_view kSeparator = " -- ";
-constexpr double kLongestMs = 1e12;  // of one operation: 30 years
+constexpr double kLongestMs = 1e12;  // for one operation: 30 years
 constexpr double kLargest = 1e14;    // bytes; the sum over the nodes of a graph fits 63 bits
-constexpr int kMostNodes = 4096;     // what the search over its cuts can bear
+constexpr int kMostNodes = 4096;     // the most that the search over its cuts can handle
 constexpr int kMostEdges = 1 << 16;  // likewise
 constexpr std::string_view kForm =
     "node1 -- NAME -- forward_compute_time=1.0, backward_compute_time=2.0, activation_size=4.0, "
@@ -60,8 +60,9 @@ class GraphTxtReader {
       text.remove_prefix(end == text.npos ? text.size() : end + 1);
     }
     if (graph_.nodes.empty())
-      throw UsageError(fmt::format("{}: there is no node in it; a line of a graph.txt is: {}",
-                                   printable(where_), kForm));
+      throw UsageError(
+          fmt::format("{}: there is no node in it; a line of a graph.txt looks like: {}",
+                      printable(where_), kForm));
     connect();
     if (const auto cycle = find_cycle(graph_); !cycle.empty()) report_cycle(cycle);
     return std::move(graph_);
@@ -88,15 +89,14 @@ class GraphTxtReader {
   void read_edge(std::string_view line) {
     const auto ends = parts_of(line, kSeparator);
     if (ends.size() != 2 || ends[0].empty() || ends[1].empty())
-      refuse(line_,
-             fmt::format("`{}` is not an edge; write two nodes, as node1 -- node2, or, for a "
-                         "node, begin the line with its name",
-                         printable(line.substr(0, 80))));
+      refuse(line_, fmt::format("`{}` is not an edge; write two nodes, such as node1 -- node2, or, "
+                                "for a node, begin the line with its name",
+                                printable(line.substr(0, 80))));
     edges_.push_back({ends[0], ends[1], line_});
   }
 
   void read_node(std::string_view line) {
-    // A description may hold anything, the separator too.
+    // A description may contain anything, even the separator.
     const auto first = line.find(kSeparator);
     const auto numbers = line.rfind(" -- forward_compute_time=");
     if (first == line.npos || numbers == line.npos || first == 0)
@@ -157,7 +157,7 @@ class GraphTxtReader {
     const bool whole = error == std::errc{} && end == text.data() + text.size();
     if (!whole || !(value >= 0 && value <= most))
       refuse(line_,
-             fmt::format("{} = {} is not possible; write {}, a number from 0 to {:g}", key,
+             fmt::format("{} = {} is not valid; write {}, a number from 0 to {:g}", key,
                          text.empty() ? "nothing" : printable(text.substr(0, 40)), unit, most));
     return std::abs(value);  // -0 is 0
   }
@@ -173,9 +173,10 @@ class GraphTxtReader {
       sum += values.back();
     }
     if (sum > kLargest || (!listed && values.size() > 1))
-      refuse(line_, fmt::format("{} = {} is not possible; write bytes, up to {:g} in all, several "
-                                "as [4.0; 2.0]",
-                                key, printable(text.substr(0, 40)), kLargest));
+      refuse(
+          line_,
+          fmt::format("{} = {} is not valid; write bytes, up to {:g} in all, several as [4.0; 2.0]",
+                      key, printable(text.substr(0, 40)), kLargest));
     return values;
   }
 
@@ -202,7 +203,7 @@ class GraphTxtReader {
     }
   }
 
-  // At the last line of the file that has an edge of it.
+  // At the last line of the file with an edge of the cycle.
   [[noreturn]] void report_cycle(const std::vector<int>& cycle) const {
     std::vector<std::string> names;
     int line = 0;

@@ -15,20 +15,20 @@ constexpr double kNever = std::numeric_limits<double>::infinity();
 
 enum class Goal { LeastTime, LeastMemory };
 
-// The best way found to bring the layers up to a state onto a number of groups.
+// The best way found to put the layers up to a state onto a number of groups.
 struct Choice {
   double cost = kNever;
   int split = kNoLayers;  // the state before the last stage
   int replicas = 0;       // of the last stage
   int stages = 0;
 
-  // Of what costs the same, fewer stages stash less and send less.
+  // At equal cost, fewer stages stash less and send less.
   bool better_than(const Choice& other) const {
     return cost < other.cost || (cost == other.cost && stages < other.stages);
   }
 };
 
-// A stage as the search tries it: the layers between two states on the last `replicas` of the first
+// A stage that the search tries: the layers between two states, on the last `replicas` of the first
 // `groups` groups.
 struct Trial {
   int from = kNoLayers, to = 0;
@@ -46,12 +46,12 @@ class PartitionSearch {
     const int whole = count() - 1;
     const double least = find(outermost, kNoLayers, {})(level_at(outermost).groups, whole).cost;
     if (least == kNever) return std::nullopt;
-    enough_ = least * (1 + 1e-12);  // equal but for rounding
+    enough_ = least * (1 + 1e-12);  // equal except for rounding
     return stages(outermost, kNoLayers, whole, {});
   }
 
  private:
-  // choices(m, j): of the layers from the start of a search up to state j, on m groups.
+  // choices(m, j): for the layers from the start of a search up to state j, on m groups.
   struct Choices {
     int states;
     Indexed<Choice> list;
@@ -59,7 +59,7 @@ class PartitionSearch {
     Choices(int groups, int count) : states(count), list((groups + 1) * count) {}
     Choice& operator()(int groups, int state) { return list[groups * states + state]; }
   };
-  using GroupCosts = std::vector<double>;  // of the layers between two states; a row per `from`
+  using GroupCosts = std::vector<double>;  // for the layers between two states; a row per `from`
 
   int count() const { return static_cast<int>(cuts_.states.size()); }
   const DeviceLevel& level_at(std::size_t level) const { return request_.levels[level]; }
@@ -72,12 +72,12 @@ class PartitionSearch {
     return devices;
   }
 
-  // After the groups of a stage of `level`.
+  // What comes after the groups of a stage on `level`.
   GroupsBehind behind_trial(std::size_t level, int groups, int replicas,
                             GroupsBehind behind) const {
     return behind_stage(behind, level_at(level).groups - groups, replicas);
   }
-  // After what is inside such a group. The released code looks at each level by itself.
+  // What comes after the groups inside such a group. The released code looks at each level alone.
   GroupsBehind behind_inside(std::size_t level, GroupsBehind behind) const {
     const bool counts = needs_memory() && request_.costs == PipedreamCosts::Paper;
     return counts ? in_inner_groups(behind, groups_inside(level)) : GroupsBehind{};
@@ -86,8 +86,8 @@ class PartitionSearch {
 
   // ---- costs
 
-  // Nothing where the level does not count: the paper's stages are those of devices, the code asks
-  // the same of a group as of a device.
+  // 0 if the level does not count: the paper's stages take the memory of devices, and the code asks
+  // of a group what it asks of a device.
   double memory_at(std::size_t level, int from, int to, GroupsBehind behind) const {
     if (level > 0 && request_.costs == PipedreamCosts::Paper) return 0;
     const auto copies = static_cast<double>(copies_held(request_.costs, behind));
@@ -128,7 +128,7 @@ class PartitionSearch {
     return static_cast<std::size_t>(from + 1) * cuts_.states.size() + static_cast<std::size_t>(to);
   }
 
-  // What a group of the level below takes, for any two states; null at the innermost level.
+  // What a group of the level below costs, for any two states; null on the innermost level.
   const GroupCosts* group_costs(std::size_t level, GroupsBehind behind_group) {
     if (level == 0) return nullptr;
     const GroupsBehind inside = behind_inside(level, behind_group);
@@ -202,8 +202,8 @@ class PartitionSearch {
     }
   }
 
-  // No stage takes less time than its compute, shared by all its devices: splits that leave too
-  // much of it on one side need no look.
+  // No stage takes less time than its compute shared by all its devices, so splits that leave too
+  // much of it on one side need not be tried.
   class Window {
    public:
     Window(const PartitionSearch& search, std::size_t level, int start, int end)
@@ -243,7 +243,7 @@ class PartitionSearch {
     return trials;
   }
 
-  // Devices numbered from the first one of a group.
+  // The devices are numbered from the first one of a group.
   std::vector<PartitionStage> stages(std::size_t level, int start, int end, GroupsBehind behind) {
     std::vector<PartitionStage> all;
     for (const Trial& trial : trials(level, start, end, behind)) {
@@ -280,7 +280,7 @@ class PartitionSearch {
     return all;
   }
 
-  // No stage of the outermost level has to cost less than the bottleneck, once that is known.
+  // Once the bottleneck is known, no stage of the outermost level has to cost less.
   double enough_for(std::size_t level) const {
     return level + 1 == request_.levels.size() ? enough_ : 0;
   }
@@ -306,7 +306,7 @@ std::optional<std::vector<PartitionStage>> smallest_partition(const CutStates& c
 
 double candidates(const CutStates& cuts, const PartitionRequest& request) {
   const auto states = static_cast<double>(cuts.states.size());
-  double sum = 0, searches = 1;  // of a level, for what comes after it
+  double sum = 0, searches = 1;  // of a level: one for each number of groups after it
   for (std::size_t l = request.levels.size(); l > 0; --l) {
     const double groups = request.levels[l - 1].groups;
     const double shares = request.straight ? groups : groups * (groups + 1) / 2;

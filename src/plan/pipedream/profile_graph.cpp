@@ -22,7 +22,7 @@ ProfileGraph kept_part(const ProfileGraph& graph, const std::vector<bool>& kept)
   return part;
 }
 
-// Without the nodes that begin with `word` and have no neighbours on one side.
+// The graph without the nodes that begin with `word` and have no neighbours on one side.
 ProfileGraph without_ends(const ProfileGraph& graph, std::string_view word,
                           const std::vector<std::vector<int>>& neighbours) {
   Indexed<bool> kept(graph.nodes.size());
@@ -57,7 +57,7 @@ std::vector<int> topological_order(const ProfileGraph& graph) {
   const auto readers = readers_of(graph);
   Indexed<std::size_t> missing(graph.nodes.size(), 0);  // inputs that are not in the order yet
   for (const ProfiledEdge edge : graph.edges) ++missing[edge.to];
-  std::vector<int> ready, order;  // the last that became ready comes first
+  std::vector<int> ready, order;  // the last one to become ready is taken first
   for (std::size_t n = graph.nodes.size(); n > 0; --n)
     if (missing[n - 1] == 0) ready.push_back(static_cast<int>(n - 1));
   while (!ready.empty()) {
@@ -75,7 +75,7 @@ std::vector<int> find_cycle(const ProfileGraph& graph) {
   for (const int node : topological_order(graph)) left[node] = false;
   const auto first = std::find(left.begin(), left.end(), true);
   if (first == left.end()) return {};
-  // Whatever is left reads something that is left: from input to input one must come round.
+  // Whatever is left reads something that is left, so walking from input to input closes a cycle.
   const auto inputs = inputs_of(graph);
   const auto input_left = [&](int node) {
     const auto& all = inputs[node];

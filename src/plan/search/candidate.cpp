@@ -14,7 +14,7 @@
 namespace pipetrain {
 namespace {
 
-// The chain's layers of one part, added up.
+// The layers of the chain in one part, added up.
 ChainLayer part_of(const LayerChain& chain, const Candidate& candidate, int part) {
   const int first = candidate.firsts[part];
   const int end = part + 1 < std::ssize(candidate.firsts) ? candidate.firsts[part + 1]
@@ -118,7 +118,7 @@ class Simulation {
   }
 
   double cut_ms(int p) const {
-    double slowest = 0;  // of the pairs of copies that meet
+    double slowest = 0;  // over the pairs of copies that meet
     for (int from = 0; from < copies_of(p); ++from)
       for (int to = 0; to < copies_of(p + 1); ++to)
         slowest = std::max(slowest, cut_ms(p, device_of(p, from), device_of(p + 1, to)));
@@ -130,8 +130,8 @@ class Simulation {
                                   static_cast<double>(parts_[p].sent_bytes));
   }
 
-  // Copies of a stage add up their gradients: a ring over their devices sends 2 (m - 1) / m of
-  // them.
+  // Copies of a stage add up their gradients in a ring over their devices: each sends
+  // 2 (m - 1) / m of the bytes.
   double all_reduce_ms(int p) const {
     const int copies = shape_.copies_of({p});
     if (copies == 1) return 0;
@@ -168,22 +168,22 @@ class Simulation {
       const double shared = candidate_.replicas.empty() ? compute : compute / copies_of(p);
       result.stages.push_back({.compute_ms = shared, .worker = device_of(p)});
       result.bottleneck_ms = std::max({result.bottleneck_ms, shared, costs.transfer});
-      // Where copies take mini-batches in turn, they update once for one of each.
+      // If copies take mini-batches in turn, they update once for one mini-batch of each.
       const int updates = shape_.whole_minibatches ? 1 : copies_of(p);
       busy += compute * candidate_.microbatches + costs.update * updates;
     }
     result.bubble = 1 - busy / (result.step_ms * candidate_.devices());
   }
 
-  // Of one micro-batch in flight: its activations, or where they are recomputed the input of the
-  // part, which the loader holds for the first one.
+  // For one micro-batch in flight: its activations or, if they are recomputed, the input of the
+  // part, which the loader holds for the first part.
   std::int64_t kept_bytes(int p) const {
     if (!candidate_.recompute) return parts_[p].saved_bytes;
     return p > 0 ? parts_[p - 1].sent_bytes : 0;
   }
 
-  // A worker's peak of activations counts chunks of any of its parts: the largest stands for each.
-  // Recomputed activations are there once.
+  // A worker's peak of activations counts chunks of any of its parts, so its largest part
+  // represents each. Recomputed activations exist once.
   void set_memory(Simulated& result, const Summary& summary) const {
     std::vector<std::int64_t> kept(candidate_.devices()), again(candidate_.devices()),
         parameters(candidate_.devices());

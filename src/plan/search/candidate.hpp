@@ -1,5 +1,5 @@
-// One way to train a model on a cluster, and what its program says of it: each candidate of the
-// search is its real program, walked through with the costs of its layers (compact_schedule.hpp).
+// One way to train a model on a cluster, and what its program shows. Each candidate of the search
+// is its real program, walked through with the costs of its layers (compact_schedule.hpp).
 #pragma once
 
 #include <cstdint>
@@ -15,22 +15,22 @@
 
 namespace pipetrain {
 
-// Layers in another order than the chain's: of a plan whose cuts part branches elsewhere.
+// Layers in another order than the chain's, for a plan whose cuts divide branches differently.
 struct LayerOrder {
   std::vector<int> layers;         // of the chain
-  std::vector<double> sent_bytes;  // over a cut after each, of one sample; known at the plan's cuts
+  std::vector<double> sent_bytes;  // over a cut after each, per sample; known at the plan's cuts
 };
 LayerChain reordered(const LayerChain& chain, const LayerOrder& order);
 
 struct Candidate {
   const Schedule* schedule = nullptr;
-  int workers = 1;       // the schedule's stages P; without replicas on devices 0 .. P - 1
+  int workers = 1;       // the schedule's stages P; without replicas, on devices 0 .. P - 1
   int microbatches = 1;  // per mini-batch
   int virtual_stages = 1;
   Warmup warmup = Warmup::OneFOneB;
   bool recompute = false;
   std::vector<int> firsts = {0};   // the first layer of each part of the model
-  std::vector<int> replicas = {};  // of each of P; empty: one. Their devices are numbered in turn
+  std::vector<int> replicas = {};  // of each of P; empty: one each. Devices are numbered in turn
   std::shared_ptr<const LayerOrder> order = {};  // null: the chain's
 
   int parts() const { return model_parts(*schedule, workers, virtual_stages); }
@@ -40,9 +40,9 @@ struct Candidate {
 std::string text_of(const Candidate& candidate);
 
 struct CandidateInput {
-  const LayerChain& chain;  // of the candidate's micro-batches
+  const LayerChain& chain;  // for the candidate's size of micro-batch
   const Cluster& cluster;
-  // What training keeps per parameter besides its versions, in f32: its gradient, and the moments
+  // How many f32 per parameter training keeps besides the versions: its gradient, and the moments
   // of the optimizer.
   int copies_beside_weights = 2;
   std::optional<std::int64_t> memory_limit_bytes = {};  // of each device, besides its own memory
@@ -50,16 +50,16 @@ struct CandidateInput {
 
 struct SimulatedStage {
   double compute_ms = 0;  // forward and backward of one micro-batch, shared by replicas
-  int worker = 0;         // that has it; of several copies, the first one's
+  int worker = 0;         // the worker that has it; the first one, if there are several copies
 };
 
 struct Simulated {
-  double step_ms = 0;                  // of a mini-batch, in steady state
-  double bottleneck_ms = 0;            // the slowest stage's micro-batch, or the slowest transfer's
-  double bubble = 0;                   // idle share of the workers' time, in steady state
-  std::vector<SimulatedStage> stages;  // per part of the model
+  double step_ms = 0;                      // of a mini-batch in steady state
+  double bottleneck_ms = 0;                // for a micro-batch, of the slowest stage or transfer
+  double bubble = 0;                       // idle share of the workers' time, in steady state
+  std::vector<SimulatedStage> stages;      // per part of the model
   std::vector<std::int64_t> memory_bytes;  // per worker
-  // The worker that is short of most memory, and how much; nothing where all fits.
+  // The worker that is short of most memory, and by how much; none if everything fits.
   struct Shortage {
     int worker = 0;
     std::int64_t bytes = 0;
@@ -67,15 +67,15 @@ struct Simulated {
   std::optional<Shortage> shortage = {};
 };
 
-// The workers hold this much: which is short of most, if any is.
+// Sets what the workers hold, and which of them is short of most memory, if any is.
 void set_memory(Simulated& simulated, std::vector<std::int64_t> per_worker,
                 const CandidateInput& input);
 
-// What its workers will send until every replica had its turn (program/communication.hpp), of the
-// chain's bytes: in f32 and without the padding of packets; no sums of tied parameters.
+// What its workers send until every replica has had its turn (program/communication.hpp). From the
+// bytes of the chain, so in f32 and without the padding of packets or the sums of tied parameters.
 ProposedCommunication candidate_sends(const CandidateInput& input, const Candidate& candidate);
 
-// UsageError if the schedule cannot run with these values: its rule.
+// Throws a UsageError with the rule if the schedule cannot run with these values.
 Simulated simulate_candidate(const CandidateInput& input, const Candidate& candidate);
 
 }  // namespace pipetrain

@@ -64,7 +64,7 @@ ComparedPlan row_of(const Looked& looked, const Looked& best) {
   return row;
 }
 
-// The best of each schedule, beside the chosen one.
+// The best of each schedule other than the chosen one.
 std::vector<ComparedPlan> compared(const SearchOutcome& outcome) {
   std::vector<ComparedPlan> rows;
   std::map<const Schedule*, const Looked*> best;

@@ -1,4 +1,4 @@
-// What the search has looked at, and what it says of it at the end.
+// The candidates that the search has tried, and what it reports about them at the end.
 #pragma once
 
 #include <limits>
@@ -11,7 +11,7 @@
 
 namespace pipetrain {
 
-// A candidate that was looked at, or why it was not.
+// A candidate with its simulation, or with the reason why there is none.
 struct Looked {
   static constexpr double never = std::numeric_limits<double>::infinity();
 
@@ -23,19 +23,19 @@ struct Looked {
   double step_ms() const { return runs() ? simulated->step_ms : never; }
 };
 
-// A plan of another planner, as that one has it.
+// A plan of another planner, unchanged.
 struct LookedSeed {
   std::string of;
   Looked looked;
 };
 
 struct SearchOutcome {
-  const std::vector<Looked>& looked;  // the best first, which runs
+  const std::vector<Looked>& looked;  // the best one first; it runs
   const std::vector<LookedSeed>& seeds;
   const LayerChain& chain;  // of the best
   bool left_stale_out = false;
 };
-// The best as a proposal, beside the best of each schedule and the other planners' plans.
+// The best as a proposal, with the best of each schedule and the other planners' plans.
 Proposal proposal_of(const SearchOutcome& outcome);
 
 // "worker 1 needs 3.0 MiB and is short of 1.0 MiB"

@@ -11,7 +11,7 @@ namespace {
 constexpr double kNoSplit = std::numeric_limits<double>::infinity();
 constexpr int kMostReplicatedStages = 8;
 
-// best(p, j, m): the slowest of the first p + 1 stages over layers [0, j) on devices [0, m).
+// best(p, j, m): the slowest of the first p + 1 stages, over layers [0, j) on devices [0, m).
 class ReplicaPartition {
  public:
   explicit ReplicaPartition(const ReplicaBalance& in)
@@ -49,7 +49,7 @@ class ReplicaPartition {
     return static_cast<std::size_t>(j) * (devices_ + 1) + static_cast<std::size_t>(m);
   }
 
-  // Layers [i, j) on devices [from, to).
+  // The time of layers [i, j) on devices [from, to).
   double stage_ms(int i, int j, int from, int to) const {
     const double speed = *std::min_element(in_.speeds.begin() + from, in_.speeds.begin() + to);
     const double sum =
@@ -91,8 +91,8 @@ class ReplicaPartition {
 
   const ReplicaBalance& in_;
   const int layers_, devices_;
-  std::vector<double> compute_ = {0}, bytes_ = {0};  // of the layers before
-  std::vector<std::vector<Best>> best_;              // by stages
+  std::vector<double> compute_ = {0}, bytes_ = {0};  // over the layers before each
+  std::vector<std::vector<Best>> best_;              // by number of stages
 };
 
 }  // namespace

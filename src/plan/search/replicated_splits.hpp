@@ -1,5 +1,5 @@
-// Contiguous splits whose stages have replicas, as candidates of the search: of each number of
-// stages one whose slowest stage or transfer is as fast as can be, when replicas share its work.
+// Contiguous splits whose stages have replicas, as candidates of the search: for each number of
+// stages, one whose slowest stage or transfer is as fast as possible, when replicas share the work.
 #pragma once
 
 #include <functional>
@@ -12,24 +12,23 @@ namespace pipetrain {
 
 struct ReplicatedSplit {
   Firsts firsts;
-  std::vector<int> replicas;  // of each stage, on devices that are numbered stage by stage
+  std::vector<int> replicas;  // of each stage, on devices numbered stage by stage
 };
 
 struct ReplicaBalance {
   const LayerChain& chain;
   std::vector<double> speeds;       // of each device
-  std::vector<double> cut_ms = {};  // [l]: over a cut after layer l; empty: nothing
-  // What replicas take to add up that number of bytes of gradients, per micro-batch; empty:
-  // nothing.
+  std::vector<double> cut_ms = {};  // [l]: over a cut after layer l; empty: 0
+  // The time that replicas take to sum this many bytes of gradients, per micro-batch; empty: 0.
   std::function<double(int replicas, double parameter_bytes)> sum_ms = {};
 };
 
-// On all devices, in 1, 2, .. stages, fewer than there are devices. By dynamic programming over
-// layers and devices, as PipeDream's partition (SOSP 2019, section 3.1) but for any number of
-// stages apart; of more than `most` steps of it nothing is found.
+// On all devices, in 1, 2, .. stages, but fewer than there are devices. By dynamic programming over
+// layers and devices, as PipeDream's partition (SOSP 2019, section 3.1), but separately for each
+// number of stages. If that takes more than `most` steps, the result is empty.
 std::vector<ReplicatedSplit> replicated_splits(const ReplicaBalance& input, double most = 4e7);
 
-// The same with as many replicas of every stage, where their number divides that of the devices.
+// The same with equal replicas for all stages, if their number divides that of the devices.
 std::vector<ReplicatedSplit> evenly_replicated_splits(const ReplicaBalance& input);
 
 }  // namespace pipetrain

@@ -21,7 +21,7 @@
 namespace pipetrain {
 namespace {
 
-// Candidates whose splits are searched, of each schedule.
+// How many candidates of each schedule have their splits searched.
 constexpr int beam = 3;
 
 class Search {
@@ -30,10 +30,10 @@ class Search {
 
   SearchResult run() {
     if (in_.workers && *in_.workers > device_count(in_.cluster))
-      throw UsageError(fmt::format(
-          "pipeline.stages = {} are more than the {} devices of the cluster; write fewer "
-          "stages, or name more devices",
-          *in_.workers, device_count(in_.cluster)));
+      throw UsageError(
+          fmt::format("pipeline.stages = {} is more than the {} devices of the cluster; write "
+                      "fewer stages, or name more devices",
+                      *in_.workers, device_count(in_.cluster)));
     look_at_all();
     std::ranges::stable_sort(looked_, {}, &Looked::step_ms);
     std::map<const Schedule*, int> searched;
@@ -67,7 +67,7 @@ class Search {
     return counts;
   }
 
-  // Those that divide the mini-batch, doubling: its micro-batches are of one size.
+  // Powers of two that divide the mini-batch, so that its micro-batches have one size.
   std::vector<int> microbatch_counts() const {
     if (in_.microbatches) return {*in_.microbatches};
     std::vector<int> counts;
@@ -83,7 +83,7 @@ class Search {
 
   bool is_allowed(const Schedule& schedule) const {
     if (in_.schedule) return schedule.name == *in_.schedule;
-    // Others charge what only devices of their own kind do.
+    // Other schedules charge what only devices of their own kind do.
     if (schedule.charges != Charges::Channels) return false;
     return in_.allow_stale || flushes(schedule);
   }
@@ -106,7 +106,7 @@ class Search {
     }
   }
 
-  // One number is for every stage; a list of another length is refused as a schedule's rule.
+  // One number is for every stage; a list of another length is refused, as by a schedule's rule.
   std::vector<int> given_replicas(int workers) const {
     if (!in_.replicas || in_.replicas->size() > 1) return in_.replicas.value_or(std::vector<int>{});
     if (in_.replicas->front() == 1) return {};
@@ -128,7 +128,7 @@ class Search {
                          .replicas = split.replicas});
   }
 
-  // Where replicas take mini-batches in turn, a round has all of theirs, and is long to simulate.
+  // If replicas take mini-batches in turn, a round has one turn of each and is long to simulate.
   bool is_long_round(const Schedule& schedule, const std::vector<int>& replicas) const {
     if (schedule.replicas != Replicas::TakeMinibatches) return false;
     int round = 1;
@@ -179,7 +179,7 @@ class Search {
         }
   }
 
-  // Whether stages that share a parameter have equal replicas.
+  // Do stages that share a parameter have equal replicas?
   bool ties_fit(const Candidate& c) const {
     const auto stage_of = [&](int layer) {
       return std::upper_bound(c.firsts.begin(), c.firsts.end(), layer) - c.firsts.begin() - 1;
@@ -190,8 +190,8 @@ class Search {
     return true;
   }
 
-  // A candidate with a split of its own. What a schedule refuses is left out: without replicas it
-  // has been looked at.
+  // Tries a candidate with its own split. What a schedule refuses is left out, since it has been
+  // tried without replicas.
   bool look_at_fixed(const Candidate& candidate) {
     if (candidate.devices() > device_count(in_.cluster) ||
         (!candidate.replicas.empty() && !ties_fit(candidate)) ||
@@ -205,12 +205,12 @@ class Search {
 
   // ---- each candidate
 
-  // On one worker all schedules that flush run alike.
+  // On one worker, all schedules that flush run alike.
   bool one_is_enough(const Schedule& schedule) const {
     return !in_.schedule && &schedule != find_schedule("1f1b");
   }
 
-  // A cut between neighbours of the first workers stands for all.
+  // A cut between the first two workers represents all cuts.
   std::vector<double> cut_ms(const LayerChain& chain, int workers) const {
     std::vector<double> ms;
     if (workers == 1) return ms;
@@ -244,7 +244,7 @@ class Search {
     return looked;
   }
 
-  // Where activations do not fit, they may be made again.
+  // If activations do not fit, they may be recomputed.
   void try_recomputed(Looked& looked) {
     Candidate candidate = looked.candidate;
     candidate.recompute = true;
@@ -265,7 +265,7 @@ class Search {
 
   std::vector<double> speeds(const Candidate& candidate) const {
     std::vector<double> speeds;
-    std::vector<int> before = {0};  // devices, of each of the workers
+    std::vector<int> before = {0};  // how many devices come before each worker's
     for (int w = 0; w < candidate.workers; ++w)
       before.push_back(before.back() + (candidate.replicas.empty() ? 1 : candidate.replicas.at(w)));
     for (int p = 0; p < candidate.parts(); ++p) {
@@ -293,7 +293,7 @@ class Search {
     looked.simulated = simulate(looked.candidate);
   }
 
-  // The first that fits when it is compiled. What does not is no longer among those that run.
+  // Keeps the first that fits when compiled. Those that do not are no longer among those that run.
   void choose_exactly() {
     constexpr int tries = 12;
     for (int t = 0; t < tries && t < std::ssize(looked_) && looked_[t].runs(); ++t) {
@@ -304,7 +304,7 @@ class Search {
     std::ranges::stable_sort(looked_, {}, &Looked::step_ms);
   }
 
-  // Why there is no plan: what is short of least memory, or else the rules.
+  // Reports why there is no plan: the candidate that is short of least memory, otherwise the rules.
   [[noreturn]] void refuse() const {
     const Looked* least = nullptr;
     for (const Looked& l : looked_)
@@ -312,19 +312,19 @@ class Search {
           (!least || l.simulated->shortage->bytes < least->simulated->shortage->bytes))
         least = &l;
     if (least)
-      throw UsageError(fmt::format(
-          "no plan fits the memory: under the nearest ({}) {}; use more devices, smaller "
-          "mini-batches, or a larger limit",
-          text_of(least->candidate), shortage_text(*least->simulated)));
+      throw UsageError(
+          fmt::format("no plan fits the memory: in the closest one ({}) {}; use more devices, "
+                      "smaller mini-batches, or a larger limit",
+                      text_of(least->candidate), shortage_text(*least->simulated)));
     if (looked_.empty() && in_.firsts)
-      throw UsageError(fmt::format(
-          "no plan: pipeline.split is for {} parts of the model, which no schedule has on "
-          "these devices; leave it out, or name other stages",
-          in_.firsts->size()));
+      throw UsageError(
+          fmt::format("no plan: pipeline.split makes {} parts of the model, but no schedule has "
+                      "that many on these devices; leave it out, or name other stages",
+                      in_.firsts->size()));
     if (looked_.empty() && in_.replicas)
       throw UsageError(
-          fmt::format("no plan: pipeline.replicas = [{}] fit no number of stages on these {} "
-                      "devices; leave them out, or write fewer",
+          fmt::format("no plan: pipeline.replicas = [{}] fits no number of stages on these {} "
+                      "devices; leave it out, or write fewer",
                       fmt::join(*in_.replicas, ", "), device_count(in_.cluster)));
     throw UsageError(
         looked_.empty() || looked_[0].refused.empty()

@@ -1,10 +1,11 @@
 // Our own planner: every schedule, number of stages, replicas, size of micro-batch and split that a
-// cluster allows, each as its real program under the times of a profile. The shortest step that
-// fits wins.
+// cluster allows, each simulated as its real program with the times of a profile. The shortest step
+// that fits wins.
 //
-// Bounded: of all choices but the split the best are found with balanced splits first
-// (plan/search/splits.hpp, with replicas plan/search/replicated_splits.hpp), and only of those
-// splits are searched. With plans of other planners among the candidates it finds nothing worse.
+// The search is bounded: it first finds the best of all other choices with balanced splits
+// (plan/search/splits.hpp; with replicas, plan/search/replicated_splits.hpp), and only then
+// searches the splits of these. With the plans of other planners as candidates, it finds nothing
+// worse.
 #pragma once
 
 #include <cstdint>
@@ -20,18 +21,16 @@
 namespace pipetrain {
 
 struct SearchInput {
-  // The model's chain for micro-batches of this size, while this number of workers share the
-  // machine.
+  // The model's chain for micro-batches of this size, while this many workers share the machine.
   std::function<LayerChain(int samples, int workers)> chain;
   const Cluster& cluster;
   int minibatch_samples = 1;
   int copies_beside_weights = 2;  // CandidateInput
   std::optional<std::int64_t> memory_limit_bytes = {};
-  // Bytes per worker of a candidate's compiled pipeline, where there is one to compile. Formulas
-  // choose among candidates; the chosen one must fit by this.
+  // Bytes per worker of a candidate's compiled pipeline, if there is one to compile. Formulas
+  // choose among candidates, but the chosen one must fit by these bytes.
   std::function<std::vector<std::int64_t>(const Candidate&)> exact_memory = {};
-  // May a schedule read weights other than the newest? Without it results equal those of one
-  // device.
+  // May a schedule read weights other than the newest? If not, results equal those of one device.
   bool allow_stale = false;
 
   bool replicates = true;  // may stages have replicas?
@@ -39,7 +38,7 @@ struct SearchInput {
   std::vector<std::vector<int>> tied_layers = {};
   std::vector<SearchSeed> seeds = {};
 
-  // What is given and not searched.
+  // What is given and therefore not searched.
   std::optional<std::string> schedule = {};
   std::optional<int> workers = {}, microbatches = {}, virtual_stages = {};
   std::optional<std::vector<int>> replicas = {};  // of each stage, or one number for all
@@ -52,8 +51,8 @@ struct SearchResult {
   Proposal proposal;  // the same, for printing
 };
 
-// UsageError with the reasons where nothing can run: which worker is short of how many bytes, or
-// the rule of the schedule that was asked for.
+// Throws a UsageError with the reasons if nothing can run: which worker is short of how many bytes,
+// or the rule of the schedule that was asked for.
 SearchResult search_by_simulation(const SearchInput& input);
 
 }  // namespace pipetrain

@@ -11,10 +11,10 @@
 namespace pipetrain {
 namespace {
 
-// PipeDream's, a second or two on one core: what others plan must not cost more than our search.
+// PipeDream's, a second or two on one core: seeds must not cost more than our own search.
 constexpr double kMostSeedCandidates = 2e8;
 
-// Of lines such as `warmup = "double"`; empty where no line has the key.
+// The value in lines such as `warmup = "double"`; empty if no line has the key.
 std::string value_in(const std::string& keys, const std::string& key) {
   const std::string begin = key + " = \"";
   const std::size_t at = keys.find(begin);
@@ -29,7 +29,7 @@ Warmup warmup_named(const std::string& word) {
                                      : static_cast<Warmup>(found - warmup_words.begin());
 }
 
-// Null where the stages' layers follow each other in the chain too.
+// Null if the stages' layers follow each other in the chain, too.
 std::shared_ptr<const LayerOrder> order_of(const SeedInput& in,
                                            const std::vector<PartitionStage>& stages) {
   LayerOrder order;
@@ -82,7 +82,7 @@ void add_bapipe(std::vector<SearchSeed>& seeds, const SeedInput& in) {
                                           .memory_limit_bytes = in.memory_limit_bytes,
                                           .split_layers = false});
     if (auto seed = seed_of(plan)) seeds.push_back(std::move(*seed));
-  } catch (const UsageError&) {  // it finds nothing
+  } catch (const UsageError&) {  // this planner finds no plan
   }
 }
 

@@ -1,5 +1,5 @@
-// Plans of other planners as candidates of the search: each is simulated as the program that it is,
-// so that under the simulator no plan of the search is worse than they are.
+// Plans of other planners as candidates of the search. Each is simulated as the program that it is,
+// so in the simulator no plan of the search is worse than these.
 #pragma once
 
 #include <memory>
@@ -18,24 +18,24 @@ namespace pipetrain {
 
 struct SearchSeed {
   std::string of;             // "pipedream", "bapipe"
-  std::string schedule = {};  // that it is run under; looked at under the others too
+  std::string schedule = {};  // under which it runs; the others are tried too
   Warmup warmup = Warmup::OneFOneB;
   int microbatches = 1;
   int workers = 1;  // the schedule's stages
   std::vector<int> firsts = {0};
-  std::vector<int> replicas = {};  // empty: one of each, or the schedule itself has copies
+  std::vector<int> replicas = {};  // empty: one of each, or the schedule has copies of its own
   std::shared_ptr<const LayerOrder> order = {};  // null: the chain's
 };
 
-// What the plan would train as; nothing where it has stages that share a layer. Schedules that
-// charge what other devices do stand for the 1f1b that they run as.
+// The plan as it would train; none if it has stages that share a layer. A schedule that charges
+// what other devices do is replaced by the 1f1b that it runs as.
 std::optional<SearchSeed> seed_of(const Proposal& proposal);
 
-// Both planners' plans, if they find any: PipeDream's with and without replicas, by both of its
-// cost models; BaPipe's over these chains.
+// The plans of both planners, if they find any: PipeDream's with and without replicas, by both of
+// its cost models, and BaPipe's over these chains.
 struct SeedInput {
   const CutStates& cuts;
-  std::vector<LayerChain> chains;  // for each size of micro-batch to look at
+  std::vector<LayerChain> chains;  // for each size of micro-batch to try
   const Cluster& cluster;
   int minibatch_samples = 1;
   std::optional<std::int64_t> memory_limit_bytes = {};

@@ -38,7 +38,7 @@ RatedSplit best_of_all(int parts, int layers, const std::function<double(const F
   return best;
 }
 
-// The best of one cut's places around where it is; as it was where none is better.
+// Moves one cut to the best place near it; leaves it if no place is better.
 bool improve_cut(RatedSplit& split, std::size_t cut, int layers,
                  const std::function<double(const Firsts&)>& rate) {
   constexpr int reach = 3;

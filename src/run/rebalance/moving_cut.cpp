@@ -28,7 +28,7 @@ std::vector<int> firsts_of(const Plan& plan) {
   return firsts;
 }
 
-// A forward is taken for a third of the work: only the sums of the parts are known.
+// Counts a forward as a third of the work: only the total of each part is known.
 double simulated_ms(const Program& program, const std::vector<double>& part_ms) {
   Costs costs;
   for (const double ms : part_ms) {
@@ -102,7 +102,7 @@ void MovingCut::move(const Move& move, std::int64_t step) {
     CompiledPipeline compiled = compile_pipeline(next);
     check_memory_limit(compiled);
     in_.pipeline.recut(std::move(plan), std::move(compiled));
-  } catch (const UsageError& refusal) {  // that cut does not fit: the pipeline is as it was
+  } catch (const UsageError& refusal) {  // the cut does not fit: the pipeline is unchanged
     rebalancer_.refused(move);
     return tell(move, step, 0, refusal.what());
   }

@@ -1,6 +1,6 @@
 // pipeline.rebalance = "auto": collects what the stages measure, asks the rebalancer at the end of
-// each window of steps, and moves the cut of the pipeline that trains. A schedule that drains gives
-// the same bits under every cut.
+// each window of steps, and moves the cut of the running pipeline. A schedule that drains gives the
+// same bits under every cut.
 #pragma once
 
 #include <cstdint>
@@ -15,22 +15,22 @@
 
 namespace pipetrain {
 
-struct MovingCutInput {  // everything outlives it
+struct MovingCutInput {  // everything must outlive it
   Pipeline& pipeline;
   RunMetrics& metrics;
   Console& console;
   StepReporter& reporter;
-  std::int64_t steps = 0;  // the last one's number
+  std::int64_t steps = 0;  // number of the last step
 };
 
 class MovingCut {
  public:
   explicit MovingCut(const MovingCutInput& input);
 
-  // Steps from one window's end to the next: a segment is no longer.
+  // Steps from one window's end to the next; no segment may be longer.
   std::int64_t window() const { return window_; }
   void see(const StepRecord& record, double seconds);
-  // Between two segments, after `step` steps. Errors as of making a pipeline.
+  // Call between two segments, after `step` steps. Errors as in making a pipeline.
   void consider(std::int64_t step);
 
  private:
@@ -43,7 +43,7 @@ class MovingCut {
   const MovingCutInput in_;
   Rebalancer rebalancer_;
   std::int64_t window_;
-  int unseen_;  // steps of this window that are not counted: caches are cold after a move
+  int unseen_;  // steps left in this window that do not count: caches are cold after a move
   double seen_seconds_ = 0;
   std::vector<double> step_seconds_;
   std::vector<std::vector<double>> busy_seconds_;  // per part, per step

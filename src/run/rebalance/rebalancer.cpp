@@ -11,8 +11,8 @@
 namespace pipetrain {
 namespace {
 
-constexpr double least_gain = 0.03;               // of a step, to be worth a move
-constexpr double kept_gain = 0.01;                // of a step, for a move to stay
+constexpr double least_gain = 0.03;               // of a step's time, for a move to be worth making
+constexpr double kept_gain = 0.01;                // of a step's time, for a move to be kept
 constexpr int first_hold = 4, longest_hold = 64;  // windows
 
 // Sums over the layers of each part.

@@ -1,10 +1,10 @@
-// Whether the cut of a running pipeline should move: decided from what its stages measure, one
-// window of steps at a time. Knows neither threads nor weights; run/rebalance/moves.hpp moves.
+// Decides whether the cut of a running pipeline should move, from what its stages measure in one
+// window of steps at a time. Knows neither threads nor weights; run/rebalance/moving_cut.hpp moves.
 //
-// A layer's time is its stage's busy time, shared out by estimated costs; so a stage on a slow or
-// shared core has expensive layers, and gives some away. A move is judged by the window
-// after it: where the step did not get shorter it is taken back, and the same proposal is not made
-// again for a while, each time twice as long.
+// A layer's time is its share of its stage's busy time, by estimated costs; so a stage on a slow or
+// shared core has expensive layers, and gives some away. A move is judged by the window after it:
+// if the step did not get shorter, the move is taken back, and the same proposal is not made again
+// for a while, which doubles each time.
 #pragma once
 
 #include <cstdint>
@@ -17,24 +17,24 @@ namespace pipetrain {
 
 struct RebalancerInput {
   std::vector<double> layer_costs;  // estimated, in any unit; one per layer of the model
-  std::vector<int> firsts;          // the first layer of each part, now
-  // Milliseconds of a step whose parts take these times for all forwards and backwards of a
+  std::vector<int> firsts;          // the current first layer of each part
+  // Milliseconds of a step in which the parts take these times for all forwards and backwards of a
   // mini-batch: the program, simulated.
   std::function<double(const std::vector<double>& part_ms)> step_ms;
-  std::int64_t steps = 0;  // the last one's number
+  std::int64_t steps = 0;  // number of the last step
 };
 
-// What a window of steps measured, medians.
+// What a window of steps measured, as medians.
 struct MeasuredSteps {
-  std::int64_t step = 0;  // trained so far
+  std::int64_t step = 0;  // steps trained so far
   double step_ms = 0;
-  std::vector<double> part_ms;  // busy per step, of each part
+  std::vector<double> part_ms;  // busy time per step, for each part
 };
 
 struct Move {
   std::vector<int> firsts;
-  double measured_ms = 0, predicted_ms = 0;  // of a step, before and after
-  bool back = false;                         // takes the last move back
+  double measured_ms = 0, predicted_ms = 0;  // of a step: before the move, and expected after it
+  bool back = false;                         // it takes the last move back
   std::string why;
 };
 
@@ -42,21 +42,21 @@ class Rebalancer {
  public:
   explicit Rebalancer(RebalancerInput input);
 
-  // A move that pays for itself in the steps that are left; nothing: stay.
+  // A move that pays for itself in the remaining steps, or nothing.
   std::optional<Move> decide(const MeasuredSteps& window);
-  // What became of it. One that was refused (there is no memory for it) is not proposed for a
-  // while.
+  // Report what became of it. A refused move (there is no memory for it) is not proposed again for
+  // a while.
   void moved(const Move& move, double cost_ms);
   void refused(const Move& move);
 
   const std::vector<int>& firsts() const { return firsts_; }
 
  private:
-  struct Judged {  // the last move, until the window after it
+  struct Judged {  // the last move, until the end of the next window
     std::vector<int> before;
     double step_ms = 0;
   };
-  struct Held {  // a cut that is not proposed until then
+  struct Held {  // a cut that is not proposed for some windows
     std::vector<int> firsts;
     int windows_left = 0, next = 0;
   };
@@ -70,7 +70,7 @@ class Rebalancer {
   std::vector<int> firsts_;
   std::optional<Judged> judged_;
   std::vector<Held> held_;
-  double cost_ms_ = 500;  // of a move, until one was measured
+  double cost_ms_ = 500;  // of a move, until one has been measured
 };
 
 }  // namespace pipetrain

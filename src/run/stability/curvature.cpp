@@ -15,7 +15,7 @@ double product_of(const Direction& a, const Direction& b) {
   return sum;
 }
 
-// Of length 1; false where it has none.
+// Scales to length 1; false if the length is 0 or not finite.
 bool normalise(Direction& direction) {
   const double length = length_of(direction);
   if (!(length > 0) || !std::isfinite(length)) return false;
@@ -32,8 +32,8 @@ std::optional<Curvature> largest_curvature(
     int iterations) {
   Curvature found{.direction = std::move(begin)};
   if (!normalise(found.direction)) return std::nullopt;
-  // Added to every eigenvalue once one below 0 turned out to be the largest in size, so that the
-  // iteration goes to the other end.
+  // Added to every eigenvalue once a negative one has proved largest in size, so that the iteration
+  // finds the other end.
   double shift = 0, last = std::numeric_limits<double>::quiet_NaN();
   int left = iterations;
   while (left-- > 0) {

@@ -13,7 +13,7 @@ using Complex = std::complex<double>;
 
 constexpr double kNone = std::numeric_limits<double>::infinity();
 
-// The rate at which x = exp(i angle) is a root: real and above 0 where it is one at all.
+// The rate at which x = exp(i angle) is a root; only a real, positive value is a rate.
 class RateAt {
  public:
   RateAt(const std::vector<DelayedShare>& shares, const Momentum& momentum)
@@ -34,13 +34,13 @@ class RateAt {
   const Momentum momentum_;
 };
 
-// The rate where it is real and above 0; elsewhere, as where all shares cancel each other, none.
+// The rate, if it is real and positive; otherwise, for instance where all shares cancel, kNone.
 double real_rate(Complex rate) {
   const bool is_real = std::abs(rate.imag()) < 1e-6 * std::abs(rate.real());
   return is_real && rate.real() > 0 ? rate.real() : kNone;
 }
 
-// Between two angles whose rates are on different sides of the real axis.
+// The rate on the real axis between two angles whose rates are on different sides of it.
 double crossing(const RateAt& rate, double low, double high) {
   const bool rises = rate(low).imag() < 0;
   for (int i = 0; i < 60; ++i) {

@@ -9,8 +9,8 @@
 namespace pipetrain {
 namespace {
 
-// An update by plain sgd at this rate moves the weights so far that the gradient is what is left of
-// them, divided by it: as exact as f32 is. A power of two, so that dividing rounds nothing.
+// An update by plain sgd at this rate moves the weights so far that the result, divided by the
+// rate, is the gradient, as exact as f32 is. A power of two, so that the division rounds nothing.
 constexpr double kRate = 1 << 20;
 
 Config probing(Config config) {

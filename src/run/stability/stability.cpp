@@ -15,10 +15,10 @@
 namespace pipetrain {
 namespace {
 
-// Of the weights' length: how far from them gradients are taken, on both sides.
+// How far from the weights gradients are taken, on both sides, relative to the weights' length.
 constexpr double kDistance = 1e-3;
 
-// Of two intervals' mean losses: what mini-batches make of it by themselves stays below.
+// Between the mean losses of two intervals: differences between mini-batches alone stay below it.
 constexpr double kRise = 2;
 
 StageId stage_of(const StabilityInput& in, const TrainedParameter& parameter) {
@@ -54,8 +54,9 @@ StabilityMeter::StabilityMeter(const StabilityInput& input)
       parameters_(trained_parameters(input.pipeline.input().graph)),
       delays_(gradient_delays(input.pipeline.program())) {}
 
-// Along rate^(1/2) direction, then times rate^(1/2), rates over the common one: of stages and
-// parameters whose rates differ this has the curvature that the common rate meets.
+// The Hessian times rate^(1/2) direction, times rate^(1/2), with rates relative to the common one:
+// for stages and parameters with different rates, this has the curvature that the common rate
+// meets.
 std::optional<Direction> StabilityMeter::hessian_times(GradientProbe& probe,
                                                        const std::vector<double>& scale,
                                                        const Direction& direction) const {

@@ -1,6 +1,6 @@
-// How far a training by sgd is from diverging: the largest curvature of its loss, and with it the
+// How far a training by sgd is from diverging: the largest curvature of its loss, and from it the
 // learning rate at which gradients as late as the schedule's begin to feed on themselves
-// (edge.hpp). Measured between two segments, on the weights as they are.
+// (edge.hpp). Measured between two segments, at the current weights.
 #pragma once
 
 #include <cstdint>
@@ -15,29 +15,28 @@ namespace pipetrain {
 
 struct StageStability {
   double delay = 0;    // updates
-  double lr = 0;       // of its next update
-  double lr_edge = 0;  // the largest stable rate, were the whole direction on this stage
+  double lr = 0;       // of the stage's next update
+  double lr_edge = 0;  // the largest stable rate if the whole direction were on this stage
   double share = 0;    // of the squared direction
 };
 
 struct Stability {
-  std::int64_t step = 0;  // trained so far
-  double curvature = 0;   // the largest, of the loss of the step's next mini-batch
-  double change = 0;      // relative, of the last iteration
-  double lr_edge = 0;     // the largest stable common rate, of all stages together
-  double margin = 0;      // that over the common rate now: below 1 the training diverges
-  bool rising =
-      true;  // the loss, since the measurement before; true too where there was no step yet
-  double seconds = 0;  // that it took
+  std::int64_t step = 0;  // steps trained so far
+  double curvature = 0;   // the largest, of the loss on the next mini-batch
+  double change = 0;      // in the last iteration, relative
+  double lr_edge = 0;     // the largest stable rate common to all stages
+  double margin = 0;      // lr_edge over the current common rate; below 1 the training diverges
+  bool rising = true;  // the loss, since the previous measurement; also true before the first step
+  double seconds = 0;  // that the measurement took
   std::vector<StageStability> stages;
 };
 
-// Mean losses of one interval of steps after the other.
+// Compares the mean losses of consecutive intervals of steps.
 class LossTrend {
  public:
   void see(double loss);
-  // The interval ends: is its mean above the one before (the first interval's: the first loss) by
-  // more than twice? True where there is nothing to compare.
+  // Ends the interval: is its mean more than twice that of the previous one (for the first
+  // interval: than the first loss)? True if there is nothing to compare.
   bool end_interval();
 
  private:
@@ -46,8 +45,8 @@ class LossTrend {
   std::optional<double> before_;
 };
 
-struct StabilityInput {      // everything outlives it
-  const Pipeline& pipeline;  // that trains
+struct StabilityInput {      // everything must outlive it
+  const Pipeline& pipeline;  // the one that trains
   const Dataset& train;
 };
 
@@ -55,17 +54,17 @@ class StabilityMeter {
  public:
   explicit StabilityMeter(const StabilityInput& input);
 
-  // The loss of each step, so that a measurement knows whether it rises.
+  // Call with the loss of each step, so that a measurement knows whether it rises.
   void see(double loss);
-  // After `step` steps: the gradients of two mini-batches an iteration. Nothing where the
-  // gradients are not finite, or all 0.
+  // After `step` steps. Costs two gradients of a mini-batch per iteration. Nothing if the gradients
+  // are not finite, or all 0.
   std::optional<Stability> measure(std::int64_t step);
 
  private:
   std::optional<Direction> hessian_times(GradientProbe& probe, const std::vector<double>& scale,
                                          const Direction& direction) const;
   Direction first_direction(std::size_t size) const;
-  std::vector<double> scale(std::int64_t step) const;  // per weight: the root of its relative rate
+  std::vector<double> scale(std::int64_t step) const;  // per weight: root of its relative rate
   Stability judged(const Curvature& found, std::int64_t step) const;
 
   const StabilityInput in_;
@@ -73,7 +72,7 @@ class StabilityMeter {
   const LearningRate learning_rate_;
   const std::vector<TrainedParameter> parameters_;
   const Indexed<double, StageId> delays_;
-  Direction last_;  // found, to begin with the next time
+  Direction last_;  // found last, from which the next measurement starts
   LossTrend trend_;
 };
 

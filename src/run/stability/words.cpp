@@ -9,13 +9,13 @@
 namespace pipetrain {
 namespace {
 
-// The stage whose gradients come latest.
+// The stage with the longest delay.
 std::size_t latest(const Stability& stability) {
   const auto found = std::ranges::max_element(stability.stages, {}, &StageStability::delay);
   return static_cast<std::size_t>(found - stability.stages.begin());
 }
 
-// Two digits, rounded down: what is advised must be stable.
+// Two digits, rounded down: the rate that is suggested must be stable.
 double below(double rate) {
   const double digit = std::pow(10, std::floor(std::log10(rate)) - 1);
   return std::floor(rate / digit) * digit;

@@ -122,7 +122,7 @@ TEST_CASE("a bf16 value takes two bytes an element, in the same places", "[cpu]"
   std::vector<Bf16> stored(64, Bf16{0x7FC0});
   to_stored(layout, 1, plain.data(), stored.data());
   to_plain(layout, 1, stored.data(), back.data());
-  CHECK(back == plain);                     // so few bits that bf16 holds them all
+  CHECK(back == plain);                     // values of few bits, which bf16 holds exactly
   CHECK(to_float(stored[16]) == plain[1]);  // the second pixel of channel 0
   CHECK(stored[3].bits == 0);
 }

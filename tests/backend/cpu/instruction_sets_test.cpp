@@ -1,5 +1,5 @@
-// Loops that sum up in registers, of which instruction sets have more or fewer: each set that this
-// machine has against plain sums.
+// Loops that add up in registers, of which instruction sets have more or fewer: each set that this
+// machine has, against plain sums.
 #include "instruction_sets.hpp"
 #include "catch.hpp"
 
@@ -9,7 +9,7 @@ using namespace pipetrain::cpu::testing;
 
 namespace {
 
-// Of images in blocks of 16 channels: zeros after the last channel.
+// An image in blocks of 16 channels, with zeros after the last channel.
 std::vector<float> image(const FewChannelsLoop& l) {
   std::vector<float> x = numbers(l.in_height * l.in_width * kLanes, 0.7f);
   for (std::size_t i = 0; i < x.size(); ++i)
@@ -106,7 +106,7 @@ TEST_CASE("every instruction set computes the same convolution of few channels",
   check_near(dw, slopes);
 }
 
-// Of images of 4x4, three samples of them; what it adds to.
+// A loop over three samples of 4x4 images, its operands, and what it adds to.
 struct SmallImages {
   SmallImagesLoop loop;
   std::vector<float> x, dy, before;
@@ -155,7 +155,7 @@ TEST_CASE("every instruction set computes the same weight gradient of small imag
 }
 
 #if defined(__x86_64__)
-// What bf16 keeps of each; its values.
+// Returns each value as bf16, and leaves what bf16 keeps of it in `values`.
 std::vector<Bf16> round_in_place(std::vector<float>& values) {
   std::vector<Bf16> rounded;
   for (float& value : values) {
@@ -165,7 +165,7 @@ std::vector<Bf16> round_in_place(std::vector<float>& values) {
   return rounded;
 }
 
-// Samples two by two, the last one alone.
+// Samples in pairs, the last one alone.
 std::vector<Bf16Pair> pairs_of(const std::vector<Bf16>& values, std::int64_t samples) {
   const std::int64_t elements = std::ssize(values) / samples;
   std::vector<Bf16Pair> pairs(at((samples + 1) / 2 * elements));

@@ -36,7 +36,7 @@ Graph vgg_like() {
 
 }  // namespace
 
-TEST_CASE("twice the same work gives the same bits", "[cpu]") {
+TEST_CASE("the same work done twice gives the same bits", "[cpu]") {
   const auto backend = make_cpu_backend();
   const Task task = make_task(vgg_like(), 8, Mode::Train, 2);
   const int threads = GENERATE(1, 2), before = omp_get_max_threads();
@@ -107,7 +107,8 @@ TEST_CASE("a flatten that others read too restores the plain order", "[cpu]") {
               run(*reference, make_task(graph, 3, Mode::Train)));
 }
 
-TEST_CASE("memory is aligned and zeroed, and its lack is a device error with the bytes", "[cpu]") {
+TEST_CASE("memory is aligned and zeroed, and running out is a device error with the bytes",
+          "[cpu]") {
   const auto stream = make_cpu_backend()->make_stream({});
   float* memory = static_cast<float*>(stream->allocate(100));
   CHECK(reinterpret_cast<std::uintptr_t>(memory) % 64 == 0);

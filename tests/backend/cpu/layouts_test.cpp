@@ -1,4 +1,4 @@
-// What the cpu backend stores differently from PyTorch, and that nobody outside can tell.
+// What the cpu backend stores differently from PyTorch, and that no caller can tell.
 #include <cstring>
 #include <memory>
 #include <numeric>
@@ -33,7 +33,7 @@ Floats counting(std::int64_t count) {
 
 }  // namespace
 
-TEST_CASE("parameters come back from the stored layout, and what fills it up is zeros", "[cpu]") {
+TEST_CASE("parameters come back from the stored layout, and its padding is zeros", "[cpu]") {
   const auto backend = make_cpu_backend();
   const auto [channels, outputs, groups] = GENERATE(table<std::int64_t, std::int64_t, std::int64_t>(
       {{6, 16, 1}, {16, 32, 1}, {20, 20, 20}, {12, 6, 3}, {24, 48, 3}, {64, 64, 2}, {64, 64, 16}}));
@@ -49,7 +49,8 @@ TEST_CASE("parameters come back from the stored layout, and what fills it up is 
       lowering->load_parameter(*stream, {i}, p, plain.data(), stored.data());
       lowering->store_parameter(*stream, {i}, p, stored.data(), back.data());
       CHECK(back == plain);
-      // Every value once, zeros elsewhere: so sums over the stored layout are those of the plain.
+      // Every value once, zeros elsewhere: so sums over the stored layout equal those over the
+      // plain one.
       double of_plain = 0, of_stored = 0;
       for (const float value : plain) of_plain += static_cast<double>(value);
       for (const float value : stored) of_stored += static_cast<double>(value);
@@ -100,7 +101,7 @@ TEST_CASE("every element of many samples goes to its place and back", "[cpu]") {
   CHECK(stored == expected);
 }
 
-TEST_CASE("no copy is packed of weights whose input gradient is not needed", "[cpu]") {
+TEST_CASE("no packed copy is made of weights whose input gradient is not needed", "[cpu]") {
   const auto backend = make_cpu_backend();
   const auto lowering = backend->lower(conv_net(6, 16, 1), {.samples = 2});
   CHECK(lowering->packed_bytes({0}, Pass::Backward) == 0);
@@ -109,7 +110,7 @@ TEST_CASE("no copy is packed of weights whose input gradient is not needed", "[c
   CHECK(lowering->packed_bytes({4}, Pass::Forward) == 0);
 }
 
-TEST_CASE("relus cost nothing where a neighbour does their work", "[cpu]") {
+TEST_CASE("relus cost nothing if a neighbour does their work", "[cpu]") {
   const auto backend = make_cpu_backend();
   const Graph graph =
       make_graph({3, 8, 8}, {{"conv", Conv2d{.out_channels = 4, .kernel = {1, 1}}, {4, 8, 8}},

@@ -25,7 +25,7 @@ Floats waves(std::size_t count, int seed) {
   return values;
 }
 
-// Of panels of 32 outputs, each of `in` rows: what is beyond `out` is zero.
+// Values in panels of 32 outputs, each of `in` rows; those beyond `out` become zero.
 Floats panels(Floats values, std::int64_t in, std::int64_t out) {
   for (std::size_t i = 0; i < values.size(); ++i)
     if (std::cmp_greater_equal(i / 32 / static_cast<std::size_t>(in) * 32 + i % 32, out))
@@ -33,7 +33,8 @@ Floats panels(Floats values, std::int64_t in, std::int64_t out) {
   return values;
 }
 
-// The second of two linear layers, so that its input gradient is wanted; perhaps a relu between.
+// The second of two linear layers, so that its input gradient is needed; optionally a relu between
+// them.
 struct Net {
   Net(std::int64_t in, std::int64_t out, int lowered_for, bool relu = false)
       : backend(make_cpu_backend()),

@@ -20,7 +20,8 @@ Conv2d padded3x3(std::int64_t outputs) {
   return {.out_channels = outputs, .kernel = {3, 3}, .padding = {1, 1}};
 }
 
-// Two of them after one that is none, so that weights are packed for both passes.
+// Two convolutions by Winograd after one that is not, so that weights are packed for forward and
+// backward.
 Graph three_convolutions(std::int64_t height, std::int64_t width) {
   return make_graph({3, height, width}, {{"conv1", padded3x3(64), {64, height, width}},
                                          {"conv2", padded3x3(128), {128, height, width}},
@@ -39,7 +40,7 @@ TEST_CASE("convolutions by Winograd agree with the reference", "[cpu]") {
   check_close(run(*cpu, task), run(*reference, task));
 }
 
-TEST_CASE("a convolution by Winograd packs its weights where no kernel did", "[cpu]") {
+TEST_CASE("a convolution by Winograd packs its weights if no kernel did", "[cpu]") {
   const auto cpu = make_cpu_backend(), reference = make_reference_backend();
   const Graph graph = make_graph({64, 6, 6}, {{"conv", padded3x3(64), {64, 6, 6}}});
   const Task task = make_task(graph, 2, Mode::Train, 2);
@@ -119,7 +120,7 @@ std::vector<float> convolve(const VectorLoops& loops, const std::vector<float>& 
   return y;
 }
 
-// By two lots of tiles.
+// In two batches of tiles.
 std::vector<float> weight_gradient(const VectorLoops& loops, const std::vector<float>& x,
                                    const std::vector<float>& dy, const std::vector<float>& before) {
   const std::int64_t of_point = kLoop.channels * kWinogradPanel, most = 11;

@@ -133,7 +133,7 @@ void check_against_loops(const AttentionSizes& of, const Inputs& inputs) {
   CHECK(difference(is.second, should.second) < 2e-5);
 }
 
-// Of every second sample the last third of the keys, and key 1, are padding.
+// In every second sample the last third of the keys, and key 1, are padding.
 std::vector<std::int32_t> tokens_of(const AttentionSizes& of) {
   std::vector<std::int32_t> tokens;
   for (std::int64_t i = 0; i < of.samples * of.keys; ++i) {
@@ -181,7 +181,7 @@ TEST_CASE("attention of two positions, by hand", "[device][language]") {
   const Inputs qkv{{1, 0, 8, 1, log3, 4}, {}};
   const Floats dy = {1, 1};
   const Computed all = on_device({1, 2, 2, 1, 1, false}, qkv, dy);
-  CHECK(difference(all.y, {5, 5}) < 1e-6);  // a quarter of 8, three of 4
+  CHECK(difference(all.y, {5, 5}) < 1e-6);  // a quarter of 8, three quarters of 4
   // ds = p (v - y): 3/4 and -3/4 in each row. dq = ds k, dk = ds q over both rows, dv = p.
   CHECK(difference(all.first, {-0.75f * log3, 1.5f, 0.5f, -0.75f * log3, -1.5f, 1.5f}) < 2e-6);
   const Computed causal = on_device({1, 2, 2, 1, 1, true}, qkv, dy);
@@ -189,7 +189,7 @@ TEST_CASE("attention of two positions, by hand", "[device][language]") {
   CHECK(difference(causal.first, {0, 0.75f, 1.25f, -0.75f * log3, -0.75f, 0.75f}) < 2e-6);
 }
 
-TEST_CASE("attention over more than a tile is that of plain loops", "[device][language]") {
+TEST_CASE("attention over more than a tile equals plain loops", "[device][language]") {
   if (!has_device()) return;
   check_one_value(1, 1, 1, 1, 1);
   check_one_value(2, 5, 3, 7, 1);
@@ -206,7 +206,7 @@ TEST_CASE("attention to other rows than the queries' own", "[device][language]")
   check_two_values(2, 9, 200, 2, 8);
 }
 
-TEST_CASE("attention: padding alone gives zeros, and what it holds gets nowhere",
+TEST_CASE("attention: padding alone gives zeros, and what it holds reaches nothing",
           "[device][language]") {
   if (!has_device()) return;
   const AttentionSizes of{.samples = 2,
@@ -218,7 +218,7 @@ TEST_CASE("attention: padding alone gives zeros, and what it holds gets nowhere"
                           .padding = 5};
   Inputs clean = apart(of);
   clean.tokens = std::vector<std::int32_t>(140, 5);
-  clean.tokens[72] = clean.tokens[139] = 1;  // of the second sample; the first is padding
+  clean.tokens[72] = clean.tokens[139] = 1;  // in the second sample; the first is all padding
   Inputs inputs = clean;
   for (std::size_t i = 0; i < inputs.second.size(); ++i)
     if (inputs.tokens[i / 4] == 5) inputs.second[i] = std::numeric_limits<float>::quiet_NaN();
@@ -235,9 +235,9 @@ TEST_CASE("attention: padding alone gives zeros, and what it holds gets nowhere"
     if (inputs.tokens[i / 4] == 5) CHECK(is.second[i] == 0);
 }
 
-TEST_CASE("attention: scores far apart, and no number, stay what they are", "[device][language]") {
+TEST_CASE("attention: scores far apart do no harm, and a NaN stays a NaN", "[device][language]") {
   if (!has_device()) return;
-  // A key that takes it all, in the second tile: exp(1000) is no f32.
+  // A key that takes all the weight, in the second tile: exp(1000) is too large for f32.
   Inputs qkv{Floats(3 * 70), {}};
   const Floats dy(70, 1.0f);
   for (std::size_t t = 0; t < 70; ++t) {
@@ -249,14 +249,14 @@ TEST_CASE("attention: scores far apart, and no number, stay what they are", "[de
   const Computed causal = on_device({1, 70, 70, 1, 1, true}, qkv, dy);
   CHECK(causal.y[65] == Approx(32.5));  // the mean of all before, which are equal
   CHECK(causal.y[66] == 66);
-  // What is no number is seen by the positions that see it, and by those alone where causal.
+  // A NaN reaches the positions that see its key, and only those if attention is causal.
   qkv.first[3 * 3 + 1] = std::numeric_limits<float>::quiet_NaN();
   const Floats y = on_device({1, 70, 70, 1, 1, true}, qkv, dy).y;
   CHECK(y[2] == Approx(1));
   for (std::size_t t = 3; t < 70; ++t) CHECK(std::isnan(y[t]));
 }
 
-TEST_CASE("attention is the same bits each time", "[device][language]") {
+TEST_CASE("attention gives the same bits each time", "[device][language]") {
   if (!has_device()) return;
   AttentionSizes of{2, 70, 70, 2, 8, true};
   of.padding = 1;

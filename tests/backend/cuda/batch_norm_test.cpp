@@ -114,7 +114,7 @@ TEST_CASE("statistics and values of a micro-batch", "[device]") {
         a.normalise(with_relu);
         CHECK(difference(a.result.read(), y) < 2e-6);
       }
-      // A recomputation finds the same bits, and leaves the running statistics alone.
+      // A recomputation gives the same bits, and leaves the running statistics alone.
       const Floats kept = mean.read();
       a.measure(0, {mean.get(), variance.get()});
       const auto again = a.statistics.read();

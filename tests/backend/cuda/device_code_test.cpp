@@ -65,7 +65,7 @@ TEST_CASE("a sum of any number of terms is added up in their order", "[device]")
       sum(stream.handle, pointers, result.get(), count, false);
       CHECK(same_bits(result.read(), expected));
       for (float& value : expected) value = relu_of(value);
-      sum(stream.handle, pointers, values[0]->get(), count, true);  // over its first term
+      sum(stream.handle, pointers, values[0]->get(), count, true);  // into its first term
       CHECK(same_bits(values[0]->read(), expected));
     }
 }
@@ -87,7 +87,7 @@ TEST_CASE("a bias is added to its channel", "[device]") {
     }
 }
 
-TEST_CASE("a combination may go where one of its terms is", "[device]") {
+TEST_CASE("a combination may overwrite one of its terms", "[device]") {
   if (!has_device()) return;
   const TestStream stream;
   for (const std::int64_t count : {0, 1, 513}) {
@@ -297,7 +297,7 @@ TEST_CASE("cross entropy of equal, huge and broken outputs", "[device]") {
   CHECK(cross_entropy_of({1, kNan, 0}, {0}, 1).correct == 0);
 }
 
-TEST_CASE("mse is meaned over a sample and added to the result", "[device]") {
+TEST_CASE("mse is averaged over a sample and added to the result", "[device]") {
   if (!has_device()) return;
   const TestStream stream;
   const std::pair<int, int> shapes[] = {{1, 1}, {3, 85}, {2, 257}, {7, 10000}};

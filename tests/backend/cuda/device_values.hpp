@@ -16,7 +16,7 @@ namespace pipetrain::testing {
 using Floats = std::vector<float>;
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
-// Between -1 and 1, the same ones for the same seed.
+// Between -1 and 1; the same seed gives the same values.
 inline Floats numbers(std::int64_t count, int seed = 0) {
   Floats values(static_cast<std::size_t>(count));
   auto state = static_cast<std::uint32_t>(seed) * 2654435761u + 12345u;
@@ -34,7 +34,7 @@ inline bool same_bits(const Floats& a, const Floats& b) {
   });
 }
 
-// The largest, relative to values above 1; infinite where a NaN or a length is amiss.
+// The largest difference, relative to values above 1; infinite if a NaN or a length does not match.
 inline double difference(const Floats& a, const Floats& b) {
   if (a.size() != b.size()) return HUGE_VAL;
   double largest = 0;

@@ -1,4 +1,4 @@
-// The device code of a language model's layers but attention, by hand and against plain loops:
+// The device code of a language model's layers except attention, by hand and against plain loops:
 // layer_norm, gelu, embedding, positions, concat.
 #include <tuple>
 
@@ -84,7 +84,7 @@ TEST_CASE("layer_norm of a row by hand; an even row is its bias", "[device][lang
   CHECK(std::abs(n.dx[0]) < 1e-4f);  // 2 - 1 - (-1)(-1): nothing is left of a row of two
 }
 
-TEST_CASE("layer_norm and its gradients are those of plain loops", "[device][language]") {
+TEST_CASE("layer_norm and its gradients equal plain loops", "[device][language]") {
   if (!has_device()) return;
   for (const Rows size : {Rows{1, 1}, Rows{3, 5}, Rows{9, 32}, Rows{8, 33}, Rows{70, 100},
                           Rows{1000, 3}, Rows{2, 1000}, Rows{300, 65}, Rows{17000, 2}}) {
@@ -183,7 +183,7 @@ TEST_CASE("an embedding's rows, and its gradient by hand", "[device][language]")
   CHECK(scaled.gradient == Floats{101, 110, 100, 100, 102.5f, 125, 104, 140});
 }
 
-TEST_CASE("a token that is none gives no number, and no gradient", "[device][language]") {
+TEST_CASE("an invalid token gives NaN, and no gradient", "[device][language]") {
   if (!has_device()) return;
   const Embedded of = embed_on_device({-1, 1, 2}, {1, 2}, {3, 4, 5}, nullptr);
   CHECK(same_bits(of.y, {kNan, 2, kNan}));
@@ -241,7 +241,8 @@ TEST_CASE("a table is added to each sample", "[device][language]") {
   }
 }
 
-TEST_CASE("a block of a matrix is copied and what is beside it left", "[device][language]") {
+TEST_CASE("a block of a matrix is copied and what surrounds it is left alone",
+          "[device][language]") {
   if (!has_device()) return;
   const TestStream stream;
   const OnDevice from(stream, Floats{1, 2, 3, 4, 5, 6}), to(stream, Floats(8, 0.0f));

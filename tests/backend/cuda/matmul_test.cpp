@@ -11,7 +11,7 @@ using namespace pipetrain::testing;
 
 namespace {
 
-constexpr std::int64_t kTermsMax = 5'000'000;  // of a product: quick on a device of software too
+constexpr std::int64_t kTermsMax = 5'000'000;  // of a product: quick on a software device too
 
 class Ones {
  public:
@@ -33,7 +33,7 @@ class Ones {
   Ones(const Ones&) = delete;
   Ones& operator=(const Ones&) = delete;
 
-  // Do all elements have that many terms, and what was there before where it is added to?
+  // Does every element equal the number of its terms, plus what was there before if it accumulates?
   bool counted(const MatmulProblem& problem, bool accumulate) {
     const Floats before(static_cast<std::size_t>(problem.m * problem.n), 7);
     stream_.write(d_, before.data(), before.size() * sizeof(float));

@@ -37,7 +37,7 @@ class OnDevice {
  public:
   OnDevice(const TestStream& stream, const std::vector<Value>& values)
       : stream_(stream), count_(values.size()) {
-    must(cudaMalloc(&memory_, bytes() + 1));  // some, even for none
+    must(cudaMalloc(&memory_, bytes() + 1));  // some memory, even for no values
     must(cudaMemcpyAsync(memory_, values.data(), bytes(), cudaMemcpyHostToDevice, stream_.handle));
     must(cudaStreamSynchronize(stream_.handle));
   }
@@ -46,7 +46,7 @@ class OnDevice {
   OnDevice& operator=(const OnDevice&) = delete;
 
   Value* get() const { return static_cast<Value*>(memory_); }
-  std::vector<Value> read() const {  // when all that was asked of the stream is done
+  std::vector<Value> read() const {  // after all that was asked of the stream is done
     std::vector<Value> values(count_);
     must(cudaMemcpyAsync(values.data(), memory_, bytes(), cudaMemcpyDeviceToHost, stream_.handle));
     must(cudaStreamSynchronize(stream_.handle));

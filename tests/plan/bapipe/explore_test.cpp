@@ -1,4 +1,4 @@
-// The exploration against all there is to choose from, and what it says of the rest.
+// The exploration against everything there is to choose from, and what it says about the rest.
 #include "plan/bapipe/explore.hpp"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr double kImpossible = std::numeric_limits<double>::infinity();
 
-// The exploration written once more, as plainly as can be: every contiguous partition, every
+// The exploration written once more, as plainly as possible: every contiguous partition, every
 // schedule by its own line of the paper's table, and data parallelism.
 struct Exhaustive {
   const BapipeInput& input;
@@ -224,7 +224,7 @@ TEST_CASE("a proposal says what runs where, how fast, and what it takes") {
   CHECK(sno.reason == "takes 1.194 times as long");
 }
 
-TEST_CASE("where the doubled warm-up does not fit, transfers are paid") {
+TEST_CASE("if the doubled warm-up does not fit, transfers are paid for") {
   BapipeInput input{
       .chains = {even_chain(8)}, .cluster = cluster_of({{4, 1e6}}), .minibatch_samples = 8};
   // Stage 0 of 1f1b_so keeps 7 micro-batches of 2 MiB and 4 MiB of weights, of 1f1b_sno 4.
@@ -258,7 +258,7 @@ TEST_CASE("on asynchronous devices the link decides between the schedules") {
         5 * 9);
 }
 
-TEST_CASE("asynchronous neighbours share a layer where layers cannot be balanced") {
+TEST_CASE("asynchronous neighbours share a layer if whole layers cannot be balanced") {
   BapipeInput input{
       .chains = {even_chain(3)}, .cluster = cluster_of({{2, 1e8}}), .minibatch_samples = 4};
   for (Cluster::Device& device : input.cluster.devices) device.execution = Execution::Async;
@@ -289,7 +289,7 @@ TEST_CASE("a model of fewer layers than devices is trained in parallel") {
              Contains("3 devices need a layer each, but there are 2"));
 }
 
-TEST_CASE("what fits nowhere is refused with every reason") {
+TEST_CASE("a model that fits nowhere is refused with every reason") {
   BapipeInput input{.chains = {even_chain(4), scaled_chain(even_chain(4), 3)},
                     .cluster = cluster_of({{2, 1e6}}),
                     .minibatch_samples = 4};
@@ -300,12 +300,12 @@ TEST_CASE("what fits nowhere is refused with every reason") {
       Contains("1f1b_sno, 4 micro-batches of 1: stage 0 needs 8 MiB on device 'device-0', which "
                "has 1 MiB: 7 MiB too many; no other cut avoids that") &&
           Contains("data_parallel, 4 micro-batches of 1: the whole model needs 12 MiB") &&
-          Contains("micro-batches of 3: a mini-batch of 4 samples has no whole number of them") &&
+          Contains("micro-batches of 3: a mini-batch of 4 samples does not divide into them") &&
           Contains("write smaller micro-batches"));
 }
 
 TEST_CASE(
-    "a chain of other micro-batches has times and bytes in proportion, parameters as they are") {
+    "a chain for other micro-batches has times and bytes in proportion, and the same parameters") {
   LayerChain chain = even_chain(1);
   chain.microbatch_samples = 4;
   const LayerChain scaled = scaled_chain(chain, 6);

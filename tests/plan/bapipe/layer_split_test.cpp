@@ -34,7 +34,7 @@ LayerChain three_layers() {
 
 }  // namespace
 
-TEST_CASE("the slower of two stages gives the other half of what it has too much") {
+TEST_CASE("the slower of two stages gives away half of its excess") {
   const LayerChain chain = three_layers();
   const PipelineSpec spec = two_boards(1);
   const PipelineCosts costs(chain, spec);
@@ -53,7 +53,7 @@ TEST_CASE("the slower of two stages gives the other half of what it has too much
   CHECK(split->costs.stages[1].bytes == (10 + 2.5) + 2 * (8 + 2));
 }
 
-TEST_CASE("a share goes by the speeds of both devices") {
+TEST_CASE("a share depends on the speeds of both devices") {
   const LayerChain chain = three_layers();
   const PipelineSpec spec = two_boards(2);
   const PipelineCosts costs(chain, spec);
@@ -66,7 +66,7 @@ TEST_CASE("a share goes by the speeds of both devices") {
   CHECK(split->costs.stages[1].compute_ms() == Approx(2 + 4.0 / 3));
 }
 
-TEST_CASE("no layer is shared where that does not fit, is not hidden or gains nothing") {
+TEST_CASE("no layer is shared if that does not fit, is not hidden or gains nothing") {
   LayerChain chain = three_layers();
   PipelineSpec spec = two_boards(1);
   spec.memory = {{}, 31};  // the right stage would have 32.5

@@ -1,4 +1,4 @@
-// The cuts against every cut there is.
+// The cuts against every possible cut.
 #include "plan/bapipe/partition.hpp"
 
 #include <algorithm>

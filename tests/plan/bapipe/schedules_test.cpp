@@ -73,7 +73,7 @@ TEST_CASE("transfers are hidden by a forward, by half of both, or paid whatever 
   CHECK(row("1f1b_sno").hidden_ms(pace) > 1e300);
 }
 
-TEST_CASE("1f1b_as takes what 1f1b takes in simulation, where transfers are free") {
+TEST_CASE("1f1b_as takes what 1f1b takes in simulation if transfers are free") {
   for (const int stages : {1, 2, 3, 5})
     for (const int microbatches : {1, 2, 4, 9, 16}) {
       INFO(stages << " stages, " << microbatches << " micro-batches");

@@ -1,4 +1,4 @@
-// Ways between devices, and what planners ask of a cluster.
+// Routes between devices, and what planners ask of a cluster.
 #include "plan/cluster/cluster.hpp"
 
 #include "catch.hpp"
@@ -46,14 +46,15 @@ TEST_CASE("a link that names two devices wins over their level") {
   CHECK(route(cluster, 1, 4).wire.bytes_per_second == 1e9);
 }
 
-TEST_CASE("a way through other devices has the narrowest bandwidth and the sum of the latencies") {
+TEST_CASE(
+    "a route through other devices has the narrowest bandwidth and the sum of the latencies") {
   const Cluster cluster = chain_of_boards();
   CHECK(route(cluster, 0, 2).wire == Wire{2e9, 4, false});
   CHECK(route(cluster, 2, 0).wire == Wire{2e9, 4, false});
   CHECK(route(cluster, 0, 2).medium == route(cluster, 1, 2).medium);
 }
 
-TEST_CASE("of ways with the same number of hops the widest is taken") {
+TEST_CASE("of routes with the same number of hops the widest is taken") {
   Cluster cluster = chain_of_boards();
   cluster.devices.push_back({.name = "d"});
   cluster.links.push_back({{0, 3}, {.bytes_per_second = 3e9}});
@@ -85,7 +86,7 @@ TEST_CASE("neighbours that share a medium divide it") {
   // The pairs 0-1 and 1-2 share a server; 3-4 has the other one alone.
   CHECK(speeds(false) == std::vector<double>{4e9, 4e9, 1e9, 8e9});
   CHECK(speeds(true) == std::vector<double>{4e9, 4e9, 1e9, 8e9, 1e9});
-  cluster.levels[1].wire.shared = true;  // 2-3 and 4-0 share the network
+  cluster.levels[1].wire.shared = true;  // the pairs 2-3 and 4-0 share the network
   CHECK(speeds(true) == std::vector<double>{4e9, 4e9, 0.5e9, 8e9, 0.5e9});
 }
 

@@ -45,7 +45,7 @@ devices = ["gpu-0", "board"]
 bandwidth = 3e9
 )";
 
-// A cluster of two devices and one level, but for one part.
+// A cluster of two devices and one level, except for one part.
 std::string with_device(const std::string& keys) {
   return "[[levels]]\nsize=2\nbandwidth=1e9\n[[devices]]\n" + keys + "\n";
 }
@@ -80,7 +80,7 @@ TEST_CASE("a cluster file gives devices, levels and links") {
   CHECK(route(cluster, 1, 3).wire.bytes_per_second == 1.25e9);
 }
 
-TEST_CASE("a cluster without a name is called after its file, and a count's name means all of it") {
+TEST_CASE("an unnamed cluster is named after its file, and a count's name means all its devices") {
   const Cluster cluster = read_cluster_text(
       "[[devices]]\nname='a'\ncount=3\n[[links]]\ndevices=['a']\nbandwidth=1e9\n", "lab/x.toml");
   CHECK(cluster.name == "x");
@@ -98,7 +98,7 @@ TEST_CASE("each mistake of a cluster file is named with its place") {
       {"devices=[]", "1:1", "the cluster has no devices"},
       {"devices=3", "1:9", "devices is 3; write a list"},
       {"[[device]]\nname='a'", "1:3", "has no key 'device'; did you mean 'devices'?"},
-      {"[[devices]\nname='a'", "1:11", "this is no TOML"},
+      {"[[devices]\nname='a'", "1:11", "this is not valid TOML"},
       {with_device("count=2"), "4:1", "devices needs name"},
       {with_device("name='a'\ncount=0"), "6:7", "count is 0; write a whole number from 1"},
       {with_device("name='a'\ncount=5000"), "6:7", "more than 4096 devices"},
@@ -109,7 +109,7 @@ TEST_CASE("each mistake of a cluster file is named with its place") {
       {with_device("name='a'\ncount=2\nspeed='1'"), "7:7", "speed is \"1\"; write a number"},
       {with_device("name='a'\ncount=2\nsped=1"), "7:1", "no key 'sped'; did you mean 'speed'?"},
       {with_device("name='a'\ncount=2\nmemory='16 gigs'"), "7:8",
-       "memory is \"16 gigs\"; write a size as \"16GiB\""},
+       "memory is \"16 gigs\"; write a size such as \"16GiB\""},
       {with_device("name='a'\ncount=2\nmemory=-5"), "7:8", "memory is -5; write a size"},
       {with_device("name='a'\ncount=2\nmemory=1.5"), "7:8", "memory is 1.5; write a size"},
       {with_device("name='a'\ncount=2\nexecution='both'"), "7:11",
@@ -124,15 +124,17 @@ TEST_CASE("each mistake of a cluster file is named with its place") {
       {with_level("size=4\nbandwidth=nan"), "6:11", "bandwidth is nan; write a number above 0"},
       {with_level("size=4\nbandwidth=inf"), "6:11", "bandwidth is inf; write a number above 0"},
       {with_level("size=4\nbandwidth=1e9\nlatency_us=-1"), "7:12",
-       "latency_us is -1; write a number from 0"},
+       "latency_us is -1; write a number of at least 0"},
       {with_level("size=4\nbandwidth=1e9\nlatency_us=nan"), "7:12",
-       "latency_us is nan; write a number from 0"},
+       "latency_us is nan; write a number of at least 0"},
       {with_level("size=4\nbandwidth=1e9\nshared=1"), "7:8", "write true or false"},
-      {with_level("bandwidth=1e9"), "4:1", "write size = 4 where its groups are alike, else sizes"},
-      {with_level("size=4\nsizes=[4]\nbandwidth=1e9"), "4:1", "one of the two"},
+      {with_level("bandwidth=1e9"), "4:1",
+       "write either size = 4, if its groups are alike, or sizes"},
+      {with_level("size=4\nsizes=[4]\nbandwidth=1e9"), "4:1", "either size = 4"},
       {with_level("siz=4\nbandwidth=1e9"), "5:1", "did you mean 'size'?"},
       {with_level("size=0\nbandwidth=1e9"), "5:6", "size is 0; write a whole number from 1"},
-      {with_level("size=3\nbandwidth=1e9"), "5:6", "size does not fit the 4 parts below"},
+      {with_level("size=3\nbandwidth=1e9"), "5:6",
+       "size does not fit the 4 devices or groups below"},
       {with_level("sizes=[3]\nbandwidth=1e9"), "5:7", "write numbers that add up to 4"},
       {with_level("sizes=[3,0]\nbandwidth=1e9"), "5:7", "a list of whole numbers from 1"},
       {with_level("sizes=4\nbandwidth=1e9"), "5:7", "sizes is 4; write a list"},

@@ -58,7 +58,7 @@ TEST_CASE("branches are cut in every way that keeps inputs with their readers") 
         States{"a", "ab", "abc", "abcd"});
 }
 
-TEST_CASE("a later source comes with its first reader, a part by itself at the end") {
+TEST_CASE("a later source comes with its first reader, and a disconnected part at the end") {
   CHECK(states_of(graph_of("abxc", {"ab", "xb", "bc"})) == States{"a", "abx", "abcx"});
   CHECK(states_of(graph_of("abxy", {"ab", "xy"})) == States{"a", "ab", "abx", "abxy"});
 }
@@ -82,12 +82,12 @@ TEST_CASE("a state's sums are those of its layers, and of the tensors that leave
   CHECK(cuts.inside.back().size() == 4);
 }
 
-TEST_CASE("what no stage computes is left out") {
+TEST_CASE("a node that no stage computes is left out") {
   ProfileGraph graph = graph_of("iabgk", {"ia", "ab", "ag", "bk"});
   graph.nodes[0].description = "Input";
   graph.nodes[3].description = "__getitem__(0)";
   CHECK(states_of(computed_part(graph)) == States{"a", "ab", "abk"});
-  graph.edges.push_back({3, 4});  // somebody reads it
+  graph.edges.push_back({3, 4});  // now something reads it
   CHECK(states_of(computed_part(graph)).count("abgk") == 1);
 }
 

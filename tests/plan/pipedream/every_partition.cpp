@@ -13,7 +13,7 @@ constexpr int kMany = 1 << 20;
 // Where in the whole pipeline a group is.
 struct Position {
   int devices_before = 0;  // in stages upstream
-  int copies = 1;          // of the group, over all outer levels
+  int copies = 1;          // of the group, across all outer levels
 };
 
 class EveryPartition {
@@ -91,7 +91,8 @@ class EveryPartition {
     return 1000 * 2 * cuts_.crossing_bytes(cut) / request_.levels[level].bytes_per_second;
   }
 
-  // METHODS of the papers: the warm-up of 1F1B-RR counts all ranks; the released code each level.
+  // By the papers, the warm-up of 1F1B-RR counts all ranks; by the released code, those of each
+  // level.
   bool fits(std::size_t level, int from, int to, int used, int replicas, Position position) const {
     if (!request_.memory_bytes) return true;
     double copies = 0;

@@ -6,11 +6,11 @@
 
 namespace pipetrain::testing {
 
-// Of the partitions on one level that have at most this bottleneck, the number of stages of the one
-// with the fewest.
+// The smallest number of stages among the partitions on one level that have at most this
+// bottleneck.
 int fewest_stages(const CutStates& cuts, const PartitionRequest& request, double bottleneck_ms);
 
-// The bottleneck in milliseconds; infinity where nothing is possible.
+// The bottleneck in milliseconds; infinity if nothing is possible.
 double best_of_every_partition(const CutStates& cuts, const PartitionRequest& request);
 
 }  // namespace pipetrain::testing

@@ -1,5 +1,4 @@
-// What PipeDream's released optimizer finds on the profiles of its authors, where those are at
-// hand.
+// What PipeDream's released optimizer finds on the profiles of its authors, if those are available.
 #include <nlohmann/json.hpp>
 
 #include "base/input_file.hpp"

@@ -1,5 +1,5 @@
-// The proposal that PipeDream's optimizer becomes: its numbers, what it was compared with, and the
-// words where nothing fits.
+// The proposal that PipeDream's optimizer becomes: its numbers, what it was compared with, and what
+// it says if nothing fits.
 #include "plan/pipedream/explore.hpp"
 
 #include "base/error.hpp"
@@ -86,7 +86,7 @@ TEST_CASE("a proposal says what it was compared with") {
   CHECK(p.compared[3].step_ms.value() == Approx(150));
 }
 
-TEST_CASE("what does not fit is named among what was compared") {
+TEST_CASE("a plan that does not fit is named among those that were compared") {
   PartitionRequest request = five_devices();
   request.memory_bytes = 101000;
   const Proposal p = explored(request);
@@ -96,7 +96,7 @@ TEST_CASE("what does not fit is named among what was compared") {
   CHECK_THAT(explored(request).compared[2].reason, Contains("at most 5 stages"));
 }
 
-TEST_CASE("where nothing fits, the message says which stage is short of what, and what helps") {
+TEST_CASE("if nothing fits, the message says which stage is short of what, and what helps") {
   PartitionRequest request = five_devices();
   request.memory_bytes = 100000;
   const std::string message = refusal(request);
@@ -110,7 +110,7 @@ TEST_CASE("where nothing fits, the message says which stage is short of what, an
   CHECK(refusal(request) == "there is a plan");
 }
 
-TEST_CASE("where replicas would make room, the message says so") {
+TEST_CASE("if replicas would make room, the message says so") {
   LayerChain chain = small_vgg();
   chain.layers.back().parameter_bytes = 100;
   PartitionRequest request = five_devices();
@@ -120,9 +120,9 @@ TEST_CASE("where replicas would make room, the message says so") {
   CHECK_THAT(refusal(request, chain), Contains("leave out --straight"));
 }
 
-TEST_CASE("requests that no plan can be made for are refused") {
+TEST_CASE("requests for which no plan can be made are refused") {
   CHECK_THAT(refusal({.levels = {{6, 1e6}}, .straight = true}),
-             Contains("--straight: 6 devices are 6 stages, and p.txt can be cut into at most 5"));
+             Contains("--straight: 6 devices need 6 stages, but p.txt can be cut into at most 5"));
   LayerChain idle = small_vgg();
   for (ChainLayer& layer : idle.layers) layer.forward_ms = layer.backward_input_ms = 0;
   CHECK_THAT(refusal(five_devices(), idle), Contains("p.txt: all times are 0"));

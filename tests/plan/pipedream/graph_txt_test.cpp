@@ -54,7 +54,7 @@ TEST_CASE("a graph.txt is read as it is written") {
   CHECK(graph.nodes[1].output_bytes == std::vector<double>{64, 32, 8});
   CHECK(graph.nodes[1].activation_bytes() == 104);
   CHECK(graph.nodes[1].parameter_bytes == 50);
-  CHECK(graph.edges == std::vector<ProfiledEdge>{{0, 1}});  // what is there twice counts once
+  CHECK(graph.edges == std::vector<ProfiledEdge>{{0, 1}});  // an edge given twice counts once
 }
 
 TEST_CASE("what is written reads back equal") {
@@ -100,15 +100,15 @@ TEST_CASE("a graph.txt that is wrong is refused with its line") {
       {two + "\tnode1 -- node2 -- node1\n", {"p.graph.txt:3: ", "is not an edge"}},
       {two + node("node1"), {"p.graph.txt:3: node1 is named twice, first in line 1"}},
       {node("node1", numbers("-0.5")),
-       {"p.graph.txt:1: forward_compute_time = -0.5 is not possible", "milliseconds", "from 0"}},
+       {"p.graph.txt:1: forward_compute_time = -0.5 is not valid", "milliseconds", "from 0"}},
       {node("node1", numbers("1", "nan")),
-       {"p.graph.txt:1: backward_compute_time = nan is not possible"}},
-      {node("node1", numbers("inf")), {"forward_compute_time = inf is not possible"}},
-      {node("node1", numbers("1e999")), {"forward_compute_time = 1e999 is not possible"}},
-      {node("node1", numbers("2ms")), {"forward_compute_time = 2ms is not possible"}},
-      {node("node1", numbers("")), {"forward_compute_time = nothing is not possible"}},
-      {node("node1", numbers("1", "1", "-4")), {"activation_size = -4 is not possible", "bytes"}},
-      {node("node1", numbers("1", "1", "[4; -4]")), {"activation_size = -4 is not possible"}},
+       {"p.graph.txt:1: backward_compute_time = nan is not valid"}},
+      {node("node1", numbers("inf")), {"forward_compute_time = inf is not valid"}},
+      {node("node1", numbers("1e999")), {"forward_compute_time = 1e999 is not valid"}},
+      {node("node1", numbers("2ms")), {"forward_compute_time = 2ms is not valid"}},
+      {node("node1", numbers("")), {"forward_compute_time = nothing is not valid"}},
+      {node("node1", numbers("1", "1", "-4")), {"activation_size = -4 is not valid", "bytes"}},
+      {node("node1", numbers("1", "1", "[4; -4]")), {"activation_size = -4 is not valid"}},
       {node("node1", numbers("1", "1", "4; 4")), {"activation_size = 4; 4", "[4.0; 2.0]"}},
       {node("node1", numbers("1", "1", "[]")), {"activation_size = nothing"}},
       {node("node1", numbers("1", "1", "[9e13; 9e13]")), {"activation_size", "1e+14 in all"}},

@@ -1,4 +1,4 @@
-// PipeDream's optimizer against all partitions there are, and what its stages say of themselves.
+// PipeDream's optimizer against all possible partitions, and what its stages say about themselves.
 #include "plan/pipedream/partition.hpp"
 
 #include <algorithm>
@@ -64,7 +64,7 @@ double bottleneck(const std::vector<PartitionStage>& stages) {
   return longest;
 }
 
-// The stages follow each other, and every device has one.
+// The stages follow each other, and every device belongs to one.
 void check_whole(const std::vector<PartitionStage>& stages, const CutStates& cuts,
                  const PartitionRequest& request) {
   int at = kNoLayers;
@@ -87,7 +87,7 @@ void check_whole(const std::vector<PartitionStage>& stages, const CutStates& cut
   CHECK(devices == all);
 }
 
-// True where there is a partition.
+// True if there is a partition.
 bool check_instance(const CutStates& cuts, const PartitionRequest& request) {
   const double best = best_of_every_partition(cuts, request);
   const auto found = fastest_partition(cuts, request);
@@ -129,7 +129,7 @@ TEST_CASE("the partition of branches equals the best of all partitions") {
   CHECK(branched > 10);
 }
 
-TEST_CASE("the partition of least memory fits where any does") {
+TEST_CASE("the partition of least memory fits if any does") {
   for (std::uint64_t seed = 0; seed < 150; ++seed) {
     INFO("seed " << seed);
     Random random(seed, "memory");

@@ -103,7 +103,7 @@ TEST_CASE("splits with replicas are as balanced as brute force finds", "[search]
   }
 }
 
-TEST_CASE("the search gives replicas to what takes long", "[search][replicas]") {
+TEST_CASE("the search gives replicas to the layers that take long", "[search][replicas]") {
   // The first layer takes three times as long as the rest, and cannot be cut.
   const auto chain = [](int samples, int) {
     LayerChain made{.layers = {}, .microbatch_samples = samples};
@@ -125,7 +125,7 @@ TEST_CASE("the search gives replicas to what takes long", "[search][replicas]") 
   const SearchResult straight = search_by_simulation(input);
   CHECK(straight.candidate.replicas.empty());
   CHECK(found.simulated.step_ms < straight.simulated.step_ms);
-  // Given ones stay.
+  // Replicas that are given stay as they are.
   input.replicas = std::vector{2, 1};
   CHECK(search_by_simulation(input).candidate.replicas == std::vector{2, 1});
   input.replicas = std::vector{4, 1};

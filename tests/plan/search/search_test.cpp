@@ -49,7 +49,7 @@ TEST_CASE("memory counts versions, activations in flight and what the optimizer 
   CHECK(s.memory_bytes[1] == 400 * (1 + 2) + 4000 * 1);
 }
 
-TEST_CASE("the search finds a schedule without a bubble where it may, and none that is stale",
+TEST_CASE("the search takes a stale schedule without a bubble only if it is allowed to",
           "[search]") {
   const Cluster cluster = devices(2);
   SearchInput input{
@@ -62,7 +62,7 @@ TEST_CASE("the search finds a schedule without a bubble where it may, and none t
   CHECK(any.simulated.step_ms == Approx(16 * 12.0));
 }
 
-TEST_CASE("what is given is kept", "[search]") {
+TEST_CASE("choices that are given are kept", "[search]") {
   const Cluster cluster = devices(4);
   const SearchResult found = search_by_simulation({.chain = eight_layers,
                                                    .cluster = cluster,
@@ -86,7 +86,7 @@ TEST_CASE("a model that fits nowhere says what is missing", "[search]") {
                         Contains("use more devices"));
 }
 
-TEST_CASE("where activations do not fit they are made again", "[search]") {
+TEST_CASE("if activations do not fit they are recomputed", "[search]") {
   const Cluster cluster = devices(2);
   const SearchResult found = search_by_simulation({.chain = eight_layers,
                                                    .cluster = cluster,
@@ -103,7 +103,7 @@ TEST_CASE("more stages than devices are refused", "[search]") {
   CHECK_THROWS_WITH(
       search_by_simulation(
           {.chain = eight_layers, .cluster = cluster, .minibatch_samples = 16, .workers = 3}),
-      Contains("pipeline.stages = 3 are more than the 2 devices"));
+      Contains("pipeline.stages = 3 is more than the 2 devices"));
 }
 
 TEST_CASE("a split that is given fixes the parts", "[search]") {
@@ -112,5 +112,5 @@ TEST_CASE("a split that is given fixes the parts", "[search]") {
   input.firsts = std::vector{0, 4};
   CHECK(search_by_simulation(input).proposal.stages.size() == 2);
   input.firsts = std::vector{0, 2, 4};
-  CHECK_THROWS_WITH(search_by_simulation(input), Contains("pipeline.split is for 3 parts"));
+  CHECK_THROWS_WITH(search_by_simulation(input), Contains("pipeline.split makes 3 parts"));
 }

@@ -1,4 +1,4 @@
-// Which cuts the search ends at, against all there are.
+// The cuts that the search ends at, against all possible ones.
 #include "plan/search/splits.hpp"
 
 #include <algorithm>
@@ -47,7 +47,7 @@ TEST_CASE("a balanced split has the smallest slowest part", "[search]") {
   }
 }
 
-TEST_CASE("where splits are many, cuts move to a local best", "[search]") {
+TEST_CASE("with too many splits to try, cuts move to a local best", "[search]") {
   const LayerChain chain = chain_of({4, 1, 1, 1, 1, 1, 1, 1, 1, 4});
   const std::vector<double> speeds(3, 1);
   const auto rate = [&](const Firsts& firsts) { return slowest(chain, firsts, speeds); };

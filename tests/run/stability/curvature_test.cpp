@@ -42,13 +42,13 @@ TEST_CASE("an eigenvalue far below 0 is not the largest", "[stability]") {
   CHECK(found->value == Approx(3).epsilon(0.03));
 }
 
-TEST_CASE("where every eigenvalue is below 0, the one nearest to it is left", "[stability]") {
+TEST_CASE("if every eigenvalue is below 0, the one nearest to 0 is found", "[stability]") {
   const auto found = largest_curvature(turned({-3, -1, -0.5, -8}), some, 200);
   REQUIRE(found);
   CHECK(found->value == Approx(-0.5).margin(0.05));
 }
 
-TEST_CASE("it ends after as many iterations as it was given", "[stability]") {
+TEST_CASE("power iteration ends after the number of iterations that it was given", "[stability]") {
   int calls = 0;
   const auto times = turned({5, 4.9, 0.5, 2});
   const auto found =
@@ -67,7 +67,7 @@ TEST_CASE("the direction of an earlier call saves iterations", "[stability]") {
   CHECK(again->iterations <= 3);
 }
 
-TEST_CASE("nothing is found where there is nothing", "[stability]") {
+TEST_CASE("nothing is found if there is no curvature", "[stability]") {
   CHECK_FALSE(largest_curvature(turned({0, 0, 0, 0}), some, 10));
   CHECK_FALSE(largest_curvature(turned({1, 1, 1, 1}), {0, 0, 0, 0}, 10));
   CHECK_FALSE(

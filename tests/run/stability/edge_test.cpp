@@ -62,7 +62,7 @@ TEST_CASE("momentum lowers the edge as its characteristic polynomial says", "[st
   }
 }
 
-TEST_CASE("stages of one delay are as one", "[stability]") {
+TEST_CASE("stages with the same delay act as one", "[stability]") {
   CHECK(stable_rate({{0.25, 3}, {0.5, 3}, {0.25, 3}}) == Approx(closed_form(3)));
   CHECK(stable_rate({{1, 3}, {0, 40}}) == Approx(closed_form(3)));
 }

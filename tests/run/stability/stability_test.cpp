@@ -25,7 +25,7 @@ namespace {
 
 using Steps = std::vector<std::int64_t>;
 
-// One trained layer on stage 0, and as many stages behind it as make its gradients late.
+// One trained layer on stage 0, and the stages after it that make its gradients late.
 std::string quadratic_model(int stages) {
   std::string text =
       "name = 'quadratic'\nloss = 'mse'\ninput = { shape = [4] }\nlayers = [\n"
@@ -54,7 +54,7 @@ class Quadratic {
   explicit Quadratic(int stages, std::vector<std::string> more = {})
       : stages_(stages), more_(std::move(more)) {}
 
-  // The rate below which it is said to be stable.
+  // The rate below which the training reports itself stable.
   double edge_said() const {
     RunRig rig(sets(50, 0.001, {"stability.every_steps=50", "stability.iterations=300"}),
                quadratic_model(stages_));
@@ -110,7 +110,7 @@ Config rate_of(double lr) {
 
 }  // namespace
 
-TEST_CASE("on a quadratic the edge is where training turns", "[stability]") {
+TEST_CASE("on a quadratic the edge is where training turns unstable", "[stability]") {
   const int stages = GENERATE(1, 2, 4, 8);
   const Quadratic quadratic(stages);
   const double edge = quadratic.edge_said();
@@ -187,7 +187,7 @@ TEST_CASE("a loss that falls silences the warning", "[stability]") {
   CHECK_FALSE(stability_warning(falling, rate_of(0.1)));
 }
 
-TEST_CASE("a loss rises where an interval's mean is clearly above the one before", "[stability]") {
+TEST_CASE("a loss rises if an interval's mean is clearly above the one before", "[stability]") {
   LossTrend trend;
   CHECK(trend.end_interval());  // nothing to compare
   for (const double loss : {2.0, 1.8, 1.6}) trend.see(loss);
@@ -200,7 +200,7 @@ TEST_CASE("a loss rises where an interval's mean is clearly above the one before
   CHECK(trend.end_interval());
 }
 
-TEST_CASE("what layers share is one parameter, and what does not move is none", "[stability]") {
+TEST_CASE("a parameter that layers share counts once, and a frozen one not at all", "[stability]") {
   Graph graph = read_model_text(R"(
 name = "tied"
 input = { shape = [4] }

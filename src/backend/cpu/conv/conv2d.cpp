@@ -1,8 +1,8 @@
 // Convolutions by oneDNN, between images in blocks of 16 channels. The weight gradient is written
-// in the layout that the forward reads; the input gradient reads a packed copy. A relu that alone
-// reads the output is done by the forward's primitive. Where few channels of a block are filled,
-// our own loops do the forward and the weight gradient. Products of bf16 read packed copies in both
-// passes, and leave a weight gradient in f32.
+// in the layout that the forward reads; the input gradient reads a packed copy. If a relu alone
+// reads the output, the forward's primitive applies it. If a block has only a few channels in use,
+// our own loops do the forward and the weight gradient. bf16 products read packed copies in both
+// directions and leave the weight gradient in f32.
 #include <algorithm>
 
 #include "backend/cpu/conv/conv_calls.hpp"
@@ -88,7 +88,7 @@ class ConvKernel final : public CpuKernel {
     });
   }
 
-  // A thread has rows of taps of its own, and adds the samples up in their order.
+  // A thread has its own rows of taps and adds up the samples in their order.
   void few_channels_weight(const BackwardWeightArguments& a) const {
     const FewChannelsLoop loop = few_channels_loop();
     const std::int64_t rows = loop.kernel[0], pixels = problem_.output.pixels() * kLanes;
@@ -141,7 +141,7 @@ class ConvKernel final : public CpuKernel {
   int threads_ = omp_get_max_threads();
   bool small_images_ = false;  // our own loops do the weight gradient
   ConvertedCall forward_, backward_input_;
-  ConvWeightGradient weight_gradient_;  // else
+  ConvWeightGradient weight_gradient_;  // otherwise
 };
 
 }  // namespace

@@ -31,8 +31,8 @@ struct Layouts {
 
 Desc in(const Desc& operand, Tag tag) { return {operand.get_dims(), operand.get_data_type(), tag}; }
 
-// What to ask kernels for, best first: weights without a copy, then images without one. Images of
-// one channel or two have kernels as nhwc alone.
+// The layouts to ask kernels for, best first: those that copy no weights, then those that copy no
+// images. For images of one or two channels there are only nhwc kernels.
 std::vector<Layouts> choices(const ConvLayout& l, const Desc& weights) {
   std::vector<Layouts> all{{l.input, weights, l.output}};
   if (l.block == kLanes) return all;
@@ -45,7 +45,7 @@ std::vector<Layouts> choices(const ConvLayout& l, const Desc& weights) {
   return all;
 }
 
-// The library falls back on an implementation that is hundreds of times slower than its kernels.
+// Otherwise the library has fallen back on an implementation that is hundreds of times slower.
 template <class Description>
 bool is_fast(const Description& description) {
   return description && !std::string_view(description.impl_info_str()).starts_with("ref");

@@ -1,6 +1,7 @@
-// The three calls of a convolution, in the layouts that oneDNN's kernels are fast with here. With
-// AVX-512 these are the layouts that operands are in. Without it, kernels know no blocks of 16
-// channels: images become blocks of 8, or whatever the library proposes, on their way.
+// The three calls of a convolution, in the layouts for which oneDNN's kernels are fast on this
+// machine. With AVX-512 these are the layouts of the operands. Without it, oneDNN has no kernels
+// for blocks of 16 channels: images are converted on the way to blocks of 8, or to whatever the
+// library proposes.
 #pragma once
 
 #include "backend/cpu/conv/conv_layout.hpp"
@@ -13,8 +14,8 @@ class ConvCallMaker {
  public:
   ConvCallMaker(const Conv2d& spec, const Problem& problem, const ConvLayout& layout);
 
-  // Operands: image, weights, output and, but for the input gradient, the bias where there is one.
-  // "Their gradients" for what a backward pass writes.
+  // Operands: image, weights, output and, except for the input gradient, the bias if there is one.
+  // What a backward writes is the gradient in the operand's place.
   ConvertedCall forward() const;
   ConvertedCall backward_input() const;
   ConvertedCall backward_weight() const;
@@ -23,7 +24,7 @@ class ConvCallMaker {
   const ConvLayout& layout_;
   bool with_relu_;
   dnnl::memory::dims stride_, padding_;
-  dnnl::memory::desc bias_;  // zero where there is none
+  dnnl::memory::desc bias_;  // zero if there is none
   dnnl::convolution_forward::primitive_desc forward_;
 };
 

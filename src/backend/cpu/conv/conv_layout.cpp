@@ -31,7 +31,7 @@ Kind kind_of(const Conv2d& spec, const Problem& problem) {
   return Kind::Blocked;
 }
 
-// The most groups of whole blocks that the layer's groups can be merged to.
+// The most groups of whole blocks into which the layer's groups can be merged.
 std::int64_t merged_groups(const Conv2d& spec, std::int64_t channels, std::int64_t block) {
   for (std::int64_t groups = spec.groups; groups > 1; --groups)
     if (spec.groups % groups == 0 && channels / groups % block == 0 &&
@@ -40,12 +40,14 @@ std::int64_t merged_groups(const Conv2d& spec, std::int64_t channels, std::int64
   return 1;
 }
 
-// The library's pointwise kernels want the blocks of their input gradient's weights the other way.
+// The library's pointwise kernels want the blocks of the input gradient's weights the other way
+// round.
 bool is_pointwise(const Conv2d& spec) {
   return spec.kernel == Pair{1, 1} && spec.padding == Pair{0, 0};
 }
 
-// An image of one channel, or of one block of them, is stored as nhwc too, which more kernels know.
+// An image of one channel, or of one block of channels, also counts as nhwc, for which there are
+// more kernels.
 Tag image_tag(const ValueLayout& image, std::int64_t channels, std::int64_t block) {
   if (block < kLanes && channels == (image.blocked ? kLanes : 1)) return Tag::nhwc;
   return image.blocked ? Tag::nChw16c : Tag::nchw;
@@ -115,7 +117,8 @@ bool has_small_images(const Conv2d& spec, const Problem& problem) {
              (problem.multiplies_bf16 ? kSmallImagePixelsBf16 : kSmallImagePixels);
 }
 
-// Its kernels for plain images and for groups of few channels are slower than those of f32.
+// oneDNN's bf16 kernels for plain images and for groups of few channels are slower than its f32
+// ones.
 bool has_bf16_products(const Conv2d& spec, const Problem& problem) {
   return kind_of(spec, problem) == Kind::Blocked && spec.groups == 1 &&
          !has_few_channels(spec, problem);
@@ -127,7 +130,7 @@ ParameterLayout parameter_layout(const Conv2d& spec, const Problem& problem, int
   const std::int64_t taps = spec.kernel[0] * spec.kernel[1];
   const std::int64_t per_group = problem.inputs[0].channels / spec.groups,
                      outputs_per_group = spec.out_channels / spec.groups;
-  const std::int64_t c_merged = l.channels / l.groups;  // blocks of outputs run on over groups
+  const std::int64_t c_merged = l.channels / l.groups;  // blocks of outputs continue across groups
   const std::int64_t block = l.block;
   const Kind kind = l.kind;
   return {.elements = l.weight_elements, .position = [=](std::int64_t index) {
@@ -152,7 +155,7 @@ std::size_t packed_bytes(const Conv2d& spec, const Problem& problem, Pass pass) 
 
 namespace {
 
-// Of weights in blocks of 16.
+// Transposes weights that are in blocks of 16.
 void transpose_blocks(const Conv2d& spec, const ConvLayout& l, const float* weights,
                       float* packed) {
   const std::int64_t taps = spec.kernel[0] * spec.kernel[1],

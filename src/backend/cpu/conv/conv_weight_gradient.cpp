@@ -11,10 +11,10 @@ namespace pipetrain::cpu {
 namespace {
 
 constexpr std::int64_t kMostParts = 8;
-// A part must be worth the sum of its weights, and the thread that it wakes.
+// A part must be worth adding up its weights, and waking a thread for it.
 constexpr std::int64_t kPixelsWorthAPart = 1024, kWorkWorthAPart = 512 * 1024;
 
-// A power of two: that number of threads, or any smaller power of two, share the parts evenly.
+// A power of two: that number of threads, or any smaller power of two, can share the parts evenly.
 std::int64_t part_count(const Problem& problem, std::int64_t work) {
   const std::int64_t most =
       std::min({kMostParts, problem.samples, work / kWorkWorthAPart,
@@ -28,7 +28,7 @@ std::size_t element_bytes(const Problem& problem) {
   return problem.multiplies_bf16 ? sizeof(Bf16) : sizeof(float);
 }
 
-// A primitive is compiled for the threads that there are when it is made.
+// A primitive is compiled for the number of threads at the time when it is made.
 class OneThread {
  public:
   OneThread() { omp_set_num_threads(1); }

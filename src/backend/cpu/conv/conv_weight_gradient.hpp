@@ -1,7 +1,7 @@
-// The weight gradient of a convolution by oneDNN, in parts that are added up in their order. Left
-// to itself the library adds up one part per thread, so that its bits depend on their number.
-// Here one thread does a part, some samples of the micro-batch, and how many parts there are
-// follows from the convolution alone.
+// The weight gradient of a convolution by oneDNN, in parts that are added up in a fixed order. The
+// library itself would make one part per thread, so its bits would depend on the number of threads.
+// Here one thread computes a part, which is some samples of the micro-batch, and the number of
+// parts follows from the convolution alone.
 #pragma once
 
 #include <exception>
@@ -15,10 +15,11 @@ namespace pipetrain::cpu {
 class ConvWeightGradient {
  public:
   ConvWeightGradient() = default;
-  // In oneDNN's own words what it throws: with_onednn() around it.
+  // Throws oneDNN's own exceptions: wrap the call in with_onednn().
   ConvWeightGradient(const Conv2d& spec, const Problem& problem, const ConvLayout& layout);
 
-  // Images as the kernel has them, gradients as its parameters are; scratch: scratch_bytes().
+  // Images in the kernel's layout, gradients in the layout of its parameters; scratch:
+  // scratch_bytes().
   void operator()(const BackwardWeightArguments& a);
   std::size_t scratch_bytes() const;
 
@@ -26,7 +27,7 @@ class ConvWeightGradient {
   struct Part {
     std::int64_t first_sample = 0;
     ConvertedCall call;
-    std::exception_ptr failure = {};  // no exception leaves a thread of a team
+    std::exception_ptr failure = {};  // no exception may leave a thread of the team
   };
   struct Sums {  // of one part
     float *weights, *bias;
@@ -43,9 +44,9 @@ class ConvWeightGradient {
   std::string name_;
   bool has_bias_ = false;
   std::int64_t weight_elements_ = 0, outputs_ = 0, work_ = 0;
-  std::size_t input_bytes_ = 0, output_bytes_ = 0;  // of a sample
+  std::size_t input_bytes_ = 0, output_bytes_ = 0;  // per sample
   std::vector<Part> parts_;
-  std::vector<std::uint8_t> on_diagonal_;  // where groups are merged: the weights that there are
+  std::vector<std::uint8_t> on_diagonal_;  // if groups are merged: 1 for each weight that exists
 };
 
 }  // namespace pipetrain::cpu

@@ -1,5 +1,6 @@
-// A thread takes blocks of 16 outputs by 16 channels. What is far apart, the pixels of one block
-// in all samples, is gathered first; the sums of a block go over samples and pixels in their order.
+// A thread takes blocks of 16 outputs by 16 channels. The pixels of a block in all samples, which
+// are far apart, are gathered first; the sums of a block run over samples and pixels in their
+// order.
 #include "backend/cpu/conv/small_images.hpp"
 
 #include <algorithm>
@@ -25,7 +26,7 @@ struct F32Products {
   }
 };
 
-// The same pixel of two samples side by side: an instruction adds both products.
+// The same pixel of two samples as a pair: one instruction adds both products.
 struct Bf16Products {
   using Stored = Bf16;
   using Gathered = Bf16Pair;
@@ -78,7 +79,7 @@ class WeightGradient {
   }
 
  private:
-  struct Memory {  // a thread's own
+  struct Memory {  // each thread has its own
     Gathered *x, *dy;
     std::int64_t in_block = -1, out_block = -1;
   };

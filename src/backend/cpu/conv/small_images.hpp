@@ -1,4 +1,4 @@
-// The weight gradient of a convolution of images of few pixels, by our own loops.
+// The weight gradient of a convolution of images with few pixels, by our own loops.
 #pragma once
 
 #include "backend/cpu/kernel.hpp"
@@ -6,7 +6,7 @@
 
 namespace pipetrain::cpu {
 
-// `threads`: at most, and the same in both.
+// `threads`: at most this many; pass the same number to both functions.
 std::size_t small_images_scratch_bytes(const Problem& problem, int threads);
 void small_images_backward_weight(const Conv2d& spec, const Problem& problem,
                                   const BackwardWeightArguments& arguments, int threads);

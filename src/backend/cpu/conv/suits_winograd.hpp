@@ -1,7 +1,7 @@
-// Which convolutions Winograd F(2x2, 3x3), minimal filtering, pays for (Lavin and Gray, Fast
-// Algorithms for Convolutional Neural Networks, 2016): 16 products for a tile of 2 x 2 outputs,
-// where a direct convolution of 3 x 3 takes 36. Kernels are chosen by it (winograd.hpp), and
-// estimates of costs (costs.hpp).
+// For which convolutions Winograd F(2x2, 3x3), minimal filtering, pays (Lavin and Gray, Fast
+// Algorithms for Convolutional Neural Networks, 2016): 16 multiplications for a tile of 2 x 2
+// outputs, where a direct 3 x 3 convolution takes 36. Decides which kernels are chosen
+// (winograd.hpp) and what they are estimated to cost (costs.hpp).
 #pragma once
 
 #include "graph/layer_spec.hpp"
@@ -9,11 +9,11 @@
 
 namespace pipetrain::cpu {
 
-// Transforms are worth their time from this many channels on, whose multiples fill whole tiles.
+// The least number of channels at which the transforms pay; multiples of it fill whole tiles.
 constexpr std::int64_t kFilteredChannels = 64;
 
-// `channels`: of the input; `output`: [C, H, W]. Of images of 2 x 2 most taps of a direct
-// convolution are on the padding, and nothing is to be saved.
+// `channels`: of the input; `output`: [C, H, W]. With 2 x 2 images most taps of a direct
+// convolution fall on the padding, so there is nothing to save.
 constexpr bool suits_winograd(const Conv2d& spec, std::int64_t channels, const Shape& output) {
   constexpr std::int64_t kLeastPixels = 16;
   const std::int64_t height = output.dims[1], width = output.dims[2];

@@ -1,6 +1,7 @@
-// A thread convolves some tiles at a time, all channels and outputs of them, so that their points
-// stay in its cache. For the weight gradient all threads transform some more tiles, then each adds
-// up the products of its channels; the sums of a weight go over tiles in their order.
+// A thread convolves some tiles at a time, with all their channels and outputs, so that their
+// points stay in its cache. For the weight gradient all threads first transform a larger set of
+// tiles, then each adds up the products for its own channels; the sums of a weight run over tiles
+// in their order.
 #include "backend/cpu/conv/winograd.hpp"
 
 #include <algorithm>
@@ -17,8 +18,8 @@
 namespace pipetrain::cpu {
 namespace {
 
-constexpr std::int64_t kTogether = 36;           // tiles that are convolved at once, at most
-constexpr std::int64_t kGradientTogether = 128;  // that are transformed for the weight gradient
+constexpr std::int64_t kTogether = 36;           // tiles convolved at once, at most
+constexpr std::int64_t kGradientTogether = 128;  // for the weight gradient, transformed at once
 constexpr std::int64_t kTaps = 9;
 constexpr std::int64_t kPanelBlocks = kWinogradPanel / kLanes;
 
@@ -99,13 +100,13 @@ class WinogradKernel final : public CpuKernel {
   }
 
  private:
-  // Of a weight gradient, in scratch: the inputs of some tiles, [point][channels / 16][tile][16],
-  // their output gradients, [point][outputs / 64][tile][64], and what they sum up to,
+  // Scratch for a weight gradient: the inputs of some tiles, [point][channels / 16][tile][16],
+  // their output gradients, [point][outputs / 64][tile][64], and the sums of their products,
   // [outputs / 64][point][channels][64].
   struct GradientPoints {
     std::int64_t channels, outputs, tiles;
 
-    std::int64_t input_stride() const { return channels * tiles + kLanes; }  // of points
+    std::int64_t input_stride() const { return channels * tiles + kLanes; }  // between points
     std::int64_t gradient_stride() const { return outputs * tiles + kLanes; }
     std::int64_t gradients() const { return kWinogradPoints * input_stride(); }
     std::int64_t weights() const { return gradients() + kWinogradPoints * gradient_stride(); }
@@ -118,7 +119,7 @@ class WinogradKernel final : public CpuKernel {
     return {loop.channels, loop.outputs, std::min(loop.tiles(), kGradientTogether)};
   }
 
-  // Of a kernel that nobody can ask for an input gradient; a test does anyway.
+  // For a kernel that is never asked for an input gradient, except by a test.
   std::size_t own_packed_bytes() const {
     return problem_.wants_input_gradient ? 0 : winograd_packed_bytes(spec_, problem_);
   }
@@ -131,7 +132,7 @@ class WinogradKernel final : public CpuKernel {
 
   void convolve(const WinogradLoop& loop, const float* x, const float* weights, const float* bias,
                 float* y, float* scratch) const {
-    // As many parts as all threads can share: the last ones wait for nobody then.
+    // A multiple of the number of threads, so that all finish together.
     const std::int64_t tiles = loop.tiles(),
                        least = round_up((tiles + kTogether - 1) / kTogether, threads_),
                        parts = std::min(tiles, least);

@@ -1,7 +1,7 @@
-// Convolutions of 3 x 3 by Winograd F(2x2, 3x3) (WinogradLoop): four ninths of the products that
-// the library's kernels make, so faster than the processor's peak at those. Sums of other products
-// than a direct convolution's, with about its rounding error: the transforms only add, subtract and
-// halve.
+// 3 x 3 convolutions by Winograd F(2x2, 3x3) (WinogradLoop): four ninths of the multiplications of
+// the library's kernels, so it can exceed the peak that the processor reaches with those. It sums
+// other products than a direct convolution, with about the same rounding error: the transforms only
+// add, subtract and halve.
 #pragma once
 
 #include "backend/cpu/kernel.hpp"
@@ -9,11 +9,11 @@
 
 namespace pipetrain::cpu {
 
-// In f32, with AVX-512, where it pays (suits_winograd.hpp). The same for any number of
-// samples.
+// In f32, with AVX-512, where it pays (suits_winograd.hpp). The answer does not depend on the
+// number of samples.
 bool has_winograd(const Conv2d& spec, const Problem& problem);
 
-// Reads weights as points: packed copies in both passes.
+// Both directions read the weights as points, from packed copies.
 std::size_t winograd_packed_bytes(const Conv2d& spec, const Problem& problem);
 void winograd_pack(const Conv2d& spec, const Problem& problem, Pass pass, const float* weights,
                    float* packed);

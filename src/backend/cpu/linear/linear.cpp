@@ -1,8 +1,8 @@
 // y = x W^T + b by our own loops. The weights are stored in panels of 32 outputs, [out /
-// 32][in][32], which the forward streams and the weight gradient is written in. The input gradient
-// of few samples is the forward of the transposed weights, packed once per version; that of many
-// reads the weights as they are, 16 samples to a vector. Both add up in the same order. `in` is in
-// the order in which the input is stored.
+// 32][in][32]; the forward streams them, and the weight gradient is written in the same layout.
+// With few samples the input gradient is the forward of the transposed weights, packed once per
+// version; with many it reads the weights as they are, 16 samples to a vector. Both add up in the
+// same order. `in` is in the order in which the input is stored.
 #include <algorithm>
 #include <cstring>
 #include <numeric>
@@ -26,7 +26,7 @@ std::size_t packed_size(std::int64_t in, std::int64_t out) {
   return bytes_of<float>(panel_count(in) * out * kPanel);
 }
 
-// Whole vectors of samples and inputs, and enough samples to pay for transposing the gradient.
+// Whole vectors of samples and inputs, and enough samples to pay for transposing the gradient?
 bool reads_stored_weights(const Problem& problem) {
   return problem.samples % kPanel == 0 && problem.inputs[0].stored_elements() % kLanes == 0;
 }
@@ -115,7 +115,7 @@ class LinearKernel final : public CpuKernel {
   }
 
  private:
-  // The scratch of backward_input_of_many(), in bytes from its beginning.
+  // The scratch of backward_input_of_many(), as offsets in bytes.
   struct OfMany {
     std::size_t sums, arrived, bytes;
   };
@@ -163,7 +163,7 @@ class LinearKernel final : public CpuKernel {
   }
 
   void finish_update(const FusedUpdate& u, const double* squares) const {
-    if (u.parameters[0].sum_of_squares)  // several sums beside each other, in a fixed order
+    if (u.parameters[0].sum_of_squares)  // several partial sums side by side, in a fixed order
       *u.parameters[0].sum_of_squares = std::reduce(squares, squares + units());
     if (spec_.bias) cpu::update(u.rules[1], u.parameters[1]);
   }

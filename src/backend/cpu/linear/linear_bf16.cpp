@@ -1,6 +1,6 @@
-// Three matrix products by oneDNN over rows, one for each vector that a sample holds: y = x W^T +
-// b, dx = dy W, dW = dy^T x. The first two read copies of the weights in blocks, the third writes
-// f32. After the model's last linear layer y and dy are f32: dy is rounded to scratch then.
+// Three matrix products by oneDNN, with a row for each vector of a sample: y = x W^T + b, dx = dy
+// W, dW = dy^T x. The first two read copies of the weights in blocks, the third writes f32. For the
+// model's last linear layer y and dy are f32; dy is then rounded into scratch.
 #include "backend/cpu/linear/linear_bf16.hpp"
 
 #include <algorithm>
@@ -24,7 +24,7 @@ struct Sizes {
 };
 
 Sizes sizes_of(const Linear& spec, const Problem& problem) {
-  const std::int64_t rows = problem.output.elements() / spec.out_features;  // of a sample
+  const std::int64_t rows = problem.output.elements() / spec.out_features;  // per sample
   return {problem.samples * rows, problem.inputs[0].stored_elements() / rows, spec.out_features};
 }
 
@@ -119,7 +119,7 @@ class LinearBf16Kernel final : public CpuKernel {
     });
   }
 
-  // The bias' gradient: each column by one thread, its rows in their order.
+  // The bias gradient: one thread per column, which adds up the rows in their order.
   template <class E>
   void add_rows(const E* rows, float* sums, bool accumulate) const {
     const std::int64_t blocks = round_up(sizes_.out, kLanes) / kLanes;
@@ -134,8 +134,8 @@ class LinearBf16Kernel final : public CpuKernel {
   Linear spec_;
   Sizes sizes_;
   PreparedCall forward_, input_, weight_, weight_more_;
-  std::size_t packed_bytes_ = 0;   // of a copy in scratch
-  std::size_t rounded_bytes_ = 0;  // of dy in scratch
+  std::size_t packed_bytes_ = 0;   // of a copy, in scratch
+  std::size_t rounded_bytes_ = 0;  // of dy, in scratch
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
-// A linear layer whose products are of bf16 (Problem::multiplies_bf16). Its weights are stored
-// plain in f32, [out][in], with `in` in the order in which the input is stored.
+// A linear layer with bf16 products (Problem::multiplies_bf16). Its weights are stored plain in
+// f32, [out][in], with `in` in the order in which the input is stored.
 #pragma once
 
 #include "backend/cpu/kernel.hpp"

@@ -1,6 +1,6 @@
-// Three products by oneDNN: y = x W + b, dx = dy W^T, dW (+)= x^T dy; the library adds to what is
-// there by itself. W is stored with its longer side first, which makes dW cheapest (256 x 1024: by
-// a tenth), or as PyTorch does where another layer uses it too.
+// Three products by oneDNN: y = x W + b, dx = dy W^T, dW (+)= x^T dy; the library itself does the
+// accumulation. W is stored with its longer side first, which makes dW cheapest (by a tenth at 256
+// x 1024), or as PyTorch does if another layer uses it too.
 #include "backend/cpu/linear/linear_rows.hpp"
 
 #include <algorithm>

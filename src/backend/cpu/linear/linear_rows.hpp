@@ -1,6 +1,6 @@
 // A linear layer over the rows of a sequence, [T, in] -> [T, out]: enough rows for the library's
-// matrix products. Its weights are stored transposed, [in][out]; or plain, [out][in], where other
-// layers use them too (Problem::plain_weights), and then vectors are rows as well.
+// matrix products. Its weights are stored transposed, [in][out]; or plain, [out][in], if other
+// layers share them (Problem::plain_weights), in which case vectors are handled as rows too.
 #pragma once
 
 #include "backend/cpu/kernel.hpp"

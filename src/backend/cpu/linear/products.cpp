@@ -1,4 +1,4 @@
-// Which one follows from the processor alone, and from no timing: a run can be repeated.
+// The choice follows from the processor alone, never from timings, so that runs are reproducible.
 #include "backend/cpu/linear/products.hpp"
 
 #include <dnnl.h>
@@ -24,8 +24,9 @@ bool is_intel() {
 
 bool can_multiply_bf16() { return has_avx512(); }
 
-// Intel's cores from Sapphire Rapids on are fast with bf16 in tiles (AMX) alone, which know no
-// blocks of 16 channels. Their vector instruction does half as many products as that for f32.
+// Intel's cores since Sapphire Rapids are fast with bf16 only in tiles (AMX), which do not support
+// blocks of 16 channels. Their vector instruction for bf16 does half as many products as the one
+// for f32.
 Products products_here() {
   const bool slow = is_intel() && has(dnnl_cpu_isa_avx512_core_fp16);
   return has(dnnl_cpu_isa_avx512_core_bf16) && !slow ? Products::Bf16 : Products::F32;

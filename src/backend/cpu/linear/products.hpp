@@ -1,14 +1,14 @@
-// How the products of a bf16 layer are done: by instructions that multiply bf16, or in f32, between
-// values that are stored as bf16 with either.
+// How a layer's products are done in bf16 precision: by instructions that multiply bf16, or in f32.
+// Values are stored as bf16 either way.
 #pragma once
 
 namespace pipetrain::cpu {
 
 enum class Products { F32, Bf16 };
 
-// oneDNN has kernels here that multiply bf16, or imitate the instructions.
+// Does oneDNN have kernels here that multiply bf16, natively or by emulation?
 bool can_multiply_bf16();
-// What is faster on this machine.
+// The faster kind on this machine.
 Products products_here();
 
 }  // namespace pipetrain::cpu

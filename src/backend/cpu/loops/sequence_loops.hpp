@@ -1,5 +1,5 @@
-// The inner loops of language models' layers, a part of ElementLoops (vector_loops.hpp): over rows
-// of a sequence, stored as float or Bf16. Parameters, statistics and sums are f32 with both.
+// The inner loops of the layers of language models, a part of ElementLoops (vector_loops.hpp), over
+// rows of a sequence, stored as float or Bf16. Parameters, statistics and sums are f32 with both.
 #pragma once
 
 #include <cstdint>
@@ -12,34 +12,34 @@ namespace pipetrain::cpu {
 struct LayerNormLoop {
   std::int64_t width;
   float eps;
-  const float *gamma, *beta;  // beta: or null
+  const float *gamma, *beta;  // beta may be null
 };
-// Its gradients: of each parameter, those of columns begin .. end - 1.
+// The gradients of gamma and beta, for columns begin .. end - 1.
 struct LayerNormWeightLoop {
   std::int64_t rows, width;
-  float *gamma, *beta;  // beta: or null
+  float *gamma, *beta;  // beta may be null
   bool accumulate;
 };
 
-// One head of one sample: head_width values of each row, which are so far apart. Keys that take no
-// part are left out where the others are packed, so that no loop meets them.
+// One head of one sample: head_width values of each row; rows are a stride apart. Keys that take no
+// part are left out when the others are packed, so that loops skip them.
 struct AttentionLoop {
-  std::int64_t queries, key_rows;  // rows
+  std::int64_t queries, key_rows;  // in rows
   std::int64_t head_width;
   std::int64_t query_stride, key_stride, output_stride;
   bool causal;
   float scale;
-  std::int64_t keys;                   // that take part
-  const std::int32_t* kept = nullptr;  // the row of each; null: all key_rows
-  const std::int32_t* seen = nullptr;  // of those, how many a query sees; null: none is left out
+  std::int64_t keys;                   // how many take part
+  const std::int32_t* kept = nullptr;  // their rows; null: all key_rows
+  const std::int32_t* seen = nullptr;  // how many of those a query sees; null: none is left out
 };
-// Where the first row of a head's part begins; of gradients likewise. null: nobody wants these.
+// The first row of the head's columns, of inputs or of their gradients. null: not wanted.
 template <class E>
 struct AttentionRows {
   E *queries, *keys, *values;
 };
-constexpr std::int64_t kAttentionRows = 64;  // of a block of backward
-constexpr std::int64_t kProductRows = 6;     // of a tile of a product
+constexpr std::int64_t kAttentionRows = 64;  // of a block in backward
+constexpr std::int64_t kProductRows = 6;     // of a product's tile
 
 struct RowSoftmax {  // exp(s - largest) / sum
   float largest, sum;
@@ -47,7 +47,7 @@ struct RowSoftmax {  // exp(s - largest) / sum
 
 template <class E>
 struct SequenceLoops {
-  // statistics: the mean and 1 / sqrt(var + eps) of each row; or null
+  // statistics: mean and 1 / sqrt(var + eps) of each row; or null
   void (*layer_norm)(const LayerNormLoop&, std::int64_t rows, const E* x, E* y, float* statistics);
   void (*layer_norm_backward)(const LayerNormLoop&, std::int64_t rows, const E* x,
                               const float* statistics, const E* dy, E* dx);
@@ -69,22 +69,23 @@ struct SequenceLoops {
                              const RowSoftmax* softmax, const E* dy,
                              const AttentionRows<E>& gradients, float* scratch);
 
-  // One query. p: [keys], those that take part. Scratch: additive_scratch() floats.
+  // One query. p: [keys], for those that take part. Scratch: additive_scratch() floats.
   void (*additive_attention)(const AdditiveLoop&, const AdditiveRows<const E>&, float* p, E* y,
                              float* scratch);
   // All queries of a sample. Scratch: additive_backward_scratch() floats.
   void (*additive_attention_backward)(const AdditiveLoop&, const AdditiveBackward<E>&,
                                       float* scratch);
 
-  // Samples begin .. end - 1 of one position.
+  // For samples begin .. end - 1, at one position.
   void (*lstm_step)(const LstmStep<E>&, std::int64_t begin, std::int64_t end);
   void (*lstm_step_backward)(const LstmBackwardStep<E>&, std::int64_t begin, std::int64_t end);
 
-  // The largest, and the sum of exp(y - largest).
+  // largest: of y; sum_of_exps: the sum of exp(y - largest).
   float (*largest)(const E* y, std::int64_t count);
   double (*sum_of_exps)(const E* y, std::int64_t count, float largest);
   void (*exps)(const E* y, std::int64_t count, float largest, float scale, E* to);  // scale exp()
-  // How many of y are not below `value` (a NaN is not), ties counted or not.
+  // How many of y are not below `value` (a NaN is not below); without `ties`, equal ones do not
+  // count.
   std::int64_t (*not_below)(const E* y, std::int64_t count, float value, bool ties);
 };
 

@@ -1,12 +1,12 @@
 // The bodies of the vector loops, included once per instruction set. Vectors are the compiler's own
-// type, which it splits where registers are shorter. No inline function of the standard library is
-// called in these files: the linker could keep the copy of the wrong instruction set. So they are
-// included in the anonymous namespace, a kind of loop each. Loops over stored values are templates
-// over their element, float or Bf16, which load() and store() widen and round.
+// type, which it splits if registers are shorter. These files call no inline function of the
+// standard library: the linker could keep the copy compiled for the wrong instruction set. So they
+// are included in the anonymous namespace, one file per kind of loop. Loops over stored values are
+// templates over their element, float or Bf16, which load() widens and store() rounds.
 #pragma GCC diagnostic ignored "-Wpsabi"  // every vector argument below is inlined
 
 #define PIPETRAIN_INLINE inline __attribute__((always_inline))
-// The loop that follows: what it writes is what it reads at the same index, or memory of its own.
+// The loop that follows writes either what it reads at the same index, or memory of its own.
 #if defined(__clang__)
 #define PIPETRAIN_VECTORIZE _Pragma("clang loop vectorize(assume_safety)")
 #else
@@ -18,7 +18,7 @@ namespace {
 
 #include "backend/cpu/loops/vector_loops_types.inl"
 
-// GCC's own conversion goes by halves or quarters of a register and puts them together.
+// GCC's own conversion handles halves or quarters of a register and puts them together.
 PIPETRAIN_INLINE Unsigned zero_extended(const Halves& v) {
 #if defined(__AVX512F__)
   return (Unsigned)_mm512_maskz_cvtepu16_epi32(static_cast<__mmask16>(-1), (__m256i)v);
@@ -100,12 +100,12 @@ struct Part {  // the last lanes of a vector
   }
 };
 
-// A NaN stays one, so that divergence is seen.
+// A NaN stays a NaN, so that divergence is noticed.
 PIPETRAIN_INLINE Vector positive_part(const Vector& v) { return select(v < 0.0f, Vector{}, v); }
 PIPETRAIN_INLINE Vector where_positive(const Vector& mask, const Vector& v) {
   return select(mask > 0.0f, v, Vector{});
 }
-// GCC's own conversion goes by quarters of a vector and puts them together.
+// GCC's own conversion handles quarters of a vector and puts them together.
 PIPETRAIN_INLINE Doubles widen(const HalfVector& v) {
 #ifdef __AVX512F__
   return (Doubles)_mm512_maskz_cvtps_pd(static_cast<__mmask8>(-1), (__m256)v);
@@ -117,7 +117,7 @@ PIPETRAIN_INLINE void prefetch_to_write(const float* from) { __builtin_prefetch(
 PIPETRAIN_INLINE std::int64_t lesser(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
 PIPETRAIN_INLINE std::int64_t greater(std::int64_t a, std::int64_t b) { return a > b ? a : b; }
 
-// What the others use.
+// The files that the others use.
 #include "backend/cpu/loops/vector_loops_math.inl"
 #include "backend/cpu/loops/vector_loops_product.inl"
 #include "backend/cpu/loops/vector_loops_transpose.inl"
@@ -127,7 +127,7 @@ PIPETRAIN_INLINE std::int64_t greater(std::int64_t a, std::int64_t b) { return a
 #include "backend/cpu/loops/vector_loops_functions.inl"
 #include "backend/cpu/loops/vector_loops_pool.inl"
 #include "backend/cpu/loops/vector_loops_sequence.inl"
-// It uses loops of the last.
+// Uses loops of the file before.
 #include "backend/cpu/loops/vector_loops_attention.inl"
 
 #include "backend/cpu/loops/vector_loops_additive.inl"
@@ -177,7 +177,7 @@ constexpr ElementLoops<E> loops_of_element = {
 };
 
 #ifdef PIPETRAIN_LOOPS
-// What only f32 is done by.
+// Loops that exist for f32 only.
 #include "backend/cpu/loops/vector_loops_sgd.inl"
 
 #include "backend/cpu/loops/vector_loops_dropout.inl"

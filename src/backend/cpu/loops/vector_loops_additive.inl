@@ -1,6 +1,6 @@
-// Additive attention. The tanh of every pair of a query and a key is made in forward and made again
-// in backward; what is kept are the softmax' weights. The contracts: additive_loops.hpp. Included
-// by vector_loops.inl.
+// Additive attention. Forward computes the tanh of every pair of a query and a key, and backward
+// computes it again; only the softmax' weights are kept. Contracts: additive_loops.hpp. Included by
+// vector_loops.inl.
 
 PIPETRAIN_INLINE std::int64_t row_of_key(const AdditiveLoop& l, std::int64_t key) {
   return l.kept ? l.kept[key] : key;
@@ -13,7 +13,7 @@ PIPETRAIN_INLINE Vector query_vector(const AdditiveLoop& l, const E* query, std:
   return l.bias ? q + lanes.get(l.bias + n) : q;
 }
 
-// query: [units], with the bias.
+// query: [units], with the bias added.
 template <class E>
 PIPETRAIN_INLINE float additive_score(const AdditiveLoop& l, const float* query, const E* key) {
   Vector sum{};
@@ -51,7 +51,7 @@ struct AdditiveSums {
   float* ds;             // [keys]
 };
 
-// The gradients of a query's scores, and its share of those of the values.
+// The gradients of a query's scores, and its share of the values' gradients.
 template <class E>
 PIPETRAIN_INLINE void additive_score_gradients(const AdditiveLoop& l, const E* values, const E* dy,
                                                const float* p, const AdditiveSums& sums) {
@@ -73,7 +73,7 @@ PIPETRAIN_INLINE void additive_score_gradients(const AdditiveLoop& l, const E* v
   for (std::int64_t s = 0; s < l.keys; ++s) sums.ds[s] = p[s] * (sums.ds[s] - mean);
 }
 
-// Through the tanh of a query: to the query, the keys, v and the bias.
+// Back through the tanh, for one query: gradients of the query, the keys, v and the bias.
 template <class E>
 PIPETRAIN_INLINE void additive_inner_gradients(const AdditiveLoop& l, const AdditiveBackward<E>& b,
                                                std::int64_t query, const AdditiveSums& sums) {
@@ -97,7 +97,7 @@ PIPETRAIN_INLINE void additive_inner_gradients(const AdditiveLoop& l, const Addi
       });
 }
 
-// [keys][columns] to their rows, zeros to the others.
+// Moves [keys][columns] to the keys' rows, and writes zeros to the others.
 template <class E>
 PIPETRAIN_INLINE void unpack_additive(const AdditiveLoop& l, const float* from,
                                       std::int64_t columns, E* to) {

@@ -1,19 +1,19 @@
-// Attention of one head of one sample, six queries at a time: their scores over all keys, or the
-// keys up to them, are in the nearest cache, so no matrix of T x T exists. Backward makes the
-// probabilities again from each row's largest score and sum (Dao et al. 2022, section 3.1), for
-// blocks of 64 queries, whose share of the gradients of keys and values is a product each. What is
-// multiplied is packed to f32 before, rows of whole vectors; keys that take no part are not, so
-// that padding costs nothing, wherever it is. Included by vector_loops.inl.
+// Attention of one head of one sample, six queries at a time: their scores over all keys, or over
+// the keys up to them, stay in the nearest cache, so no T x T matrix exists. Backward recomputes
+// the probabilities from each row's largest score and sum (Dao et al. 2022, section 3.1), for
+// blocks of 64 queries; a block's share of the gradients of keys and values is one product each.
+// Operands of products are first packed to f32, in rows of whole vectors; keys that take no part
+// are not packed, so that padding costs nothing, wherever it is. Included by vector_loops.inl.
 
 PIPETRAIN_INLINE std::int64_t whole_vectors(std::int64_t count) {
   return (count + kLanes - 1) / kLanes * kLanes;
 }
 
-// A key that takes part, as a row of those that come in and go out.
+// The row, in inputs and outputs, of a key that takes part.
 PIPETRAIN_INLINE std::int64_t row_of_key(const AttentionLoop& l, std::int64_t key) {
   return l.kept ? l.kept[key] : key;
 }
-// How many of the keys a query sees: the first ones.
+// How many of the keys a query sees; they are the first ones.
 PIPETRAIN_INLINE std::int64_t keys_seen(const AttentionLoop& l, std::int64_t query) {
   if (!l.causal) return l.keys;
   return l.seen ? l.seen[query] : query + 1;
@@ -34,7 +34,7 @@ PIPETRAIN_INLINE void pack_rows(const E* from, std::int64_t stride, std::int64_t
     pack_row(from + row * stride, width, scale, to + row * wide);
 }
 
-// The keys, or values, that take part: [keys][head_width].
+// Packs the keys, or values, that take part: [keys][head_width].
 template <class E>
 PIPETRAIN_INLINE void pack_keys(const AttentionLoop& l, const E* from, float* to) {
   const std::int64_t wide = whole_vectors(l.head_width);
@@ -42,7 +42,7 @@ PIPETRAIN_INLINE void pack_keys(const AttentionLoop& l, const E* from, float* to
     pack_row(from + row_of_key(l, key) * l.key_stride, l.head_width, 1, to + key * wide);
 }
 
-// The same as [head_width][keys], zeros where either is filled up.
+// The same, transposed: [head_width][keys], zero-padded in both dimensions.
 template <class E>
 PIPETRAIN_INLINE void pack_keys_turned(const AttentionLoop& l, const E* from, float* to) {
   const std::int64_t wide = whole_vectors(l.keys);
@@ -64,7 +64,7 @@ PIPETRAIN_INLINE void unpack_row(const float* from, std::int64_t width, float sc
                  __attribute__((always_inline)) { lanes.put(to + c, load(from + c) * scale); });
 }
 
-// exp(s - largest) of a row's keys, zeros after them.
+// Scores to exp(s - largest) for the keys of a row, with zeros after them.
 PIPETRAIN_INLINE RowSoftmax softmax_row(float* s, std::int64_t keys, std::int64_t filled) {
   const float most = largest(s, keys);
   Vector sum{};
@@ -104,7 +104,8 @@ void attention(const AttentionLoop& l, const AttentionRows<const E>& in, E* y, R
   }
 }
 
-// Scores to probabilities p, and their gradients dp to those of the scores, p (dp - p . dp).
+// Turns scores s into probabilities p, and dp, the gradients of p, into those of the scores: p (dp
+// - p . dp).
 PIPETRAIN_INLINE void score_gradients(float* s, float* dp, std::int64_t keys, std::int64_t filled,
                                       const RowSoftmax& softmax) {
   const float share = 1 / softmax.sum;
@@ -124,11 +125,11 @@ PIPETRAIN_INLINE void score_gradients(float* s, float* dp, std::int64_t keys, st
   }
 }
 
-// What the passes over a head's blocks share.
+// What the steps over a head's blocks share.
 struct AttentionGradients {
   float *keys, *keys_turned, *values_turned;  // packed
   float *key_sums, *value_sums;               // gradients, [keys][width]
-  float *query, *dy, *p, *ds, *sum;           // of a block: [64][width], [64][keys]
+  float *query, *dy, *p, *ds, *sum;           // of one block: [64][width], [64][keys]
 };
 
 PIPETRAIN_INLINE AttentionGradients share_scratch(const AttentionLoop& l, float* scratch) {
@@ -147,8 +148,8 @@ PIPETRAIN_INLINE AttentionGradients share_scratch(const AttentionLoop& l, float*
   return g;
 }
 
-// The queries' gradients of a block that begins at `first`, where they are wanted, and its p and
-// ds.
+// The gradients of the queries of a block that begins at `first`, if they are wanted, and the
+// block's p and ds.
 template <class E>
 PIPETRAIN_INLINE void query_gradients(const AttentionLoop& l, const AttentionGradients& g,
                                       const RowSoftmax* softmax, std::int64_t first,
@@ -157,7 +158,7 @@ PIPETRAIN_INLINE void query_gradients(const AttentionLoop& l, const AttentionGra
   for (std::int64_t t = first; t < end; t += kProductRows) {
     const std::int64_t rows = lesser(kProductRows, end - t), seen = keys_seen(l, t + rows - 1),
                        vectors = whole_vectors(seen) / kLanes, at = t - first;
-    // A tile of keys may reach after the last one of a row: zeros are there.
+    // A tile of keys may extend past the last key of a row: there must be zeros there.
     const std::int64_t filled = lesser((vectors + 1) * kLanes, length);
     float *const p = g.p + at * length, *const ds = g.ds + at * length;
     multiply({g.query + at * width, width, 1, g.keys_turned, length, p, length}, rows, vectors,
@@ -173,7 +174,7 @@ PIPETRAIN_INLINE void query_gradients(const AttentionLoop& l, const AttentionGra
   }
 }
 
-// Adds a block's share of the keys' and values' gradients.
+// Adds a block's share of the gradients of keys and values.
 PIPETRAIN_INLINE void key_gradients(const AttentionLoop& l, const AttentionGradients& g,
                                     std::int64_t first, std::int64_t end) {
   const std::int64_t width = whole_vectors(l.head_width), length = whole_vectors(l.keys),
@@ -191,7 +192,7 @@ PIPETRAIN_INLINE void key_gradients(const AttentionLoop& l, const AttentionGradi
   }
 }
 
-// [keys][head_width] to their rows, zeros to the others.
+// Moves [keys][head_width] to the keys' rows, and writes zeros to the others.
 template <class E>
 PIPETRAIN_INLINE void unpack_keys(const AttentionLoop& l, const float* from, E* to) {
   const std::int64_t width = whole_vectors(l.head_width);

@@ -1,4 +1,4 @@
-// The vector loops with AVX2: meson.build gives this file its instruction set.
+// The vector loops with AVX2; meson.build compiles this file for that instruction set.
 #include <immintrin.h>
 #include <cmath>
 #include <cstdint>

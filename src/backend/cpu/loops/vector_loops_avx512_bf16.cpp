@@ -1,5 +1,5 @@
-// The loops over bf16 values with AVX-512 and its instructions for bf16: meson.build gives this
-// file its instruction set.
+// The loops over bf16 values with AVX-512 and its bf16 instructions; meson.build compiles this file
+// for that instruction set.
 #include <immintrin.h>
 #include <cmath>
 #include <cstdint>

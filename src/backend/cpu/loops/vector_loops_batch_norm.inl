@@ -1,6 +1,6 @@
 // Batch normalisation, 16 channels to a vector. Included by vector_loops.inl.
 
-// Calls visit(offset) for every pixel; the sums of a sample are f32, over samples f64.
+// Calls visit(offset) for every pixel; sums within a sample are f32, sums over samples f64.
 template <class Sample>
 PIPETRAIN_INLINE void each_sample(const ChannelWalk& w, double* first, double* second,
                                   Sample sample) {

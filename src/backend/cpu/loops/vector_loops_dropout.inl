@@ -1,10 +1,10 @@
-// Philox4x32-10 (base/rng.hpp) of 16 blocks side by side. Included by vector_loops.inl.
+// Philox4x32-10 (base/rng.hpp) for 16 blocks at once. Included by vector_loops.inl.
 
 using Wides = LanesOf<std::uint64_t, kRegisterBytes / 8>::Type;  // one register
 
-// Of the lower 32 bits of each.
+// Products of the lower 32 bits of each number.
 PIPETRAIN_INLINE Wides products(const Wides& numbers, const Wides& factor) {
-#if defined(__AVX512F__)  // GCC 12 finds the plain intrinsic uninitialised.
+#if defined(__AVX512F__)  // GCC 12 reports the plain intrinsic as uninitialised.
   return (Wides)_mm512_maskz_mul_epu32(0xFF, (__m512i)numbers, (__m512i)factor);
 #elif defined(__AVX2__)
   return (Wides)_mm256_mul_epu32((__m256i)numbers, (__m256i)factor);
@@ -15,7 +15,7 @@ PIPETRAIN_INLINE Wides products(const Wides& numbers, const Wides& factor) {
 #endif
 }
 
-// Products of 16 numbers with one: their upper and their lower 32 bits.
+// Multiplies each of 16 numbers by `by`: the upper and the lower 32 bits of the products.
 template <class Numbers>
 PIPETRAIN_INLINE void multiply_wide(const Numbers& v, std::uint32_t by, Numbers& high,
                                     Numbers& low) {
@@ -30,8 +30,8 @@ PIPETRAIN_INLINE void multiply_wide(const Numbers& v, std::uint32_t by, Numbers&
   }
 }
 
-// kept[4 b + j] of blocks [first, first + blocks): is number j of block b not below what is
-// dropped? dropped_below is less than 2^32.
+// For blocks first .. first + blocks - 1: kept[4 b + j] = 1 if number j of block b is not below
+// dropped_below, which must be less than 2^32.
 void keep_elements(const DropoutMask::Parts& mask, std::int64_t first, std::int64_t blocks,
                    std::uint8_t* kept) {
   constexpr std::uint32_t index[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
@@ -44,8 +44,7 @@ void keep_elements(const DropoutMask::Parts& mask, std::int64_t first, std::int6
   for (std::int64_t done = 0; done < blocks; done += kLanes) {
     const auto counter = static_cast<std::uint64_t>(first + done);
     Unsigned c0 = low_of(counter) + lanes;
-    Unsigned c1 =
-        low_of(counter >> 32) - bits_as<Unsigned>(c0 < lanes);  // of each lane's own counter
+    Unsigned c1 = low_of(counter >> 32) - bits_as<Unsigned>(c0 < lanes);  // each lane's carry
     Unsigned c2 = low_of(mask.stream), c3 = low_of(mask.stream >> 32);
     auto k0 = static_cast<std::uint32_t>(mask.key), k1 = static_cast<std::uint32_t>(mask.key >> 32);
     for (int round = 0; round < 10; ++round) {

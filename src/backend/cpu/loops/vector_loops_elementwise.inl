@@ -1,7 +1,7 @@
-// Elementwise: arguments may be the same memory, and never overlap otherwise. Included by
+// Elementwise loops: arguments may be the same memory but must not overlap otherwise. Included by
 // vector_loops.inl.
 
-// Calls body(index, lanes) for 16 elements at a time, and for the rest.
+// Calls body(index, lanes) for 16 elements at a time, then for the rest.
 template <class Body>
 PIPETRAIN_INLINE void by_vectors(std::int64_t count, Body body) {
   std::int64_t i = 0;

@@ -1,11 +1,11 @@
 // Convolutions of few channels, 16 outputs to a vector. Included by vector_loops.inl.
 
 constexpr std::int64_t kTilePixels = kSums < 14 ? kSums : 14;
-// Of a tile of the weight gradient: neighbours of a row of taps, and channels of each.
+// Per tile of the weight gradient: neighbouring taps of a row, and channels of each.
 constexpr std::int64_t kTapColumns = kSums >= 24 ? 3 : 1,
                        kTapChannels = kSums >= 24 ? kFewChannels : kSums;
 
-// Pixels neighbours of a row x 16 outputs stay in registers while the sum runs.
+// `Pixels` neighbouring pixels of a row x 16 outputs stay in registers while the sum runs.
 template <int Pixels>
 PIPETRAIN_INLINE void few_channels_tile(const FewChannelsLoop& l, const float* x, const float* w,
                                         const Vector& start, float* y) {
@@ -23,7 +23,7 @@ PIPETRAIN_INLINE void few_channels_tile(const FewChannelsLoop& l, const float* x
     store(y + i * kLanes, l.with_relu ? positive_part(sum[i]) : sum[i]);
 }
 
-// The last tile of a row overlaps the one before it, and computes the same values again.
+// The last tile of a row overlaps the previous one, and computes the shared values again.
 template <int Pixels>
 void few_channels_rows(const FewChannelsLoop& l, const float* x, const float* w, const float* bias,
                        float* y) {

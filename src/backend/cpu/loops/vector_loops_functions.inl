@@ -1,5 +1,5 @@
-// The elementwise layers: point_of(kind, x) of each is its function and the slope of it, of which a
-// loop uses one. Images have channels that only fill a block up and stay zeros, so f(0) must be 0.
+// The elementwise layers: point_of(kind, x) gives a kind's function and its slope at x; a loop uses
+// one of the two. Images have channels that only pad a block and must stay zero, so f(0) must be 0.
 // Included by vector_loops.inl.
 
 struct Point {
@@ -8,7 +8,7 @@ struct Point {
 
 // ---- x Phi(x)
 
-// Phi by a tanh: (1 + tanh(u)) / 2 = 1 / (1 + exp(-2u)).
+// Phi approximated by a tanh: (1 + tanh(u)) / 2 = 1 / (1 + exp(-2u)).
 PIPETRAIN_INLINE Point gelu_by_tanh(const Vector& x) {
   constexpr float twice_root = 1.59576912160573071f, cubic = 0.044715f;  // 2 sqrt(2 / pi)
   const Vector square = x * x;
@@ -17,7 +17,7 @@ PIPETRAIN_INLINE Point gelu_by_tanh(const Vector& x) {
   return {x * phi, phi + x * phi * (1.0f - phi) * inner_slope};
 }
 
-// Phi by an erf, which is good to 1.5e-7: Abramowitz and Stegun 1964, formula 7.1.26.
+// Phi by an erf, which is accurate to 1.5e-7: Abramowitz and Stegun 1964, formula 7.1.26.
 PIPETRAIN_INLINE Point gelu_exact(const Vector& x) {
   const Vector z = select(x < 0.0f, -x, x) * 0.707106781186547524f;
   const Vector t = 1.0f / (1.0f + 0.3275911f * z), bell = exp_of(-z * z);
@@ -38,7 +38,7 @@ PIPETRAIN_INLINE Point point_of(const Gelu& gelu, const Vector& x) {
 
 template <class E, class Kind>
 void apply_function(const Kind& of, const E* x, E* y, std::int64_t count) {
-  const Kind kind = of;  // no store to y changes it
+  const Kind kind = of;  // a copy that no store to y can change
   by_vectors(
       count, [&](std::int64_t i, auto lanes) __attribute__((always_inline)) {
         lanes.put(y + i, point_of(kind, lanes.get(x + i)).value);

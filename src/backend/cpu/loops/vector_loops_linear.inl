@@ -1,5 +1,5 @@
-// Linear layers: parts of a tile of samples x 32 outputs stay in registers while the sum runs; all
-// of it where there are registers enough. Included by vector_loops.inl.
+// Linear layers: parts of a tile of samples x 32 outputs stay in registers while the sum runs, or
+// the whole tile if there are enough registers. Included by vector_loops.inl.
 
 template <int Rows, int Halves>
 PIPETRAIN_INLINE void store_rows(const Vector (&rows)[Rows][Halves], float* to) {
@@ -9,7 +9,7 @@ PIPETRAIN_INLINE void store_rows(const Vector (&rows)[Rows][Halves], float* to) 
     for (int h = 0; h < Halves; ++h) store(to + r * kPanel + h * kLanes, rows[r][h]);
 }
 
-// Of the last panel one half may be all there is of use.
+// Is only the first half of this (last) panel in use?
 PIPETRAIN_INLINE bool is_narrow(std::int64_t out, std::int64_t panel) {
   return out - panel * kPanel <= kLanes;
 }
@@ -18,14 +18,14 @@ constexpr bool kHoldsTile = kSums >= 2 * kTileRows;
 constexpr int kPartRows = kHoldsTile ? kTileRows : kSums;
 
 struct TilePart {
-  std::int64_t row;  // its first
-  bool behind;       // it begins with output 16
-  bool narrow;       // the panel's second half is of no use
+  std::int64_t row;  // the first row
+  bool behind;       // begins with output 16 of the panel
+  bool narrow;       // the panel's second half is not in use
 
   constexpr int half() const { return !kHoldsTile && behind; }
 };
 
-// Calls body(Number<Rows>, Number<Halves>, part) for the parts of a tile of a panel.
+// Calls body(Number<Rows>, Number<Halves>, part) for each part of a tile of a panel.
 template <class Body>
 PIPETRAIN_INLINE void each_part(std::int64_t rows, bool narrow, const Body& body) {
   if constexpr (kHoldsTile) {
@@ -48,7 +48,7 @@ PIPETRAIN_INLINE void each_part(std::int64_t rows, bool narrow, const Body& body
   }
 }
 
-// Weights come from far away at every panel's first tile: the panel after is asked for meanwhile.
+// A panel's first tile reads its weights from far away; the next panel is prefetched meanwhile.
 constexpr int kIntoSecondCache = 2;
 
 template <int Rows, int Halves>
@@ -111,7 +111,7 @@ PIPETRAIN_INLINE void forward_part(const LinearForwardLoop& l, std::int64_t pane
     }
 }
 
-// A unit is a tile of a panel; a panel's tiles follow each other.
+// A unit is a tile of a panel; the tiles of a panel are consecutive.
 void linear_forward(const LinearForwardLoop& l, std::int64_t unit_begin, std::int64_t unit_end,
                     std::int64_t next_end) {
   const std::int64_t tiles = linear_tiles(l.samples);
@@ -132,7 +132,7 @@ constexpr int kInputRows = kSums >= 16  ? 8
               kInputHalves = kSums >= 2 * kInputRows ? 2 : 1;
 constexpr std::int64_t kInputTile = kLanes * kPanel;  // 16 inputs of 32 samples
 
-// Some inputs of 16 or 32 samples, over a range of outputs that begins with a panel.
+// For some inputs and 16 or 32 samples, over a range of outputs that begins with a panel.
 template <bool Fetches>
 PIPETRAIN_INLINE void input_part(const LinearInputLoop& l, const float* gradient, std::int64_t in,
                                  std::int64_t out_begin, std::int64_t out_end, float* tile) {
@@ -141,7 +141,7 @@ PIPETRAIN_INLINE void input_part(const LinearInputLoop& l, const float* gradient
     const float* w = l.weights + (first / kPanel * l.in + in) * kPanel;
     const std::int64_t outputs = lesser(out_end - first, kPanel);
     for (std::int64_t o = 0; o < outputs; ++o) {
-      if constexpr (Fetches)  // a line of the next 16 inputs, of which a panel has 32
+      if constexpr (Fetches)  // one cache line of the next 16 inputs of the panel, which has 32
         __builtin_prefetch(w + kLanes * kPanel + o * kLanes, 0, kIntoSecondCache);
       Vector g[kInputHalves];
 #pragma GCC unroll 2
@@ -158,7 +158,7 @@ PIPETRAIN_INLINE void input_part(const LinearInputLoop& l, const float* gradient
   store_rows(sum, tile);
 }
 
-// A block's tile of 32 samples.
+// One block's tile of 32 samples.
 PIPETRAIN_INLINE void input_tile(const LinearInputLoop& l, std::int64_t block, std::int64_t sample,
                                  std::int64_t out_begin, std::int64_t out_end, float* tile) {
   const float* gradient = l.gradient + sample * l.out;
@@ -201,8 +201,9 @@ void input_block(const LinearInputLoop& l, std::int64_t block) {
   }
 }
 
-// The sums over either side of the cut have a place each; who comes second to a block adds them up.
-// The other side begins with the other half of the blocks, so that two threads end as many each.
+// The sums on either side of the cut are stored apart; whichever thread finishes a block second
+// adds them up. The second side begins with the second half of the blocks, so that two threads
+// finish the same number each.
 void input_half_block(const LinearInputLoop& l, std::int64_t unit, std::int64_t cut) {
   const std::int64_t blocks = l.in / kLanes, all = l.samples * kLanes;
   const bool behind = unit >= blocks;

@@ -1,7 +1,7 @@
-// The weight gradient of linear layers, which is stored, or updates the weights where it is made.
+// The weight gradient of linear layers, which is stored, or updates the weights as it is made.
 // Included by vector_loops.inl, after vector_loops_linear.inl.
 
-// The sum of squares of a tile of gradients.
+// Sums up the squares of a tile of gradients.
 struct TileSquares {
   Doubles lanes[4] = {};
 
@@ -20,7 +20,7 @@ PIPETRAIN_INLINE void update_vector(const SgdStep& step, const UpdateArguments& 
   if constexpr (Kind != Sgd::Plain) store(a.first_moment + at, velocity);
 }
 
-// Updates a tile's weights by its gradient; the sum of squares of that.
+// Updates a tile's weights by its gradient; returns the gradient's sum of squares.
 template <Sgd Kind>
 double update_rows(const UpdateRule& rule, const UpdateArguments& a, std::int64_t offset,
                    const float* gradient, std::int64_t rows) {
@@ -50,7 +50,7 @@ double update_tile(const UpdateRule& rule, const UpdateArguments& a, std::int64_
   return 0;
 }
 
-// What becomes of a tile of the weight gradient, which is in registers: it is stored ..
+// What happens to a tile of the weight gradient, which is in registers: it is stored ..
 struct StoreTile {
   const LinearWeightLoop& l;
 
@@ -67,7 +67,7 @@ struct StoreTile {
   PIPETRAIN_INLINE void end(std::int64_t, const TileSquares&) const {}
 };
 
-// .. or updates the weights, which are never stored as a gradient. The same as update_rows().
+// .. or updates the weights, and is never stored. Does the same as update_rows().
 template <Sgd Kind>
 struct UpdateTile {
   const LinearWeightLoop& l;
@@ -82,7 +82,7 @@ struct UpdateTile {
   template <int Rows, int Halves>
   PIPETRAIN_INLINE void operator()(const Vector (&sum)[Rows][Halves], std::int64_t offset,
                                    const TilePart& part, TileSquares& sums) const {
-    TileSquares squares = sums;  // in registers
+    TileSquares squares = sums;  // kept in registers
 #pragma GCC unroll 16
     for (int r = 0; r < Rows; ++r)
 #pragma GCC unroll 2
@@ -90,7 +90,7 @@ struct UpdateTile {
         update_vector<Kind>(step, a, offset + r * kPanel + h * kLanes, sum[r][h]);
         squares.add(sum[r][h], part.half() + h);
       }
-    if (Halves == 1 && part.narrow)  // another version's memory may hold anything
+    if (Halves == 1 && part.narrow)  // the memory of another version may hold anything
       for (int r = 0; r < Rows; ++r) store(a.new_weights + offset + r * kPanel + kLanes, Vector{});
     sums = squares;
   }
@@ -111,7 +111,7 @@ PIPETRAIN_INLINE void weight_part(const LinearWeightLoop& l, const float* gradie
 #pragma GCC unroll 16
     for (int h = 0; h < Halves; ++h)
       sum[r][h] = l.accumulate ? load(w + r * kPanel + h * kLanes) : Vector{};
-  std::int64_t line = 0;  // of what the next tile needs
+  std::int64_t line = 0;  // next cache line to prefetch for the next tile
   for (std::int64_t n = 0; n < l.samples; ++n) {
     for (; line * l.samples < (n + 1) * 2 * Rows; ++line)
       finish.prefetch(offset + Rows * kPanel + line * kLanes);

@@ -1,4 +1,4 @@
-// The gates of an lstm. The contracts: lstm_loops.hpp. Included by vector_loops.inl.
+// The gates of an lstm. Contracts: lstm_loops.hpp. Included by vector_loops.inl.
 
 PIPETRAIN_INLINE bool has_ended(const LstmPosition& at, std::int64_t sample) {
   return at.lengths && at.position >= at.lengths[sample];

@@ -1,6 +1,7 @@
 // Pools, 16 channels to a vector. Included by vector_loops.inl.
 
-struct Window {  // the part of a window that is inside the image; taps count over the whole one
+struct Window {  // the part of a window that is inside the image; taps are numbered over the whole
+                 // window
   std::int64_t top, left, y_begin, y_end, x_begin, x_end;
 };
 
@@ -14,7 +15,7 @@ PIPETRAIN_INLINE Window window_at(const PoolLoop& p, std::int64_t oy, std::int64
           lesser(left + p.kernel[1], p.in_width)};
 }
 
-// Calls visit(offset of the input pixel, number of its tap). The common 2 x 2 is written out.
+// Calls visit(offset of the input pixel, number of its tap). The common 2 x 2 case is written out.
 template <class Visit>
 PIPETRAIN_INLINE void each_tap(const PoolLoop& p, const Window& w, Visit visit) {
   if (p.kernel[0] == 2 && p.kernel[1] == 2 && w.y_end - w.y_begin == 2 &&
@@ -53,7 +54,7 @@ void max_pool(const PoolLoop& p, const E* x, E* y, std::uint8_t* taps) {
             p, w, [&](std::int64_t from, std::int32_t tap) __attribute__((always_inline)) {
               const Vector v = load(x + from);
               const Ints better =
-                  (v > best) | (v != v);  // the first of equals wins; a NaN always does
+                  (v > best) | (v != v);  // the first of several equals wins; a NaN always does
               best = select(better, v, best);
               best_tap = select(better, Ints{} + tap, best_tap);
             });
@@ -67,7 +68,7 @@ void max_pool(const PoolLoop& p, const E* x, E* y, std::uint8_t* taps) {
 PIPETRAIN_INLINE bool disjoint(const PoolLoop& p) {
   return p.stride[0] >= p.kernel[0] && p.stride[1] >= p.kernel[1];
 }
-// Every input pixel is in exactly one window.
+// Is every input pixel in exactly one window?
 PIPETRAIN_INLINE bool tiled(const PoolLoop& p) {
   return p.stride == p.kernel && p.padding[0] == 0 && p.padding[1] == 0 &&
          p.out_height * p.stride[0] == p.in_height && p.out_width * p.stride[1] == p.in_width;

@@ -4,7 +4,7 @@
 constexpr std::int64_t kProductVectors = kSums >= 24 ? 4 : 1,
                        kRowsTogether = kSums >= 6 ? kProductRows : kSums;
 
-// c[r] (+)= sum over k of a[r a_row + k a_step] b[k b_step ..], whole vectors of c.
+// c[r] (+)= sum over k of a[r a_row + k a_step] b[k b_step ..], for whole vectors of c.
 struct Product {
   const float* a;
   std::int64_t a_row, a_step;

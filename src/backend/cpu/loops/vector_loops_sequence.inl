@@ -1,5 +1,5 @@
-// Loops over rows: layer_norm, tables and sums over rows, softmax. Included by
-// vector_loops.inl. The contracts: sequence_loops.hpp.
+// Loops over rows: layer_norm, tables and sums over rows, softmax. Contracts: sequence_loops.hpp.
+// Included by vector_loops.inl.
 
 template <class Body>
 PIPETRAIN_INLINE void by_vectors_between(std::int64_t begin, std::int64_t end, Body body) {
@@ -8,7 +8,8 @@ PIPETRAIN_INLINE void by_vectors_between(std::int64_t begin, std::int64_t end, B
   if (i < end) body(i, Part{end - i});
 }
 
-// The deviations from a first mean correct it, so that a large mean does not eat the variance.
+// A first mean is corrected by the deviations from it, so that a large mean does not swamp the
+// variance.
 template <class E>
 PIPETRAIN_INLINE void row_statistics(const E* x, std::int64_t width, float eps, float* statistics) {
   const auto count = static_cast<float>(width);
@@ -68,7 +69,7 @@ void layer_norm_backward(const LayerNormLoop& l, std::int64_t rows, const E* x,
   }
 }
 
-constexpr std::int64_t kSummedRows = 64;  // one after the other; these sums are then added up
+constexpr std::int64_t kSummedRows = 64;  // summed in sequence; these sums are then added up
 
 template <class E, class Lanes>
 PIPETRAIN_INLINE void layer_norm_column(const LayerNormWeightLoop& l, const E* x,
@@ -123,7 +124,7 @@ void add_scaled(float* sum, const E* values, float scale, std::int64_t count) {
       });
 }
 
-// Sixty-four columns at a time where there are and registers hold their sums.
+// Takes 64 columns at a time if there are that many and registers can hold their sums.
 template <int Vectors, class E, class Lanes>
 PIPETRAIN_INLINE void sum_column(const E* values, std::int64_t rows, std::int64_t width, float* sum,
                                  bool accumulate, Lanes lanes) {
@@ -197,7 +198,7 @@ std::int64_t not_below(const E* y, std::int64_t count, float value, bool ties) {
   std::int64_t i = 0;
   for (; i + kLanes <= count; i += kLanes) {
     const Vector v = load(y + i);
-    found += ties ? ~(value > v) : ~(value >= v);  // -1 where it is so
+    found += ties ? ~(value > v) : ~(value >= v);  // -1 in each lane where the comparison holds
   }
   if (i < count) {
     const Vector v = load_some(y + i, count - i);

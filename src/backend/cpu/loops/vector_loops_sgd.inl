@@ -1,5 +1,5 @@
-// A vector of sgd's update (update.cpp) and of the gradient's sum of squares, wherever they are
-// done: the same operations, so the same bits. Included by vector_loops.inl.
+// One vector of sgd's update (update.cpp) and of the gradient's sum of squares. Every caller does
+// the same operations, so it gets the same bits. Included by vector_loops.inl.
 
 enum class Sgd { Plain, Momentum, Nesterov };
 

@@ -1,7 +1,7 @@
 // Weight gradients of convolutions of small images, 16 outputs to a vector. Included by
 // vector_loops.inl.
 
-struct Span {  // of the outputs whose tap is inside the image
+struct Span {  // the outputs whose tap is inside the image
   std::int64_t begin, end;
 };
 PIPETRAIN_INLINE Span inside(std::int64_t tap, std::int64_t padding, std::int64_t stride,
@@ -32,8 +32,9 @@ void pair_up(const Bf16* first, const Bf16* second, Bf16Pair* pairs, std::int64_
 }
 #endif
 
-// The sums of a tap stay in registers over all samples and pixels: 16 outputs of some inputs. Of
-// few samples a tap is done before the next one's sums have come from memory: they are asked for.
+// The sums of a tap, 16 outputs for some inputs, stay in registers over all samples and pixels.
+// With few samples a tap ends before the next one's sums have arrived from memory, so they are
+// prefetched.
 template <class Term>
 PIPETRAIN_INLINE void small_images_tap(const SmallImagesLoop& l, std::int64_t row,
                                        std::int64_t column, const Term* x, const Term* dy,

@@ -1,7 +1,7 @@
 // Transposition of tiles of 16 x 16. Included by vector_loops.inl.
 
-// Every other run of `Distance` lanes of the upper row changes places with the run to its left in
-// the lower row.
+// Swaps every other run of `Distance` lanes of the upper row with the run to its left in the lower
+// row.
 template <int Distance, class V, int... Lane>
 PIPETRAIN_INLINE void exchange(V& upper, V& lower, std::integer_sequence<int, Lane...>) {
   constexpr int lanes = sizeof...(Lane);
@@ -19,7 +19,7 @@ PIPETRAIN_INLINE void exchange_from(V (&rows)[Lanes]) {
   if constexpr (Distance > 1) exchange_from<Distance / 2>(rows);
 }
 
-// Rows become columns: as many as a row has lanes.
+// Transposes a square tile: as many rows as a row has lanes.
 template <class V, int Lanes>
 PIPETRAIN_INLINE void transpose(V (&rows)[Lanes]) {
   if constexpr (!is_two<V>) {
@@ -44,7 +44,7 @@ PIPETRAIN_INLINE void transpose(V (&rows)[Lanes]) {
   }
 }
 
-// A whole tile stays in registers.
+// The whole tile stays in registers.
 template <class E>
 PIPETRAIN_INLINE void transpose_whole_tile(const E* from, std::int64_t from_stride, E* to,
                                            std::int64_t to_stride) {

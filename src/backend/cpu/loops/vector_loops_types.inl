@@ -1,10 +1,11 @@
-// Vectors of 16 lanes, of doubles 8, as an instruction set's registers hold them: one, or two
-// halves of half as many lanes. The compiler splits vectors longer than a register by itself, but
-// then keeps them in memory. Included by vector_loops.inl.
+// Vectors of 16 lanes (8 for doubles), in the form in which an instruction set's registers hold
+// them: one register, or two halves with half the lanes each, split further as needed. The compiler
+// would itself split vectors longer than a register, but then it keeps them in memory. Included by
+// vector_loops.inl.
 
 #if defined(__AVX512F__)
 constexpr int kRegisterBytes = 64;
-constexpr int kSums = 28;  // vectors that a loop may sum up in registers beside what it reads
+constexpr int kSums = 28;  // vectors that a loop may sum in registers, besides those that it reads
 #elif defined(__AVX2__)
 constexpr int kRegisterBytes = 32;
 constexpr int kSums = 6;
@@ -18,7 +19,7 @@ struct Two {
   Half low, high;
 };
 
-// Types of fewer bytes than f32 are split as it is, so that lanes meet.
+// Types narrower than f32 are split like f32, so that their lanes correspond.
 template <class T, int Lanes, bool Fits = Lanes*(sizeof(T) < 4 ? 4 : sizeof(T)) <= kRegisterBytes>
 struct LanesOf {
   using Type __attribute__((vector_size(Lanes * sizeof(T)))) = T;
@@ -97,7 +98,7 @@ PIPETRAIN_INLINE Two<Half>& operator+=(Two<Half>& a, const Two<Half>& b) {
   return a;
 }
 
-// Lane by lane: a where the comparison held, b elsewhere.
+// Lane by lane: a where the mask is set, b elsewhere.
 template <class Mask, class V>
 PIPETRAIN_INLINE V select(const Mask& mask, const V& a, const V& b) {
   if constexpr (is_two<V>)
@@ -106,7 +107,7 @@ PIPETRAIN_INLINE V select(const Mask& mask, const V& a, const V& b) {
     return mask ? a : b;
 }
 
-// The same bits as lanes of another type.
+// The same bits, as lanes of another type.
 template <class To, class From>
 PIPETRAIN_INLINE To bits_as(const From& v) {
   if constexpr (is_two<To>)
@@ -115,7 +116,7 @@ PIPETRAIN_INLINE To bits_as(const From& v) {
     return (To)v;
 }
 
-// v's lanes `at` and what follow.
+// The lanes of v from number At on.
 template <int At, int... I, class V>
 PIPETRAIN_INLINE auto lanes_from(const V& v, std::integer_sequence<int, I...>) {
   return __builtin_shufflevector(v, v, (At + I)...);
@@ -135,7 +136,7 @@ PIPETRAIN_INLINE auto high_half(const V& v) {
     return lanes_from<lane_count<V> / 2>(v, std::make_integer_sequence<int, lane_count<V> / 2>());
 }
 
-// Lane by lane, to as many.
+// Converts lane by lane, to the same number of lanes.
 template <class To, class From>
 PIPETRAIN_INLINE To convert(const From& v) {
   if constexpr (is_two<To>)
@@ -180,7 +181,7 @@ PIPETRAIN_INLINE void write_some(Lane<V>* to, const V& v, std::int64_t lanes) {
 template <int N>
 struct Number {};
 
-// Calls `body` with the count as a constant; what is more than Most is done as Most.
+// Calls `body` with the count as a compile-time constant; counts above Most are passed as Most.
 template <int Most, class Body>
 PIPETRAIN_INLINE void with_number(std::int64_t count, const Body& body) {
   if constexpr (Most > 1)

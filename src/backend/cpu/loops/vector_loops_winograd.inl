@@ -1,9 +1,9 @@
-// Convolutions of 3 x 3 by Winograd's F(2 x 2, 3 x 3). The transforms are sums and differences of
-// whole vectors, 16 channels each; between them each of the 16 points is a matrix product. The
-// gradient of the weights is the forward's adjoint: the same input transform, the output transform
-// transposed. Included by vector_loops.inl.
+// 3 x 3 convolutions by Winograd F(2x2, 3x3). The transforms are sums and differences of whole
+// vectors of 16 channels; between them, each of the 16 points is a matrix product. The weight
+// gradient is the forward's adjoint: the same input transform, and the output transform transposed.
+// Included by vector_loops.inl.
 
-// d -> B^T d B, of the 4 x 4 inputs of a tile.
+// d -> B^T d B, for the 4 x 4 inputs of a tile.
 PIPETRAIN_INLINE void winograd_transform_inputs(Vector (&d)[4][4]) {
 #pragma GCC unroll 4
   for (int j = 0; j < 4; ++j) {
@@ -32,7 +32,7 @@ PIPETRAIN_INLINE TilePlace winograd_place(const WinogradLoop& l, std::int64_t ti
   return {tile / of_image, in_image / columns * 2, in_image % columns * 2};
 }
 
-// The transformed inputs of tiles, of 16 channels: x begins with theirs in sample 0.
+// The transformed inputs of tiles, for 16 channels: x points to these channels in sample 0.
 PIPETRAIN_INLINE void winograd_input_tiles(const WinogradLoop& l, const float* x,
                                            std::int64_t begin, std::int64_t end, float* to,
                                            std::int64_t tile_stride, std::int64_t point_stride) {
@@ -71,7 +71,7 @@ void winograd_inputs(const WinogradLoop& loop, const float* x, std::int64_t begi
   winograd_input_tiles(loop, x, begin, end, points, kLanes, point_stride);
 }
 
-// dy -> A dy A^T, of the 2 x 2 output gradients of tiles.
+// dy -> A dy A^T, for the 2 x 2 output gradients of tiles.
 void winograd_gradients(const WinogradLoop& loop, const float* dy, std::int64_t begin,
                         std::int64_t end, float* points, std::int64_t point_stride) {
   const WinogradLoop l = loop;
@@ -97,7 +97,7 @@ void winograd_gradients(const WinogradLoop& loop, const float* dy, std::int64_t 
   }
 }
 
-// m -> A^T m A: what four points sum up to, twice.
+// m -> A^T m A: each output is a sum of three points in either dimension.
 PIPETRAIN_INLINE void winograd_outputs(const Vector (&m)[4][4], Vector (&y)[2][2]) {
   Vector rows[2][4];
 #pragma GCC unroll 4
@@ -137,7 +137,7 @@ PIPETRAIN_INLINE void winograd_output_tiles(const WinogradLoop& l, std::int64_t 
   }
 }
 
-// The rows of a matrix of points, as far from a power of two as it takes: caches have few ways.
+// Padding that keeps the rows of a matrix of points off powers of two: caches have few ways.
 constexpr std::int64_t kApart = kLanes;
 
 void winograd_convolve(const WinogradLoop& loop, const float* x, const float* weights,
@@ -180,7 +180,8 @@ void winograd_products(const WinogradLoop& l, const float* inputs, const float* 
              kLanes, kWinogradPanel / kLanes, tiles);
 }
 
-// g -> G g G^T, of a block of weights; mirrored: those of the input gradient, 16 rows of outputs.
+// g -> G g G^T, for a block of weights; mirrored: for the input gradient, whose 16 rows are
+// outputs.
 void winograd_weights(const float* weights, bool mirrored, float* points,
                       std::int64_t point_stride) {
   constexpr std::int64_t kBlock = kLanes * kLanes;
@@ -208,7 +209,7 @@ void winograd_weights(const float* weights, bool mirrored, float* points,
       store(to + 3 * kBlock, rows[i][2]);
     }
   }
-  // Mirrored taps change the first point with the last one, in either direction.
+  // Mirroring the taps swaps the first point with the last one, in either dimension.
   constexpr int kMirrored[4] = {3, 1, 2, 0};
   for (int i = 0; i < 4; ++i)
     for (int j = 0; j < 4; ++j) {
@@ -222,7 +223,7 @@ void winograd_weights(const float* weights, bool mirrored, float* points,
     }
 }
 
-// u -> G^T u G, into a block of weights.
+// u -> G^T u G, to a block of weights.
 void winograd_weight_gradient(const float* points, std::int64_t point_stride, bool accumulate,
                               float* weights) {
   constexpr std::int64_t kBlock = kLanes * kLanes;

@@ -1,6 +1,6 @@
-// Additive attention by our own loops (vector_loops_additive.inl): a query at a time forward, a
+// Additive attention by our own loops (vector_loops_additive.inl): one query at a time forward, one
 // sample at a time backward. Forward keeps the softmax' weights of the keys that take part. The
-// gradients of v and the bias are summed for each sample, then over the samples in their order.
+// gradients of v and the bias are summed within each sample, then over the samples in their order.
 #include <algorithm>
 #include <cmath>
 
@@ -44,7 +44,7 @@ class AdditiveAttentionKernel final : public CpuKernel {
     make_v(a.weights, v);
     run(problem_.samples * loop_.queries, a.scratch,
         [&](float* own, std::int64_t begin, std::int64_t end) {
-          std::int64_t listed = -1;  // whose keys are
+          std::int64_t listed = -1;  // the sample whose keys `loop` lists
           AdditiveLoop loop;
           for (std::int64_t row = begin; row < end; ++row) {
             const std::int64_t sample = row / loop_.queries;
@@ -100,9 +100,9 @@ class AdditiveAttentionKernel final : public CpuKernel {
 
  private:
   using Inputs = std::span<const void* const>;
-  struct Saved {          // after the softmax' weights
+  struct Saved {          // follows the softmax' weights
     float *v, *bias;      // gradients, [samples][units]
-    float *unit, *scale;  // att / |att| and g / |att|, of the weights that backward read
+    float *unit, *scale;  // att / |att| and g / |att|, from the weights that backward read
   };
 
   bool trains() const { return problem_.mode == Mode::Train; }
@@ -150,7 +150,7 @@ class AdditiveAttentionKernel final : public CpuKernel {
             rows(2, loop_.key_rows * loop_.width)};
   }
 
-  // The loop of a sample without its padding; what it lists is written to `memory`.
+  // The loop for one sample without its padding; the list of keys goes to `memory`.
   AdditiveLoop loop_of(Inputs inputs, const Weights& weights, std::int64_t sample, const float* v,
                        float* memory) const {
     AdditiveLoop loop = loop_;
@@ -183,7 +183,7 @@ class AdditiveAttentionKernel final : public CpuKernel {
   AdditiveAttention spec_;
   AdditiveLoop loop_{};
   int threads_ = omp_get_max_threads();
-  std::int64_t thread_scratch_ = 0;  // of a thread, in floats
+  std::int64_t thread_scratch_ = 0;  // per thread, in floats
 };
 
 }  // namespace

@@ -1,7 +1,8 @@
-// The input's part of all gate sums is one product over all positions; then position by position
-// the state's part is a product over all samples, and the gates follow it (vector_loops_lstm.inl).
-// Backward goes the other way. Gates and cells of each row are kept; backward puts the gradients of
-// the sums and the states before in their places, so that each weight's gradient is one product.
+// The input's part of all gate sums is one product over all positions. Then, position by position,
+// the state's part is a product over all samples, followed by the gates (vector_loops_lstm.inl).
+// Backward goes through the positions in reverse. Gates and cells of each row are kept; backward
+// replaces them by the gradients of the sums and by the previous states, so that each weight's
+// gradient is one product.
 #include "backend/cpu/kernel.hpp"
 #include "backend/cpu/loops/vector_loops.hpp"
 #include "backend/cpu/parallel.hpp"
@@ -14,7 +15,7 @@
 namespace pipetrain::cpu {
 namespace {
 
-constexpr std::int64_t kGateWork = 60;  // of a state
+constexpr std::int64_t kGateWork = 60;  // per state
 constexpr std::size_t kDirectionsMax = 2;
 
 LstmSizes sizes_of(const Lstm& spec, const Problem& problem) {
@@ -27,7 +28,7 @@ LstmSizes sizes_of(const Lstm& spec, const Problem& problem) {
 
 std::size_t directions_of(const Lstm& spec) { return spec.bidirectional ? 2 : 1; }
 
-// Gives out memory, part by part; from null it only counts.
+// Gives out memory, part by part; starting from null, it only counts.
 class Parts {
  public:
   explicit Parts(void* memory) : memory_(static_cast<std::byte*>(memory)) {}
@@ -77,7 +78,7 @@ class LstmKernel final : public CpuKernel {
     const Saved saved =
         saved_in(trains() ? a.saved : static_cast<std::byte*>(a.scratch) + scratch.bytes);
     measure(a.inputs, saved.lengths);
-    // A state that is given is replaced in place: of one position it is stored as cells are.
+    // A given state is replaced in place; for one position, states are stored like cells.
     const bool carries = !a.state.empty();
     E* const h = carries ? elements<E>(a.state[0]) : scratch.h;
     for (std::size_t d = 0; d < directions_; ++d) {
@@ -139,9 +140,9 @@ class LstmKernel final : public CpuKernel {
  private:
   struct Saved {
     std::int32_t* lengths;         // of each sample's sequence
-    E* gates[kDirectionsMax];      // [rows][4 hidden]; backward: the gradients of their sums
+    E* gates[kDirectionsMax];      // [rows][4 hidden]; after backward: their sums' gradients
     float* cells[kDirectionsMax];  // [rows][hidden]
-    E* states[kDirectionsMax];     // backward: the states before; in f32 where the cells were
+    E* states[kDirectionsMax];     // after backward: previous states; f32: in the cells' place
     std::size_t bytes;
   };
   struct ForwardScratch {
@@ -199,7 +200,7 @@ class LstmKernel final : public CpuKernel {
     scratch.bytes = parts.bytes();
     return scratch;
   }
-  // Of f32, the gates take the place of their sums.
+  // In f32, the gates replace their sums in memory.
   static float* sums_of(E* gates, const ForwardScratch& scratch) {
     if constexpr (kIsFloat)
       return gates;
@@ -215,7 +216,8 @@ class LstmKernel final : public CpuKernel {
            direction * lstm_packed_bytes<E>(sizes_, pass);
   }
 
-  // The order of the positions in a direction. None follows another where all sequences have ended.
+  // The order of positions in a direction. follows(): does a position take the state of the one
+  // before it? Not if there is none, nor where all sequences have ended.
   struct Walk {
     std::int64_t length, longest;
     bool reverse;
@@ -229,7 +231,7 @@ class LstmKernel final : public CpuKernel {
     return {sizes_.length, longest, spec_.reverse || direction > 0};
   }
 
-  // A sequence goes up to its last token that is not padding.
+  // A sequence extends to its last token that is not padding.
   void measure(std::span<const void* const> inputs, std::int32_t* lengths) const {
     if (spec_.padding < 0) return;
     const auto* tokens = static_cast<const std::int32_t*>(inputs.back());
@@ -262,7 +264,7 @@ class LstmKernel final : public CpuKernel {
   void gate_gradients(const BackwardInputArguments& a, const Saved& saved, std::size_t d,
                       const void* packed, const BackwardScratch& scratch) {
     const Walk walk = walk_of(d, saved.lengths);
-    bool has_behind = false;  // a position that this one's state went to
+    bool has_behind = false;  // is there a later position to which this one's state went?
     for (std::int64_t i = sizes_.length; i-- > 0;) {
       const std::int64_t t = walk.at(i);
       const bool follows = walk.follows(i);

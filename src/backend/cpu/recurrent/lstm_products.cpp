@@ -1,5 +1,5 @@
-// Packed for forward are the sum of both biases and W_hh, for backward W_hh: in f32 as panels of 32
-// outputs, which our own loops stream, in bf16 in blocks, and there W_ih with them.
+// Packed for forward: the sum of both biases, and W_hh; for backward: W_hh. In f32 W_hh is in
+// panels of 32 outputs, which our own loops stream; in bf16 it is in blocks, together with W_ih.
 #include "backend/cpu/recurrent/lstm_products.hpp"
 
 #include <algorithm>
@@ -21,13 +21,13 @@ constexpr bool stores_bf16 = element_of<E> == Element::Bf16;
 
 std::int64_t panels_of(std::int64_t outputs) { return round_up(outputs, kPanel) / kPanel; }
 
-// ---- what is packed, one part after the other
+// ---- the packed parts, one after another
 
 struct PackedParts {
-  std::size_t bias = 0, recurrent = 0, input = 0, end = 0;  // where each begins
+  std::size_t bias = 0, recurrent = 0, input = 0, end = 0;  // where each begins, in bytes
 };
 
-// Of a product of this many inputs and outputs.
+// For a product with this many inputs and outputs.
 template <class E>
 std::size_t packed_matrix_bytes(std::int64_t in, std::int64_t out) {
   if (stores_bf16<E>) return whole_lines(in_blocks(in, out).get_size());
@@ -54,7 +54,7 @@ Memory* part(Memory* packed, std::size_t at) {
   return static_cast<Byte*>(packed) + at;
 }
 
-// W [out][in] to [out / 32][in][32], zeros after the last output.
+// Packs W [out][in] to [out / 32][in][32], with zeros after the last output.
 void pack_turned(const float* w, std::int64_t in, std::int64_t out, float* packed) {
   const std::int64_t whole = in / kLanes * kLanes;
   parallel_each(panels_of(out), kElementWork * in * out, [&](std::int64_t panel) {
@@ -72,7 +72,7 @@ void pack_turned(const float* w, std::int64_t in, std::int64_t out, float* packe
   });
 }
 
-// W [in][out] to the same.
+// The same from W [in][out].
 void pack_columns(const float* w, std::int64_t in, std::int64_t out, float* packed) {
   parallel_each(panels_of(out), kElementWork * in * out, [&](std::int64_t panel) {
     const std::int64_t first = panel * kPanel, there = std::min(kPanel, out - first);
@@ -207,7 +207,7 @@ void pack_lstm(const std::string& layer, const LstmSizes& s, Pass pass, const Ls
   }
   if constexpr (stores_bf16<E>) {
     const auto blocks = [&](const float* matrix, std::int64_t in, std::size_t to) {
-      // W is [gates][in]; the right side of a product is W^T forward, W backward.
+      // W is [gates][in]; the right operand of the product is W^T in forward, W in backward.
       reorder(
           layer, forward ? Matrix{in, s.gates(), true}.layout() : Matrix{s.gates(), in}.layout(),
           matrix, forward ? in_blocks(in, s.gates()) : in_blocks(s.gates(), in), part(packed, to));

@@ -1,7 +1,7 @@
-// The matrix products of one direction of an lstm, in the layouts in which its weights are packed:
-// in f32, those of a position by our own loops and those of all positions at once by oneDNN; or all
-// of bf16 by bf16, by oneDNN, with sums of f32. Packed copies do not depend on samples or length.
-// E: of values, states and the gradients of the gates.
+// The matrix products of one direction of an lstm, in the layouts in which its weights are packed.
+// In f32, our own loops do those of one position and oneDNN those of all positions at once; in
+// bf16, oneDNN does all of them, with f32 sums. Packed copies do not depend on samples or length.
+// E: the element of values, states and the gates' gradients.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@ struct LstmSizes {
   std::int64_t gates() const { return 4 * hidden; }
 };
 
-// As stored, which is as PyTorch has them. No biases: null.
+// As stored, which is as PyTorch has them. Biases are null if there are none.
 struct LstmWeights {
   const float *input = nullptr, *recurrent = nullptr;  // [4 hidden, width], [4 hidden, hidden]
   const float *input_bias = nullptr, *recurrent_bias = nullptr;
@@ -41,7 +41,7 @@ class LstmProducts {
   // dx [rows][width] (+)= da W_ih
   void input_gradient(const LstmWeights& weights, const void* packed, const E* da, float* dx,
                       bool accumulate, void* scratch);
-  // dW_ih (+)= da^T x, dW_hh (+)= da^T h, both over all rows; h: the states before.
+  // dW_ih (+)= da^T x, dW_hh (+)= da^T h, both over all rows; h: the previous states.
   void input_weight_gradient(const E* da, const void* x, float* gradient, bool accumulate,
                              void* scratch);
   void state_weight_gradient(const E* da, const E* h, float* gradient, bool accumulate,
@@ -57,7 +57,7 @@ class LstmProducts {
   std::size_t scratch_bytes_ = 0;
 };
 
-// The copy of a direction's weights that a pass reads, in f32 products or those of bf16.
+// The packed copy of one direction's weights that `pass` reads, for f32 or bf16 products (E).
 template <class E>
 std::size_t lstm_packed_bytes(const LstmSizes& sizes, Pass pass);
 template <class E>

@@ -1,5 +1,6 @@
-// Forward and the gradients of scores: a block has a query, a line of it a key at a time. The other
-// gradients: a thread has an element and adds up over keys or queries, in their order.
+// Forward and the gradients of scores: a block takes one query, and each of its lines one key at a
+// time. The other gradients: a thread takes one element and adds up over keys or queries, in their
+// order.
 #include "backend/cuda/device/additive_attention.hpp"
 
 #include "backend/cuda/device/device_code.hpp"
@@ -22,8 +23,8 @@ __device__ float bent(const AdditiveSizes& of, const AdditiveInputs& in, std::in
   return tanhf(in.bias ? sum + in.bias[n] : sum);
 }
 
-// By all threads of a block: to[key] = the sum over `count` of term(key's row, i), or `otherwise`
-// where the key is hidden. Seen by all of them.
+// Called by all threads of a block: to[key] = the sum over i < `count` of term(key's row, i), or
+// `otherwise` if the key is hidden. All threads see the result.
 template <class Term>
 __device__ void sum_for_keys(const AdditiveSizes& of, std::int64_t query_row, std::int64_t count,
                              float* to, float otherwise, float* shared, Term term) {
@@ -119,7 +120,7 @@ __global__ void value_gradient_kernel(AdditiveBackward b, float* to) {
   }
 }
 
-// The query's gradient, and its share of v's.
+// The gradient of the query, and its share of v's gradient.
 __global__ void query_gradient_kernel(AdditiveBackward b, float* to) {
   const AdditiveSizes& of = b.of;
   const std::int64_t elements = of.query_rows() * of.units;

@@ -1,6 +1,6 @@
-// A block makes kTile rows of a result: of y and dq at queries, of dk and dv at keys. It goes over
-// the other side's rows tile by tile, in order, and makes for each the tile of scores that joins
-// the two. Nothing is added up by two blocks, so every sum has one order.
+// A block makes kTile rows of a result: of y and dq for queries, of dk and dv for keys. It goes
+// over the rows of the other side tile by tile, in order, and computes for each the tile of scores
+// between the two. No two blocks add to the same sum, so every sum has one order.
 //
 //            keys 0..63   64..127
 //   queries  +----------+----------+
@@ -8,9 +8,9 @@
 //            +----------+ nothing  |
 //   64..127  |          |          |
 //
-// With p = softmax(s) and dp = dy v^T:  ds = p (dp - dy . y) / sqrt(width),
-// dq = ds k, dk = ds^T q, dv = p^T dy. What is not seen has p = ds = 0; tiles of padding alone are
-// left out.
+// With p = softmax(s) and dp = dy v^T:  ds = p (dp - dy . y) / sqrt(width), dq = ds k, dk = ds^T q,
+// dv = p^T dy. Where a query does not see a key, p = ds = 0; tiles of nothing but padding are
+// skipped.
 #include "backend/cuda/device/attention.hpp"
 
 #include "backend/cuda/device/attention_tiles.hpp"
@@ -21,7 +21,7 @@ namespace {
 
 constexpr int kShares = kBlock / kTile;  // threads that share a row's softmax
 
-// What a block makes: a tile's rows of a head of a sample, and there kColumns columns.
+// What a block makes: the rows of a tile, of one head of one sample, and of these kColumns columns.
 struct Item {
   std::int64_t sample, head, row, column;
 };
@@ -30,7 +30,7 @@ __host__ __device__ std::int64_t divided_up(std::int64_t a, std::int64_t b) {
   return (a + b - 1) / b;
 }
 
-// Of this many rows a sample.
+// For this many rows per sample.
 __host__ __device__ std::int64_t items(const AttentionSizes& of, std::int64_t rows) {
   return of.samples * of.heads * divided_up(rows, kTile) * divided_up(of.width, kColumns);
 }
@@ -47,7 +47,7 @@ __device__ int rows_from(std::int64_t row, std::int64_t rows) {
   return static_cast<int>(left < kTile ? left : kTile);
 }
 
-// Where a row of a head begins, of `rows` rows a sample that are `stride` apart.
+// Where a row of a head begins, with `rows` rows per sample, `stride` apart.
 __device__ std::int64_t offset(const AttentionSizes& of, const Item& at, std::int64_t row,
                                std::int64_t rows, std::int64_t stride) {
   return (at.sample * rows + row) * stride + at.head * of.width;
@@ -61,12 +61,12 @@ __device__ HeadRows rows_of_keys(const AttentionSizes& of, const float* from, st
   return {from + offset(of, at, row, of.keys, stride), stride, rows_from(row, of.keys), hidden};
 }
 
-// The place of a row among softmax rows.
+// The index of a row among the SoftmaxRows.
 __device__ std::int64_t place(const AttentionSizes& of, const Item& at, std::int64_t row) {
   return (at.sample * of.queries + row) * of.heads + at.head;
 }
 
-// By all threads of a block: which keys of a tile are padding, or none at all. True: every one is.
+// Called by all threads of a block: marks the keys of a tile that are padding. True if all are.
 __device__ bool hide_padding(const AttentionSizes& of, const Item& at, std::int64_t key,
                              bool* hidden) {
   if (!of.tokens) return false;
@@ -80,7 +80,7 @@ __device__ bool hide_padding(const AttentionSizes& of, const Item& at, std::int6
   return all;
 }
 
-// Whether a query sees a key, where no padding hides it. Rows past the end are neither.
+// Does a query see a key, padding aside? False for rows past the end.
 __device__ bool sees(const AttentionSizes& of, std::int64_t query, std::int64_t key) {
   return query < of.queries && key < of.keys && !(of.causal && key > query);
 }
@@ -89,11 +89,11 @@ __device__ float scale_of(const AttentionSizes& of) {
   return static_cast<float>(1 / sqrt(static_cast<double>(of.width)));
 }
 
-// The softmax of rows whose tiles come one after the other (Milakov and Gimelshein, 2018), in
-// shared memory. kShares threads share a row.
+// The softmax of rows whose tiles come one after another (Milakov and Gimelshein, 2018), in shared
+// memory. kShares threads share a row.
 struct RunningSoftmax {
-  float *largest, *sum;  // [kTile], of what has come
-  float* shrinks;        // [kTile]: what earlier values are multiplied by, now that largest is more
+  float *largest, *sum;  // [kTile], of the tiles so far
+  float* shrinks;        // [kTile]: factor for earlier values, now that `largest` has grown
   float* partial;        // [kShares][kTile]
 };
 
@@ -103,8 +103,8 @@ __device__ void begin(const RunningSoftmax& rows) {
   rows.sum[threadIdx.x] = 0;
 }
 
-// Scores in `tile` become exp(score - largest), 0 where they are -infinity. A NaN among them makes
-// the row's sum one.
+// Turns scores in `tile` into exp(score - largest), or 0 where they are -infinity. A NaN among them
+// makes the row's sum NaN.
 __device__ void take_tile(const RunningSoftmax& rows, float* tile) {
   constexpr int each = kTile / kShares;
   const unsigned row = threadIdx.x % kTile, share = threadIdx.x / kTile;
@@ -136,7 +136,7 @@ __device__ void take_tile(const RunningSoftmax& rows, float* tile) {
   rows.sum[row] = sum;
 }
 
-// The sum of a row's weights is 0 where it sees no key; its values are 0 then.
+// If a row sees no key, the sum of its weights is 0; its values are then 0.
 __device__ float factor_of(float sum) { return sum == 0 ? 0 : 1 / sum; }
 
 __global__ void attention_kernel(AttentionSizes of, AttentionRows<const float> in,
@@ -181,7 +181,7 @@ __global__ void attention_kernel(AttentionSizes of, AttentionRows<const float> i
   }
 }
 
-// products[row] = dy . y. A line of a block takes a row.
+// products[row] = dy . y. A line of a block takes one row.
 __global__ void products_kernel(AttentionBackward in) {
   __shared__ double shared[kBlock];
   visit_rows(in.of.rows(), [&](std::int64_t row) {
@@ -194,7 +194,7 @@ __global__ void products_kernel(AttentionBackward in) {
   });
 }
 
-// What the backward needs of a query.
+// What the backward needs to know of a query.
 struct Query {
   SoftmaxRow softmax;
   float product;
@@ -205,11 +205,11 @@ __device__ Query query_at(const AttentionBackward& in, const Item& at, std::int6
   return {in.softmax[i], in.products[i]};
 }
 
-__device__ float weight_of(const Query& query, float score) {  // p; the score by the scale
+__device__ float weight_of(const Query& query, float score) {  // p; `score` is already scaled
   return expf(score - query.softmax.largest) * query.softmax.factor;
 }
 
-// A block's queries beside all keys that they see.
+// A block takes some queries, with all keys that they see.
 __global__ void query_gradient_kernel(AttentionBackward from, AttentionRows<float> to) {
   __shared__ float a[kTile * kPitch], b[kTile * kPitch], tile[kTile * kTilePitch];
   __shared__ bool padding[kTile];
@@ -244,7 +244,7 @@ __global__ void query_gradient_kernel(AttentionBackward from, AttentionRows<floa
   }
 }
 
-// A block's keys beside all queries that see them: the tiles are transposed.
+// A block takes some keys, with all queries that see them: the tiles are transposed.
 __global__ void key_gradient_kernel(AttentionBackward from, AttentionRows<float> to) {
   __shared__ float a[kTile * kPitch], b[kTile * kPitch], tile[kTile * kTilePitch];
   __shared__ bool padding[kTile];

@@ -1,8 +1,8 @@
-// Device code of attention.cu: products of tiles, their values in the threads' registers. All of it
-// is called by all threads of a block at once.
+// Device code for attention.cu: products of tiles, whose values are in the threads' registers. All
+// threads of a block must call these functions together.
 //
-// The threads are a square of kSide: thread (y, x) has rows y, y + 16, .. and columns x, x + 16, ..
-// of a tile of kTile rows and columns, and of each kDepth columns of a result.
+// The threads form a square of side kSide: thread (y, x) has rows y, y + 16, .. and columns x, x +
+// 16, .. of a tile of kTile rows and columns, and of each kDepth columns of a result.
 #pragma once
 
 #include <cstdint>
@@ -12,26 +12,26 @@
 namespace pipetrain::cuda {
 
 inline constexpr int kTile = 64;
-inline constexpr int kDepth = 32;             // columns of operands in shared memory at a time
-inline constexpr int kSide = 16;              // of the square of threads
-inline constexpr int kEach = kTile / kSide;   // rows, or columns, of a tile that are a thread's
-inline constexpr int kWide = kDepth / kSide;  // columns of a part of a result that are a thread's
-inline constexpr int kParts = 4;              // of a result: kDepth columns each
-inline constexpr int kColumns = kParts * kDepth;  // of a result that a block makes at a time
+inline constexpr int kDepth = 32;                 // columns of operands in shared memory at a time
+inline constexpr int kSide = 16;                  // of the square of threads
+inline constexpr int kEach = kTile / kSide;       // rows, or columns, of a tile per thread
+inline constexpr int kWide = kDepth / kSide;      // columns of a result's part per thread
+inline constexpr int kParts = 4;                  // of a result: kDepth columns each
+inline constexpr int kColumns = kParts * kDepth;  // of a result, made by a block at a time
 inline constexpr int kPitch = kDepth + 1,
-                     kTilePitch = kTile + 1;  // one more: a column in banks apart
+                     kTilePitch = kTile + 1;  // one more: spreads a column over banks
 static_assert(kSide * kSide == kBlock);
 
-// Some rows of a head, at most kTile: `first` points to the head's first column. Hidden rows are
-// read as zeros, so that not even a NaN of theirs gets anywhere.
+// Some rows of a head, at most kTile; `first` points to the head's first column. Hidden rows are
+// read as zeros, so that not even their NaNs spread.
 struct HeadRows {
   const float* first;
   std::int64_t stride;
   int count;
-  const bool* hidden = nullptr;  // [kTile], in shared memory; null: none is
+  const bool* hidden = nullptr;  // [kTile], in shared memory; null: no row is hidden
 };
 
-// to[kTile][kPitch] = this many columns, at most kDepth; zeros where there are none.
+// to[kTile][kPitch] = this many columns of the rows, at most kDepth; zeros elsewhere.
 __device__ inline void load(const HeadRows& rows, std::int64_t column, std::int64_t columns,
                             float* to) {
   for (int i = static_cast<int>(threadIdx.x); i < kTile * kDepth; i += kBlock) {
@@ -74,7 +74,7 @@ __device__ inline TileValues dot_rows(const HeadRows& a, const HeadRows& b, std:
   return sums;
 }
 
-// visit(i, j, row, column): a thread's value [i][j] is there in the tile.
+// visit(i, j, row, column): the thread's value [i][j] is at (row, column) of the tile.
 template <class Visit>
 __device__ void visit_tile(Visit visit) {
   const int x = static_cast<int>(threadIdx.x % kSide), y = static_cast<int>(threadIdx.x / kSide);
@@ -105,8 +105,8 @@ __device__ inline void add_part(ResultPart& to, const float* tile, const HeadRow
   __syncthreads();
 }
 
-// Adds tile [kTile][kTilePitch] times the columns of b that are this block's. What was written to
-// the tile before is seen, and it may be written again after.
+// Adds tile [kTile][kTilePitch] times this block's columns of b. Sees what was written to the tile
+// before the call; the tile may be overwritten after it.
 __device__ inline void add_product(Result& to, const float* tile, const HeadRows& b,
                                    std::int64_t column, std::int64_t width, float* shared) {
   PIPETRAIN_UNROLL
@@ -116,7 +116,8 @@ __device__ inline void add_product(Result& to, const float* tile, const HeadRows
   }
 }
 
-// visit(value, its row in the tile, its column in the head) of a thread's values that there are.
+// visit(value, its row in the tile, its column in the head), for each value of the thread that is
+// inside the result.
 template <class Visit>
 __device__ void visit_result(Result& result, int rows, std::int64_t column, std::int64_t width,
                              Visit visit) {

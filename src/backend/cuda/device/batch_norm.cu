@@ -1,5 +1,5 @@
 // A channel's values are cut into slices. A block adds up one slice of one channel; then one thread
-// a channel adds up its slices, in their order. Variances are taken about the channel's first
+// per channel adds up its slices, in their order. Variances are taken about the channel's first
 // value, so that nothing cancels.
 #include "backend/cuda/device/batch_norm.hpp"
 
@@ -9,12 +9,12 @@
 namespace pipetrain::cuda {
 namespace {
 
-constexpr std::int64_t kSliceMin = 16 * kBlock;  // values; less is not worth a block
+constexpr std::int64_t kSliceMin = 16 * kBlock;  // values; fewer are not worth a block
 constexpr std::int64_t kItems = 1024;            // slices of all channels: enough for any device
-constexpr std::int64_t kSlicesMax = 64;          // of a channel: one thread adds them up
+constexpr std::int64_t kSlicesMax = 64;          // per channel: one thread adds them up
 
 struct Slices {
-  std::int64_t values, count, length;  // of a channel: its values, its slices, values of a slice
+  std::int64_t values, count, length;  // per channel: values, slices, values of a slice
 };
 
 Slices slices_of(const Planes& planes) {
@@ -24,7 +24,7 @@ Slices slices_of(const Planes& planes) {
   return {values, count, (values + count - 1) / count};
 }
 
-// Calls body(item, channel, begin, end) for each slice that is this block's.
+// Calls body(item, channel, begin, end) for each of this block's slices.
 template <class Body>
 __device__ void each_slice(const Planes& planes, const Slices& slices, Body body) {
   for (std::int64_t item = blockIdx.x; item < planes.channels * slices.count; item += gridDim.x) {
@@ -68,11 +68,11 @@ __global__ void statistics_kernel(Measurement m, Slices slices) {
     const auto [sum, squares] = add_slices(static_cast<const Sums*>(m.partials), c, slices);
     const double count = static_cast<double>(slices.values), shifted = sum / count;
     const double mean = first_value(m.x, m.planes, c) + shifted;
-    const double rest = squares - sum * shifted, spread = rest < 0 ? 0 : rest;  // a NaN stays one
+    const double rest = squares - sum * shifted, spread = rest < 0 ? 0 : rest;  // a NaN stays a NaN
     m.statistics[c] = {mean, 1 / sqrt(spread / count + m.eps)};
     if (m.momentum == 0) continue;
     move(m.running.mean[c], m.momentum, mean);
-    // One value alone has no unbiased variance; its 0 is taken.
+    // A single value has no unbiased variance; its 0 is used.
     move(m.running.variance[c], m.momentum, count > 1 ? spread / (count - 1) : spread);
   }
 }

@@ -1,5 +1,5 @@
-// Batch normalisation per channel, by our own device code: what backend/cuda/batch_norm.cpp puts
-// together. All of it is asked of the stream and done later.
+// Batch normalisation per channel, by our own device code: the steps that
+// backend/cuda/batch_norm.cpp combines. All work is enqueued on the stream and runs later.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -18,15 +18,15 @@ struct GradientSums {   // of one channel
   double sum, product;  // of dy, and of dy x'
 };
 
-// Where partial sums go while statistics or gradient sums are made.
+// Size of the partial sums that statistics and gradient sums need while they are computed.
 std::size_t partials_bytes(const Planes& planes);
 
 struct RunningStatistics {
   float *mean, *variance;  // per channel
 };
 
-// Statistics of a micro-batch (biased variance). Where `momentum` is not 0, the running ones move
-// towards them, the variance as its unbiased estimate; otherwise they are left alone.
+// Statistics of a micro-batch (biased variance). If `momentum` is not 0, the running statistics
+// move towards them (the variance towards its unbiased estimate); otherwise they are left alone.
 struct Measurement {
   Planes planes;
   const float* x;
@@ -37,11 +37,11 @@ struct Measurement {
 };
 void measure(cudaStream_t stream, const Measurement& m);
 
-// Statistics from the running ones.
+// Makes statistics from the running ones.
 void recall(cudaStream_t stream, const RunningStatistics& running, std::int64_t channels,
             double eps, Statistics* statistics);
 
-struct Normalisation {  // y = (x - mean) scale gamma + beta, and then max(.., 0) with a ReLU
+struct Normalisation {  // y = (x - mean) scale gamma + beta; with_relu: then max(.., 0)
   Planes planes;
   const float* x;
   const Statistics* statistics;
@@ -57,10 +57,10 @@ struct GradientInput {
   const Statistics* statistics;
   void* partials;  // partials_bytes()
 };
-// dx = gamma scale (dy - mean(dy) - x' mean(dy x')); `sums`: of all channels, scratch.
+// dx = gamma scale (dy - mean(dy) - x' mean(dy x')); `sums`: scratch, one per channel.
 void input_gradient(cudaStream_t stream, const GradientInput& in, const float* gamma,
                     GradientSums* sums, float* dx);
-// The sums of dy x' and of dy, or that much more where it accumulates.
+// The sums of dy x' and of dy; with `accumulate`, added to the gradients.
 void parameter_gradients(cudaStream_t stream, const GradientInput& in, float* gamma_gradient,
                          float* beta_gradient, bool accumulate);
 

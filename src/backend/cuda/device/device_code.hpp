@@ -1,7 +1,7 @@
 // Device code that the .cu files share: how threads walk over a tensor, and how a block adds up.
 //
-// All sums are in an order that sizes alone decide: each thread adds what it walks over, a block
-// its threads' sums, and one more kernel those of the blocks.
+// Sums are in an order that depends on sizes alone: each thread adds up what it walks over, a block
+// adds up its threads' sums, and a second kernel those of the blocks.
 #pragma once
 
 #include <cstdint>
@@ -11,15 +11,15 @@
 
 namespace pipetrain::cuda {
 
-// The grid's threads share out elements:
+// The threads of the grid divide the elements among them:
 //   for (i = first_index(); i < elements; i += index_step())
 __device__ inline std::int64_t first_index() {
   return std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
 }
 __device__ inline std::int64_t index_step() { return std::int64_t{gridDim.x} * blockDim.x; }
 
-// The grid's threads share out all elements: visit(element, its channel). Divides once a thread,
-// not once an element.
+// The threads of the grid divide all elements among them: visit(element, its channel). Divides once
+// per thread, not once per element.
 template <class Visit>
 __device__ void visit_elements(const Planes& planes, Visit visit) {
   const std::int64_t elements = planes.elements(), step = index_step();
@@ -37,7 +37,7 @@ __device__ void visit_elements(const Planes& planes, Visit visit) {
   }
 }
 
-// A block's threads share out a channel's values number begin to end - 1: visit(element).
+// A block's threads divide the values begin .. end - 1 of a channel among them: visit(element).
 template <class Visit>
 __device__ void visit_channel(const Planes& planes, std::int64_t channel, std::int64_t begin,
                               std::int64_t end, Visit visit) {
@@ -66,8 +66,8 @@ struct Adding {
   }
 };
 
-// What the values of a block's kBlock threads combine to, in every one of them. All threads must
-// come here; `shared`: kBlock values, free before and after.
+// Combines the values of a block's kBlock threads; every thread gets the result. All threads of the
+// block must call it; `shared`: kBlock values, free before and after.
 //
 //   shared  0 1 2 .. 15 | 16 17 .. 31 | 32 ..       thread t of 16 combines t, t + 16, t + 32 ..
 template <class Value, class Combine>
@@ -78,7 +78,7 @@ __device__ Value reduce_block(Value value, Value* shared, Combine combine) {
   if (threadIdx.x < columns) {
     for (unsigned i = threadIdx.x + columns; i < kBlock; i += columns)
       value = combine(value, shared[i]);
-    shared[threadIdx.x] = value;  // nobody else reads this place before the barrier
+    shared[threadIdx.x] = value;  // no other thread reads this place before the barrier
   }
   __syncthreads();
   Value all = shared[0];
@@ -92,14 +92,14 @@ __device__ Value sum_block(Value value, Value* shared) {
   return reduce_block(value, shared, Adding{});
 }
 
-// A block as a matrix: lines of kLanes threads, of which neighbours read neighbours.
+// A block as a matrix: lines of kLanes threads; neighbouring threads read neighbouring elements.
 inline constexpr int kLanes = 32;
 inline constexpr int kLines = kBlock / kLanes;
 __device__ inline unsigned lane_of_block() { return threadIdx.x % kLanes; }
 __device__ inline unsigned line_of_block() { return threadIdx.x / kLanes; }
 
-// A matrix' rows, kLines at a time, a line each: visit(row), by all threads of a block at once, so
-// that they may meet at barriers. The last rows may be past the end.
+// The rows of a matrix, kLines at a time, one per line: visit(row), called by all threads of a
+// block together, so that they may use barriers. The last rows may be past the end.
 template <class Visit>
 __device__ void visit_rows(std::int64_t rows, Visit visit) {
   const std::int64_t step = std::int64_t{gridDim.x} * kLines;
@@ -111,15 +111,15 @@ inline std::int64_t blocks_for_rows(std::int64_t rows) {
   return std::min((rows + kLines - 1) / kLines, kGrid);
 }
 
-// A line's threads share out its row: visit(element, its column).
+// The threads of a line divide its row among them: visit(element, its column).
 template <class Visit>
 __device__ void visit_row(std::int64_t row, std::int64_t columns, Visit visit) {
   for (std::int64_t column = lane_of_block(); column < columns; column += kLanes)
     visit(row * columns + column, column);
 }
 
-// What the values of each line's threads add up to, in every one of them. All threads of the block
-// must come here; `shared`: kBlock values, free before and after.
+// Adds up the values of each line's threads; each of them gets the sum. All threads of the block
+// must call it; `shared`: kBlock values, free before and after.
 template <class Value>
 __device__ Value sum_line(Value value, Value* shared) {
   shared[threadIdx.x] = value;

@@ -25,7 +25,7 @@ __device__ Numbers draw_block(std::uint64_t key, std::uint64_t counter, std::uin
   return c;
 }
 
-// Element i is number i % 4 of block i / 4: a thread takes the four elements of a block.
+// Element i is number i % 4 of block i / 4: a thread takes the four elements of one block.
 __global__ void drop_kernel(MaskDraw draw, const float* from, float* to, std::int64_t elements) {
   const std::int64_t blocks = (elements + 3) / 4;
   for (std::int64_t block = first_index(); block < blocks; block += index_step()) {

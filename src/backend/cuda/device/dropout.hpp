@@ -7,12 +7,12 @@
 
 namespace pipetrain::cuda {
 
-struct MaskDraw {  // DropoutMask::Parts, for a device
+struct MaskDraw {  // DropoutMask::Parts, as passed to a device
   std::uint64_t key, stream, dropped_below;
   float scale;
 };
 
-// to[i] = from[i] * the factor of element i. Asked of the stream and done later.
+// to[i] = from[i] * the factor of element i. Enqueued on the stream, runs later.
 void drop(cudaStream_t stream, const MaskDraw& draw, const float* from, float* to,
           std::int64_t elements);
 

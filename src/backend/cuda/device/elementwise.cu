@@ -5,14 +5,14 @@
 namespace pipetrain::cuda {
 namespace {
 
-constexpr int kTerms = 8;  // added up at a time
+constexpr int kTerms = 8;  // added up per launch
 
 struct Terms {
   const float* values[kTerms];
   int count;
 };
 
-// Not `x > 0 ? x : 0`: that would hide a NaN.
+// Not `x > 0 ? x : 0`, which would hide a NaN.
 __device__ float relu_of(float x) { return x < 0 ? 0 : x; }
 
 __global__ void relu_kernel(const float* x, float* y, std::int64_t elements) {
@@ -35,7 +35,7 @@ __global__ void add_bias_kernel(float* values, const float* bias, Planes planes,
 __global__ void sum_kernel(Terms terms, float* result, std::int64_t elements, bool with_relu) {
   for (std::int64_t i = first_index(); i < elements; i += index_step()) {
     float sum = terms.values[0][i];
-    for (int term = 1; term < kTerms; ++term)  // unrolled: the pointers stay where they are
+    for (int term = 1; term < kTerms; ++term)  // unrolled: the pointers stay in the parameters
       if (term < terms.count) sum += terms.values[term][i];
     result[i] = with_relu ? relu_of(sum) : sum;
   }
@@ -84,7 +84,7 @@ void add_bias(cudaStream_t stream, float* values, const float* bias, const Plane
          with_relu);
 }
 
-// What is added up so far is the first term of the next launch: the same bits as at one go.
+// The sum so far is the first term of the next launch: the same bits as in a single one.
 void sum(cudaStream_t stream, std::span<const float* const> terms, float* result,
          std::int64_t elements, bool with_relu) {
   Terms next{};

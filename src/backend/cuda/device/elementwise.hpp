@@ -1,6 +1,6 @@
-// Element by element, by our own device code. A result may be the memory of one of its operands,
-// a sum of the first of its terms alone. All of it is asked of the stream and done later; no
-// elements: nothing is asked.
+// Elementwise operations, by our own device code. A result may share memory with one of the
+// operands; that of sum() only with its first term. All work is enqueued on the stream and runs
+// later; with no elements, nothing is enqueued.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -12,19 +12,19 @@
 
 namespace pipetrain::cuda {
 
-// values = max(values, 0), in place. A NaN stays one.
+// values = max(values, 0), in place. A NaN stays a NaN.
 void apply_relu(cudaStream_t stream, float* values, std::int64_t elements);
 void relu(cudaStream_t stream, const float* x, float* y, std::int64_t elements);
 // dx = dy where y > 0, else 0.
 void relu_backward(cudaStream_t stream, const float* y, const float* dy, float* dx,
                    std::int64_t elements);
 
-// values[n][c][i] += bias[c], in place, and then max(.., 0) with a ReLU.
+// values[n][c][i] += bias[c], in place; with_relu: then max(.., 0).
 void add_bias(cudaStream_t stream, float* values, const float* bias, const Planes& planes,
               bool with_relu);
 
-// result = the terms added up in their order, in f32, and then max(.., 0) with a ReLU. At
-// least one term; any number of them.
+// result = the terms added up in their order, in f32; with_relu: then max(.., 0). Any number of
+// terms, but at least one.
 void sum(cudaStream_t stream, std::span<const float* const> terms, float* result,
          std::int64_t elements, bool with_relu);
 
@@ -36,7 +36,7 @@ void combine(cudaStream_t stream, float a, const float* x, float b, const float*
 void add_to_rows(cudaStream_t stream, const float* x, const float* term, std::int64_t rows,
                  std::int64_t columns, float* y);
 
-// Some columns of a matrix to some of another: row r of them begins at first + r * stride.
+// Part of a matrix: its row r begins at first + r * stride. copy_block() copies one to another.
 template <class Pointer>
 struct MatrixBlock {
   Pointer first;

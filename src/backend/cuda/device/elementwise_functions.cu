@@ -7,10 +7,10 @@ namespace {
 
 // ---- value_of(kind, x) and slope_of(kind, x) of each elementwise kind
 
-// erfc and not 1 + erf: nothing cancels where x is far below 0.
+// erfc, not 1 + erf: nothing cancels if x is far below 0.
 __device__ float normal_share(float x) { return 0.5f * erfcf(-0.70710678f * x); }
 
-// Of the approximation: the argument of its tanh, and how fast it grows.
+// The approximation: the argument of its tanh, bent(x), and that argument's slope.
 constexpr float kCube = 0.044715f, kGrowth = 0.79788456f;  // sqrt(2 / pi)
 __device__ float bent(float x) { return kGrowth * (x + kCube * x * x * x); }
 __device__ float bent_slope(float x) { return kGrowth * (1 + 3 * kCube * x * x); }

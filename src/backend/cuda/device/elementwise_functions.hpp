@@ -1,5 +1,5 @@
-// The elementwise layers' functions, by our own device code. All of it is asked of the stream and
-// done later; no elements: nothing is asked.
+// The functions of the elementwise layers, by our own device code. All work is enqueued on the
+// stream and runs later; with no elements, nothing is enqueued.
 #pragma once
 
 #include <cuda_runtime_api.h>

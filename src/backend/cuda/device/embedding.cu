@@ -1,7 +1,7 @@
 // The gradient needs the positions of each token, in order. They are found by a counting sort
-// without atomics: a thread an entry of the vocabulary looks at all tokens, once to count, once to
-// note. That is 2 x tokens x vocabulary comparisons (8192 of 50257: 0.8 billion), out of shared
-// memory.
+// without atomics: one thread per entry of the vocabulary looks at all tokens, once to count and
+// once to record. That is 2 x tokens x vocabulary comparisons (0.8 billion for 8192 x 50257), read
+// from shared memory.
 //
 //   tokens  2 0 2 1      begins  0 1 2 4      places  1 | 3 | 0 2
 #include "backend/cuda/device/embedding.hpp"
@@ -12,8 +12,8 @@ namespace pipetrain::cuda {
 namespace {
 
 struct Places {
-  std::int32_t* begins;  // of each entry's places, and after the last: vocabulary + 1
-  std::int32_t* places;  // of all tokens
+  std::int32_t* begins;  // where each entry's places begin, and the end: vocabulary + 1
+  std::int32_t* places;  // one per token
 };
 
 Places places_in(void* memory, const Tokens& in) {
@@ -29,7 +29,7 @@ __global__ void embed_kernel(Tokens in, EmbeddingTable table, Planes rows, float
   });
 }
 
-// By all threads of a block: visit(place, token) of every token, in order.
+// Called by all threads of a block: visit(place, token) for every token, in order.
 template <class Visit>
 __device__ void visit_tokens(const Tokens& in, std::int32_t* shared, Visit visit) {
   for (std::int64_t first = 0; first < in.count; first += kBlock) {
@@ -41,7 +41,7 @@ __device__ void visit_tokens(const Tokens& in, std::int32_t* shared, Visit visit
   }
 }
 
-// counts[v]: how often v is among the tokens.
+// counts[v] = how often v occurs among the tokens.
 __global__ void count_kernel(Tokens in, std::int32_t* counts) {
   __shared__ std::int32_t shared[kBlock];
   const std::int64_t step = index_step();
@@ -55,7 +55,7 @@ __global__ void count_kernel(Tokens in, std::int32_t* counts) {
   }
 }
 
-// By one block, in place: what counts[0 .. v - 1] add up to, for each v up to `count`.
+// By one block, in place: entry v becomes the sum of counts[0 .. v - 1], for each v up to `count`.
 __global__ void begins_kernel(std::int32_t* counts, std::int64_t count) {
   __shared__ std::int32_t shared[kBlock];
   const std::int64_t length = (count + kBlock - 1) / kBlock, begin = threadIdx.x * length,

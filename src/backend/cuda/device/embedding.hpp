@@ -1,5 +1,5 @@
-// Rows of a table by their tokens, by our own device code. All of it is asked of the stream and
-// done later.
+// Looks up rows of a table by token, by our own device code. All work is enqueued on the stream and
+// runs later.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -10,7 +10,7 @@
 namespace pipetrain::cuda {
 
 struct Tokens {
-  std::int64_t count, vocabulary;  // fewer than 2^31 of either
+  std::int64_t count, vocabulary;  // each less than 2^31
   const std::int32_t* tokens;
 };
 
@@ -22,7 +22,7 @@ struct EmbeddingTable {
 // y[i] = scale weight[tokens[i]]. A token outside the vocabulary gives NaNs.
 void embed(cudaStream_t stream, const Tokens& in, const EmbeddingTable& table, float* y);
 
-// Where the tokens' places go while their gradient is made.
+// Size of the list of the tokens' places that embedding_gradient() needs.
 std::size_t embedding_places_bytes(const Tokens& in);
 
 struct EmbeddingGradient {
@@ -32,8 +32,8 @@ struct EmbeddingGradient {
   float* gradient;  // [vocabulary][columns]
   bool accumulate;
 };
-// gradient[v] = the sum of scale dy[i] over the tokens that are v, in their order, or that much
-// more.
+// gradient[v] = the sum of scale dy[i] over the tokens i that equal v, in their order; with
+// `accumulate`, added to the gradient.
 void embedding_gradient(cudaStream_t stream, const Tokens& in, void* places,
                         const EmbeddingGradient& to);
 

@@ -1,6 +1,6 @@
-// How a .cu file launches its kernels. Under nvcc that is <<<...>>>; where the file is compiled as
-// plain C++ for tests (PIPETRAIN_FAKE_CUDA), the launch goes to tests/fake_cuda, which runs it on
-// the CPU, later. So device code keeps to what both understand: static __shared__ arrays (not in
+// How a .cu file launches its kernels. Under nvcc that is <<<...>>>. If the file is compiled as
+// plain C++ for tests (PIPETRAIN_FAKE_CUDA), the launch goes to tests/fake_cuda, which runs it
+// later on the CPU. So device code uses only what both understand: static __shared__ arrays (not in
 // templates), __syncthreads(), and plain C++.
 #pragma once
 
@@ -13,12 +13,11 @@
 
 #ifndef __CUDACC__
 #ifdef PIPETRAIN_FAKE_CUDA
-#include <fake_cuda/language.hpp>  // of tests/: there these kernels are C++
+#include <fake_cuda/language.hpp>  // in tests/: makes these kernels C++
 #endif
 #endif
 
-// Before a loop whose count is known: written out, so that arrays which it indexes stay in
-// registers.
+// Before a loop with a constant count: unrolls it, so that arrays indexed in it stay in registers.
 #ifdef __CUDACC__
 #define PIPETRAIN_UNROLL _Pragma("unroll")
 #else
@@ -27,11 +26,11 @@
 
 namespace pipetrain::cuda {
 
-inline constexpr int kBlock = 256;           // threads of every block
-inline constexpr std::int64_t kGrid = 2048;  // blocks at most: enough to fill any device, and few
+inline constexpr int kBlock = 256;           // threads per block
+inline constexpr std::int64_t kGrid = 2048;  // blocks at most: enough to fill any device, few
                                              // enough that a thread's set-up costs little
 
-// This many blocks; 0 launch nothing. Remembers the launch function that made it, for messages.
+// A number of blocks; 0 launches nothing. Remembers the function that launches it, for messages.
 struct Grid {
   std::int64_t blocks;
   std::source_location where;
@@ -39,12 +38,12 @@ struct Grid {
       : blocks(count), where(at) {}
 };
 
-// A thread for each of this many items; each takes several where there are many (device_code.hpp).
+// Blocks for one thread per item; with many items, each thread takes several (device_code.hpp).
 inline std::int64_t blocks_for(std::int64_t items) {
   return std::min((items + kBlock - 1) / kBlock, kGrid);
 }
 
-// DeviceError where a launch failed. `launched`: by which function. Defined in errors.cpp.
+// DeviceError if a launch failed. `launched`: the function that did it. Defined in errors.cpp.
 void check_launch(cudaError_t error, const char* launched);
 
 #if defined(__CUDACC__) || defined(PIPETRAIN_FAKE_CUDA)

@@ -1,6 +1,7 @@
-// A line of a block takes a row. For the gradients of parameters, which are sums over the rows, the
-// rows are cut into slices: a block adds up some columns of one slice, then one thread a column its
-// slices, in their order. Variances are taken about the row's mean, so that nothing cancels.
+// A line of a block takes one row. For the gradients of the parameters, which are sums over the
+// rows, the rows are cut into slices: a block adds up some columns of one slice, then one thread
+// per column adds up its slices, in their order. Variances are taken about the row's mean, so that
+// nothing cancels.
 #include "backend/cuda/device/layer_norm.hpp"
 
 #include "backend/cuda/device/device_code.hpp"
@@ -11,10 +12,10 @@ namespace {
 
 constexpr std::int64_t kSliceMin = 8 * kLines;  // rows; fewer are not worth a block
 constexpr std::int64_t kItems = 1024;           // slices of all columns: enough for any device
-constexpr std::int64_t kSlicesMax = 64;         // one thread adds them up
+constexpr std::int64_t kSlicesMax = 64;         // per column: one thread adds them up
 
 struct Slices {
-  std::int64_t count, length, groups;  // of this many rows; groups of kLanes columns
+  std::int64_t count, length, groups;  // slices, rows of a slice, groups of kLanes columns
 };
 
 Slices slices_of(const Rows& size) {
@@ -24,7 +25,7 @@ Slices slices_of(const Rows& size) {
   return {count, (size.rows + count - 1) / count, groups};
 }
 
-// By all threads of a block: the statistics of each line's row.
+// Called by all threads of a block: the statistics of each line's row.
 __device__ RowStatistics measure_row(const LayerNormForward& n, std::int64_t row, double* shared) {
   const auto count = static_cast<double>(n.size.columns);
   const bool here = row < n.size.rows;
@@ -78,7 +79,8 @@ __global__ void input_gradient_kernel(LayerNormBackward in, const float* gamma, 
   });
 }
 
-// A block takes kLanes columns of a slice at a time, a lane each; a line takes every kLines-th row.
+// A block takes kLanes columns of a slice at a time, one per lane; a line takes every kLines-th
+// row.
 __global__ void products_kernel(LayerNormBackward in, Slices slices, Sums* partials) {
   __shared__ Sums shared[kBlock];
   for (std::int64_t item = blockIdx.x; item < slices.groups * slices.count; item += gridDim.x) {

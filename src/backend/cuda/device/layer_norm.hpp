@@ -1,5 +1,5 @@
-// Layer normalisation, row by row, by our own device code: what backend/cuda/layer_norm.cpp puts
-// together. All of it is asked of the stream and done later.
+// Layer normalisation, row by row, by our own device code: the steps that
+// backend/cuda/layer_norm.cpp combines. All work is enqueued on the stream and runs later.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -19,9 +19,9 @@ struct RowStatistics {
 
 struct LayerNormForward {  // y = (x - mean) scale gamma + beta
   Rows size;
-  const float *x, *gamma, *beta;  // beta: null where there is none
+  const float *x, *gamma, *beta;  // beta: null if there is none
   double eps;
-  RowStatistics* statistics;  // of each row, for the backward; null: nobody wants them
+  RowStatistics* statistics;  // one per row, for the backward; null: not wanted
   float* y;
 };
 void layer_norm(cudaStream_t stream, const LayerNormForward& n);
@@ -35,14 +35,14 @@ struct LayerNormBackward {
 void layer_norm_input_gradient(cudaStream_t stream, const LayerNormBackward& in, const float* gamma,
                                float* dx);
 
-// Where partial sums go while parameters' gradients are made.
+// Size of the partial sums that the gradients of the parameters need while they are computed.
 std::size_t layer_norm_partials_bytes(const Rows& size);
 
 struct LayerNormGradients {
-  float *gamma, *beta;  // beta: null where there is none
+  float *gamma, *beta;  // beta: null if there is none
   bool accumulate;
 };
-// The sums over the rows of dy x' and of dy, or that much more where they accumulate.
+// The sums over the rows of dy x' and of dy; with `accumulate`, added to the gradients.
 void layer_norm_parameter_gradients(cudaStream_t stream, const LayerNormBackward& in,
                                     void* partials, const LayerNormGradients& to);
 

@@ -8,15 +8,16 @@ namespace {
 
 constexpr std::int64_t kMseBlocks = 256;
 
-struct Larger {  // of a; a NaN is never the larger
+struct Larger {  // by `a`; a NaN is never the larger
   __device__ Sums operator()(const Sums& x, const Sums& y) const { return x.a < y.a ? y : x; }
 };
 
-// By a block: log(sum(exp(y))) of one sample, shifted by the largest so that nothing overflows.
-// Counts the outputs that the label's loses against: the first of equal ones wins, a NaN never.
+// By one block: log(sum(exp(y))) of one sample, shifted by the largest so that nothing overflows.
+// Also counts the outputs that beat the label's: the first of several equals wins; if the label's
+// is a NaN, all beat it, otherwise every NaN does.
 struct Sample {
   double normaliser;
-  double rank;  // how many outputs the label's loses against; a NaN's is past all
+  double rank;  // number of outputs that beat the label's; infinite if the label's is a NaN
 };
 __device__ Sample look_at(const float* y, std::int64_t classes, std::int64_t label, Sums* shared) {
   Sums largest{-HUGE_VAL, 0};
@@ -38,7 +39,7 @@ __device__ double sum_of(const float* y, std::int64_t classes, Sums* shared) {
   return sum_block(sums, shared).a;
 }
 
-// Of one label, so that one sum has both counts: whole numbers below 2^26 of either.
+// Per label. One sum holds both counts, as whole numbers below 2^26 each.
 constexpr double kTop5 = 1 << 26;
 __device__ double hits(double rank) { return (rank == 0 ? 1.0 : 0.0) + (rank < 5 ? kTop5 : 0.0); }
 
@@ -47,7 +48,7 @@ __global__ void cross_entropy_kernel(CrossEntropyInput in, Sums* partials) {
   for (std::int64_t n = blockIdx.x; n < in.samples; n += gridDim.x) {
     const float* const y = in.y + n * in.classes;
     const std::int64_t label = in.labels[n];
-    if (label < 0) {  // none
+    if (label < 0) {  // no label
       if (threadIdx.x == 0) partials[n] = {0, 0};
       continue;
     }
@@ -63,7 +64,7 @@ __global__ void cross_entropy_gradient_kernel(CrossEntropyInput in, double scale
     const float* const y = in.y + n * in.classes;
     const std::int64_t label = in.labels[n];
     float* const dy = gradient + n * in.classes;
-    if (label < 0) {  // none
+    if (label < 0) {  // no label
       for (std::int64_t c = threadIdx.x; c < in.classes; c += kBlock) dy[c] = 0;
       continue;
     }
@@ -93,7 +94,7 @@ __global__ void mse_gradient_kernel(MseInput in, double factor, float* gradient)
     gradient[i] = static_cast<float>(factor * difference(in, i));
 }
 
-// By one block. A sum is the partial ones' divided by `divisor`.
+// By one block. Adds the sum of `partials` to the result, the loss divided by `divisor`.
 __global__ void add_to_result_kernel(const Sums* partials, std::int64_t count, double divisor,
                                      LossSums result) {
   __shared__ Sums shared[kBlock];

@@ -1,4 +1,4 @@
-// The two losses by our own device code, in f64. All of it is asked of the stream and done later.
+// The two losses by our own device code, in f64. All work is enqueued on the stream and runs later.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -8,7 +8,7 @@
 
 namespace pipetrain::cuda {
 
-struct LossSums {  // where a micro-batch's sums are added; memory that device and host see
+struct LossSums {  // where a micro-batch's sums are added; in memory that device and host can reach
   double* sum;
   std::int64_t *correct, *correct_top5;
 };
@@ -16,8 +16,8 @@ struct LossSums {  // where a micro-batch's sums are added; memory that device a
 struct CrossEntropyInput {
   std::int64_t samples, classes;
   const float* y;              // [samples][classes]
-  const std::int32_t* labels;  // of the samples, each below `classes`; or kNoLabel
-  double own = 1, spread = 0;  // of a smoothed label: its class's share, and what every class has
+  const std::int32_t* labels;  // one per sample, each below `classes`, or kNoLabel
+  double own = 1, spread = 0;  // of a smoothed label: the share of its class, and of every class
 };
 std::size_t cross_entropy_partials_bytes(std::int64_t samples);
 void cross_entropy(cudaStream_t stream, const CrossEntropyInput& in, void* partials,
@@ -26,7 +26,7 @@ void cross_entropy_gradient(cudaStream_t stream, const CrossEntropyInput& in, do
                             float* gradient);
 
 struct MseInput {
-  std::int64_t samples, elements;  // elements of one sample
+  std::int64_t samples, elements;  // elements: per sample
   const float *y, *targets;        // [samples][elements]
 };
 std::size_t mse_partials_bytes(const MseInput& in);

@@ -1,4 +1,4 @@
-// A thread has a state of a sample: its four gates and its cell, which no other thread touches.
+// A thread has one state of one sample: its four gates and its cell, which no other thread touches.
 #include "backend/cuda/device/lstm.hpp"
 
 #include "backend/cuda/device/device_code.hpp"
@@ -10,7 +10,8 @@ constexpr int kGates = 4;
 
 __device__ float sigmoid(float x) { return 1 / (1 + expf(-x)); }
 
-// Of a state: its sample and place in it, and where its position's row is among all rows.
+// Where a state is: its sample, its index in the sample, and the row, counted from the first
+// sample's.
 struct Place {
   std::int64_t sample, j, row;
   bool ended;

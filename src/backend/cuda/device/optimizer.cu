@@ -5,7 +5,7 @@
 namespace pipetrain::cuda {
 namespace {
 
-// Stores the weight that an update made of `old`.
+// Stores the weight `made` that an update made from `old`.
 __device__ void store(const Parameters& p, const DeltaStep& step, std::int64_t i, float old,
                       float made) {
   p.new_weights[i] = made;

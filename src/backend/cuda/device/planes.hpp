@@ -1,4 +1,4 @@
-// A tensor as our own device code sees it.
+// The shape of a tensor as our own device code sees it.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -7,8 +7,8 @@
 
 namespace pipetrain::cuda {
 
-// [samples, channels, inner], row-major. A matrix [rows, columns]: this many samples, this many
-// channels, inner 1.
+// [samples, channels, inner], row-major. A matrix [rows, columns] has samples = rows, channels =
+// columns and inner = 1.
 struct Planes {
   std::int64_t samples, channels, inner;
 

@@ -1,5 +1,5 @@
-// Pooling windows on the device: pool.hpp. A thread for each output forward, for each input
-// backward, so that no other thread adds to what a thread writes.
+// Pooling windows on the device (pool.hpp). One thread per output in forward, per input in
+// backward, so that no two threads add to the same value.
 #include <cmath>
 
 #include "backend/cuda/device/device_code.hpp"
@@ -11,7 +11,7 @@ namespace {
 std::int64_t outputs(const Pooling& p) { return p.planes * p.out.height * p.out.width; }
 std::int64_t inputs(const Pooling& p) { return p.planes * p.in.height * p.in.width; }
 
-// Where an element is that is number `element` of planes of that extent.
+// The coordinates of element number `element`, in planes of this extent.
 struct Place {
   std::int64_t plane;
   int y, x;
@@ -22,7 +22,7 @@ __device__ inline Place place_of(std::int64_t element, const Extent& extent) {
           static_cast<int>(element % extent.width)};
 }
 
-// Visits what of a window is no padding, row by row: visit(element of the input, tap).
+// Visits the elements of a window that are not padding, row by row: visit(input element, tap).
 template <class Visit>
 __device__ void visit_window(const Pooling& p, const Place& output, Visit visit) {
   const int top = output.y * p.stride.height - p.padding.height,
@@ -38,7 +38,7 @@ __device__ void visit_window(const Pooling& p, const Place& output, Visit visit)
   }
 }
 
-// Along one axis, the windows that a place of the input (counted with padding) is in: the first
+// The windows that contain a place of the input (counted with padding), along one axis: the first
 // of them, and the one after the last.
 __device__ inline int first_window(int place, int kernel, int stride) {
   return place < kernel ? 0 : (place - kernel) / stride + 1;
@@ -48,7 +48,7 @@ __device__ inline int end_of_windows(int place, int stride, int windows) {
   return end < windows ? end : windows;
 }
 
-// Visits the windows that an element of the input is in, row by row: visit(output, tap).
+// Visits the windows that contain an element of the input, row by row: visit(output, tap).
 template <class Visit>
 __device__ void visit_windows_of(const Pooling& p, const Place& input, Visit visit) {
   const int y = input.y + p.padding.height, x = input.x + p.padding.width;

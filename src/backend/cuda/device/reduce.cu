@@ -5,13 +5,13 @@
 namespace pipetrain::cuda {
 namespace {
 
-// Values that many threads add up are cut into slices, by the sizes alone: a block adds up one
-// slice, and one more kernel the slices, in their order.
+// Values that many threads add up are cut into slices, by sizes alone: a block adds up one slice,
+// and a second kernel the slices, in their order.
 constexpr std::int64_t kItems = 1024;             // slices of all sums: enough for any device
-constexpr std::int64_t kSlicesMax = 256;          // of a sum
-constexpr std::int64_t kValuesMin = 16 * kBlock;  // of a slice; less is not worth a block
-constexpr std::int64_t kRowsMin = 16 * kLines;    // the same, of rows
-constexpr std::int64_t kSquareBlocks = 1024;      // one block adds up what these make
+constexpr std::int64_t kSlicesMax = 256;          // per sum
+constexpr std::int64_t kValuesMin = 16 * kBlock;  // per slice; fewer are not worth a block
+constexpr std::int64_t kRowsMin = 16 * kLines;    // the same, in rows
+constexpr std::int64_t kSquareBlocks = 1024;      // one block adds up their results
 static_assert(kItems * kLanes <= kPartialSumsMax && kSquareBlocks <= kPartialSumsMax);
 
 struct Slices {
@@ -20,16 +20,16 @@ struct Slices {
 
 std::int64_t divided_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
-// `blocks`: that it takes to add up one slice of each sum.
+// `blocks`: the number that it takes to add up one slice of every sum.
 Slices slices_of(std::int64_t values, std::int64_t least, std::int64_t blocks) {
   const std::int64_t wanted = std::min({values / least, kItems / blocks, kSlicesMax});
   const std::int64_t count = std::max<std::int64_t>(wanted, 1);
   return {values, count, divided_up(values, count)};
 }
 
-// Where sums go: to the gradient, or, as parts of it, to `partials`.
+// Where sums go: into the gradient, or into `partials`, as parts of it.
 struct Target {
-  double* partials;  // null: to the gradient
+  double* partials;  // null: into the gradient
   float* gradient;
   bool accumulate;
 };
@@ -41,7 +41,7 @@ __device__ void put(const Target& to, std::int64_t place, double sum) {
     to.gradient[place] = static_cast<float>(to.accumulate ? to.gradient[place] + sum : sum);
 }
 
-// Sums of the matrix' columns. A block takes kLanes columns of a slice at a time, a lane each; a
+// Sums of a matrix' columns. A block takes kLanes columns of a slice at a time, one per lane; a
 // line takes every kLines-th row.
 __global__ void columns_kernel(const float* dy, Slices rows, std::int64_t columns, Target to) {
   __shared__ double sums[kLines][kLanes];
@@ -65,7 +65,7 @@ __global__ void columns_kernel(const float* dy, Slices rows, std::int64_t column
   }
 }
 
-// A block takes a slice of a channel at a time.
+// A block takes one slice of one channel at a time.
 __global__ void channels_kernel(const float* dy, Planes planes, Slices values, Target to) {
   __shared__ double shared[kBlock];
   for (std::int64_t item = blockIdx.x; item < planes.channels * values.count; item += gridDim.x) {
@@ -79,8 +79,8 @@ __global__ void channels_kernel(const float* dy, Planes planes, Slices values, T
   }
 }
 
-// gradient[c] from partials[slices][channels][parts]. A block takes kLanes channels at a time, a
-// lane each; a line takes every kLines-th slice.
+// gradient[c] from partials[slices][channels][parts]. A block takes kLanes channels at a time, one
+// per lane; a line takes every kLines-th slice.
 __global__ void slices_kernel(const double* partials, std::int64_t slices, std::int64_t channels,
                               std::int64_t parts, Target to) {
   __shared__ double sums[kLines][kLanes];
@@ -135,7 +135,7 @@ __global__ void total_kernel(const double* partials, std::int64_t count, double*
   if (threadIdx.x == 0) *result = sum;
 }
 
-// The gradient at once where its sums have one part each.
+// Directly the gradient if its sums have one part each.
 Target target_of(const SumStream& on, std::int64_t parts, const Target& gradient) {
   if (parts == 1) return gradient;
   return {.partials = on.partials, .gradient = nullptr, .accumulate = false};
@@ -147,8 +147,8 @@ void add_slices(const SumStream& on, std::int64_t slices, std::int64_t channels,
          on.partials, slices, channels, parts, gradient);
 }
 
-// As a matrix of which each channel has this many columns: neighbouring threads read neighbours
-// whatever the number of values in an image.
+// Handles dy as a matrix with `inner` columns per channel: neighbouring threads read neighbouring
+// values, however few an image has.
 void sum_columns(const SumStream& on, const float* dy, const Planes& planes,
                  const Target& gradient) {
   const std::int64_t columns = planes.channels * planes.inner, groups = divided_up(columns, kLanes);
@@ -179,7 +179,7 @@ void channel_sums(const SumStream& on, const float* dy, std::int64_t samples, st
                   std::int64_t inner, float* gradient, bool accumulate) {
   const Target to{.partials = nullptr, .gradient = gradient, .accumulate = accumulate};
   const bool fits = inner == 1 || channels * inner <= kPartialSumsMax;
-  if (channels == 1)  // all of it is together
+  if (channels == 1)  // contiguous
     sum_images(on, dy, {1, 1, samples * inner}, to);
   else if (inner < kLanes && fits)
     sum_columns(on, dy, {samples, channels, inner}, to);
