@@ -1,8 +1,8 @@
-"""Our BLEU and sacrebleu's over the same sentences. See scripts/check-bleu.
+"""Our BLEU and sacrebleu's on the same sentences. See scripts/check-bleu.
 
-Compared are the corpus, and each pair as a corpus of its own: score, precisions, brevity penalty, counts and
-lengths; and the words of each hypothesis. Sentences are strings of fragments that tokenizers trip over, lines of
---text, and both of them damaged. Their making is keyed by a fixed seed.
+Compares, for the corpus and for each pair as a corpus of its own, the score, precisions, brevity penalty, counts and
+lengths; and the words of each hypothesis. Sentences are strings of fragments that tokenizers stumble over, lines of
+--text, and damaged versions of both. They are drawn from a fixed seed.
 """
 import argparse
 import gzip
@@ -29,7 +29,7 @@ def made(draw: random.Random) -> str:
 
 
 def damaged(draw: random.Random, sentence: str) -> str:
-    """Some words away, doubled, swapped or strange; now and then all or nothing."""
+    """Removes, doubles, swaps or distorts some words; now and then removes all of them, or changes nothing."""
     words = sentence.split(" ")
     fate = draw.random()
     if fate < 0.03:

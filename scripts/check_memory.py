@@ -1,10 +1,10 @@
-"""Predicted memory against measured: per stage, and the process as a whole. See scripts/check-memory.
+"""Predicted memory compared with measured memory: per stage, and for the whole process. See scripts/check-memory.
 
-Per stage    predict_memory (nothing allocated) against what the stage took from its backend, in
-             `pipetrain benchmark`, and against memory_bytes of the steps of `pipetrain train`.
-The process  heap allocated between "nothing but the data" and "five steps trained", the loader's
-             buffers taken off, against the sum of the stages. What is beyond it is kernels' compiled
-             form and small objects; it must not grow with the batch, else a buffer would be hidden.
+Per stage    predict_memory (nothing is allocated), compared with what the stage took from its backend in
+             `pipetrain benchmark`, and with memory_bytes of the steps of `pipetrain train`.
+The process  heap allocated between "nothing but the data" and "five steps trained", without the loader's
+             buffers, compared with the sum of the stages. The rest is compiled kernels and small objects;
+             it must not grow with the batch, or it would hide a buffer.
 """
 
 import argparse
@@ -16,8 +16,8 @@ import tempfile
 
 STAGES = [1, 2, 4]
 CONFIGS = ["configs/bench/lenet5.toml", "configs/conv10.toml"]
-BOUND = 0.05  # per stage, and of the process for what grows with the batch
-BEYOND_MAX = 1 << 20  # bytes beyond the stages: compiled kernels
+BOUND = 0.05  # per stage, and for the part of the process that grows with the batch
+BEYOND_MAX = 1 << 20  # bytes besides the stages: compiled kernels
 KIB = 1024.0
 
 
@@ -37,7 +37,7 @@ def benchmark(binary, config, stages, batch):
 
 
 def trained(binary, config, stages, batch):
-    """memory_bytes of a real training's last step."""
+    """memory_bytes of the last step of a real training."""
     with tempfile.TemporaryDirectory() as folder:
         run([binary, "train", config, "--json", "--quiet", "--output", folder, "--set", "training.steps=3",
              "--set", f"pipeline.stages={stages}", "--set", f"data.batch_size={batch}"])

@@ -1,6 +1,6 @@
-"""The files of a run against the tools that open them. See scripts/check-outputs.
+"""The files of a run and the tools that open them. See scripts/check-outputs.
 
-Each training is a small pipeline with metrics.tensorboard and metrics.trace_steps. Read are
+Each training is a small pipeline with metrics.tensorboard and metrics.trace_steps. These files are read:
   model.safetensors          by safetensors: names, shapes, types, finite values
   events.out.tfevents.*      by tensorboard's event reader: the numbers of metrics.jsonl, no step twice
   trace.json                 as JSON and by Perfetto's trace processor (outputs_trace.py)
@@ -78,7 +78,7 @@ SHAPES = {"conv1.weight": (8, 1, 5, 5), "conv1.bias": (8,), "bn1.weight": (8,), 
           "fc1.weight": (10, 1152), "fc1.bias": (10,)}
 STEP_NUMBERS = ["loss", "lr", "grad_norm", "samples_per_second", "bubble"]
 STAGE_NUMBERS = ["busy", "waiting", "memory_bytes", "staleness"]
-# How a run is made, in one call or two: several ways that must all leave files of the same form.
+# How each run is made, in one call or two: all of these must leave files of the same form.
 RUNS = {"1f1b, threads": [[]],
         "1f1b, inline": [["--set", "hardware.workers=inline"]],
         "gpipe, threads": [["--set", "pipeline.schedule=gpipe"]],
@@ -91,7 +91,7 @@ RUNS = {"1f1b, threads": [[]],
 
 
 class Report:
-    """Prints a line per check and counts."""
+    """Prints one line per check and counts them."""
 
     def __init__(self):
         self.agree = self.differ = 0
@@ -123,7 +123,7 @@ def check_weights(report, where, folder):
 
 
 def expected_scalars(events):
-    """By tag: [(step, value)], from metrics.jsonl."""
+    """Tag -> [(step, value)], from metrics.jsonl."""
     scalars = {}
 
     def add(group, step, numbers):

@@ -44,7 +44,7 @@ def per_second(folder, last):
 
 
 def best_cut(binary):
-    """Samples per second of the best cut around the one that auto makes."""
+    """Samples per second of the best of the cuts around the one that auto chooses."""
     plan = json.loads(subprocess.run(command(binary, "train", '"auto"') + ["--dry-run", "--json"], check=True,
                                      capture_output=True, text=True).stdout)
     names = [layer["name"] for layer in plan["layers"]]
@@ -112,7 +112,7 @@ def check_killed(binary, folder):
         process = subprocess.Popen(call)
         while not (run / "metrics.jsonl").exists() or len(events_so_far(run)) < 25:
             time.sleep(0.02)
-        time.sleep(random.Random(trial).uniform(0, 0.6))  # the first window ends here
+        time.sleep(random.Random(trial).uniform(0, 0.6))  # the end of the first window
         process.send_signal(signal.SIGKILL)
         process.wait()
         subprocess.run(call, check=True)

@@ -1,4 +1,4 @@
-"""Every split in two stages against split = "auto": see scripts/check-splits."""
+"""Every split into two stages, compared with split = "auto": see scripts/check-splits."""
 
 import argparse
 import json
@@ -10,7 +10,7 @@ import sys
 
 MODELS = ["vgg16", "resnet18", "gpt"]
 WANTED = 0.98
-BEST, ROUNDS = 4, 5  # this many splits are measured again, this often
+BEST, ROUNDS = 4, 5  # how many splits are measured again, and how often
 
 
 class Bench:
@@ -27,7 +27,7 @@ class Bench:
         return json.loads(done.stdout)
 
     def per_second(self, model, first, number):
-        """Samples a second where the second stage begins with that layer; kept in the file."""
+        """Samples per second if the second stage begins with that layer; kept in the file."""
         key = f"{self.isa or 'all'} {model} {first} {number}"
         if key not in self.results.of:
             result = self.call("benchmark", model, "--set", f'pipeline.split=["{first}"]')["results"][0]

@@ -1,4 +1,4 @@
-"""The experiments of scripts/check-stability, which says what they are."""
+"""The experiments that scripts/check-stability describes."""
 import argparse
 import json
 import math
@@ -20,18 +20,18 @@ TENFOLD = 10.0
 class Case:
     name: str
     config: Path
-    steps: int  # long enough that a rate above the edge shows
+    steps: int  # enough for a rate above the edge to show
     sets: list[str] = field(default_factory=list)
 
 
 @dataclass
 class Course:
     losses: list[float]
-    grown_at: float  # the first step whose loss is ten times the first one's; infinite: none
+    grown_at: float  # the first step whose loss is ten times the first one; infinite: none
     events: list[dict]
 
     def failed(self) -> bool:
-        """Grew tenfold, or learnt nothing: a net whose ReLUs died stays at the loss of chance."""
+        """Its loss grew tenfold, or it learnt nothing: a net whose ReLUs have died stays at the loss of chance."""
         return self.grown_at < math.inf or sum(self.losses[-10:]) / 10 > 0.95 * self.losses[0]
 
     def warned_at(self) -> float:
@@ -66,7 +66,7 @@ class Lab:
         grown = next((k for k, loss in enumerate(losses, 1) if loss >= TENFOLD * losses[0]), math.inf)
         return Course(losses, grown, [e for e in events if e["event"] == "stability"])
 
-    # The largest rate at which training does not fail, to one part in a hundred.
+    # The largest rate at which training does not fail, to within one per cent.
     def edge(self, case: Case, begin: float) -> float:
         low = high = begin
         while self.train(case, low, case.steps).failed():
@@ -123,7 +123,7 @@ def said(course: Course) -> float:
 
 
 def seeds_at(lab: Lab, case: Case, lr: float, seeds: int, every: int) -> tuple[int, int, int]:
-    """Of these runs: how many grew tenfold, how many were warned before that or at all."""
+    """Of these runs, how many grew tenfold, how many were warned before that, and how many were warned at all."""
     grown = early = warned = 0
     for seed in range(1, seeds + 1):
         course = lab.train(case, lr, case.steps, f"stability.every_steps={every}", f"training.seed={seed}")
@@ -148,7 +148,7 @@ def check_quadratics(lab: Lab, seeds: int) -> bool:
 
 
 def report_network(lab: Lab, name: str, seeds: int) -> None:
-    """A net is no quadratic: its curvature is another one at every step. Nothing here need hold."""
+    """A net is not quadratic: its curvature changes at every step. Nothing here has to hold."""
     case = network(name)
     edge = lab.edge(case, 0.5)
     course = lab.train(case, edge, case.steps, f"stability.every_steps={case.steps // 20}", "stability.iterations=50")

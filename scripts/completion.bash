@@ -1,4 +1,4 @@
-# Completion of pipetrain's command line in bash: verbs, options and schedules as the binary itself names them.
+# Completion of pipetrain's command line in bash: verbs, options and schedules as listed by the binary itself.
 _pipetrain() {
   local word=${COMP_WORDS[COMP_CWORD]} verb=${COMP_WORDS[1]} words=
   COMPREPLY=()

@@ -1,6 +1,6 @@
 """What scripts/fuzz-configs spoils: a value, a key or a character of a config.
 
-A spoilt config may still be a good one. Whether it is, pipetrain says, and the trial looks at the outcome.
+A spoilt config may still be good. pipetrain decides whether it is, and the trial looks at the outcome.
 """
 import datetime
 import random
@@ -14,7 +14,7 @@ OTHER_TYPES = ["words", "", 3.5, 0, 1, True, False, [], [1, 2], ["a", "b"], [[1]
                datetime.date(1979, 5, 27)]
 STRAY = list("=[]{}\"'#,.\\-+_x7\t\r\n\0\x7f") + ["\u00e9", "\u202e", '"""', "\ufeff"]
 TABLES = ["pipelin", "trainings", "optimizer.sgd", "pipeline.gpipe", "[layers]", ""]
-# Above these a good config trains for long: such a one is only planned, by --dry-run.
+# Above these, even a good config would train for long: such a config is only planned, by --dry-run.
 LONGEST = {"training.steps": 50, "training.epochs": 20, "data.train_samples": 5000, "data.validation_samples": 5000,
            "data.batch_size": 64, "pipeline.microbatches": 64, "validation.batch_size": 5000}
 

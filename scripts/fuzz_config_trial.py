@@ -1,4 +1,4 @@
-"""One trial of scripts/fuzz-configs: runs a config, and its reference, and judges how both ended."""
+"""One trial of scripts/fuzz-configs: runs a config and its reference, and judges how both ended."""
 import hashlib
 import json
 import os
@@ -16,19 +16,19 @@ from fuzz_config_values import ROOT
 BINARY = os.environ.get("PIPETRAIN_BINARY", str(ROOT / "build/pipetrain"))
 LIMIT_S = 60
 REFUSED = 2
-AS_THE_REFERENCE = (3, 4, 5)  # right only where the reference ends so too
-NO_THREADS = "no more threads can be started"  # the reference asks for one: under the limit of memory it gets it
+AS_THE_REFERENCE = (3, 4, 5)  # right only if the reference ends in the same way
+NO_THREADS = "no more threads can be started"  # the reference needs only one, which the memory limit allows
 PLACE = re.compile(r"^([^\n:]+:\d+:\d+|--set [\w.]+): ", re.M)
 DATA = re.compile(r"^(/[^\n:]+)(?::\d+)?: ", re.M)
 DEFAULT = re.compile(r"^([a-z_]+\.[\w.]+)(?= (?:=|is) )", re.M)
-# Schedules whose documents promise the bits of another one.
+# Schedules that are documented to give the bits of another one.
 EQUAL = {"1f1b_sno": "1f1b", "fbp_as": "1f1b", "interleaved_1f1b": "1f1b", "zb_h1": "1f1b", "zb_h2": "1f1b"}
 RECOMPUTES_THE_SAME = ("pipedream", "pipedream_2bw")
 
 
 @dataclass
 class Ended:
-    code: int  # below 0: a signal
+    code: int  # negative: a signal
     errors: str
     model: str = ""  # sha256 of model.safetensors
     timed_out: bool = False
@@ -37,7 +37,7 @@ class Ended:
 @dataclass
 class Trial:
     number: int
-    folder: Path  # its config, and a model file where that is spoilt too
+    folder: Path  # holds its config, and the model file if that is spoilt too
     sets: list[str] = field(default_factory=list)
     dry: bool = False
 
@@ -59,7 +59,7 @@ def run(args: list[str], output: Path) -> Ended:
 
 
 def reference_sets(config: dict, flushes: dict[str, bool]) -> list[str]:
-    """What a reference has in place of the resolved config's: less of everything that must change no bit."""
+    """What the reference changes in the resolved config: less of everything that must not change a bit."""
     pipeline = config.get("pipeline", {})
     schedule = pipeline.get("schedule", "1f1b")
     changed = {"hardware.workers": "inline", "hardware.threads_per_stage": 1, "hardware.memory_limit": 0,
@@ -67,7 +67,7 @@ def reference_sets(config: dict, flushes: dict[str, bool]) -> list[str]:
     mixes = schedule == "i_timeprest" and pipeline.get("i_timeprest", {}).get("stash", True)
     if flushes[schedule] or schedule in RECOMPUTES_THE_SAME or mixes:
         changed["pipeline.recompute"] = "none"
-    if flushes[schedule] and pipeline.get("replicas", 1) == 1:  # other replicas add up otherwise
+    if flushes[schedule] and pipeline.get("replicas", 1) == 1:  # several replicas add up in another order
         changed |= {"pipeline.split": "auto"}
         if schedule == "chimera":
             changed |= {"pipeline.schedule": "data_parallel", "pipeline.stages": 2}
@@ -87,7 +87,7 @@ def cache_key(config: dict, sets: list[str]) -> str:
 
 
 class References:
-    """Each reference is trained once."""
+    """Trains each reference once."""
 
     def __init__(self, folder: Path, flushes: dict[str, bool]) -> None:
         self.folder, self.flushes = folder, flushes
@@ -102,7 +102,7 @@ class References:
             key = cache_key(config, sets)
             shutil.copy(resolved, trial.folder / "reference.toml")
             args = command(trial.folder / "reference.toml", sets, output)
-        else:  # it ended before it wrote one
+        else:  # the trial ended before it wrote one
             sets = ['hardware.workers="inline"', "hardware.threads_per_stage=1"]
             key = str(trial.number)
             args = command(trial.folder / "trial.toml", trial.sets + sets, output)
@@ -124,14 +124,15 @@ def is_written(key: str, trial: Trial) -> bool:
 
 
 def says_where(errors: str, trial: Trial) -> bool:
-    """A place; the path of data; or the name of a key that is nowhere written: its default does not fit."""
+    """Is there a place, a path of data, or the name of a key that is written nowhere, so that its default does not
+    fit?"""
     if PLACE.search(errors) or any(Path(path).is_file() for path in DATA.findall(errors)):
         return True
     return any(not is_written(key, trial) for key in DEFAULT.findall(errors))
 
 
 def problem_alone(ended: Ended, output: Path, trial: Trial) -> str:
-    """What is wrong whatever the reference does; empty: nothing."""
+    """What is wrong, whatever the reference does; empty: nothing."""
     if ended.timed_out:
         return f"it did not end within {LIMIT_S} s"
     if ended.code < 0:
@@ -146,7 +147,7 @@ def problem_alone(ended: Ended, output: Path, trial: Trial) -> str:
 
 
 def problem_beside(ended: Ended, wanted: Ended) -> str:
-    """What is wrong beside the reference."""
+    """What is wrong in comparison with the reference."""
     if ended.code == 4 and NO_THREADS in ended.errors:
         return ""
     if wanted.timed_out or wanted.code != ended.code:
@@ -161,11 +162,11 @@ class Outcome:
     trial: Trial
     ended: Ended
     problem: str
-    commands: list[str]  # that replay it
+    commands: list[str]  # these replay it
 
 
 def replay(args: list[str], trial: Trial, output: str) -> str:
-    """The command with an output of its own, beside the config."""
+    """The command, with an output of its own next to the config."""
     place = args.index("--output") + 1
     return shlex.join([*args[:place], str(trial.folder / output), *args[place + 1:]])
 
@@ -174,7 +175,7 @@ def judge(trial: Trial, runs: Path, references: References) -> Outcome:
     output = runs / f"trial-{trial.number}"
     args = command(trial.folder / "trial.toml", trial.sets, output, trial.dry)
     ended = run(args, output)
-    if ended.timed_out:  # a machine with too much to do gets a second chance
+    if ended.timed_out:  # a busy machine gets a second chance
         shutil.rmtree(output, ignore_errors=True)
         ended = run(args, output)
     commands = [replay(args, trial, "run")]

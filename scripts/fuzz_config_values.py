@@ -1,7 +1,7 @@
-"""The valid configs of scripts/fuzz-configs: models, data and values of keys, and a draw among them.
+"""The valid configs of scripts/fuzz-configs: models, data and values of keys, from which configs are drawn.
 
-A config is a dict of dotted keys to Python values. Keys that must change no bit of the result are drawn
-apart from the others, so that several trials have one reference.
+A config is a dict of dotted keys to Python values. Keys that must not change a bit of the result are drawn
+separately from the others, so that several trials share one reference.
 """
 import math
 import random
@@ -52,7 +52,7 @@ layers = [
 """
 WORDS = "ado bel cade dobe echo fade gibe hoc idle jade kobe lace mode node oboe page quad robe side tube".split()
 
-# Keys of any model: how often each is drawn, and its values.
+# Keys for any model: how often each is drawn, and its values.
 COMMON: dict[str, tuple[float, list]] = {
     "model.trainable": (0.2, [["*weight*"], ["*.bias"], ["fc*", "head.*"], ["*"], []]),
     "data.batch_size": (1, [8, 8, 8, 12, 6]),
@@ -105,7 +105,7 @@ COMMON: dict[str, tuple[float, list]] = {
     "stability.iterations": (0.1, [1, 3]),
     "hardware.backend": (0.2, ["cpu", "cpu", "reference"]),
 }
-# What must change no bit: where and by how many threads, and what is logged.
+# Must not change a bit: where things run and with how many threads, and what is logged.
 FREE: dict[str, tuple[float, list]] = {
     "hardware.workers": (0.8, ["threads", "threads", "inline", "mpi"]),
     "hardware.peer_timeout": (0.1, [30, 1, 0]),
@@ -117,7 +117,7 @@ FREE: dict[str, tuple[float, list]] = {
     "metrics.trace_steps": (0.1, [[1, 2], [2, 2]]),
     "metrics.log_every_steps": (0.1, [1, 1000]),
 }
-# The cut of the model: free under a schedule that flushes.
+# The cut of the model: may differ from the reference's under a schedule that flushes.
 CUT: dict[str, tuple[float, list]] = {
     "pipeline.stages": (0.9, [1, 2, 2, 3, 4, 4, 5]),
     "pipeline.virtual_stages": (0.3, [1, 2, 2, 3]),
@@ -153,7 +153,7 @@ def draw(table: dict[str, tuple[float, list]], pick: random.Random) -> Config:
 
 
 def draw_family(schedules: list[str], files: Path, pick: random.Random) -> Config:
-    """All but what one reference may leave open: see FREE and CUT."""
+    """Draws all keys except those in which trials may differ from their reference: FREE and CUT."""
     config = dict(pick.choice(models(files))) | draw(COMMON, pick)
     if pick.random() < 0.95:
         config["pipeline.schedule"] = pick.choice(schedules)
@@ -168,7 +168,7 @@ def stages_fit(schedule: str, stages: int, microbatches: int) -> bool:
 
 
 def make_fit(config: Config) -> None:
-    """Draws that exclude each other are fixed, so that most configs train."""
+    """Corrects draws that exclude each other, so that most configs train."""
     if config["data.kind"] != "parallel_text" and config["data.batch_size"] % config["pipeline.microbatches"]:
         config["data.batch_size"] = 2 * config["pipeline.microbatches"]
     if config.get("lr_schedule.kind") == "step":

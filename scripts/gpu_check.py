@@ -1,4 +1,4 @@
-"""The order of gpu-check, its clock and its report. See scripts/gpu-check; the steps are in gpu_steps.py."""
+"""The order of gpu-check's steps, its clock and its report. See scripts/gpu-check; the steps are in gpu_steps.py."""
 
 import argparse
 import dataclasses
@@ -14,17 +14,17 @@ import gpu_machine
 import gpu_steps
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-LIMIT_SECONDS = 535  # all steps together: one command on a lent machine may take ten minutes
+LIMIT_SECONDS = 535  # for all steps: a command on a borrowed machine may take ten minutes
 
 
 @dataclasses.dataclass
 class Ran:
-    code: int  # of the program; None: its time was up
+    code: int  # the program's exit code; None: its time was up
     text: str  # what it printed
 
 
 class Check:
-    """What a step is handed: the build, the backend to ask for, and programs run against the clock."""
+    """What a step gets: the build, the backend to use, and programs that run against the clock."""
 
     def __init__(self, options, environment, out, log):
         self.root, self.backend, self.build, self.out, self.log = ROOT, options.backend, options.build, out, log
@@ -38,7 +38,7 @@ class Check:
         return max(0.0, min(self.end, self.step_end) - time.monotonic())
 
     def run(self, *command, environment=None, logged=True):
-        """Runs a program and its children, no longer than the step may take."""
+        """Runs a program and its children, for no longer than the step may take."""
         process = self.start(*command, environment=environment)
         try:
             text, _ = process.communicate(timeout=self.left())
@@ -55,7 +55,7 @@ class Check:
                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
     def kill(self, process):
-        """At once, by SIGKILL, with all that it started. What it had printed."""
+        """Ends it and everything that it started at once, by SIGKILL. Returns what it had printed."""
         try:
             os.killpg(process.pid, signal.SIGKILL)
         except ProcessLookupError:
@@ -68,7 +68,7 @@ class Check:
         return text
 
     def pipetrain(self, *arguments):
-        """By the chosen backend."""
+        """With the chosen backend."""
         return self.run(*self.call(*arguments))
 
     def call(self, *arguments):
@@ -76,7 +76,7 @@ class Check:
 
 
 class Report:
-    """A line per step as it ends, and all figures in one file, which is whole after every step."""
+    """Prints a line as each step ends, and keeps all figures in one file, which is complete after every step."""
 
     def __init__(self, file):
         self.file, self.begin, self.steps, self.about = file, time.monotonic(), [], {}

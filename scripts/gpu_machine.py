@@ -8,12 +8,12 @@ import shutil
 import subprocess
 import sys
 
-# What the toolkit does not always bring: a header of each library, and how its files' names begin.
+# What the toolkit does not always include: a header of each library, and how the names of its files begin.
 LIBRARIES = {"cublasLt": ("cublasLt.h", "cublas"), "cudnn": ("cudnn.h", "cudnn"), "nccl": ("nccl.h", "nccl")}
 
 
 def gpu_missing():
-    """Why there is no GPU to use, or an empty text. Asks the driver itself."""
+    """Why there is no usable GPU, or an empty text. Asks the driver itself."""
     try:
         driver = ctypes.CDLL("libcuda.so.1")
     except OSError:
@@ -32,7 +32,7 @@ def prepend(environment, name, *paths):
 
 
 def toolkit_of(environment):
-    """The toolkit's folder: that of the nvcc on the PATH, or in a usual place."""
+    """The toolkit's folder: that of the nvcc on the PATH, or a usual place."""
     places = [environment.get("CUDA_PATH"), environment.get("CUDA_HOME"), "/usr/local/cuda",
               *sorted(glob.glob("/usr/local/cuda-*"), reverse=True),
               *(path for entry in sys.path for path in glob.glob(f"{entry}/nvidia/cu1*"))]
@@ -46,7 +46,7 @@ def toolkit_of(environment):
 
 
 def links(name, header, toolkit, environment):
-    """Whether a program finds the library by itself, or in the toolkit's folder."""
+    """Does a program find the library by itself, or in the toolkit's folder?"""
     call = ["g++", "-x", "c++", "-", "-o", os.devnull, f"-l{name}"]
     if toolkit:
         call += [f"-I{toolkit}/include", f"-L{toolkit}/lib64", f"-L{toolkit}/lib"]
@@ -56,8 +56,8 @@ def links(name, header, toolkit, environment):
 
 
 def gather(header, prefix, folder):
-    """Links what a Python package has of the library into `folder`, with the names that -l asks for. Nothing else of
-    the package: it may hold a part of the toolkit, beside which the toolkit's other headers do not fit."""
+    """Links a Python package's files of the library into `folder`, under the names that -l looks for. Links nothing
+    else: the package may hold part of a toolkit, and the real toolkit's other headers would not fit it."""
     for entry in sys.path:
         for found in glob.glob(f"{entry}/nvidia/*/include/{header}"):
             package = pathlib.Path(found).parent.parent
@@ -76,7 +76,7 @@ def link(at, target):
 
 
 def environment_for(root, build):
-    """The environment that Meson, the tests and the programs run in, and words for what is odd."""
+    """The environment in which Meson, the tests and the programs run, and remarks on what is odd."""
     environment, notes = dict(os.environ), []
     packed = root / ".deps"
     if packed.exists():

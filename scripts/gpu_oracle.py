@@ -12,20 +12,20 @@ Result = collections.namedtuple("Result", "agree wrong schedules unfinished")
 
 
 def path(root):
-    """In the checkout's own shared/, with which a machine for one session comes, or in the extras."""
+    """In the checkout's own shared/, which a machine for a single session brings, or in the extras."""
     scripts = [folder / "oracle/oracle.py" for folder in (root / "shared", extras())]
     return next((script for script in scripts if script.exists()), None)
 
 
 def schedules_of(script):
-    """The names that the oracle knows, as it writes them down itself."""
+    """The names that the oracle knows, as it lists them itself."""
     text = script.read_text()
     rows = re.findall(r'^(?:SYNC|ASYNC) = \((.*)\)$', text, re.MULTILINE)
     return [name for row in rows for name in re.findall(r'"(\w+)"', row)]
 
 
 def covering(names):
-    """Of names the fewest that are each a part of another's: --only takes a part of a name."""
+    """The fewest names that cover all: every name contains one of them, and --only takes a part of a name."""
     return [name for name in names if not any(other != name and other in name for other in names)]
 
 

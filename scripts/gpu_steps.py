@@ -1,4 +1,4 @@
-"""The steps of gpu-check: each runs programs by the clock and gives its figures, or says why it failed."""
+"""The steps of gpu-check: each runs programs against the clock and returns its figures, or says why it failed."""
 
 import collections
 import hashlib
@@ -14,10 +14,10 @@ import gpu_oracle
 SUITE = "gpu"
 KERNEL_TESTS = ("device_code_on_gpu", "backend_on_gpu")
 LENET_GOAL = 0.98
-STAGES_GOAL = 0.95  # of one stage's throughput, by four stages on one GPU, at the last of the batches
+STAGES_GOAL = 0.95  # of one stage's throughput, reached by four stages on one GPU, at the last of the batch sizes
 STAGES_BATCHES = (256, 2048)
 CONV = ["configs/conv10.toml", "--set", "data.train_samples=4096", "--set", "pipeline.microbatches=8"]
-# Models and batch sizes beside PyTorch, and the config whose model they train.
+# Models and batch sizes that are compared with PyTorch, and the config whose model they train.
 PEERS = [("lenet5", "configs/bench/lenet5.toml", 64), ("lenet5", "configs/bench/lenet5.toml", 1024),
          ("conv10", "configs/conv10.toml", 64), ("conv10", "configs/conv10.toml", 1024),
          ("gpt", "configs/bench/gpt.toml", 16)]
@@ -26,7 +26,7 @@ Step = collections.namedtuple("Step", "name limit_s run")
 
 
 class Failed(Exception):
-    """What went wrong, in words for the step's line."""
+    """What went wrong, as a message for the step's line."""
 
 
 class Skipped(Exception):
@@ -34,7 +34,7 @@ class Skipped(Exception):
 
 
 def ended(ran, what):
-    """Only good ends are let through; of the others the last lines tell."""
+    """Accepts only a successful end; otherwise reports the last lines."""
     if ran.code is None:
         raise Failed(f"{what}: its time was up")
     if ran.code != 0:
@@ -47,7 +47,7 @@ def tail(text, lines=12):
 
 
 def parsed(text):
-    """The one JSON document of a program that may have written notes before it on standard error."""
+    """The one JSON document of a program that may first have written notes to standard error."""
     begin = re.search(r"^\{", text, re.MULTILINE)
     if not begin:
         raise Failed(f"no JSON was printed:\n{tail(text)}")
@@ -126,7 +126,7 @@ def model_of(folder):
 
 
 def events_of(folder, kind):
-    """A kill may have torn the last line: what does not end is none."""
+    """A kill may have torn the last line, so a line without an end is ignored."""
     lines = [line for line in (folder / "metrics.jsonl").read_text().splitlines(True) if line.endswith("\n")]
     return [event for event in map(json.loads, lines) if event["event"] == kind]
 
@@ -165,7 +165,7 @@ def repeat(check, values):
 
 
 def resume(check, values):
-    """Killed by SIGKILL once a checkpoint is there, continued by the same command."""
+    """Killed by SIGKILL once there is a checkpoint, and resumed by the same command."""
     steps_wanted, config = 1500, "configs/quickstart.toml"
     options = ["--set", f"training.steps={steps_wanted}", "--set", "checkpoint.every_steps=50"]
     whole, killed = fresh(check, "whole"), fresh(check, "killed")
@@ -206,7 +206,7 @@ def oracle(check, values):
 # ---- compute-sanitizer
 
 def sanitized(check, tool, programs, *options):
-    """Runs each program under the tool. The numbers of errors that it counted."""
+    """Runs each program under the tool. Returns the numbers of errors that it counted."""
     sanitizer = shutil.which("compute-sanitizer", path=check.environment["PATH"])
     if not sanitizer:
         raise Skipped("compute-sanitizer is not on the PATH")
@@ -222,8 +222,8 @@ def sanitized(check, tool, programs, *options):
 
 
 def kernel_programs(check):
-    """The test programs that run single kernels, without tests/gpu/on_device.py PIPETRAIN before each. Those of our own
-    device code alone, which are quick, come first."""
+    """The test programs that run single kernels, without the tests/gpu/on_device.py PIPETRAIN in front of each. Those
+    that use only our own device code, which are quick, come first."""
     found = {test["name"].split(":")[-1].strip(): test for test in gpu_tests(check)}
     missing = [name for name in KERNEL_TESTS if name not in found]
     if missing:
@@ -236,8 +236,8 @@ def memcheck(check, values):
     training = check.call("train", "configs/conv10.toml", "--quiet", "--output", fresh(check, "memcheck"),
                           "--resume", "never", "--set", "pipeline.stages=4", "--set", "data.train_samples=32",
                           "--set", "data.batch_size=8", "--set", "training.steps=2")
-    # Our own kernels alone: with those of the libraries it would take too long. Calls that a test wants to fail, such as
-    # more memory than there is, are no errors.
+    # Only our own kernels: with those of the libraries it would take too long. Calls that a test expects to fail,
+    # such as requests for more memory than exists, are not errors.
     sanitized(check, "memcheck", [*programs, (training, {})], "--kernel-name", "kns=pipetrain", "--report-api-errors", "no")
     values["programs"] = len(programs) + 1
     return f"{len(programs)} kernel tests and a training in four stages, 0 errors"
@@ -245,7 +245,7 @@ def memcheck(check, values):
 
 def racecheck(check, values):
     programs = kernel_programs(check)
-    sanitized(check, "racecheck", programs, "--kernel-name", "kns=pipetrain")  # our own kernels alone
+    sanitized(check, "racecheck", programs, "--kernel-name", "kns=pipetrain")  # only our own kernels
     values["programs"] = len(programs)
     return f"{len(programs)} kernel tests, 0 hazards"
 
@@ -253,12 +253,12 @@ def racecheck(check, values):
 # ---- speed
 
 def benchmark(check, *arguments):
-    """The one result of pipetrain benchmark."""
+    """The single result of pipetrain benchmark."""
     return parsed(ended(check.pipetrain("benchmark", *arguments, "--json"), "the benchmark"))["results"][0]
 
 
 def stages(check, values):
-    """One stage and four, the same micro-batches, alternately; the better of two rounds each."""
+    """One stage and four, with the same micro-batches, alternately; the better of two rounds each."""
     values["rows"] = []
     for batch in STAGES_BATCHES:
         best = {1: 0.0, 4: 0.0}
@@ -280,7 +280,7 @@ def stages(check, values):
 def throughput(check, values):
     """pipetrain in one stage, then PyTorch, on the same GPU."""
     torch = [sys.executable, check.root / "scripts/gpu_torch.py"]
-    own = dict(os.environ)  # PyTorch brings libraries of its own
+    own = dict(os.environ)  # PyTorch brings its own libraries
     if check.run(*torch, "--probe", environment=own).code != 0:
         raise Skipped("Python here has no PyTorch that sees a GPU")
     ours = [benchmark(check, config, "--set", f"data.batch_size={batch}", "--set", "data.train_samples=4096",

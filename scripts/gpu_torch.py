@@ -1,10 +1,10 @@
 """PyTorch's side of gpu-check: samples per second of plain training steps on one GPU, in f32 without TF32.
 
-    gpu_torch.py --probe                    exit 0 where PyTorch sees a GPU
+    gpu_torch.py --probe                    exit 0 if PyTorch sees a GPU
     gpu_torch.py lenet5:64 conv10:1024      one JSON document: a row per model and batch size
 
-The models are those of models/lenet5.toml, models/conv10.toml and models/gpt-mini.toml (pytorch/torch_chains.py), the optimizer is sgd with momentum 0.9. The
-mini-batch is copied from pinned memory in every step, as pipetrain's is.
+The models are those of models/lenet5.toml, models/conv10.toml and models/gpt-mini.toml (pytorch/torch_chains.py), the
+optimizer is sgd with momentum 0.9. As in pipetrain, the mini-batch is copied from pinned memory in every step.
 """
 
 import argparse

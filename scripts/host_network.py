@@ -1,4 +1,4 @@
-"""Hosts of a cluster on one machine: network namespaces, joined by a switch, each by a link of a given rate."""
+"""Hosts of a cluster on one machine: network namespaces, each joined to a switch by a link of a given rate."""
 import contextlib
 import json
 import os
@@ -9,12 +9,12 @@ import subprocess
 import tempfile
 import time
 
-INTERFACE = "net0"  # of every host
+INTERFACE = "net0"  # on every host
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-RETRANSMISSIONS = 4  # after which TCP gives a silent host up: 6 to 13 s, in the place of Linux's 15 minutes
-BURST, QUEUE = "256kb", "100ms"  # of tc's token bucket
+RETRANSMISSIONS = 4  # before TCP gives up a silent host: 6 to 13 s, instead of Linux's 15 minutes
+BURST, QUEUE = "256kb", "100ms"  # for tc's token bucket
 
-# What mpirun calls in the place of ssh: HOST COMMAND. A process keeps the namespaces that it was started in.
+# What mpirun calls instead of ssh: HOST COMMAND. A process keeps the namespaces in which it was started.
 AGENT = """#!/bin/sh
 host=$1
 shift
@@ -24,12 +24,12 @@ SETTLE = 'mount --bind {hosts} /etc/hosts && hostname "$0"'
 
 
 class NoNetwork(Exception):
-    """The system allows no namespaces here."""
+    """The system does not allow namespaces here."""
 
 
 @contextlib.contextmanager
 def undisturbed():
-    """What is to be taken down is taken down, however impatient the user is."""
+    """Lets a teardown finish, however impatient the user is."""
     handlers = {number: signal.signal(number, signal.SIG_IGN) for number in STOPPING}
     try:
         yield
@@ -43,7 +43,7 @@ def call(*words):
 
 
 class HostNetwork:
-    """Of hosts a, b, ... It is there inside of `with`, and nothing of it after that."""
+    """A network of hosts a, b, ..., which exists inside `with` and is completely removed after it."""
 
     def __init__(self, count, gbits):
         self.hosts = [chr(ord("a") + i) for i in range(count)]
@@ -98,7 +98,7 @@ class HostNetwork:
         return str(self.folder / "agent")
 
     def on(self, host, command):
-        """The command, to be run on a host, under its name."""
+        """The command that runs `command` on a host, under the host's name."""
         return ["ip", "netns", "exec", self.prefix + host, "unshare", "--uts", "sh", "-c",
                 self.settle() + ' && exec "$@"', host, *command]
 
@@ -106,7 +106,7 @@ class HostNetwork:
         call("ip", "-n", self.prefix + host, "link", "set", "dev", INTERFACE, state)
 
     def sent_bytes(self):
-        """By each host since it is there, with the heads of all packets."""
+        """Bytes sent by each host since it was made, including the headers of all packets."""
         shown = (json.loads(call("ip", "-n", self.prefix + host, "-s", "-j", "link", "show", "dev", INTERFACE))
                  for host in self.hosts)
         return [links[0]["stats64"]["tx"]["bytes"] for links in shown]
@@ -135,8 +135,8 @@ class HostNetwork:
 
     def remove(self):
         with undisturbed():
-            with contextlib.suppress(subprocess.CalledProcessError):  # where it was not made to the end
+            with contextlib.suppress(subprocess.CalledProcessError):  # if it was not made completely
                 self.end_processes()
-            for name in [*self.hosts, "switch"]:  # its devices go with a namespace
+            for name in [*self.hosts, "switch"]:  # a namespace takes its devices with it
                 subprocess.run(["ip", "netns", "del", self.prefix + name], capture_output=True, check=False)
             shutil.rmtree(self.folder, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""trace.json of a run against its program.txt: on the JSON itself, and in Perfetto's trace processor.
+"""Compares trace.json of a run with its program.txt: on the JSON itself, and in Perfetto's trace processor.
 
 Every slice is within the one around it, every arrow ends, and each traced step has the
 instructions of the program, no more and no fewer.
@@ -20,7 +20,7 @@ TRACKS = {"F": "compute", "B": "compute", "I": "compute", "W": "compute", "R": "
 
 
 def expected_slices(folder, steps):
-    """(stage, track, name) -> how many, from program.txt, which is run once a mini-batch."""
+    """(stage, track, name) -> how many, from program.txt, which is run once per mini-batch."""
     text = [line for line in (folder / "program.txt").read_text().splitlines() if line[:1].isdigit()]
     counts = collections.Counter()
     for line in text:
@@ -67,7 +67,7 @@ def span(event):
 
 
 def misplaced(slices):
-    """Slices that neither follow nor are within the one before on their track."""
+    """Slices that neither follow the one before on their track nor are inside it."""
     tracks = collections.defaultdict(list)
     for event in slices:
         tracks[event["pid"], event["tid"]].append(event)
@@ -85,7 +85,7 @@ def misplaced(slices):
 
 
 def check_arrows(events, slices):
-    """By arrow: does it lead from a send over the receive to the reader of one micro-batch?"""
+    """For each arrow: does it lead from a send over the receive to the reader, all of one micro-batch?"""
     at = collections.defaultdict(list)
     for event in events:
         if event["ph"] in "stf":
@@ -117,7 +117,7 @@ def check_arrows(events, slices):
 
 
 def trace_processor(trace):
-    """The trace loaded, or why it cannot be."""
+    """The loaded trace, or why it cannot be loaded."""
     from perfetto.trace_processor import TraceProcessor, TraceProcessorConfig
 
     binary = os.environ.get("PIPETRAIN_TRACE_PROCESSOR") or shutil.which("trace_processor_shell")
@@ -129,7 +129,7 @@ def trace_processor(trace):
         return None, "its download failed" if "curl" in str(error) else str(error).splitlines()[0]
 
 
-ABSENT = []  # why there is no trace processor, once that is known
+ABSENT = []  # why there is no trace processor, once known
 
 
 def check_perfetto(report, where, trace, expected, arrows):

@@ -1,4 +1,4 @@
-"""The man page, from what the binary itself says: package_man.py BINARY, on standard output."""
+"""The man page, made from what the binary itself prints: package_man.py BINARY writes it to standard output."""
 import re
 import subprocess
 import sys
@@ -14,7 +14,7 @@ EXIT_CODES = {
 
 
 def roff(text: str) -> str:
-    """Plain text, with what roff would read as its own made harmless."""
+    """Plain text, with everything escaped that roff would interpret."""
     return re.sub(r"^([.'])", r"\\&\1", text.replace("\\", "\\e").replace("-", "\\-"), flags=re.M)
 
 

@@ -1,6 +1,6 @@
-"""A wheel from a prefix with bin, lib and share: package_wheel.py PREFIX VERSION FOLDER prints the file that it made.
+"""Makes a wheel from a prefix with bin, lib and share: package_wheel.py PREFIX VERSION FOLDER prints the file's name.
 
-pip puts the wheel's data under the prefix of the environment, where the binary finds its libraries by its own place.
+pip puts the wheel's data under the prefix of the environment, where the binary finds its libraries relative to itself.
 """
 import base64
 import hashlib
@@ -23,7 +23,7 @@ WHEEL = "Wheel-Version: 1.0\nGenerator: pipetrain\nRoot-Is-Purelib: false\nTag: 
 
 
 def entries(prefix: Path, name: str) -> dict[str, Path]:
-    """Where each file of the prefix is in the wheel."""
+    """Where each file of the prefix goes in the wheel."""
     found = {}
     for path in sorted(prefix.rglob("*")):
         inside = path.relative_to(prefix)

@@ -1,7 +1,7 @@
 """Where scripts find data that is not in the repository.
 
 Data sets: datasets/NAME, where scripts/fetch-dataset puts them, or the folder that PIPETRAIN_DATASETS names. Extras, for
-checks that are left out without them: the folder that PIPETRAIN_EXTRAS names, by default ../shared.
+checks that are skipped without them: the folder that PIPETRAIN_EXTRAS names, by default ../shared.
 """
 import os
 from pathlib import Path
@@ -14,7 +14,7 @@ def extras() -> Path:
 
 
 def dataset_file(name: str, file: str, extra: str = "") -> Path | None:
-    """A file of the data set; `extra` is the set's name among the extras, where it is another one."""
+    """A file of the data set; `extra` is the set's name among the extras, if that is different."""
     other = os.environ.get("PIPETRAIN_DATASETS")
     folders = [ROOT / "datasets" / name, extras() / "data" / (extra or name)]
     folders[1:1] = [Path(other).resolve() / name] if other else []

@@ -1,9 +1,9 @@
 """Trains every point of a grid of settings (scripts/sweep).
 
-Each point has a run directory below --output, named after its settings, and a log beside it. A point that
-fails does not stop the others. The same command again continues: what has finished is left as it is, what was
-interrupted is continued. At the end there is a table (on screen and results.csv) and a plot (results.png);
-where points differ in training.seed alone, a table of means and standard deviations too (results-over-seeds.csv).
+Each point has a run directory below --output, named after its settings, and a log next to it. A point that
+fails does not stop the others. To continue, run the same command again: what has finished is left as it is, what
+was interrupted is resumed. At the end there are a table (on screen and results.csv) and a plot (results.png);
+if points differ only in training.seed, also a table of means and standard deviations (results-over-seeds.csv).
 
 Exit status: 0 all points finished, 1 some failed, 2 the grid or the command line is wrong, 128+n stopped by
 signal n.
@@ -28,7 +28,7 @@ BINARY = Path(os.environ.get("PIPETRAIN_BINARY", "build/pipetrain")).resolve()
 
 
 class Child:
-    """The training that runs now. It has a session of its own, so that each signal reaches it once, from us."""
+    """The training that is running. It has its own session, so that each signal reaches it only once, from us."""
 
     def __init__(self) -> None:
         self.process: Optional[subprocess.Popen] = None
@@ -89,7 +89,7 @@ def command_of(grid: Grid, point: Point, output: Path) -> list[str]:
 
 
 def refuse_unknown_keys(grid: Grid) -> None:
-    """A key that no config has is a slip in the grid: better said once, before anything runs."""
+    """A key that no config has is a mistake in the grid: better reported once, before anything runs."""
     for point in grid.points:
         command = [str(BINARY), "train", *grid.options(point), "--dump-config"]
         tried = subprocess.run(command, cwd=grid.file.parent, capture_output=True, text=True)
@@ -105,7 +105,7 @@ def last_message(log: Path) -> str:
 
 
 def ending_of(code: int, stopped: bool, log: Path) -> Ending:
-    code = 128 - code if code < 0 else code  # a signal that it could not answer
+    code = 128 - code if code < 0 else code  # a signal that it did not handle
     if code == 0:
         return Ending("finished", 0)
     if stopped and code > 128:

@@ -21,8 +21,8 @@ class GridError(Exception):
 
 
 class Point(NamedTuple):
-    name: str  # of its run directory: "lr=0.05,schedule=1f1b"
-    settings: dict[str, Any]  # what makes it this point, by key
+    name: str  # also of its run directory: "lr=0.05,schedule=1f1b"
+    settings: dict[str, Any]  # what distinguishes this point, by key
 
 
 class Grid(NamedTuple):
@@ -32,7 +32,8 @@ class Grid(NamedTuple):
     points: list[Point]
 
     def options(self, point: Point) -> list[str]:
-        """What `pipetrain train` is called with, from the grid's folder: paths in the grid start there."""
+        """The arguments of `pipetrain train`. Paths in the grid are relative to the grid's folder, in which it is
+        called."""
         settings = self.fixed | point.settings
         return [*self.configs, *(word for key, value in settings.items()
                                  for word in ("--set", f"{key}={to_toml(value)}"))]
@@ -123,7 +124,7 @@ def from_grid(lists: dict[str, Any]) -> list[dict[str, Any]]:
 def named(points: list[dict[str, Any]]) -> list[Point]:
     keys = {key for point in points for key in point}
     ends = [key.rpartition(".")[2] for key in keys]
-    # The last part of a key says enough, but where two keys share it: kind of optimizer and data.
+    # The last part of a key is enough, unless two keys share it, like the kinds of optimizer and data.
     short = {key: end if ends.count(end) == 1 else key for key in keys for end in [key.rpartition(".")[2]]}
     result: list[Point] = []
     for point in points:
@@ -134,7 +135,7 @@ def named(points: list[dict[str, Any]]) -> list[Point]:
 
 
 def word(value: Any) -> str:
-    """A value as a part of a folder's name."""
+    """A value as part of a folder's name."""
     if isinstance(value, list):
         return "+".join(word(element) for element in value)
     text = value if isinstance(value, str) else to_toml(value)

@@ -1,4 +1,4 @@
-"""The picture of a sweep: the loss of each point over its steps, and what the points came to."""
+"""The picture of a sweep: the loss of each point over its steps, and the points' results."""
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +12,7 @@ def have_matplotlib(python: str = sys.executable) -> bool:
 
 
 def install_matplotlib() -> str:
-    """Into the virtual environment that runs this. Empty, or why not."""
+    """Installs into the virtual environment that runs this. Returns why it could not, or an empty text."""
     if sys.prefix == sys.base_prefix:
         return "this Python is no virtual environment; run scripts/setup first"
     print("sweep: installing matplotlib into .venv, once (--no-plot does without)", file=sys.stderr)
@@ -22,7 +22,7 @@ def install_matplotlib() -> str:
 
 
 def smoothed(losses: Sequence[float]) -> list[float]:
-    """The mean over a few per cent of the steps: curves of single mini-batches hide each other."""
+    """The mean over a few per cent of the steps, because curves of single mini-batches hide each other."""
     width = max(1, len(losses) // 30)
     return [sum(part) / len(part) for i in range(len(losses)) for part in [losses[max(0, i - width + 1) : i + 1]]]
 
@@ -42,7 +42,7 @@ def plot(results: list[Result], title: str, file: Path) -> None:
     figure.suptitle(title)
     for i, result in enumerate(shown):
         steps, losses = zip(*result.steps)
-        # Dashes over full lines, since curves of schedules that train alike overlap.
+        # Dashes over full lines: curves of schedules that train alike overlap.
         curves.plot(steps, smoothed(losses), color=color[i], linestyle=["-", "--", ":"][i % 3], linewidth=1.6,
                     label=label(result))
     curves.set(xlabel="step", ylabel="training loss (mean of a few steps)")
@@ -64,7 +64,7 @@ def label(result: Result) -> str:
 
 
 def draw_bars(bars, shown: list[Result], color: list) -> None:
-    """Accuracy where the points have one, else the validation's loss, else the last training loss."""
+    """Accuracy if the points have one, otherwise the validation's loss, otherwise the last training loss."""
     for name, words in (("accuracy", "validation accuracy"), ("validation_loss", "validation loss"),
                         ("loss", "last training loss")):
         if any(name in result.numbers for result in shown):

@@ -1,4 +1,4 @@
-"""What a point of a sweep came to, from its metrics.jsonl, and the table of all points."""
+"""The result of a sweep's point, from its metrics.jsonl, and the table of all points."""
 import csv
 import json
 import statistics
@@ -10,15 +10,15 @@ from sweep_grid import Grid, Point
 
 class Ending(NamedTuple):
     status: str  # finished | failed | stopped | not run
-    code: Optional[int] = None  # exit code, where it ran
-    message: str = ""  # the last one, where it failed
+    code: Optional[int] = None  # exit code, if it ran
+    message: str = ""  # the last message, if it failed
 
 
 class Result(NamedTuple):
     point: Point
     ending: Ending
-    steps: list[tuple[int, float]]  # step, loss; a loss that is not finite is left out
-    numbers: dict[str, Any]  # the columns of the table that were measured
+    steps: list[tuple[int, float]]  # step, loss; without losses that are not finite
+    numbers: dict[str, Any]  # the table's columns that were measured
 
 
 MEASURED = ["steps", "loss", "validation_loss", "accuracy", "samples_per_second", "bubble", "memory_mib", "staleness",
@@ -29,7 +29,7 @@ HIGHER_IS_BETTER = {"accuracy": True, "top5": True, "bleu": True, "loss": False,
 
 
 class Target(NamedTuple):
-    """What a validation is to reach: "accuracy=0.9" or more, "loss=0.5" or less."""
+    """What a validation must reach: "accuracy=0.9" or more, "loss=0.5" or less."""
     name: str
     value: float
 
@@ -41,7 +41,7 @@ class Target(NamedTuple):
 
 
 def events_of(run: Path) -> list[dict[str, Any]]:
-    """A torn last line, of a run that was killed, is left out."""
+    """Ignores a torn last line, left by a run that was killed."""
     events = []
     try:
         lines = (run / "metrics.jsonl").read_text(encoding="utf-8", errors="replace").splitlines()
@@ -79,7 +79,7 @@ def median(steps: list[dict[str, Any]], key: str) -> Optional[float]:
 
 
 def of_stages(steps: list[dict[str, Any]]) -> dict[str, Any]:
-    """The largest of all stages and steps."""
+    """The largest over all stages and steps."""
     def largest(key: str) -> Any:
         return max((stage[key] for step in steps for stage in step.get("stages", [])
                     if isinstance(stage.get(key), (int, float))), default=None)
@@ -90,7 +90,7 @@ def of_stages(steps: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def seconds_to(target: Target, steps: list[dict[str, Any]], validations: list[dict[str, Any]]) -> Optional[float]:
-    """Seconds of training, validations not counted, until the first validation that reaches the target."""
+    """Seconds of training, without validations, until the first validation that reaches the target."""
     step = next((event["step"] for event in validations if target.is_reached(event)), None)
     return None if step is None else sum(event["step_seconds"] for event in steps if event["step"] <= step)
 
@@ -108,7 +108,7 @@ def row_of(result: Result) -> dict[str, Any]:
 
 
 def write_csv(grid: Grid, results: list[Result], file: Path) -> None:
-    """Written beside and renamed: a reader never sees half a table."""
+    """Writes to another file and renames it: a reader never sees half a table."""
     beside = file.with_suffix(".csv.new")
     with open(beside, "w", newline="", encoding="utf-8") as out:
         writer = csv.DictWriter(out, columns_of(grid), restval="")
@@ -118,7 +118,7 @@ def write_csv(grid: Grid, results: list[Result], file: Path) -> None:
 
 
 def on_screen(grid: Grid, results: list[Result]) -> str:
-    # A point's name repeats its settings: it is for the folders. A target that nobody asked for has no column.
+    # A point's name repeats its settings, and is meant for folders. Without a target there is no column for it.
     hidden = {"point", "exit_code", "message", "seconds"}
     if not any("seconds_to_target" in result.numbers for result in results):
         hidden.add("seconds_to_target")

@@ -1,4 +1,4 @@
-"""The points of a sweep that differ in training.seed alone, taken together: mean and standard deviation."""
+"""The points of a sweep that differ only in training.seed, combined: mean and standard deviation."""
 import csv
 import statistics
 from pathlib import Path
@@ -12,14 +12,14 @@ SHOWN = ["loss", "validation_loss", "accuracy", "samples_per_second", "memory_mi
 
 
 class Group(NamedTuple):
-    settings: dict[str, Any]  # but for the seed
-    seeds: int  # points that finished
+    settings: dict[str, Any]  # all but the seed
+    seeds: int  # number of points that finished
     of: int
-    numbers: dict[str, tuple[float, Optional[float]]]  # mean, and standard deviation of two seeds or more
+    numbers: dict[str, tuple[float, Optional[float]]]  # mean, and standard deviation if there are two seeds or more
 
 
 def with_seeds(grid: Grid, seeds: list[int]) -> Grid:
-    """Every point of the grid once for each seed."""
+    """Repeats every point of the grid for each seed."""
     if SEED in grid.fixed or any(SEED in point.settings for point in grid.points):
         raise GridError(f"{grid.file}: {SEED} is in the grid, and --seeds is given too; write the seeds in one of them")
     return grid._replace(points=named([point.settings | {SEED: seed} for point in grid.points for seed in seeds]))
@@ -30,7 +30,8 @@ def has_seeds(grid: Grid) -> bool:
 
 
 def groups_of(results: list[Result]) -> list[Group]:
-    """A number that one of the finished points does not have, such as a target that it never reached, has no mean."""
+    """If one of the finished points does not have a number, such as the time to a target that it missed, there is no
+    mean."""
     groups: list[tuple[dict[str, Any], list[Result]]] = []
     for result in results:
         settings = without_seed(result.point)

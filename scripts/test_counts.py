@@ -1,10 +1,10 @@
-"""What the tests of a run came to, from the log that Meson keeps of them (scripts/test).
+"""The results of a test run, from the log that Meson keeps (scripts/test).
 
   test_counts.py BUILD-FOLDER/meson-logs/testlog.json
 
-A test program counts its cases itself (tests/catch_main.cpp), and so does Python's unittest; every other test is
-one. Prints a line for each that was skipped and ends with "N passed, N failed, N skipped"; the exit status is 1
-where one failed or none ran.
+Test programs count their cases themselves (tests/catch_main.cpp), and so does Python's unittest; any other test
+counts as one case. Prints one line for each skipped case and ends with "N passed, N failed, N skipped"; the exit
+status is 1 if one failed or none ran.
 """
 import json
 import re
@@ -27,7 +27,8 @@ class Counts(NamedTuple):
 
 
 def counts_of(test: dict[str, Any]) -> Counts:
-    """Of one test. A program that ended badly after its last case, or before it could count, failed once more."""
+    """The counts of one test. If no case failed but the program ended badly (after its last case, or before it could
+    count), that counts as one failure."""
     if test["result"] == "SKIP":
         return Counts(skipped=1)
     good = test["result"] in ("OK", "EXPECTEDFAIL")
@@ -38,7 +39,7 @@ def counts_of(test: dict[str, Any]) -> Counts:
 
 
 def cases_of(test: dict[str, Any]) -> Counts | None:
-    """As the test itself counted them; none where it did not."""
+    """The test's own counts; none if it did not count."""
     if found := CASES.findall(test.get("stdout") or ""):
         return Counts(*map(int, found[-1]))
     if found := UNITTEST.findall(test.get("stderr") or ""):

@@ -1,8 +1,8 @@
-"""What ninja has to build for some tests, from what Meson wrote down about them (scripts/test).
+"""What ninja must build for the given tests, from what Meson has written down about them (scripts/test).
 
   test_targets.py BUILD-FOLDER NAME...
 
-Prints the targets on one line. A name that no test has is refused, with a list of those that there are.
+Prints the targets on one line. A name that no test has is refused, with a list of the tests.
 """
 import difflib
 import json

@@ -1,4 +1,4 @@
-"""Predicted against measured: see scripts/validate-plan."""
+"""Predictions compared with measurements: see scripts/validate-plan."""
 
 import argparse
 import itertools
@@ -10,7 +10,7 @@ import sys
 
 from validate_sample import MODELS, microbatches_of, sample
 
-STEP_MEDIAN, STEP_WORST = 0.03, 0.10  # of the measured step; the worst one beyond the runs' spread
+STEP_MEDIAN, STEP_WORST = 0.03, 0.10  # of the measured step; the worst one, beyond the runs' own spread
 MEMORY_SHARE, MEMORY_BYTES = 0.02, 1 << 20
 BUBBLE = 0.03
 ORDER_SHARE, BEST_WITHIN = 0.95, 0.02
@@ -52,7 +52,7 @@ def benchmark(binary, run, profile):
 
 
 class Results:
-    """One JSON object a line: a run in a pass."""
+    """One JSON object per line: a run in a pass."""
 
     def __init__(self, folder):
         folder.mkdir(parents=True, exist_ok=True)
@@ -95,7 +95,7 @@ def measure(binary, runs, passes, results):
 
 
 def summary(entries):
-    """Of one run over all passes."""
+    """One run over all passes."""
     steps = [e["step_ms"] for e in entries]
     step = statistics.median(steps)
     errors = [e["predicted_ms"] / e["step_ms"] - 1 for e in entries]
@@ -181,7 +181,7 @@ def main():
     for model in MODELS:
         plan = json.loads(call([binary, "train", *settings(model, "f32", {"pipeline.stages": 1}), "--dry-run", "--json"]))
         layers[model] = len(plan["layers"])
-    # 1f1b_sno and fbp_as compute here as 1f1b does, with another warm-up.
+    # 1f1b_sno and fbp_as compute the same as 1f1b here, with another warm-up.
     schedules = [m["name"] for m in listed if m["name"] not in ("1f1b_sno", "fbp_as")]
     runs = sample(schedules, layers)
     results = Results(options.folder)

@@ -1,11 +1,11 @@
-"""The sample of scripts/validate-plan: runs that cover every pair of values that can be."""
+"""The sample of scripts/validate-plan: runs that cover every possible pair of values."""
 
 import itertools
 import random
 
 RUNS = 150
 
-# name: (config, samples of a micro-batch, keys in place of the config's)
+# name: (config, samples per micro-batch, keys that replace the config's)
 SYNTHETIC = {"data.kind": '"synthetic"'}
 MODELS = {
     "mlp": ("configs/bench/mlp.toml", 16, {}),
@@ -21,14 +21,14 @@ PRECISIONS = ["f32", "bf16"]
 
 
 def parts_of(schedule, stages):
-    """Of the model; see `pipetrain methods`."""
+    """How many parts the schedule cuts the model into; see `pipetrain methods`."""
     if schedule in ("interleaved_1f1b", "zb_v"):
         return 2 * stages
     return 1 if schedule == "data_parallel" else stages
 
 
 def microbatches_of(schedule, stages):
-    """Eight, or the next number that the schedule takes."""
+    """Eight, or the next number that the schedule allows."""
     if schedule in ("interleaved_1f1b", "data_parallel"):
         return -(-8 // stages) * stages
     return 8
@@ -46,7 +46,7 @@ def pairs_of(run):
 
 
 def sample(schedules, layers):
-    """At least RUNS runs, always the same ones: greedily those with most pairs that are still missing."""
+    """At least RUNS runs, always the same ones: greedily those with the most pairs that are still missing."""
     draw = random.Random(1)
     every = [run for run in itertools.product(MODELS, PLACES, schedules, PRECISIONS) if can_be(run, layers)]
     draw.shuffle(every)

@@ -1,4 +1,4 @@
-"""Our numbers against PyTorch's, in f32: max|a - b| / max|b| per tensor. See scripts/check-torch.
+"""Our numbers compared with PyTorch's, in f32: max|a - b| / max|b| per tensor. See scripts/check-torch.
 
   layers      (torch_layers.py) every layer and loss on every backend, forward and both backward
               halves, through the test program kernel_runner
@@ -6,8 +6,8 @@
   initial     (torch_initial.py) names, shapes and distributions of the initial values
   training    (torch_training.py) what the binary trains and exports
   models      (torch_gradients.py, torch_models.py) the vision models' gradients, weights both ways
-  language    (torch_language.py) the same of the language models
-  translation (torch_translation.py) the same of the models of translation, on padded batches
+  language    (torch_language.py) the same for the language models
+  translation (torch_translation.py) the same for the translation models, on padded batches
 """
 
 import argparse
@@ -28,13 +28,13 @@ PARTS = ["layers", "optimizers", "initial", "training", "models", "language", "t
 
 
 class Report:
-    """Prints a line per case and counts."""
+    """Prints one line per case and counts them."""
 
     def __init__(self):
         self.agree = self.differ = 0
 
     def case(self, where, name, differences, tolerance, remark=""):
-        """`where`: a backend; `differences`: of each thing compared, by name."""
+        """`where`: a backend; `differences`: name of each thing compared -> its difference."""
         worst = max(differences, key=lambda key: differences[key])
         fits = differences[worst] <= tolerance
         others = f", worst of {len(differences)}" if len(differences) > 1 else ""

@@ -3,9 +3,10 @@
     compare_pytorch.py MODEL --batch 64 --threads 2 [--compiled] [--bf16]
     compare_pytorch.py MODEL --batch 64 --threads 1 --stages 2 --microbatches 8 [--compiled]
 
-One process trains the whole model. With --stages there is a process for each, under torch.distributed.pipelining's 1F1B over
-gloo; the model is cut where the slowest stage is fastest, by the times of its parts on this machine. The optimizer is sgd with
-momentum, fused; bf16 is autocast, with weights and updates in f32. Warm-up, then 20 steps or three seconds.
+One process trains the whole model. With --stages there is one process per stage, under torch.distributed.pipelining's
+1F1B over gloo; the model is cut where the slowest stage is fastest, by the times of its parts on this machine. The
+optimizer is sgd with momentum, fused; bf16 is autocast, with weights and updates in f32. Warm-up, then 20 steps or three
+seconds.
 """
 import argparse
 import contextlib
@@ -30,7 +31,7 @@ def optimizer_of(module):
 
 
 def steps_per_second(step, agree=lambda steps: steps):
-    """`agree` makes the number of steps one for all processes."""
+    """`agree` makes all processes take the same number of steps."""
     for _ in range(WARMUP_STEPS):
         step()
     begin = time.perf_counter()
@@ -62,7 +63,7 @@ def whole(options):
 
 
 def seconds_of_parts(parts, inputs, labels):
-    """Forward and backward of each, the least of three."""
+    """Forward and backward times of each, the least of three."""
     least = [math.inf] * len(parts)
     for _ in range(3):
         x = inputs
@@ -91,15 +92,15 @@ def cuts_of(options):
 
 
 def agreed(count):
-    """That of the last stage."""
+    """The last stage's count, in every process."""
     steps = torch.tensor([count])
     distributed.broadcast(steps, distributed.get_world_size() - 1)
     return int(steps)
 
 
 def keep_messages():
-    """Makes the schedule's messages live for two steps: PyTorch 2.5 drops sends over gloo that are under way, and then waits
-    forever. Returns what to call after each step."""
+    """Keeps the schedule's messages alive for two steps: PyTorch 2.5 drops sends over gloo that are under way, and
+    then waits forever. Returns a function to call after each step."""
     kept, start = [[], []], distributed.batch_isend_irecv
 
     def started_and_kept(messages):
@@ -124,7 +125,7 @@ def stage(rank, options, cuts, folder):
     module = nn.Sequential(*parts[ends[rank]:ends[rank + 1]])
     optimizer = optimizer_of(module)
     inputs, labels = draw(options.batch)
-    with torch.no_grad():  # what a micro-batch looks like on its way in and out
+    with torch.no_grad():  # the form of a micro-batch on its way in and out
         arriving = nn.Sequential(*parts[:ends[rank]])(inputs[:options.batch // options.microbatches])
         leaving = module(arriving)
     if options.compiled:

@@ -21,7 +21,7 @@ import torch_transformer
 
 PIECES, LONGEST = 6000, 64  # models/transformer-mini.toml
 SIZES = torch_transformer.Sizes(3, 256, 4, 1024, PIECES, norm_first=True, dropout=0.2, activation_dropout=0.2)
-WARMUP = 6  # mini-batches
+WARMUP = 6  # in mini-batches
 
 
 def train_pieces(folder):

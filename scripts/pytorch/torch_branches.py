@@ -1,10 +1,10 @@
 """PyTorch on the branch that our forward took.
 
-A relu beside zero, or a maximum of nearly equal values, falls one way or the other by the last bit of
-a sum, and in a deep net each such fall moves gradients by far more than rounding does: PyTorch in f32
-is as far from PyTorch in f64 as we are. So the net is taken as the smooth function that it is between
+A relu close to zero, or a maximum of nearly equal values, goes one way or the other depending on the last bit
+of a sum, and in a deep net each such decision moves gradients by far more than rounding does: PyTorch in f32
+is as far from PyTorch in f64 as we are. So the net is treated as the smooth function that it is between
 its kinks: each relu passes on what it passes on with us, each max pool takes the place that is the
-largest with us. How many fell otherwise in PyTorch, and how near to the kink they were, is reported.
+largest with us. How many went the other way in PyTorch, and how close to the kink they were, is reported.
 """
 
 import copy
@@ -21,9 +21,9 @@ class Branches:
     def __init__(self, folder):
         files = sorted(folder.glob("*.f32"), key=lambda file: int(file.stem))
         self.waiting = [torch_tensors.read_tensor(file) for file in files]
-        self.values = None  # of the relu asked for last
+        self.values = None  # of the last relu asked for
         self.decisions = self.otherwise = 0
-        self.nearness = 0.0  # the largest distance from a kink, over the largest value, of these
+        self.nearness = 0.0  # the largest distance of any of these from a kink, over the largest value
 
     def next(self, shape):
         self.values = self.waiting.pop(0).reshape(shape)
@@ -64,7 +64,7 @@ class GivenPool(nn.Module):
 
 
 def on_branches(module, branches):
-    """A copy of the module with every relu and max pool of it as given."""
+    """A copy of the module whose relus and max pools all behave as given."""
     replaced = copy.deepcopy(module)
     for name, part in module.named_modules():
         given = None

@@ -1,4 +1,4 @@
-"""A small graph of modules, and what is fed to it."""
+"""A small graph of modules, and its input."""
 
 import dataclasses
 
@@ -19,7 +19,7 @@ class Case:
     samples: int = 2
     train: bool = True
     loss: str = "mse"
-    vocabulary: int = 0  # of the input, where that is tokens
+    vocabulary: int = 0  # of the input, if that is tokens
     label_smoothing: float = 0.0
     unlabelled: bool = False  # every third position has no label
 

@@ -1,7 +1,7 @@
-"""The models that are timed against PyTorch, as chains of its own modules, with what a mini-batch of each is.
+"""The models that are timed against PyTorch, as chains of its own modules, with the form of a mini-batch for each.
 
-A chain can be cut between any two of its modules, so a model whole and a model in stages are the same code. The models are
-those of models/{mlp,lenet5,conv10,vgg16-32,resnet18-32,gpt-mini}.toml.
+A chain can be cut between any two of its modules, so a whole model and a model in stages are the same code. The models
+are those of models/{mlp,lenet5,conv10,vgg16-32,resnet18-32,gpt-mini}.toml.
 """
 import torch
 from torch import nn
@@ -45,7 +45,7 @@ def vgg16():
 
 
 def resnet18():
-    """Cut between residual blocks, not within them."""
+    """Can be cut between residual blocks, not inside them."""
     parts = []
     for part in torch_models.resnet18(small=True):
         parts += list(part) if isinstance(part, nn.Sequential) else [part]
@@ -87,5 +87,5 @@ CHAINS = {"mlp": mlp, "lenet5": lenet5, "conv10": conv10, "vgg16": vgg16, "resne
 
 
 def loss(outputs, labels):
-    """Cross entropy, the mean over samples or tokens."""
+    """Cross entropy: the mean over samples or tokens."""
     return functional.cross_entropy(outputs.flatten(0, -2), labels.flatten())

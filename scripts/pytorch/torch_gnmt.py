@@ -1,4 +1,4 @@
-"""models/gnmt*.toml in PyTorch, parameters by the same names: Wu et al., "Google's neural machine translation
+"""models/gnmt*.toml in PyTorch, with the same parameter names: Wu et al., "Google's neural machine translation
 system", 2016. Without dropout."""
 
 import dataclasses
@@ -13,14 +13,14 @@ PADDING = 0  # a token
 
 @dataclasses.dataclass
 class Sizes:
-    layers: int  # of either side
+    layers: int  # on either side
     width: int
     vocabulary: int
     tied: bool  # is the output layer's weight the embedding's?
 
 
 class Residual(nn.Module):
-    """An LSTM layer with a sum over what it reads, or over the part of it that comes from the layer below."""
+    """An LSTM layer with a sum over its input, or over that part of it which comes from the layer below."""
 
     def __init__(self, width, inputs, padding=-1):
         super().__init__()

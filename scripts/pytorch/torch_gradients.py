@@ -1,9 +1,9 @@
 """The vision models: a random state_dict of each goes in by `init` and comes out again, and one batch
-has PyTorch's loss, gradients and running statistics, at one stage and cut in three; ResNet-18's
-first ten steps, of all its layers and of the last alone.
+has PyTorch's loss, gradients and running statistics, in one stage and cut into three; also ResNet-18's
+first ten steps, with all its layers and with only the last one.
 
 A gradient is what the checkpoint of one step at a rate of 0 keeps as momentum_buffer. PyTorch
-computes in f64, on the branch that our forward took: torch_branches.py says why.
+computes in f64, on the branch that our forward took: torch_branches.py explains why.
 """
 
 import contextlib
@@ -27,22 +27,22 @@ import torch_tensors
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 OUTPUTS, GRADIENTS, TRAINED = 1e-5, 1e-4, 1e-3  # tolerances: outputs, one batch, ten steps
 HEAD = 1e-4  # ten steps of the last layer
-NEARNESS = 1e-4  # of what falls otherwise to its kink
+NEARNESS = 1e-4  # to its kink, of what goes the other way
 STAGES = (1, 3)
 RATE = 0.001  # of the steps: at 0.01 PyTorch in f32 is further than the bound from PyTorch in f64
 
 
 @dataclasses.dataclass
 class Model:
-    name: str  # of models/NAME.toml
+    name: str  # as in models/NAME.toml
     module: nn.Module
     batch: int
-    steps: int = 0  # to train, beyond the one batch
-    backends: tuple = ("cpu", "cuda")  # plain loops take minutes
+    steps: int = 0  # to train, besides the one batch
+    backends: tuple = ("cpu", "cuda")  # plain loops would take minutes
 
     @property
     def text(self):
-        """Without dropout: which elements are dropped is not PyTorch's to say."""
+        """Without dropout: PyTorch would drop other elements."""
         text = (ROOT / f"models/{self.name}.toml").read_text()
         return text.replace('kind = "dropout" }', 'kind = "dropout", p = 0.0 }')
 
@@ -63,7 +63,8 @@ def models():
 
 
 def randomise(module, generator):
-    """Weights that keep the size of what passes (He et al., 2015); norms unlike their start."""
+    """Weights that preserve the size of what passes (He et al., 2015); norms that differ from their initial
+    values."""
     normal = lambda like: torch.randn(like.shape, generator=generator)
     with torch.no_grad():
         for name, tensor in module.state_dict().items():
@@ -83,7 +84,7 @@ def randomise(module, generator):
 
 
 class Folder:
-    """The files of one model: its config is given the rest by --set."""
+    """The files of one model; --set gives its config the rest."""
 
     def __init__(self, model, path):
         path.mkdir(parents=True)
@@ -126,7 +127,7 @@ def gradients_of(run):
 
 
 def one_batch(module, images, labels):
-    """PyTorch's loss, gradients and state after one forward in training, computed in f64."""
+    """PyTorch's loss, gradients and state after one training forward, computed in f64."""
     module.double().train()
     loss = functional.cross_entropy(module(images.double()), labels)
     loss.backward()
@@ -134,7 +135,7 @@ def one_batch(module, images, labels):
 
 
 def gradient_difference(name, ours, gradients):
-    """A bias before a batch_norm has the gradient 0: then it is held against its layer's weight."""
+    """A bias before a batch_norm has a gradient of 0: it is compared relative to its layer's weight."""
     exact = gradients.get(name, torch.empty(0))
     weight = gradients.get(name.removesuffix("bias") + "weight", exact)
     if exact.shape != ours.shape or exact.abs().max() > 1e-9 * weight.abs().max():
@@ -145,7 +146,7 @@ def gradient_difference(name, ours, gradients):
 def compare_batch(run, loss, gradients, state):
     ours = gradients_of(run)
     found = {"loss": torch_tensors.difference(torch.tensor(losses_of(run)), loss)}
-    missing = torch.empty(0)  # differs infinitely
+    missing = torch.empty(0)  # counts as an infinite difference
     for name in gradients.keys() | ours.keys():
         found[f"gradient of {name}"] = gradient_difference(
             name, ours.get(name, missing), gradients)
@@ -170,7 +171,7 @@ def check_export(model, run, report, backend):
 
 
 def check_outputs(model, folder, runner, backend, report):
-    """What the weights of `init` give in evaluation, by their running statistics."""
+    """What the weights of `init` give in evaluation, with their running statistics."""
     torch_runner.run_model(runner, backend, "--outputs", folder.path, folder.path / "logits.f32")
     with torch.no_grad():
         logits = copy.deepcopy(model.module).double().eval()(folder.images.double())
@@ -203,7 +204,8 @@ def check_gradients(model, folder, binary, runner, backend, report):
 
 
 def train_torch(model, folder, only=""):
-    """Losses and state after the steps, each on the same batch, in f64; of the parameters whose names begin so."""
+    """Losses and state after the steps, each on the same batch, in f64; trains the parameters whose names begin
+    so."""
     module = copy.deepcopy(model.module).double().train()
     images = folder.images.double()
     for name, parameter in module.named_parameters():
@@ -221,7 +223,7 @@ def train_torch(model, folder, only=""):
 
 
 def compare_steps(model, run, losses, tensors, backend, report, tolerance=TRAINED, what=""):
-    """The run's losses, and what it exported, beside PyTorch's after the same steps."""
+    """Compares the run's losses and what it exported with PyTorch's after the same steps."""
     ours = torch_task.read_safetensors(run / "model.safetensors")
     found = {f"loss {i + 1}": torch_tensors.difference(torch.tensor([a]), torch.tensor([b]))
              for i, (a, b) in enumerate(zip(losses_of(run), losses, strict=True))}
@@ -237,7 +239,7 @@ def check_steps(model, folder, binary, backend, report):
 
 
 def check_head(model, folder, binary, backend, report):
-    """The last layer alone: the norms before it, which are not trained, still update their statistics."""
+    """Only the last layer: the norms before it are not trained, but still update their statistics."""
     losses, state = train_torch(model, folder, "fc.")
     for stages in STAGES:
         run = folder.train(binary, backend, stages, RATE, model.steps, ['model.trainable=["fc.*"]'])
@@ -246,7 +248,7 @@ def check_head(model, folder, binary, backend, report):
 
 @contextlib.contextmanager
 def guarded(model, backend, folder, report):
-    """A folder for the model's files, which is gone afterwards; what goes wrong there is a case that differs."""
+    """A folder for the model's files, removed afterwards; an error inside it counts as a case that differs."""
     where = folder / f"{model.name}-{backend}"
     try:
         yield where

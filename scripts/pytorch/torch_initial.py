@@ -1,4 +1,4 @@
-"""The values that training starts from: PyTorch's names, shapes and distributions, not its bits."""
+"""The values from which training starts: PyTorch's names, shapes and distributions, not its bits."""
 
 import math
 import pathlib
@@ -10,7 +10,7 @@ import torch_layer_cases
 import torch_task
 import torch_training
 
-SUSPICIOUS = 2.0  # of a Kolmogorov-Smirnov distance times sqrt(n): met once in 1,500 draws
+SUSPICIOUS = 2.0  # for a Kolmogorov-Smirnov distance times sqrt(n): occurs once in 1,500 draws
 
 CONFIG = """
 [model]
@@ -27,7 +27,7 @@ lr = 0.0
 
 
 def bounds(module):
-    """Name of a parameter -> bound of its uniform distribution, as kaiming_uniform_(a=sqrt(5)) has it."""
+    """Name of a parameter -> bound of its uniform distribution, as in kaiming_uniform_(a=sqrt(5))."""
     found = {}
     for name, layer in module.named_modules():
         if not isinstance(layer, (nn.Linear, nn.Conv2d)):
@@ -64,7 +64,7 @@ def problem(ours, theirs, bound):
 
 
 def initial_values(binary, model, folder):
-    """An update at a rate of 0 leaves the weights; running statistics do move."""
+    """An update at a rate of 0 leaves the weights unchanged; running statistics do move."""
     folder.mkdir(parents=True)
     config = folder / "config.toml"
     config.write_text(CONFIG.format(model=model, seed=1))

@@ -1,4 +1,4 @@
-"""PyTorch's modules in the words of our models."""
+"""PyTorch's modules in the terms of our models."""
 
 from torch import nn
 
@@ -49,6 +49,6 @@ def layer_keys(module):
                 "padding": module.padding}
     kinds = {LearnedPositions: "learned_positions", SinusoidalPositions: "sinusoidal_positions",
              Concat: "concat", nn.ReLU: "relu", nn.AdaptiveAvgPool2d: "global_avg_pool",
-             nn.Flatten: "flatten", nn.Unflatten: "flatten",  # which here keeps its output's shape
+             nn.Flatten: "flatten", nn.Unflatten: "flatten",  # in our models it keeps its output's shape
              Add: "add", nn.Identity: "identity"}
     return {"kind": kinds[type(module)]}

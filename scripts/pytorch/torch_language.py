@@ -1,5 +1,5 @@
 """The language models: a random state_dict of each goes in by `init` and comes out again, and one batch
-has PyTorch's loss and gradients, at one stage and cut in three; gpt-mini's first ten steps.
+has PyTorch's loss and gradients, in one stage and cut into three; also gpt-mini's first ten steps.
 
 A gradient is what the checkpoint of one step at a rate of 0 keeps as momentum_buffer. PyTorch computes
 in f64.
@@ -61,10 +61,10 @@ class Gpt(nn.Module):
 
 @dataclasses.dataclass
 class Model:
-    name: str  # of models/NAME.toml
+    name: str  # as in models/NAME.toml
     module: Gpt
     batch: int
-    steps: int = 0  # to train, beyond the one batch
+    steps: int = 0  # to train, besides the one batch
 
 
 def models():
@@ -73,7 +73,7 @@ def models():
 
 
 def randomise(module, generator, matrices=0.05):
-    """Weights of GPT-2's size, and norms and biases unlike their start."""
+    """Weights of GPT-2's size, and norms and biases that differ from their initial values."""
     with torch.no_grad():
         for name, tensor in module.named_parameters():
             tensor.copy_(torch.randn(tensor.shape, generator=generator))
@@ -90,7 +90,7 @@ class Folder:
         randomise(model.module, generator)
         vocabulary, _ = model.module.transformer.wte.weight.shape
         self.length, _ = model.module.transformer.wpe.weight.shape
-        # Windows one after the other, each with the token that follows it.
+        # Consecutive windows, each with the token that follows it.
         text = torch.randint(vocabulary, (model.batch * self.length + 1,), generator=generator)
         self.inputs = text[:-1].view(model.batch, self.length)
         self.labels = text[1:].view(model.batch, self.length)
@@ -145,7 +145,7 @@ def check_batch(folder, binary, backend, report):
 
 
 def check_export(folder, run, report, backend):
-    """A rate of 0 leaves every parameter as `init` gave it, to the bit; a tied one is there once."""
+    """A rate of 0 leaves every parameter as `init` gave it, to the bit; a tied one is stored once."""
     state = torch_task.read_safetensors(run / "model.safetensors")
     fresh, given = copy.deepcopy(folder.model.module), dict(folder.model.module.named_parameters())
     left_out = set(fresh.state_dict()) - set(given)
@@ -172,7 +172,7 @@ def check_steps(folder, binary, backend, report):
 
 def check(binary, backends, folder, report):
     for model in models():
-        for backend in [b for b in backends if b != "reference"]:  # plain loops take minutes
+        for backend in [b for b in backends if b != "reference"]:  # plain loops would take minutes
             with torch_gradients.guarded(model, backend, folder, report) as where:
                 files = Folder(model, where)
                 check_batch(files, binary, backend, report)

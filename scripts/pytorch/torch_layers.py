@@ -17,11 +17,12 @@ NO_LABEL = -1  # of a class
 BF16, BF16_TOLERANCE = "cpu-bf16", 2e-2  # against PyTorch in f32 too
 
 
-# ---- what PyTorch and kernel_runner are both given
+# ---- the input of both PyTorch and kernel_runner
 
 
 def randomise(case, generator):
-    """Weights as layers have them; running statistics and batch_norm's weights unlike their start."""
+    """Weights as layers have them; running statistics and batch_norm's weights that differ from their initial
+    values."""
     normal = lambda like: torch.randn(like.shape, generator=generator)
     with torch.no_grad():
         for name, tensor in case.model.named_parameters():
@@ -44,7 +45,7 @@ def random_target(case, output, generator):
 
 
 def output_shapes(case, x):
-    """Worked out by PyTorch, in evaluation so that nothing is updated or drawn."""
+    """Computed by PyTorch, in evaluation mode so that nothing is updated or drawn."""
     case.model.eval()
     with torch.no_grad():
         return {name: list(value.shape[1:]) for name, value in case.forward(x).items()}
@@ -67,7 +68,7 @@ def write_case(case, x, target, scale, folder):
             write_tensor(folder / f"{name}.f32", tensor)
 
 
-# ---- what comes back
+# ---- the results
 
 
 def loss_of(case, output, target):
@@ -79,7 +80,7 @@ def loss_of(case, output, target):
 
 
 def compare(case, x, target, scale, results):
-    """Runs PyTorch on the case; returns each tensor's difference to what the folder holds."""
+    """Runs PyTorch on the case; returns each tensor's difference from what the folder holds."""
     case.model.train(case.train)
     state = {name: tensor.clone() for name, tensor in case.model.state_dict().items()}
     take_masks(case, results)
@@ -115,7 +116,7 @@ def compare_backward(case, x, output, results):
 
 
 def take_masks(case, results):
-    """Dropout is alone in its case; what it kept shows in the output, as no input is 0."""
+    """Dropout is alone in its case; the output shows what it kept, because no input is 0."""
     for node in case.nodes.values():
         if isinstance(node.module, MaskedDropout):
             output = read_tensor(results / "output.f32").reshape(case.samples, *case.input)
@@ -137,7 +138,7 @@ def prepare(case, folder):
     shape = [case.samples, *case.input]
     if case.vocabulary:
         x = torch.randint(case.vocabulary, shape, generator=generator)
-    else:  # rounded, so that no two inputs of a window are equal to bf16 alone
+    else:  # rounded, so that no two inputs of a window are equal only in bf16
         x = torch.randn(shape, generator=generator).bfloat16().float()
     case.model.eval()
     with torch.no_grad():
@@ -148,7 +149,7 @@ def prepare(case, folder):
 
 
 def without_kinks(prepared):
-    """Single layers: in a net a rounded value may fall on the other side of a relu's kink."""
+    """Single layers: in a net, rounding may put a value on the other side of a relu's kink."""
     chains = {case.name for case in chain_cases()}
     return [p for p in prepared if p[0].name not in chains]
 

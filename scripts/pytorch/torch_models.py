@@ -4,7 +4,7 @@ from collections import OrderedDict
 
 from torch import nn
 
-# VGG's configuration D: channels of convolutions, a pool between groups.
+# VGG's configuration D: channels of the convolutions, with a pool between groups.
 VGG16 = [[64] * 2, [128] * 2, [256] * 3, [512] * 3, [512] * 3]
 
 
@@ -53,7 +53,7 @@ def vgg16_32():
 
 
 def downsample(inputs, outputs, stride):
-    """None where the input can be added as it is."""
+    """None if the input can be added unchanged."""
     if stride == 1 and inputs == outputs:
         return None
     return nn.Sequential(nn.Conv2d(inputs, outputs, 1, stride, bias=False), nn.BatchNorm2d(outputs))
@@ -104,7 +104,7 @@ def resnet_stage(block, inputs, channels, blocks, stride):
 
 
 def resnet(block, blocks, small):
-    """`small`: for 32x32 images of ten classes, else for 224x224 of a thousand."""
+    """`small`: for 32x32 images of ten classes; otherwise for 224x224 and a thousand classes."""
     stem = [("conv1", nn.Conv2d(3, 64, 3, 1, 1, bias=False) if small
              else nn.Conv2d(3, 64, 7, 2, 3, bias=False)),
             ("bn1", nn.BatchNorm2d(64)), ("relu", nn.ReLU())]

@@ -1,4 +1,4 @@
-"""Layers that PyTorch has none of, or not as ours are."""
+"""Layers that PyTorch does not have, or not in the form that ours have."""
 
 import math
 
@@ -14,7 +14,7 @@ class Add(nn.Module):
 
 
 class MaskedDropout(nn.Dropout):
-    """Dropout by a mask that is given: which elements are drawn is not PyTorch's to say."""
+    """Dropout with a given mask: PyTorch would draw other elements."""
 
     mask = None
 
@@ -65,8 +65,8 @@ class SinusoidalPositions(nn.Module):
 
 
 class Attention(nn.Module):
-    """Of [N, T, 3C], queries, keys and values side by side; or of [N, T, C] and [N, S, 2C]. Where
-    padding is a token, the last input is the keys' tokens [N, S]."""
+    """Takes [N, T, 3C], with queries, keys and values side by side; or [N, T, C] and [N, S, 2C]. If padding is a
+    token, the last input is the keys' tokens [N, S]."""
 
     def __init__(self, heads, causal=False, padding=-1):
         super().__init__()
@@ -81,20 +81,20 @@ class Attention(nn.Module):
             seen = seen.tril()
         if self.padding >= 0:
             seen = seen & (inputs[-1] != self.padding)[:, None, None]
-        any_seen = seen.any(-1, keepdim=True)  # else the row is 0, which is not PyTorch's to say
+        any_seen = seen.any(-1, keepdim=True)  # otherwise the row is 0, where PyTorch makes no promise
         y = functional.scaled_dot_product_attention(q, k, v, seen | ~any_seen) * any_seen
         return y.transpose(1, 2).flatten(2)
 
 
 def lengths(tokens, padding):
-    """Of each row: up to its last token that is not padding."""
+    """The length of each row: up to its last token that is not padding."""
     positions = torch.arange(1, tokens.shape[1] + 1)
     return ((tokens != padding) * positions).amax(1)
 
 
 class Lstm(nn.LSTM):
-    """Of [N, T, C] and, where padding is a token, [N, T] tokens: PyTorch's own, over packed
-    sequences where there is padding. A reversed one is a forward one over turned sequences."""
+    """Takes [N, T, C] and, if padding is a token, [N, T] tokens. PyTorch's own layer, over packed sequences if there
+    is padding. A reversed one is a forward one over reversed sequences."""
 
     def __init__(self, width, hidden, bidirectional=False, reverse=False, bias=True, padding=-1):
         super().__init__(width, hidden, bias=bias, batch_first=True, bidirectional=bidirectional)
@@ -114,7 +114,7 @@ class Lstm(nn.LSTM):
         return turn(y) if self.reverse else y
 
     def packed(self, x, ends):
-        """Rows of padding alone, which PyTorch refuses to pack, are 0, and so are their gradients."""
+        """Rows of nothing but padding, which PyTorch refuses to pack, are 0, and so are their gradients."""
         there = ends > 0
         nothing = 0 * (x.sum() + sum(weight.sum() for weight in self.parameters()))
         y = nothing.expand(*x.shape[:2], (1 + self.bidirectional) * self.hidden_size)
@@ -127,8 +127,8 @@ class Lstm(nn.LSTM):
 
 
 class AdditiveAttention(nn.Module):
-    """Of queries [N, T, U], keys [N, S, U], values [N, S, C] and, where padding is a token, the keys'
-    tokens [N, S]: Bahdanau's, normalised or not."""
+    """Takes queries [N, T, U], keys [N, S, U], values [N, S, C] and, if padding is a token, the keys' tokens [N, S].
+    Bahdanau's attention, normalised or not."""
 
     def __init__(self, units, normalize=True, padding=-1):
         super().__init__()
@@ -156,6 +156,6 @@ class AdditiveAttention(nn.Module):
         seen = torch.ones_like(scores, dtype=torch.bool)
         if tokens is not None:
             seen = seen & (tokens != self.padding)[:, None]
-        any_seen = seen.any(-1, keepdim=True)  # else the row is 0
+        any_seen = seen.any(-1, keepdim=True)  # otherwise the row is 0
         weights = scores.masked_fill(~seen & any_seen, -math.inf).softmax(-1) * any_seen
         return weights @ values

@@ -37,7 +37,7 @@ def adam(kind, make, beta1=0.9, beta2=0.999, **keys):
 
 
 def of_matrices(optimizer):
-    """Weight decay for parameters of two dimensions or more alone."""
+    """Weight decay only for parameters of two or more dimensions."""
     make = optimizer.make
 
     def make_groups(parameters):
@@ -91,7 +91,7 @@ def warmed(optimizer, warmup, make_rest):
 
 
 def schedules():
-    """Ours end at the last mini-batch: PyTorch's number of iterations is one less than the steps."""
+    """Ours end at the last mini-batch: PyTorch's number of iterations is one less than the number of steps."""
     last = STEPS - 1
     yield "step as MultiStepLR", scheduled(
         toml("step", milestones=[3, 7], gamma=0.3),

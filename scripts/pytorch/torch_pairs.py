@@ -1,5 +1,5 @@
-"""Pairs of sentences as mini-batches of tokens, as src/data/text/parallel_text.hpp and src/data/text/buckets.hpp have
-them where nothing is shuffled."""
+"""Pairs of sentences as mini-batches of tokens, as in src/data/text/parallel_text.hpp and src/data/text/buckets.hpp
+without shuffling."""
 
 import dataclasses
 
@@ -16,7 +16,7 @@ class Minibatch:
 
     @property
     def tokens(self):
-        """Of both sides, without padding."""
+        """The tokens of both sides, without padding."""
         return ((self.source != PAD).sum() + (self.labels != NO_LABEL).sum()).item()
 
 
@@ -25,7 +25,7 @@ def rows(sentences, length, fill):
 
 
 def minibatches(pairs, most, multiple=8):
-    """Of pairs of pieces, in the order of their buckets; most(S, T): how many pairs a full one has."""
+    """Mini-batches of pairs of pieces, in the order of their buckets; most(S, T): how many pairs a full one has."""
     buckets = {}
     for pair in pairs:
         bounds = tuple(-(-(len(pieces) + 1) // multiple) * multiple for pieces in pair)

@@ -1,5 +1,5 @@
-"""The cases of recurrent translation's layers, for torch_layer_cases.py. Padding is token 0: with a small
-vocabulary many rows end with some, a few begin with it or have no other token."""
+"""The cases for the layers of recurrent translation, for torch_layer_cases.py. Padding is token 0: with a small
+vocabulary many rows end with padding, and a few begin with it or have no other token."""
 
 from torch import nn
 
@@ -38,8 +38,8 @@ def names_of_attention():
 
 
 def additive_cases():
-    """Queries, keys and values are the same rows, which bf16 rounds little or not at all: gradients
-    of what all scores share are sums that nearly cancel, as those of a softmax' scores do."""
+    """Queries, keys and values are the same rows, which bf16 rounds little or not at all: the gradients of what all
+    scores share are sums that nearly cancel, like those of a softmax' scores."""
     for normalize, name in names_of_attention():
         for length, units, samples in [(6, 16, 4), (19, 7, 3), (1, 6, 2), (11, 48, 6)]:
             yield Case(f"{name}, {length} x {units}",
@@ -54,8 +54,8 @@ def additive_cases():
 
 
 def chains():
-    """Queries of another length than the keys, made of tokens; layer_norm, so that weights are not
-    all about equal."""
+    """Queries of another length than the keys, made from tokens; layer_norm keeps the weights from being nearly
+    equal."""
     for normalize, name in names_of_attention():
         for queries, keys, units, width in [(5, 7, 16, 24), (4, 13, 6, 9), (4, 1, 6, 3),
                                             (9, 12, 64, 40)]:

@@ -1,4 +1,4 @@
-"""The test program kernel_runner: single kernels, and whole models, on a backend."""
+"""The test program kernel_runner, which runs single kernels and whole models on a backend."""
 
 import subprocess
 

@@ -1,4 +1,4 @@
-"""The cases of layers over the rows of [T, C] and over tokens, for torch_layer_cases.py."""
+"""The cases for layers over the rows of [T, C] and over tokens, for torch_layer_cases.py."""
 
 from torch import nn
 
@@ -75,7 +75,7 @@ def masked_attention_cases():
                     "attn": Node(Attention(heads), ["q", "kv"])}, [queries, 8], 3)
         yield Case(f"cross attention, padding, {queries} to {keys} x {width}, {heads} heads",
                    {"wte": nn.Embedding(5, width), "wpe": LearnedPositions(keys, width),
-                    "ln": nn.LayerNorm(width),  # so that weights are no longer all about equal
+                    "ln": nn.LayerNorm(width),  # keeps the weights from being nearly equal
                     "kv": nn.Linear(width, 2 * width), "flat": Node(nn.Flatten(), ["ln"]),
                     "mixed": nn.Linear(keys * width, queries * width),
                     "q": nn.Unflatten(1, (queries, width)),

@@ -1,4 +1,4 @@
-"""One training for both: its files, a run of pipetrain on them, the same steps in PyTorch."""
+"""One training for both: its files, a run of pipetrain on them, and the same steps in PyTorch."""
 
 import copy
 import dataclasses
@@ -30,17 +30,17 @@ class Net:
 
 
 def chain(name, layers, shape=(1, 28, 28)):
-    """A net of one layer after the other, its model file made from the modules."""
+    """A net of one layer after another, whose model file is made from the modules."""
     return Net(name, model_toml(layers, shape), nn.Sequential(OrderedDict(layers)), shape)
 
 
 @dataclasses.dataclass
 class Optimizer:
-    """`table`: below [optimizer]; `make`: parameters -> torch.optim."""
+    """`table`: the keys of [optimizer]; `make`: parameters -> torch.optim."""
     table: str
     make: object
     max_norm: float = 0  # 0: no clipping
-    schedule: str = ""  # below [lr_schedule]
+    schedule: str = ""  # the keys of [lr_schedule]
     make_schedule: object = None  # torch.optim -> torch.optim.lr_scheduler
 
     def config(self):
@@ -64,7 +64,7 @@ def write_safetensors(path, tensors):
 
 
 def read_safetensors(path):
-    """By the library of that name where it is installed, as a user would."""
+    """Uses the library of that name if it is installed, as a user would."""
     try:
         from safetensors.torch import load_file
     except ImportError:
@@ -95,7 +95,7 @@ def toml_value(value):
 
 
 def model_toml(layers, shape):
-    """The modules as a model file; what follows from the input is left to pipetrain."""
+    """The modules as a model file; pipetrain works out what follows from the input."""
     lines = [f'name = "check"\ninput = {{ shape = {list(shape)} }}\n']
     for name, module in layers.items():
         keys = {"name": name, **torch_keys.layer_keys(module)}
@@ -137,7 +137,7 @@ class Task:
     stages: int = 4
 
     def __post_init__(self):
-        """Class-dependent images, so that there is something to learn."""
+        """Images that depend on their class, so that there is something to learn."""
         self.folder.mkdir(parents=True)
         generator = torch.Generator().manual_seed(2)
         shape = self.net.input
@@ -197,7 +197,7 @@ def train_pipetrain(task, binary):
 
 
 def train_torch(task):
-    """Files are read in order, wrapping round; gradients are summed over micro-batches."""
+    """Files are read in order, starting again at the end; gradients are summed over micro-batches."""
     module = task.net.fresh().train()
     optimizer = task.optimizer.make(module.parameters())
     schedule = task.optimizer.make_schedule and task.optimizer.make_schedule(optimizer)
@@ -223,12 +223,12 @@ def train_torch(task):
 
 
 def compare(ours, theirs):
-    """The difference of everything that a training leaves, by name."""
+    """The differences in everything that a training leaves, by name."""
     found = {name: torch_tensors.difference(torch.tensor(getattr(ours, name)),
                                            torch.tensor(getattr(theirs, name)))
              for name in ("losses", "rates", "norms")}
     for name in theirs.state.keys() | ours.state.keys():
-        missing = torch.empty(0)  # differs infinitely
+        missing = torch.empty(0)  # counts as an infinite difference
         found[name] = torch_tensors.difference(ours.state.get(name, missing),
                                               theirs.state.get(name, missing))
     return found

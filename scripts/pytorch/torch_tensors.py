@@ -1,4 +1,4 @@
-"""Tensors as bare files, and how far two of them are apart."""
+"""Tensors as raw files, and the distance between two of them."""
 
 import math
 
@@ -7,7 +7,7 @@ import torch
 
 
 def difference(ours, theirs):
-    """max|a - b| / max|b|; infinite where a NaN is met or the sizes differ."""
+    """max|a - b| / max|b|; infinite if there is a NaN or the sizes differ."""
     ours = ours.detach().double().flatten()
     theirs = theirs.detach().double().flatten()
     if ours.numel() != theirs.numel():

@@ -64,7 +64,7 @@ def trainings():
     """Net, optimizer, steps, tolerance."""
     torch.manual_seed(1)
     yield (torch_task.chain("LeNet-5", torch_layer_cases.lenet5()), sgd(0.05, 0.9, 0.0005), 20, TRAINED)
-    # eps is large, so that a gradient of next to nothing does not become a step of the full rate.
+    # With a large eps, a nearly zero gradient does not become a step at the full rate.
     yield (torch_task.chain("batch_norm under adamw", {
                "conv1": nn.Conv2d(1, 8, 3, stride=2, padding=1, bias=False),
                "bn1": nn.BatchNorm2d(8), "relu1": nn.ReLU(),
@@ -84,7 +84,7 @@ def load_exported(task):
 
 
 def outputs(task, runner, backend):
-    """The logits of the exported model by a backend's kernels."""
+    """The logits of the exported model, computed by a backend's kernels."""
     result = task.folder / f"logits-{backend}.f32"
     torch_tensors.write_tensor(task.folder / "images.f32", task.images[:torch_task.BATCH])
     torch_runner.run_model(runner, backend, "--outputs", task.folder, result, task.exported)
@@ -92,7 +92,7 @@ def outputs(task, runner, backend):
 
 
 def compare_eval(task, binary, module):
-    """`pipetrain eval` of the exported model against PyTorch, over the whole set."""
+    """Compares `pipetrain eval` of the exported model with PyTorch, over the whole set."""
     answer = json.loads(torch_task.pipetrain(binary, "eval", task.config, "--model", task.exported,
                                              "--json"))
     with torch.no_grad():

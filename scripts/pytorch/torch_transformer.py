@@ -1,4 +1,5 @@
-"""models/transformer-*.toml in PyTorch, parameters by the same names: Vaswani et al., "Attention is all you need", 2017."""
+"""models/transformer-*.toml in PyTorch, with the same parameter names: Vaswani et al., "Attention is all you need",
+2017."""
 
 import dataclasses
 
@@ -14,12 +15,12 @@ LONGEST = 256  # of a sentence
 
 @dataclasses.dataclass
 class Sizes:
-    layers: int  # of either side
+    layers: int  # on either side
     width: int
     heads: int
     inner: int
     vocabulary: int
-    norm_first: bool  # before each part, else after each sum
+    norm_first: bool  # before each part; otherwise after each sum
     dropout: float = 0.0
     activation_dropout: float = 0.0
 
@@ -53,7 +54,7 @@ class CrossAttention(nn.Module):
 
 
 class Layer(nn.Module):
-    """Of the encoder, and with cross attention of the decoder."""
+    """A layer of the encoder or, with cross attention, of the decoder."""
 
     def __init__(self, sizes, cross):
         super().__init__()
@@ -76,7 +77,7 @@ class Layer(nn.Module):
         return self.fc2(self.activation_dropout(functional.relu(self.fc1(x))))
 
     def forward(self, x, seen, memory=None):
-        """seen: which of the source's tokens are none of padding, [N, 1, 1, S]."""
+        """seen: which of the source's tokens are not padding, [N, 1, 1, S]."""
         which = {"attn_mask": seen} if memory is None else {"is_causal": True}
         x = self.add(x, self.self_attn_layer_norm, lambda x: self.self_attn(x, **which))
         if memory is not None:

@@ -1,10 +1,10 @@
-"""The models of translation: a random state_dict of each goes in by `init` and comes out again, and a
-padded batch has PyTorch's loss and gradients, whole and cut in four; the first ten steps by adam of
-the small ones, over mini-batches of several lengths.
+"""The translation models: a random state_dict of each goes in by `init` and comes out again, and a
+padded batch has PyTorch's loss and gradients, in one stage and cut into four; also the first ten steps of
+the small ones by adam, over mini-batches of several lengths.
 
-The sentences are words of random letters, the pieces a small SentencePiece model of them. As which
-elements are dropped is not PyTorch's to say, dropout is 0. A gradient is what the checkpoint of one
-step at a rate of 0 keeps as momentum_buffer. PyTorch computes in f64.
+The sentences are words of random letters, the pieces come from a small SentencePiece model of them. Dropout
+is 0, because PyTorch would drop other elements. A gradient is what the checkpoint of one step at a rate of 0
+keeps as momentum_buffer. PyTorch computes in f64.
 """
 
 import copy
@@ -29,13 +29,13 @@ import torch_transformer
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 STAGES = (1, 4)
-# Of the steps. Adam divides by what may be nearly 0, and then by rounding: with its usual epsilon
-# PyTorch in f32 is further than the bound from PyTorch in f64.
+# For the steps. Adam may divide by values close to 0, and so by rounding errors: with its usual epsilon PyTorch in
+# f32 is further than the bound from PyTorch in f64.
 RATE, EPSILON = 0.001, 1e-4
 VOCABULARY = 200
 MULTIPLE = 8  # of a bucket's bounds
-# How many pairs are in a bucket, by its bounds. Mini-batches are of BATCH pairs, the last one of a
-# bucket of fewer, and so that micro-batches have different numbers of labels.
+# How many pairs are in a bucket, by its bounds. Mini-batches have BATCH pairs, the last one of a bucket fewer; so
+# micro-batches have different numbers of labels.
 BATCH, MICROBATCHES = 4, 2
 ONE_BUCKET = {(16, 24): BATCH}
 SEVERAL = {(8, 16): 6, (16, 8): 4, (16, 24): 8, (40, 32): 2}
@@ -43,13 +43,13 @@ SEVERAL = {(8, 16): 6, (16, 8): 4, (16, 24): 8, (40, 32): 2}
 
 @dataclasses.dataclass
 class Model:
-    name: str  # of models/NAME.toml
+    name: str  # as in models/NAME.toml
     module: nn.Module  # source [N, S] and target [N, T] tokens -> [N, T, VOCABULARY]
-    steps: int = 0  # to train, beyond the one batch
+    steps: int = 0  # to train, besides the one batch
 
     @property
     def text(self):
-        """Without dropout, of our vocabulary."""
+        """Without dropout, with our vocabulary."""
         text = (ROOT / f"models/{self.name}.toml").read_text()
         theirs = re.search(r"vocabulary = (\d+)", text)[1]
         text = re.sub(rf"\b(vocabulary|out_features) = {theirs}\b", rf"\1 = {VOCABULARY}", text)
@@ -57,7 +57,7 @@ class Model:
 
 
 def models():
-    """All of them; one of other modules is a row more."""
+    """All of them; a model of other modules takes one more row."""
     mini = torch_transformer.Sizes(3, 256, 4, 1024, VOCABULARY, norm_first=True)
     base = torch_transformer.Sizes(6, 512, 8, 2048, VOCABULARY, norm_first=False)
     yield Model("transformer-mini", torch_transformer.Transformer(mini), steps=10)
@@ -69,7 +69,7 @@ def models():
 
 
 def train_pieces(draw):
-    """A SentencePiece model's bytes, and the words that it was trained on."""
+    """A SentencePiece model's bytes, and the words on which it was trained."""
     import sentencepiece
     words = ["".join(draw.choices(string.ascii_lowercase, k=draw.randint(2, 8))) for _ in range(300)]
     written = io.BytesIO()
@@ -90,7 +90,7 @@ class Texts:
         self.pieces = sentencepiece.SentencePieceProcessor(model_proto=self.model)
 
     def sentence(self, bound):
-        """One that is as long as a bucket of this bound takes, with the piece that ends it."""
+        """A sentence as long as a bucket of this bound allows, including the end piece."""
         while True:
             sentence = " ".join(self.draw.choices(self.words, k=self.draw.randint(1, bound)))
             if bound - MULTIPLE <= len(self.pieces.encode(sentence)) < bound:
@@ -121,7 +121,7 @@ class Folder:
         (path / "pieces.model").write_bytes(texts.model)
 
     def write_text(self, buckets):
-        """What is trained on; returns its mini-batches."""
+        """Writes the training data; returns its mini-batches."""
         pairs = self.texts.pairs(buckets)
         for side, sentences in zip(("source", "target"), zip(*pairs)):
             (self.path / f"text.{side}").write_text("".join(f"{s}\n" for s in sentences))
@@ -158,7 +158,7 @@ backend = "{backend}"
 
 
 def loss_of(module, minibatch):
-    """Over the real labels of the mini-batch, smoothed by 0.1 as the model files say."""
+    """Over the real labels of the mini-batch, smoothed by 0.1 as in the model files."""
     outputs = module(minibatch.source, minibatch.target)
     return functional.cross_entropy(outputs.flatten(0, 1), minibatch.labels.flatten(),
                                     ignore_index=torch_pairs.NO_LABEL, label_smoothing=0.1)
@@ -201,7 +201,7 @@ def check(binary, backends, folder, report):
         print(f"skipped {'':9} translation: {error}", flush=True)
         return
     for model in models():
-        for backend in [b for b in backends if b != "reference"]:  # plain loops take minutes
+        for backend in [b for b in backends if b != "reference"]:  # plain loops would take minutes
             with torch_gradients.guarded(model, backend, folder, report) as where:
                 files = Folder(model, texts, where)
                 check_batch(files, binary, backend, report)

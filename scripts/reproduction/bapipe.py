@@ -1,10 +1,10 @@
-"""BaPipe's exploration on its kinds of clusters, beside what its abstract claims."""
+"""BaPipe's exploration on its kinds of clusters, compared with the claims in its abstract."""
 from page import table, write_page
 from planning import GIB, MODELS, largest_gib, layers, plan, replicas, require_profiles
 
 CLUSTERS = {"bapipe-gpu-4": 4, "bapipe-gpu-8": 8, "bapipe-fpga-4": 4, "bapipe-fpga-mixed": 4}
 UNEVEN = ("bapipe-fpga-mixed",)  # PipeDream's optimizer knows devices of one kind
-SAMPLES = 64  # that a graph.txt's mini-batch counts as
+SAMPLES = 64  # how many a graph.txt's mini-batch counts as
 FASTER, SMALLER = 3.2, 4.0  # what the abstract claims
 
 
@@ -37,7 +37,7 @@ class Case:
         return self.pipedream["step_ms"] / self.bapipe["step_ms"] if self.pipedream else None
 
     def gib(self, names: list[str], share: float) -> float:
-        """Weights twice, and the activations of a share of the mini-batch."""
+        """Twice the weights, and the activations of a share of the mini-batch."""
         nodes = [self.bytes[name.split(" ")[0]] for name in names]
         return sum(2 * weights + share * activations for activations, weights in nodes) / GIB
 

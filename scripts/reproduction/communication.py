@@ -1,11 +1,12 @@
-"""Bytes that workers send, by the program that would train (train --dry-run): PipeDream's plans of VGG-16 beside data parallel."""
+"""The bytes that workers send, from the program that would train (train --dry-run): VGG-16 under PipeDream's plans
+and data parallel."""
 import dataclasses
 import json
 import subprocess
 
 from page import BINARY, ROOT, table, write_page
 
-BATCH = 32  # of a worker
+BATCH = 32  # per worker
 CLAIM = 0.95
 
 
@@ -56,11 +57,11 @@ class Sent:
         return self.all["bytes"] / self.samples
 
     def per_worker(self) -> float:
-        """Of the mean worker, for each BATCH samples of the run."""
+        """For the mean worker, per BATCH samples of the run."""
         return BATCH * self.per_sample() / self.plan.workers
 
     def busiest(self) -> float:
-        """What the worker that sends most sends per sample."""
+        """What the worker that sends the most sends per sample."""
         replicas = self.plan.replicas or (self.plan.workers,)
         forward = self.all.get("activation_bytes", []) + [0]
         back = [0] + self.all.get("gradient_bytes", [])
@@ -110,7 +111,7 @@ abstract of PipeDream (Harlap et al., arXiv 1806.03377) claims up to 95% less co
     text += "".join(f"- {plan.name}: the busiest worker sends more for each sample than one does under data parallel ({mb(found[plan].busiest())} and "
                     f"{mb(parallel[plan.workers].busiest())} MB).\n" for plan in worse)
     text += """
-A plan with replicas still sums the gradients of its first stage, once for as many mini-batches as the stage has replicas, so what it saves depends on which parameters are there. What a straight pipeline saves
+A plan with replicas still sums the gradients of its first stage, once for as many mini-batches as the stage has replicas, so what it saves depends on which parameters that stage has. What a straight pipeline saves
 depends on where it is cut, and on the samples of a mini-batch: data parallel sends the same for a larger one, a pipeline sends more.
 
 ## Held
@@ -121,7 +122,7 @@ depends on where it is cut, and on the samples of a mini-batch: data parallel se
 ## The figures
 
 MB are 10^6 bytes. An all-reduce is counted as a ring carries it, 2 (m - 1) times the gradients for m workers together; a message as the packet that crosses the cut
-([links](../links.md#what-is-counted)). Activations and gradients cross every cut, and no other cut than these was looked for.
+([links](../links.md#what-is-counted)). Activations and gradients cross every cut, and no cuts other than these were tried.
 
 {printed}
 | plan | its stages |

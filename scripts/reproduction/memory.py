@@ -2,7 +2,7 @@
 
 For anyone who chooses a schedule by the memory that it takes, or asks what the papers' claims come to.
 
-A perceptron of 32 equal linear layers of width 256, cut in equal stages for P = 4, 8 and 16 workers (two stages per worker
+A perceptron of 32 equal linear layers of width 256, cut into equal stages for P = 4, 8 and 16 workers (two stages per worker
 under interleaved_1f1b and zb_v, two copies of each under chimera, the whole model on each worker under data_parallel). A
 micro-batch has 16 samples; sgd with momentum 0.9. First N = 16 micro-batches per mini-batch, where every schedule is allowed,
 then N = 1, where those that never drain keep most versions. Workers run inline, so 16 of them are measured on any machine.
@@ -35,7 +35,7 @@ AT_ONE = [name for name in SHOWN if name in ("gpipe", "1f1b") or SHOWN[name].sch
 
 
 def run(config: pathlib.Path, method: Method, p: int, n: int) -> dict:
-    arguments = sets(method, p, n, SAMPLES, {"training.steps": str(2 * p + 4)})  # enough for every version to be there
+    arguments = sets(method, p, n, SAMPLES, {"training.steps": str(2 * p + 4)})  # enough for all versions to exist
     plan = json.loads(call("train", str(config), "--dry-run", "--json", *arguments))
     last = train(config, arguments)[-1]["stages"]
     places = copies(plan["program"][0], len(last))
@@ -52,7 +52,8 @@ def predicted(stage: dict) -> int:
 
 
 def state(result: dict) -> int:
-    """Every kept version of the weights once (as large as the gradients), and the optimizer's state with delta."""
+    """Each version of the weights that is kept (as large as the gradients), and the optimizer's state including
+    delta."""
     return sum(v * s["gradients"] + s["optimizer"] for v, s in zip(result["versions"], result["parts"], strict=True))
 
 
@@ -131,12 +132,12 @@ def verdict(results: dict) -> str:
 The ratio is not a constant: PipeDream keeps 1 + ceil((P - 1 - s)/N) versions on stage s, so it grows with P and falls with N.
 With N >= P, PipeDream's second version is as large as T2's delta. Of all the bytes that pipetrain takes, PipeDream takes
 {min(whole):.2f} to {max(whole):.2f} times as many as PipeMare. The same under both are: {equal_parts(results)}.
-And the weights that T2 corrects for a backward need a place of their own.
+The weights that T2 corrects for a backward also need a place of their own.
 """
 
 
 def timeprests(results: dict) -> str:
-    """The memory of the timeprests beside PipeDream's, and where it is more."""
+    """Compares the memory of the timeprests with PipeDream's, and says where it is more."""
     rows, compared = [], {name: [] for name in TIMEPRESTS}
     for (p, n), methods in results.items():
         dream = sum(methods["pipedream"]["measured"])

@@ -22,7 +22,7 @@ def write_page(name: str, text: str) -> None:
 
 
 def draw(name: str, paint) -> None:
-    """`paint(pyplot)` makes a figure and returns it; where matplotlib is not available, says so and continues."""
+    """`paint(pyplot)` makes a figure and returns it; if matplotlib is not available, says so and continues."""
     if not have_matplotlib() and (why := install_matplotlib()):
         print(f"no picture: {why}", file=sys.stderr)
         return

@@ -18,14 +18,14 @@ from schedules import call
 
 DATA = PAGES / "pipedream.json"
 EPOCHS, EVERY = 3, 960  # EVERY: samples between two validations, whole updates of 1, 2, 3 and 4 mini-batches
-RATES = (0.01, 0.02, 0.04)  # of an update of WORKERS * BATCH samples
+RATES = (0.01, 0.02, 0.04)  # for an update of WORKERS * BATCH samples
 SWEEP = [round(0.02 * 10 ** (i / 10), 4) for i in range(38)]  # 0.02 to 100 Gbit/s
 PAIR = [Plan("data_parallel", 2, 2), Plan("1f1b", 2, 4, ("fc1",)), Plan("pipedream", 2, 1, ("fc1",))]  # each worker has a core
 ROUNDS = 3
 
 
 class Results:
-    """What was found so far, kept so that the same command continues."""
+    """The results so far, kept so that the same command continues."""
 
     file = FOLDER / "results.json"
 
@@ -55,7 +55,7 @@ def profiled() -> dict:
 
 
 def plans() -> dict:
-    """For each link what each method trains with, and for each such plan its step over many links."""
+    """For each link, the plan with which each method trains, and for each such plan its step over many links."""
     chosen = {f"{gbits:g}": choose(gbits) for gbits in LINKS}
     every = {plan.text(): plan for methods in chosen.values() for plan in methods.values()}
     return {"chosen": {gbits: {name: plan.text() for name, plan in methods.items()} for gbits, methods in chosen.items()},
@@ -67,7 +67,7 @@ def plans() -> dict:
 # ---- courses
 
 def course(plan: Plan, rate: float, seed: int) -> dict[str, float]:
-    """Accuracy by samples of a real training."""
+    """Accuracy by samples, in a real training."""
     output = FOLDER / "".join(c if c.isalnum() else "-" for c in f"{plan.course()}-{rate}-{seed}")
     done = subprocess.run([BINARY, "train", str(CONFIG), "--quiet", "--resume", "never", "--output", str(output), *plan.sets({
         "hardware.workers": '"inline"', "training.epochs": EPOCHS, "training.seed": seed, "model.init": json.dumps(str(weights_file(seed))),
@@ -101,13 +101,13 @@ def train_all(results: Results, wanted: list[tuple[str, float, int]], plans: dic
 
 
 def best_rate(results: Results, name: str) -> float:
-    """With the first seed: the earliest at the accuracy, of equals the best in the end."""
+    """The rate that reaches the accuracy first with the first seed; of several equals, the one that ends best."""
     found = {rate: results.parts["courses"][key_of(name, rate, SEEDS[0])] for rate in RATES}
     return min(RATES, key=lambda rate: (samples_to(found[rate]), -final(found[rate])))
 
 
 def train_courses(results: Results, plans: dict[str, Plan]) -> None:
-    """`plans` by the name of their course, of several with the same course one."""
+    """The plans by the name of their course; only one of several with the same course."""
     train_all(results, [(name, rate, SEEDS[0]) for name in plans for rate in RATES], plans)
     rates = {name: best_rate(results, name) for name in plans}
     results.keep("rates", rates)
@@ -126,8 +126,8 @@ def benchmark(plan: Plan, gbits: float | None) -> dict:
 
 
 def measured(plans: dict) -> list[dict]:
-    """Rounds over all cases, so that a disturbance meets each alike; of a case the median. Four workers share the cores, so
-    they are measured where links take most of the step."""
+    """Goes over all cases in rounds, so that a disturbance affects all alike; takes the median of each case. Four
+    workers share the cores, so they are measured where links take most of the step."""
     slowest = min(LINKS)
     four = [plan_of(plans["plans"][text]) for text in plans["chosen"][f"{slowest:g}"].values()]
     cases = [(plan, gbits) for gbits in (None, *LINKS) for plan in PAIR] + [(plan, slowest) for plan in four if plan.workers > 1]

@@ -1,4 +1,4 @@
-"""The page of scripts/reproduce/pipedream: tables, and what is said about the claims, from the data alone."""
+"""The page of scripts/reproduce/pipedream: tables, and verdicts on the claims, from the data alone."""
 import math
 import statistics
 
@@ -28,7 +28,7 @@ def seconds_text(seconds: float) -> str:
 # ---- claims: (held or not, a line)
 
 def faster_claims(found: Found) -> list[tuple[bool, str]]:
-    """A pipeline that one worker alone outruns is no gain, however slow data parallelism is there."""
+    """A pipeline that a single worker outruns is no gain, however slow data parallelism is there."""
     ratios = {gbits: found.faster(gbits) for gbits in found.chosen}
     gains = [gbits for gbits in ratios if found.best_dream(gbits).seconds(gbits) < found.one.seconds(gbits)]
     best = max(gains or ratios, key=ratios.get)
@@ -48,7 +48,7 @@ def less_claims(found: Found) -> list[tuple[bool, str]]:
 
 
 def first_claims(found: Found) -> list[tuple[bool, str]]:
-    """Where a schedule that drains is ahead of PipeDream's."""
+    """Where a schedule that drains is faster than PipeDream's."""
     lines = []
     for gbits, methods in found.chosen.items():
         flush, best = methods["1f1b"], found.best_dream(gbits)
@@ -58,7 +58,7 @@ def first_claims(found: Found) -> list[tuple[bool, str]]:
 
 
 def planner_claims(found: Found) -> list[tuple[bool, str]]:
-    """Whether the plan that PipeDream's optimizer makes for a link is the fastest of all that it made here."""
+    """Is the plan that PipeDream's optimizer makes for a link the fastest of all that it made here?"""
     lines = []
     for gbits, methods in found.chosen.items():
         own, best = methods["pipedream, replicas"], min(found.dreams(), key=lambda m: m.seconds(gbits))
@@ -130,7 +130,7 @@ def measured_rows(found: Found) -> list[list[str]]:
 
 
 def compute_text(found: Found) -> str:
-    """How parameters and work are shared out between convolutions and linear layers."""
+    """How parameters and work are divided between convolutions and linear layers."""
     layers = found.data["profile"]["layers"]
     linear = [layer for layer in layers if layer["name"].startswith("fc")]
     parameters, flops = (sum(layer[key] for layer in linear) / sum(layer[key] for layer in layers) for key in ("parameters", "flops"))

@@ -1,4 +1,4 @@
-"""What is trained in scripts/reproduce/pipedream: the network, the ways to train it, and what a plan's step takes."""
+"""What scripts/reproduce/pipedream trains: the network, the ways to train it, and how long a plan's step takes."""
 import dataclasses
 import json
 import pathlib
@@ -9,7 +9,7 @@ from schedules import call
 
 FOLDER = ROOT / "runs/reproduce-pipedream"
 CONFIG, PROFILE = FOLDER / "config.toml", FOLDER / "profile.json"
-WORKERS, BATCH, LATENCY = 4, 40, 50  # samples of one worker, microseconds
+WORKERS, BATCH, LATENCY = 4, 40, 50  # samples per worker, microseconds
 LINKS = (10.0, 1.0, 0.1)  # Gbit/s
 SEEDS = (1, 2, 3)
 
@@ -17,7 +17,7 @@ BLOCKS, LINEAR = ((16, 16), (32, 32, 32)), (1024, 10)
 
 
 def layers() -> list[str]:
-    """Of VGG's kind: 3x3 convolutions in blocks that a pool ends, then large linear layers."""
+    """Like VGG: 3x3 convolutions in blocks that end with a pool, then large linear layers."""
     lines = []
     for b, block in enumerate(BLOCKS, 1):
         for i, channels in enumerate(block, 1):
@@ -70,7 +70,7 @@ threads_per_stage = 1
 
 
 def cluster_file(gbits: float) -> str:
-    """Workers of this machine's speed, a link between any two."""
+    """Workers as fast as this machine, with a link between any two."""
     file = FOLDER / f"{gbits:.4g}-gbits.toml"
     file.write_text(f'devices = [{{ name = "core", count = {WORKERS} }}]\n'
                     f'levels = [{{ name = "link", size = {WORKERS}, bandwidth = {gbits * 1e9 / 8:.6g}, latency_us = {LATENCY} }}]\n')
@@ -87,7 +87,8 @@ class Plan:
 
     @property
     def batch(self) -> int:
-        """Samples of a mini-batch: what flushes shares it among all workers, PipeDream's workers have one each."""
+        """Samples per mini-batch: schedules that flush divide it among all workers, PipeDream's workers have one
+        each."""
         return BATCH * (1 if self.schedule == "pipedream" else WORKERS)
 
     @property
@@ -96,7 +97,7 @@ class Plan:
 
     @property
     def update_samples(self) -> int:
-        """Of one update of the first stage."""
+        """Samples per update of the first stage."""
         return self.batch * (self.replicas[0] if self.replicas else 1)
 
     def sets(self, more: dict | None = None) -> list[str]:
@@ -121,7 +122,7 @@ class Plan:
         return f"pipedream, {'-'.join(map(str, self.replicas)) if self.replicas else 'straight'}{cut}"
 
     def course(self) -> str:
-        """What its training depends on: where the pipeline drains at every update, no cut changes a bit."""
+        """What its training depends on: if the pipeline drains at every update, no cut changes a bit."""
         return f"1f1b, N = {self.microbatches}" if self.schedule == "1f1b" else self.text()
 
 
@@ -141,24 +142,25 @@ def from_proposal(found: dict, schedule: str) -> Plan:
 
 
 def step_ms(plan: Plan, gbits: float) -> float:
-    """Of a mini-batch in the steady state, simulated: its program with the profile's times on four workers."""
+    """The time of a mini-batch in the steady state, simulated: its program with the profile's times on four
+    workers."""
     return planned(gbits, *([] if plan.replicas else ["--straight"]), *plan.sets())["step_ms"]
 
 
 def bytes_per_sample(plan: Plan) -> float:
-    """What all workers send; a run counts the same to the byte."""
+    """What all workers send; a run counts the same number of bytes."""
     sent = json.loads(call("train", str(CONFIG), "--dry-run", "--json", *plan.sets())).get("communication")
     return sent["bytes"] / sent["minibatches"] / sent["samples"] if sent else 0.0
 
 
 def fastest_1f1b(gbits: float) -> Plan:
-    """Of several numbers of micro-batches, each at the split that our search finds."""
+    """The best of several numbers of micro-batches, each at the split that our search finds."""
     found = [planned(gbits, "--straight", *Plan("1f1b", WORKERS, n).sets()) for n in (4, 8, 16, 32)]
     return from_proposal(min(found, key=lambda plan: plan["step_ms"]), "1f1b")
 
 
 def choose(gbits: float) -> dict[str, Plan]:
-    """How each method trains over such links; PipeDream's two as its own optimizer says."""
+    """How each method trains over such links; PipeDream's two plans are those of its own optimizer."""
     dream = [planned(gbits, "--objective", "pipedream", *more) for more in (["--straight"], [])]
     return {"one worker": Plan("pipedream", 1, 1), "data_parallel": Plan("data_parallel", WORKERS, WORKERS), "1f1b": fastest_1f1b(gbits),
             "pipedream, straight": from_proposal(dream[0], "pipedream"),

@@ -1,10 +1,11 @@
-"""What follows from the data of scripts/reproduce/pipedream: samples to the accuracy, time on links of any rate, and who is first."""
+"""What follows from the data of scripts/reproduce/pipedream: samples to the accuracy, times over links of any rate,
+and who is first."""
 import math
 import statistics
 
 from pipedream_plans import LATENCY, WORKERS, plan_of
 
-TARGET, WINDOW = 97.0, 4  # of validations whose mean counts
+TARGET, WINDOW = 97.0, 4  # WINDOW: validations whose mean counts
 
 
 def smoothed(course: dict[str, float]) -> dict[int, float]:
@@ -18,7 +19,7 @@ def final(course: dict[str, float]) -> float:
 
 
 def samples_to(course: dict[str, float]) -> float:
-    """Infinite where it never came to the accuracy."""
+    """Infinite if it never reached the accuracy."""
     return next((samples for samples, value in smoothed(course).items() if value >= TARGET), math.inf)
 
 
@@ -36,12 +37,12 @@ class Method:
         self.bytes_per_sample = data["plans"]["bytes_per_sample"][text]
 
     def seconds(self, gbits: float) -> float:
-        """To the accuracy: samples of real trainings, steps of the simulation."""
+        """To the accuracy: samples from real trainings, steps from the simulation."""
         return self.mean_samples / self.plan.batch * self.steps[gbits] / 1e3
 
 
 class Overlapped:
-    """Data parallelism whose sum of gradients hides behind the compute wholly: what no implementation betters."""
+    """Data parallelism whose gradient sums overlap completely with the compute, which no implementation can beat."""
 
     def __init__(self, parallel: Method, gradient_bytes: int):
         self.parallel, self.bytes, self.mean_samples = parallel, gradient_bytes, parallel.mean_samples
@@ -57,7 +58,7 @@ class Overlapped:
 
 
 def crossing(method: Method, other: Method | Overlapped) -> float | None:
-    """The rate in Gbit/s up to which `method` is first; None where one is first at every rate."""
+    """The rate in Gbit/s up to which `method` is first; None if the same one is first at every rate."""
     if math.inf in (method.mean_samples, other.mean_samples):
         return None
     rates = sorted(method.steps)
@@ -83,12 +84,12 @@ class Found:
         return [m for m in self.methods.values() if m.plan.schedule == "pipedream" and m.plan.workers > 1]
 
     def best_dream(self, gbits: float) -> Method:
-        """Of the two that PipeDream's optimizer makes for this link."""
+        """Of the two plans that PipeDream's optimizer makes for this link."""
         return min((m for name, m in self.chosen[gbits].items() if name.startswith("pipedream")), key=lambda m: m.seconds(gbits))
 
     def faster(self, gbits: float) -> float:
         return self.parallel.seconds(gbits) / self.best_dream(gbits).seconds(gbits)
 
     def less(self, method: Method) -> float:
-        """Of what data parallelism sends for a sample."""
+        """As a share of what data parallelism sends per sample."""
         return 1 - method.bytes_per_sample / self.parallel.bytes_per_sample

@@ -60,8 +60,8 @@ workers = "inline"
 
 
 def paper_bytes(run: dict) -> int:
-    """Every version of the weights that is kept, once, and the optimizer's state with delta; not gradients, nor what kernels
-    and corrected weights take beside the versions, which the paper's count leaves out too."""
+    """Every version of the weights that is kept, and the optimizer's state including delta; without gradients and
+    without what kernels and corrected weights take besides the versions, which the paper does not count either."""
     return sum(versions * stage["gradients"] + stage["optimizer"]
                for versions, stage in zip(run["versions"], run["memory"]))
 
@@ -135,7 +135,7 @@ flushing run: {flush - naive:.1f} points. Weights and state: every version kept,
 buffer in which corrected weights are put together, as in the paper's count. Utilisation: 1 - bubble of 100 mini-batches, simulated with
 backwards twice as long as forwards (T3's first epochs are not in it).
 
-What PipeMare wins back depends on its settings, and on the seed. This one was found by a search; the same three seeds, rate and number of
+What PipeMare wins back depends on its settings, and on the seed. This setting was found by a search; the same three seeds, rate and number of
 updates gave T1 + T2 + T3 94.0 ± 1.4 (K = 1200, 2 epochs), 94.7 ± 1.7 (1500, 6), 91.4 ± 2.7 (3000, 6) and 92.8 ± 3.3 (2000, 10), and T1 + T2 without
 T3 91.6 ± 3.4 (K = 1200), 94.1 ± 0.7 (1500), 90.2 ± 4.2 (2000) and 93.3 ± 0.9 (3000): longer is not always better, and T2 alone helped little. With
 1,000 updates at the same rate nothing asynchronous comes near the flushing run. To repeat one, change ANNEAL and SYNC_EPOCHS in the script.

@@ -14,7 +14,7 @@ GIB = 1 << 30
 
 
 def require_profiles() -> None:
-    """Without the profiles there is nothing to do, and that is no mistake."""
+    """Without the profiles there is nothing to do, which is not an error."""
     missing = [name for name in MODELS.values() if not (PROFILES / f"{name}.graph.txt").is_file()]
     if missing:
         print(f"skipped: {PROFILES} has no {missing[0]}.graph.txt; set PIPETRAIN_EXTRAS to a folder whose "
@@ -31,7 +31,7 @@ def plan(model: str, *options: str) -> dict:
 
 
 def replicas(found: dict) -> str:
-    """15-1, straight, or 16: a whole model on each."""
+    """15-1, straight, or 16: a whole model on each device."""
     counts = [stage["replicas"] for stage in found["stages"]]
     if len(counts) == 1:
         return str(counts[0])
@@ -43,7 +43,7 @@ def largest_gib(found: dict) -> float:
 
 
 def layers(model: str) -> dict[str, tuple[float, float]]:
-    """Of each node of a graph.txt the bytes of activations of a mini-batch, and of parameters."""
+    """For each node of a graph.txt, the bytes of a mini-batch's activations, and of parameters."""
     number = r"=([\d.e+-]+)"
     found = {}
     for line in (PROFILES / f"{MODELS[model]}.graph.txt").read_text().splitlines():

@@ -1,8 +1,9 @@
-"""The configurations that PipeDream's papers print, beside what three planners choose on its authors' profiles."""
+"""The configurations that PipeDream's papers print, compared with what three planners choose from its authors'
+profiles."""
 from page import table, write_page
 from planning import plan, replicas, require_profiles
 
-# Model, what the papers say of the devices, the cluster for us, what they print.
+# Model, what the papers say about the devices, our cluster for that, what they print.
 FLAT = "--bandwidth", "1.25e9"
 PRINTED = [
     ("VGG-16", "8 machines, 10 Gbit/s", ("--devices", "8", *FLAT), "7-1"),

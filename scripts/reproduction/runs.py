@@ -15,8 +15,8 @@ LABELS = dataset_file("mnist", "t10k-labels-idx1-ubyte.gz", extra="mnist-10k")
 
 
 def write_he(file: pathlib.Path, seed: int, layers: dict[str, list[int]]) -> None:
-    """He's uniform initial weights of layers by name and weight shape, outputs first, and biases of 0: with smaller weights
-    nothing comes through a deep network without normalisation."""
+    """He's uniform initial weights for layers given by name and weight shape (outputs first), with biases of 0: with
+    smaller weights nothing gets through a deep network without normalisation."""
     pick = random.Random(seed)
     head, data = {}, b""
     for layer, shape in layers.items():
@@ -31,12 +31,12 @@ def write_he(file: pathlib.Path, seed: int, layers: dict[str, list[int]]) -> Non
 
 
 def write_weights(file: pathlib.Path, seed: int, layers: int, width: int) -> None:
-    """Of the perceptron below."""
+    """The parameters of the perceptron below."""
     write_he(file, seed, {f"fc{i}": [10 if i + 1 == layers else width, 784 if i == 0 else width] for i in range(layers)})
 
 
 def write_perceptron(folder: pathlib.Path, layers: int, width: int) -> None:
-    """model.toml: linear layers fc0, fc1, ... with relu between them."""
+    """model.toml: linear layers fc0, fc1, ... with relus between them."""
     lines = ['{ name = "flatten", kind = "flatten" }']
     for i in range(layers):
         size = 10 if i + 1 == layers else width
@@ -52,7 +52,7 @@ def have_digits() -> bool:
 
 
 def data_section() -> str:
-    """Of the config, but for the batch size: 8,000 digits to train, 2,000 to validate."""
+    """[data] of the config, except for the batch size: 8,000 digits to train, 2,000 to validate."""
     if have_digits():
         return (f'[data]\nkind = "idx"\ntrain_images = "{DIGITS}"\n'
                 f'train_labels = "{LABELS}"\n'
@@ -62,8 +62,8 @@ def data_section() -> str:
 
 
 def train(folder: pathlib.Path, sets: dict, rate: float, seed: int, steps: int) -> dict:
-    """Accuracy after each interval of updates, and at the end (chance where it diverged); the memory of each stage, and how
-    many versions of its weights it held at most."""
+    """Accuracy after each interval of updates, and at the end (chance if it diverged); the memory of each stage, and
+    the most versions of its weights that it held."""
     sets = sets | {"optimizer.lr": str(rate), "training.seed": str(seed),
                    "model.init": f'"{folder}/init-{seed}.safetensors"'}
     args = [a for key, value in sets.items() for a in ("--set", f"{key}={value}")]

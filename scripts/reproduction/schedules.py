@@ -1,4 +1,4 @@
-"""What `memory` and `utilisation` share: every schedule with its settings, and a network of equal layers to run it on."""
+"""What `memory` and `utilisation` share: every schedule with its settings, and a network of equal layers for it."""
 import dataclasses
 import json
 import pathlib
@@ -35,8 +35,9 @@ METHODS = {name: Method(name) for name in ("gpipe", "1f1b", "1f1b_sno", "fbp_as"
 METHODS["pipemare"] = Method("pipemare", {"pipeline.pipemare.anneal_steps": "0"})  # T1 takes neither memory nor time
 METHODS["interleaved_1f1b"] = Method("interleaved_1f1b", {"pipeline.virtual_stages": str(V)})
 
-# For P workers, N micro-batches, K mini-batches: work of a worker per mini-batch, and makespan. Under the timeprests B is the
-# backward of a whole mini-batch; under zb_* it is the half for the previous stage, W the one for the update.
+# For P workers, N micro-batches, K mini-batches: the work of a worker per mini-batch, and the makespan. Under the
+# timeprests B is the backward of a whole mini-batch; under zb_* it is the half for the previous stage, and W the one
+# for the update.
 Formula = tuple[str, dict[str, float], Callable[[int, int], float], Callable[[int, int, int], float]]
 FLUSH: Formula = ("K(N + P - 1)(F + B)", BACKWARD, lambda p, n: 3 * n, lambda p, n, k: k * (n + p - 1) * 3)
 NEVER: Formula = ("(KN + P - 1)(F + B)", BACKWARD, lambda p, n: 3 * n, lambda p, n, k: (k * n + p - 1) * 3)
@@ -55,7 +56,7 @@ FORMULAS: dict[str, Formula] = {
     "pipedream": NEVER, "pipedream_2bw": NEVER, "pipemare": NEVER, "pipelined_backpropagation": NEVER,
     "timeprest": NF1B, "v_timeprest": NF1B, "i_timeprest": NF1B,
 }
-# Transfers of S, where a schedule is for devices whose transfers are not free.
+# With transfers of S, for schedules made for devices whose transfers are not free.
 WITH_TRANSFERS: dict[str, Formula] = {
     "1f1b_sno": ("K((N + P - 1)(F + B) + (2(N + P - 2) - 1)S); P = 2: K(N + 1)(F + B + S)", TRANSFERS, lambda p, n: 3 * n,
                  lambda p, n, k: k * ((n + p - 1) * 3 + (n + 1 if p == 2 else 2 * (n + p - 2) - 1) / 2)),
@@ -92,7 +93,7 @@ def sets(method: Method, p: int, n: int, micro_batch: int, more: dict[str, str] 
 
 
 def train(config: pathlib.Path, arguments: list[str]) -> list[dict]:
-    """The `step` events of a run, which leaves its files in the folder `run` beside the config."""
+    """The `step` events of a run, which leaves its files in the folder `run` next to the config."""
     folder = config.with_name("run")
     call("train", str(config), "--quiet", "--resume", "never", "--output", str(folder), *arguments)
     events = (json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines())
@@ -104,7 +105,7 @@ def benchmark(config: pathlib.Path, arguments: list[str]) -> dict:
 
 
 def copies(program: str, stages: int) -> list[list[int]]:
-    """For each stage the workers that have it: the placement of a program, one worker per stage where it names none."""
+    """For each stage, the workers that have it: the program's placement, or one worker per stage if it has none."""
     if "placement=" not in program:
         return [[s] for s in range(stages)]
     return [[int(w) for w in place.split("+")] for place in program.split("placement=")[1].split(",")]

@@ -1,8 +1,8 @@
 """A language model under every kind of schedule.
 
 configs/gpt-shakespeare.toml is nanoGPT's recipe for a CPU: a GPT of characters with 4 layers, 4 heads, width 128 and a
-context of 64, trained on the first nine tenths of Tiny Shakespeare for 2,000 updates of 12 windows. Here it is cut in
-four stages of one layer each, more or less, with four micro-batches, and trained with the same seed, rate and number of
+context of 64, trained on the first nine tenths of Tiny Shakespeare for 2,000 updates of 12 windows. Here it is cut into
+four stages of about one layer each, with four micro-batches, and trained with the same seed, rate and number of
 updates under a schedule that flushes and under those that never do.
 """
 import argparse
@@ -91,7 +91,7 @@ model thought likeliest. PyTorch in one process, with the same recipe and the sa
 seeds (nanoGPT itself reports 1.88 on 20 random batches). Weight versions and staleness (updates between a micro-batch's forward and its
 backward) are per stage, from the first to the last; memory is that of all stages.
 
-One seed, and the recipe's rate for all: what flushes was tuned, what does not was not. `pipemare` is T2 alone, with decay 0.135: no stage's delay is
+One seed, and the recipe's rate for all: the rate was tuned for what flushes, not for the others. `pipemare` is T2 alone, with decay 0.135: no stage's delay is
 above 1 update (the largest is 0.75), so T1 has no effect.
 
 What the model under `1f1b` has learnt, 400 characters at temperature 0.8:

@@ -50,7 +50,7 @@ hardware = {{ workers = "inline" }}
 
 
 def grows(folder: pathlib.Path, rate: float, delay: int) -> bool:
-    """Is the oscillation stronger in the last periods than in those half-way?"""
+    """Is the oscillation stronger in the last periods than in those half-way through?"""
     run = subprocess.run([BINARY, "train", str(folder / "config.toml"), "--quiet", "--resume", "never", "--output",
                           str(folder / "run"), "--set", f"optimizer.lr={rate:.9f}"], capture_output=True, text=True)
     if run.returncode == 5:  # diverged

@@ -32,7 +32,7 @@ def methods() -> dict[str, dict]:
         key = {"pipeline.gradient_rule": f'"{rule}"'}
         made[f"TiMePReSt, {rule}"] = schedule("timeprest") | key
         made[f"V-, {rule}"] = schedule("v_timeprest") | key
-        for number in LAMBDAS[1:]:  # with 0 backward reads what forward read, so that both rules are one
+        for number in LAMBDAS[1:]:  # with 0, backward reads what forward read, so that both rules are the same
             made[f"I-, λ = {number}, {rule}"] = schedule("i_timeprest", i_timeprest__lambda=str(number)) | key
         made[f"I-, λ = 1, estimated, {rule}"] = schedule("i_timeprest", i_timeprest__stash="false") | key
     order = ("flush", "PipeDream", "TiMePReSt", "V-", "I-, λ = 0", "I-")
@@ -75,7 +75,7 @@ def finals(runs: list[dict]) -> list[float]:
 
 
 def epochs_to(runs: list[dict], target: float) -> list[float]:
-    """The first epoch from which each run was good enough; infinite where none was."""
+    """The first epoch from which each run was good enough; infinite if none was."""
     return [next((epoch for epoch, value in smoothed(run).items() if value >= target), math.inf) for run in runs]
 
 
@@ -85,7 +85,7 @@ def curve(axes, runs: list[dict], **how) -> None:
 
 
 def points(axes, epochs: list[list[float]], first: float, **how) -> None:
-    """Means in a line, the seeds as small dots behind them."""
+    """Means as a line, with the seeds as small dots behind it."""
     places = [first + i for i in range(len(epochs))]
     axes.plot(places, [statistics.mean(e) for e in epochs], **how)
     for place, dots in zip(places, epochs):
@@ -128,7 +128,7 @@ def main() -> None:
         for method, sets in methods().items():
             results[method] = {rate: [train(folder, sets, rate, seed, STEPS) for seed in SEEDS] for rate in RATES}
             print(method, [spread(finals(runs)) for runs in results[method].values()], flush=True)
-    rate = max(RATES, key=lambda r: statistics.mean(finals(results[FLUSH][r])))  # of equals the first
+    rate = max(RATES, key=lambda r: statistics.mean(finals(results[FLUSH][r])))  # the first of several equals
     target = statistics.mean(finals(results[FLUSH][rate])) - 2
     final = {m: {r: finals(runs) for r, runs in by_rate.items()} for m, by_rate in results.items()}
     epochs = {m: {r: epochs_to(runs, target) for r, runs in by_rate.items()} for m, by_rate in results.items()}

@@ -1,4 +1,4 @@
-"""The page of scripts/reproduce/timeprest: tables, and what is said about the claims, from the numbers alone."""
+"""The page of scripts/reproduce/timeprest: tables, and verdicts on the claims, from the numbers alone."""
 import math
 import statistics
 import textwrap
@@ -20,7 +20,7 @@ def epochs_text(epochs: list[float]) -> str:
 
 
 def compare(mine: list[float], other: list[float]) -> tuple[int, bool]:
-    """-1 where mine took fewer epochs on the mean, 1 where more; and whether by more than both standard deviations."""
+    """-1 if `mine` took fewer epochs on average, 1 if more; and whether by more than both standard deviations."""
     a, b = statistics.mean(mine), statistics.mean(other)
     if a == b:
         return 0, False
@@ -29,7 +29,7 @@ def compare(mine: list[float], other: list[float]) -> tuple[int, bool]:
 
 
 def mixing(epochs: dict, rule: str) -> list[str]:
-    """I- with kept weights: λ = 0, which is the same under both rules, counts beside V- with saved."""
+    """I- with kept weights: λ = 0, which is the same under both rules, is compared with V- with saved."""
     ends = (rule, "λ = 0") if rule == "saved" else (rule,)
     return [m for m in epochs if m.startswith("I-") and "estimated" not in m and m.endswith(ends)]
 
@@ -44,7 +44,7 @@ def sizes(memory: dict, held: dict) -> dict[str, tuple[float, float, float]]:
     for method, stages in memory.items():
         kept = sum(n * stage["gradients"] for n, stage in zip(held[method], stages))
         more = sum(stage["optimizer"] - stage["gradients"] for stage in stages)  # δ; momentum is as large as the gradients
-        if method.startswith("I-"):  # the place: what the weights take beyond the versions, counted in copies
+        if method.startswith("I-"):  # the place: what the weights take besides the versions, counted in copies
             more += sum((round(stage["weights"] / flush["weights"]) - n) * stage["gradients"]
                         for n, stage, flush in zip(held[method], stages, memory[FLUSH]))
         made[method] = (kept / 1024, (kept + more) / 1024, sum(stage["activations"] for stage in stages) / 1024)
@@ -66,7 +66,7 @@ def rates_table(rates: list[float], final: dict, epochs: dict) -> str:
 
 
 def claim_rows(rates: list[float], final: dict, epochs: dict) -> tuple[list[list[str]], list[tuple[int, bool]]]:
-    """A row for each rate and rule, and one for each rule with every method at its own best rate."""
+    """One row for each rate and rule, and one for each rule with every method at its own best rate."""
     rows, every = [], []
     for rate in rates + [None]:
         for rule in RULES:
@@ -98,7 +98,7 @@ def epochs_verdict(every: list[tuple[int, bool]]) -> str:
 
 
 def chance(epochs: dict) -> str:
-    """How far apart two methods are that are nearly the same one."""
+    """How far apart two methods are that are nearly the same."""
     pairs = [(epochs[f"I-, λ = 5, {rule}"][rate], v) for rule in RULES for rate, v in epochs[f"V-, {rule}"].items()]
     apart = [abs(statistics.mean(i) - statistics.mean(v)) for i, v in pairs if max(i + v) < math.inf]
     how = f"by {min(apart):.1f} to {max(apart):.1f}, on the mean of three seeds" if apart else "in whether they end"
@@ -153,7 +153,7 @@ def page(intro: str, setting: str, rate: float, target: float, final: dict, epoc
 
 {intro.split(chr(10) * 2, 1)[1].strip().format(digits=digits)}
 
-{wrap(f"{setting} The first table is at {rate}, where the flushing run ended best (of equals the lowest); the second is at all.")}
+{wrap(f"{setting} The first table is at {rate}, where the flushing run ended best (of equals the lowest); the second is at all rates.")}
 Network, batch size, rates and the smoothing were chosen after trial runs with the same seeds, so that the methods differ.
 
 {main_table(rate, target, final, epochs, held, memory)}
@@ -163,7 +163,7 @@ the flushing run's accuracy; where not every run came to it, how many did. Versi
 training. Weights kept: each version as large as the gradients of its stage, so without the copies in another layout that
 some kernels want, which depend on the size of a micro-batch. Mixture: the one more place where I- puts its weights
 together, on stages that mix. δ: kept instead of versions with `stash = false` (estimated). Momentum and gradients are
-there once under every method. saved and recompute are values of `gradient_rule`: [recomputation](../recomputation.md).
+kept once under every method. saved and recompute are values of `gradient_rule`: [recomputation](../recomputation.md).
 With λ = 0 both are the same.
 
 {rates_table(rates, final, epochs)}

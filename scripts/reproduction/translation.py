@@ -17,7 +17,7 @@ from places import dataset_file
 
 TEST = "test_2016_flickr"
 RUNS = ROOT / "runs/reproduce-translation"
-PIPEMARE = {"pipeline.pipemare.anneal_steps": "0"}  # T2 by its default; T1 has no effect: no delay is above 1
+PIPEMARE = {"pipeline.pipemare.anneal_steps": "0"}  # T2 by default; T1 has no effect: no delay is above 1
 
 
 class Run:
@@ -51,7 +51,7 @@ def find_text(named: str | None) -> pathlib.Path:
 
 
 def train(run: Run, text: pathlib.Path, epochs: int) -> pathlib.Path:
-    """The run's folder. The same command continues with what was cut off."""
+    """The run's folder. The same command resumes what was interrupted."""
     files = {f"data.{part}_{side}": f'"{text}/{name}.{language}.gz"' for part, name in (("train", "train"), ("validation", "val"))
              for side, language in (("source", "de"), ("target", "en"))}
     sets = files | {"training.epochs": str(epochs), "checkpoint.every_epochs": "1", "checkpoint.keep_latest": "1"} | run.sets
@@ -74,7 +74,7 @@ def train(run: Run, text: pathlib.Path, epochs: int) -> pathlib.Path:
 
 
 def bleu_of(output: pathlib.Path, text: pathlib.Path, python: str) -> str:
-    """sacrebleu's, of the written translations."""
+    """sacrebleu's score of the written translations."""
     if not (output / "test.en").exists():
         return "diverged"
     reference = output / "reference.en"
@@ -120,13 +120,13 @@ def main() -> None:
 {__doc__.split(chr(10) + chr(10), 1)[1].strip()}
 
 {table(header, rows)}
-BLEU is sacrebleu's of the written translations. One seed, whose luck has not been measured, and for all the rate that suits what flushes. A mini-batch has six micro-batches,
+BLEU is sacrebleu's of the written translations. One seed, whose luck has not been measured, and the same rate for all, which suits what flushes. A mini-batch has six micro-batches,
 the same number as stages, so no backward comes more than an update after its forward (`i_timeprest`: less than two). PipeMare's largest delay is
 0.83 updates, at which T1 has no effect: its rows are T2 alone, and T2 with T3. The GNMT was not tuned.
 
 Published: PipeMare's own (Yang et al., MLSys 2021) for a Transformer of 12 layers on IWSLT14 in many more stages, where PipeDream's diverges; its rows
 have T1 too. It is
-another task, so what to compare is the distance between schedules. Minutes are those of the steps, without validation; beside the six stages of `1f1b` and `pipedream` something was compiled.
+another task, so what to compare is the distance between schedules. Minutes are those of the steps, without validation; while the six stages of `1f1b` and `pipedream` ran, something else was being compiled.
 
 PyTorch's nn.Transformer of the same size and data, one process on the same two cores, in bf16: 15.1, 27.3 and 33.4 after 2, 4 and 6 epochs, in 18 minutes.
 

@@ -41,8 +41,8 @@ def on_paper() -> tuple[dict[str, list[tuple[float, float]]], list[list[str]]]:
 
 
 def traced(config: pathlib.Path, p: int, arguments: list[str]) -> dict:
-    """Milliseconds of a pass on a micro-batch: the mean over the stages of the median. The share of passes that took more than
-    1.5 times their median, and the updates' share of the workers' time."""
+    """Milliseconds of each instruction on a micro-batch: the mean over the stages of the medians. The share of those
+    that took more than 1.5 times their median, and the updates' share of the workers' time."""
     steps = train(config, arguments + ["--set", f"training.steps={TRACED[1] + 5}", "--set",
                                        f"metrics.trace_steps=[{TRACED[0]}, {TRACED[1]}]"])
     events = json.loads(config.with_name("run").joinpath("trace.json").read_text())["traceEvents"]
@@ -93,7 +93,7 @@ def measured_row(case: dict) -> list[str]:
 def paper_verdict(values: dict[str, list[tuple[float, float]]]) -> str:
     worst, label = max((max(abs(a - b) for a, b in pairs), label) for label, pairs in values.items())
     if worst < 1e-9:
-        return "Formula and simulation are the same everywhere."
+        return "Formula and simulation agree everywhere."
     return f"Formula and simulation are at most {worst:.4f} apart ({label})."
 
 
@@ -179,8 +179,8 @@ is ours, not that of the papers. Its bubble does not go away with K.
 
 `pipetrain benchmark` with one thread and one core per worker: on this machine ({os.cpu_count()} cores) P up to {max(c["p"] for c in cases)}. Layers of
 width {WIDTH}, micro-batches of {SAMPLES} samples. Each case ran {RUNS} times, in {RUNS} rounds over all cases; measured is the
-median. Formula: of the times above (B = 2F, or halves of 1). Simulated: with the times of a pass on a micro-batch that the trace
-of a real run shows (median; mean over the stages).
+median. Formula: of the times above (B = 2F, or halves of 1). Simulated: with the times of a forward and a backward of a micro-batch that the
+trace of a real run shows (median; mean over the stages).
 
 {table(header, [measured_row(c) for c in cases])}
 {measured_verdict(cases)}

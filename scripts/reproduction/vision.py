@@ -1,4 +1,5 @@
-"""docs/reproductions/vision.md: what the vision models reach on images that they trained on. See scripts/reproduce/vision."""
+"""docs/reproductions/vision.md: what the vision models reach on images on which they were trained. See
+scripts/reproduce/vision."""
 import json
 import math
 import pathlib
@@ -8,7 +9,7 @@ import subprocess
 
 from page import BINARY, ROOT, table, write_page
 
-FOLDER = pathlib.Path("runs/reproduce-vision")  # from the root, as the page's commands
+FOLDER = pathlib.Path("runs/reproduce-vision")  # relative to the root, like the page's commands
 IMAGES, SIDE, CLASSES = 320, 32, 10
 STAGES = [1, 2, 4]
 RATES = {"resnet18-32": 0.02, "vgg16-32": 0.005}  # at 0.02 vgg16's loss rises to 5 before it falls
@@ -41,7 +42,7 @@ batch_size = 64
 
 
 def draw_image(kind: int, pick: random.Random) -> bytes:
-    """A record of cifar10: stripes whose angle is the class; their phase, width, colours and noise are chance."""
+    """A record of cifar10: stripes whose angle is the class; their phase, width, colours and noise are random."""
     angle, phase = math.pi * kind / CLASSES + pick.uniform(-0.05, 0.05), pick.uniform(0, 2 * math.pi)
     rate = pick.uniform(0.6, 1.0)
     dark, light = ([pick.uniform(0, 100) for _ in range(3)], [pick.uniform(155, 255) for _ in range(3)])
@@ -72,7 +73,7 @@ def shown(*arguments) -> str:
 
 
 def train(model: str, precision: str) -> tuple[list, dict]:
-    """The command, and what `eval` finds at each number of stages."""
+    """The command, and what `eval` finds with each number of stages."""
     output = FOLDER / f"{model}-{precision}"
     chosen = sets({"model.file": f'"models/{model}.toml"', "training.precision": f'"{precision}"',
                    "optimizer.lr": RATES[model]})
@@ -119,7 +120,7 @@ steps = 5
 
 
 def memory() -> tuple[str, list, float]:
-    """ResNet-50, 5 steps in four stages: the command, a row per stage, the whole process in GiB."""
+    """ResNet-50, 5 steps in four stages: the command, one row per stage, the whole process in GiB."""
     command = ["train", FOLDER / "resnet50.toml", "--output", FOLDER / "resnet50"]
     planned = json.loads(run(*command, "--dry-run", "--json", "--resume", "never").stdout)["memory_bytes"]
     run(*command, "--quiet", "--resume", "never")
