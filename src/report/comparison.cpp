@@ -77,20 +77,20 @@ std::vector<Column> columns_of(const Comparison& c) {
        [](const RunRecord& r) {
          return r.stages.empty() ? kNone : r.stages[most_staleness(r)].staleness;
        },
-       number_text},
+       number_text, false, false},
       {"versions", "weight_versions", [](const RunRecord& r) { return double(versions_of(r)); },
-       number_text},
+       number_text, false, false},
   };
   columns.insert(columns.end(), figures.begin(), figures.end());
   return columns;
 }
 
-// NaN if all runs that have a value have the same one.
+// NaN if all runs that have a value have the same one. A run that learnt nothing wins nothing.
 double best_value(const Column& column, std::span<const RunRecord> runs) {
   double best = kNone;
   bool differ = false;
   for (const RunRecord& run : runs) {
-    const double value = column.value(run);
+    const double value = run.learnt ? column.value(run) : kNone;
     if (std::isnan(value)) continue;
     if (!std::isnan(best) && value != best) differ = true;
     if (std::isnan(best) || (column.higher_is_better ? value > best : value < best)) best = value;
@@ -102,7 +102,7 @@ const RunRecord* winner(std::span<const RunRecord> runs,
                         const std::function<double(const RunRecord&)>& value, bool higher) {
   const RunRecord* best = nullptr;
   for (const RunRecord& run : runs) {
-    if (std::isnan(value(run))) continue;
+    if (!run.learnt || std::isnan(value(run))) continue;
     if (!best || (higher ? value(run) > value(*best) : value(run) < value(*best))) best = &run;
   }
   return best;
@@ -126,8 +126,9 @@ TableRows comparison_rows(std::span<const RunRecord> runs, const Comparison& com
     const double best = best_value(column, runs);
     for (std::size_t r = 0; r < runs.size(); ++r) {
       const double value = column.value(runs[r]);
+      const bool is_best = runs[r].learnt && value == best;
       rows[r + 1].push_back(std::isnan(value) ? CellText{"-"}
-                                              : CellText{column.text(value), value == best});
+                                              : CellText{column.text(value), is_best});
     }
   }
   return rows;
@@ -142,6 +143,7 @@ std::string comparison_text(std::span<const RunRecord> runs, const Comparison& c
   std::string text = columns(plain);
   if (const std::string sentence = comparison_sentence(runs, comparison); !sentence.empty())
     text += "\n" + sentence + "\n";
+  if (const std::string failures = failures_text(runs); !failures.empty()) text += failures + "\n";
   return text;
 }
 
@@ -163,6 +165,13 @@ ordered_json comparison_json(std::span<const RunRecord> runs, const Comparison& 
     out["runs"].push_back(row);
   }
   return out;
+}
+
+std::string failures_text(std::span<const RunRecord> runs) {
+  std::string names;
+  for (const RunRecord& run : runs)
+    if (!run.learnt) names += (names.empty() ? "" : ", ") + run.name;
+  return names.empty() ? "" : fmt::format("Not ranked, failed or learnt nothing: {}.", names);
 }
 
 std::string comparison_sentence(std::span<const RunRecord> runs, const Comparison& comparison) {

@@ -16,12 +16,13 @@ struct Comparison {
   std::optional<double> target;    // the one of "time to" and "epochs to"
 };
 
-// If no `target` is given: the best value that every run reached, so that each has a time.
+// If no `target` is given: the best value that every run that learnt reached, so that each has a
+// time.
 Comparison comparison_of(std::span<const RunRecord> runs, std::optional<double> target);
 
 // Run, schedule, stages, best value, seconds and epochs to the target, total seconds, step time,
 // bubble, memory, largest mean staleness of any stage, versions of the weights. In columns where
-// the runs differ, the best value is marked.
+// the runs differ, the best value is marked; a run that learnt nothing is never the best.
 TableRows comparison_rows(std::span<const RunRecord> runs, const Comparison& comparison);
 std::string comparison_text(std::span<const RunRecord> runs, const Comparison& comparison);
 nlohmann::ordered_json comparison_json(std::span<const RunRecord> runs,
@@ -30,5 +31,7 @@ nlohmann::ordered_json comparison_json(std::span<const RunRecord> runs,
 // "best accuracy: 1f1b, 98.10%; first to reach 97.50%: pipedream, after 12.1 s"; empty if no run
 // validated or there is only one run.
 std::string comparison_sentence(std::span<const RunRecord> runs, const Comparison& comparison);
+// A sentence that names the runs that learnt nothing; empty if there are none.
+std::string failures_text(std::span<const RunRecord> runs);
 
 }  // namespace pipetrain

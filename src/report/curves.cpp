@@ -27,8 +27,12 @@ Series series_of(const RunRecord& run, std::size_t colour, const std::vector<Poi
 
 template <class Figure>
 std::string step_chart(std::span<const RunRecord> runs, const std::string& title, Figure figure,
-                       std::string (*y_text)(double) = plain) {
-  Chart chart{.title = title, .x_name = "step", .y_text = y_text, .x_text = plain};
+                       std::size_t most_points = 400) {
+  Chart chart{.title = title,
+              .x_name = "step",
+              .most_points = most_points,
+              .y_text = plain,
+              .x_text = plain};
   for (std::size_t r = 0; r < runs.size(); ++r)
     chart.series.push_back(series_of(
         runs[r], r, runs[r].steps, [](const StepPoint& p) { return double(p.step); },
@@ -53,6 +57,9 @@ std::string validation_chart(std::span<const RunRecord> runs, Measure measure,
   return line_chart(chart);
 }
 
+constexpr std::size_t kSpeedPoints = 60;  // of samples per second, which jump from step to step
+constexpr double kRatesShown = 3;         // times the largest rate used: further up nothing is near
+
 // With the largest stable rate in the same chart, if that was measured.
 std::string rate_chart(const RunRecord& run) {
   Chart chart{.title = "learning rate", .x_name = "step", .y_text = plain, .x_text = plain};
@@ -60,7 +67,10 @@ std::string rate_chart(const RunRecord& run) {
       run, 0, run.steps, [](const StepPoint& p) { return double(p.step); },
       [](const StepPoint& p) { return std::optional(p.lr); }));
   if (run.stability.empty()) return line_chart(chart);
-  chart.title += ", and the largest stable one";
+  double most = 0;
+  for (const StepPoint& point : run.steps) most = std::max(most, point.lr);
+  if (most > 0) chart.y_limit = kRatesShown * most;
+  chart.title += fmt::format(", and the largest stable one (up to {:.3g})", kRatesShown * most);
   chart.series[0].name = "learning rate";
   chart.series.push_back(series_of(
       run, 1, run.stability, [](const StabilityPoint& p) { return double(p.step); },
@@ -86,7 +96,7 @@ std::string curves(std::span<const RunRecord> runs) {
     }
     if (*measure != Measure::Loss) text += validation_chart(runs, Measure::Loss, "step", step);
   }
-  text += step_chart(runs, "samples per second", &StepPoint::samples_per_second);
+  text += step_chart(runs, "samples per second", &StepPoint::samples_per_second, kSpeedPoints);
   if (runs.size() == 1) text += rate_chart(runs[0]);
   return text + "</div>\n";
 }

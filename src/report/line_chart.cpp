@@ -16,17 +16,15 @@ namespace {
 // In points of the picture; small, so that its text is readable even on a narrow screen.
 constexpr double kChartWidth = 480, kChartHeight = 230, kChartLeft = 58, kChartRight = 14,
                  kChartTop = 10, kChartBottom = 40;
-constexpr std::size_t kMostPoints = 400;
 
 using Points = std::vector<std::pair<double, double>>;
 
 // Neighbouring points become their mean, which leaves out values that are not finite.
-Points thinned(const Points& points) {
-  if (points.size() <= kMostPoints) return points;
+Points thinned(const Points& points, std::size_t most) {
+  if (points.size() <= most) return points;
   Points few;
-  for (std::size_t i = 0; i < kMostPoints; ++i) {
-    const std::size_t begin = i * points.size() / kMostPoints,
-                      end = (i + 1) * points.size() / kMostPoints;
+  for (std::size_t i = 0; i < most; ++i) {
+    const std::size_t begin = i * points.size() / most, end = (i + 1) * points.size() / most;
     double x = 0, y = 0;
     int finite = 0;
     for (std::size_t at = begin; at < end; ++at) {
@@ -61,9 +59,10 @@ class ChartDrawing {
  public:
   explicit ChartDrawing(const Chart& chart) : chart_(chart) {
     for (const Series& series : chart.series) {
-      lines_.push_back(chart.marks ? series.points : thinned(series.points));
-      for (const auto& [x, y] : lines_.back()) {
+      lines_.push_back(chart.marks ? series.points : thinned(series.points, chart.most_points));
+      for (auto& [x, y] : lines_.back()) {
         if (!std::isfinite(y)) continue;
+        if (chart.y_limit) y = std::min(y, *chart.y_limit);
         x_.take(x);
         y_.take(y);
       }

@@ -101,9 +101,10 @@ const ValidationPoint* first_at(const RunRecord& run, Measure measure, double ta
 
 std::optional<double> common_target(std::span<const RunRecord> runs, Measure measure) {
   std::optional<double> target;
+  const bool some_learnt = std::ranges::any_of(runs, &RunRecord::learnt);
   for (const RunRecord& run : runs) {
     const ValidationPoint* const best = best_of(run, measure);
-    if (!best) continue;
+    if (!best || (some_learnt && !run.learnt)) continue;
     const double value = *value_of(*best, measure);
     if (!target || is_better(measure, *target, value)) target = value;
   }

@@ -29,7 +29,8 @@ const ValidationPoint* best_of(const RunRecord& run, Measure measure);
 // The first validation that is at least as good as `target`; null if there is none.
 const ValidationPoint* first_at(const RunRecord& run, Measure measure, double target);
 
-// The best value that every run with validations has reached: the worst of their bests.
+// The best value that every run with validations has reached: the worst of their bests. Runs that
+// learnt nothing do not count, unless none did.
 std::optional<double> common_target(std::span<const RunRecord> runs, Measure measure);
 
 std::size_t most_staleness(const RunRecord& run);  // index of the stage; 0 if there is none

@@ -36,6 +36,7 @@ path{fill:none;stroke:currentColor;stroke-width:1.8}circle{fill:currentColor}
 .scroll{overflow-x:auto;max-width:100%}.timeline{min-width:900px}
 rect.forward{fill:currentColor;fill-opacity:.6}rect.backward{fill:currentColor}
 rect.update,i.update{fill:var(--c7);background:var(--c7)}
+rect.break{fill:var(--ground)}
 rect.idle,i.idle{fill:var(--idle);background:var(--idle)}
 rect.transfer,i.transfer{fill:var(--c2);background:var(--c2)}
 rect.waiting,i.waiting{fill:var(--c5);background:var(--c5);fill-opacity:.45}
@@ -45,9 +46,9 @@ i.waiting{opacity:.55}
 .legend i.forward{opacity:.6}
 .legend i.update{background:var(--c7)}.legend i.idle{background:var(--idle)}
 .legend i.transfer{background:var(--c2)}.legend i.waiting{background:var(--c5)}
-table{border-collapse:collapse;font-size:14px;white-space:nowrap}
+table{border-collapse:collapse;font-size:14px;white-space:nowrap;margin-top:12px}
 th,td{padding:5px 12px 5px 0;border-bottom:1px solid var(--line);text-align:right;vertical-align:top}
-th{color:var(--faint);font-weight:600}th:first-child,td:first-child{text-align:left}
+th{color:var(--faint);font-weight:600;white-space:normal;vertical-align:bottom}th:first-child,td:first-child{text-align:left}
 .best{color:var(--good);font-weight:700}
 .bar{height:6px;width:110px;background:var(--idle);border-radius:2px;margin:3px 0 0 auto;display:flex;overflow:hidden}
 .bar i{display:block;height:6px;background:currentColor}

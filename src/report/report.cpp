@@ -34,9 +34,19 @@ std::string side_by_side(const std::vector<RunRecord>& runs, std::optional<doubl
   std::string body = fmt::format("<h1>{} runs</h1>\n", runs.size());
   if (const std::string sentence = comparison_sentence(runs, comparison); !sentence.empty())
     body += fmt::format("<p>{}</p>\n", xml_text(sentence));
+  if (const std::string failures = failures_text(runs); !failures.empty())
+    body += fmt::format("<p>{}</p>\n", xml_text(failures));
+  for (const RunRecord& run : runs)
+    for (const std::string& warning : run.warnings)
+      body +=
+          fmt::format("<p class=\"warning\">{}: {}</p>\n", xml_text(run.name), xml_text(warning));
   body += html_table(comparison_rows(runs, comparison)) +
           "<p class=\"faint\">Times are of training alone, without validations and checkpoints. "
-          "Staleness is the largest mean of a stage.</p>\n<h2>Curves</h2>\n" +
+          "The target is what every ranked run reached; <code>--target</code> sets another one. "
+          "Bubble: the share of the time in which workers compute nothing. Staleness: updates "
+          "between a micro-batch's forward and its backward, mean over the steps, of the stage "
+          "with the most. Versions: copies of the weights that a stage kept at once, at most. "
+          "Green: the best of a column.</p>\n<h2>Curves</h2>\n" +
           curves(runs) + "<h2>Each run</h2>\n";
   for (const RunRecord& run : runs)
     body += fmt::format("<details><summary>{}</summary>\n<p class=\"faint\">{}</p>\n{}</details>\n",

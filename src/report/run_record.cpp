@@ -69,9 +69,13 @@ class MetricsReader {
     if (kind == "validation") validation(event);
     if (kind == "rebalance") rebalance(event);
     if (kind == "stability")
-      run_.stability.push_back({read_whole(event, "step"), read_number(event, "lr_edge")});
+      run_.stability.push_back(
+          {read_whole(event, "step"), read_number(event, "lr_edge"), read_number(event, "margin")});
     if (kind == "end") end(event);
-    if (kind == "error") run_.ended = "failed: " + read_text(event, "message");
+    if (kind == "error") {
+      run_.ended = "failed: " + read_text(event, "message");
+      run_.learnt = false;
+    }
   }
 
   void finish() {
@@ -88,6 +92,7 @@ class MetricsReader {
  private:
   void start(const ordered& event) {
     run_.ended.clear();
+    run_.learnt = true;
     run_.model = read_text(event, "model");
     run_.schedule = read_text(event, "schedule");
     run_.parameters = read_whole(event, "parameters");
@@ -150,8 +155,10 @@ class MetricsReader {
       run_.ended = "stopped by " + stopped;
     run_.step_ms = read_or_zero(event, "step_ms_median");
     run_.predicted_step_ms = find_number(event, "step_ms_predicted");
-    if (const std::string warning = read_text(event, "warning"); !warning.empty())
+    if (const std::string warning = read_text(event, "warning"); !warning.empty()) {
       run_.warnings.push_back(warning);
+      run_.learnt = false;
+    }
   }
 
   RunRecord& run_;

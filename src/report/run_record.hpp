@@ -30,6 +30,7 @@ struct ValidationPoint {
 struct StabilityPoint {
   std::int64_t step = 0;  // steps trained before
   double lr_edge = 0;     // the largest stable rate; NaN if there is none
+  double margin = 0;      // lr_edge by the rate at that time; NaN if there is none
 };
 
 struct StageRecord {
@@ -55,6 +56,7 @@ struct RunRecord {
   double step_ms = 0;  // median
   std::optional<double> predicted_step_ms = {};
   std::string ended = {};  // "finished", "stopped by SIGTERM", "failed: ..."; empty: unknown
+  bool learnt = true;      // false: it failed, or its end warned of its loss
   std::vector<std::string> warnings = {};  // the run's, and about files not fully read
   std::vector<std::string> moves = {};     // of the cut, one sentence each
   std::vector<std::pair<std::string, std::string>> environment = {};  // build.json

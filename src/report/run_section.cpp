@@ -27,6 +27,17 @@ std::string step_tile(const RunRecord& run) {
   return tile(fmt::format("{:.3g} ms", run.step_ms), what);
 }
 
+std::string margin_tile(const RunRecord& run) {
+  const StabilityPoint* least = nullptr;
+  for (const StabilityPoint& point : run.stability)
+    if (std::isfinite(point.margin) && (!least || point.margin < least->margin)) least = &point;
+  return least ? tile(fmt::format("{:.3g}", least->margin),
+                      fmt::format("smallest margin: the largest stable learning rate over the one "
+                                  "used, after step {}",
+                                  count_text(least->step)))
+               : "";
+}
+
 std::string tiles(const RunRecord& run) {
   std::string text = "<div class=\"tiles\">";
   if (const auto measure = common_measure({&run, 1}))
@@ -48,6 +59,7 @@ std::string tiles(const RunRecord& run) {
       text += tile(fmt::format("{:.3g}", run.stages[s].staleness),
                    fmt::format("updates between forward and backward, mean on stage {}", s));
   }
+  text += margin_tile(run);
   return text + "</div>\n";
 }
 
@@ -57,10 +69,14 @@ std::string steps_section(const RunRecord& run) {
   if (const std::string bottleneck = bottleneck_text(run); !bottleneck.empty())
     text += fmt::format("<p>{}</p>\n", xml_text(bottleneck));
   if (!trace.slices.empty())
-    text += fmt::format("<p class=\"faint\">{}, as recorded in trace.json.</p>\n",
-                        trace.first_step == trace.last_step
-                            ? fmt::format("Step {}", trace.first_step)
-                            : fmt::format("Steps {} to {}", trace.first_step, trace.last_step)) +
+    text += fmt::format(
+                "<p class=\"faint\">{}, as recorded in trace.json. Of each stage's two rows "
+                "the upper one is what it computed, in the colour of the weights' version "
+                "(updates since the pipeline was last empty); the lower one is what it sent "
+                "and received, and when it waited.</p>\n",
+                trace.first_step == trace.last_step
+                    ? fmt::format("Step {}", trace.first_step)
+                    : fmt::format("Steps {} to {}", trace.first_step, trace.last_step)) +
             timeline(trace);
   else
     text += fmt::format("<p class=\"faint\">{}</p>\n", xml_text(trace.problem));

@@ -32,13 +32,23 @@ std::string uses_bar(const StageRecord& stage, std::size_t most) {
   return text + "</div>";
 }
 
+// With the sum over the stages of each use that the first stage names.
 std::string uses_legend(const RunRecord& run) {
   std::string text = "<div class=\"legend\">";
   const auto& uses = run.stages[0].uses;
-  for (std::size_t u = 0; u < uses.size(); ++u)
-    text += fmt::format("<span><i class=\"{}\"></i>{}</span>", colour_class(u),
-                        xml_text(uses[u].first));
-  return text + "</div>";
+  for (std::size_t u = 0; u < uses.size(); ++u) {
+    std::size_t bytes = 0;
+    for (const StageRecord& stage : run.stages)
+      for (const auto& [use, size] : stage.uses)
+        if (use == uses[u].first) bytes += size;
+    text += fmt::format("<span><i class=\"{}\"></i>{} {}</span>", colour_class(u),
+                        xml_text(uses[u].first), bytes_text(bytes));
+  }
+  return text +
+         "</div>\n<p class=\"faint\">In training, but for the column on validation. A bar is on "
+         "the "
+         "scale of the stage that holds the most; the figures beside the colours are sums over the "
+         "stages. Packets: activations and gradients on their way between stages.</p>\n";
 }
 
 }  // namespace
@@ -72,19 +82,26 @@ std::string stages_table(const RunRecord& run) {
                      {"parameters"},
                      {"computes"},
                      {"waits"},
+                     {"other"},
                      {"staleness"},
                      {"versions"}}};
   for (std::size_t s = 0; s < run.stages.size(); ++s) {
     const StageRecord& stage = run.stages[s];
+    const bool has_weights = stage.parameters > 0;
+    const double other = std::max(1 - stage.busy - stage.waiting, 0.);
     rows.push_back({{std::to_string(s)},
                     {stage.layers},
                     {count_text(stage.parameters)},
                     {share_text(stage.busy), false, bar_of(stage.busy, "c0")},
                     {share_text(stage.waiting), false, bar_of(stage.waiting, "c5")},
-                    {fmt::format("{:.3g}", stage.staleness)},
-                    {std::to_string(stage.weight_versions)}});
+                    {share_text(other)},
+                    {has_weights ? fmt::format("{:.3g}", stage.staleness) : "-"},
+                    {has_weights ? std::to_string(stage.weight_versions) : "-"}});
   }
-  return html_table(rows);
+  return html_table(rows) +
+         "<p class=\"faint\">Shares of the training's time. Other: transfers, updates and what is "
+         "between steps. Staleness: updates between a micro-batch's forward and its backward, mean "
+         "over the steps. Versions: copies of the weights kept at once, at most.</p>\n";
 }
 
 std::string memory_table(const RunRecord& run) {

@@ -3,6 +3,7 @@
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 
@@ -10,6 +11,7 @@
 #include "report/colours.hpp"
 #include "report/line_chart.hpp"
 #include "report/numbers.hpp"
+#include "report/time_scale.hpp"
 
 namespace pipetrain {
 namespace {
@@ -19,23 +21,20 @@ constexpr double kTimelineWidth = 1120, kLabelWidth = 66, kMarginRight = 10, kMa
                  kComputeRow = 22, kTransferRow = 8, kStageRow = 40, kAxisHeight = 34;
 constexpr double kShortest = 0.4;  // a narrower slice would not be visible
 constexpr double kOfLetter = 7.5;  // width of a letter in a name
+// Colours that have no other meaning in this picture.
+constexpr std::array<std::size_t, 5> kOfVersions = {0, 1, 3, 4, 6};
 
 double duration_ms(double microseconds) { return 1e-3 * microseconds; }
 
 class TimelineDrawing {
  public:
-  explicit TimelineDrawing(const TraceSlices& trace) : trace_(trace) {
-    begin_ = trace.slices.front().begin;
-    double end = begin_;
+  explicit TimelineDrawing(const TraceSlices& trace) : trace_(trace), time_(trace.slices) {
     for (const TraceSlice& slice : trace.slices) {
-      begin_ = std::min(begin_, slice.begin);
-      end = std::max(end, slice.begin + slice.length);
       stages_ = std::max(stages_, slice.stage + 1);
       if (slice.version && slice.kind != SliceKind::Update) colours_.emplace(*slice.version, 0);
     }
-    length_ = std::max(end - begin_, 1e-3);
     std::size_t next = 0;
-    for (auto& [version, colour] : colours_) colour = next++;
+    for (auto& [version, colour] : colours_) colour = kOfVersions[next++ % kOfVersions.size()];
   }
 
   std::string draw() const {
@@ -52,18 +51,18 @@ class TimelineDrawing {
           kComputeRow);
     for (const TraceSlice& slice : trace_.slices)
       if (slice.stage >= 0) text += box(slice);
-    return text + axis(height) + "</svg></div>" + legend();
+    return text + breaks(height) + axis(height) + "</svg></div>" + legend();
   }
 
  private:
   static double top_of(int stage) { return kMarginTop + kStageRow * stage; }
-  double x_at(double microseconds) const {
-    return kLabelWidth +
-           (microseconds - begin_) / length_ * (kTimelineWidth - kLabelWidth - kMarginRight);
+  double x_of(double shown) const {
+    return kLabelWidth + shown / time_.length() * (kTimelineWidth - kLabelWidth - kMarginRight);
   }
 
   std::string box(const TraceSlice& slice) const {
-    const double x = x_at(slice.begin), width = x_at(slice.begin + slice.length) - x;
+    const double x = x_of(time_.shown(slice.begin)),
+                 width = x_of(time_.shown(slice.begin + slice.length)) - x;
     const bool computes = slice.kind == SliceKind::Forward || slice.kind == SliceKind::Backward ||
                           slice.kind == SliceKind::Update;
     if (!computes && width < kShortest) return "";
@@ -95,38 +94,60 @@ class TimelineDrawing {
     }
     const auto colour = slice.version ? colours_.find(*slice.version) : colours_.end();
     return fmt::format("{} {}", slice.kind == SliceKind::Forward ? "forward" : "backward",
-                       colour_class(colour == colours_.end() ? 0 : colour->second % kColours));
+                       colour_class(colour == colours_.end() ? 0 : colour->second));
+  }
+
+  std::string breaks(double height) const {
+    std::string text;
+    for (const auto& [at, left_out] : time_.breaks())
+      text += fmt::format(
+          "<g><title>{:.3g} ms left out</title><rect class=\"break\" x=\"{}\" y=\"0\" "
+          "width=\"{:.2f}\" height=\"{:g}\"/></g>",
+          duration_ms(left_out), coordinate(x_of(at)), x_of(at + time_.break_length()) - x_of(at),
+          height - kAxisHeight);
+    return text;
   }
 
   std::string axis(double height) const {
     std::string text;
-    const double step = tick_step(duration_ms(length_), 10);
-    for (double at = 0; at <= duration_ms(length_); at += step)
+    const double step = tick_step(duration_ms(time_.length()), 10);
+    for (double at = 0; at <= duration_ms(time_.length()); at += step)
       text += fmt::format(
           "<line class=\"grid\" x1=\"{0}\" x2=\"{0}\" y1=\"{1:g}\" y2=\"{2:g}\"/>"
           "<text class=\"mid\" x=\"{0}\" y=\"{3:g}\">{4:g} ms</text>",
-          coordinate(x_at(begin_ + 1e3 * at)), kMarginTop, height - kAxisHeight,
-          height - kAxisHeight + 18, at);
+          coordinate(x_of(1e3 * at)), kMarginTop, height - kAxisHeight, height - kAxisHeight + 18,
+          at);
     return text;
   }
 
   std::string legend() const {
     std::string text =
-        "<div class=\"legend\"><span><i class=\"forward c0\"></i>forward</span>"
-        "<span><i class=\"backward c0\"></i>backward</span>"
+        "<div class=\"legend\"><span><i class=\"forward\"></i>forward (lighter)</span>"
+        "<span><i class=\"backward\"></i>backward</span>"
         "<span><i class=\"update\"></i>update</span>"
         "<span><i class=\"idle\"></i>computes nothing</span>"
         "<span><i class=\"transfer\"></i>sends or receives</span>"
         "<span><i class=\"waiting\"></i>waits</span>";
-    if (colours_.size() > 1 && colours_.size() <= kColours)
+    if (colours_.size() > 1 && colours_.size() <= kOfVersions.size())
       for (const auto& [version, colour] : colours_)
         text += fmt::format("<span><i class=\"backward {}\"></i>version {}</span>",
                             colour_class(colour), version);
-    return text + "</div>";
+    else if (colours_.size() > 1)
+      text += fmt::format("<span>{} versions, whose colours repeat</span>", colours_.size());
+    text += "</div>";
+    double left_out = 0;
+    for (const TimeScale::Break& one : time_.breaks()) left_out += one.left_out;
+    if (left_out > 0)
+      text += fmt::format(
+          "<p class=\"faint\">Where the rows are interrupted, {:.3g} ms are left out: no stage "
+          "worked "
+          "on these steps then, for example during a validation.</p>",
+          duration_ms(left_out));
+    return text;
   }
 
   const TraceSlices& trace_;
-  double begin_ = 0, length_ = 0;
+  TimeScale time_;
   int stages_ = 0;
   std::map<std::int64_t, std::size_t> colours_;  // of versions
 };

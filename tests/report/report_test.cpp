@@ -11,6 +11,7 @@
 #include "report/comparison.hpp"
 #include "report/line_chart.hpp"
 #include "report/numbers.hpp"
+#include "report/time_scale.hpp"
 #include "report/timeline.hpp"
 #include "report_rig.hpp"
 
@@ -86,9 +87,10 @@ TEST_CASE("the largest stable rate is shown beside the rate, if it was measured"
   RunRecord run{.folder = "r"};
   for (const int step : {1, 2, 3}) run.steps.push_back({.step = step, .loss = 1, .lr = 0.1});
   CHECK_FALSE(has(report_html({run}), "largest stable"));
-  run.stability = {{0, NAN}, {2, 0.2}, {3, 0.05}};
+  run.stability = {{0, NAN, NAN}, {2, 0.2, 2}, {3, 0.05, 0.5}};
   const std::string page = report_html({run});
-  CHECK(has(page, "learning rate, and the largest stable one"));
+  CHECK(has(page, "learning rate, and the largest stable one (up to 0.3)"));
+  CHECK(has(page, "<b>0.5</b><span>smallest margin"));
   CHECK(unbalanced(page) == 0);
 }
 
@@ -109,6 +111,47 @@ TEST_CASE("a page of several runs says which one was best, and which one first")
   CHECK(json["runs"][0]["seconds_to_target"] == 12);
   CHECK(json["runs"][1]["epochs_to_target"] == 4);
   CHECK(has(comparison_text(runs, comparison_of(runs, {})), "98.00% *"));
+}
+
+TEST_CASE("a run that learnt nothing wins nothing, and sets no target") {
+  const Scratch scratch;
+  write_run(scratch.path / "good", {.accuracy_step = 0.16, .step_seconds = 2});
+  write_run(scratch.path / "bad", {.accuracy_step = 0.02});
+  auto runs = read_runs({scratch.path / "good", scratch.path / "bad"});
+  CHECK(has(report_html(runs), "First to reach 12.00%"));
+  runs[1].learnt = false;
+  runs[1].warnings = {"nothing was learnt"};
+  const std::string page = report_html(runs);
+  CHECK(has(page, "First to reach 98.00%: good"));
+  CHECK(has(page, "Not ranked, failed or learnt nothing: bad."));
+  CHECK(has(page, "bad: nothing was learnt"));
+  for (const TableRows rows = comparison_rows(runs, comparison_of(runs, {}));
+       const CellText& cell : rows[2])
+    CHECK_FALSE(cell.best);
+  runs[0].learnt = false;  // now the target is again what both reached
+  CHECK(comparison_of(runs, {}).target == 0.12);
+}
+
+TEST_CASE("a long stretch without slices is left out of a timeline") {
+  const std::vector<TraceSlice> slices = {{.begin = 100, .length = 40},
+                                          {.begin = 130, .length = 20},
+                                          {.begin = 160, .length = 50},
+                                          {.begin = 1210, .length = 100}};
+  const TimeScale time(slices);  // 200 traced, gaps of 10 and of 1000
+  REQUIRE(time.breaks().size() == 1);
+  CHECK(time.breaks()[0].at == 110);
+  CHECK(time.breaks()[0].left_out == 1000);
+  CHECK(time.break_length() == 2);
+  CHECK(time.length() == 212);
+  CHECK(time.shown(100) == 0);
+  CHECK(time.shown(155) == 55);  // in a short gap
+  CHECK(time.shown(1210) == 112);
+  CHECK(time.shown(1310) == 212);
+  TraceSlices trace;
+  trace.slices = slices;
+  CHECK(has(timeline(trace), "1 ms are left out"));
+  trace.slices.pop_back();
+  CHECK_FALSE(has(timeline(trace), "left out"));
 }
 
 TEST_CASE("runs with the same name are distinguished by their paths") {
