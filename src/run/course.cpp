@@ -13,12 +13,14 @@ constexpr std::size_t kRecent = 10;  // steps
 constexpr double kBlownUp = 50;      // times the first loss
 constexpr double kBelow = 0.9;       // of chance: something was learnt
 constexpr double kAtChance = 0.98;   // of chance: nothing of that is left
+constexpr int kShort = 500;          // steps in which a training need not have left chance
 constexpr const char* kWayOut = "lower optimizer.lr, or set optimizer.max_norm";
 
 }  // namespace
 
 void Course::see(const StepSummary& step) {
   if (!std::isfinite(step.loss)) return;  // its update was skipped
+  ++steps_;
   if (!first_) first_ = step.loss;
   recent_.push_back(step.loss);
   if (recent_.size() > kRecent) recent_.pop_front();
@@ -38,12 +40,18 @@ std::optional<std::string> Course::warning() const {
         "diverged; {}",
         now, now / *first_, *first_, kWayOut);
   const double chance = classes_ > 1 ? std::log(classes_) : 0;
-  if (lowest_ && *lowest_ <= kBelow * chance && now >= kAtChance * chance)
+  if (chance == 0 || now < kAtChance * chance) return std::nullopt;
+  if (lowest_ && *lowest_ <= kBelow * chance)
     return fmt::format(
         "the loss ended at {:.4g}, which is chance among {} classes (ln {} = {:.4g}), after it had "
         "been {:.4g}: what was learnt is lost; {}",
         now, classes_, classes_, chance, *lowest_, kWayOut);
-  return std::nullopt;
+  if (steps_ < kShort) return std::nullopt;
+  return fmt::format(
+      "the loss ended at {:.4g} after {} steps, and never was clearly below chance among {} "
+      "classes "
+      "(ln {} = {:.4g}): nothing was learnt; change optimizer.lr, or train for longer",
+      now, steps_, classes_, classes_, chance);
 }
 
 }  // namespace pipetrain

@@ -28,7 +28,7 @@ std::string warning_of(int classes, double first, const std::vector<double>& ten
 
 TEST_CASE("a training that learns, or has no step, is not warned of", "[course]") {
   CHECK(warning_of(10, 2.3, {1.5, 0.4}).empty());
-  CHECK(warning_of(10, 2.3, {2.3, 2.3}).empty());  // it never was below chance
+  CHECK(warning_of(10, 2.3, {2.3, 2.3}).empty());  // too short to have left chance
   CHECK_FALSE(Course(10).warning());
 }
 
@@ -41,6 +41,15 @@ TEST_CASE("a loss that is back at chance is warned of", "[course]") {
   CHECK_THAT(warning_of(10, 2.3, {1.2, 2.3}),
              Contains("chance among 10 classes") && Contains("it had been 1.2"));
   CHECK(warning_of(0, 2.3, {1.2, 2.3}).empty());  // without classes there is no chance level
+}
+
+TEST_CASE("a loss that never left chance in 500 steps is warned of", "[course]") {
+  const std::vector<double> at_chance(50, 2.3);  // tens of steps, after the first step
+  CHECK_THAT(warning_of(10, 2.3, at_chance),
+             Contains("after 501 steps") && Contains("nothing was learnt"));
+  CHECK(warning_of(10, 2.3, std::vector<double>(49, 2.3)).empty());
+  CHECK(warning_of(0, 2.3, at_chance).empty());
+  CHECK(warning_of(10, 2.3, std::vector<double>(50, 2.2)).empty());  // below, if not clearly
 }
 
 TEST_CASE("a loss that is not finite does not count", "[course]") {

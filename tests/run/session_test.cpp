@@ -1,4 +1,5 @@
-// What follows from a config before anything is built: lengths, segments, the batch to overfit.
+// What follows from a config before anything is built: lengths, segments, the mini-batch to
+// overfit.
 #include "run/session.hpp"
 
 #include "catch.hpp"
