@@ -4,7 +4,7 @@ Per stage    predict_memory (nothing is allocated), compared with what the stage
              `pipetrain benchmark`, and with memory_bytes of the steps of `pipetrain train`.
 The process  heap allocated between "nothing but the data" and "five steps trained", without the loader's
              buffers, compared with the sum of the stages. The rest is compiled kernels and small objects;
-             it must not grow with the batch, or it would hide a buffer.
+             it must not grow with the mini-batch, or it would hide a buffer.
 """
 
 import argparse
@@ -16,7 +16,7 @@ import tempfile
 
 STAGES = [1, 2, 4]
 CONFIGS = ["configs/bench/lenet5.toml", "configs/conv10.toml"]
-BOUND = 0.05  # per stage, and for the part of the process that grows with the batch
+BOUND = 0.05  # per stage, and for the part of the process that grows with the mini-batch
 BEYOND_MAX = 1 << 20  # bytes besides the stages: compiled kernels
 KIB = 1024.0
 
@@ -68,7 +68,7 @@ class Table:
                   f"{100 * worst:.2f}%{self.check(worst <= BOUND)} |", flush=True)
 
     def process(self, rows):
-        print("\n| model | stages | batch | sum of stages KiB | process KiB | beyond the stages KiB | "
+        print("\n| model | stages | mini-batch | sum of stages KiB | process KiB | beyond the stages KiB | "
               "loader KiB | resident KiB |\n| --- | --- | --- | --- | --- | --- | --- | --- |")
         for name, stages, results in rows:
             beyond = []

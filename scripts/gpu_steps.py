@@ -14,10 +14,10 @@ import gpu_oracle
 SUITE = "gpu"
 KERNEL_TESTS = ("device_code_on_gpu", "backend_on_gpu")
 LENET_GOAL = 0.98
-STAGES_GOAL = 0.95  # of one stage's throughput, reached by four stages on one GPU, at the last of the batch sizes
+STAGES_GOAL = 0.95  # of one stage's throughput, reached by four stages on one GPU, at the last size of mini-batches
 STAGES_BATCHES = (256, 2048)
 CONV = ["configs/conv10.toml", "--set", "data.train_samples=4096", "--set", "pipeline.microbatches=8"]
-# Models and batch sizes that are compared with PyTorch, and the config whose model they train.
+# Models and sizes of mini-batches that are compared with PyTorch, and the config whose model they train.
 PEERS = [("lenet5", "configs/bench/lenet5.toml", 64), ("lenet5", "configs/bench/lenet5.toml", 1024),
          ("conv10", "configs/conv10.toml", 64), ("conv10", "configs/conv10.toml", 1024),
          ("gpt", "configs/bench/gpt.toml", 16)]

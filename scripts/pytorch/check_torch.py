@@ -7,7 +7,7 @@
   training    (torch_training.py) what the binary trains and exports
   models      (torch_gradients.py, torch_models.py) the vision models' gradients, weights both ways
   language    (torch_language.py) the same for the language models
-  translation (torch_translation.py) the same for the translation models, on padded batches
+  translation (torch_translation.py) the same for the translation models, on padded mini-batches
 """
 
 import argparse

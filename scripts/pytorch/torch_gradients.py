@@ -1,4 +1,4 @@
-"""The vision models: a random state_dict of each goes in by `init` and comes out again, and one batch
+"""The vision models: a random state_dict of each goes in by `init` and comes out again, and one mini-batch
 has PyTorch's loss, gradients and running statistics, in one stage and cut into three; also ResNet-18's
 first ten steps, with all its layers and with only the last one.
 
@@ -25,7 +25,7 @@ import torch_task
 import torch_tensors
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-OUTPUTS, GRADIENTS, TRAINED = 1e-5, 1e-4, 1e-3  # tolerances: outputs, one batch, ten steps
+OUTPUTS, GRADIENTS, TRAINED = 1e-5, 1e-4, 1e-3  # tolerances: outputs, one mini-batch, ten steps
 HEAD = 1e-4  # ten steps of the last layer
 NEARNESS = 1e-4  # to its kink, of what goes the other way
 STAGES = (1, 3)
@@ -37,7 +37,7 @@ class Model:
     name: str  # as in models/NAME.toml
     module: nn.Module
     batch: int
-    steps: int = 0  # to train, besides the one batch
+    steps: int = 0  # to train, besides the one mini-batch
     backends: tuple = ("cpu", "cuda")  # plain loops would take minutes
 
     @property
@@ -204,7 +204,7 @@ def check_gradients(model, folder, binary, runner, backend, report):
 
 
 def train_torch(model, folder, only=""):
-    """Losses and state after the steps, each on the same batch, in f64; trains the parameters whose names begin
+    """Losses and state after the steps, each on the same mini-batch, in f64; trains the parameters whose names begin
     so."""
     module = copy.deepcopy(model.module).double().train()
     images = folder.images.double()

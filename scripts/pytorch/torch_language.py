@@ -1,4 +1,4 @@
-"""The language models: a random state_dict of each goes in by `init` and comes out again, and one batch
+"""The language models: a random state_dict of each goes in by `init` and comes out again, and one mini-batch
 has PyTorch's loss and gradients, in one stage and cut into three; also gpt-mini's first ten steps.
 
 A gradient is what the checkpoint of one step at a rate of 0 keeps as momentum_buffer. PyTorch computes
@@ -64,7 +64,7 @@ class Model:
     name: str  # as in models/NAME.toml
     module: Gpt
     batch: int
-    steps: int = 0  # to train, besides the one batch
+    steps: int = 0  # to train, besides the one mini-batch
 
 
 def models():

@@ -1,5 +1,5 @@
 """The translation models: a random state_dict of each goes in by `init` and comes out again, and a
-padded batch has PyTorch's loss and gradients, in one stage and cut into four; also the first ten steps of
+padded mini-batch has PyTorch's loss and gradients, in one stage and cut into four; also the first ten steps of
 the small ones by adam, over mini-batches of several lengths.
 
 The sentences are words of random letters, the pieces come from a small SentencePiece model of them. Dropout
@@ -45,7 +45,7 @@ SEVERAL = {(8, 16): 6, (16, 8): 4, (16, 24): 8, (40, 32): 2}
 class Model:
     name: str  # as in models/NAME.toml
     module: nn.Module  # source [N, S] and target [N, T] tokens -> [N, T, VOCABULARY]
-    steps: int = 0  # to train, besides the one batch
+    steps: int = 0  # to train, besides the one mini-batch
 
     @property
     def text(self):

@@ -128,7 +128,10 @@ scripts/reproduce/bapipe
 pipetrain plan --profile vgg16.graph.txt --cluster bapipe-gpu-4 --objective bapipe
 ```
 
-Next: [how BaPipe explores](../planning-bapipe.md), [the plans that PipeDream prints](plans.md).
+## Next
+
+[BaPipe's exploration](../planning-bapipe.md) for how it finds these plans, [planning](../planning.md) to plan for a cluster of your own, [the plans that PipeDream's papers print](plans.md) for another planner on the
+same profiles.
 """)
 
 

@@ -139,7 +139,9 @@ pipetrain train configs/vgg16-imagenet.toml --dry-run --json --set 'data.kind="s
   --set 'pipeline.schedule="pipedream"' --set pipeline.stages=2 --set pipeline.replicas=[7,1] --set pipeline.microbatches=1 --set 'pipeline.split=["features.24"]'
 ```
 
-Next: [links](../links.md), [the plans that PipeDream's papers print](plans.md).
+## Next
+
+[Links](../links.md) to train over links of a given rate, [planning](../planning.md) for the plan that suits them, [the plans that PipeDream's papers print](plans.md) for the times that planners expect.
 """
     write_page("communication", text)
 

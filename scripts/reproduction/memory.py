@@ -251,7 +251,9 @@ kernels and small objects ([memory](../memory.md)).
 scripts/reproduce/memory
 ```
 
-Next: [what the parts are](../memory.md), [the bubble of every schedule](utilisation.md).
+## Next
+
+[Memory](../memory.md) for what the parts are and how exactly they are known, [utilisation](utilisation.md) for the bubble of the same schedules, [recomputation](../recomputation.md) to take less.
 """)
     draw("memory", paint(results))
 

@@ -193,7 +193,7 @@ By `train --dry-run`, which every training's own count equals to the byte; an al
 Convolutions of 3x3 with {convolutions} channels (a semicolon is a pool), then linear layers of {" and ".join(map(str, LINEAR))} features. {compute_text(found)}
 {digits} to train, 2,000 to validate; {epochs:g} epochs of sgd with momentum 0.9 at a constant rate. A worker's mini-batch has {BATCH} samples: what flushes shares {WORKERS * BATCH} among
 its workers, PipeDream's mini-batches have {BATCH}. Of three rates (a factor of 2 apart, in proportion to the samples of an update) each plan has the one that was first at the accuracy with the first seed.
-Samples to {TARGET:g}%: until the mean of {WINDOW} validations, {every} samples apart, was there; mean and standard deviation of three seeds. Network, batch and target were chosen after trial runs.
+Samples to {TARGET:g}%: until the mean of {WINDOW} validations, {every} samples apart, was there; mean and standard deviation of three seeds. Network, size of a mini-batch and target were chosen after trial runs.
 
 {table(["plan", "samples of an update of stage 0", "its rate", f"samples to {TARGET:g}%", "accuracy at the end"], course_rows(found))}
 ## Predicted and measured
@@ -208,7 +208,10 @@ pipetrain plan runs/reproduce-pipedream/config.toml --profile runs/reproduce-pip
 pipetrain train runs/reproduce-pipedream/config.toml --set 'hardware.workers="inline"' {example}
 ```
 
-Next: [what VGG-16 sends](communication.md), [the plans that PipeDream's papers print](plans.md), [the schedule](../methods/pipedream.md), [replicas](../replicas.md).
+## Next
+
+[What VGG-16 sends](communication.md) for a large network, [the plans that PipeDream's papers print](plans.md) beside what planners choose, [pipedream](../methods/pipedream.md) for how it works,
+[replicas](../replicas.md) for stages with several workers.
 """
 
 

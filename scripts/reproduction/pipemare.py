@@ -1,5 +1,7 @@
 """PipeMare's techniques on a deep network of real images.
 
+For anyone who asks what PipeMare's three techniques win back in a long pipeline, and what they cost beside PipeDream.
+
 A perceptron of 16 linear layers, width 64, one per stage (relu between them), on digits of MNIST: 8,000 to train, 2,000
 to validate. Stages run inline, so that 16 of them are studied on any machine. Every method makes the same number of
 updates from the same initial weights (He's), for three seeds. The learning rate is the best of a few for the flushing run.
@@ -150,6 +152,10 @@ but the first and the last.
 ```
 scripts/reproduce/pipemare
 ```
+
+## Next
+
+[pipemare](../methods/pipemare.md) for its formulas and keys, [stability](stability.md) for the largest rate that a delay allows, [memory](memory.md#pipemare-and-pipedream) for its bytes beside PipeDream's.
 """)
     draw("pipemare", paint(results))
 

@@ -85,7 +85,10 @@ scripts/reproduce/pipedream-plans
 pipetrain plan --profile vgg16.graph.txt --devices 8 --bandwidth 1.25e9 --objective pipedream
 ```
 
-Next: [planning](../planning.md), [what BaPipe claims](bapipe.md).
+## Next
+
+[Planning](../planning.md) to plan for a model and devices of your own, [what BaPipe claims](bapipe.md) for another planner on the same profiles, [pipedream](../methods/pipedream.md#replicas-1f1b-rr) for how a plan with
+replicas trains.
 """)
 
 

@@ -52,7 +52,7 @@ def have_digits() -> bool:
 
 
 def data_section() -> str:
-    """[data] of the config, except for the batch size: 8,000 digits to train, 2,000 to validate."""
+    """[data] of the config, except for batch_size: 8,000 digits to train, 2,000 to validate."""
     if have_digits():
         return (f'[data]\nkind = "idx"\ntrain_images = "{DIGITS}"\n'
                 f'train_labels = "{LABELS}"\n'

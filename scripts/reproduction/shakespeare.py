@@ -1,5 +1,7 @@
 """A language model under every kind of schedule.
 
+For anyone who trains language models and asks what a schedule that never drains costs in loss.
+
 configs/gpt-shakespeare.toml is nanoGPT's recipe for a CPU: a GPT of characters with 4 layers, 4 heads, width 128 and a
 context of 64, trained on the first nine tenths of Tiny Shakespeare for 2,000 updates of 12 windows. Here it is cut into
 four stages of about one layer each, with four micro-batches, and trained with the same seed, rate and number of
@@ -105,6 +107,10 @@ Made by
 ```
 scripts/reproduce/shakespeare
 ```
+
+## Next
+
+[Language models](../language.md) to train one of your own, [translation](translation.md) for the same comparison on translation models, [staleness](../staleness.md) for why these losses differ.
 """)
 
 

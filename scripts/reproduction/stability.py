@@ -1,5 +1,7 @@
 """Delayed gradient descent on f(w) = lambda w^2 / 2, trained by the real engine.
 
+For anyone who asks how large a learning rate a delay allows: PipeMare's formula beside trainings.
+
 One linear layer of one weight on one sample, x = 1 and target 0, is f with lambda = 2 under the mean squared error.
 It is stage 0 of P under `pipedream`; identity layers are the others. With one micro-batch per mini-batch the gradient
 is that of P - 1 updates ago. The largest rate at which the weight does not grow is found by halving an interval.
@@ -126,6 +128,10 @@ Each measured value is the middle of an interval of 0.04% of it. {STEPS} steps a
 ```
 scripts/reproduce/stability
 ```
+
+## Next
+
+[Stability](../stability.md) to measure this edge while you train, [pipemare](../methods/pipemare.md) for T1, [staleness](../staleness.md) for where a delay comes from.
 """)
     draw("stability", paint(measured))
 

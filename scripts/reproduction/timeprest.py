@@ -1,5 +1,7 @@
 """TiMePReSt, V- and I- beside PipeDream.
 
+For anyone who asks what TiMePReSt, V- and I-TiMePReSt reach beside PipeDream, and which of their papers' claims hold here.
+
 A perceptron of 10 linear layers, width 64, two per stage (relu between them), on {digits}: 8,000 to train, 2,000
 to validate. Stages run inline, one after the other. Every method makes the same number of updates from the same initial
 weights (He's), for three seeds, at each of three learning rates.

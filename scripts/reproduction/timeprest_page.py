@@ -154,7 +154,7 @@ def page(intro: str, setting: str, rate: float, target: float, final: dict, epoc
 {intro.split(chr(10) * 2, 1)[1].strip().format(digits=digits)}
 
 {wrap(f"{setting} The first table is at {rate}, where the flushing run ended best (of equals the lowest); the second is at all rates.")}
-Network, batch size, rates and the smoothing were chosen after trial runs with the same seeds, so that the methods differ.
+Network, size of a mini-batch, rates and the smoothing were chosen after trial runs with the same seeds, so that the methods differ.
 
 {main_table(rate, target, final, epochs, held, memory)}
 Mean and standard deviation of three seeds. Accuracy: the mean of the last four validations, two epochs; 10% is chance,
@@ -204,4 +204,9 @@ PipeDream. They train deep convolutional networks on GPUs; this is a small perce
 ```
 scripts/reproduce/timeprest
 ```
+
+## Next
+
+[timeprest](../methods/timeprest.md), [v_timeprest](../methods/v_timeprest.md) and [i_timeprest](../methods/i_timeprest.md) for their formulas and keys, [memory](memory.md#the-timeprests-and-pipedream) for their bytes
+at other numbers of stages.
 """

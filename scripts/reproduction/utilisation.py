@@ -195,7 +195,9 @@ passes are those that took more than 1.5 times their median. The load average wa
 scripts/reproduce/utilisation
 ```
 
-Next: [what a schedule takes](memory.md), [simulation](../simulation.md).
+## Next
+
+[Memory](memory.md) for what the same schedules take, [simulation](../simulation.md) to use times of your own, [which schedule to choose](../methods/1f1b.md#which-of-the-two).
 """)
     draw("utilisation", paint(values, cases))
 

@@ -139,7 +139,7 @@ def memory() -> tuple[str, list, float]:
 def page(trained: list, commands: list, memory_command: str, stages: list, process: float) -> str:
     return f"""# VGG-16 and ResNets: what they learn, what they take
 
-Made by `scripts/reproduce/vision`; the models are described in [vision.md](../vision.md).
+For anyone who asks whether the vision models learn, and whether their memory is predicted well. Made by `scripts/reproduce/vision`; the models are described in [vision.md](../vision.md).
 
 ## Over 99% on what they trained on
 
@@ -161,6 +161,10 @@ whole process held {process:.2f} GiB at most.
 ```
 {memory_command}
 ```
+
+## Next
+
+[Vision](../vision.md) for the models and for published weights, [your images](../tutorials/your-images.md) to train on pictures of your own, [memory](../memory.md) for how exactly memory is known.
 """
 
 

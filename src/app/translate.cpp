@@ -1,7 +1,6 @@
 // Reads one sentence per line, and writes its translation as one line, in the same order and with
-// nothing else on standard output. Reads ahead enough lines for several batches, which are
-// translated together and then written: a program that sends one line at a time gets its answers
-// when the input ends.
+// nothing else on standard output. Reads many lines ahead, which are translated together and then
+// written: a program that sends one line at a time gets its answers when the input ends.
 #include "app/translate.hpp"
 
 #include <spdlog/spdlog.h>

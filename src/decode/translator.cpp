@@ -34,8 +34,8 @@ std::int64_t Translator::padded(const std::vector<Token>& sentence) const {
   return pass_.padded(std::ssize(sentence) + 1, pass_.longest().source);
 }
 
-// Sentences of similar length end after a similar number of steps. All of a batch are padded to the
-// same length, because the amount of padding affects how sums are rounded.
+// Sentences of similar length end after a similar number of steps. All that are translated together
+// are padded to the same length, because the amount of padding affects how sums are rounded.
 std::vector<Translation> Translator::translate(std::span<const std::vector<Token>> sentences) {
   std::vector<Translation> translations(sentences.size());
   std::vector<std::size_t> order;

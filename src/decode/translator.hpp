@@ -1,5 +1,5 @@
-// Translates sentences, as pieces, from one language to another: in batches of sentences that are
-// padded to the same length, each with its own search over the model's outputs for the whole batch.
+// Translates sentences, as pieces, from one language to another: together those that are
+// padded to the same length, each with its own search over the model's outputs for all of them.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ struct TranslatorInput {  // graph, backend and config must outlive the translat
   const Pieces& pieces;  // used only by the constructor
   int beam = 1;
   double length_penalty = 0;  // decode/beam_search.hpp
-  int sentences = 64;         // per batch
+  int sentences = 64;         // translated together
 };
 
 struct Translation {
@@ -50,7 +50,7 @@ class Translator {
   std::vector<Translation> translate(std::span<const std::vector<Token>> sentences);
 
  private:
-  using Batch = std::span<const std::size_t>;  // numbers of sentences
+  using Batch = std::span<const std::size_t>;  // numbers of sentences translated together
   void translate(std::span<const std::vector<Token>> sentences, Batch batch,
                  std::vector<Translation>& translations);
   std::int64_t padded(const std::vector<Token>& sentence) const;

@@ -7,7 +7,7 @@
 
 namespace pipetrain {
 
-// Dimensions without the batch: [C, H, W] of an image, [features] of a vector, [T, C] of a sequence
+// Dimensions of one sample: [C, H, W] of an image, [features] of a vector, [T, C] of a sequence
 // of T vectors. Elements are floats or, with a vocabulary, tokens without a gradient: int32 from 0
 // to vocabulary - 1.
 struct Shape {

@@ -38,8 +38,8 @@ struct TrainingSetup {
 
 Trained train(const TrainingSetup& setup);
 
-// A config of stages, micro-batches, schedule, kind of worker, backend; batch 16, sgd with
-// momentum.
+// A config of stages, micro-batches, schedule, kind of worker, backend; mini-batches of 16,
+// sgd with momentum.
 struct ConfigChoice {
   int stages = 1;
   int microbatches = 4;

@@ -120,7 +120,7 @@ std::vector<float> convolve(const VectorLoops& loops, const std::vector<float>& 
   return y;
 }
 
-// In two batches of tiles.
+// In two groups of tiles.
 std::vector<float> weight_gradient(const VectorLoops& loops, const std::vector<float>& x,
                                    const std::vector<float>& dy, const std::vector<float>& before) {
   const std::int64_t of_point = kLoop.channels * kWinogradPanel, most = 11;
