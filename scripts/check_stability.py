@@ -118,7 +118,7 @@ def network(name: str) -> Case:
                  f'data.train_text="{SOURCE}/docs/hacking.md"'])
 
 
-def said(course: Course) -> float:
+def reported(course: Course) -> float:
     return course.events[0]["lr_edge"]
 
 
@@ -135,15 +135,15 @@ def seeds_at(lab: Lab, case: Case, lr: float, seeds: int, every: int) -> tuple[i
 
 def check_quadratics(lab: Lab, seeds: int) -> bool:
     holds = True
-    print("quadratic: delay | edge as said | as tried | said over tried | at twice that edge: grew tenfold, warned before | at half of it: warned")
+    print("quadratic: delay | edge reported | found | reported over found | at twice that edge: grew tenfold, warned before | at half of it: warned")
     for stages in (1, 2, 4, 8):
         case = quadratic(lab.folder, stages)
-        told = said(lab.train(case, 1e-3, 50, "stability.every_steps=50", "stability.iterations=300"))
-        tried = lab.edge(case, told)
-        grown, early, _ = seeds_at(lab, case, 2 * tried, seeds, 5)
-        _, _, warned = seeds_at(lab, case, tried / 2, seeds, 5)
-        holds &= abs(told / tried - 1) < 0.05 and 10 * early >= 9 * seeds and 10 * warned <= seeds
-        print(f"  {stages - 1} | {told:.4f} | {tried:.4f} | {told / tried:.3f} | {grown} of {seeds}, {early} | {warned} of {seeds}", flush=True)
+        edge = reported(lab.train(case, 1e-3, 50, "stability.every_steps=50", "stability.iterations=300"))
+        found = lab.edge(case, edge)
+        grown, early, _ = seeds_at(lab, case, 2 * found, seeds, 5)
+        _, _, warned = seeds_at(lab, case, found / 2, seeds, 5)
+        holds &= abs(edge / found - 1) < 0.05 and 10 * early >= 9 * seeds and 10 * warned <= seeds
+        print(f"  {stages - 1} | {edge:.4f} | {found:.4f} | {edge / found:.3f} | {grown} of {seeds}, {early} | {warned} of {seeds}", flush=True)
     return holds
 
 
@@ -153,11 +153,11 @@ def report_network(lab: Lab, name: str, seeds: int) -> None:
     edge = lab.edge(case, 0.5)
     course = lab.train(case, edge, case.steps, f"stability.every_steps={case.steps // 20}", "stability.iterations=50")
     ratios = [event["lr_edge"] / edge for event in course.events]
-    print(f"{name}: edge as tried {edge:.3g}; edge as said over it: before the first step {ratios[0]:.3g}, along a training at that rate "
+    print(f"{name}: edge found {edge:.3g}; edge reported over it: before the first step {ratios[0]:.3g}, along a training at that rate "
           f"median {statistics.median(ratios):.2f}, least {min(ratios):.2f}", flush=True)
     for factor in (2.0, 0.5):
         grown, early, warned = seeds_at(lab, case, factor * edge, seeds, case.steps // 10)
-        print(f"{name} at {factor:g} times the edge as tried: {grown} of {seeds} grew tenfold, {early} warned before that, {warned} at all", flush=True)
+        print(f"{name} at {factor:g} times the edge found: {grown} of {seeds} grew tenfold, {early} warned before that, {warned} at all", flush=True)
 
 
 def main() -> int:

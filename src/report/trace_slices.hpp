@@ -15,7 +15,7 @@ enum class SliceKind { Forward, Backward, Update, Transfer, Waiting };
 struct TraceSlice {
   int stage = 0;
   SliceKind kind = SliceKind::Forward;
-  std::string name;                          // "F0", as in the trace
+  std::string name = {};                     // "F0", as in the trace
   std::int64_t step = 0;                     // from 1
   double begin = 0, length = 0;              // microseconds
   std::optional<std::int64_t> version = {};  // of the weights that it reads
