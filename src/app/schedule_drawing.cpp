@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "app/schedule_size.hpp"
+#include "base/counted.hpp"
 #include "base/error.hpp"
 #include "base/input_file.hpp"
 #include "own_order.hpp"
@@ -17,8 +18,8 @@ namespace pipetrain {
 namespace {
 
 std::string title_of(const ScheduleRequest& request, const ProgramShape& shape) {
-  auto title = fmt::format("{}, {} stages, {} micro-batches", request.schedule, request.stages,
-                           request.microbatches);
+  auto title = fmt::format("{}, {}, {}", request.schedule, counted(request.stages, "stage"),
+                           counted(request.microbatches, "micro-batch"));
   if (request.virtual_stages > 1 && shape.stages == request.stages * request.virtual_stages)
     title += fmt::format(", {} virtual stages", request.virtual_stages);
   if (const std::vector<int> replicas = replicas_of(request); !replicas.empty())

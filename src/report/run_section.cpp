@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/bytes_text.hpp"
+#include "base/counted.hpp"
 #include "base/xml_text.hpp"
 #include "report/curves.hpp"
 #include "report/measure.hpp"
@@ -105,10 +106,10 @@ std::string moves_section(const RunRecord& run) {
 }  // namespace
 
 std::string summary_text(const RunRecord& run) {
-  std::string text = fmt::format("{}, {} parameters; {}, {} {}, {} {} per mini-batch", run.model,
-                                 count_text(run.parameters), run.schedule, run.stages.size(),
-                                 run.stages.size() == 1 ? "stage" : "stages", run.microbatches,
-                                 run.microbatches == 1 ? "micro-batch" : "micro-batches");
+  std::string text = fmt::format("{}, {} parameters; {}, {}, {} per mini-batch", run.model,
+                                 count_text(run.parameters), run.schedule,
+                                 counted(std::ssize(run.stages), "stage"),
+                                 counted(run.microbatches, "micro-batch"));
   const std::string steps =
       fmt::format("{} of {} steps", count_text(std::ssize(run.steps)), count_text(run.total_steps));
   if (run.ended.empty()) return text + "; " + steps + ", unfinished when this page was made";

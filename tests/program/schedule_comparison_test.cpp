@@ -58,9 +58,9 @@ TEST_CASE("several schedules: each picture, then a table; all take the same mini
   options.schedules = {"gpipe", "1f1b", "pipedream"};
   options.microbatches = 1;
   const auto text = printed(options);
-  for (const char* title : {"gpipe, 4 stages, 1 micro-batches, 6 mini-batches; one column",
-                            "\n\n1f1b, 4 stages, 1 micro-batches, 6 mini-batches; one column",
-                            "\n\npipedream, 4 stages, 1 micro-batches, 6 mini-batches; one column"})
+  for (const char* title : {"gpipe, 4 stages, 1 micro-batch, 6 mini-batches; one column",
+                            "\n\n1f1b, 4 stages, 1 micro-batch, 6 mini-batches; one column",
+                            "\n\npipedream, 4 stages, 1 micro-batch, 6 mini-batches; one column"})
     CHECK_THAT(text, Contains(title));
   const std::string table =
       "schedule   stages  mini-batches  makespan  bubble  peak activations  peak weight versions\n"
