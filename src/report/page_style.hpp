@@ -36,6 +36,8 @@ path{fill:none;stroke:currentColor;stroke-width:1.8}circle{fill:currentColor}
 .scroll{overflow-x:auto;max-width:100%}.timeline{min-width:900px}
 rect.forward{fill:currentColor;fill-opacity:.6}rect.backward{fill:currentColor}
 rect.update,i.update{fill:var(--c7);background:var(--c7)}
+rect.unversioned,i.unversioned{fill:var(--text);background:var(--text);fill-opacity:.3}
+.legend i.unversioned{background:var(--text);opacity:.3}
 rect.break{fill:var(--ground)}
 rect.idle,i.idle{fill:var(--idle);background:var(--idle)}
 rect.transfer,i.transfer{fill:var(--c2);background:var(--c2)}

@@ -92,9 +92,9 @@ class TimelineDrawing {
       default:
         break;
     }
-    const auto colour = slice.version ? colours_.find(*slice.version) : colours_.end();
+    if (!slice.version) return "unversioned";
     return fmt::format("{} {}", slice.kind == SliceKind::Forward ? "forward" : "backward",
-                       colour_class(colour == colours_.end() ? 0 : colour->second));
+                       colour_class(colours_.at(*slice.version)));
   }
 
   std::string breaks(double height) const {
@@ -124,6 +124,7 @@ class TimelineDrawing {
     std::string text =
         "<div class=\"legend\"><span><i class=\"forward\"></i>forward (lighter)</span>"
         "<span><i class=\"backward\"></i>backward</span>"
+        "<span><i class=\"unversioned\"></i>weight gradient (reads no weights)</span>"
         "<span><i class=\"update\"></i>update</span>"
         "<span><i class=\"idle\"></i>computes nothing</span>"
         "<span><i class=\"transfer\"></i>sends or receives</span>"
@@ -141,7 +142,8 @@ class TimelineDrawing {
       text += fmt::format(
           "<p class=\"faint\">Where the rows are interrupted, {:.3g} ms are left out: no stage "
           "worked "
-          "on these steps then, for example during a validation.</p>",
+          "on these steps then, as during a validation, a checkpoint or a measurement of "
+          "stability.</p>",
           duration_ms(left_out));
     return text;
   }

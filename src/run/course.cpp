@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kRecent = 10;  // steps
 constexpr double kBlownUp = 50;      // times the first loss
-constexpr double kBelow = 0.9;       // of chance: something was learnt
+constexpr double kBelow = 0.95;      // of chance: something was learnt
 constexpr double kAtChance = 0.98;   // of chance: nothing of that is left
 constexpr int kShort = 500;          // steps in which a training need not have left chance
 constexpr const char* kWayOut = "lower optimizer.lr, or set optimizer.max_norm";

@@ -61,6 +61,7 @@ const std::string traced = R"({"traceEvents":[
 {"ph":"X","name":"SA0","cat":"send activation","pid":0,"tid":1,"ts":905,"dur":90,"args":{"step":3}},
 {"ph":"X","name":"waiting","cat":"waiting","pid":1,"tid":2,"ts":5,"dur":900,"args":{"step":3}},
 {"ph":"X","name":"B0","cat":"backward","pid":1,"tid":0,"ts":1000,"dur":900,"args":{"step":3,"version":3}},
+{"ph":"X","name":"B0","cat":"backward, after its send","pid":1,"tid":0,"ts":1900,"dur":9,"args":{"step":3}},
 {"ph":"X","name":"U0","cat":"update","pid":1,"tid":3,"ts":1900,"dur":50,"args":{"step":4}}]})";
 
 }  // namespace
@@ -167,7 +168,7 @@ TEST_CASE("a timeline shows the traced steps, each version in its colour") {
   const Scratch scratch;
   write_file(scratch.path / "trace.json", traced);
   const TraceSlices trace = read_trace(scratch.path / "trace.json");
-  CHECK(trace.slices.size() == 5);
+  CHECK(trace.slices.size() == 6);
   CHECK(trace.first_step == 3);
   CHECK(trace.last_step == 4);
   const std::string picture = timeline(trace);
@@ -176,6 +177,7 @@ TEST_CASE("a timeline shows the traced steps, each version in its colour") {
   CHECK(has(picture, "class=\"forward c0\""));
   CHECK(has(picture, "class=\"backward c1\""));
   CHECK(has(picture, "version 3</span>"));
+  CHECK(has(picture, "<rect class=\"unversioned\""));  // the weight half of a backward
   const TraceSlices first = read_trace(scratch.path / "trace.json", 2);  // one step is always shown
   CHECK(first.last_step == 3);
 }
