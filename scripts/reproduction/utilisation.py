@@ -197,7 +197,7 @@ scripts/reproduce/utilisation
 
 ## Next
 
-[Memory](memory.md) for what the same schedules take, [simulation](../simulation.md) to use times of your own, [which schedule to choose](../methods/1f1b.md#which-of-the-two).
+[Memory](memory.md) for what the same schedules take, [simulation](../simulation.md) to use times of your own, [which schedule to choose](../choosing.md).
 """)
     draw("utilisation", paint(values, cases))
 
