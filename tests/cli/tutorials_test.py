@@ -40,11 +40,12 @@ def run_page(page: Path) -> str | None:
         return f"left no {', '.join(missing)}" if missing else None
 
 
-pages = sorted((SOURCE / "docs/tutorials").glob("*.md"))
+pages = {page.stem: page for page in sorted((SOURCE / "docs/tutorials").glob("*.md"))}
+unknown = [name for name in sys.argv[1:] if name not in pages]
+if unknown:
+    sys.exit(f"tutorials_test: no page {', '.join(unknown)}; there are {', '.join(pages)}")
 failed = 0
-for page in pages:
-    if len(sys.argv) > 1 and page.stem not in sys.argv[1:]:
-        continue
+for page in [pages[name] for name in sys.argv[1:] or pages]:
     begin = time.monotonic()
     problem = run_page(page)
     failed += problem is not None
