@@ -35,7 +35,9 @@ class Course:
         return self.grown_at < math.inf or sum(self.losses[-10:]) / 10 > 0.95 * self.losses[0]
 
     def warned_at(self) -> float:
-        return min((event["step"] for event in self.events if event["margin"] < 1 and event["loss_rises"]), default=math.inf)
+        # No margin: no direction was found that limits the rate.
+        return min((event["step"] for event in self.events
+                    if event["margin"] is not None and event["margin"] < 1 and event["loss_rises"]), default=math.inf)
 
 
 def write_npy(path: Path, rows: list[list[float]]) -> None:
@@ -163,7 +165,7 @@ def report_network(lab: Lab, name: str, seeds: int) -> None:
     case = network(name, lab.folder)
     edge = lab.edge(case, 0.5)
     course = lab.train(case, edge, case.steps, f"stability.every_steps={case.steps // 20}", "stability.iterations=50")
-    ratios = [event["lr_edge"] / edge for event in course.events]
+    ratios = [math.inf if event["lr_edge"] is None else event["lr_edge"] / edge for event in course.events]
     print(f"{name}: edge found {edge:.3g}; edge reported over it: before the first step {ratios[0]:.3g}, along a training at that rate "
           f"median {statistics.median(ratios):.2f}, least {min(ratios):.2f}", flush=True)
     for factor in (2.0, 0.5):
