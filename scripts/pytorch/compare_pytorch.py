@@ -128,6 +128,9 @@ def stage(rank, options, cuts, folder):
     with torch.no_grad():  # the form of a micro-batch on its way in and out
         arriving = nn.Sequential(*parts[:ends[rank]])(inputs[:options.batch // options.microbatches])
         leaving = module(arriving)
+    if rank:
+        arriving.requires_grad_()  # otherwise PyTorch sends no gradient back
+    leaving.requires_grad_()
     if options.compiled:
         module.compile()
     part = pipelining.PipelineStage(module, rank, options.stages, torch.device("cpu"), input_args=(arriving,), output_args=(leaving,))
