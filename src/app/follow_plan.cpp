@@ -56,7 +56,7 @@ void keep_plan(ReadConfig& read, const Graph& graph, const std::filesystem::path
   if (pipeline.split.rule == SplitRule::Auto) pipeline.split = then.split;
   if (!given.replicas) pipeline.replicas = then.replicas;
   if (!given.warmup) pipeline.warmup = then.warmup;
-  pipeline.recompute = then.recompute;
+  if (!given.recompute) pipeline.recompute = then.recompute;
 }
 
 }  // namespace pipetrain

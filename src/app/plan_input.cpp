@@ -242,7 +242,8 @@ GivenKeys given_keys(const ReadConfig& read, const Graph& graph) {
   if (written("pipeline.microbatches")) given.microbatches = pipeline.microbatches;
   if (written("pipeline.virtual_stages")) given.virtual_stages = pipeline.virtual_stages;
   if (written("pipeline.replicas")) given.replicas = pipeline.replicas;
-  given.warmup = written("pipeline.warmup");
+  if (written("pipeline.warmup")) given.warmup = pipeline.warmup;
+  if (written("pipeline.recompute")) given.recompute = pipeline.recompute == Recompute::Stage;
   if (!pipeline.split.first_layers.empty()) given.firsts = split_firsts(read.config, graph);
   return given;
 }
@@ -259,7 +260,7 @@ std::vector<SearchSeed> seeds_in(const PlanInput& input) {
                                             .minibatch_samples = input.minibatch_samples,
                                             .memory_limit_bytes = input.memory_bytes});
   for (SearchSeed& seed : seeds)
-    if (input.given.warmup) seed.warmup = Warmup::OneFOneB;
+    if (input.given.warmup) seed.warmup = *input.given.warmup;
   return seeds;
 }
 
@@ -287,7 +288,9 @@ SearchInput search_input(const PlanInput& input) {
           .microbatches = input.given.microbatches,
           .virtual_stages = input.given.virtual_stages,
           .replicas = input.given.replicas,
-          .firsts = input.given.firsts};
+          .firsts = input.given.firsts,
+          .warmup = input.given.warmup,
+          .recompute = input.given.recompute};
 }
 
 void set_transfers(Proposal& proposal, const PlanInput& input) {

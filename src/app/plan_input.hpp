@@ -26,7 +26,8 @@ struct GivenKeys {
   std::optional<std::string> schedule = {};
   std::optional<int> stages = {}, microbatches = {}, virtual_stages = {};
   std::optional<std::vector<int>> replicas = {};
-  bool warmup = false;
+  std::optional<Warmup> warmup = {};
+  std::optional<bool> recompute = {};
   std::optional<std::vector<int>> firsts = {};  // from pipeline.split, if it names layers
 };
 

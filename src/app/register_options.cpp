@@ -135,8 +135,8 @@ void profile_options(CLI::App& app, Options& options) {
 
 void plan_options(CLI::App& app, Options& options) {
   config_options(app, options,
-                 "TOML files; if given, the profile must be of their model, and their [pipeline] "
-                 "keys are kept");
+                 "TOML files; if given, the profile must be of their model, and `simulate` keeps "
+                 "what their [pipeline] names");
   app.add_option(
          "--profile", options.profile,
          "times and sizes of the layers: profile.json, or a graph.txt of PipeDream's profiler")

@@ -83,6 +83,7 @@ class Search {
 
   bool is_allowed(const Schedule& schedule) const {
     if (in_.schedule) return schedule.name == *in_.schedule;
+    if (in_.warmup && !takes_warmup(schedule)) return false;
     // Other schedules charge what only devices of their own kind do.
     if (schedule.charges != Charges::Channels) return false;
     return in_.allow_stale || flushes(schedule);
@@ -154,6 +155,10 @@ class Search {
     return at->second;
   }
 
+  std::set<Warmup> warmups(const SearchSeed& seed) const {
+    return in_.warmup ? std::set{*in_.warmup} : std::set{Warmup::OneFOneB, seed.warmup};
+  }
+
   void look_at_seed(const Schedule& schedule, const SearchSeed& seed) {
     const bool copied = require_schedule(seed.schedule).parts == Parts::Whole,
                cut = schedule.parts == Parts::OnePerWorker && !copied;
@@ -164,7 +169,7 @@ class Search {
     std::vector<int> counts = microbatch_counts();
     if (!in_.microbatches) counts.push_back(seed.microbatches);
     for (const int microbatches : counts)
-      for (const Warmup warmup : std::set{Warmup::OneFOneB, seed.warmup})
+      for (const Warmup warmup : warmups(seed))
         if (warmup == Warmup::OneFOneB || takes_warmup(schedule)) {
           const bool added = look_at_fixed({.schedule = &schedule,
                                             .workers = seed.workers,
@@ -233,11 +238,17 @@ class Search {
     looked_.push_back(looked_at(candidate));
   }
 
+  Candidate with_given(Candidate candidate) const {
+    if (in_.warmup && takes_warmup(*candidate.schedule)) candidate.warmup = *in_.warmup;
+    if (in_.recompute) candidate.recompute = *in_.recompute;
+    return candidate;
+  }
+
   Looked looked_at(const Candidate& candidate) {
-    Looked looked{candidate, {}, {}};
+    Looked looked{with_given(candidate), {}, {}};
     try {
-      looked.simulated = simulate(candidate);
-      if (looked.simulated->shortage) try_recomputed(looked);
+      looked.simulated = simulate(looked.candidate);
+      if (looked.simulated->shortage && !in_.recompute) try_recomputed(looked);
     } catch (const UsageError& error) {
       looked.refused = error.what();
     }

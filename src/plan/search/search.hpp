@@ -43,6 +43,8 @@ struct SearchInput {
   std::optional<int> workers = {}, microbatches = {}, virtual_stages = {};
   std::optional<std::vector<int>> replicas = {};  // of each stage, or one number for all
   std::optional<std::vector<int>> firsts = {};
+  std::optional<Warmup> warmup = {};  // only of schedules that take one
+  std::optional<bool> recompute = {};
 };
 
 struct SearchResult {

@@ -98,6 +98,38 @@ TEST_CASE("if activations do not fit they are recomputed", "[search]") {
   CHECK(found.candidate.recompute);
 }
 
+TEST_CASE("recomputation that is given, or ruled out, is not chosen", "[search]") {
+  const Cluster cluster = devices(2);
+  SearchInput input{.chain = eight_layers,
+                    .cluster = cluster,
+                    .minibatch_samples = 16,
+                    .schedule = "gpipe",
+                    .workers = 2,
+                    .microbatches = 16};
+  const SearchResult kept = search_by_simulation(input);
+  input.recompute = true;
+  const SearchResult again = search_by_simulation(input);
+  CHECK_FALSE(kept.candidate.recompute);
+  CHECK(again.candidate.recompute);
+  CHECK(again.simulated.step_ms > kept.simulated.step_ms);
+  CHECK(again.simulated.memory_bytes[0] < kept.simulated.memory_bytes[0]);
+  input.recompute = false;
+  input.memory_limit_bytes = 17'000;  // as above, only recomputed it fits
+  CHECK_THROWS_WITH(search_by_simulation(input), Contains("no plan fits the memory"));
+}
+
+TEST_CASE("a warm-up that is given is planned with, under schedules that take one", "[search]") {
+  const Cluster cluster = devices(2);
+  SearchInput input{
+      .chain = eight_layers, .cluster = cluster, .minibatch_samples = 16, .workers = 2};
+  input.warmup = Warmup::Full;
+  const SearchResult found = search_by_simulation(input);
+  CHECK(takes_warmup(*found.candidate.schedule));
+  CHECK(found.candidate.warmup == Warmup::Full);
+  input.schedule = "gpipe";  // has none to choose
+  CHECK(search_by_simulation(input).candidate.warmup == Warmup::OneFOneB);
+}
+
 TEST_CASE("more stages than devices are refused", "[search]") {
   const Cluster cluster = devices(2);
   CHECK_THROWS_WITH(
