@@ -73,14 +73,14 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="scripts/sweep", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("grid", metavar="GRID.toml", type=Path)
-    parser.add_argument("--output", metavar="DIR", type=Path, help="default: runs/<name of the grid>")
+    parser.add_argument("--output", metavar="DIR", type=Path, help="default: runs/sweeps/<name of the grid>")
     parser.add_argument("--dry-run", action="store_true", help="print the points and their commands, and stop")
     parser.add_argument("--seeds", metavar="1,2,3", type=seeds, help="every point once for each training.seed")
     parser.add_argument("--target", metavar="NAME=VALUE", type=target,
                         help="seconds of training to the first validation with accuracy=0.9 or more, loss=0.5 or less")
     parser.add_argument("--no-plot", action="store_true", help="leave the plot out")
     given = parser.parse_intermixed_args()
-    given.output = (given.output or Path("runs") / given.grid.stem).resolve()
+    given.output = (given.output or Path("runs/sweeps") / given.grid.stem).resolve()
     return given
 
 
