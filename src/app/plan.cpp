@@ -1,11 +1,13 @@
 // pipetrain plan: which layers run on which devices, from a profile. Uses no device.
 #include <spdlog/fmt/fmt.h>
+#include <spdlog/fmt/ranges.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <array>
 #include <iostream>
 #include <string_view>
+#include <vector>
 
 #include "app/plan_input.hpp"
 #include "app/verbs.hpp"
@@ -22,12 +24,31 @@
 namespace pipetrain {
 namespace {
 
+// What PipeDream's model leaves out of this cluster, "latencies and shared links"; empty: nothing.
+std::string left_out(const Cluster& cluster) {
+  const auto any_level = [&](auto has) {
+    return std::ranges::any_of(cluster.levels,
+                               [&](const Cluster::Level& level) { return has(level.wire); });
+  };
+  std::vector<std::string_view> parts;
+  if (any_level([](const Wire& wire) { return wire.latency_ms > 0; })) parts.push_back("latencies");
+  if (any_level([](const Wire& wire) { return wire.shared; })) parts.push_back("shared links");
+  if (!homogeneous(cluster)) parts.push_back("differences between devices");
+  if (std::ranges::any_of(cluster.devices, [](const Cluster::Device& device) {
+        return device.memory_bytes.has_value();
+      }))
+    parts.push_back("memory of devices (--memory sets a limit)");
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
 Proposal plan_pipedream(const PlanInput& input, const Options& options) {
   const auto levels = even_levels(input.cluster);
   if (!levels)
     throw UsageError(
         "--objective pipedream needs levels whose groups are all alike, which this cluster does "
         "not have; write --devices and --bandwidth, or another --objective");
+  if (const std::string ignored = left_out(input.cluster); !ignored.empty())
+    spdlog::warn("--objective pipedream plans without the cluster's {}", ignored);
   PartitionRequest request{
       .levels = {},
       .costs = options.cost_model == "code" ? PipedreamCosts::Code : PipedreamCosts::Paper,
@@ -95,10 +116,30 @@ const Objective& objective_of(const Options& options) {
                   printable(options.objective)));
 }
 
+// Options that only some planners read.
+struct PlannerOption {
+  std::string_view name, objectives;
+};
+constexpr std::array<PlannerOption, 3> kPlannerOptions{{
+    {"--straight", "pipedream or simulate"},
+    {"--cost-model", "pipedream"},
+    {"--allow-stale", "simulate"},
+}};
+
+void require_read(const Options& options) {
+  for (const auto& [name, objectives] : kPlannerOptions)
+    if (std::ranges::find(options.given, name) != options.given.end() &&
+        objectives.find(options.objective) == std::string_view::npos)
+      throw UsageError(fmt::format(
+          "{} has no effect under --objective {}; leave it out, or write --objective {}", name,
+          options.objective, objectives));
+}
+
 }  // namespace
 
 int plan(const Options& options) {
   const Objective& objective = objective_of(options);
+  require_read(options);
   const PlanFormat& format = plan_format_of(options);
   const PlanInput input = plan_input(options);
   Proposal proposal = objective.explore(input, options);

@@ -161,7 +161,8 @@ void plan_options(CLI::App& app, Options& options) {
   app.add_option("--memory", options.memory,
                  "memory of a device, such as 8GiB or in bytes; default: no limit")
       ->default_str("");
-  app.add_flag("--straight", options.straight, "a stage for every device: no replicas");
+  app.add_flag("--straight", options.straight,
+               "pipedream, simulate: a stage for every device, no replicas");
   options.objective = "simulate";
   app.add_option("--objective", options.objective,
                  "which planner: PipeDream's optimizer, BaPipe's exploration, or our own, which "
@@ -170,7 +171,7 @@ void plan_options(CLI::App& app, Options& options) {
   app.add_flag("--allow-stale", options.allow_stale,
                "simulate: also schedules that never drain, whose weights are stale");
   app.add_option("--cost-model", options.cost_model,
-                 "PipeDream's cost model: as in its paper, or as in its released code")
+                 "pipedream: its cost model as in its paper, or as in its released code")
       ->check(CLI::IsMember({"paper", "code"}));
   app.add_option("--format", options.format,
                  "svg: the map of stages as a picture; json: same as --json")
