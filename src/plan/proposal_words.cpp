@@ -3,7 +3,10 @@
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <iterator>
 
+#include "base/counted.hpp"
 #include "base/printable.hpp"
 
 namespace pipetrain {
@@ -15,10 +18,6 @@ std::string layer_text(const std::string& name, double share) {
 }
 
 }  // namespace
-
-std::string counted(std::size_t count, std::string_view what) {
-  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
-}
 
 std::string ms_text(double ms) {
   return ms >= 1e4 ? fmt::format("{:.0f} ms", ms) : fmt::format("{:.4g} ms", ms);
@@ -47,10 +46,10 @@ std::string devices_text(const std::vector<int>& devices) {
 }
 
 std::string title_text(const Proposal& proposal) {
-  std::size_t devices = 0;
-  for (const ProposedStage& stage : proposal.stages) devices += stage.devices.size();
+  std::int64_t devices = 0;
+  for (const ProposedStage& stage : proposal.stages) devices += std::ssize(stage.devices);
   return fmt::format("{}: {} on {} ({})", proposal.objective,
-                     counted(proposal.stages.size(), "stage"), counted(devices, "device"),
+                     counted(std::ssize(proposal.stages), "stage"), counted(devices, "device"),
                      replicas_text(proposal));
 }
 

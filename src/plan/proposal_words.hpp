@@ -4,18 +4,16 @@
 #include <cstddef>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "plan/proposal.hpp"
 
 namespace pipetrain {
 
-std::string counted(std::size_t count, std::string_view what);  // "1 device", "16 devices"
-std::string ms_text(double ms);                                 // "12.35 ms"
-std::string layers_text(const ProposedStage& stage);            // "conv1 .. relu2 (4 layers)"
-std::string devices_text(const std::vector<int>& devices);      // "0-3 8-11"
-std::string title_text(const Proposal& proposal);  // "bapipe: 2 stages on 4 devices (3-1)"
+std::string ms_text(double ms);                             // "12.35 ms"
+std::string layers_text(const ProposedStage& stage);        // "conv1 .. relu2 (4 layers)"
+std::string devices_text(const std::vector<int>& devices);  // "0-3 8-11"
+std::string title_text(const Proposal& proposal);           // "bapipe: 2 stages on 4 devices (3-1)"
 
 // The one stage or transfer that takes as long as the whole plan's bottleneck; none if none does.
 struct Bottleneck {

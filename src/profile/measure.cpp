@@ -38,7 +38,7 @@ std::vector<ProfiledLayer> layers_of(const Config& config, const Graph& graph) {
   return layers;
 }
 
-// None, and as many as there are cores for.
+// No neighbour, and as many neighbours as the other cores can run.
 std::vector<int> neighbours_to_measure(const Config& config, int threads) {
   const int most = available_cores() / threads - 1;
   const bool here = config.hardware.devices.empty();  // devices have no cores of this machine
