@@ -14,6 +14,7 @@ from pathlib import Path
 SOURCE = Path(__file__).resolve().parent.parent
 DIVERGED = 5  # exit code
 TENFOLD = 10.0
+LEAP = 2.0  # a net's loss that doubles has left the region in which it trains smoothly
 
 
 @dataclass
@@ -21,23 +22,26 @@ class Case:
     name: str
     config: Path
     steps: int  # enough for a rate above the edge to show
+    growth: float  # a loss of that many times the first one is unstable
     sets: list[str] = field(default_factory=list)
 
 
 @dataclass
 class Course:
     losses: list[float]
-    grown_at: float  # the first step whose loss is ten times the first one; infinite: none
-    events: list[dict]
+    events: list[dict]  # measurements
+    warnings: list[dict]
 
-    def failed(self) -> bool:
-        """Its loss grew tenfold, or it learnt nothing: a net whose ReLUs have died stays at the loss of chance."""
-        return self.grown_at < math.inf or sum(self.losses[-10:]) / 10 > 0.95 * self.losses[0]
+    def grown_at(self, growth: float = TENFOLD) -> float:
+        """The first step whose loss is that many times the first one; infinite: none."""
+        return next((k for k, loss in enumerate(self.losses, 1) if loss >= growth * self.losses[0]), math.inf)
+
+    def failed(self, growth: float) -> bool:
+        """Its loss grew, or it learnt nothing: a net whose ReLUs have died stays at the loss of chance."""
+        return self.grown_at(growth) < math.inf or sum(self.losses[-10:]) / 10 > 0.95 * self.losses[0]
 
     def warned_at(self) -> float:
-        # No margin: no direction was found that limits the rate.
-        return min((event["step"] for event in self.events
-                    if event["margin"] is not None and event["margin"] < 1 and event["loss_rises"]), default=math.inf)
+        return min((event["step"] for event in self.warnings), default=math.inf)
 
 
 def write_npy(path: Path, rows: list[list[float]]) -> None:
@@ -65,19 +69,21 @@ class Lab:
         losses = [math.inf if e["loss"] is None else e["loss"] for e in events if e["event"] == "step"]
         if done.returncode == DIVERGED:
             losses.append(math.inf)
-        grown = next((k for k, loss in enumerate(losses, 1) if loss >= TENFOLD * losses[0]), math.inf)
-        return Course(losses, grown, [e for e in events if e["event"] == "stability"])
+        return Course(losses, *([e for e in events if e["event"] == kind] for kind in ("stability", "warning")))
 
     # The largest rate at which training does not fail, to within one per cent.
     def edge(self, case: Case, begin: float) -> float:
+        def fails(lr: float) -> bool:
+            return self.train(case, lr, case.steps).failed(case.growth)
+
         low = high = begin
-        while self.train(case, low, case.steps).failed():
+        while fails(low):
             high, low = low, low / 2
-        while high == low or not self.train(case, high, case.steps).failed():
+        while high == low or not fails(high):
             low, high = max(low, high if high > low else low), high * 2
         while high / low > 1.01:
             middle = math.sqrt(low * high)
-            if self.train(case, middle, case.steps).failed():
+            if fails(middle):
                 high = middle
             else:
                 low = middle
@@ -106,7 +112,7 @@ stages = {stages}
 [hardware]
 workers = "inline"
 """)
-    return Case(f"quadratic, delay {stages - 1}", config, 2000)
+    return Case(f"quadratic, delay {stages - 1}", config, 2000, TENFOLD)
 
 
 def sentences(folder: Path) -> Path:
@@ -125,8 +131,8 @@ def network(name: str, folder: Path) -> Case:
             'optimizer.kind="sgd"', "optimizer.max_norm=0", 'lr_schedule.kind="constant"', "lr_schedule.warmup_steps=0",
             "validation.every_steps=0", "validation.every_epochs=0", "metrics.trace_steps=[]", 'hardware.workers="inline"']
     if name == "lenet5":
-        return Case(name, SOURCE / "configs/quickstart.toml", 300, sets)
-    return Case(name, SOURCE / "configs/bench/gpt.toml", 60,
+        return Case(name, SOURCE / "configs/quickstart.toml", 300, LEAP, sets)
+    return Case(name, SOURCE / "configs/bench/gpt.toml", 60, LEAP,
                 [*sets, "data.batch_size=4", 'data.kind="text"', 'data.tokenizer="bytes"', "data.stride=1",
                  f'data.train_text="{sentences(folder)}"'])
 
@@ -140,8 +146,8 @@ def seeds_at(lab: Lab, case: Case, lr: float, seeds: int, every: int) -> tuple[i
     grown = early = warned = 0
     for seed in range(1, seeds + 1):
         course = lab.train(case, lr, case.steps, f"stability.every_steps={every}", f"training.seed={seed}")
-        grown += course.grown_at < math.inf
-        early += course.warned_at() < course.grown_at
+        grown += course.grown_at() < math.inf
+        early += course.warned_at() < course.grown_at()
         warned += course.warned_at() < math.inf
     return grown, early, warned
 
@@ -169,7 +175,7 @@ def report_network(lab: Lab, name: str, seeds: int) -> None:
     print(f"{name}: edge found {edge:.3g}; edge reported over it: before the first step {ratios[0]:.3g}, along a training at that rate "
           f"median {statistics.median(ratios):.2f}, least {min(ratios):.2f}", flush=True)
     for factor in (2.0, 0.5):
-        grown, early, warned = seeds_at(lab, case, factor * edge, seeds, case.steps // 10)
+        grown, early, warned = seeds_at(lab, case, factor * edge, seeds, case.steps // 6)
         print(f"{name} at {factor:g} times the edge found: {grown} of {seeds} grew tenfold, {early} warned before that, {warned} at all", flush=True)
 
 

@@ -71,6 +71,7 @@ class MetricsReader {
     if (kind == "stability")
       run_.stability.push_back(
           {read_whole(event, "step"), read_number(event, "lr_edge"), read_number(event, "margin")});
+    if (kind == "warning") run_.warnings.push_back(read_text(event, "message"));
     if (kind == "end") end(event);
     if (kind == "error") {
       run_.ended = "failed: " + read_text(event, "message");

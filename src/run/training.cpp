@@ -126,7 +126,9 @@ void Training::report(const StepRecord& record) {
   in_.metrics.write(step_event(summary));
   in_.console.step(summary);
   course_.see(summary);
-  if (stability_) stability_->see(summary.loss);
+  if (stability_)
+    if (const Stability* const found = stability_->see(summary.loss))
+      warn_of_instability(*found, summary.step);
   progress_.skipped += summary.skipped ? 1 : 0;
   step_median_.add(summary.seconds);
   communicated_.count(summary.communication);
@@ -175,7 +177,13 @@ void Training::measure_stability() {
   if (!found) return;
   in_.metrics.write(stability_event(*found));
   in_.console.line(stability_text(*found));
-  if (const auto warning = stability_warning(*found, in_.config)) spdlog::warn("{}", *warning);
+  if (is_unstable(*found)) warn_of_instability(*found, progress_.step);
+}
+
+void Training::warn_of_instability(const Stability& found, std::int64_t step) {
+  const std::string warning = stability_warning(found, step, in_.config);
+  spdlog::warn("{}", warning);
+  in_.metrics.write({{"event", "warning"}, {"step", step}, {"message", warning}});
 }
 
 bool Training::is_best(const ValidationResult& result) const {

@@ -59,6 +59,7 @@ class Training {
   bool validation_is_due() const;
   void validate();
   void measure_stability();
+  void warn_of_instability(const Stability& found, std::int64_t step);
   bool is_best(const ValidationResult& result) const;
   std::optional<std::string> reason_to_save(bool best);
   void report(const StepRecord& record);

@@ -20,6 +20,8 @@ constexpr double kDistance = 1e-3;
 
 // Between the mean losses of two intervals: differences between mini-batches alone stay below it.
 constexpr double kRise = 2;
+// Of one loss over the highest so far. A diverging loss often grows tenfold within two steps.
+constexpr double kLeap = 1.5;
 
 StageId stage_of(const StabilityInput& in, const TrainedParameter& parameter) {
   return pipetrain::stage_of(in.pipeline.input().plan, parameter.layer);
@@ -32,18 +34,27 @@ Momentum momentum_of(const OptimizerConfig& optimizer) {
 }  // namespace
 
 void LossTrend::see(double loss) {
-  if (!before_) before_ = loss;
+  if (!before_) before_ = highest_ = loss;
   sum_ += loss;
   ++steps_;
 }
 
-bool LossTrend::end_interval() {
-  if (steps_ == 0) return true;
+bool LossTrend::end_interval(bool stable) {
+  if (steps_ == 0) return false;
   const double mean = std::exchange(sum_, 0) / static_cast<double>(std::exchange(steps_, 0));
+  if (stable) highest_ = std::max(highest_, mean);
   return !(mean <= kRise * *std::exchange(before_, mean));
 }
 
-void StabilityMeter::see(double loss) { trend_.see(loss); }
+bool LossTrend::leaps(double loss) const { return before_ && !(loss <= kLeap * highest_); }
+
+const Stability* StabilityMeter::see(double loss) {
+  const bool leaps = trend_.leaps(loss);
+  trend_.see(loss);
+  if (!leaps || !watched_ || warned_) return nullptr;
+  warned_ = true;
+  return &*watched_;
+}
 
 StabilityMeter::StabilityMeter(const StabilityInput& input)
     : in_(input),
@@ -99,7 +110,7 @@ std::vector<double> StabilityMeter::scale(std::int64_t step) const {
 
 std::optional<Stability> StabilityMeter::measure(std::int64_t step) {
   const auto begin = std::chrono::steady_clock::now();
-  const bool rising = trend_.end_interval();
+  const bool rising = trend_.end_interval(!watched_);
   const KernelThreads as_before(kernel_threads());
   const PipelineInput& of = in_.pipeline.input();
   GradientProbe probe({of.graph, of.config, of.backend, in_.train, of.sizes, of.steps_per_epoch},
@@ -111,6 +122,8 @@ std::optional<Stability> StabilityMeter::measure(std::int64_t step) {
   if (!found) return std::nullopt;
   Stability result = judged(*found, step);
   result.rising = rising;
+  watched_ = result.margin < 1 ? std::optional(result) : std::nullopt;
+  warned_ = rising;  // by the caller, which reports this measurement
   last_ = std::move(found->direction);
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
   result.seconds = took.count();

@@ -26,8 +26,8 @@ struct Stability {
   double change = 0;      // in the last iteration, relative
   double lr_edge = 0;     // the largest stable rate common to all stages
   double margin = 0;      // lr_edge over the current common rate; below 1 the training diverges
-  bool rising = true;  // the loss, since the previous measurement; also true before the first step
-  double seconds = 0;  // that the measurement took
+  bool rising = false;    // the loss, since the previous measurement
+  double seconds = 0;     // that the measurement took
   std::vector<StageStability> stages;
 };
 
@@ -36,13 +36,18 @@ class LossTrend {
  public:
   void see(double loss);
   // Ends the interval: is its mean more than twice that of the previous one (for the first
-  // interval: than the first loss)? True if there is nothing to compare.
-  bool end_interval();
+  // interval: than the first loss)? False if there is nothing to compare. `stable`: the interval is
+  // one that later losses are compared with; otherwise a slow growth would hide itself.
+  bool end_interval(bool stable = true);
+  // Is this loss more than half again as large as the first one and as every stable interval's
+  // mean?
+  bool leaps(double loss) const;
 
  private:
   double sum_ = 0;
   std::int64_t steps_ = 0;
   std::optional<double> before_;
+  double highest_ = 0;  // of the first loss and the means
 };
 
 struct StabilityInput {      // everything must outlive it
@@ -54,8 +59,10 @@ class StabilityMeter {
  public:
   explicit StabilityMeter(const StabilityInput& input);
 
-  // Call with the loss of each step, so that a measurement knows whether it rises.
-  void see(double loss);
+  // Call with the loss of each step, so that a measurement knows whether it rises. Returns the last
+  // measurement, once, if its margin was below 1 and the loss has leapt since: the training
+  // diverges.
+  const Stability* see(double loss);
   // After `step` steps. Costs two gradients of a mini-batch per iteration. Nothing if the gradients
   // are not finite, or all 0.
   std::optional<Stability> measure(std::int64_t step);
@@ -72,7 +79,9 @@ class StabilityMeter {
   const LearningRate learning_rate_;
   const std::vector<TrainedParameter> parameters_;
   const Indexed<double, StageId> delays_;
-  Direction last_;  // found last, from which the next measurement starts
+  Direction last_;                    // found last, from which the next measurement starts
+  std::optional<Stability> watched_;  // the last measurement, if its margin was below 1
+  bool warned_ = false;               // of it
   LossTrend trend_;
 };
 

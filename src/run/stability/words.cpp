@@ -45,12 +45,14 @@ std::string stability_text(const Stability& s) {
                      s.curvature, limit, s.seconds);
 }
 
-std::optional<std::string> stability_warning(const Stability& s, const Config& config) {
-  if (s.margin >= 1 || !s.rising) return std::nullopt;
+bool is_unstable(const Stability& s) { return s.margin < 1 && s.rising; }
+
+std::string stability_warning(const Stability& s, std::int64_t step, const Config& config) {
   std::string text = fmt::format(
-      "after step {} the learning rate is {:.2f} times the largest that is stable at this "
-      "curvature ({:.3g})",
-      s.step, 1 / s.margin, s.lr_edge);
+      "after step {} the loss has risen, and the learning rate {} {:.2f} times the largest that is "
+      "stable at this curvature ({:.3g})",
+      step, step == s.step ? "is" : fmt::format("was, after step {},", s.step), 1 / s.margin,
+      s.lr_edge);
   const std::size_t stage = latest(s);
   const double delay = s.stages[stage].delay;
   if (delay > 0)

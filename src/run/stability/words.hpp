@@ -1,7 +1,7 @@
 // How a training's stability is reported: in metrics.jsonl, on the console, and in a warning.
 #pragma once
 
-#include <optional>
+#include <cstdint>
 #include <string>
 
 #include <nlohmann/json_fwd.hpp>
@@ -14,8 +14,10 @@ nlohmann::ordered_json stability_event(const Stability& stability);
 
 std::string stability_text(const Stability& stability);
 
-// What to change if the margin is below 1 and the loss does not contradict that: a net can train
-// for long with a margin just below 1, because its curvature falls again.
-std::optional<std::string> stability_warning(const Stability& stability, const Config& config);
+// Is it to be warned of? Only if the loss rises too: a net can train for long with a margin just
+// below 1, because its curvature falls again.
+bool is_unstable(const Stability& stability);
+// What to change, after this step.
+std::string stability_warning(const Stability& stability, std::int64_t step, const Config& config);
 
 }  // namespace pipetrain

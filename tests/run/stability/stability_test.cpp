@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/rng.hpp"
@@ -60,6 +61,16 @@ class Quadratic {
                quadratic_model(stages_));
     Training(rig.input()).run();
     return rig.events("stability").at(0)["lr_edge"].get<double>();
+  }
+
+  // The steps after which it was warned, and those after which it measured.
+  std::pair<Steps, Steps> warned(double lr, int steps) const {
+    RunRig rig(sets(steps, lr, {"stability.every_steps=20"}), quadratic_model(stages_));
+    try {
+      Training(rig.input()).run();
+    } catch (const DivergedError&) {
+    }
+    return {rig.steps_of("warning"), rig.steps_of("stability")};
   }
 
   // The loss after that many steps over the first one's.
@@ -167,29 +178,32 @@ TEST_CASE("under a schedule that drains, measuring changes no bit", "[stability]
   CHECK(same_bits(plain.pipeline().parameters(), measured.pipeline().parameters()));
 }
 
-TEST_CASE("a warning says what to change, and only below the edge", "[stability]") {
-  CHECK_FALSE(stability_warning(of_margin(1.01, {3, 0}), rate_of(0.1)));
-  const auto late = stability_warning(of_margin(0.5, {3, 1.5, 0}), rate_of(0.1));
-  REQUIRE(late);
-  CHECK_THAT(*late, Contains("after step 20 the learning rate is 2.00 times"));
-  CHECK_THAT(*late, Contains("gradients up to 3 updates late (stage 0)"));
-  CHECK_THAT(*late, Contains("write optimizer.lr = 0.05 or less"));
-  CHECK_THAT(*late, Contains("fewer stages"));
-  const auto on_time = stability_warning(of_margin(0.5, {0}), rate_of(0.1));
-  REQUIRE(on_time);
-  CHECK_FALSE(contains(*on_time, "late"));
-  CHECK_FALSE(contains(*on_time, "fewer stages"));
+TEST_CASE("a warning says what to change", "[stability]") {
+  const std::string late = stability_warning(of_margin(0.5, {3, 1.5, 0}), 20, rate_of(0.1));
+  CHECK_THAT(late,
+             Contains("after step 20 the loss has risen, and the learning rate is 2.00 times"));
+  CHECK_THAT(late, Contains("gradients up to 3 updates late (stage 0)"));
+  CHECK_THAT(late, Contains("write optimizer.lr = 0.05 or less"));
+  CHECK_THAT(late, Contains("fewer stages"));
+  const std::string on_time = stability_warning(of_margin(0.5, {0}), 23, rate_of(0.1));
+  CHECK_THAT(on_time, Contains("after step 23 the loss has risen") &&
+                          Contains("was, after step 20, 2.00 times"));
+  CHECK_FALSE(contains(on_time, "late"));
+  CHECK_FALSE(contains(on_time, "fewer stages"));
 }
 
-TEST_CASE("a loss that falls silences the warning", "[stability]") {
-  Stability falling = of_margin(0.5, {3, 0});
-  falling.rising = false;
-  CHECK_FALSE(stability_warning(falling, rate_of(0.1)));
+TEST_CASE("only a rising loss below the edge is unstable", "[stability]") {
+  Stability found = of_margin(0.5, {3, 0});
+  CHECK_FALSE(is_unstable(found));
+  found.rising = true;
+  CHECK(is_unstable(found));
+  found.margin = 1.01;
+  CHECK_FALSE(is_unstable(found));
 }
 
 TEST_CASE("a loss rises if an interval's mean is clearly above the one before", "[stability]") {
   LossTrend trend;
-  CHECK(trend.end_interval());  // nothing to compare
+  CHECK_FALSE(trend.end_interval());  // nothing to compare
   for (const double loss : {2.0, 1.8, 1.6}) trend.see(loss);
   CHECK_FALSE(trend.end_interval());  // 1.8 after 2, the first loss
   for (const double loss : {1.8, 1.9}) trend.see(loss);
@@ -198,6 +212,37 @@ TEST_CASE("a loss rises if an interval's mean is clearly above the one before", 
   CHECK(trend.end_interval());
   trend.see(INFINITY);
   CHECK(trend.end_interval());
+}
+
+TEST_CASE("a loss leaps if it is clearly above the first one and every interval's mean",
+          "[stability]") {
+  LossTrend trend;
+  CHECK_FALSE(trend.leaps(100));  // nothing to compare
+  trend.see(2);
+  CHECK_FALSE(trend.leaps(3));
+  CHECK(trend.leaps(3.1));
+  CHECK(trend.leaps(std::nan("")));
+  trend.see(0.1);
+  trend.end_interval();
+  CHECK_FALSE(trend.leaps(0.5));  // five times the last loss, but far below the first
+  trend.see(4);
+  trend.end_interval(false);  // was not stable
+  CHECK(trend.leaps(4));
+  trend.see(4);
+  trend.end_interval();
+  CHECK_FALSE(trend.leaps(5.9));
+}
+
+TEST_CASE("a training that leaves the edge behind is warned once the loss leaps, not before",
+          "[stability]") {
+  const Quadratic quadratic(2);
+  const double edge = quadratic.edge_said();
+  const auto [unstable, measured] = quadratic.warned(2 * edge, 30);
+  REQUIRE_FALSE(unstable.empty());
+  CHECK(unstable.front() > 0);
+  CHECK(unstable.front() < 20);  // measured before the first step, and after step 20
+  CHECK(measured.front() == 0);
+  CHECK(quadratic.warned(edge / 2, 30).first.empty());
 }
 
 TEST_CASE("a parameter that layers share counts once, and a frozen one not at all", "[stability]") {
