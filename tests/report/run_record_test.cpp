@@ -114,6 +114,18 @@ TEST_CASE("stability is read, even if nothing limits the rate") {
   CHECK(std::isnan(run.stability[1].lr_edge));
 }
 
+TEST_CASE("a warning while training is shown, and the run is ranked all the same") {
+  const Scratch scratch;
+  write_run(scratch.path);
+  append(scratch.path / "metrics.jsonl",
+         R"({"event":"warning","step":5,"message":"after step 5 the loss has risen"})"
+         "\n");
+  const RunRecord run = read_run(scratch.path);
+  REQUIRE(run.warnings.size() == 1);
+  CHECK(run.learnt);
+  CHECK(report_html({run}).find("after step 5 the loss has risen") != std::string::npos);
+}
+
 TEST_CASE("a run that failed, and one that has not ended") {
   const Scratch scratch;
   write_file(scratch.path / "metrics.jsonl", R"({"event":"start","model":"net","steps":4})"
