@@ -142,12 +142,12 @@ def reported(course: Course) -> float:
 
 
 def seeds_at(lab: Lab, case: Case, lr: float, seeds: int, every: int) -> tuple[int, int, int]:
-    """Of these runs, how many grew tenfold, how many were warned before that, and how many were warned at all."""
+    """Of these runs, how many grew tenfold, how many of these were warned before that, and how many were warned at all."""
     grown = early = warned = 0
     for seed in range(1, seeds + 1):
         course = lab.train(case, lr, case.steps, f"stability.every_steps={every}", f"training.seed={seed}")
         grown += course.grown_at() < math.inf
-        early += course.warned_at() < course.grown_at()
+        early += course.warned_at() < course.grown_at() < math.inf
         warned += course.warned_at() < math.inf
     return grown, early, warned
 
@@ -176,7 +176,7 @@ def report_network(lab: Lab, name: str, seeds: int) -> None:
           f"median {statistics.median(ratios):.2f}, least {min(ratios):.2f}", flush=True)
     for factor in (2.0, 0.5):
         grown, early, warned = seeds_at(lab, case, factor * edge, seeds, case.steps // 6)
-        print(f"{name} at {factor:g} times the edge found: {grown} of {seeds} grew tenfold, {early} warned before that, {warned} at all", flush=True)
+        print(f"{name} at {factor:g} times the edge found: {grown} of {seeds} grew tenfold, {early} of these warned before; {warned} of all warned", flush=True)
 
 
 def main() -> int:

@@ -18,10 +18,9 @@ namespace {
 // How far from the weights gradients are taken, on both sides, relative to the weights' length.
 constexpr double kDistance = 1e-3;
 
-// Between the mean losses of two intervals: differences between mini-batches alone stay below it.
+// Between the mean losses of two intervals, and of one loss over the highest so far: differences
+// between mini-batches alone stay below it.
 constexpr double kRise = 2;
-// Of one loss over the highest so far. A diverging loss often grows tenfold within two steps.
-constexpr double kLeap = 1.5;
 
 StageId stage_of(const StabilityInput& in, const TrainedParameter& parameter) {
   return pipetrain::stage_of(in.pipeline.input().plan, parameter.layer);
@@ -46,7 +45,7 @@ bool LossTrend::end_interval(bool stable) {
   return !(mean <= kRise * *std::exchange(before_, mean));
 }
 
-bool LossTrend::leaps(double loss) const { return before_ && !(loss <= kLeap * highest_); }
+bool LossTrend::leaps(double loss) const { return before_ && !(loss <= kRise * highest_); }
 
 const Stability* StabilityMeter::see(double loss) {
   const bool leaps = trend_.leaps(loss);

@@ -39,8 +39,7 @@ class LossTrend {
   // interval: than the first loss)? False if there is nothing to compare. `stable`: the interval is
   // one that later losses are compared with; otherwise a slow growth would hide itself.
   bool end_interval(bool stable = true);
-  // Is this loss more than half again as large as the first one and as every stable interval's
-  // mean?
+  // Is this loss more than twice the first one and every stable interval's mean?
   bool leaps(double loss) const;
 
  private:

@@ -219,18 +219,18 @@ TEST_CASE("a loss leaps if it is clearly above the first one and every interval'
   LossTrend trend;
   CHECK_FALSE(trend.leaps(100));  // nothing to compare
   trend.see(2);
-  CHECK_FALSE(trend.leaps(3));
-  CHECK(trend.leaps(3.1));
+  CHECK_FALSE(trend.leaps(4));
+  CHECK(trend.leaps(4.1));
   CHECK(trend.leaps(std::nan("")));
   trend.see(0.1);
   trend.end_interval();
   CHECK_FALSE(trend.leaps(0.5));  // five times the last loss, but far below the first
   trend.see(4);
   trend.end_interval(false);  // was not stable
-  CHECK(trend.leaps(4));
+  CHECK(trend.leaps(4.1));
   trend.see(4);
   trend.end_interval();
-  CHECK_FALSE(trend.leaps(5.9));
+  CHECK_FALSE(trend.leaps(7.9));
 }
 
 TEST_CASE("a training that leaves the edge behind is warned once the loss leaps, not before",
