@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/check.hpp"
 #include "base/clock.hpp"
 #include "base/median.hpp"
 #include "graph/graph.hpp"
@@ -20,6 +21,8 @@ double spread(const std::vector<double>& values) {
 LayerClock::LayerClock(int layers) : now_(layers) {}
 
 void LayerClock::begin(LayerWork work, int layer) {
+  PIPETRAIN_CHECK(layer >= 0 && layer < std::ssize(now_), "layer {} of a stage of {}", layer,
+                  now_.size());
   open_ = &now_[layer];
   open_work_ = static_cast<std::size_t>(work);
   begin_ns_ = now_ns();

@@ -256,9 +256,11 @@ void Stage::prepare(const WeightRead& read) {
   weights_.set_mixed(read);
 }
 
-// A sum of gradients counts for the layer whose output has several readers.
+// A sum of gradients counts for the layer whose output has several readers; if that is in an
+// earlier stage, for this stage's first layer.
 int Stage::layer_of(const Step& step) const {
-  return step.kind == Step::Kind::Add ? step.value.value - 1 - input_.first.value : step.layer;
+  if (step.kind != Step::Kind::Add) return step.layer;
+  return std::max(0, step.value.value - 1 - input_.first.value);
 }
 
 void Stage::run(CompiledStage& compiled, const Step& step, const Bases& bases, const PassCall& call,
