@@ -35,7 +35,7 @@ class Job final : public Polled {
  public:
   // Throws on this thread what make_wire throws. Ending the wire may take `seconds_to_end`, or the
   // peer timeout if that is longer and nothing has failed; after that it is abandoned.
-  explicit Job(const MakeRankWire& make_wire, double seconds_to_end = 10);
+  explicit Job(const MakeRankWire& make_wire, double seconds_to_end = 5);
   // Aborts a job that neither finished nor failed.
   ~Job() override;
 
