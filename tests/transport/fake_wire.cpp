@@ -18,6 +18,7 @@ class FakeWire final : public RankWire {
       std::erase(kept.queue->expected, kept.message);
       std::erase(kept.queue->sent, kept.message);
     }
+    network_.leave(rank_);
   }
 
   int rank() const override { return rank_; }
@@ -61,8 +62,12 @@ class FakeWire final : public RankWire {
                bool sends) {
     const std::lock_guard lock(network_.mutex_);
     FakeNetwork::Queue& queue = network_.queues_[{from, to, tag}];
-    (sends ? queue.sent : queue.expected).push_back(message);
     requests_[next_] = {&queue, message};
+    if (sends && network_.gone_[to]) {
+      message->done = true;
+      return next_++;
+    }
+    (sends ? queue.sent : queue.expected).push_back(message);
     if (!network_.cut_[from] && !network_.cut_[to]) network_.meet(queue);
     return next_++;
   }
@@ -82,6 +87,15 @@ void FakeNetwork::meet(Queue& queue) {
     from.done = to.done = true;
     queue.sent.pop_front();
     queue.expected.pop_front();
+  }
+}
+
+void FakeNetwork::leave(int rank) {
+  gone_[rank] = true;
+  for (auto& [name, queue] : queues_) {
+    if (std::get<1>(name) != rank) continue;
+    for (const auto& message : queue.sent) message->done = true;
+    queue.sent.clear();
   }
 }
 

@@ -123,7 +123,10 @@ TEST_CASE("the end of a job is an empty command") {
   TwoRanks ranks;
   ranks.leader.finish();
   CHECK(ranks.other.notes().take(Topic::Command, 0).empty());
+  ranks.other.notes().send(0, Topic::Sum, note_from(1, 16));  // which nobody takes any more
+  ranks.other.set_peer_timeout(3600);                         // what a wait for that would take
   ranks.other.finish();
+  CHECK(ranks.other.finished());
 }
 
 TEST_CASE("a wire that does not end is left alone, and its job still answers") {
