@@ -22,6 +22,19 @@ void require_positive(std::string_view what, int value) {
   if (value < 1) throw UsageError(fmt::format("{} = {}: it must be at least 1", what, value));
 }
 
+OrderInput order_input(const ScheduleRequest& request) {
+  return {.stages = request.stages,
+          .microbatches = request.microbatches,
+          .minibatches = request.minibatches,
+          .warmup = request.warmup,
+          .busy = request.busy.value_or(BusyTimes{}),
+          .virtual_stages = request.virtual_stages};
+}
+
+const Order& order_of(const Schedule& schedule, const ScheduleRequest& request) {
+  return request.busy ? *schedule.busy_order : *schedule.order;
+}
+
 // ProgramShape::minibatches_per_round, if replicas take whole mini-batches.
 int round_of(const ScheduleRequest& request) {
   int round = 1;
@@ -41,6 +54,13 @@ Indexed<double, StageId> delays(const ScheduleRequest& request) {
 
 int steady_minibatches(const Schedule& schedule, const ScheduleRequest& request) {
   if (flushes(schedule)) return 1;
+  if (request.busy) {
+    // What begins the last round is in flight while the next mini-batches are admitted. Versions
+    // are bound on a clock of slots, which takes up to two mini-batches per stage to settle.
+    const Repetition steady = schedule.busy_order->repetition(order_input(request));
+    return steady.first + steady.minibatches + 2 * request.stages +
+           settled(*request.busy, request.stages, request.microbatches).in_flight;
+  }
   // A stage is at most this many micro-batches ahead of its own backwards, and its versions this
   // many updates behind. The 2 mini-batches added: one that has begun and one that has not ended.
   const int ahead = 2 * request.stages + 1;
@@ -53,6 +73,7 @@ int shown_minibatches(const Schedule& schedule, const ScheduleRequest& request) 
   if (flushes(schedule)) return 1;
   if (schedule.replicas == Replicas::TakeMinibatches && !replicas_of(request).empty())
     return workers_of(request) + 2 * round_of(request);
+  if (request.busy) return steady_minibatches(schedule, request) - 2 * request.stages;
   // A round is one mini-batch. The warm-up of stage 0 takes `filled` of them, and the stage keeps
   // its most versions after `filled` more. nF1B runs as far ahead as the double warm-up.
   const Warmup warmup = takes_warmup(schedule) ? request.warmup : Warmup::Double;
@@ -125,13 +146,9 @@ CompactOrder make_order(const Schedule& schedule, const ScheduleRequest& request
   require_positive("virtual_stages", request.virtual_stages);
   refuse_replicas(schedule, request);
   if (schedule.refuse) schedule.refuse(request);
-  const OrderInput input{.stages = request.stages,
-                         .microbatches = request.microbatches,
-                         .minibatches = request.minibatches,
-                         .warmup = request.warmup,
-                         .virtual_stages = request.virtual_stages};
+  const OrderInput input = order_input(request);
   const ReplicaInput replicas{replicas_of(request), schedule.replicas == Replicas::TakeMinibatches};
-  CompactOrder order = replicas.replicas.empty() ? schedule.order->compact(input)
+  CompactOrder order = replicas.replicas.empty() ? order_of(schedule, request).compact(input)
                                                  : replicated(*schedule.order, input, replicas);
   order.sync_groups = sync_groups(order, request);
   return order;
@@ -142,9 +159,8 @@ Program make_program(const Schedule& schedule, const ScheduleRequest& asked) {
   const Program program = finish(complete(to_program(make_order(schedule, request)),
                                           policy_of(schedule, request), request, flushes(schedule)),
                                  request);
-  CheckOptions options = request.tied.empty() && !program.has_copies()
-                             ? CheckOptions{}
-                             : with_room_for_activations(program);
+  const bool runs_ahead = !request.tied.empty() || program.has_copies() || request.busy;
+  CheckOptions options = runs_ahead ? with_room_for_activations(program) : CheckOptions{};
   options.rendezvous = schedule.charges == Charges::Workers;
   const auto problems = check(program, options);
   PIPETRAIN_CHECK(problems.empty(), "schedule {} makes an ill-formed program\n{}", schedule.name,

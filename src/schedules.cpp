@@ -192,12 +192,14 @@ const std::array table{
             "waits at the paper's slot times, where a mini-batch's B takes as long as one F",
         .source = "Dutta et al., arXiv 2410.14312",
         .order = &orders::nf1b,
+        .busy_order = &orders::busy_nf1b,
         .versions = &versions::committed},
     Schedule{.name = "v_timeprest",
              .summary = "like timeprest, but forward and backward read the newest weights of their "
                         "stage; one version",
              .source = "Dutta et al., arXiv 2509.23241",
              .order = &orders::nf1b,
+             .busy_order = &orders::busy_nf1b,
              .versions = &versions::latest,
              .refuse = refuse_v_timeprest},
     Schedule{
@@ -205,6 +207,7 @@ const std::array table{
         .summary = "like timeprest, but the backward reads a blend of stale and newest weights",
         .source = "Dutta et al., arXiv 2509.23241",
         .order = &orders::nf1b,
+        .busy_order = &orders::busy_nf1b,
         .versions = &versions::intermediate,
         .training = {.motion = TrainingRules::Motion::EstimatesForward, .mixes = true}},
 };
@@ -242,6 +245,7 @@ bool flushes(const Schedule& schedule) { return schedule.order->flushes; }
 bool takes_warmup(const Schedule& schedule) {
   return schedule.order->takes_warmup && !schedule.warmup;
 }
+bool takes_busy(const Schedule& schedule) { return schedule.busy_order != nullptr; }
 bool takes_replicas(const Schedule& schedule) { return schedule.replicas != Replicas::None; }
 bool takes_gradient_rule(const Schedule& schedule) {
   return !flushes(schedule) && !schedule.versions->keeps_forward;

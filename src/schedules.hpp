@@ -29,6 +29,7 @@ struct ScheduleRequest {
       false;  // updates wait for the gradient norm of the whole model (clipping, skipping); those
               // of stages with several copies wait anyway, for the sum of the copies' gradients
   Warmup warmup = Warmup::OneFOneB;
+  std::optional<BusyTimes> busy = {};  // in Schedule::busy_order
   bool vertical_sync = false;
   int virtual_stages = 1;  // per worker, if the schedule leaves that open
   // For each stage (for each worker, if workers hold several parts of the model), or one number for
@@ -70,6 +71,7 @@ struct TrainingRules {
 struct Schedule {
   std::string_view name, summary, source;  // source: paper and section
   const Order* order = nullptr;
+  const Order* busy_order = nullptr;  // in place of `order` if the request asks for it
   const VersionPolicy* versions = nullptr;
   // Throws a UsageError if the schedule cannot run with these values: the rule and the smallest
   // valid number.
@@ -92,6 +94,7 @@ bool flushes(const Schedule& schedule);
 
 // What a user can choose under a schedule.
 bool takes_warmup(const Schedule& schedule);
+bool takes_busy(const Schedule& schedule);  // ScheduleRequest::busy
 bool takes_replicas(const Schedule& schedule);
 bool takes_gradient_rule(const Schedule& schedule);  // backward may read other weights than forward
 

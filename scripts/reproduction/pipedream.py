@@ -6,8 +6,8 @@ import os
 import shutil
 import statistics
 import subprocess
-from concurrent.futures import ThreadPoolExecutor
 
+from kept import Kept
 from page import BINARY, FOLDER as PAGES, draw, write_page
 from pipedream_page import page, paint
 from pipedream_plans import (BATCH, CONFIG, FOLDER, LATENCY, LINKS, PROFILE, SEEDS, WORKERS, Plan, bytes_per_sample, choose, plan_of,
@@ -22,24 +22,6 @@ RATES = (0.01, 0.02, 0.04)  # for an update of WORKERS * BATCH samples
 SWEEP = [round(0.02 * 10 ** (i / 10), 4) for i in range(38)]  # 0.02 to 100 Gbit/s
 PAIR = [Plan("data_parallel", 2, 2), Plan("1f1b", 2, 4, ("fc1",)), Plan("pipedream", 2, 1, ("fc1",))]  # each worker has a core
 ROUNDS = 3
-
-
-class Results:
-    """The results so far, kept so that the same command continues."""
-
-    file = FOLDER / "results.json"
-
-    def __init__(self):
-        self.parts = json.loads(self.file.read_text()) if self.file.exists() else {}
-
-    def keep(self, part: str, value) -> None:
-        self.parts[part] = value
-        self.file.write_text(json.dumps(self.parts, indent=1, ensure_ascii=False) + "\n")
-
-    def part(self, name: str, make) -> dict | list:
-        if name not in self.parts:
-            self.keep(name, make())
-        return self.parts[name]
 
 
 # ---- plans
@@ -90,23 +72,17 @@ def key_of(name: str, rate: float, seed: int) -> str:
     return f"{name}; {rate}; {seed}"
 
 
-def train_all(results: Results, wanted: list[tuple[str, float, int]], plans: dict[str, Plan]) -> None:
-    courses = results.parts.get("courses", {})
-    new = [work for work in wanted if key_of(*work) not in courses]
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        for work, made in zip(new, pool.map(lambda work: course(plans[work[0]], *work[1:]), new)):
-            courses[key_of(*work)] = made
-            results.keep("courses", courses)
-            print(key_of(*work), f"{final(made):.1f}%", flush=True)
+def train_all(results: Kept, wanted: list[tuple[str, float, int]], plans: dict[str, Plan]) -> None:
+    results.all_of("courses", {key_of(*work): work for work in wanted}, lambda work: course(plans[work[0]], *work[1:]))
 
 
-def best_rate(results: Results, name: str) -> float:
+def best_rate(results: Kept, name: str) -> float:
     """The rate that reaches the accuracy first with the first seed; of several equals, the one that ends best."""
     found = {rate: results.parts["courses"][key_of(name, rate, SEEDS[0])] for rate in RATES}
     return min(RATES, key=lambda rate: (samples_to(found[rate]), -final(found[rate])))
 
 
-def train_courses(results: Results, plans: dict[str, Plan]) -> None:
+def train_courses(results: Kept, plans: dict[str, Plan]) -> None:
     """The plans by the name of their course; only one of several with the same course."""
     train_all(results, [(name, rate, SEEDS[0]) for name in plans for rate in RATES], plans)
     rates = {name: best_rate(results, name) for name in plans}
@@ -148,10 +124,7 @@ def report(found: dict) -> None:
     draw("pipedream", paint(found))
 
 
-def forget(results: Results, again: list[str]) -> None:
-    for part in again:
-        for name in {"profile": ("profile", "plans", "measured"), "courses": ("courses", "rates"), "measured": ("measured",)}[part]:
-            results.parts.pop(name, None)
+PARTS = {"profile": ("profile", "plans", "measured"), "courses": ("courses", "rates"), "measured": ("measured",)}
 
 
 def main() -> None:
@@ -162,8 +135,9 @@ def main() -> None:
     if options.report:
         return report(json.loads(DATA.read_text()))
     write_files()
-    results = Results()
-    forget(results, [part for part in options.again.split(",") if part])
+    results = Kept(FOLDER / "results.json")
+    for part in filter(None, options.again.split(",")):
+        results.forget(PARTS[part])
     results.part("profile", profiled)
     made = results.part("plans", plans)
     results.part("measured", lambda: measured(made))

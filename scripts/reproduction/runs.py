@@ -14,13 +14,13 @@ DIGITS = dataset_file("mnist", "t10k-images-idx3-ubyte.gz", extra="mnist-10k")
 LABELS = dataset_file("mnist", "t10k-labels-idx1-ubyte.gz", extra="mnist-10k")
 
 
-def write_he(file: pathlib.Path, seed: int, layers: dict[str, list[int]]) -> None:
+def write_he(file: pathlib.Path, seed: int, layers: dict[str, list[int]], factors: dict[str, float] = {}) -> None:
     """He's uniform initial weights for layers given by name and weight shape (outputs first), with biases of 0: with
-    smaller weights nothing gets through a deep network without normalisation."""
+    smaller weights nothing gets through a deep network without normalisation. `factors` multiply those of some layers."""
     pick = random.Random(seed)
     head, data = {}, b""
     for layer, shape in layers.items():
-        bound = math.sqrt(6 / math.prod(shape[1:]))
+        bound = factors.get(layer, 1) * math.sqrt(6 / math.prod(shape[1:]))
         for name, size, values in (("weight", shape, [pick.uniform(-bound, bound) for _ in range(math.prod(shape))]),
                                    ("bias", shape[:1], [0.0] * shape[0])):
             raw = struct.pack(f"<{len(values)}f", *values)
@@ -61,17 +61,17 @@ def data_section() -> str:
     return '[data]\nkind = "glyphs"\ntrain_samples = 8000\nvalidation_samples = 2000\n'
 
 
-def train(folder: pathlib.Path, sets: dict, rate: float, seed: int, steps: int) -> dict:
-    """Accuracy after each interval of updates, and at the end (chance if it diverged); the memory of each stage, and
+def train(folder: pathlib.Path, sets: dict, rate: float, seed: int, steps: int, name: str = "run") -> dict:
+    """Trains in folder/name. Accuracy after each interval of updates, and at the end (chance if it diverged); the memory of each stage, and
     the most versions of its weights that it held."""
     sets = sets | {"optimizer.lr": str(rate), "training.seed": str(seed),
                    "model.init": f'"{folder}/init-{seed}.safetensors"'}
     args = [a for key, value in sets.items() for a in ("--set", f"{key}={value}")]
     command = [BINARY, "train", str(folder / "config.toml"), "--quiet"] + args
-    run = subprocess.run(command + ["--resume", "never", "--output", str(folder / "run")], capture_output=True, text=True)
+    run = subprocess.run(command + ["--resume", "never", "--output", str(folder / name)], capture_output=True, text=True)
     if run.returncode not in (0, 5):
         raise SystemExit(run.stderr)
-    events = [json.loads(line) for line in (folder / "run/metrics.jsonl").read_text().splitlines()]
+    events = [json.loads(line) for line in (folder / name / "metrics.jsonl").read_text().splitlines()]
     accuracy = {e["step"]: 100 * e["accuracy"] for e in events if e["event"] == "validation"}
     held = zip(*([stage["weight_versions"] for stage in e["stages"]] for e in events if e["event"] == "step"))
     memory = json.loads(subprocess.run(command + ["--dry-run", "--json"], capture_output=True, text=True,

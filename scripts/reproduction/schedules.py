@@ -28,11 +28,16 @@ class Method:
             return n >= p
         return self.schedule != "v_timeprest" or p <= n + 1
 
+    @property
+    def busy(self) -> bool:
+        return "pipeline.timeprest.times" in self.settings
+
 
 METHODS = {name: Method(name) for name in ("gpipe", "1f1b", "1f1b_sno", "fbp_as", "zb_h1", "zb_h2", "zb_v", "chimera",
                                            "data_parallel", "pipedream", "pipedream_2bw", "pipemare", "pipelined_backpropagation",
                                            "timeprest", "v_timeprest", "i_timeprest")}
 METHODS["pipemare"] = Method("pipemare", {"pipeline.pipemare.anneal_steps": "0"})  # T1 takes neither memory nor time
+METHODS |= {f"{name}, busy": Method(name, {"pipeline.timeprest.times": '"busy"'}) for name in METHODS if name.endswith("timeprest")}
 METHODS["interleaved_1f1b"] = Method("interleaved_1f1b", {"pipeline.virtual_stages": str(V)})
 
 # For P workers, N micro-batches, K mini-batches: the work of a worker per mini-batch, and the makespan. Under the
@@ -43,6 +48,7 @@ FLUSH: Formula = ("K(N + P - 1)(F + B)", BACKWARD, lambda p, n: 3 * n, lambda p,
 NEVER: Formula = ("(KN + P - 1)(F + B)", BACKWARD, lambda p, n: 3 * n, lambda p, n, k: (k * n + p - 1) * 3)
 NF1B: Formula = ("K(PB + (N + 1 - P)F) + 2(P - 1)F", BACKWARD, lambda p, n: 3 * n,
                  lambda p, n, k: k * (p * 2 * n + n + 1 - p) + 2 * (p - 1))
+NF1B_BUSY: Formula = ("K(NF + B) + (P - 1)(F + B)", BACKWARD, lambda p, n: 3 * n, lambda p, n, k: k * 3 * n + (p - 1) * (1 + 2 * n))
 NF1B_SLOTS: Formula = ("K(N + 1) + 2(P - 1)", SLOTS, lambda p, n: n + 1, lambda p, n, k: k * (n + 1) + 2 * (p - 1))
 FORMULAS: dict[str, Formula] = {
     "gpipe": FLUSH, "1f1b": FLUSH, "1f1b_sno": FLUSH, "fbp_as": FLUSH,
@@ -55,6 +61,7 @@ FORMULAS: dict[str, Formula] = {
     "data_parallel": ("K(N/P)(F + B)", BACKWARD, lambda p, n: 3 * n / p, lambda p, n, k: k * n / p * 3),
     "pipedream": NEVER, "pipedream_2bw": NEVER, "pipemare": NEVER, "pipelined_backpropagation": NEVER,
     "timeprest": NF1B, "v_timeprest": NF1B, "i_timeprest": NF1B,
+    "timeprest, busy": NF1B_BUSY, "v_timeprest, busy": NF1B_BUSY, "i_timeprest, busy": NF1B_BUSY,
 }
 # With transfers of S, for schedules made for devices whose transfers are not free.
 WITH_TRANSFERS: dict[str, Formula] = {
@@ -112,7 +119,7 @@ def copies(program: str, stages: int) -> list[list[int]]:
 
 
 def whole_backward(name: str) -> bool:
-    return name.endswith("timeprest")
+    return METHODS[name].schedule.endswith("timeprest")
 
 
 def formula(made: Formula, p: int, n: int, k: int) -> float:
@@ -120,9 +127,12 @@ def formula(made: Formula, p: int, n: int, k: int) -> float:
 
 
 def simulated(name: str, times: dict[str, float], p: int, n: int, k: int) -> float:
+    method = METHODS[name]
     if whole_backward(name) and times is not SLOTS:
         times = times | {"B": n * times["B"]}
-    given = ",".join(f"{key}={value:.6g}" for key, value in ({"transfer": 0.0} | times).items())
-    virtual = ["--virtual-stages", str(V)] if name == "interleaved_1f1b" else []
-    return json.loads(call("schedule", name, "--stages", str(p), "--microbatches", str(n), "--steps", str(k), "--times", given,
-                           "--format", "json", *virtual))["bubble"]
+    if method.busy:  # whole numbers: in thousandths
+        times = {key: round(1000 * value) for key, value in times.items()}
+    given = ",".join(f"{key}={value:.8g}" for key, value in ({"transfer": 0.0} | times).items())
+    more = ["--virtual-stages", str(V)] if name == "interleaved_1f1b" else ["--busy"] if method.busy else []
+    return json.loads(call("schedule", method.schedule, "--stages", str(p), "--microbatches", str(n), "--steps", str(k), "--times", given,
+                           "--format", "json", *more))["bubble"]

@@ -14,7 +14,7 @@ import tempfile
 from collections import defaultdict
 
 from page import draw, table, write_page
-from schedules import (BACKWARD, FORMULAS, HALVES, METHODS, NF1B, NF1B_SLOTS, TRANSFERS, V, WIDTH, WITH_TRANSFERS, Formula,
+from schedules import (BACKWARD, FORMULAS, HALVES, METHODS, NF1B, NF1B_BUSY, NF1B_SLOTS, TRANSFERS, V, WIDTH, WITH_TRANSFERS, Formula,
                        benchmark, formula, sets, simulated, train, whole_backward, write_config)
 
 WORKERS, STEPS, SAMPLES, RUNS, TRACED = (2, 4, 8, 16), 20, 128, 3, (6, 15)
@@ -26,12 +26,12 @@ def relation(made: Formula) -> str:
         return "B = 2F, S = F/2"
     if made[1] is not BACKWARD:
         return "F = I = W = 1" if made[1] is HALVES else "F = B = 1"
-    return "B = 2NF" if made is NF1B else "B = 2F"
+    return "B = 2NF" if made in (NF1B, NF1B_BUSY) else "B = 2F"
 
 
 def on_paper() -> tuple[dict[str, list[tuple[float, float]]], list[list[str]]]:
     values, rows = {}, []
-    listed = [*FORMULAS.items(), *((name, NF1B_SLOTS) for name in FORMULAS if whole_backward(name)), *WITH_TRANSFERS.items()]
+    listed = [*FORMULAS.items(), *((name, NF1B_SLOTS) for name, made in FORMULAS.items() if made is NF1B), *WITH_TRANSFERS.items()]
     for name, made in listed:
         pairs = [(formula(made, p, 2 * p, STEPS), simulated(name, made[1], p, 2 * p, STEPS)) for p in WORKERS]
         label = name + (", in slots" if made is NF1B_SLOTS else ", with transfers" if made[1] is TRANSFERS else "")
@@ -171,7 +171,8 @@ N = 2P micro-batches, K = {STEPS} mini-batches, transfers free where no S is nam
 Under the timeprests B is the backward of a whole mini-batch. Their pages count slots, in which it takes as long as a forward
 ("in slots" above); on a machine it takes N times the backward of a micro-batch. The P stages run it one after the other, each in a slot of its own, in
 which another stage has a forward at most: P long slots and N + 1 - P short ones a mini-batch (N >= 2P - 1, B >= F). This formula
-is ours, not that of the papers. Its bubble does not go away with K.
+is ours, not that of the papers. Its bubble does not go away with K. "busy" is `timeprest.times = "busy"`, an order in which no worker waits while it
+has something ready ([timeprest](../methods/timeprest.md)); its formula holds for N >= 2 and its default of P mini-batches in flight.
 
 ![bubbles](utilisation.png)
 

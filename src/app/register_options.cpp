@@ -217,6 +217,9 @@ void schedule_options(CLI::App& app, Options& options) {
       ->allow_extra_args(false)
       ->default_str("1")
       ->check(whole_number(1, 1024));
+  app.add_flag("--busy", options.busy,
+               "the work-conserving order for the F and B of --times, under the timeprest "
+               "schedules");
   app.add_flag("--vertical-sync", options.vertical_sync,
                "all stages read the version of stage 0, under pipedream");
   app.add_option(

@@ -4,6 +4,7 @@
 #include <spdlog/fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "app/schedule_size.hpp"
 #include "base/counted.hpp"
@@ -39,6 +40,35 @@ OwnOrder read_order(const std::string& name, const Options& options) {
   }
 }
 
+int whole_time(std::string_view what, double time) {
+  constexpr double most = 1000000;
+  const double whole = std::round(time);
+  if (std::abs(time - whole) > 1e-9 * time || whole < 1 || whole > most)
+    throw UsageError(fmt::format(
+        "--busy makes its order from whole numbers, but --times has {} = {:g}; write whole numbers "
+        "from 1 to {:g}, which keep the ratio of F to B",
+        what, time, most));
+  return static_cast<int>(whole);
+}
+
+// The order's times are those of --times, in which B is that of a whole mini-batch.
+BusyTimes busy_times(const Times& times, const ScheduleRequest& request) {
+  const ProgramShape shape{
+      .stages = request.stages, .microbatches = request.microbatches, .gradients_together = true};
+  const Costs costs = costs_of(times, shape, request.schedule);
+  const auto backward = [&](const StageCosts& stage) {
+    return (stage.backward_input + stage.backward_weight) * request.microbatches;
+  };
+  const StageCosts& first = costs.of({0});
+  for (StageId s{0}; s.value < request.stages; ++s.value)
+    if (costs.of(s).forward != first.forward || backward(costs.of(s)) != backward(first))
+      throw UsageError(
+          "--busy makes its order from one F and one B for all stages; write one number for each "
+          "in "
+          "--times");
+  return {.forward = whole_time("F", first.forward), .backward = whole_time("B", backward(first))};
+}
+
 std::set<StageId> tied_stages(const Schedule& row, const ScheduleRequest& request,
                               const std::vector<int>& tied) {
   const int parts = model_parts(row, request.stages, request.virtual_stages);
@@ -52,7 +82,7 @@ std::set<StageId> tied_stages(const Schedule& row, const ScheduleRequest& reques
   return stages;
 }
 
-ScheduleRequest request_of(const std::string& name, const Options& options) {
+ScheduleRequest request_of(const std::string& name, const Options& options, const Times& times) {
   ScheduleRequest request{.schedule = name,
                           .stages = options.stages,
                           .microbatches = options.microbatches,
@@ -65,6 +95,7 @@ ScheduleRequest request_of(const std::string& name, const Options& options) {
   request.virtual_stages = options.virtual_stages.value_or(usual);
   request.replicas = options.replicas;
   refuse_replicas(row, request);
+  if (options.busy && takes_busy(row)) request.busy = busy_times(times, request);
   request.minibatches = options.steps.value_or(shown_minibatches(row, request));
   request.tied = tied_stages(row, request, options.tied);
   return request;
@@ -130,7 +161,7 @@ std::vector<Drawing> drawings_of(const Options& options) {
   std::vector<ScheduleRequest> requests;
   int most = 1;
   for (const std::string& name : options.schedules) {
-    requests.push_back(request_of(name, options));
+    requests.push_back(request_of(name, options, times));
     most = std::max(most, requests.back().minibatches);
   }
   for (ScheduleRequest& request : requests) request.minibatches = most;  // for comparison

@@ -19,6 +19,7 @@ void note_unused(Notes& notes, const Drawing& drawing, const Options& options) {
   };
   note("--steps", options.steps.has_value(), row);
   note("--warmup", options.warmup != defaults.warmup, row && takes_warmup(*row));
+  note("--busy", options.busy, row && takes_busy(*row));
   note("--vertical-sync", options.vertical_sync, row && row->vertical);
   note("--virtual-stages", options.virtual_stages.has_value(),
        row && row->parts == Parts::VirtualStages);

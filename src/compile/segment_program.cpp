@@ -50,6 +50,14 @@ MixRule mix_rule(const PipelineConfig& pipeline) {
           .stash = pipeline.i_timeprest.stash};
 }
 
+std::optional<BusyTimes> busy_times(const PipelineConfig& pipeline) {
+  const TimePrestConfig& timeprest = pipeline.timeprest;
+  if (timeprest.times == TimePrestTimes::Slots || has_own_order(pipeline) ||
+      !takes_busy(require_schedule(pipeline.schedule)))
+    return {};
+  return BusyTimes{timeprest.forward, timeprest.backward, timeprest.in_flight};
+}
+
 }  // namespace
 
 bool repeats_program(const Config& config) {
@@ -64,6 +72,7 @@ ScheduleRequest schedule_request(const Config& config, int workers) {
           .minibatches = 1,
           .sync_gradients = repeats_program(config) && needs_norm(config),
           .warmup = pipeline.warmup,
+          .busy = busy_times(pipeline),
           .vertical_sync = pipeline.vertical_sync,
           .virtual_stages = pipeline.virtual_stages,
           .replicas = pipeline.replicas,

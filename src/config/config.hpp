@@ -85,6 +85,12 @@ struct PipeMareConfig {
   bool operator==(const PipeMareConfig&) const = default;
 };
 
+struct TimePrestConfig {  // of all three timeprests
+  TimePrestTimes times = TimePrestTimes::Slots;
+  int forward = 1, backward = 0, in_flight = 0;  // BusyTimes
+  bool operator==(const TimePrestConfig&) const = default;
+};
+
 struct ITimePrestConfig {
   double lambda = 1.0;
   MixRule::Share sigma = MixRule::Share::Exp;
@@ -120,6 +126,7 @@ struct PipelineConfig {
   GradientRule gradient_rule = GradientRule::Saved;
   Recompute recompute = Recompute::None;
   PipeMareConfig pipemare;
+  TimePrestConfig timeprest;
   ITimePrestConfig i_timeprest;
   bool operator==(const PipelineConfig&) const = default;
 };

@@ -53,6 +53,11 @@ inline constexpr auto words_of<SplitRule> = std::to_array<std::string_view>({"au
 template <>
 inline constexpr auto words_of<Warmup> = warmup_words;
 
+// Which order of nf1b the timeprests run: that of the paper's slots, or the work-conserving one.
+enum class TimePrestTimes { Slots, Busy };
+template <>
+inline constexpr auto words_of<TimePrestTimes> = std::to_array<std::string_view>({"slots", "busy"});
+
 enum class GradientRule { Saved, Recompute };
 template <>
 inline constexpr auto words_of<GradientRule> = std::to_array<std::string_view>({"saved",

@@ -46,8 +46,9 @@ std::string show(const Program& program, const std::vector<Diagnostic>& diagnost
 std::vector<Diagnostic> find_deadlock(const Program& program, int channel_capacity,
                                       int activation_capacity = 0);
 
-// The bound for programs whose stages share parameters or have copies that take turns: there,
-// forwards pile up in front of an update that waits for other workers. A pipeline then has a packet
+// The bound for programs in which forwards pile up in front of a stage: if stages share parameters
+// or have copies that take turns, an update waits for other workers; a work-conserving order runs
+// forwards while it waits for a backward. A pipeline then has a packet
 // for each activation that may be in flight.
 CheckOptions with_room_for_activations(const Program& program);
 

@@ -124,6 +124,9 @@ struct ProgramShape {
   // A mini-batch's backwards follow each other, and what they give the previous stage crosses the
   // boundary in one packet: one send and one receive, named by the last micro-batch.
   bool gradients_together = false;
+  // In its steady state a pipeline that never drains repeats its order after this many
+  // mini-batches.
+  int period = 1;
   bool operator==(const ProgramShape&) const = default;
 
   MinibatchId minibatch_of(MicrobatchId m) const { return {m.value / microbatches}; }
@@ -180,9 +183,10 @@ struct ProgramShape {
   Version version_made_by(const Instruction& i) const {
     return {update_for(i.stage, minibatch_of(i.microbatch)) + 1};
   }
-  // After this many mini-batches all stages are where they were: at first copies, between updates.
+  // After this many mini-batches all stages are where they were in the order, at first copies,
+  // between updates.
   int minibatches_per_round() const {
-    int round = 1;
+    int round = period;
     if (whole_minibatches)
       for (const auto& copies : placement) round = std::lcm(round, static_cast<int>(copies.size()));
     return round;

@@ -145,6 +145,7 @@ bool read_header_word(std::string_view word, Program& program) {
               : in.take("sync=")              ? read_sync_groups(in, program.sync_groups)
               : in.take("copies=in-turn")     ? (program.whole_minibatches = true)
               : in.take("gradients=together") ? (program.gradients_together = true)
+              : in.take("period=")            ? in.count(program.period) && program.period > 0
                                               : false;
   return read && in.left.empty();
 }
@@ -163,7 +164,7 @@ void read_header(std::string_view line, int number, Program& program) {
       fail_line(
           number, word,
           "known are stages=, microbatches=, minibatches=, placement=0,1+2,.., copies=in-turn, "
-          "sync=0,-,.., gradients=together");
+          "sync=0,-,.., gradients=together, period=2");
   if (program.stages < 1 || program.microbatches < 1 || program.minibatches < 1)
     fail_line(number, "0", "stages, microbatches and minibatches are at least 1");
 }
@@ -230,10 +231,11 @@ void append_text(std::string& text, const Instruction& i) {
 
 std::string to_text(const Program& program) {
   auto text =
-      fmt::format("program stages={} microbatches={} minibatches={}{}{}{}{}\n", program.stages,
+      fmt::format("program stages={} microbatches={} minibatches={}{}{}{}{}{}\n", program.stages,
                   program.microbatches, program.minibatches, placement_text(program),
                   program.whole_minibatches ? " copies=in-turn" : "", sync_text(program),
-                  program.gradients_together ? " gradients=together" : "");
+                  program.gradients_together ? " gradients=together" : "",
+                  program.period == 1 ? "" : fmt::format(" period={}", program.period));
   for (std::size_t worker = 0; worker < program.workers.size(); ++worker) {
     text += fmt::format("{}:", worker);
     for (const auto& instruction : program.workers[worker])

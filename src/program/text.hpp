@@ -8,7 +8,7 @@
 //
 //   program stages=2 microbatches=2 minibatches=1 [placement=0,1+2,..] [copies=in-turn]
 //   [sync=0,-,..]
-//           [gradients=together]                 (one line; program.hpp says what they mean)
+//           [gradients=together] [period=2]      (one line; program.hpp says what they mean)
 //   0: 0L0 0F0 0SA0 ...
 //   1: 1RA0 1F0 ...
 // Blank lines and lines that begin with # are skipped.

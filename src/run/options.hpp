@@ -71,6 +71,7 @@ struct Options {
   std::vector<int> tied;
   std::vector<int> replicas;  // per stage, or one for all; empty: no stage has a second one
   Warmup warmup = Warmup::OneFOneB;
+  bool busy = false;
   bool vertical_sync = false;
   std::string times;  // "F=1,B=2"; empty: no times are given
   std::string format = "text";

@@ -97,6 +97,10 @@ std::vector<Row> config_rows() {
       config("too few micro-batches for the newest weights",
              "[pipeline]\nschedule = \"v_timeprest\"\nstages = 4\nmicrobatches = 2", "2:12",
              {"at most microbatches + 1", "write microbatches = 3, or stages = 3"}),
+      config("a time that is not a whole number",
+             "[pipeline]\nschedule = \"timeprest\"\nmicrobatches = 2\n[pipeline.timeprest]\n"
+             "times = \"busy\"\nbackward = 2.5",
+             "6:12", {"pipeline.timeprest.backward", "whole number"}),
       config("micro-batches that do not fill groups of stages",
              "[pipeline]\nschedule = \"interleaved_1f1b\"\nstages = 2\nmicrobatches = 1", "2:12",
              {"a multiple of stages = 2", "write microbatches = 2"}),

@@ -76,8 +76,13 @@ TEST_CASE("a kind of data that reads files to validate by reads files to train o
 
 TEST_CASE("a run may be resumed elsewhere and for longer, and is the same training") {
   const auto where = {"hardware", "metrics"};
-  const auto what = {"model",      "optimizer",         "lr_schedule",
-                     "validation", "pipeline.pipemare", "pipeline.i_timeprest"};
+  const auto what = {"model",
+                     "optimizer",
+                     "lr_schedule",
+                     "validation",
+                     "pipeline.pipemare",
+                     "pipeline.timeprest",
+                     "pipeline.i_timeprest"};
   for (const Key& key : keys()) {
     CAPTURE(key.path);
     if (std::ranges::find(where, key.table()) != where.end())

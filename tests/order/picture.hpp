@@ -24,10 +24,14 @@ inline std::string picture_in(const std::string& file) {
   return picture;
 }
 
-// The order with its updates and transfers, drawn with forwards and backwards of one unit; halves
-// of a backward take one each.
+// The order with its updates and transfers.
+inline Program without_versions(const Order& order, const OrderInput& input) {
+  return add_transfers(add_updates(order.make(input)));
+}
+
+// That, drawn with forwards and backwards of one unit; halves of a backward take one each.
 inline std::string drawn(const Order& order, const OrderInput& input) {
-  const auto program = add_transfers(add_updates(order.make(input)));
+  const auto program = without_versions(order, input);
   bool halves = false;
   for (const auto& list : program.workers)
     for (const auto& i : list) halves = halves || i.op == Op::BackwardInput;

@@ -236,6 +236,21 @@ TEST_CASE("nf1b: K(N+1) + 2(P-1) slots, min(NK, N + 2(P-1-s)) in flight") {
   });
 }
 
+TEST_CASE("timeprest, busy: K(NF + B) + (P-1)(F + B), so the last stage never waits") {
+  each_draw([](Draw draw) {
+    const int p = draw.size(1, 6), n = draw.size(2, 8), k = draw.size(1, 8);
+    const int f = draw.size(1, 5), b = draw.size(1, 40);  // b: of a whole mini-batch
+    CAPTURE(p, n, k, f, b);
+    const ScheduleRequest request{.schedule = "timeprest",
+                                  .stages = p,
+                                  .microbatches = n,
+                                  .minibatches = k,
+                                  .busy = BusyTimes{.forward = f, .backward = b}};
+    CHECK(line_of(request, {1. * f, 1. * b / n, 0, 0}).makespan ==
+          Approx(k * (n * f + b) + (p - 1) * (f + b)));
+  });
+}
+
 TEST_CASE("timeprest by real times: K(PB + (N+1-P)F) + 2(P-1)F, where N >= 2P-1 and B >= F") {
   each_draw([](Draw draw) {
     const int p = draw.size(1, 6), n = draw.size(std::max(2, 2 * p - 1), 3 * p + 2),

@@ -1,6 +1,8 @@
 // A folded program is the schedule's own, whatever the number of rounds.
 #include "program/fold.hpp"
 
+#include <random>
+
 #include "catch.hpp"
 #include "program/liveness.hpp"
 #include "program/text.hpp"
@@ -38,6 +40,35 @@ TEST_CASE("every schedule that never drains folds, and unfolds to itself") {
         request.minibatches = k + more;
         CHECK(unfold(*folded, more) == make_program(request));
       }
+    }
+  }
+}
+
+// Periods of one mini-batch and of several, and versions that are bound on a clock of slots.
+TEST_CASE("work-conserving orders fold, and unfold to themselves") {
+  const auto seed = std::random_device{}();
+  CAPTURE(seed);
+  std::mt19937 random(seed);
+  const auto from_to = [&](int low, int high) {
+    return std::uniform_int_distribution(low, high)(random);
+  };
+  for (int trial = 0; trial < 60; ++trial) {
+    const int p = from_to(1, 8), n = from_to(1, 8);
+    for (const Schedule& row : schedules()) {
+      if (!takes_busy(row) || (row.name == "v_timeprest" && p > n + 1)) continue;
+      ScheduleRequest request = request_of(std::string(row.name), p, n, 1);
+      request.busy = {from_to(1, 4), from_to(0, 3 * n), from_to(0, 2 * p)};
+      CAPTURE(row.name, p, n, request.busy->forward, request.busy->backward,
+              request.busy->in_flight);
+      const int k = request.minibatches = steady_minibatches(row, request);
+      const Program shorter = make_program(request);
+      const int round = shorter.minibatches_per_round();
+      request.minibatches = k + round;
+      const auto folded = fold(shorter, make_program(request));
+      REQUIRE(folded);
+      CHECK(unfold(*folded, 0) == shorter);
+      request.minibatches = k + 3 * round;
+      CHECK(unfold(*folded, 3) == make_program(request));
     }
   }
 }

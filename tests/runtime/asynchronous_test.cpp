@@ -31,6 +31,25 @@ TEST_CASE("threads and inline give the same bits under every schedule", "[asynch
     CHECK(threads.predicted[s] == threads.measured[s]);
 }
 
+TEST_CASE(
+    "the work-conserving order has one sequence of bits on threads and inline, not that of slots",
+    "[asynchronous]") {
+  const std::string schedule = GENERATE("timeprest", "v_timeprest", "i_timeprest");
+  const int in_flight = GENERATE(0, 2);
+  Config config = config_of(schedule);
+  const Trained slots = train({.model = residual_model, .config = config, .steps = 30});
+  config.pipeline.timeprest = {.times = TimePrestTimes::Busy, .in_flight = in_flight};
+  const Trained threads = train({.model = residual_model, .config = config, .steps = 30});
+  config.hardware.workers = Workers::Inline;
+  const Trained in_turn = train({.model = residual_model, .config = config, .steps = 30});
+  INFO(schedule << " " << in_flight);
+  CHECK(threads.losses == in_turn.losses);
+  CHECK(same_bits(threads.parameters, in_turn.parameters));
+  if (in_flight == 0) CHECK_FALSE(same_bits(threads.parameters, slots.parameters));
+  for (std::size_t s = 0; s < threads.predicted.size(); ++s)
+    CHECK(threads.predicted[s] == threads.measured[s]);
+}
+
 TEST_CASE("the backends agree on every schedule", "[asynchronous]") {
   const std::string schedule = GENERATE(from_range(never_drained));
   const Trained cpu = train({.model = mlp_model, .config = config_of(schedule), .steps = 20}),

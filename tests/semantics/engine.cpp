@@ -2,7 +2,9 @@
 #include "semantics/engine.hpp"
 
 #include <random>
+#include <utility>
 
+#include "compile/segment_program.hpp"
 #include "data/dataset.hpp"
 #include "graph/graph.hpp"
 #include "graph/read.hpp"
@@ -61,23 +63,25 @@ ScalarTask random_task(int stages, int microbatches) {
   return task;
 }
 
-std::vector<double> train_on_engine(const Program& program, const ScalarTask& task,
-                                    const Choice& choice) {
-  const int stages = program.stages;
+namespace {
+
+// Trains all mini-batches of the task; `program`, if there is one, in place of the config's own.
+std::vector<double> trained(Config config, const ScalarTask& task, const Choice& choice,
+                            const Program* program) {
   const Graph graph = chain(task);
-  Config config;
-  config.data.batch_size = program.microbatches;
+  const int stages = static_cast<int>(task.weights.size());
+  const std::int64_t minibatches = std::ssize(task.inputs) / config.pipeline.microbatches;
+  config.data.batch_size = config.pipeline.microbatches;
   config.pipeline.stages = stages;
-  config.pipeline.microbatches = program.microbatches;
   config.pipeline.split.rule = SplitRule::Uniform;
   config.optimizer.lr = task.lr / 2;
   config.hardware.backend = choice.backend;
   config.hardware.workers = word_named<Workers>(choice.workers).value();
   const Plan plan = make_plan(graph, config, {});
   const auto backend = make_backend(choice.backend);
-  PipelineInput input{graph, plan, config, *backend};
-  input.sizes.train = {{program.microbatches, {}}};
-  input.program = &program;
+  PipelineInput input{graph, plan, config, *backend, minibatches};
+  input.sizes.train = {{config.data.batch_size, {}}};
+  input.program = program;
 
   Pipeline pipeline(input);
   NamedTensors weights = initial_parameters(graph, 1);
@@ -87,15 +91,30 @@ std::vector<double> train_on_engine(const Program& program, const ScalarTask& ta
   pipeline.set_parameters(weights);
   const Points points(task);
   Loader loader(points,
-                {.order = {.batch_size = program.microbatches, .shuffle = false},
+                {.order = {.batch_size = config.data.batch_size, .shuffle = false},
                  .depth = pipeline.loader_depth(),
                  .reader_threads = pipeline.reader_threads(Mode::Train)},
                 pipeline.loader_readers(Mode::Train));
-  pipeline.train(loader, 0, program.minibatches, [](const StepRecord&) {});
+  const std::int64_t warmup = warmup_steps(config, input.steps_per_epoch);
+  if (warmup > 0) pipeline.train(loader, 0, warmup, [](const StepRecord&) {});
+  pipeline.train(loader, warmup, minibatches - warmup, [](const StepRecord&) {});
   weights = pipeline.parameters();
   std::vector<double> result;
   for (int s = 0; s < stages; ++s) result.push_back(floats(weights, layer_name(s) + ".weight")[0]);
   return result;
+}
+
+}  // namespace
+
+std::vector<double> train_on_engine(const Program& program, const ScalarTask& task,
+                                    const Choice& choice) {
+  Config config;
+  config.pipeline.microbatches = program.microbatches;
+  return trained(config, task, choice, &program);
+}
+
+std::vector<double> train_on_engine(Config config, const ScalarTask& task, const Choice& choice) {
+  return trained(std::move(config), task, choice, nullptr);
 }
 
 }  // namespace pipetrain::test

@@ -165,6 +165,65 @@ TEST_CASE("pipelined backpropagation reads old weights in forward and new ones i
     }
 }
 
+// The work-conserving order: a mini-batch's version on a stage is the number of backwards that its
+// worker has run by then, so the order alone gives v_timeprest's recurrence.
+TEST_CASE("v_timeprest in the work-conserving order reads the newest weights of each stage") {
+  const auto seed = std::random_device{}();
+  CAPTURE(seed);
+  std::mt19937 random(seed);
+  for (const auto& [p, n, in_flight] :
+       {std::tuple{1, 2, 0}, {2, 2, 0}, {3, 4, 0}, {4, 4, 2}, {4, 8, 0}}) {
+    const int k = 12;
+    CAPTURE(p, n, in_flight);
+    const ScheduleRequest request{.schedule = "v_timeprest",
+                                  .stages = p,
+                                  .microbatches = n,
+                                  .minibatches = k,
+                                  .busy = BusyTimes{.in_flight = in_flight}};
+    std::map<std::pair<int, int>, int> newest;
+    const Program order = orders::busy_nf1b.make(
+        {.stages = p, .microbatches = n, .minibatches = k, .busy = *request.busy});
+    for (const auto& list : order.workers) {
+      int backwards = 0;
+      for (const Instruction& i : list)
+        if (i.op == Op::Forward)
+          newest[{i.microbatch.value, i.stage.value}] = backwards / n;
+        else
+          ++backwards;
+    }
+    const auto forward = [&](int m, int j) { return newest.at({m, j}); };
+    const auto backward = [&](int m, int) { return m / n; };
+    const auto task = task_for(random, p, n * k);
+    check_equal(ScalarTrainer(make_program(request), task).run(),
+                recurrence(task, n, k, forward, backward));
+  }
+}
+
+TEST_CASE("timeprest in the work-conserving order trains as the versions in its instructions say") {
+  const auto seed = std::random_device{}();
+  CAPTURE(seed);
+  std::mt19937 random(seed);
+  for (const auto& [p, n] : {std::pair{2, 2}, {4, 2}, {4, 4}, {6, 3}}) {
+    const int k = 12;
+    CAPTURE(p, n);
+    const Program program = make_program({.schedule = "timeprest",
+                                          .stages = p,
+                                          .microbatches = n,
+                                          .minibatches = k,
+                                          .busy = BusyTimes{}});
+    const Bound bound(program);
+    const auto f = [&](int m, int j) { return bound.forward.at({m, j}); };
+    const auto b = [&](int m, int j) { return bound.backward.at({m, j}); };
+    for (int m = 0; m < n * k; ++m)  // one version of the whole model
+      for (int j = 1; j < p; ++j) {
+        CHECK(f(m, j) == f(m, 0));
+        CHECK(b(m, j) == b(m, 0));
+      }
+    const auto task = task_for(random, p, n * k);
+    check_equal(ScalarTrainer(program, task).run(), recurrence(task, n, k, f, b));
+  }
+}
+
 TEST_CASE("random programs train as the versions in their instructions say") {
   const auto seed = std::random_device{}();
   CAPTURE(seed);

@@ -172,18 +172,34 @@ class ScalarTrainer {
     stage.output_gradient.erase(m);
   }
 
+  // The micro-batches that a packet is for.
+  std::vector<MicrobatchId> carried_by(const Instruction& i) const {
+    const bool gradient = i.op == Op::SendGradient || i.op == Op::ReceiveGradient;
+    if (!gradient || !program_.gradients_together) return {i.microbatch};
+    std::vector<MicrobatchId> all;
+    const int first = program_.minibatch_of(i.microbatch).value * program_.microbatches;
+    for (int j = 0; j < program_.microbatches; ++j) all.push_back({first + j});
+    return all;
+  }
+
   bool send(const Instruction& i, std::map<MicrobatchId, double>& from) {
     auto& channel = channels_[channel_of(program_, i)];
-    // If updates wait for others, activations have room (with_room_for_activations in check.hpp).
-    const bool room = (!task_.tied.empty() || program_.has_copies()) && i.op == Op::SendActivation;
-    if (!channel.empty() && !room) return false;
-    channel.push_back(from.at(i.microbatch));
-    return from.erase(i.microbatch) == 1;
+    // Where forwards may pile up, activations have room (with_room_for_activations in check.hpp).
+    const bool piles_up =
+        !task_.tied.empty() || program_.has_copies() || program_.gradients_together;
+    if (!channel.empty() && !(piles_up && i.op == Op::SendActivation)) return false;
+    auto& packet = channel.emplace_back();
+    for (const MicrobatchId m : carried_by(i)) {
+      packet.push_back(from.at(m));
+      from.erase(m);
+    }
+    return true;
   }
   bool receive(const Instruction& i, std::map<MicrobatchId, double>& to) {
     auto& channel = channels_[channel_of(program_, i)];
     if (channel.empty()) return false;
-    to[i.microbatch] = channel.front();
+    const std::vector<MicrobatchId> carried = carried_by(i);
+    for (std::size_t at = 0; at < carried.size(); ++at) to[carried[at]] = channel.front().at(at);
     channel.pop_front();
     return true;
   }
@@ -223,9 +239,9 @@ class ScalarTrainer {
 
   const Program& program_;
   const ScalarTask& task_;
-  std::vector<Worker> stages_;                         // [worker][stage]
-  std::map<std::pair<int, MicrobatchId>, Sums> sums_;  // by sync group and update
-  std::map<ChannelId, std::deque<double>> channels_;
+  std::vector<Worker> stages_;                                     // [worker][stage]
+  std::map<std::pair<int, MicrobatchId>, Sums> sums_;              // by sync group and update
+  std::map<ChannelId, std::deque<std::vector<double>>> channels_;  // of packets
   History history_;
 };
 

@@ -1,0 +1,36 @@
+"""Results that are kept in a file as they come, so that the same command continues where it was stopped."""
+import json
+import os
+import pathlib
+from concurrent.futures import ThreadPoolExecutor
+
+
+class Kept:
+    def __init__(self, file: pathlib.Path):
+        self.file = file
+        self.parts = json.loads(file.read_text()) if file.exists() else {}
+
+    def keep(self, part: str, value) -> None:
+        self.parts[part] = value
+        self.file.parent.mkdir(parents=True, exist_ok=True)
+        self.file.write_text(json.dumps(self.parts, indent=1, ensure_ascii=False) + "\n")
+
+    def part(self, name: str, make) -> dict | list:
+        if name not in self.parts:
+            self.keep(name, make())
+        return self.parts[name]
+
+    def forget(self, names) -> None:
+        for name in names:
+            self.parts.pop(name, None)
+
+    def all_of(self, part: str, wanted: dict, make) -> dict:
+        """`part`, with make(work) for each key of `wanted` that it does not have: one for each core at a time."""
+        found = self.parts.get(part, {})
+        new = {key: work for key, work in wanted.items() if key not in found}
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            for key, made in zip(new, pool.map(make, new.values())):
+                found[key] = made
+                self.keep(part, found)
+                print(key, flush=True)
+        return found
