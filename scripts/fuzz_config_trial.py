@@ -65,7 +65,8 @@ def reference_sets(config: dict, flushes: dict[str, bool]) -> list[str]:
     changed = {"hardware.workers": "inline", "hardware.threads_per_stage": 1, "hardware.memory_limit": 0,
                "metrics.tensorboard": False, "metrics.trace_steps": [], "metrics.log_every_steps": 10}
     mixes = schedule == "i_timeprest" and pipeline.get("i_timeprest", {}).get("stash", True)
-    if flushes[schedule] or schedule in RECOMPUTES_THE_SAME or mixes:
+    by_kind = isinstance(pipeline.get("recompute"), list)
+    if flushes[schedule] or schedule in RECOMPUTES_THE_SAME or mixes or by_kind:
         changed["pipeline.recompute"] = "none"
     if flushes[schedule] and pipeline.get("replicas", 1) == 1:  # several replicas add up in another order
         changed |= {"pipeline.split": "auto"}

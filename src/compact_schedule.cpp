@@ -14,10 +14,10 @@ CompactSchedule make_compact(const Schedule& row, const ScheduleRequest& request
 
 Additions additions_of(const CompactSchedule& schedule) {
   const ScheduleRequest& request = schedule.request;
-  return {
-      .early_sends = request.early_sends,
-      .recompute = request.recompute || (request.recomputed_gradient && !flushes(*schedule.row)),
-      .syncing = syncing_stages(schedule.order, request)};
+  return {.early_sends = request.early_sends,
+          .recompute = request.recompute || request.segment_stages > 0 ||
+                       (request.recomputed_gradient && !flushes(*schedule.row)),
+          .syncing = syncing_stages(schedule.order, request)};
 }
 
 Summary summarize(const CompactSchedule& schedule, const Costs& costs) {

@@ -293,10 +293,7 @@ Program complete(const OwnOrder& order, const ScheduleRequest& request) {
   if (!order.whole) return complete(order.program, versions::latest, request, true);
   Program program = order.program;
   program.sync_groups = sync_groups(program, request);
-  const auto recomputes = [](const auto& list) {
-    return std::ranges::any_of(list, [](const Instruction& i) { return i.op == Op::Recompute; });
-  };
-  if (!request.recompute || std::ranges::any_of(program.workers, recomputes)) return program;
+  if (!request.recompute || program.has(Op::Recompute)) return program;
   const auto weights =
       keeps_forward_versions(program) ? RecomputeBy::Forward : RecomputeBy::Backward;
   return add_recomputes(std::move(program), weights);

@@ -12,6 +12,7 @@
 #include "order/replicas.hpp"
 #include "program/check.hpp"
 #include "program/passes.hpp"
+#include "program/recompute_segments.hpp"
 #include "schedules.hpp"
 #include "versions/bind.hpp"
 
@@ -110,6 +111,8 @@ Indexed<int, StageId> sync_groups(const ProgramShape& shape, const ScheduleReque
 Program complete_bound(Program program, const ScheduleRequest& request, bool flushes) {
   if (request.recomputed_gradient && !flushes)
     program = add_recomputes(std::move(program), RecomputeBy::Backward);
+  else if (request.segment_stages > 0)
+    program = add_segment_recomputes(std::move(program), request.segment_stages);
   else if (request.recompute)
     program = add_recomputes(
         program, keeps_forward_versions(program) ? RecomputeBy::Forward : RecomputeBy::Backward);

@@ -250,6 +250,9 @@ bool takes_replicas(const Schedule& schedule) { return schedule.replicas != Repl
 bool takes_gradient_rule(const Schedule& schedule) {
   return !flushes(schedule) && !schedule.versions->keeps_forward;
 }
+bool takes_segments(const Schedule& schedule) {
+  return !flushes(schedule) && takes_warmup(schedule);
+}
 
 Costs charged(const Schedule& schedule, Costs costs) {
   if (schedule.charges != Charges::Channels) costs.charges = schedule.charges;

@@ -37,6 +37,7 @@ struct ScheduleRequest {
   std::vector<int> replicas = {};
   MixRule mix = {};
   bool recompute = false;            // keep stage inputs only
+  int segment_stages = 0;            // program/recompute_segments.hpp; 0: not in segments
   bool recomputed_gradient = false;  // gradient_rule = "recompute": by the backward's weights
   bool early_sends = false;          // gradients are sent before the last weight gradient
   bool fused_updates = false;        // weights are updated in the backward, if no norm is needed
@@ -97,6 +98,7 @@ bool takes_warmup(const Schedule& schedule);
 bool takes_busy(const Schedule& schedule);  // ScheduleRequest::busy
 bool takes_replicas(const Schedule& schedule);
 bool takes_gradient_rule(const Schedule& schedule);  // backward may read other weights than forward
+bool takes_segments(const Schedule& schedule);       // ScheduleRequest::segment_stages
 
 // The costs, as the schedule charges them.
 Costs charged(const Schedule& schedule, Costs costs);

@@ -14,10 +14,9 @@ import statistics
 import tempfile
 
 from page import FOLDER, draw, table, write_page
-from schedules import METHODS, Method, benchmark, call, copies, sets, train, write_config
+from schedules import METHODS, PARTS, Method, benchmark, call, copies, sets, train, write_config
 
 WORKERS, MICROBATCHES, SAMPLES = (4, 8, 16), (16, 1), 16
-PARTS = ("weights", "gradients", "optimizer", "activations", "workspace", "packets")
 SHOWN = {
     "gpipe": METHODS["gpipe"], "1f1b": METHODS["1f1b"], "1f1b_sno": METHODS["1f1b_sno"], "fbp_as": METHODS["fbp_as"],
     "interleaved_1f1b, V = 2": METHODS["interleaved_1f1b"],
@@ -26,7 +25,7 @@ SHOWN = {
     "pipemare, no T2": Method("pipemare", {"pipeline.pipemare.decay": "0.0", "pipeline.pipemare.anneal_steps": "0"}),
     "pipemare, T2": Method("pipemare", {"pipeline.pipemare.anneal_steps": "0"}),  # T1 takes no memory
     "pipelined_backpropagation": METHODS["pipelined_backpropagation"],
-    "timeprest": METHODS["timeprest"], "v_timeprest": METHODS["v_timeprest"], "i_timeprest": METHODS["i_timeprest"],
+    **{name: METHODS[name] for kind in ("timeprest", "v_timeprest", "i_timeprest") for name in (kind, f"{kind}, busy")},
     "i_timeprest, no stash": Method("i_timeprest", {"pipeline.i_timeprest.stash": "false"}),
 }
 MARES = {"pipemare, no T2": "Without T2 (no delta)", "pipemare, T2": "With T2"}

@@ -1,4 +1,4 @@
-"""Runs of a deep perceptron on digits, for the reproductions that train one: its files, the training, the numbers."""
+"""Trainings on handwritten digits, for the reproductions that compare methods: initial weights, the run, the numbers."""
 import json
 import math
 import pathlib
@@ -30,23 +30,6 @@ def write_he(file: pathlib.Path, seed: int, layers: dict[str, list[int]], factor
     file.write_bytes(struct.pack("<Q", len(text)) + text + data)
 
 
-def write_weights(file: pathlib.Path, seed: int, layers: int, width: int) -> None:
-    """The parameters of the perceptron below."""
-    write_he(file, seed, {f"fc{i}": [10 if i + 1 == layers else width, 784 if i == 0 else width] for i in range(layers)})
-
-
-def write_perceptron(folder: pathlib.Path, layers: int, width: int) -> None:
-    """model.toml: linear layers fc0, fc1, ... with relus between them."""
-    lines = ['{ name = "flatten", kind = "flatten" }']
-    for i in range(layers):
-        size = 10 if i + 1 == layers else width
-        lines.append(f'{{ name = "fc{i}", kind = "linear", out_features = {size} }}')
-        if i + 1 < layers:
-            lines.append(f'{{ name = "relu{i}", kind = "relu" }}')
-    (folder / "model.toml").write_text('name = "deep"\ninput = { shape = [1, 28, 28] }\nlayers = [\n  '
-                                       + ",\n  ".join(lines) + "\n]\n")
-
-
 def have_digits() -> bool:
     return bool(DIGITS and LABELS)
 
@@ -61,11 +44,12 @@ def data_section() -> str:
     return '[data]\nkind = "glyphs"\ntrain_samples = 8000\nvalidation_samples = 2000\n'
 
 
-def train(folder: pathlib.Path, sets: dict, rate: float, seed: int, steps: int, name: str = "run") -> dict:
+def train(folder: pathlib.Path, sets: dict, rate: float, seed: int, steps: int, name: str = "run", init: bool = True) -> dict:
     """Trains in folder/name. Accuracy after each interval of updates, and at the end (chance if it diverged); the memory of each stage, and
-    the most versions of its weights that it held."""
-    sets = sets | {"optimizer.lr": str(rate), "training.seed": str(seed),
-                   "model.init": f'"{folder}/init-{seed}.safetensors"'}
+    the most versions of its weights that it held. With `init` from the weights that are kept for the seed, otherwise from those that it draws."""
+    sets = sets | {"optimizer.lr": str(rate), "training.seed": str(seed)}
+    if init:
+        sets["model.init"] = f'"{folder}/init-{seed}.safetensors"'
     args = [a for key, value in sets.items() for a in ("--set", f"{key}={value}")]
     command = [BINARY, "train", str(folder / "config.toml"), "--quiet"] + args
     run = subprocess.run(command + ["--resume", "never", "--output", str(folder / name)], capture_output=True, text=True)

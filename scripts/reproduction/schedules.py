@@ -9,6 +9,7 @@ from page import BINARY
 
 LAYERS, WIDTH = 32, 256  # a multiple of two parts per worker for 16 workers
 V = 2  # parts per worker under interleaved_1f1b
+PARTS = ("weights", "gradients", "optimizer", "activations", "workspace", "packets")  # of a stage's memory in a dry run's JSON
 BACKWARD, HALVES, SLOTS = {"F": 1.0, "B": 2.0}, {"F": 1.0, "B": 1.0, "W": 1.0}, {"F": 1.0, "B": 1.0}
 TRANSFERS = BACKWARD | {"transfer": 0.5}
 

@@ -14,7 +14,7 @@ void put(const Candidate& candidate, const Graph& graph, PipelineConfig& pipelin
   pipeline.virtual_stages = candidate.virtual_stages;
   pipeline.replicas = candidate.replicas.empty() ? std::vector{1} : candidate.replicas;
   if (candidate.warmup != Warmup::OneFOneB) pipeline.warmup = candidate.warmup;
-  if (candidate.recompute) pipeline.recompute = Recompute::Stage;
+  if (candidate.recompute) pipeline.recompute = {Recompute::Stage};
   if (candidate.firsts.size() < 2) return;
   pipeline.split = {SplitRule::FirstLayers, {}};
   for (std::size_t s = 1; s < candidate.firsts.size(); ++s)

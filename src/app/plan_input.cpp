@@ -243,7 +243,7 @@ GivenKeys given_keys(const ReadConfig& read, const Graph& graph) {
   if (written("pipeline.virtual_stages")) given.virtual_stages = pipeline.virtual_stages;
   if (written("pipeline.replicas")) given.replicas = pipeline.replicas;
   if (written("pipeline.warmup")) given.warmup = pipeline.warmup;
-  if (written("pipeline.recompute")) given.recompute = pipeline.recompute == Recompute::Stage;
+  if (written("pipeline.recompute")) given.recompute = pipeline.recompute.rule == Recompute::Stage;
   if (!pipeline.split.first_layers.empty()) given.firsts = split_firsts(read.config, graph);
   return given;
 }

@@ -1,5 +1,6 @@
 #include "compile/backward_recipe.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/check.hpp"
@@ -24,7 +25,8 @@ class BackwardWriter {
         forward_(forward),
         draft_(draft),
         gradients_(forward.storage.size()),
-        destinations_(forward.storage.size()) {}
+        destinations_(forward.storage.size()),
+        remade_(forward.saved.size()) {}
 
   BackwardRecipe write() {
     if (layers_.at_end())
@@ -88,12 +90,18 @@ class BackwardWriter {
     PIPETRAIN_CHECK(state.kind != GradientState::None, "layer '{}' gets no gradient",
                     layers_[l].name);
     const BufferId output_gradient = state.buffer;
+    const KernelTraits& traits = layers_.traits(l);
+    const bool reads_inputs = (traits.backward_input_reads_inputs && wants_input_gradient(l)) ||
+                              (traits.backward_weight_reads_inputs && layers_[l].trains());
     Draft draft;
     draft.step.layer = l;
-    for (const ValueId input : layers_[l].inputs) draft.inputs.push_back(kept_storage(input));
-    draft.output = kept_storage(layers_.output_of(l));
+    for (const ValueId input : layers_[l].inputs)
+      draft.inputs.push_back(storage(input, reads_inputs));
+    draft.output = storage(layers_.output_of(l), traits.backward_input_reads_output);
     draft.output_gradient = output_gradient;
-    draft.saved = forward_.saved[l];
+    draft.saved = forward_.saved[l] && forward_.remade[static_cast<std::size_t>(l)]
+                      ? remake(l).saved
+                      : forward_.saved[l];
     const Draft weight = draft;
     if (layers_.traits(l).aliases_gradient) {
       for (const ValueId input : layers_[l].inputs)
@@ -104,11 +112,43 @@ class BackwardWriter {
     if (layers_[l].trains()) backward_weight(weight);
   }
 
-  // What the forward left of a value; none if its memory has been reused.
-  std::optional<BufferId> kept_storage(ValueId value) const {
+  // What the forward left of a value or, if that is `read` and the memory has been reused, what its
+  // layer makes of it again.
+  std::optional<BufferId> storage(ValueId value, bool read) {
     const BufferId buffer = forward_.storage_of(value);
-    if (draft_.buffer(buffer).area == Area::Workspace) return std::nullopt;
-    return buffer;
+    if (draft_.buffer(buffer).area != Area::Workspace) return buffer;
+    const int maker = forward_.maker[value];
+    if (!read || maker < 0 || !forward_.remade[static_cast<std::size_t>(maker)])
+      return std::nullopt;
+    return remake(maker).output;
+  }
+
+  struct Remade {
+    BufferId output = 0;
+    std::optional<BufferId> saved;
+  };
+
+  // Runs layer l forward again, once.
+  const Remade& remake(int l) {
+    std::optional<Remade>& remade = remade_[l];
+    if (remade) return *remade;
+    Draft draft;
+    draft.step.kind = Step::Kind::Forward;
+    draft.step.layer = l;
+    for (const ValueId input : layers_[l].inputs) draft.inputs.push_back(storage(input, true));
+    remade.emplace().output =
+        draft_.new_buffer(Area::Workspace, layers_.bytes(layers_.output_of(l)));
+    if (forward_.saved[l])
+      remade->saved = draft_.new_buffer(Area::Workspace, layers_.traits(l).saved_bytes);
+    draft.output = remade->output;
+    draft.saved = remade->saved;
+    draft_.add(std::move(draft));
+    return *remade;
+  }
+
+  bool wants_input_gradient(int l) const {
+    return (layers_.traits(l).backward_weight_needs_backward_input && layers_[l].trains()) ||
+           std::ranges::any_of(layers_[l].inputs, [&](ValueId input) { return trained_[input]; });
   }
 
   // A contribution that is the content of another buffer.
@@ -133,11 +173,9 @@ class BackwardWriter {
       BufferId into, from;
     };
     std::vector<Sum> sums;
-    bool wanted = layers_.traits(l).backward_weight_needs_backward_input && layers_[l].trains();
     for (const ValueId input : layers_[l].inputs) {
       draft.input_gradients.push_back(std::nullopt);
       if (!trained_[input]) continue;
-      wanted = true;
       GradientState& state = gradients_[input];
       if (state.kind == GradientState::Owned) {
         const BufferId part = draft_.new_buffer(Area::Workspace, layers_.bytes(input));
@@ -150,7 +188,7 @@ class BackwardWriter {
         sums.push_back({input, destination(input), state.buffer});
       state = {GradientState::Owned, destination(input)};
     }
-    if (wanted) draft_.add(std::move(draft));
+    if (wants_input_gradient(l)) draft_.add(std::move(draft));
     for (const Sum& sum : sums) draft_.add_sum(sum.value, sum.into, sum.from);
   }
 
@@ -179,6 +217,7 @@ class BackwardWriter {
   RecipeDraft& draft_;
   Indexed<GradientState, ValueId> gradients_;
   Indexed<std::optional<BufferId>, ValueId> destinations_;  // for gradients that get memory here
+  Indexed<std::optional<Remade>> remade_;                   // of each layer
   std::optional<Draft> tail_;
   BackwardRecipe made_;
 };

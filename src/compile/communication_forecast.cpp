@@ -1,14 +1,17 @@
 #include "compile/communication_forecast.hpp"
 #include "graph/graph.hpp"
+#include "program/recompute_segments.hpp"
 
 #include <algorithm>
 #include <set>
 
 namespace pipetrain {
 CommunicationForecast::CommunicationForecast(const CompiledPipeline& pipeline)
-    : pipeline_(pipeline),
-      program_(pipeline.needs.program.program),
-      link_(link_of(pipeline.in.config.hardware)) {}
+    : CommunicationForecast(pipeline, pipeline.needs.program.program) {}
+
+CommunicationForecast::CommunicationForecast(const CompiledPipeline& pipeline,
+                                             const Program& program)
+    : pipeline_(pipeline), program_(program), link_(link_of(pipeline.in.config.hardware)) {}
 
 CommunicationForecast::Period CommunicationForecast::period() {
   Period period{program_.minibatches_per_round(), 0, {}};
@@ -49,8 +52,9 @@ Communication CommunicationForecast::crossing(const MinibatchSize& size, int tur
       StageVolumes &before = one.stages[static_cast<std::size_t>(b)],
                    &behind = one.stages[static_cast<std::size_t>(b) + 1];
       const int samples = samples_of(size, j);
-      add_message(behind, &StageVolumes::activations,
-                  packet_bytes({b, false, samples, size.lengths}));
+      for (int times = receives_again(program_, {b + 1}) ? 2 : 1; times > 0; --times)
+        add_message(behind, &StageVolumes::activations,
+                    packet_bytes({b, false, samples, size.lengths}));
       if (!program_.gradients_together)
         add_message(before, &StageVolumes::gradients,
                     packet_bytes({b, true, samples, size.lengths}));

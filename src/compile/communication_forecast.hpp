@@ -16,6 +16,8 @@ namespace pipetrain {
 class CommunicationForecast {
  public:
   explicit CommunicationForecast(const CompiledPipeline& pipeline);  // which outlives it
+  // For `program`, which is one of the pipeline's.
+  CommunicationForecast(const CompiledPipeline& pipeline, const Program& program);
 
   // For `count` mini-batches that begin and end drained; `size_of` gives the size of the k-th.
   Communication segment(std::int64_t count,

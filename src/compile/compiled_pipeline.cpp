@@ -18,7 +18,8 @@ std::vector<CompiledStage> kernels_of(const CompiledPipeline& p, std::size_t sta
                                      .last = layers.last,
                                      .size = size,
                                      .split_backward = p.needs.split_backward,
-                                     .recomputes = p.needs.stages[stage].input_slots > 0}));
+                                     .recomputes = p.needs.stages[stage].input_slots > 0,
+                                     .recomputed = &p.needs.recomputed}));
   return kernels;
 }
 

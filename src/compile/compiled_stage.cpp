@@ -22,7 +22,8 @@ CompiledStage compile_stage(const CompileInput& in) {
                           .samples = samples,
                           .mode = mode,
                           .split_backward = in.split_backward,
-                          .recomputes = in.recomputes});
+                          .recomputes = in.recomputes,
+                          .recomputed = in.recomputed});
   return c;
 }
 

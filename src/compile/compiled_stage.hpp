@@ -27,6 +27,7 @@ struct CompileInput {
   MicrobatchSize size;  // its lengths are those of the graph and the lowering
   bool split_backward = false;
   bool recomputes = false;
+  const Indexed<bool, LayerId>* recomputed = nullptr;  // RecipeInput::recomputed
 };
 
 CompiledStage compile_stage(const CompileInput& input);

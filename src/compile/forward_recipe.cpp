@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/check.hpp"
+#include "compile/value_uses.hpp"
 #include "graph/graph.hpp"
 
 namespace pipetrain {
@@ -11,8 +12,9 @@ namespace {
 class ForwardWriter {
  public:
   ForwardWriter(const RecipeInput& input, const Indexed<bool, ValueId>& trained, RecipeDraft& draft)
-      : in_(input), layers_(input), trained_(trained), draft_(draft) {
+      : in_(input), layers_(input), uses_(input, trained, made_.out), draft_(draft) {
     made_.storage.resize(input.graph.layers.size() + 1);
+    made_.maker.assign(made_.storage.size(), -1);
   }
 
   ForwardRecipe write() {
@@ -22,6 +24,7 @@ class ForwardWriter {
       enter_stage();
     if (!layers_.at_end())
       made_.out = activation_packet(in_.graph, in_.lowering, {in_.last.value + 1}, in_.samples);
+    made_.remade = remade_layers(in_, uses_);
     for (int l = 0; l < layers_.count(); ++l) call(l);
     leave();
     if (layers_.at_end()) {
@@ -60,60 +63,32 @@ class ForwardWriter {
     const KernelTraits& traits = layers_.traits(l);
     made_.storage[layers_.output_of(l)] =
         traits.aliases_input ? made_.storage_of(layers_[l].inputs[0]) : make_storage(l);
+    made_.maker[layers_.output_of(l)] =
+        traits.aliases_input ? made_.maker[layers_[l].inputs[0]] : l;
     Draft draft;
     draft.step.kind = Step::Kind::Forward;
     draft.step.layer = l;
     for (const ValueId input : layers_[l].inputs) draft.inputs.push_back(made_.storage_of(input));
     draft.output = made_.storage_of(layers_.output_of(l));
     made_.saved.push_back(std::nullopt);
-    if (traits.saved_bytes > 0) made_.saved.back() = draft_.new_buffer(kept(), traits.saved_bytes);
+    if (traits.saved_bytes > 0)
+      made_.saved.back() =
+          draft_.new_buffer(remade(l) ? Area::Workspace : kept(), traits.saved_bytes);
     draft.saved = made_.saved.back();
     if (!traits.aliases_input) draft_.add(std::move(draft));
   }
 
   // Chooses the place of the value that layer l makes, for it and for everything that aliases it.
   BufferId make_storage(int l) {
-    bool read_by_backward = false;
-    std::optional<std::size_t> leaving;
-    for (int alias = l; alias < layers_.count(); ++alias) {
-      const ValueId value = layers_.output_of(alias);
-      if (root(value) != root(layers_.output_of(l))) continue;
-      read_by_backward = read_by_backward || backward_reads(value);
-      if (!leaving) leaving = leaving_at(value);
-    }
-    const std::size_t bytes = layers_.bytes(layers_.output_of(l));
-    if (leaving) return draft_.new_buffer(Area::PacketOut, bytes, *leaving);
-    return draft_.new_buffer(read_by_backward ? kept() : Area::Workspace, bytes);
+    const ValueId value = layers_.output_of(l);
+    const std::size_t bytes = layers_.bytes(value);
+    if (const auto offset = uses_.leaves_at(value))
+      return draft_.new_buffer(Area::PacketOut, bytes, *offset);
+    const bool stays = uses_.read_by_backward(value) && !remade(l);
+    return draft_.new_buffer(stays ? kept() : Area::Workspace, bytes);
   }
 
-  std::optional<std::size_t> leaving_at(ValueId value) const {
-    for (std::size_t i = 0; i < made_.out.values.size(); ++i)
-      if (made_.out.values[i] == value) return made_.out.offsets[i];
-    return std::nullopt;
-  }
-
-  ValueId root(ValueId value) const {
-    while (value.value > in_.first.value) {
-      const int l = value.value - 1 - in_.first.value;
-      if (!layers_.traits(l).aliases_input) break;
-      value = layers_[l].inputs[0];
-    }
-    return value;
-  }
-
-  bool backward_reads(ValueId value) const {
-    if (layers_.at_end() && value == in_.graph.output_of(in_.last)) return true;  // the loss's
-    for (int l = 0; l < layers_.count(); ++l) {
-      if (!trained_[layers_.output_of(l)]) continue;
-      const KernelTraits& t = layers_.traits(l);
-      if (layers_.output_of(l) == value && t.backward_input_reads_output) return true;
-      const bool reads =
-          t.backward_input_reads_inputs || (t.backward_weight_reads_inputs && layers_[l].trains());
-      for (const ValueId input : layers_[l].inputs)
-        if (input == value && reads) return true;
-    }
-    return false;
-  }
+  bool remade(int l) const { return made_.remade[static_cast<std::size_t>(l)]; }
 
   // Values that leave but are elsewhere (passed through, or a second name of one that leaves) are
   // copied.
@@ -130,9 +105,9 @@ class ForwardWriter {
 
   const RecipeInput& in_;
   const RecipeLayers layers_;
-  const Indexed<bool, ValueId>& trained_;
-  RecipeDraft& draft_;
   ForwardRecipe made_;
+  const ValueUses uses_;
+  RecipeDraft& draft_;
 };
 
 }  // namespace

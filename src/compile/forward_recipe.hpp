@@ -31,9 +31,11 @@ struct ForwardRecipe {
   RecipeDraft::Pass pass;
   Indexed<std::optional<BufferId>, ValueId> storage;  // of the values that are made or received
   Indexed<std::optional<BufferId>> saved;             // of each layer
-  PacketLayout out;                                   // what leaves for the next stage
-  std::optional<BufferId> input;                      // where the graph's input is loaded, if it is
-  std::optional<BufferId> output;                     // last stage: what the loss reads
+  std::vector<bool> remade;                           // layers that run again: value_uses.hpp
+  Indexed<int, ValueId> maker;     // of those values' memory: the layer; -1: another stage, or none
+  PacketLayout out;                // what leaves for the next stage
+  std::optional<BufferId> input;   // where the graph's input is loaded, if it is
+  std::optional<BufferId> output;  // last stage: what the loss reads
 
   BufferId storage_of(ValueId value) const;  // checked: made or received before it is read
 };

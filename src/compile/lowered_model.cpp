@@ -60,7 +60,8 @@ LoweredModel lower_for(const PipelineInput& input, std::span<const MicrobatchSiz
   const auto microbatch =
       sample_part(static_cast<int>(config.data.batch_size), config.pipeline.microbatches, 0);
   LowerOptions options{.samples = microbatch.count,
-                       .recomputes = config.pipeline.recompute != Recompute::None ||
+                       .recomputes = config.pipeline.recompute.rule == Recompute::Stage ||
+                                     config.pipeline.recompute.rule == Recompute::Segments ||
                                      config.pipeline.gradient_rule != GradientRule::Saved,
                        .precision = config.training.precision};
   LoweredModel model(input.graph, input.backend.lower(input.graph, options));

@@ -5,6 +5,7 @@
 
 #include "base/cache_line.hpp"
 #include "compile/recipe.hpp"
+#include "compile/recomputed_layers.hpp"
 #include "program/liveness.hpp"
 #include "program/versions_kept.hpp"
 
@@ -48,6 +49,7 @@ PipelineNeeds needs_of(const PipelineInput& in) {
                                      std::max<std::int64_t>(1, in.total_steps - sync), needs.tied);
   if (sync > 0) needs.warmup.program = warmup_program(in.config, workers, needs.tied);
   needs.split_backward = splits_backward(needs.program.program);
+  needs.recomputed = recomputed_layers(in.config.pipeline, in.graph, needs.program.program);
   needs.stages.resize(stages);
   add_needs(needs.program.program, needs.stages);
   // A segment that ends elsewhere within a round has its own program.

@@ -29,6 +29,7 @@ struct PipelineNeeds {
   SegmentProgram warmup;   // PipeMare's synchronous epochs; no workers if there are none
   std::set<StageId> tied;  // stages that share parameters
   bool split_backward = false;
+  Indexed<bool, LayerId> recomputed;  // RecipeInput::recomputed
   Indexed<StageNeeds, StageId> stages;
 };
 

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "backend/backend.hpp"
+#include "base/indexed.hpp"
 
 namespace pipetrain {
 
@@ -86,6 +87,9 @@ struct RecipeInput {
   bool split_backward =
       false;                // halves run separately: what the second half reads goes to the slot
   bool recomputes = false;  // activations are recomputed for the backward
+  const Indexed<bool, LayerId>* recomputed = nullptr;  // the graph's layers that run again in the
+                                                       // backward if it reads their output; null:
+                                                       // none
 };
 
 Recipe make_recipe(const RecipeInput& input);

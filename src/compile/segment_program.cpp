@@ -11,6 +11,7 @@
 #include "program/check.hpp"
 #include "program/liveness.hpp"
 #include "program/passes.hpp"
+#include "program/recompute_segments.hpp"
 #include "program/text.hpp"
 #include "schedules.hpp"
 
@@ -77,7 +78,8 @@ ScheduleRequest schedule_request(const Config& config, int workers) {
           .virtual_stages = pipeline.virtual_stages,
           .replicas = pipeline.replicas,
           .mix = mix_rule(pipeline),
-          .recompute = pipeline.recompute == Recompute::Stage,
+          .recompute = pipeline.recompute.rule == Recompute::Stage,
+          .segment_stages = stages_of_segment(pipeline),
           .recomputed_gradient = pipeline.gradient_rule == GradientRule::Recompute,
           .early_sends = true,
           .fused_updates = fuses_updates(config)};
@@ -146,7 +148,8 @@ Program warmup_program(const Config& config, int workers, const std::set<StageId
                        .stages = workers,
                        .microbatches = config.pipeline.microbatches,
                        .sync_gradients = needs_norm(config),
-                       .recompute = pipeline.recompute == Recompute::Stage ||
+                       .recompute = pipeline.recompute.rule == Recompute::Stage ||
+                                    pipeline.recompute.rule == Recompute::Segments ||
                                     pipeline.gradient_rule == GradientRule::Recompute,
                        .early_sends = true,
                        .fused_updates = fuses_updates(config),
@@ -196,18 +199,8 @@ Program evaluation_program(const Program& training, int microbatches) {
   return program;
 }
 
-namespace {
-
-bool has(const Program& program, Op op) {
-  for (const auto& worker : program.workers)
-    if (std::ranges::any_of(worker, [&](const Instruction& i) { return i.op == op; })) return true;
-  return false;
-}
-
-}  // namespace
-
-bool splits_backward(const Program& program) { return has(program, Op::BackwardInput); }
-bool recomputes(const Program& program) { return has(program, Op::Recompute); }
+bool splits_backward(const Program& program) { return program.has(Op::BackwardInput); }
+bool recomputes(const Program& program) { return program.has(Op::Recompute); }
 
 namespace {
 
@@ -248,16 +241,37 @@ int gradients_held(const Program& program, StageId stage, bool sends) {
   return static_cast<int>(most);
 }
 
+// The most packets of activations that a stage has received and still reads.
+int activations_held(const Program& program, StageId stage) {
+  const bool again = receives_again(program, stage);
+  int most = 0;
+  for (const auto& worker : program.workers) {
+    int now = 0;
+    for (const Instruction& i : worker) {
+      if (i.stage != stage) continue;
+      if (i.op == Op::ReceiveActivation || i.op == Op::ReceiveRecomputed)
+        most = std::max(most, ++now);
+      if ((again && i.op == Op::Forward) || gives_weight_gradient(i.op)) --now;
+    }
+  }
+  return most;
+}
+
 }  // namespace
 
 std::vector<PacketCounts> packet_counts(const Program& program) {
   const std::vector<int> inputs = peak_inputs(program);
+  const bool segments = program.has(Op::ReceiveRecomputed);
   std::vector<PacketCounts> counts;
   for (int s = 0; s + 1 < program.stages; ++s) {
     const int under_way =
         gradients_held(program, {s + 1}, true) + 1 + gradients_held(program, {s}, false);
-    counts.push_back(
-        {inputs[s] + put_off(program, {s + 1}), std::max(3 + put_off(program, {s}), under_way)});
+    // In segments a sender may be micro-batches ahead of what its neighbour keeps: one packet is
+    // being written, and as many are in flight as find_deadlock() assumes.
+    const int in_flight = 2 * (program.syncing_stages().empty() ? 1 : inputs[s]);
+    counts.push_back({segments ? activations_held(program, {s + 1}) + 1 + in_flight
+                               : inputs[s] + put_off(program, {s + 1}),
+                      std::max(3 + put_off(program, {s}), under_way)});
   }
   return counts;
 }

@@ -57,7 +57,8 @@ bool recomputes(const Program& program);
 // a later instruction of its own would free. A receiver that defers its weight halves holds what
 // they read.
 struct PacketCounts {
-  int activations = 0;  // held by the sender from forward to backward
+  int activations = 0;  // held by the sender from forward to backward; where stages recompute in
+                        // segments, by the receiver for as long as it reads them
   int gradients = 0;    // one being written, one in flight, one being read
 };
 std::vector<PacketCounts> packet_counts(const Program& program);

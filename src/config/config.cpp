@@ -1,5 +1,7 @@
 #include "config/config.hpp"
 
+#include <cmath>
+
 #include "own_order.hpp"
 #include "schedules.hpp"
 
@@ -35,6 +37,12 @@ bool is_uncut(const PipelineConfig& pipeline) {
 int model_parts(const PipelineConfig& pipeline) {
   if (has_own_order(pipeline)) return own_order(pipeline).program.stages;
   return model_parts(require_schedule(pipeline.schedule), pipeline.stages, pipeline.virtual_stages);
+}
+
+int stages_of_segment(const PipelineConfig& pipeline) {
+  if (pipeline.recompute.rule != Recompute::Segments) return 0;
+  if (pipeline.segment_stages > 0) return pipeline.segment_stages;
+  return static_cast<int>(std::lround(std::sqrt(pipeline.stages)));
 }
 
 int moments(const OptimizerConfig& optimizer) {

@@ -105,6 +105,12 @@ struct SplitConfig {
   bool operator==(const SplitConfig&) const = default;
 };
 
+struct RecomputeConfig {
+  Recompute rule = Recompute::None;
+  std::vector<std::string> kinds = {};  // of layers; only for Recompute::Kinds
+  bool operator==(const RecomputeConfig&) const = default;
+};
+
 // pipeline.schedule = "auto": planned for the machine (app/follow_plan.hpp).
 inline constexpr std::string_view automatic_schedule = "auto";
 
@@ -124,7 +130,8 @@ struct PipelineConfig {
   Warmup warmup = Warmup::OneFOneB;
   bool vertical_sync = false;
   GradientRule gradient_rule = GradientRule::Saved;
-  Recompute recompute = Recompute::None;
+  RecomputeConfig recompute;
+  int segment_stages = 0;  // Recompute::Segments; 0: the square root of `stages`, rounded
   PipeMareConfig pipemare;
   TimePrestConfig timeprest;
   ITimePrestConfig i_timeprest;
@@ -142,6 +149,8 @@ TrainingRules training_rules(const PipelineConfig& pipeline);
 double motion_decay(const PipelineConfig& pipeline);
 // Does each worker have the whole model?
 bool is_uncut(const PipelineConfig& pipeline);
+// How many stages recompute together; 0: each by itself, or none.
+int stages_of_segment(const PipelineConfig& pipeline);
 // In how many parts the model is cut; the schedule says how many a worker holds.
 int model_parts(const PipelineConfig& pipeline);
 // Of all stages, with their replicas. Throws a UsageError if `replicas` does not fit `stages`.

@@ -65,6 +65,9 @@ struct Expect {
   std::string operator()(FieldOf<SplitConfig>) const {
     return words() + ", or the names of the first layers of stages 1.. in an array";
   }
+  std::string operator()(FieldOf<RecomputeConfig>) const {
+    return words() + ", or kinds of layers in an array, [\"gelu\"]";
+  }
 };
 
 }  // namespace
@@ -73,6 +76,10 @@ namespace {
 
 std::string_view chosen_word(const Key& key, Config& config) {
   if (const auto* word = std::get_if<WordField>(&key.field)) return word->words[word->get(config)];
+  if (const auto* recompute = std::get_if<FieldOf<RecomputeConfig>>(&key.field)) {
+    const Recompute rule = (*recompute)(config).rule;
+    return rule == Recompute::Kinds ? "" : word_of(rule);
+  }
   return std::get<FieldOf<std::string>>(key.field)(config);
 }
 

@@ -34,7 +34,7 @@ using Field =
                  FieldOf<std::optional<std::int64_t>>, FieldOf<std::optional<SampleRange>>,
                  FieldOf<std::optional<StepRange>>, FieldOf<std::vector<int>>,
                  FieldOf<std::vector<std::int64_t>>, FieldOf<std::vector<double>>,
-                 FieldOf<ImageSides>, FieldOf<SplitConfig>>;
+                 FieldOf<ImageSides>, FieldOf<SplitConfig>, FieldOf<RecomputeConfig>>;
 
 struct Range {  // of a number
   double low = std::numeric_limits<double>::lowest(), high = std::numeric_limits<double>::max();

@@ -64,6 +64,53 @@ void check_microbatches(const Given& given, const Config& config, Problems& prob
                    nearest_below_and_above(fewer, more))});
 }
 
+// Why stages may not recompute in segments, and what to write; "" if they may.
+std::pair<std::string, std::string> refusal_of_segments(const PipelineConfig& pipeline) {
+  const std::string by_themselves = "recompute = \"stage\"";
+  if (has_own_order(pipeline))
+    return {"an order of your own says itself where stages recompute", by_themselves};
+  if (pipeline.automatic)
+    return {"it needs the full warm-up, which no plan chooses",
+            "a schedule and warmup = \"full\", or " + by_themselves};
+  if (!takes_segments(require_schedule(pipeline.schedule)))
+    return {fmt::format("it needs a schedule that takes the full warm-up and never drains, and "
+                        "\"{}\" is none",
+                        pipeline.schedule),
+            "schedule = \"pipemare\" and warmup = \"full\", or " + by_themselves};
+  if (pipeline.warmup != Warmup::Full)
+    return {fmt::format("it needs the full warm-up, and pipeline.warmup is \"{}\"",
+                        word_of(pipeline.warmup)),
+            "warmup = \"full\", or " + by_themselves};
+  if (pipeline.gradient_rule != GradientRule::Saved)
+    return {
+        "a backward's weights are not there yet when a segment recomputes, as "
+        "pipeline.gradient_rule = \"recompute\" needs them",
+        "gradient_rule = \"saved\", or " + by_themselves};
+  if (pipeline.replicas != PipelineConfig().replicas)
+    return {"its stages cannot have replicas", "replicas = 1, or " + by_themselves};
+  return {};
+}
+
+void check_segments(const Given& given, const Config& config, Problems& problems) {
+  const PipelineConfig& pipeline = config.pipeline;
+  if (!fine(given, {"pipeline.recompute", "pipeline.segment_stages", "pipeline.schedule",
+                    "pipeline.schedule_csv", "pipeline.warmup", "pipeline.gradient_rule",
+                    "pipeline.replicas", "pipeline.stages"}))
+    return;
+  if (pipeline.recompute.rule != Recompute::Segments) return;
+  if (const auto [why, instead] = refusal_of_segments(pipeline); !why.empty())
+    return problems.push_back(
+        {place(given, {"pipeline.recompute", "pipeline.schedule", "pipeline.warmup",
+                       "pipeline.gradient_rule", "pipeline.replicas"}),
+         "pipeline.recompute = \"segments\": " + why, "write " + instead});
+  if (pipeline.segment_stages > pipeline.stages)
+    problems.push_back(
+        {place(given, {"pipeline.segment_stages", "pipeline.stages"}),
+         fmt::format("pipeline.segment_stages = {} is more than pipeline.stages = {}",
+                     pipeline.segment_stages, pipeline.stages),
+         fmt::format("write segment_stages = {} or less", pipeline.stages)});
+}
+
 void check_split(const Given& given, const Config& config, Problems& problems) {
   const auto& names = config.pipeline.split.first_layers;
   if (!fine(given, {"pipeline.split", "pipeline.stages", "pipeline.virtual_stages",
@@ -135,6 +182,7 @@ void check_pipeline(const Given& given, const Config& config, Problems& problems
   check_microbatches(given, config, problems);
   check_rebalance(given, config, problems);
   check_split(given, config, problems);
+  check_segments(given, config, problems);
   if (check_replicas(given, config, problems)) check_devices(given, config, problems);
 }
 

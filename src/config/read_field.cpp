@@ -298,6 +298,27 @@ struct Take {
     field(config) = split;
     return true;
   }
+
+  bool operator()(FieldOf<RecomputeConfig> field) const {
+    if (const auto* rule = as<std::string>(value)) {
+      if (!word(*rule)) return false;
+      field(config) = {.rule = word_named<Recompute>(*rule).value()};
+      return true;
+    }
+    const auto* kinds = as<std::vector<Value>>(value);
+    if (!kinds) return wrong_type(value);
+    if (kinds->empty())
+      return refuse(value, fmt::format("{} = [] names no kind of layer", key.path),
+                    "write \"none\", or kinds as in the model file, [\"gelu\"]");
+    RecomputeConfig recompute{.rule = Recompute::Kinds};
+    for (const Value& kind : *kinds) {
+      const auto* text = as<std::string>(kind);
+      if (!text) return wrong_type(kind);
+      recompute.kinds.push_back(*text);
+    }
+    field(config) = recompute;
+    return true;
+  }
 };
 
 }  // namespace

@@ -68,9 +68,10 @@ enum class Rebalance { Off, Auto };
 template <>
 inline constexpr auto words_of<Rebalance> = std::to_array<std::string_view>({"off", "auto"});
 
-enum class Recompute { None, Stage };
+enum class Recompute { None, Stage, Segments, Kinds };  // the last: a list of kinds of layers
 template <>
-inline constexpr auto words_of<Recompute> = std::to_array<std::string_view>({"none", "stage"});
+inline constexpr auto words_of<Recompute> = std::to_array<std::string_view>({"none", "stage",
+                                                                             "segments"});
 
 template <>
 inline constexpr auto words_of<MixRule::Share> =

@@ -96,6 +96,13 @@ struct Write {
     for (const std::string& name : split.first_layers) names.push_back(quote(name));
     return list(names);
   }
+  std::string operator()(FieldOf<RecomputeConfig> field) const {
+    const RecomputeConfig& recompute = field(config);
+    if (recompute.rule != Recompute::Kinds) return quote(std::string(word_of(recompute.rule)));
+    std::vector<std::string> kinds;
+    for (const std::string& kind : recompute.kinds) kinds.push_back(quote(kind));
+    return list(kinds);
+  }
 };
 
 }  // namespace

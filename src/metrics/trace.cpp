@@ -79,6 +79,9 @@ Crossing crossing_of(const Index& index, const TraceRecord& receive) {
   if (receive.instruction.op == Op::ReceiveActivation)
     return {"activation", index.find(Op::SendActivation, stage - 1, receive), &receive,
             index.find(Op::Forward, stage, receive)};
+  if (receive.instruction.op == Op::ReceiveRecomputed)
+    return {"recomputed activation", index.find(Op::SendRecomputed, stage - 1, receive), &receive,
+            index.find(Op::Recompute, stage, receive)};
   const TraceRecord* reader = nullptr;
   for (const Op op : {Op::Backward, Op::BackwardHead, Op::BackwardUpdate, Op::BackwardInput})
     if (!reader) reader = index.find(op, stage, receive);

@@ -4,11 +4,11 @@
 // from the time F of a micro-batch's forward and the time B of a mini-batch's backward, so that no
 // worker waits while it has something ready. Ours: the papers draw slots only.
 //
-// 3 stages, 2 micro-batches, F = 1, B = 4; a backward is that of the whole mini-batch:
-//   stage 0  F0 F1 F2 F3 F4 F5  .  .  .  .  .  . B0---------|F6 F7 B1---------| .  . B2---------| .
-//   . B3---------| stage 1   . F0 F1 F2 F3 F4 F5  . B0---------| .  . B1---------|F6 F7
-//   B2---------| .  . B3---------| stage 2   .  . F0 F1 B0---------|F2 F3 B1---------|F4 F5
-//   B2---------|F6 F7 B3---------|
+// 3 stages, 2 micro-batches, 3 mini-batches, F = 1, B = 4; a backward is that of the whole
+// mini-batch:
+//   stage 0  F0 F1 F2 F3 F4 F5  .  .  .  .  .  . B0---------| .  . B1---------| .  . B2---------|
+//   stage 1   . F0 F1 F2 F3 F4 F5  . B0---------| .  . B1---------| .  . B2---------|
+//   stage 2   .  . F0 F1 B0---------|F2 F3 B1---------|F4 F5 B2---------|
 #include <map>
 
 #include <spdlog/fmt/fmt.h>

@@ -1,3 +1,4 @@
+// The times of a work-conserving order, with its defaults filled in.
 #include "order/order.hpp"
 
 namespace pipetrain {

@@ -35,6 +35,15 @@ ProfilePoint point_for(const CompiledPipeline& pipeline, const Profile& profile)
                             .microbatches = microbatches});
 }
 
+// Of the layers that run again in a backward.
+double again_ms(const CompiledPart& part, const StagePlan& layers, const ProfilePoint& point) {
+  double ms = 0;
+  for (const Step& step : part.kernels.front().recipe.backward)
+    if (step.kind == Step::Kind::Forward)
+      ms += point.layers[static_cast<std::size_t>(layers.first.value + step.layer)].forward_ms;
+  return ms;
+}
+
 StageCosts work_of(const StagePlan& part, const Graph& graph, const ProfilePoint& point) {
   StageCosts costs{.forward = 0, .backward_input = 0, .backward_weight = 0};
   bool first = true;
@@ -120,6 +129,7 @@ StagePrices stage_prices(const CompiledPipeline& pipeline, const Profile& profil
   for (int s = 0; s <= last; ++s) {
     const StagePlan& part = pipeline.in.plan.stages[StageId{s}];
     StageCosts costs = work_of(part, pipeline.in.graph, point);
+    costs.backward_input += again_ms(pipeline.parts[static_cast<std::size_t>(s)], part, point);
     const StageNeeds& needs = pipeline.needs.stages[StageId{s}];
     costs.update +=
         mixing_ms(needs, part, point, rate) + joining_ms(needs, part, is_inline(config), rate);

@@ -1,5 +1,6 @@
 // Which channel a send or a receive uses. A channel belongs to one boundary between stages, one
-// kind (activation or gradient) and one pair of workers; it is first in, first out.
+// kind (activation, recomputed or not, or gradient) and one pair of workers; it is first in, first
+// out.
 #pragma once
 
 #include <compare>
@@ -18,7 +19,8 @@ struct ChannelId {
 // The channel of a send or receive, in a program whose stages and micro-batches are in range.
 inline ChannelId channel_of(const Program& program, const Instruction& i) {
   const bool gradient = i.op == Op::SendGradient || i.op == Op::ReceiveGradient;
-  const bool above = i.op == Op::SendActivation || i.op == Op::ReceiveGradient;
+  const bool above =
+      i.op == Op::SendActivation || i.op == Op::SendRecomputed || i.op == Op::ReceiveGradient;
   const int boundary = above ? i.stage.value : i.stage.value - 1;
   const WorkerId lower = program.worker_of({boundary}, i.microbatch),
                  upper = program.worker_of({boundary + 1}, i.microbatch);

@@ -152,15 +152,18 @@ struct Checker {
   }
 
   void check_presence() {
-    const bool recomputes = std::any_of(index.begin(), index.end(), [](const auto& entry) {
-      return std::get<Op>(entry.first) == Op::Recompute;
-    });
+    const bool recomputes = program.has(Op::Recompute);
+    std::set<StageId> receive_again;  // a stage gets all of its inputs again, or none
+    for (const auto& [what, at] : index)
+      if (std::get<Op>(what) == Op::ReceiveRecomputed)
+        receive_again.insert(std::get<StageId>(what));
     const StageId last{program.stages - 1};
     for (StageId s{0}; s <= last; ++s.value)
       for (MicrobatchId m{0}; m.value < program.total_microbatches(); ++m.value) {
         const auto w = program.worker_of(s, m);
         need("compute", s, m, Op::Forward);
         if (recomputes) need("compute", s, m, Op::Recompute);
+        if (receive_again.contains(s)) need("input", s, m, Op::ReceiveRecomputed);
         if (auto i = find(w, s, Op::BackwardInput, m)) {
           need("compute", s, m, Op::BackwardWeight);
           if (find(w, s, Op::Backward, m))
@@ -190,7 +193,13 @@ struct Checker {
         need_before("compute", i, at, Op::BackwardInput);
         return need_in_turn(i, at);
       case Op::Recompute:
+        if (find(w, i.stage, Op::ReceiveRecomputed, i.microbatch))
+          need_before("input", i, at, Op::ReceiveRecomputed);
         return need_before("compute", i, at, Op::Forward);
+      case Op::SendRecomputed:
+        return top ? misplaced(w, at, i) : need_before("input", i, at, Op::Recompute);
+      case Op::ReceiveRecomputed:
+        return bottom ? misplaced(w, at, i) : need_before("input", i, at, Op::Forward);
       case Op::SendActivation:
         return top ? misplaced(w, at, i) : need_before("input", i, at, Op::Forward);
       case Op::SendGradient:
@@ -247,9 +256,9 @@ struct Checker {
 
   // ---- order
   void check_channels() {
-    std::map<ChannelId, std::vector<MicrobatchId>> sent;
+    std::map<ChannelId, std::vector<Instruction>> sent;
     each([&](WorkerId, std::size_t, const Instruction& i) {
-      if (is_send(i.op)) sent[channel_of(program, i)].push_back(i.microbatch);
+      if (is_send(i.op)) sent[channel_of(program, i)].push_back(i);
     });
     std::map<ChannelId, std::size_t> taken;
     each([&](WorkerId w, std::size_t at, const Instruction& i) {
@@ -259,15 +268,18 @@ struct Checker {
       const auto next = taken[channel]++;
       if (next >= packets.size())
         report("order", w, at, "{}: no worker sends it", to_text(i));
-      else if (packets[next] != i.microbatch)
+      else if (packets[next].microbatch != i.microbatch)
         report("order", w, at, "{} is sent micro-batch {} instead", to_text(i),
-               packets[next].value);
+               packets[next].microbatch.value);
+      else if ((packets[next].op == Op::SendRecomputed) != (i.op == Op::ReceiveRecomputed))
+        report("order", w, at, "{} is sent {} ({}) instead", to_text(i), short_text(packets[next]),
+               op_name(packets[next].op));
     });
     for (const auto& [channel, packets] : sent)
       if (taken[channel] < packets.size())
         report("order", channel.to, program.workers[channel.to.value].size(),
                "micro-batch {} is sent over boundary {} and no worker receives it",
-               packets[taken[channel]].value, channel.boundary);
+               packets[taken[channel]].microbatch.value, channel.boundary);
   }
 
   // ---- update

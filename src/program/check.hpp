@@ -5,7 +5,8 @@
 //             in that order; a recomputation is between the two, of all of them or of none; where
 //             gradients go together, backwards are in the order of their micro-batches; a tail
 //             follows its head with nothing that the stage computes in between
-//   input     stage 0 loads what it forwards; the others receive it, and pass on what they make
+//   input     stage 0 loads what it forwards; the others receive it, and pass on what they make; a
+//             stage that receives recomputed inputs does so for all its micro-batches
 //   order     each channel is read in the order in which it is written
 //   update    each copy of a stage updates once per mini-batch (where copies take whole ones, once
 //             for one of each copy), in turn, after all its backwards and before those of the
@@ -26,7 +27,8 @@ namespace pipetrain {
 
 struct CheckOptions {
   int channel_capacity = 1;
-  int activation_capacity = 0;            // of channels of activations; 0: channel_capacity
+  // Of channels of activations; 0: channel_capacity. Twice that where stages recompute in segments.
+  int activation_capacity = 0;
   std::vector<int> weight_versions = {};  // how many each stage may hold at once; empty: any number
   bool rendezvous = false;                // also check by the rules of program/rendezvous.hpp
 };

@@ -41,7 +41,7 @@ struct Run {
   }
 
   std::size_t capacity_of(const Instruction& send) const {
-    return send.op == Op::SendActivation ? activation_capacity : capacity;
+    return send.op == Op::SendGradient ? capacity : activation_capacity;
   }
 
   std::string why(const Instruction& i) const {
@@ -55,7 +55,10 @@ struct Run {
 
 std::vector<Diagnostic> find_deadlock(const Program& program, int channel_capacity,
                                       int activation_capacity) {
-  const int activations = activation_capacity > 0 ? activation_capacity : channel_capacity;
+  // Where stages recompute in segments, two activations per slot cross: the forward's and this one.
+  const int kinds = program.has(Op::SendRecomputed) ? 2 : 1;
+  const int activations =
+      kinds * (activation_capacity > 0 ? activation_capacity : channel_capacity);
   Run run{program, static_cast<std::size_t>(channel_capacity),
           static_cast<std::size_t>(activations)};
   for (const auto& list : program.workers)

@@ -82,10 +82,7 @@ std::vector<int> peak_inputs(const Program& program) {
 }
 
 std::vector<int> peak_slots(const Program& program) {
-  bool recomputes = false;
-  for (const auto& list : program.workers)
-    for (const auto& i : list) recomputes = recomputes || i.op == Op::Recompute;
-  if (!recomputes) return peak_inputs(program);
+  if (!program.has(Op::Recompute)) return peak_inputs(program);
   return per_stage(program, [](const List& list, StageId stage) {
     int open = 0, peak = 0;
     for (const auto& i : list) {

@@ -1,6 +1,7 @@
 // From an order (only F, B, I, W) to a whole program, one addition at a time:
-//   add_updates > bind_versions (versions/bind.hpp) > add_recomputes > add_loads >
-//   add_gradient_sync > add_transfers > send_gradients_early > fuse_updates
+//   add_updates > bind_versions (versions/bind.hpp) > add_recomputes, or add_segment_recomputes
+//   (recompute_segments.hpp) > add_loads > add_gradient_sync > add_transfers >
+//   send_gradients_early > fuse_updates
 #pragma once
 
 #include <set>

@@ -27,6 +27,8 @@ enum class Op {
   ReceiveActivation,  // RA
   SendGradient,       // SG
   ReceiveGradient,    // RG
+  SendRecomputed,     // SR a recomputation's outputs, to the next stage of its segment
+  ReceiveRecomputed,  // RR what the stage recomputes from, in place of its input
   SyncGradients,      // Y  hands in what updates of other stages or replicas need of a gradient
   Update,             // U  the optimizer's step for one mini-batch, or for one of each copy
 
@@ -72,9 +74,11 @@ constexpr bool reads_weights(Op op) {
 constexpr bool computes(Op op) {
   return op == Op::Forward || is_backward(op) || op == Op::Recompute;
 }
-constexpr bool is_send(Op op) { return op == Op::SendActivation || op == Op::SendGradient; }
+constexpr bool is_send(Op op) {
+  return op == Op::SendActivation || op == Op::SendRecomputed || op == Op::SendGradient;
+}
 constexpr bool is_receive(Op op) {
-  return op == Op::ReceiveActivation || op == Op::ReceiveGradient;
+  return op == Op::ReceiveActivation || op == Op::ReceiveRecomputed || op == Op::ReceiveGradient;
 }
 
 struct AsStored {
@@ -197,6 +201,12 @@ struct ProgramShape {
 struct Program : ProgramShape {
   Indexed<std::vector<Instruction>, WorkerId> workers;  // each runs top to bottom
   bool operator==(const Program&) const = default;
+
+  bool has(Op op) const {
+    return std::ranges::any_of(workers, [op](const std::vector<Instruction>& list) {
+      return std::ranges::any_of(list, [op](const Instruction& i) { return i.op == op; });
+    });
+  }
 
   // Stages that hand in gradients: their updates wait for their sync group's, others for none.
   std::set<StageId> syncing_stages() const {

@@ -277,12 +277,6 @@ CompactOrder order_of(const Program& program) {
   return order;
 }
 
-bool recomputes(const Program& program) {
-  return std::ranges::any_of(program.workers, [](const auto& list) {
-    return std::ranges::any_of(list, [](const auto& i) { return i.op == Op::Recompute; });
-  });
-}
-
 // The spans of one worker's list, from those of its lanes and updates.
 std::vector<Span> spans_of(const std::vector<Instruction>& list, const std::vector<Span>& forwards,
                            const std::vector<Span>& backwards, const std::vector<Span>& updates) {
@@ -318,7 +312,8 @@ Summary summarize_sharing(const CompactOrder& order, const Costs& costs,
 Timeline simulate_sharing(const Program& program, const Costs& costs) {
   const std::size_t workers = program.workers.size();
   const CompactOrder order = order_of(program);
-  const Additions additions{.recompute = recomputes(program), .syncing = program.syncing_stages()};
+  const Additions additions{.recompute = program.has(Op::Recompute),
+                            .syncing = program.syncing_stages()};
   SharedSpans spans{
       {std::vector<std::vector<Span>>(workers), std::vector<std::vector<Span>>(workers)},
       std::vector<std::vector<Span>>(workers)};

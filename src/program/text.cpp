@@ -16,7 +16,7 @@ struct OpText {
   Op op;
   std::string_view letters, name;
 };
-constexpr std::array<OpText, 17> op_texts{{
+constexpr std::array<OpText, 19> op_texts{{
     {Op::LoadInput, "L", "load input"},
     {Op::Forward, "F", "forward"},
     {Op::Backward, "B", "backward"},
@@ -25,6 +25,8 @@ constexpr std::array<OpText, 17> op_texts{{
     {Op::Recompute, "R", "recompute"},
     {Op::SendActivation, "SA", "send activation"},
     {Op::ReceiveActivation, "RA", "receive activation"},
+    {Op::SendRecomputed, "SR", "send recomputed activation"},
+    {Op::ReceiveRecomputed, "RR", "receive recomputed activation"},
     {Op::SendGradient, "SG", "send gradient"},
     {Op::ReceiveGradient, "RG", "receive gradient"},
     {Op::SyncGradients, "Y", "synchronise gradients"},

@@ -10,17 +10,22 @@ Communicated::Communicated(const Pipeline& pipeline, const Dataset& train,
                            const OrderOptions& order)
     : pipeline_(pipeline), order_(train.order(order)), sizes_(order_->sizes()) {}
 
-// Makes a new forecast if pipeline.rebalance has moved the cuts.
-void Communicated::look_at_cuts() {
+// Makes a new forecast if pipeline.rebalance has moved the cuts, or PipeMare's synchronous epochs
+// have ended.
+void Communicated::look_at_program(std::int64_t first) {
+  const CompiledPipeline& compiled = pipeline_.compiled();
+  const bool warms_up = first < warmup_steps(compiled.in.config, compiled.in.steps_per_epoch);
   std::vector<LayerId> firsts;
   for (const StagePlan& stage : pipeline_.input().plan.stages) firsts.push_back(stage.first);
-  if (forecast_ && firsts == firsts_) return;
+  if (forecast_ && firsts == firsts_ && warms_up == warms_up_) return;
   firsts_ = std::move(firsts);
-  forecast_.emplace(pipeline_.compiled());
+  warms_up_ = warms_up;
+  const PipelineNeeds& needs = compiled.needs;
+  forecast_.emplace(compiled, (warms_up ? needs.warmup : needs.program).program);
 }
 
 void Communicated::end_segment(std::int64_t first, std::int64_t count) {
-  look_at_cuts();
+  look_at_program(first);
   predicted_.add(forecast_->segment(count, [&](std::int64_t k) {
     if (sizes_.size() == 1) return sizes_.front();
     const Minibatch minibatch = order_->of(first + k);

@@ -27,12 +27,13 @@ class Communicated {
   std::optional<nlohmann::ordered_json> json() const;
 
  private:
-  void look_at_cuts();
+  void look_at_program(std::int64_t first);
 
   const Pipeline& pipeline_;
   const std::unique_ptr<MinibatchOrder> order_;
   const std::vector<MinibatchSize> sizes_;
   std::vector<LayerId> firsts_;  // of the stages for which the forecast was made
+  bool warms_up_ = false;        // it was made for the synchronous epochs
   std::optional<CommunicationForecast> forecast_;
   Communication counted_, predicted_;
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.hpp"
+#include "program/recompute_segments.hpp"
 
 namespace pipetrain {
 namespace {
@@ -63,6 +64,7 @@ StageRunner::StageRunner(const Run& run, WorkerId worker, StageId stage)
       id_(stage),
       copy_(run.program().copy_on(worker, stage)),
       share_(share_of(run.program(), stage, copy_)),
+      receives_again_(receives_again(run.program(), stage)),
       stage_(run.stages[stage.value]->copy(copy_)),
       flights_({.microbatches = run.program().total_microbatches(),
                 .slots = stage_.slots(),
@@ -140,15 +142,22 @@ void StageRunner::done_with_minibatch(const Instruction& i) {
   run_.loader->release(step_of(i));
 }
 
+// One for the micro-batch's activations, without the names of its samples.
+Packet* StageRunner::acquire_packet(const Instruction& i) {
+  const Flight& f = flight(i);
+  Packet* const packet = times_.waiting([&] { return behind(i).activations->acquire(); });
+  packet->bytes = stage_.sent(size_of(f)).activations;
+  packet->samples = f.samples;
+  packet->lengths = f.lengths;
+  packet->microbatch = i.microbatch;
+  return packet;
+}
+
 Packet* StageRunner::acquire_out(const Instruction& i) {
   Flight& f = flight(i);
-  Channel& channel = *behind(i).activations;
-  f.out = times_.waiting([&] { return channel.acquire(); });
-  f.out->bytes = stage_.sent(size_of(f)).activations;
-  f.out->samples = f.samples;
-  f.out->lengths = f.lengths;
-  f.out->microbatch = i.microbatch;
-  if (trains() && !recomputes()) channel.retain(f.out);  // its own backward reads it too
+  f.out = acquire_packet(i);
+  // Its own backward reads it too.
+  if (trains() && !recomputes()) behind(i).activations->retain(f.out);
   return f.out;
 }
 
@@ -164,13 +173,20 @@ void StageRunner::load_input(const Instruction& i) {
   acquire_out(i)->ids.assign(first, first + p.count);
 }
 
-void StageRunner::receive_activation(const Instruction& i) {
+Packet* StageRunner::receive_packet(const Instruction& i) {
   Packet* const packet = times_.waiting([&] { return before(i).activations->receive(); });
   PIPETRAIN_CHECK(packet->microbatch == i.microbatch, "micro-batch {} arrived instead of {}",
                   packet->microbatch.value, i.microbatch.value);
-  flights_.open(i.microbatch, packet->samples, packet->lengths).in = packet;
   count_message(i, before(i), *packet, &StageVolumes::activations);
+  return packet;
 }
+
+void StageRunner::receive_activation(const Instruction& i) {
+  Packet* const packet = receive_packet(i);
+  flights_.open(i.microbatch, packet->samples, packet->lengths).in = packet;
+}
+
+void StageRunner::receive_recomputed(const Instruction& i) { flight(i).in = receive_packet(i); }
 
 // A mini-batch's messages arrive before its update, wherever in a program that is, so the receiver
 // counts them.
@@ -197,11 +213,30 @@ void StageRunner::forward(const Instruction& i) {
   if (is_last()) loss(i);
   if (recomputes()) flights_.give_slot(i.microbatch);
   if (is_last() && !trains()) close(i);
+  if (trains() && receives_again_) {
+    before(i).activations->release(f.in);
+    f.in = nullptr;
+  }
 }
 
 void StageRunner::recompute(const Instruction& i) {
   flights_.take_slot(i.microbatch);
   if (flight(i).samples > 0) times_.busy([&] { stage_.recompute(call(i)); });
+}
+
+void StageRunner::send_recomputed(const Instruction& i) {
+  const Flight& f = flight(i);
+  Packet* const packet = acquire_packet(i);
+  if (is_first()) {
+    const MiniBatch& batch = minibatch(i);
+    const SamplePart p = part(i, batch);
+    packet->ids.assign(batch.ids.begin() + p.first, batch.ids.begin() + p.first + p.count);
+  } else {
+    packet->ids.assign(f.in->ids.begin(), f.in->ids.end());
+  }
+  if (f.samples > 0) times_.busy([&] { stage_.copy_recomputed(call(i), packet->data); });
+  trace_message(behind(i), *packet);
+  behind(i).activations->send(packet);
 }
 
 void StageRunner::loss(const Instruction& i) {
@@ -334,6 +369,10 @@ void StageRunner::execute(const Instruction& i) {
       return updates_.update(update_of(i));
     case Op::Recompute:
       return recompute(i);
+    case Op::SendRecomputed:
+      return send_recomputed(i);
+    case Op::ReceiveRecomputed:
+      return receive_recomputed(i);
   }
 }
 
@@ -345,7 +384,10 @@ bool StageRunner::blocked(const Instruction& i) const {
     case Op::Forward:
       return !is_first() && !is_last() && !behind(i).activations->can_acquire();
     case Op::ReceiveActivation:
+    case Op::ReceiveRecomputed:
       return !before(i).activations->can_receive();
+    case Op::SendRecomputed:
+      return !behind(i).activations->can_acquire();
     case Op::ReceiveGradient:
       return !behind(i).gradients->can_receive();
     case Op::Backward:

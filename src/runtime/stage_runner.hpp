@@ -56,6 +56,8 @@ class StageRunner {
 
   const MiniBatch& minibatch(const Instruction& i);
   void done_with_minibatch(const Instruction& i);
+  Packet* receive_packet(const Instruction& i);
+  Packet* acquire_packet(const Instruction& i);
   Packet* acquire_out(const Instruction& i);
   void extend_gradients(const Instruction& i);
   void count_message(const Instruction& i, const Lane& lane, const Packet& packet,
@@ -69,6 +71,8 @@ class StageRunner {
   void loss(const Instruction& i);
   void send_activation(const Instruction& i);
   void recompute(const Instruction& i);
+  void send_recomputed(const Instruction& i);
+  void receive_recomputed(const Instruction& i);
   void receive_gradient(const Instruction& i);
   void backward(const Instruction& i);
   void acquire_gradient(const Instruction& i);
@@ -79,6 +83,8 @@ class StageRunner {
   const StageId id_;
   const int copy_;   // of the stage
   const int share_;  // how many of a mini-batch's micro-batches run here
+  // Does the stage keep no input, but receive it again for the recomputation?
+  const bool receives_again_;
   Stage& stage_;
   std::int64_t base_step_ = 0;
   Flights flights_;

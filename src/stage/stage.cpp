@@ -184,6 +184,14 @@ void Stage::recompute(const PassCall& call) {
   for (const Step& step : c.recipe.forward) run(c, step, base, call, {.again = true});
 }
 
+void Stage::copy_recomputed(const PassCall& call, std::byte* packet) {
+  const Recipe& recipe = compiled(call).recipe;
+  watched(watch_, *stream_, LayerWork::Copy, layers() - 1, [&] {
+    stream_->copy(packet, passes_.slot(call.size.mode, call.slot) + recipe.packet_out,
+                  recipe.sent_activations);
+  });
+}
+
 LossArguments Stage::loss_arguments(const CompiledStage& compiled, const PassCall& call,
                                     const Targets& targets) const {
   return {.stream = stream_.get(),
@@ -214,7 +222,7 @@ void Stage::backward(const PassCall& call, BackwardPart part, const UpdateCall* 
   const auto run_steps = [&](std::span<const Step> some, const auto& chosen) {
     for (const Step& step : some)
       if (chosen(step.kind == Step::Kind::BackwardWeight))
-        run(c, step, base, call, {.update = update});
+        run(c, step, base, call, {.update = update, .again = step.kind == Step::Kind::Forward});
   };
   const auto all = [](bool) { return true; };
   switch (part) {

@@ -82,6 +82,9 @@ class Stage {
   void forward(const PassCall& call);
   // The forward again, into another slot, if activations are not kept.
   void recompute(const PassCall& call);
+  // What recompute() made for the next stage, as forward() sends it. Only the call's size and slot
+  // count.
+  void copy_recomputed(const PassCall& call, std::byte* packet);
   // Last stage, after forward(): adds to *result.
   void loss(const PassCall& call, const Targets& targets, LossResult* result);
   // Last stage: the gradient of the loss; precedes backward(). scale: 1 / labels of the mini-batch.

@@ -1,5 +1,6 @@
 // The files that [metrics] asks for, and what a later start does with them.
 #include <algorithm>
+#include <set>
 
 #include "catch.hpp"
 #include "run_folder.hpp"
@@ -102,4 +103,22 @@ TEST_CASE("messages are predicted by the plan, and counted as predicted") {
       sends += event["args"]["bytes"] ==
                plan["activation_bytes"][0].get<int>() / plan["activation_messages"][0].get<int>();
   CHECK(sends == plan["activation_messages"][0]);
+}
+
+TEST_CASE("synchronous epochs before segments of stages send less, as predicted") {
+  const TestFolder folder;
+  const fs::path run = folder.path / "run";
+  const std::string train =
+      "train " + folder.config().string() + " --quiet --output " + run.string() +
+      " --set pipeline.schedule=pipemare --set pipeline.warmup=full --set pipeline.microbatches=1 "
+      "--set pipeline.recompute=segments --set pipeline.segment_stages=2 --set training.epochs=3 "
+      "--set pipeline.pipemare.sync_warmup_epochs=1";
+  REQUIRE(run_binary(train).code == 0);
+  const json end = events_of(run).back()["communication"];
+  CHECK(end["counted"]["activation_bytes"] == end["predicted"]["activation_bytes"]);
+  std::set<std::int64_t> messages;
+  for (const json& event : events_of(run))
+    if (event["event"] == "step")
+      messages.insert(event["communication"]["activation_messages"][0].get<std::int64_t>());
+  CHECK(messages == std::set<std::int64_t>{1, 2});
 }

@@ -19,16 +19,21 @@ namespace {
 // Replays the layers [first, last] in every way that a run may compile them.
 int replay_range(const Graph& graph, const Lowering& lowering, int first, int last) {
   int problems = 0;
-  const auto try_one = [&](Mode mode, bool split) {
+  // `every`: one of this many layers runs again in the backward; 0: none.
+  const auto try_one = [&](Mode mode, bool split, int every = 0) {
+    Indexed<bool, LayerId> recomputed;
+    for (int l = 0; l < std::ssize(graph.layers); ++l)
+      recomputed.push_back(every > 0 && l % every == 0);
     const auto found = replay({.graph = graph,
                                .lowering = lowering,
                                .first = {first},
                                .last = {last},
                                .samples = 3,
                                .mode = mode,
-                               .split_backward = split});
+                               .split_backward = split,
+                               .recomputed = &recomputed});
     INFO("layers " << first << " to " << last << (mode == Mode::Train ? ", train" : ", evaluate")
-                   << (split ? ", split" : ""));
+                   << (split ? ", split" : "") << ", recomputed: 1 of " << every);
     for (const std::string& problem : found) {
       INFO(problem);
       CHECK(false);
@@ -37,7 +42,8 @@ int replay_range(const Graph& graph, const Lowering& lowering, int first, int la
   };
   try_one(Mode::Train, false);
   try_one(Mode::Train, true);
-  try_one(Mode::Evaluate, false);
+  try_one(Mode::Evaluate, false, 1);
+  for (const int every : {1, 2, 3}) try_one(Mode::Train, false, every);
   return problems;
 }
 
@@ -77,6 +83,36 @@ TEST_CASE("stages of random nets on the cpu backend find all they read", "[recip
     INFO("seed " << seed << "\n" << model);
     REQUIRE(replay_every_range(model, "cpu") == 0);
   }
+}
+
+TEST_CASE("a layer that runs again keeps no output", "[recipe]") {
+  const std::string model = R"(
+input = { shape = [4] }
+layers = [
+  { name = "fc1", kind = "linear", out_features = 64 },
+  { name = "gelu", kind = "gelu" },
+  { name = "drop", kind = "dropout" },
+  { name = "fc2", kind = "linear", out_features = 2 },
+]
+)";
+  const Graph graph = read_model_text(model, "test");
+  const auto lowering = make_backend("reference")->lower(graph, {.samples = 2});
+  const auto slot_bytes = [&](const Indexed<bool, LayerId>& recomputed) {
+    return sizes_of(compile_stage({.graph = graph,
+                                   .lowering = *lowering,
+                                   .first = {0},
+                                   .last = {3},
+                                   .size = {2, Mode::Train},
+                                   .recomputed = &recomputed}))
+        .slot;
+  };
+  const std::size_t all = slot_bytes({false, false, false, false}), each = 2 * 64 * sizeof(float);
+  // No backward reads gelu's output: it is not kept anyway.
+  CHECK(slot_bytes({false, true, false, false}) == all);
+  // To make drop's output again takes gelu's, which is not kept: it would save nothing.
+  CHECK(slot_bytes({false, false, true, false}) == all);
+  CHECK(slot_bytes({false, true, true, false}) == all - each);
+  CHECK(slot_bytes({true, true, true, true}) == all - 2 * each);
 }
 
 TEST_CASE("random nets have what makes recipes hard", "[recipe]") {

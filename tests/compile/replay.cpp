@@ -36,7 +36,8 @@ class Replay {
                            .kernels = kernels_,
                            .samples = in.samples,
                            .mode = in.mode,
-                           .split_backward = in.split_backward});
+                           .split_backward = in.split_backward,
+                           .recomputed = in.recomputed});
     trained_ = trained_values();
   }
 
@@ -264,8 +265,13 @@ class Replay {
       case Step::Kind::BackwardInput:
         return backward_input(step, whole(step));
       case Step::Kind::Forward:
-        return problem("a forward");
+        return forward_again(step, whole(step));
     }
+  }
+  void forward_again(const Step& step, int l) {
+    if (!in_.recomputed || !(*in_.recomputed)[LayerId{l}]) problem("a forward");
+    if (!again_.insert(l).second) problem("a layer runs again twice");
+    forward(step, l);
   }
   void add(const Step& step) {
     const Content *into = look(step.output, bytes(step.value)),
@@ -319,6 +325,7 @@ class Replay {
   std::vector<std::unique_ptr<Kernel>> all_kernels_, kernels_;
   Recipe recipe_;
   std::vector<bool> trained_;
+  std::set<int> again_;  // layers that ran forward in the backward
   std::array<std::map<std::size_t, Extent>, area_count> areas_;
   std::string where_;
   std::vector<std::string> problems_;

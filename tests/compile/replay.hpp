@@ -17,6 +17,7 @@ struct ReplayInput {
   int samples = 1;
   Mode mode = Mode::Train;
   bool split_backward = false;
+  const Indexed<bool, LayerId>* recomputed = nullptr;  // RecipeInput::recomputed
 };
 
 // What is wrong, in words; empty if nothing is.

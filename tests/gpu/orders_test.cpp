@@ -57,7 +57,7 @@ TEST_CASE("no order changes a bit with skip connections, recomputation, clipping
                       .config = make_config(
                           {.stages = 3, .microbatches = 2, .workers = "inline", .backend = "cuda"}),
                       .steps = 3};
-  if (what == "recompute") setup.config.pipeline.recompute = Recompute::Stage;
+  if (what == "recompute") setup.config.pipeline.recompute.rule = Recompute::Stage;
   if (what == "clipping") setup.config.optimizer.max_norm = 0.1;
   setup.evaluate = what == "evaluation";
   INFO(what);

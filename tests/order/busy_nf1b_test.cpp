@@ -42,7 +42,7 @@ struct Draw {
 }  // namespace
 
 TEST_CASE("busy_nf1b runs as its picture shows") {
-  const OrderInput input{.stages = 3, .microbatches = 2, .minibatches = 4};
+  const OrderInput input{.stages = 3, .microbatches = 2, .minibatches = 3};
   const Program program = test::without_versions(orders::busy_nf1b, input);
   CHECK(draw(program, line_of(program, settled({}, 3, 2))) ==
         test::picture_in("src/order/busy_nf1b.cpp"));
@@ -68,7 +68,9 @@ TEST_CASE("busy_nf1b keeps more micro-batches in flight than nf1b") {
   for (const auto& [p, n, busy, slots] : {std::tuple{4, 4, 16, 10}, {4, 8, 32, 14}}) {
     const OrderInput input{.stages = p, .microbatches = n, .minibatches = 40};
     const auto peak = [&](const Order& order) {
-      return line_of(test::without_versions(order, input), settled({}, p, n)).peak_activations[0];
+      return line_of(test::without_versions(order, input),
+                     settled({}, input.stages, input.microbatches))
+          .peak_activations[0];
     };
     CHECK(peak(orders::busy_nf1b) == busy);
     CHECK(peak(orders::nf1b) == slots);

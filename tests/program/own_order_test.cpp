@@ -196,7 +196,7 @@ TEST_CASE("a cell with a slip in it is named, with what may have been meant") {
              Contains("line 17: 2B3: stage 2 never goes forward on any") && Contains("write 1B3"));
   CHECK_THAT(told("0B3\n", "0B3\n0,0B9\n"), Contains("line 10: 0B9") && Contains("here up to 3"));
   CHECK_THAT(told("0B3", "0X3"), Contains("line 9: `0X3` is not an instruction") &&
-                                     Contains("letters (L F B I W R SA RA SG RG Y U "));
+                                     Contains("letters (L F B I W R SA RA SR RR SG RG Y U "));
   CHECK_THAT(refusal("worker,instruction\n0,0F0\n0,0F2\n0,0B0\n0,0B2\n", 1, 2),
              Contains("line 3: 0F2: there is no micro-batch 1;"));
 }

@@ -1,4 +1,5 @@
 // Schedules that never drain, on the real engine: what must not change a bit, and what is reported.
+#include "backends.hpp"
 #include "catch.hpp"
 #include "training.hpp"
 
@@ -69,7 +70,7 @@ TEST_CASE("a recomputed forward has the bits of the kept one if its weights are 
       make_config({.stages = 2, .microbatches = 4, .schedule = schedule, .backend = "cpu"});
   if (schedule == "interleaved_1f1b") config.pipeline.virtual_stages = 2;
   const Trained kept = train({.model = residual_model, .config = config, .steps = 12});
-  config.pipeline.recompute = Recompute::Stage;
+  config.pipeline.recompute.rule = Recompute::Stage;
   const Trained again = train({.model = residual_model, .config = config, .steps = 12});
   INFO(schedule);
   CHECK(kept.losses == again.losses);
@@ -81,6 +82,49 @@ TEST_CASE("a recomputed forward has the bits of the kept one if its weights are 
     CHECK(again.predicted[s] == again.measured[s]);
   }
   if (schedule == "gpipe") CHECK(fewer < activations);  // many in flight
+}
+
+TEST_CASE("kinds of layers that run again change no bit, and hold less", "[asynchronous]") {
+  const std::string schedule =
+      GENERATE("gpipe", "1f1b", "interleaved_1f1b", "pipedream", "pipedream_2bw", "pipemare");
+  const std::string backend = GENERATE(from_range(testing::backend_names()));
+  Config config =
+      make_config({.stages = 2, .microbatches = 4, .schedule = schedule, .backend = backend});
+  if (schedule == "interleaved_1f1b") config.pipeline.virtual_stages = 2;
+  const Trained kept = train({.model = residual_model, .config = config, .steps = 12});
+  std::vector<std::string> kinds = {"relu", "dropout", "max_pool"};
+  if (schedule != "pipemare") kinds.insert(kinds.end(), {"batch_norm", "conv2d"});
+  config.pipeline.recompute = {.rule = Recompute::Kinds, .kinds = kinds};
+  const Trained again = train({.model = residual_model, .config = config, .steps = 12});
+  INFO(schedule << " " << backend);
+  CHECK(kept.losses == again.losses);
+  CHECK(same_bits(kept.parameters, again.parameters));
+  std::size_t activations = 0, fewer = 0;
+  for (std::size_t s = 0; s < kept.measured.size(); ++s) {
+    activations += kept.measured[s].training[Use::Activations];
+    fewer += again.measured[s].training[Use::Activations];
+    CHECK(again.predicted[s] == again.measured[s]);
+  }
+  CHECK(fewer <= activations);
+  if (schedule == "gpipe") CHECK(fewer < activations);
+}
+
+TEST_CASE("segments hold what is predicted, and pass on what they recompute", "[asynchronous]") {
+  const std::string schedule = GENERATE("pipedream", "pipemare", "pipelined_backpropagation");
+  const std::string workers = GENERATE("threads", "inline");
+  Config config = make_config({.stages = 4, .microbatches = 2, .schedule = schedule});
+  config.pipeline.warmup = Warmup::Full;
+  config.hardware.workers = word_named<Workers>(workers).value();
+  const Trained kept = train({.model = residual_model, .config = config, .steps = 12});
+  config.pipeline.recompute.rule = Recompute::Segments;
+  const Trained again = train({.model = residual_model, .config = config, .steps = 12});
+  INFO(schedule << " " << workers);
+  if (schedule == "pipedream") {
+    CHECK(kept.losses == again.losses);
+    CHECK(same_bits(kept.parameters, again.parameters));
+  }
+  for (std::size_t s = 0; s < kept.measured.size(); ++s)
+    CHECK(again.predicted[s] == again.measured[s]);
 }
 
 TEST_CASE("staleness is the number of updates between forward and backward", "[asynchronous]") {

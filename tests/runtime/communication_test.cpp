@@ -152,9 +152,23 @@ TEST_CASE("a pipeline that goes round its loop counts every round", "[communicat
     INFO(schedule);
     check_equal({.config = of(schedule, "threads", 3), .steps = 30});
     Config config = of(schedule, "inline", 3);
-    config.pipeline.recompute = Recompute::Stage;
+    config.pipeline.recompute.rule = Recompute::Stage;
     check_equal({.config = config, .steps = 30});
   }
+}
+
+TEST_CASE("segments of stages count what they send again", "[communication]") {
+  for (const std::string schedule : {"pipedream", "pipemare", "pipelined_backpropagation"})
+    for (const std::string workers : {"threads", "inline"}) {
+      INFO(schedule << ", " << workers);
+      Config config = of(schedule, workers, 3);
+      config.pipeline.warmup = Warmup::Full;
+      config.pipeline.recompute.rule = Recompute::Segments;
+      for (const int length : {1, 2, 3}) {
+        config.pipeline.segment_stages = length;
+        check_equal({.config = config, .steps = 30});
+      }
+    }
 }
 
 TEST_CASE("replicas count their messages and sums", "[communication][replicas]") {

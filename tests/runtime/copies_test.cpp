@@ -104,7 +104,7 @@ TEST_CASE("recomputation changes no bit with copies", "[copies]") {
   for (const std::string schedule : {"data_parallel", "chimera"}) {
     Config config = of(schedule, 4);
     const Trained kept = train({.model = residual_model, .config = config});
-    config.pipeline.recompute = Recompute::Stage;
+    config.pipeline.recompute.rule = Recompute::Stage;
     const Trained again = train({.model = residual_model, .config = config});
     INFO(schedule);
     CHECK(kept.losses == again.losses);

@@ -35,7 +35,7 @@ TEST_CASE("lengths: no cut and no kind of worker changes a bit", "[backends]") {
   const auto run_on = [&](int stages, const std::string& workers, const std::string& recompute) {
     Config config =
         config_of({.stages = stages, .microbatches = 2, .workers = workers, .backend = backend});
-    config.pipeline.recompute = word_named<Recompute>(recompute).value();
+    config.pipeline.recompute.rule = word_named<Recompute>(recompute).value();
     return run(config, data, quick ? 12 : 2);
   };
   const Trained one = run_on(1, "inline", "none");

@@ -30,7 +30,7 @@ TEST_CASE("no cut between tokens and the attention that reads them changes a bit
   const std::string recompute = GENERATE("none", "stage");
   const auto run = [&](const ConfigChoice& choice) {
     Config config = make_config(choice);
-    config.pipeline.recompute = word_named<Recompute>(recompute).value();
+    config.pipeline.recompute.rule = word_named<Recompute>(recompute).value();
     return train({.model = padded_model, .config = config});
   };
   const Trained one = run({.backend = backend});

@@ -104,7 +104,7 @@ TEST_CASE("mini-batches in turn: threads and inline agree to the bit", "[replica
       CAPTURE(backend, schedule, replicas, steps);
       Config config = of(schedule, replicas, "threads", backend);
       config.optimizer.max_norm = steps == 7 ? 0.5 : 0;
-      config.pipeline.recompute = steps == 7 ? Recompute::Stage : Recompute::None;
+      config.pipeline.recompute.rule = steps == 7 ? Recompute::Stage : Recompute::None;
       const Trained threads = run(config, residual_model, steps);
       REQUIRE(std::ssize(threads.losses) == steps);
       CHECK(same_bits(run(config, residual_model, steps).parameters, threads.parameters));

@@ -90,7 +90,7 @@ TEST_CASE("a step that one copy of each stage runs is traced whole", "[trace]") 
     Config config = make_config(
         {.stages = 3, .microbatches = microbatches, .schedule = "pipedream", .workers = workers});
     config.pipeline.replicas = {2};
-    config.pipeline.recompute = Recompute::Stage;
+    config.pipeline.recompute.rule = Recompute::Stage;
     std::ptrdiff_t forwards = 0;
     train({.model = mlp_model,
            .config = config,

@@ -192,7 +192,7 @@ TEST_CASE("v_timeprest in the work-conserving order reads the newest weights of 
           ++backwards;
     }
     const auto forward = [&](int m, int j) { return newest.at({m, j}); };
-    const auto backward = [&](int m, int) { return m / n; };
+    const auto backward = [&](int m, int) { return m / request.microbatches; };
     const auto task = task_for(random, p, n * k);
     check_equal(ScalarTrainer(make_program(request), task).run(),
                 recurrence(task, n, k, forward, backward));
