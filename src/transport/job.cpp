@@ -111,25 +111,25 @@ void Job::hear_failure(int from, std::span<const std::byte> note) {
   keep(std::move(failure));
 }
 
-bool Job::poll(RankWire&) {
+Activity Job::poll(RankWire&) {
   {
     const std::lock_guard lock(waking_);
     if (look_) look_();
   }
-  if (size() == 1) return false;
+  if (size() == 1) return Activity::None;
   const std::int64_t now = now_ns();
   const double interval = std::min(1.0, peer_timeout_ / 8);
   // This process was stopped: it sees no sign of life from another rank before it has polled again.
   if (static_cast<double>(now - looked_ns_) * per_ns > peer_timeout_ / 4) notes_->hear_all();
   looked_ns_ = now;
-  if (static_cast<double>(now - beat_ns_) * per_ns < interval) return false;
+  if (static_cast<double>(now - beat_ns_) * per_ns < interval) return Activity::None;
   beat_ns_ = now;
   if (leads())
     notes_->send_to_others(Topic::Beat, {});
   else
     notes_->send(0, Topic::Beat, {});
   look_for_silent_ranks();
-  return true;
+  return Activity::Moved;
 }
 
 void Job::look_for_silent_ranks() {

@@ -72,7 +72,7 @@ class Job final : public Polled {
   // first, and takes its exit code for the job's.
   bool finished() const { return finished_; }
 
-  bool poll(RankWire& wire) override;
+  Activity poll(RankWire& wire) override;
   void withdraw(RankWire&) noexcept override {}
 
  private:

@@ -102,8 +102,8 @@ void RankNotes::hear_all() noexcept {
   for (Peer& peer : peers_) peer.heard_ns = now_ns();
 }
 
-bool RankNotes::poll(RankWire& wire) {
-  bool moved = false;
+Activity RankNotes::poll(RankWire& wire) {
+  bool moved = false, sending = false;
   {
     const std::lock_guard lock(mutex_);
     for (int rank = 0; rank < wire.size(); ++rank) {
@@ -111,10 +111,11 @@ bool RankNotes::poll(RankWire& wire) {
       begin_receives(wire, rank);
       moved = send_pieces(wire, rank) || moved;
       moved = receive_pieces(wire, rank) || moved;
+      for (const Piece& piece : peers_[rank].sending) sending = sending || piece.request >= 0;
     }
   }
   hand_over();
-  return moved;
+  return moved ? Activity::Moved : sending ? Activity::Sending : Activity::None;
 }
 
 void RankNotes::begin_receives(RankWire& wire, int rank) {

@@ -61,7 +61,7 @@ class RankNotes final : public Polled {
   std::int64_t heard_ns(int from) const;  // steady clock: the last sign of life
   void hear_all() noexcept;               // as if all ranks had just given one
 
-  bool poll(RankWire& wire) override;
+  Activity poll(RankWire& wire) override;
   void withdraw(RankWire& wire) noexcept override;
 
  private:

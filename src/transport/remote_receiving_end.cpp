@@ -29,7 +29,7 @@ class RemoteReceivingEnd final : public RemoteEnd {
   void forget(Packet*) override { PIPETRAIN_CHECK(false, "a receiving end sends nothing"); }
   bool can_acquire() const override { return false; }
 
-  bool poll(RankWire& wire) override {
+  Activity poll(RankWire& wire) override {
     bool moved = false;
     {
       const std::lock_guard lock(mutex_);
@@ -42,7 +42,7 @@ class RemoteReceivingEnd final : public RemoteEnd {
       }
     }
     if (moved) changed_.notify_all();
-    return moved;
+    return moved ? Activity::Moved : Activity::None;
   }
   void withdraw(RankWire& wire) noexcept override {
     const std::lock_guard lock(mutex_);

@@ -42,8 +42,8 @@ class RemoteSendingEnd final : public RemoteEnd {
   bool can_receive() const override { return false; }
   bool can_acquire() const override { return has(free_); }
 
-  bool poll(RankWire& wire) override {
-    bool moved = false;
+  Activity poll(RankWire& wire) override {
+    bool moved = false, sending = false;
     {
       const std::lock_guard lock(mutex_);
       for (; !waiting_.empty() && is_due(waiting_.front()); waiting_.pop_front(), moved = true)
@@ -53,9 +53,10 @@ class RemoteSendingEnd final : public RemoteEnd {
         going_.pop_front();
         moved = true;
       }
+      sending = !going_.empty() || !waiting_.empty();
     }
     if (moved) changed_.notify_all();
-    return moved;
+    return moved ? Activity::Moved : sending ? Activity::Sending : Activity::None;
   }
   // What is still in flight when a job has failed is lost: its wire is cut.
   void withdraw(RankWire&) noexcept override {}

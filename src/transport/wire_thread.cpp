@@ -66,21 +66,22 @@ void WireThread::loop(RankWire& wire) {
   auto moved = steady_clock::now();
   while (take_requests(wire)) {
     const auto now = steady_clock::now();
-    if (poll_all(wire))
+    const Activity activity = poll_all(wire);
+    if (activity == Activity::Moved)
       moved = now;
     else
-      sleep(std::chrono::duration<double>(now - moved).count());
+      sleep(std::chrono::duration<double>(now - moved).count(), activity == Activity::Sending);
   }
 }
 
-bool WireThread::poll_all(RankWire& wire) {
-  bool moved = false;
+Activity WireThread::poll_all(RankWire& wire) {
+  Activity activity = Activity::None;
   for (Polled* const polled : polled_) try {
-      moved = polled->poll(wire) || moved;
+      activity = std::max(activity, polled->poll(wire));
     } catch (...) {
       on_error_(std::current_exception());
     }
-  return moved;
+  return activity;
 }
 
 // False: the thread is to end.
@@ -106,13 +107,18 @@ bool WireThread::take_requests(RankWire& wire) {
   return true;
 }
 
-void WireThread::sleep(double idle_seconds) {
+void WireThread::sleep(double idle_seconds, bool sending) {
   using std::chrono::microseconds;
   const bool waited_for = waiting_ > 0;
-  const microseconds pause(idle_seconds < 0.02  ? (waited_for ? 30 : 100)
-                           : idle_seconds < 0.2 ? (waited_for ? 60 : 200)
-                           : idle_seconds < 2   ? 300
-                                                : 1000);
+  const auto of = [&](int waited, int sent) {
+    return microseconds(waited_for ? waited : sending ? sent : 2000);
+  };
+  const microseconds pause = idle_seconds < 0.0005  ? of(30, 100)
+                             : idle_seconds < 0.002 ? of(100, 200)
+                             : idle_seconds < 0.02  ? of(100, 500)
+                             : idle_seconds < 0.2   ? of(200, 500)
+                             : idle_seconds < 2     ? of(300, 500)
+                                                    : of(1000, 1000);
   std::unique_lock lock(mutex_);
   changed_.wait_for(lock, pause,
                     [&] { return woken_ || ending_ || !adding_.empty() || !removing_.empty(); });

@@ -2,8 +2,9 @@
 // to send or to receive; no other thread ever waits in an MPI call, so workers, signals and time
 // limits keep working whatever happens to a peer.
 //
-// It sleeps after a round in which nothing happened: briefly while a thread waits for a message,
-// and longer the longer nothing has happened. wake() ends the sleep.
+// It sleeps after a round in which nothing happened: longer the longer nothing has happened, and
+// longest where no thread waits for a message and nothing is being sent, since each time it wakes
+// it interrupts a worker that computes. wake() ends the sleep.
 #pragma once
 
 #include <atomic>
@@ -19,10 +20,16 @@
 
 namespace pipetrain {
 
+enum class Activity {
+  None,
+  Sending,  // something is being sent, or is due to be
+  Moved,    // something happened
+};
+
 class Polled {  // all calls are made on the wire's thread; none may wait
  public:
   virtual ~Polled() = default;
-  virtual bool poll(RankWire& wire) = 0;  // true if something happened
+  virtual Activity poll(RankWire& wire) = 0;
   virtual void withdraw(
       RankWire& wire) noexcept = 0;  // its open requests; it will not be polled again
 };
@@ -63,9 +70,9 @@ class WireThread {
  private:
   void run(const MakeRankWire& make);
   void loop(RankWire& wire);
-  bool poll_all(RankWire& wire);
+  Activity poll_all(RankWire& wire);
   bool take_requests(RankWire& wire);
-  void sleep(double idle_seconds);
+  void sleep(double idle_seconds, bool sending);
 
   const std::function<void(std::exception_ptr)> on_error_;
   int rank_ = 0, size_ = 1;
