@@ -10,7 +10,8 @@ import sys
 
 MODELS = ["vgg16", "resnet18", "gpt"]
 WANTED = 0.98
-BEST, ROUNDS = 4, 5  # how many splits are measured again, and how often
+BEST, ROUNDS = 6, 5  # how many splits are measured again, and how often
+FIRST, AGAIN = 1, 4  # seconds of each measurement, at first and then
 
 
 class Bench:
@@ -30,7 +31,8 @@ class Bench:
         """Samples per second if the second stage begins with that layer; kept in the file."""
         key = f"{self.isa or 'all'} {model} {first} {number}"
         if key not in self.results.of:
-            result = self.call("benchmark", model, "--set", f'pipeline.split=["{first}"]')["results"][0]
+            seconds = AGAIN if number else FIRST
+            result = self.call("benchmark", model, "--seconds", seconds, "--set", f'pipeline.split=["{first}"]')["results"][0]
             self.results.add(key, result["samples_per_second"])
             print(f"{key}: {self.results.of[key]:.1f}", file=sys.stderr, flush=True)
         return self.results.of[key]

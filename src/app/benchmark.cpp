@@ -42,8 +42,11 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr std::int64_t warmup_steps = 5, measured_steps = 20;
-constexpr double measured_seconds = 3;
+// How much of a training is measured: both, at least.
+struct Measure {
+  std::int64_t warmup_steps = 5, steps = 20;
+  double seconds = 3;
+};
 constexpr std::int64_t longest = 1 << 20;  // more steps than fit into the measured time
 
 // What is measured if the user names no config.
@@ -149,7 +152,8 @@ struct Measured {
   std::optional<ordered_json> communication;
 };
 
-Measured measure(Pipeline& pipeline, const Config& config, const Dataset& dataset) {
+Measured measure(Pipeline& pipeline, const Config& config, const Dataset& dataset,
+                 const Measure& least) {
   Measured measured;
   const std::size_t without_loader = process_memory().heap_bytes;
   Loader loader(dataset, benchmark_loader(pipeline, config), pipeline.loader_readers(Mode::Train));
@@ -162,17 +166,17 @@ Measured measure(Pipeline& pipeline, const Config& config, const Dataset& datase
   const bool own = has_own_order(config.pipeline);
   const std::int64_t whole = own ? own_order(config.pipeline).program.minibatches : 1;
   const auto up = [&](std::int64_t steps) { return (steps + whole - 1) / whole * whole; };
-  pipeline.train(loader, 0, up(warmup_steps), [&](const StepRecord&) {});
+  pipeline.train(loader, 0, up(least.warmup_steps), [&](const StepRecord&) {});
   measured.warm = process_memory();
   double seconds = 0;
-  for (std::int64_t first = up(warmup_steps); seconds < measured_seconds;) {
+  for (std::int64_t first = up(least.warmup_steps); seconds < least.seconds;) {
     // As many steps at once as fit into the remaining time: a segment's drain does not count as
     // step time.
     const double each = steps.empty() ? 0 : seconds / static_cast<double>(steps.size());
     const std::int64_t count =
         up(each > 0 ? std::max<std::int64_t>(
-                          1, static_cast<std::int64_t>((measured_seconds - seconds) / each))
-                    : measured_steps);
+                          1, static_cast<std::int64_t>((least.seconds - seconds) / each))
+                    : least.steps);
     reporter.begin_segment();
     pipeline.train(loader, first, count, [&](const StepRecord& record) {
       steps.push_back(reporter.summarize(record));
@@ -210,7 +214,8 @@ int follow_benchmark(ReadConfig read, Job& job) {
 }
 
 // On a single process, or as rank 0 of a job.
-ordered_json benchmark_one(ReadConfig read, double peak, const Profile* profile, Job* job) {
+ordered_json benchmark_one(ReadConfig read, double peak, const Profile* profile,
+                           const Measure& least, Job* job) {
   const Config& config = read.config;
   const Ranks ranks = ranks_of(job, config);
   const Graph graph = load_graph(read);
@@ -240,7 +245,7 @@ ordered_json benchmark_one(ReadConfig read, double peak, const Profile* profile,
         "are too few): these times do not measure the machine",
         config.name);
   pipeline.set_parameters(first_parameters(config, graph));
-  const Measured measured = measure(pipeline, config, *data.train);
+  const Measured measured = measure(pipeline, config, *data.train, least);
   const std::vector<StepSummary>& steps = measured.steps;
 
   std::vector<double> seconds;
@@ -315,6 +320,8 @@ int lead_benchmark(const Options& options, Job* job) {
   const std::vector<ReadConfig> configs = configs_of(options);
   std::optional<Profile> profile;
   if (!options.profile.empty()) profile = read_profile_json(options.profile);
+  Measure least;
+  if (options.seconds > 0) least = {2, 3, options.seconds};
   std::map<std::vector<std::string>, double> peaks;
   for (const ReadConfig& read : configs) {
     const std::vector<std::string> devices = devices_of(read.config.hardware);
@@ -329,7 +336,7 @@ int lead_benchmark(const Options& options, Job* job) {
   if (!options.json) print_benchmark_header();
   for (const ReadConfig& read : configs) {
     results.push_back(benchmark_one(read, peaks.at(devices_of(read.config.hardware)),
-                                    profile ? &*profile : nullptr, job));
+                                    profile ? &*profile : nullptr, least, job));
     if (!options.json) print_benchmark(results.back());
   }
   const bool beyond = std::ranges::any_of(

@@ -51,6 +51,9 @@ struct Options {
   // profile; empty: chosen from the mini-batch and the machine
   std::vector<int> profile_samples, profile_threads;
 
+  // benchmark
+  double seconds = 0;  // how long each config is measured; 0: the default
+
   // plan
   std::filesystem::path profile;
   std::string cluster;  // a preset or a file

@@ -86,6 +86,7 @@ TEST_CASE("a wrong command line exits with 2 and says what to write") {
   } rows[] = {
       {"trian", "no verb trian; did you mean 'train'?"},
       {"--foo", "the verb comes first"},
+      {"benchmark x.toml --seconds 0", "--seconds"},
       {"plan x.toml", "--profile is missing"},
       {"plan --devices 4 --bandwidth 1e9", "--profile is missing"},
       {"plan --profile p.graph.txt --bandwidth 1e9", "p.graph.txt: cannot be read"},
