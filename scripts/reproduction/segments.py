@@ -4,8 +4,8 @@ For anyone who has many stages and little memory, or asks whether recomputation 
 
 A perceptron of P equal stages, each one linear layer of width 128 and one relu, with one micro-batch of 16 samples in a
 mini-batch, under `pipemare` with `warmup = "full"`, where stage s (from 0) has 2(P - 1 - s) + 2 micro-batches in flight:
-P^2 + P in all. `recompute = "segments"` cuts the P stages into segments of S: the first stage of a segment keeps the
-inputs of all of them, the others only what they need until the backward reaches them, which the first stage has run again.
+P^2 + P in all. `recompute = "segments"` cuts the P stages into segments of S: the first stage of a segment keeps its
+input of every micro-batch in flight, the others an activation only from when it is recomputed until their backward.
 """
 import json
 import math
@@ -137,6 +137,12 @@ layers keeps one tensor, and its input is as large.
 The forward that runs again costs what [recomputation](../recomputation.md) costs everywhere: a third more computing where
 B = 2F. Its weights are younger than the forward's, so the gradient is made of three versions; T2 sets them back by the
 difference of the delays.
+
+`scripts/reproduce/segments` makes this page.
+
+## Next
+
+[Recomputation](../recomputation.md) for the other rules and what they cost, [pipemare](../methods/pipemare.md) for the method.
 """)
     draw("segments", paint(results, fit))
 

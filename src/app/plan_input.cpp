@@ -233,8 +233,29 @@ PlanInput plan_input(const ReadConfig& read, const Graph& graph, const Profile& 
   return input;
 }
 
+namespace {
+
+// What no candidate of the search has.
+void require_predictable(const PipelineConfig& pipeline) {
+  const Recompute rule = pipeline.recompute.rule;
+  if (rule == Recompute::Segments || rule == Recompute::Kinds)
+    throw UsageError(fmt::format(
+        "pipeline.recompute {}: no plan predicts it; write recompute = \"stage\" or \"none\"",
+        rule == Recompute::Segments ? "in segments" : "by kind of layer"));
+  const bool may_be_busy = pipeline.automatic ? pipeline.allow_stale
+                                              : !has_own_order(pipeline) &&
+                                                    takes_busy(require_schedule(pipeline.schedule));
+  if (may_be_busy && pipeline.timeprest.times == TimePrestTimes::Busy)
+    throw UsageError(
+        "pipeline.timeprest.times = \"busy\": plans predict the timeprests in the order of slots "
+        "only; write times = \"slots\"");
+}
+
+}  // namespace
+
 GivenKeys given_keys(const ReadConfig& read, const Graph& graph) {
   const PipelineConfig& pipeline = read.config.pipeline;
+  require_predictable(pipeline);
   const auto written = [&](const char* key) { return read.places.contains(key); };
   GivenKeys given;
   if (written("pipeline.schedule") && !pipeline.automatic) given.schedule = pipeline.schedule;

@@ -46,8 +46,8 @@ int whole_time(std::string_view what, double time) {
   if (std::abs(time - whole) > 1e-9 * time || whole < 1 || whole > most)
     throw UsageError(fmt::format(
         "--busy makes its order from whole numbers, but --times has {} = {:g}; write whole numbers "
-        "from 1 to {:g}, which keep the ratio of F to B",
-        what, time, most));
+        "from 1 to 1,000,000, with the ratio of F to B that you mean",
+        what, time));
   return static_cast<int>(whole);
 }
 
@@ -64,8 +64,7 @@ BusyTimes busy_times(const Times& times, const ScheduleRequest& request) {
     if (costs.of(s).forward != first.forward || backward(costs.of(s)) != backward(first))
       throw UsageError(
           "--busy makes its order from one F and one B for all stages; write one number for each "
-          "in "
-          "--times");
+          "in --times");
   return {.forward = whole_time("F", first.forward), .backward = whole_time("B", backward(first))};
 }
 

@@ -81,7 +81,8 @@ std::pair<std::string, std::string> refusal_of_segments(const PipelineConfig& pi
     return {fmt::format("it needs the full warm-up, and pipeline.warmup is \"{}\"",
                         word_of(pipeline.warmup)),
             "warmup = \"full\", or " + by_themselves};
-  if (pipeline.gradient_rule != GradientRule::Saved)
+  if (takes_gradient_rule(require_schedule(pipeline.schedule)) &&
+      pipeline.gradient_rule != GradientRule::Saved)
     return {
         "a backward's weights are not there yet when a segment recomputes, as "
         "pipeline.gradient_rule = \"recompute\" needs them",
@@ -89,6 +90,16 @@ std::pair<std::string, std::string> refusal_of_segments(const PipelineConfig& pi
   if (pipeline.replicas != PipelineConfig().replicas)
     return {"its stages cannot have replicas", "replicas = 1, or " + by_themselves};
   return {};
+}
+
+void check_kinds(const Given& given, const Config& config, Problems& problems) {
+  if (!fine(given, {"pipeline.recompute", "pipeline.schedule"})) return;
+  if (config.pipeline.recompute.rule == Recompute::Kinds && config.pipeline.automatic)
+    problems.push_back(
+        {place(given, {"pipeline.recompute", "pipeline.schedule"}),
+         "pipeline.recompute names kinds of layers, which pipeline.schedule = \"auto\" does not "
+         "predict",
+         "write recompute = \"stage\", or name a schedule"});
 }
 
 void check_segments(const Given& given, const Config& config, Problems& problems) {
@@ -182,6 +193,7 @@ void check_pipeline(const Given& given, const Config& config, Problems& problems
   check_microbatches(given, config, problems);
   check_rebalance(given, config, problems);
   check_split(given, config, problems);
+  check_kinds(given, config, problems);
   check_segments(given, config, problems);
   if (check_replicas(given, config, problems)) check_devices(given, config, problems);
 }

@@ -5,6 +5,7 @@
 #include "compile/communication_forecast.hpp"
 #include "compile/pipeline_threads.hpp"
 #include "graph/graph.hpp"
+#include "program/recompute_segments.hpp"
 
 namespace pipetrain {
 namespace {
@@ -102,16 +103,18 @@ void add_links(const CompiledPipeline& pipeline, const LinkRate& link, Costs& co
   const CommunicationForecast::Period period = forecast.period();
   const auto microbatches =
       static_cast<double>(period.minibatches * pipeline.in.config.pipeline.microbatches);
-  const auto ms = [&](const Volume& volume) {
-    return 1e3 * link.busy_seconds(static_cast<double>(volume.bytes) / microbatches);
+  const auto ms = [&](const Volume& volume, double messages) {
+    return 1e3 * link.busy_seconds(static_cast<double>(volume.bytes) / microbatches / messages);
   };
   const std::vector<StageVolumes>& stages = period.communication.stages;
   for (std::size_t s = 0; s < stages.size(); ++s) {
     StageCosts& stage = costs.per_stage[s];
     stage.all_reduce = 1e3 * forecast.sums_seconds({static_cast<int>(s)});
     if (s + 1 == stages.size() || stages[s].gradients.messages == 0) continue;
-    stage.gradient_transfer = stage.transfer + ms(stages[s].gradients);
-    stage.transfer += ms(stages[s + 1].activations);
+    stage.gradient_transfer = stage.transfer + ms(stages[s].gradients, 1);
+    stage.transfer +=
+        ms(stages[s + 1].activations,
+           receives_again(pipeline.needs.program.program, {static_cast<int>(s) + 1}) ? 2 : 1);
     stage.latency = 1e3 * link.latency_seconds;
   }
 }

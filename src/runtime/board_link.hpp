@@ -33,6 +33,7 @@ class BoardLink {
   ~BoardLink();
 
   bool leads() const { return job_.leads(); }
+  WireThread& wire_thread() const { return job_.wire_thread(); }
   void begin(StepBoard& board);  // the next segment's board, which hears messages from here on
   void end();                    // the board hears no more
 

@@ -33,7 +33,8 @@ std::unique_ptr<StageCopies> make_stage(const CompiledPipeline& compiled, int s)
                                                   .statistics_logged = need.statistics_logged,
                                                   .slots = need.slots,
                                                   .input_slots = need.input_slots,
-                                                  .split_backward = compiled.needs.split_backward},
+                                                  .split_backward = compiled.needs.split_backward,
+                                                  .recomputed = compiled.needs.recomputed},
                                        places_of(compiled, s), workers);
 }
 

@@ -30,6 +30,7 @@ class PartsLink {
             std::function<void(const Sum& sum, Parts parts)> on_parts);
   ~PartsLink();
 
+  WireThread& wire_thread() const { return job_.wire_thread(); }
   void hand_in(const Sum& sum, std::span<const Part> parts, std::span<const int> ranks);
   // Runs work that arrived parts make necessary, on a thread of its own.
   void later(std::function<void()> work) { late_.add(std::move(work)); }

@@ -274,7 +274,8 @@ void StageCopies::take_sum(int copy, std::int64_t update) {
   int by = 0;
   {
     std::unique_lock lock(mutex_);
-    workers_.wait(lock, [&] { return closed_ || summed_ > update; });
+    wait_with(parts_link_ ? &parts_link_->wire_thread() : nullptr, lock, workers_,
+              [&] { return closed_ || summed_ > update; });
     if (link_) link_->wait(lock, workers_, [&] { return closed_; });
     if (closed_) throw ChannelClosed();
     by = summed_by_;

@@ -80,7 +80,8 @@ const StepBoard::Entry& StepBoard::entry(std::int64_t step) const {
 }
 
 void StepBoard::wait(std::unique_lock<std::mutex>& lock, const auto& condition) {
-  workers_.wait(lock, [&] { return closed_ || condition(); });
+  wait_with(link_ ? &link_->wire_thread() : nullptr, lock, workers_,
+            [&] { return closed_ || condition(); });
   if (closed_) throw ChannelClosed();
 }
 

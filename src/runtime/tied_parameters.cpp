@@ -317,7 +317,8 @@ bool TiedParameters::summed(std::int64_t update) const {
 void TiedParameters::take_sums(StageId stage, int copy, std::int64_t update) {
   {
     std::unique_lock lock(mutex_);
-    workers_.wait(lock, [&] { return closed_ || summed_ > update; });
+    wait_with(parts_link_ ? &parts_link_->wire_thread() : nullptr, lock, workers_,
+              [&] { return closed_ || summed_ > update; });
     if (link_) link_->wait(lock, workers_, [&] { return closed_; });
     if (closed_) throw ChannelClosed();
   }

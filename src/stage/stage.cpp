@@ -65,7 +65,8 @@ CompiledStage Stage::compile(const MicrobatchSize& size) const {
                         .last = input_.last,
                         .size = size,
                         .split_backward = input_.split_backward,
-                        .recomputes = recomputes()});
+                        .recomputes = recomputes(),
+                        .recomputed = input_.recomputed.empty() ? nullptr : &input_.recomputed});
 }
 
 void Stage::lay_out() {

@@ -37,7 +37,8 @@ struct StageInput {
   int slots = 1;              // micro-batches whose activations exist at once
   int input_slots = 0;        // if those are recomputed: micro-batches in flight; otherwise 0
   bool split_backward = false;
-  ByMode<std::size_t> packet_bytes = {};  // of the packets in the stage's memory
+  Indexed<bool, LayerId> recomputed = {};  // RecipeInput::recomputed; empty: none
+  ByMode<std::size_t> packet_bytes = {};   // of the packets in the stage's memory
 };
 
 // The part of a backward that an instruction asks for: all of it; a half; the head, after which the

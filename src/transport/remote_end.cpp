@@ -70,10 +70,7 @@ void RemoteEnd::read_head(HeadedPacket& headed) const {
 
 Packet* RemoteEnd::take(std::deque<Packet*>& queue) {
   std::unique_lock lock(mutex_);
-  if (queue.empty() && !closed_) {
-    const WireThread::Waiting waiting(*options_.wire_thread);
-    changed_.wait(lock, [&] { return !queue.empty() || closed_; });
-  }
+  wait_with(options_.wire_thread, lock, changed_, [&] { return !queue.empty() || closed_; });
   if (closed_) throw ChannelClosed();
   Packet* const packet = queue.front();
   queue.pop_front();

@@ -13,6 +13,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -88,5 +89,14 @@ class WireThread {
   std::atomic<int> waiting_ = 0;
   std::thread thread_;
 };
+
+// Waits until `there()`, which a message of another rank may bring about. Null: there are no ranks.
+void wait_with(WireThread* wire_thread, std::unique_lock<std::mutex>& lock,
+               std::condition_variable& changed, const auto& there) {
+  if (there()) return;
+  std::optional<WireThread::Waiting> waiting;
+  if (wire_thread) waiting.emplace(*wire_thread);
+  changed.wait(lock, there);
+}
 
 }  // namespace pipetrain

@@ -102,6 +102,21 @@ TEST_CASE("a plan includes a link") {
                       "hardware.workers='\"inline\"'") < latency);
 }
 
+TEST_CASE("a plan refuses what it cannot predict") {
+  const Planning planning;
+  planning.take_profile();
+  const auto refusal = [&](const std::string& keys) {
+    const Ran planned = planning.pipetrain("plan " + planning.config + " --profile " +
+                                           planning.profile.string() + " " + keys);
+    CHECK(planned.code == 2);
+    return planned.err;
+  };
+  CHECK(has(refusal("--set 'pipeline.recompute=[\"relu\"]'"),
+            "by kind of layer: no plan predicts it"));
+  CHECK(has(refusal("--set pipeline.schedule=timeprest --set pipeline.timeprest.times=busy"),
+            "in the order of slots only"));
+}
+
 TEST_CASE("a profile of another precision is refused") {
   const Planning planning;
   planning.take_profile();

@@ -146,6 +146,17 @@ TEST_CASE("messages and sums take their time on a link", "[predict][link]") {
   CHECK(copies.step().step_ms == Approx(alone + 10));
 }
 
+TEST_CASE("a message that comes again with recomputation takes its time twice", "[predict][link]") {
+  Predicted predicted({.stages = 2, .microbatches = 4, .schedule = "pipemare"});
+  predicted.config.pipeline.warmup = Warmup::Full;
+  predicted.config.hardware.link.gbits = 256 * 8 / 1e9 / 0.064;
+  const double once = predicted.step().step_ms;
+  CHECK(once == Approx(4 * 64));
+  predicted.config.pipeline.recompute.rule = Recompute::Segments;
+  predicted.config.pipeline.segment_stages = 2;
+  CHECK(predicted.step().step_ms == Approx(2 * once));
+}
+
 TEST_CASE("times for another number of threads are refused", "[predict]") {
   Predicted predicted({.stages = 2, .microbatches = 4});
   predicted.profile.points[0].threads = 2;

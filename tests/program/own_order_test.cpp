@@ -56,6 +56,16 @@ TEST_CASE("a schedule's csv given back is its program, of several mini-batches t
   }
 }
 
+TEST_CASE("a busy order's csv given back is its program, which runs ahead of its receivers") {
+  for (const char* schedule : {"timeprest", "v_timeprest", "i_timeprest"}) {
+    ScheduleRequest request = request_of(require_schedule(schedule), 6);
+    request.busy = BusyTimes{.forward = 1, .backward = 8};
+    const Program program = make_program(request);
+    CAPTURE(schedule);
+    CHECK(to_text(complete(parse_own_order(csv_of(program), 4, 4), {})) == to_text(program));
+  }
+}
+
 TEST_CASE("forwards and backwards alone get updates, transfers and the newest weights") {
   for (const Schedule& row : schedules()) {
     if (!flushes(row)) continue;

@@ -86,11 +86,16 @@ TEST_CASE("a recomputed forward has the bits of the kept one if its weights are 
 
 TEST_CASE("kinds of layers that run again change no bit, and hold less", "[asynchronous]") {
   const std::string schedule =
-      GENERATE("gpipe", "1f1b", "interleaved_1f1b", "pipedream", "pipedream_2bw", "pipemare");
+      GENERATE("gpipe", "1f1b", "interleaved_1f1b", "pipedream", "pipedream_2bw", "pipemare",
+               "data_parallel", "1f1b with replicas");
   const std::string backend = GENERATE(from_range(testing::backend_names()));
-  Config config =
-      make_config({.stages = 2, .microbatches = 4, .schedule = schedule, .backend = backend});
+  const bool replicas = schedule == "1f1b with replicas";
+  Config config = make_config({.stages = 2,
+                               .microbatches = 4,
+                               .schedule = replicas ? "1f1b" : schedule,
+                               .backend = backend});
   if (schedule == "interleaved_1f1b") config.pipeline.virtual_stages = 2;
+  if (replicas) config.pipeline.replicas = {2, 2};
   const Trained kept = train({.model = residual_model, .config = config, .steps = 12});
   std::vector<std::string> kinds = {"relu", "dropout", "max_pool"};
   if (schedule != "pipemare") kinds.insert(kinds.end(), {"batch_norm", "conv2d"});
