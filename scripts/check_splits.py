@@ -8,6 +8,8 @@ import statistics
 import subprocess
 import sys
 
+from whole_file import write_whole
+
 MODELS = ["vgg16", "resnet18", "gpt"]
 WANTED = 0.98
 BEST, ROUNDS = 6, 5  # how many splits are measured again, and how often
@@ -50,7 +52,7 @@ class Results:
 
     def add(self, key, value):
         self.of[key] = value
-        self.file.write_text(json.dumps(self.of, indent=1))
+        write_whole(self.file, json.dumps(self.of, indent=1))
 
 
 def check(bench, model):

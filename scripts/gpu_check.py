@@ -12,6 +12,7 @@ import time
 
 import gpu_machine
 import gpu_steps
+from whole_file import write_whole
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LIMIT_SECONDS = 535  # for all steps: a command on a borrowed machine may take ten minutes
@@ -88,7 +89,7 @@ class Report:
 
     def write(self):
         whole = {**self.about, "seconds": round(time.monotonic() - self.begin, 1), "steps": self.steps}
-        self.file.write_text(json.dumps(whole, indent=1) + "\n")
+        write_whole(self.file, json.dumps(whole, indent=1) + "\n")
 
     def count(self, status):
         return sum(step["status"] == status for step in self.steps)

@@ -4,6 +4,8 @@ import os
 import pathlib
 from concurrent.futures import ThreadPoolExecutor
 
+from whole_file import write_whole
+
 
 class Kept:
     def __init__(self, file: pathlib.Path):
@@ -13,7 +15,7 @@ class Kept:
     def keep(self, part: str, value) -> None:
         self.parts[part] = value
         self.file.parent.mkdir(parents=True, exist_ok=True)
-        self.file.write_text(json.dumps(self.parts, indent=1, ensure_ascii=False) + "\n")
+        write_whole(self.file, json.dumps(self.parts, indent=1, ensure_ascii=False) + "\n")
 
     def part(self, name: str, make) -> dict | list:
         if name not in self.parts:
