@@ -15,6 +15,13 @@ Config config_of(const std::string& schedule, const std::string& backend = "cpu"
   return config;
 }
 
+// Of all stages.
+std::size_t activations_of(const Trained& trained) {
+  std::size_t bytes = 0;
+  for (const HeldMemory& held : trained.measured) bytes += held.training[Use::Activations];
+  return bytes;
+}
+
 }  // namespace
 
 TEST_CASE("threads and inline give the same bits under every schedule", "[asynchronous]") {
@@ -75,12 +82,8 @@ TEST_CASE("a recomputed forward has the bits of the kept one if its weights are 
   INFO(schedule);
   CHECK(kept.losses == again.losses);
   CHECK(same_bits(kept.parameters, again.parameters));
-  std::size_t activations = 0, fewer = 0;
-  for (std::size_t s = 0; s < kept.measured.size(); ++s) {
-    activations += kept.measured[s].training[Use::Activations];
-    fewer += again.measured[s].training[Use::Activations];
-    CHECK(again.predicted[s] == again.measured[s]);
-  }
+  CHECK(again.predicted == again.measured);
+  const std::size_t activations = activations_of(kept), fewer = activations_of(again);
   if (schedule == "gpipe") CHECK(fewer < activations);  // many in flight
 }
 
@@ -104,12 +107,8 @@ TEST_CASE("kinds of layers that run again change no bit, and hold less", "[async
   INFO(schedule << " " << backend);
   CHECK(kept.losses == again.losses);
   CHECK(same_bits(kept.parameters, again.parameters));
-  std::size_t activations = 0, fewer = 0;
-  for (std::size_t s = 0; s < kept.measured.size(); ++s) {
-    activations += kept.measured[s].training[Use::Activations];
-    fewer += again.measured[s].training[Use::Activations];
-    CHECK(again.predicted[s] == again.measured[s]);
-  }
+  CHECK(again.predicted == again.measured);
+  const std::size_t activations = activations_of(kept), fewer = activations_of(again);
   CHECK(fewer <= activations);
   if (schedule == "gpipe") CHECK(fewer < activations);
 }
@@ -128,8 +127,7 @@ TEST_CASE("segments hold what is predicted, and pass on what they recompute", "[
     CHECK(kept.losses == again.losses);
     CHECK(same_bits(kept.parameters, again.parameters));
   }
-  for (std::size_t s = 0; s < kept.measured.size(); ++s)
-    CHECK(again.predicted[s] == again.measured[s]);
+  CHECK(again.predicted == again.measured);
 }
 
 TEST_CASE("staleness is the number of updates between forward and backward", "[asynchronous]") {
