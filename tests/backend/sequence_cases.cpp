@@ -31,6 +31,7 @@ void row_cases(std::vector<Case>& cases) {
   cases.push_back(
       one_layer("linear of rows evaluated", Dims{5, 13}, linear(7), {5, 7}, 3, Mode::Evaluate));
   cases.push_back(one_layer("linear of many rows", Dims{40, 48}, linear(80), {40, 80}, 4));
+  cases.push_back(one_layer("linear of very many rows", Dims{300, 16}, linear(24), {300, 24}, 2));
 
   cases.push_back(one_layer("layer_norm of rows", Dims{5, 16}, LayerNorm{}, {5, 16}, 2));
   cases.push_back(one_layer("layer_norm of vectors", Dims{13}, LayerNorm{}, {13}, 3));

@@ -1,11 +1,12 @@
-// Three products by oneDNN: y = x W + b, dx = dy W^T, dW (+)= x^T dy; the library itself does the
-// accumulation. W is stored with its longer side first, which makes dW cheapest (by a tenth at 256
-// x 1024), or as PyTorch does if another layer uses it too.
+// Three products: y = x W + b and dx = dy W^T by oneDNN, dW (+)= x^T dy as rows_weight.hpp says. W
+// is stored with its longer side first, which makes dW cheapest (by a tenth at 256 x 1024), or as
+// PyTorch does if another layer uses it too.
 #include "backend/cpu/linear/linear_rows.hpp"
 
 #include <algorithm>
 
 #include "backend/cpu/linear/matmul.hpp"
+#include "backend/cpu/linear/rows_weight.hpp"
 #include "backend/cpu/loops/vector_loops.hpp"
 #include "backend/cpu/parallel.hpp"
 #include "graph/layer.hpp"
@@ -13,12 +14,11 @@
 namespace pipetrain::cpu {
 namespace {
 
-// c = a b + bias, or c += a b.
-PreparedCall product(const std::string& layer, const Matrix& a, const Matrix& b, bool bias,
-                     bool accumulate) {
+// c = a b + bias
+PreparedCall product(const std::string& layer, const Matrix& a, const Matrix& b, bool bias) {
   const Matrix c{a.rows, b.columns}, row{1, b.columns};
   return matmul(layer, a.layout(), b.layout(), bias ? std::optional(row.layout()) : std::nullopt,
-                c.layout(), {.accumulates = accumulate});
+                c.layout());
 }
 
 // [out][in], as PyTorch stores it.
@@ -54,11 +54,8 @@ class LinearRowsKernel final : public CpuKernel {
   }
 
   void backward_weight(const BackwardWeightArguments& a) override {
-    PreparedCall& call = a.accumulate ? add_to_gradient_ : make_gradient_;
-    if (plain_)
-      call(name(), {a.output_gradient, a.inputs[0], a.gradients[0], a.scratch});
-    else
-      call(name(), {a.inputs[0], a.output_gradient, a.gradients[0], a.scratch});
+    const void *x = a.inputs[0], *dy = a.output_gradient;
+    weight_(name(), plain_ ? dy : x, plain_ ? x : dy, a.gradients[0], a.accumulate, a.scratch);
     if (!spec_.bias) return;
     column_ranges(out_, rows_, [&](std::int64_t begin, std::int64_t end) {
       loops_.column_sums(floats(a.output_gradient), rows_, out_, floats(a.gradients[1]),
@@ -70,28 +67,22 @@ class LinearRowsKernel final : public CpuKernel {
   const std::string& name() const { return problem_.layer->name; }
 
   void prepare() {
-    const Matrix x{rows_, in_}, w{in_, out_, plain_}, dy{rows_, out_};
-    forward_ = product(name(), x, w, spec_.bias, false);
+    const Matrix x{rows_, in_}, w{in_, out_, plain_}, dy{rows_, out_}, w_turned{out_, in_, !plain_};
+    forward_ = product(name(), x, w, spec_.bias);
     traits_.scratch_bytes = forward_.scratchpad_bytes();
     if (problem_.mode != Mode::Train) return;
-    const Matrix x_turned{in_, rows_, true}, dy_turned{out_, rows_, true},
-        w_turned{out_, in_, !plain_};
-    backward_input_ = product(name(), dy, w_turned, false, false);
-    const auto gradient = [&](bool accumulate) {
-      return plain_ ? product(name(), dy_turned, x, false, accumulate)
-                    : product(name(), x_turned, dy, false, accumulate);
-    };
-    make_gradient_ = gradient(false);
-    add_to_gradient_ = gradient(true);
-    for (const PreparedCall* call : {&backward_input_, &make_gradient_, &add_to_gradient_})
-      traits_.scratch_bytes = std::max(traits_.scratch_bytes, call->scratchpad_bytes());
+    backward_input_ = product(name(), dy, w_turned, false);
+    weight_ = plain_ ? RowsWeight(name(), rows_, out_, in_) : RowsWeight(name(), rows_, in_, out_);
+    traits_.scratch_bytes = std::max(
+        {traits_.scratch_bytes, backward_input_.scratchpad_bytes(), weight_.scratch_bytes()});
   }
 
   const SequenceLoops<float>& loops_ = element_loops<float>().sequences;
   Linear spec_;
   std::int64_t in_, out_, rows_;
   bool plain_;
-  PreparedCall forward_, backward_input_, make_gradient_, add_to_gradient_;
+  PreparedCall forward_, backward_input_;
+  RowsWeight weight_;
 };
 
 }  // namespace

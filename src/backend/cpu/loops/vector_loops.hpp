@@ -76,6 +76,14 @@ struct LinearWeightLoop {
   const UpdateArguments* update = nullptr;
   double* squares = nullptr;
 };
+// sums (+)= left^T right: the weight gradient of a linear layer over rows. One of `left` and
+// `right` is its input, the other one its output gradient.
+struct RowsWeightLoop {
+  const float *left, *right;  // [rows][height], [rows][width]
+  float* sums;                // [height][width]
+  std::int64_t rows, height, width;
+  bool accumulate;
+};
 
 // A convolution of few channels, stride 1, no padding, over one block of input channels: the
 // library would multiply the zeros that pad the block. Weights are [out / 16][kh][kw][16c][16o].
@@ -193,6 +201,9 @@ struct VectorLoops {
                                 std::int64_t unit_end);
   void (*linear_backward_weight)(const LinearWeightLoop&, GatheredPanel&, std::int64_t unit_begin,
                                  std::int64_t unit_end);
+  // Units: panels of `width` times linear_tiles(height). null: a tile does not fit the registers.
+  void (*rows_weight)(const RowsWeightLoop&, GatheredPanel&, std::int64_t unit_begin,
+                      std::int64_t unit_end);
   // The update that linear_backward_weight does, from gradients that are in memory.
   void (*linear_update)(const UpdateRule&, const UpdateArguments&, std::int64_t in,
                         std::int64_t unit_begin, std::int64_t unit_end, double* squares);

@@ -184,6 +184,7 @@ constexpr ElementLoops<E> loops_of_element = {
 #include "backend/cpu/loops/vector_loops_few_channels.inl"
 #include "backend/cpu/loops/vector_loops_linear.inl"
 #include "backend/cpu/loops/vector_loops_linear_weight.inl"
+#include "backend/cpu/loops/vector_loops_rows_weight.inl"
 #include "backend/cpu/loops/vector_loops_update.inl"
 #include "backend/cpu/loops/vector_loops_winograd.inl"
 #endif
@@ -197,6 +198,7 @@ const VectorLoops& PIPETRAIN_LOOPS() {
       .linear_forward = linear_forward,
       .linear_backward_input = linear_backward_input,
       .linear_backward_weight = linear_backward_weight,
+      .rows_weight = kHoldsTile ? rows_weight : nullptr,
       .linear_update = linear_update,
       .few_channels_forward = few_channels_forward,
       .few_channels_weight = few_channels_weight,
