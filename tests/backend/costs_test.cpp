@@ -74,8 +74,9 @@ TEST_CASE("on the CPU a relu costs something if another layer reads its input") 
 
 TEST_CASE("a convolution that gains from Winograd costs half, given AVX-512") {
   const auto computed = [](const std::string& convolution, Precision precision) {
-    const Graph graph = network(
-        "[64, 8, 8]", "{ name = 'conv', kind = 'conv2d', out_channels = 64, " + convolution + " }");
+    const Graph graph =
+        network("[64, 16, 16]",
+                "{ name = 'conv', kind = 'conv2d', out_channels = 64, " + convolution + " }");
     const BackendCosts costs = make_backend("cpu")->costs(graph, precision);
     CHECK(costs.layers[0].moved == 1);
     return costs.layers[0].computed;
@@ -86,6 +87,21 @@ TEST_CASE("a convolution that gains from Winograd costs half, given AVX-512") {
   CHECK(computed(suited + ", groups = 2", Precision::F32) == 1);
   CHECK(computed(suited + ", stride = 2", Precision::F32) == 1);
   CHECK(computed("kernel = 1", Precision::F32) == 1);
+}
+
+TEST_CASE("a padded convolution of small images costs more, given AVX2") {
+  const auto computed = [](const std::string& size, const std::string& convolution) {
+    const Graph graph =
+        network("[16, " + size + ", " + size + "]",
+                "{ name = 'conv', kind = 'conv2d', out_channels = 16, " + convolution + " }");
+    return make_backend("cpu")->costs(graph, Precision::F32).layers[0].computed;
+  };
+  const bool avx2 = cpu::instruction_set() == cpu::InstructionSet::Avx2;
+  const std::string padded = "kernel = 3, padding = 1";
+  CHECK(computed("2", padded) == (avx2 ? 1.5 : 1));
+  CHECK(computed("4", padded) == (avx2 ? 1.15 : 1));
+  CHECK(computed("8", padded) == 1);
+  CHECK(computed("2", "kernel = 1") == 1);
 }
 
 TEST_CASE("narrower vectors make memory count for less") {

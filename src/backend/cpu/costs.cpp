@@ -37,11 +37,22 @@ bool is_filtered(const Graph& graph, const Layer& layer, Precision precision) {
          suits_winograd(*conv, graph.shape(layer.inputs[0]).dims[0], layer.output);
 }
 
+// With AVX2, a padded convolution of the smallest images takes longer than its FLOPs say: in a
+// profile of vgg16 with 64 samples, 2 x 2 images take 1.5 times a large image's time for each FLOP,
+// and 4 x 4 images 1.15 times.
+double small_image_share(const Layer& layer) {
+  const auto* conv = std::get_if<Conv2d>(&layer.spec);
+  if (!conv || conv->padding == Pair{0, 0} || instruction_set() != InstructionSet::Avx2) return 1;
+  const std::int64_t pixels = layer.output.dims[1] * layer.output.dims[2];
+  return pixels <= 4 ? 1.5 : pixels <= 16 ? 1.15 : 1;
+}
+
 BackendCosts::LayerShares shares(const Graph& graph, const Layer& layer, Precision precision) {
   const bool is_relu = std::holds_alternative<Relu>(layer.spec);
   if (traits_of(layer.spec).is_view || (is_relu && is_done_before(graph, layer)))
     return {.computed = 0, .moved = 0};
-  return {.computed = is_filtered(graph, layer, precision) ? kFilteredShare : 1};
+  return {.computed =
+              is_filtered(graph, layer, precision) ? kFilteredShare : small_image_share(layer)};
 }
 
 }  // namespace
