@@ -7,7 +7,6 @@
 #include <tuple>
 
 #include "base/check.hpp"
-#include "program/channel.hpp"
 #include "program/liveness.hpp"
 #include "program/rendezvous.hpp"
 #include "program/text.hpp"
@@ -254,34 +253,6 @@ struct Checker {
            program.stages, op_name(i.op));
   }
 
-  // ---- order
-  void check_channels() {
-    std::map<ChannelId, std::vector<Instruction>> sent;
-    each([&](WorkerId, std::size_t, const Instruction& i) {
-      if (is_send(i.op)) sent[channel_of(program, i)].push_back(i);
-    });
-    std::map<ChannelId, std::size_t> taken;
-    each([&](WorkerId w, std::size_t at, const Instruction& i) {
-      if (!is_receive(i.op)) return;
-      const auto channel = channel_of(program, i);
-      const auto& packets = sent[channel];
-      const auto next = taken[channel]++;
-      if (next >= packets.size())
-        report("order", w, at, "{}: no worker sends it", to_text(i));
-      else if (packets[next].microbatch != i.microbatch)
-        report("order", w, at, "{} is sent micro-batch {} instead", to_text(i),
-               packets[next].microbatch.value);
-      else if ((packets[next].op == Op::SendRecomputed) != (i.op == Op::ReceiveRecomputed))
-        report("order", w, at, "{} is sent {} ({}) instead", to_text(i), short_text(packets[next]),
-               op_name(packets[next].op));
-    });
-    for (const auto& [channel, packets] : sent)
-      if (taken[channel] < packets.size())
-        report("order", channel.to, program.workers[channel.to.value].size(),
-               "micro-batch {} is sent over boundary {} and no worker receives it",
-               packets[taken[channel]].microbatch.value, channel.boundary);
-  }
-
   // ---- update
   void check_updates() {
     const std::set<StageId> syncing = program.syncing_stages();
@@ -386,7 +357,7 @@ std::vector<Diagnostic> check(const Program& program, const CheckOptions& option
     checker.check_dependence(w, at, i);
   });
   for (int w = 0; w < static_cast<int>(program.workers.size()); ++w) checker.check_tails({w});
-  if (checker.found.empty()) checker.check_channels();
+  if (checker.found.empty()) checker.found = find_misread_channels(program);
   checker.check_updates();
   checker.check_versions(options.weight_versions);
   if (!checker.found.empty()) return checker.found;

@@ -44,6 +44,10 @@ std::vector<Diagnostic> check(const Program& program, const CheckOptions& option
 // The whole grid with each finding marked >like this<, and the messages below it.
 std::string show(const Program& program, const std::vector<Diagnostic>& diagnostics);
 
+// By the rule `order`, in a program that keeps those before it: receives that get something else or
+// nothing, and what no worker receives.
+std::vector<Diagnostic> find_misread_channels(const Program& program);
+
 // Where each worker that cannot continue is; empty if the program finishes.
 std::vector<Diagnostic> find_deadlock(const Program& program, int channel_capacity,
                                       int activation_capacity = 0);

@@ -1,9 +1,8 @@
 #include "runtime/stage_runner.hpp"
 
-#include <algorithm>
-
 #include "base/check.hpp"
 #include "program/recompute_segments.hpp"
+#include "runtime/microbatch_data.hpp"
 
 namespace pipetrain {
 namespace {
@@ -12,34 +11,9 @@ std::byte* data_of(const Packet* packet) { return packet ? packet->data : nullpt
 
 std::size_t index_of(int value, std::size_t size) { return static_cast<std::size_t>(value) % size; }
 
-// Inputs came through the pipeline, and labels from the loader: they must belong to the same
-// samples.
-void check_samples(const Packet& packet, const MiniBatch& batch, const SamplePart& part) {
-  PIPETRAIN_CHECK(
-      static_cast<int>(packet.ids.size()) == part.count &&
-          std::equal(packet.ids.begin(), packet.ids.end(), batch.ids.begin() + part.first),
-      "outputs and labels are of different samples");
-}
-
 // How many micro-batches the copy runs of a mini-batch that it takes part in.
 int share_of(const Program& program, StageId stage, int copy) {
   return program.whole_minibatches ? program.microbatches : program.share_of(stage, copy, {0});
-}
-
-// Where a sample's part of a mini-batch's values begins.
-template <class Values>
-auto from_sample(const Values& values, const MiniBatch& batch, int sample) {
-  return values.data() + static_cast<std::size_t>(sample) * (values.size() / batch.ids.size());
-}
-
-Targets targets(const MiniBatch& batch, const SamplePart& part) {
-  if (!batch.classes.empty()) return {.classes = from_sample(batch.classes, batch, part.first)};
-  return {.values = from_sample(batch.values, batch, part.first)};
-}
-
-const void* inputs(const MiniBatch& batch, const SamplePart& part) {
-  if (!batch.tokens.empty()) return from_sample(batch.tokens, batch, part.first);
-  return from_sample(batch.inputs, batch, part.first);
 }
 
 BackwardPart part_of(Op op) {
@@ -166,11 +140,11 @@ Packet* StageRunner::acquire_out(const Instruction& i) {
 void StageRunner::load_input(const Instruction& i) {
   const MiniBatch& batch = minibatch(i);
   const SamplePart p = part(i, batch);
-  flights_.open(i.microbatch, p.count, batch.lengths).input = inputs(batch, p);
+  flights_.open(i.microbatch, p.count, batch.lengths).input = inputs_of(batch, p);
   if (p.count > 0) times_.busy([&] { stage_.load_input(call(i)); });
   if (is_last()) return;
-  const auto first = batch.ids.begin() + p.first;
-  acquire_out(i)->ids.assign(first, first + p.count);
+  const auto ids = ids_of(batch, p);
+  acquire_out(i)->ids.assign(ids.begin(), ids.end());
 }
 
 Packet* StageRunner::receive_packet(const Instruction& i) {
@@ -229,8 +203,8 @@ void StageRunner::send_recomputed(const Instruction& i) {
   Packet* const packet = acquire_packet(i);
   if (is_first()) {
     const MiniBatch& batch = minibatch(i);
-    const SamplePart p = part(i, batch);
-    packet->ids.assign(batch.ids.begin() + p.first, batch.ids.begin() + p.first + p.count);
+    const auto ids = ids_of(batch, part(i, batch));
+    packet->ids.assign(ids.begin(), ids.end());
   } else {
     packet->ids.assign(f.in->ids.begin(), f.in->ids.end());
   }
@@ -245,7 +219,7 @@ void StageRunner::loss(const Instruction& i) {
   const Flight& f = flight(i);
   if (f.in) check_samples(*f.in, batch, p);
   StepReport& report = updates_.report(trains() ? step_of(i) : 0);  // an evaluation has one
-  if (f.samples > 0) times_.busy([&] { stage_.loss(call(i), targets(batch, p), report.loss); });
+  if (f.samples > 0) times_.busy([&] { stage_.loss(call(i), targets_of(batch, p), report.loss); });
   report.measured.samples += f.samples;
   report.measured.labels += count_labels(batch, p.first, p.count);
   if (!trains() && !is_first()) done_with_minibatch(i);
@@ -315,7 +289,7 @@ void StageRunner::loss_gradient(const Instruction& i) {
   const MiniBatch& batch = minibatch(i);
   if (flight(i).samples > 0)
     times_.busy([&] {
-      stage_.loss_gradient(call(i), targets(batch, part(i, batch)),
+      stage_.loss_gradient(call(i), targets_of(batch, part(i, batch)),
                            1.0 / static_cast<double>(batch.labels));
     });
   if (!is_first()) done_with_minibatch(i);
