@@ -47,7 +47,7 @@ Indexed<bool, LayerId> recomputed_layers(const PipelineConfig& pipeline, const G
         "\"1f1b\"",
         schedule_name(pipeline)));
   const bool other_weights =
-      pipeline.gradient_rule == GradientRule::Saved && !keeps_forward_versions(program);
+      pipeline.gradient_rule == GradientRule::Saved && !rereads_forward_versions(program);
   for (LayerId l{0}; l.value < std::ssize(graph.layers); ++l.value) {
     const Layer& layer = graph.layers[l];
     chosen[l] = std::ranges::find(kinds, kind_name(layer.spec)) != kinds.end();

@@ -95,20 +95,41 @@ Program add_recomputes(Program program, RecomputeBy weights) {
   });
 }
 
-bool keeps_forward_versions(const Program& program) {
+namespace {
+
+bool reads_alone(const WeightRead& weights, Version version) {
+  return std::holds_alternative<AsStored>(weights.how) && weights.version == version;
+}
+
+bool reads_in_a_blend(const WeightRead& weights, Version version) {
+  const auto* blend = std::get_if<Blend>(&weights.how);
+  return blend && blend->other == version;
+}
+
+// Does this hold for what every backward reads and the version that its forward read?
+template <typename Holds>
+bool of_every_backward(const Program& program, Holds holds) {
   for (const auto& list : program.workers) {
     std::map<std::pair<StageId, MicrobatchId>, Version> forward;
     for (const Instruction& i : list) {
       if (i.op == Op::Forward) forward[{i.stage, i.microbatch}] = i.weights.version;
-      if (!gives_input_gradient(i.op)) continue;
-      const Version version = forward[{i.stage, i.microbatch}];
-      const auto* blend = std::get_if<Blend>(&i.weights.how);
-      const bool stored = std::holds_alternative<AsStored>(i.weights.how);
-      if (!(stored && i.weights.version == version) && !(blend && blend->other == version))
+      if (gives_input_gradient(i.op) && !holds(i.weights, forward[{i.stage, i.microbatch}]))
         return false;
     }
   }
   return true;
+}
+
+}  // namespace
+
+bool keeps_forward_versions(const Program& program) {
+  return of_every_backward(program, [](const WeightRead& weights, Version version) {
+    return reads_alone(weights, version) || reads_in_a_blend(weights, version);
+  });
+}
+
+bool rereads_forward_versions(const Program& program) {
+  return of_every_backward(program, reads_alone);
 }
 
 Program add_loads(Program program) {

@@ -21,6 +21,9 @@ Program add_recomputes(Program program, RecomputeBy weights);
 // Does every backward read the version that its forward read (alone, or in a blend)? If so, that
 // version is available for the recomputation.
 bool keeps_forward_versions(const Program& program);
+// Does every backward read the version that its forward read, and nothing else? If so, a layer that
+// runs forward again within the backward gives the same output.
+bool rereads_forward_versions(const Program& program);
 
 // A LoadInput in front of each forward of stage 0.
 Program add_loads(Program program);
