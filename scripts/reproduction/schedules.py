@@ -116,7 +116,7 @@ def copies(program: str, stages: int) -> list[list[int]]:
     """For each stage, the workers that have it: the program's placement, or one worker per stage if it has none."""
     if "placement=" not in program:
         return [[s] for s in range(stages)]
-    return [[int(w) for w in place.split("+")] for place in program.split("placement=")[1].split(",")]
+    return [[int(w) for w in place.split("+")] for place in program.split("placement=")[1].split()[0].split(",")]
 
 
 def whole_backward(name: str) -> bool:

@@ -197,6 +197,19 @@ TEST_CASE("pieces: a damaged model is refused, or still reads sentences", "[piec
   CHECK(refused > 25);
 }
 
+TEST_CASE("pieces: a model with <s> twice is refused by the sentence that it cannot encode",
+          "[pieces]") {
+  using namespace std::string_literals;
+  std::string model = Learnt("bpe").model;
+  model += "\n\x09\n\x02s>\x15\0\0\x80\xbf"s;  // a piece "s>" of -1
+  model += "\n\n\n\x03<s>\x15\0\0\xc0\xc0"s;   // a piece "<s>" of -6; the first is for control
+  const Pieces pieces(model, "a.model");
+  CHECK_FALSE(pieces.encode("the dog").empty());
+  const std::string message = message_of<DataError>([&] { pieces.encode("the <s>"); });
+  CHECK(contains(message, "a.model: "));
+  CHECK(contains(message, "cannot encode a sentence"));
+}
+
 TEST_CASE("pieces: what cannot be learnt is refused with the bound", "[pieces]") {
   const Folder folder;
   const auto text = folder.write("a.txt", sentences);

@@ -1,4 +1,5 @@
-// Models of pieces: whatever is accepted as one encodes and decodes any sentence.
+// Models of pieces: whatever is accepted as one encodes and decodes any sentence, or is refused
+// then.
 #include "data/text/pieces.hpp"
 
 #include "target.hpp"

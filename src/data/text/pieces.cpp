@@ -8,6 +8,7 @@
 
 #include "base/check.hpp"
 #include "base/error.hpp"
+#include "base/printable.hpp"
 #include "data/byte_file.hpp"
 #include "data/library_versions.hpp"
 #include "data/text/char_map.hpp"
@@ -39,9 +40,10 @@ std::unique_ptr<SentencePieceProcessor> loaded(std::string_view model, const std
   return processor;
 }
 
-// If the library fails with a model that it has accepted, that is not the user's mistake.
-void require_ok(const Status& status, std::string_view what) {
-  PIPETRAIN_CHECK(status.ok(), "SentencePiece cannot {}: {}", what, status.message());
+void require_ok(const Status& status, std::string_view what, const std::string& source) {
+  if (!status.ok())
+    refuse(source, fmt::format("the SentencePiece model is damaged: it cannot {} ({})", what,
+                               printable(status.message())));
 }
 
 }  // namespace
@@ -54,7 +56,7 @@ Pieces Pieces::read(const std::filesystem::path& file) {
 }
 
 Pieces::Pieces(std::string_view model, const std::string& source)
-    : model_(loaded(model, source)), size_(model_->GetPieceSize()) {
+    : model_(loaded(model, source)), source_(source), size_(model_->GetPieceSize()) {
   if (size_ > tokens_max)
     refuse(source, fmt::format("its {} pieces are more than the limit of {}", size_, tokens_max));
   pad_ = special(model_->pad_id(), "pad", source);
@@ -76,7 +78,7 @@ Token Pieces::special(int id, std::string_view name, const std::string& source) 
 
 std::vector<Token> Pieces::encode(std::string_view sentence) const {
   std::vector<int> ids;
-  require_ok(model_->Encode(sentence, &ids), "encode");
+  require_ok(model_->Encode(sentence, &ids), "encode a sentence", source_);
   std::vector<Token> pieces;
   pieces.reserve(ids.size());
   for (const int id : ids) {
@@ -93,7 +95,7 @@ std::string Pieces::decode(std::span<const Token> pieces) const {
     ids.push_back(piece);
   }
   std::string text;
-  require_ok(model_->Decode(ids, &text), "decode");
+  require_ok(model_->Decode(ids, &text), "decode pieces", source_);
   return text;
 }
 

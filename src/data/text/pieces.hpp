@@ -40,9 +40,11 @@ class Pieces {
   Token begin() const { return begin_; }      // before a sentence (BOS)
   Token end() const { return end_; }          // after a sentence (EOS)
 
-  // The pieces of a sentence in UTF-8, without begin and end; none for white space.
+  // The pieces of a sentence in UTF-8, without begin and end; none for white space. DataError if
+  // the library cannot encode it by a model that it has accepted, as by one that has a piece twice.
   std::vector<Token> encode(std::string_view sentence) const;
-  // The text of any ids; begin, end and pad give none, unknown gives " \u2047 ".
+  // The text of any ids; begin, end and pad give none, unknown gives " \u2047 ". DataError as
+  // above.
   std::string decode(std::span<const Token> pieces) const;
   // A piece as the model spells it, with U+2581 for the blank before a word. For messages and
   // tests.
@@ -52,6 +54,7 @@ class Pieces {
   Token special(int id, std::string_view name, const std::string& source) const;
 
   std::unique_ptr<const sentencepiece::SentencePieceProcessor> model_;
+  std::string source_;
   std::int64_t size_ = 0;
   Token pad_ = 0, unknown_ = 0, begin_ = 0, end_ = 0;
 };
