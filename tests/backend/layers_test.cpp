@@ -129,15 +129,15 @@ bool nearly_cancels(const Graph& graph) {
 // In a chain a rounded value may fall on the other side of a relu's kink, or win a window: there
 // the reference rounds its values too, and its gradients are those of the same choices.
 TEST_CASE("cpu: bf16 agrees with the reference", "[backend]") {
-  const auto products = GENERATE(cpu::Products::F32, cpu::Products::Bf16);
-  if (products == cpu::Products::Bf16 && !cpu::can_multiply_bf16()) {
+  const auto products = GENERATE(cpu::Products::F32, cpu::Products::Bf16, cpu::Products::Tiles);
+  if (products != cpu::Products::F32 && !cpu::can_multiply_bf16()) {
     WARN("skipped: oneDNN multiplies no bf16 on this machine");
     return;
   }
   const auto reference = make_backend("reference"), backend = make_cpu_backend(products);
   constexpr double tolerance = 2e-2;
   for (const Case& c : all_cases()) {
-    INFO(c.name << (products == cpu::Products::Bf16 ? ", products of bf16" : ""));
+    INFO(c.name << ", products " << static_cast<int>(products));
     Task task = make_task(c.graph, c.samples, c.mode, 3);
     round_weights(task);
     const Outcome in_f32 = run(*reference, task);

@@ -152,17 +152,6 @@ Indexed<Problem, LayerId> make_problems(const Graph& graph,
   return problems;
 }
 
-bool multiplies_bf16(const Problem& problem) {
-  if (problem.inputs[0].element != Element::Bf16) return false;
-  return std::visit(
-      [&](const auto& spec) {
-        if constexpr (requires { has_bf16_products(spec, problem); })
-          return has_bf16_products(spec, problem);
-        return false;
-      },
-      problem.layer->spec);
-}
-
 class CpuLowering final : public Lowering {
  public:
   CpuLowering(const Graph& graph, const LowerOptions& options, Products products)
@@ -171,7 +160,7 @@ class CpuLowering final : public Lowering {
         problems_(make_problems(graph_, layouts_, options.recomputes)) {
     for (Problem& p : problems_) {
       p.samples = options.samples;
-      p.multiplies_bf16 = products == Products::Bf16 && multiplies_bf16(p);
+      p.multiplies_bf16 = multiplies_bf16(p, products);
     }
     for (std::size_t l = 0; l < problems_.size(); ++l)
       problems_[l].keeps_packed = packed_bytes(LayerId{static_cast<int>(l)}, Pass::Backward) > 0;

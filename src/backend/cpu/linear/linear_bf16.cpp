@@ -4,7 +4,6 @@
 #include "backend/cpu/linear/linear_bf16.hpp"
 
 #include <algorithm>
-#include <optional>
 
 #include "backend/cpu/linear/matmul.hpp"
 #include "backend/cpu/loops/vector_loops.hpp"
@@ -15,10 +14,6 @@
 namespace pipetrain::cpu {
 namespace {
 
-using Desc = dnnl::memory::desc;
-using Tag = dnnl::memory::format_tag;
-using Type = dnnl::memory::data_type;
-
 struct Sizes {
   std::int64_t rows, in, out;
 };
@@ -28,11 +23,9 @@ Sizes sizes_of(const Linear& spec, const Problem& problem) {
   return {problem.samples * rows, problem.inputs[0].stored_elements() / rows, spec.out_features};
 }
 
-Desc packed_layout(const Sizes& s, Pass pass) {
-  return pass == Pass::Forward ? in_blocks(s.in, s.out) : in_blocks(s.out, s.in);
+std::size_t bytes_packed(const Sizes& s, Pass pass) {
+  return pass == Pass::Forward ? bytes_in_blocks(s.in, s.out) : bytes_in_blocks(s.out, s.in);
 }
-
-Type type_of(Element element) { return element == Element::F32 ? Type::f32 : Type::bf16; }
 
 class LinearBf16Kernel final : public CpuKernel {
  public:
@@ -42,21 +35,21 @@ class LinearBf16Kernel final : public CpuKernel {
     traits_.backward_input_reads_inputs = problem_.masks_input;
     prepare();
     if (problem_.mode == Mode::Train && !problem_.keeps_packed)
-      packed_bytes_ = packed_layout(sizes_, Pass::Backward).get_size();
+      packed_bytes_ = bytes_packed(sizes_, Pass::Backward);
     if (problem_.output.element == Element::F32)
       rounded_bytes_ = bytes_of<Bf16>(round_up(sizes_.rows * sizes_.out, 2 * kLanes));
     const std::size_t largest =
-        std::max({forward_.scratchpad_bytes(), packed_bytes_ + input_.scratchpad_bytes(),
-                  weight_.scratchpad_bytes(), weight_more_.scratchpad_bytes()});
+        std::max({forward_.scratch_bytes(), packed_bytes_ + input_.scratch_bytes(),
+                  weight_.scratch_bytes(), weight_more_.scratch_bytes()});
     traits_.scratch_bytes = rounded_bytes_ + largest;
   }
 
   void forward(const ForwardArguments& a) override {
-    if (spec_.bias)
-      forward_(name(),
-               {a.inputs[0], a.weights.packed, a.weights.parameters[1], a.output, a.scratch});
-    else
-      forward_(name(), {a.inputs[0], a.weights.packed, a.output, a.scratch});
+    forward_(name(), {.left = a.inputs[0],
+                      .right = a.weights.packed,
+                      .bias = spec_.bias ? a.weights.parameters[1] : nullptr,
+                      .result = a.output,
+                      .scratch = a.scratch});
   }
 
   void backward_input(const BackwardInputArguments& a) override {
@@ -68,15 +61,20 @@ class LinearBf16Kernel final : public CpuKernel {
       pack_bf16(spec_, problem_, Pass::Backward, floats(a.weights.parameters[0]), scratch);
       packed = scratch;
     }
-    input_(name(), {dy, packed, a.input_gradients[0], scratch + packed_bytes_});
+    input_(name(), {.left = dy,
+                    .right = packed,
+                    .result = a.input_gradients[0],
+                    .scratch = scratch + packed_bytes_});
     if (problem_.masks_input) mask(a.inputs[0], a.input_gradients[0]);
   }
 
   void backward_weight(const BackwardWeightArguments& a) override {
     const void* dy = rounded(a.output_gradient, a.scratch);
-    PreparedCall& product = a.accumulate ? weight_more_ : weight_;
-    product(name(),
-            {dy, a.inputs[0], a.gradients[0], static_cast<std::byte*>(a.scratch) + rounded_bytes_});
+    MatrixProduct& product = a.accumulate ? weight_more_ : weight_;
+    product(name(), {.left = dy,
+                     .right = a.inputs[0],
+                     .result = a.gradients[0],
+                     .scratch = static_cast<std::byte*>(a.scratch) + rounded_bytes_});
     if (!spec_.bias) return;
     with_element(problem_.output.element, [&]<class E>() {
       add_rows(elements<E>(a.output_gradient), floats(a.gradients[1]), a.accumulate);
@@ -88,18 +86,16 @@ class LinearBf16Kernel final : public CpuKernel {
 
   void prepare() {
     const auto [rows, in, out] = sizes_;
-    const Desc x({rows, in}, Type::bf16, Tag::ab), dy({rows, out}, Type::bf16, Tag::ab);
-    const Desc y({rows, out}, type_of(problem_.output.element), Tag::ab);
-    std::optional<Desc> bias;
-    if (spec_.bias) bias = Desc({1, out}, Type::f32, Tag::ab);
-    forward_ = matmul(name(), x, packed_layout(sizes_, Pass::Forward), bias, y,
-                      {.with_relu = problem_.with_relu});
+    constexpr Element bf16 = Element::Bf16;
+    const Matrix x{rows, in, false, bf16}, dy{rows, out, false, bf16},
+        turned{out, rows, true, bf16};
+    forward_ =
+        MatrixProduct(name(), x, {in, out}, problem_.output.element,
+                      {.packed = true, .with_bias = spec_.bias, .with_relu = problem_.with_relu});
     if (problem_.mode != Mode::Train) return;
-    input_ = matmul(name(), dy, packed_layout(sizes_, Pass::Backward), {}, x, {});
-    const Desc transposed({out, rows}, Type::bf16, Tag::ba),
-        gradient({out, in}, Type::f32, Tag::ab);
-    weight_ = matmul(name(), transposed, x, {}, gradient, {});
-    weight_more_ = matmul(name(), transposed, x, {}, gradient, {.accumulates = true});
+    input_ = MatrixProduct(name(), dy, {out, in}, bf16, {.packed = true});
+    weight_ = MatrixProduct(name(), turned, x, Element::F32);
+    weight_more_ = MatrixProduct(name(), turned, x, Element::F32, {.accumulates = true});
   }
 
   const void* rounded(const void* gradient, void* scratch) const {
@@ -133,7 +129,7 @@ class LinearBf16Kernel final : public CpuKernel {
   const ElementLoops<Bf16>& loops_ = element_loops<Bf16>();
   Linear spec_;
   Sizes sizes_;
-  PreparedCall forward_, input_, weight_, weight_more_;
+  MatrixProduct forward_, input_, weight_, weight_more_;
   std::size_t packed_bytes_ = 0;   // of a copy, in scratch
   std::size_t rounded_bytes_ = 0;  // of dy, in scratch
 };
@@ -155,15 +151,15 @@ ParameterLayout linear_bf16_layout(const Linear& spec, const Problem& problem, i
 }
 
 std::size_t packed_bf16_bytes(const Linear& spec, const Problem& problem, Pass pass) {
-  return packed_layout(sizes_of(spec, problem), pass).get_size();
+  return bytes_packed(sizes_of(spec, problem), pass);
 }
 
 void pack_bf16(const Linear& spec, const Problem& problem, Pass pass, const float* weights,
                void* packed) {
   const Sizes s = sizes_of(spec, problem);
-  const Desc plain = pass == Pass::Forward ? Desc({s.in, s.out}, Type::f32, Tag::ba)
-                                           : Desc({s.out, s.in}, Type::f32, Tag::ab);
-  reorder(problem.layer->name, plain, weights, packed_layout(s, pass), packed);
+  const Matrix plain =
+      pass == Pass::Forward ? Matrix{s.in, s.out, true} : Matrix{.rows = s.out, .columns = s.in};
+  put_in_blocks(problem.layer->name, plain, weights, packed);
 }
 
 }  // namespace pipetrain::cpu

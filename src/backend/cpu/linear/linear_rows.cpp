@@ -14,13 +14,6 @@
 namespace pipetrain::cpu {
 namespace {
 
-// c = a b + bias
-PreparedCall product(const std::string& layer, const Matrix& a, const Matrix& b, bool bias) {
-  const Matrix c{a.rows, b.columns}, row{1, b.columns};
-  return matmul(layer, a.layout(), b.layout(), bias ? std::optional(row.layout()) : std::nullopt,
-                c.layout());
-}
-
 // [out][in], as PyTorch stores it.
 bool is_plain(const Problem& problem, std::int64_t in, std::int64_t out) {
   return problem.plain_weights || out > in;
@@ -40,17 +33,19 @@ class LinearRowsKernel final : public CpuKernel {
   }
 
   void forward(const ForwardArguments& a) override {
-    const void *x = a.inputs[0], *w = a.weights.parameters[0];
-    if (spec_.bias)
-      forward_(name(), {x, w, a.weights.parameters[1], a.output, a.scratch});
-    else
-      forward_(name(), {x, w, a.output, a.scratch});
+    forward_(name(), {.left = a.inputs[0],
+                      .right = a.weights.parameters[0],
+                      .bias = spec_.bias ? a.weights.parameters[1] : nullptr,
+                      .result = a.output,
+                      .scratch = a.scratch});
   }
 
   void backward_input(const BackwardInputArguments& a) override {
     if (!a.input_gradients[0]) return;
-    backward_input_(name(),
-                    {a.output_gradient, a.weights.parameters[0], a.input_gradients[0], a.scratch});
+    backward_input_(name(), {.left = a.output_gradient,
+                             .right = a.weights.parameters[0],
+                             .result = a.input_gradients[0],
+                             .scratch = a.scratch});
   }
 
   void backward_weight(const BackwardWeightArguments& a) override {
@@ -68,20 +63,20 @@ class LinearRowsKernel final : public CpuKernel {
 
   void prepare() {
     const Matrix x{rows_, in_}, w{in_, out_, plain_}, dy{rows_, out_}, w_turned{out_, in_, !plain_};
-    forward_ = product(name(), x, w, spec_.bias);
-    traits_.scratch_bytes = forward_.scratchpad_bytes();
+    forward_ = MatrixProduct(name(), x, w, Element::F32, {.with_bias = spec_.bias});
+    traits_.scratch_bytes = forward_.scratch_bytes();
     if (problem_.mode != Mode::Train) return;
-    backward_input_ = product(name(), dy, w_turned, false);
+    backward_input_ = MatrixProduct(name(), dy, w_turned, Element::F32);
     weight_ = plain_ ? RowsWeight(name(), rows_, out_, in_) : RowsWeight(name(), rows_, in_, out_);
-    traits_.scratch_bytes = std::max(
-        {traits_.scratch_bytes, backward_input_.scratchpad_bytes(), weight_.scratch_bytes()});
+    traits_.scratch_bytes =
+        std::max({traits_.scratch_bytes, backward_input_.scratch_bytes(), weight_.scratch_bytes()});
   }
 
   const SequenceLoops<float>& loops_ = element_loops<float>().sequences;
   Linear spec_;
   std::int64_t in_, out_, rows_;
   bool plain_;
-  PreparedCall forward_, backward_input_;
+  MatrixProduct forward_, backward_input_;
   RowsWeight weight_;
 };
 

@@ -1,18 +1,37 @@
+// Where oneDNN 3.2 (brgemm_matmul_utils.cpp) divides a sum by the number of threads: of vector
+// products, if the left operand is transposed and the sum has 2,048 products or more; of products
+// in tiles, from 16 threads on, in parts of 1,024. In tiles, a result in bf16 can also be added up
+// in two halves, if operands and result of a thread do not fit into its cache, and how much that is
+// depends on the threads; up to 512 products they fit.
 #include "backend/cpu/linear/matmul.hpp"
 
+#include <algorithm>
+#include <cstring>
+
+#include "backend/cpu/linear/products.hpp"
+#include "backend/cpu/loops/vector_loops.hpp"
+#include "backend/cpu/parallel.hpp"
+#include "base/bytes_of.hpp"
+#include "base/cache_line.hpp"
+#include "base/check.hpp"
+
 namespace pipetrain::cpu {
+namespace {
 
 using Desc = dnnl::memory::desc;
 using Tag = dnnl::memory::format_tag;
 using Type = dnnl::memory::data_type;
 
-Desc Matrix::layout() const {
-  const Type type = element == Element::Bf16 ? Type::bf16 : Type::f32;
-  return {{rows, columns},
+constexpr std::int64_t kLongestSum = 1024, kLongestSumToBf16 = 512;
+
+Desc plain(const Matrix& m) {
+  const Type type = m.element == Element::Bf16 ? Type::bf16 : Type::f32;
+  return {{m.rows, m.columns},
           type,
-          transposed ? dnnl::memory::dims{1, rows} : dnnl::memory::dims{columns, 1}};
+          m.transposed ? dnnl::memory::dims{1, m.rows} : dnnl::memory::dims{m.columns, 1}};
 }
 
+// [columns / width][rows / 32][16][width][2] of bf16, for instructions that add up pairs.
 Desc in_blocks(std::int64_t rows, std::int64_t columns) {
   const Tag tag = columns > 48   ? Tag::BA16a64b2a
                   : columns > 32 ? Tag::BA16a48b2a
@@ -21,23 +40,130 @@ Desc in_blocks(std::int64_t rows, std::int64_t columns) {
   return {{rows, columns}, Type::bf16, tag};
 }
 
-PreparedCall matmul(const std::string& layer, const Desc& left, const Desc& right,
-                    const std::optional<Desc>& bias, const Desc& result,
-                    const MatmulOptions& options) {
+// Calls body(first, count) for the pieces of [0, inner).
+template <class Body>
+void each_piece(std::int64_t inner, bool whole, Body body) {
+  const std::int64_t step = whole ? inner : kLongestSum;
+  for (std::int64_t first = 0; first < inner; first += step)
+    body(first, std::min(step, inner - first));
+}
+
+struct CallOptions {
+  bool with_bias = false, with_relu = false, accumulates = false;
+};
+
+PreparedCall prepare(const std::string& layer, const Desc& left, const Desc& right,
+                     const Desc& result, const CallOptions& options) {
   return with_onednn(layer, "matrix product", [&] {
     dnnl::primitive_attr attributes;
     attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
     dnnl::post_ops operations;
-    if (options.with_relu) operations.append_eltwise(dnnl::algorithm::eltwise_relu, 0, 0);
     if (options.accumulates) operations.append_sum(1);
+    if (options.with_relu) operations.append_eltwise(dnnl::algorithm::eltwise_relu, 0, 0);
     attributes.set_post_ops(operations);
     std::vector<PreparedCall::Argument> arguments{{DNNL_ARG_SRC, left}, {DNNL_ARG_WEIGHTS, right}};
-    if (bias) arguments.push_back({DNNL_ARG_BIAS, *bias});
+    const Desc bias({1, result.get_dims()[1]}, Type::f32, Tag::ab);
+    if (options.with_bias) arguments.push_back({DNNL_ARG_BIAS, bias});
     arguments.push_back({DNNL_ARG_DST, result});
     const auto description =
-        bias ? dnnl::matmul::primitive_desc(engine(), left, right, *bias, result, attributes)
-             : dnnl::matmul::primitive_desc(engine(), left, right, result, attributes);
+        options.with_bias
+            ? dnnl::matmul::primitive_desc(engine(), left, right, bias, result, attributes)
+            : dnnl::matmul::primitive_desc(engine(), left, right, result, attributes);
     return PreparedCall(dnnl::matmul(description), arguments, description.scratchpad_desc());
+  });
+}
+
+}  // namespace
+
+std::size_t bytes_in_blocks(std::int64_t rows, std::int64_t columns) {
+  std::size_t bytes = 0;
+  each_piece(rows, !has_tiles(), [&](std::int64_t, std::int64_t count) {
+    bytes += in_blocks(count, columns).get_size();
+  });
+  return bytes;
+}
+
+void put_in_blocks(const std::string& layer, const Matrix& matrix, const void* values,
+                   void* packed) {
+  auto* to = static_cast<std::byte*>(packed);
+  each_piece(matrix.rows, !has_tiles(), [&](std::int64_t first, std::int64_t count) {
+    const Desc blocks = in_blocks(count, matrix.columns);
+    const std::int64_t row = matrix.transposed ? 1 : matrix.columns;
+    const Desc from({count, matrix.columns}, Type::f32,
+                    matrix.transposed ? dnnl::memory::dims{1, matrix.rows}
+                                      : dnnl::memory::dims{matrix.columns, 1});
+    reorder(layer, from, static_cast<const float*>(values) + first * row, blocks, to);
+    to += blocks.get_size();
+  });
+}
+
+MatrixProduct::MatrixProduct(const std::string& layer, const Matrix& left, const Matrix& right,
+                             Element result, const ProductOptions& options)
+    : left_(left), results_(left.rows * right.columns) {
+  const bool in_tiles = has_tiles() && left.element == Element::Bf16;
+  const std::int64_t inner = right.rows;
+  rounds_ = in_tiles && result == Element::Bf16 && inner > kLongestSumToBf16;
+  const Desc sums = plain(
+      {.rows = left.rows, .columns = right.columns, .element = rounds_ ? Element::F32 : result});
+  std::size_t right_offset = 0;
+  each_piece(inner, !in_tiles && !left.transposed, [&](std::int64_t first, std::int64_t count) {
+    Matrix a = left, b = right;
+    a.columns = b.rows = count;
+    PIPETRAIN_CHECK(count == inner || options.packed || !right.transposed,
+                    "layer {}: a transposed right operand in pieces", layer);
+    const Desc blocks = options.packed ? in_blocks(count, b.columns) : plain(b);
+    const bool with_bias = options.with_bias && first == 0;
+    pieces_.push_back({.call = prepare(layer, plain(a), blocks, sums,
+                                       {.with_bias = with_bias,
+                                        .with_relu = options.with_relu && first + count == inner,
+                                        .accumulates = options.accumulates || first > 0}),
+                       .first = first,
+                       .count = count,
+                       .right_offset = right_offset,
+                       .with_bias = with_bias});
+    right_offset += blocks.get_size();
+    call_bytes_ = std::max(call_bytes_, pieces_.back().call.scratchpad_bytes());
+  });
+  copy_at_ = rounds_ ? whole_lines(bytes_of<float>(results_)) : 0;
+  const bool copies = pieces_.size() > 1 && !left.transposed;
+  calls_at_ = copy_at_ + (copies ? whole_lines(bytes_of<Bf16>(left.rows * kLongestSum)) : 0);
+}
+
+void MatrixProduct::operator()(const std::string& layer, const ProductMemory& m) {
+  auto* const scratch = static_cast<std::byte*>(m.scratch);
+  void* const sums = rounds_ ? scratch : m.result;
+  for (Piece& piece : pieces_) {
+    const void* const left = left_of(piece, m.left, scratch + copy_at_);
+    const void* const right = static_cast<const std::byte*>(m.right) + piece.right_offset;
+    if (piece.with_bias)
+      piece.call(layer, {left, right, m.bias, sums, scratch + calls_at_});
+    else
+      piece.call(layer, {left, right, sums, scratch + calls_at_});
+  }
+  if (rounds_) round(sums, m.result);
+}
+
+// Some columns of the left operand: as they are, or copied, since oneDNN's kernels for tiles want
+// them side by side.
+const void* MatrixProduct::left_of(const Piece& piece, const void* left, void* scratch) const {
+  if (left_.transposed)
+    return static_cast<const std::byte*>(left) +
+           piece.first * left_.rows * static_cast<std::int64_t>(element_bytes(left_.element));
+  if (pieces_.size() == 1) return left;
+  const Bf16* const from = elements<Bf16>(left) + piece.first;
+  Bf16* const to = elements<Bf16>(scratch);
+  parallel_ranges(left_.rows, kElementWork * left_.rows * piece.count,
+                  [&](std::int64_t begin, std::int64_t end) {
+                    for (std::int64_t row = begin; row < end; ++row)
+                      std::copy_n(from + row * left_.columns, piece.count, to + row * piece.count);
+                  });
+  return scratch;
+}
+
+void MatrixProduct::round(const void* sums, void* result) const {
+  parallel_ranges(results_, kElementWork * results_, [&](std::int64_t begin, std::int64_t end) {
+    element_loops<Bf16>().narrow(elements<float>(sums) + begin, elements<Bf16>(result) + begin,
+                                 end - begin);
   });
 }
 

@@ -1,9 +1,13 @@
 // Matrix products by oneDNN, prepared once: c = a b + bias, or c += a b. Sums are f32.
+//
+// The bits do not depend on the number of threads. oneDNN divides a long sum among threads where
+// there are many of them for few results, so none of its calls gets one: a long sum is made in
+// pieces of a fixed length, one after another.
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
+#include <vector>
 
 #include "backend/cpu/element.hpp"
 #include "backend/cpu/onednn.hpp"
@@ -15,22 +19,52 @@ struct Matrix {
   std::int64_t rows = 0, columns = 0;
   bool transposed = false;
   Element element = Element::F32;
-
-  dnnl::memory::desc layout() const;
 };
 
-// [rows / 16][columns / width][16 / 2][width][2] of bf16, the order for the instruction that adds
-// up pairs: the layout to which the right operand of a bf16 product is packed.
-dnnl::memory::desc in_blocks(std::int64_t rows, std::int64_t columns);
+// A right operand of bf16, copied into the blocks that oneDNN's kernels read.
+std::size_t bytes_in_blocks(std::int64_t rows, std::int64_t columns);
+// `matrix` is f32.
+void put_in_blocks(const std::string& layer, const Matrix& matrix, const void* values,
+                   void* packed);
 
-struct MatmulOptions {
-  bool with_relu = false, accumulates = false;
+struct ProductOptions {
+  bool packed = false;  // the right operand
+  bool with_bias = false, with_relu = false, accumulates = false;
 };
 
-// A call takes its memory in this order: left, right, (bias,) result, scratch. A bias is
-// [1][columns]. DeviceError if oneDNN has no such product.
-PreparedCall matmul(const std::string& layer, const dnnl::memory::desc& left,
-                    const dnnl::memory::desc& right, const std::optional<dnnl::memory::desc>& bias,
-                    const dnnl::memory::desc& result, const MatmulOptions& options = {});
+struct ProductMemory {
+  const void *left, *right;
+  const void* bias = nullptr;  // [columns] of floats
+  void *result, *scratch;
+};
+
+class MatrixProduct {
+ public:
+  MatrixProduct() = default;
+  // `left` [rows][inner], `right` [inner][columns] and the result, row by row. DeviceError if
+  // oneDNN has no such product.
+  MatrixProduct(const std::string& layer, const Matrix& left, const Matrix& right, Element result,
+                const ProductOptions& options = {});
+
+  std::size_t scratch_bytes() const { return calls_at_ + call_bytes_; }
+  // On the caller's OpenMP team. DeviceError if oneDNN fails.
+  void operator()(const std::string& layer, const ProductMemory& memory);
+
+ private:
+  struct Piece {
+    PreparedCall call;
+    std::int64_t first, count;  // of the inner dimension
+    std::size_t right_offset;   // bytes
+    bool with_bias;
+  };
+  const void* left_of(const Piece& piece, const void* left, void* scratch) const;
+  void round(const void* sums, void* result) const;
+
+  Matrix left_;
+  std::int64_t results_ = 0;
+  bool rounds_ = false;  // sums in scratch to the result
+  std::vector<Piece> pieces_;
+  std::size_t copy_at_ = 0, calls_at_ = 0, call_bytes_ = 0;  // in scratch, behind the sums
+};
 
 }  // namespace pipetrain::cpu

@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "backend/cpu/layout.hpp"
-#include "backend/cpu/linear/matmul.hpp"
 #include "backend/cpu/loops/vector_loops.hpp"
 #include "backend/cpu/parallel.hpp"
 #include "base/bytes_of.hpp"
@@ -15,13 +14,6 @@ namespace {
 
 constexpr std::int64_t kFewRows = 512;     // beyond them, oneDNN is as fast or faster
 constexpr std::int64_t kRowsAtOnce = 128;  // a panel of them takes 16 KiB of the nearest cache
-
-PreparedCall product(const std::string& layer, std::int64_t rows, std::int64_t height,
-                     std::int64_t width, bool accumulate) {
-  const Matrix left{height, rows, true}, right{rows, width}, sums{height, width};
-  return matmul(layer, left.layout(), right.layout(), std::nullopt, sums.layout(),
-                {.accumulates = accumulate});
-}
 
 }  // namespace
 
@@ -33,13 +25,14 @@ RowsWeight::RowsWeight(const std::string& layer, std::int64_t rows, std::int64_t
       threads_(omp_get_max_threads()),
       uses_loop_(rows <= kFewRows && vector_loops().rows_weight) {
   if (uses_loop_) return;
-  make_ = product(layer, rows, height, width, false);
-  add_ = product(layer, rows, height, width, true);
+  const Matrix left{height, rows, true}, right{rows, width};
+  make_ = MatrixProduct(layer, left, right, Element::F32);
+  add_ = MatrixProduct(layer, left, right, Element::F32, {.accumulates = true});
 }
 
 std::size_t RowsWeight::scratch_bytes() const {
   if (uses_loop_) return bytes_of<float>(threads_ * std::min(rows_, kRowsAtOnce) * kPanel);
-  return std::max(make_.scratchpad_bytes(), add_.scratchpad_bytes());
+  return std::max(make_.scratch_bytes(), add_.scratch_bytes());
 }
 
 void RowsWeight::operator()(const std::string& layer, const void* left, const void* right,
@@ -48,7 +41,8 @@ void RowsWeight::operator()(const std::string& layer, const void* left, const vo
     by_loop(static_cast<const float*>(left), static_cast<const float*>(right),
             static_cast<float*>(sums), accumulate, static_cast<float*>(scratch));
   else
-    (accumulate ? add_ : make_)(layer, {left, right, sums, scratch});
+    (accumulate ? add_ : make_)(layer,
+                                {.left = left, .right = right, .result = sums, .scratch = scratch});
 }
 
 void RowsWeight::by_loop(const float* left, const float* right, float* sums, bool accumulate,

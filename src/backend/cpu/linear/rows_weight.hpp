@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <string>
 
-#include "backend/cpu/onednn.hpp"
+#include "backend/cpu/linear/matmul.hpp"
 
 namespace pipetrain::cpu {
 
@@ -31,7 +31,7 @@ class RowsWeight {
   std::int64_t rows_ = 0, height_ = 0, width_ = 0;
   int threads_ = 1;
   bool uses_loop_ = false;
-  PreparedCall make_, add_;  // by oneDNN
+  MatrixProduct make_, add_;  // by oneDNN
 };
 
 }  // namespace pipetrain::cpu

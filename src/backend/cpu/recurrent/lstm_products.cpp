@@ -3,7 +3,6 @@
 #include "backend/cpu/recurrent/lstm_products.hpp"
 
 #include <algorithm>
-#include <optional>
 
 #include "backend/cpu/layout.hpp"
 #include "backend/cpu/loops/vector_loops.hpp"
@@ -13,8 +12,6 @@
 
 namespace pipetrain::cpu {
 namespace {
-
-using Desc = dnnl::memory::desc;
 
 template <class E>
 constexpr bool stores_bf16 = element_of<E> == Element::Bf16;
@@ -30,7 +27,7 @@ struct PackedParts {
 // For a product with this many inputs and outputs.
 template <class E>
 std::size_t packed_matrix_bytes(std::int64_t in, std::int64_t out) {
-  if (stores_bf16<E>) return whole_lines(in_blocks(in, out).get_size());
+  if (stores_bf16<E>) return whole_lines(bytes_in_blocks(in, out));
   return bytes_of<float>(panels_of(out) * in * kPanel);
 }
 
@@ -111,34 +108,29 @@ LstmProducts<E>::LstmProducts(std::string layer, const LstmSizes& sizes, Mode mo
   const std::int64_t rows = sizes.rows(), width = sizes.width, hidden = sizes.hidden,
                      gates = sizes.gates();
   constexpr Element element = element_of<E>;
+  constexpr bool packed = stores_bf16<E>;
   const auto values = [](std::int64_t r, std::int64_t c, bool transposed = false) {
-    return Matrix{r, c, transposed, element}.layout();
+    return Matrix{r, c, transposed, element};
   };
-  const auto sums = [](std::int64_t r, std::int64_t c) { return Matrix{r, c}.layout(); };
-  const auto right = [&](std::int64_t in, std::int64_t out, bool transposed) {
-    return stores_bf16<E> ? in_blocks(in, out) : Matrix{in, out, transposed}.layout();
+  const auto prepare = [&](MatrixProduct& product, const Matrix& a, const Matrix& b,
+                           const ProductOptions& options) {
+    product = MatrixProduct(layer_, a, b, Element::F32, options);
+    scratch_bytes_ = std::max(scratch_bytes_, product.scratch_bytes());
   };
-  const auto prepare = [&](PreparedCall& call, const Desc& a, const Desc& b,
-                           const std::optional<Desc>& bias, const Desc& c, bool accumulates) {
-    call = matmul(layer_, a, b, bias, c, {.accumulates = accumulates});
-    scratch_bytes_ = std::max(scratch_bytes_, call.scratchpad_bytes());
-  };
-  prepare(input_sums_, values(rows, width), right(width, gates, true), sums(1, gates),
-          sums(rows, gates), false);
-  if (stores_bf16<E>)
-    prepare(state_sums_, values(sizes.samples, hidden), in_blocks(hidden, gates), {},
-            sums(sizes.samples, gates), false);
+  prepare(input_sums_, values(rows, width), {width, gates, true},
+          {.packed = packed, .with_bias = true});
+  if (packed)
+    prepare(state_sums_, values(sizes.samples, hidden), {hidden, gates}, {.packed = true});
   if (mode != Mode::Train) return;
-  if (stores_bf16<E>)
-    prepare(state_gradient_, values(sizes.samples, gates), in_blocks(gates, hidden), {},
-            sums(sizes.samples, hidden), false);
+  if (packed)
+    prepare(state_gradient_, values(sizes.samples, gates), {gates, hidden}, {.packed = true});
   for (const bool more : {false, true}) {
-    prepare(by(more, input_gradient_), values(rows, gates), right(gates, width, false), {},
-            sums(rows, width), more);
-    prepare(by(more, input_weight_), values(gates, rows, true), values(rows, width), {},
-            sums(gates, width), more);
-    prepare(by(more, state_weight_), values(gates, rows, true), values(rows, hidden), {},
-            sums(gates, hidden), more);
+    prepare(by(more, input_gradient_), values(rows, gates), {gates, width},
+            {.packed = packed, .accumulates = more});
+    prepare(by(more, input_weight_), values(gates, rows, true), values(rows, width),
+            {.accumulates = more});
+    prepare(by(more, state_weight_), values(gates, rows, true), values(rows, hidden),
+            {.accumulates = more});
   }
 }
 
@@ -147,14 +139,18 @@ void LstmProducts<E>::input_sums(const LstmWeights& weights, const void* packed,
                                  float* sums, void* scratch) {
   const PackedParts at = parts_of<E>(sizes_, Pass::Forward);
   const void* const right = stores_bf16<E> ? part(packed, at.input) : weights.input;
-  input_sums_(layer_, {x, right, part(packed, at.bias), sums, scratch});
+  input_sums_(layer_, {.left = x,
+                       .right = right,
+                       .bias = part(packed, at.bias),
+                       .result = sums,
+                       .scratch = scratch});
 }
 
 template <class E>
 void LstmProducts<E>::state_sums(const void* packed, const E* h, float* sums, void* scratch) {
   const void* const right = part(packed, parts_of<E>(sizes_, Pass::Forward).recurrent);
   if constexpr (stores_bf16<E>)
-    state_sums_(layer_, {h, right, sums, scratch});
+    state_sums_(layer_, {.left = h, .right = right, .result = sums, .scratch = scratch});
   else
     run(loop_of(h, right, sums, sizes_.samples, sizes_.hidden, sizes_.gates()));
 }
@@ -163,7 +159,7 @@ template <class E>
 void LstmProducts<E>::state_gradient(const void* packed, const E* da, float* dh, void* scratch) {
   const void* const right = part(packed, parts_of<E>(sizes_, Pass::Backward).recurrent);
   if constexpr (stores_bf16<E>)
-    state_gradient_(layer_, {da, right, dh, scratch});
+    state_gradient_(layer_, {.left = da, .right = right, .result = dh, .scratch = scratch});
   else
     run(loop_of(da, right, dh, sizes_.samples, sizes_.gates(), sizes_.hidden));
 }
@@ -173,19 +169,22 @@ void LstmProducts<E>::input_gradient(const LstmWeights& weights, const void* pac
                                      float* dx, bool accumulate, void* scratch) {
   const void* const right =
       stores_bf16<E> ? part(packed, parts_of<E>(sizes_, Pass::Backward).input) : weights.input;
-  by(accumulate, input_gradient_)(layer_, {da, right, dx, scratch});
+  by(accumulate, input_gradient_)(layer_,
+                                  {.left = da, .right = right, .result = dx, .scratch = scratch});
 }
 
 template <class E>
 void LstmProducts<E>::input_weight_gradient(const E* da, const void* x, float* gradient,
                                             bool accumulate, void* scratch) {
-  by(accumulate, input_weight_)(layer_, {da, x, gradient, scratch});
+  by(accumulate, input_weight_)(layer_,
+                                {.left = da, .right = x, .result = gradient, .scratch = scratch});
 }
 
 template <class E>
 void LstmProducts<E>::state_weight_gradient(const E* da, const E* h, float* gradient,
                                             bool accumulate, void* scratch) {
-  by(accumulate, state_weight_)(layer_, {da, h, gradient, scratch});
+  by(accumulate, state_weight_)(layer_,
+                                {.left = da, .right = h, .result = gradient, .scratch = scratch});
 }
 
 template <class E>
@@ -208,9 +207,9 @@ void pack_lstm(const std::string& layer, const LstmSizes& s, Pass pass, const Ls
   if constexpr (stores_bf16<E>) {
     const auto blocks = [&](const float* matrix, std::int64_t in, std::size_t to) {
       // W is [gates][in]; the right operand of the product is W^T in forward, W in backward.
-      reorder(
-          layer, forward ? Matrix{in, s.gates(), true}.layout() : Matrix{s.gates(), in}.layout(),
-          matrix, forward ? in_blocks(in, s.gates()) : in_blocks(s.gates(), in), part(packed, to));
+      put_in_blocks(
+          layer, forward ? Matrix{in, s.gates(), true} : Matrix{.rows = s.gates(), .columns = in},
+          matrix, part(packed, to));
     };
     blocks(weights.recurrent, s.hidden, at.recurrent);
     blocks(weights.input, s.width, at.input);

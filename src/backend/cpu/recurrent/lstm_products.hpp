@@ -48,12 +48,12 @@ class LstmProducts {
                              void* scratch);
 
  private:
-  PreparedCall& by(bool accumulate, PreparedCall* pair) const { return pair[accumulate ? 1 : 0]; }
+  MatrixProduct& by(bool accumulate, MatrixProduct* pair) const { return pair[accumulate ? 1 : 0]; }
 
   std::string layer_;
   LstmSizes sizes_;
-  PreparedCall input_sums_, state_sums_, state_gradient_;
-  PreparedCall input_gradient_[2], input_weight_[2], state_weight_[2];  // the second accumulates
+  MatrixProduct input_sums_, state_sums_, state_gradient_;
+  MatrixProduct input_gradient_[2], input_weight_[2], state_weight_[2];  // the second accumulates
   std::size_t scratch_bytes_ = 0;
 };
 
