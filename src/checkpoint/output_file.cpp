@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <system_error>
 #include <utility>
 
 #include "base/error.hpp"
@@ -24,7 +25,15 @@ void add_bytes(FileSum& sum, const void* bytes, std::size_t count) {
 OutputFile::OutputFile(const std::filesystem::path& path, const std::filesystem::path& shown)
     : shown_(shown) {
   const Opened opened = open_regular(path, O_WRONLY | O_CREAT | O_TRUNC);
-  if (opened.descriptor < 0) fail_file(shown_, "created", opened.problem);
+  if (opened.descriptor < 0) {
+    std::error_code ignored;
+    if (path.has_parent_path() && !std::filesystem::exists(path.parent_path(), ignored))
+      throw DeviceError(
+          fmt::format("{}: cannot be created: there is no folder {}; create it, or name a file in "
+                      "another one",
+                      shown_.string(), shown_.parent_path().string()));
+    fail_file(shown_, "created", opened.problem);
+  }
   out_ = opened.descriptor;
 }
 

@@ -12,6 +12,19 @@
 
 namespace pipetrain::cpu {
 
+// While it lives, the library's calls run on the caller's thread alone; a primitive that is made
+// then is compiled for one thread.
+class OneThread {
+ public:
+  OneThread() { omp_set_num_threads(1); }
+  ~OneThread() { omp_set_num_threads(before_); }
+  OneThread(const OneThread&) = delete;
+  OneThread& operator=(const OneThread&) = delete;
+
+ private:
+  const int before_ = omp_get_max_threads();
+};
+
 constexpr std::int64_t kWorkWorthATeam = 64 * 1024;  // multiply-adds
 constexpr std::int64_t kElementWork = 4;             // for an element that is read and written once
 

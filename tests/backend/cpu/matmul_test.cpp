@@ -156,7 +156,10 @@ void check_products(const std::vector<ProductCase>& cases) {
     CHECK(off <= (c.result == kBf16 ? 1.0 / 256 : 1e-5) * largest);
     for (const int threads : {2, 3, 6, 24}) {
       INFO(threads << " threads");
-      CHECK(product_by(threads, c, inputs) == one);
+      const std::vector<float> many = product_by(threads, c, inputs);
+      std::size_t differing = 0;
+      for (std::size_t i = 0; i < one.size(); ++i) differing += many[i] != one[i] ? 1 : 0;
+      CHECK(differing == 0);
     }
   }
 }
@@ -168,8 +171,8 @@ TEST_CASE("cpu: threads change no bit of a product of f32", "[backend]") {
 }
 
 TEST_CASE("cpu: threads change no bit of a product of bf16", "[backend]") {
-  if (!cpu::can_multiply_bf16()) {
-    WARN("skipped: oneDNN multiplies no bf16 on this machine");
+  if (cpu::products_here() == cpu::Products::F32) {
+    WARN("skipped: no layer multiplies bf16 on this machine");
     return;
   }
   check_products(bf16_cases());

@@ -28,18 +28,6 @@ std::size_t element_bytes(const Problem& problem) {
   return problem.multiplies_bf16 ? sizeof(Bf16) : sizeof(float);
 }
 
-// A primitive is compiled for the number of threads at the time when it is made.
-class OneThread {
- public:
-  OneThread() { omp_set_num_threads(1); }
-  ~OneThread() { omp_set_num_threads(before_); }
-  OneThread(const OneThread&) = delete;
-  OneThread& operator=(const OneThread&) = delete;
-
- private:
-  const int before_ = omp_get_max_threads();
-};
-
 }  // namespace
 
 ConvWeightGradient::ConvWeightGradient(const Conv2d& spec, const Problem& problem,

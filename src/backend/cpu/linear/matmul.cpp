@@ -6,8 +6,10 @@
 #include "backend/cpu/linear/matmul.hpp"
 
 #include <algorithm>
-#include <cstring>
+#include <utility>
 
+#include "backend/cpu/instruction_set.hpp"
+#include "backend/cpu/layout.hpp"
 #include "backend/cpu/linear/products.hpp"
 #include "backend/cpu/loops/vector_loops.hpp"
 #include "backend/cpu/parallel.hpp"
@@ -38,6 +40,14 @@ Desc in_blocks(std::int64_t rows, std::int64_t columns) {
                   : columns > 16 ? Tag::BA16a32b2a
                                  : Tag::BA16a16b2a;
   return {{rows, columns}, Type::bf16, tag};
+}
+
+bool in_tiles(const Matrix& left) { return has_tiles() && left.element == Element::Bf16; }
+
+// At most 64 pieces, which keep many threads busy, and no fewer rows than pay for reading the right
+// operand.
+std::int64_t rows_of_piece(std::int64_t rows) {
+  return std::max<std::int64_t>(rows < 64 ? 16 : 32, round_up((rows + 63) / 64, 16));
 }
 
 // Calls body(first, count) for the pieces of [0, inner).
@@ -99,57 +109,111 @@ void put_in_blocks(const std::string& layer, const Matrix& matrix, const void* v
 
 MatrixProduct::MatrixProduct(const std::string& layer, const Matrix& left, const Matrix& right,
                              Element result, const ProductOptions& options)
-    : left_(left), results_(left.rows * right.columns) {
-  const bool in_tiles = has_tiles() && left.element == Element::Bf16;
-  const std::int64_t inner = right.rows;
-  rounds_ = in_tiles && result == Element::Bf16 && inner > kLongestSumToBf16;
-  const Desc sums = plain(
-      {.rows = left.rows, .columns = right.columns, .element = rounds_ ? Element::F32 : result});
-  std::size_t right_offset = 0;
-  each_piece(inner, !in_tiles && !left.transposed, [&](std::int64_t first, std::int64_t count) {
-    Matrix a = left, b = right;
-    a.columns = b.rows = count;
-    PIPETRAIN_CHECK(count == inner || options.packed || !right.transposed,
-                    "layer {}: a transposed right operand in pieces", layer);
-    const Desc blocks = options.packed ? in_blocks(count, b.columns) : plain(b);
-    const bool with_bias = options.with_bias && first == 0;
-    pieces_.push_back({.call = prepare(layer, plain(a), blocks, sums,
-                                       {.with_bias = with_bias,
-                                        .with_relu = options.with_relu && first + count == inner,
-                                        .accumulates = options.accumulates || first > 0}),
-                       .first = first,
-                       .count = count,
-                       .right_offset = right_offset,
-                       .with_bias = with_bias});
-    right_offset += blocks.get_size();
-    call_bytes_ = std::max(call_bytes_, pieces_.back().call.scratchpad_bytes());
-  });
-  copy_at_ = rounds_ ? whole_lines(bytes_of<float>(results_)) : 0;
+    : left_(left), columns_(right.columns), by_rows_(!has_avx512()) {
+  if (by_rows_) {
+    prepare_rows(layer, right, options);
+    return;
+  }
+  rounds_ = in_tiles(left) && result == Element::Bf16 && right.rows > kLongestSumToBf16;
+  prepare_sums(
+      layer, right,
+      plain({.rows = left.rows, .columns = columns_, .element = rounds_ ? Element::F32 : result}),
+      options);
+  copy_at_ = rounds_ ? whole_lines(bytes_of<float>(left.rows * columns_)) : 0;
   const bool copies = pieces_.size() > 1 && !left.transposed;
   calls_at_ = copy_at_ + (copies ? whole_lines(bytes_of<Bf16>(left.rows * kLongestSum)) : 0);
 }
 
-void MatrixProduct::operator()(const std::string& layer, const ProductMemory& m) {
-  auto* const scratch = static_cast<std::byte*>(m.scratch);
-  void* const sums = rounds_ ? scratch : m.result;
-  for (Piece& piece : pieces_) {
-    const void* const left = left_of(piece, m.left, scratch + copy_at_);
-    const void* const right = static_cast<const std::byte*>(m.right) + piece.right_offset;
-    if (piece.with_bias)
-      piece.call(layer, {left, right, m.bias, sums, scratch + calls_at_});
-    else
-      piece.call(layer, {left, right, sums, scratch + calls_at_});
-  }
-  if (rounds_) round(sums, m.result);
+void MatrixProduct::prepare_sums(const std::string& layer, const Matrix& right, const Desc& sums,
+                                 const ProductOptions& options) {
+  const std::int64_t inner = right.rows;
+  std::size_t offset = 0;
+  each_piece(inner, !in_tiles(left_) && !left_.transposed,
+             [&](std::int64_t first, std::int64_t count) {
+               Matrix a = left_, b = right;
+               a.columns = b.rows = count;
+               PIPETRAIN_CHECK(count == inner || options.packed || !right.transposed,
+                               "layer {}: a transposed right operand in pieces", layer);
+               const Desc operand = options.packed ? in_blocks(count, columns_) : plain(b);
+               const CallOptions its{.with_bias = options.with_bias && first == 0,
+                                     .with_relu = options.with_relu && first + count == inner,
+                                     .accumulates = options.accumulates || first > 0};
+               pieces_.push_back({.call = prepare(layer, plain(a), operand, sums, its),
+                                  .row = 0,
+                                  .first = first,
+                                  .count = count,
+                                  .right_offset = offset,
+                                  .with_bias = its.with_bias,
+                                  .failure = {}});
+               offset += operand.get_size();
+               call_bytes_ = std::max(call_bytes_, pieces_.back().call.scratchpad_bytes());
+             });
 }
 
-// Some columns of the left operand: as they are, or copied, since oneDNN's kernels for tiles want
-// them side by side.
+void MatrixProduct::prepare_rows(const std::string& layer, const Matrix& right,
+                                 const ProductOptions& options) {
+  const OneThread one;
+  const std::int64_t rows = left_.rows, inner = right.rows, step = rows_of_piece(rows);
+  for (std::int64_t row = 0; row < rows; row += step) {
+    const std::int64_t count = std::min(step, rows - row);
+    const Desc a({count, inner}, Type::f32,
+                 left_.transposed ? dnnl::memory::dims{1, rows} : dnnl::memory::dims{inner, 1});
+    const CallOptions its{options.with_bias, options.with_relu, options.accumulates};
+    pieces_.push_back(
+        {.call = prepare(layer, a, plain(right), plain({.rows = count, .columns = columns_}), its),
+         .row = row,
+         .first = 0,
+         .count = inner,
+         .right_offset = 0,
+         .with_bias = options.with_bias,
+         .failure = {}});
+    call_bytes_ = std::max(call_bytes_, whole_lines(pieces_.back().call.scratchpad_bytes()));
+  }
+}
+
+void MatrixProduct::operator()(const std::string& layer, const ProductMemory& m) {
+  auto* const scratch = static_cast<std::byte*>(m.scratch);
+  if (!by_rows_) {
+    void* const sums = rounds_ ? scratch : m.result;
+    for (Piece& piece : pieces_) run(layer, piece, m, sums, scratch);
+    if (rounds_) round(sums, m.result);
+    return;
+  }
+  const std::int64_t work = left_.rows * left_.columns * columns_;
+  parallel_each(std::ssize(pieces_), work, [&](std::int64_t i) {
+    Piece& piece = pieces_[static_cast<std::size_t>(i)];
+    const OneThread one;
+    try {
+      run(layer, piece, m, elements<float>(m.result) + piece.row * columns_,
+          scratch + static_cast<std::size_t>(i) * call_bytes_);
+    } catch (...) {
+      piece.failure = std::current_exception();
+    }
+  });
+  for (Piece& piece : pieces_)
+    if (piece.failure) std::rethrow_exception(std::exchange(piece.failure, nullptr));
+}
+
+void MatrixProduct::run(const std::string& layer, Piece& piece, const ProductMemory& m, void* sums,
+                        void* scratch) const {
+  auto* const its = static_cast<std::byte*>(scratch);
+  const void* const left = left_of(piece, m.left, its + copy_at_);
+  const void* const right = static_cast<const std::byte*>(m.right) + piece.right_offset;
+  if (piece.with_bias)
+    piece.call(layer, {left, right, m.bias, sums, its + calls_at_});
+  else
+    piece.call(layer, {left, right, sums, its + calls_at_});
+}
+
+// Some rows or columns of the left operand: where they are, or copied, since oneDNN's kernels for
+// tiles want them side by side.
 const void* MatrixProduct::left_of(const Piece& piece, const void* left, void* scratch) const {
-  if (left_.transposed)
+  const auto at = [&](std::int64_t element) -> const void* {
     return static_cast<const std::byte*>(left) +
-           piece.first * left_.rows * static_cast<std::int64_t>(element_bytes(left_.element));
-  if (pieces_.size() == 1) return left;
+           element * static_cast<std::int64_t>(element_bytes(left_.element));
+  };
+  if (left_.transposed) return at(piece.first * left_.rows + piece.row);
+  if (by_rows_ || pieces_.size() == 1) return at(piece.row * left_.columns);
   const Bf16* const from = elements<Bf16>(left) + piece.first;
   Bf16* const to = elements<Bf16>(scratch);
   parallel_ranges(left_.rows, kElementWork * left_.rows * piece.count,
@@ -161,7 +225,8 @@ const void* MatrixProduct::left_of(const Piece& piece, const void* left, void* s
 }
 
 void MatrixProduct::round(const void* sums, void* result) const {
-  parallel_ranges(results_, kElementWork * results_, [&](std::int64_t begin, std::int64_t end) {
+  const std::int64_t count = left_.rows * columns_;
+  parallel_ranges(count, kElementWork * count, [&](std::int64_t begin, std::int64_t end) {
     element_loops<Bf16>().narrow(elements<float>(sums) + begin, elements<Bf16>(result) + begin,
                                  end - begin);
   });
