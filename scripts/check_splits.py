@@ -14,7 +14,7 @@ MODELS = ["vgg16", "resnet18", "gpt"]
 WANTED = 0.98
 BEST, ROUNDS = 6, 5  # how many splits are measured again, and how often
 FIRST, AGAIN = 1, 4  # seconds of each measurement, at first and then
-DUEL = 15  # pairs of measurements, by turns, where another split than auto's comes first
+DUEL = 15  # pairs of measurements, alternately, where another split than auto's comes first
 
 
 class Bench:

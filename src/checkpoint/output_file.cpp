@@ -8,10 +8,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <system_error>
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/input_file.hpp"
 #include "base/open_regular.hpp"
 
 namespace pipetrain {
@@ -26,8 +26,7 @@ OutputFile::OutputFile(const std::filesystem::path& path, const std::filesystem:
     : shown_(shown) {
   const Opened opened = open_regular(path, O_WRONLY | O_CREAT | O_TRUNC);
   if (opened.descriptor < 0) {
-    std::error_code ignored;
-    if (path.has_parent_path() && !std::filesystem::exists(path.parent_path(), ignored))
+    if (path.has_parent_path() && !is_there(path.parent_path()))
       throw DeviceError(
           fmt::format("{}: cannot be created: there is no folder {}; create it, or name a file in "
                       "another one",
