@@ -44,10 +44,11 @@ Desc in_blocks(std::int64_t rows, std::int64_t columns) {
 
 bool in_tiles(const Matrix& left) { return has_tiles() && left.element == Element::Bf16; }
 
-// At most 64 pieces, which keep many threads busy, and no fewer rows than pay for reading the right
-// operand.
+// At most 16 pieces, for as many threads; each reads the whole right operand, so larger ones waste
+// less.
 std::int64_t rows_of_piece(std::int64_t rows) {
-  return std::max<std::int64_t>(rows < 64 ? 16 : 32, round_up((rows + 63) / 64, 16));
+  if (rows < 64) return 16;
+  return rows < 256 ? 32 : std::max<std::int64_t>(64, round_up((rows + 15) / 16, 16));
 }
 
 // Calls body(first, count) for the pieces of [0, inner).
