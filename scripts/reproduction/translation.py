@@ -106,6 +106,9 @@ def main() -> None:
     parser.add_argument("--bleu-python", default="python3", help="one that has sacrebleu")
     options = parser.parse_args()
     text = find_text(options.text)
+    if subprocess.run([options.bleu_python, "-c", "import sacrebleu"], capture_output=True, check=False).returncode:
+        raise SystemExit(f"{options.bleu_python} has no sacrebleu, which scores the translations; install it with pip into an "
+                         "environment of its own, and name its Python with --bleu-python")
     if options.restart:
         shutil.rmtree(RUNS, ignore_errors=True)
     rows = []
