@@ -11,7 +11,6 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "base/input_file.hpp"
 #include "base/open_regular.hpp"
 
 namespace pipetrain {
@@ -26,7 +25,8 @@ OutputFile::OutputFile(const std::filesystem::path& path, const std::filesystem:
     : shown_(shown) {
   const Opened opened = open_regular(path, O_WRONLY | O_CREAT | O_TRUNC);
   if (opened.descriptor < 0) {
-    if (path.has_parent_path() && !is_there(path.parent_path()))
+    const Found folder = find_file(path.has_parent_path() ? path.parent_path() : ".");
+    if (folder.kind == FileKind::None && folder.problem.empty())
       throw DeviceError(
           fmt::format("{}: cannot be created: there is no folder {}; create it, or name a file in "
                       "another one",

@@ -19,6 +19,11 @@ TEST_CASE("a file in a folder that is not there names the folder") {
   CHECK_FALSE(std::filesystem::exists(scratch.path / "made"));
 }
 
+TEST_CASE("a file in a folder that cannot be looked at is a failure of the device") {
+  const Scratch scratch;
+  CHECK_THROWS_AS(OutputFile(scratch.path / std::string(300, 'x') / "plan.json"), DeviceError);
+}
+
 TEST_CASE("a file that cannot be made for another reason says which") {
   const Scratch scratch;
   try {

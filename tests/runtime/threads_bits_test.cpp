@@ -1,5 +1,5 @@
-// No thread count changes a bit: whatever is added up over samples is added up in an order that the
-// model alone gives.
+// No thread count changes a bit: whatever is added up over samples, or over positions, is added up
+// in an order that the model alone gives.
 #include "catch.hpp"
 #include "training.hpp"
 
@@ -31,9 +31,24 @@ layers = [
 ]
 )";
 
+// Layers over the positions of a sequence, with weight gradients over 27 x 80 rows.
+const char* const positions = R"(
+name = "positions"
+input = { shape = [80, 48] }
+layers = [
+  { name = "lstm", kind = "lstm", hidden_size = 24 },
+  { name = "wide", kind = "linear", out_features = 128 },
+  { name = "relu", kind = "relu" },
+  { name = "narrow", kind = "linear", out_features = 40 },
+  { name = "flatten", kind = "flatten" },
+  { name = "fc", kind = "linear", out_features = 5 },
+]
+)";
+
 }  // namespace
 
 TEST_CASE("no number of threads changes a bit", "[threads]") {
+  const std::string model = GENERATE(as<std::string>(), convolutions, positions);
   const std::string precision = GENERATE("f32", "bf16");
   const int microbatches = GENERATE(1, 3);  // 3: gradients accumulate, parts are uneven
   const auto trained = [&](int threads, int stages) {
@@ -41,10 +56,10 @@ TEST_CASE("no number of threads changes a bit", "[threads]") {
     config.data.batch_size = 27;
     config.training.precision = word_named<Precision>(precision).value();
     config.hardware.threads_per_stage = threads;
-    return train({.model = convolutions, .config = config, .steps = 2});
+    return train({.model = model, .config = config, .steps = 2});
   };
   const Trained one = trained(1, 1);
-  for (const int threads : {2, 3, 4})
+  for (const int threads : {2, 3, 6})
     for (const int stages : {1, 2}) {
       INFO(precision << ", " << threads << " threads, " << stages << " stages");
       const Trained more = trained(threads, stages);

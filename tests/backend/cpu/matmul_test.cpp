@@ -31,6 +31,8 @@ constexpr Element kBf16 = Element::Bf16;
 
 std::vector<ProductCase> f32_cases() {
   return {
+      {.name = "transposed weights", .left = {321, 257}, .right = {257, 129, true}},
+
       {.name = "forward", .left = {64, 3000}, .right = {3000, 96}, .options = {.with_bias = true}},
       {.name = "weight gradient", .left = {256, 2048, true}, .right = {2048, 256}},
       {.name = "the same, more",
@@ -40,7 +42,21 @@ std::vector<ProductCase> f32_cases() {
 }
 
 std::vector<ProductCase> bf16_cases() {
-  return {{.name = "forward",
+  return {{.name = "one column behind a block",
+           .left = {1024, 511, false, kBf16},
+           .right = {511, 1025},
+           .result = kBf16,
+           .options = {.packed = true}},
+          {.name = "as long as it may be",
+           .left = {512, 512, false, kBf16},
+           .right = {512, 1024},
+           .result = kBf16,
+           .options = {.packed = true}},
+          {.name = "input gradient, more",
+           .left = {64, 1536, false, kBf16},
+           .right = {1536, 384},
+           .options = {.packed = true, .accumulates = true}},
+          {.name = "forward",
            .left = {64, 2500, false, kBf16},
            .right = {2500, 512},
            .result = kBf16,

@@ -88,14 +88,14 @@ class LinearBf16Kernel final : public CpuKernel {
     const auto [rows, in, out] = sizes_;
     constexpr Element bf16 = Element::Bf16;
     const Matrix x{rows, in, false, bf16}, dy{rows, out, false, bf16},
-        turned{out, rows, true, bf16};
+        transposed{out, rows, true, bf16};
     forward_ =
         MatrixProduct(name(), x, {in, out}, problem_.output.element,
                       {.packed = true, .with_bias = spec_.bias, .with_relu = problem_.with_relu});
     if (problem_.mode != Mode::Train) return;
     input_ = MatrixProduct(name(), dy, {out, in}, bf16, {.packed = true});
-    weight_ = MatrixProduct(name(), turned, x, Element::F32);
-    weight_more_ = MatrixProduct(name(), turned, x, Element::F32, {.accumulates = true});
+    weight_ = MatrixProduct(name(), transposed, x, Element::F32);
+    weight_more_ = MatrixProduct(name(), transposed, x, Element::F32, {.accumulates = true});
   }
 
   const void* rounded(const void* gradient, void* scratch) const {

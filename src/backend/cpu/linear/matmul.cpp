@@ -2,11 +2,10 @@
 // products, if the left operand is transposed and the sum has 2,048 products or more; of products
 // in tiles, from 16 threads on, in parts of 1,024. In tiles, a result in bf16 can also be added up
 // in two halves, if operands and result of a thread do not fit into its cache, and how much that is
-// depends on the threads; up to 512 products they fit.
+// depends on the threads; up to 512 products they fit into the 2 MiB that cores with tiles have.
 #include "backend/cpu/linear/matmul.hpp"
 
 #include <algorithm>
-#include <utility>
 
 #include "backend/cpu/instruction_set.hpp"
 #include "backend/cpu/layout.hpp"
@@ -44,8 +43,8 @@ Desc in_blocks(std::int64_t rows, std::int64_t columns) {
 
 bool in_tiles(const Matrix& left) { return has_tiles() && left.element == Element::Bf16; }
 
-// At most 16 pieces, for as many threads; each reads the whole right operand, so larger ones waste
-// less.
+// At most 16 pieces, one for each of up to 16 threads; each reads the whole right operand, so
+// larger ones waste less.
 std::int64_t rows_of_piece(std::int64_t rows) {
   if (rows < 64) return 16;
   return rows < 256 ? 32 : std::max<std::int64_t>(64, round_up((rows + 15) / 16, 16));
@@ -111,11 +110,14 @@ void put_in_blocks(const std::string& layer, const Matrix& matrix, const void* v
 MatrixProduct::MatrixProduct(const std::string& layer, const Matrix& left, const Matrix& right,
                              Element result, const ProductOptions& options)
     : left_(left), columns_(right.columns), by_rows_(!has_avx512()) {
+  PIPETRAIN_CHECK(!by_rows_ || (left.element == Element::F32 && result == Element::F32),
+                  "layer {}: a product of bf16 without AVX-512", layer);
   if (by_rows_) {
     prepare_rows(layer, right, options);
     return;
   }
   rounds_ = in_tiles(left) && result == Element::Bf16 && right.rows > kLongestSumToBf16;
+  PIPETRAIN_CHECK(!rounds_ || !options.accumulates, "layer {}: adds to a result of bf16", layer);
   prepare_sums(
       layer, right,
       plain({.rows = left.rows, .columns = columns_, .element = rounds_ ? Element::F32 : result}),
@@ -184,6 +186,7 @@ void MatrixProduct::operator()(const std::string& layer, const ProductMemory& m)
   parallel_each(std::ssize(pieces_), work, [&](std::int64_t i) {
     Piece& piece = pieces_[static_cast<std::size_t>(i)];
     const OneThread one;
+    piece.failure = nullptr;
     try {
       run(layer, piece, m, elements<float>(m.result) + piece.row * columns_,
           scratch + static_cast<std::size_t>(i) * call_bytes_);
@@ -192,7 +195,7 @@ void MatrixProduct::operator()(const std::string& layer, const ProductMemory& m)
     }
   });
   for (Piece& piece : pieces_)
-    if (piece.failure) std::rethrow_exception(std::exchange(piece.failure, nullptr));
+    if (piece.failure) std::rethrow_exception(piece.failure);
 }
 
 void MatrixProduct::run(const std::string& layer, Piece& piece, const ProductMemory& m, void* sums,

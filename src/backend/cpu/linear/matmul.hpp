@@ -76,7 +76,7 @@ class MatrixProduct {
   Matrix left_;
   std::int64_t columns_ = 0;
   bool rounds_ = false;   // sums in scratch to the result
-  bool by_rows_ = false;  // pieces are rows, of f32, side by side in time
+  bool by_rows_ = false;  // pieces are rows, of f32, at the same time
   std::vector<Piece> pieces_;
   std::size_t copy_at_ = 0, calls_at_ = 0, call_bytes_ = 0;  // in scratch, behind the sums
 };
