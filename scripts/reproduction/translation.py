@@ -131,9 +131,7 @@ the same number as stages, so no backward comes more than an update after its fo
 
 Published: PipeMare's own (Yang et al., MLSys 2021) for a Transformer of 12 layers on IWSLT14 in many more stages, where PipeDream's diverges; its rows
 have T1 too. It is
-another task, so what to compare is the distance between schedules. Minutes are those of the steps, without validation; while the six stages of `1f1b` and `pipedream` ran, something else was being compiled.
-
-PyTorch's nn.Transformer of the same size and data, one process on the same two cores, in bf16: 15.1, 27.3 and 33.4 after 2, 4 and 6 epochs, in 18 minutes.
+another task, so what to compare is the distance between schedules. Minutes are those of the steps, without validation; other work on the machine lengthens them.
 
 Made by
 

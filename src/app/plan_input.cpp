@@ -174,8 +174,12 @@ PlanInput from_profile_alone(const Options& options, const Profile& profile) {
   PlanInput input{.where = options.profile.string(), .chain = {}, .cuts = {}, .cluster = {}};
   for (const ProfilePoint& point : profile.points)
     input.minibatch_samples = std::max(input.minibatch_samples, point.samples);
-  input.chain = [kept, threads](int samples, int workers) {
-    return chain_of(*kept, samples, threads, beside(workers));
+  const double all = input.minibatch_samples;
+  input.chain = [kept, threads, all](int samples, int workers) {
+    return chain_of(*kept, {.samples = static_cast<double>(samples),
+                            .threads = threads,
+                            .beside = beside(workers),
+                            .microbatches = all / samples});
   };
   input.cluster = this_machine(profile, threads);
   return input;
@@ -215,7 +219,10 @@ PlanInput plan_input(const ReadConfig& read, const Graph& graph, const Profile& 
   PlanInput input{.where = graph.name, .chain = {}, .cuts = {}, .cluster = {}};
   input.chain = [kept, config](int samples, int workers) {
     const bool alone = config.hardware.workers == Workers::Inline;
-    return chain_of(*kept, samples, threads_of(config, workers), beside(alone ? 1 : workers));
+    return chain_of(*kept, {.samples = static_cast<double>(samples),
+                            .threads = threads_of(config, workers),
+                            .beside = beside(alone ? 1 : workers),
+                            .microbatches = static_cast<double>(config.data.batch_size) / samples});
   };
   input.minibatch_samples = static_cast<int>(config.data.batch_size);
   input.copies_beside_weights = 1 + moments(config.optimizer);

@@ -45,6 +45,7 @@ ProfilePoint between(const ProfilePoint& a, const ProfilePoint& b, double share)
     const LayerTimes &x = a.layers[l], &y = b.layers[l];
     point.layers[l] = {.forward_ms = mix(x.forward_ms, y.forward_ms),
                        .backward_input_ms = mix(x.backward_input_ms, y.backward_input_ms),
+                       .first_weight_ms = mix(x.first_weight_ms, y.first_weight_ms),
                        .backward_weight_ms = mix(x.backward_weight_ms, y.backward_weight_ms),
                        .update_ms = mix(x.update_ms, y.update_ms),
                        .pack_ms = mix(x.pack_ms, y.pack_ms),
@@ -64,6 +65,7 @@ ProfilePoint in_proportion(ProfilePoint point, double factor) {
   for (LayerTimes& l : point.layers) {
     l.forward_ms *= factor;
     l.backward_input_ms *= factor;
+    l.first_weight_ms *= factor;
     l.backward_weight_ms *= factor;
     l.cut_forward_ms *= factor;
     l.cut_backward_ms *= factor;
@@ -104,8 +106,9 @@ ProfilePoint beyond(const ProfilePoint& least, const ProfilePoint& most, double 
   for (std::size_t l = 0; l < point.layers.size(); ++l) {
     LayerTimes& times = point.layers[l];
     for (double LayerTimes::*time :
-         {&LayerTimes::forward_ms, &LayerTimes::backward_input_ms, &LayerTimes::backward_weight_ms,
-          &LayerTimes::update_ms, &LayerTimes::pack_ms, &LayerTimes::fused_update_ms})
+         {&LayerTimes::forward_ms, &LayerTimes::backward_input_ms, &LayerTimes::first_weight_ms,
+          &LayerTimes::backward_weight_ms, &LayerTimes::update_ms, &LayerTimes::pack_ms,
+          &LayerTimes::fused_update_ms})
       times.*time = std::max(times.*time, grown.layers[l].*time);
   }
   return point;
@@ -171,9 +174,9 @@ double memory_rate(const Profile& profile, double held_bytes) {
   return a.bytes_per_second + share * (b.bytes_per_second - a.bytes_per_second);
 }
 
-LayerChain chain_of(const Profile& profile, int samples, int threads, Beside beside) {
-  const ProfilePoint point = point_of(
-      profile, {.samples = static_cast<double>(samples), .threads = threads, .beside = beside});
+LayerChain chain_of(const Profile& profile, const Conditions& wanted) {
+  const ProfilePoint point = point_of(profile, wanted);
+  const int samples = point.samples;
   LayerChain chain{.layers = {}, .microbatch_samples = samples};
   for (std::size_t l = 0; l < profile.layers.size(); ++l) {
     const ProfiledLayer& layer = profile.layers[l];
@@ -181,7 +184,7 @@ LayerChain chain_of(const Profile& profile, int samples, int threads, Beside bes
     chain.layers.push_back({.name = layer.name,
                             .forward_ms = times.forward_ms,
                             .backward_input_ms = times.backward_input_ms,
-                            .backward_weight_ms = times.backward_weight_ms,
+                            .backward_weight_ms = times.weight_ms(wanted.microbatches),
                             .update_ms = times.update_ms + times.pack_ms + times.fused_update_ms,
                             .cut_forward_ms = times.cut_forward_ms,
                             .cut_backward_ms = times.cut_backward_ms,

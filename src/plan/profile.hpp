@@ -14,12 +14,19 @@
 namespace pipetrain {
 
 struct LayerTimes {
-  double forward_ms = 0, backward_input_ms = 0, backward_weight_ms = 0;
-  double update_ms = 0;        // once per mini-batch, not fused
-  double pack_ms = 0;          // after the update: new weights in the layouts that kernels read
+  double forward_ms = 0, backward_input_ms = 0;
+  double first_weight_ms = 0;  // the weight gradient of a mini-batch's first micro-batch: written
+  double backward_weight_ms = 0;  // of each further one: added to the sum, which is read again
+  double update_ms = 0;           // once per mini-batch, not fused
+  double pack_ms = 0;             // after the update: new weights in the layouts that kernels read
   double fused_update_ms = 0;  // what the update adds to the weight gradient that it is fused into
   double cut_forward_ms = 0, cut_backward_ms = 0;  // what a cut after the layer adds to both sides
   double spread = 0;  // of repeated measurements: half the middle 80%, as a share of the median
+
+  // Of the weight gradient, on average over a mini-batch's micro-batches.
+  double weight_ms(double microbatches) const {
+    return backward_weight_ms + (first_weight_ms - backward_weight_ms) / microbatches;
+  }
 };
 
 struct ProfiledLayer {
@@ -97,6 +104,7 @@ ProfilePoint point_of(const Profile& profile, const Conditions& wanted);
 // bytes. 0 if nothing was measured.
 double memory_rate(const Profile& profile, double held_bytes);
 
-LayerChain chain_of(const Profile& profile, int samples, int threads, Beside beside);
+// For a whole number of samples.
+LayerChain chain_of(const Profile& profile, const Conditions& wanted);
 
 }  // namespace pipetrain

@@ -15,7 +15,7 @@ std::vector<int> every_second_cut(int layers, int from) {
 void set_cut_times(std::vector<LayerTimes>& uncut,
                    const std::array<std::vector<LayerTimes>, 2>& cut) {
   const auto backward = [](const LayerTimes& t) {
-    return t.backward_input_ms + t.backward_weight_ms;
+    return t.backward_input_ms + t.backward_weight_ms;  // of most micro-batches
   };
   for (std::size_t l = 0; l + 1 < uncut.size(); ++l) {
     const std::vector<LayerTimes>& longer = cut[l % 2];

@@ -39,12 +39,13 @@ void LayerClock::end_lot(int steps, int microbatches) {
 }
 
 // In milliseconds: an update and what follows it per mini-batch; a weight gradient per call,
-// because an update is fused into only one of several calls; the rest per micro-batch.
+// because the first and the last of a mini-batch differ from the others; the rest per micro-batch.
 double LayerClock::each(const Lot& lot, const Sums& sums, LayerWork work) {
   const auto w = static_cast<std::size_t>(work);
   const double ms = static_cast<double>(sums.ns[w]) * 1e-6;
   if (work == LayerWork::Update || work == LayerWork::Pack) return ms / lot.steps;
-  if (work == LayerWork::BackwardWeight || work == LayerWork::WeightUpdate)
+  if (work == LayerWork::FirstWeight || work == LayerWork::BackwardWeight ||
+      work == LayerWork::WeightUpdate)
     return ms / std::max(sums.count[w], 1);
   return ms / (lot.steps * lot.microbatches);
 }
@@ -80,9 +81,13 @@ std::vector<LayerTimes> LayerClock::medians() const {
       all.push_back(sum);
     }
     const auto of = [&](LayerWork work) { return median(times[static_cast<std::size_t>(work)]); };
-    const double weight = of(LayerWork::BackwardWeight), fused = of(LayerWork::WeightUpdate);
+    const double first = of(LayerWork::FirstWeight), added = of(LayerWork::BackwardWeight),
+                 fused = of(LayerWork::WeightUpdate);
+    // Of two micro-batches the second may have the update in it, so that none is only added.
+    const double weight = added > 0 ? added : first;
     layers.push_back({.forward_ms = of(LayerWork::Forward) + of(LayerWork::Copy),
                       .backward_input_ms = of(LayerWork::BackwardInput),
+                      .first_weight_ms = first,
                       .backward_weight_ms = weight,
                       .update_ms = of(LayerWork::Update),
                       .pack_ms = of(LayerWork::Pack),

@@ -29,7 +29,7 @@ class LayerClock : public LayerWatch {
   double watched_ms(std::size_t lot) const;  // for one mini-batch, whatever was timed
 
  private:
-  static constexpr int works = 10;
+  static constexpr int works = 11;
   struct Sums {  // for one layer in one lot
     std::array<std::int64_t, works> ns{};
     std::array<int, works> count{};

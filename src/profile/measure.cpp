@@ -18,7 +18,10 @@ namespace {
 
 // With few micro-batches in flight, most of what a stage holds stays in the caches; with many, or
 // with several versions of the weights, it does not.
-constexpr int few_microbatches = 2, many_microbatches = 16;
+constexpr int few_microbatches = 3, many_microbatches = 16;
+// With two, the weight gradients that have no update in them are the first of their mini-batches,
+// which are written; what the others add is then taken to cost the same.
+constexpr int least_microbatches = 2;
 // If a stage holds more than this, nothing is still in a cache when a step returns to it.
 constexpr std::int64_t beyond_caches = 64 << 20;
 
@@ -52,12 +55,15 @@ struct Place {
 // With few micro-batches in flight and one version of the weights, then with two versions, then
 // with many micro-batches, as far as the data allow.
 std::vector<ProfilePoint> measure_holding(const MeasureInput& in, const Place& place) {
+  const auto at_most = [&](int wanted) {
+    return static_cast<int>(std::min<std::int64_t>(wanted, in.data.size() / place.samples));
+  };
   WatchedModel model{.config = in.config,
                      .graph = in.graph,
                      .data = in.data,
                      .samples = place.samples,
                      .threads = place.threads,
-                     .microbatches = few_microbatches};
+                     .microbatches = at_most(few_microbatches)};
   const auto measure = [&] { return measure_point(model, place.neighbours, in.seconds); };
   std::vector<ProfilePoint> points = {measure()};
   if (place.neighbours == 0) measure_cut_times(model, in.seconds, points[0]);
@@ -66,8 +72,7 @@ std::vector<ProfilePoint> measure_holding(const MeasureInput& in, const Place& p
   points.push_back(measure());
   points.back().versions = 2;
   model.schedule = "gpipe";
-  model.microbatches =
-      static_cast<int>(std::min<std::int64_t>(many_microbatches, in.data.size() / place.samples));
+  model.microbatches = at_most(many_microbatches);
   if (model.microbatches > few_microbatches) points.push_back(measure());
   return points;
 }
@@ -87,11 +92,11 @@ void share_cut_times(std::vector<ProfilePoint>& points) {
 
 void check_samples(const MeasureInput& in) {
   const int largest = std::ranges::max(in.samples);
-  if (std::int64_t{largest} * few_microbatches <= in.data.size()) return;
+  if (std::int64_t{largest} * least_microbatches <= in.data.size()) return;
   throw UsageError(
       fmt::format("micro-batches of {} cannot be measured: that takes {} samples, but the data "
                   "have {}; write smaller --microbatch-sizes, or use more data",
-                  largest, std::int64_t{largest} * few_microbatches, in.data.size()));
+                  largest, std::int64_t{largest} * least_microbatches, in.data.size()));
 }
 
 }  // namespace
@@ -100,7 +105,7 @@ std::vector<int> microbatch_sizes_to_measure(std::int64_t batch_size, const Data
   constexpr int most = 6;
   std::vector<int> sizes;
   for (std::int64_t size = batch_size; size >= 1 && std::ssize(sizes) < most; size /= 2)
-    if (size * few_microbatches <= data.size()) sizes.push_back(static_cast<int>(size));
+    if (size * least_microbatches <= data.size()) sizes.push_back(static_cast<int>(size));
   std::ranges::sort(sizes);
   return sizes.empty() ? std::vector{1} : sizes;
 }

@@ -16,7 +16,7 @@ namespace {
 using nlohmann::json;
 using nlohmann::ordered_json;
 
-constexpr int format_version = 4;
+constexpr int format_version = 5;
 constexpr JsonLimits limits = {.depth = 8, .values = 10'000'000, .members = 64};
 
 // One object of the file, and its place in it.
@@ -70,6 +70,7 @@ class JsonPlace {
 ordered_json json_of(const LayerTimes& t) {
   return {{"forward_ms", t.forward_ms},
           {"backward_input_ms", t.backward_input_ms},
+          {"first_weight_ms", t.first_weight_ms},
           {"backward_weight_ms", t.backward_weight_ms},
           {"update_ms", t.update_ms},
           {"pack_ms", t.pack_ms},
@@ -82,6 +83,7 @@ ordered_json json_of(const LayerTimes& t) {
 LayerTimes times_at(const JsonPlace& at) {
   return {.forward_ms = at.number("forward_ms"),
           .backward_input_ms = at.number("backward_input_ms"),
+          .first_weight_ms = at.number("first_weight_ms"),
           .backward_weight_ms = at.number("backward_weight_ms"),
           .update_ms = at.number("update_ms"),
           .pack_ms = at.number("pack_ms"),

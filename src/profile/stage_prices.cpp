@@ -45,17 +45,18 @@ double again_ms(const CompiledPart& part, const StagePlan& layers, const Profile
   return ms;
 }
 
-StageCosts work_of(const StagePlan& part, const Graph& graph, const ProfilePoint& point) {
+StageCosts work_of(const StagePlan& part, const Graph& graph, const ProfilePoint& point,
+                   int microbatches) {
   StageCosts costs{.forward = 0, .backward_input = 0, .backward_weight = 0};
   bool first = true;
   for (int l = part.first.value; l <= part.last.value; ++l) {
     const LayerTimes& times = point.layers[static_cast<std::size_t>(l)];
     costs.forward += times.forward_ms;
     costs.backward_input += times.backward_input_ms;
-    costs.backward_weight += times.backward_weight_ms;
+    costs.backward_weight += times.weight_ms(microbatches);
     costs.update += times.update_ms + times.pack_ms + times.fused_update_ms;
     if (!graph.layers[l].trains() || !first) continue;
-    costs.tail = times.backward_weight_ms;
+    costs.tail = times.weight_ms(microbatches);
     first = false;
   }
   if (part.first.value == 0) costs.forward += point.load_ms;
@@ -131,7 +132,7 @@ StagePrices stage_prices(const CompiledPipeline& pipeline, const Profile& profil
   StagePrices prices;
   for (int s = 0; s <= last; ++s) {
     const StagePlan& part = pipeline.in.plan.stages[StageId{s}];
-    StageCosts costs = work_of(part, pipeline.in.graph, point);
+    StageCosts costs = work_of(part, pipeline.in.graph, point, config.pipeline.microbatches);
     costs.backward_input += again_ms(pipeline.parts[static_cast<std::size_t>(s)], part, point);
     const StageNeeds& needs = pipeline.needs.stages[StageId{s}];
     costs.update +=

@@ -9,8 +9,9 @@ namespace pipetrain {
 enum class LayerWork {
   Forward,         // a recomputation too
   BackwardInput,   // with the sums of a gradient to which several layers contribute
-  BackwardWeight,  // without an update
-  WeightUpdate,    // a weight gradient with the update fused into it
+  FirstWeight,     // the first weight gradient of a mini-batch, which is written
+  BackwardWeight,  // a further one, which is added; without an update
+  WeightUpdate,    // the last one, with the update fused into it
   Update,          // not fused
   Pack,            // of new weights, into the layouts that kernels read
   Copy,            // of a value that leaves the stage and is not in its packet

@@ -133,12 +133,13 @@ std::byte* at(const IndexedArray<std::byte*, area_count, Area>& bases, const Pla
   return base ? base + place.offset : nullptr;
 }
 
-LayerWork work_of(Step::Kind kind, bool updates) {
+LayerWork work_of(Step::Kind kind, bool adds, bool updates) {
   switch (kind) {
     case Step::Kind::Forward:
       return LayerWork::Forward;
     case Step::Kind::BackwardWeight:
-      return updates ? LayerWork::WeightUpdate : LayerWork::BackwardWeight;
+      if (updates) return LayerWork::WeightUpdate;
+      return adds ? LayerWork::BackwardWeight : LayerWork::FirstWeight;
     case Step::Kind::Copy:
       return LayerWork::Copy;
     default:
@@ -277,7 +278,9 @@ void Stage::run(CompiledStage& compiled, const Step& step, const Bases& bases, c
   const FusedUpdate* const update = step.kind == Step::Kind::BackwardWeight
                                         ? fused(compiled, step.layer, options.update)
                                         : nullptr;
-  watched(watch_, *stream_, work_of(step.kind, update != nullptr), layer_of(step), [&] {
+  const LayerWork work = work_of(step.kind, gradient_started_[static_cast<std::size_t>(step.layer)],
+                                 update != nullptr);
+  watched(watch_, *stream_, work, layer_of(step), [&] {
     call_kernel(compiled, step, bases, call, {update, options.again, options.notes});
   });
 }

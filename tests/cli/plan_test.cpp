@@ -52,7 +52,7 @@ TEST_CASE("a profile has the times of every layer at every size that was asked f
   const Planning planning;
   planning.take_profile();
   const json profile = json::parse(bytes_of(planning.profile));
-  CHECK(profile["pipetrain_profile"] == 4);
+  CHECK(profile["pipetrain_profile"] == 5);
   // Each size with few micro-batches in flight, with two versions of the weights and with many
   // micro-batches; and beside neighbours, if there are cores for them.
   REQUIRE(profile["points"].size() >= 6);

@@ -23,7 +23,7 @@ Profile even_profile(int layers) {
   profile.points = {{.samples = 4, .threads = 1}};
   profile.points[0].layers.assign(
       static_cast<std::size_t>(layers),
-      {.forward_ms = 1, .backward_input_ms = 1, .backward_weight_ms = 1});
+      {.forward_ms = 1, .backward_input_ms = 1, .first_weight_ms = 1, .backward_weight_ms = 1});
   return profile;
 }
 
@@ -68,6 +68,15 @@ TEST_CASE("a step pays for the cuts that it has", "[predict]") {
       layer.cut_backward_ms = 0.5;
     }
     CHECK(predicted.step().step_ms == Approx(4 * (6 * 3 + (stages - 1) * 0.75)));
+  }
+}
+
+TEST_CASE("one weight gradient of a mini-batch is written, the others are added", "[predict]") {
+  for (const int microbatches : {1, 4}) {
+    Predicted predicted({.stages = 2, .microbatches = microbatches, .workers = "inline"});
+    for (LayerTimes& layer : predicted.profile.points[0].layers) layer.first_weight_ms = 0.5;
+    const double longer = 4.0 / microbatches;  // a micro-batch of 16 samples than one of 4
+    CHECK(predicted.step().step_ms == Approx(4 * 6 * 3 - longer * 6 * 0.5));
   }
 }
 

@@ -19,7 +19,19 @@ Profile small() {
   profile.key = {"net", "1234", "f32", "cpu", "sgd", "a machine", "a library"};
   profile.layers = {{"fc1", "linear", 64, 128, 4096, 2048}, {"fc2", "linear", 0, 40, 400, 200}};
   ProfilePoint point{.samples = 4, .threads = 1};
-  point.layers = {{1.5, 2.5, 3.5, 0.25, 0.0625, 0.125, 0.01}, {0.5, 0.5, 0.5, 0.5, 0, 0, 0}};
+  point.layers = {{.forward_ms = 1.5,
+                   .backward_input_ms = 2.5,
+                   .first_weight_ms = 3,
+                   .backward_weight_ms = 3.5,
+                   .update_ms = 0.25,
+                   .pack_ms = 0.0625,
+                   .fused_update_ms = 0.125,
+                   .spread = 0.01},
+                  {.forward_ms = 0.5,
+                   .backward_input_ms = 0.5,
+                   .first_weight_ms = 0.5,
+                   .backward_weight_ms = 0.5,
+                   .update_ms = 0.5}};
   point.load_ms = 0.25;
   point.loss_ms = 0.125;
   point.loss_gradient_ms = 0.75;
@@ -127,9 +139,10 @@ TEST_CASE("between two sizes times are interpolated, beyond them in proportion",
   CHECK(point_of(profile, {1, 1, Beside::Nobody}).layers[0].forward_ms == 1.5);
   CHECK_THROWS_WITH(point_of(profile, {4, 2, Beside::Nobody}),
                     Contains("no times on 2 threads, only on 1"));
-  const LayerChain chain = chain_of(profile, 8, 1, Beside::Nobody);
+  const LayerChain chain = chain_of(profile, {.samples = 8, .microbatches = 4});
   CHECK(chain.layers[0].sent_bytes == 8 * 64);
   CHECK(chain.layers[0].forward_ms == 2.5 + 0.25);
   CHECK(chain.layers[1].forward_ms == 0.5 + 0.125);
   CHECK(chain.layers[1].backward_input_ms == 0.5 + 0.75);
+  CHECK(chain.layers[0].backward_weight_ms == (3 + 3 * 3.5) / 4);
 }
