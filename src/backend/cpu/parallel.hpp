@@ -8,6 +8,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <exception>
 #include <type_traits>
 
 namespace pipetrain::cpu {
@@ -114,6 +115,21 @@ void parallel_each(std::int64_t count, std::int64_t work, Body body) {
   parallel_ranges(count, work, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) body(i);
   });
+}
+
+// The same for a body that may throw: the others end first, then what one of them threw is thrown.
+template <class Body>
+void parallel_calls(std::int64_t count, std::int64_t work, Body body) {
+  std::atomic_flag failed;
+  std::exception_ptr failure;  // no exception may leave a thread of the team
+  parallel_each(count, work, [&](std::int64_t i) {
+    try {
+      body(i);
+    } catch (...) {
+      if (!failed.test_and_set()) failure = std::current_exception();
+    }
+  });
+  if (failure) std::rethrow_exception(failure);
 }
 
 // Splits the columns of a matrix at cache lines, to sum over its rows.

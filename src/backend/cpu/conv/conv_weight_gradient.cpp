@@ -71,16 +71,8 @@ ConvWeightGradient::Sums ConvWeightGradient::sums(std::size_t part,
 }
 
 void ConvWeightGradient::operator()(const BackwardWeightArguments& a) {
-  parallel_each(std::ssize(parts_), work_, [&](std::int64_t part) {
-    const auto p = static_cast<std::size_t>(part);
-    try {
-      run(p, a);
-    } catch (...) {
-      parts_[p].failure = std::current_exception();
-    }
-  });
-  for (const Part& part : parts_)
-    if (part.failure) std::rethrow_exception(part.failure);
+  parallel_calls(std::ssize(parts_), work_,
+                 [&](std::int64_t part) { run(static_cast<std::size_t>(part), a); });
   if (!is_alone(a)) add_up(a);
 }
 

@@ -4,7 +4,6 @@
 // parts follows from the convolution alone.
 #pragma once
 
-#include <exception>
 #include <vector>
 
 #include "backend/cpu/conv/conv_calls.hpp"
@@ -27,7 +26,6 @@ class ConvWeightGradient {
   struct Part {
     std::int64_t first_sample = 0;
     ConvertedCall call;
-    std::exception_ptr failure = {};  // no exception may leave a thread of the team
   };
   struct Sums {  // of one part
     float *weights, *bias;

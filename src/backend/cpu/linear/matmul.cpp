@@ -25,11 +25,12 @@ using Type = dnnl::memory::data_type;
 
 constexpr std::int64_t kLongestSum = 1024, kLongestSumToBf16 = 512;
 
+dnnl::memory::dims strides_of(const Matrix& m) {
+  return m.transposed ? dnnl::memory::dims{1, m.rows} : dnnl::memory::dims{m.columns, 1};
+}
+
 Desc plain(const Matrix& m) {
-  const Type type = m.element == Element::Bf16 ? Type::bf16 : Type::f32;
-  return {{m.rows, m.columns},
-          type,
-          m.transposed ? dnnl::memory::dims{1, m.rows} : dnnl::memory::dims{m.columns, 1}};
+  return {{m.rows, m.columns}, m.element == Element::Bf16 ? Type::bf16 : Type::f32, strides_of(m)};
 }
 
 // [columns / width][rows / 32][16][width][2] of bf16, for instructions that add up pairs.
@@ -99,9 +100,7 @@ void put_in_blocks(const std::string& layer, const Matrix& matrix, const void* v
   each_piece(matrix.rows, !has_tiles(), [&](std::int64_t first, std::int64_t count) {
     const Desc blocks = in_blocks(count, matrix.columns);
     const std::int64_t row = matrix.transposed ? 1 : matrix.columns;
-    const Desc from({count, matrix.columns}, Type::f32,
-                    matrix.transposed ? dnnl::memory::dims{1, matrix.rows}
-                                      : dnnl::memory::dims{matrix.columns, 1});
+    const Desc from({count, matrix.columns}, Type::f32, strides_of(matrix));
     reorder(layer, from, static_cast<const float*>(values) + first * row, blocks, to);
     to += blocks.get_size();
   });
@@ -146,8 +145,7 @@ void MatrixProduct::prepare_sums(const std::string& layer, const Matrix& right, 
                                   .first = first,
                                   .count = count,
                                   .right_offset = offset,
-                                  .with_bias = its.with_bias,
-                                  .failure = {}});
+                                  .with_bias = its.with_bias});
                offset += operand.get_size();
                call_bytes_ = std::max(call_bytes_, pieces_.back().call.scratchpad_bytes());
              });
@@ -159,8 +157,7 @@ void MatrixProduct::prepare_rows(const std::string& layer, const Matrix& right,
   const std::int64_t rows = left_.rows, inner = right.rows, step = rows_of_piece(rows);
   for (std::int64_t row = 0; row < rows; row += step) {
     const std::int64_t count = std::min(step, rows - row);
-    const Desc a({count, inner}, Type::f32,
-                 left_.transposed ? dnnl::memory::dims{1, rows} : dnnl::memory::dims{inner, 1});
+    const Desc a({count, inner}, Type::f32, strides_of(left_));
     const CallOptions its{options.with_bias, options.with_relu, options.accumulates};
     pieces_.push_back(
         {.call = prepare(layer, a, plain(right), plain({.rows = count, .columns = columns_}), its),
@@ -168,8 +165,7 @@ void MatrixProduct::prepare_rows(const std::string& layer, const Matrix& right,
          .first = 0,
          .count = inner,
          .right_offset = 0,
-         .with_bias = options.with_bias,
-         .failure = {}});
+         .with_bias = options.with_bias});
     call_bytes_ = std::max(call_bytes_, whole_lines(pieces_.back().call.scratchpad_bytes()));
   }
 }
@@ -183,19 +179,12 @@ void MatrixProduct::operator()(const std::string& layer, const ProductMemory& m)
     return;
   }
   const std::int64_t work = left_.rows * left_.columns * columns_;
-  parallel_each(std::ssize(pieces_), work, [&](std::int64_t i) {
+  parallel_calls(std::ssize(pieces_), work, [&](std::int64_t i) {
     Piece& piece = pieces_[static_cast<std::size_t>(i)];
     const OneThread one;
-    piece.failure = nullptr;
-    try {
-      run(layer, piece, m, elements<float>(m.result) + piece.row * columns_,
-          scratch + static_cast<std::size_t>(i) * call_bytes_);
-    } catch (...) {
-      piece.failure = std::current_exception();
-    }
+    run(layer, piece, m, elements<float>(m.result) + piece.row * columns_,
+        scratch + static_cast<std::size_t>(i) * call_bytes_);
   });
-  for (Piece& piece : pieces_)
-    if (piece.failure) std::rethrow_exception(piece.failure);
 }
 
 void MatrixProduct::run(const std::string& layer, Piece& piece, const ProductMemory& m, void* sums,

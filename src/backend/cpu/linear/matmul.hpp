@@ -8,7 +8,6 @@
 #pragma once
 
 #include <cstdint>
-#include <exception>
 #include <string>
 #include <vector>
 
@@ -63,7 +62,6 @@ class MatrixProduct {
     std::int64_t row, first, count;  // its first row; its part of the inner dimension
     std::size_t right_offset;        // bytes
     bool with_bias;
-    std::exception_ptr failure;
   };
   void prepare_sums(const std::string& layer, const Matrix& right, const Desc& sums,
                     const ProductOptions& options);
