@@ -228,8 +228,9 @@ T1 takes no memory, so it is off in these runs.
 The papers (arXiv 2410.14312, 2509.23241) claim less memory than PipeDream for timeprest and i_timeprest. Measured here:
 
 {timeprests(results)}
-Under the timeprests up to N + 2(P - 1 - s) micro-batches are in flight on stage s where N > 1, under pipedream P - s. At N = 1 the numbers are equal, but
-timeprest keeps more versions, and i_timeprest needs a place for the weights that it mixes. The papers compare with a PipeDream whose mini-batches are
+In the order of slots the timeprests have up to N + 2(P - 1 - s) micro-batches in flight on stage s where N > 1, pipedream has P - s. At N = 1 the numbers are equal, but
+timeprest keeps more versions, and i_timeprest needs a place for the weights that it mixes. The work-conserving order ("busy") has up to P mini-batches in flight on the first
+stages and, but for v_timeprest, more versions: the price of its shorter makespan ([timeprest](../methods/timeprest.md)). The papers compare with a PipeDream whose mini-batches are
 not divided: [timeprest](timeprest.md).
 
 ## All schedules
