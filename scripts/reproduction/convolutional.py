@@ -7,18 +7,19 @@ ResNet-18 and VGG-16 for images of 32 x 32 ([models](../vision.md), both with Ba
 `split = "auto"`, on {images}: 4,000 to train, 1,000 to validate. Every method makes the same number of updates from the same
 initial weights, at two learning rates, with sgd, momentum 0.9 and a linear rise of the rate over the first epoch.
 """
+import argparse
 import gzip
 import json
 import math
 import random
 
 from kept import Kept
-from page import ROOT, draw, table, write_page
+from page import FOLDER as PAGES, ROOT, draw, table, write_page
 from runs import DIGITS, LABELS, have_digits, train
 from schedules import PARTS, call
 from vision import draw_image
 
-FOLDER = ROOT / "runs/reproduce-convolutional"
+FOLDER, DATA = ROOT / "runs/reproduce-convolutional", PAGES / "convolutional.json"
 MODELS, STAGES, RATES = ("resnet18-32", "vgg16-32"), (4, 8), (0.01, 0.03)
 TRAINED, VALIDATED, BATCH, EPOCHS, SEED, SIDE = 4000, 1000, 40, 3, 1, 32
 EPOCH = TRAINED // BATCH  # updates
@@ -168,10 +169,15 @@ def paint(runs: dict, times: dict):
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--minutes", type=float, default=math.inf, help="begin no further training after that long")
+    minutes = parser.parse_args().minutes
     write_files()
-    kept = Kept(FOLDER / "results.json")
-    works = [(m, p, method, rate) for rate in RATES for m in MODELS for p in STAGES for method in METHODS]
-    runs = kept.all_of("runs", {key_of(*work): work for work in works}, run)
+    works = {key_of(*work): work for work in ((m, p, method, r) for r in RATES for m in MODELS for p in STAGES for method in METHODS)}
+    runs = Kept(DATA).all_of("runs", works, run, 60 * minutes)
+    if missing := len(works) - len(runs):
+        print(f"{missing} of {len(works)} trainings are missing: run this command again, then the page is made")
+        return
     times = {(method, p): time_of(method, p) for method in METHODS for p in STAGES}
     images = ("handwritten digits (MNIST), each in a colour of its own on a ground of its own" if have_digits() else
               "drawn stripes, whose angle is the class, in random colours (no MNIST here: `scripts/fetch-dataset mnist` gets it)")
@@ -179,7 +185,7 @@ def main() -> None:
     write_page("convolutional", f"""{__doc__.replace("{images}", images).strip().replace(
         "Asynchronous schedules on convolutional networks.", "# Asynchronous schedules on convolutional networks", 1)}
 
-`scripts/reproduce/convolutional` makes this page: a mini-batch has {BATCH} images, in as many micro-batches as there are stages;
+`scripts/reproduce/convolutional` makes this page, in parts if need be (`--minutes 40`). A mini-batch has {BATCH} images, in as many micro-batches as there are stages;
 {EPOCHS} epochs of {EPOCH} updates; `pipemare` has T1 and T2; the timeprests run in the work-conserving order (`times = "busy"`).
 One run for each cell, so differences of a point or so say little.
 

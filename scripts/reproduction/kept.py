@@ -1,7 +1,9 @@
 """Results that are kept in a file as they come, so that the same command continues where it was stopped."""
 import json
+import math
 import os
 import pathlib
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 from whole_file import write_whole
@@ -26,13 +28,15 @@ class Kept:
         for name in names:
             self.parts.pop(name, None)
 
-    def all_of(self, part: str, wanted: dict, make) -> dict:
-        """`part`, with make(work) for each key of `wanted` that it does not have: one for each core at a time."""
-        found = self.parts.get(part, {})
+    def all_of(self, part: str, wanted: dict, make, seconds: float = math.inf) -> dict:
+        """`part`, with make(work) for each key of `wanted` that it does not have: one for each core at a time, none that
+        would begin after `seconds`."""
+        found, end = self.parts.get(part, {}), time.monotonic() + seconds
         new = {key: work for key, work in wanted.items() if key not in found}
         with ThreadPoolExecutor(os.cpu_count()) as pool:
-            for key, made in zip(new, pool.map(make, new.values())):
-                found[key] = made
-                self.keep(part, found)
-                print(key, flush=True)
+            for key, made in zip(new, pool.map(lambda work: make(work) if time.monotonic() < end else None, new.values())):
+                if made is not None:
+                    found[key] = made
+                    self.keep(part, found)
+                    print(key, flush=True)
         return found
