@@ -87,7 +87,6 @@ int lead_eval(const Options& options, Job* job) {
   const Config asked = config;
   for (const std::string& note : read.notes) spdlog::info("{}", note);
   const Ranks ranks = ranks_of(job, config);
-  if (job) job->set_peer_timeout(config.hardware.peer_timeout);
   const Graph graph = load_graph(read);
   const std::filesystem::path weights = weights_to_read(options, config);
   const NamedTensors parameters = read_weights(weights, graph);
@@ -116,7 +115,6 @@ int follow_eval(const Options& options, Job& job) {
   const Config& config = read.config;
   const Config asked = config;
   const Ranks ranks = ranks_of(&job, config);
-  job.set_peer_timeout(config.hardware.peer_timeout);
   const Graph graph = load_graph(read);
   const bool reads = placed(read, [&] { return reads_samples(config, ranks); });
   Datasets data;

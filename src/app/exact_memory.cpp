@@ -1,12 +1,14 @@
 #include "app/exact_memory.hpp"
 
 #include "compile/compiled_pipeline.hpp"
+#include "config/rules.hpp"
 #include "graph/graph.hpp"
 #include "run/session.hpp"
 
 namespace pipetrain {
 
-void put(const Candidate& candidate, const Graph& graph, PipelineConfig& pipeline) {
+void put(const Candidate& candidate, const Graph& graph, Config& config) {
+  PipelineConfig& pipeline = config.pipeline;
   pipeline.automatic = pipeline.allow_stale = false;
   pipeline.schedule = candidate.schedule->name;
   pipeline.stages = candidate.workers;
@@ -15,6 +17,7 @@ void put(const Candidate& candidate, const Graph& graph, PipelineConfig& pipelin
   pipeline.replicas = candidate.replicas.empty() ? std::vector{1} : candidate.replicas;
   if (candidate.warmup != Warmup::OneFOneB) pipeline.warmup = candidate.warmup;
   if (candidate.recompute) pipeline.recompute = {Recompute::Stage};
+  config::reset_unused(config);
   if (candidate.firsts.size() < 2) return;
   pipeline.split = {SplitRule::FirstLayers, {}};
   for (std::size_t s = 1; s < candidate.firsts.size(); ++s)
@@ -24,7 +27,7 @@ void put(const Candidate& candidate, const Graph& graph, PipelineConfig& pipelin
 std::vector<std::int64_t> exact_memory(const Candidate& candidate, const Config& config,
                                        const Graph& graph, const Dataset& train) {
   Config chosen = config;
-  put(candidate, graph, chosen.pipeline);
+  put(candidate, graph, chosen);
   chosen.hardware.memory_limit = 0;  // the search itself says which stage needs too much
   const std::unique_ptr<Backend> backend =
       make_backend(chosen.hardware.backend, chosen.hardware.devices);

@@ -12,8 +12,9 @@ namespace pipetrain {
 
 struct Graph;
 
-// Writes the candidate into [pipeline], which then names a schedule.
-void put(const Candidate& candidate, const Graph& graph, PipelineConfig& pipeline);
+// Writes the candidate into [pipeline], which then names a schedule; keys of other schedules go
+// back to their defaults.
+void put(const Candidate& candidate, const Graph& graph, Config& config);
 
 // Bytes per worker in training: of the first copy of each of its stages. Compiles the pipeline;
 // takes hardly any memory itself. UsageError if the schedule or a layer refuses the config.

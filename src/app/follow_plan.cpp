@@ -4,6 +4,7 @@
 #include "app/plan_input.hpp"
 #include "base/input_file.hpp"
 #include "checkpoint/save.hpp"
+#include "config/rules.hpp"
 #include "plan/search/search.hpp"
 #include "profile/cache.hpp"
 #include "profile/measure.hpp"
@@ -35,7 +36,7 @@ Proposal follow_plan(ReadConfig& read, const Graph& graph, const Dataset& train)
     return exact_memory(candidate, read.config, graph, train);
   };
   const SearchResult found = search_by_simulation(search);
-  put(found.candidate, graph, read.config.pipeline);
+  put(found.candidate, graph, read.config);
   Proposal proposal = found.proposal;
   name_layers(proposal, input.chain(input.minibatch_samples, 1));
   return proposal;
@@ -57,6 +58,7 @@ void keep_plan(ReadConfig& read, const Graph& graph, const std::filesystem::path
   if (!given.replicas) pipeline.replicas = then.replicas;
   if (!given.warmup) pipeline.warmup = then.warmup;
   if (!given.recompute) pipeline.recompute = then.recompute;
+  config::reset_unused(read.config);
 }
 
 }  // namespace pipetrain

@@ -47,8 +47,9 @@ bool takes_part(std::string_view verb, bool runs_on_ranks) {
                   verb, started.launcher, started.ranks));
 }
 
-Ranks ranks_of(const Job* job, const Config& config) {
+Ranks ranks_of(Job* job, const Config& config) {
   if (!job) return {};
+  job->set_peer_timeout(config.hardware.peer_timeout);
   const Launch started = launch();
   const Ranks ranks{job->rank(), job->size(), started.ranks_here};
   if (config.hardware.workers != Workers::Mpi)

@@ -20,9 +20,10 @@ std::unique_ptr<Job> join_job();
 // mistake is reported once.
 bool takes_part(std::string_view verb, bool runs_on_ranks);
 
-// This process's ranks; a single one if `job` is null. UsageError if the config does not allow
-// several ranks, or not this many.
-Ranks ranks_of(const Job* job, const Config& config);
+// This process's ranks; a single one if `job` is null. From here on the job waits for news of a
+// rank as long as the config says. UsageError if the config does not allow several ranks, or not
+// this many.
+Ranks ranks_of(Job* job, const Config& config);
 
 // Runs one rank of a verb and ends the job with it. Rank 0 returns the verb's exit code, or throws
 // the failure of any rank; the others return 0 unless rank 0 cannot have heard of the failure.

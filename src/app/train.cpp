@@ -145,7 +145,6 @@ int lead_training(const Options& options, Job* job) {
   for (const std::string& note : read.notes) spdlog::info("{}", note);
   const Config& config = read.config;
   const Ranks ranks = ranks_of(job, config);
-  if (job) job->set_peer_timeout(config.hardware.peer_timeout);
   const std::filesystem::path folder = run_directory(options, config);
   check_output(folder);
   const Graph graph = load_graph(read);
@@ -171,7 +170,7 @@ int lead_training(const Options& options, Job* job) {
   const std::unique_ptr<Backend> backend =
       make_backend(config.hardware.backend, config.hardware.devices);
   const Plan plan = load_plan(read, graph, *backend);
-  const TrainingLength length = training_length(config, *data.train);
+  const TrainingLength length = placed(read, [&] { return training_length(config, *data.train); });
   if (job) send_data_facts(*job, data_facts(config, data));
   placed(read, [&] { check_segments(config, length); });
   const std::string annealing = settle_annealing(read.config, earlier.anneal_steps, length);

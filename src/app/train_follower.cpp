@@ -74,7 +74,6 @@ int follow_training(const Options& options, Job& job) {
   ReadConfig read = read_training_config(options);
   const Config& config = read.config;
   const Ranks ranks = ranks_of(&job, config);
-  job.set_peer_timeout(config.hardware.peer_timeout);
   const Graph graph = load_graph(read);
   const auto start = take_start(job);
   if (!start) return 0;

@@ -180,7 +180,7 @@ std::vector<Key> make_keys() {
     {KEY(lr_schedule.warmup_steps), .help = "linear rise from 0", .range = count_or_none},
     {KEY(lr_schedule.milestones), .help = "step: where lr is multiplied by gamma", .range = count, .of = "lr_schedule.kind", .only = {"step"}},
     {KEY(lr_schedule.gamma), .help = "step", .range = above(0), .of = "lr_schedule.kind", .only = {"step"}},
-    {KEY(lr_schedule.min_lr), .help = "linear, cosine: where lr ends", .range = at_least(0), .of = "lr_schedule.kind", .only = {"linear", "cosine"}},
+    {KEY(lr_schedule.min_lr), .help = "linear, cosine: where lr ends; step, inverse_sqrt: lr falls no lower", .range = at_least(0), .of = "lr_schedule.kind", .only = {"step", "linear", "cosine", "inverse_sqrt"}},
 
     {KEY(training.epochs), .help = "1 if steps is not given either", .range = count, .on_resume = OnResume::NewLength},
     {KEY(training.steps), .help = "updates; instead of epochs", .range = count, .on_resume = OnResume::NewLength},

@@ -75,6 +75,7 @@ ReadConfig read_config(const std::vector<std::filesystem::path>& files,
   if (sources.whole) check_rules(given, config, problems);
   raise(std::move(problems));
   ReadConfig read{config, unused_keys(given, config), {}, {}};
+  config::reset_unused(read.config);
   for (const auto& [key, value] : sources.settings) read.places[key] = value.place.text();
   if (!config.inline_model.empty()) read.inline_model_file = only_file(sources, files);
   return read;

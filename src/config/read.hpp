@@ -12,7 +12,8 @@ namespace pipetrain {
 
 struct ReadConfig {
   Config config;
-  std::vector<std::string> notes;  // keys without effect under the chosen kind or schedule
+  // Keys without effect under the chosen kind or schedule; in `config` they have their defaults.
+  std::vector<std::string> notes;
   std::map<std::string, std::string> places;  // by key: "quickstart.toml:12:3"
   std::filesystem::path inline_model_file;    // of all inline layers; empty: none or several files
 };

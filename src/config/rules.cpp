@@ -88,14 +88,27 @@ void check_lr_schedule(const Given& given, const Config& config, Problems& probl
           "lr_schedule.kind = \"inverse_sqrt\" starts after a warm-up, but there is none",
           "write warmup_steps = 1 or more");
   }
-  const bool falls = schedule.kind == LrKind::Linear || schedule.kind == LrKind::Cosine;
-  if (falls && schedule.min_lr > config.optimizer.lr) {
+  if (schedule.kind != LrKind::Constant && schedule.min_lr > config.optimizer.lr) {
     wrong({"lr_schedule.min_lr", "optimizer.lr"},
           fmt::format("lr_schedule.min_lr = {} is above optimizer.lr = {}", schedule.min_lr,
                       config.optimizer.lr),
           fmt::format("write min_lr = {} or less", config.optimizer.lr));
   }
 }
+
+// Under "auto" it is not known yet which schedule's keys have an effect.
+bool is_unused(const Key& key, Config& config) {
+  return !applies(key, config) && !(config.pipeline.automatic && key.of == "pipeline.schedule");
+}
+
+template <class T>
+void reset(const FieldOf<T>& field, Config& config, Config& defaults) {
+  field(config) = field(defaults);
+}
+void reset(const WordField& field, Config& config, Config& defaults) {
+  field.set(config, field.get(defaults));
+}
+void reset(std::monostate, Config&, Config&) {}
 
 }  // namespace
 
@@ -116,7 +129,7 @@ std::vector<std::string> unused_keys(const Given& given, const Config& config) {
   std::vector<std::string> notes;
   for (const Key& key : keys()) {
     const Value* value = setting(given, key.path);
-    if (!value || applies(key, chosen)) continue;
+    if (!value || !is_unused(key, chosen)) continue;
     const std::string now = write_field(*find_key(key.of), chosen);
     notes.push_back(fmt::format(
         "{}: {} has no effect {} (it is for {})", value->place.text(), key.path,
@@ -124,6 +137,13 @@ std::vector<std::string> unused_keys(const Given& given, const Config& config) {
         fmt::join(key.only, ", ")));
   }
   return notes;
+}
+
+void reset_unused(Config& config) {
+  Config defaults;
+  for (const Key& key : keys())
+    if (is_unused(key, config))
+      std::visit([&](const auto& field) { reset(field, config, defaults); }, key.field);
 }
 
 }  // namespace pipetrain::config

@@ -80,7 +80,7 @@ class TraceTrack {
 
 class Trace {
  public:
-  Trace(const StepRange& steps, const Program& program);  // the program must outlive it
+  Trace(const StepRange& steps, const Program& program);
 
   const StepRange& steps() const { return steps_; }
   TraceTrack& track(StageId stage, int copy = 0) {

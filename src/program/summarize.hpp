@@ -2,9 +2,9 @@
 // would add is implied, and only the times of what is in flight are kept. A forward or a backward
 // takes some tens of nanoseconds, so planners can ask thousands of times.
 //
-// If no links are shared and no transfers occupy workers, the numbers are those of `simulate` to
-// the last bit. It finds a program that would wait forever, but not one that would be refused for
-// another reason: `check` does that.
+// If no links are shared, no transfers occupy workers and costs have neither latency nor all_reduce
+// (program/costs.hpp), the numbers are those of `simulate` to the last bit. It finds a program that
+// would wait forever, but not one that would be refused for another reason: `check` does that.
 #pragma once
 
 #include <set>

@@ -13,7 +13,7 @@ namespace pipetrain {
 namespace {
 
 // All that a signal handler can reach; must be lock-free.
-std::atomic<int> stop_asked{0};
+std::atomic<int> stop_asked{0}, asked_elsewhere{0};  // elsewhere: of another rank
 std::atomic<std::int64_t> stop_time_ms{0};
 std::atomic<bool> save_asked{false}, drain_asked{false}, handled{false};
 static_assert(std::atomic<int>::is_always_lock_free && std::atomic<bool>::is_always_lock_free);
@@ -53,6 +53,7 @@ Interrupts::Interrupts() {
   PIPETRAIN_CHECK(!handled.exchange(true), "signals are handled already");
   stop_asked = 0;
   save_asked = drain_asked = false;
+  if (asked_elsewhere != 0) drain_asked = true;  // it came while data was loaded
   for (std::size_t i = 0; i < all.size(); ++i) {
     struct sigaction action {};
     action.sa_handler = i < stopping.size() ? on_stop : on_save;
@@ -64,23 +65,26 @@ Interrupts::Interrupts() {
 
 Interrupts::~Interrupts() {
   for (std::size_t i = 0; i < all.size(); ++i) ::sigaction(all[i], &before[i], nullptr);
+  stop_asked = signal_that_asked();
+  asked_elsewhere = 0;
   handled = false;
 }
 
-int Interrupts::stop_signal() const { return stop_asked; }
+int Interrupts::stop_signal() const { return signal_that_asked(); }
 bool Interrupts::take_save_request() { return save_asked.exchange(false); }
 std::atomic<bool>& Interrupts::drain() { return drain_asked; }
 
 void ask_to_stop(int signal) {
-  int none = 0;
-  if (!stop_asked.compare_exchange_strong(none, signal)) return;
-  stop_time_ms = now_ms();
+  asked_elsewhere = signal;
   drain_asked = true;
 }
 
-int signal_that_asked() { return stop_asked; }
+int signal_that_asked() {
+  const int own = stop_asked;
+  return own != 0 ? own : asked_elsewhere.load();
+}
 
-bool stop_was_asked() { return stop_asked != 0; }
+bool stop_was_asked() { return signal_that_asked() != 0; }
 
 std::string signal_name(int signal) {
   const char* const name = sigabbrev_np(signal);

@@ -25,7 +25,8 @@ class Interrupts {
   std::atomic<bool>& drain();
 };
 
-// Acts as if this signal had come, unless one already has: another rank of the job received it.
+// Another rank of the job received this signal. It stops the training that runs, or else the next
+// one; this process's own signals are counted without it, so the same one may follow at any time.
 void ask_to_stop(int signal);
 
 // Did a signal ask the latest training to stop? Also true after that training.

@@ -25,7 +25,7 @@ struct Options {
   std::string log_level = "info";
   std::string color = "auto";  // always | never
 
-  // train, eval, benchmark
+  // train, eval
   std::filesystem::path output;  // empty: runs/<config name>
   std::string resume = "auto";   // auto | never | a checkpoint
   bool accept_changed_data = false;

@@ -16,7 +16,7 @@ namespace pipetrain {
 struct RunMetricsInput {
   std::filesystem::path folder;
   const MetricsConfig& config;
-  const Program& program;       // the one that is trained; must outlive the metrics
+  const Program& program;       // the one that is trained
   std::int64_t keep_steps = 0;  // the checkpoint's step: later events are removed
 };
 

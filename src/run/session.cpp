@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "base/error.hpp"
 #include "base/printable.hpp"
@@ -99,9 +100,16 @@ LoaderOptions loader_options(const Pipeline& pipeline, const Config& config, Mod
 TrainingLength training_length(const Config& config, const Dataset& train) {
   TrainingLength length;
   length.steps_per_epoch = train.order(training_order(config))->steps_per_epoch();
-  length.steps = config.training.steps > 0
-                     ? config.training.steps
-                     : std::max<std::int64_t>(1, config.training.epochs) * length.steps_per_epoch;
+  length.steps = config.training.steps;
+  if (length.steps > 0) return length;
+  const std::int64_t epochs = std::max<std::int64_t>(1, config.training.epochs);
+  constexpr std::int64_t most = std::numeric_limits<int>::max();  // a Version counts them
+  if (epochs > most / length.steps_per_epoch)
+    throw UsageError(fmt::format(
+        "training.epochs: {} epochs of {} mini-batches are more than {} updates; write {} or less",
+        epochs, length.steps_per_epoch, most,
+        std::max<std::int64_t>(1, most / length.steps_per_epoch)));
+  length.steps = epochs * length.steps_per_epoch;
   return length;
 }
 
@@ -129,8 +137,19 @@ PipelineInput pipeline_input(const Config& config, const Graph& graph, const Pla
           .steps_per_epoch = length.steps_per_epoch};
 }
 
+namespace {
+
+// In mini-batches: a MicrobatchId counts the micro-batches of a segment.
+std::int64_t longest_segment(const PipelineConfig& pipeline) {
+  const std::int64_t program =
+      has_own_order(pipeline) ? own_order(pipeline).program.minibatches : 1;
+  return std::numeric_limits<int>::max() / 2 / pipeline.microbatches / program * program;
+}
+
+}  // namespace
+
 std::int64_t segment_end(const Config& config, const TrainingLength& length, std::int64_t step) {
-  std::int64_t end = length.steps;
+  std::int64_t end = std::min(length.steps, step + longest_segment(config.pipeline));
   const auto next_multiple = [&](std::int64_t every) {
     if (every > 0) end = std::min(end, (step / every + 1) * every);
   };

@@ -51,6 +51,7 @@ OrderOptions evaluation_order(const Config& config);
 LoaderOptions loader_options(const Pipeline& pipeline, const Config& config, Mode mode,
                              std::int64_t first = 0);
 
+// UsageError if that is more updates than a Version can count.
 TrainingLength training_length(const Config& config, const Dataset& train);
 
 bool asks_for_validation(const Config& config);
@@ -61,7 +62,7 @@ PipelineInput pipeline_input(const Config& config, const Graph& graph, const Pla
                              Backend& backend, const Datasets& data, const TrainingLength& length);
 
 // Where the first validation or checkpoint after `step` that the config asks for closes a segment;
-// at the latest, the end of training.
+// at the latest, the end of training, and 2^30 micro-batches after `step`.
 std::int64_t segment_end(const Config& config, const TrainingLength& length, std::int64_t step);
 
 // An order of the user's own drains only after the number of mini-batches that it lists: UsageError

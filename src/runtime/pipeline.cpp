@@ -324,6 +324,7 @@ EvaluationSum Pipeline::Impl::evaluate(Loader* loader, std::int64_t minibatches)
     job->notes().send(0, Topic::Sum, std::move(note));
   } else if (leads()) {
     const Note note = of_job([&] { return job->notes().take(Topic::Sum, ranks.back()[0]); });
+    PIPETRAIN_CHECK(note.size() == sizeof sum, "a rank's sum of an evaluation has another size");
     std::memcpy(&sum, note.data(), sizeof sum);
   }
   return sum;

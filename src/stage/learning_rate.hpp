@@ -20,7 +20,8 @@ struct LearningRate {
 
   // For mini-batch `step`, counted from 0. Warm-up rises linearly: (step + 1) / warmup_steps of
   // base. After it: constant; step: base * gamma^(milestones passed); linear and cosine: from base
-  // to min_lr; inverse_sqrt: base * sqrt(max(1, warmup_steps) / (step + 1)).
+  // to min_lr; inverse_sqrt: base * sqrt(max(1, warmup_steps) / (step + 1)). Step and inverse_sqrt
+  // go no lower than min_lr.
   double at(std::int64_t step) const;
   // The same, times the stage's annealing factor and its share.
   double at(std::int64_t step, StageId stage) const {

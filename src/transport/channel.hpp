@@ -13,7 +13,7 @@
 // released it and the sender has forgotten it.
 //
 // Threading: one sending and one receiving thread. Any thread may call close(), also more than
-// once: from then on acquire() and receive() throw ChannelClosed, including calls that are waiting.
+// once: from then on acquire(), send() and receive() throw ChannelClosed, waiting calls included.
 #pragma once
 
 #include <cstddef>

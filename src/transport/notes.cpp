@@ -161,6 +161,7 @@ bool RankNotes::receive_pieces(RankWire& wire, int from) {
     const auto bytes = piece.request >= 0 ? wire.done(piece.request) : std::nullopt;
     if (!bytes) break;
     peer.heard_ns = now_ns();
+    piece.request = -1;  // it has ended, also if the piece is refused
     add_piece(from, {piece.bytes.data(), *bytes});
     piece.request = wire.receive(from, note_tag, piece.bytes.data(), piece_bytes);
     peer.next = (peer.next + 1) % peer.receiving.size();

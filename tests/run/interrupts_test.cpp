@@ -42,6 +42,14 @@ void send_two() {
   }
 }
 
+// The launcher's copy of a signal may come long after another rank has passed its own on.
+void send_one_after_another_ranks() {
+  const Interrupts interrupts;
+  ask_to_stop(SIGTERM);
+  usleep(300'000);
+  std::raise(SIGTERM);
+}
+
 }  // namespace
 
 TEST_CASE("a stop signal asks for a drain and is remembered", "[interrupts]") {
@@ -98,6 +106,27 @@ TEST_CASE("a signal that the process was started to ignore stays ignored", "[int
 
 TEST_CASE("a second stop signal ends the process at once", "[interrupts]") {
   CHECK(exit_code_of(send_two) == 128 + SIGTERM);
+}
+
+TEST_CASE("a signal of another rank is not the first of this process's own", "[interrupts]") {
+  CHECK(exit_code_of(send_one_after_another_ranks) == 0);
+}
+
+TEST_CASE("a signal of another rank stops the training that runs, or the next one",
+          "[interrupts]") {
+  ask_to_stop(SIGTERM);
+  {
+    Interrupts interrupts;
+    CHECK(interrupts.stop_signal() == SIGTERM);
+    CHECK(interrupts.drain());
+  }
+  CHECK(stop_was_asked());
+  Interrupts next;
+  CHECK(next.stop_signal() == 0);
+  CHECK_FALSE(next.drain());
+  ask_to_stop(SIGINT);
+  CHECK(next.stop_signal() == SIGINT);
+  CHECK(next.drain());
 }
 
 TEST_CASE("signals have their names", "[interrupts]") {

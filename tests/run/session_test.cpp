@@ -36,6 +36,25 @@ TEST_CASE("a segment ends at the next validation, checkpoint or the end", "[sess
   CHECK(segment_end(config, length, 21) == 25);
 }
 
+TEST_CASE("a segment is closed before its micro-batches are too many to count", "[session]") {
+  Config config;
+  config.pipeline.microbatches = 64;
+  const TrainingLength length{.steps_per_epoch = 10, .steps = 2147483647};
+  const std::int64_t end = segment_end(config, length, 1000) - 1000;
+  CHECK(end * 64 <= 1 << 30);
+  CHECK(end * 64 > 1 << 29);
+}
+
+TEST_CASE("more epochs than updates can be counted are refused", "[session]") {
+  const RunRig rig;  // 4 mini-batches an epoch
+  Config config = rig.config();
+  config.training.steps = 0;
+  config.training.epochs = 2147483647;
+  CHECK_THROWS_WITH(training_length(config, *rig.data().train),
+                    "training.epochs: 2147483647 epochs of 4 mini-batches are more than 2147483647 "
+                    "updates; write 536870911 or less");
+}
+
 TEST_CASE("one batch to overfit is the first one, for 500 steps, without validation", "[session]") {
   Config config;
   config.name = "net";
