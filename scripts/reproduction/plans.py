@@ -32,7 +32,8 @@ def shown(found: dict) -> str:
         name = f"{len(found['stages'])} stages"
     if found["objective"] != "pipedream":
         name = f"{found['schedule']}, {name if found['schedule'] != 'data_parallel' else name + ' devices'}"
-    return f"{name}: {found['step_ms']:.4g} ms, {found['speedup']:.2f}x"
+    speedup = "" if found["speedup"] is None else f", {found['speedup']:.2f}x"  # none: one device is too small
+    return f"{name}: {found['step_ms']:.4g} ms{speedup}"
 
 
 def judged(row: tuple, chosen: dict[str, dict]) -> tuple[bool, str]:

@@ -56,7 +56,9 @@ Proposal plan_pipedream(const PlanInput& input, const Options& options) {
       .memory_bytes = input.memory_bytes};
   for (const EvenLevel& level : *levels)
     request.levels.push_back({level.size, level.bytes_per_second});
-  return explore_pipedream(input.cuts, request, input.where);
+  Proposal proposal = explore_pipedream(input.cuts, request, input.where);
+  if (!input.samples_assumed) set_samples(proposal, input);  // no time depends on assumed ones
+  return proposal;
 }
 
 Proposal plan_bapipe(const PlanInput& input, const Options&) {
@@ -64,12 +66,14 @@ Proposal plan_bapipe(const PlanInput& input, const Options&) {
                                       .cluster = input.cluster,
                                       .minibatch_samples = input.minibatch_samples,
                                       .memory_limit_bytes = input.memory_bytes});
+  set_samples(proposal, input);
   proposal.keys = schedule_keys(proposal.schedule) + "\n";
   return proposal;
 }
 
 Proposal plan_simulate(const PlanInput& input, const Options&) {
   Proposal proposal = search_by_simulation(search_input(input)).proposal;
+  set_samples(proposal, input);
   set_transfers(proposal, input);
   return proposal;
 }

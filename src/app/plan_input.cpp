@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <filesystem>
 #include <memory>
 
 #include "base/error.hpp"
@@ -118,7 +119,26 @@ std::string profile_text(const Options& options) {
 
 // ---- a profile from PipeDream
 
+// It is a profile of no config's model, so a config would have no effect.
+void refuse_config(const Options& options) {
+  const std::string file = printable(options.profile.string());
+  std::string configs;
+  for (const std::filesystem::path& config : options.configs)
+    configs += fmt::format("{}{}", configs.empty() ? "" : " ", printable(config.string()));
+  if (!configs.empty())
+    throw UsageError(
+        fmt::format("the config {0} has no effect with {1}, which is not a profile of its model; "
+                    "leave it out, or profile that model: pipetrain profile {0}",
+                    configs, file));
+  if (!options.sets.empty())
+    throw UsageError(
+        fmt::format("--set has no effect with {}, which is not a profile of a config's model; "
+                    "leave it out",
+                    file));
+}
+
 PlanInput from_graph(const Options& options, const std::string& text) {
+  refuse_config(options);
   auto model = std::make_shared<ProfiledModel>(parse_graph_profile(text, options.profile.string()));
   model->chain.microbatch_samples = kGraphSamples;
   const std::optional<Cluster> cluster = cluster_in(options);
@@ -130,6 +150,7 @@ PlanInput from_graph(const Options& options, const std::string& text) {
           .chain = [model](int samples, int) { return scaled_chain(model->chain, samples); },
           .cuts = model->cuts,
           .minibatch_samples = kGraphSamples,
+          .samples_assumed = true,
           .cluster = *cluster};
 }
 
@@ -186,6 +207,10 @@ PlanInput from_profile_alone(const Options& options, const Profile& profile) {
 }
 
 PlanInput from_profile(const Options& options, const std::string& text) {
+  if (options.configs.empty() && !options.sets.empty())
+    throw UsageError(fmt::format(
+        "--set changes a config, but none is given; name it: pipetrain plan CONFIG --profile {}",
+        printable(options.profile.string())));
   const Profile profile = parse_profile_json(text, options.profile.string());
   PlanInput input;
   if (options.configs.empty()) {
@@ -198,7 +223,10 @@ PlanInput from_profile(const Options& options, const std::string& text) {
     input.where = options.profile.string();
   }
   input.cuts = cuts_of(input.chain(input.minibatch_samples, 1), input.where);
-  if (const std::optional<Cluster> cluster = cluster_in(options)) input.cluster = *cluster;
+  if (const std::optional<Cluster> cluster = cluster_in(options)) {
+    input.cluster = *cluster;
+    input.whole_cluster.reset();
+  }
   return input;
 }
 
@@ -233,10 +261,12 @@ PlanInput plan_input(const ReadConfig& read, const Graph& graph, const Profile& 
     auto& layers = input.tied_layers.emplace_back();
     for (const Tie& use : uses) layers.push_back(use.layer.value);
   }
-  input.cluster =
-      this_machine(profile, std::max(1, config.hardware.threads_per_stage), input.given.stages);
+  const int threads = std::max(1, config.hardware.threads_per_stage);
+  input.cluster = this_machine(profile, threads, input.given.stages);
+  input.whole_cluster = this_machine(profile, threads);
   const std::optional<LinkRate> link = link_of(config.hardware);
-  if (link && config.hardware.workers != Workers::Inline) put_links(*link, input.cluster);
+  if (link && config.hardware.workers != Workers::Inline)
+    for (Cluster* cluster : {&input.cluster, &*input.whole_cluster}) put_links(*link, *cluster);
   return input;
 }
 
@@ -304,6 +334,7 @@ std::vector<LayerChain> chains_of(const PlanInput& input) {
 SearchInput search_input(const PlanInput& input) {
   return {.chain = input.chain,
           .cluster = input.cluster,
+          .whole_cluster = input.whole_cluster,
           .minibatch_samples = input.minibatch_samples,
           .copies_beside_weights = input.copies_beside_weights,
           .memory_limit_bytes = input.memory_bytes,
@@ -330,6 +361,11 @@ void set_transfers(Proposal& proposal, const PlanInput& input) {
     const auto bytes = static_cast<double>(chain.layers[stage.last_layer].sent_bytes);
     stage.transfer_ms = from == to ? 0 : 2 * travel_ms(route(input.cluster, from, to).wire, bytes);
   }
+}
+
+void set_samples(Proposal& proposal, const PlanInput& input) {
+  proposal.minibatch_samples = input.minibatch_samples;
+  proposal.samples_assumed = input.samples_assumed;
 }
 
 void name_layers(Proposal& proposal, const LayerChain& chain) {

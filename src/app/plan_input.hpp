@@ -36,8 +36,10 @@ struct PlanInput {
   std::function<LayerChain(int samples, int workers)> chain;
   CutStates cuts;  // for one whole mini-batch, on one worker
   int minibatch_samples = 1;
+  bool samples_assumed = false;   // because the profile does not say how many they are
   int copies_beside_weights = 2;  // gradient and moments
   Cluster cluster;
+  std::optional<Cluster> whole_cluster = {};      // SearchInput
   std::optional<std::int64_t> memory_bytes = {};  // per device
   GivenKeys given = {};
   bool allow_stale = false;
@@ -58,5 +60,7 @@ void name_layers(Proposal& proposal, const LayerChain& chain);
 // For a plan whose stages are on the cluster's devices: how long a micro-batch takes to the next
 // stage and back.
 void set_transfers(Proposal& proposal, const PlanInput& input);
+// Of how many samples its mini-batch is.
+void set_samples(Proposal& proposal, const PlanInput& input);
 
 }  // namespace pipetrain

@@ -7,7 +7,6 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "base/bytes_text.hpp"
 #include "base/columns.hpp"
 #include "base/printable.hpp"
 #include "plan/proposal_words.hpp"
@@ -71,16 +70,15 @@ std::string sends_text(const ProposedCommunication& sends) {
                      communication_text(sends.communication));
 }
 
-std::string map_text(const std::vector<ProposedStage>& stages) {
+std::string map_text(const Proposal& proposal) {
   std::vector<std::vector<std::string>> rows = {
       {"stage", "layers", "replicas", "devices", "time", "transfer", "memory"}};
-  for (std::size_t s = 0; s < stages.size(); ++s) {
-    const ProposedStage& stage = stages[s];
-    rows.push_back(
-        {std::to_string(s), layers_text(stage), std::to_string(stage.replicas),
-         devices_text(stage.devices), ms_text(stage.time_ms),
-         stage.transfer_ms ? ms_text(*stage.transfer_ms) : "-",
-         stage.memory_bytes ? bytes_text(static_cast<std::size_t>(*stage.memory_bytes)) : "-"});
+  for (std::size_t s = 0; s < proposal.stages.size(); ++s) {
+    const ProposedStage& stage = proposal.stages[s];
+    rows.push_back({std::to_string(s), layers_text(stage), std::to_string(stage.replicas),
+                    devices_text(stage.devices), ms_text(stage.time_ms),
+                    stage.transfer_ms ? ms_text(*stage.transfer_ms) : "-",
+                    stage.memory_bytes ? held_text(proposal, s) : "-"});
   }
   return columns(rows);
 }
@@ -88,21 +86,20 @@ std::string map_text(const std::vector<ProposedStage>& stages) {
 std::string bottleneck_name(const Proposal& proposal) {
   const auto found = bottleneck_of(proposal);
   if (!found) return "";
-  return found->transfer ? fmt::format(": the transfer between stages {} and {}", found->stage,
-                                       found->stage + 1)
-                         : fmt::format(": stage {}", found->stage);
+  const std::size_t stage = found->stages.front();
+  if (found->transfer)
+    return fmt::format(": the transfer between stages {} and {}", stage, stage + 1);
+  if (found->stages.size() == 1) return fmt::format(": stage {}", stage);
+  return fmt::format(": device {} (stages {})", found->device, fmt::join(found->stages, ", "));
 }
 
 std::string numbers_text(const Proposal& proposal) {
-  const auto microbatches = static_cast<std::size_t>(proposal.microbatches);
   std::vector<std::vector<std::string>> rows = {
-      {"schedule", fmt::format("{}, {} {} per mini-batch", proposal.schedule, microbatches,
-                               microbatches == 1 ? "micro-batch" : "micro-batches")},
+      {"schedule", fmt::format("{}, {}", proposal.schedule, microbatches_text(proposal))},
       {"bottleneck", fmt::format("{} per micro-batch{}", ms_text(proposal.bottleneck_ms),
                                  bottleneck_name(proposal))},
       {"step", fmt::format("{} per mini-batch", ms_text(proposal.step_ms))},
-      {"speedup", fmt::format("{:.2f} over one device; data parallel has {:.2f}", proposal.speedup,
-                              proposal.data_parallel_speedup)}};
+      {"speedup", speedup_text(proposal)}};
   if (proposal.sends) rows.push_back({"sends", sends_text(*proposal.sends)});
   return columns(rows);
 }
@@ -169,17 +166,19 @@ std::string proposal_json(const Proposal& proposal) {
                          {"shared_layers", shared_layers_json(proposal.stages)},
                          {"schedule", proposal.schedule},
                          {"microbatches", proposal.microbatches},
+                         {"minibatch_samples", value_or_null(proposal.minibatch_samples)},
                          {"step_ms", proposal.step_ms},
                          {"bottleneck_ms", proposal.bottleneck_ms},
-                         {"speedup", proposal.speedup},
-                         {"data_parallel_speedup", proposal.data_parallel_speedup},
+                         {"speedup", value_or_null(proposal.speedup)},
+                         {"data_parallel_speedup", value_or_null(proposal.data_parallel_speedup)},
+                         {"data_parallel_devices", value_or_null(proposal.data_parallel_devices)},
                          {"communication", sends_json(proposal.sends)},
                          {"compared", compared}};
   return dumped(document, 2) + '\n';
 }
 
 std::string proposal_text(const Proposal& proposal) {
-  return fmt::format("{}\n\n{}\n{}\n{}\n{}", title_text(proposal), map_text(proposal.stages),
+  return fmt::format("{}\n\n{}\n{}\n{}\n{}", title_text(proposal), map_text(proposal),
                      numbers_text(proposal), comparison_text(proposal.compared),
                      config_text(proposal));
 }

@@ -16,7 +16,9 @@ struct ProposedStage {
   int replicas = 1;
   std::vector<int> devices = {};  // of the cluster; one per replica
   double time_ms = 0;             // forward and backward of one micro-batch, shared by the replicas
-  std::optional<std::int64_t> memory_bytes = {};  // of one replica; none if unknown
+  // Of the replica that needs most, with all that its device holds for other stages; none if
+  // unknown.
+  std::optional<std::int64_t> memory_bytes = {};
   // The share of its first and of its last layer that this stage computes. If it is below 1, the
   // neighbour stage names the layer too and computes the rest (BaPipe), which nothing here can
   // train.
@@ -42,16 +44,20 @@ struct ProposedCommunication {
 struct Proposal {
   std::string objective;  // pipedream | bapipe | simulate
   std::string schedule;
-  int microbatches = 1;  // per mini-batch
-  int workers = 0;       // 0: one for each stage
+  int microbatches = 1;                       // per mini-batch
+  std::optional<int> minibatch_samples = {};  // none if nothing depends on their number
+  bool samples_assumed = false;               // because the profile does not say how many
+  int workers = 0;                            // 0: one for each stage
   // Lines of [pipeline] that a config needs to run it, besides stages, micro-batches and split;
   // empty: the schedule's name is enough.
   std::string keys = {};
   std::vector<ProposedStage> stages;
-  double step_ms = 0;                // of one mini-batch
-  double bottleneck_ms = 0;          // of the slowest stage or transfer, per micro-batch
-  double speedup = 1;                // over one device
-  double data_parallel_speedup = 1;  // of data parallelism over one device
+  double step_ms = 0;                  // of one mini-batch
+  double bottleneck_ms = 0;            // of the slowest device or transfer, per micro-batch
+  std::optional<double> speedup = {};  // over one device; none if the model does not fit it
+  // Of data parallelism over one device; none if that is unknown or data parallelism cannot run.
+  std::optional<double> data_parallel_speedup = {};
+  std::optional<int> data_parallel_devices = {};  // that it uses; none: all of the cluster's
   std::vector<ComparedPlan> compared;
   std::optional<ProposedCommunication> sends = {};  // none if unknown
 };

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "base/bytes_text.hpp"
 #include "base/xml_text.hpp"
 #include "plan/proposal_words.hpp"
 
@@ -12,7 +11,7 @@ namespace pipetrain {
 namespace {
 
 // Columns and rows, in points.
-constexpr double kLeft = 20, kLayers = 88, kTimes = 424, kTimeWidth = 230, kMemory = 848,
+constexpr double kLeft = 20, kLayers = 88, kTimes = 424, kTimeWidth = 204, kMemory = 848,
                  kMemoryWidth = 96, kWidth = 1040;
 constexpr double kTop = 96, kStageHeight = 40, kTransferHeight = 26, kBar = 18, kThinBar = 8;
 constexpr std::size_t kLongest = 44;  // characters that fit into the column of layers
@@ -71,12 +70,9 @@ class Picture {
 
  private:
   std::string head() const {
-    const std::string below = fmt::format(
-        "{}, {} per mini-batch, a step of {}; {:.2f} times one device, data parallel {:.2f}",
-        proposal_.schedule,
-        proposal_.microbatches == 1 ? "1 micro-batch"
-                                    : fmt::format("{} micro-batches", proposal_.microbatches),
-        ms_text(proposal_.step_ms), proposal_.speedup, proposal_.data_parallel_speedup);
+    const std::string below = fmt::format("{}, {}, a step of {}; speedup {}", proposal_.schedule,
+                                          microbatches_text(proposal_), ms_text(proposal_.step_ms),
+                                          speedup_text(proposal_));
     return written("title", kLeft, 30, title_text(proposal_)) + written("faint", kLeft, 52, below) +
            written("head", kLayers, kTop - 14, "layers") +
            written("head", kTimes, kTop - 14, "time of a micro-batch, and of its transfer") +
@@ -87,7 +83,8 @@ class Picture {
   }
 
   bool bounds(std::size_t s, bool transfer) const {
-    return bottleneck_ && bottleneck_->stage == s && bottleneck_->transfer == transfer;
+    return bottleneck_ && bottleneck_->transfer == transfer &&
+           std::ranges::find(bottleneck_->stages, s) != bottleneck_->stages.end();
   }
 
   std::string stage(std::size_t s) {
@@ -100,7 +97,7 @@ class Picture {
                        written("", kLayers, y_ + 16, shortened(layers_text(stage))) +
                        written("faint", kLayers, y_ + 33, shortened(runs)) +
                        timed(stage.time_ms, y_ + 3, kBar, "time", bounds(s, false));
-    if (stage.memory_bytes) text += memory(static_cast<double>(*stage.memory_bytes));
+    if (stage.memory_bytes) text += memory(s);
     y_ += kStageHeight;
     if (s + 1 == proposal_.stages.size()) return text;
     if (stage.transfer_ms)
@@ -116,13 +113,21 @@ class Picture {
     const double middle = y + height / 2 + 5;
     return bar(bound ? "bound" : style, kTimes, y, width, height) +
            written(bound ? "mark" : "", kTimes + width + 8, middle,
-                   ms_text(ms) + (bound ? " (bottleneck)" : ""));
+                   fmt::format("{}{}", ms_text(ms), bound ? bottleneck_mark() : ""));
   }
 
-  std::string memory(double bytes) const {
+  std::string_view bottleneck_mark() const {
+    return bottleneck_ && bottleneck_->stages.size() > 1 ? " (of the bottleneck)" : " (bottleneck)";
+  }
+
+  // Once for each device, with its first stage.
+  std::string memory(std::size_t s) const {
+    const std::string held = held_text(proposal_, s);
+    if (first_beside(proposal_, s) != s) return written("faint", kMemory, y_ + 17, held);
+    const auto bytes = static_cast<double>(proposal_.stages[s].memory_bytes.value_or(0));
     const double width = most_bytes_ > 0 ? bytes / most_bytes_ * kMemoryWidth : 0;
     return bar("memory", kMemory, y_ + 3, width, kBar) +
-           written("", kMemory + width + 8, y_ + 17, bytes_text(static_cast<std::size_t>(bytes)));
+           written("", kMemory + width + 8, y_ + 17, held);
   }
 
   const Proposal& proposal_;

@@ -82,6 +82,9 @@ TEST_CASE("a plan of a config keeps what the config gives") {
   const json plan = json::parse(planned.out);
   CHECK(plan["objective"] == "simulate");
   CHECK(plan["stages"].size() == 2);  // the config says 2
+  CHECK(plan["minibatch_samples"] == 32);
+  CHECK(plan["speedup"].is_number());  // though no plan on one device keeps what it says
+  CHECK_FALSE(plan["data_parallel_speedup"] == 1);
   CHECK(plan["step_ms"] > 0);
 }
 
@@ -192,7 +195,8 @@ TEST_CASE("a profile may come through a pipe") {
   const Ran planned =
       planning.pipetrain("plan --profile /dev/stdin --json < " + planning.profile.string());
   INFO(planned.err);
-  CHECK(planned.code == 0);
+  REQUIRE(planned.code == 0);
+  CHECK(json::parse(planned.out)["minibatch_samples"] == 8);  // the largest that was measured
   const Ran piped =
       run_binary("plan --profile /dev/stdin --json", "cat " + planning.profile.string() + " |");
   INFO(piped.err);

@@ -167,3 +167,48 @@ TEST_CASE("a plan is named by its replicas") {
   CHECK(slower_text(10.0001, 10) == "takes equal time");
   CHECK(slower_text(5, 10) == "takes only 0.500 of the time");
 }
+
+TEST_CASE("a plan says of how many samples its mini-batch is") {
+  Proposal p = two_stages();
+  CHECK(nlohmann::json::parse(proposal_json(p))["minibatch_samples"].is_null());
+  p.minibatch_samples = 16;
+  CHECK_THAT(proposal_text(p),
+             Contains("pipedream, 1 micro-batch in a mini-batch of 16 samples\n"));
+  CHECK_THAT(proposal_svg(p), Contains("1 micro-batch in a mini-batch of 16 samples, a step of"));
+  CHECK(nlohmann::json::parse(proposal_json(p))["minibatch_samples"] == 16);
+  p.samples_assumed = true;
+  CHECK_THAT(proposal_text(p), Contains("in a mini-batch of 16 samples (assumed)\n"));
+}
+
+TEST_CASE("a plan says what a speed-up is relative to, and if it is unknown") {
+  Proposal p = two_stages();
+  p.data_parallel_devices = 4;
+  CHECK_THAT(proposal_text(p),
+             Contains("2.50 over one device; data parallel on 4 devices has 1.25\n"));
+  CHECK(nlohmann::json::parse(proposal_json(p))["data_parallel_devices"] == 4);
+  p.data_parallel_speedup.reset();
+  CHECK_THAT(proposal_text(p), Contains("2.50 over one device\n"));
+  p.speedup.reset();
+  CHECK_THAT(proposal_text(p), Contains("unknown: the model does not fit one device\n"));
+  CHECK_THAT(proposal_svg(p), Contains("speedup unknown: the model does not fit one device<"));
+  const auto json = nlohmann::json::parse(proposal_json(p));
+  CHECK(json["speedup"].is_null());
+  CHECK(json["data_parallel_speedup"].is_null());
+}
+
+TEST_CASE("stages of one device are one bottleneck, and have one memory") {
+  Proposal p = two_stages();
+  p.stages[0].replicas = 1;
+  p.stages[0].devices = p.stages[1].devices = {0};
+  p.stages[0].time_ms = 12;
+  p.stages[0].transfer_ms = 0;
+  p.stages[1].memory_bytes = p.stages[0].memory_bytes;
+  const std::string text = proposal_text(p), svg = proposal_svg(p);
+  CHECK_THAT(text, Contains("pipedream: 1 worker with 2 stages, on 1 device\n"));
+  CHECK_THAT(text, Contains("20 ms per micro-batch: device 0 (stages 0, 1)\n"));
+  CHECK_THAT(text, Contains("with stage 0\n"));
+  CHECK_THAT(svg, Contains("12 ms (of the bottleneck)"));
+  CHECK_THAT(svg, Contains("8 ms (of the bottleneck)"));
+  CHECK_THAT(svg, Contains("with stage 0"));
+  CHECK(svg.find("<rect class=\"memory\"") == svg.rfind("<rect class=\"memory\""));
+}

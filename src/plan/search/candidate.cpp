@@ -8,8 +8,10 @@
 #include <numeric>
 #include <utility>
 
+#include "base/counted.hpp"
 #include "compact_schedule.hpp"
 #include "graph/graph.hpp"
+#include "plan/proposal_words.hpp"
 
 namespace pipetrain {
 namespace {
@@ -45,6 +47,15 @@ ScheduleRequest request_of(const Candidate& c) {
           .replicas = c.replicas,
           .recompute = c.recompute,
           .early_sends = true};
+}
+
+// "2 stages", "2 stages of 3-1 replicas", "2 workers with 2 stages each"
+std::string stages_text(const Candidate& c) {
+  if (c.schedule->parts == Parts::Whole) return counted(c.workers, "worker");
+  if (c.parts() > c.workers) return several_stages_text(c.devices(), c.parts() / c.workers);
+  std::string text = counted(c.workers, "stage");
+  if (!c.replicas.empty()) text += fmt::format(" of {} replicas", fmt::join(c.replicas, "-"));
+  return text;
 }
 
 class Simulation {
@@ -161,17 +172,23 @@ class Simulation {
 
   void set_stages(Simulated& result) const {
     double busy = 0;
+    std::vector<double> worker_ms(candidate_.devices());
     for (int p = 0; p < std::ssize(parts_); ++p) {
       const StageCosts& costs = costs_.per_stage[p];
       const double compute = costs.forward + costs.backward_input + costs.backward_weight +
                              (candidate_.recompute ? costs.forward : 0);
-      const double shared = candidate_.replicas.empty() ? compute : compute / copies_of(p);
-      result.stages.push_back({.compute_ms = shared, .worker = device_of(p)});
-      result.bottleneck_ms = std::max({result.bottleneck_ms, shared, costs.transfer});
+      SimulatedStage stage{.compute_ms = compute / copies_of(p)};
+      for (int c = 0; c < copies_of(p); ++c) {
+        stage.workers.push_back(device_of(p, c));
+        worker_ms[device_of(p, c)] += stage.compute_ms;
+      }
+      result.stages.push_back(std::move(stage));
+      result.bottleneck_ms = std::max(result.bottleneck_ms, costs.transfer);
       // If copies take mini-batches in turn, they update once for one mini-batch of each.
       const int updates = shape_.whole_minibatches ? 1 : copies_of(p);
       busy += compute * candidate_.microbatches + costs.update * updates;
     }
+    result.bottleneck_ms = std::max(result.bottleneck_ms, std::ranges::max(worker_ms));
     result.bubble = 1 - busy / (result.step_ms * candidate_.devices());
   }
 
@@ -221,16 +238,20 @@ LayerChain reordered(const LayerChain& chain, const LayerOrder& order) {
   return result;
 }
 
+std::vector<int> equal_divisions(int minibatch_samples) {
+  std::vector<int> counts;
+  for (int n = 1; n <= minibatch_samples && n <= 256; n *= 2)
+    if (minibatch_samples % n == 0) counts.push_back(n);
+  return counts;
+}
+
 int Candidate::devices() const {
   return replicas.empty() ? workers : std::accumulate(replicas.begin(), replicas.end(), 0);
 }
 
 std::string text_of(const Candidate& c) {
-  std::string text =
-      fmt::format("{}, {} stage{}", c.schedule->name, c.workers, c.workers == 1 ? "" : "s");
-  if (!c.replicas.empty()) text += fmt::format(" of {} replicas", fmt::join(c.replicas, "-"));
-  if (c.virtual_stages > 1) text += fmt::format(" of {} parts each", c.virtual_stages);
-  text += fmt::format(", {} micro-batch{}", c.microbatches, c.microbatches == 1 ? "" : "es");
+  std::string text = fmt::format("{}, {}, {}", c.schedule->name, stages_text(c),
+                                 counted(c.microbatches, "micro-batch"));
   if (c.recompute) text += ", recomputed";
   return text;
 }

@@ -39,6 +39,10 @@ struct Candidate {
 // "1f1b, 2 stages, 8 micro-batches"
 std::string text_of(const Candidate& candidate);
 
+// Numbers of micro-batches that are searched: powers of two that divide the mini-batch, so that its
+// micro-batches have one size.
+std::vector<int> equal_divisions(int minibatch_samples);
+
 struct CandidateInput {
   const LayerChain& chain;  // for the candidate's size of micro-batch
   const Cluster& cluster;
@@ -49,13 +53,13 @@ struct CandidateInput {
 };
 
 struct SimulatedStage {
-  double compute_ms = 0;  // forward and backward of one micro-batch, shared by replicas
-  int worker = 0;         // the worker that has it; the first one, if there are several copies
+  double compute_ms = 0;          // forward and backward of one micro-batch, shared by its copies
+  std::vector<int> workers = {};  // those that have it: one for each copy
 };
 
 struct Simulated {
   double step_ms = 0;                      // of a mini-batch in steady state
-  double bottleneck_ms = 0;                // for a micro-batch, of the slowest stage or transfer
+  double bottleneck_ms = 0;                // for a micro-batch, of the slowest worker or transfer
   double bubble = 0;                       // idle share of the workers' time, in steady state
   std::vector<SimulatedStage> stages;      // per part of the model
   std::vector<std::int64_t> memory_bytes;  // per worker
@@ -72,7 +76,7 @@ void set_memory(Simulated& simulated, std::vector<std::int64_t> per_worker,
                 const CandidateInput& input);
 
 // What its workers send until every replica has had its turn (program/communication.hpp). From the
-// bytes of the chain, so in f32 and without the padding of packets or the sums of tied parameters.
+// bytes of the chain, so without the padding of packets or the sums of tied parameters.
 ProposedCommunication candidate_sends(const CandidateInput& input, const Candidate& candidate);
 
 // Throws a UsageError with the rule if the schedule cannot run with these values.

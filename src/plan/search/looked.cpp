@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/bytes_text.hpp"
+#include "base/error.hpp"
 #include "graph/graph.hpp"
 
 namespace pipetrain {
@@ -23,23 +24,25 @@ std::string keys_of(const Candidate& c) {
   return keys;
 }
 
+std::int64_t fullest_bytes(const Simulated& simulated, const std::vector<int>& workers) {
+  std::int64_t most = 0;
+  for (const int w : workers) most = std::max(most, simulated.memory_bytes[w]);
+  return most;
+}
+
 std::vector<ProposedStage> stages_of(const Looked& best, const LayerChain& chain) {
   std::vector<ProposedStage> stages;
   const Candidate& c = best.candidate;
   const int layers = static_cast<int>(chain.layers.size());
-  const bool copies = c.schedule->parts == Parts::Whole;
-  int next_device = 0;
   for (int p = 0; p < std::ssize(c.firsts); ++p) {
+    const auto& [compute_ms, workers] = best.simulated->stages[p];
     ProposedStage stage{
         .first_layer = c.firsts[p],
         .last_layer = p + 1 < std::ssize(c.firsts) ? c.firsts[p + 1] - 1 : layers - 1,
-        .replicas = copies               ? c.workers
-                    : c.replicas.empty() ? 1
-                                         : c.replicas[p % c.workers],
-        .time_ms = best.simulated->stages[p].compute_ms,
-        .memory_bytes = best.simulated->memory_bytes[best.simulated->stages[p].worker]};
-    if (p % c.workers == 0) next_device = 0;
-    for (int r = 0; r < stage.replicas; ++r) stage.devices.push_back(next_device++);
+        .replicas = static_cast<int>(workers.size()),
+        .devices = workers,
+        .time_ms = compute_ms,
+        .memory_bytes = fullest_bytes(*best.simulated, workers)};
     for (int l = stage.first_layer; c.order && l <= stage.last_layer; ++l)
       stage.layer_names.push_back(chain.layers[l].name);
     stages.push_back(std::move(stage));
@@ -88,18 +91,62 @@ std::vector<ComparedPlan> compared(const SearchOutcome& outcome) {
   return rows;
 }
 
-void set_speedups(Proposal& p, const std::vector<Looked>& all) {
-  double one = Looked::never, copies = Looked::never;
-  for (const Looked& l : all) {
-    if (l.candidate.devices() == 1) one = std::min(one, l.step_ms());
-    if (l.candidate.schedule->parts == Parts::Whole) copies = std::min(copies, l.step_ms());
+Looked whole_model_on(const Cluster& cluster, const SearchInput& in, const Candidate& candidate) {
+  Looked looked{candidate, {}, {}};
+  try {
+    const LayerChain chain =
+        in.chain(in.minibatch_samples / candidate.microbatches, candidate.workers);
+    const CandidateInput input{.chain = chain,
+                               .cluster = cluster,
+                               .copies_beside_weights = in.copies_beside_weights,
+                               .memory_limit_bytes = in.memory_limit_bytes};
+    looked.simulated = simulate_candidate(input, looked.candidate);
+    if (!looked.simulated->shortage) return looked;
+    looked.candidate.recompute = true;
+    looked.simulated = simulate_candidate(input, looked.candidate);
+  } catch (const UsageError& error) {  // no times on this number of threads
+    looked.refused = error.what();
   }
-  if (one == Looked::never) return;
-  p.speedup = one / p.step_ms;
-  if (copies != Looked::never) p.data_parallel_speedup = one / copies;
+  return looked;
+}
+
+void set_speedups(Proposal& p, const SearchOutcome& outcome) {
+  const Looked* one = nullptr;
+  const Looked* copies = nullptr;
+  const auto keep = [](const Looked*& best, const Looked& looked) {
+    if (looked.runs() && (!best || looked.step_ms() < best->step_ms())) best = &looked;
+  };
+  for (const std::vector<Looked>* all : {&outcome.looked, &outcome.whole})
+    for (const Looked& l : *all) {
+      if (l.candidate.devices() == 1)
+        keep(one, l);
+      else if (l.candidate.schedule->parts == Parts::Whole)
+        keep(copies, l);
+    }
+  if (!one) return;
+  p.speedup = one->step_ms() / p.step_ms;
+  if (!copies) return;
+  p.data_parallel_speedup = one->step_ms() / copies->step_ms();
+  if (copies->candidate.workers != outcome.devices)
+    p.data_parallel_devices = copies->candidate.workers;
 }
 
 }  // namespace
+
+std::vector<Looked> whole_models(const SearchInput& in) {
+  const Cluster& cluster = in.whole_cluster ? *in.whole_cluster : in.cluster;
+  std::vector<int> counts = equal_divisions(in.minibatch_samples);
+  if (in.microbatches) counts.push_back(*in.microbatches);
+  std::vector<Looked> models;
+  for (const int count : counts)
+    for (int workers = 1; workers <= std::min(count, device_count(cluster)); ++workers)
+      if (count % workers == 0)
+        models.push_back(whole_model_on(cluster, in,
+                                        {.schedule = find_schedule("data_parallel"),
+                                         .workers = workers,
+                                         .microbatches = count}));
+  return models;
+}
 
 Proposal proposal_of(const SearchOutcome& outcome) {
   const Looked& best = outcome.looked[0];
@@ -113,7 +160,7 @@ Proposal proposal_of(const SearchOutcome& outcome) {
   p.keys = keys_of(best.candidate);
   p.stages = stages_of(best, outcome.chain);
   p.compared = compared(outcome);
-  set_speedups(p, outcome.looked);
+  set_speedups(p, outcome);
   return p;
 }
 

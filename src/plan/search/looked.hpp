@@ -1,4 +1,5 @@
-// The candidates that the search has tried, and what it reports about them at the end.
+// The candidates that the search has tried, what their speed-ups are relative to, and what it
+// reports about them at the end.
 #pragma once
 
 #include <limits>
@@ -8,6 +9,7 @@
 
 #include "plan/proposal.hpp"
 #include "plan/search/candidate.hpp"
+#include "plan/search/search.hpp"
 
 namespace pipetrain {
 
@@ -29,10 +31,16 @@ struct LookedSeed {
   Looked looked;
 };
 
+// The whole model on one device, and on several that share the micro-batches, whatever else is
+// given: what speed-ups are relative to.
+std::vector<Looked> whole_models(const SearchInput& input);
+
 struct SearchOutcome {
   const std::vector<Looked>& looked;  // the best one first; it runs
   const std::vector<LookedSeed>& seeds;
+  std::vector<Looked> whole;
   const LayerChain& chain;  // of the best
+  int devices = 1;          // of the cluster
   bool left_stale_out = false;
 };
 // The best as a proposal, with the best of each schedule and the other planners' plans.

@@ -67,13 +67,9 @@ class Search {
     return counts;
   }
 
-  // Powers of two that divide the mini-batch, so that its micro-batches have one size.
   std::vector<int> microbatch_counts() const {
     if (in_.microbatches) return {*in_.microbatches};
-    std::vector<int> counts;
-    for (int n = 1; n <= in_.minibatch_samples && n <= 256; n *= 2)
-      if (in_.minibatch_samples % n == 0) counts.push_back(n);
-    return counts;
+    return equal_divisions(in_.minibatch_samples);
   }
 
   std::vector<int> virtual_stage_counts(const Schedule& schedule) const {
@@ -345,8 +341,12 @@ class Search {
 
   SearchResult found() {
     const Candidate& best = looked_[0].candidate;
-    const SearchOutcome outcome{looked_, as_planned_, chain_of(best),
-                                !in_.allow_stale && !in_.schedule};
+    const SearchOutcome outcome{.looked = looked_,
+                                .seeds = as_planned_,
+                                .whole = whole_models(in_),
+                                .chain = chain_of(best),
+                                .devices = device_count(in_.cluster),
+                                .left_stale_out = !in_.allow_stale && !in_.schedule};
     SearchResult result = {best, *looked_[0].simulated, proposal_of(outcome)};
     result.proposal.sends = candidate_sends(input_of(best), best);
     return result;

@@ -24,6 +24,9 @@ struct SearchInput {
   // The model's chain for micro-batches of this size, while this many workers share the machine.
   std::function<LayerChain(int samples, int workers)> chain;
   const Cluster& cluster;
+  // The cores of the machine, if devices of `cluster` share them: one device and data parallelism,
+  // which speed-ups are relative to, run on these. None: on `cluster`.
+  std::optional<Cluster> whole_cluster = {};
   int minibatch_samples = 1;
   int copies_beside_weights = 2;  // CandidateInput
   std::optional<std::int64_t> memory_limit_bytes = {};

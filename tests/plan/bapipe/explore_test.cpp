@@ -208,7 +208,7 @@ TEST_CASE("a proposal says what runs where, how fast, and what it takes") {
   CHECK(proposal.microbatches == 8);
   CHECK(proposal.step_ms == 11 * 6 + 6 * 1);
   CHECK(proposal.bottleneck_ms == 6);
-  CHECK(proposal.speedup == Approx(8 * 24 / 72.0));
+  CHECK(proposal.speedup.value() == Approx(8 * 24 / 72.0));
   REQUIRE(proposal.stages.size() == 4);
   CHECK(proposal.stages[1].first_layer == 2);
   CHECK(proposal.stages[1].last_layer == 3);
@@ -218,7 +218,8 @@ TEST_CASE("a proposal says what runs where, how fast, and what it takes") {
   CHECK(proposal.stages[1].memory_bytes == std::int64_t{14} << 20);
   CHECK(proposal.stages[1].first_share == 1);
   // Of 8 MiB, 3/4 are sent twice at 1 MB/s.
-  CHECK(proposal.data_parallel_speedup == Approx(8 * 24 / (2 * 24 + 1000 * 1.5 * (8 << 20) / 1e6)));
+  CHECK(proposal.data_parallel_speedup.value() ==
+        Approx(8 * 24 / (2 * 24 + 1000 * 1.5 * (8 << 20) / 1e6)));
   CHECK(compared(proposal, "1f1b_so, 8 micro-batches of 1").reason.empty());
   const ComparedPlan sno = compared(proposal, "1f1b_sno, 8 micro-batches of 1");
   CHECK(sno.step_ms == 66 + 2 * 10 * 1);

@@ -1,8 +1,12 @@
 // The planner by simulation, on chains whose best plan is known.
 #include "plan/search/search.hpp"
 
+#include <utility>
+#include <vector>
+
 #include "base/error.hpp"
 #include "catch.hpp"
+#include "plan/proposal_words.hpp"
 
 using namespace pipetrain;
 
@@ -22,6 +26,31 @@ LayerChain eight_layers(int samples, int = 1) {
 }
 
 Cluster devices(int count) { return cluster_of({{.size = count, .bytes_per_second = 1e12}}); }
+
+// Keys that leave nothing to search; on one device a step takes 16 * 24 ms.
+SearchInput given_two_stages(const Cluster& cluster) {
+  return {.chain = eight_layers,
+          .cluster = cluster,
+          .minibatch_samples = 16,
+          .replicates = false,
+          .schedule = "1f1b",
+          .workers = 2,
+          .microbatches = 8};
+}
+
+// Two workers that have these parts of the model, 4 micro-batches of 4 samples.
+Proposal planned_on_two(const char* schedule, std::vector<int> firsts) {
+  const Cluster cluster = devices(2);
+  return search_by_simulation({.chain = eight_layers,
+                               .cluster = cluster,
+                               .minibatch_samples = 16,
+                               .schedule = schedule,
+                               .workers = 2,
+                               .microbatches = 4,
+                               .virtual_stages = 2,
+                               .firsts = std::move(firsts)})
+      .proposal;
+}
 
 }  // namespace
 
@@ -145,4 +174,68 @@ TEST_CASE("a split that is given fixes the parts", "[search]") {
   CHECK(search_by_simulation(input).proposal.stages.size() == 2);
   input.firsts = std::vector{0, 2, 4};
   CHECK_THROWS_WITH(search_by_simulation(input), Contains("pipeline.split makes 3 parts"));
+}
+
+TEST_CASE("speed-ups are relative to one device and data parallelism, whatever is given",
+          "[search]") {
+  const Cluster four = devices(4), six = devices(6);
+  const Proposal plan = search_by_simulation(given_two_stages(four)).proposal;
+  CHECK(plan.step_ms == Approx((8 + 2 - 1) * 2 * 12.0));
+  CHECK(plan.speedup.value() == Approx(16 * 24 / plan.step_ms));
+  CHECK(plan.data_parallel_speedup.value() == Approx(4));
+  CHECK_FALSE(plan.data_parallel_devices);
+  const Proposal wider = search_by_simulation(given_two_stages(six)).proposal;
+  CHECK(wider.data_parallel_devices == 4);  // six cannot share 16 samples evenly
+  CHECK_THAT(proposal_text(wider), Contains("data parallel on 4 devices has 4.00"));
+}
+
+TEST_CASE("one device is a whole core, even if more stages than cores share them", "[search]") {
+  Cluster shared = devices(4);
+  for (Cluster::Device& device : shared.devices) device.speed = 0.5;
+  SearchInput input = given_two_stages(shared);
+  input.whole_cluster = devices(2);
+  const Proposal plan = search_by_simulation(input).proposal;
+  CHECK(plan.speedup.value() == Approx(16 * 24 / plan.step_ms));
+  CHECK(plan.data_parallel_speedup.value() == Approx(2));
+  CHECK(plan.data_parallel_devices == 2);
+}
+
+TEST_CASE("a model that does not fit one device has no speed-up", "[search]") {
+  const Cluster cluster = devices(2);
+  SearchInput input = given_two_stages(cluster);
+  input.microbatches = 16;
+  input.memory_limit_bytes = 10'000;
+  const Proposal plan = search_by_simulation(input).proposal;
+  CHECK_FALSE(plan.speedup);
+  CHECK_FALSE(plan.data_parallel_speedup);
+}
+
+TEST_CASE("a worker that has several stages counts with all of them", "[search]") {
+  const Proposal v = planned_on_two("zb_v", {0, 1, 4, 7});
+  REQUIRE(v.stages.size() == 4);
+  CHECK(v.stages[1].devices == std::vector{1});
+  CHECK(v.stages[2].devices == std::vector{1});
+  CHECK(v.stages[3].devices == std::vector{0});
+  CHECK(v.stages[2].time_ms == Approx(3 * 12));
+  CHECK(v.bottleneck_ms == Approx(6 * 12));
+  CHECK(v.stages[0].memory_bytes == v.stages[3].memory_bytes);
+  CHECK(title_text(v) == "simulate: 2 workers with 2 stages each, on 2 devices");
+  CHECK(v.compared[0].what == "zb_v, 2 workers with 2 stages each, 4 micro-batches");
+  CHECK_THAT(proposal_text(v), Contains("72 ms per micro-batch: device 1 (stages 1, 2)"));
+
+  const Proposal interleaved = planned_on_two("interleaved_1f1b", {0, 2, 4, 6});
+  CHECK(interleaved.stages[1].devices == std::vector{1});
+  CHECK(interleaved.stages[2].devices == std::vector{0});
+  CHECK(interleaved.bottleneck_ms == Approx(4 * 12));
+}
+
+TEST_CASE("copies of a stage share its time", "[search]") {
+  const Proposal both_ways = planned_on_two("chimera", {0, 4});
+  CHECK(both_ways.stages[1].devices == std::vector{1, 0});
+  CHECK(both_ways.stages[1].time_ms == Approx(4 * 12 / 2));
+  CHECK(both_ways.bottleneck_ms == Approx(4 * 12));
+  CHECK(title_text(both_ways) == "simulate: 2 workers with 2 stages each, on 2 devices (2-2)");
+  const Proposal parallel = planned_on_two("data_parallel", {0});
+  CHECK(parallel.bottleneck_ms == Approx(8 * 12 / 2));
+  CHECK(parallel.compared[0].what == "data_parallel, 2 workers, 4 micro-batches");
 }
