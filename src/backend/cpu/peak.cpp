@@ -52,7 +52,7 @@ double peak_of_this_thread() {
 double measured_peak_gflops(int threads) {
   return std::async(std::launch::async,
                     [threads] {
-                      omp_set_num_threads(threads);
+                      omp_set_num_threads(std::min(threads, omp_get_thread_limit()));
                       return peak_of_this_thread();
                     })
       .get();
