@@ -20,7 +20,7 @@ from typing import Optional
 
 from sweep_grid import Grid, GridError, Point, read_grid
 from sweep_plot import have_matplotlib, install_matplotlib, plot
-from sweep_results import HIGHER_IS_BETTER, Ending, Result, Target, on_screen, result_of, write_csv
+from sweep_results import HIGHER_IS_BETTER, SHARES, Ending, Result, Target, on_screen, result_of, write_csv
 from sweep_seeds import has_seeds, on_screen_over_seeds, with_seeds, write_csv_over_seeds
 
 USAGE = 2
@@ -74,7 +74,7 @@ def arguments() -> argparse.Namespace:
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("grid", metavar="GRID.toml", type=Path)
     parser.add_argument("--output", metavar="DIR", type=Path, help="default: runs/sweeps/<name of the grid>")
-    parser.add_argument("--dry-run", action="store_true", help="print the points and their commands, and stop")
+    parser.add_argument("--dry-run", action="store_true", help="check the keys, print the points and their commands, and stop")
     parser.add_argument("--seeds", metavar="1,2,3", type=seeds, help="every point once for each training.seed")
     parser.add_argument("--target", metavar="NAME=VALUE", type=target,
                         help="seconds of training to the first validation with accuracy=0.9 or more, loss=0.5 or less")
@@ -96,6 +96,12 @@ def refuse_unknown_keys(grid: Grid) -> None:
         unknown = [line for line in tried.stderr.splitlines() if "unknown key" in line or "unknown table" in line]
         if unknown:
             raise GridError(f"{grid.file}: " + "\n".join(unknown))
+
+
+def refuse_percent(target: Target) -> None:
+    if target.name in SHARES and not 0 <= target.value <= 1:
+        share = target.value / 100 if 1 < target.value <= 100 else 0.95
+        raise GridError(f"--target {target.name}={target.value:g}: {SHARES[target.name]} is a share from 0 to 1; write {target.name}={share:g}")
 
 
 def last_message(log: Path) -> str:
@@ -156,11 +162,12 @@ def tell_tables(grid: Grid, results: list[Result], output: Path) -> None:
 def main() -> int:
     given = arguments()
     try:
+        if given.target:
+            refuse_percent(given.target)
         grid = read_grid(given.grid.resolve())
         if given.seeds:
             grid = with_seeds(grid, given.seeds)
-        if not given.dry_run:
-            refuse_unknown_keys(grid)
+        refuse_unknown_keys(grid)
     except GridError as error:
         print(f"sweep: {error}", file=sys.stderr)
         return USAGE

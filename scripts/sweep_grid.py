@@ -17,7 +17,7 @@ NAME_MAX = 100
 
 
 class GridError(Exception):
-    """The grid cannot be used; the message says where and what to write instead."""
+    """The grid, or what is asked of it, cannot be used; the message says where and what to write instead."""
 
 
 class Point(NamedTuple):
@@ -114,7 +114,9 @@ def points_of(table: dict[str, Any]) -> list[Point]:
 
 def from_grid(lists: dict[str, Any]) -> list[dict[str, Any]]:
     for key, values in lists.items():
-        if not isinstance(values, list) or not values:
+        if values == []:
+            raise GridError(f"grid: {key} has no values; write at least one, such as [0.1]")
+        if not isinstance(values, list):
             raise GridError(f"grid: {key} is no list of values; write [{to_toml(values)}], or move it to [set]")
     if not lists:
         return []

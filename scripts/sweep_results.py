@@ -23,9 +23,10 @@ class Result(NamedTuple):
 
 MEASURED = ["steps", "loss", "validation_loss", "accuracy", "samples_per_second", "bubble", "memory_mib", "staleness",
             "weight_versions", "seconds_to_target", "seconds"]
-HEADS = {"samples_per_second": "samples/s", "validation_loss": "val. loss", "memory_mib": "MiB",
+HEADS = {"samples_per_second": "samples/s", "validation_loss": "val. loss", "memory_mib": "MiB, largest stage",
          "weight_versions": "versions", "seconds_to_target": "s to target"}
 HIGHER_IS_BETTER = {"accuracy": True, "top5": True, "bleu": True, "loss": False, "perplexity": False}  # of a validation
+SHARES = {"accuracy": "an accuracy", "top5": "a top-5 accuracy"}
 
 
 class Target(NamedTuple):

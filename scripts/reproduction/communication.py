@@ -86,6 +86,15 @@ def row(sent: Sent, parallel: dict[int, Sent]) -> list[str]:
     return [sent.plan.name, str(sent.plan.workers), mb(sent.per_sample()), mb(sent.per_worker()), mb(sent.busiest()), less, eight]
 
 
+def claim_line(reached: dict[Plan, float]) -> str:
+    """The claim is about the best plan; beside it the best for each number of workers."""
+    best = {n: max((plan for plan in PIPELINES if plan.workers == n), key=reached.get) for n in sorted({plan.workers for plan in PIPELINES})}
+    top = max(PIPELINES, key=reached.get)
+    rest = "; ".join(f"on {n} workers at most {100 * reached[plan]:.1f}% ({plan.name})" for n, plan in best.items() if plan is not top)
+    return (f"- Claimed up to {100 * CLAIM:.0f}% less than data parallel on as many: here {'up to' if reached[top] >= CLAIM else 'at most'} {100 * reached[top]:.1f}%, "
+            f"on {top.workers} workers ({top.name}); {rest}.\n")
+
+
 def main() -> None:
     parallel = {n: Sent(plan) for n, plan in PARALLEL.items()}
     found = {plan: Sent(plan) for plan in PIPELINES}
@@ -95,9 +104,8 @@ def main() -> None:
     printed = table(header, rows)
     print(printed)
     reached = {plan: sent.less(parallel[plan.workers]) for plan, sent in found.items()}
-    below = [plan for plan in PIPELINES if reached[plan] < CLAIM]
-    above = [plan for plan in PIPELINES if reached[plan] >= CLAIM]
-    worse = [plan for plan in below if found[plan].busiest() > parallel[plan.workers].busiest()]
+    held = max(reached.values()) >= CLAIM
+    worse = [plan for plan in PIPELINES if found[plan].busiest() > parallel[plan.workers].busiest()]
     text = f"""# What VGG-16 sends, beside "up to 95% less communication"
 
 For anyone who weighs a pipeline against data parallel by what it sends: VGG-16 (224x224 images, mini-batches of {BATCH} a worker, f32) under PipeDream's plans. The
@@ -106,10 +114,10 @@ abstract of PipeDream (Harlap et al., arXiv 1806.03377) claims up to 95% less co
 ## Did not hold
 
 """
-    text += "".join(f"- {plan.name}, on {plan.workers} workers: {100 * reached[plan]:.1f}% less than data parallel on as many, not 95%.\n"
-                    for plan in below)
-    text += "".join(f"- {plan.name}: the busiest worker sends more for each sample than one does under data parallel ({mb(found[plan].busiest())} and "
-                    f"{mb(parallel[plan.workers].busiest())} MB).\n" for plan in worse)
+    failed = [] if held else [claim_line(reached)]
+    failed += [f"- Less for every worker: under {plan.name}, the busiest worker sends more for each sample than one does under data parallel ({mb(found[plan].busiest())} and "
+               f"{mb(parallel[plan.workers].busiest())} MB).\n" for plan in worse]
+    text += "".join(failed) or "Nothing.\n"
     text += """
 A plan with replicas still sums the gradients of its first stage, once for as many mini-batches as the stage has replicas, so what it saves depends on which parameters that stage has. What a straight pipeline saves
 depends on where it is cut, and on the samples of a mini-batch: data parallel sends the same for a larger one, a pipeline sends more.
@@ -117,7 +125,7 @@ depends on where it is cut, and on the samples of a mini-batch: data parallel se
 ## Held
 
 """
-    text += "".join(f"- {plan.name}: {100 * reached[plan]:.1f}% less than data parallel on as many.\n" for plan in above)
+    text += claim_line(reached) if held else "Nothing.\n"
     text += f"""
 ## The figures
 

@@ -15,6 +15,12 @@ def table(header: list[str], rows: list[list[str]]) -> str:
     return "\n".join("| " + " | ".join(row) + " |" for row in lines) + "\n"
 
 
+def tried_text(rate: float, tried: list[float], shown: float | None = None) -> str:
+    """A learning rate, marked where it is the smallest or the largest of those tried; `shown`: what is printed for it."""
+    edge = ", the smallest tried" if rate == min(tried) else ", the largest tried" if rate == max(tried) else ""
+    return f"{rate if shown is None else shown:g}{edge}"
+
+
 def write_page(name: str, text: str) -> None:
     FOLDER.mkdir(parents=True, exist_ok=True)
     (FOLDER / f"{name}.md").write_text(text)

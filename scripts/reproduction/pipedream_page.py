@@ -2,7 +2,7 @@
 import math
 import statistics
 
-from page import table
+from page import table, tried_text
 from pipedream_plans import BATCH, BLOCKS, LATENCY, LINEAR, WORKERS
 from pipedream_times import TARGET, WINDOW, Found, Method, Overlapped, crossing, final
 
@@ -21,8 +21,12 @@ def samples_text(method: Method) -> str:
     return f"{statistics.mean(reached):.0f} ± {statistics.stdev(reached):.0f}"
 
 
-def seconds_text(seconds: float) -> str:
-    return f"{seconds:.2f}" if seconds < math.inf else "never"
+def seconds_text(method: Method, gbits: float) -> str:
+    return f"{method.seconds(gbits):.2f}" if method.mean_samples < math.inf else samples_text(method)
+
+
+def times_text(base: float, seconds: float) -> str:
+    return f"{base / seconds:.2f}" if seconds < math.inf else "-"
 
 
 # ---- claims: (held or not, a line)
@@ -30,21 +34,38 @@ def seconds_text(seconds: float) -> str:
 def faster_claims(found: Found) -> list[tuple[bool, str]]:
     """A pipeline that a single worker outruns is no gain, however slow data parallelism is there."""
     ratios = {gbits: found.faster(gbits) for gbits in found.chosen}
+
+    def ratio(gbits: float) -> str:
+        finite = found.best_dream(gbits).mean_samples < math.inf
+        return f"{ratios[gbits]:.2f}x ± {found.faster_error(gbits):.2f}" if finite else "no time"
+
     gains = [gbits for gbits in ratios if found.best_dream(gbits).seconds(gbits) < found.one.seconds(gbits)]
     best = max(gains or ratios, key=ratios.get)
-    others = "; ".join(f"{ratio:.2f}x over {rate_text(gbits)}{'' if gbits in gains else ', where one worker alone is faster'}"
-                       for gbits, ratio in ratios.items() if gbits != best)
+    others = "; ".join(f"{ratio(gbits)} over {rate_text(gbits)}{'' if gbits in gains else ', where one worker alone is faster'}"
+                       for gbits in ratios if gbits != best)
     return [(best in gains and ratios[best] >= FASTER,
-             f"- Time to {TARGET:g}%, claimed up to {FASTER:g}x as fast as data parallelism: here {ratios[best]:.2f}x over links of {rate_text(best)} ({found.best_dream(best).text}); {others}."),
-            *((False, f"- Over links of {rate_text(gbits)} data parallelism is at {TARGET:g}% sooner than the best of PipeDream's plans ({found.best_dream(gbits).text}), which takes {1 / ratio:.2f} times as long.")
-              for gbits, ratio in ratios.items() if ratio < 1),
-            *((False, f"- Over links of {rate_text(gbits)} the best of PipeDream's plans ({found.best_dream(gbits).text}) is no faster than one worker alone: {found.best_dream(gbits).seconds(gbits):.2f} s, and {found.one.seconds(gbits):.2f} s.")
+             f"- Time to {TARGET:g}%, claimed up to {FASTER:g}x as fast as data parallelism: here {ratio(best)} over links of {rate_text(best)} ({found.best_dream(best).text}); {others}."),
+            *((False, f"- Over links of {rate_text(gbits)} data parallelism is at {TARGET:g}% sooner than the better of PipeDream's two plans for them ({found.best_dream(gbits).text}), which takes {1 / times:.2f} times as long.")
+              for gbits, times in ratios.items() if 0 < times < 1),
+            *((False, f"- Over links of {rate_text(gbits)} the better of PipeDream's two plans for them ({found.best_dream(gbits).text}) is no faster than one worker alone: {found.best_dream(gbits).seconds(gbits):.2f} s, and {found.one.seconds(gbits):.2f} s.")
               for gbits in ratios if gbits not in gains)]
 
 
+def percent(share: float) -> str:
+    return f"{100 * share:.2f}%"
+
+
 def less_claims(found: Found) -> list[tuple[bool, str]]:
-    return [(found.less(m) >= LESS, f"- {m.text}: {100 * found.less(m):.2f}% less communication than data parallelism, of the same number of samples; claimed: up to {100 * LESS:.0f}%.")
-            for m in found.dreams()]
+    def share(method: Method) -> str:
+        return f"{percent(found.less(method))} ({method.text})"
+
+    best = max(found.dreams(), key=found.less)
+    held = found.less(best) >= LESS
+    line = f"- Communication for the same number of samples: claimed up to {100 * LESS:.0f}% less than data parallelism, here {'up to' if held else 'at most'} {share(best)}"
+    trained = [m for m in found.dreams() if m.mean_samples < math.inf]
+    if trained and best not in trained:
+        line += f"; of the plans that reach {TARGET:g}% in every run, at most {share(max(trained, key=found.less))}"
+    return [(held, line + ".")]
 
 
 def first_claims(found: Found) -> list[tuple[bool, str]]:
@@ -53,7 +74,7 @@ def first_claims(found: Found) -> list[tuple[bool, str]]:
     for gbits, methods in found.chosen.items():
         flush, best = methods["1f1b"], found.best_dream(gbits)
         if flush.seconds(gbits) <= best.seconds(gbits):
-            lines.append((False, f"- Over links of {rate_text(gbits)} 1f1b is first: {flush.seconds(gbits):.2f} s, the best of PipeDream's plans {best.seconds(gbits):.2f} s."))
+            lines.append((False, f"- Over links of {rate_text(gbits)} 1f1b is faster than PipeDream: {flush.seconds(gbits):.2f} s, the better of PipeDream's two plans for them {best.seconds(gbits):.2f} s."))
     return lines
 
 
@@ -63,7 +84,7 @@ def planner_claims(found: Found) -> list[tuple[bool, str]]:
     for gbits, methods in found.chosen.items():
         own, best = methods["pipedream, replicas"], min(found.dreams(), key=lambda m: m.seconds(gbits))
         if best.seconds(gbits) < own.seconds(gbits):
-            its = f"not {own.seconds(gbits):.2f} s" if own.seconds(gbits) < math.inf else "which the one chosen does not reach in every run"
+            its = f"not {own.seconds(gbits):.2f} s" if own.seconds(gbits) < math.inf else f"which the one chosen reaches in {samples_text(own)}"
             lines.append((False, f"- Over links of {rate_text(gbits)} PipeDream's optimizer chooses {own.text}; of the plans that it made here {best.text} is faster: "
                                  f"{TARGET:g}% after {best.seconds(gbits):.2f} s, {its}. Its costs put both directions of a cut, and all replicas, on one link; here each pair of workers has its own in each direction."))
     return lines
@@ -87,6 +108,23 @@ def claims(found: Found) -> tuple[str, str]:
     return "\n".join(failed) or "Nothing.", "\n".join(held) or "Nothing."
 
 
+def how_sure(found: Found) -> str:
+    """What the seeds and the rates that were tried leave open of the largest ratio."""
+    gbits = max((g for g in found.chosen if found.best_dream(g).seconds(g) < found.one.seconds(g)), key=found.faster, default=None)
+    if gbits is None:
+        return ""
+    single, base, best = found.faster_by_seed(gbits), found.parallel, found.best_dream(gbits)
+    text = (f"± is the standard error of a ratio, from {len(single)} seeds: the relative standard errors of the two mean numbers of samples, added in squares.\n"
+            f"Single seeds give {', '.join(f'{ratio:.2f}x' for ratio in single)} in place of {found.faster(gbits):.2f}x. The error of the simulated steps is not in these figures.\n")
+    if found.faster(gbits) < FASTER:
+        text += f"The claimed {FASTER:g}x is {(FASTER - found.faster(gbits)) / found.faster_error(gbits):.1f} standard errors above.\n"
+    needed = [f"{base.by_rate[rate]:.0f}" for rate in sorted(base.by_rate)]
+    if base.rate == max(base.by_rate) and not best.at_an_edge:
+        text += (f"\nData parallelism has the largest of the learning rates that were tried: with the first seed and rates from small to large it needed {', '.join(needed)} samples.\n"
+                 f"The plan of PipeDream has a rate between two others. So a rate that was not tried may make data parallelism faster, and the {found.faster(gbits):.2f}x smaller.\n")
+    return text
+
+
 # ---- tables
 
 def time_rows(found: Found) -> list[list[str]]:
@@ -95,14 +133,16 @@ def time_rows(found: Found) -> list[list[str]]:
         base = found.parallel.seconds(gbits)
         for m in methods.values():
             rows.append([rate_text(gbits), m.text, samples_text(m), f"{m.steps[gbits]:.2f}", f"{m.plan.batch}",
-                         seconds_text(m.seconds(gbits)), f"{base / m.seconds(gbits):.2f}"])
+                         seconds_text(m, gbits), times_text(base, m.seconds(gbits))])
         hidden = found.overlapped
         rows.append([rate_text(gbits), "data parallelism that hides its sum (a bound)", samples_text(found.parallel), f"{hidden.step_ms(gbits):.2f}",
-                     f"{found.parallel.plan.batch}", seconds_text(hidden.seconds(gbits)), f"{base / hidden.seconds(gbits):.2f}"])
+                     f"{found.parallel.plan.batch}", f"{hidden.seconds(gbits):.2f}", times_text(base, hidden.seconds(gbits))])
     return rows
 
 
 def crossing_text(method: Method, other: Method | Overlapped) -> str:
+    if method.mean_samples == math.inf:
+        return "-"
     if at := crossing(method, other):
         return f"{at:.2g} Gbit/s"
     ends = [method.seconds(rate) < other.seconds(rate) for rate in (min(method.steps), max(method.steps))]
@@ -115,14 +155,21 @@ def crossing_rows(found: Found) -> list[list[str]]:
 
 
 def sent_rows(found: Found) -> list[list[str]]:
-    return [[m.text, f"{m.bytes_per_sample / 1e3:.1f}", "" if m is found.parallel else f"{100 * found.less(m):.1f}%"]
+    return [[m.text, f"{m.bytes_per_sample / 1e3:.1f}", "" if m is found.parallel else percent(found.less(m))]
             for m in found.methods.values() if m is not found.one]
 
 
 def course_rows(found: Found) -> list[list[str]]:
     every = {m.plan.course(): m for m in found.methods.values()}
-    return [[name, f"{m.plan.update_samples}", f"{m.rate * m.plan.update_samples / (WORKERS * BATCH):g}", samples_text(m),
+    return [[name, f"{m.plan.update_samples}", tried_text(m.rate, list(m.by_rate), m.rate * m.plan.update_samples / (WORKERS * BATCH)), samples_text(m),
              f"{statistics.mean(map(final, m.courses)):.2f}%"] for name, m in every.items()]
+
+
+def edge_text(found: Found) -> str:
+    every = {m.plan.course(): m.at_an_edge for m in found.methods.values()}
+    if not any(every.values()):
+        return ""
+    return (f"For {sum(every.values())} of these {len(every)} plans that is the smallest or the largest of the three: a rate beyond it may be better.\n")
 
 
 def measured_rows(found: Found) -> list[list[str]]:
@@ -157,6 +204,7 @@ PipeDream's abstract (Harlap et al., [arXiv 1806.03377](https://arxiv.org/abs/18
 
 {failed}
 
+{how_sure(found)}
 The paper's figures are of large networks on GPUs. This network is small, and which rate of a link is slow depends on how fast the workers beside it compute.
 
 ## Held
@@ -179,7 +227,8 @@ its gradients after the backward of its one stage. What hides all of that sum be
 
 ## Where they cross
 
-The rate of a link up to which a plan reaches {TARGET:g}% sooner than data parallelism, by steps simulated at {len(found.parallel.steps)} rates from {min(found.parallel.steps):g} to {max(found.parallel.steps):.0f} Gbit/s:
+The rate of a link up to which a plan reaches {TARGET:g}% sooner than data parallelism, by steps simulated at {len(found.parallel.steps)} rates from {min(found.parallel.steps):g} to {max(found.parallel.steps):.0f} Gbit/s (`-`: the plan
+does not reach it in every run):
 
 {table(["plan", "sooner than data parallelism up to", "sooner than the bound up to"], crossing_rows(found))}
 ![time to the accuracy over the rate of links](pipedream.png)
@@ -194,7 +243,7 @@ By `train --dry-run`, which every training's own count equals to the byte; an al
 Convolutions of 3x3 with {convolutions} channels (a semicolon is a pool), then linear layers of {" and ".join(map(str, LINEAR))} features. {compute_text(found)}
 {digits} to train, 2,000 to validate; {epochs:g} epochs of sgd with momentum 0.9 at a constant rate. A worker's mini-batch has {BATCH} samples: what flushes shares {WORKERS * BATCH} among
 its workers, PipeDream's mini-batches have {BATCH}. Of three rates (a factor of 2 apart, in proportion to the samples of an update) each plan has the one that was first at the accuracy with the first seed.
-Samples to {TARGET:g}%: until the mean of {WINDOW} validations, {every} samples apart, was there; mean and standard deviation of three seeds. Network, size of a mini-batch and target were chosen after trial runs.
+{edge_text(found)}Samples to {TARGET:g}%: until the mean of {WINDOW} validations, {every} samples apart, was there; mean and standard deviation of three seeds. Network, size of a mini-batch and target were chosen after trial runs.
 
 {table(["plan", "samples of an update of stage 0", "its rate", f"samples to {TARGET:g}%", "accuracy at the end"], course_rows(found))}
 ## Predicted and measured

@@ -30,11 +30,24 @@ class Method:
         self.text, self.plan = text, plan_of(data["plans"]["plans"][text])
         self.rate = data["rates"][self.plan.course()]
         every = {tuple(key.split("; ")): course for key, course in data["courses"].items()}
-        self.courses = [course for (name, rate, _), course in every.items() if name == self.plan.course() and float(rate) == self.rate]
+        own = {(float(rate), int(seed)): course for (name, rate, seed), course in sorted(every.items()) if name == self.plan.course()}
+        self.courses = [course for (rate, _), course in own.items() if rate == self.rate]  # by seed
+        first_seed = min(seed for _, seed in own)
+        self.by_rate = {rate: samples_to(course) for (rate, seed), course in own.items() if seed == first_seed}
         self.steps = {float(gbits): ms for gbits, ms in data["plans"]["steps"][text].items()}
         self.samples = [samples_to(course) for course in self.courses]
         self.mean_samples = statistics.mean(self.samples)
         self.bytes_per_sample = data["plans"]["bytes_per_sample"][text]
+
+    @property
+    def at_an_edge(self) -> bool:
+        """Is its rate the smallest or the largest of those tried?"""
+        return self.rate in (min(self.by_rate), max(self.by_rate))
+
+    @property
+    def relative_error(self) -> float:
+        """The standard error of the mean number of samples, as a share of it."""
+        return statistics.stdev(self.samples) / self.mean_samples / math.sqrt(len(self.samples))
 
     def seconds(self, gbits: float) -> float:
         """To the accuracy: samples from real trainings, steps from the simulation."""
@@ -89,6 +102,16 @@ class Found:
 
     def faster(self, gbits: float) -> float:
         return self.parallel.seconds(gbits) / self.best_dream(gbits).seconds(gbits)
+
+    def faster_error(self, gbits: float) -> float:
+        """The standard error of `faster` from the seeds of both sides, which are taken to be independent."""
+        return self.faster(gbits) * math.hypot(self.parallel.relative_error, self.best_dream(gbits).relative_error)
+
+    def faster_by_seed(self, gbits: float) -> list[float]:
+        """The same ratio for each seed alone."""
+        best = self.best_dream(gbits)
+        steps = self.parallel.steps[gbits] / self.parallel.plan.batch / (best.steps[gbits] / best.plan.batch)
+        return [steps * mine / its for mine, its in zip(self.parallel.samples, best.samples)]
 
     def less(self, method: Method) -> float:
         """As a share of what data parallelism sends per sample."""

@@ -80,6 +80,7 @@ class Sweep(unittest.TestCase):
                 self.assertIn("microbatches", row["message"])
                 self.assertIn(f"failed: {name}, exit code 2: ", ran.stdout)
         self.assertIn("2 points finished, 2 failed", ran.stdout)
+        self.assertIn("MiB, largest stage", ran.stdout)
 
     def test_seeds_are_taken_together(self) -> None:
         ran = self.sweep('config = "tiny.toml"\n[grid]\n"optimizer.lr" = [0.01, 0.1]\n', "--no-plot", "--seeds", "1,2,3",
@@ -110,7 +111,8 @@ class Sweep(unittest.TestCase):
     def test_slips_in_seeds_and_targets(self) -> None:
         seeds = 'config = "tiny.toml"\n[grid]\n"training.seed" = [1, 2]\n'
         for options, words in [(["--seeds", "1,2"], "write the seeds in one of them"), (["--seeds", "1,1"], "different"),
-                               (["--target", "acuracy=1"], "accuracy"), (["--target", "loss=low"], "is no number")]:
+                               (["--target", "acuracy=1"], "accuracy"), (["--target", "loss=low"], "is no number"),
+                               (["--target", "accuracy=95"], "--target accuracy=95: an accuracy is a share from 0 to 1; write accuracy=0.95")]:
             ran = self.sweep(seeds, *options)
             self.assertEqual(ran.returncode, 2, ran.stdout)
             self.assertIn(words, ran.stderr)
@@ -150,10 +152,20 @@ class Sweep(unittest.TestCase):
         self.assertIn("unknown key optimizer.learning", ran.stderr)
         self.assertFalse((self.folder / "out").exists())
 
+    def test_a_dry_run_checks_keys_too(self) -> None:
+        ran = self.sweep('config = "tiny.toml"\n[grid]\n"optimizer.lrr" = [1]\n', "--dry-run")
+        self.assertEqual((ran.returncode, ran.stdout), (2, ""))
+        self.assertIn("unknown key optimizer.lrr", ran.stderr)
+        ran = self.sweep('config = "tiny.toml"\n[grid]\n"optimizer.lr" = [0.1, 1]\n', "--dry-run")
+        self.assertEqual(ran.returncode, 0, ran.stderr)
+        self.assertEqual(ran.stdout.count("--set optimizer.lr="), 2)
+        self.assertFalse((self.folder / "out").exists())
+
     def test_slips_in_a_grid(self) -> None:
         for text, words in [("", "config is missing"), ('config = "a"\n', "no point to train"),
                             ('config = "a"\ngrids = 1\n', "unknown key grids"), ("config = ", "no valid TOML"),
                             ('config = "a"\n[grid]\n"optimizer.lr" = 0.1\n', "optimizer.lr is no list"),
+                            ('config = "a"\n[grid]\n"optimizer.lr" = []\n', "optimizer.lr has no values; write at least one, such as [0.1]"),
                             ('config = "a"\n[set]\na.b = 1\n[grid]\na.b = [1]\n', "a.b is in set and"),
                             ('config = "a"\n[[points]]\na = 1\n[[points]]\na = 1\n', "is there twice"),
                             ('config = "a"\n[grid]\na = [1979-05-27]\n', "no value of a config")]:
