@@ -1,5 +1,8 @@
 #include "app/follow_plan.hpp"
 
+#include <spdlog/fmt/ranges.h>
+#include <spdlog/spdlog.h>
+
 #include "app/exact_memory.hpp"
 #include "app/plan_input.hpp"
 #include "base/input_file.hpp"
@@ -18,6 +21,10 @@ Profile profile_of(const ReadConfig& read, const Graph& graph, const Dataset& tr
                          threads = threads_to_measure(read.config);
   return cached_profile(profile_key(read.config, graph), samples, threads,
                         [&] {
+                          spdlog::info(
+                              "measures the model for schedule = \"auto\", once per machine: "
+                              "micro-batches of {} samples",
+                              fmt::join(samples, ", "));
                           return measure_profile({.config = read.config,
                                                   .graph = graph,
                                                   .data = train,
@@ -38,6 +45,7 @@ Proposal follow_plan(ReadConfig& read, const Graph& graph, const Dataset& train)
   const SearchResult found = search_by_simulation(search);
   put(found.candidate, graph, read.config);
   Proposal proposal = found.proposal;
+  set_samples(proposal, input);
   name_layers(proposal, input.chain(input.minibatch_samples, 1));
   return proposal;
 }

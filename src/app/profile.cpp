@@ -1,5 +1,6 @@
 // Time, bytes and FLOPs of each layer, measured on this machine: profile.json for `pipetrain plan`.
 #include <spdlog/fmt/fmt.h>
+#include <spdlog/fmt/ranges.h>
 #include <spdlog/spdlog.h>
 
 #include <iostream>
@@ -45,6 +46,25 @@ std::string table_of(const Profile& profile, const ProfilePoint& point) {
                      point.samples, point.threads, point.threads == 1 ? "" : "s", columns(rows));
 }
 
+// Times of layers that varied much while they were measured.
+std::vector<std::string> spread_notes(const Profile& profile) {
+  std::vector<std::string> names;
+  const auto& layers = profile.points.back().layers;
+  const auto time_of = [](const LayerTimes& t) {
+    return t.forward_ms + t.backward_input_ms + t.backward_weight_ms;
+  };
+  double all = 0;
+  for (const LayerTimes& t : layers) all += time_of(t);
+  for (std::size_t l = 0; l < layers.size(); ++l)
+    if (layers[l].spread > 0.5 && time_of(layers[l]) > 0.05 * all)
+      names.push_back(profile.layers[l].name);
+  if (names.empty()) return {};
+  return {
+      fmt::format("the times of {} varied by more than half while they were measured: other "
+                  "programs were running; measure again when they are not",
+                  fmt::join(names, ", "))};
+}
+
 }  // namespace
 
 int profile(const Options& options) {
@@ -56,6 +76,7 @@ int profile(const Options& options) {
       options.profile_samples.empty()
           ? microbatch_sizes_to_measure(config.data.batch_size, *data.train)
           : options.profile_samples;
+  spdlog::info("measures micro-batches of {} samples", fmt::join(samples, ", "));
   const Profile profile =
       measure_profile({.config = config,
                        .graph = graph,
@@ -67,6 +88,7 @@ int profile(const Options& options) {
   const std::filesystem::path file =
       options.output.empty() ? std::filesystem::path("profile.json") : options.output;
   write_file(file, json.dump(1) + "\n");
+  for (const std::string& note : spread_notes(profile)) spdlog::warn("{}", note);
   if (options.json) {
     std::cout << json.dump(1) << '\n';
     return 0;

@@ -58,7 +58,7 @@ std::string table_of(const std::vector<Drawing>& drawings) {
                                                  "peak weight versions"}};
   for (const Drawing& d : drawings)
     rows.push_back({d.request.schedule, std::to_string(d.shape.stages),
-                    std::to_string(d.shape.minibatches), fmt::format("{:g}", d.numbers.makespan),
+                    std::to_string(d.shape.minibatches), time_text(d.numbers.makespan, 0),
                     fmt::format("{:.4f}", d.numbers.bubble),
                     fmt::format("{}", fmt::join(d.numbers.peak_activations, " ")),
                     fmt::format("{}", fmt::join(d.numbers.peak_weight_versions, " "))});

@@ -93,8 +93,8 @@ void note_unlike(Notes& notes, const std::vector<Drawing>& drawings, const Optio
   const auto stages = differing(drawings, [](const Drawing& d) { return d.shape.stages; });
   if (!stages.empty())
     notes.push_back(
-        fmt::format("times are per model stage, and the numbers of model stages differ: {}; "
-                    "compare bubbles, not makespans",
+        fmt::format("times and activations are per model stage, and the numbers of model stages "
+                    "differ: {}; compare bubbles, not makespans or peak activations",
                     stages));
   const auto steps = differing(drawings, [](const Drawing& d) { return d.shape.minibatches; });
   if (!steps.empty())

@@ -31,12 +31,14 @@
 #include "run/data_sums.hpp"
 #include "run/earlier_run.hpp"
 #include "run/fine_tuning.hpp"
+#include "run/length_notes.hpp"
 #include "run/outlook.hpp"
 #include "run/rank_data.hpp"
 #include "run/run_directory.hpp"
 #include "run/run_end.hpp"
 #include "run/run_lock.hpp"
 #include "run/training.hpp"
+#include "transport/launcher.hpp"
 
 namespace pipetrain {
 namespace {
@@ -48,7 +50,7 @@ ConsoleOptions console_options(const Options& options, const Config& config,
   const int descriptor = options.json ? STDERR_FILENO : STDOUT_FILENO;
   return {.out = options.json ? &standard_error() : &standard_output(),
           .quiet = options.quiet,
-          .terminal = isatty(descriptor) != 0,
+          .terminal = isatty(descriptor) != 0 && launch().ranks == 1,  // mpirun makes terminals
           .size = [descriptor] { return terminal_size(descriptor); },
           .log_every_steps = config.metrics.log_every_steps,
           .total_steps = length.steps,
@@ -135,6 +137,14 @@ Ended run_training(const TrainingInput& input) {
   }
 }
 
+std::optional<EarlierLength> length_before(const EarlierRun& earlier, Config config,
+                                           const Dataset& train) {
+  if (!earlier.checkpoint) return std::nullopt;
+  config.training = earlier.training;
+  return EarlierLength{earlier.checkpoint->manifest.progress.step,
+                       training_length(config, train).steps};
+}
+
 std::optional<double> step_ms_of(const std::optional<PredictedStep>& predicted) {
   return predicted ? std::optional(predicted->step_ms) : std::nullopt;
 }
@@ -173,6 +183,9 @@ int lead_training(const Options& options, Job* job) {
   const TrainingLength length = placed(read, [&] { return training_length(config, *data.train); });
   if (job) send_data_facts(*job, data_facts(config, data));
   placed(read, [&] { check_segments(config, length); });
+  for (const std::string& note :
+       length_notes(config, length, length_before(earlier, config, *data.train)))
+    spdlog::warn("{}", note);
   const std::string annealing = settle_annealing(read.config, earlier.anneal_steps, length);
   PipelineInput input = pipeline_input(config, graph, plan, *backend, data, length);
   input.ranks = ranks;

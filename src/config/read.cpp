@@ -76,6 +76,8 @@ ReadConfig read_config(const std::vector<std::filesystem::path>& files,
   raise(std::move(problems));
   ReadConfig read{config, unused_keys(given, config), {}, {}};
   config::reset_unused(read.config);
+  for (std::string& note : degenerate_keys(given, read.config))
+    read.notes.push_back(std::move(note));
   for (const auto& [key, value] : sources.settings) read.places[key] = value.place.text();
   if (!config.inline_model.empty()) read.inline_model_file = only_file(sources, files);
   return read;

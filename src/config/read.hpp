@@ -12,7 +12,8 @@ namespace pipetrain {
 
 struct ReadConfig {
   Config config;
-  // Keys without effect under the chosen kind or schedule; in `config` they have their defaults.
+  // Keys without effect under the chosen kind or schedule, which have their defaults in `config`;
+  // and a schedule that its keys make another one.
   std::vector<std::string> notes;
   std::map<std::string, std::string> places;  // by key: "quickstart.toml:12:3"
   std::filesystem::path inline_model_file;    // of all inline layers; empty: none or several files

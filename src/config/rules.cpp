@@ -4,6 +4,7 @@
 #include <spdlog/fmt/ranges.h>
 
 #include "config/fields.hpp"
+#include "schedules.hpp"
 
 namespace pipetrain::config {
 namespace {
@@ -137,6 +138,17 @@ std::vector<std::string> unused_keys(const Given& given, const Config& config) {
         fmt::join(key.only, ", ")));
   }
   return notes;
+}
+
+std::vector<std::string> degenerate_keys(const Given& given, const Config& config) {
+  const PipelineConfig& pipeline = config.pipeline;
+  if (pipeline.automatic || has_own_order(pipeline) || pipeline.stages == 1) return {};
+  if (require_schedule(pipeline.schedule).parts != Parts::VirtualStages) return {};
+  if (pipeline.virtual_stages > 1) return {};
+  return {fmt::format(
+      "{}: pipeline.schedule = \"{}\" with virtual_stages = 1 is 1f1b with warmup = \"double\"; "
+      "write virtual_stages = 2 or more",
+      place(given, {"pipeline.virtual_stages", "pipeline.schedule"}).text(), pipeline.schedule)};
 }
 
 void reset_unused(Config& config) {

@@ -22,7 +22,11 @@ void check_data(const Given& given, const Config& config, Problems& problems);
 // Keys that have no effect under the chosen kind or schedule, in words.
 std::vector<std::string> unused_keys(const Given& given, const Config& config);
 
-// Puts them back to their defaults, so that nothing that reads a config has to know the kinds.
+// Keys whose values take away what makes the chosen schedule what it is, in words.
+std::vector<std::string> degenerate_keys(const Given& given, const Config& config);
+
+// Puts keys that have no effect back to their defaults, so that nothing that reads a config has to
+// know the kinds.
 void reset_unused(Config& config);
 
 }  // namespace pipetrain::config

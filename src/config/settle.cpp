@@ -43,6 +43,12 @@ void settle_model(const Given& given, Config& config, Problems& problems) {
   config.inline_model.clear();
 }
 
+// A problem is one line; a deadlock names a line of the file for each worker in it.
+std::string in_one_line(std::string text) {
+  for (std::size_t at; (at = text.find("\n  ")) != text.npos;) text.replace(at, 3, "; ");
+  return text;
+}
+
 // An order of the user's own, or a schedule's.
 void settle_order(const Given& given, Config& config, Problems& problems) {
   PipelineConfig& pipeline = config.pipeline;
@@ -69,7 +75,7 @@ void settle_order(const Given& given, Config& config, Problems& problems) {
   } catch (const CannotRead& error) {
     refuse(fmt::format("cannot be read: {}", error.why()), "name a csv file");
   } catch (const UsageError& error) {
-    refuse(error.what(), "");
+    refuse(in_one_line(error.what()), "");
   }
 }
 

@@ -38,7 +38,12 @@ struct JsonView {
 };
 void write_json(const JsonView& view, std::ostream& out);  // without a final newline
 
-// The figure alone: a line per row, a column per unit of time. A compute instruction begins with
+// A simulated time for people: six digits, and no fewer than its whole part has. What is too small
+// beside `whole` to be more than rounding is 0.
+std::string time_text(double time, double whole);
+
+// The figure alone: a line per row, a column per unit of time. UsageError if times differ so much
+// that nearly all of it would be dashes. A compute instruction begins with
 // its letter and micro-batch and continues with dashes; | after it is an update; . is idle time.
 // Colours show the kinds of instruction, as in the figure for a paper.
 std::string draw(const Program& program, const Timeline& timeline, bool colour = false);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include <spdlog/fmt/fmt.h>
+#include "base/error.hpp"
 #include "base/ink.hpp"
 #include "program/format.hpp"
 #include "program/text.hpp"
@@ -73,6 +74,19 @@ std::string list_of(const std::vector<int>& values) {
   return fmt::format("{}", fmt::join(values, " "));
 }
 
+void require_legible(const Program& program, const Timeline& line, double unit) {
+  constexpr double columns_of_cell = 200;  // on average, all columns shared out among the cells
+  std::size_t cells = 10;
+  for (std::size_t w = 0; w < program.workers.size(); ++w)
+    cells = std::max(cells, cells_of(program, line, w).size());
+  if (unit == 0 || line.makespan / unit <= columns_of_cell * static_cast<double>(cells)) return;
+  throw UsageError(
+      fmt::format("the picture would be {:.3g} columns wide, since one of the times is so much "
+                  "shorter than others; write --format svg for a picture to scale, or --summary "
+                  "for the numbers",
+                  line.makespan / unit));
+}
+
 // What a worker has in flight: each of several stages on it counts separately.
 std::string_view counted(const Program& program) {
   return program.stages > static_cast<int>(program.workers.size()) ? "micro-batches times stages"
@@ -81,8 +95,15 @@ std::string_view counted(const Program& program) {
 
 }  // namespace
 
+std::string time_text(double time, double whole) {
+  if (std::abs(time) <= 1e-9 * whole) return "0";
+  const int digits = std::abs(time) < 1 ? 0 : static_cast<int>(std::log10(std::abs(time))) + 1;
+  return fmt::format("{:.{}g}", time, std::max(6, digits));
+}
+
 std::string draw(const Program& program, const Timeline& line, bool colour) {
   const double unit = column_time(program, line);
+  require_legible(program, line, unit);
   const auto column = [&](double time) {
     return unit > 0 ? static_cast<std::size_t>(std::lround(time / unit)) : 0;
   };
@@ -113,13 +134,15 @@ std::string draw(const Program& program, const Timeline& line, bool colour) {
 
 std::string format_text(const ScheduleView& view) {
   const auto& line = view.timeline;
-  auto text = fmt::format("{}; one column is {:g}\n\n{}\n", view.title,
-                          column_time(view.program, line), draw(view.program, line, view.colour));
-  text += fmt::format("makespan              {:g}\n", line.makespan);
+  auto text = fmt::format("{}; one column is {}\n\n{}\n", view.title,
+                          time_text(column_time(view.program, line), 0),
+                          draw(view.program, line, view.colour));
+  text += fmt::format("makespan              {}\n", time_text(line.makespan, 0));
   text += fmt::format("bubble                {:.4f} of the workers' time\n", line.bubble);
+  std::string idle;
+  for (const double time : line.idle) idle += time_text(time, line.makespan) + " ";
   text += fmt::format(
-      "idle                  {:g}  (per worker, between its first and last instruction)\n",
-      fmt::join(line.idle, " "));
+      "idle                  {} (per worker, between its first and last instruction)\n", idle);
   text += fmt::format("peak activations      {}  ({} in flight, per worker)\n",
                       list_of(line.peak_activations), counted(view.program));
   text +=

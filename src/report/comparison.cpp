@@ -10,6 +10,7 @@
 
 #include "base/bytes_text.hpp"
 #include "base/columns.hpp"
+#include "base/error.hpp"
 #include "report/numbers.hpp"
 
 namespace pipetrain {
@@ -112,6 +113,10 @@ const RunRecord* winner(std::span<const RunRecord> runs,
 
 Comparison comparison_of(std::span<const RunRecord> runs, std::optional<double> target) {
   Comparison comparison{.measure = common_measure(runs), .target = target};
+  if (comparison.measure == Measure::Accuracy && target > 1)
+    throw UsageError(
+        fmt::format("--target {:g}: an accuracy is a share from 0 to 1; write --target {:g}",
+                    *target, *target <= 100 ? *target / 100 : 0.95));
   if (comparison.measure && !target) comparison.target = common_target(runs, *comparison.measure);
   return comparison;
 }

@@ -5,6 +5,17 @@
 #include "program/communication_json.hpp"
 
 namespace pipetrain {
+namespace {
+
+std::string link_text(double seconds, const HardwareConfig& hardware) {
+  if (seconds <= 0) return "";
+  return fmt::format(
+      "; {} on links, one message after the other{}",
+      seconds < 1 ? fmt::format("{:.3g} ms", 1e3 * seconds) : fmt::format("{:.3g} s", seconds),
+      hardware.workers == Workers::Inline ? " (hardware.workers = \"inline\" waits for none)" : "");
+}
+
+}  // namespace
 
 Communicated::Communicated(const Pipeline& pipeline, const Dataset& train,
                            const OrderOptions& order)
@@ -48,10 +59,11 @@ nlohmann::ordered_json forecast_json(const CompiledPipeline& pipeline) {
 
 std::string forecast_text(const CompiledPipeline& pipeline) {
   const auto period = CommunicationForecast(pipeline).period();
-  return fmt::format("{} {}",
+  return fmt::format("{} {}{}",
                      period.minibatches == 1 ? std::string("a mini-batch")
                                              : fmt::format("{} mini-batches", period.minibatches),
-                     communication_text(period.communication));
+                     communication_text(period.communication),
+                     link_text(period.communication.link_seconds(), pipeline.in.config.hardware));
 }
 
 }  // namespace pipetrain

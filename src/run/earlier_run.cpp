@@ -87,6 +87,7 @@ EarlierRun earlier_run(const fs::path& folder, const Options& options, const Con
     const Config then = check_config(earlier.checkpoint->folder, config).config;
     if (was_here) check_config(folder, with_kept(config, then));
     earlier.anneal_steps = then.pipeline.pipemare.anneal_steps;
+    earlier.training = then.training;
     return earlier;
   }
   const auto steps = committed_checkpoints(folder / "checkpoints");
@@ -95,6 +96,7 @@ EarlierRun earlier_run(const fs::path& folder, const Options& options, const Con
         read_checkpoint_texts(folder / "checkpoints" / checkpoint_name(steps.back()));
     if (!was_here) kept = check_config(earlier.checkpoint->folder, config);
     earlier.anneal_steps = kept.config.pipeline.pipemare.anneal_steps;
+    earlier.training = kept.config.training;
   }
   earlier.same_length = kept.same_length;
   earlier.finished = was_here && is_there(folder / "model.safetensors");

@@ -24,6 +24,7 @@ struct EarlierRun {
   bool finished = false;                 // its model.safetensors was written
   bool same_length = false;              // training.epochs and training.steps have not changed
   std::optional<std::int64_t> anneal_steps;  // PipeMare's, in the run that continues
+  TrainingConfig training = {};              // of the run that continues
 };
 
 // Follows --resume. "auto": the folder's newest checkpoint; "never": none; otherwise the one named.

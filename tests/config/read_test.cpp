@@ -223,31 +223,32 @@ TEST_CASE("a config survives being written and read") {
   }
 }
 
-TEST_CASE("every single key survives, those of other kinds too") {
-  const std::vector<std::string> sets = {"optimizer.beta1=0.5",
-                                         "optimizer.eps=1e-300",
-                                         "pipeline.warmup=double",
-                                         "pipeline.vertical_sync=true",
-                                         "pipeline.gradient_rule=recompute",
-                                         "pipeline.pipemare.anneal_steps=0",
-                                         "pipeline.pipemare.decay=0.1",
-                                         "pipeline.i_timeprest.sigma=inverse",
-                                         "lr_schedule.gamma=0.30000000000000004",
-                                         "lr_schedule.milestones=[3]",
-                                         "data.train_samples=1",
-                                         "data.train_inputs=x y",
-                                         "training.epochs=2147483647",
-                                         "hardware.memory_limit=1000",
-                                         "hardware.devices=['cuda:0','cuda:10','cuda:0']",
-                                         "metrics.trace_steps=[4,4]",
-                                         "data.train_range=[3,4]"};
-  for (std::string set : sets) {
-    if (set.find(' ') != set.npos) set = "data.train_inputs=\"x y\\\"\\t\"";
-    const Config config = read_text(kModel, {set}).config;
-    INFO(set << "\n" << dump_config(config, false));
+TEST_CASE("every single key survives, beside the kind that it is for") {
+  const std::vector<std::vector<std::string>> cases = {
+      {"optimizer.beta1=0.5", "optimizer.kind=adam"},
+      {"optimizer.eps=1e-300", "optimizer.kind=adam"},
+      {"pipeline.warmup=double"},
+      {"pipeline.vertical_sync=true", "pipeline.schedule=pipedream"},
+      {"pipeline.gradient_rule=recompute", "pipeline.schedule=timeprest"},
+      {"pipeline.pipemare.anneal_steps=0", "pipeline.schedule=pipemare"},
+      {"pipeline.pipemare.decay=0.1", "pipeline.schedule=pipemare"},
+      {"pipeline.i_timeprest.sigma=inverse", "pipeline.schedule=i_timeprest"},
+      {"lr_schedule.gamma=0.30000000000000004", "lr_schedule.kind=step",
+       "lr_schedule.milestones=[3]"},
+      {"data.train_samples=1", "data.kind=synthetic"},
+      {"data.train_inputs=\"x y\\\"\\t\"", "data.kind=npy", "data.train_labels=y"},
+      {"training.epochs=2147483647"},
+      {"hardware.memory_limit=1000"},
+      {"hardware.devices=['cuda:0','cuda:10','cuda:0']", "hardware.backend=cuda",
+       "pipeline.stages=3"},
+      {"metrics.trace_steps=[4,4]"},
+      {"data.train_range=[3,4]", "data.kind=cifar10", "data.train_files=x"}};
+  for (const std::vector<std::string>& sets : cases) {
+    const Config config = read_text(kModel, sets).config;
+    INFO(sets[0] << "\n" << dump_config(config, false));
     CHECK(read_back(config, false) == config);
     CHECK(read_back(config, true) == config);
-    CHECK(differing_keys(config, Config()).size() == 2);  // and model.file
+    CHECK(differing_keys(config, Config()).size() == sets.size() + 1);  // and model.file
   }
 }
 
@@ -290,7 +291,7 @@ TEST_CASE("keys without effect are allowed and noted once") {
   CHECK(read_text(kEverything).notes.empty());
 }
 
-TEST_CASE("keys without effect have their defaults, whoever reads them") {
+TEST_CASE("keys without effect have their defaults") {
   const Config given =
       read_text(kModel +
                 "[optimizer]\nkind = \"adam\"\nmomentum = 0.9\n"
@@ -323,6 +324,16 @@ TEST_CASE("beside auto the keys of a schedule are kept, without a note, until th
   config::reset_unused(read.config);
   CHECK(pipeline.virtual_stages == 2);
   CHECK(pipeline.gradient_rule == PipelineConfig().gradient_rule);
+}
+
+TEST_CASE("an interleaved schedule without virtual stages is noted: it is another schedule") {
+  const std::string keys = "[pipeline]\nschedule = \"interleaved_1f1b\"\nstages = 2\n";
+  const auto notes = read_text(kModel + keys).notes;
+  REQUIRE(notes.size() == 1);
+  CHECK_THAT(notes[0], Contains("run.toml:4:12: pipeline.schedule = \"interleaved_1f1b\" with "
+                                "virtual_stages = 1 is 1f1b with warmup = \"double\"; write "
+                                "virtual_stages = 2 or more"));
+  CHECK(read_text(kModel + keys + "virtual_stages = 2\n").notes.empty());
 }
 
 TEST_CASE("min_lr is for every rate that falls") {

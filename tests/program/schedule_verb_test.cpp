@@ -32,6 +32,23 @@ TEST_CASE("json: the fixed names, and instruction texts that make the program ag
         make_program({.schedule = "1f1b", .stages = 4, .microbatches = 8, .early_sends = true}));
 }
 
+TEST_CASE("text: times are whole where they are, and what is only rounding is 0") {
+  auto options = options_of("1f1b", "text");
+  options.times = "F=0.001,B=0.002";
+  CHECK(printed(options).find("idle                  0.009 0.006 0.003 0  (per worker") !=
+        std::string::npos);
+  options.times = "F=1000000,B=3000000";
+  CHECK(printed(options).find("makespan              44000000\n") != std::string::npos);
+}
+
+TEST_CASE("text: a picture of dashes alone is refused, its numbers are not") {
+  auto options = options_of("1f1b", "text");
+  options.times = "F=1000000,B=3";
+  CHECK_THROWS_WITH(printed(options), Contains("columns wide") && Contains("--summary"));
+  options.summary = true;
+  CHECK(printed(options).find("110000") != std::string::npos);
+}
+
 TEST_CASE("json: lists and numbers of every schedule are those of its program and simulation") {
   for (const Schedule& row : schedules()) {
     auto options = options_of(std::string(row.name), "json");

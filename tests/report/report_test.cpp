@@ -131,6 +131,8 @@ TEST_CASE("a run that learnt nothing wins nothing, and sets no target") {
     CHECK_FALSE(cell.best);
   runs[0].learnt = false;  // now the target is again what both reached
   CHECK(comparison_of(runs, {}).target == Approx(0.56));
+  CHECK_THROWS_WITH(comparison_of(runs, 95),
+                    "--target 95: an accuracy is a share from 0 to 1; write --target 0.95");
 }
 
 TEST_CASE("a long stretch without slices is left out of a timeline") {
