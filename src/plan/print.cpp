@@ -97,7 +97,7 @@ std::string plan_text(const Graph& graph, const Plan& plan) {
   }
   rows.push_back({"all", fmt::format("{} layers", graph.layers.size()),
                   std::to_string(total.parameters), fmt::format("{:.3f}", mega(total.flops)),
-                  std::to_string(total.sent_bytes), "(per sample, forward, f32)"});
+                  std::to_string(total.sent_bytes), "(per sample, forward, f32, without padding)"});
   return aligned(rows);
 }
 
