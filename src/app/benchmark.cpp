@@ -20,6 +20,7 @@
 #include "app/verbs.hpp"
 #include "backend/cpu/peak.hpp"
 #include "backend/cuda/peak.hpp"
+#include "base/json_text.hpp"
 #include "base/median.hpp"
 #include "base/process_memory.hpp"
 #include "compile/compiled_pipeline.hpp"
@@ -347,7 +348,7 @@ int lead_benchmark(const Options& options, Job* job) {
         "so a\nshare of the peak can be above 100%.\n");
   const double first = peaks.at(devices_of(configs.front().config.hardware));
   if (options.json)
-    std::cout << ordered_json{{"peak_gflops", first}, {"results", results}}.dump(2) << std::endl;
+    std::cout << json_text(ordered_json{{"peak_gflops", first}, {"results", results}}) << std::endl;
   return 0;
 }
 

@@ -13,6 +13,7 @@
 #include "app/version.hpp"
 #include "backend/cpu/onednn_info.hpp"
 #include "backend/cuda_info.hpp"
+#include "base/json_text.hpp"
 #include "data/byte_file.hpp"
 #include "data/image/image_file.hpp"
 #include "data/text/pieces.hpp"
@@ -63,7 +64,7 @@ nlohmann::ordered_json build_info() {
 void print_build_info(bool json) {
   const auto info = build_info();
   if (json) {
-    std::cout << info.dump(2) << '\n';
+    std::cout << json_text(info) << '\n';
     return;
   }
   for (const auto& [name, version] : info.items()) {

@@ -9,6 +9,7 @@
 #include "base/bytes_text.hpp"
 #include "base/error.hpp"
 #include "base/input_file.hpp"
+#include "base/json_text.hpp"
 #include "base/printable.hpp"
 #include "base/suggest.hpp"
 #include "checkpoint/atomic_file.hpp"
@@ -90,7 +91,7 @@ std::string text_of(const ordered_json& d) {
 }
 
 void print(const Options& options, const ordered_json& json, const std::string& text) {
-  std::cout << (options.json ? json.dump(2) + "\n" : text);
+  std::cout << (options.json ? json_text(json) + "\n" : text);
 }
 
 int info(const Options& options) {

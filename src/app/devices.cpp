@@ -10,6 +10,7 @@
 #include "backend/cpu/onednn_info.hpp"
 #include "backend/cuda_info.hpp"
 #include "base/columns.hpp"
+#include "base/json_text.hpp"
 #include "machine/processor.hpp"
 #include "machine/threads.hpp"
 
@@ -65,7 +66,7 @@ int devices(const Options& options) {
   if (cuda_built_in()) backends = {"cpu", "cuda", "reference"};
   const ordered_json all = {{"cpu", cpu_row()}, {"cuda", cuda}, {"backends", backends}};
   if (options.json)
-    std::cout << all.dump(2) << '\n';
+    std::cout << json_text(all) << '\n';
   else
     print_text(all);
   return 0;

@@ -11,6 +11,7 @@
 #include "app/verbs.hpp"
 #include "base/error.hpp"
 #include "base/input_file.hpp"
+#include "base/json_text.hpp"
 #include "checkpoint/load.hpp"
 #include "config/read.hpp"
 #include "graph/graph.hpp"
@@ -77,7 +78,7 @@ void print_evaluation(const Options& options, const std::filesystem::path& weigh
   if (e.bleu) result["bleu"] = *e.bleu;
   if (!data.class_names.empty())
     result["classes"] = nlohmann::json::parse(class_names_json(data.class_names));
-  std::cout << result.dump(2) << std::endl;
+  std::cout << json_text(result) << std::endl;
 }
 
 // On a single process, or as rank 0 of a job.

@@ -18,6 +18,7 @@
 #include "app/verbs.hpp"
 #include "base/error.hpp"
 #include "base/input_file.hpp"
+#include "base/json_text.hpp"
 #include "checkpoint/load.hpp"
 #include "config/read.hpp"
 #include "data/formats.hpp"
@@ -199,8 +200,7 @@ int generate(const Options& given) {
   if (options.json) {
     const nlohmann::ordered_json result = {
         {"model", weights.string()}, {"prompt", prompt}, {"samples", samples}};
-    constexpr auto replace = nlohmann::ordered_json::error_handler_t::replace;  // torn characters
-    std::cout << result.dump(2, ' ', false, replace) << std::endl;
+    std::cout << json_text(result) << std::endl;
   }
   return 0;
 }

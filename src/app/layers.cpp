@@ -4,6 +4,7 @@
 
 #include "app/verbs.hpp"
 #include "base/columns.hpp"
+#include "base/json_text.hpp"
 #include "graph/kinds.hpp"
 
 namespace pipetrain {
@@ -15,7 +16,7 @@ int layers(const Options& options) {
     rows.push_back({std::string(kind.name), std::string(kind.keys), std::string(kind.summary)});
     list.push_back({{"name", kind.name}, {"keys", kind.keys}, {"summary", kind.summary}});
   }
-  std::cout << (options.json ? list.dump(2) + '\n' : columns(rows));
+  std::cout << (options.json ? json_text(list) + '\n' : columns(rows));
   return 0;
 }
 

@@ -4,6 +4,7 @@
 
 #include "app/verbs.hpp"
 #include "base/columns.hpp"
+#include "base/json_text.hpp"
 #include "schedules.hpp"
 
 namespace pipetrain {
@@ -18,7 +19,7 @@ int methods(const Options& options) {
                     {"source", row.source},
                     {"flushes", flushes(row)}});
   }
-  std::cout << (options.json ? list.dump(2) + '\n' : columns(rows));
+  std::cout << (options.json ? json_text(list) + '\n' : columns(rows));
   return 0;
 }
 

@@ -8,6 +8,7 @@
 
 #include "app/verbs.hpp"
 #include "base/columns.hpp"
+#include "base/json_text.hpp"
 #include "checkpoint/atomic_file.hpp"
 #include "config/read.hpp"
 #include "graph/graph.hpp"
@@ -87,10 +88,10 @@ int profile(const Options& options) {
   const nlohmann::ordered_json json = profile_json(profile);
   const std::filesystem::path file =
       options.output.empty() ? std::filesystem::path("profile.json") : options.output;
-  write_file(file, json.dump(1) + "\n");
+  write_file(file, json_text(json, 1) + "\n");
   for (const std::string& note : spread_notes(profile)) spdlog::warn("{}", note);
   if (options.json) {
-    std::cout << json.dump(1) << '\n';
+    std::cout << json_text(json, 1) << '\n';
     return 0;
   }
   std::cout << table_of(profile, profile.points.back()) << std::flush;

@@ -9,6 +9,7 @@
 
 #include "app/verbs.hpp"
 #include "base/error.hpp"
+#include "base/json_text.hpp"
 #include "base/open_regular.hpp"
 #include "checkpoint/atomic_file.hpp"
 #include "report/comparison.hpp"
@@ -23,7 +24,7 @@ int report(const Options& options) {
     throw UsageError(fmt::format("{} is a folder; name a file with --output", to.string()));
   write_file(to, report_html(runs, options.target));
   if (options.json)
-    std::cout << nlohmann::ordered_json{{"report", to.string()}}.dump(2) << '\n';
+    std::cout << json_text(nlohmann::ordered_json{{"report", to.string()}}) << '\n';
   else
     std::cout << fmt::format("{}: written; open it in a browser\n", to.string());
   return 0;
@@ -32,7 +33,7 @@ int report(const Options& options) {
 int compare(const Options& options) {
   const auto runs = read_runs(options.runs);
   const Comparison comparison = comparison_of(runs, options.target);
-  std::cout << (options.json ? comparison_json(runs, comparison).dump(2) + '\n'
+  std::cout << (options.json ? json_text(comparison_json(runs, comparison)) + '\n'
                              : comparison_text(runs, comparison));
   return 0;
 }

@@ -15,6 +15,7 @@
 #include "app/training_config.hpp"
 #include "app/verbs.hpp"
 #include "base/input_file.hpp"
+#include "base/json_text.hpp"
 #include "checkpoint/atomic_file.hpp"
 #include "checkpoint/save.hpp"
 #include "compile/compiled_pipeline.hpp"
@@ -59,7 +60,7 @@ ConsoleOptions console_options(const Options& options, const Config& config,
 
 // `main` waits for the reader to take the rest.
 void print_json(const Options& options, const ordered_json& result) {
-  if (options.json) standard_output().keep(result.dump(2) + "\n");
+  if (options.json) standard_output().keep(json_text(result) + "\n");
 }
 
 int tell_finished(const Options& options, const std::filesystem::path& folder) {
@@ -74,8 +75,8 @@ int tell_finished(const Options& options, const std::filesystem::path& folder) {
 void describe_run(const std::filesystem::path& folder, const Config& config,
                   const ordered_json& plan, const SegmentProgram& program, const Datasets& data) {
   write_file(folder / kConfigFile, dump_config(config, false));
-  write_file(folder / "build.json", build_info().dump(2) + "\n");
-  write_file(folder / "plan.json", plan.dump(2) + "\n");
+  write_file(folder / "build.json", json_text(build_info()) + "\n");
+  write_file(folder / "plan.json", json_text(plan) + "\n");
   write_file(folder / "program.txt", to_text(program));
   if (data.vocabulary) write_file(folder / vocabulary_file, data.vocabulary->json());
   if (data.pieces) write_file(folder / pieces_file, data.pieces->model());
@@ -243,7 +244,7 @@ int lead_training(const Options& options, Job* job) {
   if (earlier.checkpoint) check_order(*earlier.checkpoint, config, pipeline.program());
   make_folder(folder);
   lock->take();
-  clear_run(folder, earlier.checkpoint ? std::optional(begin.step) : std::nullopt);
+  clear_run(folder, earlier.checkpoint ? &begin : nullptr);
   describe_run(folder, config, result, pipeline.segment_program(), data);
   RunMetrics metrics({.folder = folder,
                       .config = config.metrics,

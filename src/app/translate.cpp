@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
+#include "base/json_text.hpp"
 #include "checkpoint/load.hpp"
 #include "data/formats.hpp"
 #include "data/text/line_stream.hpp"
@@ -156,8 +157,7 @@ int translate(const Options& options, const ReadConfig& read, const Graph& graph
                                  {"beam", options.beam},
                                  {"length_penalty", options.length_penalty},
                                  {"translations", translations}};
-    constexpr auto replace = ordered_json::error_handler_t::replace;  // torn characters
-    std::cout << result.dump(2, ' ', false, replace) << std::endl;
+    std::cout << json_text(result) << std::endl;
   }
   return 0;
 }

@@ -61,7 +61,11 @@ fs::path pointed_to(const fs::path& pointer) {
   if (!step_of(name))
     throw DataError(fmt::format(
         "{}: it does not name a checkpoint; name the folder of one (step-...)", pointer.string()));
-  return pointer.parent_path() / name;
+  const fs::path checkpoint = pointer.parent_path() / name;
+  if (!is_folder(checkpoint))
+    throw DataError(fmt::format("{}: it names {}, which is not there; name another checkpoint",
+                                pointer.string(), name));
+  return checkpoint;
 }
 
 }  // namespace

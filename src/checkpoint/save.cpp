@@ -1,10 +1,12 @@
 #include "checkpoint/save.hpp"
 
+#include <fcntl.h>
 #include <spdlog/fmt/fmt.h>
 #include <sys/stat.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <numeric>
 #include <utility>
 
@@ -90,8 +92,13 @@ std::uint64_t save_checkpoint(const fs::path& checkpoints, Snapshot snapshot) {
   flush_folder(part, part);
   const fs::path replaced = whole.string() + ".replaced.part";
   const bool replaces = is_there(whole);
-  if (replaces && ::rename(whole.c_str(), replaced.c_str()) != 0) fail_file(whole, "replaced");
-  if (::rename(part.c_str(), whole.c_str()) != 0) fail_file(whole, "renamed into place");
+  // At once where the file system can: then there is a whole checkpoint at every moment.
+  const bool exchanged = replaces && ::renameat2(AT_FDCWD, part.c_str(), AT_FDCWD, whole.c_str(),
+                                                 RENAME_EXCHANGE) == 0;
+  if (replaces && !exchanged && ::rename(whole.c_str(), replaced.c_str()) != 0)
+    fail_file(whole, "replaced");
+  if (!exchanged && ::rename(part.c_str(), whole.c_str()) != 0)
+    fail_file(whole, "renamed into place");
   flush_folder(checkpoints, whole);
   if (replaces) remove_leftovers(checkpoints);
   return bytes;

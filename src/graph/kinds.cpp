@@ -10,6 +10,8 @@ namespace {
 using model_file::Fields;
 
 constexpr model_file::NumberRule kPositive = {[](double x) { return x > 0; }, "above 0"};
+// What f32 can hold: a variance of 0 must not be divided by.
+constexpr model_file::NumberRule kEps = {[](double x) { return x >= 1e-30; }, "at least 1e-30"};
 
 // None if the key is absent.
 std::optional<double> read_init_std(Fields& f) {
@@ -36,7 +38,7 @@ LayerSpec read_conv2d(Fields& f) {
 
 LayerSpec read_batch_norm(Fields& f) {
   return BatchNorm{
-      .eps = f.number("eps", 1e-5, kPositive),
+      .eps = f.number("eps", 1e-5, kEps),
       .momentum =
           f.number("momentum", 0.1, {[](double x) { return x >= 0 && x <= 1; }, "from 0 to 1"})};
 }
@@ -57,7 +59,7 @@ LayerSpec read_dropout(Fields& f) {
 }
 
 LayerSpec read_layer_norm(Fields& f) {
-  return LayerNorm{.eps = f.number("eps", 1e-5, kPositive), .bias = f.flag("bias", true)};
+  return LayerNorm{.eps = f.number("eps", 1e-5, kEps), .bias = f.flag("bias", true)};
 }
 
 LayerSpec read_gelu(Fields& f) {

@@ -117,7 +117,7 @@ Graph read(const Value& text, const std::string& origin) {
   Problems problems(origin);
   Fields fields(text, "the model", kNoTable, problems);
   Graph graph;
-  graph.name = fields.text("name", std::filesystem::path(origin).stem().string());
+  graph.name = fields.text("name", printable(std::filesystem::path(origin).stem().string()));
   graph.loss = read_loss(fields, problems);
   graph.label_smoothing = read_label_smoothing(fields, graph.loss, problems);
   const Table* blocks = fields.table("blocks");

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/input_file.hpp"
+#include "base/json_text.hpp"
 
 namespace pipetrain {
 namespace {
@@ -33,8 +34,7 @@ MetricsFile::MetricsFile(const std::filesystem::path& path, std::int64_t keep_st
 
 void MetricsFile::write(const nlohmann::ordered_json& event) {
   // Replaces bytes that are not UTF-8.
-  constexpr auto replace = nlohmann::ordered_json::error_handler_t::replace;
-  file_.write(event.dump(-1, ' ', false, replace) + "\n");
+  file_.write(json_text(event, -1) + "\n");
 }
 
 }  // namespace pipetrain

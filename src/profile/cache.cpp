@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "base/error.hpp"
+#include "base/json_text.hpp"
 #include "base/rng.hpp"
 #include "checkpoint/atomic_file.hpp"
 #include "profile/profile_json.hpp"
@@ -46,7 +47,7 @@ std::optional<Profile> kept(const fs::path& file, const ProfileKey& key) {
 void keep(const fs::path& file, const Profile& profile) {
   try {
     fs::create_directories(file.parent_path());
-    write_file(file, profile_json(profile).dump(1) + "\n");
+    write_file(file, json_text(profile_json(profile), 1) + "\n");
   } catch (const std::exception&) {  // the next run measures again
   }
 }

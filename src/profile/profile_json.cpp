@@ -3,6 +3,7 @@
 #include <spdlog/fmt/fmt.h>
 
 #include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -44,6 +45,11 @@ class JsonPlace {
     const double value = number(key);
     if (value != std::floor(value) || value > 9e15) refuse(key, "is not a whole number");
     return static_cast<std::int64_t>(value);
+  }
+  int small(const char* key) const {
+    const std::int64_t value = count(key);
+    if (value > std::numeric_limits<int>::max()) refuse(key, "is too large");
+    return static_cast<int>(value);
   }
   std::string text(const char* key) const {
     const json& value = at(key);
@@ -106,11 +112,11 @@ ordered_json json_of(const ProfilePoint& point) {
 }
 
 ProfilePoint point_at(const JsonPlace& at, std::size_t layers) {
-  ProfilePoint point{.samples = static_cast<int>(at.count("samples")),
-                     .threads = static_cast<int>(at.count("threads")),
-                     .neighbours = static_cast<int>(at.count("neighbours")),
-                     .microbatches = static_cast<int>(at.count("microbatches")),
-                     .versions = static_cast<int>(at.count("versions")),
+  ProfilePoint point{.samples = at.small("samples"),
+                     .threads = at.small("threads"),
+                     .neighbours = at.small("neighbours"),
+                     .microbatches = at.small("microbatches"),
+                     .versions = at.small("versions"),
                      .held_bytes = at.count("held_bytes"),
                      .layers = {},
                      .load_ms = at.number("load_ms"),

@@ -46,14 +46,23 @@ struct Range {
     low = std::min(low, value);
     high = std::max(high, value);
   }
-  // A line needs a range in which to be drawn.
+  // A line needs a range in which to be drawn, and ticks that differ: the last bits are none.
   void widen() {
-    if (high > low) return;
+    if (high - low > 1e-9 * std::max(std::abs(low), std::abs(high))) return;
     const double around = std::max(std::abs(high) * 0.1, 1e-9);
     low -= around, high += around;
   }
   double width() const { return high - low; }
 };
+
+// Multiples of a round number within the range.
+std::vector<double> ticks(const Range& range) {
+  const double step = tick_step(range.width(), 5);
+  const double first = std::ceil(range.low / step), last = std::floor(range.high / step + 1e-6);
+  std::vector<double> values;
+  for (int i = 0; i <= last - first; ++i) values.push_back((first + i) * step);
+  return values;
+}
 
 class ChartDrawing {
  public:
@@ -91,18 +100,15 @@ class ChartDrawing {
 
   std::string grid() const {
     std::string text;
-    const double y_step = tick_step(y_.width(), 5);
-    for (double y = std::ceil(y_.low / y_step) * y_step; y <= y_.high + y_step * 1e-6; y += y_step)
+    for (const double y : ticks(y_))
       text += fmt::format(
           "<line class=\"grid\" x1=\"{0:g}\" x2=\"{1:g}\" y1=\"{2}\" y2=\"{2}\"/>"
           "<text class=\"end\" x=\"{3:g}\" y=\"{4}\">{5}</text>",
           kChartLeft, kChartWidth - kChartRight, coordinate(y_at(y)), kChartLeft - 6,
-          coordinate(y_at(y) + 4), xml_text(chart_.y_text(std::abs(y) < y_step * 1e-6 ? 0 : y)));
-    const double x_step = tick_step(x_.width(), 5);
-    for (double x = std::ceil(x_.low / x_step) * x_step; x <= x_.high + x_step * 1e-6; x += x_step)
+          coordinate(y_at(y) + 4), xml_text(chart_.y_text(y)));
+    for (const double x : ticks(x_))
       text += fmt::format("<text class=\"mid\" x=\"{}\" y=\"{:g}\">{}</text>", coordinate(x_at(x)),
-                          kChartHeight - kChartBottom + 17,
-                          xml_text(chart_.x_text(std::abs(x) < x_step * 1e-6 ? 0 : x)));
+                          kChartHeight - kChartBottom + 17, xml_text(chart_.x_text(x)));
     return text + fmt::format("<text class=\"mid faint\" x=\"{}\" y=\"{:g}\">{}</text>",
                               coordinate((kChartLeft + kChartWidth - kChartRight) / 2),
                               kChartHeight - 6, xml_text(chart_.x_name));

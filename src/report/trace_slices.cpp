@@ -16,6 +16,7 @@ namespace {
 using nlohmann::json;
 
 constexpr std::uint64_t kLargestTrace = std::uint64_t{24} << 20;
+constexpr std::int64_t kMostStages = 4096;
 constexpr std::size_t kMostSlices = 6000;  // per step: what a page can show
 
 // A category of the trace, by its first words; all others are bookkeeping.
@@ -33,8 +34,10 @@ std::optional<TraceSlice> slice_of(const json& event) {
   if (!event.is_object() || event.value("ph", "") != "X") return std::nullopt;
   const auto kind = kind_of(event.value("cat", ""));
   const auto args = event.find("args");
+  const auto stage = event.value("pid", std::int64_t{0});
   if (!kind || args == event.end() || !args->is_object()) return std::nullopt;
-  TraceSlice slice{.stage = event.value("pid", 0),
+  if (stage < 0 || stage >= kMostStages) return std::nullopt;  // of another program's trace
+  TraceSlice slice{.stage = static_cast<int>(stage),
                    .kind = *kind,
                    .name = printable(event.value("name", "")),
                    .step = args->value("step", std::int64_t{0}),

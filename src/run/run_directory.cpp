@@ -4,11 +4,14 @@
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
 #include "base/error.hpp"
+#include "base/input_file.hpp"
 #include "base/open_regular.hpp"
+#include "checkpoint/atomic_file.hpp"
 #include "checkpoint/folder.hpp"
 
 namespace pipetrain {
@@ -20,6 +23,13 @@ namespace {
   throw UsageError(
       fmt::format("{}: the run directory cannot be made there: {}; name another with --output",
                   folder.string(), why));
+}
+
+// Lets a pointer that is there name that checkpoint, or removes it if there is no such checkpoint.
+void point(const fs::path& pointer, const std::vector<std::int64_t>& kept, std::int64_t step) {
+  if (!is_there(pointer)) return;
+  if (std::ranges::find(kept, step) == kept.end()) return remove_file(pointer);
+  write_file(pointer, checkpoint_name(step) + "\n");
 }
 
 }  // namespace
@@ -65,20 +75,21 @@ void remove_file(const fs::path& file) {
                                   file.string(), error.message()));
 }
 
-void clear_run(const fs::path& folder, std::optional<std::int64_t> step) {
+void clear_run(const fs::path& folder, const Progress* resumed) {
   for (const char* of_the_end : {"model.safetensors", "report.html"})
     remove_file(folder / of_the_end);
   const fs::path checkpoints = folder / "checkpoints";
   remove_leftovers(checkpoints);
   for (const std::int64_t later : committed_checkpoints(checkpoints)) {
-    if (step && later <= *step) continue;
-    if (step)
+    if (resumed && later <= resumed->step) continue;
+    if (resumed)
       spdlog::info("{}: removed, because it is later than the one that this run resumes from",
                    (checkpoints / checkpoint_name(later)).string());
     remove_checkpoint(checkpoints, later);
   }
-  if (!step)
-    for (const char* pointer : {"latest", "best"}) remove_file(checkpoints / pointer);
+  const std::vector<std::int64_t> kept = committed_checkpoints(checkpoints);
+  point(checkpoints / "latest", kept, kept.empty() ? -1 : kept.back());
+  point(checkpoints / "best", kept, resumed && resumed->best ? resumed->best->step : -1);
 }
 
 }  // namespace pipetrain

@@ -27,9 +27,9 @@ void check_writable(const std::filesystem::path& folder);
 void make_folder(const std::filesystem::path& folder);
 void remove_file(const std::filesystem::path& file);  // ignores a missing file
 
-// From here on the folder is about this run only: removes final weights, the report, and every
-// checkpoint later than `step`, if this run resumes; all checkpoints if it starts over.
-// DeviceError.
-void clear_run(const std::filesystem::path& folder, std::optional<std::int64_t> step);
+// From here on the folder is about this run only: removes final weights, the report, and all
+// checkpoints, or those later than where this run resumes; `latest` and `best` then name what they
+// named at that time, if it is still there. Null: it starts over. DeviceError.
+void clear_run(const std::filesystem::path& folder, const Progress* resumed);
 
 }  // namespace pipetrain

@@ -53,6 +53,10 @@ std::vector<Row> translation_rows() {
               {"5000 pieces are more than this text has", "at most"}),
       setting("a limit that is less than one sentence", "[data]\nbatch_tokens = 20\n", 2,
               {"a.de:", "more than the 20 of a mini-batch", "write at least"}),
+      setting("a model that reads one token",
+              "[model]\ninput = { source = 1, target = 16, vocabulary = 22 }\n"
+              "[data]\nbucket_multiple = 1\n",
+              2, {"a piece and for its end", "1 and 16 tokens", "2 or more"}),
       setting("lengths that no bucket ends at", "[data]\nbucket_multiple = 5\n", 2,
               {"data.bucket_multiple = 5", "16 and 16 tokens"}),
       setting("a range of pairs that are not there", "[data]\ntrain_range = [1, 5]\n", 2,

@@ -78,6 +78,16 @@ TEST_CASE("a run directory holds everything, and metrics.jsonl has the events of
   CHECK(ran.err.empty());
 }
 
+TEST_CASE("names of files need not be UTF-8") {
+  const TestFolder folder;
+  const fs::path config = folder.path / "caf\351.toml", run = folder.path / "r\351sultat";
+  fs::copy_file(folder.config(), config);
+  const Ran ran = run_binary("train --json " + config.string() + " --output " + run.string());
+  INFO(ran.err);
+  REQUIRE(ran.code == 0);
+  CHECK(nlohmann::json::parse(ran.out)["output"].get<std::string>().ends_with("sultat"));
+}
+
 TEST_CASE("what a run resolved trains to the same weights again") {
   const TestFolder folder;
   const fs::path a = folder.path / "a", b = folder.path / "b";

@@ -119,6 +119,9 @@ TEST_CASE("what is wrong in a profile.json is named by its place", "[profile]") 
   json["memory"][1]["bytes"] = 1;
   CHECK_THAT(refusal(json), Contains("memory[1].bytes is not above the one before it"));
   json = profile_json(small());
+  json["points"][0]["samples"] = 4294967297;
+  CHECK_THAT(refusal(json), Contains("points[0].samples is too large"));
+  json = profile_json(small());
   json["key"]["model"] = 3;
   CHECK_THAT(refusal(json), Contains("key.model is not a string"));
 }

@@ -184,6 +184,18 @@ TEST_CASE("a timeline shows the traced steps, each version in its colour") {
   CHECK(first.last_step == 3);
 }
 
+TEST_CASE("slices of a stage that no model has are left out") {
+  const Scratch scratch;
+  write_file(
+      scratch.path / "trace.json",
+      "{\"traceEvents\":[{\"ph\":\"X\",\"name\":\"F0\",\"cat\":\"forward\",\"pid\":2147483647,"
+      "\"ts\":5,\"dur\":9,\"args\":{\"step\":3}},{\"ph\":\"X\",\"name\":\"F0\",\"cat\":"
+      "\"forward\",\"pid\":1,\"ts\":5,\"dur\":9,\"args\":{\"step\":3}}]}");
+  const TraceSlices trace = read_trace(scratch.path / "trace.json");
+  REQUIRE(trace.slices.size() == 1);
+  CHECK(trace.slices[0].stage == 1);
+}
+
 TEST_CASE("a trace that cannot be shown says why") {
   const Scratch scratch;
   const auto problem = [&] { return read_trace(scratch.path / "trace.json").problem; };
@@ -207,6 +219,14 @@ TEST_CASE("a curve breaks where a value is not finite, and is thinned to its pic
   std::vector<std::pair<double, double>> many;
   for (int i = 0; i < 100000; ++i) many.emplace_back(i, i % 7);
   CHECK(line_chart(chart_of(many)).size() < 12000);
+}
+
+TEST_CASE("a curve whose values differ in their last bits is drawn as a flat one") {
+  for (const double value : {2.3005719390398087, 1e17, -1e-300}) {
+    const double next = std::nextafter(value, 1e300);
+    CHECK(line_chart(chart_of({{1, value}, {2, next}})).size() < 4000);
+    CHECK(line_chart(chart_of({{std::abs(value), 1}, {std::abs(next), 2}})).size() < 4000);
+  }
 }
 
 TEST_CASE("ticks are at round numbers") {

@@ -3,6 +3,7 @@
 #include <fstream>
 
 #include "base/error.hpp"
+#include "base/input_file.hpp"
 #include "catch.hpp"
 #include "checkpoint/atomic_file.hpp"
 #include "checkpoint/folder.hpp"
@@ -47,11 +48,19 @@ TEST_CASE("a file in the place of a run's folder is named", "[run folder]") {
 TEST_CASE("a run that is resumed keeps what is not later than its checkpoint", "[run folder]") {
   const Scratch scratch;
   commit_empty(scratch.path, {2, 4, 6});
-  clear_run(scratch.path, 4);
+  write_file(scratch.path / "checkpoints" / "best", checkpoint_name(6) + "\n");
+  Progress resumed;
+  resumed.step = 4;
+  resumed.best = ValidationResult{.step = 2};
+  clear_run(scratch.path, &resumed);
   CHECK(committed_checkpoints(scratch.path / "checkpoints") == Committed{2, 4});
   CHECK_FALSE(std::filesystem::exists(scratch.path / "model.safetensors"));
-  CHECK(std::filesystem::exists(scratch.path / "checkpoints" / "latest"));
-  clear_run(scratch.path, std::nullopt);
+  CHECK(read_whole_file(scratch.path / "checkpoints" / "latest") == checkpoint_name(4) + "\n");
+  CHECK(read_whole_file(scratch.path / "checkpoints" / "best") == checkpoint_name(2) + "\n");
+  resumed.best = ValidationResult{.step = 3};  // its checkpoint is gone
+  clear_run(scratch.path, &resumed);
+  CHECK_FALSE(std::filesystem::exists(scratch.path / "checkpoints" / "best"));
+  clear_run(scratch.path, nullptr);
   CHECK(committed_checkpoints(scratch.path / "checkpoints").empty());
   CHECK_FALSE(std::filesystem::exists(scratch.path / "checkpoints" / "latest"));
 }

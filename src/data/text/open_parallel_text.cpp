@@ -26,6 +26,12 @@ void require_two_sides(const Graph& graph) {
         "data.kind: a pair of sentences has two sides, but the model's input is {}; name a model "
         "of two, input = {{ source = S, target = T, vocabulary = V }}",
         graph.input.text()));
+  const Lengths longest = lengths_of(graph);
+  if (std::min(longest.source, longest.target) < 2)
+    throw UsageError(
+        fmt::format("data.kind: a sentence needs room for a piece and for its end, but the model "
+                    "reads at most {} and {} tokens; write source and target of 2 or more",
+                    longest.source, longest.target));
   require_class_loss("data.kind", graph);
   const Shape& output = model_output(graph);
   if (output.dims.size() == 2 && output.dims[0] == graph.target_tokens) return;

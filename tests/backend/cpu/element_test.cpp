@@ -126,3 +126,24 @@ TEST_CASE("a bf16 value takes two bytes an element, in the same places", "[cpu]"
   CHECK(to_float(stored[16]) == plain[1]);  // the second pixel of channel 0
   CHECK(stored[3].bits == 0);
 }
+
+TEST_CASE("bf16: what overlapping windows of a pool give to a pixel is summed in f32", "[cpu]") {
+  // All 24 x 24 windows cover the middle one of 47 x 47 pixels, and give it a 576th each.
+  const PoolLoop loop{.in_height = 47,
+                      .in_width = 47,
+                      .out_height = 24,
+                      .out_width = 24,
+                      .kernel = {24, 24},
+                      .stride = {1, 1},
+                      .padding = {0, 0},
+                      .after_relu = false};
+  const std::vector<Bf16> dy(24 * 24 * 16, from_float<Bf16>(1));
+  for (const auto& [name, loops] : element_loops_here()) {
+    INFO(name);
+    std::vector<Bf16> dx(47 * 47 * 16);
+    loops->avg_pool_backward(loop, dy.data(), dx.data());
+    for (std::size_t lane = 0; lane < 16; ++lane)
+      CHECK(to_float(dx[(23 * 47 + 23) * 16 + lane]) == 1);
+    CHECK(to_float(dx[0]) == to_float(from_float<Bf16>(1.0F / 576)));
+  }
+}

@@ -171,7 +171,8 @@ void check_products(const std::vector<ProductCase>& cases) {
     }
     CHECK(off <= (c.result == kBf16 ? 1.0 / 256 : 1e-5) * largest);
     for (const int threads : {2, 3, 6, 24}) {
-      if (threads > omp_get_thread_limit()) break;  // a worker never asks for more (machine/threads)
+      if (threads > omp_get_thread_limit())
+        break;  // a worker never asks for more (machine/threads)
       INFO(threads << " threads");
       const std::vector<float> many = product_by(threads, c, inputs);
       std::size_t differing = 0;

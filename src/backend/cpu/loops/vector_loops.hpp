@@ -152,7 +152,8 @@ struct FunctionLoops;
 template <class E, class... Kinds>
 struct FunctionLoops<E, std::variant<Kinds...>> : FunctionLoop<E, Kinds>... {};
 
-// Loops over stored values, float or Bf16. Sums, statistics and parameters are f32 with both.
+// Loops over stored values, float or Bf16. Sums, statistics and parameters are f32 with both,
+// except for a pool's gradient where up to 16 windows overlap: it is rounded as each is added.
 template <class E>
 struct ElementLoops {
   void (*relu_forward)(const E* x, E* y, std::int64_t count);

@@ -79,8 +79,55 @@ PIPETRAIN_INLINE void clear_unless_tiled(const PoolLoop& p, E* dx) {
     std::memset(dx, 0, static_cast<std::size_t>(p.in_height * p.in_width * kLanes) * sizeof(E));
 }
 
+// The windows that cover one coordinate, as it moves up: from `begin` to below `end`.
+struct Covering {
+  std::int64_t kernel, stride, padding, windows, begin = 0, end = 0;
+
+  PIPETRAIN_INLINE void move_to(std::int64_t coordinate) {
+    const std::int64_t at = coordinate + padding;
+    while (begin < windows && begin * stride + kernel <= at) ++begin;
+    while (end < windows && end * stride <= at) ++end;
+  }
+};
+
+// For each input pixel the sum, in f32, of share(offset of the window's output pixel, number of the
+// tap) over its windows, in their order. Takes nearly three times as long as adding window by
+// window, which rounds each sum to E on its way.
+template <class E, class Share>
+PIPETRAIN_INLINE void add_up_windows(const PoolLoop& loop, E* dx, Share share) {
+  const PoolLoop p = loop;
+  Covering rows{p.kernel[0], p.stride[0], p.padding[0], p.out_height};
+  for (std::int64_t y = 0; y < p.in_height; ++y) {
+    rows.move_to(y);
+    Covering columns{p.kernel[1], p.stride[1], p.padding[1], p.out_width};
+    for (std::int64_t x = 0; x < p.in_width; ++x) {
+      columns.move_to(x);
+      Vector sum{};
+      for (std::int64_t oy = rows.begin; oy < rows.end; ++oy)
+        for (std::int64_t ox = columns.begin; ox < columns.end; ++ox)
+          sum +=
+              share((oy * p.out_width + ox) * kLanes,
+                    static_cast<std::int32_t>((y + p.padding[0] - oy * p.stride[0]) * p.kernel[1] +
+                                              x + p.padding[1] - ox * p.stride[1]));
+      store(dx + (y * p.in_width + x) * kLanes, sum);
+    }
+  }
+}
+
+// Would sums in E lose much? A sum of 256 equal shares no longer grows in bf16.
+template <class E>
+PIPETRAIN_INLINE bool rounds_much(const PoolLoop& p) {
+  const auto windows = [&](int axis) { return (p.kernel[axis] - 1) / p.stride[axis] + 1; };
+  return sizeof(E) < sizeof(float) && windows(0) * windows(1) > 16;
+}
+
 template <class E>
 void max_pool_backward(const PoolLoop& p, const std::uint8_t* taps, const E* dy, E* dx) {
+  if (rounds_much<E>(p))
+    return add_up_windows(
+        p, dx, [&](std::int64_t at, std::int32_t tap) __attribute__((always_inline)) {
+          return select(convert<Ints>(read<Bytes>(taps + at)) == tap, load(dy + at), Vector{});
+        });
   clear_unless_tiled(p, dx);
   const bool alone = disjoint(p);
   each_window(
@@ -111,9 +158,14 @@ void avg_pool(const PoolLoop& p, const E* x, E* y) {
 
 template <class E>
 void avg_pool_backward(const PoolLoop& p, const E* dy, E* dx) {
+  const auto count = static_cast<float>(p.kernel[0] * p.kernel[1]);
+  if (rounds_much<E>(p))
+    return add_up_windows(
+        p, dx, [&](std::int64_t at, std::int32_t) __attribute__((always_inline)) {
+          return load(dy + at) / count;
+        });
   clear_unless_tiled(p, dx);
   const bool alone = disjoint(p);
-  const auto count = static_cast<float>(p.kernel[0] * p.kernel[1]);
   each_window(
       p, [&](const Window& w, std::int64_t at) __attribute__((always_inline)) {
         const Vector share = load(dy + at) / count;
