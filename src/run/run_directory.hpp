@@ -2,9 +2,9 @@
 #pragma once
 
 #include <filesystem>
-#include <optional>
 #include <string>
 
+#include "checkpoint/manifest.hpp"
 #include "config/config.hpp"
 #include "run/options.hpp"
 
