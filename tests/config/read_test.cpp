@@ -1,7 +1,6 @@
 // What is read: values, precedence, paths, the inline model, notes, and back to TOML.
 #include "catch.hpp"
 #include "config/keys.hpp"
-#include "config/rules.hpp"
 #include "read_support.hpp"
 
 using namespace pipetrain;
@@ -289,75 +288,6 @@ TEST_CASE("keys without effect are allowed and noted once") {
                       "optimizer.kind = \"adam\" (it is for sgd)") == 0);
   CHECK(notes[3].find("hardware.devices") != std::string::npos);
   CHECK(read_text(kEverything).notes.empty());
-}
-
-TEST_CASE("keys without effect have their defaults") {
-  const Config given =
-      read_text(kModel +
-                "[optimizer]\nkind = \"adam\"\nmomentum = 0.9\n"
-                "[lr_schedule]\nmin_lr = 0.001\ngamma = 0.5\n"
-                "[pipeline]\nschedule = \"pipedream\"\ngradient_rule = \"recompute\"\n"
-                "virtual_stages = 2\npipemare.decay = 0.5\n"
-                "timeprest = { times = \"busy\", forward = 3 }\n"
-                "[hardware]\ndevices = [\"cuda:0\"]\n")
-          .config;
-  const Config defaults;
-  CHECK(given.optimizer.momentum == defaults.optimizer.momentum);
-  CHECK(given.lr_schedule == defaults.lr_schedule);
-  CHECK(given.pipeline.gradient_rule == defaults.pipeline.gradient_rule);
-  CHECK(given.pipeline.virtual_stages == defaults.pipeline.virtual_stages);
-  CHECK(given.pipeline.pipemare == defaults.pipeline.pipemare);
-  CHECK(given.pipeline.timeprest == defaults.pipeline.timeprest);
-  CHECK(given.hardware.devices.empty());
-  CHECK(given.pipeline.schedule == "pipedream");
-}
-
-TEST_CASE("beside auto the keys of a schedule are kept, without a note, until there is one") {
-  ReadConfig read = read_text(kModel +
-                              "[pipeline]\nschedule = \"auto\"\nvirtual_stages = 2\n"
-                              "gradient_rule = \"recompute\"\n");
-  CHECK(read.notes.empty());
-  CHECK(read.config.pipeline.virtual_stages == 2);
-  PipelineConfig& pipeline = read.config.pipeline;
-  pipeline.automatic = false;
-  pipeline.schedule = "interleaved_1f1b";
-  config::reset_unused(read.config);
-  CHECK(pipeline.virtual_stages == 2);
-  CHECK(pipeline.gradient_rule == PipelineConfig().gradient_rule);
-}
-
-TEST_CASE("an interleaved schedule without virtual stages is noted: it is another schedule") {
-  const std::string keys = "[pipeline]\nschedule = \"interleaved_1f1b\"\nstages = 2\n";
-  const auto notes = read_text(kModel + keys).notes;
-  REQUIRE(notes.size() == 1);
-  CHECK_THAT(notes[0], Contains("run.toml:4:12: pipeline.schedule = \"interleaved_1f1b\" with "
-                                "virtual_stages = 1 is 1f1b with warmup = \"double\"; write "
-                                "virtual_stages = 2 or more"));
-  CHECK(read_text(kModel + keys + "virtual_stages = 2\n").notes.empty());
-}
-
-TEST_CASE("min_lr is for every rate that falls") {
-  for (const std::string kind : {"step", "linear", "cosine", "inverse_sqrt"}) {
-    INFO(kind);
-    const auto read = [&](const std::string& least) {
-      return read_text(kModel + "[lr_schedule]\nkind = \"" + kind +
-                       "\"\nwarmup_steps = 1\nmin_lr = " + least + "\n" +
-                       (kind == "step" ? "milestones = [5]\n" : ""));
-    };
-    CHECK(read("0.001").notes.empty());
-    CHECK(read("0.001").config.lr_schedule.min_lr == 0.001);
-    CHECK_THROWS_WITH(read("0.5"), Contains("lr_schedule.min_lr = 0.5 is above optimizer.lr"));
-  }
-}
-
-TEST_CASE("allow_stale is for auto, and is noted beside a schedule by name") {
-  const std::string stale = "allow_stale = true\n", keys = "[pipeline]\nschedule = ";
-  CHECK(read_text(kModel + keys + "\"auto\"\n" + stale).notes.empty());
-  CHECK(read_text(kModel + keys + "\"auto\"\n" + stale).config.pipeline.allow_stale);
-  const auto notes = read_text(kModel + keys + "\"pipedream\"\n" + stale).notes;
-  REQUIRE(notes.size() == 1);
-  CHECK(notes[0].find("allow_stale has no effect") != std::string::npos);
-  CHECK(notes[0].find("(it is for auto)") != std::string::npos);
 }
 
 TEST_CASE("devices are those of the workers, in their order") {
