@@ -20,6 +20,7 @@ AS_THE_REFERENCE = (3, 4, 5)  # right only if the reference ends in the same way
 NO_THREADS = "no more threads can be started"  # the reference needs only one, which the memory limit allows
 PLACE = re.compile(r"^([^\n:]+:\d+:\d+|--set [\w.]+): ", re.M)
 DATA = re.compile(r"^(/[^\n:]+)(?::\d+)?: ", re.M)
+MORE_RANKS = re.compile(r"mpirun started \d+ processes for (\d+) workers?")
 DEFAULT = re.compile(r"^([a-z_]+\.[\w.]+)(?= (?:=|is) )", re.M)
 # Schedules that are documented to give the bits of another one.
 EQUAL = {"1f1b_sno": "1f1b", "fbp_as": "1f1b", "interleaved_1f1b": "1f1b", "zb_h1": "1f1b", "zb_h2": "1f1b"}
@@ -40,6 +41,7 @@ class Trial:
     folder: Path  # holds its config, and the model file if that is spoilt too
     sets: list[str] = field(default_factory=list)
     dry: bool = False
+    ranks: int = 0  # if it trains, it is trained again as this many ranks of mpirun; 0: it is not
 
 
 def command(config: Path, sets: list[str], output: Path, dry: bool = False) -> list[str]:
@@ -158,6 +160,22 @@ def problem_beside(ended: Ended, wanted: Ended) -> str:
     return "another model than the reference's" if ended.model != wanted.model else ""
 
 
+def under_mpirun(args: list[str], ranks: int) -> list[str]:
+    root = ["--allow-run-as-root"] if os.getuid() == 0 else []
+    return ["mpirun", "--oversubscribe", *root, "-n", str(ranks), *args, "--set", 'hardware.workers="mpi"']
+
+
+def run_on_ranks(args: list[str], ranks: int, output: Path) -> tuple[Ended, list[str]]:
+    """On fewer, if there are fewer workers."""
+    called = under_mpirun(args, ranks)
+    ended = run(called, output)
+    fewer = MORE_RANKS.search(ended.errors) if ended.code == REFUSED else None
+    if not fewer:
+        return ended, called
+    called = under_mpirun(args, int(fewer[1]))
+    return run(called, output), called
+
+
 @dataclass
 class Outcome:
     trial: Trial
@@ -186,5 +204,14 @@ def judge(trial: Trial, runs: Path, references: References) -> Outcome:
         commands.append(replay(reference, trial, "reference"))
         problem = problem_beside(ended, wanted)
         ended.errors += f"\n--- the reference\n{wanted.errors}" if problem else ""
+    if not problem and ended.model and trial.ranks:
+        shutil.rmtree(output, ignore_errors=True)
+        on_ranks, called = run_on_ranks(args, trial.ranks, output)
+        commands.append(replay(called, trial, "ranks"))
+        cannot = on_ranks.code == REFUSED and "on several ranks" in on_ranks.errors  # such as to measure stability
+        if not cannot and (on_ranks.timed_out or on_ranks.model != ended.model):
+            problem = "as ranks of mpirun " + ("it did not end" if on_ranks.timed_out else
+                                               f"exit {on_ranks.code}" if on_ranks.code else "it trains another model")
+            ended.errors += f"\n--- as ranks\n{on_ranks.errors}"
     shutil.rmtree(output, ignore_errors=True)
     return Outcome(trial, ended, problem, commands)

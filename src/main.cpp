@@ -13,11 +13,8 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
-#include <filesystem>
 #include <iostream>
-#include <new>
 #include <string_view>
-#include <system_error>
 #include <vector>
 
 #include "app/build_info.hpp"
@@ -27,10 +24,9 @@
 #include "app/register_options.hpp"
 #include "app/verbs.hpp"
 #include "app/version.hpp"
-#include "base/check.hpp"
 #include "base/error.hpp"
+#include "base/failure.hpp"
 #include "base/line_output.hpp"
-#include "base/process_limits.hpp"
 #include "base/suggest.hpp"
 #include "run/interrupts.hpp"
 
@@ -48,8 +44,10 @@ struct Verb {
 
 constexpr Verb verbs[] = {
     {"train", "train a network as a pipeline", train, train_options, true, true, true},
-    {"eval", "loss and metrics of trained weights on the validation data", eval, eval_options, true,
-     true, true},
+    {"eval",
+     "loss and metrics of trained weights on the validation data, else on the "
+     "training data",
+     eval, eval_options, true, true, true},
     {"benchmark", "throughput, step time, bubble and memory per stage", benchmark,
      benchmark_options, false, true, true},
     {"profile", "time, bytes and FLOPs of each layer on this machine", profile, profile_options,
@@ -57,7 +55,7 @@ constexpr Verb verbs[] = {
     {"plan", "partition, predicted time and memory per stage", plan, plan_options, true, true},
     {"schedule", "the program of a schedule, without running it", schedule, schedule_options, true,
      false},
-    {"checkpoint", "inspect, verify, reshard, export and prune checkpoints", checkpoint,
+    {"checkpoint", "work with checkpoints: info, verify, reshard, export, prune", checkpoint,
      checkpoint_options, true, false},
     {"generate", "text from a language model, or translations of standard input", generate,
      generate_options, true, true},
@@ -68,14 +66,12 @@ constexpr Verb verbs[] = {
     {"devices", "the devices of this machine that stages can run on", devices, list_options},
 };
 
-constexpr int kOurBug = 70;
-
 std::string help() {
   std::string text = "pipetrain trains neural networks by pipeline parallelism.\n\n";
   for (const Verb& verb : verbs)
     text += fmt::format("  pipetrain {:<11} {}\n", verb.name, verb.summary);
   return text +
-         "\n`pipetrain VERB` prints the options of a verb with their defaults.\n"
+         "\n`pipetrain VERB --help` prints the options of a verb with their defaults.\n"
          "--help, --version, --build-info\n";
 }
 
@@ -196,25 +192,9 @@ int guarded_run(int argc, char** argv) {
     const int code = run(argc, argv);
     finish_output();
     return code;
-  } catch (const Error& error) {
-    return failed(error.what(), static_cast<int>(error.code()));
-  } catch (const std::filesystem::filesystem_error& error) {
-    return failed(fmt::format("{}: {}; check the path and its permissions", error.path1().string(),
-                              error.code().message()),
-                  static_cast<int>(ExitCode::Device));
-  } catch (const std::system_error& error) {
-    return failed(fmt::format("pipetrain: a system call failed: {}", error.what()),
-                  static_cast<int>(ExitCode::Device));
-  } catch (const std::bad_alloc&) {
-    return failed(
-        fmt::format("pipetrain: out of memory{}; use smaller mini-batches, more micro-batches or "
-                    "fewer samples (generate: a smaller --batch or --beam)",
-                    limits_text()),
-        static_cast<int>(ExitCode::Device));
-  } catch (const InternalError& error) {
-    return failed(error.what(), kOurBug);
   } catch (const std::exception& error) {
-    return failed(fmt::format("pipetrain: a bug in pipetrain: {}", error.what()), kOurBug);
+    const Failure failure = failure_of(error);
+    return failed(failure.message, static_cast<int>(failure.code));
   }
 }
 

@@ -7,7 +7,14 @@
 
 namespace pipetrain {
 
-enum class ExitCode { Done = 0, Usage = 2, Data = 3, Device = 4, Diverged = 5 };
+enum class ExitCode {
+  Done = 0,
+  Usage = 2,
+  Data = 3,
+  Device = 4,
+  Diverged = 5,
+  Bug = 70,  // ours: no Error has it, unless another rank met the bug
+};
 
 class Error : public std::runtime_error {
  public:

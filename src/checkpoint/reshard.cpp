@@ -61,6 +61,7 @@ Snapshot resharded(Checkpoint checkpoint, int parts) {
   snapshot.manifest.files.clear();
   snapshot.config = checkpoint.config;
   snapshot.model = checkpoint.model;
+  snapshot.program = checkpoint.program;
   snapshot.stages.resize(parts);
   std::size_t part = 0, done = 0;
   for (std::size_t l = 0; l < layers.size(); ++l) {

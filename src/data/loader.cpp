@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <exception>
 #include <limits>
+#include <map>
 #include <mutex>
 #include <span>
 #include <thread>
@@ -104,6 +105,12 @@ struct Loader::Impl {
       Slot& slot = slot_of(next);
       changed.wait(lock, [&] { return closed || !slot.ready; });
       if (closed) return;
+      if (const auto at = skipped.find(next); at != skipped.end() && at->second == readers) {
+        skipped.erase(at);
+        ++next;
+        announce();
+        continue;
+      }
       lock.unlock();
       std::exception_ptr error;
       try {
@@ -115,8 +122,10 @@ struct Loader::Impl {
       if (error) {
         failure = error;
       } else {
-        slot.readers_left = readers;
-        slot.ready = true;
+        const auto at = skipped.find(next);
+        slot.readers_left = at == skipped.end() ? readers : readers - at->second;
+        slot.ready = slot.readers_left > 0;
+        skipped.erase(next);
         ++next;
       }
       announce();
@@ -200,6 +209,20 @@ struct Loader::Impl {
     announce();
   }
 
+  void skip(std::int64_t step) {
+    {
+      const std::lock_guard lock(mutex);
+      if (step >= next) {
+        int& count = skipped[step];
+        PIPETRAIN_CHECK(count < readers, "mini-batch {} was skipped more than {} times", step,
+                        readers);
+        ++count;
+        return;
+      }
+    }
+    release(step);
+  }
+
   void close() noexcept {
     const std::lock_guard lock(mutex);
     closed = true;
@@ -235,6 +258,7 @@ struct Loader::Impl {
   std::uint64_t changes = 0;  // to `next`, a slot's `ready`, `failure` or `closed`
   std::int64_t next;          // the mini-batch being made
   std::vector<Slot> slots;
+  std::map<std::int64_t, int> skipped;  // how many readers skipped a mini-batch before it was made
   std::exception_ptr failure;
   std::atomic<bool> closed = false;  // also read without the lock, between two samples
   int blocked = 0;  // readers that have found, since the last change, that they wait for a release
@@ -256,6 +280,7 @@ Loader::~Loader() = default;
 std::int64_t Loader::steps_per_epoch() const { return impl_->order->steps_per_epoch(); }
 const MiniBatch& Loader::get(std::int64_t step) { return impl_->get(step); }
 void Loader::release(std::int64_t step) { impl_->release(step); }
+void Loader::skip(std::int64_t step) { impl_->skip(step); }
 void Loader::close() noexcept { impl_->close(); }
 
 }  // namespace pipetrain

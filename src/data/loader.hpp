@@ -48,15 +48,17 @@ struct LoaderClosed : std::runtime_error {
 
 // `get(step)` waits until that mini-batch is made. Each mini-batch must be released exactly
 // `readers` times (by each copy of stage 0 and of the last stage), each time by a thread that got
-// it; then its memory is reused. At most `depth` are held. A reference from `get` is valid until
-// that reader's release. The constructor allocates all memory.
+// it; then its memory is reused. A reader that does not need it calls `skip` instead of both, any
+// time before or after it is made; one that all readers have skipped in time is not read at all. At
+// most `depth` are held. A reference from `get` is valid until that reader's release. The
+// constructor allocates all memory but that for skipped mini-batches.
 //
-// Threading: `get`, `release` and `close` from any thread. Errors: mini-batches before a reading
-// error are still returned; from the failed one on, `get` rethrows it. `close` wakes all waiting
-// threads: from then on `get` throws LoaderClosed. A `get` that can never return is a bug of the
-// caller and throws InternalError: for a mini-batch that is already released, that is past the end
-// of a single pass, or that waits for memory which this thread itself holds, or which all the
-// readers' threads wait for.
+// Threading: `get`, `release`, `skip` and `close` from any thread. Errors: mini-batches before a
+// reading error are still returned; from the failed one on, `get` rethrows it. `close` wakes all
+// waiting threads: from then on `get` throws LoaderClosed. A `get` that can never return is a bug
+// of the caller and throws InternalError: for a mini-batch that is already released, that is past
+// the end of a single pass, or that waits for memory which this thread itself holds, or which all
+// the readers' threads wait for.
 class Loader {
  public:
   Loader(const Dataset& dataset, const LoaderOptions& options, int readers);
@@ -64,6 +66,7 @@ class Loader {
   std::int64_t steps_per_epoch() const;
   const MiniBatch& get(std::int64_t step);
   void release(std::int64_t step);
+  void skip(std::int64_t step);
   void close() noexcept;
 
  private:

@@ -140,7 +140,7 @@ bool Training::validation_is_due() const {
   const ValidationConfig& rule = in_.config.validation;
   const std::int64_t step = progress_.step, epoch = in_.length.steps_per_epoch;
   if (!in_.data.validation || (rule.every_steps == 0 && rule.every_epochs == 0)) return false;
-  if (progress_.last && progress_.last->step == step) return false;
+  if (step == 0 || (progress_.last && progress_.last->step == step)) return false;
   return step == in_.length.steps || (rule.every_steps > 0 && step % rule.every_steps == 0) ||
          (rule.every_epochs > 0 && step % (rule.every_epochs * epoch) == 0);
 }

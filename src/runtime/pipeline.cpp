@@ -10,6 +10,7 @@
 #include "compile/pipeline_threads.hpp"
 #include "runtime/join_traces.hpp"
 #include "runtime/make_stages.hpp"
+#include "runtime/other_turns.hpp"
 #include "runtime/pipeline_impl.hpp"
 #include "stage/of_stage.hpp"
 
@@ -190,11 +191,14 @@ void Pipeline::set_trace(Trace* trace) {
 }
 const SegmentProgram& Pipeline::segment_program() const { return impl_->needs.program; }
 int Pipeline::loader_readers(Mode mode) const {
-  const bool shared = mode == Mode::Train && !impl_->needs.program.program.whole_minibatches;
-  const auto copies = [&](int s) {
+  // Of copies that take turns, one reads each mini-batch, or skips it for one on another rank.
+  const bool in_turn = impl_->needs.program.program.whole_minibatches;
+  const auto copies = [&](int s) -> int {
     const StageCopies& stage = *impl_->stages[s];
-    int here = stage.has(0);
-    for (int c = 1; shared && c < stage.count(); ++c) here += stage.has(c);
+    if (mode != Mode::Train) return stage.has(0);
+    if (in_turn) return stage.has_any();
+    int here = 0;
+    for (int c = 0; c < stage.count(); ++c) here += stage.has(c);
     return here;
   };
   const int last = impl_->stage_count() - 1;
@@ -253,6 +257,7 @@ std::int64_t Pipeline::Impl::train(Loader* loader, std::int64_t first, std::int6
     for (int c = 0; c < stage->count() && !segment.program.whole_minibatches; ++c)
       here += stage->has(c);
   }
+  drained = false;
   StepBoard board({.stages = stage_count(),
                    .copies = copies,
                    .parameters = parameter_count,
@@ -260,29 +265,33 @@ std::int64_t Pipeline::Impl::train(Loader* loader, std::int64_t first, std::int6
                    .first_step = first,
                    .end = first + count,
                    .drain = drain,
+                   .drained = &drained,
                    .link = board_link ? &*board_link : nullptr,
                    .parts_here = here,
                    .norm_everywhere = by_joint_norm});
   tied->begin(by_joint_norm ? &board : nullptr);
   const LinkedBoard linked(board_link, board);
-  const Run run{.what = {.program = segment.program, .loops = segment.loops, .first_step = first},
-                .stages = stages,
-                .boundaries = training,
-                .loader = loader,
-                .tied = *tied,
-                .board = &board,
-                .mode = Mode::Train,
-                .seed = config.training.seed,
-                .updates = {.learning_rate = learning_rate,
-                            .max_norm = config.optimizer.max_norm,
-                            .skip_nonfinite = config.training.on_nonfinite == OnNonfinite::Skip,
-                            .joint_norm = by_joint_norm,
-                            .own_norms = needs_norm(config) && !by_joint_norm},
-                .link = link,
-                .trace = trace,
-                .workers = workers,
-                .settle = [this] { end_sums(); }};
-  link_clock.hurry_once(drain);
+  std::optional<OtherTurns> other_turns;
+  Run run{.what = {.program = segment.program, .loops = segment.loops, .first_step = first},
+          .stages = stages,
+          .boundaries = training,
+          .loader = loader,
+          .tied = *tied,
+          .board = &board,
+          .mode = Mode::Train,
+          .seed = config.training.seed,
+          .updates = {.learning_rate = learning_rate,
+                      .max_norm = config.optimizer.max_norm,
+                      .skip_nonfinite = config.training.on_nonfinite == OnNonfinite::Skip,
+                      .joint_norm = by_joint_norm,
+                      .own_norms = needs_norm(config) && !by_joint_norm},
+          .link = link,
+          .trace = trace,
+          .workers = workers,
+          .settle = [this] { end_sums(); }};
+  if (job && loader && segment.program.whole_minibatches)
+    run.other_turns = &other_turns.emplace(run);
+  link_clock.hurry_once(drain ? drain : &drained);
   this->run(run, [&](bool wait) {
     const StepRecord* record = wait ? board.next() : board.try_next();
     if (!record) return false;
@@ -291,6 +300,7 @@ std::int64_t Pipeline::Impl::train(Loader* loader, std::int64_t first, std::int6
     return true;
   });
   link_clock.hurry_once(nullptr);
+  if (other_turns) other_turns->skip_rest(board.end());
   if (job && trace) of_job([&] { join_traces(*job, *trace, first, board.end()); });
   return board.end() - first;
 }

@@ -1,6 +1,7 @@
 // What a pipeline is made of; only its own sources see it.
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <optional>
 #include <vector>
@@ -125,6 +126,7 @@ struct Pipeline::Impl {
   std::optional<PartsLink> copies_link;
   std::vector<Boundary> training, evaluation;
   Trace* trace = nullptr;
+  std::atomic<bool> drained = false;  // rank 0 has ended the segment early
 };
 
 }  // namespace pipetrain

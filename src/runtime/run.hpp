@@ -44,12 +44,15 @@ struct UpdateRules {
   bool joint_norm = false, own_norms = false;
 };
 
+class OtherTurns;
+
 // One run of a program by all workers. Everything in it outlives them.
 struct Run {
   ProgramRun what;
   std::span<const std::unique_ptr<StageCopies>> stages;
-  std::span<Boundary> boundaries;  // [s]: between stages s and s + 1
-  Loader* loader = nullptr;        // on the rank that has the first or the last stage
+  std::span<Boundary> boundaries;     // [s]: between stages s and s + 1
+  Loader* loader = nullptr;           // on the rank that has the first or the last stage
+  OtherTurns* other_turns = nullptr;  // null: this rank's copies read every mini-batch
   TiedParameters& tied;
   StepBoard* board = nullptr;    // training only
   EvaluationSum* sum = nullptr;  // evaluation only: written by the last stage

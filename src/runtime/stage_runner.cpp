@@ -3,6 +3,7 @@
 #include "base/check.hpp"
 #include "program/recompute_segments.hpp"
 #include "runtime/microbatch_data.hpp"
+#include "runtime/other_turns.hpp"
 
 namespace pipetrain {
 namespace {
@@ -106,6 +107,7 @@ void StageRunner::close(const Instruction& i) {
 }
 
 const MiniBatch& StageRunner::minibatch(const Instruction& i) {
+  if (run_.other_turns) run_.other_turns->skip_before(id_, step_of(i));
   return *times_.waiting([&] { return &run_.loader->get(step_of(i)); });
 }
 

@@ -50,6 +50,7 @@ StepBoard::StepBoard(const Options& options)
     : stages_(options.stages),
       deposits_(options.stages + options.tied),
       drain_(options.drain),
+      drained_(options.drained),
       link_(options.link),
       norm_everywhere_(options.norm_everywhere),
       entries_(options.capacity),
@@ -204,6 +205,7 @@ void StepBoard::hear(const BoardMessage& message, std::span<const double> sums) 
       return grant(message.step);
     case Kind::Grant:
       granted_ = std::max(granted_, message.step);
+      if (drained_ && message.end < end_) *drained_ = true;
       end_ = message.end;
       return notify_all();
     case Kind::Sums:

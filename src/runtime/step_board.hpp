@@ -67,9 +67,10 @@ class StepBoard {
         std::numeric_limits<std::int64_t>::max();  // of the segment: one after its last
     // Once this is true, no mini-batch begins that no stage has begun yet. Optional.
     const std::atomic<bool>* drain = nullptr;
-    BoardLink* link = nullptr;     // to other ranks' boards
-    int parts_here = 0;            // with a link: parts of this rank's stages in every step
-    bool norm_everywhere = false;  // with a link: every rank needs the total
+    std::atomic<bool>* drained = nullptr;  // set when another rank's drain ends the segment early
+    BoardLink* link = nullptr;             // to other ranks' boards
+    int parts_here = 0;                    // with a link: parts of this rank's stages in every step
+    bool norm_everywhere = false;          // with a link: every rank needs the total
   };
   explicit StepBoard(const Options& options);
   ~StepBoard();
@@ -117,6 +118,7 @@ class StepBoard {
   const int deposits_;
   int parts_ = 0;  // copies of all stages
   const std::atomic<bool>* const drain_;
+  std::atomic<bool>* const drained_;
   BoardLink* const link_;
   const bool norm_everywhere_;
   std::vector<Entry> entries_;

@@ -10,6 +10,7 @@
 
 #include "base/check.hpp"
 #include "base/clock.hpp"
+#include "base/failure.hpp"
 
 namespace pipetrain {
 namespace {
@@ -37,8 +38,8 @@ JobFailure failure_of(std::span<const std::byte> note) {
 }
 
 JobFailure failure_of(int rank, const std::exception& error) {
-  const auto* const ours = dynamic_cast<const Error*>(&error);
-  return {rank, ours ? ours->code() : ExitCode::Device, error.what(), false};
+  const Failure failure = pipetrain::failure_of(error);
+  return {rank, failure.code, failure.message, false};
 }
 
 }  // namespace
@@ -179,7 +180,8 @@ void Job::report(const std::exception& error) { keep(failure_of(rank(), error));
 
 void Job::rethrow(const std::exception& error) const {
   const auto failed = failure();
-  if (failed && failed->rank != rank()) throw Error(failed->code, failed->message);
+  if (failed && (failed->rank != rank() || failed->message != error.what()))
+    throw Error(failed->code, failed->message);
   if (const auto* const ours = dynamic_cast<const Error*>(&error))
     throw Error(ours->code(), ours->what());
   throw;

@@ -96,10 +96,13 @@ TEST_CASE("every kind of damage is named, with a way out") {
 
 TEST_CASE("resharding moves whole layers and loses nothing") {
   const Scratch scratch;
-  save_checkpoint(scratch.path, snapshot_at(5));
+  Snapshot saved = snapshot_at(5);
+  saved.program = "the text of an order";
+  save_checkpoint(scratch.path, saved);
   const Checkpoint read = read_checkpoint(scratch.path / "step-00000005");
   for (const int parts : {1, 2, 3, 4}) {
     const Snapshot other = resharded(read, parts);
+    CHECK(other.program == saved.program);
     REQUIRE(other.stages.size() == static_cast<std::size_t>(parts));
     std::vector<std::string> layers;
     for (const StageTensors& stage : other.stages) {

@@ -188,6 +188,39 @@ TEST_CASE("loader: a reader far ahead waits for the other's releases", "[loader]
   CHECK(ahead == 9);
 }
 
+TEST_CASE("loader: a reader that skips counts as one that has released", "[loader]") {
+  const Counting data(100);
+  LoaderOptions options = in_file_order;
+  options.depth = 2;
+  Loader loader(data, options, 2);
+  loader.skip(0);  // before or after it is made
+  CHECK(take(loader, 0).ids[0] == 0);
+  const MiniBatch first = take(loader, 1);
+  loader.skip(1);
+  for (int step = 2; step < 20; ++step) {
+    loader.skip(step);
+    CHECK(take(loader, step).ids[0] == 4 * step);
+  }
+  CHECK_THROWS_AS(loader.get(0), InternalError);
+}
+
+TEST_CASE("loader: a mini-batch that all readers skip in time is not read", "[loader]") {
+  const Counting data(1000);
+  LoaderOptions options = in_file_order;
+  options.depth = 2;
+  Loader loader(data, options, 2);
+  for (int step = 10; step < 20; ++step)
+    for (int reader = 0; reader < 2; ++reader) loader.skip(step);
+  CHECK_THROWS_AS(loader.skip(19), InternalError);
+  for (int step = 0; step < 10; ++step) {
+    (void)take(loader, step);
+    loader.release(step);
+  }
+  CHECK(loader.get(20).ids[0] == 80);
+  CHECK(loader.get(21).ids[0] == 84);
+  CHECK(data.reads == 4 * 12);
+}
+
 TEST_CASE("loader: at most `depth` mini-batches are read ahead", "[loader]") {
   const Counting data(1000);
   {

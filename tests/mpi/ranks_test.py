@@ -149,6 +149,15 @@ class RanksTest(unittest.TestCase):
         self.same_bits(4, 'pipeline.schedule="chimera"')
         self.same_bits(3, "pipeline.stages=2", "pipeline.replicas=[2, 1]")
 
+    def test_copies_that_take_mini_batches_in_turn_do_too(self):
+        """Ranks with some of the copies of the stages that read samples; a validation, for which the program is
+        drained, after an odd number of mini-batches."""
+        in_turn = ['pipeline.schedule="pipedream"', "optimizer.max_norm=0", "validation.every_steps=3"]
+        for ranks, stages, replicas in [(2, 1, [2]), (2, 2, [1, 2]), (3, 2, [2, 1]), (2, 2, [3, 1]), (4, 2, [2, 2]),
+                                        (3, 3, [2, 1, 2])]:
+            with self.subTest(ranks=ranks, replicas=replicas):
+                self.same_bits(ranks, *in_turn, f"pipeline.stages={stages}", f"pipeline.replicas={replicas}")
+
     def test_ranks_between_the_first_and_the_last_stage_open_no_samples(self):
         samples, digits = 64, self.folder / "digits"
         digits.mkdir()

@@ -5,6 +5,7 @@
 #include <optional>
 #include <thread>
 
+#include "base/check.hpp"
 #include "catch.hpp"
 #include "fake_wire.hpp"
 #include "transport/channel.hpp"
@@ -75,6 +76,28 @@ TEST_CASE("a rank that fails ends the others, which name it, and wakes a wait fo
   CHECK(ranks.other.leader_knows());
   CHECK_FALSE(ranks.other.failure()->silent);
   CHECK(ranks.other.finished());
+}
+
+TEST_CASE("what failed first is thrown, by whichever thread and rank it was met") {
+  TwoRanks ranks;
+  ranks.leader.report(DeviceError("MPI_Issend failed"));  // on another thread than the caller's
+  wait_for_failure(ranks.other);
+  for (Job* job : {&ranks.leader, &ranks.other}) try {
+      throw ChannelClosed();
+    } catch (const std::exception& error) {
+      CHECK_THROWS_WITH(job->rethrow(error), Contains("MPI_Issend failed"));
+    }
+  ranks.leader.fail(ChannelClosed());
+  ranks.other.fail(ChannelClosed());
+}
+
+TEST_CASE("a bug keeps its exit code on the way to other ranks") {
+  TwoRanks ranks;
+  ranks.other.report(InternalError("a bug in pipetrain"));
+  wait_for_failure(ranks.leader);
+  CHECK(static_cast<int>(ranks.leader.failure()->code) == 70);
+  ranks.leader.fail(ChannelClosed());
+  ranks.other.fail(ChannelClosed());
 }
 
 TEST_CASE("a rank that is not heard from ends the job, both ways, and the end does not wait") {
