@@ -74,7 +74,6 @@ Proposal plan_bapipe(const PlanInput& input, const Options&) {
 Proposal plan_simulate(const PlanInput& input, const Options&) {
   Proposal proposal = search_by_simulation(search_input(input)).proposal;
   set_samples(proposal, input);
-  set_transfers(proposal, input);
   return proposal;
 }
 

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <memory>
 
+#include "base/counted.hpp"
 #include "base/error.hpp"
 #include "base/input_file.hpp"
 #include "base/printable.hpp"
@@ -48,11 +49,11 @@ std::vector<EvenLevel> levels_in(const Options& options) {
   const auto& devices = options.devices;
   const auto& bandwidth = options.bandwidth;
   if (bandwidth.size() != devices.size())
-    throw UsageError(
-        fmt::format("--bandwidth has {} numbers, but --devices {} has {}; write the bytes per "
-                    "second of each level, innermost first, such as --bandwidth 1.25e9{}",
-                    bandwidth.size(), fmt::join(devices, ","), devices.size(),
-                    devices.size() > 1 ? ",.." : ""));
+    throw UsageError(fmt::format(
+        "--bandwidth has {}, but --devices {} has {}; write the bytes per "
+        "second of each level, innermost first, such as --bandwidth {}",
+        counted(std::ssize(bandwidth), "number"), fmt::join(devices, ","), devices.size(),
+        fmt::join(std::vector(devices.size(), std::string("1.25e9")), ",")));
   std::vector<EvenLevel> levels;
   std::int64_t count = 1;
   for (std::size_t l = 0; l < devices.size(); ++l) {
@@ -173,14 +174,6 @@ CutStates cuts_of(const LayerChain& chain, const std::string& where) {
   return cut_states(graph, where);
 }
 
-std::vector<int> split_firsts(const Config& config, const Graph& graph) {
-  std::vector<int> firsts = {0};
-  for (const std::string& name : config.pipeline.split.first_layers)
-    for (int l = 0; l < std::ssize(graph.layers); ++l)
-      if (graph.layers[l].name == name) firsts.push_back(l);
-  return firsts;
-}
-
 // If the threads of a stage are not given, the workers share the machine's cores.
 int threads_of(const Config& config, int workers) {
   const int given = config.hardware.threads_per_stage;
@@ -238,6 +231,12 @@ PlanInput plan_input(const Options& options) {
   if (options.memory) input.memory_bytes = bytes_in(*options.memory);
   input.allow_stale |= options.allow_stale;
   input.replicates = !options.straight;
+  const std::vector<int> replicas = input.given.replicas.value_or(std::vector<int>{});
+  if (options.straight && std::ranges::any_of(replicas, [](int count) { return count > 1; }))
+    throw UsageError(
+        fmt::format("--straight plans without replicas, but pipeline.replicas = [{}]; leave one of "
+                    "them out",
+                    fmt::join(replicas, ", ")));
   return input;
 }
 
@@ -274,14 +273,17 @@ namespace {
 
 // What no candidate of the search has.
 void require_predictable(const PipelineConfig& pipeline) {
+  if (has_own_order(pipeline))
+    throw UsageError(
+        "pipeline.schedule_csv: no plan predicts an order from a file; leave it out, and write a "
+        "schedule or none");
   const Recompute rule = pipeline.recompute.rule;
   if (rule == Recompute::Segments || rule == Recompute::Kinds)
     throw UsageError(fmt::format(
         "pipeline.recompute {}: no plan predicts it; write recompute = \"stage\" or \"none\"",
         rule == Recompute::Segments ? "in segments" : "by kind of layer"));
-  const bool may_be_busy = pipeline.automatic ? pipeline.allow_stale
-                                              : !has_own_order(pipeline) &&
-                                                    takes_busy(require_schedule(pipeline.schedule));
+  const bool may_be_busy =
+      pipeline.automatic ? pipeline.allow_stale : takes_busy(require_schedule(pipeline.schedule));
   if (may_be_busy && pipeline.timeprest.times == TimePrestTimes::Busy)
     throw UsageError(
         "pipeline.timeprest.times = \"busy\": plans predict the timeprests in the order of slots "
@@ -302,7 +304,8 @@ GivenKeys given_keys(const ReadConfig& read, const Graph& graph) {
   if (written("pipeline.replicas")) given.replicas = pipeline.replicas;
   if (written("pipeline.warmup")) given.warmup = pipeline.warmup;
   if (written("pipeline.recompute")) given.recompute = pipeline.recompute.rule == Recompute::Stage;
-  if (!pipeline.split.first_layers.empty()) given.firsts = split_firsts(read.config, graph);
+  if (!pipeline.split.first_layers.empty())
+    given.firsts = named_cuts(graph, pipeline.split.first_layers);
   return given;
 }
 
@@ -350,17 +353,6 @@ SearchInput search_input(const PlanInput& input) {
           .firsts = input.given.firsts,
           .warmup = input.given.warmup,
           .recompute = input.given.recompute};
-}
-
-void set_transfers(Proposal& proposal, const PlanInput& input) {
-  const LayerChain chain =
-      input.chain(input.minibatch_samples / proposal.microbatches, proposal.workers);
-  for (std::size_t s = 0; s + 1 < proposal.stages.size(); ++s) {
-    ProposedStage& stage = proposal.stages[s];
-    const int from = stage.devices.front(), to = proposal.stages[s + 1].devices.front();
-    const auto bytes = static_cast<double>(chain.layers[stage.last_layer].sent_bytes);
-    stage.transfer_ms = from == to ? 0 : 2 * travel_ms(route(input.cluster, from, to).wire, bytes);
-  }
 }
 
 void set_samples(Proposal& proposal, const PlanInput& input) {

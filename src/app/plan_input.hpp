@@ -57,9 +57,6 @@ GivenKeys given_keys(const ReadConfig& read, const Graph& graph);
 std::vector<LayerChain> chains_of(const PlanInput& input);
 SearchInput search_input(const PlanInput& input);  // keeps a reference to `input`
 void name_layers(Proposal& proposal, const LayerChain& chain);
-// For a plan whose stages are on the cluster's devices: how long a micro-batch takes to the next
-// stage and back.
-void set_transfers(Proposal& proposal, const PlanInput& input);
 // Of how many samples its mini-batch is.
 void set_samples(Proposal& proposal, const PlanInput& input);
 

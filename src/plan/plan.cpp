@@ -60,22 +60,7 @@ std::vector<int> split_at(const Graph& graph, const std::vector<std::string>& na
         fmt::format("pipeline.split names {} layers, but {} stages need {}: the first layer of "
                     "stages 1 to {}; write that many, or stages = {}",
                     names.size(), stages, stages - 1, stages - 1, names.size() + 1));
-  std::vector<int> firsts = {0};
-  for (const std::string& name : names) {
-    const int first = find_layer(graph, name);
-    if (first == 0)
-      throw UsageError(
-          fmt::format("pipeline.split: '{}' is the model's first layer and begins "
-                      "stage 0; name the first layers of the later stages",
-                      name));
-    if (first <= firsts.back())
-      throw UsageError(
-          fmt::format("pipeline.split: '{}' does not come after '{}'; name each layer "
-                      "once, in the order of the model",
-                      name, names[firsts.size() - 2]));
-    firsts.push_back(first);
-  }
-  return firsts;
+  return named_cuts(graph, names);
 }
 
 std::vector<int> choose_cuts(const Graph& graph, const PipelineConfig& config,
@@ -95,6 +80,25 @@ std::vector<int> choose_cuts(const Graph& graph, const PipelineConfig& config,
 }
 
 }  // namespace
+
+std::vector<int> named_cuts(const Graph& graph, const std::vector<std::string>& names) {
+  std::vector<int> firsts = {0};
+  for (const std::string& name : names) {
+    const int first = find_layer(graph, name);
+    if (first == 0)
+      throw UsageError(
+          fmt::format("pipeline.split: '{}' is the model's first layer and begins "
+                      "stage 0; name the first layers of the later stages",
+                      name));
+    if (first <= firsts.back())
+      throw UsageError(
+          fmt::format("pipeline.split: '{}' does not come after '{}'; name each layer "
+                      "once, in the order of the model",
+                      name, names[firsts.size() - 2]));
+    firsts.push_back(first);
+  }
+  return firsts;
+}
 
 Plan plan_from_cuts(const Graph& graph, const std::vector<int>& firsts) {
   const int layers = static_cast<int>(graph.layers.size());

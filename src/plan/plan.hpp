@@ -34,6 +34,10 @@ struct Plan {
 // the backend. Throws a UsageError if that is not possible.
 Plan make_plan(const Graph& graph, const Config& config, const BackendCosts& backend);
 
+// Layer 0 and the layers with these names, where a block's name is its first layer's: the first
+// layer of each stage. Throws a UsageError if there is no such layer, or for another order.
+std::vector<int> named_cuts(const Graph& graph, const std::vector<std::string>& names);
+
 // The plan with stage s beginning at firsts[s]; firsts[0] is layer 0.
 Plan plan_from_cuts(const Graph& graph, const std::vector<int>& firsts);
 

@@ -70,7 +70,7 @@ std::vector<Row> profile_rows() {
       plan("a straight plan of more stages than layers", "--devices 3 --bandwidth 1e9 --straight",
            {"--straight: 3 devices need 3 stages", "at most 2"}),
       plan("a plan for levels without a bandwidth", "--devices 2,2 --bandwidth 1e9",
-           {"--bandwidth has 1 numbers", "--devices 2,2 has 2"}),
+           {"--bandwidth has 1 number, but --devices 2,2 has 2", "--bandwidth 1.25e9,1.25e9"}),
       plan("a plan for a bandwidth of 0", "--devices 2 --bandwidth 0", {"--bandwidth: '0'"}),
       plan("a plan for more devices than there are", "--devices 1024,1024 --bandwidth 1e9,1e9",
            {"--devices 1024,1024: that is more than 65536 devices"}),

@@ -118,6 +118,15 @@ TEST_CASE("a plan refuses what it cannot predict") {
             "by kind of layer: no plan predicts it"));
   CHECK(has(refusal("--set pipeline.schedule=timeprest --set pipeline.timeprest.times=busy"),
             "in the order of slots only"));
+  const Ran order = planning.pipetrain("schedule 1f1b --stages 2 --microbatches 2 --format csv");
+  const fs::path csv = planning.folder.write("order.csv", order.out);
+  CHECK(has(refusal("--set 'pipeline.schedule_csv=\"" + csv.string() + "\"'"),
+            "no plan predicts an order from a file"));
+  CHECK(has(refusal("--straight --set 'pipeline.replicas=[2, 1]'"),
+            "--straight plans without replicas, but pipeline.replicas = [2, 1]"));
+  CHECK(has(refusal("--set 'pipeline.split=[\"nope\"]'"), "has no layer 'nope'"));
+  CHECK(has(refusal("--set pipeline.stages=9 --set 'pipeline.split=\"auto\"'"),
+            "the model has 4 layers and every stage needs one; write at most 4"));
 }
 
 TEST_CASE("a profile of another precision is refused") {

@@ -81,6 +81,7 @@ BapipeCandidate data_parallel_candidate(const BapipeInput& input, const LayerCha
   candidate.refused = replica_objection(input, whole.bytes());
   Proposal& proposal = candidate.proposal;
   proposal.schedule = "data_parallel";
+  proposal.workers = count;
   proposal.microbatches = microbatches_of(input, chain);
   proposal.step_ms = data_parallel_ms(input, chain);
   proposal.bottleneck_ms = proposal.step_ms / proposal.microbatches;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 #include <set>
+#include <span>
+#include <vector>
 
 #include "base/check.hpp"
 
@@ -19,7 +21,7 @@ struct PartitionRules {
 
 // Dynamic programming over (stages, layers), from both ends: front(s, j) is the time of the slowest
 // stage, as small as possible, if stages 0..s-1 hold layers 0..j-1 and stage s begins with layer j;
-// back(s, j) is that of stages s.. over layers j.. .
+// back(s, j) is that of stages s.. over layers j.., after fill_backs().
 class TwoEnds {
  public:
   TwoEnds(const PipelineCosts& costs, const PartitionRules& rules)
@@ -27,11 +29,14 @@ class TwoEnds {
         rules_(rules),
         stages_(costs.stages()),
         layers_(costs.layers()),
-        front_(table()),
-        back_(table()) {
+        front_(table()) {
     at(front_, 0, 0).value = 0;
     for (int s = 1; s <= stages_; ++s)
       for (int j = s; j <= layers_; ++j) fill_front(s, j);
+  }
+
+  void fill_backs() {
+    back_ = table();
     at(back_, stages_, layers_).value = 0;
     for (int s = stages_ - 1; s >= 0; --s)
       for (int j = layers_ - 1; j >= s; --j) fill_back(s, j);
@@ -39,6 +44,7 @@ class TwoEnds {
 
   double front(int stage, int layer) const { return at(front_, stage, layer).value; }
   double back(int stage, int layer) const { return at(back_, stage, layer).value; }
+  double slowest_ms() const { return front(stages_, layers_); }  // infinite: nothing is possible
 
   // May a stage have these layers?
   bool allows(int stage, const StageLoad& cost) const {
@@ -131,9 +137,8 @@ struct BestSoFar {
 // Partitions without a transfer longer than `longest_ms`, with a step's time as if one took exactly
 // that long: the true shortest step is found when `longest_ms` is its longest transfer. The slowest
 // stage decides which transfers are hidden, so each range of layers is tried as the slowest.
-void search_up_to(const PipelineCosts& costs, double longest_ms, BestSoFar& best) {
-  const TwoEnds ends(costs, {.must_fit = true, .longest_transfer_ms = longest_ms});
-  if (ends.front(costs.stages(), costs.layers()) == kNoWay) return;
+void search_up_to(const PipelineCosts& costs, double longest_ms, TwoEnds& ends, BestSoFar& best) {
+  ends.fill_backs();
   const BapipeSchedule& schedule = *costs.spec().schedule;
   for (int stage = 0; stage < costs.stages(); ++stage)
     for (int first = stage; first < costs.layers(); ++first) {
@@ -151,6 +156,22 @@ void search_up_to(const PipelineCosts& costs, double longest_ms, BestSoFar& best
     }
 }
 
+// By halves, since most lengths need no search of their own: with the fastest stages that the
+// longest of them allows, and the transfers of the shortest, a step would be no shorter than the
+// best so far.
+void search_lengths(const PipelineCosts& costs, std::span<const double> lengths, BestSoFar& best) {
+  TwoEnds ends(costs, {.must_fit = true, .longest_transfer_ms = lengths.back()});
+  if (ends.slowest_ms() == kNoWay) return;
+  const PipelinePace at_best{ends.slowest_ms(), 0, lengths.front()};
+  if (step_ms(*costs.spec().schedule, costs.stages(), costs.spec().microbatches, at_best) >=
+      best.step_ms)
+    return;
+  if (lengths.size() == 1) return search_up_to(costs, lengths[0], ends, best);
+  const std::size_t half = lengths.size() / 2;
+  search_lengths(costs, lengths.first(half), best);
+  search_lengths(costs, lengths.subspan(half), best);
+}
+
 }  // namespace
 
 StageCuts balanced_partition(const PipelineCosts& costs) {
@@ -162,7 +183,8 @@ StageCuts balanced_partition(const PipelineCosts& costs) {
 std::optional<StageCuts> best_partition(const PipelineCosts& costs) {
   if (costs.layers() < costs.stages()) return std::nullopt;
   BestSoFar best;
-  for (const double longest_ms : transfer_lengths(costs)) search_up_to(costs, longest_ms, best);
+  const std::set<double> lengths = transfer_lengths(costs);
+  search_lengths(costs, std::vector(lengths.begin(), lengths.end()), best);
   if (best.step_ms == kNoWay) return std::nullopt;
   return best.cuts;
 }

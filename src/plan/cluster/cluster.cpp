@@ -28,71 +28,6 @@ std::vector<Indexed<int>> groups_by_level(const Cluster& cluster) {
   return groups;
 }
 
-// Ways over one link or one level, and ways made of several of these.
-class Ways {
- public:
-  explicit Ways(const Cluster& cluster) : cluster_(cluster), groups_(groups_by_level(cluster)) {}
-
-  std::optional<Route> direct(int from, int to) const {
-    for (std::size_t l = 0; l < cluster_.links.size(); ++l)
-      if (has(cluster_.links[l], from) && has(cluster_.links[l], to))
-        return Route{cluster_.links[l].wire, static_cast<int>(l)};
-    int medium = static_cast<int>(cluster_.links.size());
-    for (std::size_t v = 0; v < groups_.size(); ++v) {
-      const int group = groups_[v][from];
-      if (group == groups_[v][to]) return Route{cluster_.levels[v].wire, medium + group};
-      medium += static_cast<int>(cluster_.levels[v].sizes.size());
-    }
-    return std::nullopt;
-  }
-
-  std::optional<Route> find(int from, int to) const {
-    if (const auto one = direct(from, to)) return one;
-    std::map<int, Route> reached, frontier = {{from, Route{}}};
-    while (!frontier.empty() && !frontier.contains(to)) {
-      reached.merge(std::map(frontier));
-      frontier = one_hop_further(frontier, reached);
-    }
-    const auto found = frontier.find(to);
-    return found == frontier.end() ? std::nullopt : std::optional(found->second);
-  }
-
- private:
-  static bool has(const Cluster::Link& link, int device) {
-    return std::ranges::binary_search(link.devices, device);
-  }
-
-  // A way with one more hop: the narrower one sets the bandwidth, and the pairs that take turns.
-  static Route joined(const Route& way, const Route& hop, bool is_first) {
-    Route both = is_first || hop.wire.bytes_per_second < way.wire.bytes_per_second ? hop : way;
-    both.wire.latency_ms = way.wire.latency_ms + hop.wire.latency_ms;
-    return both;
-  }
-
-  static bool wider(const Wire& a, const Wire& b) {
-    return a.bytes_per_second != b.bytes_per_second ? a.bytes_per_second > b.bytes_per_second
-                                                    : a.latency_ms < b.latency_ms;
-  }
-
-  std::map<int, Route> one_hop_further(const std::map<int, Route>& frontier,
-                                       const std::map<int, Route>& reached) const {
-    std::map<int, Route> next;
-    for (const auto& [device, way] : frontier)
-      for (int other = 0; other < device_count(cluster_); ++other) {
-        if (reached.contains(other)) continue;
-        const auto hop = direct(device, other);
-        if (!hop) continue;
-        const Route longer = joined(way, *hop, reached.size() == 1);
-        const auto [known, is_new] = next.emplace(other, longer);
-        if (!is_new && wider(longer.wire, known->second.wire)) known->second = longer;
-      }
-    return next;
-  }
-
-  const Cluster& cluster_;
-  std::vector<Indexed<int>> groups_;
-};
-
 // Which devices are joined in any way: each island is a tree of devices, identified by its root.
 class Islands {
  public:
@@ -113,21 +48,76 @@ bool same_kind(const Cluster::Device& a, const Cluster::Device& b) {
   return a.speed == b.speed && a.memory_bytes == b.memory_bytes && a.execution == b.execution;
 }
 
+bool has(const Cluster::Link& link, int device) {
+  return std::ranges::binary_search(link.devices, device);
+}
+
+// A way with one more hop: the narrower one sets the bandwidth, and the pairs that take turns.
+Route joined(const Route& way, const Route& hop, bool is_first) {
+  Route both = is_first || hop.wire.bytes_per_second < way.wire.bytes_per_second ? hop : way;
+  both.wire.latency_ms = way.wire.latency_ms + hop.wire.latency_ms;
+  return both;
+}
+
+bool wider(const Wire& a, const Wire& b) {
+  return a.bytes_per_second != b.bytes_per_second ? a.bytes_per_second > b.bytes_per_second
+                                                  : a.latency_ms < b.latency_ms;
+}
+
 }  // namespace
 
 double travel_ms(const Wire& wire, double bytes) {
   return wire.latency_ms + 1000 * bytes / wire.bytes_per_second;
 }
 
-std::optional<Route> find_route(const Cluster& cluster, int from, int to) {
-  return Ways(cluster).find(from, to);
+Routes::Routes(const Cluster& cluster) : cluster_(cluster), groups_(groups_by_level(cluster)) {}
+
+std::optional<Route> Routes::direct(int from, int to) const {
+  for (std::size_t l = 0; l < cluster_.links.size(); ++l)
+    if (has(cluster_.links[l], from) && has(cluster_.links[l], to))
+      return Route{cluster_.links[l].wire, static_cast<int>(l)};
+  int medium = static_cast<int>(cluster_.links.size());
+  for (std::size_t v = 0; v < groups_.size(); ++v) {
+    const int group = groups_[v][from];
+    if (group == groups_[v][to]) return Route{cluster_.levels[v].wire, medium + group};
+    medium += static_cast<int>(cluster_.levels[v].sizes.size());
+  }
+  return std::nullopt;
 }
 
-Route route(const Cluster& cluster, int from, int to) {
-  const auto found = find_route(cluster, from, to);
+std::map<int, Route> Routes::one_hop_further(const std::map<int, Route>& frontier,
+                                             const std::map<int, Route>& reached) const {
+  std::map<int, Route> next;
+  for (const auto& [device, way] : frontier)
+    for (int other = 0; other < device_count(cluster_); ++other) {
+      if (reached.contains(other)) continue;
+      const auto hop = direct(device, other);
+      if (!hop) continue;
+      const Route longer = joined(way, *hop, reached.size() == 1);
+      const auto [known, is_new] = next.emplace(other, longer);
+      if (!is_new && wider(longer.wire, known->second.wire)) known->second = longer;
+    }
+  return next;
+}
+
+std::optional<Route> Routes::find(int from, int to) const {
+  if (const auto one = direct(from, to)) return one;
+  std::map<int, Route> reached, frontier = {{from, Route{}}};
+  while (!frontier.empty() && !frontier.contains(to)) {
+    reached.merge(std::map(frontier));
+    frontier = one_hop_further(frontier, reached);
+  }
+  const auto found = frontier.find(to);
+  return found == frontier.end() ? std::nullopt : std::optional(found->second);
+}
+
+Route Routes::between(int from, int to) const {
+  const auto found = find(from, to);
   PIPETRAIN_CHECK(found, "no way from device {} to {}", from, to);
   return *found;
 }
+
+Route route(const Cluster& cluster, int from, int to) { return Routes(cluster).between(from, to); }
 
 std::optional<Apart> find_apart(const Cluster& cluster) {
   Islands islands(cluster.devices.size());
@@ -160,12 +150,10 @@ bool asynchronous(const Cluster& cluster) {
 std::vector<Wire> neighbour_wires(const Cluster& cluster, bool ring) {
   const int count = device_count(cluster);
   std::vector<Route> routes;
-  const Ways ways(cluster);
+  const Routes ways(cluster);
   const int pairs = ring && count > 2 ? count : count - 1;
   for (int d = 0; d < pairs; ++d) {
-    const auto found = ways.find(d, (d + 1) % count);
-    PIPETRAIN_CHECK(found, "no way from device {} to its neighbour", d);
-    routes.push_back(*found);
+    routes.push_back(ways.between(d, (d + 1) % count));
   }
   std::map<int, int> users;
   for (const Route& one : routes) ++users[one.medium];
@@ -175,6 +163,15 @@ std::vector<Wire> neighbour_wires(const Cluster& cluster, bool ring) {
     if (one.wire.shared) wires.back().bytes_per_second /= users[one.medium];
   }
   return wires;
+}
+
+std::vector<Cluster> single_devices(const Cluster& cluster) {
+  std::vector<Cluster> kinds;
+  for (const Cluster::Device& device : cluster.devices)
+    if (std::ranges::none_of(
+            kinds, [&](const Cluster& kind) { return same_kind(kind.devices.front(), device); }))
+      kinds.push_back({.name = device.name, .devices = {device}, .levels = {}, .links = {}});
+  return kinds;
 }
 
 Cluster cluster_of(const std::vector<EvenLevel>& levels) {

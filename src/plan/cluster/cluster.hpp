@@ -9,9 +9,12 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
+
+#include "base/indexed.hpp"
 
 namespace pipetrain {
 
@@ -59,10 +62,27 @@ struct Route {
   int medium = 0;  // equal numbers: the same link, or the same group of a level
 };
 
-// None if there is no way. Of ways through other devices, it has the fewest hops, and of those the
-// highest bandwidth.
-std::optional<Route> find_route(const Cluster& cluster, int from, int to);
-// The same if there must be a way, as between all devices of a cluster that was read.
+// Finds routes in a cluster, to which it keeps a reference. For many routes of one cluster: what
+// they have in common is worked out once.
+class Routes {
+ public:
+  explicit Routes(const Cluster& cluster);
+
+  // None if there is no way. Of ways through other devices, it has the fewest hops, and of those
+  // the highest bandwidth.
+  std::optional<Route> find(int from, int to) const;
+  // The same if there must be a way, as between all devices of a cluster that was read.
+  Route between(int from, int to) const;
+
+ private:
+  std::optional<Route> direct(int from, int to) const;  // over one link or one level
+  std::map<int, Route> one_hop_further(const std::map<int, Route>& frontier,
+                                       const std::map<int, Route>& reached) const;
+
+  const Cluster& cluster_;
+  std::vector<Indexed<int>> groups_;  // for each level and device, the group that holds the device
+};
+// One route: Routes::between.
 Route route(const Cluster& cluster, int from, int to);
 
 // Two devices without a way between them; none if every device reaches every other.
@@ -72,6 +92,8 @@ struct Apart {
 std::optional<Apart> find_apart(const Cluster& cluster);
 
 int device_count(const Cluster& cluster);
+// One device of each kind (speed, memory, execution), each in a cluster of its own.
+std::vector<Cluster> single_devices(const Cluster& cluster);
 bool homogeneous(const Cluster& cluster);   // every device has the same speed, memory, execution
 bool asynchronous(const Cluster& cluster);  // every device is Async
 

@@ -61,7 +61,7 @@ std::string stages_text(const Candidate& c) {
 class Simulation {
  public:
   Simulation(const CandidateInput& in, const Candidate& candidate)
-      : in_(in), candidate_(candidate), shape_(made(1).order) {
+      : in_(in), candidate_(candidate), routes_(in.cluster), shape_(made(1).order) {
     for (int p = 0; p < shape_.stages; ++p) parts_.push_back(part_of(in.chain, candidate, p));
     set_costs();
   }
@@ -128,16 +128,20 @@ class Simulation {
     share_links();
   }
 
+  // Over the pairs of copies that meet: both follow from the micro-batch, or from the mini-batch
+  // where copies take whole ones in turn.
   double cut_ms(int p) const {
-    double slowest = 0;  // over the pairs of copies that meet
-    for (int from = 0; from < copies_of(p); ++from)
-      for (int to = 0; to < copies_of(p + 1); ++to)
-        slowest = std::max(slowest, cut_ms(p, device_of(p, from), device_of(p + 1, to)));
+    const int from = copies_of(p), to = copies_of(p + 1);
+    int turns = std::lcm(from, to);
+    if (!shape_.whole_minibatches) turns = std::min(turns, candidate_.microbatches);
+    double slowest = 0;
+    for (int i = 0; i < turns; ++i)
+      slowest = std::max(slowest, cut_ms(p, device_of(p, i % from), device_of(p + 1, i % to)));
     return slowest;
   }
   double cut_ms(int p, int from, int to) const {
     return from == to ? 0
-                      : travel_ms(route(in_.cluster, from, to).wire,
+                      : travel_ms(routes_.between(from, to).wire,
                                   static_cast<double>(parts_[p].sent_bytes));
   }
 
@@ -151,7 +155,7 @@ class Simulation {
       const int from = shape_.placement[StageId{p}][c].value,
                 to = shape_.placement[StageId{p}][(c + 1) % copies].value;
       slowest =
-          std::max(slowest, travel_ms(route(in_.cluster, from, to).wire,
+          std::max(slowest, travel_ms(routes_.between(from, to).wire,
                                       static_cast<double>(parts_[p].parameter_bytes) / copies));
     }
     return 2 * (copies - 1) * slowest;
@@ -163,7 +167,7 @@ class Simulation {
     for (int p = 0; p + 1 < std::ssize(parts_); ++p) {
       const int from = device_of(p), to = device_of(p + 1);
       const std::optional<Route> way =
-          from == to ? std::nullopt : std::optional(route(in_.cluster, from, to));
+          from == to ? std::nullopt : std::optional(routes_.between(from, to));
       links.push_back(way && way->wire.shared ? way->medium : -1);
       any = any || links.back() >= 0;
     }
@@ -177,7 +181,7 @@ class Simulation {
       const StageCosts& costs = costs_.per_stage[p];
       const double compute = costs.forward + costs.backward_input + costs.backward_weight +
                              (candidate_.recompute ? costs.forward : 0);
-      SimulatedStage stage{.compute_ms = compute / copies_of(p)};
+      SimulatedStage stage{.compute_ms = compute / copies_of(p), .transfer_ms = costs.transfer};
       for (int c = 0; c < copies_of(p); ++c) {
         stage.workers.push_back(device_of(p, c));
         worker_ms[device_of(p, c)] += stage.compute_ms;
@@ -221,6 +225,7 @@ class Simulation {
 
   const CandidateInput& in_;
   const Candidate& candidate_;
+  const Routes routes_;
   const ProgramShape shape_;
   std::vector<ChainLayer> parts_;
   Costs costs_;

@@ -55,6 +55,8 @@ struct CandidateInput {
 struct SimulatedStage {
   double compute_ms = 0;          // forward and backward of one micro-batch, shared by its copies
   std::vector<int> workers = {};  // those that have it: one for each copy
+  // To the next part, for one micro-batch, over the slowest way that one takes; the last part: 0.
+  double transfer_ms = 0;
 };
 
 struct Simulated {

@@ -35,7 +35,7 @@ std::vector<ProposedStage> stages_of(const Looked& best, const LayerChain& chain
   const Candidate& c = best.candidate;
   const int layers = static_cast<int>(chain.layers.size());
   for (int p = 0; p < std::ssize(c.firsts); ++p) {
-    const auto& [compute_ms, workers] = best.simulated->stages[p];
+    const auto& [compute_ms, workers, transfer_ms] = best.simulated->stages[p];
     ProposedStage stage{
         .first_layer = c.firsts[p],
         .last_layer = p + 1 < std::ssize(c.firsts) ? c.firsts[p + 1] - 1 : layers - 1,
@@ -45,6 +45,7 @@ std::vector<ProposedStage> stages_of(const Looked& best, const LayerChain& chain
         .memory_bytes = fullest_bytes(*best.simulated, workers)};
     for (int l = stage.first_layer; c.order && l <= stage.last_layer; ++l)
       stage.layer_names.push_back(chain.layers[l].name);
+    if (p + 1 < std::ssize(c.firsts)) stage.transfer_ms = 2 * transfer_ms;
     stages.push_back(std::move(stage));
   }
   return stages;
@@ -138,13 +139,17 @@ std::vector<Looked> whole_models(const SearchInput& in) {
   std::vector<int> counts = equal_divisions(in.minibatch_samples);
   if (in.microbatches) counts.push_back(*in.microbatches);
   std::vector<Looked> models;
-  for (const int count : counts)
-    for (int workers = 1; workers <= std::min(count, device_count(cluster)); ++workers)
-      if (count % workers == 0)
-        models.push_back(whole_model_on(cluster, in,
-                                        {.schedule = find_schedule("data_parallel"),
-                                         .workers = workers,
-                                         .microbatches = count}));
+  const auto add = [&](const Cluster& on, int workers, int count) {
+    models.push_back(whole_model_on(
+        on, in,
+        {.schedule = find_schedule("data_parallel"), .workers = workers, .microbatches = count}));
+  };
+  const std::vector<Cluster> single = single_devices(cluster);
+  for (const int count : counts) {
+    for (const Cluster& device : single) add(device, 1, count);
+    for (int workers = 2; workers <= std::min(count, device_count(cluster)); ++workers)
+      if (count % workers == 0) add(cluster, workers, count);
+  }
   return models;
 }
 

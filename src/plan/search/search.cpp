@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/bytes_text.hpp"
+#include "base/counted.hpp"
 #include "base/error.hpp"
 #include "graph/graph.hpp"
 #include "plan/search/looked.hpp"
@@ -312,7 +313,7 @@ class Search {
   }
 
   // Reports why there is no plan: the candidate that is short of least memory, otherwise the rules.
-  [[noreturn]] void refuse() const {
+  [[noreturn]] void refuse() {
     const Looked* least = nullptr;
     for (const Looked& l : looked_)
       if (l.simulated &&
@@ -333,6 +334,12 @@ class Search {
           fmt::format("no plan: pipeline.replicas = [{}] fits no number of stages on these {} "
                       "devices; leave it out, or write fewer",
                       fmt::join(*in_.replicas, ", "), device_count(in_.cluster)));
+    const std::int64_t layers = std::ssize(chain_of(1, 1).layers);
+    if (looked_.empty() && in_.workers && *in_.workers > layers)
+      throw UsageError(
+          fmt::format("pipeline.stages = {}, but the model has {} and every stage needs one; write "
+                      "at most {}",
+                      *in_.workers, counted(layers, "layer"), layers));
     throw UsageError(
         looked_.empty() || looked_[0].refused.empty()
             ? "no plan: the model has fewer layers than the pipeline has stages; use fewer devices"

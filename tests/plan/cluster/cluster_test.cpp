@@ -71,8 +71,8 @@ TEST_CASE("devices that nothing joins are found") {
   REQUIRE(apart);
   CHECK(apart->from == 0);
   CHECK(apart->to == 3);
-  CHECK_FALSE(find_route(cluster, 2, 3));
-  CHECK(find_route(cluster, 0, 2));
+  CHECK_FALSE(Routes(cluster).find(2, 3));
+  CHECK(Routes(cluster).find(0, 2));
 }
 
 TEST_CASE("neighbours that share a medium divide it") {

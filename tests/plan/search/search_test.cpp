@@ -200,6 +200,42 @@ TEST_CASE("one device is a whole core, even if more stages than cores share them
   CHECK(plan.data_parallel_devices == 2);
 }
 
+TEST_CASE("one device is the fastest of the cluster, wherever it is listed", "[search]") {
+  Cluster cluster = devices(2);
+  cluster.devices[0].speed = 0.1;
+  cluster.devices[1].speed = 8;
+  const Proposal plan = search_by_simulation(given_two_stages(cluster)).proposal;
+  CHECK(plan.speedup.value() == Approx(16 * 24 / 8.0 / plan.step_ms));
+}
+
+// Two servers of two devices, with much to send inside and little between them.
+TEST_CASE("a transfer is charged between copies that meet", "[search]") {
+  LayerChain chain = eight_layers(4);
+  chain.layers[1].sent_bytes = chain.layers[5].sent_bytes = 1'000'000;
+  chain.layers[3].sent_bytes = 100;
+  const Cluster cluster =
+      cluster_of({{.size = 2, .bytes_per_second = 1e12}, {.size = 2, .bytes_per_second = 1e6}});
+  const Candidate both_ways{.schedule = find_schedule("chimera"),
+                            .workers = 4,
+                            .microbatches = 4,
+                            .firsts = {0, 2, 4, 6}};
+  const Simulated s = simulate_candidate({.chain = chain, .cluster = cluster}, both_ways);
+  CHECK(s.stages[0].transfer_ms == Approx(1e-3));
+  CHECK(s.stages[1].transfer_ms == Approx(0.1));
+  CHECK(s.stages[2].transfer_ms == Approx(1e-3));
+  CHECK(s.stages[3].transfer_ms == 0);
+
+  // Three replicas in turn meet the one of the next stage, over the slower way too.
+  const Candidate replicated{.schedule = find_schedule("pipedream"),
+                             .workers = 2,
+                             .microbatches = 1,
+                             .firsts = {0, 4},
+                             .replicas = {3, 1}};
+  CHECK(
+      simulate_candidate({.chain = chain, .cluster = cluster}, replicated).stages[0].transfer_ms ==
+      Approx(0.1));
+}
+
 TEST_CASE("a model that does not fit one device has no speed-up", "[search]") {
   const Cluster cluster = devices(2);
   SearchInput input = given_two_stages(cluster);
