@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 from typing import Optional
 
-from sweep_grid import Grid, GridError, Point, read_grid
+from sweep_grid import Grid, GridError, Point, read_grid, refuse_missing_configs
 from sweep_plot import have_matplotlib, install_matplotlib, plot
 from sweep_results import HIGHER_IS_BETTER, SHARES, Ending, Result, Target, on_screen, result_of, write_csv
 from sweep_seeds import has_seeds, on_screen_over_seeds, with_seeds, write_csv_over_seeds
@@ -74,7 +74,8 @@ def arguments() -> argparse.Namespace:
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("grid", metavar="GRID.toml", type=Path)
     parser.add_argument("--output", metavar="DIR", type=Path, help="default: runs/sweeps/<name of the grid>")
-    parser.add_argument("--dry-run", action="store_true", help="check the keys, print the points and their commands, and stop")
+    parser.add_argument("--dry-run", action="store_true", help="check the points, print their commands, and stop")
+    parser.add_argument("--skip-refused", action="store_true", help="leave out the points that train refuses")
     parser.add_argument("--seeds", metavar="1,2,3", type=seeds, help="every point once for each training.seed")
     parser.add_argument("--target", metavar="NAME=VALUE", type=target,
                         help="seconds of training to the first validation with accuracy=0.9 or more, loss=0.5 or less")
@@ -88,14 +89,37 @@ def command_of(grid: Grid, point: Point, output: Path) -> list[str]:
     return [str(BINARY), "train", *grid.options(point), "--output", str(output / point.name), "--quiet"]
 
 
-def refuse_unknown_keys(grid: Grid) -> None:
-    """A key that no config has is a mistake in the grid: better reported once, before anything runs."""
+def refusal_of(grid: Grid, point: Point) -> str:
+    """Why train would not begin with this point's config, in its words; empty if it would. Reads no model, no data."""
+    command = [str(BINARY), "train", *grid.options(point), "--dump-config"]
+    try:
+        asked = subprocess.run(command, cwd=grid.file.parent, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    except OSError as error:
+        raise GridError(f"{BINARY}: cannot be run: {error.strerror}; name pipetrain's binary in PIPETRAIN_BINARY") from None
+    return "" if asked.returncode == 0 else asked.stderr.strip() or f"ended with status {asked.returncode}, without a message"
+
+
+def without_refused(grid: Grid, skip: bool) -> Grid:
+    """A mistake in the grid is better reported before anything runs than by a point that fails hours later."""
+    names: dict[str, list[str]] = {}  # of the points with the same message
     for point in grid.points:
-        command = [str(BINARY), "train", *grid.options(point), "--dump-config"]
-        tried = subprocess.run(command, cwd=grid.file.parent, capture_output=True, text=True)
-        unknown = [line for line in tried.stderr.splitlines() if "unknown key" in line or "unknown table" in line]
-        if unknown:
-            raise GridError(f"{grid.file}: " + "\n".join(unknown))
+        if message := refusal_of(grid, point):
+            names.setdefault(message, []).append(point.name)
+    refused = {name for points in names.values() for name in points}
+    if not refused:
+        return grid
+    every = len(refused) == len(grid.points)
+    lines = [f"{grid.file}: train refuses " + (
+        "every point; correct the grid" if every else
+        f"{len(refused)} of {len(grid.points)} points" + (
+            ", which are left out" if skip else "; correct the grid, or leave them out with --skip-refused"))]
+    for message, points in names.items():
+        lines += [points[0] + (f" and {len(points) - 1} more" if len(points) > 1 else "") + ":"]
+        lines += [f"  {line}" for line in message.splitlines()]
+    if every or not skip:
+        raise GridError("\n".join(lines))
+    print("sweep: " + "\n".join(lines), file=sys.stderr)
+    return grid._replace(points=[point for point in grid.points if point.name not in refused])
 
 
 def refuse_percent(target: Target) -> None:
@@ -167,7 +191,8 @@ def main() -> int:
         grid = read_grid(given.grid.resolve())
         if given.seeds:
             grid = with_seeds(grid, given.seeds)
-        refuse_unknown_keys(grid)
+        refuse_missing_configs(grid)
+        grid = without_refused(grid, given.skip_refused)
     except GridError as error:
         print(f"sweep: {error}", file=sys.stderr)
         return USAGE

@@ -66,6 +66,13 @@ def read_grid(file: Path) -> Grid:
         raise GridError(f"{file}: {error}") from None
 
 
+def refuse_missing_configs(grid: Grid) -> None:
+    for name in grid.configs:
+        if not (grid.file.parent / name).is_file():
+            raise GridError(f"{grid.file}: config = {to_toml(name)}: there is no such file in {grid.file.parent}; "
+                            "write its path relative to the grid's folder")
+
+
 def configs_of(table: dict[str, Any]) -> list[str]:
     for key in table:
         if key not in KEYS:

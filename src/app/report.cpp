@@ -3,14 +3,13 @@
 #include "report/report.hpp"
 
 #include <spdlog/fmt/fmt.h>
+#include <spdlog/spdlog.h>
 
 #include <iostream>
 #include <nlohmann/json.hpp>
 
 #include "app/verbs.hpp"
-#include "base/error.hpp"
 #include "base/json_text.hpp"
-#include "base/open_regular.hpp"
 #include "checkpoint/atomic_file.hpp"
 #include "report/comparison.hpp"
 
@@ -20,8 +19,11 @@ int report(const Options& options) {
   const auto runs = read_runs(options.runs);
   std::filesystem::path to = options.output;
   if (to.empty()) to = runs.size() == 1 ? runs[0].folder / report_file : report_file;
-  if (find_file(to).kind == FileKind::Folder)
-    throw UsageError(fmt::format("{} is a folder; name a file with --output", to.string()));
+  check_output_file(to);
+  if (const std::string note = target_note(runs, options.target); !note.empty())
+    spdlog::warn("{}", note);
+  else if (options.target && runs.size() == 1)
+    spdlog::warn("--target has no effect on the page of one run; pipetrain compare takes it");
   write_file(to, report_html(runs, options.target));
   if (options.json)
     std::cout << json_text(nlohmann::ordered_json{{"report", to.string()}}) << '\n';
@@ -33,6 +35,8 @@ int report(const Options& options) {
 int compare(const Options& options) {
   const auto runs = read_runs(options.runs);
   const Comparison comparison = comparison_of(runs, options.target);
+  if (const std::string note = target_note(runs, options.target); !note.empty())
+    spdlog::warn("{}", note);
   std::cout << (options.json ? json_text(comparison_json(runs, comparison)) + '\n'
                              : comparison_text(runs, comparison));
   return 0;

@@ -121,6 +121,14 @@ Comparison comparison_of(std::span<const RunRecord> runs, std::optional<double> 
   return comparison;
 }
 
+std::string target_note(std::span<const RunRecord> runs, std::optional<double> target) {
+  if (!target || common_measure(runs)) return "";
+  const bool validated =
+      std::ranges::any_of(runs, [](const RunRecord& run) { return !run.validations.empty(); });
+  return validated ? "--target has no effect: the runs' validations have no measure in common"
+                   : "--target has no effect: no run has a validation";
+}
+
 TableRows comparison_rows(std::span<const RunRecord> runs, const Comparison& comparison) {
   const auto columns = columns_of(comparison);
   TableRows rows(runs.size() + 1);

@@ -16,9 +16,12 @@ struct Comparison {
   std::optional<double> target;    // the one of "time to" and "epochs to"
 };
 
-// If no `target` is given: the best value that every run that learnt reached, so that each has a
-// time.
+// If no `target` is given: the best value that every run that was validated and learnt reached, so
+// that each of them has a time.
 Comparison comparison_of(std::span<const RunRecord> runs, std::optional<double> target);
+
+// Why the `target` of a command line changes nothing; empty if it does, or if there is none.
+std::string target_note(std::span<const RunRecord> runs, std::optional<double> target);
 
 // Run, schedule, stages, best value, seconds and epochs to the target, total seconds, step time,
 // bubble, memory, largest mean staleness of any stage, versions of the weights. In columns where

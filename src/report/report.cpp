@@ -43,7 +43,8 @@ std::string side_by_side(const std::vector<RunRecord>& runs, std::optional<doubl
   body += html_table(comparison_rows(runs, comparison)) +
           "<p class=\"faint\">Times are of training alone, without validations, checkpoints and "
           "measurements of stability. "
-          "The target is what every ranked run reached; <code>--target</code> sets another one. "
+          "The target is what every ranked run with a validation reached; <code>--target</code> "
+          "sets another one. "
           "Bubble: the share of the time in which workers compute nothing. Staleness: updates "
           "between a micro-batch's forward and its backward, mean over the steps, of the stage "
           "with the most. Versions: copies of the weights that a stage kept at once, at most. "

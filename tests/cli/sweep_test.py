@@ -14,6 +14,7 @@ import unittest
 from pathlib import Path
 
 SOURCE = Path(os.environ["PIPETRAIN_SOURCE"]).resolve()
+os.environ["PIPETRAIN_BINARY"] = str(Path(os.environ["PIPETRAIN_BINARY"]).resolve())  # scripts/sweep is called from elsewhere
 sys.path.insert(0, str(SOURCE / "scripts"))
 from sweep_grid import GridError, read_grid  # noqa: E402
 from sweep_plot import have_matplotlib  # noqa: E402
@@ -35,10 +36,10 @@ every_epochs = 1
 GRID = """
 config = "tiny.toml"
 [set]
-pipeline.stages = 2
+pipeline.microbatches = 2
 [grid]
 "optimizer.lr" = [0.01, 0.1]
-"pipeline.microbatches" = [2, 3]  # 3 does not divide 16
+"pipeline.stages" = [2, 99]  # the model has fewer layers, which shows when it is read
 """
 
 
@@ -67,17 +68,16 @@ class Sweep(unittest.TestCase):
         ran = self.sweep(GRID, "--no-plot")
         self.assertEqual(ran.returncode, 1, ran.stdout + ran.stderr)
         rows = self.rows()
-        self.assertEqual(list(rows), ["lr=0.01,microbatches=2", "lr=0.01,microbatches=3",
-                                      "lr=0.1,microbatches=2", "lr=0.1,microbatches=3"])
+        self.assertEqual(list(rows), ["lr=0.01,stages=2", "lr=0.01,stages=99", "lr=0.1,stages=2", "lr=0.1,stages=99"])
         for name, row in rows.items():
-            if name.endswith("2"):
+            if name.endswith("=2"):
                 self.assertEqual((row["status"], row["exit_code"], row["steps"]), ("finished", "0", "4"))
                 self.assertTrue(0 <= float(row["accuracy"]) <= 1 and 0 <= float(row["bubble"]) <= 1)
                 self.assertGreater(float(row["loss"]), 0)
                 self.assertTrue((self.folder / "out" / name / "model.safetensors").is_file())
             else:
                 self.assertEqual((row["status"], row["exit_code"], row["loss"]), ("failed", "2", ""))
-                self.assertIn("microbatches", row["message"])
+                self.assertIn("pipeline.stages is 99", row["message"])
                 self.assertIn(f"failed: {name}, exit code 2: ", ran.stdout)
         self.assertIn("2 points finished, 2 failed", ran.stdout)
         self.assertIn("MiB, largest stage", ran.stdout)
@@ -118,7 +118,7 @@ class Sweep(unittest.TestCase):
             self.assertIn(words, ran.stderr)
 
     def test_the_same_command_again_leaves_what_has_finished(self) -> None:
-        grid = GRID.replace("[2, 3]", "[1, 2]")
+        grid = GRID.replace("[2, 99]", "[1, 2]")
         self.assertEqual(self.sweep(grid, "--no-plot").returncode, 0)
         rows = self.rows()
         files = sorted((self.folder / "out").glob("*/*"))
@@ -160,6 +160,46 @@ class Sweep(unittest.TestCase):
         self.assertEqual(ran.returncode, 0, ran.stderr)
         self.assertEqual(ran.stdout.count("--set optimizer.lr="), 2)
         self.assertFalse((self.folder / "out").exists())
+
+    def test_values_that_train_refuses_stop_before_anything_runs(self) -> None:
+        for grid, words in [
+            ('[set]\n"pipeline.schedule" = ["gpipe", "1f1b"]\n[grid]\n"optimizer.lr" = [0.1, 1]\n',
+             ["train refuses every point; correct the grid", "lr=0.1 and 1 more:", "pipeline.schedule is an array"]),
+            ('[grid]\n"optimizer.lr" = [0.1, 1]\n"pipeline.microbatches" = [2, 3]\n',  # 3 does not divide 16
+             ["train refuses 2 of 4 points", "leave them out with --skip-refused", "lr=0.1,microbatches=3 and 1 more:", "does not divide"]),
+            ('[grid]\n"optimizer.kind" = ["sgd", "adma"]\n', ["train refuses 1 of 2 points", "kind=adma:", '"adma" is not known']),
+        ]:
+            for options in [], ["--dry-run"]:
+                with self.subTest(grid=grid, options=options):
+                    ran = self.sweep('config = "tiny.toml"\n' + grid, *options)
+                    self.assertEqual((ran.returncode, ran.stdout), (2, ""), ran.stderr)
+                    for word in words:
+                        self.assertIn(word, ran.stderr)
+                    self.assertFalse((self.folder / "out").exists())
+
+    def test_points_that_train_refuses_can_be_left_out(self) -> None:
+        grid = 'config = "tiny.toml"\n[grid]\n"optimizer.lr" = [0.1, 1]\n"pipeline.microbatches" = [2, 3]\n'
+        ran = self.sweep(grid, "--skip-refused", "--no-plot")
+        self.assertEqual(ran.returncode, 0, ran.stderr)
+        self.assertIn("train refuses 2 of 4 points, which are left out", ran.stderr)
+        self.assertEqual(list(self.rows()), ["lr=0.1,microbatches=2", "lr=1,microbatches=2"])
+        ran = self.sweep(grid.replace("[2, 3]", "[3]"), "--skip-refused")
+        self.assertEqual(ran.returncode, 2, ran.stderr)
+        self.assertIn("train refuses every point", ran.stderr)
+
+    def test_a_config_that_is_not_there_stops_before_anything_runs(self) -> None:
+        for config in '"nope.toml"', '["tiny.toml", "nope.toml"]':
+            ran = self.sweep(f'config = {config}\n[grid]\n"optimizer.lr" = [0.1, 1]\n', "--dry-run")
+            self.assertEqual((ran.returncode, ran.stdout), (2, ""))
+            self.assertIn('config = "nope.toml": there is no such file in ', ran.stderr)
+            self.assertIn("relative to the grid's folder", ran.stderr)
+
+    def test_a_binary_that_is_not_there_is_named(self) -> None:
+        missing = self.folder / "no-pipetrain"
+        ran = subprocess.run(self.command('config = "tiny.toml"\n[grid]\n"optimizer.lr" = [0.1]\n'), capture_output=True, text=True,
+                             cwd=self.folder, env=os.environ | {"PIPETRAIN_BINARY": str(missing)})
+        self.assertEqual((ran.returncode, ran.stdout), (2, ""))
+        self.assertIn(f"{missing}: cannot be run: No such file or directory; name pipetrain's binary", ran.stderr)
 
     def test_slips_in_a_grid(self) -> None:
         for text, words in [("", "config is missing"), ('config = "a"\n', "no point to train"),

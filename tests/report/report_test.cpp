@@ -135,6 +135,16 @@ TEST_CASE("a run that learnt nothing wins nothing, and sets no target") {
                     "--target 95: an accuracy is a share from 0 to 1; write --target 0.95");
 }
 
+TEST_CASE("a target that nothing reads is noted") {
+  const Scratch scratch;
+  write_run(scratch.path / "run", {});
+  auto runs = read_runs({scratch.path / "run"});
+  CHECK(target_note(runs, 0.9).empty());
+  runs[0].validations.clear();
+  CHECK(target_note(runs, 0.9) == "--target has no effect: no run has a validation");
+  CHECK(target_note(runs, {}).empty());
+}
+
 TEST_CASE("a long stretch without slices is left out of a timeline") {
   const std::vector<TraceSlice> slices = {{.begin = 100, .length = 40},
                                           {.begin = 130, .length = 20},
