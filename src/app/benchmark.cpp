@@ -214,8 +214,13 @@ int follow_benchmark(ReadConfig read, Job& job) {
   return 0;
 }
 
+struct NamedProfile {
+  std::string file;
+  Profile profile;
+};
+
 // On a single process, or as rank 0 of a job.
-ordered_json benchmark_one(ReadConfig read, double peak, const Profile* profile,
+ordered_json benchmark_one(ReadConfig read, double peak, const NamedProfile* profile,
                            const Measure& least, Job* job) {
   const Config& config = read.config;
   const Ranks ranks = ranks_of(job, config);
@@ -235,8 +240,8 @@ ordered_json benchmark_one(ReadConfig read, double peak, const Profile* profile,
   const std::vector<HeldMemory> predicted = predicted_memory(compiled);
   std::optional<PredictedStep> step;
   if (profile) {
-    require_same(profile->key, profile_key(config, graph), "--profile");
-    step = predict_step(compiled, *profile);
+    require_same(profile->profile.key, profile_key(config, graph), profile->file);
+    step = predict_step(compiled, profile->profile);
   }
   if (job) compare_ranks(*job, config, facts.length);
   Pipeline pipeline(std::move(compiled), make_in_process_channel, job);
@@ -319,8 +324,9 @@ double peak_gflops(const std::vector<std::string>& devices) {
 int lead_benchmark(const Options& options, Job* job) {
   ordered_json results = ordered_json::array();
   const std::vector<ReadConfig> configs = configs_of(options);
-  std::optional<Profile> profile;
-  if (!options.profile.empty()) profile = read_profile_json(options.profile);
+  std::optional<NamedProfile> profile;
+  if (!options.profile.empty())
+    profile = NamedProfile{options.profile.string(), read_profile_json(options.profile)};
   Measure least;
   if (options.seconds > 0) least = {2, 3, options.seconds};
   std::map<std::vector<std::string>, double> peaks;

@@ -155,6 +155,7 @@ Graph graph_of(const Checkpoint& checkpoint) {
 
 int export_weights(const Options& options) {
   const fs::path output = output_of(options, "FILE.safetensors");
+  check_output_file(output);
   const fs::path from = find_checkpoint(options.checkpoint);
   Checkpoint read = read_checkpoint(from);
   const Graph graph = graph_of(read);

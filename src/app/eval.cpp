@@ -63,15 +63,16 @@ CompiledPipeline compile_eval(const ReadConfig& read, const Graph& graph, const 
 void print_evaluation(const Options& options, const std::filesystem::path& weights,
                       const Datasets& data, const Evaluation& e) {
   const Dataset& dataset = evaluated(data);
-  const char* const part = data.validation ? "validation" : "train";
   if (!options.json) {
-    std::cout << fmt::format("{} on the {} data: {}\n", weights.string(), part,
-                             text_of(e, dataset));
+    std::cout << fmt::format("{} on the {} data: {}\n", weights.string(),
+                             data.validation ? "validation" : "training", text_of(e, dataset));
     if (!data.class_names.empty()) std::cout << class_names_text(data.class_names) << '\n';
     return;
   }
-  nlohmann::ordered_json result = {
-      {"model", weights.string()}, {"data", part}, {"samples", e.samples}, {"loss", e.loss}};
+  nlohmann::ordered_json result = {{"model", weights.string()},
+                                   {"data", data.validation ? "validation" : "train"},
+                                   {"samples", e.samples},
+                                   {"loss", e.loss}};
   if (e.perplexity) result["perplexity"] = *e.perplexity;
   if (dataset.classes() > 0) result["accuracy"] = e.accuracy;
   if (e.top5) result["top5"] = *e.top5;
@@ -94,6 +95,8 @@ int lead_eval(const Options& options, Job* job) {
   find_text(read.config, weights);
   const Datasets data = load_datasets(read, graph);
   check_class_names(weights, data.class_names, config.data.train_folder);
+  if (!data.validation)
+    spdlog::warn("[data] has no validation samples: eval measures the training data");
   const DataFacts facts = eval_facts(config, data);
   if (job) send_data_facts(*job, facts);
   const std::unique_ptr<Backend> backend =

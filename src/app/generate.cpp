@@ -19,6 +19,7 @@
 #include "base/error.hpp"
 #include "base/input_file.hpp"
 #include "base/json_text.hpp"
+#include "base/printable.hpp"
 #include "checkpoint/load.hpp"
 #include "config/read.hpp"
 #include "data/formats.hpp"
@@ -46,7 +47,12 @@ void refuse_given(const Options& options, std::span<const char* const> names,
       throw UsageError(fmt::format("pipetrain generate: {} {}; leave it out", given, why));
 }
 
-void require_causal(const Graph& graph) {
+void require_language_model(const Graph& graph) {
+  if (graph.input.vocabulary == 0)
+    throw UsageError(fmt::format(
+        "pipetrain generate: '{}' is neither a language model nor a translation model: its input "
+        "has shape {}, not tokens; name the run or the config of one that is",
+        printable(graph.name), graph.input.text()));
   require_token_model("pipetrain generate", graph);
   for (const Layer& layer : graph.layers) {
     if (reads_ahead(layer))
@@ -179,8 +185,8 @@ int generate(const Options& given) {
     refuse_given(options, of_language_models, "continues a text, but this model translates");
     return translate(options, read, graph);
   }
+  require_language_model(graph);
   refuse_given(options, of_translations, "is for translations, but this model has only one side");
-  require_causal(graph);
   const std::filesystem::path weights = weights_to_read(options, config);
   const std::optional<Vocabulary> vocabulary = find_vocabulary(config, weights);
   if (vocabulary && vocabulary->size() > model_vocabulary(graph))

@@ -72,6 +72,9 @@ int profile(const Options& options) {
   const ReadConfig read = read_config(options.configs, options.sets);
   const Config& config = read.config;
   const Graph graph = load_graph(read);
+  const std::filesystem::path file =
+      options.output.empty() ? std::filesystem::path("profile.json") : options.output;
+  check_output_file(file);
   const Datasets data = load_datasets(read, graph);
   const std::vector<int> samples =
       options.profile_samples.empty()
@@ -86,8 +89,6 @@ int profile(const Options& options) {
                        .threads = options.profile_threads.empty() ? threads_to_measure(config)
                                                                   : options.profile_threads});
   const nlohmann::ordered_json json = profile_json(profile);
-  const std::filesystem::path file =
-      options.output.empty() ? std::filesystem::path("profile.json") : options.output;
   write_file(file, json_text(json, 1) + "\n");
   for (const std::string& note : spread_notes(profile)) spdlog::warn("{}", note);
   if (options.json) {

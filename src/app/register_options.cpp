@@ -1,11 +1,12 @@
 // The command line of each verb: names, defaults and allowed values. One function per verb.
 #include "app/register_options.hpp"
 
-#include <CLI/CLI.hpp>  // all of CLI11: newer versions have moved IsMember to a header of its own
+#include <CLI/CLI.hpp>
 
 #include <limits>
 
 #include "app/option_numbers.hpp"
+#include "app/option_words.hpp"
 #include "config/words.hpp"
 
 namespace pipetrain {
@@ -14,10 +15,10 @@ namespace {
 void common_options(CLI::App& app, Options& options) {
   app.option_defaults()->always_capture_default();
   app.add_option("--log-level", options.log_level, "what is logged to standard error")
-      ->check(CLI::IsMember({"trace", "debug", "info", "warn", "error", "off"}));
+      ->check(one_of({"trace", "debug", "info", "warn", "error", "off"}));
   app.add_flag("--quiet", options.quiet, "log warnings and errors only");
   app.add_option("--color", options.color, "colours; auto: on a terminal, unless NO_COLOR is set")
-      ->check(CLI::IsMember({"auto", "always", "never"}));
+      ->check(one_of({"auto", "always", "never"}));
 }
 
 void json_option(CLI::App& app, Options& options) {
@@ -37,7 +38,7 @@ void config_options(CLI::App& app, Options& options,
   app.add_flag("--dump-config{full}", options.dump_config,
                "print the effective config (--dump-config=minimal: what differs from the "
                "defaults) and stop")
-      ->check(CLI::IsMember({"full", "minimal"}));
+      ->check(one_of({"full", "minimal"}));
 }
 
 constexpr const char* kConfigOrRun =
@@ -67,8 +68,8 @@ void train_options(CLI::App& app, Options& options) {
   app.add_flag("--dry-run", options.dry_run, "do everything up to the first step, then stop");
   app.add_flag(
       "--overfit-one-batch", options.overfit_one_batch,
-      "train on the first mini-batch alone, for training.steps or 500 steps: the loss must go "
-      "to 0");
+      "train on the first mini-batch alone, for training.steps or 500 steps: the loss should go "
+      "towards 0");
 }
 
 void eval_options(CLI::App& app, Options& options) {
@@ -172,15 +173,15 @@ void plan_options(CLI::App& app, Options& options) {
   app.add_option("--objective", options.objective,
                  "which planner: PipeDream's optimizer, BaPipe's exploration, or our own, which "
                  "simulates the program of every schedule")
-      ->check(CLI::IsMember({"pipedream", "bapipe", "simulate"}));
+      ->check(one_of({"pipedream", "bapipe", "simulate"}));
   app.add_flag("--allow-stale", options.allow_stale,
                "simulate: also schedules that never drain, whose weights are stale");
   app.add_option("--cost-model", options.cost_model,
                  "pipedream: its cost model as in its paper, or as in its released code")
-      ->check(CLI::IsMember({"paper", "code"}));
+      ->check(one_of({"paper", "code"}));
   app.add_option("--format", options.format,
                  "svg: the map of stages as a picture; json: same as --json")
-      ->check(CLI::IsMember({"text", "json", "svg"}));
+      ->check(one_of({"text", "json", "svg"}));
   app.add_option("--output", options.output, "the file to write; default: standard output")
       ->default_str("");
 }
@@ -213,8 +214,7 @@ void schedule_options(CLI::App& app, Options& options) {
          [&](const std::string& word) { options.warmup = word_named<Warmup>(word).value(); },
          "forwards before the first backward, under 1f1b and the schedules that never drain except "
          "the timeprest schedules")
-      ->check(
-          CLI::IsMember(std::vector<std::string>(words_of<Warmup>.begin(), words_of<Warmup>.end())))
+      ->check(one_of(std::vector<std::string>(words_of<Warmup>.begin(), words_of<Warmup>.end())))
       ->default_str(std::string(word_of(options.warmup)));
   app.add_option("--replicas", options.replicas,
                  "workers of each stage, such as 3,1, or one number for all")
@@ -246,7 +246,7 @@ void schedule_options(CLI::App& app, Options& options) {
          "backwards vary at random, by a factor whose logarithm has this standard deviation")
       ->default_str("F=1,B=2,transfer=0");
   app.add_option("--format", options.format, "format of the output")
-      ->check(CLI::IsMember({"text", "versions", "csv", "svg", "trace", "json"}));
+      ->check(one_of({"text", "versions", "csv", "svg", "trace", "json"}));
   app.add_flag_callback(
       "--json", [&options] { options.format = "json"; }, "same as --format json");
   app.add_flag("--summary", options.summary,
@@ -268,7 +268,9 @@ void checkpoint_options(CLI::App& app, Options& options) {
   app.add_option("--keep-latest", options.keep_latest, "prune: how many of the newest to keep")
       ->check(whole_number(1, 1 << 30));
   app.add_option("--keep-best", options.keep_best,
-                 "prune: also keep the one of the best validation");
+                 "prune: also keep the one of the best validation")
+      ->check(true_or_false())
+      ->default_str("true");
 }
 
 namespace {
@@ -281,7 +283,7 @@ void runs_options(CLI::App& app, Options& options) {
       ->default_str("");
   app.add_option("--target", options.target,
                  "what a run has to reach for \"time to\": an accuracy from 0 to 1, a BLEU, a "
-                 "perplexity or a loss; default: the best that every run reached")
+                 "perplexity or a loss; default: the best that every validated run reached")
       ->default_str("")
       ->check(number(0, 1e9));
 }

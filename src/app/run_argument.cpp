@@ -11,7 +11,13 @@ namespace fs = std::filesystem;
 
 Options with_run_directory(Options options) {
   for (fs::path& config : options.configs) {
-    if (find_file(config).kind != FileKind::Folder) continue;
+    const Found named = find_file(config);
+    if (named.kind == FileKind::None && named.problem.empty())
+      throw UsageError(
+          fmt::format("{}: there is no such file or folder; name a run's folder, such as "
+                      "runs/quickstart, or a config file (TOML)",
+                      config.string()));
+    if (named.kind != FileKind::Folder) continue;
     const fs::path run = config;
     config /= kConfigFile;
     const Found found = find_file(config);  // what cannot be examined is refused later

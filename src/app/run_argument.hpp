@@ -7,7 +7,8 @@
 namespace pipetrain {
 
 // If CONFIG is a folder, takes its config.resolved.toml, and its weights unless --output or --model
-// says otherwise. UsageError if the folder is not a run directory.
+// says otherwise. UsageError if there is nothing of that name, or the folder is not a run
+// directory.
 Options with_run_directory(Options options);
 
 }  // namespace pipetrain

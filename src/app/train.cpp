@@ -14,6 +14,7 @@
 #include "app/train_follower.hpp"
 #include "app/training_config.hpp"
 #include "app/verbs.hpp"
+#include "base/error.hpp"
 #include "base/input_file.hpp"
 #include "base/json_text.hpp"
 #include "checkpoint/atomic_file.hpp"
@@ -25,6 +26,7 @@
 #include "graph/graph.hpp"
 #include "program/text.hpp"
 #include "report/report.hpp"
+#include "report/run_record.hpp"
 #include "run/annealing.hpp"
 #include "run/class_names.hpp"
 #include "run/communicated.hpp"
@@ -105,6 +107,17 @@ void leave_report(const std::filesystem::path& folder) {
   } catch (const std::exception& error) {
     spdlog::warn("this run has no report (pipetrain report {} makes it): {}", folder.string(),
                  error.what());
+  }
+}
+
+// What --overfit-one-batch is run for. Metrics that cannot be read do not fail the run.
+void tell_losses(const std::filesystem::path& folder) {
+  try {
+    const std::vector<StepPoint> steps = read_run(folder).steps;
+    if (steps.size() > 1)
+      spdlog::info("the loss went from {:.4g} to {:.4g}", steps.front().loss, steps.back().loss);
+  } catch (const Error& error) {
+    spdlog::warn("{}", error.what());
   }
 }
 
@@ -224,6 +237,10 @@ int lead_training(const Options& options, Job* job) {
   if (!annealing.empty()) console.line(annealing);
   if (options.dry_run) {
     if (!config.model.init.empty()) (void)first_parameters(config, graph);  // is it readable?
+    if (!data.class_names.empty()) {
+      console.line(class_names_text(data.class_names));
+      result["classes"] = ordered_json::parse(class_names_json(data.class_names));
+    }
     console.line(outlook_text(*compiled, data, length));
     console.line(
         fmt::format("a dry run: nothing was written; the run would go to {}", folder.string()));
@@ -268,6 +285,7 @@ int lead_training(const Options& options, Job* job) {
     spdlog::warn("{}", interrupted_text(end, folder));
   else
     console.last(end_text(end, folder));
+  if (options.overfit_one_batch && !signal) tell_losses(folder);
   if (end.contains("warning")) spdlog::warn("warning: {}", end["warning"].get<std::string>());
   result.update(end);
   result.erase("event");

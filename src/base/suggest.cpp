@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <string>
 #include <vector>
 
 namespace pipetrain {
@@ -24,14 +25,26 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return last[b.size()];
 }
 
+namespace {
+
+std::string lower_case(std::string_view word) {
+  std::string lower(word);
+  for (char& c : lower)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return lower;
+}
+
+}  // namespace
+
 std::optional<std::string_view> nearest(std::string_view word,
                                         std::span<const std::string_view> known) {
   constexpr std::size_t longest_word = 64;  // a longer one is no slip, and the table is quadratic
   if (word.empty() || word.size() > longest_word) return std::nullopt;
   std::optional<std::string_view> best;
   std::size_t best_distance = 0;
+  const std::string lower = lower_case(word);
   for (const std::string_view candidate : known) {
-    const std::size_t distance = edit_distance(word, candidate);
+    const std::size_t distance = edit_distance(lower, lower_case(candidate));
     const std::size_t longer = std::max(word.size(), candidate.size());
     if (distance > std::max<std::size_t>(1, longer / 3) || distance >= candidate.size()) continue;
     if (best && distance >= best_distance) continue;

@@ -13,8 +13,8 @@ namespace pipetrain {
 // distance.
 std::size_t edit_distance(std::string_view a, std::string_view b);
 
-// The known word nearest to `word`, the first of several equally near. None if even that one
-// differs in more than a third of the longer word, or in every letter.
+// The known word nearest to `word`, whatever its case, the first of several equally near. None if
+// even that one differs in more than a third of the longer word, or in every letter.
 std::optional<std::string_view> nearest(std::string_view word,
                                         std::span<const std::string_view> known);
 

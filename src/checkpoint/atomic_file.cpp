@@ -1,7 +1,9 @@
 #include "checkpoint/atomic_file.hpp"
 
+#include <spdlog/fmt/fmt.h>
 #include <unistd.h>
 
+#include "base/error.hpp"
 #include "base/open_regular.hpp"
 
 namespace pipetrain {
@@ -11,6 +13,10 @@ namespace {
 // A rename would replace a device by a file, even /dev/null.
 const std::filesystem::path& replaceable(const std::filesystem::path& path) {
   const Found found = find_file(path);
+  if (found.kind == FileKind::Folder)
+    throw DeviceError(fmt::format(
+        "{}: cannot be replaced: it is a folder; name another file, or move the folder away",
+        path.string()));
   const std::string why = found.problem.empty() ? why_not_regular(found.kind) : found.problem;
   if (!why.empty()) fail_file(path, "replaced", why);
   return path;
@@ -36,6 +42,12 @@ void write_file(const std::filesystem::path& file, const std::string& text) {
   AtomicFile out(file);
   out.write(text.data(), text.size());
   out.commit();
+}
+
+void check_output_file(const std::filesystem::path& file) {
+  if (find_file(file).kind == FileKind::Folder)
+    throw UsageError(fmt::format("{} is a folder; name a file with --output", file.string()));
+  const AtomicFile tried(file);
 }
 
 }  // namespace pipetrain

@@ -33,4 +33,8 @@ class AtomicFile {
 // Writes a small file in one call.
 void write_file(const std::filesystem::path& file, const std::string& text);
 
+// For a file that --output names, before its text is there: UsageError if it is a folder, and the
+// DeviceError of a write_file() that would fail before its first byte. Changes no file.
+void check_output_file(const std::filesystem::path& file);
+
 }  // namespace pipetrain

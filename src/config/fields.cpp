@@ -44,7 +44,7 @@ struct Expect {
     return "names of parameters in an array, [\"fc.*\"]";
   }
   std::string operator()(FieldOf<std::optional<SampleRange>>) const {
-    return "two whole numbers, [first, last]";
+    return "two whole numbers, [first, last], last not included";
   }
   std::string operator()(FieldOf<std::optional<StepRange>>) const {
     return numbers("[first, last], each") + ", or []";

@@ -5,6 +5,7 @@
 #include <functional>
 #include <utility>
 
+#include "base/counted.hpp"
 #include "base/error.hpp"
 #include "config/rules.hpp"
 #include "own_order.hpp"
@@ -133,8 +134,9 @@ void check_split(const Given& given, const Config& config, Problems& problems) {
   if (config.pipeline.split.rule != SplitRule::FirstLayers || names.size() == cuts) return;
   problems.push_back(
       {place(given, {"pipeline.split"}),
-       fmt::format("pipeline.split names {} layers, but pipeline.stages = {} makes {} cuts",
-                   names.size(), config.pipeline.stages, cuts),
+       fmt::format("pipeline.split names {}, but pipeline.stages = {} makes {}",
+                   counted(std::ssize(names), "layer"), config.pipeline.stages,
+                   counted(static_cast<std::int64_t>(cuts), "cut")),
        model_parts(config.pipeline) == config.pipeline.stages
            ? fmt::format("name the first layer of each stage but the first, or write stages = {}",
                          names.size() + 1)
@@ -170,7 +172,9 @@ bool check_replicas(const Given& given, const Config& config, Problems& problems
     return false;
   const std::string refusal = refusal_of_replicas(config.pipeline);
   if (!refusal.empty())
-    problems.push_back({place(given, {"pipeline.replicas"}), "pipeline.replicas: " + refusal, ""});
+    problems.push_back(
+        {place(given, {"pipeline.replicas"}),
+         (refusal.starts_with("replicas = ") ? "pipeline." : "pipeline.replicas: ") + refusal, ""});
   return refusal.empty();
 }
 
@@ -180,11 +184,11 @@ void check_devices(const Given& given, const Config& config, Problems& problems)
   if (!fine(given, {"hardware.devices", "hardware.backend", "pipeline.stages"})) return;
   const int workers = worker_count(config.pipeline);
   if (config.hardware.backend != "cuda" || std::cmp_less_equal(devices, workers)) return;
-  problems.push_back(
-      {place(given, {"hardware.devices"}),
-       fmt::format("hardware.devices names {} devices, but pipeline.stages = {} makes {} worker{}",
-                   devices, config.pipeline.stages, workers, workers == 1 ? "" : "s"),
-       fmt::format("name at most {}, or write stages = {}", workers, devices)});
+  problems.push_back({place(given, {"hardware.devices"}),
+                      fmt::format("hardware.devices names {}, but pipeline.stages = {} makes {}",
+                                  counted(static_cast<std::int64_t>(devices), "device"),
+                                  config.pipeline.stages, counted(workers, "worker")),
+                      fmt::format("name at most {}, or write stages = {}", workers, devices)});
 }
 
 }  // namespace

@@ -1,6 +1,10 @@
 #include "config/read.hpp"
 
+#include <iterator>
+#include <sstream>
+
 #include "base/input_file.hpp"
+#include "base/printable.hpp"
 #include "config/fields.hpp"
 #include "config/model_text.hpp"
 #include "config/rules.hpp"
@@ -74,12 +78,15 @@ ReadConfig read_config(const std::vector<std::filesystem::path>& files,
   settle(given, config, problems);
   if (sources.whole) check_rules(given, config, problems);
   raise(std::move(problems));
-  ReadConfig read{config, unused_keys(given, config), {}, {}};
+  ReadConfig read{config, unused_keys(given, config), {}, {}, {}};
   config::reset_unused(read.config);
   for (std::string& note : degenerate_keys(given, read.config))
     read.notes.push_back(std::move(note));
   for (const auto& [key, value] : sources.settings) read.places[key] = value.place.text();
-  if (!config.inline_model.empty()) read.inline_model_file = only_file(sources, files);
+  if (!config.inline_model.empty()) {
+    read.inline_model_file = only_file(sources, files);
+    read.model_places = config::model_places(sources.model);
+  }
   return read;
 }
 
@@ -93,6 +100,23 @@ std::string with_place(const ReadConfig& read, const std::string& message) {
   if (place->second.ends_with(key) && rest.starts_with(':'))
     return place->second + std::string(rest);
   return place->second + ": " + message;
+}
+
+std::string with_model_places(const ReadConfig& read, const std::string& message) {
+  const std::string begin = printable(read.config.name) + ":";
+  std::istringstream lines(message);
+  std::string placed;
+  for (std::string line; std::getline(lines, line);) {
+    std::int64_t at = 0, column = 0;
+    char colon = 0;
+    std::istringstream rest(line.starts_with(begin) ? line.substr(begin.size()) : "");
+    const bool found = !!(rest >> at >> colon >> column) && colon == ':';
+    const auto after = read.model_places.upper_bound(at);
+    if (found && after != read.model_places.begin())
+      line = std::prev(after)->second + std::string(std::istreambuf_iterator<char>(rest), {});
+    placed += (placed.empty() ? "" : "\n") + line;
+  }
+  return placed;
 }
 
 }  // namespace pipetrain

@@ -1,6 +1,7 @@
 // TOML files and --set options -> Config, and back.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <string>
@@ -17,10 +18,16 @@ struct ReadConfig {
   std::vector<std::string> notes;
   std::map<std::string, std::string> places;  // by key: "quickstart.toml:12:3"
   std::filesystem::path inline_model_file;    // of all inline layers; empty: none or several files
+  // Where the parts of config.inline_model were written, by the first line of each in that text.
+  std::map<std::int64_t, std::string> model_places;
 };
 
 // A message that begins with a key, with the key's place in front if it was written somewhere.
 std::string with_place(const ReadConfig& read, const std::string& message);
+
+// A message about config.inline_model whose lines begin with the config's name, a line and a column
+// of that text: with the places where the parts were written instead.
+std::string with_model_places(const ReadConfig& read, const std::string& message);
 
 // A later file wins over an earlier one, and `sets` ("key.path=TOMLVALUE") over all. Paths in a
 // file are relative to its folder, those in `sets` to the current one; all become absolute. Throws

@@ -203,7 +203,7 @@ struct Take {
     if (!first || !last) return wrong_type(value);
     if (*first < 0 || *last <= *first) {
       return refuse(value, fmt::format("{} = {} holds no samples", key.path, show(value)),
-                    "write [first, last] with 0 <= first < last; last itself is not included");
+                    "write [first, last] with 0 <= first < last; last is not included");
     }
     field(config) = SampleRange{*first, *last};
     return true;

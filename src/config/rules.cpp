@@ -3,6 +3,7 @@
 #include <spdlog/fmt/fmt.h>
 #include <spdlog/fmt/ranges.h>
 
+#include "base/counted.hpp"
 #include "config/fields.hpp"
 #include "schedules.hpp"
 
@@ -42,8 +43,9 @@ void check_rates(const Given& given, const Config& config, Problems& problems) {
                     factors = config.optimizer.lr_factors.size();
   if (names == factors || !fine(given, {"optimizer.lr_names", "optimizer.lr_factors"})) return;
   problems.push_back({place(given, {"optimizer.lr_factors", "optimizer.lr_names"}),
-                      fmt::format("optimizer.lr_names has {} names, but lr_factors has {} numbers",
-                                  names, factors),
+                      fmt::format("optimizer.lr_names has {}, but lr_factors has {}",
+                                  counted(static_cast<std::int64_t>(names), "name"),
+                                  counted(static_cast<std::int64_t>(factors), "number")),
                       "write a factor for each name"});
 }
 
@@ -97,6 +99,10 @@ void check_lr_schedule(const Given& given, const Config& config, Problems& probl
   }
 }
 
+bool validates_in_training(const ValidationConfig& validation) {
+  return validation.every_steps > 0 || validation.every_epochs > 0;
+}
+
 // Under "auto" it is not known yet which schedule's keys have an effect.
 bool is_unused(const Key& key, Config& config) {
   return !applies(key, config) && !(config.pipeline.automatic && key.of == "pipeline.schedule");
@@ -137,6 +143,12 @@ std::vector<std::string> unused_keys(const Given& given, const Config& config) {
         now.empty() ? fmt::format("without {}", key.of) : fmt::format("with {} = {}", key.of, now),
         fmt::join(key.only, ", ")));
   }
+  const Value* patience = setting(given, "validation.early_stopping");
+  if (patience && config.validation.early_stopping > 0 && !validates_in_training(config.validation))
+    notes.push_back(fmt::format(
+        "{}: validation.early_stopping has no effect with validation.every_epochs = 0 and "
+        "every_steps = 0 (write every_epochs = 1 to validate after every epoch)",
+        patience->place.text()));
   return notes;
 }
 
@@ -156,6 +168,7 @@ void reset_unused(Config& config) {
   for (const Key& key : keys())
     if (is_unused(key, config))
       std::visit([&](const auto& field) { reset(field, config, defaults); }, key.field);
+  if (!validates_in_training(config.validation)) config.validation.early_stopping = 0;
 }
 
 }  // namespace pipetrain::config

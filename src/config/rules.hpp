@@ -19,7 +19,7 @@ void check_rules(const Given& given, const Config& config, Problems& problems);
 void check_pipeline(const Given& given, const Config& config, Problems& problems);
 void check_data(const Given& given, const Config& config, Problems& problems);
 
-// Keys that have no effect under the chosen kind or schedule, in words.
+// Keys that have no effect under the chosen kind or schedule, or without validation, in words.
 std::vector<std::string> unused_keys(const Given& given, const Config& config);
 
 // Keys whose values take away what makes the chosen schedule what it is, in words.

@@ -44,7 +44,7 @@ std::unique_ptr<const Dataset> part_of(std::shared_ptr<const Dataset> whole,
   if (range->first < 0 || range->first >= range->last || range->last > size)
     throw UsageError(
         fmt::format("data.{} = [{}, {}] is outside the {} samples; write "
-                    "[first, last] with 0 <= first < last <= {}",
+                    "[first, last] with 0 <= first < last <= {}; last is not included",
                     key, range->first, range->last, size, size));
   return slice(std::move(whole), *range);
 }

@@ -22,7 +22,13 @@ namespace {
 Graph read_graph(const ReadConfig& read) {
   if (!read.inline_model_file.empty()) return read_inline_model(read.inline_model_file);
   const Config& config = read.config;
-  if (!config.inline_model.empty()) return read_model_text(config.inline_model, config.name);
+  if (!config.inline_model.empty()) {
+    try {
+      return read_model_text(config.inline_model, config.name);
+    } catch (const UsageError& error) {
+      throw UsageError(with_model_places(read, error.what()));
+    }
+  }
   return placed(read, [&] { return read_model(config.model.file); });
 }
 
@@ -146,6 +152,13 @@ std::int64_t longest_segment(const PipelineConfig& pipeline) {
   return std::numeric_limits<int>::max() / 2 / pipeline.microbatches / program * program;
 }
 
+// The key that asks in steps for what `key` may ask for in epochs.
+std::string in_steps(std::string key) {
+  constexpr std::string_view epochs = "epochs";
+  return key.ends_with(epochs) ? key.replace(key.size() - epochs.size(), epochs.size(), "steps")
+                               : key;
+}
+
 }  // namespace
 
 std::int64_t segment_end(const Config& config, const TrainingLength& length, std::int64_t step) {
@@ -167,15 +180,15 @@ void check_segments(const Config& config, const TrainingLength& length) {
   if (!has_own_order(config.pipeline)) return;
   const std::int64_t own = own_order(config.pipeline).program.minibatches;
   const std::int64_t epoch = length.steps_per_epoch;
-  const auto require_multiple = [&](std::string_view key, std::int64_t steps) {
+  const auto require_multiple = [&](const std::string& key, std::int64_t steps) {
     if (steps % own == 0) return;
     throw UsageError(fmt::format(
         "pipeline.schedule_csv: {} is an order of {} mini-batches, drained after them, and {} "
-        "asks "
-        "for {} steps; make that {}",
-        schedule_name(config.pipeline), own, key, steps,
+        "asks for {} steps; write {} = {}{}",
+        schedule_name(config.pipeline), own, key, steps, in_steps(key),
         steps < own ? fmt::format("{}", own)
-                    : fmt::format("{} or {}", steps / own * own, (steps / own + 1) * own)));
+                    : fmt::format("{} or {}", steps / own * own, (steps / own + 1) * own),
+        in_steps(key) == key ? "" : " instead"));
   };
   require_multiple(config.training.steps > 0 ? "training.steps" : "training.epochs", length.steps);
   require_multiple("validation.every_steps", config.validation.every_steps);

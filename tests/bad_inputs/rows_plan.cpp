@@ -26,7 +26,7 @@ std::vector<Row> plan_rows() {
       pipeline("a split that leaves the first stage empty", "stages = 2\nsplit = [\"flatten\"]\n",
                {"bad.toml:3:9", "'flatten' is the model's first layer"}),
       pipeline("a split for fewer stages", "stages = 4\nsplit = [\"fc1\"]\n",
-               {"bad.toml:3:9", "names 1 layers", "stages = 4 makes 3 cuts", "stages = 2"}),
+               {"bad.toml:3:9", "names 1 layer,", "stages = 4 makes 3 cuts", "stages = 2"}),
       pipeline("a split for more stages", "stages = 2\nsplit = [\"fc1\", \"fc2\"]\n",
                {"bad.toml:3:9", "names 2 layers", "stages = 3"}),
       pipeline("a split by no rule", "stages = 2\nsplit = \"even\"\n",

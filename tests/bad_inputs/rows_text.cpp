@@ -104,6 +104,6 @@ std::vector<Row> text_rows() {
        {},
        "generate base.toml",
        2,
-       {"pipetrain generate", "sequence of tokens", "[1, 28, 28]"}},
+       {"pipetrain generate", "neither a language model", "[1, 28, 28]"}},
   };
 }

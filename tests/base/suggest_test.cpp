@@ -18,6 +18,15 @@ TEST_CASE("the nearest word within a third of its letters is suggested") {
   CHECK(suggest("rleu", kWords) == "; did you mean 'relu'?");
 }
 
+TEST_CASE("a word in capitals is as near as one without") {
+  constexpr std::array<std::string_view, 3> schedules = {"gpipe", "1f1b", "zb_h1"};
+  CHECK(suggest("1F1B", schedules) == "; did you mean '1f1b'?");
+  CHECK(suggest("GPipe", schedules) == "; did you mean 'gpipe'?");
+  CHECK(suggest("ZB-H1", schedules) == "; did you mean 'zb_h1'?");
+  constexpr std::array<std::string_view, 2> known = {"Adam", "sgd"};
+  CHECK(suggest("adam", known) == "; did you mean 'Adam'?");
+}
+
 TEST_CASE("edit distance counts a swap of neighbours once") {
   CHECK(edit_distance("", "abc") == 3);
   CHECK(edit_distance("abc", "") == 3);

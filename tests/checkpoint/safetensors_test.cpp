@@ -113,7 +113,7 @@ TEST_CASE("a write that fails keeps the old file and leaves nothing behind") {
     write_safetensors(folder.path / "taken", {a});
     FAIL("no error");
   } catch (const DeviceError& error) {
-    CHECK(contains(error.what(), "taken: cannot be replaced: it is a folder"));
+    CHECK(contains(error.what(), "taken: cannot be replaced: it is a folder; name another file"));
   }
   CHECK(std::distance(fs::directory_iterator(folder.path), {}) == 1);
   write_safetensors(folder.path / "file", {a});

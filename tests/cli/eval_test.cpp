@@ -76,4 +76,10 @@ TEST_CASE("eval without validation data takes the training data, and says so") {
                                       .out);
   CHECK(result["data"] == "train");
   CHECK(result["samples"] == 96);
+  const Ran text = run_binary("eval " + config.string() +
+                                  " --set data.validation_samples=0 "
+                                  "--set validation.every_epochs=0",
+                              here);
+  CHECK(has(text.out, " on the training data: "));
+  CHECK(has(text.err, "[data] has no validation samples: eval measures the training data"));
 }

@@ -93,6 +93,10 @@ TEST_CASE("the names of classes stay with the weights, and others are refused") 
       "eval " + pictures.config.string() + " --output " + (folder / "run").string();
   CHECK(has(run_binary(eval).out, "\nclasses  0 b, 1 g, 2 r\n"));
   CHECK(nlohmann::json::parse(run_binary(eval + " --json").out)["classes"] == names);
+  const std::string dry =
+      "train " + pictures.config.string() + " --dry-run --output " + (folder / "dry").string();
+  CHECK(has(run_binary(dry).out, "\nclasses  0 b, 1 g, 2 r\n"));
+  CHECK(nlohmann::json::parse(run_binary(dry + " --json").out)["classes"] == names);
   for (const char* part : {"train", "val"}) fs::rename(folder / part / "g", folder / part / "x");
   const std::string train =
       "train " + pictures.config.string() + " --quiet --output " + (folder / "run").string();

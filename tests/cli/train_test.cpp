@@ -196,6 +196,7 @@ TEST_CASE("--overfit-one-batch drives the loss to next to nothing, in a folder o
   INFO(ran.err);
   REQUIRE(ran.code == 0);
   CHECK(json::parse(ran.out)["loss"] < 0.01);
+  CHECK(has(ran.err, "the loss went from "));
   CHECK(fs::exists(folder.path / "runs/small-overfit-one-batch/model.safetensors"));
   CHECK_FALSE(fs::exists(folder.path / "runs/small"));
 }

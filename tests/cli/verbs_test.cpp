@@ -20,6 +20,7 @@ TEST_CASE("help lists every verb") {
     CHECK(ran.code == 0);
     CHECK(ran.err.empty());
     for (const std::string verb : kVerbs) CHECK(has(ran.out, "pipetrain " + verb));
+    CHECK(has(ran.out, "`pipetrain VERB --help` prints"));
   }
 }
 
@@ -109,7 +110,8 @@ TEST_CASE("a wrong command line exits with 2 and says what to write") {
       {"schedule gpipe --warmup triple", "triple"},
       {"schedule interleaved_1f1b --stages 4 --microbatches 6", "write microbatches = 4 or 8"},
       {"schedule pipedream_2bw --vertical-sync", "vertical_sync = false"},
-      {"schedule gpipe --format png", "png"},
+      {"schedule gpipe --format png", "--format: 'png' is not valid; write one of: text, versions"},
+      {"checkpoint prune x --keep-best maybe", "--keep-best: 'maybe' is not valid; write true or"},
       {"methods extra", "extra"},
   };
   for (const auto& row : rows) {
@@ -119,6 +121,18 @@ TEST_CASE("a wrong command line exits with 2 and says what to write") {
     CHECK(ran.out.empty());
     CHECK(has(ran.err, row.words));
   }
+}
+
+TEST_CASE("profile looks at where it will write before it measures") {
+  const TestFolder folder;
+  const std::string profile = "profile " + folder.config().string() + " --output ";
+  const Ran nowhere = run_binary(profile + (folder.path / "none/p.json").string());
+  CHECK(nowhere.code == 4);
+  CHECK(has(nowhere.err, "none/p.json: cannot be created: there is no folder"));
+  const Ran taken = run_binary(profile + folder.path.string());
+  CHECK(taken.code == 2);
+  CHECK(has(taken.err, "is a folder; name a file with --output"));
+  for (const Ran& ran : {nowhere, taken}) CHECK_FALSE(has(ran.err, "measures"));
 }
 
 TEST_CASE("colours are for terminals, or if they are asked for") {

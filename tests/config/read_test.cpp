@@ -1,4 +1,6 @@
 // What is read: values, precedence, paths, the inline model, notes, and back to TOML.
+#include <algorithm>
+
 #include "catch.hpp"
 #include "config/keys.hpp"
 #include "read_support.hpp"
@@ -196,6 +198,23 @@ TEST_CASE("inline layers become the text of a model file") {
   const Config smoothed = read_text("[model]\nlabel_smoothing = 0.1\n" + kInline.substr(9)).config;
   CHECK(smoothed.inline_model.find("label_smoothing = 0.1") <
         smoothed.inline_model.find("[[layers]]"));
+}
+
+TEST_CASE("messages about an inline model of several sources name where each part was written") {
+  const ReadConfig read = read_text(kInline, {"model.loss=l1"});
+  CHECK(read.inline_model_file.empty());
+  const std::string& text = read.config.inline_model;
+  const auto line_of = [&](const std::string& part) {
+    return std::to_string(1 + std::count(text.begin(), text.begin() + text.find(part), '\n'));
+  };
+  CHECK(with_model_places(read, "run:" + line_of("loss = ") + ":8: no loss") ==
+        "--set model.loss: no loss");
+  const std::string two = with_model_places(
+      read, "run:" + line_of("input = ") + ":9: a\nrun:" + line_of("kind = 'linear'") + ":1: b");
+  CHECK(two.find("/run.toml:4:1: a\n") != std::string::npos);
+  CHECK(two.find("/run.toml:6:") < two.find(": b"));
+  for (const std::string other : {"run: a", "run:x:1: a", "other:1:1: a", "run:0:1: a"})
+    CHECK(with_model_places(read, other) == other);
 }
 
 TEST_CASE("between a model file and inline layers the later source wins") {

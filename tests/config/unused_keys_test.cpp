@@ -26,6 +26,29 @@ TEST_CASE("keys without effect have their defaults") {
   CHECK(given.pipeline.schedule == "pipedream");
 }
 
+TEST_CASE("early stopping has an effect only if the training validates") {
+  const auto read = [](const std::string& keys) {
+    return read_text(kModel + "[data]\nkind = \"glyphs\"\nvalidation_samples = 8\n" +
+                     "[validation]\n" + keys);
+  };
+  for (const std::string never : {"", "every_epochs = 0\n", "before_first_step = true\n"}) {
+    INFO(never);
+    const ReadConfig without = read("early_stopping = 3\n" + never);
+    REQUIRE(without.notes.size() == 1);
+    CHECK_THAT(without.notes[0],
+               Contains("run.toml:7:18: validation.early_stopping has no effect with "
+                        "validation.every_epochs = 0 and every_steps = 0"));
+    CHECK(without.config.validation.early_stopping == 0);
+  }
+  for (const std::string often : {"every_epochs = 2\n", "every_steps = 5\n"}) {
+    INFO(often);
+    const ReadConfig with = read("early_stopping = 3\n" + often);
+    CHECK(with.notes.empty());
+    CHECK(with.config.validation.early_stopping == 3);
+  }
+  CHECK(read("early_stopping = 0\n").notes.empty());
+}
+
 TEST_CASE("beside auto the keys of a schedule are kept, without a note, until there is one") {
   ReadConfig read = read_text(kModel +
                               "[pipeline]\nschedule = \"auto\"\nvirtual_stages = 2\n"
