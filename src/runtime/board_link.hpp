@@ -14,7 +14,7 @@
 namespace pipetrain {
 
 struct BoardMessage {
-  enum class Kind : std::int32_t { Ask, Grant, Sums, Finish };
+  enum class Kind : std::int32_t { Ask, Grant, Sums, Finish, Hurry };
   Kind kind = Kind::Ask;
   std::int32_t stage = 0, copy = 0;  // Finish
   std::int32_t first_parameter = 0;  // Sums, which follow the message

@@ -66,6 +66,23 @@ struct LinkedBoard {
   std::optional<BoardLink>& link;
 };
 
+// Rank 0, as long as this object lives: once it is asked to end early, no rank waits for links.
+struct DrainTold {
+  DrainTold(Job* to, const BoardLink* boards, const std::atomic<bool>* drain)
+      : job(to && to->leads() && drain ? to : nullptr) {
+    if (!job) return;
+    job->each_moment([boards, drain, told = false]() mutable {
+      if (told || !*drain) return;
+      told = true;
+      boards->to_others({.kind = BoardMessage::Kind::Hurry});
+    });
+  }
+  ~DrainTold() {
+    if (job) job->each_moment(nullptr);
+  }
+  Job* const job;
+};
+
 }  // namespace
 
 Pipeline::Impl::Impl(CompiledPipeline made, const MakeChannel& make_channel, Job* job)
@@ -271,6 +288,7 @@ std::int64_t Pipeline::Impl::train(Loader* loader, std::int64_t first, std::int6
                    .norm_everywhere = by_joint_norm});
   tied->begin(by_joint_norm ? &board : nullptr);
   const LinkedBoard linked(board_link, board);
+  const DrainTold told(link ? job : nullptr, board_link ? &*board_link : nullptr, drain);
   std::optional<OtherTurns> other_turns;
   Run run{.what = {.program = segment.program, .loops = segment.loops, .first_step = first},
           .stages = stages,

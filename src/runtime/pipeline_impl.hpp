@@ -126,7 +126,7 @@ struct Pipeline::Impl {
   std::optional<PartsLink> copies_link;
   std::vector<Boundary> training, evaluation;
   Trace* trace = nullptr;
-  std::atomic<bool> drained = false;  // rank 0 has ended the segment early
+  std::atomic<bool> drained = false;  // rank 0 was asked to end the segment early
 };
 
 }  // namespace pipetrain

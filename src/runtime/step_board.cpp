@@ -205,9 +205,11 @@ void StepBoard::hear(const BoardMessage& message, std::span<const double> sums) 
       return grant(message.step);
     case Kind::Grant:
       granted_ = std::max(granted_, message.step);
-      if (drained_ && message.end < end_) *drained_ = true;
       end_ = message.end;
       return notify_all();
+    case Kind::Hurry:
+      if (drained_) *drained_ = true;
+      return;
     case Kind::Sums:
     case Kind::Finish:
       early_.push_back({message, {sums.begin(), sums.end()}});

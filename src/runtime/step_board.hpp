@@ -67,7 +67,7 @@ class StepBoard {
         std::numeric_limits<std::int64_t>::max();  // of the segment: one after its last
     // Once this is true, no mini-batch begins that no stage has begun yet. Optional.
     const std::atomic<bool>* drain = nullptr;
-    std::atomic<bool>* drained = nullptr;  // set when another rank's drain ends the segment early
+    std::atomic<bool>* drained = nullptr;  // set when another rank says that `drain` is true there
     BoardLink* link = nullptr;             // to other ranks' boards
     int parts_here = 0;                    // with a link: parts of this rank's stages in every step
     bool norm_everywhere = false;          // with a link: every rank needs the total

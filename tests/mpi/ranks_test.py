@@ -343,6 +343,21 @@ class RanksTest(unittest.TestCase):
         self.assertIn("stopped by SIGTERM", (self.folder / "errors").read_text())
         self.finish_from_checkpoint()
 
+    def test_sigterm_ends_the_waiting_for_links_on_every_rank(self):
+        minutes = "hardware.link.microseconds=1e9"
+        with open(self.folder / "errors", "w", encoding="utf-8") as errors:
+            process = subprocess.Popen(mpirun((2, self.train("mpi", "slow", minutes))), stdout=subprocess.DEVNULL, stderr=errors)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        log, metrics = self.folder / "slow/rank-1.log", self.folder / "slow/metrics.jsonl"
+        while not (log.exists() and "process " in log.read_text() and metrics.exists() and "start" in metrics.read_text()):
+            self.assertIsNone(process.poll(), (self.folder / "errors").read_text())
+            time.sleep(0.05)
+        time.sleep(1)  # the first message is on its way
+        os.kill(int(re.search(r"process (\d+)", log.read_text()).group(1)), signal.SIGTERM)
+        self.assertEqual(ends_within(process, 30), 128 + signal.SIGTERM, (self.folder / "errors").read_text())
+        self.assertEqual(len(steps_saved(self.folder / "slow")), 1)
+
 
 def missing():
     if not shutil.which("mpirun"):
