@@ -49,6 +49,12 @@ ScheduleRequest request_of(const Candidate& c) {
           .early_sends = true};
 }
 
+CompactSchedule made(const Candidate& candidate, int minibatches) {
+  ScheduleRequest request = request_of(candidate);
+  request.minibatches = minibatches;
+  return make_compact(*candidate.schedule, request);
+}
+
 // "2 stages", "2 stages of 3-1 replicas", "2 workers with 2 stages each"
 std::string stages_text(const Candidate& c) {
   if (c.schedule->parts == Parts::Whole) return counted(c.workers, "worker");
@@ -61,7 +67,7 @@ std::string stages_text(const Candidate& c) {
 class Simulation {
  public:
   Simulation(const CandidateInput& in, const Candidate& candidate)
-      : in_(in), candidate_(candidate), routes_(in.cluster), shape_(made(1).order) {
+      : in_(in), candidate_(candidate), routes_(in.cluster), shape_(shape_of(candidate)) {
     for (int p = 0; p < shape_.stages; ++p) parts_.push_back(part_of(in.chain, candidate, p));
     set_costs();
   }
@@ -100,11 +106,7 @@ class Simulation {
   }
 
  private:
-  CompactSchedule made(int minibatches) const {
-    ScheduleRequest request = request_of(candidate_);
-    request.minibatches = minibatches;
-    return make_compact(*candidate_.schedule, request);
-  }
+  CompactSchedule made(int minibatches) const { return pipetrain::made(candidate_, minibatches); }
 
   int copies_of(int part) const { return shape_.copies_of({part}); }
   int device_of(int part, int copy = 0) const { return shape_.worker_of_copy({part}, copy).value; }
@@ -274,6 +276,8 @@ void set_memory(Simulated& simulated, std::vector<std::int64_t> per_worker,
       simulated.shortage = {w, short_of};
   }
 }
+
+ProgramShape shape_of(const Candidate& candidate) { return made(candidate, 1).order; }
 
 ProposedCommunication candidate_sends(const CandidateInput& input, const Candidate& candidate) {
   return Simulation(input, candidate).sends();

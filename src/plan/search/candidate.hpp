@@ -11,6 +11,7 @@
 #include "plan/cluster/cluster.hpp"
 #include "plan/layer_chain.hpp"
 #include "plan/proposal.hpp"
+#include "program/program.hpp"
 #include "schedules.hpp"
 
 namespace pipetrain {
@@ -76,6 +77,9 @@ struct Simulated {
 // Sets what the workers hold, and which of them is short of most memory, if any is.
 void set_memory(Simulated& simulated, std::vector<std::int64_t> per_worker,
                 const CandidateInput& input);
+
+// Where its parts are. Throws as simulate_candidate() does.
+ProgramShape shape_of(const Candidate& candidate);
 
 // What its workers send until every replica has had its turn (program/communication.hpp). From the
 // bytes of the chain, so without the padding of packets or the sums of tied parameters.

@@ -229,9 +229,16 @@ class Search {
         (!candidate.replicas.empty() && std::ssize(candidate.replicas) != candidate.workers))
       return;
     if (in_.firsts && std::ssize(*in_.firsts) != parts) return;
-    candidate.firsts =
-        in_.firsts ? *in_.firsts
-                   : balanced_firsts({chain, speeds(candidate), cut_ms(chain, candidate.workers)});
+    if (in_.firsts)
+      candidate.firsts = *in_.firsts;
+    else
+      try {
+        candidate.firsts =
+            balanced_firsts({chain, speeds(candidate), cut_ms(chain, candidate.workers)});
+      } catch (const UsageError& error) {  // the schedule cannot run with these values
+        looked_.push_back({candidate, {}, error.what()});
+        return;
+      }
     looked_.push_back(looked_at(candidate));
   }
 
@@ -271,17 +278,16 @@ class Search {
             .memory_limit_bytes = in_.memory_limit_bytes};
   }
 
+  // Of each part: of the slowest device that has a copy, for replicas together.
   std::vector<double> speeds(const Candidate& candidate) const {
+    const ProgramShape shape = shape_of(candidate);
     std::vector<double> speeds;
-    std::vector<int> before = {0};  // how many devices come before each worker's
-    for (int w = 0; w < candidate.workers; ++w)
-      before.push_back(before.back() + (candidate.replicas.empty() ? 1 : candidate.replicas.at(w)));
     for (int p = 0; p < candidate.parts(); ++p) {
-      const int w = p % candidate.workers;
+      const int copies = shape.copies_of({p});
       double slowest = Looked::never;
-      for (int d = before[w]; d < before[w + 1]; ++d)
-        slowest = std::min(slowest, in_.cluster.devices[d].speed);
-      speeds.push_back(slowest * (before[w + 1] - before[w]));
+      for (int c = 0; c < copies; ++c)
+        slowest = std::min(slowest, in_.cluster.devices[shape.worker_of_copy({p}, c).value].speed);
+      speeds.push_back(candidate.replicas.empty() ? slowest : slowest * copies);
     }
     return speeds;
   }
