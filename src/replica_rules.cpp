@@ -35,7 +35,7 @@ void refuse_kind(const Schedule& schedule, const ScheduleRequest& request, int m
   if (request.vertical_sync && schedule.vertical)
     throw UsageError(
         "vertical_sync names one version for all stages, but stages with replicas count their "
-        "updates differently; write vertical_sync = false, or replicas = 1");
+        "updates differently; write replicas = 1, or vertical_sync = false");
 }
 
 // The longest warm-up begins more micro-batches than stages with unequal replicas come round to,
@@ -90,7 +90,7 @@ std::vector<int> replicas_of(const ScheduleRequest& request) {
   if (replicas.size() == 1) replicas.assign(static_cast<std::size_t>(request.stages), replicas[0]);
   if (std::ssize(replicas) != request.stages)
     throw UsageError(
-        fmt::format("replicas = [{}] has {} numbers, but stages = {}; write one number for each "
+        fmt::format("replicas = [{}] has {} numbers for stages = {}; write one number for each "
                     "stage, or one for all",
                     fmt::join(replicas, ", "), replicas.size(), request.stages));
   return replicas;

@@ -30,11 +30,18 @@ void find_text(Config& config, const std::filesystem::path& weights) {
   DataConfig& data = config.data;
   if (data.kind == DataKind::ParallelText && data.pieces.empty())
     data.pieces = pieces_beside(weights).value_or("");
+  if (data.kind == DataKind::ParallelText && !data.pieces.empty() &&
+      !data.validation_source.empty() && !is_there(data.train_source)) {
+    data.train_source = data.validation_source;
+    data.train_target = data.validation_target;
+    data.train_range.reset();
+  }
   if (data.kind != DataKind::Text) return;
   if (const auto beside = vocabulary_beside(weights); beside && data.vocabulary.empty())
     data.vocabulary = *beside;
   if (data.validation_text.empty() || is_there(data.train_text)) return;
   data.train_text = data.validation_text;
+  data.train_range.reset();
   data.drop_last = false;
 }
 

@@ -108,9 +108,16 @@ Tokens prompt_tokens(const Options& options, const std::optional<Vocabulary>& vo
     try {
       for (const Token token : vocabulary->tokens(prompt, "--prompt")) tokens.push_back(token);
     } catch (const DataError& error) {
-      throw UsageError(error.what());
+      if (options.prompt) throw UsageError(error.what());
+      throw UsageError(
+          "--prompt is missing: a text begins after a new line, which is not in this model's "
+          "vocabulary; write --prompt TEXT");
     }
   }
+  if (tokens.empty() && !options.prompt)
+    throw UsageError(
+        "--prompt is missing: this model's tokens are numbers; write some, such as --prompt "
+        "\"12 7 300\"");
   if (tokens.empty())
     throw UsageError(vocabulary ? "--prompt is empty; write at least one character"
                                 : "--prompt has no token; write numbers, such as \"12 7 300\"");

@@ -68,8 +68,8 @@ void train_options(CLI::App& app, Options& options) {
   app.add_flag("--dry-run", options.dry_run, "do everything up to the first step, then stop");
   app.add_flag(
       "--overfit-one-batch", options.overfit_one_batch,
-      "train on the first mini-batch alone, for training.steps or 500 steps: the loss should go "
-      "towards 0");
+      "train on the first samples alone, as many as a mini-batch has, for training.steps or 500 "
+      "steps: the loss should go towards 0");
 }
 
 void eval_options(CLI::App& app, Options& options) {
@@ -282,8 +282,9 @@ void runs_options(CLI::App& app, Options& options) {
       ->required()
       ->default_str("");
   app.add_option("--target", options.target,
-                 "what a run has to reach for \"time to\": an accuracy from 0 to 1, a BLEU, a "
-                 "perplexity or a loss; default: the best that every validated run reached")
+                 "what a run has to reach for \"time to\", in the measure of the table: a BLEU, a "
+                 "perplexity, an accuracy from 0 to 1 or a loss; default: the best that every "
+                 "validated run reached")
       ->default_str("")
       ->check(number(0, 1e9));
 }

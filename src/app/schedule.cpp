@@ -11,6 +11,7 @@
 #include <spdlog/fmt/fmt.h>
 #include <spdlog/fmt/ranges.h>
 #include <spdlog/spdlog.h>
+#include "app/rules_as_options.hpp"
 #include "app/schedule_drawing.hpp"
 #include "app/schedule_notes.hpp"
 #include "base/columns.hpp"
@@ -116,11 +117,19 @@ void print(const std::vector<Drawing>& drawings, const Format& format, bool summ
   if (summary || drawings.size() > 1) std::cout << (summary ? "" : "\n") << table_of(drawings);
 }
 
+std::vector<Drawing> draw(const Options& options) {
+  try {
+    return drawings_of(options);
+  } catch (const UsageError& error) {
+    throw UsageError(rules_as_options(error.what()));
+  }
+}
+
 }  // namespace
 
 int schedule(const Options& options) {
   const Format& format = format_of(options);
-  std::vector<Drawing> drawings = drawings_of(options);
+  std::vector<Drawing> drawings = draw(options);
   for (Drawing& drawing : drawings) drawing.colour = takes_colour(options.color, STDOUT_FILENO);
   for (const std::string& note : notes_on(drawings, options)) spdlog::info(note);
   print(drawings, format, options.summary);

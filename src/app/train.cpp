@@ -65,13 +65,26 @@ void print_json(const Options& options, const ordered_json& result) {
   if (options.json) standard_output().keep(json_text(result) + "\n");
 }
 
-int tell_finished(const Options& options, const std::filesystem::path& folder) {
-  spdlog::info("{}: this run has finished; nothing to do (to start over: --resume never)",
-               folder.string());
+int told_finished(const Options& options, const std::filesystem::path& folder) {
   ordered_json result = {{"already_finished", true}, {"output", folder.string()}};
   result.update(end_of_run(folder));
   print_json(options, result);
   return 0;
+}
+
+int tell_finished(const Options& options, const std::filesystem::path& folder) {
+  spdlog::info("{}: this run has finished; nothing to do (to start over: --resume never)",
+               folder.string());
+  return told_finished(options, folder);
+}
+
+int tell_stopped_early(const Options& options, const std::filesystem::path& folder,
+                       const Progress& progress) {
+  spdlog::info(
+      "{}: this run has stopped early, after {} validations without progress; nothing to do (to "
+      "start over: --resume never)",
+      folder.string(), progress.without_progress);
+  return told_finished(options, folder);
 }
 
 void describe_run(const std::filesystem::path& folder, const Config& config,
@@ -182,10 +195,12 @@ int lead_training(const Options& options, Job* job) {
     if (earlier.finished && earlier.same_length) return tell_finished(options, folder);
     check_writable(folder);
   }
-  if (job) send_start(*job, {folder, earlier.checkpoint.has_value(), earlier.anneal_steps});
+  if (job)
+    send_start(
+        *job, {folder, earlier.checkpoint ? earlier.checkpoint->folder : "", earlier.anneal_steps});
 
-  const Datasets data =
-      load_datasets(earlier.checkpoint ? with_kept_pieces(read, folder) : read, graph);
+  const Datasets data = load_datasets(
+      earlier.checkpoint ? with_kept_tokens(read, earlier.checkpoint->folder) : read, graph);
   for (const std::string& note : data.notes) spdlog::info("{}", note);
   if (earlier.checkpoint)
     check_class_names(earlier.checkpoint->folder, data.class_names, config.data.train_folder);
@@ -255,6 +270,8 @@ int lead_training(const Options& options, Job* job) {
   Pipeline pipeline(*std::move(compiled), make_in_process_channel, job);
   const Progress begin = load_beginning(pipeline, config, graph, earlier.checkpoint, length.steps);
   if (earlier.finished && begin.step == length.steps) return tell_finished(options, folder);
+  if (earlier.finished && stops_early(config.validation, begin))
+    return tell_stopped_early(options, folder, begin);
   if (begin.step > 0)
     console.line(fmt::format("resumes after step {}, from {}", begin.step,
                              earlier.checkpoint->folder.string()));

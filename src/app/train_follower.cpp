@@ -4,9 +4,11 @@
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "app/logging.hpp"
@@ -27,7 +29,8 @@ namespace pipetrain {
 namespace {
 
 struct StartHead {
-  std::int64_t resumes = 0, has_anneal_steps = 0, anneal_steps = 0;
+  std::uint64_t folder_bytes = 0;
+  std::int64_t has_anneal_steps = 0, anneal_steps = 0;
 };
 
 // Nothing if rank 0 has nothing to train.
@@ -38,9 +41,10 @@ std::optional<TrainingStart> take_start(Job& job) {
   PIPETRAIN_CHECK(note.size() >= sizeof head, "a training starts with {} bytes", note.size());
   std::memcpy(&head, note.data(), sizeof head);
   TrainingStart start;
-  start.folder = std::string(reinterpret_cast<const char*>(note.data()) + sizeof head,
-                             note.size() - sizeof head);
-  start.resumes = head.resumes != 0;
+  const std::string_view paths(reinterpret_cast<const char*>(note.data()) + sizeof head,
+                               note.size() - sizeof head);
+  start.folder = paths.substr(0, head.folder_bytes);
+  start.checkpoint = paths.substr(std::min<std::uint64_t>(head.folder_bytes, paths.size()));
   if (head.has_anneal_steps != 0) start.anneal_steps = head.anneal_steps;
   return start;
 }
@@ -59,12 +63,12 @@ void log_into_run(const TrainingStart& start, const Ranks& ranks, int workers, b
 }  // namespace
 
 void send_start(Job& job, const TrainingStart& start) {
-  const StartHead head{start.resumes, start.anneal_steps.has_value(),
+  const std::string folder = start.folder.string(), paths = folder + start.checkpoint.string();
+  const StartHead head{folder.size(), start.anneal_steps.has_value(),
                        start.anneal_steps.value_or(0)};
-  const std::string folder = start.folder.string();
-  Note note(sizeof head + folder.size());
+  Note note(sizeof head + paths.size());
   std::memcpy(note.data(), &head, sizeof head);
-  std::memcpy(note.data() + sizeof head, folder.data(), folder.size());
+  std::memcpy(note.data() + sizeof head, paths.data(), paths.size());
   job.notes().send_to_others(Topic::Command, note);
 }
 
@@ -80,7 +84,8 @@ int follow_training(const Options& options, Job& job) {
   const bool reads = placed(read, [&] { return reads_samples(config, ranks); });
   Datasets data;
   if (reads)
-    data = load_datasets(start->resumes ? with_kept_pieces(read, start->folder) : read, graph);
+    data = load_datasets(
+        start->checkpoint.empty() ? read : with_kept_tokens(read, start->checkpoint), graph);
   const std::unique_ptr<Backend> backend =
       make_backend(config.hardware.backend, config.hardware.devices);
   const Plan plan = load_plan(read, graph, *backend);

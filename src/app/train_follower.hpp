@@ -14,7 +14,7 @@ namespace pipetrain {
 
 struct TrainingStart {  // what only rank 0 knows, because it looks into the run's folder
   std::filesystem::path folder;
-  bool resumes = false;
+  std::filesystem::path checkpoint;          // that it resumes from; empty: none
   std::optional<std::int64_t> anneal_steps;  // EarlierRun's
 };
 void send_start(Job& job, const TrainingStart& start);

@@ -1,8 +1,7 @@
 #include "app/training_config.hpp"
 
-#include "base/input_file.hpp"
-#include "run/run_directory.hpp"
 #include "run/session.hpp"
+#include "run/trained.hpp"
 
 namespace pipetrain {
 
@@ -12,11 +11,12 @@ ReadConfig read_training_config(const Options& options) {
   return read;
 }
 
-ReadConfig with_kept_pieces(ReadConfig read, const std::filesystem::path& folder) {
+ReadConfig with_kept_tokens(ReadConfig read, const std::filesystem::path& checkpoint) {
   DataConfig& data = read.config.data;
-  const std::filesystem::path kept = folder / pieces_file;
-  if (data.kind == DataKind::ParallelText && data.pieces.empty() && is_there(kept))
-    data.pieces = kept;
+  if (data.kind == DataKind::ParallelText && data.pieces.empty())
+    data.pieces = pieces_beside(checkpoint).value_or("");
+  if (data.kind == DataKind::Text && data.tokenizer != Tokenizer::Bytes && data.vocabulary.empty())
+    data.vocabulary = vocabulary_beside(checkpoint).value_or("");
   return read;
 }
 

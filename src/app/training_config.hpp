@@ -11,7 +11,8 @@ namespace pipetrain {
 // UsageError.
 ReadConfig read_training_config(const Options& options);
 
-// Pieces are trained only at the first start: a resumed run takes those that it has kept.
-ReadConfig with_kept_pieces(ReadConfig read, const std::filesystem::path& folder);
+// Pieces and the vocabulary of a text are made only at the first start: a run that resumes from
+// this checkpoint takes those that are kept beside it.
+ReadConfig with_kept_tokens(ReadConfig read, const std::filesystem::path& checkpoint);
 
 }  // namespace pipetrain

@@ -128,12 +128,18 @@ std::vector<StoredTensor> model_tensors(Checkpoint checkpoint) {
   return std::move(checkpoint.tensors);
 }
 
-NamedTensors read_weights(const fs::path& named, const Graph& graph) {
+StoredWeights read_stored_weights(const fs::path& named) {
   const bool is_pointer = named.filename() == "latest" || named.filename() == "best";
-  if (!is_pointer && !is_folder(named)) return read_parameters(named, graph);
+  if (!is_pointer && !is_folder(named)) return {read_safetensors(named), named};
+  if (const fs::path last = named / "model.safetensors"; !is_pointer && is_there(last))
+    return {read_safetensors(last), last};
   const fs::path folder = find_checkpoint(named);
-  return match_tensors(model_tensors(read_checkpoint(folder)), expected_parameters(graph),
-                       folder.string(), graph);
+  return {model_tensors(read_checkpoint(folder)), folder};
+}
+
+NamedTensors read_weights(const fs::path& named, const Graph& graph) {
+  const StoredWeights stored = read_stored_weights(named);
+  return match_tensors(stored.tensors, expected_parameters(graph), stored.from.string(), graph);
 }
 
 }  // namespace pipetrain

@@ -36,8 +36,15 @@ Checkpoint read_checkpoint(const std::filesystem::path& checkpoint);
 // The weights and buffers of a checkpoint: everything except the optimizer's state.
 std::vector<StoredTensor> model_tensors(Checkpoint checkpoint);
 
-// Weights by name for this graph, from a safetensors file or from anything that find_checkpoint()
-// accepts. DataError lists every difference.
+struct StoredWeights {
+  std::vector<StoredTensor> tensors;
+  std::filesystem::path from;  // the file or the checkpoint, for messages
+};
+// What `named` has: a safetensors file, a run's folder with its last weights, or anything that
+// find_checkpoint() accepts. DataError.
+StoredWeights read_stored_weights(const std::filesystem::path& named);
+
+// Weights by name for this graph, from any of these. DataError lists every difference.
 NamedTensors read_weights(const std::filesystem::path& named, const Graph& graph);
 
 }  // namespace pipetrain

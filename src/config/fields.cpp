@@ -54,7 +54,10 @@ struct Expect {
   }
   std::string operator()(FieldOf<std::vector<double>>) const {
     const std::string each = key.range.text().empty() ? "" : ", each";
-    return numbers("a number, or one per channel in an array" + each);
+    return numbers((key.path == "optimizer.lr_factors"
+                        ? "a factor for each of lr_names in an array"
+                        : "a number, or one per channel in an array") +
+                   each);
   }
   std::string operator()(FieldOf<ImageSides>) const {
     return numbers("a whole number, or [height, width], each");

@@ -59,6 +59,8 @@ std::vector<Key> make_keys() {
   const Range image_side = from_to(1, 65536);
   const Words parallel = {"parallel_text"};
   const Words text = {"text"}, tokens = {"tokens"}, sequences = {"text", "tokens"};
+  const Words cut_short = {"glyphs",   "synthetic",    "idx",  "npy",   "cifar10",
+                           "cifar100", "image_folder", "text", "tokens"};
   const Words ranged = {"idx", "npy", "cifar10", "cifar100", "text", "tokens", "parallel_text"};
   const Words parted = {"idx",          "npy",  "cifar10", "cifar100",
                         "image_folder", "text", "tokens",  "parallel_text"};
@@ -86,7 +88,7 @@ std::vector<Key> make_keys() {
   // clang-format off
   return {
     {KEY(model.file), .help = "a model file; or the layers inline as [[model.layers]]"},
-    {KEY(model.init), .help = "initial weights by parameter name (.safetensors)"},
+    {KEY(model.init), .help = "initial weights by parameter name: a .safetensors file, a checkpoint, or a run's folder"},
     {KEY(model.init_ignore), .help = "parameters that are not taken from init: [\"fc.*\"]; they start as they would without it"},
     {KEY(model.trainable), .help = "parameters to train ([\"fc.*\"]), the others keep their values; []: all"},
 
@@ -134,7 +136,7 @@ std::vector<Key> make_keys() {
     {KEY(data.validation_samples), .help = "how many samples to draw", .range = from_to(0, kMostSamples), .of = "data.kind", .only = drawn},
     {KEY(data.batch_size), .help = "samples per update: the mini-batch", .range = from_to(1, 1 << 24)},
     {KEY(data.shuffle), .help = "false: file order, wrapping round"},
-    {KEY(data.drop_last), .help = "false: an epoch ends with a smaller mini-batch"},
+    {KEY(data.drop_last), .help = "false: an epoch ends with a smaller mini-batch", .of = "data.kind", .only = cut_short},
 
     {KEY(pipeline.schedule), .help = "pipetrain methods lists them", .values = all_and_auto},
     {KEY(pipeline.allow_stale), .help = "auto may choose a schedule that never drains, whose gradients are stale", .of = "pipeline.schedule", .only = {automatic_schedule}, .on_resume = OnResume::MayDiffer},

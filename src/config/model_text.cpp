@@ -4,28 +4,39 @@
 
 #include <algorithm>
 #include <sstream>
+#include <vector>
 
 #include "config/keys.hpp"
 
 namespace pipetrain::config {
 
+namespace {
+
+// Plain keys first: what follows the header of a table would belong to that table.
+std::vector<const ModelPart*> in_order(const std::map<std::string, ModelPart>& parts) {
+  std::vector<const ModelPart*> ordered;
+  for (const std::string_view key : model_file_keys())
+    if (const auto part = parts.find(std::string(key)); part != parts.end())
+      ordered.push_back(&part->second);
+  std::ranges::stable_partition(ordered,
+                                [](const ModelPart* part) { return !part->toml.starts_with('['); });
+  return ordered;
+}
+
+}  // namespace
+
 std::string model_text(const std::map<std::string, ModelPart>& parts) {
-  std::string text;  // plain keys come before tables: the order of model_file_keys()
-  for (const std::string_view key : model_file_keys()) {
-    const auto part = parts.find(std::string(key));
-    if (part != parts.end()) text += part->second.toml;
-  }
+  std::string text;
+  for (const ModelPart* part : in_order(parts)) text += part->toml;
   return text;
 }
 
 std::map<std::int64_t, std::string> model_places(const std::map<std::string, ModelPart>& parts) {
   std::map<std::int64_t, std::string> places;
   std::int64_t line = 1;
-  for (const std::string_view key : model_file_keys()) {
-    const auto part = parts.find(std::string(key));
-    if (part == parts.end()) continue;
-    places[line] = part->second.place.text();
-    line += std::ranges::count(part->second.toml, '\n');
+  for (const ModelPart* part : in_order(parts)) {
+    places[line] = part->place.text();
+    line += std::ranges::count(part->toml, '\n');
   }
   return places;
 }

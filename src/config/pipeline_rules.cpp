@@ -132,6 +132,12 @@ void check_split(const Given& given, const Config& config, Problems& problems) {
     return;  // the file was refused already
   const std::size_t cuts = static_cast<std::size_t>(model_parts(config.pipeline)) - 1;
   if (config.pipeline.split.rule != SplitRule::FirstLayers || names.size() == cuts) return;
+  if (is_uncut(config.pipeline))
+    return problems.push_back(
+        {place(given, {"pipeline.split"}),
+         fmt::format("pipeline.split names {}, but schedule \"{}\" does not cut the model",
+                     counted(std::ssize(names), "layer"), config.pipeline.schedule),
+         "write split = \"auto\", or leave it out"});
   problems.push_back(
       {place(given, {"pipeline.split"}),
        fmt::format("pipeline.split names {}, but pipeline.stages = {} makes {}",

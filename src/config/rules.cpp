@@ -143,6 +143,12 @@ std::vector<std::string> unused_keys(const Given& given, const Config& config) {
         now.empty() ? fmt::format("without {}", key.of) : fmt::format("with {} = {}", key.of, now),
         fmt::join(key.only, ", ")));
   }
+  const Value* sentences = setting(given, "data.batch_size");
+  if (sentences && config.data.kind == DataKind::ParallelText && config.data.batch_tokens > 0)
+    notes.push_back(
+        fmt::format("{}: data.batch_size has no effect with data.batch_tokens = {}, except for "
+                    "--overfit-one-batch (write batch_tokens = 0 to count sentences)",
+                    sentences->place.text(), config.data.batch_tokens));
   const Value* patience = setting(given, "validation.early_stopping");
   if (patience && config.validation.early_stopping > 0 && !validates_in_training(config.validation))
     notes.push_back(fmt::format(

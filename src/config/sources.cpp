@@ -78,8 +78,7 @@ struct Collect {
       const std::string path =
           prefix.empty() ? std::string(key.str()) : fmt::format("{}.{}", prefix, key.str());
       if (prefix == "model" && is_model_file_key(key.str())) {
-        sources.model[std::string(key.str())] = {source.place(key.source()),
-                                                 one_key_as_toml(key.str(), node)};
+        model_part(std::string(key.str()), source.place(key.source()), node);
       } else if (find_key(path)) {
         sources.settings[path] = to_value(node, source);
       } else if (is_table(path)) {
@@ -88,6 +87,22 @@ struct Collect {
         unknown(path, key, node);
       }
     }
+  }
+
+  // A part replaces that of an earlier source; but --set model.input.tokens=8 is for one key of it.
+  void model_part(const std::string& key, Place place, const toml::node& node) const {
+    const auto earlier = sources.model.find(key);
+    const auto* const keys = node.as_table();
+    if (source.is_file || !keys || earlier == sources.model.end()) {
+      sources.model[key] = {std::move(place), one_key_as_toml(key, node)};
+      return;
+    }
+    toml::table merged = toml::parse(earlier->second.toml);
+    if (auto* const table = merged[key].as_table())
+      for (auto&& [name, value] : *keys) table->insert_or_assign(name, value);
+    else
+      merged.insert_or_assign(key, node);
+    earlier->second = {std::move(place), one_key_as_toml(key, *merged.get(key))};
   }
 
   void subtable(const std::string& path, const toml::node& node) const {
@@ -154,6 +169,25 @@ std::size_t keys_set_by(const std::string& text) {
   }
 }
 
+// An array with its words in quotes: ["pool1", "conv2"] for [pool1, conv2]. Empty if quotes are not
+// all that it needs.
+std::string with_quotes(const std::string& array) {
+  if (!array.starts_with('[') || !array.ends_with(']') || array.find('\'') != array.npos) return "";
+  std::istringstream elements(array.substr(1, array.size() - 2));
+  std::string quoted;
+  for (std::string element; std::getline(elements, element, ',');) {
+    constexpr const char* blanks = " \t\r\n";
+    element.erase(0, element.find_first_not_of(blanks));
+    element.erase(element.find_last_not_of(blanks) + 1);
+    if (element.empty()) return "";
+    const bool is_toml = keys_set_by(element) == 1;
+    if (!is_toml && element.find_first_of("\"[]{}") != element.npos) return "";
+    quoted += (quoted.empty() ? "[" : ", ") + (is_toml ? element : quote(element));
+  }
+  quoted += ']';
+  return keys_set_by(quoted) == 1 ? quoted : "";
+}
+
 void load_set(const std::string& set, Source source, Sources& sources, Problems& problems) {
   const std::size_t equals = set.find('=');
   const std::string key = set.substr(0, equals);
@@ -165,11 +199,17 @@ void load_set(const std::string& set, Source source, Sources& sources, Problems&
   }
   const std::string value = set.substr(equals + 1);
   const std::size_t keys = keys_set_by(value);
-  if (keys > 1) {
-    const Place where{source.number, 0, 0, source.name};
-    problems.push_back({where, "more than one key is set", "write --set for each of them"});
-    return;
-  }
+  const auto refuse = [&](const std::string& what, const std::string& instead) {
+    sources.whole = false;
+    problems.push_back({{source.number, 0, 0, source.name}, what, instead});
+  };
+  if (keys > 1) return refuse("more than one key is set", "write --set for each of them");
+  if (value.find_first_not_of(" \t") == value.npos)
+    return refuse("there is no value after the =",
+                  fmt::format("write one, or --set '{}=\"\"' for an empty text", key));
+  if (const std::string quoted = keys == 0 ? with_quotes(value) : ""; !quoted.empty())
+    return refuse("strings in an array need quotes",
+                  fmt::format("write --set '{}={}'", key, quoted));
   const bool word = is_bare_word(value) && keys == 0;
   parse(key + " = " + (word ? quote(value) : value), source, sources, problems);
 }

@@ -2,6 +2,8 @@
 
 #include <spdlog/fmt/fmt.h>
 
+#include <algorithm>
+
 #include "base/check.hpp"
 #include "base/error.hpp"
 #include "graph/graph.hpp"
@@ -37,6 +39,19 @@ void refuse_input_shape(std::string_view source, const Shape& found, const Graph
                   source, found.text(), graph.input.text(), found.text()));
 }
 
+std::vector<std::string> overlap_notes(const DataConfig& config, std::int64_t samples) {
+  if (!config.validation_range) return {};
+  const SampleRange validation = *config.validation_range,
+                    train = config.train_range.value_or(SampleRange{0, samples});
+  const std::int64_t first = std::max(validation.first, train.first),
+                     last = std::min(validation.last, train.last);
+  if (first >= last) return {};
+  return {
+      fmt::format("data.validation_range = [{}, {}]: samples {} to {} are trained on too; "
+                  "write a data.train_range without them",
+                  validation.first, validation.last, first, last - 1)};
+}
+
 void require_class_loss(std::string_view source, const Graph& graph) {
   if (graph.loss == Loss::CrossEntropy) return;
   throw UsageError(
@@ -44,6 +59,14 @@ void require_class_loss(std::string_view source, const Graph& graph) {
                   "\"cross_entropy\" "
                   "in the model, or use kind = \"npy\" with float targets of shape {}",
                   source, model_output(graph).text()));
+}
+
+void require_one_label(std::string_view source, const Graph& graph) {
+  if (model_labels(graph) == 1) return;
+  throw UsageError(
+      fmt::format("{}: a sample has one label, but the model's output {} is a prediction for each "
+                  "of {} positions; end it in one, such as flatten and a linear layer",
+                  source, model_output(graph).text(), model_labels(graph)));
 }
 
 void check_label(const std::filesystem::path& file, std::int64_t sample, std::int64_t label,

@@ -7,7 +7,9 @@
 #include <filesystem>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "data/dataset.hpp"
 #include "data/text/windows.hpp"
@@ -52,6 +54,10 @@ Vocabulary text_vocabulary(const DataConfig& config);
 // Samples first .. last - 1 of another data set, numbered from 0.
 std::unique_ptr<const Dataset> slice(std::shared_ptr<const Dataset> whole, SampleRange range);
 
+// For a validation_range of the training files: which of its samples are trained on too; empty:
+// none.
+std::vector<std::string> overlap_notes(const DataConfig& config, std::int64_t samples);
+
 // The number of classes that the model predicts; 0 under mse.
 int model_classes(const Graph& graph);
 // Per sample: 1, or the positions of a sequence.
@@ -63,6 +69,8 @@ const Shape& model_output(const Graph& graph);
                                      const Graph& graph);
 // UsageError if labels are classes but the model is trained by mse.
 void require_class_loss(std::string_view source, const Graph& graph);
+// UsageError if the model predicts a class for each position, but a sample has one label.
+void require_one_label(std::string_view source, const Graph& graph);
 // DataError, with file, sample and label, if the label is not in 0..classes-1.
 void check_label(const std::filesystem::path& file, std::int64_t sample, std::int64_t label,
                  int classes);

@@ -77,10 +77,12 @@ std::unique_ptr<const Dataset> open_npy(const DataFiles& files, const Graph& gra
   if (inputs.sample_shape() != graph.input)
     refuse_input_shape(files.inputs.string(), inputs.sample_shape(), graph);
   check_counts(files, inputs.size(), targets.size());
-  if (graph.loss == Loss::CrossEntropy)
+  if (graph.loss == Loss::CrossEntropy) {
+    require_one_label(files.labels.string(), graph);
     check_classes(files, targets, model_classes(graph));
-  else
+  } else {
     check_values(files, targets, graph);
+  }
   return std::make_unique<NpyDataset>(std::move(inputs), std::move(targets), graph);
 }
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/check.hpp"
+#include "base/counted.hpp"
 #include "base/error.hpp"
 #include "data/data_files.hpp"
 #include "data/formats.hpp"
@@ -59,6 +60,7 @@ Datasets split_by_seed(const Opened& whole, const DataConfig& config) {
 // the training samples.
 Datasets ranges_of(const Opened& train, const Opened& validation, const DataConfig& config) {
   Datasets datasets{part_of(train, config.train_range, "train_range"), nullptr};
+  if (!validation) datasets.notes = overlap_notes(config, train->size());
   if (validation || config.validation_range)
     datasets.validation =
         part_of(validation ? validation : train, config.validation_range, "validation_range");
@@ -199,9 +201,10 @@ Datasets open_datasets(const DataConfig& config, const Graph& graph, std::uint64
     throw UsageError(fmt::format("data.batch_size = {}: write at least 1", config.batch_size));
   if (config.drop_last && config.batch_size > samples)
     throw UsageError(fmt::format(
-        "data.batch_size = {} is more than the {} training samples, and drop_last = true drops an "
-        "incomplete mini-batch; write batch_size = {} or less, or drop_last = false",
-        config.batch_size, samples, samples));
+        "data.batch_size = {} is more than the {}, and drop_last = true drops an incomplete "
+        "mini-batch; write batch_size = {}{}, or drop_last = false",
+        config.batch_size, counted(samples, "training sample"), samples,
+        samples == 1 ? "" : " or less"));
   return datasets;
 }
 

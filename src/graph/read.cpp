@@ -2,7 +2,9 @@
 
 #include <spdlog/fmt/fmt.h>
 
+#include <algorithm>
 #include <array>
+#include <string_view>
 
 #include "base/check.hpp"
 #include "base/error.hpp"
@@ -113,8 +115,19 @@ std::string load(const std::filesystem::path& file) {
   }
 }
 
+// A model file that is written like a config.
+void refuse_model_table(const Value& text, Problems& problems) {
+  const Entry* const model = find(std::get<Table>(text.data), "model");
+  if (!model || !std::holds_alternative<Table>(model->value.data)) return;
+  problems.add(model->at,
+               "a model file has its keys at the top; remove [model], and write [[layers]] for "
+               "[[model.layers]]");
+  problems.throw_if_any();
+}
+
 Graph read(const Value& text, const std::string& origin) {
   Problems problems(origin);
+  refuse_model_table(text, problems);
   Fields fields(text, "the model", kNoTable, problems);
   Graph graph;
   graph.name = fields.text("name", printable(std::filesystem::path(origin).stem().string()));
@@ -148,9 +161,10 @@ Graph read_inline_model(const std::filesystem::path& config) {
   const Entry* const model = find(whole, "model");
   PIPETRAIN_CHECK(model && std::holds_alternative<Table>(model->value.data), "{} has no [model]",
                   config.string());
+  constexpr std::array<std::string_view, 3> of_the_config = {"init", "init_ignore", "trainable"};
   Table part;
   for (const Entry& entry : std::get<Table>(model->value.data))
-    if (entry.key != "init") part.push_back(entry);
+    if (std::ranges::find(of_the_config, entry.key) == of_the_config.end()) part.push_back(entry);
   return read({model->value.at, std::move(part)}, config.string());
 }
 

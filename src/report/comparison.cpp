@@ -20,9 +20,11 @@ using nlohmann::ordered_json;
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
+using Figure = std::function<double(const RunRecord&)>;  // NaN if there is none
+
 struct Column {
-  std::string head, key;                          // in the table, in the JSON
-  std::function<double(const RunRecord&)> value;  // NaN if there is none
+  std::string head, key;  // in the table, in the JSON
+  Figure value;
   std::function<std::string(double)> text;
   bool higher_is_better = false, has_best = true;
 };
@@ -86,38 +88,71 @@ std::vector<Column> columns_of(const Comparison& c) {
   return columns;
 }
 
-// NaN if all runs that have a value have the same one. A run that learnt nothing wins nothing.
-double best_value(const Column& column, std::span<const RunRecord> runs) {
+using Winners = std::vector<const RunRecord*>;
+
+// All runs that share the best value. A run that learnt nothing wins nothing.
+Winners winners_of(std::span<const RunRecord> runs, const Figure& figure, bool higher_is_better) {
+  Winners winners;
   double best = kNone;
-  bool differ = false;
   for (const RunRecord& run : runs) {
-    const double value = run.learnt ? column.value(run) : kNone;
+    const double value = run.learnt ? figure(run) : kNone;
     if (std::isnan(value)) continue;
-    if (!std::isnan(best) && value != best) differ = true;
-    if (std::isnan(best) || (column.higher_is_better ? value > best : value < best)) best = value;
+    if (winners.empty() || (higher_is_better ? value > best : value < best)) {
+      best = value;
+      winners = {&run};
+    } else if (value == best) {
+      winners.push_back(&run);
+    }
   }
-  return differ && column.has_best ? best : kNone;
+  return winners;
 }
 
-const RunRecord* winner(std::span<const RunRecord> runs,
-                        const std::function<double(const RunRecord&)>& value, bool higher) {
-  const RunRecord* best = nullptr;
-  for (const RunRecord& run : runs) {
-    if (!run.learnt || std::isnan(value(run))) continue;
-    if (!best || (higher ? value(run) > value(*best) : value(run) < value(*best))) best = &run;
-  }
-  return best;
+// The runs to mark in a column: none if all ranked runs that have a value have the same one.
+Winners marked_in(const Column& column, std::span<const RunRecord> runs) {
+  if (!column.has_best) return {};
+  const Winners winners = winners_of(runs, column.value, column.higher_is_better);
+  const auto with_value = std::ranges::count_if(
+      runs, [&](const RunRecord& run) { return run.learnt && !std::isnan(column.value(run)); });
+  return std::ssize(winners) < with_value ? winners : Winners{};
+}
+
+// "mt", "mt and mtb", "a, b and c"; "all" if these are all of more than two.
+std::string names_of(const Winners& winners, std::span<const RunRecord> runs) {
+  const auto ranked = std::ranges::count_if(runs, &RunRecord::learnt);
+  if (winners.size() > 2 && std::ssize(winners) == ranked)
+    return ranked == std::ssize(runs) ? "all" : "all ranked runs";
+  std::string names = winners[0]->name;
+  for (std::size_t i = 1; i < winners.size(); ++i)
+    names += (i + 1 < winners.size() ? ", " : " and ") + winners[i]->name;
+  return names;
+}
+
+void check_target(Measure measure, double target) {
+  if (measure == Measure::Accuracy && target > 1)
+    throw UsageError(
+        fmt::format("--target {:g}: an accuracy is a share from 0 to 1; write --target {:g}",
+                    target, target <= 100 ? target / 100 : 0.95));
+  if (measure == Measure::Bleu && target > 100)
+    throw UsageError(
+        fmt::format("--target {:g}: these runs are compared by BLEU, which is from 0 to 100; write "
+                    "a smaller number",
+                    target));
+  if (measure == Measure::Perplexity && target < 1)
+    throw UsageError(
+        fmt::format("--target {:g}: these runs are compared by perplexity, which is at least 1; "
+                    "write a larger number",
+                    target));
 }
 
 }  // namespace
 
 Comparison comparison_of(std::span<const RunRecord> runs, std::optional<double> target) {
   Comparison comparison{.measure = common_measure(runs), .target = target};
-  if (comparison.measure == Measure::Accuracy && target > 1)
-    throw UsageError(
-        fmt::format("--target {:g}: an accuracy is a share from 0 to 1; write --target {:g}",
-                    *target, *target <= 100 ? *target / 100 : 0.95));
-  if (comparison.measure && !target) comparison.target = common_target(runs, *comparison.measure);
+  if (!comparison.measure) return comparison;
+  if (target)
+    check_target(*comparison.measure, *target);
+  else
+    comparison.target = common_target(runs, *comparison.measure);
   return comparison;
 }
 
@@ -136,10 +171,10 @@ TableRows comparison_rows(std::span<const RunRecord> runs, const Comparison& com
   for (const Column& column : columns) rows[0].push_back({column.head});
   for (std::size_t r = 0; r < runs.size(); ++r) rows[r + 1] = {{runs[r].name}, {runs[r].schedule}};
   for (const Column& column : columns) {
-    const double best = best_value(column, runs);
+    const Winners marked = marked_in(column, runs);
     for (std::size_t r = 0; r < runs.size(); ++r) {
       const double value = column.value(runs[r]);
-      const bool is_best = runs[r].learnt && value == best;
+      const bool is_best = std::ranges::count(marked, &runs[r]) > 0;
       rows[r + 1].push_back(std::isnan(value) ? CellText{"-"}
                                               : CellText{column.text(value), is_best});
     }
@@ -153,11 +188,10 @@ std::string comparison_text(std::span<const RunRecord> runs, const Comparison& c
     plain.emplace_back();
     for (const CellText& cell : row) plain.back().push_back(cell.text + (cell.best ? " *" : ""));
   }
-  std::string text = columns(plain);
-  if (const std::string sentence = comparison_sentence(runs, comparison); !sentence.empty())
-    text += "\n" + sentence + "\n";
-  if (const std::string failures = failures_text(runs); !failures.empty()) text += failures + "\n";
-  return text;
+  std::string sentences;
+  for (const std::string& sentence : {failures_text(runs), comparison_sentence(runs, comparison)})
+    if (!sentence.empty()) sentences += sentence + "\n";
+  return columns(plain) + (sentences.empty() ? "" : "\n" + sentences);
 }
 
 ordered_json comparison_json(std::span<const RunRecord> runs, const Comparison& comparison) {
@@ -195,20 +229,20 @@ std::string comparison_sentence(std::span<const RunRecord> runs, const Compariso
     const auto* const point = best_of(run, measure);
     return point ? *value_of(*point, measure) : kNone;
   };
-  const RunRecord* const good = winner(runs, best, words.higher_is_better);
-  if (!good) return "";
-  std::string text = fmt::format("The best {}: {} with {}.", words.name, good->name,
-                                 value_text(measure, best(*good)));
+  const Winners good = winners_of(runs, best, words.higher_is_better);
+  if (good.empty()) return "";
+  std::string text = fmt::format("The best {}: {} with {}.", words.name, names_of(good, runs),
+                                 value_text(measure, best(*good[0])));
   if (!comparison.target) return text;
   const auto time = [&](const RunRecord& run) {
     const auto* const point = first_at(run, measure, *comparison.target);
     return point ? point->seconds : kNone;
   };
   const std::string target = value_text(measure, *comparison.target);
-  const RunRecord* const first = winner(runs, time, false);
-  if (!first) return text + fmt::format(" No run reached {}.", target);
-  return text + fmt::format(" First to reach {}: {}, after {} of training.", target, first->name,
-                            seconds_text(time(*first)));
+  const Winners first = winners_of(runs, time, false);
+  if (first.empty()) return text + fmt::format(" No run reached {}.", target);
+  return text + fmt::format(" First to reach {}: {}, after {} of training.", target,
+                            names_of(first, runs), seconds_text(time(*first[0])));
 }
 
 }  // namespace pipetrain

@@ -85,7 +85,8 @@ std::string curves(std::span<const RunRecord> runs) {
   const auto step = [](const ValidationPoint& p) { return double(p.step); };
   std::string text = "<div class=\"charts\">";
   text += step_chart(runs, "training loss", &StepPoint::loss);
-  if (const auto measure = common_measure(runs)) {
+  const auto measure = common_measure(runs);
+  if (measure) {
     if (runs.size() > 1) {
       text += validation_chart(runs, *measure, "seconds of training",
                                [](const ValidationPoint& p) { return p.seconds; });
@@ -94,8 +95,9 @@ std::string curves(std::span<const RunRecord> runs) {
     } else {
       text += validation_chart(runs, *measure, "step", step);
     }
-    if (*measure != Measure::Loss) text += validation_chart(runs, Measure::Loss, "step", step);
   }
+  for (const Measure other : all_measures)
+    if (other != measure) text += validation_chart(runs, other, "step", step);
   text += step_chart(runs, "samples per second", &StepPoint::samples_per_second, kSpeedPoints);
   if (runs.size() == 1) text += rate_chart(runs[0]);
   return text + "</div>\n";

@@ -8,8 +8,9 @@
 
 namespace pipetrain {
 
-// The training loss; for a single run also samples per second and learning rate; each validation
-// measure that a run has, by step and, for several runs, by seconds of training and by epochs.
+// The training loss, samples per second, and for a single run the learning rate; each measure that
+// validations of any run have, by step. The common measure of several runs is by seconds of
+// training and by epochs instead.
 std::string curves(std::span<const RunRecord> runs);
 
 }  // namespace pipetrain

@@ -3,13 +3,10 @@
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 namespace pipetrain {
 namespace {
-
-constexpr std::array measures{Measure::Accuracy, Measure::Bleu, Measure::Perplexity, Measure::Loss};
 
 bool has(const RunRecord& run, Measure measure) {
   return std::ranges::any_of(run.validations, [&](const ValidationPoint& point) {
@@ -27,12 +24,12 @@ std::size_t largest_stage(const RunRecord& run, Figure figure) {
 
 MeasureWords measure_words(Measure measure) {
   switch (measure) {
-    case Measure::Accuracy:
-      return {"accuracy", true};
     case Measure::Bleu:
       return {"BLEU", true};
     case Measure::Perplexity:
       return {"perplexity", false};
+    case Measure::Accuracy:
+      return {"accuracy", true};
     case Measure::Loss:
       return {"validation loss", false};
   }
@@ -41,12 +38,12 @@ MeasureWords measure_words(Measure measure) {
 
 std::string value_text(Measure measure, double value) {
   switch (measure) {
-    case Measure::Accuracy:
-      return fmt::format("{:.2f}%", 100 * value);
     case Measure::Bleu:
       return fmt::format("{:.2f}", value);
     case Measure::Perplexity:
       return fmt::format("{:.4g}", value);
+    case Measure::Accuracy:
+      return fmt::format("{:.2f}%", 100 * value);
     case Measure::Loss:
       return fmt::format("{:.4f}", value);
   }
@@ -55,12 +52,12 @@ std::string value_text(Measure measure, double value) {
 
 std::optional<double> value_of(const ValidationPoint& point, Measure measure) {
   switch (measure) {
-    case Measure::Accuracy:
-      return point.accuracy;
     case Measure::Bleu:
       return point.bleu;
     case Measure::Perplexity:
       return point.perplexity;
+    case Measure::Accuracy:
+      return point.accuracy;
     case Measure::Loss:
       return std::isnan(point.loss) ? std::nullopt : std::optional(point.loss);
   }
@@ -74,7 +71,7 @@ bool is_better(Measure measure, double a, double b) {
 std::optional<Measure> common_measure(std::span<const RunRecord> runs) {
   if (std::ranges::all_of(runs, [](const RunRecord& run) { return run.validations.empty(); }))
     return std::nullopt;
-  for (const Measure measure : measures)
+  for (const Measure measure : all_measures)
     if (std::ranges::all_of(runs, [&](const RunRecord& run) {
           return run.validations.empty() || has(run, measure);
         }))

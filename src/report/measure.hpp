@@ -1,6 +1,7 @@
 // The measures by which runs are compared: how good a model became, and how soon.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <span>
 #include <string>
@@ -9,7 +10,11 @@
 
 namespace pipetrain {
 
-enum class Measure { Accuracy, Bleu, Perplexity, Loss };  // of validations
+// Of validations. The measure that says most comes first: a text has an accuracy too, of its
+// tokens.
+enum class Measure { Bleu, Perplexity, Accuracy, Loss };
+inline constexpr std::array all_measures{Measure::Bleu, Measure::Perplexity, Measure::Accuracy,
+                                         Measure::Loss};
 
 struct MeasureWords {
   std::string name;  // "accuracy"
@@ -21,7 +26,8 @@ std::string value_text(Measure measure, double value);  // "98.25%", "3.1416"
 std::optional<double> value_of(const ValidationPoint& point, Measure measure);
 bool is_better(Measure measure, double a, double b);  // false if either is NaN
 
-// The first measure in the list above that each run with validations has; none if no run has any.
+// The first of all_measures that each run with validations has; none if there is none, or if no
+// run has validations.
 std::optional<Measure> common_measure(std::span<const RunRecord> runs);
 
 // The validation with the best value, the first of several equals; null if there is none.

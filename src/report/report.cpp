@@ -32,10 +32,8 @@ std::string one_run(const RunRecord& run) {
 std::string side_by_side(const std::vector<RunRecord>& runs, std::optional<double> target) {
   const Comparison comparison = comparison_of(runs, target);
   std::string body = fmt::format("<h1>{} runs</h1>\n", runs.size());
-  if (const std::string sentence = comparison_sentence(runs, comparison); !sentence.empty())
-    body += fmt::format("<p>{}</p>\n", xml_text(sentence));
-  if (const std::string failures = failures_text(runs); !failures.empty())
-    body += fmt::format("<p>{}</p>\n", xml_text(failures));
+  for (const std::string& sentence : {failures_text(runs), comparison_sentence(runs, comparison)})
+    if (!sentence.empty()) body += fmt::format("<p>{}</p>\n", xml_text(sentence));
   for (const RunRecord& run : runs)
     for (const std::string& warning : run.warnings)
       body +=
@@ -48,7 +46,8 @@ std::string side_by_side(const std::vector<RunRecord>& runs, std::optional<doubl
           "Bubble: the share of the time in which workers compute nothing. Staleness: updates "
           "between a micro-batch's forward and its backward, mean over the steps, of the stage "
           "with the most. Versions: copies of the weights that a stage kept at once, at most. "
-          "Green: the best of a column.</p>\n<h2>Curves</h2>\n" +
+          "Green: the best of a column, unless all ranked runs are equal "
+          "there.</p>\n<h2>Curves</h2>\n" +
           curves(runs) + "<h2>Each run</h2>\n";
   for (const RunRecord& run : runs)
     body += fmt::format("<details><summary>{}</summary>\n<p class=\"faint\">{}</p>\n{}</details>\n",

@@ -18,6 +18,8 @@ namespace {
 namespace fs = std::filesystem;
 using ordered = nlohmann::ordered_json;  // keeps uses of memory in the order of plan.json
 
+constexpr const char* kMetricsFile = "metrics.jsonl";
+
 double read_number(const ordered& object, const char* key) {
   const auto at = object.find(key);
   if (at == object.end() || !at->is_number()) return std::numeric_limits<double>::quiet_NaN();
@@ -169,7 +171,7 @@ class MetricsReader {
 
 void read_metrics(RunRecord& run) {
   MetricsReader reader(run);
-  TextLines lines(run.folder / "metrics.jsonl");
+  TextLines lines(run.folder / kMetricsFile);
   std::int64_t number = 0;
   for (std::string line; lines.next(line);) {
     ++number;
@@ -227,14 +229,23 @@ ordered file_json(RunRecord& run, const char* name) {
   return ordered::object();
 }
 
+void check_run_directory(const fs::path& path) {
+  constexpr const char* any_folder = "the folder of a run, such as runs/quickstart";
+  if (is_file(path)) {
+    const fs::path parent = path.has_parent_path() ? path.parent_path() : ".";
+    throw UsageError(fmt::format(
+        "{} is not a run directory but a file; name {}", path.string(),
+        is_there(parent / kMetricsFile) ? "its folder, " + parent.string() : any_folder));
+  }
+  if (!is_folder(path) || !is_there(path / kMetricsFile))
+    throw UsageError(fmt::format("{} is not a run directory: it has no {}; name {}", path.string(),
+                                 kMetricsFile, any_folder));
+}
+
 }  // namespace
 
 RunRecord read_run(const fs::path& folder) {
-  if (!is_folder(folder) || !is_there(folder / "metrics.jsonl"))
-    throw UsageError(
-        fmt::format("{} is not a run directory: it has no metrics.jsonl; name the folder of a run, "
-                    "such as runs/quickstart",
-                    folder.string()));
+  check_run_directory(folder);
   RunRecord run{.folder = folder};
   const fs::path whole_path = fs::absolute(folder).lexically_normal();
   run.name = printable(

@@ -19,7 +19,11 @@ constexpr const char* kWayOut = "lower optimizer.lr, or set optimizer.max_norm";
 }  // namespace
 
 void Course::see(const StepSummary& step) {
-  if (!std::isfinite(step.loss)) return;  // its update was skipped
+  if (!std::isfinite(step.loss)) {  // its update was skipped
+    ++lost_;
+    return;
+  }
+  lost_ = 0;
   ++steps_;
   if (!first_) first_ = step.loss;
   recent_.push_back(step.loss);
@@ -32,6 +36,11 @@ double Course::recent_mean() const {
 }
 
 std::optional<std::string> Course::warning() const {
+  if (lost_ >= static_cast<std::int64_t>(kRecent))
+    return fmt::format(
+        "the losses of the last {} steps are not finite, and their updates were skipped: this "
+        "training diverged; {}",
+        lost_, kWayOut);
   if (recent_.empty()) return std::nullopt;
   const double now = recent_mean();
   if (*first_ > 0 && now >= kBlownUp * *first_)

@@ -18,15 +18,16 @@ class Course {
 
   void see(const StepSummary& step);
 
-  // One sentence, with what to do, if the loss ended at 50 times that of the first step, or at
-  // chance (ln of the classes): after having been clearly below, or after 500 steps.
+  // One sentence, with what to do, if the last 10 losses or more are not finite; if the loss ended
+  // at 50 times that of the first step; or at chance (ln of the classes): after having been clearly
+  // below, or after 500 steps.
   std::optional<std::string> warning() const;
 
  private:
   double recent_mean() const;
 
   int classes_;
-  std::int64_t steps_ = 0;
+  std::int64_t steps_ = 0, lost_ = 0;  // lost_: since the latest finite loss
   std::optional<double> first_,
       lowest_;  // lowest_: mean over as many steps as recent_ holds
   std::deque<double> recent_;

@@ -8,7 +8,7 @@
 #include "base/error.hpp"
 #include "base/printable.hpp"
 #include "base/suggest.hpp"
-#include "checkpoint/safetensors.hpp"
+#include "checkpoint/load.hpp"
 #include "graph/graph.hpp"
 
 namespace pipetrain {
@@ -23,14 +23,27 @@ bool matches(const NamePatterns& any, const std::string& name) {
                              [&](const std::string& pattern) { return matches(pattern, name); });
 }
 
+// "; did you mean 'conv1.*'?" for the name of a layer or of a block; otherwise the nearest name.
+std::string suggestion(const std::string& pattern, const std::vector<std::string>& names) {
+  const std::vector<std::string_view> known(names.begin(), names.end());
+  const auto begins_names = [&](std::string_view rest) {
+    return std::ranges::any_of(
+        names, [&](const std::string& name) { return matches(pattern + std::string(rest), name); });
+  };
+  if (begins_names(".*")) return fmt::format("; did you mean '{}.*'?", printable(pattern));
+  if (const std::string near = suggest(pattern, known); !near.empty()) return printable(near);
+  return begins_names("*") ? fmt::format("; did you mean '{}*'?", printable(pattern)) : "";
+}
+
 // A pattern that matches nothing must be misspelt.
 void require_used(std::string_view key, const NamePatterns& patterns,
                   const std::vector<std::string>& names) {
-  const std::vector<std::string_view> known(names.begin(), names.end());
   for (const std::string& pattern : patterns.patterns) {
     if (std::ranges::any_of(names, [&](const std::string& name) { return matches(pattern, name); }))
       continue;
-    const std::string near = suggest(pattern, known);
+    if (names.empty())
+      throw UsageError(fmt::format("{}: the model has no parameters; leave it out", key));
+    const std::string near = suggestion(pattern, names);
     throw UsageError(fmt::format(
         "{}: no parameter of the model is called '{}'{}", key, printable(pattern),
         near.empty()
@@ -46,6 +59,26 @@ std::vector<std::string> parameter_names(const Graph& graph) {
   return names;
 }
 
+// A parameter of several layers goes by the name of its owner: a pattern that matches only other
+// names of it would have no effect.
+void require_owners(std::string_view key, const NamePatterns& patterns, const Graph& graph) {
+  for (const std::string& pattern : patterns.patterns) {
+    const Parameter* tied = nullptr;
+    bool owns = false;
+    for (const Layer& layer : graph.layers)
+      for (const Parameter& parameter : layer.parameters) {
+        if (!matches(pattern, parameter.name)) continue;
+        if (!parameter.tied)
+          owns = true;
+        else if (!tied)
+          tied = &parameter;
+      }
+    if (tied && !owns)
+      throw UsageError(fmt::format("{}: '{}' is tied to '{}'; write that", key, tied->name,
+                                   graph.owner(*tied).name));
+  }
+}
+
 }  // namespace
 
 void choose_trained(const Config& config, Graph& graph) {
@@ -55,19 +88,15 @@ void choose_trained(const Config& config, Graph& graph) {
   const std::vector<std::string> names = parameter_names(graph);
   require_used("model.trainable", trainable, names);
   require_used("optimizer.lr_names", rates, names);
-  bool any = false;
+  require_owners("model.trainable", trainable, graph);
+  require_owners("optimizer.lr_names", rates, graph);
   for (Layer& layer : graph.layers)
     for (Parameter& parameter : layer.parameters) {
       const std::string& name = graph.owner(parameter).name;  // tied ones count as one parameter
       parameter.trained = trainable.patterns.empty() || matches(trainable, name);
-      any = any || parameter.trained;
       for (std::size_t i = rates.patterns.size(); i-- > 0;)  // so that the first match wins
         if (matches(rates.patterns[i], name)) parameter.lr_factor = config.optimizer.lr_factors[i];
     }
-  if (!any)
-    throw UsageError(
-        "model.trainable: only later names of tied parameters match; write the name of their first "
-        "use");
 }
 
 std::string trained_text(const Graph& graph) {
@@ -93,8 +122,8 @@ std::string trained_text(const Graph& graph) {
 NamedTensors fine_tuned_parameters(const Config& config, const Graph& graph,
                                    std::vector<std::string>& ignored) {
   const NamePatterns& ignore = config.model.init_ignore;
-  if (ignore.patterns.empty()) return read_parameters(config.model.init, graph);
-  std::vector<StoredTensor> stored = read_safetensors(config.model.init);
+  if (ignore.patterns.empty()) return read_weights(config.model.init, graph);
+  auto [stored, from] = read_stored_weights(config.model.init);
   NamedTensors expected = expected_parameters(graph);
   std::vector<std::string> names;
   for (const auto& [name, tensor] : expected) names.push_back(name);
@@ -102,8 +131,7 @@ NamedTensors fine_tuned_parameters(const Config& config, const Graph& graph,
   require_used("model.init_ignore", ignore, names);
   std::erase_if(stored, [&](const StoredTensor& tensor) { return matches(ignore, tensor.name); });
   std::erase_if(expected, [&](const auto& entry) { return matches(ignore, entry.first); });
-  NamedTensors values =
-      match_tensors(stored, std::move(expected), config.model.init.string(), graph);
+  NamedTensors values = match_tensors(stored, std::move(expected), from.string(), graph);
   for (auto& [name, tensor] : initial_parameters(graph, config.training.seed))
     if (values.try_emplace(name, std::move(tensor)).second) ignored.push_back(name);
   return values;

@@ -46,7 +46,7 @@ std::string end_text(const ordered_json& end, const std::filesystem::path& run) 
                      (run / "model.safetensors").string() + (last_is_best ? "  (the best)" : ""));
   if (best && !last_is_best)
     text += model_line("best", (*best)["step"], best,
-                       end.value("best_checkpoint", "(not kept: checkpoint.keep_best = false)"));
+                       end.value("best_checkpoint", "(this run's folder has no checkpoint of it)"));
   return text + fmt::format("{:8} {}\n{:8} {}", "metrics", (run / "metrics.jsonl").string(),
                             "report", (run / "report.html").string());
 }

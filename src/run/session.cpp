@@ -65,6 +65,10 @@ NamedTensors first_parameters(const Config& config, const Graph& graph) {
 
 Config overfit_one_batch(Config config) {
   DataConfig& data = config.data;
+  if (data.kind == DataKind::ImageFolder)
+    throw UsageError(
+        "--overfit-one-batch does not pick images from folders; copy data.batch_size of them into "
+        "folders of their own, and name these by data.train_folder");
   const bool drawn = data.kind == DataKind::Glyphs || data.kind == DataKind::Synthetic;
   const std::int64_t first = data.train_range ? data.train_range->first : 0;
   if (drawn)
@@ -212,9 +216,10 @@ Evaluation evaluate(Pipeline& pipeline, const Dataset& dataset, const Config& co
                 pipeline.loader_readers(Mode::Evaluate));
   const EvaluationSum sum = pipeline.evaluate(loader);
   const auto labels = static_cast<double>(sum.labels);
-  Evaluation result{.loss = sum.loss / labels,
+  const double mean = sum.loss / labels, loss = std::isnan(mean) ? std::abs(mean) : mean;
+  Evaluation result{.loss = loss,
                     .accuracy = static_cast<double>(sum.correct) / labels,
-                    .perplexity = perplexity_of(sum.loss / labels, dataset),
+                    .perplexity = perplexity_of(loss, dataset),
                     .samples = sum.samples};
   // With fewer classes, or for the tokens of a text, the best five say little.
   if (dataset.classes() >= 10 && dataset.labels() == 1)

@@ -18,7 +18,8 @@ fs::path best_checkpoint(const Options& options, const fs::path& checkpoints) {
   if (is_there(checkpoints / "best")) return find_checkpoint(checkpoints / "best");
   throw DataError(
       fmt::format("{}: there is no checkpoint of a best validation; train with [validation] and "
-                  "checkpoint.keep_best = true, or leave --best out",
+                  "checkpoint.keep_best = true, or leave --best out (checkpoints of a run that was "
+                  "resumed into this folder are in the folder that it came from)",
                   checkpoints.string()));
 }
 

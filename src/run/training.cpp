@@ -33,6 +33,10 @@ ordered_json json_of(const ValidationResult& v, const Datasets& data) {
 
 }  // namespace
 
+bool stops_early(const ValidationConfig& rule, const Progress& progress) {
+  return rule.early_stopping > 0 && progress.without_progress >= rule.early_stopping;
+}
+
 Training::Training(const TrainingInput& input)
     : in_(input),
       progress_(input.begin),
@@ -84,10 +88,7 @@ bool Training::ended() const {
   return progress_.step >= in_.length.steps || interrupted_ || stopped_early();
 }
 
-bool Training::stopped_early() const {
-  const std::int64_t patience = in_.config.validation.early_stopping;
-  return patience > 0 && progress_.without_progress >= patience;
-}
+bool Training::stopped_early() const { return stops_early(in_.config.validation, progress_); }
 
 void Training::train_segment(Loader& loader) {
   const std::int64_t first = progress_.step;
@@ -174,7 +175,11 @@ void Training::validate() {
 void Training::measure_stability() {
   if (!stability_ || ended() || progress_.step % in_.config.stability.every_steps != 0) return;
   const auto found = stability_->measure(progress_.step);
-  if (!found) return;
+  if (!found)
+    return in_.console.line(
+        fmt::format("stability after step {}: not measured, because the gradients are all zero or "
+                    "not finite",
+                    progress_.step));
   in_.metrics.write(stability_event(*found));
   in_.console.line(stability_text(*found));
   if (is_unstable(*found)) warn_of_instability(*found, progress_.step);
@@ -186,7 +191,9 @@ void Training::warn_of_instability(const Stability& found, std::int64_t step) {
   in_.metrics.write({{"event", "warning"}, {"step", step}, {"message", warning}});
 }
 
+// A validation whose loss is not finite is never the best.
 bool Training::is_best(const ValidationResult& result) const {
+  if (!std::isfinite(result.loss)) return false;
   if (!progress_.best) return true;
   const ValidationResult& best = *progress_.best;
   if (result.bleu) return !best.bleu || *result.bleu > *best.bleu;

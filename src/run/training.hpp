@@ -40,6 +40,9 @@ struct TrainingInput {  // everything must outlive the training
   Job* job = nullptr;                            // with several ranks
 };
 
+// Have this many validations passed without progress?
+bool stops_early(const ValidationConfig& rule, const Progress& progress);
+
 class Training {
  public:
   explicit Training(const TrainingInput& input);

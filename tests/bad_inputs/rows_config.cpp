@@ -55,7 +55,7 @@ std::vector<Row> config_rows() {
              {"3 replicas share", "write microbatches = 3"}),
       config("more numbers of replicas than stages",
              "[pipeline]\nstages = 2\nmicrobatches = 4\nreplicas = [2, 1, 1]", "4:12",
-             {"has 3 numbers, but stages = 2", "one number for each stage"}),
+             {"has 3 numbers for stages = 2", "one number for each stage"}),
       config("no number of replicas", "[pipeline]\nreplicas = []", "2:12", {"has no number"}),
       config("replicas under a schedule without",
              "[pipeline]\nschedule = \"pipemare\"\nstages = 2\nmicrobatches = 4\nreplicas = 2",
@@ -67,7 +67,7 @@ std::vector<Row> config_rows() {
       config("replicas and one version for all stages",
              "[pipeline]\nschedule = \"pipedream\"\nstages = 2\nvertical_sync = true\nreplicas = "
              "[2, 1]",
-             "5:12", {"vertical_sync", "write vertical_sync = false"}),
+             "5:12", {"vertical_sync", "write replicas = 1, or vertical_sync = false"}),
       config("unequal replicas and the longest warm-up",
              "[pipeline]\nschedule = \"pipedream\"\nstages = 2\nwarmup = \"full\"\nreplicas = "
              "[2, 1]",

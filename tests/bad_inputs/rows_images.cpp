@@ -53,6 +53,13 @@ std::vector<Row> image_rows() {
        {"data.train_labels", "(others) has no such file", "scripts/fetch-dataset nine-digits"},
        false,
        "export PIPETRAIN_DATASETS=others; "},
+      {"one label for a prediction at each row of an image",
+       {{"bad.toml",
+         "[model]\ninput = { shape = [2, 2] }\n"
+         "layers = [{ name = \"fc\", kind = \"linear\", out_features = 3 }]\n"}},
+       "train tiny.toml bad.toml --dry-run",
+       2,
+       {"labels.idx", "a sample has one label", "[2, 3]", "each of 2 positions", "flatten"}},
       {"an idx file that is a folder",
        {{"bad.toml", "[data]\ntrain_images = \"folder\"\n"}, {"folder/", ""}},
        "train tiny.toml bad.toml",

@@ -37,7 +37,7 @@ std::vector<Row> weight_rows() {
        {{"folder/", ""}},
        "train weights.toml --set model.init=folder --dry-run",
        3,
-       {"folder", "it is a folder"}},
+       {"folder: there is no checkpoint", "name the folder of one"}},
       weights("empty weights", "", {"0 bytes", "write or download it again"}),
       weights("weights of 7 bytes", "1234567", {"7 bytes"}),
       weights("a weights header that claims 2^64 - 1 bytes", std::string(16, '\xff'),

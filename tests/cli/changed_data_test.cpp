@@ -70,6 +70,27 @@ every_epochs = 0
 every_steps = 2
 )";
 
+constexpr const char* kText = R"(
+[model]
+name = "text"
+input = { tokens = 4, vocabulary = 8 }
+layers = [
+  { name = "embed", kind = "embedding", embedding_dim = 4 },
+  { name = "head", kind = "linear", out_features = 8 },
+]
+loss = "cross_entropy"
+[data]
+kind = "text"
+train_text = "words.txt"
+batch_size = 2
+[training]
+steps = 4
+[validation]
+every_epochs = 0
+[checkpoint]
+every_steps = 2
+)";
+
 // A run of 4 steps or more that was killed after the save of step 2.
 struct KilledRun {
   TestFolder folder;
@@ -127,6 +148,22 @@ TEST_CASE(
   r.folder.write("labels", labels_file(12));
   REQUIRE(r.train("--quiet").code == 0);
   CHECK((r.weights() == whole));
+}
+
+TEST_CASE("a text that has grown keeps the tokens that the weights were trained on") {
+  KilledRun r;
+  const std::string text = "bcd dcb bdc cbd bcd dcb bdc cbd";
+  r.folder.write("words.txt", text);
+  r.begin(kText);
+  r.cut();
+  const std::string vocabulary = bytes_of(r.run / "vocabulary.json");
+  r.folder.write("words.txt", text + " abc");  // a new character before all others
+  const Ran refused = r.train("--accept-changed-data");
+  CHECK(refused.code == 3);
+  CHECK(has(refused.err, "the character 'a' (U+0061) is not one of the 4 in the vocabulary"));
+  r.folder.write("words.txt", text + " dbc");
+  REQUIRE(r.train("--accept-changed-data --quiet").code == 0);
+  CHECK(bytes_of(r.run / "vocabulary.json") == vocabulary);
 }
 
 TEST_CASE("accepted changes are trained on, reported, and count as the run's data from then on") {

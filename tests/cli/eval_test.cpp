@@ -37,6 +37,27 @@ TEST_CASE("eval takes --model, else the run's weights, else model.init") {
   CHECK(run_binary("eval " + config + init + " --output nowhere", here).code == 3);
 }
 
+TEST_CASE("a run of an inline model can be read again, whatever else is in its [model]") {
+  const TestFolder folder;
+  const std::string config = folder.config().string(), here = "cd " + folder.path.string() + ";";
+  REQUIRE(run_binary("train --quiet " + config + " --output first", here).code == 0);
+  const Ran tuned = run_binary("train --quiet " + config +
+                                   " --output tuned --set 'model.trainable=[\"fc2.*\"]' "
+                                   "--set 'model.init=\"first/model.safetensors\"' "
+                                   "--set 'model.init_ignore=[\"fc2.*\"]'",
+                               here);
+  INFO(tuned.err);
+  REQUIRE(tuned.code == 0);
+  CHECK(run_binary("eval tuned", here).code == 0);
+  CHECK(run_binary("checkpoint export tuned --output weights.safetensors", here).code == 0);
+  const Ran again =
+      run_binary("train --quiet tuned/config.resolved.toml --output again --resume never", here);
+  INFO(again.err);
+  REQUIRE(again.code == 0);
+  CHECK((bytes_of(folder.path / "again/model.safetensors") ==
+         bytes_of(folder.path / "tuned/model.safetensors")));
+}
+
 TEST_CASE("eval without weights says what to do; weights of another model are listed") {
   const TestFolder folder;
   const std::string config = folder.config().string(), here = "cd " + folder.path.string() + ";";

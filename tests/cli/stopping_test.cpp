@@ -37,6 +37,12 @@ TEST_CASE("training stops after a number of validations without improvement") {
                                                                   "step-00000009",
                                                                   "step-00000012"});
   CHECK(has(run_binary(train).err + run_binary(train + " --json").out, "finished"));
+
+  const std::string metrics = bytes_of(run / "metrics.jsonl");
+  const Ran longer = run_binary("train " + train.substr(14) + " --set training.epochs=60");
+  CHECK(longer.code == 0);
+  CHECK(has(longer.err, "stopped early, after 3 validations without progress"));
+  CHECK(bytes_of(run / "metrics.jsonl") == metrics);
 }
 
 TEST_CASE("the best checkpoint is that of the smallest validation loss") {

@@ -96,6 +96,10 @@ TEST_CASE("problems of --set name it") {
   CHECK(with("a b=3").find("this is not a setting") != std::string::npos);
   CHECK(with("pipeline.stages=").find("--set pipeline.stages: ") == 0);
   CHECK(with("pipeline.split=[\"a\"").find("--set pipeline.split: ") == 0);
+  CHECK(with("model.trainable=[fc3.*, \"conv1.bias\"]")
+            .find("--set model.trainable: strings in an array need quotes; write --set "
+                  "'model.trainable=[\"fc3.*\", \"conv1.bias\"]'") == 0);
+  CHECK(with("data.mean=[0.5, half]").find("'data.mean=[0.5, \"half\"]'") != std::string::npos);
   CHECK(with("pipeline.schedule=gpip").find("did you mean 'gpipe'?") != std::string::npos);
   CHECK(with("pipeline=3").find("pipeline is a value") != std::string::npos);
 }

@@ -3,6 +3,8 @@
 
 #include "catch.hpp"
 #include "config/keys.hpp"
+#include "graph/graph.hpp"
+#include "graph/read.hpp"
 #include "read_support.hpp"
 
 using namespace pipetrain;
@@ -346,5 +348,23 @@ TEST_CASE("keys have paths of their own, and choosing keys come before what they
     INFO(key.path);
     CHECK(config::find_key(key.path) == &key);
     if (!key.of.empty()) CHECK(config::find_key(key.of) < &key);
+  }
+}
+
+TEST_CASE("an inline model is read back, in whatever form its parts are written") {
+  const std::string layers =
+      "layers = [{ kind = \"embedding\", name = \"a\", embedding_dim = 4 },"
+      " { block = \"b\", name = \"b\" }]\n";
+  const std::string blocks = "[model.blocks.b]\nlayers = [{ kind = \"relu\", name = \"r\" }]\n";
+  for (const std::string parts : {"input = { tokens = 4, vocabulary = 8 }\n" + layers,
+                                  "input.tokens = 4\ninput.vocabulary = 8\n" + layers,
+                                  layers + "[model.input]\ntokens = 4\nvocabulary = 8\n"}) {
+    const std::string text = "[model]\n" + parts + blocks;
+    INFO(text);
+    const std::string model = read_text(text).config.inline_model;
+    CHECK(read_model_text(model, "model").layers.size() == 2);
+    CHECK(read_text(dump_config(read_text(text).config, false)).config.inline_model == model);
+    const std::string changed = read_text(text, {"model.input.tokens=6"}).config.inline_model;
+    CHECK(read_model_text(changed, "changed").input.dims[0] == 6);
   }
 }

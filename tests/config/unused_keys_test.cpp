@@ -49,6 +49,21 @@ TEST_CASE("early stopping has an effect only if the training validates") {
   CHECK(read("early_stopping = 0\n").notes.empty());
 }
 
+TEST_CASE("sentences are not counted beside tokens, and no mini-batch of them is dropped") {
+  const std::string pairs = kModel +
+                            "[data]\nkind = \"parallel_text\"\ntrain_source = \"a\"\n"
+                            "train_target = \"b\"\nbatch_size = 30\n";
+  CHECK(read_text(pairs).notes.empty());
+  const ReadConfig read = read_text(pairs + "batch_tokens = 900\ndrop_last = false\n");
+  REQUIRE(read.notes.size() == 2);
+  CHECK_THAT(read.notes[0], Contains("run.toml:9:13: data.drop_last has no effect with data.kind = "
+                                     "\"parallel_text\""));
+  CHECK_THAT(read.notes[1],
+             Contains("run.toml:7:14: data.batch_size has no effect with data.batch_tokens = 900"));
+  CHECK(read.config.data.drop_last);
+  CHECK(read.config.data.batch_size == 30);
+}
+
 TEST_CASE("beside auto the keys of a schedule are kept, without a note, until there is one") {
   ReadConfig read = read_text(kModel +
                               "[pipeline]\nschedule = \"auto\"\nvirtual_stages = 2\n"

@@ -7,6 +7,7 @@
 
 #include "catch.hpp"
 #include "data/finite.hpp"
+#include "data/formats.hpp"
 #include "data/split.hpp"
 #include "data_files.hpp"
 #include "graph/graph.hpp"
@@ -143,4 +144,18 @@ TEST_CASE("samples that are not finite are named", "[split]") {
   CHECK(nonfinite_samples(*data.train, std::vector<SampleId>{3, 0, 2, 1}) ==
         std::vector<SampleId>{3, 2, 1});
   CHECK(nonfinite_samples(*data.train, std::vector<SampleId>{0}).empty());
+}
+
+TEST_CASE("a validation_range of samples that are trained on too is noted") {
+  const Folder folder;
+  DataConfig config = idx_files(folder);
+  config.validation_range = SampleRange{10, 20};
+  CHECK(
+      overlap_notes(config, sample_count) ==
+      std::vector<std::string>{"data.validation_range = [10, 20]: samples 10 to 19 are trained on "
+                               "too; write a data.train_range without them"});
+  config.train_range = SampleRange{15, 40};
+  CHECK_THAT(overlap_notes(config, sample_count).at(0), Contains("samples 15 to 19"));
+  config.train_range = SampleRange{20, 40};
+  CHECK(overlap_notes(config, sample_count).empty());
 }

@@ -176,7 +176,7 @@ TEST_CASE("a csv file with an order of one's own is drawn like a schedule") {
   options.times = "F=1,B=2";
   CHECK(nlohmann::json::parse(printed(options))["makespan"] == 15);
   options.stages = 3;
-  CHECK_THROWS_WITH(printed(options), Contains("two-and-two.csv") && Contains("stages = 2"));
+  CHECK_THROWS_WITH(printed(options), Contains("two-and-two.csv") && Contains("--stages 2"));
   options.schedules = {"gone.csv"};
   CHECK_THROWS_WITH(printed(options), Contains("gone.csv: cannot be read"));
 }

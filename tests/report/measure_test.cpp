@@ -33,6 +33,24 @@ TEST_CASE("runs are compared by a measure that all of them have") {
   CHECK_FALSE(common_measure(none));
 }
 
+TEST_CASE("BLEU comes before perplexity, and perplexity before accuracy") {
+  std::vector<RunRecord> runs = {of({0.5, 0.9}), of({0.8})};
+  for (RunRecord& run : runs)
+    for (ValidationPoint& point : run.validations) {
+      point.perplexity = 10 * point.loss;
+      point.bleu = 30 * *point.accuracy;
+    }
+  CHECK(common_measure(runs) == Measure::Bleu);
+  CHECK(common_target(runs, Measure::Bleu) == Approx(24));
+  runs[1].validations[0].bleu.reset();  // now only one of them has it
+  CHECK(common_measure(runs) == Measure::Perplexity);
+  CHECK(common_measure({runs.data(), 1}) == Measure::Bleu);
+  CHECK(common_target(runs, Measure::Perplexity) == Approx(2));  // lower is better
+  CHECK(best_of(runs[0], Measure::Perplexity)->step == 20);
+  runs[1].validations[0].perplexity.reset();
+  CHECK(common_measure(runs) == Measure::Accuracy);
+}
+
 TEST_CASE("the target is what every run reached, and its time is that of reaching it first") {
   const std::vector<RunRecord> runs = {of({0.5, 0.97, 0.98, 0.96}, 2), of({0.6, 0.7, 0.9})};
   CHECK(common_target(runs, Measure::Accuracy) == 0.9);
@@ -47,6 +65,8 @@ TEST_CASE("the target is what every run reached, and its time is that of reachin
 TEST_CASE("values are printed as suits their measure") {
   CHECK(value_text(Measure::Accuracy, 0.9825) == "98.25%");
   CHECK(value_text(Measure::Loss, 0.5) == "0.5000");
+  CHECK(value_text(Measure::Bleu, 37.7367) == "37.74");
+  CHECK(value_text(Measure::Perplexity, 6.6267) == "6.627");
   CHECK_FALSE(value_of({.loss = std::nan(""), .accuracy = {}, .perplexity = {}, .bleu = {}},
                        Measure::Loss));
 }

@@ -5,6 +5,17 @@
 #include "checkpoint/atomic_file.hpp"
 
 namespace pipetrain::testing {
+namespace {
+
+// The k-th validation's measures of tokens, after its accuracy.
+std::string token_measures(const WrittenRun& run, int k) {
+  std::string text;
+  if (run.perplexity > 0) text += fmt::format(R"("perplexity":{},)", run.perplexity / k);
+  if (run.bleu_step > 0) text += fmt::format(R"("bleu":{},)", run.bleu_step * k);
+  return text;
+}
+
+}  // namespace
 
 void write_run(const std::filesystem::path& folder, const WrittenRun& run) {
   std::filesystem::create_directories(folder);
@@ -22,10 +33,12 @@ void write_run(const std::filesystem::path& folder, const WrittenRun& run) {
         "\n",
         step, (step + 1) / 2, step == 2 ? "null" : fmt::format("{}", 2.0 / step), run.step_seconds);
     if (step % 2 == 0)
-      lines += fmt::format(R"({{"event":"validation","step":{},"epoch":{},"loss":{},"accuracy":{},)"
-                           R"("validation_memory_bytes":[2097152,4096]}})"
-                           "\n",
-                           step, step / 2, 1.0 / step, 0.5 + run.accuracy_step * step / 2);
+      lines +=
+          fmt::format(R"({{"event":"validation","step":{},"epoch":{},"loss":{},"accuracy":{},{})"
+                      R"("validation_memory_bytes":[2097152,4096]}})"
+                      "\n",
+                      step, step / 2, 1.0 / step, 0.5 + run.accuracy_step * step / 2,
+                      token_measures(run, step / 2));
   }
   lines += fmt::format(
       R"({{"event":"end","step":{},"seconds":9,"step_ms_median":{},"step_ms_predicted":480}})"

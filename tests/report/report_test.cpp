@@ -114,6 +114,88 @@ TEST_CASE("a page of several runs says which one was best, and which one first")
   CHECK(has(comparison_text(runs, comparison_of(runs, {})), "98.00% *"));
 }
 
+TEST_CASE("translations are compared by BLEU, though they have an accuracy too") {
+  const Scratch scratch;
+  const auto mt = scratch.path / "mt", mtb = scratch.path / "mtb";
+  write_run(mt, {.accuracy_step = 0.16, .perplexity = 30, .bleu_step = 2});
+  write_run(mtb, {.step_seconds = 1, .perplexity = 24, .bleu_step = 3});
+  auto runs = read_runs({mt, mtb});
+  const std::string page = report_html(runs);
+  CHECK(unbalanced(page) == 0);
+  CHECK(has(page,
+            "The best BLEU: mtb with 9.00. First to reach 6.00: mt, after 3.00 s of training."));
+  for (const std::string title :
+       {"validation BLEU over seconds of training", "validation BLEU over epochs",
+        "validation perplexity", "validation accuracy", "validation loss"})
+    CHECK(has(page, "<figcaption>" + title + "</figcaption>"));
+  const Comparison comparison = comparison_of(runs, 3);
+  CHECK(comparison.target == 3);
+  CHECK(comparison_json(runs, comparison)["measure"] == "BLEU");
+  CHECK(comparison_json(runs, comparison)["runs"][0]["best"] == 6);
+  const std::string text = comparison_text(runs, comparison);
+  CHECK(has(text, "best BLEU"));
+  CHECK(has(text, "time to 3.00"));
+  CHECK(has(text, "9.00 *"));
+  CHECK_THROWS_WITH(comparison_of(runs, 300), Contains("compared by BLEU, which is from 0 to 100"));
+  const std::string one = page_of(mt);
+  CHECK(has(one, "<b>6.00</b><span>best BLEU, after step 6"));
+  CHECK(has(one, "<figcaption>validation BLEU</figcaption>"));
+}
+
+TEST_CASE("texts are compared by perplexity, and so is a translation beside them") {
+  const Scratch scratch;
+  const auto gpt = scratch.path / "gpt", mt = scratch.path / "mt";
+  write_run(gpt, {.accuracy_step = 0.16, .perplexity = 30});
+  write_run(mt, {.step_seconds = 1, .perplexity = 24, .bleu_step = 3});
+  const auto runs = read_runs({gpt, mt});
+  const std::string page = report_html(runs);
+  CHECK(has(page,
+            "The best perplexity: mt with 8. First to reach 10: gpt, after 3.00 s of training."));
+  CHECK(has(page, "<figcaption>validation perplexity over epochs</figcaption>"));
+  CHECK(has(page, "<figcaption>validation BLEU</figcaption>"));  // of the run that has it
+  CHECK(comparison_json(runs, comparison_of(runs, {}))["measure"] == "perplexity");
+  CHECK(has(comparison_text(runs, comparison_of(runs, {})), "8 *"));
+  CHECK_THROWS_WITH(comparison_of(runs, 0.4),
+                    Contains("compared by perplexity, which is at least 1"));
+  CHECK(has(page_of(gpt), "<b>10</b><span>best perplexity, after step 6"));
+}
+
+TEST_CASE("of runs that tie, none is named alone") {
+  const Scratch scratch;
+  for (const std::string name : {"a", "b", "c"}) write_run(scratch.path / name);
+  auto runs = read_runs({scratch.path / "a", scratch.path / "b"});
+  const auto sentence = [&] { return comparison_sentence(runs, comparison_of(runs, {})); };
+  CHECK(sentence() ==
+        "The best accuracy: a and b with 80.00%. First to reach 80.00%: a and b, after 3.00 s of "
+        "training.");
+  CHECK_FALSE(has(comparison_text(runs, comparison_of(runs, {})), "*"));  // nothing to choose
+  runs = read_runs({scratch.path / "a", scratch.path / "b", scratch.path / "c"});
+  CHECK(has(sentence(), "The best accuracy: all with 80.00%. First to reach 80.00%: all, after"));
+  write_run(scratch.path / "worse", {.accuracy_step = 0.02});
+  runs.push_back(read_run(scratch.path / "worse"));
+  CHECK(has(sentence(), "The best accuracy: a, b and c with 80.00%."));
+  const TableRows rows = comparison_rows(runs, comparison_of(runs, {}));
+  CHECK(rows[0][3].text == "best accuracy");
+  for (const std::size_t row : {1, 2, 3}) CHECK(rows[row][3].best);
+  CHECK_FALSE(rows[4][3].best);
+  runs[3].learnt = false;
+  CHECK(has(sentence(), "The best accuracy: all ranked runs with 80.00%."));
+}
+
+TEST_CASE("runs that are not ranked are named before the best one is") {
+  const Scratch scratch;
+  write_run(scratch.path / "a");
+  write_run(scratch.path / "b");
+  write_run(scratch.path / "high", {.accuracy_step = 0.16});
+  auto runs = read_runs({scratch.path / "high", scratch.path / "a", scratch.path / "b"});
+  runs[0].learnt = false;
+  CHECK(has(comparison_text(runs, comparison_of(runs, {})),
+            "\n\nNot ranked, failed or learnt nothing: high.\nThe best accuracy: a and b with "
+            "80.00%."));
+  CHECK(has(report_html(runs),
+            "<p>Not ranked, failed or learnt nothing: high.</p>\n<p>The best accuracy: a and b"));
+}
+
 TEST_CASE("a run that learnt nothing wins nothing, and sets no target") {
   const Scratch scratch;
   write_run(scratch.path / "good", {.accuracy_step = 0.16, .step_seconds = 2});

@@ -54,7 +54,18 @@ TEST_CASE("a folder that is not a run directory is refused by its name") {
   CHECK_THROWS_WITH(read_run(scratch.path), Contains("not a run directory"));
   CHECK_THROWS_AS(read_run(scratch.path / "not there"), UsageError);
   write_file(scratch.path / "file", "");
-  CHECK_THROWS_AS(read_run(scratch.path / "file"), UsageError);
+  CHECK_THROWS_WITH(read_run(scratch.path / "file"),
+                    Contains("file is not a run directory but a file; name the folder of a run"));
+}
+
+TEST_CASE("a file of a run is refused with the name of the run's folder") {
+  const Scratch scratch;
+  const auto run = scratch.path / "digits";
+  write_run(run);
+  for (const std::string name : {"metrics.jsonl", "plan.json"})
+    CHECK_THROWS_WITH(read_run(run / name),
+                      (run / name).string() +
+                          " is not a run directory but a file; name its folder, " + run.string());
 }
 
 TEST_CASE("a torn last line and files that are missing or damaged cost only what they held") {

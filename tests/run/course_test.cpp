@@ -60,3 +60,10 @@ TEST_CASE("a loss that is not finite does not count", "[course]") {
   course.see(step_of(std::numeric_limits<double>::infinity()));
   CHECK_FALSE(course.warning());
 }
+
+TEST_CASE("losses that are not finite until the end are warned of", "[course]") {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  CHECK_THAT(warning_of(10, 2.3, {1.2, nan}), Contains("the losses of the last 10 steps"));
+  CHECK(warning_of(10, 2.3, {nan, 1.2}).empty());
+  CHECK_THAT(warning_of(10, nan, {nan}), Contains("the losses of the last 11 steps"));
+}

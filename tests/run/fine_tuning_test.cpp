@@ -4,6 +4,7 @@
 
 #include "base/error.hpp"
 #include "catch.hpp"
+#include "checkpoint/folder.hpp"
 #include "checkpoint/load.hpp"
 #include "checkpoint/scratch.hpp"
 #include "checkpoint/state.hpp"
@@ -78,6 +79,8 @@ TEST_CASE("a name that no parameter has is refused, with a similar one", "[fine-
   CHECK_THROWS_WITH(RunRig({"model.trainable=[\"fc2.weigth\"]"}),
                     Contains("model.trainable: no parameter of the model is called 'fc2.weigth'") &&
                         Contains("'fc2.weight'?"));
+  CHECK_THROWS_WITH(RunRig({"model.trainable=[\"fc2\"]"}), Contains("did you mean 'fc2.*'?"));
+  CHECK_THROWS_WITH(RunRig({"model.trainable=[\"fc\"]"}), Contains("did you mean 'fc*'?"));
   CHECK_THROWS_WITH(RunRig({"model.trainable=[\"layer4.*\"]"}),
                     Contains("the first is 'fc1.weight', the last 'fc2.bias'"));
   CHECK_THROWS_WITH(RunRig({"optimizer.lr_names=[\"head.*\"]", "optimizer.lr_factors=[2.0]"}),
@@ -101,7 +104,13 @@ TEST_CASE("a parameter of several layers goes by the name of its first", "[fine-
   CHECK(trained_text(graph) ==
         "trained  wte.weight: 48 of 90 parameters; the others keep their values");
   CHECK_THROWS_WITH(chosen(tied_twice, training({"head.*"})),
-                    Contains("only later names of tied parameters match"));
+                    Contains("model.trainable: 'head.weight' is tied to 'wte.weight'; write that"));
+  CHECK_NOTHROW(chosen(tied_twice, training({"*.weight"})));
+  Config rates;
+  rates.optimizer.lr_names = {{"fc.*", "head.weight"}};
+  rates.optimizer.lr_factors = {2.0, 3.0};
+  CHECK_THROWS_WITH(chosen(tied_twice, rates),
+                    Contains("optimizer.lr_names: 'head.weight' is tied to 'wte.weight'"));
 }
 
 TEST_CASE("parameters that init may leave out begin as they would without init", "[fine-tuning]") {
@@ -120,6 +129,27 @@ TEST_CASE("parameters that init may leave out begin as they would without init",
                     Contains("fc2.weight"));
   CHECK_THROWS_WITH(fine_tuned_parameters(pretrained.config({"fc3.*"}), rig.graph(), fresh),
                     Contains("model.init_ignore: no parameter of the model is called 'fc3.*'"));
+}
+
+TEST_CASE("init may be a checkpoint, or a run, whose last weights it takes", "[fine-tuning]") {
+  RunRig rig({"checkpoint.every_steps=2"});
+  rig.keep_config();
+  Training(rig.input()).run();
+  const std::filesystem::path newest = find_checkpoint(rig.folder());
+  const auto first_of = [&](const std::filesystem::path& init, const NamePatterns& ignore) {
+    Config config;
+    config.model.init = init;
+    config.model.init_ignore = ignore;
+    std::vector<std::string> fresh;
+    return floats(fine_tuned_parameters(config, rig.graph(), fresh), "fc1.weight");
+  };
+  const NamedTensors trained = read_weights(newest, rig.graph());
+  for (const auto& init : {newest, rig.folder() / "checkpoints/latest", rig.folder()})
+    for (const NamePatterns& ignore : {NamePatterns{}, NamePatterns{{"fc2.*"}}})
+      CHECK(first_of(init, ignore) == floats(trained, "fc1.weight"));
+  const NamedTensors last = initial_parameters(rig.graph(), 99);
+  write_parameters(rig.folder() / "model.safetensors", last);
+  CHECK(first_of(rig.folder(), {}) == floats(last, "fc1.weight"));
 }
 
 TEST_CASE("a run of a part of a model is resumed as any other", "[fine-tuning]") {

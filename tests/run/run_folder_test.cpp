@@ -85,8 +85,8 @@ TEST_CASE("the end of a run names the last model and the best one", "[run folder
   CHECK(end_text(end, "run") ==
         "trained 6 steps in 1.2 s; 2 updates skipped: gradients not finite\n"
         "last     step 6: validation loss 0.5000, accuracy 75.00%  run/model.safetensors\n"
-        "best     step 4: validation loss 0.2500, accuracy 87.50%  (not kept: "
-        "checkpoint.keep_best = false)\n"
+        "best     step 4: validation loss 0.2500, accuracy 87.50%  (this run's folder has no "
+        "checkpoint of it)\n"
         "metrics  run/metrics.jsonl\n"
         "report   run/report.html");
   end["best_validation"]["step"] = 6;

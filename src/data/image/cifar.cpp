@@ -118,6 +118,7 @@ std::unique_ptr<const Dataset> open_cifar(std::span<const std::filesystem::path>
   require_class_loss(kind.name, graph);
   const Shape shape = {{3, 32, 32}};
   if (graph.input != shape) refuse_input_shape(kind.name, shape, graph);
+  require_one_label(kind.name, graph);
   if (model_classes(graph) < kind.classes)
     throw UsageError(
         fmt::format("{}: {} are of {} classes, but the model has {} outputs; give its last layer "

@@ -54,6 +54,7 @@ std::unique_ptr<const Dataset> draw_glyphs(const DrawOptions& options, const Gra
   require_class_loss(glyph_source, graph);
   const Shape shape = {{1, glyph_side, glyph_side}};
   if (graph.input != shape) refuse_input_shape(glyph_source, shape, graph);
+  require_one_label(glyph_source, graph);
   if (model_classes(graph) < digits)
     throw UsageError(
         fmt::format("{}: there are {} classes, but the model has {} outputs; give its last layer "

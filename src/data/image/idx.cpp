@@ -125,6 +125,7 @@ std::unique_ptr<const Dataset> open_idx(const DataFiles& files, const Graph& gra
                static_cast<std::int64_t>(labels.dims[0]));
   const Shape shape = sample_shape(images, graph);
   if (shape != graph.input) refuse_input_shape(files.inputs.string(), shape, graph);
+  require_one_label(files.labels.string(), graph);
   const int classes = model_classes(graph);
   for (std::size_t i = 0; i < labels.bytes.size(); ++i)
     check_label(files.labels, static_cast<std::int64_t>(i), labels.bytes[i], classes);

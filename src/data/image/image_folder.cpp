@@ -121,7 +121,8 @@ class ImageFolder final : public Dataset {
 void check_model(const Graph& graph) {
   require_class_loss("image_folder", graph);
   const std::vector<std::int64_t>& dims = graph.input.dims;
-  if (graph.input.vocabulary == 0 && dims.size() == 3 && (dims[0] == 1 || dims[0] == 3)) return;
+  if (graph.input.vocabulary == 0 && dims.size() == 3 && (dims[0] == 1 || dims[0] == 3))
+    return require_one_label("image_folder", graph);
   throw UsageError(
       fmt::format("image_folder: the model's input is {}, but images are [3, height, width], or "
                   "[1, height, width] as grey; write input = {{ shape = [3, 224, 224] }} in the "

@@ -149,6 +149,9 @@ Datasets open_parallel_text(const DataConfig& config, const Graph& graph, std::u
   if (config.validation_source.empty() && !config.validation_range) return datasets;
   PairsInput validation = train;
   const bool own_files = !config.validation_source.empty();
+  if (!own_files)
+    for (std::string& note : overlap_notes(config, train.text->size()))
+      datasets.notes.push_back(std::move(note));
   if (own_files) validation = read(config.validation_source, config.validation_target);
   std::vector<SampleId> picked =
       in_range(config.validation_range, validation.text->size(), "validation_range");

@@ -49,10 +49,11 @@ bool is_unstable(const Stability& s) { return s.margin < 1 && s.rising; }
 
 std::string stability_warning(const Stability& s, std::int64_t step, const Config& config) {
   std::string text = fmt::format(
-      "after step {} the loss has risen, and the learning rate {} {:.2f} times the largest that is "
+      "the loss has risen by step {}; {} the learning rate {} {:.2f} times the largest that is "
       "stable at this curvature ({:.3g})",
-      step, step == s.step ? "is" : fmt::format("was, after step {},", s.step), 1 / s.margin,
-      s.lr_edge);
+      step,
+      step == s.step ? "there" : fmt::format("at the last measurement, after step {},", s.step),
+      step == s.step ? "is" : "was", 1 / s.margin, s.lr_edge);
   const std::size_t stage = latest(s);
   const double delay = s.stages[stage].delay;
   if (delay > 0)

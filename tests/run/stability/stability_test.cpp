@@ -181,13 +181,13 @@ TEST_CASE("under a schedule that drains, measuring changes no bit", "[stability]
 TEST_CASE("a warning says what to change", "[stability]") {
   const std::string late = stability_warning(of_margin(0.5, {3, 1.5, 0}), 20, rate_of(0.1));
   CHECK_THAT(late,
-             Contains("after step 20 the loss has risen, and the learning rate is 2.00 times"));
+             Contains("the loss has risen by step 20; there the learning rate is 2.00 times"));
   CHECK_THAT(late, Contains("gradients up to 3 updates late (stage 0)"));
   CHECK_THAT(late, Contains("write optimizer.lr = 0.05 or less"));
   CHECK_THAT(late, Contains("fewer stages"));
   const std::string on_time = stability_warning(of_margin(0.5, {0}), 23, rate_of(0.1));
-  CHECK_THAT(on_time, Contains("after step 23 the loss has risen") &&
-                          Contains("was, after step 20, 2.00 times"));
+  CHECK_THAT(on_time, Contains("the loss has risen by step 23; at the last measurement, after "
+                               "step 20, the learning rate was 2.00 times"));
   CHECK_FALSE(contains(on_time, "late"));
   CHECK_FALSE(contains(on_time, "fewer stages"));
 }
