@@ -18,8 +18,8 @@ std::vector<const ModelPart*> in_order(const std::map<std::string, ModelPart>& p
   for (const std::string_view key : model_file_keys())
     if (const auto part = parts.find(std::string(key)); part != parts.end())
       ordered.push_back(&part->second);
-  std::ranges::stable_partition(ordered,
-                                [](const ModelPart* part) { return !part->toml.starts_with('['); });
+  std::stable_partition(ordered.begin(), ordered.end(),
+                        [](const ModelPart* part) { return !part->toml.starts_with('['); });
   return ordered;
 }
 

@@ -356,9 +356,10 @@ TEST_CASE("an inline model is read back, in whatever form its parts are written"
       "layers = [{ kind = \"embedding\", name = \"a\", embedding_dim = 4 },"
       " { block = \"b\", name = \"b\" }]\n";
   const std::string blocks = "[model.blocks.b]\nlayers = [{ kind = \"relu\", name = \"r\" }]\n";
-  for (const std::string parts : {"input = { tokens = 4, vocabulary = 8 }\n" + layers,
-                                  "input.tokens = 4\ninput.vocabulary = 8\n" + layers,
-                                  layers + "[model.input]\ntokens = 4\nvocabulary = 8\n"}) {
+  const std::string forms[] = {"input = { tokens = 4, vocabulary = 8 }\n" + layers,
+                               "input.tokens = 4\ninput.vocabulary = 8\n" + layers,
+                               layers + "[model.input]\ntokens = 4\nvocabulary = 8\n"};
+  for (const std::string& parts : forms) {
     const std::string text = "[model]\n" + parts + blocks;
     INFO(text);
     const std::string model = read_text(text).config.inline_model;
