@@ -45,6 +45,20 @@ TEST_CASE("training stops after a number of validations without improvement") {
   CHECK(bytes_of(run / "metrics.jsonl") == metrics);
 }
 
+TEST_CASE("a validation whose loss is not finite is never the best one") {
+  const TestFolder folder;
+  const fs::path run = folder.path / "run";
+  const Ran ran = run_binary("train " + folder.config().string() + " --output " + run.string() +
+                             " --set optimizer.lr=1e30 --set 'training.on_nonfinite=\"skip\"' "
+                             "--set training.epochs=50 --set validation.early_stopping=2");
+  REQUIRE(ran.code == 0);
+  const json end = events_of(run).back();
+  CHECK(end["stopped_by"] == "early_stopping");
+  CHECK_FALSE(end.contains("best_validation"));
+  CHECK_FALSE(fs::exists(run / "checkpoints/best"));
+  CHECK(has(ran.out, "loss nan"));
+}
+
 TEST_CASE("the best checkpoint is that of the smallest validation loss") {
   const TestFolder folder;
   const fs::path run = folder.path / "run";

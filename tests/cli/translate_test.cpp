@@ -286,6 +286,18 @@ TEST_CASE("generate translates with what the run has kept, without any text") {
   CHECK(ran.out == before);
 }
 
+TEST_CASE("eval needs no training text where there are texts to validate on") {
+  const Cipher cipher;
+  REQUIRE(cipher.train("--set training.steps=2 --set validation.every_steps=0").code == 0);
+  const Ran whole = run_binary("eval run", cipher.here);
+  REQUIRE(whole.code == 0);
+  fs::remove(cipher.folder.path / "t.src");
+  fs::remove(cipher.folder.path / "t.tgt");
+  const Ran alone = run_binary("eval run", cipher.here);
+  INFO(alone.err);
+  CHECK(alone.out == whole.out);
+}
+
 TEST_CASE(
     "the best checkpoint is chosen by BLEU, across restarts too, and early stopping goes by BLEU") {
   const Cipher cipher;
