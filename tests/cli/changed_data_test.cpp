@@ -49,7 +49,9 @@ every_epochs = 0
 every_steps = 2
 )";
 
-constexpr const char* kTokens = R"(
+// A small model of tokens, 8 of them, with these lines in [data].
+std::string token_config(const std::string& data) {
+  return R"(
 [model]
 name = "tokens"
 input = { tokens = 4, vocabulary = 8 }
@@ -58,38 +60,16 @@ layers = [
   { name = "head", kind = "linear", out_features = 8 },
 ]
 loss = "cross_entropy"
-[data]
-kind = "tokens"
-train_tokens = ["first.bin", "second.bin"]
-batch_size = 2
 [training]
 steps = 4
 [validation]
 every_epochs = 0
 [checkpoint]
 every_steps = 2
-)";
-
-constexpr const char* kText = R"(
-[model]
-name = "text"
-input = { tokens = 4, vocabulary = 8 }
-layers = [
-  { name = "embed", kind = "embedding", embedding_dim = 4 },
-  { name = "head", kind = "linear", out_features = 8 },
-]
-loss = "cross_entropy"
 [data]
-kind = "text"
-train_text = "words.txt"
 batch_size = 2
-[training]
-steps = 4
-[validation]
-every_epochs = 0
-[checkpoint]
-every_steps = 2
-)";
+)" + data;
+}
 
 // A run of 4 steps or more that was killed after the save of step 2.
 struct KilledRun {
@@ -100,7 +80,7 @@ struct KilledRun {
     return run_binary("train " + config.string() + " --output " + run.string() + " " + options);
   }
   std::string weights() const { return bytes_of(run / "model.safetensors"); }
-  void begin(const char* text) {
+  void begin(const std::string& text) {
     config = folder.write("small.toml", text);
     const Ran whole = train("--quiet --set checkpoint.keep_latest=9");
     INFO(whole.err);
@@ -154,7 +134,7 @@ TEST_CASE("a text that has grown keeps the tokens that the weights were trained 
   KilledRun r;
   const std::string text = "bcd dcb bdc cbd bcd dcb bdc cbd";
   r.folder.write("words.txt", text);
-  r.begin(kText);
+  r.begin(token_config("kind = \"text\"\ntrain_text = \"words.txt\"\n"));
   r.cut();
   const std::string vocabulary = bytes_of(r.run / "vocabulary.json");
   r.folder.write("words.txt", text + " abc");  // a new character before all others
@@ -221,7 +201,7 @@ TEST_CASE(
         folder.write(name, std::string("\1\0\2\0", 4));
         fs::resize_file(folder.path / name, 64 * kMiB);  // with holes, which take no space
       }
-      begin(kTokens);
+      begin(token_config("kind = \"tokens\"\ntrain_tokens = [\"first.bin\", \"second.bin\"]\n"));
     }
   };
   const TokenRun r;
