@@ -15,7 +15,7 @@ import random
 
 from kept import Kept
 from page import FOLDER as PAGES, ROOT, draw, table, write_page
-from runs import DIGITS, LABELS, have_digits, train
+from runs import DIGITS, LABELS, MNIST, data_of, have_digits, train
 from schedules import PARTS, call
 from vision import draw_image
 
@@ -176,13 +176,15 @@ def main() -> None:
     minutes = parser.parse_args().minutes
     write_files()
     works = {key_of(*work): work for work in ((m, p, method, r) for r in RATES for m in MODELS for p in STAGES for method in METHODS)}
-    runs = Kept(DATA).all_of("runs", works, run, 60 * minutes)
+    kept = Kept(DATA)
+    runs = kept.all_of("runs", works, run, 60 * minutes)
     if missing := len(works) - len(runs):
         print(f"{missing} of {len(works)} trainings are missing: run this command again, then the page is made")
         return
     times = {(method, p): time_of(method, p) for method in METHODS for p in STAGES}
-    images = ("handwritten digits (MNIST), each in a colour of its own on a ground of its own" if have_digits() else
-              "drawn stripes, whose angle is the class, in random colours (no MNIST here: `scripts/fetch-dataset mnist` gets it)")
+    images = ("handwritten digits (MNIST), each in a colour of its own on a ground of its own"
+              if data_of(kept.parts) == MNIST else "drawn stripes, whose angle is the class, in random colours "
+              "(MNIST was not there: `scripts/fetch-dataset mnist` gets it)")
     tables = "\n".join(one_table(runs, times, m, p) for m in MODELS for p in STAGES)
     write_page("convolutional", f"""{__doc__.replace("{images}", images).strip().replace(
         "Asynchronous schedules on convolutional networks.", "# Asynchronous schedules on convolutional networks", 1)}

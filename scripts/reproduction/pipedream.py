@@ -13,7 +13,6 @@ from pipedream_page import page, paint
 from pipedream_plans import (BATCH, CONFIG, FOLDER, LATENCY, LINKS, PROFILE, SEEDS, WORKERS, Plan, bytes_per_sample, choose, plan_of,
                              step_ms, weights_file, write_files)
 from pipedream_times import final, samples_to
-from runs import have_digits
 from schedules import call
 
 DATA = PAGES / "pipedream.json"
@@ -31,7 +30,7 @@ def profiled() -> dict:
          "--output", str(PROFILE))
     found = json.loads(PROFILE.read_text())
     last = max(found["points"], key=lambda p: (p["samples"], p["neighbours"]))
-    return {"machine": found["key"]["machine"], "load": os.getloadavg()[0], "digits": have_digits(),
+    return {"machine": found["key"]["machine"], "load": os.getloadavg()[0],
             "layers": [{"name": layer["name"], "parameters": layer["parameter_bytes"], "flops": layer["flops"]} for layer in found["layers"]],
             "point": last}
 

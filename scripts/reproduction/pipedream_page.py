@@ -5,6 +5,7 @@ import statistics
 from page import table, tried_text
 from pipedream_plans import BATCH, BLOCKS, LATENCY, LINEAR, WORKERS
 from pipedream_times import TARGET, WINDOW, Found, Method, Overlapped, crossing, final
+from runs import MNIST, data_of
 
 FASTER, LESS = 5.0, 0.95  # what the abstract claims
 CLOSE = 0.10  # a predicted step within this of the measured one
@@ -191,12 +192,13 @@ def page(data: dict) -> str:
     epochs = max(int(samples) for samples in found.parallel.courses[0]) / 8000
     every = min(int(samples) for samples in found.parallel.courses[0])
     convolutions = "; ".join(", ".join(map(str, block)) for block in BLOCKS)
-    digits = "8,000 digits of MNIST's test set" if data["profile"]["digits"] else "8,000 drawn digits"
+    real = data_of(data) == MNIST
+    digits = "8,000 digits of MNIST's test set" if real else "8,000 drawn digits"
     first = next(iter(found.chosen.values()))["pipedream, replicas"].plan
     example = " ".join(f"'{word}'" if '"' in word or " " in word or "[" in word else word for word in first.sets())
     return f"""# PipeDream's time to accuracy over slow links
 
-For anyone who weighs a pipeline against data parallelism where links are slow: a small network of VGG's kind on real digits, four workers, links of three rates.
+For anyone who weighs a pipeline against data parallelism where links are slow: a small network of VGG's kind on {"real" if real else "drawn"} digits, four workers, links of three rates.
 PipeDream's abstract (Harlap et al., [arXiv 1806.03377](https://arxiv.org/abs/1806.03377)) claims up to {FASTER:g}x less time to an accuracy than data parallelism, and up to
 {100 * LESS:.0f}% less communication.
 

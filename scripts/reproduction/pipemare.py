@@ -124,8 +124,9 @@ def measure() -> dict:
     searched = trained([(*case, rate, SEEDS[0]) for case in cases for rate in RATES])
     rates = {case: rate_of(searched, *case) for case in cases}
     runs = trained([(*case, rates[case], seed) for case in cases for seed in SEEDS])
-    return {"setting": {"stages": STAGES, "width": WIDTH, "batch": BATCH, "steps": STEPS, "epoch": EPOCH, "anneal": ANNEAL, "short": SHORT,
-                        "sync_epochs": SYNC_EPOCHS, "rates": RATES},
+    return {"data": kept.parts["data"],
+            "setting": {"stages": STAGES, "width": WIDTH, "batch": BATCH, "steps": STEPS, "epoch": EPOCH,
+                        "anneal": ANNEAL, "short": SHORT, "sync_epochs": SYNC_EPOCHS, "rates": RATES},
             "rows": [{"method": method.name, "n": n, "rate": rates[method, n], "utilisation": utilisation(method, n),
                       "by_rate": [final(runs[key_of(method, n, rate, SEEDS[0])], STEPS) for rate in RATES],
                       "runs": [runs[key_of(method, n, rates[method, n], seed)] for seed in SEEDS]} for method, n in cases]}
@@ -133,7 +134,8 @@ def measure() -> dict:
 
 def one_row_a_line(found: dict) -> str:
     rows = ",\n  ".join(json.dumps(row) for row in found["rows"])
-    return f'{{"setting": {json.dumps(found["setting"])},\n "rows": [\n  {rows}]}}\n'
+    head = f'{{"data": {json.dumps(found["data"])},\n "setting": {json.dumps(found["setting"])}'
+    return f'{head},\n "rows": [\n  {rows}]}}\n'
 
 
 def main() -> None:
@@ -146,4 +148,5 @@ def main() -> None:
     draw("pipemare", paint(found))
 
 
-main()
+if __name__ == "__main__":
+    main()

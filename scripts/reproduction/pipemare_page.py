@@ -2,7 +2,7 @@
 import statistics
 
 from page import table, tried_text
-from runs import spread
+from runs import digits_text, spread
 
 CHANCE = 10.0
 
@@ -156,7 +156,7 @@ def page(found: dict) -> str:
 For anyone who asks what PipeMare's three techniques win back in a long pipeline, and what they cost beside PipeDream: quality, memory and
 utilisation of the same runs.
 
-A residual perceptron of {p} linear layers, width {setting["width"]}, one per stage (x + W relu(x)), on digits of MNIST: 8,000 to train, 2,000 to
+A residual perceptron of {p} linear layers, width {setting["width"]}, one per stage (x + W relu(x)), on {digits_text(found)}: 8,000 to train, 2,000 to
 validate. Mini-batches of {setting["batch"]} samples in N micro-batches, sgd with momentum 0.9, a rate that falls by a cosine, {setting["steps"]} updates, {len(rows[0]["runs"])} seeds with
 He's initial weights. Asynchronous schedules have `warmup = "full"`, the delay of the paper: (2(P - 1 - s) + 1)/N updates between forward and backward on
 stage s, for N = {", ".join(map(str, n))} from {delays}.

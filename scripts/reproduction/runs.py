@@ -12,6 +12,7 @@ from places import dataset_file
 
 DIGITS = dataset_file("mnist", "t10k-images-idx3-ubyte.gz", extra="mnist-10k")
 LABELS = dataset_file("mnist", "t10k-labels-idx1-ubyte.gz", extra="mnist-10k")
+MNIST, DRAWN = "mnist", "drawn"  # what trainings read: where MNIST is missing, images that are drawn
 
 
 def write_he(file: pathlib.Path, seed: int, layers: dict[str, list[int]], factors: dict[str, float] = {}) -> None:
@@ -32,6 +33,21 @@ def write_he(file: pathlib.Path, seed: int, layers: dict[str, list[int]], factor
 
 def have_digits() -> bool:
     return bool(DIGITS and LABELS)
+
+
+def data_here() -> str:
+    """What trainings of this process read."""
+    return MNIST if have_digits() else DRAWN
+
+
+def data_of(found: dict) -> str:
+    """What results were made with, by their record "data". Results without it are older: PipeDream's have a record in
+    their profile; all others that we published were made with MNIST."""
+    return found.get("data") or (MNIST if found.get("profile", {}).get("digits", True) else DRAWN)
+
+
+def digits_text(found: dict) -> str:
+    return "digits of MNIST" if data_of(found) == MNIST else "drawn digits (kind glyphs: MNIST was not there)"
 
 
 def data_section() -> str:

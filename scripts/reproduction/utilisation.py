@@ -18,6 +18,7 @@ from schedules import (BACKWARD, FORMULAS, HALVES, METHODS, NF1B, NF1B_BUSY, NF1
                        benchmark, formula, sets, simulated, train, whole_backward, write_config)
 
 WORKERS, STEPS, SAMPLES, RUNS, TRACED = (2, 4, 8, 16), 20, 128, 3, (6, 15)
+CORES = len(os.sched_getaffinity(0))  # that this process may use
 BOUND = 0.05  # of the workers' time: what we call close
 
 
@@ -69,7 +70,7 @@ def traced(config: pathlib.Path, p: int, arguments: list[str]) -> dict:
 
 
 def on_cores(config: pathlib.Path) -> list[dict]:
-    cases = [{"name": name, "p": p, "n": n, "runs": []} for p in WORKERS if p <= (os.cpu_count() or 1)
+    cases = [{"name": name, "p": p, "n": n, "runs": []} for p in WORKERS if p <= CORES
              for n in (2 * p, 4 * p) for name in FORMULAS]
     for turn in range(RUNS):
         for case in cases:
@@ -150,6 +151,9 @@ def paint(values: dict[str, list[tuple[float, float]]], cases: list[dict]):
 
 
 def main() -> None:
+    if CORES < WORKERS[0]:
+        raise SystemExit(f"cannot measure: P = {WORKERS[0]} needs a core for each worker, and this process may use "
+                         f"{CORES}; let it use more (taskset, or the container's cpuset)")
     values, rows = on_paper()
     print(paper_verdict(values), flush=True)
     before = os.getloadavg()[0]
@@ -182,7 +186,7 @@ has something ready ([timeprest](../methods/timeprest.md)); its formula holds fo
 
 ## Measured
 
-`pipetrain benchmark` with one thread and one core per worker: on this machine ({os.cpu_count()} cores) P up to {max(c["p"] for c in cases)}. Layers of
+`pipetrain benchmark` with one thread and one core per worker: on this machine ({CORES} cores to use) P up to {max(c["p"] for c in cases)}. Layers of
 width {WIDTH}, micro-batches of {SAMPLES} samples. Each case ran {RUNS} times, in {RUNS} rounds over all cases; measured is the
 median. Formula: of the times above (B = 2F, or halves of 1). Simulated: with the times of a forward and a backward of a micro-batch that the
 trace of a real run shows (median; mean over the stages).
@@ -196,7 +200,7 @@ update comes after the sum of their gradients, and does not count. Stage 0 needs
 handing over of packets take a little. And a core that another process takes for a while makes a pass late, which counts as
 computing, while the neighbours wait for it: so a measured bubble can be on either side. Late passes are those that took more than
 1.5 times their median. The load average was {before:.1f} when measuring began and {os.getloadavg()[0]:.1f} at the end; beyond {os.cpu_count()}, the
-number of cores, other processes took a part of them.
+number of the machine's cores, other processes took a part of them.
 
 ```
 scripts/reproduce/utilisation
