@@ -1,6 +1,8 @@
 """The order of gpu-check's steps, its clock and its report. See scripts/gpu-check; the steps are in gpu_steps.py."""
 
 import argparse
+import collections
+import contextlib
 import dataclasses
 import json
 import os
@@ -16,6 +18,20 @@ from whole_file import write_whole
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LIMIT_SECONDS = 535  # for all steps: a command on a borrowed machine may take ten minutes
+
+
+def descendants(process_id):
+    """The ids of all processes that it started, and that those started."""
+    children = collections.defaultdict(list)
+    for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):  # it has just ended
+            parent = stat.read_text(errors="replace").rpartition(")")[2].split()[1]
+            children[int(parent)].append(int(stat.parent.name))
+
+    def below(parent):
+        return {found for child in children[parent] for found in (child, *below(child))}
+
+    return below(process_id)
 
 
 @dataclasses.dataclass
@@ -55,12 +71,19 @@ class Check:
                                 env=environment or self.environment, errors="replace",
                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
-    def kill(self, process):
-        """Ends it and everything that it started at once, by SIGKILL. Returns what it had printed."""
-        try:
-            os.killpg(process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
+    def kill(self, process, patience_s=2.0):
+        """Ends it and all that it started. Returns what it had printed. SIGTERM comes first, so that Meson starts no
+        more tests, each of which has a session of its own; without patience SIGKILL comes at once."""
+        started = descendants(process.pid)
+        if patience_s:
+            process.terminate()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.communicate(timeout=patience_s)
+            if process.returncode is None:
+                started |= descendants(process.pid)
+        for call, target in [(os.killpg, process.pid), *((os.kill, one) for one in started)]:
+            with contextlib.suppress(ProcessLookupError):
+                call(target, signal.SIGKILL)
         return process.communicate()[0]
 
     def note(self, command, text, code):

@@ -65,10 +65,24 @@ def gpu_tests(check):
 
 # ---- build
 
+def configure(check):
+    """Configures the build folder; again if it was made for something else or by scripts/build, which has the same
+    .made-by. Not by meson setup --wipe: that keeps the earlier options, and deletes gpu-check's own files."""
+    options = ["-Dcuda=enabled"] if check.backend == "cuda" else []
+    made_by = json.dumps([str(check.root), check.backend, *options,
+                          *(check.environment.get(name) for name in ("CUDA_PATH", "PKG_CONFIG"))])
+    stamp, ninja = check.build / ".made-by", check.build / "build.ninja"
+    if ninja.exists() and stamp.exists() and stamp.read_text() == made_by:
+        return
+    for folder in ("meson-private", "meson-info"):
+        shutil.rmtree(check.build / folder, ignore_errors=True)
+    ninja.unlink(missing_ok=True)
+    ended(check.run("meson", "setup", check.build, check.root, *options), "meson setup")
+    stamp.write_text(made_by)
+
+
 def build(check, values):
-    if not (check.build / "build.ninja").exists():
-        options = ["-Dcuda=enabled"] if check.backend == "cuda" else []
-        ended(check.run("meson", "setup", check.build, check.root, *options), "meson setup")
+    configure(check)
     targets = introspected(check, "--targets")
     wanted = {target for test in gpu_tests(check) for target in test["depends"]}
     files = [os.path.relpath(target["filename"][0], check.build) for target in targets if target["id"] in wanted]
@@ -165,28 +179,32 @@ def repeat(check, values):
 
 
 def resume(check, values):
-    """Killed by SIGKILL once there is a checkpoint, and resumed by the same command."""
+    """Killed by SIGKILL once a checkpoint is complete, and resumed from it by the same command."""
     steps_wanted, config = 1500, "configs/quickstart.toml"
     options = ["--set", f"training.steps={steps_wanted}", "--set", "checkpoint.every_steps=50"]
     whole, killed = fresh(check, "whole"), fresh(check, "killed")
     train(check, whole, config, *options)
-    command = check.call("train", config, "--quiet", "--output", killed, *options)
+    command = check.call("train", config, "--output", killed, *options)  # not --quiet: it prints from where it resumes
     process = check.start(*command)
-    while process.poll() is None and check.left() > 0 and not any(killed.glob("checkpoints/step-*")):
+    complete = "checkpoints/step-*[0-9]"  # while it is written, its name ends with .part
+    while process.poll() is None and check.left() > 0 and not any(killed.glob(complete)):
         time.sleep(0.001)
     was_running = process.poll() is None
-    check.note(command, check.kill(process), "killed")
+    check.note(command, check.kill(process, patience_s=0), "killed")
     if not was_running:
         raise Failed("the training had ended before it could be killed")
     done = max((event["step"] for event in events_of(killed, "step")), default=0)
-    ended(check.run(*command), "the continued training")
+    text = ended(check.run(*command), "the resumed training")
+    resumed = re.search(r"^resumes after step (\d+), from", text, re.MULTILINE)
+    if not resumed:
+        raise Failed(f"killed after step {done}, it did not resume from its checkpoint")
     steps = [event["step"] for event in events_of(killed, "step")]
-    values.update(killed_after_step=done, steps=len(steps))
+    values.update(killed_after_step=done, resumed_after_step=int(resumed[1]), steps=len(steps))
     if steps != list(range(1, steps_wanted + 1)):
         raise Failed(f"metrics.jsonl has {len(steps)} steps, {len(steps) - len(set(steps))} of them twice")
     if model_of(killed) != model_of(whole):
-        raise Failed(f"killed after step {done} and continued, it ended with another model")
-    return f"killed after step {done} of {steps_wanted} and continued: the same model bit for bit"
+        raise Failed(f"killed after step {done} and resumed after step {resumed[1]}, it ended with another model")
+    return f"killed after step {done} of {steps_wanted}, resumed after step {resumed[1]}: the same model bit for bit"
 
 
 # ---- the oracle

@@ -9,6 +9,7 @@ EXIT_CODES = {
     "3": "data, weights or a checkpoint cannot be read",
     "4": "a device, a peer or the disk failed",
     "5": "training diverged",
+    "70": "a bug in pipetrain; please report it",
     "128+n": "ended by signal n, after a checkpoint was saved",
 }
 
