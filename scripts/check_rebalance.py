@@ -14,7 +14,9 @@ import sys
 import tempfile
 import time
 
-CONFIG = "configs/bench/vgg16.toml"
+from places import ROOT
+
+CONFIG = ROOT / "configs/bench/vgg16.toml"
 UNEVEN = "features.33"  # with about three quarters of the work before it
 WANTED = 0.97
 BUSY_SECONDS = 60
@@ -22,7 +24,7 @@ BUSY_SECONDS = 60
 
 def command(binary, verb, split, *keys):
     sets = [f'pipeline.split={split}', "hardware.threads_per_stage=1", *keys]
-    return [str(binary / "pipetrain"), verb, CONFIG] + [w for key in sets for w in ("--set", key)]
+    return [str(binary / "pipetrain"), verb, str(CONFIG)] + [w for key in sets for w in ("--set", key)]
 
 
 def train(binary, folder, split, steps, *keys):
@@ -111,6 +113,8 @@ def check_killed(binary, folder):
                        "checkpoint.every_steps=10") + ["--quiet", "--output", run]
         process = subprocess.Popen(call)
         while not (run / "metrics.jsonl").exists() or len(events_so_far(run)) < 25:
+            if process.poll() is not None:
+                return say(False, f"the training that was to be killed ended by itself, with exit code {process.returncode}")
             time.sleep(0.02)
         time.sleep(random.Random(trial).uniform(0, 0.6))  # the end of the first window
         process.send_signal(signal.SIGKILL)
@@ -127,7 +131,7 @@ def events_so_far(run):
 
 def main():
     parser = argparse.ArgumentParser(prog="check-rebalance")
-    parser.add_argument("--pipetrain", default="build", type=pathlib.Path)
+    parser.add_argument("--pipetrain", default=ROOT / "build", type=pathlib.Path)
     parser.add_argument("--only", default="even,neighbour,killed")
     options = parser.parse_args()
     checks = {"even": check_even, "neighbour": check_neighbour, "killed": check_killed}

@@ -8,6 +8,7 @@ import statistics
 import subprocess
 import sys
 
+from places import ROOT
 from whole_file import write_whole
 
 MODELS = ["vgg16", "resnet18", "gpt"]
@@ -23,7 +24,7 @@ class Bench:
         self.environment = dict(os.environ, **({"ONEDNN_MAX_CPU_ISA": isa} if isa else {}))
 
     def call(self, verb, model, *words):
-        command = [self.binary / "pipetrain", verb, f"configs/bench/{model}.toml", *words, "--json"]
+        command = [self.binary / "pipetrain", verb, ROOT / f"configs/bench/{model}.toml", *words, "--json"]
         done = subprocess.run([str(w) for w in command], capture_output=True, text=True, check=False,
                               env=self.environment)
         if done.returncode != 0:
@@ -86,8 +87,8 @@ def check(bench, model):
 
 def main():
     parser = argparse.ArgumentParser(prog="check-splits")
-    parser.add_argument("--pipetrain", default="build", type=pathlib.Path)
-    parser.add_argument("--folder", default="build-splits", type=pathlib.Path)
+    parser.add_argument("--pipetrain", default=ROOT / "build", type=pathlib.Path)
+    parser.add_argument("--folder", default=ROOT / "build-splits", type=pathlib.Path)
     parser.add_argument("--models", default=",".join(MODELS))
     parser.add_argument("--isa", help="AVX2: that one alone; all: only the processor's own")
     options = parser.parse_args()

@@ -8,6 +8,8 @@ import statistics
 import subprocess
 import sys
 
+from methods import flushes_of
+from places import ROOT
 from validate_sample import MODELS, microbatches_of, sample
 
 STEP_MEDIAN, STEP_WORST = 0.03, 0.10  # of the measured step; the worst one, beyond the runs' own spread
@@ -26,7 +28,7 @@ def call(arguments):
 def settings(model, precision, keys):
     config, _, own = MODELS[model]
     sets = {**own, "training.precision": f'"{precision}"', "hardware.threads_per_stage": 1, **keys}
-    return [config] + [word for key, value in sets.items() for word in ("--set", f"{key}={value}")]
+    return [ROOT / config] + [word for key, value in sets.items() for word in ("--set", f"{key}={value}")]
 
 
 def measure_profile(binary, model, precision, file):
@@ -169,20 +171,18 @@ def report(runs, results):
 
 def main():
     parser = argparse.ArgumentParser(prog="validate-plan")
-    parser.add_argument("--pipetrain", default="build", type=pathlib.Path)
+    parser.add_argument("--pipetrain", default=ROOT / "build", type=pathlib.Path)
     parser.add_argument("--passes", default=2, type=int)
-    parser.add_argument("--folder", default="build-validate", type=pathlib.Path)
+    parser.add_argument("--folder", default=ROOT / "build-validate", type=pathlib.Path)
     parser.add_argument("--report", action="store_true")
     options = parser.parse_args()
     binary = options.pipetrain / "pipetrain"
-    methods = json.loads(call([binary, "methods", "--json"]))
-    listed = methods["schedules"] if isinstance(methods, dict) else methods
     layers = {}
     for model in MODELS:
         plan = json.loads(call([binary, "train", *settings(model, "f32", {"pipeline.stages": 1}), "--dry-run", "--json"]))
         layers[model] = len(plan["layers"])
     # 1f1b_sno and fbp_as compute the same as 1f1b here, with another warm-up.
-    schedules = [m["name"] for m in listed if m["name"] not in ("1f1b_sno", "fbp_as")]
+    schedules = [name for name in flushes_of(binary) if name not in ("1f1b_sno", "fbp_as")]
     runs = sample(schedules, layers)
     results = Results(options.folder)
     if not options.report:

@@ -3,6 +3,8 @@
 import itertools
 import random
 
+from places import ROOT
+
 RUNS = 150
 
 # name: (config, samples per micro-batch, keys that replace the config's)
@@ -13,8 +15,8 @@ MODELS = {
     "vgg16": ("configs/bench/vgg16.toml", 8, {}),
     "resnet18": ("configs/bench/resnet18.toml", 8, {}),
     "gpt": ("configs/bench/gpt.toml", 2, {}),
-    "transformer-mini": ("configs/bench/gpt.toml", 4, {"model.file": '"models/transformer-mini.toml"'}),
-    "gnmt-mini": ("configs/bench/gpt.toml", 4, {"model.file": '"models/gnmt-mini.toml"'}),
+    "transformer-mini": ("configs/bench/gpt.toml", 4, {"model.file": f'"{ROOT}/models/transformer-mini.toml"'}),
+    "gnmt-mini": ("configs/bench/gpt.toml", 4, {"model.file": f'"{ROOT}/models/gnmt-mini.toml"'}),
 }
 PLACES = [("threads", 1), ("threads", 2)] + [("inline", stages) for stages in range(1, 9)]
 PRECISIONS = ["f32", "bf16"]
