@@ -130,7 +130,7 @@ BaPipe's plan, and how many times as long or as much the others take. A mini-bat
 - Simulated, beside BaPipe's plan simulated: the best plan of GPipe (`--objective simulate --allow-stale`), at any number of stages and with replicas. A simulated transfer takes its time on the link, where the formula may take it to be hidden.
   BaPipe's plan is simulated as a program of `train`: `fbp_as` as `1f1b` with `warmup = "full"`; where BaPipe shares layers, its best plan of whole layers.
 
-Memory: of the fullest device, weights twice and activations; data parallelism with its part of the mini-batch at once, GPipe with the whole mini-batch on the stages of BaPipe's plan.
+Memory: of the fullest device, weights twice and activations; data parallelism with its part of the mini-batch at once, GPipe with the whole mini-batch on the stages of BaPipe's plan. GPipe keeps every activation here; the paper's recomputes them, and would take far less.
 
 {table(["model", "cluster", "BaPipe chooses", "step by formula", "step simulated", "data parallel, by formula", "GPipe, simulated", "PipeDream, by formula", "memory", "memory: data parallel", "memory: GPipe"], [case.row() for case in cases])}
 ## What each objective chooses

@@ -213,7 +213,7 @@ in [memory.csv](memory.csv); what the parts are: [memory](../memory.md).
 
 ## PipeMare and PipeDream
 
-PipeMare's paper (arXiv 1910.05124) claims up to 2.7 times less memory. How many times PipeMare's memory PipeDream takes here:
+PipeMare's paper (arXiv 1910.05124) claims up to 2.7 times less memory, which we take to be beside PipeDream. How many times PipeMare's memory PipeDream takes here:
 
 {verdict(results)}
 Weights and state: every kept version of the weights once, momentum and delta, over all workers. Not in it: gradients, the

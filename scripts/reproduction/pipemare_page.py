@@ -128,6 +128,7 @@ def verdicts(rows: list[dict], setting: dict) -> str:
         return f"N = {n}: " + (f"up to {good[-1]}" if good else "none")
 
     of = f"for N = {joined([str(n) for n in numbers])}"
+    p, two = setting["stages"], first(rows, "PipeDream-2BW", setting["stages"])
     full, default = "T1 + T2", f"T1 + T2, K = {setting['short']}"
     return f"""{of[0].upper() + of[1:]}, points of accuracy below the flushing run. Where that is at the smallest or the largest rate tried, one beyond it may be better:
 
@@ -139,11 +140,12 @@ def verdicts(rows: list[dict], setting: dict) -> str:
 - **T1 alone** ends {points("T1")} points below{at("T1")}, **T2 alone** {points("T2")}{at("T2")}.
 - **T1, T2 and T3 together** end {points("T1 + T2 + T3")} points below{at("T1 + T2 + T3")}. Their utilisation is {each(lambda n: f"{times('T1 + T2 + T3', n):.1f}")} times
   that of the flushing run; the paper claims up to 4.3 (the abstract on arXiv; that of the proceedings says 14.3). The synchronous epochs of T3 take most of that training's time. Without them
-  it would be {each(lambda n: f"{times(full, n):.1f}")} times: with N far below P a pipeline that drains is nearly always empty.
+  it would be {each(lambda n: f"{times(full, n):.1f}")} times: with N far below P a pipeline that drains is nearly always empty. All of this is at equal N. The flushing run's accuracy does not
+  depend on N: with N = P = {p} its utilisation is {100 * p / (2 * p - 1):.0f}% (N / (N + P - 1)), and PipeDream-2BW's with that N is {100 * two["utilisation"]:.0f}%. So the ratio says what PipeMare gains where N cannot grow.
 - **Weights and state** are {each(lambda n: f"{less(n):.1f}")} times less than PipeDream's under T1 + T2; the paper claims up to 2.7. The ratio is not a constant: PipeDream
-  keeps a version for every update of the delay, here up to {2 * setting["stages"]}.
+  keeps a version for every update of the delay, here up to {2 * p}, since it has the long warm-up of the others here. With its own, P - 1 - s forwards, it keeps half as many.
 - **PipeDream** trains here, in small steps only: {each(trains)}. It ends {points("PipeDream")} points below{at("PipeDream")}.
-  The paper reports that it diverges for translation in 91 to 107 stages."""
+  The paper reports that it diverges for translation."""
 
 
 def page(found: dict) -> str:

@@ -2,9 +2,10 @@
 
 For anyone who asks how large a learning rate a delay allows: PipeMare's formula beside trainings.
 
-One linear layer of one weight on one sample, x = 1 and target 0, is f with lambda = 2 under the mean squared error.
-It is stage 0 of P under `pipedream`; identity layers are the others. With one micro-batch per mini-batch the gradient
-is that of P - 1 updates ago. The largest rate at which the weight does not grow is found by halving an interval.
+The model has one weight and is trained on one sample, x = 1 and target 0, with the mean squared error: a quadratic loss of
+curvature lambda = 2. The weight is on stage 0 of P under `pipedream`, the other stages have identity layers. With one
+micro-batch per mini-batch the gradient is that of P - 1 updates ago. The largest rate at which the weight does not grow is
+found by halving an interval.
 """
 import json
 import math
@@ -117,7 +118,7 @@ def main() -> None:
 
 {text}
 
-PipeMare's analysis (arXiv 1910.05124, section 3) gives the edge: w(t+1) = w(t) - a lambda w(t - tau) is stable up to
+PipeMare's analysis (arXiv 1910.05124, section 3) gives the edge: with rate a and delay tau, w(t+1) = w(t) - a lambda w(t - tau) is stable up to
 a = (2 / lambda) sin(pi / (4 tau + 2)), which falls as 1 / tau; that is what its learning-rate rescheduling (T1) goes by.
 
 {table(["delay", "stages", "formula", "measured", "difference"], rows)}

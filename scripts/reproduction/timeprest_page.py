@@ -128,7 +128,7 @@ def memory_verdict(held: dict, memory: dict) -> str:
     mine, estimated = "I-, λ = 1, saved", "I-, λ = 1, estimated, saved"
     outcome = {(True, True): "both", (False, False): "neither", (False, True): "the divided one only",
                (True, False): "the PipeDream of the paper, and not against one that divides its mini-batches as I- does"
-               }[tuple(size[mine][1] < size[other][1] for other in (UNDIVIDED, PIPEDREAM))]
+               }[tuple(sum(size[mine][1:]) < sum(size[other][1:]) for other in (UNDIVIDED, PIPEDREAM))]
 
     def against(other: str) -> str:
         words = ["less" if a < b else "more" if a > b else "as much" for a, b in zip(size[mine], size[other])]
@@ -141,7 +141,7 @@ def memory_verdict(held: dict, memory: dict) -> str:
             f"PipeDream with undivided mini-batches, as in its paper, keeps {kept(UNDIVIDED)}: {against(UNDIVIDED)}"
             f"PipeDream with the same number of micro-batches keeps {kept(PIPEDREAM)}: {against(PIPEDREAM)}"
             f"Without kept weights (estimated) I- takes {size[estimated][1]:.0f} KiB with its places and δ. "
-            f"So the claim is borne out against {outcome}.")
+            f"So of weights and activations together the claim is borne out against {outcome}.")
 
 
 def one_copy(held: dict) -> str:
@@ -191,8 +191,8 @@ def claims(rate: float, epochs: dict, held: dict, memory: dict, time: dict, ever
             ["V- keeps one copy of the weights", word([set(held[m]) == {1} for m in held if m.startswith("V-")]), one_copy(held)],
             ["I- needs fewer epochs than V-", epochs_word(every),
              f"clearly fewer in {every.count((-1, True))} of {len(every)} comparisons, clearly more in {every.count((1, True))}"],
-            ["I- takes less memory than PipeDream", word([size["I-, λ = 1, saved"][1] < size[m][1] for m in both]),
-             f"weights {size['I-, λ = 1, saved'][1]:.0f} KiB; PipeDream {size[UNDIVIDED][1]:.0f} undivided, {size[PIPEDREAM][1]:.0f} divided"]]
+            ["I- takes less memory than PipeDream", word([total["I-, λ = 1, saved"] < total[m] for m in both]),
+             f"weights and activations {total['I-, λ = 1, saved']:.0f} KiB; PipeDream {total[UNDIVIDED]:.0f} undivided, {total[PIPEDREAM]:.0f} divided"]]
     return table(["claim", "held", "here"], sorted(rows, key=lambda row: ("no", "in part", "yes").index(row[1])))
 
 

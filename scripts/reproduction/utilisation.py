@@ -103,7 +103,7 @@ def paper_verdict(values: dict[str, list[tuple[float, float]]]) -> str:
 
 def limit() -> str:
     fills = [f"{simulated('pipedream', BACKWARD, 4, 8, k):.4f} for K = {k}" for k in (1, 10, 100, 1000)]
-    return ("A schedule that never drains pays for the filling of the pipeline once, so its bubble goes to 0: pipedream with P = 4, "
+    return ("A schedule that never drains and whose stages never wait pays for the filling of the pipeline once, so its bubble goes to 0: pipedream with P = 4, "
             f"N = 8 has {', '.join(fills)}.")
 
 
