@@ -53,7 +53,9 @@ class RemoteSendingEnd final : public RemoteEnd {
         going_.pop_front();
         moved = true;
       }
-      sending = !going_.empty() || !waiting_.empty();
+      sending = !going_.empty();
+      if (!waiting_.empty())
+        options_.wire_thread->sleep_at_most(waiting_.front().due_ns - options_.link_clock->now());
     }
     if (moved) changed_.notify_all();
     return moved ? Activity::Moved : sending ? Activity::Sending : Activity::None;

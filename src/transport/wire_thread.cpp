@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <utility>
 
 #include "base/start_thread.hpp"
@@ -76,6 +77,7 @@ void WireThread::loop(RankWire& wire) {
 
 Activity WireThread::poll_all(RankWire& wire) {
   Activity activity = Activity::None;
+  at_most_ns_ = std::numeric_limits<std::int64_t>::max();
   for (Polled* const polled : polled_) try {
       activity = std::max(activity, polled->poll(wire));
     } catch (...) {
@@ -107,20 +109,25 @@ bool WireThread::take_requests(RankWire& wire) {
   return true;
 }
 
-void WireThread::sleep(double idle_seconds, bool sending) {
+// Each wake takes some 40 us of a core. A core whose worker waits has nothing else to do; otherwise
+// it computes, so what is being sent is looked at less and less often, and nothing needs haste: a
+// worker that sends, gives a packet back or begins to wait wakes this thread itself.
+std::chrono::microseconds WireThread::pause(double idle_seconds, bool sending) const {
   using std::chrono::microseconds;
-  const bool waited_for = waiting_ > 0;
-  const auto of = [&](int waited, int sent) {
-    return microseconds(waited_for ? waited : sending ? sent : 2000);
-  };
-  const microseconds pause = idle_seconds < 0.0005  ? of(30, 100)
-                             : idle_seconds < 0.002 ? of(100, 200)
-                             : idle_seconds < 0.02  ? of(100, 500)
-                             : idle_seconds < 0.2   ? of(200, 500)
-                             : idle_seconds < 2     ? of(300, 500)
-                                                    : of(1000, 1000);
+  if (waiting_ > 0)
+    return microseconds(idle_seconds < 0.0005 ? 30
+                        : idle_seconds < 0.02 ? 100
+                        : idle_seconds < 0.2  ? 200
+                        : idle_seconds < 2    ? 300
+                                              : 1000);
+  if (sending) return microseconds(std::llround(std::clamp(idle_seconds * 1e6 / 2, 100.0, 2000.0)));
+  return microseconds(5000);
+}
+
+void WireThread::sleep(double idle_seconds, bool sending) {
+  const std::chrono::nanoseconds longest(at_most_ns_);
   std::unique_lock lock(mutex_);
-  changed_.wait_for(lock, pause,
+  changed_.wait_for(lock, std::min<std::chrono::nanoseconds>(pause(idle_seconds, sending), longest),
                     [&] { return woken_ || ending_ || !adding_.empty() || !removing_.empty(); });
   woken_ = false;
 }

@@ -4,13 +4,17 @@
 //
 // It sleeps after a round in which nothing happened: longer the longer nothing has happened, and
 // longest where no thread waits for a message and nothing is being sent, since each time it wakes
-// it interrupts a worker that computes. wake() ends the sleep.
+// it interrupts a worker that computes. wake() ends the sleep, and so does a message that is due.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
+#include <cstdint>
 #include <exception>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -23,7 +27,7 @@ namespace pipetrain {
 
 enum class Activity {
   None,
-  Sending,  // something is being sent, or is due to be
+  Sending,  // something is being sent
   Moved,    // something happened
 };
 
@@ -48,6 +52,10 @@ class WireThread {
   void add(Polled& polled);
   void remove(Polled& polled);  // waits until the thread no longer uses it
   void wake() noexcept;
+  // From within a poll: the sleep after this round is no longer than that.
+  void sleep_at_most(std::int64_t nanoseconds) {
+    at_most_ns_ = std::min(at_most_ns_, std::max<std::int64_t>(nanoseconds, 0));
+  }
 
   // Stops the thread. `finish`: also finishes the wire; false if that took more than `seconds`.
   // Otherwise the wire is cut: nothing more is sent or received.
@@ -73,11 +81,13 @@ class WireThread {
   void loop(RankWire& wire);
   Activity poll_all(RankWire& wire);
   bool take_requests(RankWire& wire);
+  std::chrono::microseconds pause(double idle_seconds, bool sending) const;
   void sleep(double idle_seconds, bool sending);
 
   const std::function<void(std::exception_ptr)> on_error_;
   int rank_ = 0, size_ = 1;
   std::vector<Polled*> polled_;  // used by the thread only
+  std::int64_t at_most_ns_ = 0;  // likewise: the longest sleep that this round's polls allow
 
   std::mutex mutex_;
   std::condition_variable changed_, answered_;
