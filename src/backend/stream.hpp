@@ -26,7 +26,7 @@ struct UpdateRule {
   double lr = 0, momentum = 0, weight_decay = 0, beta1 = 0.9, beta2 = 0.999, eps = 1e-8;
   bool nesterov = false;
   double gradient_scale = 1;  // from clipping
-  std::int64_t step = 1;      // from 1: for Adam's bias correction and sgd's first momentum
+  std::int64_t step = 1;      // from 1: for Adam's bias correction
   // PipeMare, section 3.2: delta = delta_decay * delta + (1 - delta_decay) * (new - old weights);
   // corrected = new weights - correction * delta.
   double delta_decay = 0, correction = 0;

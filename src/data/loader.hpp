@@ -35,8 +35,8 @@ struct LoaderOptions {
   OrderOptions order;
   bool repeat = true;           // false: one pass, for validation
   std::int64_t first_step = 0;  // where to start
-  int depth = 4;                // mini-batches held at once: more than any run has in flight
-  bool inputs = true;           // false: only labels are needed, as on a rank of the last stage
+  int depth = 4;       // mini-batches held at once: all that a run has in flight, and some ahead
+  bool inputs = true;  // false: only labels are needed, as on a rank of the last stage
   int reader_threads =
       0;  // threads that the readers run on; 0: one each (1 if one thread runs all)
 };

@@ -42,7 +42,7 @@ WatchedTraining::WatchedTraining(const WatchedModel& model)
       clocks_(clocks_of(plan_)),
       loader_(data_,
               {.order = training_order(config_),
-               .depth = pipeline_.loader_depth(),
+               .depth = pipeline_.loader_depth(Mode::Train),
                .reader_threads = 1},
               pipeline_.loader_readers(Mode::Train)) {
   pipeline_.set_parameters(first_parameters(config_, graph_));

@@ -19,7 +19,7 @@ constexpr const char* kWayOut = "lower optimizer.lr, or set optimizer.max_norm";
 }  // namespace
 
 void Course::see(const StepSummary& step) {
-  if (!std::isfinite(step.loss)) {  // its update was skipped
+  if (!std::isfinite(step.loss)) {  // under on_nonfinite = "skip"
     ++lost_;
     return;
   }
@@ -37,16 +37,14 @@ double Course::recent_mean() const {
 
 std::optional<std::string> Course::warning() const {
   if (lost_ >= static_cast<std::int64_t>(kRecent))
-    return fmt::format(
-        "the losses of the last {} steps are not finite, and their updates were skipped: this "
-        "training diverged; {}",
-        lost_, kWayOut);
+    return fmt::format("the losses of the last {} steps are not finite: this training diverged; {}",
+                       lost_, kWayOut);
   if (recent_.empty()) return std::nullopt;
   const double now = recent_mean();
   if (*first_ > 0 && now >= kBlownUp * *first_)
     return fmt::format(
         "the loss ended at {:.4g}, {:.0f} times that of the first step ({:.4g}): this training "
-        "diverged; {}",
+        "did not converge; {}",
         now, now / *first_, *first_, kWayOut);
   const double chance = classes_ > 1 ? std::log(classes_) : 0;
   if (chance == 0 || now < kAtChance * chance) return std::nullopt;

@@ -41,7 +41,8 @@ std::string bad_samples(const TrainingParts& parts, std::int64_t step) {
 }  // namespace
 
 void check_divergence(const TrainingParts& parts, const StepRecord& record, const StepSummary& s) {
-  if (s.skipped || (std::isfinite(s.loss) && std::isfinite(s.grad_norm))) return;
+  if (parts.config.training.on_nonfinite == OnNonfinite::Skip) return;
+  if (std::isfinite(s.loss) && std::isfinite(s.grad_norm)) return;
   throw DivergedError(fmt::format(
       "training diverged at step {}: loss {}, gradient norm {}; {}{}; lower optimizer.lr, set "
       "optimizer.max_norm, or skip such updates with training.on_nonfinite = \"skip\"",

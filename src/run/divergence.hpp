@@ -17,8 +17,8 @@ struct TrainingParts {  // what the message is made from
   const Dataset& train;
 };
 
-// DivergedError, which names step, stage and layer, if a number of the step is not finite and the
-// update was not skipped; it also names the mini-batch's samples that are not finite themselves.
+// DivergedError, which names step, stage and layer, if a number of the step is not finite and
+// on_nonfinite = "stop"; it also names the mini-batch's samples that are not finite themselves.
 void check_divergence(const TrainingParts& parts, const StepRecord& record, const StepSummary& s);
 
 }  // namespace pipetrain

@@ -102,7 +102,7 @@ LoaderOptions loader_options(const Pipeline& pipeline, const Config& config, Mod
   return {.order = trains ? training_order(config) : evaluation_order(config),
           .repeat = trains,
           .first_step = first,
-          .depth = pipeline.loader_depth(),
+          .depth = pipeline.loader_depth(mode),
           .inputs = pipeline.reads_inputs(),
           .reader_threads = pipeline.reader_threads(mode)};
 }

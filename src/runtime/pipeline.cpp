@@ -55,6 +55,17 @@ bool is_of(const SegmentProgram& segment, std::int64_t count) {
                                : more >= 0 && more % segment.program.minibatches_per_round() == 0;
 }
 
+// How many mini-batches the step board has room for, since the reporter may be late. What a stage
+// reports must never wait for a record that other stages cannot complete before this stage
+// continues: 66 replicas that take turns report only when the next stage is done with 66
+// mini-batches, and an order of one's own may put updates off. Stages are never further apart than
+// a written program is long.
+int board_capacity(const Config& config, const Program& program) {
+  constexpr int late = 64;
+  const bool far = program.whole_minibatches || has_own_order(config.pipeline);
+  return late + (far ? program.minibatches : 0);
+}
+
 // While this object lives, messages from other ranks' boards are heard.
 struct LinkedBoard {
   LinkedBoard(std::optional<BoardLink>& link, StepBoard& board) : link(link) {
@@ -232,10 +243,14 @@ int Pipeline::reader_threads(Mode mode) const {
         workers.insert(program.worker_of_copy(stage, copy));
   return static_cast<int>(workers.size());
 }
-int Pipeline::loader_depth() const {
-  // Held at once: the mini-batches of the micro-batches that the first stage has in flight, which
-  // may begin and end within one, and two made ahead.
+int Pipeline::loader_depth(Mode mode) const {
+  // Held at once: the mini-batches of the micro-batches that are in flight, which may begin and end
+  // within one, and two made ahead.
   const Program& program = impl_->needs.program.program;
+  if (mode == Mode::Evaluate) {  // one in each packet, and one that waits for a packet
+    const int in_flight = evaluation_packets * (program.stages - 1) + 1;
+    return in_flight / minibatch_parts(impl_->config).validation + 4;
+  }
   const StageNeeds& first = impl_->needs.stages[0];
   return std::max({first.slots * first.copies, first.input_slots * first.copies, program.stages}) /
              program.microbatches +
@@ -279,6 +294,7 @@ std::int64_t Pipeline::Impl::train(Loader* loader, std::int64_t first, std::int6
                    .copies = copies,
                    .parameters = parameter_count,
                    .tied = by_joint_norm ? tied->count() : 0,
+                   .capacity = board_capacity(config, segment.program),
                    .first_step = first,
                    .end = first + count,
                    .drain = drain,

@@ -92,7 +92,7 @@ class Pipeline {
   const SegmentProgram& segment_program() const;  // of the longest segment
   int loader_readers(Mode mode) const;            // of this rank; 0: none
   bool reads_inputs() const;                      // in addition to labels
-  int loader_depth() const;
+  int loader_depth(Mode mode) const;
   int reader_threads(Mode mode) const;
   // Is there a core for every thread that no other run of pipetrain has claimed? Workers are pinned
   // to those; an inline worker's thread is not.

@@ -61,7 +61,7 @@ class StepBoard {
     std::vector<int> copies = {};  // of each stage: those with a part in every step; empty: one
     int parameters = 0;
     int tied = 0;  // how many of them are tied: their sums are deposited separately, one by one
-    int capacity = 64;
+    int capacity = 64;  // in mini-batches: more than the stages may be apart
     std::int64_t first_step = 0;
     std::int64_t end =
         std::numeric_limits<std::int64_t>::max();  // of the segment: one after its last

@@ -50,9 +50,7 @@ struct Walk {
 
   ReadContext context(const Instruction& i, Version at_backward) const {
     const auto turned = turn.find(i.microbatch);
-    return {.stage = i.stage,
-            .stages = program.stages,
-            .microbatch = i.microbatch,
+    return {.microbatch = i.microbatch,
             .microbatches = program.microbatches,
             .at_entry = entry.at(i.microbatch),
             .at_forward = at_forward.at({i.stage, i.microbatch}),

@@ -131,9 +131,7 @@ WeightRead WorkerBinder::read(Held& held, Op op, MicrobatchId m) {
 }
 
 ReadContext WorkerBinder::first_context(StageId stage) const {
-  return {.stage = stage,
-          .stages = order_.stages,
-          .microbatch = {},
+  return {.microbatch = {},
           .microbatches = order_.microbatches,
           .at_entry = {},
           .at_forward = {},

@@ -18,8 +18,6 @@ struct MixRule {
 
 // What the order alone determines for one forward or backward. Versions count a stage's updates.
 struct ReadContext {
-  StageId stage;
-  int stages = 1;
   MicrobatchId microbatch;  // counted over the whole program
   int microbatches = 1;     // per mini-batch, N
   Version at_entry;         // newest on stage 0 when the micro-batch's forward begins there

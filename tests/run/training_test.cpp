@@ -2,7 +2,9 @@
 // what ends it earlier.
 #include "run/training.hpp"
 
+#include <algorithm>
 #include <csignal>
+#include <limits>
 
 #include "base/error.hpp"
 #include "catch.hpp"
@@ -120,6 +122,25 @@ TEST_CASE("a request to save does not end a training", "[training]") {
   REQUIRE(saved.size() == 2);
   CHECK(saved[0]["reason"] == "request");
   CHECK(saved[0]["step"] == 0);
+}
+
+TEST_CASE("under skip a loss that alone is not finite ends no training", "[training]") {
+  RunRig rig({"training.on_nonfinite=skip", "model.trainable=[\"fc1.*\"]"});
+  NamedTensors parameters = rig.pipeline().parameters();
+  // The first class has probability 0: where it is the label, the loss is infinite, and every
+  // gradient finite.
+  floats(parameters, "fc2.bias")[0] = -std::numeric_limits<float>::infinity();
+  rig.pipeline().set_parameters(parameters);
+  Training training(rig.input());
+  training.run();
+  CHECK(rig.steps_of("step") == Steps{1, 2, 3, 4});
+  const auto steps = rig.events("step");
+  CHECK(std::ranges::any_of(steps, [](const auto& step) { return step["loss"].is_null(); }));
+  for (const auto& step : steps) {
+    CHECK(step["grad_norm"].is_number());
+    CHECK_FALSE(step.contains("skipped"));
+  }
+  CHECK_FALSE(training.end_event().contains("skipped"));
 }
 
 TEST_CASE("a loss that is not finite ends a training with an error", "[training]") {

@@ -108,7 +108,7 @@ TEST_CASE("a pipeline can be destroyed after its failure, at any step", "[ending
     const auto data = synthetic(64);
     Loader loader(*data,
                   {.order = {.batch_size = 16},
-                   .depth = pipeline.loader_depth(),
+                   .depth = pipeline.loader_depth(Mode::Train),
                    .reader_threads = pipeline.reader_threads(Mode::Train)},
                   pipeline.loader_readers(Mode::Train));
     CHECK_THROWS_AS(pipeline.train(loader, 0, 4,

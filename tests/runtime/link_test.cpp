@@ -116,7 +116,7 @@ TEST_CASE("a drain does not wait for a link", "[link]") {
     pipeline.set_parameters(first_parameters(config, graph));
     Loader loader(*data,
                   {.order = training_order(config),
-                   .depth = pipeline.loader_depth(),
+                   .depth = pipeline.loader_depth(Mode::Train),
                    .reader_threads = pipeline.reader_threads(Mode::Train)},
                   pipeline.loader_readers(Mode::Train));
     const std::int64_t trained = pipeline.train(

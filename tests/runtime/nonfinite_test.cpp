@@ -159,6 +159,6 @@ TEST_CASE("the layer named is the first whose gradient is not finite", "[nonfini
   CHECK(message().find("fc2.bias, layer \"fc2\" on stage 2") != std::string::npos);
   CHECK(message().find("step 6:") != std::string::npos);
   CHECK(message().find("of the mini-batch's samples") == std::string::npos);  // the data are finite
-  record.stages[0].skipped = true;
+  config.training.on_nonfinite = OnNonfinite::Skip;
   CHECK(message().empty());
 }

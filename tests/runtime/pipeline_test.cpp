@@ -99,7 +99,7 @@ layers = [
                      const std::atomic<bool>* drain = nullptr) {
     Loader loader(data,
                   {.order = order,
-                   .depth = pipeline.loader_depth(),
+                   .depth = pipeline.loader_depth(Mode::Train),
                    .reader_threads = pipeline.reader_threads(Mode::Train)},
                   pipeline.loader_readers(Mode::Train));
     return pipeline.train(loader, 0, 3, on_step, drain);

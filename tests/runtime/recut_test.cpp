@@ -30,7 +30,7 @@ NamedTensors trained(const Config& config, const std::string& model, const std::
   pipeline.set_parameters(first_parameters(config, graph));
   Loader loader(*data,
                 {.order = training_order(config),
-                 .depth = pipeline.loader_depth(),
+                 .depth = pipeline.loader_depth(Mode::Train),
                  .reader_threads = pipeline.reader_threads(Mode::Train)},
                 pipeline.loader_readers(Mode::Train));
   std::int64_t done = 0;

@@ -1,6 +1,7 @@
 // Stages with replicas: the results are those of one process, of every kind of worker, and of other
 // replicas that resume.
 #include <cmath>
+#include <numeric>
 
 #include "backends.hpp"
 #include "catch.hpp"
@@ -116,6 +117,19 @@ TEST_CASE("mini-batches in turn: threads and inline agree to the bit", "[replica
     }
 }
 
+TEST_CASE("66 replicas in turn update after as many mini-batches of the next stage", "[replicas]") {
+  Config config = of("pipedream", {66, 1}, "inline");
+  config.pipeline.microbatches = 1;
+  config.data.batch_size = 2;
+  std::vector<std::int64_t> steps;
+  TrainingSetup setup{.model = mlp_model, .config = config, .steps = 140};
+  setup.on_step = [&](const StepRecord& record) { steps.push_back(record.step); };
+  CHECK(train(setup).losses.size() == 140);
+  std::vector<std::int64_t> all(140);
+  std::iota(all.begin(), all.end(), 0);
+  CHECK(steps == all);
+}
+
 TEST_CASE("two buffered versions are the same with equal replicas", "[replicas]") {
   CHECK(difference(run(of("pipedream_2bw", {2, 2})).parameters,
                    run(of("pipedream_2bw", {1, 1})).parameters) < 1e-5);
@@ -164,7 +178,7 @@ TEST_CASE("what replicas have trained, other replicas train on", "[replicas]") {
     Loader loader(*data,
                   {.order = training_order(config),
                    .first_step = first,
-                   .depth = pipeline.loader_depth(),
+                   .depth = pipeline.loader_depth(Mode::Train),
                    .reader_threads = pipeline.reader_threads(Mode::Train)},
                   pipeline.loader_readers(Mode::Train));
     int steps = 0;

@@ -34,7 +34,7 @@ struct Machine {  // a config with all that trains it
     Loader loader(*data,
                   {.order = {.batch_size = config.data.batch_size},
                    .first_step = first,
-                   .depth = pipeline.loader_depth(),
+                   .depth = pipeline.loader_depth(Mode::Train),
                    .reader_threads = pipeline.reader_threads(Mode::Train)},
                   pipeline.loader_readers(Mode::Train));
     std::atomic<bool> drain = false;

@@ -50,7 +50,7 @@ struct TiedPipeline {
     Loader loader(*data,
                   {.order = {.batch_size = config.data.batch_size},
                    .first_step = first,
-                   .depth = pipeline.loader_depth(),
+                   .depth = pipeline.loader_depth(Mode::Train),
                    .reader_threads = pipeline.reader_threads(Mode::Train)},
                   pipeline.loader_readers(Mode::Train));
     pipeline.train(loader, first, count, [](const StepRecord&) {});

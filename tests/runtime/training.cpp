@@ -98,7 +98,7 @@ Trained train(const TrainingSetup& setup) {
                 {.order = {.batch_size = config.data.batch_size,
                            .shuffle = config.data.shuffle,
                            .drop_last = config.data.drop_last},
-                 .depth = pipeline.loader_depth(),
+                 .depth = pipeline.loader_depth(Mode::Train),
                  .reader_threads = pipeline.reader_threads(Mode::Train)},
                 pipeline.loader_readers(Mode::Train));
   pipeline.train(loader, 0, setup.steps, [&](const StepRecord& record) {

@@ -31,7 +31,7 @@ Between train_in_two(const Config& config, bool validates) {
   pipeline.set_parameters(first_parameters(config, graph));
   Loader loader(*data,
                 {.order = training_order(config),
-                 .depth = pipeline.loader_depth(),
+                 .depth = pipeline.loader_depth(Mode::Train),
                  .reader_threads = pipeline.reader_threads(Mode::Train)},
                 pipeline.loader_readers(Mode::Train));
   for (const int first : {0, 3}) {
@@ -40,6 +40,19 @@ Between train_in_two(const Config& config, bool validates) {
   }
   if (validates) evaluate(pipeline, *data, config);
   return {pipeline.parameters(), pipeline.memory()};
+}
+
+int depth_for(Mode mode, int stages, std::int64_t told) {
+  Config config = make_config({.stages = stages, .microbatches = 4});
+  config.validation.batch_size = told;
+  const Graph graph = read_model_text(residual_model, "test");
+  const auto data = draw_synthetic({.samples = 64, .seed = 3, .part = "train"}, graph);
+  const Plan plan = make_plan(graph, config, {});
+  const auto backend = make_backend(config.hardware.backend);
+  PipelineInput input{graph, plan, config, *backend, 6};
+  input.sizes.train = data->order(training_order(config))->sizes();
+  input.sizes.validation = data->order(evaluation_order(config))->sizes();
+  return Pipeline(input).loader_depth(mode);
 }
 
 std::size_t sum(const std::vector<HeldMemory>& stages, MemoryAccount HeldMemory::*which) {
@@ -65,6 +78,17 @@ TEST_CASE("validation between segments changes no bit of the training", "[valida
   CHECK(sum(without.memory, &HeldMemory::training) == sum(with.memory, &HeldMemory::training));
   CHECK(sum(without.memory, &HeldMemory::validation) == 0);
   CHECK(sum(with.memory, &HeldMemory::validation) > 0);
+}
+
+TEST_CASE("the loader holds every mini-batch that validation has in flight", "[validation]") {
+  for (const int stages : {1, 2, 8}) {
+    const int in_flight = evaluation_packets * (stages - 1) + 1;
+    INFO(stages << " stages");
+    CHECK(depth_for(Mode::Evaluate, stages, 24) > in_flight);  // each is one micro-batch
+    CHECK(4 * (depth_for(Mode::Evaluate, stages, 0) - 1) > in_flight);
+    CHECK(depth_for(Mode::Train, stages, 24) == depth_for(Mode::Train, stages, 0));
+  }
+  CHECK(depth_for(Mode::Evaluate, 8, 0) < depth_for(Mode::Evaluate, 8, 24));
 }
 
 TEST_CASE("by default validation needs no more memory than training", "[validation][memory]") {

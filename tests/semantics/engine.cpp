@@ -92,7 +92,7 @@ std::vector<double> trained(Config config, const ScalarTask& task, const Choice&
   const Points points(task);
   Loader loader(points,
                 {.order = {.batch_size = config.data.batch_size, .shuffle = false},
-                 .depth = pipeline.loader_depth(),
+                 .depth = pipeline.loader_depth(Mode::Train),
                  .reader_threads = pipeline.reader_threads(Mode::Train)},
                 pipeline.loader_readers(Mode::Train));
   const std::int64_t warmup = warmup_steps(config, input.steps_per_epoch);
