@@ -69,7 +69,7 @@ HeldMemory held_by(const CompiledPipeline& p, const CompiledPart& part, std::siz
 CompiledPipeline compile_pipeline(const PipelineInput& in) {
   std::vector<MicrobatchSize> sizes = microbatch_sizes(in.sizes, minibatch_parts(in.config));
   PipelineNeeds needs = needs_of(in);
-  LoweredModel model = lower_for(in, sizes);
+  LoweredModel model = lower_for(in, sizes, recomputes(needs.program.program));
   CompiledPipeline p{in, std::move(sizes), std::move(needs), std::move(model), {}};
   for (std::size_t s = 0; s < in.plan.stages.size(); ++s) {
     CompiledPart& part = p.parts.emplace_back();

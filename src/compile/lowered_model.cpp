@@ -54,13 +54,15 @@ const Lowering& LoweredModel::lowering(const Lengths& lengths) const {
   return *form->lowering;
 }
 
-LoweredModel lower_for(const PipelineInput& input, std::span<const MicrobatchSize> sizes) {
+LoweredModel lower_for(const PipelineInput& input, std::span<const MicrobatchSize> sizes,
+                       bool recomputes) {
   const Config& config = input.config;
   set_kernel_threads(threads_for(input.config, input.ranks).threads_per_stage);
   const auto microbatch =
       sample_part(static_cast<int>(config.data.batch_size), config.pipeline.microbatches, 0);
   LowerOptions options{.samples = microbatch.count,
-                       .recomputes = config.pipeline.recompute.rule == Recompute::Stage ||
+                       .recomputes = recomputes ||
+                                     config.pipeline.recompute.rule == Recompute::Stage ||
                                      config.pipeline.recompute.rule == Recompute::Segments ||
                                      config.pipeline.gradient_rule != GradientRule::Saved,
                        .precision = config.training.precision};

@@ -44,7 +44,9 @@ class LoweredModel {
 };
 
 // Lowers the whole graph, at all lengths that these micro-batches have. Sets this thread's number
-// of kernel threads first, because kernels are compiled for that number.
-LoweredModel lower_for(const PipelineInput& input, std::span<const MicrobatchSize> sizes);
+// of kernel threads first, because kernels are compiled for that number. `recomputes`: the program
+// does, whether the config asks for it or the order itself has it.
+LoweredModel lower_for(const PipelineInput& input, std::span<const MicrobatchSize> sizes,
+                       bool recomputes);
 
 }  // namespace pipetrain

@@ -99,10 +99,30 @@ Program make_training_program(const ScheduleRequest& request) {
   }
 }
 
+// No backward can make an update that goes by a norm, or that waits for the gradients of other
+// stages. If a file fuses one anyway, BU3 becomes B3 U3@1.
+Program take_updates_apart(Program program, const Config& config, const std::set<StageId>& tied) {
+  for (auto& list : program.workers) {
+    std::vector<Instruction> apart;
+    for (const Instruction& i : list) {
+      apart.push_back(i);
+      if (!fuses_update(i.op) || !(needs_norm(config) || tied.contains(i.stage))) continue;
+      apart.back().op = without_update(i.op);
+      const int update = program.update_for(i.stage, program.minibatch_of(i.microbatch));
+      apart.push_back({Op::Update,
+                       i.stage,
+                       program.name_of_update(i.stage, update),
+                       {program.version_made_by(i), AsStored{}}});
+    }
+    list = std::move(apart);
+  }
+  return program;
+}
+
 // The order itself has been checked; what may fail are updates that wait for other stages.
 Program own_program(const Config& config, const ScheduleRequest& request) {
   const OwnOrder own = own_order(config.pipeline);
-  Program program = complete(own, request);
+  Program program = take_updates_apart(complete(own, request), config, request.tied);
   std::set<StageId> tied = request.tied;
   for (const StageId stage : program.syncing_stages()) tied.erase(stage);
   program = add_gradient_sync(std::move(program), tied);
@@ -189,12 +209,15 @@ Program evaluation_program(const Program& training, int microbatches) {
   if (!training.placement.empty())
     for (StageId s{0}; s.value < program.stages; ++s.value)
       program.placement.push_back({training.worker_of_copy(s, 0)});
-  for (MicrobatchId m{0}; m.value < microbatches; ++m.value)
-    for (StageId s{0}; s.value < program.stages; ++s.value) {
+  const int last = program.stages - 1;
+  for (int turn = 0; turn < microbatches + last; ++turn)
+    for (StageId s{std::min(turn, last)}; s.value >= 0; --s.value) {
+      const MicrobatchId m{turn - s.value};
+      if (m.value >= microbatches) break;
       auto& list = program.workers[program.worker_of(s, m).value];
       list.push_back({s.value == 0 ? Op::LoadInput : Op::ReceiveActivation, s, m, {}});
       list.push_back({Op::Forward, s, m, {}});
-      if (s.value + 1 < program.stages) list.push_back({Op::SendActivation, s, m, {}});
+      if (s.value < last) list.push_back({Op::SendActivation, s, m, {}});
     }
   return program;
 }

@@ -47,7 +47,10 @@ DeltaRule delta_rule(const Config& config, int workers, StageId stage);
 // How many micro-batches a mini-batch is cut into. Validation uses training's number, unless
 // validation.batch_size says how many samples run at once.
 MinibatchParts minibatch_parts(const Config& config);
-// Forwards only: `microbatches` of them through every stage, where training has its first copy.
+// Forwards only: `microbatches` of them through every stage, where training has its first copy. In
+// turn t stage s runs micro-batch t - s, the later stages of a worker first. So a worker with
+// several stages begins further micro-batches while others run the first one, each stage holds one
+// input at a time, and channels need room for one message.
 Program evaluation_program(const Program& training, int microbatches = 1);
 
 bool splits_backward(const Program& program);

@@ -3,6 +3,7 @@
 #include <random>
 
 #include "catch.hpp"
+#include "compile/segment_program.hpp"
 #include "order_csv.hpp"
 #include "program/check.hpp"
 #include "program/text.hpp"
@@ -23,6 +24,13 @@ Trained run(const std::string& text, const std::string& workers) {
                 .config = config,
                 .steps = 2 * program.minibatches,
                 .program = &program});
+}
+
+// The program as a file of the user's own.
+Config as_own_order(Config config, const Program& program) {
+  config.pipeline.schedule.clear();
+  config.pipeline.order_csv = csv_of(program);
+  return config;
 }
 
 const char* const usual =
@@ -120,4 +128,43 @@ TEST_CASE("a rearranged program is refused, or runs alike on threads and inline"
     CHECK(same_bits(threads.parameters, in_turn.parameters));
   }
   CHECK(ran > 5);
+}
+
+TEST_CASE("fused updates give the bits of updates apart, by a norm and of tied parameters too",
+          "[own order]") {
+  const std::string head = "program stages=2 microbatches=2 minibatches=1\n",
+                    first = "0: 0L0 0F0 0SA0 0L1 0F1 0SA1 0RG0 0B0 0RG1 ",
+                    last = "\n1: 1RA0 1F0 1B0 1SG0 1RA1 1F1 1BH1 1SG1 ";
+  const Program fused = parse_program(head + first + "0BU1" + last + "1TU1\n"),
+                apart = parse_program(head + first + "0B1 0U1@1" + last + "1BT1 1U1@1\n");
+  const std::string model = GENERATE(mlp_model, tied_model);
+  const std::string kind = GENERATE("sgd", "adam");
+  const std::string norm = GENERATE("unused", "max", "skip");
+  CAPTURE(model, kind, norm);
+  Config config = make_config({.stages = 2, .microbatches = 2});
+  config.optimizer.kind = word_named<OptimizerKind>(kind).value();
+  if (norm == "max") config.optimizer.max_norm = 0.05;
+  if (norm == "skip") config.training.on_nonfinite = OnNonfinite::Skip;
+  const Trained a = train({.model = model, .config = as_own_order(config, fused)}),
+                b = train({.model = model, .config = as_own_order(config, apart)});
+  CHECK(a.losses == b.losses);
+  CHECK(same_bits(a.parameters, b.parameters));
+}
+
+// Cut between a relu and the layer that reads it. The relu's own stage has its mask by the weights
+// of the backward, its reader has its input by those of the forward.
+TEST_CASE("an order that recomputes is lowered as if the config asked for it", "[own order]") {
+  constexpr int steps = 12;
+  Config config = make_config(
+      {.stages = 3, .microbatches = 1, .schedule = "pipelined_backpropagation", .backend = "cpu"});
+  config.optimizer.lr = 0.2;
+  config.pipeline.gradient_rule = GradientRule::Recompute;
+  const Program program = training_program(config, 3, steps).program;
+  REQUIRE(program.minibatches == steps);
+  const Trained asked = train({.model = mlp_model, .config = config, .steps = steps});
+  config.pipeline.gradient_rule = GradientRule::Saved;
+  const Trained written =
+      train({.model = mlp_model, .config = as_own_order(config, program), .steps = steps});
+  CHECK(asked.losses == written.losses);
+  CHECK(same_bits(asked.parameters, written.parameters));
 }
