@@ -108,6 +108,7 @@ struct KernelTraits {
 };
 
 // One layer compiled for one number of samples and one mode. Holds neither activations nor weights.
+// The kernels of a backend share their tables of sinusoidal positions.
 class Kernel {
  public:
   virtual ~Kernel() = default;

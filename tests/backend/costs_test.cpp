@@ -1,5 +1,6 @@
 // What each backend says that layers cost; models are cut into stages by these costs.
 #include "backend/backend.hpp"
+#include "backend/cpu/cpu_backend.hpp"
 #include "backend/cpu/instruction_set.hpp"
 #include "backends.hpp"
 #include "catch.hpp"
@@ -72,18 +73,46 @@ TEST_CASE("on the CPU a relu costs something if another layer reads its input") 
   CHECK(shares(costs_of("cpu", graph)) == std::vector<double>{1, 1, 1});
 }
 
+TEST_CASE("on the CPU a relu after a linear layer costs nothing only where that applies it") {
+  const auto linear = [](const std::string& more) {
+    return "kind = 'linear', out_features = 8" + more + " }, { name = 'relu', kind = 'relu' }";
+  };
+  const Graph vectors = network("[8]", "{ name = 'fc', " + linear("")),
+              rows = network("[4, 8]", "{ name = 'fc', " + linear("")),
+              tied = network("[8]", "{ name = 'first', kind = 'linear', out_features = 8 }," +
+                                        ("{ name = 'second', " + linear(", tied = 'first'")));
+  CHECK(shares(costs_of("cpu", vectors)) == std::vector<double>{1, 0});
+  CHECK(shares(costs_of("cpu", rows)) == std::vector<double>{1, 1});
+  CHECK(shares(costs_of("cpu", tied)) == std::vector<double>{1, 1, 1});
+  const auto backend = make_backend("cpu");
+  for (const Graph* graph : {&vectors, &rows, &tied}) {
+    const LayerId relu{static_cast<int>(graph->layers.size()) - 1};
+    const auto kernel = backend->lower(*graph, {.samples = 2})->make_kernel(relu, {.samples = 2});
+    CHECK(kernel->traits().aliases_input == (graph == &vectors));
+  }
+}
+
 TEST_CASE("a convolution that gains from Winograd costs half, given AVX-512") {
-  const auto computed = [](const std::string& convolution, Precision precision) {
+  const auto products = GENERATE(cpu::Products::F32, cpu::Products::Bf16, cpu::Products::Tiles);
+  CAPTURE(static_cast<int>(products));
+  const auto backend = make_cpu_backend(products);
+  const auto computed = [&](const std::string& convolution, Precision precision) {
     const Graph graph =
         network("[64, 16, 16]",
                 "{ name = 'conv', kind = 'conv2d', out_channels = 64, " + convolution + " }");
-    const BackendCosts costs = make_backend("cpu")->costs(graph, precision);
+    const BackendCosts costs = backend->costs(graph, precision);
     CHECK(costs.layers[0].moved == 1);
+    // The kernel is that which the costs speak of: by Winograd it reads 16 points, not 9 taps.
+    constexpr std::size_t points = std::size_t{16} * 64 * 64 * sizeof(float);
+    const auto lowering = backend->lower(graph, {.samples = 2, .precision = precision});
+    CHECK((lowering->packed_bytes({0}, Pass::Forward) == points) ==
+          (costs.layers[0].computed == 0.5));
     return costs.layers[0].computed;
   };
   const std::string suited = "kernel = 3, padding = 1";
-  CHECK(computed(suited, Precision::F32) == (cpu::has_avx512() ? 0.5 : 1));
-  CHECK(computed(suited, Precision::Bf16) == 1);
+  const double half = cpu::has_avx512() ? 0.5 : 1;
+  CHECK(computed(suited, Precision::F32) == half);
+  CHECK(computed(suited, Precision::Bf16) == (products == cpu::Products::Bf16 ? 1 : half));
   CHECK(computed(suited + ", groups = 2", Precision::F32) == 1);
   CHECK(computed(suited + ", stride = 2", Precision::F32) == 1);
   CHECK(computed("kernel = 1", Precision::F32) == 1);

@@ -2,6 +2,7 @@
 
 #include "backend/cpu/conv/suits_winograd.hpp"
 #include "backend/cpu/instruction_set.hpp"
+#include "backend/cpu/lowering.hpp"
 #include "graph/graph.hpp"
 #include "graph/traits.hpp"
 
@@ -19,21 +20,18 @@ constexpr double kCoreMemoryGbS = 16;
 constexpr double kCrossingGbS = 8;
 
 // Does the layer before this relu apply it as it writes? Then the relu's backward counts as free
-// too.
+// too, except after a sum, which has no backward of its own.
 bool is_done_before(const Graph& graph, const Layer& relu) {
-  const ValueId input = relu.inputs[0];
-  if (input.value == 0 || graph.consumers(input).size() != 1) return false;
-  const LayerSpec& before = graph.layers[input.value - 1].spec;
-  return std::holds_alternative<Conv2d>(before) || std::holds_alternative<Linear>(before) ||
-         std::holds_alternative<BatchNorm>(before);
+  const std::optional<LayerId> before = applied_by(graph, relu);
+  return before && !std::holds_alternative<Add>(graph.layers[*before].spec);
 }
 
 // Four ninths of the multiplications, but with the transforms it takes half of the time.
 constexpr double kFilteredShare = 0.5;
 
-bool is_filtered(const Graph& graph, const Layer& layer, Precision precision) {
+bool is_filtered(const Graph& graph, const Layer& layer, bool convolves_bf16) {
   const auto* conv = std::get_if<Conv2d>(&layer.spec);
-  return conv && precision == Precision::F32 && has_avx512() &&
+  return conv && !convolves_bf16 && has_avx512() &&
          suits_winograd(*conv, graph.shape(layer.inputs[0]).dims[0], layer.output);
 }
 
@@ -47,22 +45,25 @@ double small_image_share(const Layer& layer) {
   return pixels <= 4 ? 1.5 : pixels <= 16 ? 1.15 : 1;
 }
 
-BackendCosts::LayerShares shares(const Graph& graph, const Layer& layer, Precision precision) {
+BackendCosts::LayerShares shares(const Graph& graph, const Layer& layer, bool convolves_bf16) {
   const bool is_relu = std::holds_alternative<Relu>(layer.spec);
   if (traits_of(layer.spec).is_view || (is_relu && is_done_before(graph, layer)))
     return {.computed = 0, .moved = 0};
-  return {.computed =
-              is_filtered(graph, layer, precision) ? kFilteredShare : small_image_share(layer)};
+  return {.computed = is_filtered(graph, layer, convolves_bf16) ? kFilteredShare
+                                                                : small_image_share(layer)};
 }
 
 }  // namespace
 
-BackendCosts costs(const Graph& graph, Precision precision) {
+BackendCosts costs(const Graph& graph, Precision precision, Products products) {
+  // Otherwise convolutions of bf16 values are done in f32.
+  const bool convolves_bf16 = precision == Precision::Bf16 && products == Products::Bf16;
   BackendCosts costs{.layers = {},
                      .compute_gflop_s = core_gflop_s(),
                      .memory_gb_s = kCoreMemoryGbS,
                      .crossing_gb_s = kCrossingGbS};
-  for (const Layer& layer : graph.layers) costs.layers.push_back(shares(graph, layer, precision));
+  for (const Layer& layer : graph.layers)
+    costs.layers.push_back(shares(graph, layer, convolves_bf16));
   return costs;
 }
 

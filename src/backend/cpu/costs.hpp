@@ -2,6 +2,7 @@
 #pragma once
 
 #include "backend/backend.hpp"
+#include "backend/cpu/linear/products.hpp"
 
 namespace pipetrain {
 struct Graph;
@@ -9,8 +10,8 @@ struct Graph;
 
 namespace pipetrain::cpu {
 
-// Follows from the instructions that the processor has, not from timings: machines with the same
-// instructions cut a model alike.
-BackendCosts costs(const Graph& graph, Precision precision);
+// They follow from the processor's instructions and, in bf16, from how `products` are done, not
+// from timings: machines with the same processor cut a model alike.
+BackendCosts costs(const Graph& graph, Precision precision, Products products);
 
 }  // namespace pipetrain::cpu

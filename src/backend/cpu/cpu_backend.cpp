@@ -9,6 +9,7 @@
 
 #include "backend/cpu/costs.hpp"
 #include "backend/cpu/lowering.hpp"
+#include "backend/cpu/sinusoids.hpp"
 #include "backend/cpu/update.hpp"
 #include "backend/host_stream.hpp"
 #include "base/error.hpp"
@@ -61,10 +62,10 @@ class CpuBackend final : public Backend {
   explicit CpuBackend(cpu::Products products) : products_(products) {}
   std::string_view name() const override { return "cpu"; }
   std::unique_ptr<const Lowering> lower(const Graph& graph, const LowerOptions& options) override {
-    return cpu::lower(graph, options, products_);
+    return cpu::lower(graph, options, products_, sinusoids_);
   }
   BackendCosts costs(const Graph& graph, Precision precision) const override {
-    return cpu::costs(graph, precision);
+    return cpu::costs(graph, precision, products_);
   }
   std::unique_ptr<Stream> make_stream(const StreamOptions&) override {
     return std::make_unique<CpuStream>();
@@ -72,6 +73,7 @@ class CpuBackend final : public Backend {
 
  private:
   cpu::Products products_;
+  cpu::Sinusoids sinusoids_;
 };
 
 }  // namespace

@@ -15,6 +15,8 @@ struct Layer;
 
 namespace pipetrain::cpu {
 
+class Sinusoids;  // sinusoids.hpp
+
 // Which kernel does a relu's backward, decided on the uncut graph (lowering.cpp). The choice does
 // not change the gradient that leaves the relu and its neighbours.
 enum class Mask {
@@ -38,6 +40,7 @@ struct Problem {
   bool multiplies_bf16 = false;      // conv2d, linear, lstm: oneDNN multiplies bf16 by bf16
   std::int64_t samples = 1;          // of the kernel; while lowering: of a training micro-batch
   Mode mode = Mode::Train;
+  Sinusoids* sinusoids = nullptr;  // of the backend; used by sinusoidal_positions
 
   std::int64_t input_elements() const { return samples * inputs[0].stored_elements(); }
   std::int64_t output_elements() const { return samples * output.stored_elements(); }

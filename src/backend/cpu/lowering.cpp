@@ -93,41 +93,34 @@ Indexed<ValueLayout, ValueId> choose_layouts(const Graph& graph, Precision preci
 // ---- relus
 
 // A linear layer of vectors: a relu next to it can leave work to it.
-bool is_linear_of_vectors(const Problem& problem) {
-  return is<Linear>(*problem.layer) && problem.layer->output.dims.size() == 1 &&
-         !problem.plain_weights;
+bool is_linear_of_vectors(const Graph& graph, LayerId id) {
+  const Layer& layer = layer_of(graph, id);
+  return is<Linear>(layer) && layer.output.dims.size() == 1 && !shares_weights(graph, id);
 }
 
-bool can_apply_relu(const Problem& problem) {
-  const Layer& layer = *problem.layer;
-  return is<Conv2d>(layer) || is_linear_of_vectors(problem) || is<BatchNorm>(layer) ||
+bool can_apply_relu(const Graph& graph, LayerId id) {
+  const Layer& layer = layer_of(graph, id);
+  return is<Conv2d>(layer) || is_linear_of_vectors(graph, id) || is<BatchNorm>(layer) ||
          is<Add>(layer);
-}
-
-// The only layer that reads a value; null if there are several, or none.
-Problem* only_reader(const Graph& graph, Indexed<Problem, LayerId>& problems, ValueId value) {
-  const auto readers = graph.consumers(value);
-  if (readers.size() != 1) return nullptr;
-  return &problems[readers[0]];
 }
 
 void fuse_relu(const Graph& graph, Indexed<Problem, LayerId>& problems, std::size_t relu,
                bool masks_elsewhere) {
   Problem& problem = problems[relu];
-  const ValueId input = problem.layer->inputs[0];
-  Problem* producer = input.value > 0 ? &problems[input.value - 1] : nullptr;
-  if (producer && can_apply_relu(*producer) && graph.consumers(input).size() == 1) {
-    producer->with_relu = problem.relu_ahead = true;
-    if (masks_elsewhere && is<BatchNorm>(*producer->layer)) {
+  if (const std::optional<LayerId> before = applied_by(graph, *problem.layer)) {
+    Problem& producer = problems[*before];
+    producer.with_relu = problem.relu_ahead = true;
+    if (masks_elsewhere && is<BatchNorm>(*producer.layer)) {
       problem.mask = Mask::Producer;
       return;
     }
   }
   if (!masks_elsewhere) return;
-  Problem* reader = only_reader(graph, problems, Graph::output_of(LayerId{static_cast<int>(relu)}));
-  if (reader && (is<MaxPool>(*reader->layer) || is_linear_of_vectors(*reader))) {
+  const auto readers = graph.consumers(Graph::output_of(LayerId{static_cast<int>(relu)}));
+  if (readers.size() != 1) return;
+  if (is<MaxPool>(layer_of(graph, readers[0])) || is_linear_of_vectors(graph, readers[0])) {
     problem.mask = Mask::Reader;
-    reader->masks_input = true;
+    problems[readers[0]].masks_input = true;
   }
 }
 
@@ -154,13 +147,15 @@ Indexed<Problem, LayerId> make_problems(const Graph& graph,
 
 class CpuLowering final : public Lowering {
  public:
-  CpuLowering(const Graph& graph, const LowerOptions& options, Products products)
+  CpuLowering(const Graph& graph, const LowerOptions& options, Products products,
+              Sinusoids& sinusoids)
       : graph_(graph),
         layouts_(choose_layouts(graph_, options.precision)),
         problems_(make_problems(graph_, layouts_, options.recomputes)) {
     for (Problem& p : problems_) {
       p.samples = options.samples;
       p.multiplies_bf16 = multiplies_bf16(p, products);
+      p.sinusoids = &sinusoids;
     }
     for (std::size_t l = 0; l < problems_.size(); ++l)
       problems_[l].keeps_packed = packed_bytes(LayerId{static_cast<int>(l)}, Pass::Backward) > 0;
@@ -279,9 +274,16 @@ ParameterLayout channel_parameter(std::int64_t channels, std::int64_t multiple) 
   return {.elements = round_up(channels, multiple), .position = [](std::int64_t i) { return i; }};
 }
 
+std::optional<LayerId> applied_by(const Graph& graph, const Layer& relu) {
+  const ValueId input = relu.inputs[0];
+  if (input.value == 0 || graph.consumers(input).size() != 1) return {};
+  const LayerId before{input.value - 1};
+  return can_apply_relu(graph, before) ? std::optional(before) : std::nullopt;
+}
+
 std::unique_ptr<const Lowering> lower(const Graph& graph, const LowerOptions& options,
-                                      Products products) {
-  return std::make_unique<CpuLowering>(graph, options, products);
+                                      Products products, Sinusoids& sinusoids) {
+  return std::make_unique<CpuLowering>(graph, options, products, sinusoids);
 }
 
 }  // namespace pipetrain::cpu

@@ -1,46 +1,37 @@
 // y = x + a table [T, C] that all samples share: either a weight, which may have more than T rows,
-// or sines and cosines, computed when the kernel is made.
+// or sines and cosines, which all kernels of the backend share.
 #include <algorithm>
-#include <cmath>
-#include <vector>
 
 #include "backend/cpu/kernel.hpp"
 #include "backend/cpu/loops/vector_loops.hpp"
 #include "backend/cpu/parallel.hpp"
+#include "backend/cpu/sinusoids.hpp"
+#include "base/check.hpp"
 #include "graph/layer.hpp"
 
 namespace pipetrain::cpu {
 namespace {
 
-std::vector<float> sinusoids(std::int64_t length, std::int64_t width) {
-  std::vector<float> table;
-  for (std::int64_t t = 0; t < length; ++t)
-    for (std::int64_t c = 0; c < width; ++c) {
-      const double exponent = static_cast<double>(c / 2 * 2) / static_cast<double>(width);
-      const double angle = static_cast<double>(t) / std::pow(10000.0, exponent);
-      table.push_back(static_cast<float>(c % 2 == 0 ? std::sin(angle) : std::cos(angle)));
-    }
-  return table;
-}
-
 template <class E>
 class PositionsKernel final : public CpuKernel {
  public:
-  // `table` is empty if it is a weight.
-  PositionsKernel(Problem problem, const std::vector<float>& table)
-      : CpuKernel(std::move(problem)), table_(table) {
+  // `sinusoids` has no rows if the table is a weight.
+  PositionsKernel(Problem problem, const SinusoidTable& sinusoids)
+      : CpuKernel(std::move(problem)), sinusoids_(sinusoids) {
     traits_.aliases_gradient = true;
   }
 
   void forward(const ForwardArguments& a) override {
-    const float* const table = table_.empty() ? floats(a.weights.parameters[0]) : table_.data();
+    const bool is_weight = sinusoids_.parts.empty();
     const std::int64_t length = problem_.layer->output.dims[0],
                        width = problem_.layer->output.dims[1];
     parallel_each(problem_.samples * length, kElementWork * problem_.output_elements(),
                   [&](std::int64_t row) {
-                    loops_.add_table(elements<E>(a.inputs[0]) + row * width,
-                                     table + row % length * width,
-                                     elements<E>(a.output) + row * width, width);
+                    const std::int64_t t = row % length;
+                    loops_.add_table(
+                        elements<E>(a.inputs[0]) + row * width,
+                        is_weight ? floats(a.weights.parameters[0]) + t * width : sinusoids_.row(t),
+                        elements<E>(a.output) + row * width, width);
                   });
   }
 
@@ -59,18 +50,19 @@ class PositionsKernel final : public CpuKernel {
 
  private:
   const SequenceLoops<E>& loops_ = element_loops<E>().sequences;
-  std::vector<float> table_;
+  SinusoidTable sinusoids_;
 };
 
 }  // namespace
 
 std::unique_ptr<Kernel> make_kernel(const LearnedPositions&, Problem problem) {
-  return make_by_element<PositionsKernel>(std::move(problem), std::vector<float>());
+  return make_by_element<PositionsKernel>(std::move(problem), SinusoidTable());
 }
 
 std::unique_ptr<Kernel> make_kernel(const SinusoidalPositions&, Problem problem) {
+  PIPETRAIN_CHECK(problem.sinusoids, "layer {} was lowered by no backend", problem.layer->name);
   const std::vector<std::int64_t>& dims = problem.layer->output.dims;
-  const std::vector<float> table = sinusoids(dims[0], dims[1]);
+  const SinusoidTable table = problem.sinusoids->table(dims[0], dims[1]);
   return make_by_element<PositionsKernel>(std::move(problem), table);
 }
 

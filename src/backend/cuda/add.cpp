@@ -8,20 +8,23 @@ namespace {
 
 class AddKernel final : public CudaKernel {
  public:
-  explicit AddKernel(Problem problem) : CudaKernel(std::move(problem)) {
+  explicit AddKernel(Problem problem)
+      : CudaKernel(std::move(problem)), terms_(problem_.inputs.size()) {
     traits_.aliases_gradient = true;
     traits_.aliases_input = problem_.inputs.size() == 1 && !problem_.with_relu;
   }
 
   void forward(const ForwardArguments& a) override {
     if (traits_.aliases_input) return;
-    std::vector<const float*> terms;
-    for (const void* const input : a.inputs) terms.push_back(floats(input));
-    sum(device(a.stream).handle(), terms, floats(a.output), problem_.output_elements(),
+    for (std::size_t i = 0; i < terms_.size(); ++i) terms_[i] = floats(a.inputs[i]);
+    sum(device(a.stream).handle(), terms_, floats(a.output), problem_.output_elements(),
         problem_.with_relu);
   }
 
   void backward_input(const BackwardInputArguments&) override {}
+
+ private:
+  std::vector<const float*> terms_;  // of the current call
 };
 
 }  // namespace

@@ -6,7 +6,6 @@
 
 #include <array>
 #include <cmath>
-#include <vector>
 
 #include "backend/cuda/device/elementwise.hpp"
 #include "backend/cuda/device/optimizer.hpp"
@@ -76,8 +75,7 @@ void combine(DeviceStream& stream, const Combination& c) {
 
 // The sum is made in the first part, then copied to the others, which may be on other devices.
 void add_up(DeviceStream& stream, const Summation& s) {
-  const std::vector<const float*> terms(s.parts.begin(), s.parts.end());
-  sum(stream.handle(), terms, s.parts[0], s.elements, false);
+  sum(stream.handle(), s.parts, s.parts[0], s.elements, false);
   for (float* const part : s.parts.subspan(1))
     stream.copy(part, s.parts[0], bytes_of<float>(s.elements));
 }

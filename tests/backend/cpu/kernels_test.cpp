@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "backend/cpu/cpu_backend.hpp"
+#include "backend/cpu/instruction_set.hpp"
 #include "backend/cpu/loops/vector_loops.hpp"
 #include "backend/reference/reference_backend.hpp"
 #include "base/error.hpp"
@@ -71,6 +72,27 @@ TEST_CASE("a blocked network agrees with the reference", "[cpu]") {
   const int samples = GENERATE(1, 7);
   const Task task = make_task(vgg_like(), samples, Mode::Train, 2);
   check_close(run(*cpu, task), run(*reference, task));
+}
+
+// Without the instruction that multiplies bf16 the library makes their weight gradients.
+TEST_CASE("small images in bf16 agree with the reference given any AVX-512", "[cpu]") {
+  if (!cpu::has_avx512()) {
+    WARN("skipped: without AVX-512 the library multiplies no bf16");
+    return;
+  }
+  const auto cpu = make_cpu_backend(cpu::Products::Bf16), reference = make_reference_backend();
+  const std::int64_t size = GENERATE(2, 4, 8);
+  CAPTURE(size);
+  const Conv2d conv{.out_channels = 48, .kernel = {3, 3}, .padding = {1, 1}};
+  Task task = make_task(make_graph({32, size, size}, {{"conv", conv, {48, size, size}}}), 5,
+                        Mode::Train, 2);
+  const Outcome theirs = run(*reference, task);
+  task.precision = Precision::Bf16;
+  const Outcome ours = run(*cpu, task);
+  for (const auto& [parameter, gradient] : theirs.gradients) {
+    INFO(parameter);
+    CHECK(difference(ours.gradients.at(parameter), gradient) <= 2e-2);
+  }
 }
 
 TEST_CASE("groups that do not fill blocks of 16 agree with the reference", "[cpu]") {

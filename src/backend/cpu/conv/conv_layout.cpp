@@ -111,10 +111,13 @@ bool has_few_channels(const Conv2d& spec, const Problem& problem) {
          spec.padding == Pair{0, 0};
 }
 
+// oneDNN multiplies bf16 with any AVX-512, our own loops only with the instruction for it.
 bool has_small_images(const Conv2d& spec, const Problem& problem) {
-  return has_avx512() && kind_of(spec, problem) == Kind::Blocked && spec.groups == 1 &&
-         problem.output.pixels() <=
-             (problem.multiplies_bf16 ? kSmallImagePixelsBf16 : kSmallImagePixels);
+  if (kind_of(spec, problem) != Kind::Blocked || spec.groups != 1) return false;
+  const std::int64_t pixels = problem.output.pixels();
+  return problem.multiplies_bf16
+             ? instruction_set() == InstructionSet::Avx512Bf16 && pixels <= kSmallImagePixelsBf16
+             : has_avx512() && pixels <= kSmallImagePixels;
 }
 
 // oneDNN's bf16 kernels for plain images and for groups of few channels are slower than its f32

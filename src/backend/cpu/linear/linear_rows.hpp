@@ -1,6 +1,7 @@
 // A linear layer over the rows of a sequence, [T, in] -> [T, out]: enough rows for the library's
-// matrix products. Its weights are stored transposed, [in][out]; or plain, [out][in], if other
-// layers share them (Problem::plain_weights), in which case vectors are handled as rows too.
+// matrix products. Its weights are stored with their longer side first: transposed, [in][out], or
+// plain, [out][in], if out > in. They are plain also if other layers share them
+// (Problem::plain_weights), in which case vectors are handled as rows too.
 #pragma once
 
 #include "backend/cpu/kernel.hpp"

@@ -113,7 +113,7 @@ constexpr std::int64_t kSmallImagePixelsBf16 = 64;
 // by row.
 struct WinogradLoop {
   std::int64_t samples, height, width;
-  std::int64_t channels, outputs;  // rounded up to whole panels
+  std::int64_t channels, outputs;  // multiples of kWinogradPanel
   bool with_relu = false;
 
   constexpr std::int64_t tiles() const { return samples * (height / 2) * (width / 2); }
