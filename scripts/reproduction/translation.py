@@ -9,13 +9,16 @@ captions of the 2016 test set.
 """
 import argparse
 import gzip
+import hashlib
 import json
+import os
 import pathlib
 import shutil
 import subprocess
 
 from page import BINARY, ROOT, table, write_page
 from places import dataset_file
+from whole_file import write_whole
 
 TEST = "test_2016_flickr"
 RUNS = ROOT / "runs/reproduce-translation"
@@ -63,16 +66,35 @@ def train(run: Run, text: pathlib.Path, epochs: int) -> pathlib.Path:
     done = subprocess.run([BINARY, "train", str(config), "--quiet", "--output", str(output)] + arguments, capture_output=True, text=True)
     if done.returncode not in (0, 5):
         raise SystemExit(f"{run.name}: {done.stderr}")
-    source = gzip.decompress((text / f"{TEST}.de.gz").read_bytes())
-    weights = output / "checkpoints/best" if (output / "checkpoints/best").exists() else output / "model.safetensors"
-    translated = output / "test.en"
-    if done.returncode == 0 and not translated.exists():
-        made = subprocess.run([BINARY, "generate", str(config), "--quiet", "--model", str(weights)] + arguments,
-                              input=source, capture_output=True)
-        if made.returncode:
-            raise SystemExit(f"{run.name}: {made.stderr.decode()}")
-        translated.write_bytes(made.stdout)
+    if done.returncode == 5:  # it diverged: earlier translations are not of this training
+        (output / "test.en").unlink(missing_ok=True)
+    else:
+        translate(run, output, text, [str(config), "--quiet"] + arguments)
     return output
+
+
+def translate(run: Run, output: pathlib.Path, text: pathlib.Path, arguments: list[str]) -> None:
+    """Translates the test set, unless that was done with the same weights. The record of them is written last."""
+    weights = output / "checkpoints/best" if (output / "checkpoints/best").exists() else output / "model.safetensors"
+    translated, record, made_from = output / "test.en", output / "test.en.weights", digest_of(weights)
+    if translated.exists() and record.exists() and record.read_text() == made_from:
+        return
+    source = gzip.decompress((text / f"{TEST}.de.gz").read_bytes())
+    made = subprocess.run([BINARY, "generate"] + arguments + ["--model", str(weights)],
+                          input=source, capture_output=True)
+    if made.returncode:
+        raise SystemExit(f"{run.name}: {made.stderr.decode()}")
+    beside = output / "test.en.new"
+    beside.write_bytes(made.stdout)
+    os.replace(beside, translated)
+    write_whole(record, made_from)
+
+
+def digest_of(weights: pathlib.Path) -> str:
+    """SHA-256 of the file of weights; of a checkpoint's manifest, which has its files' checksums, if that is named."""
+    if weights.name == "best":  # a file with the checkpoint's name
+        weights = weights.parent / weights.read_text().strip() / "manifest.json"
+    return hashlib.sha256(weights.read_bytes()).hexdigest()
 
 
 def bleu_of(output: pathlib.Path, text: pathlib.Path, python: str) -> str:
@@ -145,4 +167,5 @@ scripts/reproduce/translation
 """)
 
 
-main()
+if __name__ == "__main__":
+    main()
