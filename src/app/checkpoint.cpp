@@ -7,6 +7,7 @@
 
 #include "app/verbs.hpp"
 #include "base/bytes_text.hpp"
+#include "base/counted.hpp"
 #include "base/error.hpp"
 #include "base/input_file.hpp"
 #include "base/json_text.hpp"
@@ -164,8 +165,8 @@ int export_weights(const Options& options) {
   write_parameters(output, tensors);
   print(options,
         {{"from", from.string()}, {"weights", output.string()}, {"tensors", tensors.size()}},
-        fmt::format("{}: the weights of {}, {} tensors\n", output.string(), from.string(),
-                    tensors.size()));
+        fmt::format("{}: the weights of {}, {}\n", output.string(), from.string(),
+                    counted(std::ssize(tensors), "tensor")));
   return 0;
 }
 

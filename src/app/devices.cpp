@@ -10,6 +10,7 @@
 #include "backend/cpu/onednn_info.hpp"
 #include "backend/cuda_info.hpp"
 #include "base/columns.hpp"
+#include "base/counted.hpp"
 #include "base/json_text.hpp"
 #include "machine/processor.hpp"
 #include "machine/threads.hpp"
@@ -40,9 +41,10 @@ bool cuda_built_in() { return !cuda_versions().empty(); }
 void print_text(const ordered_json& all) {
   const auto& cpu = all["cpu"];
   std::vector<std::vector<std::string>> rows;
-  rows.push_back({"cpu", fmt::format("{}, {} cores, {:.1f} GiB, {}", cpu["name"].get<std::string>(),
-                                     cpu["cores"].get<int>(), gib(cpu["memory_bytes"]),
-                                     cpu["instructions"].get<std::string>())});
+  rows.push_back(
+      {"cpu", fmt::format("{}, {}, {:.1f} GiB, {}", cpu["name"].get<std::string>(),
+                          counted(cpu["cores"].get<int>(), "core"), gib(cpu["memory_bytes"]),
+                          cpu["instructions"].get<std::string>())});
   for (const auto& device : all["cuda"]["devices"])
     rows.push_back({device["device"].get<std::string>(),
                     fmt::format("{}, {:.1f} GiB, compute capability {}",

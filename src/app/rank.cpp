@@ -2,6 +2,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include "base/counted.hpp"
 #include "base/error.hpp"
 #include "run/interrupts.hpp"
 #include "transport/launcher.hpp"
@@ -71,9 +72,9 @@ Ranks ranks_of(Job* job, const Config& config) {
   const int workers = worker_count(config.pipeline);
   if (ranks.count > workers)
     throw UsageError(fmt::format(
-        "{} started {} processes for {} worker{}: each process needs at least one; start {}, or "
+        "{} started {} processes for {}: each process needs at least one; start {}, or "
         "set pipeline.stages to {}",
-        started.launcher, ranks.count, workers, workers == 1 ? "" : "s", workers, ranks.count));
+        started.launcher, ranks.count, counted(workers, "worker"), workers, ranks.count));
   return ranks;
 }
 

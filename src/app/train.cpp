@@ -14,6 +14,7 @@
 #include "app/train_follower.hpp"
 #include "app/training_config.hpp"
 #include "app/verbs.hpp"
+#include "base/counted.hpp"
 #include "base/error.hpp"
 #include "base/input_file.hpp"
 #include "base/json_text.hpp"
@@ -81,9 +82,9 @@ int tell_finished(const Options& options, const std::filesystem::path& folder) {
 int tell_stopped_early(const Options& options, const std::filesystem::path& folder,
                        const Progress& progress) {
   spdlog::info(
-      "{}: this run has stopped early, after {} validations without progress; nothing to do (to "
+      "{}: this run has stopped early, after {} without progress; nothing to do (to "
       "start over: --resume never)",
-      folder.string(), progress.without_progress);
+      folder.string(), counted(progress.without_progress, "validation"));
   return told_finished(options, folder);
 }
 

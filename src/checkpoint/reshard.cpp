@@ -6,6 +6,7 @@
 #include <map>
 #include <numeric>
 
+#include "base/counted.hpp"
 #include "base/error.hpp"
 #include "graph/graph.hpp"
 
@@ -45,9 +46,9 @@ NamedTensor named(const StoredTensor& stored) {
 Snapshot resharded(Checkpoint checkpoint, int parts) {
   const std::vector<std::string> layers = layers_of(checkpoint.manifest);
   if (parts > static_cast<int>(layers.size()))
-    throw UsageError(
-        fmt::format("{}: has {} layers, too few for {} parts; write --stages {} or less",
-                    checkpoint.folder.string(), layers.size(), parts, layers.size()));
+    throw UsageError(fmt::format("{}: has {}, too few for {} parts; write --stages {} or less",
+                                 checkpoint.folder.string(), counted(std::ssize(layers), "layer"),
+                                 parts, layers.size()));
   std::map<std::string, std::vector<const StoredTensor*>> tensors;  // by layer
   std::map<std::string, std::size_t> bytes;
   for (const StoredTensor& tensor : checkpoint.tensors) {

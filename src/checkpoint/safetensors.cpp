@@ -6,6 +6,7 @@
 #include <bit>
 
 #include "base/check.hpp"
+#include "base/counted.hpp"
 #include "base/error.hpp"
 #include "base/input_file.hpp"
 #include "checkpoint/atomic_file.hpp"
@@ -23,9 +24,9 @@ std::uint64_t read_header_length(InputFile& reader, const std::string& file) {
   std::uint64_t length = 0;
   if (reader.size() < sizeof length)
     throw DataError(
-        fmt::format("{}: not a valid safetensors file: it has {} bytes, fewer than the "
+        fmt::format("{}: not a valid safetensors file: it has {}, fewer than the "
                     "header's length takes; write or download it again",
-                    file, reader.size()));
+                    file, counted(static_cast<std::int64_t>(reader.size()), "byte")));
   reader.read(&length, sizeof length);
   if (length > kLargestHeader || length > reader.size() - sizeof length)
     throw DataError(

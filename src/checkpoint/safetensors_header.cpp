@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "base/counted.hpp"
 #include "base/error.hpp"
 #include "base/printable.hpp"
 #include "checkpoint/json_limits.hpp"
@@ -88,8 +89,10 @@ void check_no_gaps(const std::vector<TensorPlace>& places, std::uint64_t data_by
                                place.begin));
     end = place.end;
   }
-  if (end != data_bytes)
-    refuse(file, fmt::format("{} bytes follow the last tensor", data_bytes - end));
+  const auto after = static_cast<std::int64_t>(data_bytes - end);
+  if (after != 0)
+    refuse(file, fmt::format("{} follow{} the last tensor", counted(after, "byte"),
+                             after == 1 ? "s" : ""));
 }
 
 }  // namespace

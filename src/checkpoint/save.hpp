@@ -11,6 +11,7 @@
 
 #include "checkpoint/manifest.hpp"
 #include "checkpoint/state.hpp"
+#include "config/read.hpp"
 
 namespace pipetrain {
 
@@ -38,7 +39,6 @@ struct Snapshot {
   std::optional<OtherWriters> others = {};
 };
 
-constexpr const char* kConfigFile = "config.resolved.toml";
 constexpr const char* kModelFile = "model.toml";
 constexpr const char* kProgramFile = "program.txt";
 constexpr const char* kManifestFile = "manifest.json";

@@ -9,6 +9,11 @@ const Value* setting(const Given& given, std::string_view path) {
   return found == given.sources.settings.end() ? nullptr : &found->second;
 }
 
+const Value* setting_of_user(const Given& given, std::string_view path) {
+  const Value* value = setting(given, path);
+  return value && !given.sources.resolved.contains(value->place.source) ? value : nullptr;
+}
+
 Place place(const Given& given, Paths paths) {
   for (const std::string_view path : paths) {
     if (const Value* value = setting(given, path)) return value->place;

@@ -23,6 +23,9 @@ using Paths = std::initializer_list<std::string_view>;
 // What was written for the key; null if nothing was.
 const Value* setting(const Given& given, std::string_view path);
 
+// The same, but null if the program wrote it, in the config that a run or a checkpoint keeps.
+const Value* setting_of_user(const Given& given, std::string_view path);
+
 // The place of the first of `paths` that was written.
 Place place(const Given& given, Paths paths);
 

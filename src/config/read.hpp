@@ -11,10 +11,13 @@
 
 namespace pipetrain {
 
+// What a run and a checkpoint keep of the config, as dump_config() writes it.
+constexpr const char* kConfigFile = "config.resolved.toml";
+
 struct ReadConfig {
   Config config;
   // Keys without effect under the chosen kind or schedule, which have their defaults in `config`;
-  // and a schedule that its keys make another one.
+  // and a schedule that its keys make another one. None about a kConfigFile: the program wrote it.
   std::vector<std::string> notes;
   std::map<std::string, std::string> places;  // by key: "quickstart.toml:12:3"
   std::filesystem::path inline_model_file;    // of all inline layers; empty: none or several files

@@ -135,7 +135,7 @@ std::vector<std::string> unused_keys(const Given& given, const Config& config) {
   Config chosen = config;
   std::vector<std::string> notes;
   for (const Key& key : keys()) {
-    const Value* value = setting(given, key.path);
+    const Value* value = setting_of_user(given, key.path);
     if (!value || !is_unused(key, chosen)) continue;
     const std::string now = write_field(*find_key(key.of), chosen);
     notes.push_back(fmt::format(
@@ -143,13 +143,13 @@ std::vector<std::string> unused_keys(const Given& given, const Config& config) {
         now.empty() ? fmt::format("without {}", key.of) : fmt::format("with {} = {}", key.of, now),
         fmt::join(key.only, ", ")));
   }
-  const Value* sentences = setting(given, "data.batch_size");
+  const Value* sentences = setting_of_user(given, "data.batch_size");
   if (sentences && config.data.kind == DataKind::ParallelText && config.data.batch_tokens > 0)
     notes.push_back(
         fmt::format("{}: data.batch_size has no effect with data.batch_tokens = {}, except for "
                     "--overfit-one-batch (write batch_tokens = 0 to count sentences)",
                     sentences->place.text(), config.data.batch_tokens));
-  const Value* patience = setting(given, "validation.early_stopping");
+  const Value* patience = setting_of_user(given, "validation.early_stopping");
   if (patience && config.validation.early_stopping > 0 && !validates_in_training(config.validation))
     notes.push_back(fmt::format(
         "{}: validation.early_stopping has no effect with validation.every_epochs = 0 and "
@@ -163,10 +163,13 @@ std::vector<std::string> degenerate_keys(const Given& given, const Config& confi
   if (pipeline.automatic || has_own_order(pipeline) || pipeline.stages == 1) return {};
   if (require_schedule(pipeline.schedule).parts != Parts::VirtualStages) return {};
   if (pipeline.virtual_stages > 1) return {};
+  const Value* written = setting_of_user(given, "pipeline.virtual_stages");
+  if (!written) written = setting_of_user(given, "pipeline.schedule");
+  if (!written) return {};
   return {fmt::format(
       "{}: pipeline.schedule = \"{}\" with virtual_stages = 1 is 1f1b with warmup = \"double\"; "
       "write virtual_stages = 2 or more",
-      place(given, {"pipeline.virtual_stages", "pipeline.schedule"}).text(), pipeline.schedule)};
+      written->place.text(), pipeline.schedule)};
 }
 
 void reset_unused(Config& config) {

@@ -8,6 +8,7 @@
 #include "base/input_file.hpp"
 #include "base/toml_text.hpp"
 #include "config/keys.hpp"
+#include "config/read.hpp"
 
 namespace pipetrain::config {
 namespace {
@@ -224,6 +225,7 @@ Sources load_sources(const std::vector<std::filesystem::path>& files,
   for (const auto& file : files) {
     const Source source{number++, file.string(), file.parent_path()};
     sources.end = {source.number, 1, 1, source.name};
+    if (file.filename() == kConfigFile) sources.resolved.insert(source.number);
     load_file(file, source, sources, problems);
   }
   for (const std::string& set : sets) {

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -27,8 +28,9 @@ struct Sources {
   Settings settings;
   std::map<std::string, ModelPart> model;  // by key: "layers"
   std::vector<Slip> slips;                 // unknown keys that resemble a known one
-  Place end;          // what to point at for keys that nobody wrote: the start of the last file
-  bool whole = true;  // false: a source could not be parsed, so what it gives is unknown
+  Place end;  // what to point at for keys that nobody wrote: the start of the last file
+  std::set<int> resolved;  // numbers of the sources that the program wrote: each a kConfigFile
+  bool whole = true;       // false: a source could not be parsed, so what it gives is unknown
 };
 
 // Later files win over earlier ones, and `sets` ("key.path=value", together one source) over all.

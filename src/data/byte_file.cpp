@@ -46,8 +46,9 @@ std::size_t ByteFile::read_some(std::uint8_t* to, std::size_t count) {
 
 std::vector<std::uint8_t> ByteFile::read(std::uint64_t count, std::string_view what) {
   const auto refuse = [&](std::string_view have) {
-    fail(fmt::format("{} take {} bytes, but {}: the file is truncated or its header is damaged",
-                     what, count, have));
+    fail(fmt::format(
+        "reading {} takes {} byte{}, but {}: the file is truncated or its header is damaged", what,
+        count, count == 1 ? "" : "s", have));
   };
   if (count > most_ - std::min(most_, position_))
     refuse(fmt::format("the file can hold at most {} after the first {}",
@@ -59,7 +60,7 @@ std::vector<std::uint8_t> ByteFile::read(std::uint64_t count, std::string_view w
     if (have == bytes.size())
       bytes.resize(std::min<std::uint64_t>(count, std::max(chunk_bytes, 2 * have)));
     const std::size_t got = read_some(bytes.data() + have, bytes.size() - have);
-    if (got == 0) refuse(fmt::format("only {} are left", have));
+    if (got == 0) refuse(fmt::format("only {} {} left", have, have == 1 ? "is" : "are"));
     have += got;
   }
   return bytes;
@@ -70,8 +71,8 @@ std::vector<std::uint8_t> ByteFile::read_rest(std::uint64_t count, std::string_v
   std::uint8_t extra;
   if (read_some(&extra, 1) != 0)
     fail(fmt::format(
-        "bytes are left over after the {} bytes of {}: the header does not match the file", count,
-        what));
+        "bytes are left over after the {} byte{} of {}: the header does not match the file", count,
+        count == 1 ? "" : "s", what));
   return bytes;
 }
 

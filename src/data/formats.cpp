@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/check.hpp"
+#include "base/counted.hpp"
 #include "base/error.hpp"
 #include "graph/graph.hpp"
 
@@ -81,9 +82,9 @@ void check_label(const std::filesystem::path& file, std::int64_t sample, std::in
 
 void check_counts(const DataFiles& files, std::int64_t inputs, std::int64_t labels) {
   if (inputs != labels)
-    throw DataError(
-        fmt::format("{} has {} samples, but {} has {} labels; name two files of one set",
-                    files.inputs.string(), inputs, files.labels.string(), labels));
+    throw DataError(fmt::format("{} has {}, but {} has {}; name two files of one set",
+                                files.inputs.string(), counted(inputs, "sample"),
+                                files.labels.string(), counted(labels, "label")));
   if (inputs == 0)
     throw DataError(fmt::format("{}: there are no samples in it", files.inputs.string()));
 }

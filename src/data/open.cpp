@@ -44,9 +44,9 @@ std::unique_ptr<const Dataset> part_of(std::shared_ptr<const Dataset> whole,
   if (!range) return slice(std::move(whole), {0, size});
   if (range->first < 0 || range->first >= range->last || range->last > size)
     throw UsageError(
-        fmt::format("data.{} = [{}, {}] is outside the {} samples; write "
+        fmt::format("data.{} = [{}, {}] is outside the {}; write "
                     "[first, last] with 0 <= first < last <= {}; last is not included",
-                    key, range->first, range->last, size, size));
+                    key, range->first, range->last, counted(size, "sample"), size));
   return slice(std::move(whole), *range);
 }
 

@@ -13,6 +13,7 @@
 #include "graph/graph.hpp"
 #include "graph/kinds.hpp"
 #include "graph/shapes.hpp"
+#include "graph/tied.hpp"
 
 namespace pipetrain::model_file {
 namespace {
@@ -190,36 +191,18 @@ std::optional<LayerId> Builder::find_owner(const std::string& named, const Field
   return std::nullopt;
 }
 
-// The layer whose weight this one uses, as written in the file; "": it has its own. None: a layer
-// of this kind shares no weight.
-std::optional<std::string> tied_of(const LayerSpec& spec) {
-  return std::visit(
-      [](const auto& kind) -> std::optional<std::string> {
-        if constexpr (requires { kind.tied; }) return kind.tied;
-        return std::nullopt;
-      },
-      spec);
-}
-
 // Makes the weight of a linear or embedding layer that of an earlier one.
 void Builder::tie(Layer& layer, const std::string& named, const Fields& fields,
                   const Scope& scope) {
   const auto owner = find_owner(named, fields, scope);
   if (!owner || !shapes_[owner->value + 1]) return;  // reported already
   const Layer& other = graph_.layers[owner->value];
-  Parameter& weight = layer.parameters[0];
-  const bool fits = tied_of(other.spec).has_value();
-  if (!fits || other.parameters[0].shape != weight.shape) {
-    const std::string theirs =
-        fits ? fmt::format("has a weight of {}", other.parameters[0].shape.text())
-             : fmt::format("is a {} layer", kind_name(other.spec));
-    problems_.add(
-        fields.at("tied"),
-        fmt::format("{} is tied to '{}', which {}; its own weight is {}: name a linear or "
-                    "embedding layer whose weight has that shape",
-                    fields.what(), other.name, theirs, weight.shape.text()));
+  if (const std::string misfit = tie_misfit(layer, other); !misfit.empty()) {
+    problems_.add(fields.at("tied"),
+                  fmt::format("{} is tied to '{}', {}", fields.what(), other.name, misfit));
     return;
   }
+  Parameter& weight = layer.parameters[0];
   weight.tied = other.parameters[0].tied.value_or(Tie{*owner, 0});
   weight.initial = other.parameters[0].initial;
 }

@@ -1,6 +1,7 @@
 #include "report/comparison.hpp"
 
 #include <spdlog/fmt/fmt.h>
+#include <spdlog/fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -127,6 +128,15 @@ std::string names_of(const Winners& winners, std::span<const RunRecord> runs) {
   return names;
 }
 
+// Why runs of which each has a validation loss are not ranked by it; empty if they are.
+std::string losses_text(std::span<const RunRecord> runs) {
+  const LossKinds kinds = loss_kinds(runs);
+  if (!kinds.differ()) return "";
+  return fmt::format(
+      "Not ranked by validation loss, which is of different kinds: cross_entropy ({}), mse ({}).",
+      fmt::join(kinds.cross_entropy, ", "), fmt::join(kinds.mse, ", "));
+}
+
 void check_target(Measure measure, double target) {
   if (measure == Measure::Accuracy && target > 1)
     throw UsageError(
@@ -222,7 +232,8 @@ std::string failures_text(std::span<const RunRecord> runs) {
 }
 
 std::string comparison_sentence(std::span<const RunRecord> runs, const Comparison& comparison) {
-  if (!comparison.measure || runs.size() < 2) return "";
+  if (!comparison.measure) return losses_text(runs);
+  if (runs.size() < 2) return "";
   const Measure measure = *comparison.measure;
   const MeasureWords words = measure_words(measure);
   const auto best = [&](const RunRecord& run) {

@@ -12,7 +12,7 @@
 namespace pipetrain {
 
 struct Comparison {
-  std::optional<Measure> measure;  // none: no run validated
+  std::optional<Measure> measure;  // none: no run validated, or nothing can be compared
   std::optional<double> target;    // the one of "time to" and "epochs to"
 };
 
@@ -33,7 +33,8 @@ nlohmann::ordered_json comparison_json(std::span<const RunRecord> runs,
                                        const Comparison& comparison);
 
 // "The best accuracy: 1f1b with 98.10%. First to reach 97.50%: pipedream, after 12.1 s of
-// training.", with the names of all that tie; empty if no run validated or there is only one run.
+// training.", with the names of all that tie; or that losses of different kinds are not ranked.
+// Empty if no run validated or there is only one run.
 std::string comparison_sentence(std::span<const RunRecord> runs, const Comparison& comparison);
 // A sentence that names the runs that learnt nothing; empty if there are none.
 std::string failures_text(std::span<const RunRecord> runs);

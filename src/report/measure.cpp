@@ -20,6 +20,9 @@ std::size_t largest_stage(const RunRecord& run, Figure figure) {
   return at == run.stages.end() ? 0 : static_cast<std::size_t>(at - run.stages.begin());
 }
 
+// Validations under cross_entropy have an accuracy, under mse they have none.
+bool is_of_mse(const RunRecord& run) { return !has(run, Measure::Accuracy); }
+
 }  // namespace
 
 MeasureWords measure_words(Measure measure) {
@@ -68,6 +71,14 @@ bool is_better(Measure measure, double a, double b) {
   return measure_words(measure).higher_is_better ? a > b : a < b;
 }
 
+LossKinds loss_kinds(std::span<const RunRecord> runs) {
+  LossKinds kinds;
+  for (const RunRecord& run : runs)
+    if (!run.validations.empty())
+      (is_of_mse(run) ? kinds.mse : kinds.cross_entropy).push_back(run.name);
+  return kinds;
+}
+
 std::optional<Measure> common_measure(std::span<const RunRecord> runs) {
   if (std::ranges::all_of(runs, [](const RunRecord& run) { return run.validations.empty(); }))
     return std::nullopt;
@@ -75,7 +86,8 @@ std::optional<Measure> common_measure(std::span<const RunRecord> runs) {
     if (std::ranges::all_of(runs, [&](const RunRecord& run) {
           return run.validations.empty() || has(run, measure);
         }))
-      return measure;
+      return measure == Measure::Loss && loss_kinds(runs).differ() ? std::nullopt
+                                                                   : std::optional(measure);
   return std::nullopt;
 }
 

@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "report/run_record.hpp"
 
@@ -26,8 +27,16 @@ std::string value_text(Measure measure, double value);  // "98.25%", "3.1416"
 std::optional<double> value_of(const ValidationPoint& point, Measure measure);
 bool is_better(Measure measure, double a, double b);  // false if either is NaN
 
-// The first of all_measures that each run with validations has; none if there is none, or if no
-// run has validations.
+// The names of the runs with validations, by the loss that they were trained with. Losses of
+// different kinds cannot be compared.
+struct LossKinds {
+  std::vector<std::string> cross_entropy, mse;
+  bool differ() const { return !cross_entropy.empty() && !mse.empty(); }
+};
+LossKinds loss_kinds(std::span<const RunRecord> runs);
+
+// The first of all_measures that each run with validations has; none if there is none, if it is a
+// loss of different kinds, or if no run has validations.
 std::optional<Measure> common_measure(std::span<const RunRecord> runs);
 
 // The validation with the best value, the first of several equals; null if there is none.

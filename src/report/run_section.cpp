@@ -51,7 +51,8 @@ std::string tiles(const RunRecord& run) {
     if (std::isfinite(last.loss))
       text += tile(fmt::format("{:.4g}", last.loss), "training loss of the last step");
     text += tile(seconds_text(last.seconds),
-                 fmt::format("training {} steps", count_text(std::ssize(run.steps))));
+                 fmt::format("training {} {}", count_text(std::ssize(run.steps)),
+                             run.steps.size() == 1 ? "step" : "steps"));
     text += step_tile(run);
     text += tile(share_text(run.bubble), "bubble: time in which workers compute nothing");
     text += tile(bytes_text(memory_of(run)), "memory of all stages in training");

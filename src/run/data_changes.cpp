@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "base/counted.hpp"
 #include "base/error.hpp"
 #include "run/earlier_run.hpp"
 
@@ -16,9 +17,10 @@ namespace {
 
 std::string change(const DataSum& then, const DataSum& now) {
   if (then.files != now.files)
-    return fmt::format("{}: {} files then, {} now", then.what, then.files, now.files);
+    return fmt::format("{}: {} then, {} now", then.what, counted(then.files, "file"), now.files);
   if (then.sum.bytes != now.sum.bytes)
-    return fmt::format("{}: {} bytes then, {} now", then.what, then.sum.bytes, now.sum.bytes);
+    return fmt::format("{}: {} then, {} now", then.what,
+                       counted(static_cast<std::int64_t>(then.sum.bytes), "byte"), now.sum.bytes);
   return fmt::format("{}: the same number of files and bytes, but other content", then.what);
 }
 

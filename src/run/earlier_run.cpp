@@ -14,6 +14,7 @@
 #include "checkpoint/save.hpp"
 #include "config/keys.hpp"
 #include "config/read.hpp"
+#include "config/value.hpp"
 #include "graph/graph.hpp"
 #include "graph/read.hpp"
 #include "program/text.hpp"
@@ -49,7 +50,7 @@ Config with_kept(Config config, const Config& kept) {
 }
 
 // Compares with the config kept in `folder`.
-Kept check_config(const fs::path& folder, const Config& config) {
+Kept check_config(const fs::path& folder, const Config& config, std::string_view ways_out) {
   std::vector<std::string> differing;
   Kept kept = {config_of(folder), true};
   for (const std::string& key : differing_keys(kept.config, with_kept(config, kept.config))) {
@@ -58,8 +59,16 @@ Kept check_config(const fs::path& folder, const Config& config) {
   }
   if (!differing.empty())
     throw UsageError(fmt::format("{}: holds a run with another config (these keys differ: {}); {}",
-                                 folder.string(), fmt::join(differing, ", "), kWaysOut));
+                                 folder.string(), fmt::join(differing, ", "), ways_out));
   return kept;
+}
+
+// For a checkpoint that --resume names, wherever the run that resumes from it writes.
+std::string ways_out_of(const fs::path& checkpoint) {
+  return fmt::format(
+      "give them the values that {} has or, without --resume, begin another training with its "
+      "weights: model.init = {}",
+      (checkpoint / kConfigFile).string(), config::quote(checkpoint.string()));
 }
 
 // As in the model file, whatever the config trains of them: the keys have already been compared.
@@ -79,22 +88,23 @@ EarlierRun earlier_run(const fs::path& folder, const Options& options, const Con
   EarlierRun earlier;
   if (options.resume == "never") return earlier;
   const bool was_here = is_there(folder / kConfigFile);
-  Kept kept;
-  if (was_here) kept = check_config(folder, config);
   if (options.resume != "auto") {
-    earlier.same_length = kept.same_length;
     earlier.checkpoint = read_checkpoint_texts(find_checkpoint(options.resume));
-    const Config then = check_config(earlier.checkpoint->folder, config).config;
-    if (was_here) check_config(folder, with_kept(config, then));
+    const fs::path& named = earlier.checkpoint->folder;
+    const Config then = check_config(named, config, ways_out_of(named)).config;
+    if (was_here)
+      earlier.same_length = check_config(folder, with_kept(config, then), kWaysOut).same_length;
     earlier.anneal_steps = then.pipeline.pipemare.anneal_steps;
     earlier.training = then.training;
     return earlier;
   }
+  Kept kept;
+  if (was_here) kept = check_config(folder, config, kWaysOut);
   const auto steps = committed_checkpoints(folder / "checkpoints");
   if (!steps.empty()) {
     earlier.checkpoint =
         read_checkpoint_texts(folder / "checkpoints" / checkpoint_name(steps.back()));
-    if (!was_here) kept = check_config(earlier.checkpoint->folder, config);
+    if (!was_here) kept = check_config(earlier.checkpoint->folder, config, kWaysOut);
     earlier.anneal_steps = kept.config.pipeline.pipemare.anneal_steps;
     earlier.training = kept.config.training;
   }

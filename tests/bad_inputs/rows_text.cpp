@@ -54,7 +54,7 @@ std::vector<Row> text_rows() {
        {{"bad.toml", "[data]\nvalidation_fraction = 0.1\n"}},
        "train text.toml bad.toml --dry-run",
        3,
-       {"1 tokens are too few"}},
+       {"1 token is too few"}},
       {"a stride that leaves one window",
        {},
        "train text.toml --set data.stride=100 --dry-run",

@@ -60,7 +60,7 @@ std::vector<Row> translation_rows() {
       setting("lengths that no bucket ends at", "[data]\nbucket_multiple = 5\n", 2,
               {"data.bucket_multiple = 5", "16 and 16 tokens"}),
       setting("a range of pairs that are not there", "[data]\ntrain_range = [1, 5]\n", 2,
-              {"data.train_range = [1, 5]", "3 pairs"}),
+              {"data.train_range = [1, 5]", "3 in all"}),
       {"pairs for a model of one side",
        {{"bad.toml",
          "[data]\nkind = \"parallel_text\"\ntrain_source = \"a.de\"\ntrain_target = "

@@ -140,7 +140,7 @@ TEST_CASE("broken files are refused with the reason") {
       {file_bytes("{\"a\xff\":1}", 0), "not a JSON object"},
       {file_bytes(std::string(5000, '['), 0), "not a JSON object"},
       {file_bytes(good, 7), "is at bytes 0 to 8 of 7"},
-      {file_bytes(good, 9), "1 bytes follow the last tensor"},
+      {file_bytes(good, 9), "1 byte follows the last tensor"},
       {file_bytes(R"({"a":3})", 0), "tensor 'a' is not an object"},
       {file_bytes(R"({"a":{"shape":[2],"data_offsets":[0,8]}})", 8), "has no dtype"},
       {file_bytes(entry("\"F31\"", "[2]", "[0,8]"), 8), "unknown dtype 'F31'"},

@@ -171,10 +171,21 @@ TEST_CASE("--resume PATH resumes from an older checkpoint, here or in a folder o
   REQUIRE(t.train(t.run, "--resume " + older.string()).code == 0);
   CHECK((bytes_of(t.run / "model.safetensors") == whole));
   CHECK(steps_of(t.run) == std::vector<int>{3, 4, 5, 6});
-  REQUIRE(t.train(t.other, "--resume " + older.string()).code == 0);
+  REQUIRE(t.train(t.other, "--resume " + older.string() + " --set checkpoint.keep_latest=9").code ==
+          0);
   CHECK((bytes_of(t.other / "model.safetensors") == whole));
   CHECK(steps_of(t.other) == counted(6));
-  CHECK(t.train(t.run, "--resume " + older.string() + " --set training.seed=3").code == 2);
+  const fs::path elsewhere = t.folder.path / "elsewhere";
+  for (const fs::path& output : {t.run, elsewhere}) {
+    const Ran refused = t.train(output, "--resume " + older.string() + " --set training.seed=3");
+    INFO(refused.err);
+    CHECK(refused.code == 2);
+    CHECK(has(refused.err, "these keys differ: training.seed"));
+    CHECK(has(refused.err, (older / "config.resolved.toml").string()));
+    CHECK(has(refused.err, "model.init = \"" + older.string() + "\""));
+    CHECK_FALSE(has(refused.err, "--output"));  // it was given, or would not help
+  }
+  CHECK_FALSE(fs::exists(elsewhere));
 }
 
 TEST_CASE("a damaged checkpoint is found, named, and the one before it is offered") {

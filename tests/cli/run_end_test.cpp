@@ -43,6 +43,21 @@ TEST_CASE("a loss that blew up is reported") {
   CHECK_FALSE(warning(0, {std::nan(""), 1, 1}));
 }
 
+TEST_CASE("a training whose loss blew up but stayed finite ends with 0, a warning and its event") {
+  const TestFolder folder;
+  const fs::path run = folder.path / "run";
+  const Ran ran = run_binary("train " + folder.config().string() + " --quiet --output " +
+                             run.string() + " --set optimizer.lr=100");
+  INFO(ran.err);
+  CHECK(ran.code == 0);
+  const json end = events_of(run).back();
+  REQUIRE(end["event"] == "end");
+  const std::string warning = end.value("warning", "");
+  CHECK(has(warning, "this training did not converge"));
+  CHECK_FALSE(has(warning, "diverged"));  // that is exit code 5
+  CHECK(has(ran.err, "warning: " + warning));
+}
+
 TEST_CASE("a loss that ended at chance after it had been below is reported") {
   const double chance = std::log(10);
   CHECK_FALSE(warning(10, then(20, chance, 20, chance)));       // nothing was learnt: no news

@@ -45,6 +45,16 @@ TEST_CASE("training stops after a number of validations without improvement") {
   CHECK(bytes_of(run / "metrics.jsonl") == metrics);
 }
 
+TEST_CASE("a run that stopped after one validation without improvement says so in the singular") {
+  const TestFolder folder;
+  const std::string train = "train " + folder.config().string() + " --output " +
+                            (folder.path / "run").string() +
+                            " --set optimizer.lr=0.0 --set validation.early_stopping=1 "
+                            "--set checkpoint.every_epochs=1 --set training.epochs=";
+  REQUIRE(run_binary(train + "9 --quiet").code == 0);
+  CHECK(has(run_binary(train + "10").err, "stopped early, after 1 validation without progress"));
+}
+
 TEST_CASE("a validation whose loss is not finite is never the best one") {
   const TestFolder folder;
   const fs::path run = folder.path / "run";

@@ -64,6 +64,28 @@ TEST_CASE("sentences are not counted beside tokens, and no mini-batch of them is
   CHECK(read.config.data.batch_size == 30);
 }
 
+TEST_CASE("what the program wrote itself is not noted, but its mistakes are reported") {
+  const Folder folder;
+  const auto read = [&](const std::string& text, const std::vector<std::string>& sets = {}) {
+    return read_config({folder.write("run/config.resolved.toml", kModel + text)}, sets);
+  };
+  const std::string pairs =
+      "[data]\nkind = \"parallel_text\"\ntrain_source = \"a\"\ntrain_target = \"b\"\n"
+      "batch_tokens = 900\nbatch_size = 64\n";
+  CHECK(read(pairs).notes.empty());
+  const auto notes = read(pairs, {"data.batch_size=7"}).notes;  // that, the user wrote
+  REQUIRE(notes.size() == 1);
+  CHECK_THAT(notes[0], Contains("--set data.batch_size: data.batch_size has no effect with "
+                                "data.batch_tokens = 900"));
+  CHECK(read("[optimizer]\nkind = \"adam\"\nmomentum = 0.9\n").notes.empty());
+  CHECK(read("[validation]\nevery_epochs = 0\nearly_stopping = 3\n").notes.empty());
+  const std::string stages = "[pipeline]\nschedule = \"interleaved_1f1b\"\nstages = 2\n";
+  CHECK(read(stages).notes.empty());
+  CHECK(read(stages, {"pipeline.virtual_stages=1"}).notes.size() == 1);
+  CHECK_THROWS_WITH(read("[pipeline]\nstages = \"many\"\n"),
+                    Contains("config.resolved.toml:4:10: pipeline.stages is a string"));
+}
+
 TEST_CASE("beside auto the keys of a schedule are kept, without a note, until there is one") {
   ReadConfig read = read_text(kModel +
                               "[pipeline]\nschedule = \"auto\"\nvirtual_stages = 2\n"

@@ -119,7 +119,7 @@ TEST_CASE("cifar: a size that is not a multiple of the record", "[cifar]") {
   CHECK(contains(message, "2 records"));
   CHECK(contains(message, "5 bytes too many"));
   CHECK(contains(message, "copy the file again"));
-  CHECK(contains(CifarFiles({"x"}).refused<DataError>(), "1 bytes too many"));
+  CHECK(contains(CifarFiles({"x"}).refused<DataError>(), "1 byte too many"));
   CHECK(contains(CifarFiles({""}).refused<DataError>(), "empty"));
   CHECK(contains(CifarFiles({gzipped("")}).refused<DataError>(), "empty"));
 }

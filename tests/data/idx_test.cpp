@@ -94,7 +94,10 @@ TEST_CASE("idx: a damaged file is refused with what was found", "[idx]") {
   wrong_sum[wrong_sum.size() - 6] ^= 0x55;
   const std::uint32_t huge = 0xffffffff;
   const std::vector<Row> rows = {
-      {"empty", "", three_labels, {"images: ", "magic number", "4 bytes", "truncated"}},
+      {"empty",
+       "",
+       three_labels,
+       {"images: ", "reading the magic number of an IDX file takes 4 bytes", "truncated"}},
       {"three bytes", images.substr(0, 3), three_labels, {"4 bytes", "at most 3"}},
       {"no dimensions", images.substr(0, 4), three_labels, {"the size of dimension 0"}},
       {"dimensions end early",

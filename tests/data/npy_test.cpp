@@ -102,7 +102,7 @@ TEST_CASE("npy: a damaged file is refused with what was found", "[npy]") {
       {"version 9", version, {"version is 9.0", "1.0 to 3.0"}},
       {"cut in the length", inputs.substr(0, 9), {"length of the NPY header"}},
       {"cut in the header", inputs.substr(0, 40), {"the NPY header", "truncated"}},
-      {"a header longer than the file", minor_length, {"the NPY header take 65535 bytes"}},
+      {"a header longer than the file", minor_length, {"the NPY header takes 65535 bytes"}},
       {"a header of gigabytes", long_header, {"claims 18790", "1048576 is the limit"}},
       {"big-endian", npy(npy_header(">f4", "(3, 2)"), data), {"'>f4'", "'<f4'", "astype"}},
       {"half floats", npy(npy_header("<f2", "(3, 2)"), data), {"'<f2'"}},

@@ -87,7 +87,7 @@ TEST_CASE("parallel text: sides of different length are refused with both", "[pa
   const auto said = TextPair("a\nb\nc\n", "a\n").refused();
   CHECK(contains(said, "a.de has 3 lines, but "));
   CHECK(contains(said, "a.en has 1; "));
-  CHECK(contains(TextPair("a\n", "a\nb").refused(), "a.de has 1 lines"));
+  CHECK(contains(TextPair("a\n", "a\nb").refused(), "a.de has 1 line"));
   CHECK(contains(TextPair("a\n", "a\nb").refused(), "a.en has 2; "));
   CHECK(contains(TextPair("", "a\n").refused(), "a.de has 0 lines"));
 }

@@ -147,7 +147,7 @@ TEST_CASE("text: what does not fit the model is refused", "[text]") {
   CHECK(contains(written.refused<UsageError>(two_sides), "source and target"));
   TextFiles split("abcdefghij");
   split.config.validation_fraction = 0.1;
-  CHECK(contains(split.refused<DataError>(sequence_model(3, 10)), "1 tokens are too few"));
+  CHECK(contains(split.refused<DataError>(sequence_model(3, 10)), "1 token is too few"));
 }
 
 TEST_CASE("tokens: llm.c's files and nanoGPT's are recognised by their first bytes", "[tokens]") {

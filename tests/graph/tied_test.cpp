@@ -79,10 +79,17 @@ TEST_CASE("a layer that cannot be tied is reported, with its place") {
   says(layer_text("head", "kind = 'linear'\nout_features = 11\ntied = 'head'"),
        "but no layer above it has that name");
   says(layer_text("head", "kind = 'linear'\nout_features = 10\ntied = 'wte'"),
-       "is tied to 'wte', which has a weight of [11, 6]; its own weight is [10, 6]");
+       "is tied to 'wte', which has a weight of [11, 6]; its own weight is [10, 6]: write "
+       "out_features = 11, or name a linear or embedding layer whose weight has that shape");
+  says(layer_text("a", "kind = 'linear'\nout_features = 5") +
+           layer_text("head", "kind = 'linear'\nout_features = 11\ntied = 'wte'"),
+       "its own weight is [11, 5]: name a linear or embedding layer");  // no key of it is wrong
   says(layer_text("r", "kind = 'relu'") +
            layer_text("head", "kind = 'linear'\nout_features = 6\ntied = 'r'"),
        "is tied to 'r', which is a relu layer; its own weight is [6, 6]");
+  says(
+      layer_text("more", "kind = 'embedding'\ninputs = ['input']\nembedding_dim = 7\ntied = 'wte'"),
+      "its own weight is [11, 7]: write embedding_dim = 6, or name a linear");
   says(layer_text("r", "kind = 'relu'\ntied = 'wte'"), "relu 'r' has no key 'tied'");
   says(layer_text("head", "kind = 'linear'\nout_features = 11\ntied = 3"),
        "tied is 3; write a name");

@@ -25,12 +25,29 @@ RunRecord of(std::vector<double> accuracies, double seconds = 1) {
 TEST_CASE("runs are compared by a measure that all of them have") {
   std::vector<RunRecord> runs = {of({0.5, 0.9}), of({0.8})};
   CHECK(common_measure(runs) == Measure::Accuracy);
-  runs[1].validations[0].accuracy.reset();
+  for (RunRecord& run : runs)
+    for (ValidationPoint& point : run.validations) point.accuracy.reset();
   CHECK(common_measure(runs) == Measure::Loss);
   runs.push_back({});  // no validations: does not count
   CHECK(common_measure(runs) == Measure::Loss);
   const std::vector<RunRecord> none(2);
   CHECK_FALSE(common_measure(none));
+}
+
+TEST_CASE("losses of different kinds are no common measure") {
+  std::vector<RunRecord> runs = {of({0.5, 0.9}), of({0.8}), of({0.7})};
+  for (RunRecord& run : runs) run.name = std::to_string(&run - runs.data());
+  CHECK_FALSE(loss_kinds(runs).differ());
+  runs[1].validations[0].accuracy.reset();  // as mse leaves it
+  const LossKinds kinds = loss_kinds(runs);
+  CHECK(kinds.differ());
+  CHECK(kinds.cross_entropy == std::vector<std::string>{"0", "2"});
+  CHECK(kinds.mse == std::vector<std::string>{"1"});
+  CHECK_FALSE(common_measure(runs));
+  CHECK(common_measure({&runs[1], 1}) == Measure::Loss);
+  runs[0].validations.clear();
+  runs[2].validations.clear();  // without validations: of no kind
+  CHECK(common_measure(runs) == Measure::Loss);
 }
 
 TEST_CASE("BLEU comes before perplexity, and perplexity before accuracy") {

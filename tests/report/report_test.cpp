@@ -196,6 +196,28 @@ TEST_CASE("runs that are not ranked are named before the best one is") {
             "<p>Not ranked, failed or learnt nothing: high.</p>\n<p>The best accuracy: a and b"));
 }
 
+TEST_CASE("runs trained with different losses are not ranked by them") {
+  const Scratch scratch;
+  for (const std::string name : {"digits", "letters", "curve"}) write_run(scratch.path / name);
+  auto runs =
+      read_runs({scratch.path / "digits", scratch.path / "curve", scratch.path / "letters"});
+  for (ValidationPoint& point : runs[1].validations) point.accuracy.reset();  // as mse leaves it
+  const Comparison comparison = comparison_of(runs, {});
+  const std::string why =
+      "Not ranked by validation loss, which is of different kinds: cross_entropy (digits, "
+      "letters), mse (curve).";
+  const std::string text = comparison_text(runs, comparison);
+  CHECK(has(text, "\n\n" + why + "\n"));
+  CHECK_FALSE(has(text, "best"));
+  CHECK(has(report_html(runs), "<p>" + why + "</p>"));
+  CHECK_FALSE(comparison_json(runs, comparison).contains("measure"));
+  CHECK(target_note(runs, 0.9) ==
+        "--target has no effect: the runs' validations have no measure in common");
+  runs.erase(runs.begin() + 2);
+  runs[0].validations.clear();  // nothing is left to compare with
+  CHECK(has(comparison_text(runs, comparison_of(runs, {})), "The best validation loss: curve"));
+}
+
 TEST_CASE("a run that learnt nothing wins nothing, and sets no target") {
   const Scratch scratch;
   write_run(scratch.path / "good", {.accuracy_step = 0.16, .step_seconds = 2});

@@ -11,6 +11,7 @@
 #include <array>
 #include <utility>
 
+#include "base/counted.hpp"
 #include "base/error.hpp"
 #include "data/byte_file.hpp"
 #include "data/formats.hpp"
@@ -42,8 +43,10 @@ void check_size(const ByteFile& file, std::size_t bytes, const CifarKind& kind) 
   if (bytes == 0) file.fail("the file is empty; copy it again");
   const std::size_t record = record_bytes(kind);
   if (bytes % record == 0) return;
-  file.fail(fmt::format("{} bytes are {} records of {} bytes ({}) and {} bytes too many{}", bytes,
-                        bytes / record, record, kind.name, bytes % record,
+  file.fail(fmt::format("the file has {}: {} of {} bytes ({}) and {} too many{}",
+                        counted(static_cast<std::int64_t>(bytes), "byte"),
+                        counted(static_cast<std::int64_t>(bytes / record), "record"), record,
+                        kind.name, counted(static_cast<std::int64_t>(bytes % record), "byte"),
                         other_kind(bytes, kind)));
 }
 

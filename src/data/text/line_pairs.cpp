@@ -2,6 +2,7 @@
 
 #include <spdlog/fmt/fmt.h>
 
+#include "base/counted.hpp"
 #include "base/error.hpp"
 #include "data/text/line_file.hpp"
 
@@ -17,8 +18,8 @@ std::vector<std::string> read_lines(const std::filesystem::path& file,
     if (!lines || (*lines)[read.size()] == in.lines()) read.emplace_back(*line);
   }
   if (lines && read.size() < lines->size())
-    throw DataError(fmt::format("{}: has {} lines, but line {} is needed; was the file changed?",
-                                file.string(), in.lines(), (*lines)[read.size()]));
+    throw DataError(fmt::format("{}: has {}, but line {} is needed; was the file changed?",
+                                file.string(), counted(in.lines(), "line"), (*lines)[read.size()]));
   return read;
 }
 

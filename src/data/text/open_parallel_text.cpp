@@ -90,10 +90,10 @@ std::vector<SampleId> in_range(const std::optional<SampleRange>& range, std::int
                                std::string_view key) {
   const SampleRange part = range.value_or(SampleRange{0, size});
   if (part.first < 0 || part.first >= part.last || part.last > size)
-    throw UsageError(fmt::format(
-        "data.{} = [{}, {}] is outside the {} pairs that are kept; write [first, last] with 0 "
-        "<= first < last <= {}; last is not included",
-        key, part.first, part.last, size, size));
+    throw UsageError(
+        fmt::format("data.{} = [{}, {}] is outside the pairs that are kept, {} in all; write "
+                    "[first, last] with 0 <= first < last <= {}; last is not included",
+                    key, part.first, part.last, size, size));
   std::vector<SampleId> pairs(part.last - part.first);
   std::iota(pairs.begin(), pairs.end(), part.first);
   return pairs;

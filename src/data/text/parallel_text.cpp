@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/check.hpp"
+#include "base/counted.hpp"
 #include "base/error.hpp"
 #include "data/text/line_file.hpp"
 
@@ -19,15 +20,16 @@ void read_to_end(LineFile& file) {
 
 [[noreturn]] void refuse_lengths(const LineFile& source, const LineFile& target) {
   throw DataError(
-      fmt::format("{} has {} lines, but {} has {}; line n of one must be the translation of line n "
+      fmt::format("{} has {}, but {} has {}; line n of one must be the translation of line n "
                   "of the other",
-                  source.path().string(), source.lines(), target.path().string(), target.lines()));
+                  source.path().string(), counted(source.lines(), "line"), target.path().string(),
+                  target.lines()));
 }
 
 }  // namespace
 
 std::string text_of(const ParallelCounts& counts, std::int64_t max_pieces) {
-  const std::string kept = fmt::format("{} pairs of sentences", counts.kept);
+  const std::string kept = counted(counts.kept, "pair") + " of sentences";
   if (counts.kept == counts.read) return kept;
   return fmt::format("{}, {} dropped: {} with an empty side, {} longer than {} pieces", kept,
                      counts.read - counts.kept, counts.empty, counts.too_long, max_pieces);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/counted.hpp"
 #include "base/error.hpp"
 #include "data/formats.hpp"
 #include "graph/graph.hpp"
@@ -49,9 +50,10 @@ class Windows final : public Dataset {
     const std::int64_t tokens = span.last - span.first;
     if (tokens <= context())
       throw DataError(fmt::format(
-          "{}: {} tokens are too few for a window of {}: the model reads {} and predicts the next; "
+          "{}: {} too few for a window of {}: the model reads {} and predicts the next; "
           "use a longer text, or fewer tokens in the model's input",
-          span.file.string(), tokens, context() + 1, context()));
+          span.file.string(), counted(tokens, "token") + (tokens == 1 ? " is" : " are"),
+          context() + 1, context()));
     return (tokens - context() - 1) / stride_ + 1;
   }
 
