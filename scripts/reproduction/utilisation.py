@@ -17,9 +17,10 @@ from page import draw, table, write_page
 from schedules import (BACKWARD, FORMULAS, HALVES, METHODS, NF1B, NF1B_BUSY, NF1B_SLOTS, TRANSFERS, V, WIDTH, WITH_TRANSFERS, Formula,
                        benchmark, formula, sets, simulated, train, whole_backward, write_config)
 
-WORKERS, STEPS, SAMPLES, RUNS, TRACED = (2, 4, 8, 16), 20, 128, 3, (6, 15)
+WORKERS, STEPS, SAMPLES, RUNS, TRACED = (2, 4, 8, 16), 20, 128, 5, (6, 15)
 CORES = len(os.sched_getaffinity(0))  # that this process may use
 BOUND = 0.05  # of the workers' time: what we call close
+BALANCED = 0.03  # of a stage's computing: cuts that we call balanced
 
 
 def relation(made: Formula) -> str:
@@ -69,13 +70,21 @@ def traced(config: pathlib.Path, p: int, arguments: list[str]) -> dict:
     return {"times": times, "update": sum(updates) / (p * seconds) if updates else None, "late": statistics.mean(late)}
 
 
+def imbalance(made: dict) -> float:
+    """By how much the stage that computed for longest exceeds the one that computed for the least time."""
+    busy = [stage["busy"] for stage in made["stages"]]
+    return max(busy) / min(busy) - 1
+
+
 def on_cores(config: pathlib.Path) -> list[dict]:
-    cases = [{"name": name, "p": p, "n": n, "runs": []} for p in WORKERS if p <= CORES
+    cases = [{"name": name, "p": p, "n": n, "runs": [], "imbalances": []} for p in WORKERS if p <= CORES
              for n in (2 * p, 4 * p) for name in FORMULAS]
     for turn in range(RUNS):
         for case in cases:
             arguments = sets(METHODS[case["name"]], case["p"], case["n"], SAMPLES)
-            case["runs"].append(benchmark(config, arguments)["bubble"])
+            made = benchmark(config, arguments)
+            case["runs"].append(made["bubble"])
+            case["imbalances"].append(imbalance(made))
             if turn == 0:
                 case |= traced(config, case["p"], arguments)
         print(f"measured {turn + 1} of {RUNS} times", flush=True)
@@ -118,6 +127,20 @@ def measured_verdict(cases: list[dict]) -> str:
             f"{worst['n']}). The runs of one case spread over {spread:.3f} (median); updates that are "
             f"not fused into a backward take {min(updates):.3f} to {max(updates):.3f} of the workers' time. "
             f"{100 * statistics.mean(c['late'] for c in cases):.0f}% of all passes took more than 1.5 times their median.")
+
+
+def balance_verdict(cases: list[dict]) -> str:
+    """The work-conserving order's bubble, apart where both stages computed for as long, and where not."""
+    made = [pair for c in cases if (c["p"], c["n"]) == (2, 8) and METHODS[c["name"]].busy for pair in zip(c["runs"], c["imbalances"])]
+    balanced = [bubble for bubble, apart in made if apart <= BALANCED]
+    others = [bubble for bubble, apart in made if apart > BALANCED]
+
+    def text(bubbles: list[float]) -> str:
+        return f"{statistics.median(bubbles):.3f} (median; {min(bubbles):.3f} to {max(bubbles):.3f})" if bubbles else "not measured"
+
+    return (f"With P = 2, N = 8 the timeprests' busy order has a bubble of {text(balanced)} in the {len(balanced)} of {len(made)} runs in which "
+            f"both stages computed for equally long, within {100 * BALANCED:.0f}%; in the others it is {text(others)}: the cut is the same, but the "
+            "two cores were not equally fast.")
 
 
 def paint(values: dict[str, list[tuple[float, float]]], cases: list[dict]):
@@ -193,6 +216,8 @@ trace of a real run shows (median; mean over the stages).
 
 {table(header, [measured_row(c) for c in cases])}
 {measured_verdict(cases)}
+
+{balance_verdict(cases)}
 
 The formula and the simulation know equal stages, free transfers and no updates. In the real run the update of a stage that one worker
 has is part of its last backward of the mini-batch ("fused") and counts as computing. Where several workers have the stage, the
