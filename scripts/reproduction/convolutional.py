@@ -82,6 +82,7 @@ std = [0.25, 0.25, 0.25]
 kind = "sgd"
 momentum = 0.9
 [lr_schedule]
+kind = "cosine"
 warmup_steps = {EPOCH}
 [training]
 steps = {STEPS}

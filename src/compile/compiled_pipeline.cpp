@@ -48,9 +48,12 @@ PassNeedsOfModes passes_of(const CompiledPipeline& p, const CompiledPart& part, 
   PassNeeds& training = modes[Mode::Train];
   training.slots = need.slots;
   training.input_slots = need.input_slots;
-  const auto packets =
+  const PacketBytes packets =
       packet_room({p.in.plan, p.in.backend, p.model, p.sizes, p.needs, p.in.ranks}, stage, copy);
-  for (std::size_t mode = 0; mode < modes.size(); ++mode) modes[mode].packets = packets[mode];
+  for (std::size_t mode = 0; mode < modes.size(); ++mode) {
+    modes[mode].packets = packets.own[mode];
+    modes[mode].received = packets.received;
+  }
   return modes;
 }
 

@@ -1,5 +1,5 @@
-// Which packets are in the memory of one copy of a stage, and how much they take: those that it
-// sends, and twins of those that it receives from another device or another rank.
+// How much the packets of one copy of a stage take: those that it sends and twins of those that it
+// receives from another device are in its memory, those that it receives from another rank are not.
 #pragma once
 
 #include <array>
@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/ranks.hpp"
+#include "compile/pass_needs.hpp"
 #include "compile/pipeline_sizes.hpp"
 
 namespace pipetrain {
@@ -20,7 +21,7 @@ struct PacketRoomInput {
   const Ranks& ranks;
 };
 
-// Bytes by mode, for the copy's packets to and from both neighbours.
-ByMode<std::size_t> packet_room(const PacketRoomInput& input, StageId stage, int copy);
+// For the copy's packets to and from both neighbours.
+PacketBytes packet_room(const PacketRoomInput& input, StageId stage, int copy);
 
 }  // namespace pipetrain

@@ -9,14 +9,22 @@
 
 namespace pipetrain {
 
+// Of the packets that one copy of a stage sends or receives.
+struct PacketBytes {
+  ByMode<std::size_t> own = {};  // in the stage's memory
+  std::size_t received = 0;      // from other ranks, in all modes: in the channels' own memory
+};
+
 struct PassNeeds {  // in one mode
   StageSizes each = {};
   int slots = 0, input_slots = 0;  // each.slot and each.input_slot bytes each
   std::size_t packets = 0;         // bytes of all packets in the stage's memory
+  std::size_t received = 0;        // PacketBytes::received
 
   std::size_t slots_bytes() const;  // of all slots, each starting at a cache line
   std::size_t input_slots_bytes() const;
-  MemoryAccount account() const;
+  std::size_t block_bytes() const;  // of the stage's memory
+  MemoryAccount account() const;    // with what is received
 };
 
 // By mode.

@@ -11,7 +11,8 @@ std::vector<StageCopies::Place> places_of(const CompiledPipeline& compiled, int 
   for (const WorkerId worker : workers_of(compiled.needs.program.program, {s})) {
     const PassNeedsOfModes& its = compiled.parts[s].passes[places.size()];
     places.push_back({worker,
-                      {its[Mode::Train].packets, its[Mode::Evaluate].packets},
+                      {.own = {its[Mode::Train].packets, its[Mode::Evaluate].packets},
+                       .received = its[Mode::Train].received},
                       compiled.in.ranks.has(worker, workers)});
   }
   return places;

@@ -5,21 +5,21 @@
 #include "base/check.hpp"
 #include "compile/pipeline_sizes.hpp"
 #include "transport/job.hpp"
-#include "transport/remote_channel.hpp"
+#include "transport/rank_channel.hpp"
 
 namespace pipetrain {
 namespace {
 
 enum class Carried { Activations, Gradients };
 
-// Tags up to 15 are the job's own. Each channel has two.
+// Tags up to 15 are the job's own.
 int tag_of(const BoundaryInput& in, const LaneName& name, Mode mode, Carried what) {
   int channels = 0;
   for (std::size_t b = 0; b < name.boundary; ++b) channels += in.needs.stages[b].lanes;
   channels += name.lane;
-  return 16 + 2 * (3 * channels + (mode == Mode::Evaluate       ? 2
-                                   : what == Carried::Gradients ? 1
-                                                                : 0));
+  return 16 + tags_per_rank_channel * (3 * channels + (mode == Mode::Evaluate       ? 2
+                                                       : what == Carried::Gradients ? 1
+                                                                                    : 0));
 }
 
 struct Ends {
@@ -32,15 +32,21 @@ std::unique_ptr<Channel> make_end(const BoundaryInput& in, const LaneName& name,
   Stage* const mine = ends.sender ? ends.sender : ends.receiver;
   if (!mine) return nullptr;
   RemoteEndOptions options;
-  options.packets.packets = take_packets(*mine, packets);
+  if (ends.sender)
+    options.packets.packets = take_packets(*mine, packets);
+  else
+    options.packets.packets.resize(static_cast<std::size_t>(packets.count));
   options.packets.samples = packets.samples;
+  options.packets.spin = in.spin;
   options.packet_bytes = packets.bytes;
   options.wire_thread = &in.job->wire_thread();
   options.peer = ends.sender ? ends.receiver_rank : ends.sender_rank;
   options.tag = tag_of(in, name, packets.mode, what);
   options.link = in.link;
   options.link_clock = in.link_clock;
-  return ends.sender ? make_sending_end(options) : make_receiving_end(options);
+  const bool in_memory = !mine->stream().asynchronous();
+  return ends.sender ? make_rank_sending_end(options, in_memory)
+                     : make_rank_receiving_end(options, in_memory);
 }
 
 }  // namespace

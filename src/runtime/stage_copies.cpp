@@ -39,7 +39,7 @@ StageCopies::StageCopies(const StageInput& input, std::span<const Place> places,
     }
     StageInput copy = input;
     copy.stream = {.worker = place.worker.value, .workers = workers};
-    copy.packet_bytes = place.packet_bytes;
+    copy.packets = place.packets;
     copies_.push_back(std::make_unique<Stage>(copy));
     gradient_whole_.push_back(copies_.back()->stream().make_fence());
     sum_there_.push_back(copies_.back()->stream().make_fence());

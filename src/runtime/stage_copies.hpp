@@ -26,7 +26,7 @@ class StageCopies {
  public:
   struct Place {
     WorkerId worker;
-    ByMode<std::size_t> packet_bytes = {};
+    PacketBytes packets = {};
     bool here = true;  // on this rank
   };
   // Makes a copy at each of these places, out of `workers` workers. Throws a DeviceError if their

@@ -13,7 +13,7 @@ PassMemory::~PassMemory() {
 
 void PassMemory::lay_out(const PassNeedsOfModes& needs) {
   needs_ = needs;
-  const std::size_t bytes = std::max(needs[0].account().total(), needs[1].account().total());
+  const std::size_t bytes = std::max(needs[0].block_bytes(), needs[1].block_bytes());
   if (bytes > bytes_) {
     if (block_) stream_.release(std::exchange(block_, nullptr));
     bytes_ = 0;

@@ -78,7 +78,8 @@ void Stage::lay_out() {
     const bool trains = mode == Mode::Train;
     its.slots = trains ? input_.slots : 0;
     its.input_slots = trains ? input_.input_slots : 0;
-    its.packets = input_.packet_bytes[mode];
+    its.packets = input_.packets.own[mode];
+    its.received = input_.packets.received;
   }
   passes_.lay_out(needs_);
 }

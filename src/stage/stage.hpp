@@ -38,7 +38,7 @@ struct StageInput {
   int input_slots = 0;        // if those are recomputed: micro-batches in flight; otherwise 0
   bool split_backward = false;
   Indexed<bool, LayerId> recomputed = {};  // RecipeInput::recomputed; empty: none
-  ByMode<std::size_t> packet_bytes = {};   // of the packets in the stage's memory
+  PacketBytes packets = {};
 };
 
 // The part of a backward that an instruction asks for: all of it; a half; the head, after which the

@@ -1,5 +1,5 @@
 // Messages of any size between ranks, each with a topic: everything that ranks tell each other
-// except the tensors of micro-batches, which have channels of their own (remote_channel.hpp).
+// except the tensors of micro-batches, which have channels of their own (rank_channel.hpp).
 //
 // Messages from one sender arrive in the order in which they were sent. They cross in pieces, so
 // that no rank needs to know their size beforehand.

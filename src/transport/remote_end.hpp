@@ -4,9 +4,9 @@
 #include <condition_variable>
 #include <deque>
 #include <mutex>
-#include <span>
 #include <vector>
 
+#include "transport/packet_head.hpp"
 #include "transport/remote_channel.hpp"
 
 namespace pipetrain {
@@ -30,10 +30,9 @@ class RemoteEnd : public Channel, public Polled {
   // Waits for the queue to have a packet, and takes the first.
   Packet* take(std::deque<Packet*>& queue);
   bool has(const std::deque<Packet*>& queue) const;
-  void write_head(HeadedPacket& packet) const;
-  void read_head(HeadedPacket& packet) const;  // DeviceError
 
   const RemoteEndOptions options_;
+  const PacketLimits limits_;
   std::vector<HeadedPacket> packets_;
   bool closed_ = false;
   mutable std::mutex mutex_;

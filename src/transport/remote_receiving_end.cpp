@@ -1,4 +1,6 @@
 // The receiving end of a remote channel: remote_channel.hpp.
+#include <span>
+
 #include "base/check.hpp"
 #include "transport/remote_end.hpp"
 
@@ -35,7 +37,7 @@ class RemoteReceivingEnd final : public RemoteEnd {
       const std::lock_guard lock(mutex_);
       for (; !free_.empty(); free_.pop_front(), moved = true) begin(wire, headed(free_.front()));
       while (!coming_.empty() && has_come(wire, *coming_.front())) {
-        read_head(*coming_.front());
+        read(*coming_.front());
         arrived_.push_back(&coming_.front()->packet);
         coming_.pop_front();
         moved = true;
@@ -73,6 +75,11 @@ class RemoteReceivingEnd final : public RemoteEnd {
   static bool has_come(RankWire& wire, HeadedPacket& headed) {
     const bool head = ended(wire, headed.head_request, headed.head_bytes);
     return ended(wire, headed.data_request, headed.data_bytes) && head;
+  }
+
+  void read(HeadedPacket& headed) const {
+    read_head(std::span(headed.head).first(headed.head_bytes), limits_, headed.data_bytes,
+              options_.peer, headed.packet);
   }
 
   std::deque<Packet*> free_, arrived_;

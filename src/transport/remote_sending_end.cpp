@@ -30,7 +30,7 @@ class RemoteSendingEnd final : public RemoteEnd {
     {
       const std::lock_guard lock(mutex_);
       if (closed_) throw ChannelClosed();
-      write_head(headed(packet));
+      write_head(*packet, limits_, headed(packet).head);
       waiting_.push_back({packet, due_ns(packet->bytes)});
     }
     options_.wire_thread->wake();

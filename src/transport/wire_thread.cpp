@@ -110,8 +110,8 @@ bool WireThread::take_requests(RankWire& wire) {
 }
 
 // Each wake takes some 40 us of a core. A core whose worker waits has nothing else to do; otherwise
-// it computes, so what is being sent is looked at less and less often, and nothing needs haste: a
-// worker that sends, gives a packet back or begins to wait wakes this thread itself.
+// it computes, so what is under way is looked at less and less often, and nothing needs haste: a
+// worker that sends by the wire, gives a packet back or begins to wait wakes this thread itself.
 std::chrono::microseconds WireThread::pause(double idle_seconds, bool sending) const {
   using std::chrono::microseconds;
   if (waiting_ > 0)

@@ -19,6 +19,7 @@
 #include <mutex>
 #include <optional>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "transport/wire.hpp"
@@ -27,7 +28,7 @@ namespace pipetrain {
 
 enum class Activity {
   None,
-  Sending,  // something is being sent
+  Sending,  // something is under way
   Moved,    // something happened
 };
 
@@ -56,6 +57,12 @@ class WireThread {
   void sleep_at_most(std::int64_t nanoseconds) {
     at_most_ns_ = std::min(at_most_ns_, std::max<std::int64_t>(nanoseconds, 0));
   }
+
+  // From within a withdraw(): what the wire may still read.
+  void keep_to_the_end(std::shared_ptr<void> memory) { kept_.push_back(std::move(memory)); }
+  // Has somebody waited in vain for another rank to hear what it said, before going?
+  bool is_unheard() const { return unheard_; }
+  void set_unheard() { unheard_ = true; }
 
   // Stops the thread. `finish`: also finishes the wire; false if that took more than `seconds`.
   // Otherwise the wire is cut: nothing more is sent or received.
@@ -97,6 +104,8 @@ class WireThread {
   bool woken_ = false;
   std::exception_ptr failed_;  // why the thread could not start
   std::atomic<int> waiting_ = 0;
+  std::atomic<bool> unheard_ = false;
+  std::vector<std::shared_ptr<void>> kept_;  // used by the thread only
   std::thread thread_;
 };
 

@@ -279,6 +279,14 @@ class RanksTest(unittest.TestCase):
             time.sleep(0.05)
         self.fail("no checkpoint in 30 s")
 
+    def test_ranks_of_one_host_share_memory_unless_messages_have_a_link(self):
+        for sets, shares in ((), True), (["hardware.link.gbits=100"], False):
+            process, rank = self.start(*sets)
+            self.assertEqual("/memfd:pipetrain" in Path(f"/proc/{rank}/maps").read_text(), shares, sets)
+            os.kill(rank, signal.SIGTERM)
+            self.assertEqual(ends_within(process, 10), 128 + signal.SIGTERM, (self.folder / "errors").read_text())
+            shutil.rmtree(self.folder / "long")
+
     def finish_from_checkpoint(self):
         """Resumes on as many ranks as before, and expects the bits of a run that nothing interrupted."""
         steps = steps_saved(self.folder / "long")[-1] + 5
