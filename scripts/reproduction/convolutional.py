@@ -15,7 +15,7 @@ from vision import draw_image
 
 FOLDER, DATA = ROOT / "runs/reproduce-convolutional", PAGES / "convolutional.json"
 MODELS, STAGES, RATES = ("resnet18-32", "vgg16-32"), (4, 8), (0.005, 0.02)
-TRAINED, VALIDATED, BATCH, EPOCHS, SEED, SIDE = 4000, 1000, 40, 3, 1, 32
+TRAINED, VALIDATED, BATCH, EPOCHS, SEED = 4000, 1000, 40, 3, 1
 EPOCH = TRAINED // BATCH  # updates
 STEPS, EVERY = EPOCHS * EPOCH, EPOCH // 2
 
