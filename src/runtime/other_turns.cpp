@@ -10,12 +10,8 @@ OtherTurns::OtherTurns(const Run& run) : run_(run) {
 void OtherTurns::skip_before(StageId stage, std::int64_t step) {
   const StageCopies& copies = *run_.stages[stage.value];
   const std::lock_guard lock(mutex_);
-  for (std::int64_t& next = next_.at(stage); next < step; ++next) {
-    std::int64_t turn = next - run_.what.first_step;
-    // A program that is repeated as it is begins with the first copies each time.
-    if (run_.what.loops.empty()) turn %= run_.program().minibatches;
-    if (!copies.has(static_cast<int>(turn % copies.count()))) run_.loader->skip(next);
-  }
+  for (std::int64_t& next = next_.at(stage); next < step; ++next)
+    if (!copies.has(run_.what.copy_in_turn(next, copies.count()))) run_.loader->skip(next);
 }
 
 void OtherTurns::skip_rest(std::int64_t end) {

@@ -66,6 +66,12 @@ int board_capacity(const Config& config, const Program& program) {
   return late + (far ? program.minibatches : 0);
 }
 
+int copies_here(const StageCopies& stage) {
+  int here = 0;
+  for (int c = 0; c < stage.count(); ++c) here += stage.has(c);
+  return here;
+}
+
 // While this object lives, messages from other ranks' boards are heard.
 struct LinkedBoard {
   LinkedBoard(std::optional<BoardLink>& link, StepBoard& board) : link(link) {
@@ -224,10 +230,7 @@ int Pipeline::loader_readers(Mode mode) const {
   const auto copies = [&](int s) -> int {
     const StageCopies& stage = *impl_->stages[s];
     if (mode != Mode::Train) return stage.has(0);
-    if (in_turn) return stage.has_any();
-    int here = 0;
-    for (int c = 0; c < stage.count(); ++c) here += stage.has(c);
-    return here;
+    return in_turn ? stage.has_any() : copies_here(stage);
   };
   const int last = impl_->stage_count() - 1;
   return last > 0 ? copies(0) + copies(last) : copies(0);
@@ -281,14 +284,17 @@ std::int64_t Pipeline::Impl::train(Loader* loader, std::int64_t first, std::int6
   for (const auto& stage : stages) stage->keep_up_delta(first >= warmup_steps);
   for (const auto& stage : stages) stage->begin();
   const bool by_joint_norm = first < warmup_steps ? needs_norm(config) : joint_norm;
+  const ProgramRun what{.program = segment.program, .loops = segment.loops, .first_step = first};
+  // Copies that take turns report on their own mini-batches.
+  const bool in_turn = segment.program.whole_minibatches;
   std::vector<int> copies;
-  int here = 0;
-  for (const auto& stage : stages) {
-    copies.push_back(segment.program.whole_minibatches ? 1 : stage->count());
-    // Copies that take turns report on their own mini-batches.
-    for (int c = 0; c < stage->count() && !segment.program.whole_minibatches; ++c)
-      here += stage->has(c);
-  }
+  for (const auto& stage : stages) copies.push_back(in_turn ? 1 : stage->count());
+  const auto parts_here = [&](std::int64_t step) {
+    int parts = 0;
+    for (const auto& stage : stages)
+      parts += in_turn ? stage->has(what.copy_in_turn(step, stage->count())) : copies_here(*stage);
+    return parts;
+  };
   drained = false;
   StepBoard board({.stages = stage_count(),
                    .copies = copies,
@@ -300,13 +306,13 @@ std::int64_t Pipeline::Impl::train(Loader* loader, std::int64_t first, std::int6
                    .drain = drain,
                    .drained = &drained,
                    .link = board_link ? &*board_link : nullptr,
-                   .parts_here = here,
+                   .parts_here = parts_here,
                    .norm_everywhere = by_joint_norm});
   tied->begin(by_joint_norm ? &board : nullptr);
   const LinkedBoard linked(board_link, board);
   const DrainTold told(link ? job : nullptr, board_link ? &*board_link : nullptr, drain);
   std::optional<OtherTurns> other_turns;
-  Run run{.what = {.program = segment.program, .loops = segment.loops, .first_step = first},
+  Run run{.what = what,
           .stages = stages,
           .boundaries = training,
           .loader = loader,
@@ -323,8 +329,7 @@ std::int64_t Pipeline::Impl::train(Loader* loader, std::int64_t first, std::int6
           .trace = trace,
           .workers = workers,
           .settle = [this] { end_sums(); }};
-  if (job && loader && segment.program.whole_minibatches)
-    run.other_turns = &other_turns.emplace(run);
+  if (job && loader && in_turn) run.other_turns = &other_turns.emplace(run);
   link_clock.hurry_once(drain ? drain : &drained);
   this->run(run, [&](bool wait) {
     const StepRecord* record = wait ? board.next() : board.try_next();

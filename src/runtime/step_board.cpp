@@ -61,8 +61,9 @@ StepBoard::StepBoard(const Options& options)
       asked_(options.first_step) {
   std::vector<int> copies = options.copies;
   copies.resize(stages_, 1);
-  parts_ = link_ && !link_->leads() ? options.parts_here
-                                    : std::accumulate(copies.begin(), copies.end(), 0);
+  parts_ = options.parts_here;
+  if (!link_ || link_->leads())
+    parts_ = [all = std::accumulate(copies.begin(), copies.end(), 0)](std::int64_t) { return all; };
   for (Entry& e : entries_) {
     e.record.stages.resize(copies.size());
     e.record.sums_of_squares.resize(options.parameters);
@@ -73,6 +74,7 @@ StepBoard::StepBoard(const Options& options)
 bool StepBoard::has_room(std::int64_t step) const {
   return step < next_ + static_cast<std::int64_t>(entries_.size());
 }
+bool StepBoard::is_next_whole() const { return entry(next_).finished == parts_(next_); }
 StepBoard::Entry& StepBoard::entry(std::int64_t step) {
   return entries_[static_cast<std::size_t>(step) % entries_.size()];
 }
@@ -192,7 +194,7 @@ void StepBoard::put_part(std::int64_t step, StageId stage, int copy, double lr,
   e.record.step = step;
   e.record.lr = lr;
   e.parts[stage][copy] = part;
-  if (++e.finished < parts_) return;
+  if (++e.finished < parts_(step)) return;
   for (std::size_t s = 0; s < e.parts.size(); ++s) e.record.stages[s] = together(e.parts[s]);
   if (wakes_reporter(step)) reporter_.notify_all();
 }
@@ -241,7 +243,7 @@ bool StepBoard::wakes_reporter(std::int64_t step) {
 
 const StepRecord* StepBoard::next() {
   std::unique_lock lock(mutex_);
-  const auto ready = [&] { return closed_ || next_ >= end_ || entry(next_).finished == parts_; };
+  const auto ready = [&] { return closed_ || next_ >= end_ || is_next_whole(); };
   while (!reporter_.wait_for(lock, 10 * pause, ready)) {
   }
   if (closed_) throw ChannelClosed();
@@ -250,7 +252,7 @@ const StepRecord* StepBoard::next() {
 
 const StepRecord* StepBoard::try_next() {
   const std::lock_guard lock(mutex_);
-  return next_ < end_ && entry(next_).finished == parts_ ? &entry(next_).record : nullptr;
+  return next_ < end_ && is_next_whole() ? &entry(next_).record : nullptr;
 }
 
 void StepBoard::pop() {

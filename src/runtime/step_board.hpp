@@ -18,6 +18,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <mutex>
 #include <span>
@@ -69,8 +70,9 @@ class StepBoard {
     const std::atomic<bool>* drain = nullptr;
     std::atomic<bool>* drained = nullptr;  // set when another rank says that `drain` is true there
     BoardLink* link = nullptr;             // to other ranks' boards
-    int parts_here = 0;                    // with a link: parts of this rank's stages in every step
-    bool norm_everywhere = false;          // with a link: every rank needs the total
+    // With a link: how many parts of a step are of this rank's stages; 0 if they are all elsewhere.
+    std::function<int(std::int64_t step)> parts_here = {};
+    bool norm_everywhere = false;  // with a link: every rank needs the total
   };
   explicit StepBoard(const Options& options);
   ~StepBoard();
@@ -103,6 +105,7 @@ class StepBoard {
     int deposited = 0, finished = 0;
   };
   bool has_room(std::int64_t step) const;  // does entry(step) belong to the step?
+  bool is_next_whole() const;
   Entry& entry(std::int64_t step);
   const Entry& entry(std::int64_t step) const;
   void wait(std::unique_lock<std::mutex>& lock, const auto& condition);  // a worker
@@ -116,7 +119,7 @@ class StepBoard {
 
   const int stages_;
   const int deposits_;
-  int parts_ = 0;  // copies of all stages
+  std::function<int(std::int64_t step)> parts_;  // of a step, on this board: from each copy one
   const std::atomic<bool>* const drain_;
   std::atomic<bool>* const drained_;
   BoardLink* const link_;
