@@ -30,8 +30,15 @@ void pass_signals_on(Job& job) {
 }  // namespace
 
 std::unique_ptr<Job> join_job() {
-  if (launch().ranks == 1) return nullptr;
+  const Launch started = launch();
+  if (started.ranks == 1) return nullptr;
   auto job = std::make_unique<Job>(make_mpi_wire);
+  if (job->size() == 1)
+    throw UsageError(
+        fmt::format("{0} started {1} processes, but none sees another: {0} belongs to another MPI "
+                    "than this binary, which was built with {2}; use the launcher of that MPI, or "
+                    "build with this one (-Dmpi_library)",
+                    started.launcher, started.ranks, mpi_version()));
   pass_signals_on(*job);
   return job;
 }

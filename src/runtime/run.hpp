@@ -34,7 +34,7 @@ struct ProgramRun {
   std::int64_t first_step = 0;  // mini-batches before this run
   std::int64_t repeats = 1;     // evaluation only; in training the board says when to end
 
-  // Where copies take mini-batches in turn: which of so many copies has this one, counted since
+  // Where copies take mini-batches in turn: which of this many copies has this one, counted since
   // training began. A program that is repeated as it is begins with the first copies each time.
   int copy_in_turn(std::int64_t step, int copies) const {
     std::int64_t turn = step - first_step;

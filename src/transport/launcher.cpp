@@ -1,39 +1,79 @@
 #include "transport/launcher.hpp"
 
+#include <charconv>
 #include <cstdlib>
 #include <optional>
+#include <string_view>
 
 namespace pipetrain {
 namespace {
 
-std::optional<int> number_in(const char* variable) {
-  const char* const text = std::getenv(variable);
-  if (!text || !*text) return std::nullopt;
-  char* end = nullptr;
-  const long value = std::strtol(text, &end, 10);
-  if (*end != '\0' || value < 0 || value > 1'000'000) return std::nullopt;
-  return static_cast<int>(value);
+std::string_view text_in(const char* variable) {
+  const char* const text = variable ? std::getenv(variable) : nullptr;
+  return text ? text : "";
 }
 
-struct Variables {
-  const char *launcher, *ranks, *rank, *ranks_here;
-};
+// Takes it from the text's begin.
+std::optional<int> take_number(std::string_view& text) {
+  int value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || value < 0 || value > 1'000'000) return std::nullopt;
+  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+  return value;
+}
 
-// A Slurm batch script has SLURM_NTASKS too; only what srun starts has the number of a step.
-constexpr Variables known[] = {
-    {"mpirun", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"},
-    {"mpirun", "PMI_SIZE", "PMI_RANK", "MPI_LOCALNRANKS"},
-    {"srun", "SLURM_STEP_NUM_TASKS", "SLURM_PROCID", "SLURM_STEP_TASKS_PER_NODE"},
-};
+std::optional<int> number_in(const char* variable) {
+  std::string_view text = text_in(variable);
+  const auto value = take_number(text);
+  return text.empty() ? value : std::nullopt;
+}
+
+// Slurm's "4(x2),3": two hosts with four ranks each, then one with three.
+std::optional<int> ranks_of_host(std::string_view hosts, int host) {
+  while (const auto ranks = take_number(hosts)) {
+    int alike = 1;
+    if (hosts.starts_with("(x")) {
+      hosts.remove_prefix(2);
+      const auto count = take_number(hosts);
+      if (!count || !hosts.starts_with(')')) return std::nullopt;
+      alike = *count;
+      hosts.remove_prefix(1);
+    }
+    if (host < alike) return ranks;
+    host -= alike;
+    if (!hosts.starts_with(',')) return std::nullopt;
+    hosts.remove_prefix(1);
+  }
+  return std::nullopt;
+}
+
+std::optional<int> slurms_ranks_here() {
+  const auto host = number_in("SLURM_NODEID");
+  return host ? ranks_of_host(text_in("SLURM_STEP_TASKS_PER_NODE"), *host) : std::nullopt;
+}
+
+std::optional<Launch> launch_by(const char* launcher, const char* ranks, const char* rank,
+                                std::optional<int> ranks_here) {
+  const auto count = number_in(ranks);
+  if (!count || *count == 1) return std::nullopt;
+  return Launch{launcher, number_in(rank).value_or(0), *count, ranks_here.value_or(1)};
+}
 
 }  // namespace
 
+// Launchers start each other: Open MPI's and MPICH's mpirun reach the hosts of a Slurm job by srun,
+// and srun has PMI's variables too where it serves PMI. A Slurm batch script has SLURM_NTASKS; only
+// what srun starts has the number of a step.
 Launch launch() {
-  for (const Variables& v : known)
-    if (const auto ranks = number_in(v.ranks); ranks && *ranks > 1)
-      return {v.launcher, number_in(v.rank).value_or(0), *ranks,
-              number_in(v.ranks_here).value_or(1)};
-  return {};
+  if (const auto by_open_mpi = launch_by("mpirun", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK",
+                                         number_in("OMPI_COMM_WORLD_LOCAL_SIZE")))
+    return *by_open_mpi;
+  if (const auto here = number_in("MPI_LOCALNRANKS"))
+    if (const auto by_mpich = launch_by("mpirun", "PMI_SIZE", "PMI_RANK", here)) return *by_mpich;
+  if (const auto by_slurm =
+          launch_by("srun", "SLURM_STEP_NUM_TASKS", "SLURM_PROCID", slurms_ranks_here()))
+    return *by_slurm;
+  return launch_by("mpirun", "PMI_SIZE", "PMI_RANK", std::nullopt).value_or(Launch{});
 }
 
 }  // namespace pipetrain

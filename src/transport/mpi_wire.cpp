@@ -4,8 +4,11 @@
 #include <mpi.h>
 #include <spdlog/fmt/fmt.h>
 
+#include <algorithm>
 #include <array>
 #include <limits>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/check.hpp"
@@ -50,18 +53,18 @@ class MpiWire final : public RankWire {
   Request send(int to, int tag, const std::byte* data, std::size_t bytes) override {
     MPI_Request request = MPI_REQUEST_NULL;
     require(MPI_Issend(data, count_of(bytes), MPI_BYTE, to, tag, comm_, &request), "MPI_Issend");
-    return keep(request);
+    return keep(request, false);
   }
   Request receive(int from, int tag, std::byte* data, std::size_t bytes) override {
     MPI_Request request = MPI_REQUEST_NULL;
     require(MPI_Irecv(data, count_of(bytes), MPI_BYTE, from, tag, comm_, &request), "MPI_Irecv");
-    return keep(request);
+    return keep(request, true);
   }
 
   std::optional<std::size_t> done(Request request) override {
     int ended = 0;
     MPI_Status status;
-    require(MPI_Test(&requests_.at(request), &ended, &status), "MPI_Test");
+    require(MPI_Test(&requests_.at(request).mpi, &ended, &status), "MPI_Test");
     if (!ended) return std::nullopt;
     free_.push_back(request);
     int bytes = 0;
@@ -70,31 +73,42 @@ class MpiWire final : public RankWire {
   }
 
   void withdraw(Request receive) noexcept override {
-    MPI_Cancel(&requests_[receive]);
-    MPI_Wait(&requests_[receive], MPI_STATUS_IGNORE);
+    cancel(requests_[receive]);
     free_.push_back(receive);
   }
 
+  // Receives stay open until no rank sends any more: a last sign of life must still find one.
   void finish() override {
+    require(MPI_Barrier(comm_), "MPI_Barrier");
+    for (Open& request : requests_)
+      if (request.receives && request.mpi != MPI_REQUEST_NULL) cancel(request);
     MPI_Comm_free(&comm_);
     require(MPI_Finalize(), "MPI_Finalize");
   }
 
  private:
-  Request keep(MPI_Request request) {
+  struct Open {
+    MPI_Request mpi = MPI_REQUEST_NULL;  // which it is again once it has ended
+    bool receives = false;
+  };
+  Request keep(MPI_Request request, bool receives) {
     if (free_.empty()) {
-      requests_.push_back(request);
+      requests_.push_back({request, receives});
       return static_cast<Request>(requests_.size()) - 1;
     }
     const Request place = free_.back();
     free_.pop_back();
-    requests_[place] = request;
+    requests_[place] = {request, receives};
     return place;
+  }
+  static void cancel(Open& receive) noexcept {
+    MPI_Cancel(&receive.mpi);
+    MPI_Wait(&receive.mpi, MPI_STATUS_IGNORE);
   }
 
   MPI_Comm comm_ = MPI_COMM_NULL;
   int rank_ = 0, size_ = 1;
-  std::vector<MPI_Request> requests_;
+  std::vector<Open> requests_;
   std::vector<Request> free_;
 };
 
@@ -106,8 +120,13 @@ std::string mpi_version() {
   std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
   int length = 0;
   MPI_Get_library_version(text.data(), &length);
-  const std::string all(text.data(), static_cast<std::size_t>(length));
-  return all.substr(0, all.find_first_of(",\n"));
+  std::string name(text.data(), static_cast<std::size_t>(length));
+  name.resize(std::min(name.find_first_of(",\n"), name.size()));
+  // "MPICH Version:      4.0.2"
+  const std::string_view between = " Version:";
+  if (const auto at = name.find(between); at != std::string::npos)
+    name.replace(at, name.find_first_of("0123456789", at) - at, " ");
+  return name;
 }
 
 }  // namespace pipetrain
