@@ -142,7 +142,7 @@ const std::array table{
              .parts = Parts::TwoPerWorker},
     Schedule{.name = "chimera",
              .summary = "two pipelines in opposite directions over two copies of the model: twice "
-                        "the weights, and about half the bubble of 1f1b if N = P",
+                        "the weights, and a smaller bubble where N is no larger than P",
              .source = "Li and Hoefler, arXiv 2107.06925, section 3",
              .order = &orders::chimera,
              .versions = &versions::latest,

@@ -205,7 +205,7 @@ int follow_benchmark(ReadConfig read, Job& job) {
   PipelineInput input{graph, plan, config, *backend, longest, facts.sizes};
   input.ranks = ranks;
   CompiledPipeline compiled = compile_pipeline(input);
-  compare_ranks(job, config, facts.length);
+  compare_ranks(job, config, facts);
   Pipeline pipeline(std::move(compiled), make_in_process_channel, &job);
   pipeline.serve({[&](Mode mode, std::int64_t) {
     return std::make_unique<Loader>(*data.train, benchmark_loader(pipeline, config),
@@ -243,7 +243,7 @@ ordered_json benchmark_one(ReadConfig read, double peak, const NamedProfile* pro
     require_same(profile->profile.key, profile_key(config, graph), profile->file);
     step = predict_step(compiled, profile->profile);
   }
-  if (job) compare_ranks(*job, config, facts.length);
+  if (job) compare_ranks(*job, config, facts);
   Pipeline pipeline(std::move(compiled), make_in_process_channel, job);
   if (!pipeline.has_own_cores())
     spdlog::warn(

@@ -110,7 +110,7 @@ int lead_eval(const Options& options, Job* job) {
       make_backend(config.hardware.backend, config.hardware.devices);
   const Plan plan = load_plan(read, graph, *backend);
   CompiledPipeline compiled = compile_eval(read, graph, plan, *backend, facts, ranks);
-  if (job) compare_ranks(*job, asked, facts.length);
+  if (job) compare_ranks(*job, asked, facts);
   Pipeline pipeline(std::move(compiled), make_in_process_channel, job);
   pipeline.set_parameters(parameters);
   Evaluation e = evaluate(pipeline, evaluated(data), config);
@@ -138,7 +138,7 @@ int follow_eval(const Options& options, Job& job) {
       make_backend(config.hardware.backend, config.hardware.devices);
   const Plan plan = load_plan(read, graph, *backend);
   CompiledPipeline compiled = compile_eval(read, graph, plan, *backend, facts, ranks);
-  compare_ranks(job, asked, facts.length);
+  compare_ranks(job, asked, facts);
   Pipeline pipeline(std::move(compiled), make_in_process_channel, &job);
   pipeline.serve({.make_loader = [&](Mode mode, std::int64_t) {
     return std::make_unique<Loader>(evaluated(data), loader_options(pipeline, config, mode),

@@ -2,6 +2,8 @@
 
 #include <spdlog/spdlog.h>
 
+#include <csignal>
+
 #include "base/counted.hpp"
 #include "base/error.hpp"
 #include "run/interrupts.hpp"
@@ -15,15 +17,24 @@ namespace {
 void pass_signals_on(Job& job) {
   if (job.leads()) {
     job.notes().listen(Topic::Signal, [](int, std::span<const std::byte> note) {
-      if (!note.empty()) ask_to_stop(static_cast<int>(note[0]));
+      if (note.empty()) return;
+      const int signal = static_cast<int>(note[0]);
+      if (signal == SIGUSR1)
+        ask_to_save();
+      else
+        ask_to_stop(signal);
     });
     return;
   }
-  job.each_moment([&job, passed = false]() mutable {
+  const auto pass = [&job](int signal) {
+    job.notes().send(0, Topic::Signal, {static_cast<std::byte>(signal)});
+  };
+  job.each_moment([pass, passed = false]() mutable {
+    if (take_save_request()) pass(SIGUSR1);
     const int signal = passed ? 0 : signal_that_asked();
     if (signal == 0) return;
     passed = true;
-    job.notes().send(0, Topic::Signal, {static_cast<std::byte>(signal)});
+    pass(signal);
   });
 }
 
@@ -33,12 +44,14 @@ std::unique_ptr<Job> join_job() {
   const Launch started = launch();
   if (started.ranks == 1) return nullptr;
   auto job = std::make_unique<Job>(make_mpi_wire);
-  if (job->size() == 1)
+  if (job->size() == 1) {
+    if (started.rank > 0) spdlog::set_level(spdlog::level::off);  // rank 0 prints
     throw UsageError(
         fmt::format("{0} started {1} processes, but none sees another: {0} belongs to another MPI "
                     "than this binary, which was built with {2}; use the launcher of that MPI, or "
                     "build with this one (-Dmpi_library)",
                     started.launcher, started.ranks, mpi_version()));
+  }
   pass_signals_on(*job);
   return job;
 }

@@ -29,10 +29,12 @@ std::string binary_sum() {
 }
 
 // The host, then one line for each thing that must be equal, beginning with its name.
-std::string identity(const Config& config, const TrainingLength& length) {
+std::string identity(const Config& config, const DataFacts& data) {
   std::string text = fmt::format(
-      "{}\nbinary {}\ninstruction set {}\ndata: steps an epoch {}\ndata: steps {}\n", host_name(),
-      binary_sum(), cpu::onednn_instructions(), length.steps_per_epoch, length.steps);
+      "{}\nbinary {}\ninstruction set {}\ndata: steps an epoch {}\ndata: steps {}\n"
+      "data: mini-batches of a validation {}\n",
+      host_name(), binary_sum(), cpu::onednn_instructions(), data.length.steps_per_epoch,
+      data.length.steps, data.validation_steps);
   std::istringstream lines(dump_config(config, false));
   std::string table;
   for (std::string line; std::getline(lines, line);) {
@@ -66,8 +68,8 @@ void require_same(int rank, const std::vector<std::string>& mine,
 
 }  // namespace
 
-void compare_ranks(Job& job, const Config& config, const TrainingLength& length) {
-  const std::string mine = identity(config, length);
+void compare_ranks(Job& job, const Config& config, const DataFacts& data) {
+  const std::string mine = identity(config, data);
   if (!job.leads()) {
     Note note(mine.size());
     std::memcpy(note.data(), mine.data(), mine.size());

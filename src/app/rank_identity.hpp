@@ -3,13 +3,13 @@
 #pragma once
 
 #include "config/config.hpp"
-#include "run/session.hpp"
+#include "run/rank_data.hpp"
 #include "transport/job.hpp"
 
 namespace pipetrain {
 
 // On rank 0: UsageError names the first rank that differs, its host, and what differs. The others
 // only send theirs, and do not wait.
-void compare_ranks(Job& job, const Config& config, const TrainingLength& length);
+void compare_ranks(Job& job, const Config& config, const DataFacts& data);
 
 }  // namespace pipetrain

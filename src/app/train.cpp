@@ -210,8 +210,9 @@ int lead_training(const Options& options, Job* job) {
   const std::unique_ptr<Backend> backend =
       make_backend(config.hardware.backend, config.hardware.devices);
   const Plan plan = load_plan(read, graph, *backend);
-  const TrainingLength length = placed(read, [&] { return training_length(config, *data.train); });
-  if (job) send_data_facts(*job, data_facts(config, data));
+  const DataFacts facts = placed(read, [&] { return data_facts(config, data); });
+  const TrainingLength& length = facts.length;
+  if (job) send_data_facts(*job, facts);
   placed(read, [&] { check_segments(config, length); });
   for (const std::string& note :
        length_notes(config, length, length_before(earlier, config, *data.train)))
@@ -251,6 +252,7 @@ int lead_training(const Options& options, Job* job) {
     result["bubble_predicted"] = predicted->bubble;
   }
   if (!annealing.empty()) console.line(annealing);
+  if (job) compare_ranks(*job, config, facts);
   if (options.dry_run) {
     if (!config.model.init.empty()) (void)first_parameters(config, graph);  // is it readable?
     if (!data.class_names.empty()) {
@@ -267,7 +269,6 @@ int lead_training(const Options& options, Job* job) {
   }
   const DataSums sums = data_sums(config.data, data);
   if (earlier.checkpoint) check_data(*earlier.checkpoint, sums, options.accept_changed_data);
-  if (job) compare_ranks(*job, config, length);
   Pipeline pipeline(*std::move(compiled), make_in_process_channel, job);
   const Progress begin = load_beginning(pipeline, config, graph, earlier.checkpoint, length.steps);
   if (earlier.finished && begin.step == length.steps) return tell_finished(options, folder);

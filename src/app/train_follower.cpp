@@ -89,14 +89,15 @@ int follow_training(const Options& options, Job& job) {
   const std::unique_ptr<Backend> backend =
       make_backend(config.hardware.backend, config.hardware.devices);
   const Plan plan = load_plan(read, graph, *backend);
-  const auto [length, sizes] = reads ? data_facts(config, data) : take_data_facts(job);
-  placed(read, [&, length = length] { check_segments(config, length); });
-  (void)settle_annealing(read.config, start->anneal_steps, length);
-  PipelineInput input = pipeline_input(config, graph, plan, *backend, data, length);
+  const DataFacts facts = reads ? data_facts(config, data) : take_data_facts(job);
+  placed(read, [&] { check_segments(config, facts.length); });
+  (void)settle_annealing(read.config, start->anneal_steps, facts.length);
+  PipelineInput input = pipeline_input(config, graph, plan, *backend, data, facts.length);
   input.ranks = ranks;
-  input.sizes = sizes;
+  input.sizes = facts.sizes;
   CompiledPipeline compiled = placed(read, [&] { return compile_pipeline(input); });
-  compare_ranks(job, config, length);
+  compare_ranks(job, config, facts);
+  if (options.dry_run) return 0;
   Pipeline pipeline(std::move(compiled), make_in_process_channel, &job);
   std::optional<Trace> trace;
   if (const auto& steps = config.metrics.trace_steps) trace.emplace(*steps, pipeline.program());

@@ -41,15 +41,16 @@ struct Loader::Impl {
         reading(data.reading_threads()),
         next(o.first_step),
         slots(static_cast<std::size_t>(std::max(o.depth, 1))) {
-    PIPETRAIN_CHECK(o.depth > 0 && reader_count > 0 && o.first_step >= 0,
+    PIPETRAIN_CHECK(o.depth > 0 && reader_count >= 0 && o.first_step >= 0,
                     "depth {}, {} readers, first mini-batch {}", o.depth, reader_count,
                     o.first_step);
+    if (readers == 0) return;
     for (Slot& slot : slots) reserve(slot);
     producer = start_thread([this] { produce(); });
   }
   ~Impl() {
     close();
-    producer.join();
+    if (producer.joinable()) producer.join();
     std::unique_lock lock(mutex);  // threads woken by close() must leave first
     changed.wait(lock, [&] { return inside == 0; });
   }

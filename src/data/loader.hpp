@@ -50,8 +50,8 @@ struct LoaderClosed : std::runtime_error {
 // `readers` times (by each copy of stage 0 and of the last stage), each time by a thread that got
 // it; then its memory is reused. A reader that does not need it calls `skip` instead of both, any
 // time before or after it is made; one that all readers have skipped in time is not read at all. At
-// most `depth` are held. A reference from `get` is valid until that reader's release. The
-// constructor allocates all memory but that for skipped mini-batches.
+// most `depth` are held. Without readers nothing is made. A reference from `get` is valid until
+// that reader's release. The constructor allocates all memory but that for skipped mini-batches.
 //
 // Threading: `get`, `release`, `skip` and `close` from any thread. Errors: mini-batches before a
 // reading error are still returned; from the failed one on, `get` rethrows it. `close` wakes all

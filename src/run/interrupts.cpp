@@ -42,10 +42,7 @@ extern "C" void on_stop(int signal) {
   }
 }
 
-extern "C" void on_save(int) {
-  save_asked = true;
-  drain_asked = true;
-}
+extern "C" void on_save(int) { ask_to_save(); }
 
 }  // namespace
 
@@ -71,13 +68,19 @@ Interrupts::~Interrupts() {
 }
 
 int Interrupts::stop_signal() const { return signal_that_asked(); }
-bool Interrupts::take_save_request() { return save_asked.exchange(false); }
 std::atomic<bool>& Interrupts::drain() { return drain_asked; }
 
 void ask_to_stop(int signal) {
   asked_elsewhere = signal;
   drain_asked = true;
 }
+
+void ask_to_save() {
+  save_asked = true;
+  drain_asked = true;
+}
+
+bool take_save_request() { return save_asked.exchange(false); }
 
 int signal_that_asked() {
   const int own = stop_asked;

@@ -18,8 +18,7 @@ class Interrupts {
   Interrupts(const Interrupts&) = delete;
   Interrupts& operator=(const Interrupts&) = delete;
 
-  int stop_signal() const;   // 0: none so far
-  bool take_save_request();  // SIGUSR1 since the previous call
+  int stop_signal() const;  // 0: none so far
   // While true, the pipeline begins no further mini-batch. Set by every signal, or by code that
   // wants to save at a step that is not configured; the code that has saved clears it.
   std::atomic<bool>& drain();
@@ -28,6 +27,10 @@ class Interrupts {
 // Another rank of the job received this signal. It stops the training that runs, or else the next
 // one; this process's own signals are counted without it, so the same one may follow at any time.
 void ask_to_stop(int signal);
+
+// Likewise: another rank received SIGUSR1.
+void ask_to_save();
+bool take_save_request();  // SIGUSR1 since the previous call
 
 // Did a signal ask the latest training to stop? Also true after that training.
 bool stop_was_asked();

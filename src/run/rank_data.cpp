@@ -20,7 +20,10 @@ bool reads_samples(const Config& config, const Ranks& ranks) {
 }
 
 DataFacts data_facts(const Config& config, const Datasets& data) {
-  return {training_length(config, *data.train), minibatch_sizes(config, data)};
+  DataFacts facts{training_length(config, *data.train), minibatch_sizes(config, data)};
+  if (data.validation && asks_for_validation(config))
+    facts.validation_steps = data.validation->order(evaluation_order(config))->steps_per_epoch();
+  return facts;
 }
 
 void send_data_facts(Job& job, const DataFacts& facts) {
@@ -29,6 +32,7 @@ void send_data_facts(Job& job, const DataFacts& facts) {
   out.number(static_cast<std::uint64_t>(facts.length.steps));
   out.values(facts.sizes.train);
   out.values(facts.sizes.validation);
+  out.number(static_cast<std::uint64_t>(facts.validation_steps));
   job.notes().send_to_others(Topic::Data, out.note);
 }
 
@@ -40,6 +44,7 @@ DataFacts take_data_facts(Job& job) {
   facts.length.steps = static_cast<std::int64_t>(in.number());
   facts.sizes.train = in.values<MinibatchSize>();
   facts.sizes.validation = in.values<MinibatchSize>();
+  facts.validation_steps = static_cast<std::int64_t>(in.number());
   return facts;
 }
 

@@ -15,6 +15,7 @@ bool reads_samples(const Config& config, const Ranks& ranks);
 struct DataFacts {
   TrainingLength length;
   MinibatchSizes sizes;
+  std::int64_t validation_steps = 0;
 };
 DataFacts data_facts(const Config& config, const Datasets& data);
 

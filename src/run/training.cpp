@@ -110,7 +110,7 @@ void Training::train_segment(Loader& loader) {
 }
 
 std::optional<std::string> Training::reason_to_save(bool best) {
-  const bool asked = interrupts_.take_save_request();
+  const bool asked = take_save_request();
   if (interrupted_) return "signal";
   if (ended()) return "end";
   if (const auto key = saving_.due(progress_.step)) return key;

@@ -146,38 +146,40 @@ void Pipeline::serve(const Serving& serving) {
   bool begun = false;
   const auto reads = [&](Mode mode) { return loader_readers(mode) > 0; };
   const auto next = [&] { return p.of_job([&] { return next_command(*p.job); }); };
-  while (const auto command = next()) {
-    switch (command->kind) {
+  const auto obey = [&](const Command& command) {
+    switch (command.kind) {
       case Kind::Train:
         if (!begun) serving.on_training();
         if (!begun && reads(Mode::Train))
-          training = serving.make_loader(Mode::Train, command->first);
+          training = serving.make_loader(Mode::Train, command.first);
         begun = true;
         p.train(
-            training.get(), command->first, command->count, [](const StepRecord&) {}, nullptr);
+            training.get(), command.first, command.count, [](const StepRecord&) {}, nullptr);
         break;
       case Kind::Evaluate: {
         const auto loader =
             reads(Mode::Evaluate) ? serving.make_loader(Mode::Evaluate, 0) : nullptr;
-        p.evaluate(loader.get(), command->count);
+        p.evaluate(loader.get(), command.count);
         break;
       }
       case Kind::PutParameters:
       case Kind::PutState: {
-        const Note note = p.of_job([&] { return p.job->notes().take(Topic::Tensors, 0); });
-        p.put(command->kind, stages_in(note).at(0).tensors);
+        const Note note = p.job->notes().take(Topic::Tensors, 0);
+        p.put(command.kind, stages_in(note).at(0).tensors);
         break;
       }
       case Kind::TakeParameters:
       case Kind::TakeState:
-        p.reply(command->kind);
+        p.reply(command.kind);
         break;
       case Kind::SaveState:
         if (std::ranges::any_of(p.stages, [](const auto& stage) { return stage->has(0); }))
           serving.save(p.state_here());
         break;
     }
-  }
+  };
+  // A failure is told before anything here waits for a save that will not end.
+  while (const auto command = next()) p.of_job([&] { obey(*command); });
 }
 
 }  // namespace pipetrain

@@ -11,7 +11,10 @@ namespace pipetrain {
 namespace {
 
 constexpr std::chrono::milliseconds pause(5);  // at least, between two steps that wake the reporter
-constexpr int granted_ahead = 2;               // as a multiple of what a worker begins at once
+// Mini-batches that are granted before a worker asks for them: two of the times that a worker
+// begins some, but no more than that many mini-batches, since a drain ends after the last one
+// granted.
+constexpr std::int64_t granted_ahead = 2, most_ahead = 8;
 
 // What the copies of a stage did, summed in their order.
 StageStep together(const std::vector<StageStep>& copies) {
@@ -110,7 +113,7 @@ bool StepBoard::begin(std::int64_t step, std::int64_t count) {
 bool StepBoard::begin_granted(std::int64_t step, std::int64_t count) {
   std::unique_lock lock(mutex_);
   const bool first = step == begun_;
-  const std::int64_t ahead = first ? 0 : granted_ahead * count,
+  const std::int64_t ahead = first ? 0 : std::min(granted_ahead, most_ahead / count) * count,
                      wanted = std::min(end_, step + count + ahead);
   if (wanted > asked_) {
     asked_ = wanted;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <limits>
 #include <thread>
 #include <utility>
 
@@ -17,6 +18,8 @@ namespace {
 
 constexpr double per_ns = 1e-9;
 constexpr double seconds_to_tell = 2;
+constexpr double shortest = 1;  // that hardware.peer_timeout may be
+constexpr double unlimited = std::numeric_limits<double>::infinity();
 constexpr int nobody = -1;
 
 Note note_of(const JobFailure& failure) {
@@ -58,6 +61,10 @@ Job::Job(const MakeRankWire& make_wire, double seconds_to_end)
       seconds_to_end_(seconds_to_end) {
   notes_->listen(Topic::Failure,
                  [this](int from, std::span<const std::byte> note) { hear_failure(from, note); });
+  notes_->listen(Topic::Over, [this](int from, std::span<const std::byte>) {
+    ++others_over_;
+    if (from == 0) all_over_ = true;
+  });
   wire_thread_->add(*this);
 }
 
@@ -68,6 +75,11 @@ Job::~Job() {
     (void)wire_thread_.release();
   }
   notes_.reset();
+}
+
+void Job::set_peer_timeout(double seconds) {
+  peer_timeout_ = seconds;
+  knows_timeout_ = true;
 }
 
 void Job::on_failure(std::function<void()> wake) {
@@ -94,7 +106,9 @@ void Job::keep(JobFailure failure) {
     if (failure_) return;
     failure_ = failure;
   }
+  notes_->drop_waiting();  // gradients, say, of which nobody makes use any more
   notes_->send_to_others(Topic::Failure, note_of(failure));
+  passed_on_ = true;
   notes_->close();
   const std::lock_guard lock(waking_);
   if (wake_) wake_();
@@ -117,9 +131,9 @@ Activity Job::poll(RankWire&) {
     const std::lock_guard lock(waking_);
     if (look_) look_();
   }
-  if (size() == 1) return Activity::None;
+  if (size() == 1 || all_over_ || passed_on_) return Activity::None;
   const std::int64_t now = now_ns();
-  const double interval = std::min(1.0, peer_timeout_ / 8);
+  const double interval = std::min(1.0, (knows_timeout_ ? peer_timeout_.load() : shortest) / 8);
   // This process was stopped: it sees no sign of life from another rank before it has polled again.
   if (static_cast<double>(now - looked_ns_) * per_ns > peer_timeout_ / 4) notes_->hear_all();
   looked_ns_ = now;
@@ -147,15 +161,28 @@ void Job::look_for_silent_ranks() {
   }
 }
 
+// A rank that frees tens of gigabytes, or closes files of a slow disk, takes its time to get here.
 void Job::finish() {
   if (over_) return;
-  if (leads()) notes_->send_to_others(Topic::Command, {});
-  const std::int64_t start = now_ns();
-  while (!notes_->all_sent(nobody) && !failure() &&
-         static_cast<double>(now_ns() - start) * per_ns < peer_timeout_)
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  if (const auto failed = failure()) throw Error(failed->code, failed->message);
+  if (leads()) {
+    notes_->send_to_others(Topic::Command, {});
+    wait_unless_failed(unlimited, [&] { return others_over_ == size() - 1; });
+    notes_->send_to_others(Topic::Over, {});
+    all_over_ = true;
+  } else {
+    notes_->send(0, Topic::Over, {});
+    wait_unless_failed(unlimited, [&] { return all_over_.load(); });
+  }
+  wait_unless_failed(peer_timeout_, [&] { return notes_->all_sent(nobody); });
   cut(true, std::max(seconds_to_end_, peer_timeout_.load()));
+}
+
+void Job::wait_unless_failed(double seconds, const auto& there) const {
+  const std::int64_t start = now_ns();
+  while (!there() && static_cast<double>(now_ns() - start) * per_ns < seconds) {
+    if (const auto failed = failure()) throw Error(failed->code, failed->message);
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
 }
 
 void Job::fail(const std::exception& error) noexcept {
@@ -167,7 +194,9 @@ void Job::fail(const std::exception& error) noexcept {
     // is the job's.
     const auto failed = failure();
     const int except = leads() && failed->silent ? failed->rank : nobody;
-    const auto told = [&](int all_but) { return all_know(all_but) && notes_->all_sent(all_but); };
+    const auto told = [&](int all_but) {
+      return passed_on_ && all_know(all_but) && notes_->all_sent(all_but);
+    };
     while (!told(except) && static_cast<double>(now_ns() - start) * per_ns < seconds_to_tell)
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     cut(told(nobody), seconds_to_end_);

@@ -2,11 +2,14 @@
 // how they all end. Rank 0 leads: it decides what is done, writes files, and prints.
 //
 // How a job ends:
-//   finish()   rank 0 has nothing more to do and says so; all ranks finish their wires together
+//   finish()   rank 0 has nothing more to do and says so. Each rank says when it has nothing more
+//   to
+//              do either, and is still heard of until all have; then they finish their wires
+//              together
 //   fail()     a rank cannot continue: all others hear why, stop, and end within seconds. The same
 //              happens if a rank is not heard of for `peer_timeout`; a slow rank is still heard of,
 //              because its wire's thread sends signs of life
-// Every wait for a rank has a time limit.
+// A wait for a rank ends when it answers, or is not heard of for that long.
 #pragma once
 
 #include <atomic>
@@ -45,7 +48,7 @@ class Job final : public Polled {
   WireThread& wire_thread() { return *wire_thread_; }
   RankNotes& notes() { return *notes_; }
 
-  void set_peer_timeout(double seconds) { peer_timeout_ = seconds; }
+  void set_peer_timeout(double seconds);
   // `wake` is called once, when the job fails or this rank hears of a failure, on the thread that
   // notices (the wire's, or that of fail() or report()); at once if that has already happened. It
   // must not wait. Null removes it; it is not running any more when this returns.
@@ -79,13 +82,17 @@ class Job final : public Polled {
   void hear_failure(int from, std::span<const std::byte> note);
   void keep(JobFailure failure);
   void look_for_silent_ranks();
+  void wait_unless_failed(double seconds, const auto& there) const;
   bool all_know(int except) const;
   void cut(bool finish, double seconds);
 
   std::unique_ptr<WireThread> wire_thread_;
   std::unique_ptr<RankNotes> notes_;
   std::atomic<double> peer_timeout_ = 30;
-  std::atomic<bool> leader_knows_ = false, over_ = false, finished_ = false;
+  std::atomic<bool> knows_timeout_ = false;  // of the config, which all ranks have
+  std::atomic<int> others_over_ = 0;
+  std::atomic<bool> all_over_ = false;  // and no rank gives a sign of life any more
+  std::atomic<bool> leader_knows_ = false, passed_on_ = false, over_ = false, finished_ = false;
   std::int64_t beat_ns_ = 0, looked_ns_ = 0;  // used by the wire's thread only
 
   mutable std::mutex mutex_;

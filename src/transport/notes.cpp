@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <exception>
 #include <utility>
 
 #include "base/check.hpp"
@@ -81,6 +82,12 @@ void RankNotes::close() noexcept {
   changed_.notify_all();
 }
 
+void RankNotes::drop_waiting() noexcept {
+  const std::lock_guard lock(mutex_);
+  for (Peer& peer : peers_)
+    std::erase_if(peer.outgoing, [](const Outgoing& out) { return out.sent == 0; });
+}
+
 bool RankNotes::all_sent(int except) const {
   const std::lock_guard lock(mutex_);
   const auto sent = [](const Peer& peer) {
@@ -104,17 +111,23 @@ void RankNotes::hear_all() noexcept {
 
 Activity RankNotes::poll(RankWire& wire) {
   bool moved = false, sending = false;
+  std::exception_ptr met;  // with one rank; the others are not to wait for it
   {
     const std::lock_guard lock(mutex_);
     for (int rank = 0; rank < wire.size(); ++rank) {
       if (rank == wire.rank()) continue;
-      begin_receives(wire, rank);
-      moved = send_pieces(wire, rank) || moved;
-      moved = receive_pieces(wire, rank) || moved;
+      try {
+        begin_receives(wire, rank);
+        moved = send_pieces(wire, rank) || moved;
+        moved = receive_pieces(wire, rank) || moved;
+      } catch (const std::exception&) {
+        if (!met) met = std::current_exception();
+      }
       for (const Piece& piece : peers_[rank].sending) sending = sending || piece.request >= 0;
     }
   }
   hand_over();
+  if (met) std::rethrow_exception(met);
   return moved ? Activity::Moved : sending ? Activity::Sending : Activity::None;
 }
 
@@ -182,8 +195,8 @@ void RankNotes::add_piece(int from, std::span<const std::byte> piece) {
   if (piece.size() < head_bytes || part.size() > total - peer.received)
     throw DeviceError("rank " + std::to_string(from) +
                       " sent an unknown message; start all ranks with one build");
-  if (peer.received == 0) peer.incoming.resize(total);
-  if (!part.empty()) std::memcpy(peer.incoming.data() + peer.received, part.data(), part.size());
+  if (peer.received == 0) peer.incoming.reserve(total);
+  peer.incoming.insert(peer.incoming.end(), part.begin(), part.end());
   peer.received += part.size();
   if (peer.received < total) return;
   peer.received = 0;

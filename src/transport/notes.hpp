@@ -22,6 +22,7 @@ namespace pipetrain {
 enum class Topic : std::uint32_t {
   Beat,      // "alive"
   Failure,   // a rank has failed: the job ends
+  Over,      // a rank has nothing more to do; from rank 0: none has
   Signal,    // a signal that a rank received
   Identity,  // what a rank is, to compare it with the others
   Command,   // from rank 0 to the others; an empty one ends the job
@@ -56,6 +57,7 @@ class RankNotes final : public Polled {
   // Waits for the next note on this topic from this rank. ChannelClosed once close() was called.
   Note take(Topic topic, int from);
   void close() noexcept;
+  void drop_waiting() noexcept;  // sends nothing of which nothing has been sent yet
 
   bool all_sent(int except) const;        // to all ranks but `except`
   std::int64_t heard_ns(int from) const;  // steady clock: the last sign of life

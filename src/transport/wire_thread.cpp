@@ -51,14 +51,16 @@ void WireThread::run(const MakeRankWire& make) {
     polled_last_ = true;
   }
   answered_.notify_all();
+  bool finished = false;
   if (finishing_) try {
       wire->finish();
-    } catch (...) {
-      on_error_(std::current_exception());
+      finished = true;
+    } catch (const std::exception&) {  // then the launcher says what it makes of it
     }
   {
     const std::lock_guard lock(mutex_);
     ended_ = true;
+    finished_ = finished;
   }
   answered_.notify_all();
 }
@@ -167,7 +169,7 @@ bool WireThread::end(bool finish, double seconds) {
     return true;
   }
   if (answered_.wait_for(lock, std::chrono::duration<double>(seconds), [&] { return ended_; }))
-    return true;
+    return finished_;
   thread_.detach();
   return false;
 }

@@ -64,7 +64,8 @@ class WireThread {
   bool is_unheard() const { return unheard_; }
   void set_unheard() { unheard_ = true; }
 
-  // Stops the thread. `finish`: also finishes the wire; false if that took more than `seconds`.
+  // Stops the thread. `finish`: also finishes the wire; false if that failed, or took more than
+  // `seconds`.
   // Otherwise the wire is cut: nothing more is sent or received.
   bool end(bool finish, double seconds);
 
@@ -100,7 +101,7 @@ class WireThread {
   std::condition_variable changed_, answered_;
   std::vector<Polled*> adding_, removing_;
   bool started_ = false, ending_ = false, finishing_ = false;
-  bool polled_last_ = false, ended_ = false;
+  bool polled_last_ = false, ended_ = false, finished_ = false;
   bool woken_ = false;
   std::exception_ptr failed_;  // why the thread could not start
   std::atomic<int> waiting_ = 0;

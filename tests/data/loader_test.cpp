@@ -221,6 +221,13 @@ TEST_CASE("loader: a mini-batch that all readers skip in time is not read", "[lo
   CHECK(data.reads == 4 * 12);
 }
 
+TEST_CASE("loader: without readers nothing is read, and its length is known", "[loader]") {
+  const Counting data(1000);
+  const Loader loader(data, in_file_order, 0);
+  CHECK(loader.steps_per_epoch() == 250);
+  CHECK(data.reads == 0);
+}
+
 TEST_CASE("loader: at most `depth` mini-batches are read ahead", "[loader]") {
   const Counting data(1000);
   {

@@ -114,6 +114,12 @@ def ends_within(process, seconds):
         return None
 
 
+def write_digits(folder, prefix, samples):
+    (folder / f"{prefix}images").write_bytes(struct.pack(">4I", 0x803, samples, 28, 28)
+                                             + bytes(i * i % 251 for i in range(samples * 28 * 28)))
+    (folder / f"{prefix}labels").write_bytes(struct.pack(">2I", 0x801, samples) + bytes(i % 10 for i in range(samples)))
+
+
 class RanksTest(unittest.TestCase):
     def setUp(self):
         self.folder = Path(tempfile.mkdtemp())
@@ -171,11 +177,9 @@ class RanksTest(unittest.TestCase):
                 self.same_bits(ranks, *in_turn, f"pipeline.stages={stages}", f"pipeline.replicas={replicas}")
 
     def test_ranks_between_the_first_and_the_last_stage_open_no_samples(self):
-        samples, digits = 64, self.folder / "digits"
+        digits = self.folder / "digits"
         digits.mkdir()
-        (digits / "images").write_bytes(struct.pack(">4I", 0x803, samples, 28, 28)
-                                        + bytes(i * i % 251 for i in range(samples * 28 * 28)))
-        (digits / "labels").write_bytes(struct.pack(">2I", 0x801, samples) + bytes(i % 10 for i in range(samples)))
+        write_digits(digits, "", 64)
         text = LENET.replace('kind = "glyphs"\ntrain_samples = 512\nvalidation_samples = 64',
                              f'kind = "idx"\ntrain_images = "{digits}/images"\ntrain_labels = "{digits}/labels"\n'
                              "validation_fraction = 0.25")
@@ -191,6 +195,24 @@ class RanksTest(unittest.TestCase):
         done = run(mpirun((3, call + ["--resume", "never"]), (1, blind + ["--resume", "never"])))
         self.assertEqual(done.returncode, 3, done.stderr)
         self.assertRegex(done.stderr, r"rank 3: .*digits/")
+
+    def test_rank_0_without_samples_trains_and_validates(self):
+        """Orders of one's own: rank 0 has only the stage in the middle; or only the second copy of a stage."""
+        orders = {"middle": (1, "1,0F0 0,1F0 1,2F0 1,2B0 0,1B0 1,0B0"), "second": (2, "1,0F0 1,0B0 0,0F1 0,0B1")}
+        for name, (microbatches, order) in orders.items():
+            (self.folder / f"{name}.csv").write_text("worker,instruction\n" + order.replace(" ", "\n") + "\n")
+            with self.subTest(name):
+                self.same_bits(2, f'pipeline.schedule_csv="{self.folder}/{name}.csv"', "pipeline.stages=2",
+                               f"pipeline.microbatches={microbatches}")
+
+    def test_a_dry_run_compares_ranks_and_takes_no_memory_for_stages(self):
+        call = self.train("mpi", "out") + ["--dry-run"]
+        done = run(mpirun((4, call)))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("a dry run: nothing was written", done.stdout)
+        done = run(mpirun((1, call), (1, call + ["--set", "optimizer.lr=0.06"])))
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("rank 1 on", done.stderr)
 
     def test_workers_that_are_not_ranks_are_refused_under_mpirun(self):
         done = run(mpirun((2, self.train("threads", "out"))))
@@ -218,6 +240,23 @@ class RanksTest(unittest.TestCase):
         done = run(mpirun((1, self.train("mpi", "out")), (1, other)))
         self.assertEqual(done.returncode, 2, done.stderr)
         self.assertRegex(done.stderr, r"rank 1 on \S+ differs from rank 0 on \S+: it has `config: \[optimizer\] lr = 0.06`")
+        self.assertFalse((self.folder / "out").exists())
+
+    def test_a_rank_with_other_validation_data_is_named(self):
+        parts = []
+        for name, validated in ("here", 64), ("there", 32):
+            folder = self.folder / name
+            folder.mkdir()
+            write_digits(folder, "", 64)
+            write_digits(folder, "validation-", validated)
+            (folder / "idx.toml").write_text(LENET.replace(
+                'kind = "glyphs"\ntrain_samples = 512\nvalidation_samples = 64',
+                'kind = "idx"\ntrain_images = "images"\ntrain_labels = "labels"\n'
+                'validation_images = "validation-images"\nvalidation_labels = "validation-labels"'))
+            parts.append((1, [BINARY, "train", str(folder / "idx.toml"), "--output", str(self.folder / "out")] + MPI))
+        done = run(mpirun(*parts))
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertRegex(done.stderr, "it has `data: mini-batches of a validation 2`, rank 0 has .* 4`")
         self.assertFalse((self.folder / "out").exists())
 
     def test_a_rank_of_another_binary_or_instruction_set_is_named(self):
@@ -308,6 +347,27 @@ class RanksTest(unittest.TestCase):
             os.kill(rank, signal.SIGTERM)
             self.assertEqual(ends_within(process, 10), 128 + signal.SIGTERM, (self.folder / "errors").read_text())
             shutil.rmtree(self.folder / "long")
+
+    def test_sigusr1_to_any_rank_saves_and_training_continues(self):
+        call = mpirun((2, self.train("mpi", "long", "training.steps=1000000", "checkpoint.every_steps=0",
+                                     "validation.every_steps=0")))
+        process = subprocess.Popen(call, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        log, metrics = self.folder / "long/rank-1.log", self.folder / "long/metrics.jsonl"
+        while not (log.exists() and "process " in log.read_text() and metrics.exists() and "step" in metrics.read_text()):
+            self.assertIsNone(process.poll())
+            time.sleep(0.05)
+        rank = int(re.search(r"process (\d+)", log.read_text()).group(1))
+        os.kill(rank, signal.SIGUSR1)
+        for _ in range(200):
+            if steps_saved(self.folder / "long"):
+                break
+            time.sleep(0.05)
+        self.assertEqual(len(steps_saved(self.folder / "long")), 1)
+        self.assertIsNone(process.poll())
+        os.kill(rank, signal.SIGTERM)
+        self.assertEqual(ends_within(process, 10), 128 + signal.SIGTERM)
 
     def finish_from_checkpoint(self):
         """Resumes on as many ranks as before, and expects the bits of a run that nothing interrupted."""

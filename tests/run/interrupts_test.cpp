@@ -61,15 +61,15 @@ TEST_CASE("a stop signal asks for a drain and is remembered", "[interrupts]") {
   CHECK(interrupts.stop_signal() == SIGINT);
   CHECK(interrupts.drain());
   CHECK(stop_was_asked());
-  CHECK_FALSE(interrupts.take_save_request());
+  CHECK_FALSE(take_save_request());
 }
 
 TEST_CASE("a request to save is taken once and stops nothing", "[interrupts]") {
   Interrupts interrupts;
   std::raise(SIGUSR1);
   CHECK(interrupts.drain());
-  CHECK(interrupts.take_save_request());
-  CHECK_FALSE(interrupts.take_save_request());
+  CHECK(take_save_request());
+  CHECK_FALSE(take_save_request());
   CHECK(interrupts.stop_signal() == 0);
 }
 

@@ -1,7 +1,8 @@
 // Step boards of several ranks.
 #include "runtime/board_link.hpp"
 
-#include <thread>
+#include <atomic>
+#include <cstdint>
 
 #include "../transport/fake_wire.hpp"
 #include "catch.hpp"
@@ -57,5 +58,32 @@ TEST_CASE("a rank is done with a step that has no part there", "[step board]") {
     REQUIRE(record != nullptr);
     CHECK(record->step == step);
     leader.board.pop();
+  }
+}
+
+TEST_CASE(
+    "a drain ends soon after it is asked for, also where mini-batches begin a hundred at once",
+    "[step board]") {
+  for (const std::int64_t count : {1, 3, 100}) {
+    FakeNetwork network(2);
+    const std::atomic<bool> never = false;
+    std::atomic<bool> drain = false;
+    Board leader(network, 0, {.stages = 2, .drain = &drain}),
+        other(network, 1, {.stages = 2, .drain = &never});
+    std::int64_t step = 0;
+    for (int times = 0; times < 3; ++times, step += count) {
+      REQUIRE(leader.board.begin(step, count));
+      REQUIRE(other.board.begin(step, count));
+    }
+    drain = true;
+    std::int64_t more = 0;
+    for (; leader.board.begin(step, count); step += count) {
+      REQUIRE(other.board.begin(step, count));  // both end at the same one
+      more += count;
+    }
+    CHECK_FALSE(other.board.begin(step, count));
+    CHECK(leader.board.end() == step);
+    CHECK(other.board.end() == step);
+    CHECK(more <= 8);
   }
 }

@@ -4,6 +4,8 @@
 #include <numeric>
 #include <optional>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "base/check.hpp"
 #include "catch.hpp"
@@ -91,6 +93,21 @@ TEST_CASE("what failed first is thrown, by whichever thread and rank it was met"
   ranks.other.fail(ChannelClosed());
 }
 
+TEST_CASE("a failure does not wait behind notes that nobody needs any more") {
+  TwoRanks ranks;
+  constexpr int count = 100;
+  std::atomic<int> heard = 0;
+  ranks.other.notes().listen(Topic::Copies, [&](int, std::span<const std::byte>) { ++heard; });
+  std::vector<Note> gradients(count, note_from(1, 1 << 20));
+  for (Note& note : gradients) ranks.leader.notes().send(1, Topic::Copies, std::move(note));
+  ranks.leader.report(DataError("a file is damaged"));
+  wait_for_failure(ranks.other);
+  ranks.leader.fail(ChannelClosed());
+  ranks.other.fail(ChannelClosed());
+  CHECK(heard < count);
+  ranks.other.notes().listen(Topic::Copies, nullptr);
+}
+
 TEST_CASE("a bug keeps its exit code on the way to other ranks") {
   TwoRanks ranks;
   ranks.other.report(InternalError("a bug in pipetrain"));
@@ -144,12 +161,48 @@ TEST_CASE("a rank that has nothing to say is still heard from") {
 
 TEST_CASE("the end of a job is an empty command") {
   TwoRanks ranks;
-  ranks.leader.finish();
+  std::thread leader([&] { ranks.leader.finish(); });
   CHECK(ranks.other.notes().take(Topic::Command, 0).empty());
   ranks.other.notes().send(0, Topic::Sum, note_from(1, 16));  // which nobody takes any more
   ranks.other.set_peer_timeout(3600);                         // what a wait for that would take
   ranks.other.finish();
+  leader.join();
   CHECK(ranks.other.finished());
+  CHECK(ranks.leader.finished());
+}
+
+TEST_CASE("a rank that takes its time at the end is waited for, as long as it is heard from") {
+  FakeNetwork network{3};
+  Job leader{network.wire(0)}, quick{network.wire(1)}, slow{network.wire(2)};
+  std::atomic<int> ended = 0;
+  std::vector<std::thread> threads;
+  for (Job* const job : {&leader, &quick, &slow}) {
+    job->set_peer_timeout(0.4);
+    if (job != &slow)
+      threads.emplace_back([&ended, job] {
+        job->finish();
+        ++ended;
+      });
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(1200));
+  CHECK(ended == 0);
+  slow.finish();
+  for (std::thread& thread : threads) thread.join();
+  for (const Job* const job : {&leader, &quick, &slow}) {
+    CHECK(job->finished());
+    CHECK_FALSE(job->failure());
+  }
+}
+
+TEST_CASE("a rank that falls silent at the end is named by those that wait for it") {
+  TwoRanks ranks;
+  ranks.leader.set_peer_timeout(0.2);
+  ranks.other.set_peer_timeout(0.2);
+  ranks.network.cut_off(1);
+  CHECK_THROWS_WITH(ranks.leader.finish(), Contains("rank 1 has not been heard of"));
+  wait_for_failure(ranks.other);
+  ranks.leader.fail(ChannelClosed());
+  ranks.other.fail(ChannelClosed());
 }
 
 TEST_CASE("a wire that does not end is left alone, and its job still answers") {
@@ -158,12 +211,13 @@ TEST_CASE("a wire that does not end is left alone, and its job still answers") {
   network->never_finish(0);
   Job leader{network->wire(0), 0.1}, other{network->wire(1)};
   leader.set_peer_timeout(1);
+  std::thread follower([&] { other.finish(); });
   leader.finish();
+  follower.join();
   CHECK_FALSE(leader.finished());
   CHECK(leader.leads());
   CHECK(leader.size() == 2);
   leader.notes().listen(Topic::Board, nullptr);
-  other.finish();
   CHECK(other.finished());
 }
 
