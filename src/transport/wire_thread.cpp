@@ -1,27 +1,54 @@
 #include "transport/wire_thread.hpp"
 
+#include <spdlog/spdlog.h>
 #include <sys/prctl.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstdlib>
 #include <utility>
 
+#include "base/error.hpp"
 #include "base/start_thread.hpp"
+#include "transport/launcher.hpp"
 
 namespace pipetrain {
 
 using std::chrono::steady_clock;
 
+namespace {
+
+constexpr std::chrono::seconds notice{30}, longest_start{300};
+
+}  // namespace
+
 WireThread::WireThread(const MakeRankWire& make, std::function<void(std::exception_ptr)> on_error)
     : on_error_(std::move(on_error)) {
   thread_ = start_thread([this, make] { run(make); });
   std::unique_lock lock(mutex_);
-  answered_.wait(lock, [&] { return started_; });
+  wait_for_start(lock);
   if (!failed_) return;
   lock.unlock();
   thread_.join();
   std::rethrow_exception(failed_);
+}
+
+// MPI starts when all ranks have. Nothing can end a thread that waits for that, except the end of
+// its process.
+void WireThread::wait_for_start(std::unique_lock<std::mutex>& lock) {
+  for (auto waited = notice; !answered_.wait_for(lock, notice, [&] { return started_; });
+       waited += notice) {
+    if (launch().rank == 0)
+      spdlog::warn(
+          "MPI has been starting for {} s: it waits for a rank that was stopped or ended, or for a "
+          "host that cannot be reached (docs/clusters.md says which ports MPI opens)",
+          waited.count());
+    if (waited < longest_start) continue;
+    spdlog::error("MPI has not started in {} s", longest_start.count());
+    spdlog::default_logger()->flush();
+    std::_Exit(static_cast<int>(ExitCode::Device));
+  }
 }
 
 WireThread::~WireThread() {

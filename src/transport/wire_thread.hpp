@@ -42,7 +42,8 @@ class Polled {  // all calls are made on the wire's thread; none may wait
 
 class WireThread {
  public:
-  // Makes the wire on the new thread, but throws here what that throws. `on_error`: called on the
+  // Makes the wire on the new thread, but throws here what that throws. Says so if that takes long,
+  // and ends the process after five minutes. `on_error`: called on the
   // thread with what a poll threw; the thread continues polling.
   WireThread(const MakeRankWire& make, std::function<void(std::exception_ptr)> on_error);
   ~WireThread();
@@ -85,6 +86,7 @@ class WireThread {
   };
 
  private:
+  void wait_for_start(std::unique_lock<std::mutex>& lock);
   void run(const MakeRankWire& make);
   void loop(RankWire& wire);
   Activity poll_all(RankWire& wire);
