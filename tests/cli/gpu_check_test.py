@@ -68,7 +68,9 @@ class GpuCheck(unittest.TestCase):
 
     def launch(self, how: str) -> tuple:
         process = self.check.start(sys.executable, "-c", LAUNCHER, how)
-        return process, int(process.stdout.readline())
+        test = int(process.stdout.readline())
+        time.sleep(0.1)  # until the launcher has printed that and sleeps
+        return process, test
 
     def assert_ends(self, process_id: int) -> None:
         end = time.monotonic() + 20
