@@ -2,10 +2,8 @@
 // how they all end. Rank 0 leads: it decides what is done, writes files, and prints.
 //
 // How a job ends:
-//   finish()   rank 0 has nothing more to do and says so. Each rank says when it has nothing more
-//   to
-//              do either, and is still heard of until all have; then they finish their wires
-//              together
+//   finish()   rank 0 has nothing more to do and says so. Each rank says when it is over too, and
+//              is still heard of until all are; then they finish their wires together
 //   fail()     a rank cannot continue: all others hear why, stop, and end within seconds. The same
 //              happens if a rank is not heard of for `peer_timeout`; a slow rank is still heard of,
 //              because its wire's thread sends signs of life

@@ -9,7 +9,7 @@ namespace pipetrain {
 namespace {
 
 std::string_view text_in(const char* variable) {
-  const char* const text = variable ? std::getenv(variable) : nullptr;
+  const char* const text = std::getenv(variable);
   return text ? text : "";
 }
 
