@@ -199,8 +199,7 @@ int follow_benchmark(ReadConfig read, Job& job) {
   const bool reads = reads_samples(config, ranks);
   const Datasets data = reads ? load_datasets(read, graph) : Datasets{};
   const DataFacts facts = reads ? benchmark_facts(config, data) : take_data_facts(job);
-  const std::unique_ptr<Backend> backend =
-      make_backend(config.hardware.backend, config.hardware.devices);
+  const std::unique_ptr<Backend> backend = backend_of(config, ranks);
   const Plan plan = load_plan(read, graph, *backend);
   PipelineInput input{graph, plan, config, *backend, longest, facts.sizes};
   input.ranks = ranks;
@@ -229,8 +228,7 @@ ordered_json benchmark_one(ReadConfig read, double peak, const NamedProfile* pro
   const DataFacts facts = benchmark_facts(config, data);
   if (job) send_data_facts(*job, facts);
   if (config.pipeline.automatic) follow_plan(read, graph, *data.train);
-  const std::unique_ptr<Backend> backend =
-      make_backend(config.hardware.backend, config.hardware.devices);
+  const std::unique_ptr<Backend> backend = backend_of(config, ranks);
   const Plan plan = load_plan(read, graph, *backend);
   PipelineInput input{graph, plan, config, *backend, longest, facts.sizes};
   input.ranks = ranks;

@@ -106,8 +106,7 @@ int lead_eval(const Options& options, Job* job) {
     spdlog::warn("[data] has no validation samples: eval measures the training data");
   const DataFacts facts = eval_facts(config, data);
   if (job) send_data_facts(*job, facts);
-  const std::unique_ptr<Backend> backend =
-      make_backend(config.hardware.backend, config.hardware.devices);
+  const std::unique_ptr<Backend> backend = backend_of(config, ranks);
   const Plan plan = load_plan(read, graph, *backend);
   CompiledPipeline compiled = compile_eval(read, graph, plan, *backend, facts, ranks);
   if (job) compare_ranks(*job, asked, facts);
@@ -134,8 +133,7 @@ int follow_eval(const Options& options, Job& job) {
     data = load_datasets(read, graph);
   }
   const DataFacts facts = reads ? eval_facts(config, data) : take_data_facts(job);
-  const std::unique_ptr<Backend> backend =
-      make_backend(config.hardware.backend, config.hardware.devices);
+  const std::unique_ptr<Backend> backend = backend_of(config, ranks);
   const Plan plan = load_plan(read, graph, *backend);
   CompiledPipeline compiled = compile_eval(read, graph, plan, *backend, facts, ranks);
   compare_ranks(job, asked, facts);

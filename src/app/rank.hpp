@@ -5,6 +5,7 @@
 #include <memory>
 #include <string_view>
 
+#include "backend/backend.hpp"
 #include "base/ranks.hpp"
 #include "config/config.hpp"
 #include "transport/job.hpp"
@@ -24,6 +25,10 @@ bool takes_part(std::string_view verb, bool runs_on_ranks);
 // rank as long as the config says. UsageError if the config does not allow several ranks, or not
 // this many.
 Ranks ranks_of(Job* job, const Config& config);
+
+// The backend that the config asks for; on several ranks, with this rank's devices
+// (run/rank_devices.hpp).
+std::unique_ptr<Backend> backend_of(const Config& config, const Ranks& ranks);
 
 // Runs one rank of a verb and ends the job with it. Rank 0 returns the verb's exit code, or throws
 // the failure of any rank; the others return 0 unless rank 0 cannot have heard of the failure.

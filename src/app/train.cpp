@@ -207,8 +207,7 @@ int lead_training(const Options& options, Job* job) {
     check_class_names(earlier.checkpoint->folder, data.class_names, config.data.train_folder);
   std::optional<Proposal> planned;
   if (config.pipeline.automatic) planned = follow_plan(read, graph, *data.train);
-  const std::unique_ptr<Backend> backend =
-      make_backend(config.hardware.backend, config.hardware.devices);
+  const std::unique_ptr<Backend> backend = backend_of(config, ranks);
   const Plan plan = load_plan(read, graph, *backend);
   const DataFacts facts = placed(read, [&] { return data_facts(config, data); });
   const TrainingLength& length = facts.length;

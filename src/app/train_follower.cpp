@@ -86,8 +86,7 @@ int follow_training(const Options& options, Job& job) {
   if (reads)
     data = load_datasets(
         start->checkpoint.empty() ? read : with_kept_tokens(read, start->checkpoint), graph);
-  const std::unique_ptr<Backend> backend =
-      make_backend(config.hardware.backend, config.hardware.devices);
+  const std::unique_ptr<Backend> backend = backend_of(config, ranks);
   const Plan plan = load_plan(read, graph, *backend);
   const DataFacts facts = reads ? data_facts(config, data) : take_data_facts(job);
   placed(read, [&] { check_segments(config, facts.length); });

@@ -221,6 +221,7 @@ class Backend {
   // The stream for one copy of a stage.
   virtual std::unique_ptr<Stream> make_stream(const StreamOptions& options) = 0;
   virtual int device_of(const StreamOptions& /*options*/) const { return 0; }  // of that stream
+  virtual bool asynchronous() const { return false; }                          // its streams
 };
 
 // For a backend that computes in f32 only: UsageError if the options ask for bf16.

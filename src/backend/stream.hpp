@@ -78,6 +78,8 @@ class Stream {
   virtual int device() const = 0;  // streams of one device share its memory
   // May work on this stream touch the other stream's device memory? copy() always may.
   virtual bool reaches(const Stream& other) const = 0;
+  // What the device's own libraries call this stream (cudaStream_t); null on a host.
+  virtual void* native_handle() const { return nullptr; }
 
   // Memory on the stream's device: 64-byte aligned, zeroed; DeviceError if there is not enough.
   // finish() must precede release(): no work may still use the memory.

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "compile/device_rank_rules.hpp"
 #include "compile/packet_room.hpp"
 #include "compile/parameter_memory.hpp"
 
@@ -72,6 +73,7 @@ HeldMemory held_by(const CompiledPipeline& p, const CompiledPart& part, std::siz
 CompiledPipeline compile_pipeline(const PipelineInput& in) {
   std::vector<MicrobatchSize> sizes = microbatch_sizes(in.sizes, minibatch_parts(in.config));
   PipelineNeeds needs = needs_of(in);
+  check_device_ranks(in, needs);
   LoweredModel model = lower_for(in, sizes, recomputes(needs.program.program));
   CompiledPipeline p{in, std::move(sizes), std::move(needs), std::move(model), {}};
   for (std::size_t s = 0; s < in.plan.stages.size(); ++s) {

@@ -1,5 +1,8 @@
 #include "compile/packet_room.hpp"
 
+#include "base/cache_line.hpp"
+#include "transport/nccl_message.hpp"
+
 namespace pipetrain {
 namespace {
 
@@ -13,26 +16,36 @@ struct Packing {
   void add(std::size_t s, bool before, int copy, PacketBytes& bytes) const {
     const StageNeeds& need = in.needs.stages[s];
     const PacketSizes each = packet_sizes(in.model, in.plan.stages[s + 1].first, in.sizes, mode);
-    const auto all = [](int count, std::size_t size) {
-      return static_cast<std::size_t>(count) * size;
-    };
-    const std::size_t activations = all(trains() ? need.packets.activations : evaluation_packets,
-                                        packet_bytes(each.activations, 1)),
-                      gradients =
-                          trains() ? all(need.packets.gradients,
-                                         packet_bytes(each.gradients, need.gradients_in_a_packet))
-                                   : 0;
-    const std::size_t sent = before ? activations : gradients,
-                      received = before ? gradients : activations;
+    const Packets activations{trains() ? need.packets.activations : evaluation_packets,
+                              packet_bytes(each.activations, 1)},
+        gradients{trains() ? need.packets.gradients : 0,
+                  packet_bytes(each.gradients, need.gradients_in_a_packet)};
+    const Packets &sent = before ? activations : gradients,
+                  &received = before ? gradients : activations;
     const int copies = in.needs.stages[before ? s : s + 1].copies;
     for (int lane = copy; lane < (trains() ? need.lanes : 1); lane += copies) {
-      bytes.own[mode] += sent;
       const WorkerId a = worker(s, lane), b = worker(s + 1, lane);
-      if (in.ranks.of(a, workers()) != in.ranks.of(b, workers()))
-        bytes.received += received;
+      const bool remote = in.ranks.of(a, workers()) != in.ranks.of(b, workers());
+      if (remote && in.backend.asynchronous()) {  // with room for what else a message has
+        bytes.own[mode] += messages(sent) + messages(received);
+        continue;
+      }
+      bytes.own[mode] += sent.all();
+      if (remote)
+        bytes.received += received.all();
       else if (device(a) != device(b))
-        bytes.own[mode] += received;
+        bytes.own[mode] += received.all();
     }
+  }
+
+  struct Packets {
+    int count = 0;
+    std::size_t bytes = 0;  // of each
+    std::size_t all() const { return static_cast<std::size_t>(count) * bytes; }
+  };
+  std::size_t messages(const Packets& packets) const {
+    return static_cast<std::size_t>(packets.count) *
+           whole_lines(nccl_packet_memory(packets.bytes, most_samples(in.sizes, mode)));
   }
 
   int device(WorkerId of) const {

@@ -1,5 +1,6 @@
-// How much the packets of one copy of a stage take: those that it sends and twins of those that it
-// receives from another device are in its memory, those that it receives from another rank are not.
+// How much the packets of one copy of a stage take. In its memory are those that it sends and, on a
+// device, twins of those that it receives from another device or another rank; what a host receives
+// from another rank is not.
 #pragma once
 
 #include <array>

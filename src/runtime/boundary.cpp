@@ -79,11 +79,23 @@ std::vector<Boundary> make_boundaries(const BoundaryInput& in, Mode mode) {
   return boundaries;
 }
 
-void close(std::span<const Boundary> boundaries) {
+namespace {
+
+void for_each_channel(std::span<const Boundary> boundaries, const auto& work) {
   for (const Boundary& boundary : boundaries)
     for (const Lane& lane : boundary.lanes)
       for (Channel* channel : {lane.activations.get(), lane.gradients.get()})
-        if (channel) channel->close();
+        if (channel) work(*channel);
+}
+
+}  // namespace
+
+void settle(std::span<const Boundary> boundaries) {
+  for_each_channel(boundaries, [](Channel& channel) { channel.settle(); });
+}
+
+void close(std::span<const Boundary> boundaries) {
+  for_each_channel(boundaries, [](Channel& channel) { channel.close(); });
 }
 
 }  // namespace pipetrain

@@ -18,6 +18,7 @@
 
 namespace pipetrain {
 
+class DeviceRanks;     // runtime/device_ranks.hpp
 class Job;             // transport/job.hpp
 struct PipelineNeeds;  // compile/pipeline_sizes.hpp
 
@@ -60,12 +61,16 @@ struct BoundaryInput {
   const LinkRate* link = nullptr;
   const LinkClock* link_clock = nullptr;
   Ranks ranks = {};
-  Job* job = nullptr;  // if there are several ranks
+  Job* job = nullptr;              // if there are several ranks
+  DeviceRanks* devices = nullptr;  // ... whose stages are on devices
 };
 
 // [s]: between stages s and s + 1. Empty if no micro-batch has that mode. Throws a DeviceError as
 // StageCopies does, naming the stage.
 std::vector<Boundary> make_boundaries(const BoundaryInput& input, Mode mode);
+
+// After a run: waits until nothing that this rank has sent is on its way.
+void settle(std::span<const Boundary> boundaries);
 
 // Wakes everything that waits at them, for good.
 void close(std::span<const Boundary> boundaries);

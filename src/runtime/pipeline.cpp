@@ -129,6 +129,8 @@ Pipeline::Impl::Impl(CompiledPipeline made, const MakeChannel& make_channel, Job
   if (job) {
     memory = predicted_memory(compiled);
     board_link.emplace(*job);
+    if (compiled.in.backend.asynchronous())
+      devices = std::make_unique<DeviceRanks>(*job, compiled.in.backend);
   }
   link_copies();
   tied = std::make_unique<TiedParameters>(graph, stages,
@@ -148,7 +150,8 @@ Pipeline::Impl::Impl(CompiledPipeline made, const MakeChannel& make_channel, Job
                            .link = delays ? &*link : nullptr,
                            .link_clock = &link_clock,
                            .ranks = compiled.in.ranks,
-                           .job = job};
+                           .job = job,
+                           .devices = devices.get()};
   training = make_boundaries(cuts, Mode::Train);
   evaluation = make_boundaries(cuts, Mode::Evaluate);
 }
@@ -158,6 +161,10 @@ void Pipeline::Impl::link_copies() {
   for (int s = 0; s < stage_count(); ++s) {
     std::set<int> others(ranks[s].begin(), ranks[s].end());
     if (!job || !stages[s]->has_any() || others.size() == 1) continue;
+    if (devices) {
+      sum_on_devices(s);
+      continue;
+    }
     others.erase(job->rank());
     if (!copies_link)
       copies_link.emplace(*job, Topic::Copies, threads.threads_per_stage,
@@ -167,6 +174,13 @@ void Pipeline::Impl::link_copies() {
                           });
     stages[s]->join_ranks(*copies_link, {others.begin(), others.end()});
   }
+}
+
+// Each copy is on a rank of its own (check_device_ranks).
+void Pipeline::Impl::sum_on_devices(int s) {
+  StageCopies& copies = *stages[s];
+  for (int c = 0; c < copies.count(); ++c)
+    if (copies.has(c)) copies.sum_on_devices(devices->make_sum(copies.copy(c), c, copies.count()));
 }
 
 void Pipeline::Impl::sum_over_links() {

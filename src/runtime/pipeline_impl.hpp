@@ -10,6 +10,7 @@
 #include "machine/core_claims.hpp"
 #include "runtime/board_link.hpp"
 #include "runtime/commands.hpp"
+#include "runtime/device_ranks.hpp"
 #include "runtime/pipeline.hpp"
 #include "runtime/run_workers.hpp"
 
@@ -35,6 +36,7 @@ struct Pipeline::Impl {
   const SegmentProgram& segment_program(std::int64_t first, std::int64_t count);
 
   void link_copies();
+  void sum_on_devices(int s);
   void end_sums();
   void sum_over_links();
 
@@ -62,7 +64,10 @@ struct Pipeline::Impl {
   void run(const Run& run, const Report& report) {
     const auto close = [&] { close_all(run.loader, run.board); };
     const Woken woken(job, close);
-    of_job([&] { run_workers(run, is_inline(config) ? nullptr : &threads, report, close); });
+    of_job([&] {
+      run_workers(run, is_inline(config) ? nullptr : &threads, report, close);
+      settle(run.boundaries);
+    });
   }
 
   // While this object lives, a failure of another rank wakes this one's workers.
@@ -118,6 +123,7 @@ struct Pipeline::Impl {
   const std::vector<WorkerId> workers;        // of this rank
   std::vector<HeldMemory> memory;             // with a job: for all ranks' stages
   std::optional<BoardLink> board_link;
+  std::unique_ptr<DeviceRanks> devices;  // with a job whose stages are on devices
   SegmentProgram short_program;  // for a segment that is shorter than the longest one's warm-up, or
                                  // ends elsewhere within a round
   std::vector<std::unique_ptr<StageCopies>> stages;

@@ -4,6 +4,7 @@
 
 #include "base/check.hpp"
 #include "compile/pipeline_sizes.hpp"
+#include "runtime/device_ranks.hpp"
 #include "transport/job.hpp"
 #include "transport/rank_channel.hpp"
 
@@ -27,10 +28,28 @@ struct Ends {
   int sender_rank = 0, receiver_rank = 0;
 };
 
+std::unique_ptr<Channel> make_device_end(const BoundaryInput& in, const LaneName& name,
+                                         const Ends& ends, const PacketsOf& packets, Carried what) {
+  Stage& mine = ends.sender ? *ends.sender : *ends.receiver;
+  PacketsOf messages = packets;
+  messages.bytes = nccl_packet_memory(packets.bytes, packets.samples);
+  return in.devices->make_end(
+      mine,
+      {.boundary = static_cast<int>(name.boundary),
+       .lane = name.lane,
+       .gradients = what == Carried::Gradients,
+       .evaluates = packets.mode == Mode::Evaluate,
+       .from_rank = ends.sender_rank,
+       .to_rank = ends.receiver_rank,
+       .packet_bytes = packets.bytes},
+      {.packets = take_packets(mine, messages), .samples = packets.samples});
+}
+
 std::unique_ptr<Channel> make_end(const BoundaryInput& in, const LaneName& name, const Ends& ends,
                                   const PacketsOf& packets, Carried what) {
   Stage* const mine = ends.sender ? ends.sender : ends.receiver;
   if (!mine) return nullptr;
+  if (in.devices) return make_device_end(in, name, ends, packets, what);
   RemoteEndOptions options;
   if (ends.sender)
     options.packets.packets = take_packets(*mine, packets);
@@ -44,9 +63,7 @@ std::unique_ptr<Channel> make_end(const BoundaryInput& in, const LaneName& name,
   options.tag = tag_of(in, name, packets.mode, what);
   options.link = in.link;
   options.link_clock = in.link_clock;
-  const bool in_memory = !mine->stream().asynchronous();
-  return ends.sender ? make_rank_sending_end(options, in_memory)
-                     : make_rank_receiving_end(options, in_memory);
+  return ends.sender ? make_rank_sending_end(options) : make_rank_receiving_end(options);
 }
 
 }  // namespace

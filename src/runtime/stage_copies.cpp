@@ -107,6 +107,12 @@ Stage& StageCopies::any() const {
 void StageCopies::hand_in_gradient(int copy, const HandIn& update) {
   Stage& mine = this->copy(copy);
   mine.complete_gradients();
+  if (device_sum_) {
+    device_sum_->begin();
+    update_ = update;
+    if (update_.whole) take_device_sum(copy);
+    return;
+  }
   mine.stream().record(*gradient_whole_[copy]);
   {
     const std::lock_guard lock(mutex_);
@@ -147,7 +153,7 @@ void StageCopies::put_sums(int by) {
   add_up_gradients(stream, update_.mean_of);
   replay_statistics(stream, update_.last_step);
   stream.record(*sum_there_[by]);
-  update_.whole();
+  if (update_.whole) update_.whole();
   {
     const std::lock_guard lock(mutex_);
     handed_in_ = 0;
@@ -158,6 +164,22 @@ void StageCopies::put_sums(int by) {
     ++summed_;
   }
   workers_.notify_all();
+}
+
+// Of the only copy on this rank, by its worker. Waits for the sum.
+void StageCopies::take_device_sum(int copy) {
+  device_sum_->finish();
+  Stage& mine = this->copy(copy);
+  for (int p = 0; p < parameters_ && update_.mean_of > 1; ++p) {
+    const std::span<float> sum = mine.gradient(p);
+    mine.stream().combine({.elements = std::ssize(sum),
+                           .result = sum.data(),
+                           .a = 1.0 / update_.mean_of,
+                           .x = sum.data(),
+                           .y = sum.data()});
+  }
+  ++summed_;
+  if (update_.whole) update_.whole();
 }
 
 // ---- between ranks: parts of kind 0 are gradients, numbered copy by copy; those of kind 1 are
@@ -267,10 +289,14 @@ void StageCopies::replay_statistics(Stream& stream, std::int64_t last_step) {
 
 bool StageCopies::summed(std::int64_t update) const {
   const std::lock_guard lock(mutex_);
-  return closed_ || summed_ > update;
+  return closed_ || summed_ > update || (device_sum_ && device_sum_->can_finish());
 }
 
 void StageCopies::take_sum(int copy, std::int64_t update) {
+  if (device_sum_) {
+    if (summed_ <= update) take_device_sum(copy);
+    return;
+  }
   int by = 0;
   {
     std::unique_lock lock(mutex_);
@@ -286,6 +312,7 @@ void StageCopies::take_sum(int copy, std::int64_t update) {
 void StageCopies::close() noexcept {
   const std::lock_guard lock(mutex_);
   closed_ = true;
+  if (device_sum_) device_sum_->close();
   workers_.notify_all();
 }
 

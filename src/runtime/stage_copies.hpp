@@ -19,6 +19,7 @@
 #include "runtime/parts_link.hpp"
 #include "stage/stage.hpp"
 #include "transport/link_sum.hpp"
+#include "transport/nccl_all_reduce.hpp"
 
 namespace pipetrain {
 
@@ -62,6 +63,8 @@ class StageCopies {
   // copies.
   void join_ranks(PartsLink& link, std::vector<int> ranks);
   void take_parts(std::int64_t update, PartsLink::Parts parts);  // from the wire's thread
+  // The same where all copies are on devices, each on a rank of its own.
+  void sum_on_devices(std::unique_ptr<NcclAllReduce> sum) { device_sum_ = std::move(sum); }
 
   // A run begins: updates count from 0. Until it ends, parts that arrive may be added up.
   void begin();
@@ -76,7 +79,7 @@ class StageCopies {
   struct HandIn {
     std::int64_t last_step = 0;
     int mean_of = 1;
-    std::function<void()> whole = [] {};
+    std::function<void()> whole = {};  // may be empty: then a sum on devices need not be waited for
   };
   void hand_in_gradient(int copy, const HandIn& update);
   // Is the sum available, now or later on the streams? If so, take_sum() does not wait; it makes
@@ -93,6 +96,7 @@ class StageCopies {
   void add_statistics(int copy, PartsLink::Parts& parts) const;
   bool whole() const;
   void put_sums(int by);
+  void take_device_sum(int copy);
   float* gradient_of(int copy, int parameter);
   void add_up_gradients(Stream& stream, int mean_of);
   void take_remote_statistics();
@@ -114,6 +118,7 @@ class StageCopies {
   std::vector<float*> parts_;  // reused by every sum
   std::vector<StatisticsLog::Entry*> notes_;
 
+  std::unique_ptr<NcclAllReduce> device_sum_;
   PartsLink* parts_link_ = nullptr;
   std::vector<int> ranks_;  // others that have copies
   // By update, counted from the first run's: what they have handed in.

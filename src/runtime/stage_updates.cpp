@@ -54,7 +54,9 @@ void StageUpdates::sync(const UpdateOf& of) {
     return;
   }
   times_.busy([&] {
-    copies_.hand_in_gradient(copy_, {step, of.minibatches, [this, step] { join(step); }});
+    StageCopies::HandIn update{step, of.minibatches};
+    if (run_.updates.joint_norm || tied_) update.whole = [this, step] { join(step); };
+    copies_.hand_in_gradient(copy_, update);
   });
 }
 

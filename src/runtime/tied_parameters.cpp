@@ -68,7 +68,6 @@ TiedParameters::TiedParameters(const Graph& graph,
   for (const Hand& a : hands_)
     for (const Hand& b : hands_) require_reach(*a.copy, *b.copy);
   if (hands_.empty()) return;
-  sums_there_ = hands_[0].copy->stream().make_fence();
   if (apart.job) make_link(apart);
 }
 
@@ -100,9 +99,12 @@ void TiedParameters::make_link(const TiedApart& apart) {
                                   [this](const PartsLink::Sum& sum, PartsLink::Parts parts) {
                                     take_part(sum.update, std::move(parts));
                                   });
+  take_come_memory();
 }
 
-TiedParameters::~TiedParameters() = default;
+TiedParameters::~TiedParameters() {
+  for (const auto& [use, memory] : come_memory_) hands_[0].copy->stream().release(memory);
+}
 
 void TiedParameters::check_alike(const Graph& graph, const Group& group, const Tie& owner) const {
   const Use* first = nullptr;
@@ -158,6 +160,7 @@ void TiedParameters::add_hands(StageId stage, StageCopies& copies, std::size_t g
                       .number = c,
                       .copy = &copies.copy(c),
                       .whole = stream.make_fence(),
+                      .sums = stream.make_fence(),
                       .squares = std::make_unique<Results<double>>(stream, groups)});
   }
 }
@@ -178,7 +181,7 @@ void TiedParameters::begin(StepBoard* board) {
   board_ = board;
   summed_ = 0;
   handed_in_.clear();
-  all_here_ = false;
+  all_here_ = putting_ = false;
   running_ = true;
 }
 
@@ -203,28 +206,28 @@ void TiedParameters::hand_in(StageId stage, int copy, std::int64_t step) {
     handed_in_.push_back(&mine);
     if (std::ssize(handed_in_) < stages_) return;
   }
-  if (parts_link_) hand_to_others();
+  if (parts_link_) hand_to_others(mine.copy->stream());
   {
     const std::lock_guard lock(mutex_);
     all_here_ = true;
     if (!whole()) return;  // the thread that receives the rest puts the sums in place
+    putting_ = true;
   }
   put_sums(mine);
 }
 
-void TiedParameters::hand_to_others() {
+void TiedParameters::hand_to_others(Stream& stream) {
+  for (const Hand* one : handed_in_) stream.wait(*one->whole);
   PartsLink::Parts parts;
   for (std::size_t g = 0; g < groups_.size(); ++g)
     for (std::size_t u = 0; u < groups_[g].uses.size(); ++u) {
       const Use& use = groups_[g].uses[u];
       if (!use.copies->has(0)) continue;
-      use.copies->first().stream().finish();
-      const std::span<const float> values = use.gradient();
-      parts.push_back({static_cast<std::int32_t>(g),
-                       static_cast<std::int32_t>(u),
-                       0,
-                       0,
-                       {values.begin(), values.end()}});
+      const std::span<const float> gradient = use.gradient();
+      std::vector<float> values(gradient.size());
+      stream.read(values.data(), gradient.data(), gradient.size_bytes());
+      parts.push_back(
+          {static_cast<std::int32_t>(g), static_cast<std::int32_t>(u), 0, 0, std::move(values)});
     }
   parts_link_->hand_in({0, all_updates_}, parts, receivers_);
 }
@@ -235,7 +238,20 @@ void TiedParameters::take_part(std::int64_t update, PartsLink::Parts parts) {
     came_[update].push_back(std::move(parts));
     if (!running_ || update != all_updates_ || !whole()) return;
   }
-  parts_link_->later([this] { put_sums(*handed_in_[0]); });
+  if (on_devices())
+    workers_.notify_all();
+  else
+    parts_link_->later([this] { put_sums(*handed_in_[0]); });
+}
+
+// A device's stream belongs to its worker, which puts the sums in place when it takes them.
+bool TiedParameters::on_devices() const {
+  return parts_link_ && hands_[0].copy->stream().asynchronous();
+}
+
+// May a worker that wants the sums put them in place itself? Called under the lock.
+bool TiedParameters::may_put_sums() const {
+  return parts_link_ && !putting_ && on_devices() && whole();
 }
 
 // Have all stages of all ranks handed in? Called under the lock.
@@ -252,12 +268,13 @@ void TiedParameters::put_sums(Hand& by) {
   for (std::size_t g = 0; g < groups_.size(); ++g)
     if (has_use_here(groups_[g])) add_up(stream, g);
   if (board_) deposit(by);
-  stream.record(*sums_there_);
+  stream.record(*by.sums);
   {
     const std::lock_guard lock(mutex_);
+    sums_there_ = by.sums.get();
     handed_in_.clear();
     if (link_) link_->begin(all_reduce_seconds(link_->rate()));
-    all_here_ = false;
+    all_here_ = putting_ = false;
     came_.erase(all_updates_++);
     ++summed_;
   }
@@ -271,7 +288,7 @@ void TiedParameters::add_up(Stream& stream, std::size_t g) {
   std::size_t elements = 0;
   for (std::size_t u = 0; u < group.uses.size(); ++u) {
     const Use& use = group.uses[u];
-    parts_.push_back(use.here() ? use.gradient().data() : part_of(g, u).data());
+    parts_.push_back(use.here() ? use.gradient().data() : come_part(stream, g, u));
     if (use.here()) elements = use.gradient().size();
   }
   stream.add_up({.elements = static_cast<std::int64_t>(elements), .parts = parts_});
@@ -280,6 +297,25 @@ void TiedParameters::add_up(Stream& stream, std::size_t g) {
       if (use.copies->has(c) && &use.copies->copy(c) != &use.copies->any())
         stream.copy(use.copies->copy(c).gradient(use.parameter).data(), use.gradient().data(),
                     elements * sizeof(float));
+}
+
+// Where the stream can add up what another rank has handed in for that use.
+float* TiedParameters::come_part(Stream& stream, std::size_t group, std::size_t use) {
+  std::vector<float>& values = part_of(group, use);
+  if (!on_devices()) return values.data();
+  float* const memory = come_memory_.at({group, use});
+  stream.write(memory, values.data(), values.size() * sizeof(float));
+  return memory;
+}
+
+// Taken before the first step: a device may not be asked for memory while it exchanges messages.
+void TiedParameters::take_come_memory() {
+  if (!on_devices()) return;
+  for (std::size_t g = 0; g < groups_.size(); ++g)
+    for (std::size_t u = 0; has_use_here(groups_[g]) && u < groups_[g].uses.size(); ++u)
+      if (!groups_[g].uses[u].here())
+        come_memory_[{g, u}] = static_cast<float*>(
+            hands_[0].copy->stream().allocate(static_cast<std::size_t>(groups_[g].bytes)));
 }
 
 // What another rank has handed in for that use.
@@ -311,18 +347,26 @@ void TiedParameters::deposit(Hand& by) {
 
 bool TiedParameters::summed(std::int64_t update) const {
   const std::lock_guard lock(mutex_);
-  return closed_ || summed_ > update;
+  return closed_ || summed_ > update || may_put_sums();
 }
 
 void TiedParameters::take_sums(StageId stage, int copy, std::int64_t update) {
+  const Fence* sums = nullptr;
   {
     std::unique_lock lock(mutex_);
     wait_with(parts_link_ ? &parts_link_->wire_thread() : nullptr, lock, workers_,
-              [&] { return closed_ || summed_ > update; });
+              [&] { return closed_ || summed_ > update || may_put_sums(); });
+    if (!closed_ && summed_ <= update) {
+      putting_ = true;
+      lock.unlock();
+      put_sums(hand(stage, copy));
+      lock.lock();
+    }
     if (link_) link_->wait(lock, workers_, [&] { return closed_; });
     if (closed_) throw ChannelClosed();
+    sums = sums_there_;
   }
-  hand(stage, copy).copy->stream().wait(*sums_there_);
+  hand(stage, copy).copy->stream().wait(*sums);
 }
 
 void TiedParameters::close() noexcept {

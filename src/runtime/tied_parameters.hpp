@@ -18,6 +18,7 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "runtime/parts_link.hpp"
@@ -92,7 +93,7 @@ class TiedParameters {
     StageId stage;
     int number = 0;  // of the copy
     Stage* copy = nullptr;
-    std::unique_ptr<Fence> whole;
+    std::unique_ptr<Fence> whole, sums;        // its gradients; the sums, if it puts them in place
     std::unique_ptr<Results<double>> squares;  // for each group
   };
   Hand& hand(StageId stage, int copy);
@@ -101,7 +102,11 @@ class TiedParameters {
   double all_reduce_seconds(const LinkRate& rate) const;  // of all, one after the other
   void add_hands(StageId stage, StageCopies& copies, std::size_t groups);
   bool has_use_here(const Group& group) const;
-  void hand_to_others();
+  void hand_to_others(Stream& stream);
+  bool on_devices() const;
+  bool may_put_sums() const;
+  void take_come_memory();
+  float* come_part(Stream& stream, std::size_t group, std::size_t use);
   void make_link(const TiedApart& apart);
   void take_part(std::int64_t update, PartsLink::Parts parts);
   bool whole() const;
@@ -115,17 +120,19 @@ class TiedParameters {
   std::vector<Hand> hands_;  // on this rank
   int stages_ = 0;           // on this rank
   StepBoard* board_ = nullptr;
-  std::int64_t step_ = 0;         // the one that is being handed in
-  std::vector<Hand*> handed_in_;  // for the update that is being handed in
-  std::int64_t summed_ = 0;       // updates before this one
-  std::unique_ptr<Fence> sums_there_;
+  std::int64_t step_ = 0;              // the one that is being handed in
+  std::vector<Hand*> handed_in_;       // for the update that is being handed in
+  std::int64_t summed_ = 0;            // updates before this one
+  const Fence* sums_there_ = nullptr;  // of the hand that put the last sums in place
   std::optional<LinkSum> link_;
   bool closed_ = false;
   std::vector<float*> parts_;  // reused by every sum
   // By update, counted from the first run's: what other ranks have handed in.
   std::map<std::int64_t, std::vector<PartsLink::Parts>> came_;
   std::int64_t all_updates_ = 0;
+  std::map<std::pair<std::size_t, std::size_t>, float*> come_memory_;  // by group and use
   bool all_here_ = false;  // of this update: every stage of this rank has handed in
+  bool putting_ = false;   // ... and a worker puts the sums in place
   bool running_ = false;
   std::vector<int> receivers_;  // ranks that need what this rank's first copies hand in
   int senders_ = 0;             // ranks from which this one needs it

@@ -53,6 +53,9 @@ class Channel {
   // If false, the call would wait. For workers that share a thread.
   virtual bool can_acquire() const = 0;
   virtual bool can_receive() const = 0;
+  // By the sender: waits until the memory of all that it has sent may be used for something else
+  // than this channel's packets. At once unless packets are copied.
+  virtual void settle() {}
   virtual void close() noexcept = 0;
 };
 

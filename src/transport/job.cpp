@@ -98,6 +98,11 @@ std::optional<JobFailure> Job::failure() const {
   return failure_;
 }
 
+bool Job::failed() const {
+  const std::lock_guard lock(mutex_);
+  return failure_.has_value();
+}
+
 // Only the first failure counts, and every rank passes it on: a rank that has heard it from all
 // others knows that all know.
 void Job::keep(JobFailure failure) {

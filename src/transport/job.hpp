@@ -52,6 +52,7 @@ class Job final : public Polled {
   // must not wait. Null removes it; it is not running any more when this returns.
   void on_failure(std::function<void()> wake);
   std::optional<JobFailure> failure() const;
+  bool failed() const;
   // `look` is called now and then, on the wire's thread, for as long as the job lives. It must not
   // wait.
   void each_moment(std::function<void()> look);

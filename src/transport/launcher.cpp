@@ -52,11 +52,16 @@ std::optional<int> slurms_ranks_here() {
   return host ? ranks_of_host(text_in("SLURM_STEP_TASKS_PER_NODE"), *host) : std::nullopt;
 }
 
+struct Here {
+  std::optional<int> ranks, rank;
+};
+
 std::optional<Launch> launch_by(const char* launcher, const char* ranks, const char* rank,
-                                std::optional<int> ranks_here) {
+                                const Here& here) {
   const auto count = number_in(ranks);
   if (!count || *count == 1) return std::nullopt;
-  return Launch{launcher, number_in(rank).value_or(0), *count, ranks_here.value_or(1)};
+  return Launch{launcher, number_in(rank).value_or(0), *count, here.ranks.value_or(1),
+                here.rank.value_or(0)};
 }
 
 }  // namespace
@@ -65,15 +70,18 @@ std::optional<Launch> launch_by(const char* launcher, const char* ranks, const c
 // and srun has PMI's variables too where it serves PMI. A Slurm batch script has SLURM_NTASKS; only
 // what srun starts has the number of a step.
 Launch launch() {
-  if (const auto by_open_mpi = launch_by("mpirun", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK",
-                                         number_in("OMPI_COMM_WORLD_LOCAL_SIZE")))
+  if (const auto by_open_mpi = launch_by(
+          "mpirun", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK",
+          {number_in("OMPI_COMM_WORLD_LOCAL_SIZE"), number_in("OMPI_COMM_WORLD_LOCAL_RANK")}))
     return *by_open_mpi;
   if (const auto here = number_in("MPI_LOCALNRANKS"))
-    if (const auto by_mpich = launch_by("mpirun", "PMI_SIZE", "PMI_RANK", here)) return *by_mpich;
-  if (const auto by_slurm =
-          launch_by("srun", "SLURM_STEP_NUM_TASKS", "SLURM_PROCID", slurms_ranks_here()))
+    if (const auto by_mpich =
+            launch_by("mpirun", "PMI_SIZE", "PMI_RANK", {here, number_in("MPI_LOCALRANKID")}))
+      return *by_mpich;
+  if (const auto by_slurm = launch_by("srun", "SLURM_STEP_NUM_TASKS", "SLURM_PROCID",
+                                      {slurms_ranks_here(), number_in("SLURM_LOCALID")}))
     return *by_slurm;
-  return launch_by("mpirun", "PMI_SIZE", "PMI_RANK", std::nullopt).value_or(Launch{});
+  return launch_by("mpirun", "PMI_SIZE", "PMI_RANK", {}).value_or(Launch{});
 }
 
 }  // namespace pipetrain

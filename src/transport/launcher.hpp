@@ -10,6 +10,7 @@ struct Launch {
   std::string launcher;  // "mpirun", "srun"; empty if there is none
   int rank = 0, ranks = 1;
   int ranks_here = 1;  // on this host
+  int rank_here = 0;   // this one's number among them
 };
 
 // Recognises Open MPI, MPICH and anything else that uses PMI, and Slurm's srun.

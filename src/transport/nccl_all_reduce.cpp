@@ -20,7 +20,8 @@ NcclMeeting meeting_of(const NcclAllReduceOptions& o) {
                              o.stage, o.replicas, o.replica),
       .rank = o.replica,
       .ranks = o.replicas,
-      .seconds_max = o.seconds_max};
+      .seconds_max = o.seconds_max,
+      .given_up = o.given_up};
 }
 
 // Two numbers below 4096 that differ if the lists do, except for a chance in millions: sums of them

@@ -16,6 +16,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -41,6 +42,7 @@ struct NcclAllReduceOptions {
   int replica = 0, replicas = 1;
   std::vector<GradientBuffer> buffers;
   double seconds_max = 300;
+  std::function<bool()> given_up = [] { return false; };  // NcclMeeting::given_up
 };
 
 // Threading: one thread; close() from any. After close() or a failure, begin() and finish() throw.

@@ -41,6 +41,7 @@
 // calling thread.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -48,6 +49,7 @@
 #include "transport/channel.hpp"
 #include "transport/id_exchange.hpp"
 #include "transport/nccl_calls.hpp"
+#include "transport/nccl_message.hpp"
 
 namespace pipetrain {
 
@@ -61,9 +63,11 @@ struct NcclChannelOptions {
   void* transfer_handle = nullptr;  // the device's own handle of `transfer`
   int boundary = 0, lane = 0;
   bool gradients = false;          // otherwise activations
+  bool evaluates = false;          // otherwise for training
   int from_rank = 0, to_rank = 1;  // their numbers in the run
   double seconds_max = 300;        // for each wait, before it is given up
   int ctas_max = 4;
+  std::function<bool()> given_up = [] { return false; };  // NcclMeeting::given_up
 };
 
 class NcclChannel : public Channel {
@@ -72,8 +76,6 @@ class NcclChannel : public Channel {
   // receive() is called, or when can_receive() asks for it. For instructions that are sure to run.
   virtual void expect() {}
 };
-
-std::size_t nccl_packet_memory(std::size_t packet_bytes, int samples);
 
 // DeviceError: the other end does not come, or its packets differ.
 std::unique_ptr<NcclChannel> make_nccl_sender(const NcclChannelOptions& options);

@@ -63,7 +63,7 @@ NcclCommunicator::~NcclCommunicator() {
 void NcclCommunicator::wait(const Fence& fence, std::int64_t since) {
   require_whole();
   for (int round = 0; !fence.passed(); ++round) {
-    if (closed_) {
+    if (is_closed()) {
       abort();
       throw ChannelClosed();
     }
@@ -73,7 +73,7 @@ void NcclCommunicator::wait(const Fence& fence, std::int64_t since) {
 }
 
 bool NcclCommunicator::broken(std::int64_t since) noexcept {
-  if (closed_ || aborted_) return true;
+  if (is_closed() || aborted_) return true;
   try {
     look(since);
   } catch (const std::exception&) {  // kept for require_whole()
@@ -101,7 +101,7 @@ bool NcclCommunicator::ends(const std::function<bool()>& over, Fence& fence) noe
 }
 
 void NcclCommunicator::require_whole() const {
-  if (closed_) throw ChannelClosed();
+  if (is_closed()) throw ChannelClosed();
   if (!failure_.empty()) throw DeviceError(failure_);
 }
 
@@ -124,7 +124,7 @@ void NcclCommunicator::look(std::int64_t since) {
 void NcclCommunicator::settle(NcclState state) {
   const std::int64_t since = now_ns();
   for (int round = 0; state == NcclState::Working; ++round) {
-    if (closed_) {
+    if (is_closed()) {
       abort();
       throw ChannelClosed();
     }

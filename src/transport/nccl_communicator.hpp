@@ -29,6 +29,8 @@ struct NcclMeeting {
   int rank = 0, ranks = 2;
   int ctas_max = 0;
   double seconds_max = 300;  // per wait
+  // Have the ranks given up what they meet for? Every wait then ends with ChannelClosed.
+  std::function<bool()> given_up = [] { return false; };
 };
 
 class NcclCommunicator {
@@ -58,7 +60,7 @@ class NcclCommunicator {
   void require_whole() const;  // throws what closed or broke it
 
   void close() noexcept { closed_ = true; }
-  bool is_closed() const { return closed_; }
+  bool is_closed() const { return closed_ || meeting_.given_up(); }
   void abort() noexcept;
   bool aborted() const { return aborted_; }
 

@@ -9,8 +9,8 @@ namespace pipetrain {
 namespace {
 
 std::string name_of(const NcclChannelOptions& o) {
-  return fmt::format("boundary{}-lane{}-{}", o.boundary, o.lane,
-                     o.gradients ? "gradients" : "activations");
+  return fmt::format("boundary{}-lane{}-{}{}", o.boundary, o.lane,
+                     o.gradients ? "gradients" : "activations", o.evaluates ? "-evaluation" : "");
 }
 
 MessageShape shape_of(const NcclChannelOptions& o) {
@@ -30,14 +30,11 @@ NcclMeeting meeting_of(const NcclChannelOptions& o, int rank) {
           .rank = rank,
           .ranks = 2,
           .ctas_max = o.ctas_max,
-          .seconds_max = o.seconds_max};
+          .seconds_max = o.seconds_max,
+          .given_up = o.given_up};
 }
 
 }  // namespace
-
-std::size_t nccl_packet_memory(std::size_t packet_bytes, int samples) {
-  return MessageShape{packet_bytes, samples, 0}.bytes();
-}
 
 NcclEnd::NcclEnd(const NcclChannelOptions& o, int rank)
     : shape_(shape_of(o)),

@@ -36,6 +36,10 @@ std::size_t MessageShape::header_bytes() const {
   return whole_lines(bytes);
 }
 
+std::size_t nccl_packet_memory(std::size_t packet_bytes, int samples) {
+  return MessageShape{packet_bytes, samples, 0}.bytes();
+}
+
 std::uint32_t channel_hash(const std::string& name) {  // FNV-1a
   std::uint32_t hash = 2166136261u;
   for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619u;

@@ -26,6 +26,9 @@ struct MessageShape {
   std::size_t bytes() const { return header_offset() + header_bytes(); }
 };
 
+// What a packet takes at either end, for as many bytes of tensors and samples at most.
+std::size_t nccl_packet_memory(std::size_t packet_bytes, int samples);
+
 std::uint32_t channel_hash(const std::string& name);
 
 // `to` and `from`: header_bytes() each, in host memory.

@@ -52,6 +52,15 @@ class SendingEnd final : public NcclEnd {
 
   void forget(Packet* packet) override { let_go(packet); }
 
+  void settle() override {
+    while (!under_way_.empty()) {
+      Slot& slot = *under_way_.front();
+      communicator_.wait(*slot.moved, slot.issued_ns);
+      compute_.wait(*slot.moved);  // has already passed; this tells the device
+      let_go(&under_way_.pop()->packet);
+    }
+  }
+
   void release(Packet*) override { PIPETRAIN_CHECK(false, "a release at the sending end"); }
   Packet* receive() override { PIPETRAIN_CHECK(false, "a receive at the sending end"); }
   bool can_receive() const override { return false; }

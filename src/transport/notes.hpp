@@ -35,6 +35,7 @@ enum class Topic : std::uint32_t {
   Save,      // where to write a checkpoint
   Saved,     // what a rank has written of it
   Data,      // results that follow from the samples
+  Id,        // of a communicator, for the ranks that meet by it
 };
 
 using Note = std::vector<std::byte>;

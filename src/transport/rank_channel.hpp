@@ -13,9 +13,11 @@ namespace pipetrain {
 inline constexpr int tags_per_rank_channel = 4;  // from RemoteEndOptions.tag
 
 // The memory of a receiving end's packets is its own: in `options.packets.packets` only their
-// number counts. `may_share`: false where packets are in a device's memory. A channel with a link
-// is always over the wire, which delays its messages.
-std::unique_ptr<Channel> make_rank_sending_end(const RemoteEndOptions& options, bool may_share);
-std::unique_ptr<Channel> make_rank_receiving_end(const RemoteEndOptions& options, bool may_share);
+// number counts. `may_share`: false for an end that cannot, as if it were on another host. A
+// channel with a link is always over the wire, which delays its messages.
+std::unique_ptr<Channel> make_rank_sending_end(const RemoteEndOptions& options,
+                                               bool may_share = true);
+std::unique_ptr<Channel> make_rank_receiving_end(const RemoteEndOptions& options,
+                                                 bool may_share = true);
 
 }  // namespace pipetrain

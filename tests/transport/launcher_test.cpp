@@ -17,12 +17,15 @@ Launch launch_with(const Variables& set) {
   const char* const known[] = {"OMPI_COMM_WORLD_SIZE",
                                "OMPI_COMM_WORLD_RANK",
                                "OMPI_COMM_WORLD_LOCAL_SIZE",
+                               "OMPI_COMM_WORLD_LOCAL_RANK",
                                "PMI_SIZE",
                                "PMI_RANK",
                                "MPI_LOCALNRANKS",
+                               "MPI_LOCALRANKID",
                                "SLURM_STEP_NUM_TASKS",
                                "SLURM_PROCID",
                                "SLURM_NODEID",
+                               "SLURM_LOCALID",
                                "SLURM_STEP_TASKS_PER_NODE"};
   for (const char* const name : known) ::unsetenv(name);
   for (const auto& [name, value] : set) ::setenv(name.c_str(), value.c_str(), 1);
@@ -38,6 +41,7 @@ void check(const Variables& set, const Launch& expected) {
   CHECK(found.rank == expected.rank);
   CHECK(found.ranks == expected.ranks);
   CHECK(found.ranks_here == expected.ranks_here);
+  CHECK(found.rank_here == expected.rank_here);
 }
 
 Variables slurm(const std::string& rank, const std::string& host, const std::string& hosts) {
@@ -64,14 +68,17 @@ TEST_CASE("a process that no launcher started is the only rank") {
 TEST_CASE("each launcher says which rank this is, of how many, and how many are on its host") {
   check({{"OMPI_COMM_WORLD_SIZE", "4"},
          {"OMPI_COMM_WORLD_RANK", "3"},
-         {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"}},
-        {"mpirun", 3, 4, 2});
-  check({{"PMI_SIZE", "4"}, {"PMI_RANK", "1"}, {"MPI_LOCALNRANKS", "3"}}, {"mpirun", 1, 4, 3});
+         {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"},
+         {"OMPI_COMM_WORLD_LOCAL_RANK", "1"}},
+        {"mpirun", 3, 4, 2, 1});
+  check({{"PMI_SIZE", "4"}, {"PMI_RANK", "1"}, {"MPI_LOCALNRANKS", "3"}, {"MPI_LOCALRANKID", "2"}},
+        {"mpirun", 1, 4, 3, 2});
   check({{"PMI_SIZE", "4"}, {"PMI_RANK", "1"}}, {"mpirun", 1, 4, 1});
   check(slurm("5", "1", "4(x2),3"), {"srun", 5, 11, 4});
   check(slurm("8", "2", "4(x2),3"), {"srun", 8, 11, 3});
   check(slurm("10", "1", "1,10"), {"srun", 10, 11, 10});
   check(slurm("0", "0", "11"), {"srun", 0, 11, 11});
+  check(with(slurm("5", "1", "4(x2),3"), {{"SLURM_LOCALID", "1"}}), {"srun", 5, 11, 4, 1});
   for (const char* const wrong : {"", "4(x2", "4(x),3", "4(x2)3", "x", "4"})
     check(slurm("5", "2", wrong), {"srun", 5, 11, 1});
 }

@@ -35,6 +35,7 @@ class CudaBackend final : public Backend {
                workers = static_cast<std::size_t>(options.workers);
     return devices_[worker * devices_.size() / workers];
   }
+  bool asynchronous() const override { return true; }
 
  private:
   std::vector<int> devices_;

@@ -18,6 +18,7 @@ class DeviceStream final : public Stream {
   bool asynchronous() const override { return true; }
   int device() const override { return device_; }
   bool reaches(const Stream& other) const override;
+  void* native_handle() const override { return handle(); }
   void* allocate(std::size_t bytes) override;
   void release(void* memory) noexcept override;
   void* allocate_results(std::size_t bytes) override;

@@ -1,0 +1,59 @@
+#include "runtime/device_ranks.hpp"
+
+#include <utility>
+
+#include "transport/job_ids.hpp"
+
+namespace pipetrain {
+
+DeviceRanks::DeviceRanks(Job& job, Backend& backend)
+    : job_(job), backend_(backend), calls_(make_nccl_calls()), ids_(make_job_ids(job)) {}
+
+Stream& DeviceRanks::transfer_of(const Stage& stage) {
+  return *transfers_.emplace_back(backend_.make_stream(stage.where()));
+}
+
+std::function<bool()> DeviceRanks::given_up() const {
+  return [&job = job_] { return job.failed(); };
+}
+
+std::unique_ptr<Channel> DeviceRanks::make_end(Stage& stage, const Cut& cut,
+                                               const ChannelOptions& packets) {
+  Stream& transfer = transfer_of(stage);
+  const NcclChannelOptions options{.packets = packets,
+                                   .packet_bytes = cut.packet_bytes,
+                                   .calls = calls_.get(),
+                                   .ids = ids_.get(),
+                                   .compute = &stage.stream(),
+                                   .transfer = &transfer,
+                                   .transfer_handle = transfer.native_handle(),
+                                   .boundary = cut.boundary,
+                                   .lane = cut.lane,
+                                   .gradients = cut.gradients,
+                                   .evaluates = cut.evaluates,
+                                   .from_rank = cut.from_rank,
+                                   .to_rank = cut.to_rank,
+                                   .given_up = given_up()};
+  if (job_.rank() == cut.from_rank) return make_nccl_sender(options);
+  return make_nccl_receiver(options);
+}
+
+std::unique_ptr<NcclAllReduce> DeviceRanks::make_sum(Stage& stage, int copy, int copies) {
+  Stream& transfer = transfer_of(stage);
+  NcclAllReduceOptions options{.calls = calls_.get(),
+                               .ids = ids_.get(),
+                               .compute = &stage.stream(),
+                               .transfer = &transfer,
+                               .transfer_handle = transfer.native_handle(),
+                               .stage = stage.id().value,
+                               .replica = copy,
+                               .replicas = copies,
+                               .given_up = given_up()};
+  for (int p = 0; p < stage.parameters(); ++p) {
+    const std::span<float> gradient = stage.gradient(p);
+    options.buffers.push_back({gradient.data(), std::ssize(gradient)});
+  }
+  return std::make_unique<NcclAllReduce>(options);
+}
+
+}  // namespace pipetrain

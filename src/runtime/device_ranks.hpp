@@ -1,0 +1,49 @@
+// How devices of different ranks work together: by NCCL, whose ids cross in the job's notes.
+//
+// All ranks must make their channels and sums in the same order: each waits for the ranks at the
+// other end.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "backend/backend.hpp"
+#include "stage/stage.hpp"
+#include "transport/job.hpp"
+#include "transport/nccl_all_reduce.hpp"
+#include "transport/nccl_calls.hpp"
+#include "transport/nccl_channel.hpp"
+
+namespace pipetrain {
+
+class DeviceRanks {
+ public:
+  // Both outlive it. DeviceError in a build without NCCL.
+  DeviceRanks(Job& job, Backend& backend);
+
+  struct Cut {  // see NcclChannelOptions
+    int boundary = 0, lane = 0;
+    bool gradients = false, evaluates = false;
+    int from_rank = 0, to_rank = 0;
+    std::size_t packet_bytes = 0;
+  };
+  // This rank's end of a channel from or to `stage`. `packets`: nccl_packet_memory() each, in the
+  // stage's memory. The channel must not outlive this object or the stage.
+  std::unique_ptr<Channel> make_end(Stage& stage, const Cut& cut, const ChannelOptions& packets);
+
+  // The sum of a stage's gradients over its copies, each on a rank of its own; `stage` is the copy
+  // of that number. Must not outlive this object or the stage.
+  std::unique_ptr<NcclAllReduce> make_sum(Stage& stage, int copy, int copies);
+
+ private:
+  Stream& transfer_of(const Stage& stage);
+  std::function<bool()> given_up() const;
+
+  Job& job_;
+  Backend& backend_;
+  const std::unique_ptr<NcclCalls> calls_;
+  const std::unique_ptr<IdExchange> ids_;
+  std::vector<std::unique_ptr<Stream>> transfers_;  // one for each channel and sum
+};
+
+}  // namespace pipetrain
