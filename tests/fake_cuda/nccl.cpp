@@ -100,28 +100,28 @@ class OnFakeCuda final : public NcclCalls {
   NcclState send(Communicator c, const void* data, std::size_t bytes, int to,
                  void* stream) override {
     const Member& mine = member(c);
-    const auto [sent, received] = parts_of(*mine.clique, mine.rank, to, true);
+    const Ends ends = parts_of(*mine.clique, mine.rank, to, true);
     return enqueue(
         mine, stream, "ncclSend",
-        [sent, received, data, bytes] {
-          begin(*sent, data, bytes);
-          return received->begun;
+        [ends, data, bytes] {
+          begin(*ends.sent, data, bytes);
+          return ends.received->begun;
         },
         [data, bytes] { fake_cuda::reads(data, bytes); });
   }
   NcclState receive(Communicator c, void* data, std::size_t bytes, int from,
                     void* stream) override {
     const Member& mine = member(c);
-    const auto [sent, received] = parts_of(*mine.clique, from, mine.rank, false);
+    const Ends ends = parts_of(*mine.clique, from, mine.rank, false);
     return enqueue(
         mine, stream, "ncclRecv",
-        [sent, received] {
-          received->begun = true;
-          return sent->begun;
+        [ends] {
+          ends.received->begun = true;
+          return ends.sent->begun;
         },
-        [sent, data, bytes] {
+        [ends, data, bytes] {
           fake_cuda::writes(data, bytes);
-          std::memcpy(data, sent->bytes.data(), std::min(bytes, sent->bytes.size()));
+          std::memcpy(data, ends.sent->bytes.data(), std::min(bytes, ends.sent->bytes.size()));
         });
   }
   NcclState sum(Communicator c, float* values, std::int64_t elements, void* stream) override {
