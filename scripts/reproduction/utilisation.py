@@ -150,7 +150,7 @@ def paint(values: dict[str, list[tuple[float, float]]], cases: list[dict]):
         for label, pairs in values.items():
             curves[tuple(a for a, _ in pairs)].append(label)
         for i, (line, labels) in enumerate(curves.items()):
-            color = pyplot.get_cmap("tab10")(i)
+            color = pyplot.get_cmap("tab20")((2 * i) % 20 + i // 10)  # the dark ones first
             left.plot(WORKERS, line, color=color, label=", ".join(labels).replace(", in slots,", ","))
             for label in labels:
                 left.plot(WORKERS, [b for _, b in values[label]], "o", color=color, markersize=5)
@@ -167,7 +167,8 @@ def paint(values: dict[str, list[tuple[float, float]]], cases: list[dict]):
         right.set_xticks(range(len(cases)), [f"{c['name']}, N = {c['n']}" for c in cases], rotation=90, fontsize=7)
         right.set(ylabel="bubble", title=f"threads, P = {', '.join(sorted({str(c['p']) for c in cases}))}")
         right.grid(alpha=0.3, axis="y")
-        right.legend(fontsize=8)
+        right.set_ylim(0, 1.22 * max(max(c["runs"]) for c in cases))
+        right.legend(fontsize=8, loc="upper center", ncols=3)
         return picture
 
     return figure
