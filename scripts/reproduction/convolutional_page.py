@@ -7,6 +7,7 @@ from runs import MNIST, data_of
 
 CHANCE = 10.0
 FLUSH, UNDIVIDED = "1f1b", "1f1b, undivided"
+LITTLE = 5.0  # points of accuracy, at most
 ALIKE = 2.0  # points of accuracy: two standard errors of a difference, near 94% of 1,000 images
 
 
@@ -89,8 +90,8 @@ def claims(found: Results) -> str:
     claim("T1 and T2 win back what stale weights cost (arXiv 1910.05124)", [a > 0 for a in lead],
           f"ends {points(lead)} beside `pipelined_backpropagation`")
     lag = [found.beside(case, "timeprest", "pipedream") for case in found.cases]
-    claim("TiMePReSt is a little less accurate than PipeDream after as many epochs (arXiv 2410.14312)", [a < 0 for a in lag],
-          f"ends {points(lag)} beside `pipedream`")
+    claim("TiMePReSt is a little less accurate than PipeDream after as many epochs (arXiv 2410.14312)",
+          [-LITTLE <= a < 0 for a in lag], f"ends {points(lag)} beside `pipedream`; in this order every stage's gradients are P - 1 updates late")
     slower = [found.update_time(p, "timeprest") / found.update_time(p, "pipedream") for p in found.setting["stages"]]
     claim("TiMePReSt's epochs are shorter than PipeDream's (arXiv 2410.14312: 5 to 8 minutes against 65 to 70, VGG-16 on CIFAR-100, 4 GPUs)",
           [s < 1 for s in slower], f"an update takes {ratios(slower)} of the time, simulated")
@@ -177,7 +178,7 @@ both kinds have a flushing run of their own beside them. `pipemare` has T1 over 
 
 Over both networks and both numbers of stages, each method at its better rate ({edges(made)}), what did not hold first. There is one run for
 each cell, and near 94% of {setting["validated"]:,} images the difference of two accuracies has a standard error of 1 point, so ends less than {ALIKE:g} points apart count
-as alike.
+as alike. Where the smaller rate is the better one, one below it may be better still, above all for what fails at both.
 
 {claims(made)}
 ## In numbers
