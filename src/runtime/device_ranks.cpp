@@ -1,10 +1,17 @@
 #include "runtime/device_ranks.hpp"
 
+#include <limits>
 #include <utility>
 
 #include "transport/job_ids.hpp"
 
 namespace pipetrain {
+namespace {
+
+// A slow rank that lives is not given up: the job says when one is gone, NCCL when its network is.
+constexpr double seconds_max = std::numeric_limits<double>::infinity();
+
+}  // namespace
 
 DeviceRanks::DeviceRanks(Job& job, Backend& backend)
     : job_(job), backend_(backend), calls_(make_nccl_calls()), ids_(make_job_ids(job)) {}
@@ -33,6 +40,7 @@ std::unique_ptr<Channel> DeviceRanks::make_end(Stage& stage, const Cut& cut,
                                    .evaluates = cut.evaluates,
                                    .from_rank = cut.from_rank,
                                    .to_rank = cut.to_rank,
+                                   .seconds_max = seconds_max,
                                    .given_up = given_up()};
   if (job_.rank() == cut.from_rank) return make_nccl_sender(options);
   return make_nccl_receiver(options);
@@ -48,11 +56,13 @@ std::unique_ptr<NcclAllReduce> DeviceRanks::make_sum(Stage& stage, int copy, int
                                .stage = stage.id().value,
                                .replica = copy,
                                .replicas = copies,
+                               .seconds_max = seconds_max,
                                .given_up = given_up()};
   for (int p = 0; p < stage.parameters(); ++p) {
     const std::span<float> gradient = stage.gradient(p);
-    options.buffers.push_back({gradient.data(), std::ssize(gradient)});
+    if (!gradient.empty()) options.buffers.push_back({gradient.data(), std::ssize(gradient)});
   }
+  if (options.buffers.empty()) return nullptr;
   return std::make_unique<NcclAllReduce>(options);
 }
 

@@ -32,7 +32,7 @@ class DeviceRanks {
   std::unique_ptr<Channel> make_end(Stage& stage, const Cut& cut, const ChannelOptions& packets);
 
   // The sum of a stage's gradients over its copies, each on a rank of its own; `stage` is the copy
-  // of that number. Must not outlive this object or the stage.
+  // of that number. Must not outlive this object or the stage. Null if it trains nothing.
   std::unique_ptr<NcclAllReduce> make_sum(Stage& stage, int copy, int copies);
 
  private:

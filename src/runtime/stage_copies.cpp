@@ -172,6 +172,7 @@ void StageCopies::take_device_sum(int copy) {
   Stage& mine = this->copy(copy);
   for (int p = 0; p < parameters_ && update_.mean_of > 1; ++p) {
     const std::span<float> sum = mine.gradient(p);
+    if (sum.empty()) continue;
     mine.stream().combine({.elements = std::ssize(sum),
                            .result = sum.data(),
                            .a = 1.0 / update_.mean_of,

@@ -68,9 +68,11 @@ struct RankRig {
   std::optional<Pipeline> pipeline;
 };
 
-// `failing`: a rank whose loader or, if it reads nothing, first command fails; -1: none.
-OnRanks train_on_ranks(TrainingSetup setup, int ranks, int failing = -1, unsigned seed = 1) {
-  fake_cuda::set({.order = fake_cuda::Order::Random, .seed = seed, .devices = 4});
+enum class Fails { Never, BeforeItsStages, BeforeTraining };
+
+OnRanks train_on_ranks(TrainingSetup setup, int ranks, int failing = 0,
+                       Fails fails = Fails::Never) {
+  fake_cuda::set({.order = fake_cuda::Order::Random, .devices = 4});
   setup.config.hardware.workers = Workers::Mpi;
   FakeNetwork network(ranks);
   OnRanks result;
@@ -78,9 +80,13 @@ OnRanks train_on_ranks(TrainingSetup setup, int ranks, int failing = -1, unsigne
   const auto play = [&](int rank) {
     Job job(network.wire(rank));
     job.set_peer_timeout(60);
+    const auto may_fail = [&](Fails now) {
+      if (rank == failing && fails == now) throw DeviceError("this rank fails");
+    };
     try {
+      may_fail(Fails::BeforeItsStages);
       RankRig rig(setup, job, ranks);
-      if (rank == failing) throw DeviceError("this rank fails");
+      may_fail(Fails::BeforeTraining);
       if (job.leads())
         result.trained = rig.lead();
       else
@@ -140,6 +146,9 @@ TEST_CASE("ranks with devices train and evaluate to the bits of threads", "[cuda
   TrainingSetup setup = setup_of(residual_model, "1f1b", 4);
   setup.config.optimizer.max_norm = 0.1;
   check_same_bits(setup, 4);
+  setup = setup_of(mlp_model, "interleaved_1f1b", 2);
+  setup.config.pipeline.virtual_stages = 2;
+  check_same_bits(setup, 2);
 }
 
 TEST_CASE("tied parameters of devices on several ranks have the bits of threads", "[cuda]") {
@@ -161,11 +170,8 @@ TEST_CASE("copies of a stage on devices of several ranks add up their gradients"
     setup.config.optimizer.max_norm = 0.1;
     check_same_bits(setup, 3);
   }
-  TrainingSetup setup = setup_of(mlp_model, "data_parallel", 1);
-  setup.config.pipeline.schedule = "data_parallel";
-  setup.config.pipeline.stages = 2;
-  setup.config.hardware.devices = {"cuda:0", "cuda:1"};
-  check_same_bits(setup, 2);
+  check_same_bits(setup_of(mlp_model, "data_parallel", 2), 2);
+  check_same_bits(setup_of(mlp_model, "chimera", 4), 4);
 }
 
 TEST_CASE("copies that devices of several ranks cannot join are refused", "[cuda]") {
@@ -182,10 +188,12 @@ TEST_CASE("copies that devices of several ranks cannot join are refused", "[cuda
 }
 
 TEST_CASE("a rank that fails ends the others, whose devices wait for it", "[cuda]") {
-  for (const int failing : {0, 1, 2}) {
-    INFO("rank " << failing);
-    const OnRanks ended = train_on_ranks(setup_of(mlp_model, "1f1b", 3), 3, failing);
-    for (const std::string& failure : ended.failures)
-      CHECK(failure.find("this rank fails") != std::string::npos);
-  }
+  for (const int failing : {0, 1, 2})
+    for (const Fails fails : {Fails::BeforeItsStages, Fails::BeforeTraining}) {
+      INFO("rank " << failing << (fails == Fails::BeforeTraining ? " with" : " without")
+                   << " stages");
+      const OnRanks ended = train_on_ranks(setup_of(mlp_model, "1f1b", 3), 3, failing, fails);
+      for (const std::string& failure : ended.failures)
+        CHECK(failure.find("this rank fails") != std::string::npos);
+    }
 }
