@@ -56,6 +56,7 @@ std::unique_ptr<NcclAllReduce> DeviceRanks::make_sum(Stage& stage, int copy, int
                                .stage = stage.id().value,
                                .replica = copy,
                                .replicas = copies,
+                               .buffers = {},
                                .seconds_max = seconds_max,
                                .given_up = given_up()};
   for (int p = 0; p < stage.parameters(); ++p) {

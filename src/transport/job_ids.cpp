@@ -1,15 +1,16 @@
 #include "transport/job_ids.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
+#include <cstring>
 #include <map>
 #include <mutex>
 
 #include "base/check.hpp"
 #include "transport/channel.hpp"
-#include "transport/note_fields.hpp"
 
-// A note:   name | blob
+// A note:   name | 0 | blob
 
 namespace pipetrain {
 namespace {
@@ -22,10 +23,10 @@ class JobIds final : public IdExchange {
   ~JobIds() override { job_.notes().listen(Topic::Id, nullptr); }
 
   void give(const std::string& name, std::span<const std::byte> blob) override {
-    NoteWriter out;
-    out.text(name);
-    out.values(std::vector(blob.begin(), blob.end()));
-    job_.notes().send_to_others(Topic::Id, out.note);
+    Note note(name.size() + 1 + blob.size());
+    std::memcpy(note.data(), name.data(), name.size());
+    std::ranges::copy(blob, note.begin() + std::ssize(name) + 1);
+    job_.notes().send_to_others(Topic::Id, note);
   }
 
   std::vector<std::byte> take(const std::string& name) override {
@@ -45,12 +46,13 @@ class JobIds final : public IdExchange {
 
  private:
   void keep(std::span<const std::byte> note) {
-    NoteReader in(note);
-    std::string name = in.text();
-    std::vector<std::byte> blob = in.values<std::byte>();
+    const auto end = std::ranges::find(note, std::byte{});
+    PIPETRAIN_CHECK(end != note.end(), "an id came without its name");
     {
       const std::lock_guard lock(mutex_);
-      blobs_.insert_or_assign(std::move(name), std::move(blob));
+      const auto* const name = reinterpret_cast<const char*>(note.data());
+      blobs_[std::string(name, static_cast<std::size_t>(end - note.begin()))].assign(end + 1,
+                                                                                     note.end());
     }
     came_.notify_all();
   }
