@@ -327,6 +327,7 @@ int lead_benchmark(const Options& options, Job* job) {
     profile = NamedProfile{options.profile.string(), read_profile_json(options.profile)};
   Measure least;
   if (options.seconds > 0) least = {2, 3, options.seconds};
+  if (job) (void)ranks_of(job, configs.front().config);  // before CUDA starts
   std::map<std::vector<std::string>, double> peaks;
   for (const ReadConfig& read : configs) {
     const std::vector<std::string> devices = devices_of(read.config.hardware);

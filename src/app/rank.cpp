@@ -3,6 +3,7 @@
 #include <spdlog/spdlog.h>
 
 #include <csignal>
+#include <cstdlib>
 
 #include "backend/cuda_info.hpp"
 #include "base/counted.hpp"
@@ -10,6 +11,7 @@
 #include "run/interrupts.hpp"
 #include "run/rank_devices.hpp"
 #include "transport/launcher.hpp"
+#include "transport/nccl_calls.hpp"
 #include "transport/wire.hpp"
 
 namespace pipetrain {
@@ -38,6 +40,13 @@ void pass_signals_on(Job& job) {
     passed = true;
     pass(signal);
   });
+}
+
+// Before CUDA starts, which reads both variables then: nccl_channel.hpp says why.
+void prepare_devices() {
+  (void)make_nccl_calls();  // says so if the build has none
+  ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
+  ::setenv("CUDA_MODULE_LOADING", "EAGER", 0);
 }
 
 }  // namespace
@@ -94,10 +103,7 @@ Ranks ranks_of(Job* job, const Config& config) {
   if (config.pipeline.rebalance == Rebalance::Auto)
     throw UsageError(
         "pipeline.rebalance = \"auto\" does not work on several ranks; set it to \"off\"");
-  if (config.hardware.backend == "cuda")
-    throw UsageError(
-        "hardware.backend = \"cuda\" does not work on several ranks; use several GPUs of one "
-        "machine with hardware.workers = \"threads\"");
+  if (config.hardware.backend == "cuda") prepare_devices();
   const int workers = worker_count(config.pipeline);
   if (ranks.count > workers)
     throw UsageError(fmt::format(

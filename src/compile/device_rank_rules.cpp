@@ -34,8 +34,14 @@ void check_device_ranks(const PipelineInput& in, const PipelineNeeds& needs) {
                       "each needs a rank of its own, or all the same one; start {} processes, one "
                       "for each worker",
                       copies, s.value, apart, workers));
+    if (has_own_order(in.config.pipeline) && (needs_norm(in.config) || !needs.tied.empty()))
+      throw UsageError(fmt::format(
+          "hardware.backend = \"cuda\": stage {} has copies on {} ranks, whose workers wait for each "
+          "other's sums in the order of pipeline.schedule_csv, which may never end; leave "
+          "max_norm, on_nonfinite and tied parameters out, or use a schedule's own order",
+          s.value, apart));
     const std::string layer = layer_with_statistics(in.graph, in.plan.stages[s]);
-    if (!layer.empty())
+    if (needs.stages[s].statistics_logged > 0 && !layer.empty())
       throw UsageError(fmt::format(
           "hardware.backend = \"cuda\": stage {} has copies on {} ranks, and its layer '{}' keeps "
           "running statistics, which GPUs of different processes cannot join yet; start one "

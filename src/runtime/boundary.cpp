@@ -94,6 +94,10 @@ void settle(std::span<const Boundary> boundaries) {
   for_each_channel(boundaries, [](Channel& channel) { channel.settle(); });
 }
 
+void abandon(std::span<const Boundary> boundaries) noexcept {
+  for_each_channel(boundaries, [](Channel& channel) { channel.abandon(); });
+}
+
 void close(std::span<const Boundary> boundaries) {
   for_each_channel(boundaries, [](Channel& channel) { channel.close(); });
 }

@@ -69,8 +69,10 @@ struct BoundaryInput {
 // StageCopies does, naming the stage.
 std::vector<Boundary> make_boundaries(const BoundaryInput& input, Mode mode);
 
-// After a run: waits until nothing that this rank has sent is on its way.
+// After a run: waits until nothing that this rank has sent is on its way; or, after a failure, ends
+// what is.
 void settle(std::span<const Boundary> boundaries);
+void abandon(std::span<const Boundary> boundaries) noexcept;
 
 // Wakes everything that waits at them, for good.
 void close(std::span<const Boundary> boundaries);

@@ -1,5 +1,7 @@
 #include "runtime/device_ranks.hpp"
 
+#include <spdlog/fmt/fmt.h>
+
 #include <limits>
 #include <utility>
 
@@ -16,8 +18,10 @@ constexpr double seconds_max = std::numeric_limits<double>::infinity();
 DeviceRanks::DeviceRanks(Job& job, Backend& backend)
     : job_(job), backend_(backend), calls_(make_nccl_calls()), ids_(make_job_ids(job)) {}
 
-Stream& DeviceRanks::transfer_of(const Stage& stage) {
-  return *transfers_.emplace_back(backend_.make_stream(stage.where()));
+Stream& DeviceRanks::transfer_of(const Stage& stage, const std::string& use) {
+  auto& stream = transfers_[use];
+  if (!stream) stream = backend_.make_stream(stage.where());
+  return *stream;
 }
 
 std::function<bool()> DeviceRanks::given_up() const {
@@ -26,7 +30,8 @@ std::function<bool()> DeviceRanks::given_up() const {
 
 std::unique_ptr<Channel> DeviceRanks::make_end(Stage& stage, const Cut& cut,
                                                const ChannelOptions& packets) {
-  Stream& transfer = transfer_of(stage);
+  Stream& transfer = transfer_of(stage, fmt::format("cut {}, lane {}, {}", cut.boundary, cut.lane,
+                                                    cut.gradients ? "gradients" : "activations"));
   const NcclChannelOptions options{.packets = packets,
                                    .packet_bytes = cut.packet_bytes,
                                    .calls = calls_.get(),
@@ -47,7 +52,7 @@ std::unique_ptr<Channel> DeviceRanks::make_end(Stage& stage, const Cut& cut,
 }
 
 std::unique_ptr<NcclAllReduce> DeviceRanks::make_sum(Stage& stage, int copy, int copies) {
-  Stream& transfer = transfer_of(stage);
+  Stream& transfer = transfer_of(stage, fmt::format("sums of stage {}", stage.id().value));
   NcclAllReduceOptions options{.calls = calls_.get(),
                                .ids = ids_.get(),
                                .compute = &stage.stream(),

@@ -4,8 +4,10 @@
 // other end.
 #pragma once
 
+#include <functional>
+#include <map>
 #include <memory>
-#include <vector>
+#include <string>
 
 #include "backend/backend.hpp"
 #include "stage/stage.hpp"
@@ -36,14 +38,15 @@ class DeviceRanks {
   std::unique_ptr<NcclAllReduce> make_sum(Stage& stage, int copy, int copies);
 
  private:
-  Stream& transfer_of(const Stage& stage);
+  Stream& transfer_of(const Stage& stage, const std::string& use);
   std::function<bool()> given_up() const;
 
   Job& job_;
   Backend& backend_;
   const std::unique_ptr<NcclCalls> calls_;
   const std::unique_ptr<IdExchange> ids_;
-  std::vector<std::unique_ptr<Stream>> transfers_;  // one for each channel and sum
+  // By what they carry: training and evaluation, which never run together, share them.
+  std::map<std::string, std::unique_ptr<Stream>> transfers_;
 };
 
 }  // namespace pipetrain

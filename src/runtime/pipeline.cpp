@@ -342,7 +342,11 @@ std::int64_t Pipeline::Impl::train(Loader* loader, std::int64_t first, std::int6
           .link = link,
           .trace = trace,
           .workers = workers,
-          .settle = [this] { end_sums(); }};
+          .settle =
+              [this](bool failed) {
+                end_sums();
+                settle_run(training, failed);
+              }};
   if (job && loader && in_turn) run.other_turns = &other_turns.emplace(run);
   link_clock.hurry_once(drain ? drain : &drained);
   this->run(run, [&](bool wait) {
@@ -378,7 +382,7 @@ EvaluationSum Pipeline::Impl::evaluate(Loader* loader, std::int64_t minibatches)
                 .seed = config.training.seed,
                 .updates = {.learning_rate = learning_rate},
                 .workers = workers,
-                .settle = [] {}};
+                .settle = [this](bool failed) { settle_run(evaluation, failed); }};
   this->run(run, [](bool) { return false; });
   if (!job || ranks.back()[0] == 0) return sum;
   if (has_stage(stage_count() - 1)) {

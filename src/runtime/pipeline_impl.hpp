@@ -19,8 +19,11 @@ namespace pipetrain {
 struct Graph;
 
 struct Pipeline::Impl {
-  // Devices may still work for a run that failed, and use each other's memory.
+  // Devices may still work for a run that failed, and use each other's memory. The ranks end what
+  // their devices share together.
   ~Impl() {
+    if (devices && job->failed()) abandon();
+    if (devices && leads()) job->dismiss();
     for (const auto& copies : stages)
       for (int c = 0; c < copies->count(); ++c)
         if (copies->has(c)) try {
@@ -39,6 +42,26 @@ struct Pipeline::Impl {
   void sum_on_devices(int s);
   void end_sums();
   void sum_over_links();
+
+  // Before this rank gives up what its devices share with others'.
+  void tell(const std::exception_ptr& failure) const {
+    try {
+      std::rethrow_exception(failure);
+    } catch (const std::exception& error) {
+      job->report(error);
+    }
+  }
+  void abandon() noexcept {
+    pipetrain::abandon(training);
+    pipetrain::abandon(evaluation);
+    for (const auto& stage : stages) stage->abandon();
+  }
+  void settle_run(std::span<const Boundary> boundaries, bool failed) {
+    if (failed)
+      abandon();
+    else
+      settle(boundaries);
+  }
 
   void close_all(Loader* loader, StepBoard* board) {
     close(training);
@@ -63,10 +86,13 @@ struct Pipeline::Impl {
 
   void run(const Run& run, const Report& report) {
     const auto close = [&] { close_all(run.loader, run.board); };
+    const auto on_failure = [&](const std::exception_ptr& failure) {
+      if (devices) tell(failure);
+      close();
+    };
     const Woken woken(job, close);
     of_job([&] {
-      run_workers(run, is_inline(config) ? nullptr : &threads, report, close);
-      settle(run.boundaries);
+      run_workers(run, is_inline(config) ? nullptr : &threads, report, on_failure);
     });
   }
 

@@ -71,8 +71,9 @@ struct Run {
   Trace* trace = nullptr;             // where instructions are recorded; null: nowhere
 
   std::vector<WorkerId> workers;  // of this rank
-  // Called when the workers have stopped but still exist; afterwards no sum is in progress.
-  std::function<void()> settle = [] {};
+  // Called when the workers have stopped but still exist, whose memory may be in use: afterwards no
+  // sum and no transfer is in progress. `failed`: what is under way is given up.
+  std::function<void(bool failed)> settle = [](bool) {};
 
   const Program& program() const { return what.program; }
 };

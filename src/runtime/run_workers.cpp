@@ -16,20 +16,21 @@ namespace {
 // The first failure wins: it is kept, and everything that a thread could wait for is closed.
 class FirstFailure {
  public:
-  explicit FirstFailure(const std::function<void()>& close_all) : close_all_(close_all) {}
-  void report(std::exception_ptr failure) {
+  explicit FirstFailure(const OnFailure& on_failure) : on_failure_(on_failure) {}
+  void report(const std::exception_ptr& failure) {
     {
       const std::lock_guard lock(mutex_);
       if (!first_) first_ = failure;
     }
-    close_all_();
+    on_failure_(failure);
   }
+  bool happened() const { return first_ != nullptr; }  // once no other thread reports
   void rethrow() const {
     if (first_) std::rethrow_exception(first_);
   }
 
  private:
-  const std::function<void()>& close_all_;
+  const OnFailure& on_failure_;
   std::mutex mutex_;
   std::exception_ptr first_;
 };
@@ -82,15 +83,20 @@ void run_threads(std::vector<Worker>& workers, const ThreadPlan& threads, const 
 }  // namespace
 
 void run_workers(const Run& run, const ThreadPlan* threads, const Report& report,
-                 const std::function<void()>& close_all) {
-  FirstFailure failure(close_all);
+                 const OnFailure& on_failure) {
+  FirstFailure failure(on_failure);
   std::vector<Worker> workers;
   for (const WorkerId worker : run.workers) workers.emplace_back(run, worker);
   if (threads)
     run_threads(workers, *threads, report, failure);
   else
     run_inline(workers, report, failure);
-  run.settle();
+  try {
+    run.settle(failure.happened());
+  } catch (...) {
+    failure.report(std::current_exception());
+    run.settle(true);
+  }
   failure.rethrow();
 }
 

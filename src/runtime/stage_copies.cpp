@@ -110,7 +110,6 @@ void StageCopies::hand_in_gradient(int copy, const HandIn& update) {
   if (device_sum_) {
     device_sum_->begin();
     update_ = update;
-    if (update_.whole) take_device_sum(copy);
     return;
   }
   mine.stream().record(*gradient_whole_[copy]);
@@ -254,6 +253,7 @@ float* StageCopies::gradient_of(int c, int parameter) {
 void StageCopies::add_up_gradients(Stream& stream, int mean_of) {
   for (int p = 0; p < parameters_; ++p) {
     const auto elements = static_cast<std::int64_t>(any().gradient(p).size());
+    if (elements == 0) continue;  // not trained
     {
       const std::lock_guard lock(mutex_);
       for (int c = 0; c < count(); ++c) parts_[c] = gradient_of(c, p);

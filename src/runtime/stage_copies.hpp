@@ -70,6 +70,9 @@ class StageCopies {
   void begin();
   void end();
 
+  // With device sums a worker takes its sum itself; `whole` is then called by take_sum().
+  bool sums_on_devices() const { return device_sum_ != nullptr; }
+
   // The copy has everything that its micro-batches add to the gradient of its next update, which is
   // for the mini-batches up to `last_step`. When the last copy hands in, its stream replaces each
   // copy's part by the sum over the copies, in their order, divided by `mean_of`, and applies to
@@ -79,7 +82,7 @@ class StageCopies {
   struct HandIn {
     std::int64_t last_step = 0;
     int mean_of = 1;
-    std::function<void()> whole = {};  // may be empty: then a sum on devices need not be waited for
+    std::function<void()> whole = {};  // may be empty
   };
   void hand_in_gradient(int copy, const HandIn& update);
   // Is the sum available, now or later on the streams? If so, take_sum() does not wait; it makes
@@ -87,6 +90,9 @@ class StageCopies {
   bool summed(std::int64_t update) const;
   void take_sum(int copy, std::int64_t update);  // throws ChannelClosed
   void close() noexcept;
+  void abandon() noexcept {  // see Channel::abandon()
+    if (device_sum_) device_sum_->abandon();
+  }
 
   HeldMemory memory() const;  // of all copies together
 

@@ -53,11 +53,11 @@ void StageUpdates::sync(const UpdateOf& of) {
     if (tied_) times_.busy([&] { run_.tied.hand_in(id_, copy_, step); });
     return;
   }
-  times_.busy([&] {
-    StageCopies::HandIn update{step, of.minibatches};
-    if (run_.updates.joint_norm || tied_) update.whole = [this, step] { join(step); };
-    copies_.hand_in_gradient(copy_, update);
-  });
+  StageCopies::HandIn update{step, of.minibatches};
+  if (run_.updates.joint_norm || tied_) update.whole = [this, step] { join(step); };
+  times_.busy([&] { copies_.hand_in_gradient(copy_, update); });
+  if (update.whole && copies_.sums_on_devices())
+    times_.waiting([&] { return copies_.take_sum(copy_, updates_), true; });
 }
 
 // The sum over the copies is available. Called by the last copy's worker, or by the link's thread.
@@ -132,6 +132,7 @@ void StageUpdates::update(const UpdateOf& of) {
   count_sums(of, report.measured.communication);
   std::span<double> sums;
   if (run_.updates.joint_norm) {
+    times_.waiting([&] { return run_.tied.put_sums_of(copies_.worker(copy_), updates_), true; });
     clip_by_joint_norm(std::sqrt(times_.waiting([&] { return run_.board->total(of.step); })));
   } else if (run_.updates.own_norms) {
     clip_by_own_norms(report.sums_of_squares);

@@ -350,18 +350,31 @@ bool TiedParameters::summed(std::int64_t update) const {
   return closed_ || summed_ > update || may_put_sums();
 }
 
+void TiedParameters::wait_for_sums(std::unique_lock<std::mutex>& lock, Hand& by,
+                                   std::int64_t update) {
+  wait_with(parts_link_ ? &parts_link_->wire_thread() : nullptr, lock, workers_,
+            [&] { return closed_ || summed_ > update || may_put_sums(); });
+  if (closed_ || summed_ > update) return;
+  putting_ = true;
+  lock.unlock();
+  put_sums(by);
+  lock.lock();
+}
+
+void TiedParameters::put_sums_of(WorkerId worker, std::int64_t update) {
+  if (!on_devices()) return;
+  const auto mine = std::ranges::find_if(
+      hands_, [&](const Hand& h) { return h.copy->where().worker == worker.value; });
+  if (mine == hands_.end()) return;
+  std::unique_lock lock(mutex_);
+  wait_for_sums(lock, *mine, update);
+}
+
 void TiedParameters::take_sums(StageId stage, int copy, std::int64_t update) {
   const Fence* sums = nullptr;
   {
     std::unique_lock lock(mutex_);
-    wait_with(parts_link_ ? &parts_link_->wire_thread() : nullptr, lock, workers_,
-              [&] { return closed_ || summed_ > update || may_put_sums(); });
-    if (!closed_ && summed_ <= update) {
-      putting_ = true;
-      lock.unlock();
-      put_sums(hand(stage, copy));
-      lock.lock();
-    }
+    wait_for_sums(lock, hand(stage, copy), update);
     if (link_) link_->wait(lock, workers_, [&] { return closed_; });
     if (closed_) throw ChannelClosed();
     sums = sums_there_;

@@ -73,6 +73,9 @@ class TiedParameters {
   // instead.
   bool summed(std::int64_t update) const;
   void take_sums(StageId stage, int copy, std::int64_t update);  // throws ChannelClosed
+  // On devices of several ranks a worker puts the sums in place, so it must have done so before it
+  // waits for the norm of the whole model, which they are part of. Elsewhere does nothing.
+  void put_sums_of(WorkerId worker, std::int64_t update);
   void close() noexcept;
 
  private:
@@ -111,6 +114,7 @@ class TiedParameters {
   void take_part(std::int64_t update, PartsLink::Parts parts);
   bool whole() const;
   void put_sums(Hand& by);
+  void wait_for_sums(std::unique_lock<std::mutex>& lock, Hand& by, std::int64_t update);
   void add_up(Stream& stream, std::size_t group);
   std::vector<float>& part_of(std::size_t group, std::size_t use);
   void check_alike(const Graph& graph, const Group& group, const Tie& owner) const;

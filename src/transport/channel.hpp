@@ -56,6 +56,9 @@ class Channel {
   // By the sender: waits until the memory of all that it has sent may be used for something else
   // than this channel's packets. At once unless packets are copied.
   virtual void settle() {}
+  // After a failure, when no thread uses the channel any more: ends what is on its way. Its memory
+  // may then be freed.
+  virtual void abandon() noexcept {}
   virtual void close() noexcept = 0;
 };
 

@@ -170,7 +170,7 @@ void Job::look_for_silent_ranks() {
 void Job::finish() {
   if (over_) return;
   if (leads()) {
-    notes_->send_to_others(Topic::Command, {});
+    dismiss();
     wait_unless_failed(unlimited, [&] { return others_over_ == size() - 1; });
     notes_->send_to_others(Topic::Over, {});
     all_over_ = true;
@@ -180,6 +180,10 @@ void Job::finish() {
   }
   wait_unless_failed(peer_timeout_, [&] { return notes_->all_sent(nobody); });
   cut(true, std::max(seconds_to_end_, peer_timeout_.load()));
+}
+
+void Job::dismiss() {
+  if (!dismissed_.exchange(true)) notes_->send_to_others(Topic::Command, {});
 }
 
 void Job::wait_unless_failed(double seconds, const auto& there) const {

@@ -57,6 +57,9 @@ class Job final : public Polled {
   // wait.
   void each_moment(std::function<void()> look);
 
+  // On rank 0: there are no further commands, so that the others end what they have begun while
+  // this rank does. finish() does it too.
+  void dismiss();
   // On rank 0: all is done. On other ranks: rank 0 has said so. DeviceError.
   void finish();
   // Ends this rank with `error`, unless another one has failed before: tells all ranks, and waits
@@ -91,7 +94,7 @@ class Job final : public Polled {
   std::atomic<bool> knows_timeout_ = false;  // of the config, which all ranks have
   std::atomic<int> others_over_ = 0;
   std::atomic<bool> all_over_ = false;  // and no rank gives a sign of life any more
-  std::atomic<bool> leader_knows_ = false, passed_on_ = false, over_ = false, finished_ = false;
+  std::atomic<bool> leader_knows_ = false, dismissed_ = false, passed_on_ = false, over_ = false, finished_ = false;
   std::int64_t beat_ns_ = 0, looked_ns_ = 0;  // used by the wire's thread only
 
   mutable std::mutex mutex_;

@@ -55,6 +55,7 @@ class NcclAllReduce {
   bool can_finish() const;  // would finish() wait?
   void finish();            // the compute stream continues with the sums
   void close() noexcept { communicator_.close(); }
+  void abandon() noexcept { communicator_.abort(); }  // after a failure, when no thread uses it
 
  private:
   void issue(std::span<const GradientBuffer> buffers);

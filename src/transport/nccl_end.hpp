@@ -14,6 +14,7 @@ namespace pipetrain {
 class NcclEnd : public NcclChannel {
  public:
   void close() noexcept override { communicator_.close(); }
+  void abandon() noexcept override { communicator_.abort(); }
   void retain(Packet* packet) override;
 
  protected:

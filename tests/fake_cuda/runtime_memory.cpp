@@ -81,12 +81,19 @@ Memory::Block* block_at(void* memory) {
   return nullptr;
 }
 
+// On a GPU these calls may wait for the device, which waits for another process.
+void may_wait_for(int device) {
+  ++world().host_waits;
+  if (world().scheduler.waits_for_peer(device))
+    fake_cuda::found("memory is taken or freed while a transfer waits for its other side");
+}
+
 // The seam's streams have finished before they free: so this waits for nothing, and whatever still
 // uses the memory is found. A GPU might wait.
 cudaError_t free_at_once(void* memory, bool pinned) {
   if (!memory) return cudaSuccess;
-  ++world().host_waits;
   Memory::Block* const block = block_at(memory);
+  may_wait_for(block && !pinned ? block->device : thread().device);
   if (!block || (block->device == Memory::host) != pinned) return cudaErrorInvalidValue;
   fake_cuda::Clock host = world().host;
   host.join(thread().host);
@@ -100,8 +107,8 @@ extern "C" {
 
 cudaError_t cudaMalloc(void** memory, size_t bytes) {
   const auto work = [&] {
-    ++world().host_waits;
     const int device = thread().device;
+    may_wait_for(device);
     const std::size_t used = world().memory.bytes_in_use(device);
     if (used + bytes > world().options.device_bytes) return cudaErrorMemoryAllocation;
     *memory = reinterpret_cast<void*>(world().memory.allocate(device, bytes).begin);
@@ -124,7 +131,7 @@ cudaError_t cudaMemGetInfo(size_t* free, size_t* total) {
 
 cudaError_t cudaHostAlloc(void** memory, size_t bytes, unsigned) {
   const auto work = [&] {
-    ++world().host_waits;
+    may_wait_for(thread().device);
     *memory = reinterpret_cast<void*>(world().memory.allocate(Memory::host, bytes).begin);
     return cudaSuccess;
   };

@@ -1,6 +1,7 @@
 // Which operation runs next: what the host waits for, what it does not, or any.
 #include "fake_cuda/scheduler.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "fake_cuda/memory.hpp"
@@ -102,6 +103,14 @@ void Scheduler::run_head(Queue& queue) {
   operation.recorded->passed = true;
   operation.recorded->clock = queue.clock;
   operation.recorded->ns = ns_;
+}
+
+bool Scheduler::waits_for_peer(int device) const {
+  return std::any_of(queues_.begin(), queues_.end(), [device](const auto& queue) {
+    if (queue->device != device || queue->waiting.empty()) return false;
+    const Operation& head = queue->waiting.front();
+    return head.ready && (!head.awaited || head.awaited->passed) && !head.ready();
+  });
 }
 
 std::string Scheduler::contents() const {

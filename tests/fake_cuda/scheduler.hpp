@@ -62,6 +62,9 @@ class Scheduler {
   // The host polls for it: something may run meanwhile.
   void poll(Queue& queue, std::uint64_t position);
 
+  // Is a rendezvous of that device still waiting for its other side?
+  bool waits_for_peer(int device) const;
+
   const Queue* running() const { return running_; }
   const Operation* operation() const { return operation_; }
   std::string contents() const;  // of all queues, for a report of a deadlock

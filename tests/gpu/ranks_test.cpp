@@ -10,6 +10,8 @@
 #include "data/formats.hpp"
 #include "graph/graph.hpp"
 #include "graph/read.hpp"
+#include "run/fine_tuning.hpp"
+#include "runtime/altered_data.hpp"
 #include "trained_on_fake.hpp"
 
 using namespace pipetrain;
@@ -28,8 +30,10 @@ struct RankRig {
   RankRig(const TrainingSetup& setup, Job& job, int ranks)
       : setup(setup),
         job(job),
-        graph(read_model_text(setup.model, "test")),
-        data(draw_synthetic({.samples = setup.samples, .seed = 3, .part = "train"}, graph)),
+        graph(trained_graph(setup)),
+        data(altered_data(
+            draw_synthetic({.samples = setup.samples, .seed = 3, .part = "train"}, graph),
+            [this](std::int64_t, float*) { on_sample(); })),
         plan(make_plan(graph, setup.config, {})),
         backend(make_backend("cuda", setup.config.hardware.devices)) {
     PipelineInput input{graph, plan, setup.config, *backend, setup.steps};
@@ -59,6 +63,13 @@ struct RankRig {
     return result;
   }
 
+  static Graph trained_graph(const TrainingSetup& setup) {
+    Graph graph = read_model_text(setup.model, "test");
+    choose_trained(setup.config, graph);
+    return graph;
+  }
+
+  std::function<void()> on_sample = [] {};  // after each that is read; may throw
   const TrainingSetup& setup;
   Job& job;
   const Graph graph;
@@ -68,7 +79,7 @@ struct RankRig {
   std::optional<Pipeline> pipeline;
 };
 
-enum class Fails { Never, BeforeItsStages, BeforeTraining };
+enum class Fails { Never, BeforeItsStages, BeforeTraining, InTraining };
 
 OnRanks train_on_ranks(TrainingSetup setup, int ranks, int failing = 0,
                        Fails fails = Fails::Never) {
@@ -87,6 +98,9 @@ OnRanks train_on_ranks(TrainingSetup setup, int ranks, int failing = 0,
       may_fail(Fails::BeforeItsStages);
       RankRig rig(setup, job, ranks);
       may_fail(Fails::BeforeTraining);
+      rig.on_sample = [&, samples = 0]() mutable {
+        if (++samples == 20) may_fail(Fails::InTraining);  // in the second mini-batch
+      };
       if (job.leads())
         result.trained = rig.lead();
       else
@@ -116,8 +130,8 @@ TrainingSetup setup_of(const std::string& model, const std::string& schedule, in
                                              .workers = "threads",
                                              .backend = "cuda"}),
                       .steps = 4};
-  setup.config.hardware.devices = {"cuda:0", "cuda:1", "cuda:2"};
-  setup.config.hardware.devices.resize(std::min<std::size_t>(3, static_cast<std::size_t>(stages)));
+  for (int s = 0; s < stages; ++s)
+    setup.config.hardware.devices.push_back("cuda:" + std::to_string(s));
   return setup;
 }
 
@@ -157,6 +171,10 @@ TEST_CASE("tied parameters of devices on several ranks have the bits of threads"
   TrainingSetup setup = setup_of(tied_model, "1f1b", 4);
   setup.config.optimizer.max_norm = 0.01;
   check_same_bits(setup, 4);
+  setup = setup_of(tied_model, "interleaved_1f1b", 2);  // a worker has a tied stage and another
+  setup.config.pipeline.virtual_stages = 2;
+  setup.config.optimizer.max_norm = 0.01;
+  check_same_bits(setup, 2);
 }
 
 // Two copies have the bits of threads, since a sum of two has only one order.
@@ -170,7 +188,13 @@ TEST_CASE("copies of a stage on devices of several ranks add up their gradients"
     setup.config.optimizer.max_norm = 0.1;
     check_same_bits(setup, 3);
   }
+  TrainingSetup frozen = setup_of(mlp_model, "1f1b", 2);
+  frozen.config.pipeline.replicas = {2, 1};
+  frozen.config.hardware.devices = {"cuda:0", "cuda:1", "cuda:2"};
+  frozen.config.model.trainable = {{"fc3*"}};
+  check_same_bits(frozen, 3);
   check_same_bits(setup_of(mlp_model, "data_parallel", 2), 2);
+  check_same_bits(setup_of(residual_model, "data_parallel", 2), 2);
   check_same_bits(setup_of(mlp_model, "chimera", 4), 4);
 }
 
@@ -188,12 +212,18 @@ TEST_CASE("copies that devices of several ranks cannot join are refused", "[cuda
 }
 
 TEST_CASE("a rank that fails ends the others, whose devices wait for it", "[cuda]") {
-  for (const int failing : {0, 1, 2})
-    for (const Fails fails : {Fails::BeforeItsStages, Fails::BeforeTraining}) {
-      INFO("rank " << failing << (fails == Fails::BeforeTraining ? " with" : " without")
-                   << " stages");
-      const OnRanks ended = train_on_ranks(setup_of(mlp_model, "1f1b", 3), 3, failing, fails);
-      for (const std::string& failure : ended.failures)
-        CHECK(failure.find("this rank fails") != std::string::npos);
-    }
+  TrainingSetup copies = setup_of(mlp_model, "1f1b", 2);
+  copies.config.pipeline.replicas = {2, 1};
+  copies.config.hardware.devices = {"cuda:0", "cuda:1", "cuda:2"};
+  for (const TrainingSetup& setup : {setup_of(mlp_model, "1f1b", 3), copies})
+    for (const int failing : {0, 1, 2})
+      for (const Fails fails : {Fails::BeforeItsStages, Fails::BeforeTraining, Fails::InTraining}) {
+        if (fails == Fails::InTraining && failing == 1 && setup.config.pipeline.stages == 3)
+          continue;  // it reads no samples
+        INFO("rank " << failing << ", " << static_cast<int>(fails));
+        const OnRanks ended = train_on_ranks(setup, 3, failing, fails);
+        CHECK(ended.findings == std::vector<std::string>{});
+        for (const std::string& failure : ended.failures)
+          CHECK(failure.find("this rank fails") != std::string::npos);
+      }
 }

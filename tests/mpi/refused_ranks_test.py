@@ -85,7 +85,7 @@ class RefusedRanksTest(RanksCase):
             self.assertEqual(done.stderr.count(f"pipetrain {verb} runs in one process, but mpirun started 2"), 1)
 
     def test_what_is_for_one_process_is_refused_once(self):
-        for key in ('pipeline.schedule="auto"', 'pipeline.rebalance="auto"', 'hardware.backend="cuda"'):
+        for key in ('pipeline.schedule="auto"', 'pipeline.rebalance="auto"'):
             done = run(mpirun((2, self.train("mpi", "out", key))))
             self.assertEqual(done.returncode, 2, done.stderr)
             self.assertEqual(done.stderr.count(key.replace("=", " = ")), 1, done.stderr)

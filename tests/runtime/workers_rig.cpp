@@ -48,7 +48,7 @@ WorkersRig::WorkersRig(Config config, std::int64_t steps)
            .board = &board_,
            .updates = {.learning_rate = {.schedule = {}, .base = 0.05}},
            .workers = {},
-           .settle = [] {}} {
+           .settle = [](bool) {}} {
   for (std::size_t s = 0; s < stages_.size(); ++s)
     stages_[s]->prepare(compiled_.sizes, std::move(compiled_.parts[s].kernels));
   boundaries_ = make_boundaries({.plan = plan_,
