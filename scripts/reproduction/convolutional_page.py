@@ -91,7 +91,7 @@ def claims(found: Results) -> str:
           f"ends {points(lead)} beside `pipelined_backpropagation`")
     lag = [found.beside(case, "timeprest", "pipedream") for case in found.cases]
     claim("TiMePReSt is a little less accurate than PipeDream after as many epochs (arXiv 2410.14312)",
-          [-LITTLE <= a < 0 for a in lag], f"ends {points(lag)} beside `pipedream`; in this order every stage's gradients are P - 1 updates late")
+          [-LITTLE <= a < 0 for a in lag], f"ends {points(lag)} beside `pipedream`")
     slower = [found.update_time(p, "timeprest") / found.update_time(p, "pipedream") for p in found.setting["stages"]]
     claim("TiMePReSt's epochs are shorter than PipeDream's (arXiv 2410.14312: 5 to 8 minutes against 65 to 70, VGG-16 on CIFAR-100, 4 GPUs)",
           [s < 1 for s in slower], f"an update takes {ratios(slower)} of the time, simulated")
@@ -170,7 +170,7 @@ updates from the same initial weights, with mini-batches of {setting["batch"]} i
 cosine, from each of two rates.
 
 `1f1b`, `pipedream_2bw` and the timeprests (in [the work-conserving order](../methods/timeprest.md#the-work-conserving-order)) divide a mini-batch into
-as many micro-batches as there are stages. `pipedream`, `pipelined_backpropagation` and `pipemare` do not, as in their papers: stage s then reads weights
+as many micro-batches as there are stages; in that order the staleness of `timeprest` is P - 1 on every stage. `pipedream`, `pipelined_backpropagation` and `pipemare` do not, as in their papers: stage s then reads weights
 P - 1 - s updates old, up to {few - 1} and up to {many - 1}. BatchNorm takes its statistics of a micro-batch, so
 both kinds have a flushing run of their own beside them. `pipemare` has T1 over the first quarter of the updates, and T2; "T3": the first epoch is synchronous.
 
