@@ -342,11 +342,10 @@ std::int64_t Pipeline::Impl::train(Loader* loader, std::int64_t first, std::int6
           .link = link,
           .trace = trace,
           .workers = workers,
-          .settle =
-              [this](bool failed) {
-                end_sums();
-                settle_run(training, failed);
-              }};
+          .settle = [this](bool failed) {
+            end_sums();
+            settle_run(training, failed);
+          }};
   if (job && loader && in_turn) run.other_turns = &other_turns.emplace(run);
   link_clock.hurry_once(drain ? drain : &drained);
   this->run(run, [&](bool wait) {

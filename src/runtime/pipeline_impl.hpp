@@ -91,9 +91,7 @@ struct Pipeline::Impl {
       close();
     };
     const Woken woken(job, close);
-    of_job([&] {
-      run_workers(run, is_inline(config) ? nullptr : &threads, report, on_failure);
-    });
+    of_job([&] { run_workers(run, is_inline(config) ? nullptr : &threads, report, on_failure); });
   }
 
   // While this object lives, a failure of another rank wakes this one's workers.

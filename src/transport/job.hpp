@@ -94,7 +94,8 @@ class Job final : public Polled {
   std::atomic<bool> knows_timeout_ = false;  // of the config, which all ranks have
   std::atomic<int> others_over_ = 0;
   std::atomic<bool> all_over_ = false;  // and no rank gives a sign of life any more
-  std::atomic<bool> leader_knows_ = false, dismissed_ = false, passed_on_ = false, over_ = false, finished_ = false;
+  std::atomic<bool> leader_knows_ = false, dismissed_ = false, passed_on_ = false, over_ = false,
+                    finished_ = false;
   std::int64_t beat_ns_ = 0, looked_ns_ = 0;  // used by the wire's thread only
 
   mutable std::mutex mutex_;
