@@ -4,12 +4,14 @@
 
 #include <csignal>
 #include <cstdlib>
+#include <string>
 
 #include "backend/cuda_info.hpp"
 #include "base/counted.hpp"
 #include "base/error.hpp"
 #include "run/interrupts.hpp"
 #include "run/rank_devices.hpp"
+#include "runtime/device_ranks.hpp"
 #include "transport/launcher.hpp"
 #include "transport/nccl_calls.hpp"
 #include "transport/wire.hpp"
@@ -45,7 +47,7 @@ void pass_signals_on(Job& job) {
 // Before CUDA starts, which reads both variables then: nccl_channel.hpp says why.
 void prepare_devices() {
   (void)make_nccl_calls();  // says so if the build has none
-  ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
+  ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", std::to_string(device_queues_max).c_str(), 0);
   ::setenv("CUDA_MODULE_LOADING", "EAGER", 0);
 }
 

@@ -37,8 +37,7 @@ void check_device_ranks(const PipelineInput& in, const PipelineNeeds& needs) {
     if (has_own_order(in.config.pipeline) && (needs_norm(in.config) || !needs.tied.empty()))
       throw UsageError(fmt::format(
           "hardware.backend = \"cuda\": stage {} has copies on {} ranks, whose workers wait for "
-          "each "
-          "other's sums in the order of pipeline.schedule_csv, which may never end; leave "
+          "each other's sums in the order of pipeline.schedule_csv, which may never end; leave "
           "max_norm, on_nonfinite and tied parameters out, or use a schedule's own order",
           s.value, apart));
     const std::string layer = layer_with_statistics(in.graph, in.plan.stages[s]);

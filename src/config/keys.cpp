@@ -211,7 +211,7 @@ std::vector<Key> make_keys() {
     {KEY(metrics.trace_steps), .help = "[first, last], both included: trace.json shows these steps; []: none", .range = count, .on_resume = OnResume::MayDiffer},
 
     {KEY(hardware.backend), .help = "cpu is oneDNN, cuda an NVIDIA GPU, reference plain loops", .values = {"cpu", "cuda", "reference"}, .on_resume = OnResume::MayDiffer},
-    {KEY(hardware.devices), .help = "cuda: [\"cuda:0\", \"cuda:1\"], one per worker, or fewer to share; default: the first", .of = "hardware.backend", .only = {"cuda"}, .on_resume = OnResume::MayDiffer},
+    {KEY(hardware.devices), .help = "cuda: [\"cuda:0\", \"cuda:1\"], one per worker, or fewer to share; default: the first, over ranks one for each rank of a host", .of = "hardware.backend", .only = {"cuda"}, .on_resume = OnResume::MayDiffer},
     {WORD(hardware.workers), .help = "inline: one thread runs all stages; mpi: the processes that mpirun or srun starts share the workers", .on_resume = OnResume::MayDiffer},
     {KEY(hardware.threads_per_stage), .help = "cores that a stage's kernels use; 0: an equal share of the machine", .range = from_to(0, 1024), .on_resume = OnResume::MayDiffer},
     {KEY(hardware.memory_limit), .help = "per stage, such as \"8GiB\"; 0: none", .range = at_least(0), .bytes = true, .on_resume = OnResume::MayDiffer},

@@ -2,9 +2,12 @@
 
 #include <spdlog/fmt/fmt.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <limits>
 #include <utility>
 
+#include "base/error.hpp"
 #include "transport/job_ids.hpp"
 
 namespace pipetrain {
@@ -13,14 +16,34 @@ namespace {
 // A slow rank that lives is not given up: the job says when one is gone, NCCL when its network is.
 constexpr double seconds_max = std::numeric_limits<double>::infinity();
 
+int device_queues() {  // the verbs set the variable, unless the user has
+  const char* const connections = std::getenv("CUDA_DEVICE_MAX_CONNECTIONS");
+  if (!connections) return device_queues_max;
+  return std::clamp(std::atoi(connections), 1, device_queues_max);
+}
+
 }  // namespace
 
-DeviceRanks::DeviceRanks(Job& job, Backend& backend)
-    : job_(job), backend_(backend), calls_(make_nccl_calls()), ids_(make_job_ids(job)) {}
+DeviceRanks::DeviceRanks(Job& job, Backend& backend, int stages)
+    : job_(job),
+      backend_(backend),
+      stages_(stages),
+      calls_(make_nccl_calls()),
+      ids_(make_job_ids(job)) {}
 
 Stream& DeviceRanks::transfer_of(const Stage& stage, const std::string& use) {
   auto& stream = transfers_[use];
-  if (!stream) stream = backend_.make_stream(stage.where());
+  if (stream) return *stream;
+  const int streams = stages_ + static_cast<int>(transfers_.size());
+  if (const int queues = device_queues(); streams > queues)
+    throw UsageError(fmt::format(
+        "hardware.backend = \"cuda\": rank {} needs a stream for each of its stages and each "
+        "transfer, more than the {} that CUDA_DEVICE_MAX_CONNECTIONS allows, and one that waits "
+        "could hold up another; {}",
+        job_.rank(), queues,
+        queues < device_queues_max ? "leave that variable unset"
+                                   : "start more processes, or use fewer virtual stages"));
+  stream = backend_.make_stream(stage.where());
   return *stream;
 }
 

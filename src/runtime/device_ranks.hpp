@@ -18,10 +18,14 @@
 
 namespace pipetrain {
 
+// Streams of a GPU that hold up no other: as many as CUDA_DEVICE_MAX_CONNECTIONS says, at most this.
+inline constexpr int device_queues_max = 32;
+
 class DeviceRanks {
  public:
-  // Both outlive it. DeviceError in a build without NCCL.
-  DeviceRanks(Job& job, Backend& backend);
+  // Both outlive it. `stages`: of this rank, each with a stream of its own. DeviceError in a build
+  // without NCCL.
+  DeviceRanks(Job& job, Backend& backend, int stages);
 
   struct Cut {  // see NcclChannelOptions
     int boundary = 0, lane = 0;
@@ -30,7 +34,8 @@ class DeviceRanks {
     std::size_t packet_bytes = 0;
   };
   // This rank's end of a channel from or to `stage`. `packets`: nccl_packet_memory() each, in the
-  // stage's memory. The channel must not outlive this object or the stage.
+  // stage's memory. The channel must not outlive this object or the stage. UsageError if there are
+  // more streams then than queues.
   std::unique_ptr<Channel> make_end(Stage& stage, const Cut& cut, const ChannelOptions& packets);
 
   // The sum of a stage's gradients over its copies, each on a rank of its own; `stage` is the copy
@@ -43,6 +48,7 @@ class DeviceRanks {
 
   Job& job_;
   Backend& backend_;
+  const int stages_;
   const std::unique_ptr<NcclCalls> calls_;
   const std::unique_ptr<IdExchange> ids_;
   // By what they carry: training and evaluation, which never run together, share them.

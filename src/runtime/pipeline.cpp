@@ -72,6 +72,12 @@ int copies_here(const StageCopies& stage) {
   return here;
 }
 
+int copies_here(std::span<const std::unique_ptr<StageCopies>> stages) {
+  int here = 0;
+  for (const auto& stage : stages) here += copies_here(*stage);
+  return here;
+}
+
 // While this object lives, messages from other ranks' boards are heard.
 struct LinkedBoard {
   LinkedBoard(std::optional<BoardLink>& link, StepBoard& board) : link(link) {
@@ -130,7 +136,7 @@ Pipeline::Impl::Impl(CompiledPipeline made, const MakeChannel& make_channel, Job
     memory = predicted_memory(compiled);
     board_link.emplace(*job);
     if (compiled.in.backend.asynchronous())
-      devices = std::make_unique<DeviceRanks>(*job, compiled.in.backend);
+      devices = std::make_unique<DeviceRanks>(*job, compiled.in.backend, copies_here(stages));
   }
   link_copies();
   tied = std::make_unique<TiedParameters>(graph, stages,

@@ -211,6 +211,15 @@ TEST_CASE("copies that devices of several ranks cannot join are refused", "[cuda
         std::string::npos);
 }
 
+TEST_CASE("a rank with more streams than its device runs apart is refused", "[cuda]") {
+  ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "2", 1);
+  const OnRanks refused = train_on_ranks(setup_of(mlp_model, "1f1b", 3), 3);
+  ::unsetenv("CUDA_DEVICE_MAX_CONNECTIONS");
+  REQUIRE(!refused.failures.empty());
+  CHECK(refused.failures[0].find("more than the 2 that CUDA_DEVICE_MAX_CONNECTIONS allows") !=
+        std::string::npos);
+}
+
 TEST_CASE("a rank that fails ends the others, whose devices wait for it", "[cuda]") {
   TrainingSetup copies = setup_of(mlp_model, "1f1b", 2);
   copies.config.pipeline.replicas = {2, 1};
