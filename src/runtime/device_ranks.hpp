@@ -18,7 +18,7 @@
 
 namespace pipetrain {
 
-// Streams of a GPU that hold up no other: as many as CUDA_DEVICE_MAX_CONNECTIONS says, at most this.
+// So many streams of a GPU hold up no other, at most: CUDA_DEVICE_MAX_CONNECTIONS says it.
 inline constexpr int device_queues_max = 32;
 
 class DeviceRanks {
