@@ -18,7 +18,7 @@
 
 namespace pipetrain {
 
-// So many streams of a GPU hold up no other, at most: CUDA_DEVICE_MAX_CONNECTIONS says it.
+// Streams of a GPU that do not hold up each other, at most: see CUDA_DEVICE_MAX_CONNECTIONS.
 inline constexpr int device_queues_max = 32;
 
 class DeviceRanks {
