@@ -3,12 +3,16 @@
 #define MPICH_SKIP_MPICXX 1
 #include <mpi.h>
 #include <spdlog/fmt/fmt.h>
+#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <array>
+#include <chrono>
+#include <cstdlib>
 #include <limits>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include "base/check.hpp"
@@ -17,6 +21,10 @@
 
 namespace pipetrain {
 namespace {
+
+using std::chrono::steady_clock;
+
+constexpr std::chrono::seconds longest_rest{10};
 
 void require(int result, const char* call) {
   if (result == MPI_SUCCESS) return;
@@ -53,12 +61,12 @@ class MpiWire final : public RankWire {
   Request send(int to, int tag, const std::byte* data, std::size_t bytes) override {
     MPI_Request request = MPI_REQUEST_NULL;
     require(MPI_Issend(data, count_of(bytes), MPI_BYTE, to, tag, comm_, &request), "MPI_Issend");
-    return keep(request, false);
+    return keep({request, -1});
   }
   Request receive(int from, int tag, std::byte* data, std::size_t bytes) override {
     MPI_Request request = MPI_REQUEST_NULL;
     require(MPI_Irecv(data, count_of(bytes), MPI_BYTE, from, tag, comm_, &request), "MPI_Irecv");
-    return keep(request, true);
+    return keep({request, from});
   }
 
   std::optional<std::size_t> done(Request request) override {
@@ -81,7 +89,7 @@ class MpiWire final : public RankWire {
   void finish() override {
     require(MPI_Barrier(comm_), "MPI_Barrier");
     for (Open& request : requests_)
-      if (request.receives && request.mpi != MPI_REQUEST_NULL) cancel(request);
+      if (request.from >= 0 && request.mpi != MPI_REQUEST_NULL) cancel(request);
     MPI_Comm_free(&comm_);
     require(MPI_Finalize(), "MPI_Finalize");
   }
@@ -89,21 +97,36 @@ class MpiWire final : public RankWire {
  private:
   struct Open {
     MPI_Request mpi = MPI_REQUEST_NULL;  // which it is again once it has ended
-    bool receives = false;
+    int from = -1;                       // that rank's message; -1: one of this rank's own
   };
-  Request keep(MPI_Request request, bool receives) {
+  Request keep(const Open& request) {
     if (free_.empty()) {
-      requests_.push_back({request, receives});
+      requests_.push_back(request);
       return static_cast<Request>(requests_.size()) - 1;
     }
     const Request place = free_.back();
     free_.pop_back();
-    requests_[place] = {request, receives};
+    requests_[place] = request;
     return place;
   }
+  // A message of which a part has come cannot be cancelled, and MPI writes the rest whenever it
+  // comes: if a rank was stopped there, only the end of this process keeps its memory safe.
   static void cancel(Open& receive) noexcept {
     MPI_Cancel(&receive.mpi);
-    MPI_Wait(&receive.mpi, MPI_STATUS_IGNORE);
+    const auto latest = steady_clock::now() + longest_rest;
+    int ended = 0;
+    while (MPI_Test(&receive.mpi, &ended, MPI_STATUS_IGNORE) == MPI_SUCCESS && !ended) {
+      if (steady_clock::now() > latest) give_up(receive.from);
+      std::this_thread::sleep_for(std::chrono::microseconds(100));
+    }
+  }
+  [[noreturn]] static void give_up(int from) noexcept {
+    spdlog::error(
+        "ends: rank {} has sent only a part of a message, and nothing for {} s: it was stopped, or "
+        "its network is gone; run the same command again to resume",
+        from, longest_rest.count());
+    spdlog::default_logger()->flush();
+    std::_Exit(static_cast<int>(ExitCode::Device));
   }
 
   MPI_Comm comm_ = MPI_COMM_NULL;
