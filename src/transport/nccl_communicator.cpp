@@ -85,7 +85,7 @@ bool NcclCommunicator::broken(std::int64_t since) noexcept {
 // Calls that failed half way have no fence recorded after them, so it is recorded once more.
 bool NcclCommunicator::ends(const std::function<bool()>& over, Fence& fence) noexcept {
   try {
-    if (!aborted_ && over()) return true;
+    if (!aborted_ && !half_way_ && over()) return true;
     abort();
     meeting_.stream->record(fence);
     const std::int64_t since = now_ns();

@@ -43,8 +43,10 @@ class NcclCommunicator {
   // Issues one call, or a group of them: NcclState call(NcclCalls&, NcclCalls::Communicator).
   template <class Call>
   void issue(const Call& call) {
+    half_way_ = true;
     require_whole();
     settle(call(*meeting_.calls, communicator_));
+    half_way_ = false;
   }
 
   // Waits until the fence has passed. `since`: now_ns() when the work before it was issued.
@@ -53,9 +55,9 @@ class NcclCommunicator {
   // next call does.
   bool broken(std::int64_t since) noexcept;
   // Call before releasing memory that the calls use. over(): has the fence that was recorded after
-  // them passed? If not, or if the communicator is already aborted, aborts it and waits for a
-  // limited time, with `fence`, for all work on the stream. False: that work does not end, or the
-  // device is gone; the memory must then not be released.
+  // them passed? If not, or if a call failed before it or the communicator is already aborted,
+  // aborts it and waits for a limited time, with `fence`, for all work on the stream. False: that
+  // work does not end, or the device is gone; the memory must then not be released.
   bool ends(const std::function<bool()>& over, Fence& fence) noexcept;
   void require_whole() const;  // throws what closed or broke it
 
@@ -74,6 +76,7 @@ class NcclCommunicator {
   NcclCalls::Communicator communicator_ = nullptr;
   std::atomic<bool> closed_ = false;
   bool aborted_ = false;
+  bool half_way_ = false;  // the last call failed, after other work for it was on the stream
   std::string failure_;
   std::int64_t looked_ns_ = 0;
 };
