@@ -85,6 +85,9 @@ double rest_of(const std::vector<const ProfilePoint*>& points, double microbatch
   return std::max(0.0, few.rest_ms + each * (microbatches - few.microbatches));
 }
 
+// Measurements whose held bytes are at most this apart held about the same.
+constexpr double distinct = 1.2;
+
 double log_of(double bytes) { return std::log(std::max(bytes, 1.0)); }
 
 // By the logarithm of the bytes, on the line through two measurements.
@@ -97,7 +100,7 @@ ProfilePoint on_line(const ProfilePoint& a, const ProfilePoint& b, double held_b
 // More than was held in any measurement: as if times grew further, for those that grew from the
 // measurement that held least to the one that held most by more than a measurement's error.
 ProfilePoint beyond(const ProfilePoint& least, const ProfilePoint& most, double held_bytes) {
-  constexpr double farthest = 2, distinct = 1.2;
+  constexpr double farthest = 2;
   const auto low = static_cast<double>(least.held_bytes),
              high = static_cast<double>(most.held_bytes);
   if (high < distinct * low) return most;
@@ -114,18 +117,61 @@ ProfilePoint beyond(const ProfilePoint& least, const ProfilePoint& most, double 
   return point;
 }
 
-// From measurements that differ in what was held.
-ProfilePoint holding(std::vector<const ProfilePoint*> points, const Conditions& wanted) {
+// The times for a number of micro-batches, from measurements that held about the same.
+ProfilePoint by_microbatches(std::vector<const ProfilePoint*> points, double microbatches) {
+  std::ranges::stable_sort(points, {}, &ProfilePoint::microbatches);
+  const ProfilePoint &few = *points.front(), &many = *points.back();
+  if (few.microbatches == many.microbatches) return many;
+  const double low = std::log(few.microbatches), high = std::log(many.microbatches);
+  return between(few, many, std::clamp((std::log(microbatches) - low) / (high - low), 0.0, 1.0));
+}
+
+// Ascending in what was held. A line through two that held about the same would say nothing about
+// a third that holds more, so those become one.
+std::vector<ProfilePoint> held_sizes(std::vector<const ProfilePoint*> points, double microbatches) {
   std::ranges::stable_sort(points, {}, &ProfilePoint::held_bytes);
-  const ProfilePoint &least = *points.front(), &most = *points.back();
-  const auto above = std::ranges::find_if(points, [&](const auto* p) {
-    return static_cast<double>(p->held_bytes) >= wanted.held_bytes;
+  std::vector<ProfilePoint> sizes;
+  for (auto first = points.begin(); first != points.end();) {
+    const double limit = distinct * static_cast<double>((*first)->held_bytes);
+    const auto end = std::find_if(first, points.end(), [limit](const ProfilePoint* point) {
+      return static_cast<double>(point->held_bytes) > limit;
+    });
+    sizes.push_back(by_microbatches({first, end}, microbatches));
+    first = end;
+  }
+  return sizes;
+}
+
+// From measurements that differ in what was held.
+ProfilePoint by_held(const std::vector<const ProfilePoint*>& points, const Conditions& wanted) {
+  const std::vector<ProfilePoint> sizes = held_sizes(points, wanted.microbatches);
+  const auto above = std::ranges::find_if(sizes, [&](const ProfilePoint& p) {
+    return static_cast<double>(p.held_bytes) >= wanted.held_bytes;
   });
-  ProfilePoint point = least;
-  if (above == points.end())
-    point = beyond(least, most, wanted.held_bytes);
-  else if (above != points.begin())
-    point = on_line(**std::prev(above), **above, wanted.held_bytes);
+  ProfilePoint point = sizes.front();
+  if (above == sizes.end())
+    point = beyond(sizes.front(), sizes.back(), wanted.held_bytes);
+  else if (above != sizes.begin())
+    point = on_line(*std::prev(above), *above, wanted.held_bytes);
+  return point;
+}
+
+// Those that kept one version of the weights or several, as wanted; all if there are none.
+std::vector<const ProfilePoint*> with_versions(const std::vector<const ProfilePoint*>& points,
+                                               int versions) {
+  std::vector<const ProfilePoint*> same;
+  for (const ProfilePoint* point : points)
+    if (versions > 0 && (point->versions > 1) == (versions > 1)) same.push_back(point);
+  return same.empty() ? points : same;
+}
+
+ProfilePoint holding(const std::vector<const ProfilePoint*>& points, const Conditions& wanted) {
+  ProfilePoint point = by_held(points, wanted);
+  const ProfilePoint updating = by_held(with_versions(points, wanted.versions), wanted);
+  for (std::size_t l = 0; l < point.layers.size(); ++l)
+    for (double LayerTimes::*time :
+         {&LayerTimes::update_ms, &LayerTimes::pack_ms, &LayerTimes::fused_update_ms})
+      point.layers[l].*time = updating.layers[l].*time;
   point.rest_ms = rest_of(points, wanted.microbatches);
   return point;
 }

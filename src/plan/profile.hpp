@@ -91,13 +91,15 @@ struct Conditions {
   Beside beside = Beside::Nobody;
   double held_bytes = 0;    // held by the worker; 0: little
   double microbatches = 2;  // in a mini-batch
+  int versions = 0;         // of the weights; 0: not known
 };
 
 // Times as measured, or interpolated between the two nearest sizes of micro-batch; above the
 // largest, in proportion to it. Between measurements of one size that held less and more, times are
 // interpolated by the logarithm of the bytes, and extrapolated the same way up to twice the most
-// bytes. If nothing was measured beside neighbours, times are those measured alone. Throws a
-// UsageError if no point has that number of threads.
+// bytes. An update that must keep the weights it starts from writes others: its times are those of
+// points with one version or with several, as wanted. If nothing was measured beside neighbours,
+// times are those measured alone. Throws a UsageError if no point has that number of threads.
 ProfilePoint point_of(const Profile& profile, const Conditions& wanted);
 
 // Bytes per second for a worker that holds this many bytes, interpolated by the logarithm of the

@@ -37,7 +37,7 @@ void measure_cut_times(const WatchedModel& model, double seconds, ProfilePoint& 
   for (const int from : {0, 1}) {
     WatchedModel parts = model;
     parts.firsts = every_second_cut(layers, from);
-    cut[static_cast<std::size_t>(from)] = measure_point(parts, 0, seconds).layers;
+    cut[static_cast<std::size_t>(from)] = measure_point(parts, {}, seconds).layers;
   }
   set_cut_times(uncut.layers, cut);
 }

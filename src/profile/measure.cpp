@@ -25,6 +25,12 @@ constexpr int least_microbatches = 2;
 // If a stage holds more than this, nothing is still in a cache when a step returns to it.
 constexpr std::int64_t beyond_caches = 64 << 20;
 
+// How many trainings hold more than the caches together, if eight are enough.
+int trainings_beyond_caches(std::int64_t held_bytes) {
+  return static_cast<int>(
+      std::clamp<std::int64_t>((beyond_caches + held_bytes - 1) / held_bytes, 2, 8));
+}
+
 std::vector<ProfiledLayer> layers_of(const Config& config, const Graph& graph) {
   const int bytes = config.training.precision == Precision::Bf16 ? 2 : 4;
   std::vector<ProfiledLayer> layers;
@@ -52,8 +58,9 @@ struct Place {
   int samples = 1, threads = 1, neighbours = 0;
 };
 
-// With few micro-batches in flight and one version of the weights, then with two versions, then
-// with many micro-batches, as far as the data allow.
+// With few micro-batches in flight and one version of the weights, then with two versions, each by
+// itself and then taking turns with trainings that together fill the caches, then with many
+// micro-batches, as far as the data allow.
 std::vector<ProfilePoint> measure_holding(const MeasureInput& in, const Place& place) {
   const auto at_most = [&](int wanted) {
     return static_cast<int>(std::min<std::int64_t>(wanted, in.data.size() / place.samples));
@@ -64,16 +71,22 @@ std::vector<ProfilePoint> measure_holding(const MeasureInput& in, const Place& p
                      .samples = place.samples,
                      .threads = place.threads,
                      .microbatches = at_most(few_microbatches)};
-  const auto measure = [&] { return measure_point(model, place.neighbours, in.seconds); };
-  std::vector<ProfilePoint> points = {measure()};
+  std::vector<ProfilePoint> points;
+  const auto measure = [&](int in_turn, int versions) {
+    points.push_back(measure_point(model, {place.neighbours, in_turn}, in.seconds));
+    points.back().versions = versions;
+  };
+  measure(1, 1);
   if (place.neighbours == 0) measure_cut_times(model, in.seconds, points[0]);
   if (points[0].held_bytes >= beyond_caches) return points;
+  const int turns = trainings_beyond_caches(points[0].held_bytes);
+  measure(turns, 1);
   model.schedule = "pipedream_2bw";
-  points.push_back(measure());
-  points.back().versions = 2;
+  measure(1, 2);
+  measure(turns, 2);
   model.schedule = "gpipe";
   model.microbatches = at_most(many_microbatches);
-  if (model.microbatches > few_microbatches) points.push_back(measure());
+  if (model.microbatches > few_microbatches) measure(1, 1);
   return points;
 }
 

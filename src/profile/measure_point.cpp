@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <exception>
+#include <memory>
 #include <thread>
 
+#include "base/clock.hpp"
 #include "base/median.hpp"
 #include "base/start_thread.hpp"
 #include "machine/threads.hpp"
@@ -16,23 +18,53 @@ namespace {
 constexpr int warm_up_steps = 3, lots_least = 7, lots_most = 60;
 constexpr double lot_ms = 60;  // roughly; at least one step
 
+// Trainings that take turns, a mini-batch each, so that each finds in the caches what the others
+// left there. Only the first one is measured.
+class Turns {
+ public:
+  Turns(const WatchedModel& model, int count) {
+    for (int i = 0; i < count; ++i) trainings_.push_back(std::make_unique<WatchedTraining>(model));
+  }
+  WatchedTraining& measured() const { return *trainings_.front(); }
+  std::int64_t held_bytes() const {
+    std::int64_t bytes = 0;
+    for (const auto& training : trainings_) bytes += training->held_bytes();
+    return bytes;
+  }
+  int count() const { return static_cast<int>(trainings_.size()); }
+  // The measured one's milliseconds per mini-batch.
+  double run(int steps) {
+    if (trainings_.size() == 1) return measured().run(steps);
+    double ms = 0;
+    for (int step = 0; step < steps; ++step) {
+      ms += measured().run(1);
+      for (std::size_t other = 1; other < trainings_.size(); ++other) trainings_[other]->run(1);
+    }
+    return ms / steps;
+  }
+
+ private:
+  std::vector<std::unique_ptr<WatchedTraining>> trainings_;
+};
+
 class Measuring {
  public:
-  Measuring(WatchedTraining& training, double seconds) : training_(training), seconds_(seconds) {}
+  Measuring(Turns& turns, double seconds)
+      : turns_(turns), training_(turns.measured()), seconds_(seconds) {}
 
   // `check` is called between lots.
   template <class Check>
   void run(const Check& check) {
-    training_.run(warm_up_steps);
-    const double step_ms = training_.run(warm_up_steps);
-    steps_ = std::max(1, static_cast<int>(std::lround(lot_ms / step_ms)));
+    turns_.run(warm_up_steps);
+    const double step_ms = turns_.run(warm_up_steps);
+    steps_ = std::max(1, static_cast<int>(std::lround(lot_ms / (step_ms * turns_.count()))));
     training_.forget();
-    double ms = 0;
-    for (int lot = 0; lot < lots_most && (lot < lots_least || ms < 1e3 * seconds_); ++lot) {
+    const std::int64_t begin = now_ns();
+    const auto enough = [&] { return static_cast<double>(now_ns() - begin) >= 1e9 * seconds_; };
+    for (int lot = 0; lot < lots_most && (lot < lots_least || !enough()); ++lot) {
       check();
-      step_ms_.push_back(training_.run(steps_));
+      step_ms_.push_back(turns_.run(steps_));
       training_.end_lot(steps_);
-      ms += step_ms_.back() * steps_;
     }
   }
 
@@ -45,6 +77,7 @@ class Measuring {
   }
 
  private:
+  Turns& turns_;
   WatchedTraining& training_;
   const double seconds_;
   int steps_ = 1;
@@ -69,11 +102,12 @@ void as_worker(const ThreadPlan& threads, const Work& work) {
 
 }  // namespace
 
-ProfilePoint measure_point(const WatchedModel& model, int neighbours, double seconds) {
-  const ThreadPlan threads = cores_for(1 + neighbours, model.threads);
-  WatchedTraining training(model);
-  BusyNeighbours beside(model, neighbours, threads);
-  Measuring measuring(training, seconds);
+ProfilePoint measure_point(const WatchedModel& model, const Surroundings& around, double seconds) {
+  const ThreadPlan threads = cores_for(1 + around.neighbours, model.threads);
+  Turns turns(model, around.in_turn);
+  const WatchedTraining& training = turns.measured();
+  BusyNeighbours beside(model, around.neighbours, threads);
+  Measuring measuring(turns, seconds);
   as_worker(threads, [&] { measuring.run([&] { beside.check(); }); });
   std::vector<LayerTimes> layers;
   for (int s = 0; s < training.stages(); ++s)
@@ -81,9 +115,9 @@ ProfilePoint measure_point(const WatchedModel& model, int neighbours, double sec
   const LayerClock &first = training.clock(0), &last = training.clock(training.stages() - 1);
   return {.samples = model.samples,
           .threads = model.threads,
-          .neighbours = neighbours,
+          .neighbours = around.neighbours,
           .microbatches = model.microbatches,
-          .held_bytes = training.held_bytes(),
+          .held_bytes = turns.held_bytes(),
           .layers = std::move(layers),
           .load_ms = first.median_ms(LayerWork::Load),
           .loss_ms = last.median_ms(LayerWork::Loss),

@@ -6,8 +6,13 @@
 
 namespace pipetrain {
 
-// One thread runs all stages of the model. Measures for at least `seconds`, while `neighbours`
-// other stages train beside it. Throws UsageError, DeviceError and DataError as training does.
-ProfilePoint measure_point(const WatchedModel& model, int neighbours, double seconds);
+struct Surroundings {
+  int neighbours = 0;  // other stages that train at the same time, on cores of their own
+  int in_turn = 1;     // trainings of the model that take turns on this core, with the measured one
+};
+
+// One thread runs all stages of the model. Measures for at least `seconds`, with the bytes that all
+// trainings in turn hold. Throws UsageError, DeviceError and DataError as training does.
+ProfilePoint measure_point(const WatchedModel& model, const Surroundings& around, double seconds);
 
 }  // namespace pipetrain

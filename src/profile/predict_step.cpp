@@ -48,11 +48,12 @@ struct Growth {
 };
 
 Growth growth_of(const SegmentProgram& segment) {
-  constexpr int few = 3, more = 3;
-  const int each =
-      segment.loops.empty() ? segment.program.minibatches : segment.program.minibatches_per_round();
-  return {rounds_of(segment, few), rounds_of(segment, few + more),
-          static_cast<double>(more * each)};
+  const Program& program = segment.program;
+  const bool drains = segment.loops.empty();
+  const int each = drains ? program.minibatches : program.minibatches_per_round();
+  const int rounds = drains ? 3 : timed_rounds(program.stages, each * program.microbatches);
+  return {rounds_of(segment, rounds), rounds_of(segment, 2 * rounds),
+          static_cast<double>(rounds * each)};
 }
 
 // If workers have fewer cores than threads: all work of a mini-batch, shared by the cores.

@@ -25,7 +25,8 @@ double held_bytes(const CompiledPipeline& pipeline) {
   return static_cast<double>(workers_at_once(pipeline.in.config) > 1 ? most : all);
 }
 
-ProfilePoint point_for(const CompiledPipeline& pipeline, const Profile& profile) {
+// The times for stages that keep this many versions of their weights.
+ProfilePoint point_for(const CompiledPipeline& pipeline, const Profile& profile, int versions) {
   const Config& config = pipeline.in.config;
   const double microbatches = config.pipeline.microbatches;
   const int workers = workers_at_once(config);
@@ -33,7 +34,8 @@ ProfilePoint point_for(const CompiledPipeline& pipeline, const Profile& profile)
                             .threads = threads_for(config).threads_per_stage,
                             .beside = workers > 1 ? Beside::Neighbours : Beside::Nobody,
                             .held_bytes = held_bytes(pipeline),
-                            .microbatches = microbatches});
+                            .microbatches = microbatches,
+                            .versions = versions});
 }
 
 // Of the layers that run again in a backward.
@@ -45,8 +47,14 @@ double again_ms(const CompiledPart& part, const StagePlan& layers, const Profile
   return ms;
 }
 
+// Of a mini-batch; copies that do not take whole ones in turn share it.
+double microbatches_of_a_copy(const CompiledPipeline& pipeline, const StageNeeds& needs) {
+  const double all = pipeline.in.config.pipeline.microbatches;
+  return pipeline.needs.program.program.whole_minibatches ? all : std::max(1.0, all / needs.copies);
+}
+
 StageCosts work_of(const StagePlan& part, const Graph& graph, const ProfilePoint& point,
-                   int microbatches) {
+                   double microbatches) {
   StageCosts costs{.forward = 0, .backward_input = 0, .backward_weight = 0};
   bool first = true;
   for (int l = part.first.value; l <= part.last.value; ++l) {
@@ -87,15 +95,40 @@ double mixing_ms(const StageNeeds& needs, const StagePlan& part, const ProfilePo
          (needs.mixes_weights ? pack_ms : 0);
 }
 
+// Of the layers whose update the profile measured as a part of their backward.
+double fused_bytes(const StagePlan& part, const Profile& profile, const ProfilePoint& point) {
+  double bytes = 0;
+  for (int l = part.first.value; l <= part.last.value; ++l)
+    if (point.layers[static_cast<std::size_t>(l)].fused_update_ms > 0)
+      bytes += static_cast<double>(profile.layers[static_cast<std::size_t>(l)].parameter_bytes);
+  return bytes;
+}
+
 // For copies of a stage: one of them adds up the gradients of all while the others wait, and no
 // update is fused into a backward. Memory bound too.
-double joining_ms(const StageNeeds& needs, const StagePlan& part, bool one_thread,
+double joining_ms(const StageNeeds& needs, const StagePlan& part, bool one_thread, double fused,
                   double bytes_per_second) {
   if (needs.copies < 2 || bytes_per_second <= 0) return 0;
   constexpr double arrays_of_a_sum = 3, arrays_of_an_update = 2;
   const double sums = arrays_of_a_sum * (needs.copies - 1);
-  const double arrays = (one_thread ? sums / needs.copies : sums) + arrays_of_an_update;
-  return 1e3 * arrays * sizeof(float) * static_cast<double>(part.parameters) / bytes_per_second;
+  const double bytes = (one_thread ? sums / needs.copies : sums) * sizeof(float) *
+                           static_cast<double>(part.parameters) +
+                       arrays_of_an_update * fused;
+  return 1e3 * bytes / bytes_per_second;
+}
+
+// Gradients of several micro-batches that go together to stage s - 1 are all written before the
+// first is read: as far as they do not fit the caches, writing takes memory's time. Of each.
+double together_ms(const CompiledPipeline& pipeline, int s, const Profile& profile) {
+  if (s == 0 || profile.memory.empty()) return 0;
+  const int together = pipeline.needs.stages[StageId{s - 1}].gradients_in_a_packet;
+  const PacketSizes packets = packet_sizes(
+      pipeline.model, pipeline.in.plan.stages[StageId{s}].first, pipeline.sizes, Mode::Train);
+  const auto bytes = static_cast<double>(packets.gradients);
+  const double moved = 2 * bytes;  // a line is read before it is written
+  return 1e3 * moved *
+         std::max(0.0,
+                  1 / memory_rate(profile, together * bytes) - 1 / memory_rate(profile, moved));
 }
 
 // Adds the time that messages and sums take over links, beyond what they take without.
@@ -124,7 +157,8 @@ void add_links(const CompiledPipeline& pipeline, const LinkRate& link, Costs& co
 
 StagePrices stage_prices(const CompiledPipeline& pipeline, const Profile& profile) {
   const Config& config = pipeline.in.config;
-  const ProfilePoint point = point_for(pipeline, profile);
+  const ProfilePoint in_place = point_for(pipeline, profile, 1),
+                     elsewhere = point_for(pipeline, profile, 2);
   const double rate = memory_rate(profile, held_bytes(pipeline));
   const int last = static_cast<int>(pipeline.in.plan.stages.size()) - 1;
   const double half_packet = handover_ms(profile, "inline") / 2,
@@ -132,11 +166,15 @@ StagePrices stage_prices(const CompiledPipeline& pipeline, const Profile& profil
   StagePrices prices;
   for (int s = 0; s <= last; ++s) {
     const StagePlan& part = pipeline.in.plan.stages[StageId{s}];
-    StageCosts costs = work_of(part, pipeline.in.graph, point, config.pipeline.microbatches);
-    costs.backward_input += again_ms(pipeline.parts[static_cast<std::size_t>(s)], part, point);
     const StageNeeds& needs = pipeline.needs.stages[StageId{s}];
+    const ProfilePoint& point = needs.weight_copies > 1 ? elsewhere : in_place;
+    StageCosts costs =
+        work_of(part, pipeline.in.graph, point, microbatches_of_a_copy(pipeline, needs));
+    costs.backward_input += again_ms(pipeline.parts[static_cast<std::size_t>(s)], part, point);
+    costs.backward_input += together_ms(pipeline, s, profile);
     costs.update +=
-        mixing_ms(needs, part, point, rate) + joining_ms(needs, part, is_inline(config), rate);
+        mixing_ms(needs, part, point, rate) +
+        joining_ms(needs, part, is_inline(config), fused_bytes(part, profile, point), rate);
     prices.work.per_stage.push_back(costs);
     // A forward comes with a load or a receive, and with a send; so does a backward.
     const double packets = half_packet * ((s > 0) + (s < last));

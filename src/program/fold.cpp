@@ -1,6 +1,7 @@
 #include "program/fold.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 namespace pipetrain {
 namespace {
@@ -69,6 +70,14 @@ Program unfold(const FoldedProgram& folded, int rounds) {
     program.workers[w] = std::move(list);
   }
   return program;
+}
+
+int timed_rounds(int stages, int microbatches) {
+  constexpr int groups = 3, fewest = 2;
+  const int least = std::max(fewest, (groups * stages + microbatches - 1) / microbatches);
+  if (microbatches > groups * stages) return least;
+  const int whole = stages / std::gcd(stages, microbatches);
+  return (least + whole - 1) / whole * whole;
 }
 
 }  // namespace pipetrain

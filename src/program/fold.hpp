@@ -35,4 +35,9 @@ std::optional<FoldedProgram> fold(const Program& shorter, const Program& longer)
 // The whole program, with that many rounds (0: none).
 Program unfold(const FoldedProgram& folded, int rounds);
 
+// Over how many rounds of `microbatches` a steady state's time is measured. What limits a pipeline
+// may differ between the micro-batches in flight, about as many as stages, and then so do rounds:
+// whole groups of micro-batches in flight, if a round is not many of them.
+int timed_rounds(int stages, int microbatches);
+
 }  // namespace pipetrain

@@ -66,15 +66,9 @@ int board_capacity(const Config& config, const Program& program) {
   return late + (far ? program.minibatches : 0);
 }
 
-int copies_here(const StageCopies& stage) {
-  int here = 0;
-  for (int c = 0; c < stage.count(); ++c) here += stage.has(c);
-  return here;
-}
-
 int copies_here(std::span<const std::unique_ptr<StageCopies>> stages) {
   int here = 0;
-  for (const auto& stage : stages) here += copies_here(*stage);
+  for (const auto& stage : stages) here += stage->here();
   return here;
 }
 
@@ -250,7 +244,7 @@ int Pipeline::loader_readers(Mode mode) const {
   const auto copies = [&](int s) -> int {
     const StageCopies& stage = *impl_->stages[s];
     if (mode != Mode::Train) return stage.has(0);
-    return in_turn ? stage.has_any() : copies_here(stage);
+    return in_turn ? stage.has_any() : stage.here();
   };
   const int last = impl_->stage_count() - 1;
   return last > 0 ? copies(0) + copies(last) : copies(0);
@@ -312,7 +306,7 @@ std::int64_t Pipeline::Impl::train(Loader* loader, std::int64_t first, std::int6
   const auto parts_here = [&](std::int64_t step) {
     int parts = 0;
     for (const auto& stage : stages)
-      parts += in_turn ? stage->has(what.copy_in_turn(step, stage->count())) : copies_here(*stage);
+      parts += in_turn ? stage->has(what.copy_in_turn(step, stage->count())) : stage->here();
     return parts;
   };
   drained = false;

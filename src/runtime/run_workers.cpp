@@ -1,5 +1,6 @@
 #include "runtime/run_workers.hpp"
 
+#include <algorithm>
 #include <exception>
 #include <mutex>
 #include <thread>
@@ -35,15 +36,22 @@ class FirstFailure {
   std::exception_ptr first_;
 };
 
+// The last worker that can takes the next step: packets are read while caches hold them, and no
+// worker runs ahead of the ones after it. False if none can.
+bool step_of_last(std::vector<Worker>& workers) {
+  const auto last = std::find_if(workers.rbegin(), workers.rend(), [](Worker& worker) {
+    return !worker.done() && !worker.blocked();
+  });
+  if (last == workers.rend()) return false;
+  last->step();
+  return true;
+}
+
 void run_inline(std::vector<Worker>& workers, const Report& report, FirstFailure& failure) {
   try {
     for (bool moved = true; moved;) {
       moved = false;
-      for (Worker& worker : workers)
-        while (!worker.done() && !worker.blocked()) {
-          worker.step();
-          moved = true;
-        }
+      while (step_of_last(workers)) moved = true;
       while (report(false)) moved = true;
     }
     for (Worker& worker : workers) PIPETRAIN_CHECK(worker.done(), "the program is stuck");

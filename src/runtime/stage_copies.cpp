@@ -65,10 +65,6 @@ void StageCopies::prepare(std::span<const MicrobatchSize> sizes,
     if (has(c)) copy(c).prepare(trains);
 }
 
-bool StageCopies::has_any() const {
-  return std::ranges::any_of(copies_, [](const auto& copy) { return copy != nullptr; });
-}
-
 void StageCopies::keep_up_delta(bool on) {
   for (const auto& stage : copies_)
     if (stage) stage->keep_up_delta(on);

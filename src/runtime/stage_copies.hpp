@@ -36,7 +36,8 @@ class StageCopies {
 
   int count() const { return static_cast<int>(copies_.size()); }
   bool has(int c) const { return copies_[c] != nullptr; }
-  bool has_any() const;
+  int here() const;  // how many are on this rank
+  bool has_any() const { return here() > 0; }
   Stage& copy(int c) const { return *copies_[c]; }
   Stage& first() const { return copy(0); }
   Stage& any() const;  // the first one on this rank
@@ -97,7 +98,6 @@ class StageCopies {
   HeldMemory memory() const;  // of all copies together
 
  private:
-  int here() const;
   void hand_to_others();
   void add_statistics(int copy, PartsLink::Parts& parts) const;
   bool whole() const;

@@ -53,18 +53,21 @@ TEST_CASE("a profile has the times of every layer at every size that was asked f
   planning.take_profile();
   const json profile = json::parse(bytes_of(planning.profile));
   CHECK(profile["pipetrain_profile"] == 5);
-  // Each size with few micro-batches in flight, with two versions of the weights and with many
-  // micro-batches; and beside neighbours, if there are cores for them.
-  REQUIRE(profile["points"].size() >= 6);
-  for (const std::size_t p : {0, 1, 2, 3, 4, 5}) {
+  // Each size with few micro-batches in flight, with two versions of the weights, both by itself
+  // and in turn with other trainings, and with many micro-batches; and beside neighbours, if there
+  // are cores for them.
+  REQUIRE(profile["points"].size() >= 10);
+  for (std::size_t p = 0; p < 10; ++p) {
     const json& point = profile["points"][p];
-    CHECK(point["samples"] == (p < 3 ? 4 : 8));
-    CHECK(point["versions"] == (p % 3 == 1 ? 2 : 1));
+    CHECK(point["samples"] == (p < 5 ? 4 : 8));
+    CHECK(point["versions"] == (p % 5 == 2 || p % 5 == 3 ? 2 : 1));
     CHECK(point["neighbours"] == 0);
     CHECK(point["layers"].size() == profile["layers"].size());
   }
-  const json &few = profile["points"][3], &two = profile["points"][4], &many = profile["points"][5];
+  const json &few = profile["points"][5], &two = profile["points"][7], &many = profile["points"][9];
+  CHECK(profile["points"][6]["held_bytes"] == 8 * few["held_bytes"].get<int>());
   CHECK(two["held_bytes"] > few["held_bytes"]);
+  CHECK(profile["points"][8]["held_bytes"] == 8 * two["held_bytes"].get<int>());
   CHECK(many["microbatches"] > few["microbatches"]);
   CHECK(many["held_bytes"] > few["held_bytes"]);
   double forward = 0;

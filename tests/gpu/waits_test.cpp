@@ -49,8 +49,8 @@ TEST_CASE("a wait that is left out shows as a race or in the bits, or it orders 
   // A packet is taken again after the fence of its reading. The gradient that came back meanwhile
   // was computed after that reading, so stream 0 knows, but not of the fence itself.
   const std::vector<std::int64_t> behind_gradients = schedule == "1f1b"
-                                                         ? std::vector<std::int64_t>{10, 18}
-                                                         : std::vector<std::int64_t>{8, 10, 16, 18};
+                                                         ? std::vector<std::int64_t>{12, 20}
+                                                         : std::vector<std::int64_t>{8, 12, 16, 20};
   std::vector<std::int64_t> unneeded;
   std::int64_t n = 0;
   for (const fake_cuda::EventWait& wait : waits) {

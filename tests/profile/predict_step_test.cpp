@@ -20,6 +20,7 @@ namespace {
 // takes time.
 Profile even_profile(int layers) {
   Profile profile;
+  profile.layers.resize(static_cast<std::size_t>(layers));
   profile.points = {{.samples = 4, .threads = 1}};
   profile.points[0].layers.assign(
       static_cast<std::size_t>(layers),
@@ -115,6 +116,32 @@ TEST_CASE("updates, loading, the loss and handing over are charged once each", "
         Approx(4 * 6 * 3 + 4 * (0.5 + 0.25 + 0.125) + 7 + 3 + 2 + 8 * 0.5));
 }
 
+// With copies no update is fused, so the gradient is written and read again. What the profile
+// measured apart from the backward is so in either case.
+TEST_CASE("with copies a fused update is charged what fusing saves", "[predict]") {
+  Predicted predicted({.stages = 2, .microbatches = 4, .schedule = "data_parallel"});
+  predicted.profile.memory = {{1, 1e6}};  // 1,000 bytes take a millisecond
+  predicted.profile.layers[0].parameter_bytes = 500;
+  predicted.profile.points[0].layers[0].update_ms = 3;
+  const double apart = predicted.step().step_ms;
+  predicted.profile.points[0].layers[0].update_ms = 0;
+  predicted.profile.points[0].layers[0].fused_update_ms = 3;
+  CHECK(predicted.step().step_ms == Approx(apart + 2 * 0.5));
+}
+
+// Of a micro-batch 4 x 16 floats. Four together take 1,024 bytes, which memory is slower with.
+TEST_CASE("gradients that go together are charged for leaving the caches", "[predict]") {
+  for (const std::string schedule : {"gpipe", "timeprest"}) {
+    Predicted predicted(
+        {.stages = 2, .microbatches = 4, .schedule = schedule, .workers = "inline"});
+    predicted.profile.memory = {{512, 1e6}, {1024, 1e6}};
+    const double in_caches = predicted.step().step_ms;
+    predicted.profile.memory[1].bytes_per_second = 5e5;
+    const double longer = 4 * 2 * 0.256;  // written again, after a read: a millisecond per kB
+    CHECK(predicted.step().step_ms == Approx(in_caches + (schedule == "timeprest" ? longer : 0)));
+  }
+}
+
 TEST_CASE("threads are predicted by the times beside neighbours, a single thread is not",
           "[predict]") {
   for (const std::string workers : {"threads", "inline"}) {
@@ -132,6 +159,15 @@ TEST_CASE("workers that share cores take at least all work over the cores", "[pr
       Predicted({.stages = 6, .microbatches = 16, .schedule = "pipedream"}).step();
   const double cores = std::min(6, available_cores());
   CHECK(step.step_ms == Approx(16 * 6 * 3 / cores));
+}
+
+// Two mini-batches are in flight: a step takes half a mini-batch's way there and back, on the mean
+// of one that is short and one that is long. The gradient is sent before the weight gradient of a
+// stage's first layer.
+TEST_CASE("a step is the mean of those that differ", "[predict][link]") {
+  Predicted predicted({.stages = 2, .microbatches = 1, .schedule = "pipedream"});
+  predicted.config.hardware.link = {0, 20'000};
+  CHECK(predicted.step().step_ms == Approx((12 + 20 + 12 + 20 + 20 + 24) / 2.0));
 }
 
 // A message's 4 x 16 floats take 64 ms; a stage's own work takes 36, too little to hide them.

@@ -92,6 +92,55 @@ TEST_CASE("times are interpolated between points that held less and more", "[pro
   CHECK(point(0, 1).rest_ms == 0);
 }
 
+// No line through them says anything about one that holds more.
+TEST_CASE("points that held about the same are told apart by their micro-batches", "[profile]") {
+  Profile profile = small();
+  profile.points.resize(2);
+  profile.points[0].held_bytes = 100;
+  profile.points[0].microbatches = 1;
+  profile.points[1] = profile.points[0];
+  profile.points[1].held_bytes = 115;
+  profile.points[1].microbatches = 16;
+  profile.points[1].layers[0].forward_ms = 3.5;
+  const auto forward_ms = [&](double held, double microbatches) {
+    const ProfilePoint point =
+        point_of(profile, {.samples = 4, .held_bytes = held, .microbatches = microbatches});
+    return point.layers[0].forward_ms;
+  };
+  for (const double held : {50.0, 100.0, 115.0, 1e9}) {
+    CHECK(forward_ms(held, 1) == 1.5);
+    CHECK(forward_ms(held, 4) == Approx(2.5));
+    CHECK(forward_ms(held, 16) == 3.5);
+    CHECK(forward_ms(held, 64) == 3.5);
+  }
+}
+
+TEST_CASE("an update's times are those with as many versions of the weights", "[profile]") {
+  Profile profile = small();
+  profile.points.resize(2);
+  profile.points[0].held_bytes = 100;
+  profile.points[0].layers[0].fused_update_ms = 1;
+  profile.points[1] = profile.points[0];
+  profile.points[1].held_bytes = 200;
+  profile.points[1].versions = 2;
+  profile.points[1].layers[0].forward_ms = 3.5;
+  profile.points[1].layers[0].fused_update_ms = 4;
+  const auto times = [&](double held, int versions) {
+    return point_of(profile, {.samples = 4, .held_bytes = held, .versions = versions}).layers[0];
+  };
+  for (const double held : {100.0, 200.0, 1e9}) {
+    CHECK(times(held, 1).fused_update_ms == 1);
+    CHECK(times(held, 2).fused_update_ms == 4);
+    CHECK(times(held, 3).fused_update_ms == 4);
+    CHECK(times(held, 1).forward_ms == times(held, 0).forward_ms);
+    CHECK(times(held, 2).forward_ms == times(held, 0).forward_ms);
+  }
+  CHECK(times(100, 0).fused_update_ms == 1);
+  CHECK(times(200, 0).fused_update_ms == 4);
+  profile.points.resize(1);
+  CHECK(times(200, 2).fused_update_ms == 1);
+}
+
 TEST_CASE("how fast memory is depends on how much a worker holds", "[profile]") {
   const Profile profile = small();
   CHECK(memory_rate(profile, 1000) == 4e10);

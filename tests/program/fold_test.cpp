@@ -73,6 +73,19 @@ TEST_CASE("work-conserving orders fold, and unfold to themselves") {
   }
 }
 
+TEST_CASE("rounds that are timed are whole groups of micro-batches in flight") {
+  CHECK(timed_rounds(1, 1) == 3);
+  CHECK(timed_rounds(2, 1) == 6);
+  CHECK(timed_rounds(4, 1) == 12);
+  CHECK(timed_rounds(4, 2) == 6);
+  CHECK(timed_rounds(4, 3) == 4);
+  CHECK(timed_rounds(6, 4) == 6);
+  CHECK(timed_rounds(3, 9) == 2);
+  CHECK(timed_rounds(5, 7) == 5);
+  // A round that is many groups by itself need not be whole ones.
+  CHECK(timed_rounds(3, 100) == 2);
+}
+
 TEST_CASE("a program in its warm-up does not fold") {
   const auto one = make_program(request_of("pipedream", 4, 1, 1)),
              two = make_program(request_of("pipedream", 4, 1, 2));

@@ -12,6 +12,7 @@
 #include "compact_schedule.hpp"
 #include "graph/graph.hpp"
 #include "plan/proposal_words.hpp"
+#include "program/fold.hpp"
 
 namespace pipetrain {
 namespace {
@@ -74,10 +75,12 @@ class Simulation {
 
   Simulated run() {
     Simulated result;
-    const int settled = flushes(*candidate_.schedule)
-                            ? 1
-                            : steady_minibatches(*candidate_.schedule, request_of(candidate_));
-    const int more = 2 * shape_.minibatches_per_round();
+    const bool drains = flushes(*candidate_.schedule);
+    const int settled =
+        drains ? 1 : steady_minibatches(*candidate_.schedule, request_of(candidate_));
+    const int round = shape_.minibatches_per_round();
+    const int more =
+        round * (drains ? 2 : timed_rounds(shape_.stages, round * shape_.microbatches));
     const Summary few = summarize(made(settled), costs_);
     const Summary many = summarize(made(settled + more), costs_);
     result.step_ms = (many.makespan - few.makespan) / more;
