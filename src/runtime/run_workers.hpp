@@ -18,8 +18,8 @@ using Report = std::function<bool(bool wait)>;
 using OnFailure = std::function<void(const std::exception_ptr& failure)>;
 
 // Runs every worker to its end: each on a thread of its own as `threads` says or, if that is null,
-// taking turns on this one. The first failure of any worker or of `report` is rethrown once all
-// have stopped.
+// all on this one, where the last worker that can takes the next step. The first failure of any
+// worker or of `report` is rethrown once all have stopped.
 void run_workers(const Run& run, const ThreadPlan* threads, const Report& report,
                  const OnFailure& on_failure);
 
