@@ -104,12 +104,12 @@ double fused_bytes(const StagePlan& part, const Profile& profile, const ProfileP
   return bytes;
 }
 
-// For copies of a stage: one of them adds up the gradients of all while the others wait, and no
-// update is fused into a backward. Memory bound too.
+// For copies of a stage: one of them, whose own gradient is at hand, reads and writes the gradients
+// of all while the others wait, and no update is fused into a backward. Memory bound too.
 double joining_ms(const StageNeeds& needs, const StagePlan& part, bool one_thread, double fused,
                   double bytes_per_second) {
   if (needs.copies < 2 || bytes_per_second <= 0) return 0;
-  constexpr double arrays_of_a_sum = 3, arrays_of_an_update = 2;
+  constexpr double arrays_of_a_sum = 2, arrays_of_an_update = 2;
   const double sums = arrays_of_a_sum * (needs.copies - 1);
   const double bytes = (one_thread ? sums / needs.copies : sums) * sizeof(float) *
                            static_cast<double>(part.parameters) +

@@ -65,7 +65,7 @@ class Channel {
 struct ChannelOptions {
   std::vector<std::byte*> packets;  // one each; owned by the caller, must outlive the channel
   int samples = 1;                  // in the largest micro-batch
-  bool spin = false;  // first spin for some microseconds: only if every worker has a core
+  bool spin = false;                // first spin, for 2 ms at most: only if every worker has a core
 };
 
 std::unique_ptr<Channel> make_in_process_channel(const ChannelOptions& options);

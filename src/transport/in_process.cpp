@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "base/check.hpp"
+#include "base/clock.hpp"
 #include "transport/channel.hpp"
 
 namespace pipetrain {
@@ -33,7 +34,7 @@ class InProcessChannel final : public Channel {
       : packets_(options.packets.size()),
         free_(options.packets.size()),
         sent_(options.packets.size()),
-        spins_(options.spin ? 4000 : 0) {
+        spins_(options.spin) {
     PIPETRAIN_CHECK(!packets_.empty(), "a channel needs packets");
     for (std::size_t i = 0; i < packets_.size(); ++i) {
       packets_[i].index = static_cast<int>(i);
@@ -82,8 +83,20 @@ class InProcessChannel final : public Channel {
   }
 
  private:
+  // A thread that sleeps takes tens of microseconds to wake, and more in a virtual machine, so only
+  // one that waits for long does.
+  void spin_until_some(const std::atomic<int>& count) const {
+    constexpr std::int64_t longest_ns = 2'000'000;
+    constexpr int between_looks_at_the_clock = 16;
+    const std::int64_t end = now_ns() + longest_ns;
+    while (now_ns() < end)
+      for (int i = 0; i < between_looks_at_the_clock; ++i) {
+        if (count > 0 || closed_) return;
+        __builtin_ia32_pause();
+      }
+  }
   Packet* take(Ring& ring, std::atomic<int>& count) {
-    for (int i = 0; i < spins_ && count == 0 && !closed_; ++i) __builtin_ia32_pause();
+    if (spins_ && count == 0) spin_until_some(count);
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return !ring.empty() || closed_; });
     if (closed_) throw ChannelClosed();
@@ -104,7 +117,7 @@ class InProcessChannel final : public Channel {
   Ring free_, sent_;
   std::atomic<int> free_count_ = 0, sent_count_ = 0;  // for looks without the lock
   std::atomic<bool> closed_ = false;
-  const int spins_;
+  const bool spins_;
   std::mutex mutex_;
   std::condition_variable changed_;
 };
