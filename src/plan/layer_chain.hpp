@@ -19,6 +19,7 @@ struct ChainLayer {
   double backward_weight_ms = 0;  // 0 if the halves were not measured separately
   double update_ms = 0;           // once per mini-batch
   double cut_forward_ms = 0, cut_backward_ms = 0;  // added by a cut after it
+  double split_backward_ms = 0;  // added to the weight half by schedules that split the backward
   std::int64_t sent_bytes = 0;   // over a cut after it; gradients of the same size come back
   std::int64_t saved_bytes = 0;  // kept from its forward to its backward
   std::int64_t parameter_bytes = 0;

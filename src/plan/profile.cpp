@@ -52,6 +52,7 @@ ProfilePoint between(const ProfilePoint& a, const ProfilePoint& b, double share)
                        .fused_update_ms = mix(x.fused_update_ms, y.fused_update_ms),
                        .cut_forward_ms = mix(x.cut_forward_ms, y.cut_forward_ms),
                        .cut_backward_ms = mix(x.cut_backward_ms, y.cut_backward_ms),
+                       .split_backward_ms = mix(x.split_backward_ms, y.split_backward_ms),
                        .spread = std::max(x.spread, y.spread)};
   }
   point.load_ms = mix(a.load_ms, b.load_ms);
@@ -69,6 +70,7 @@ ProfilePoint in_proportion(ProfilePoint point, double factor) {
     l.backward_weight_ms *= factor;
     l.cut_forward_ms *= factor;
     l.cut_backward_ms *= factor;
+    l.split_backward_ms *= factor;
   }
   point.load_ms *= factor;
   point.loss_ms *= factor;
@@ -234,6 +236,7 @@ LayerChain chain_of(const Profile& profile, const Conditions& wanted) {
                             .update_ms = times.update_ms + times.pack_ms + times.fused_update_ms,
                             .cut_forward_ms = times.cut_forward_ms,
                             .cut_backward_ms = times.cut_backward_ms,
+                            .split_backward_ms = times.split_backward_ms,
                             .sent_bytes = samples * layer.sent_bytes,
                             .saved_bytes = samples * layer.saved_bytes,
                             .parameter_bytes = layer.parameter_bytes});

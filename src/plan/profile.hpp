@@ -21,6 +21,7 @@ struct LayerTimes {
   double pack_ms = 0;             // after the update: new weights in the layouts that kernels read
   double fused_update_ms = 0;  // what the update adds to the weight gradient that it is fused into
   double cut_forward_ms = 0, cut_backward_ms = 0;  // what a cut after the layer adds to both sides
+  double split_backward_ms = 0;  // what is added if its two halves do not run one after the other
   double spread = 0;  // of repeated measurements: half the middle 80%, as a share of the median
 
   // Of the weight gradient, on average over a mini-batch's micro-batches.

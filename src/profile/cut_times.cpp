@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "profile/measure_point.hpp"
-
 namespace pipetrain {
 
 std::vector<int> every_second_cut(int layers, int from) {
@@ -28,18 +26,6 @@ void set_cut_times(std::vector<LayerTimes>& uncut,
     uncut[l].cut_forward_ms = added([](const LayerTimes& t) { return t.forward_ms; });
     uncut[l].cut_backward_ms = added(backward);
   }
-}
-
-void measure_cut_times(const WatchedModel& model, double seconds, ProfilePoint& uncut) {
-  const int layers = static_cast<int>(uncut.layers.size());
-  if (layers < 2) return;
-  std::array<std::vector<LayerTimes>, 2> cut;
-  for (const int from : {0, 1}) {
-    WatchedModel parts = model;
-    parts.firsts = every_second_cut(layers, from);
-    cut[static_cast<std::size_t>(from)] = measure_point(parts, {}, seconds).layers;
-  }
-  set_cut_times(uncut.layers, cut);
 }
 
 }  // namespace pipetrain

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "plan/profile.hpp"
-#include "profile/watched_training.hpp"
 
 namespace pipetrain {
 
@@ -18,9 +17,5 @@ std::vector<int> every_second_cut(int layers, int from);
 // to cut after every second layer: how much longer a layer and the next one take there.
 void set_cut_times(std::vector<LayerTimes>& uncut,
                    const std::array<std::vector<LayerTimes>, 2>& cut);
-
-// The same by measuring both ways, without neighbours, for at least `seconds` each. Throws
-// UsageError, DeviceError and DataError as training does.
-void measure_cut_times(const WatchedModel& model, double seconds, ProfilePoint& uncut);
 
 }  // namespace pipetrain

@@ -6,7 +6,7 @@
 #include "base/median.hpp"
 #include "config/read.hpp"
 #include "graph/graph.hpp"
-#include "profile/machine_figures.hpp"
+#include "profile/handover.hpp"
 #include "profile/watched_training.hpp"
 #include "run/session.hpp"
 

@@ -9,9 +9,10 @@
 #include "machine/threads.hpp"
 #include "plan/cost.hpp"
 #include "plan/crossing.hpp"
-#include "profile/cut_times.hpp"
-#include "profile/machine_figures.hpp"
+#include "profile/added_times.hpp"
+#include "profile/handover.hpp"
 #include "profile/measure_point.hpp"
+#include "profile/memory_rates.hpp"
 
 namespace pipetrain {
 namespace {
@@ -24,6 +25,9 @@ constexpr int few_microbatches = 3, many_microbatches = 16;
 constexpr int least_microbatches = 2;
 // If a stage holds more than this, nothing is still in a cache when a step returns to it.
 constexpr std::int64_t beyond_caches = 64 << 20;
+// If more trainings than this take turns, two are measured too: times grow from where the caches
+// are full, and hardly before.
+constexpr int few_turns = 3;
 
 // How many trainings hold more than the caches together, if eight are enough.
 int trainings_beyond_caches(std::int64_t held_bytes) {
@@ -59,8 +63,8 @@ struct Place {
 };
 
 // With few micro-batches in flight and one version of the weights, then with two versions, each by
-// itself and then taking turns with trainings that together fill the caches, then with many
-// micro-batches, as far as the data allow.
+// itself and then taking turns with trainings that together fill the caches (with one version also
+// with one other), then with many micro-batches, as far as the data allow.
 std::vector<ProfilePoint> measure_holding(const MeasureInput& in, const Place& place) {
   const auto at_most = [&](int wanted) {
     return static_cast<int>(std::min<std::int64_t>(wanted, in.data.size() / place.samples));
@@ -77,9 +81,10 @@ std::vector<ProfilePoint> measure_holding(const MeasureInput& in, const Place& p
     points.back().versions = versions;
   };
   measure(1, 1);
-  if (place.neighbours == 0) measure_cut_times(model, in.seconds, points[0]);
+  if (place.neighbours == 0) measure_added_times(model, in.seconds, beyond_caches, points[0]);
   if (points[0].held_bytes >= beyond_caches) return points;
   const int turns = trainings_beyond_caches(points[0].held_bytes);
+  if (turns > few_turns) measure(2, 1);
   measure(turns, 1);
   model.schedule = "pipedream_2bw";
   measure(1, 2);
@@ -90,8 +95,8 @@ std::vector<ProfilePoint> measure_holding(const MeasureInput& in, const Place& p
   return points;
 }
 
-// Cuts were measured once for each size, with few micro-batches and no neighbours.
-void share_cut_times(std::vector<ProfilePoint>& points) {
+// Cuts and halves were measured once for each size, with few micro-batches and no neighbours.
+void share_added_times(std::vector<ProfilePoint>& points) {
   for (ProfilePoint& point : points) {
     const auto first = std::ranges::find_if(points, [&](const ProfilePoint& p) {
       return p.threads == point.threads && p.samples == point.samples;
@@ -99,6 +104,7 @@ void share_cut_times(std::vector<ProfilePoint>& points) {
     for (std::size_t l = 0; l < point.layers.size(); ++l) {
       point.layers[l].cut_forward_ms = first->layers[l].cut_forward_ms;
       point.layers[l].cut_backward_ms = first->layers[l].cut_backward_ms;
+      point.layers[l].split_backward_ms = first->layers[l].split_backward_ms;
     }
   }
 }
@@ -142,9 +148,10 @@ Profile measure_profile(const MeasureInput& in) {
       for (const int samples : in.samples)
         for (ProfilePoint& point : measure_holding(in, {samples, threads, neighbours}))
           profile.points.push_back(std::move(point));
-  share_cut_times(profile.points);
+  share_added_times(profile.points);
   profile.transports = {measure_handover(), measure_inline_handover()};
-  profile.memory = measure_memory_rates();
+  profile.memory =
+      measure_memory_rates(*make_backend(in.config.hardware.backend, in.config.hardware.devices));
   return profile;
 }
 

@@ -2,14 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <exception>
 #include <memory>
-#include <thread>
+#include <span>
 
 #include "base/clock.hpp"
 #include "base/median.hpp"
-#include "base/start_thread.hpp"
 #include "machine/threads.hpp"
+#include "profile/as_worker.hpp"
 #include "profile/busy_neighbours.hpp"
 
 namespace pipetrain {
@@ -47,27 +46,43 @@ class Turns {
   std::vector<std::unique_ptr<WatchedTraining>> trainings_;
 };
 
+// Lots of steps of a training, each of which is one measurement.
 class Measuring {
  public:
-  Measuring(Turns& turns, double seconds)
-      : turns_(turns), training_(turns.measured()), seconds_(seconds) {}
+  Measuring(const WatchedModel& model, const Surroundings& around)
+      : model_(model), turns_(model, around.in_turn), training_(turns_.measured()) {}
 
-  // `check` is called between lots.
-  template <class Check>
-  void run(const Check& check) {
+  void warm_up() {
     turns_.run(warm_up_steps);
     const double step_ms = turns_.run(warm_up_steps);
     steps_ = std::max(1, static_cast<int>(std::lround(lot_ms / (step_ms * turns_.count()))));
     training_.forget();
-    const std::int64_t begin = now_ns();
-    const auto enough = [&] { return static_cast<double>(now_ns() - begin) >= 1e9 * seconds_; };
-    for (int lot = 0; lot < lots_most && (lot < lots_least || !enough()); ++lot) {
-      check();
-      step_ms_.push_back(turns_.run(steps_));
-      training_.end_lot(steps_);
-    }
+  }
+  void measure_lot() {
+    step_ms_.push_back(turns_.run(steps_));
+    training_.end_lot(steps_);
   }
 
+  ProfilePoint point() const {
+    const LayerClock &first = training_.clock(0), &last = training_.clock(training_.stages() - 1);
+    return {.samples = model_.samples,
+            .threads = model_.threads,
+            .microbatches = model_.microbatches,
+            .held_bytes = turns_.held_bytes(),
+            .layers = layers(),
+            .load_ms = first.median_ms(LayerWork::Load),
+            .loss_ms = last.median_ms(LayerWork::Loss),
+            .loss_gradient_ms = last.median_ms(LayerWork::LossGradient),
+            .rest_ms = rest_ms()};
+  }
+
+ private:
+  std::vector<LayerTimes> layers() const {
+    std::vector<LayerTimes> layers;
+    for (int s = 0; s < training_.stages(); ++s)
+      for (const LayerTimes& times : training_.clock(s).medians()) layers.push_back(times);
+    return layers;
+  }
   // Time per mini-batch that is not timed as part of its layers.
   double rest_ms() const {
     std::vector<double> rests;
@@ -76,53 +91,49 @@ class Measuring {
     return std::max(0.0, median(rests));
   }
 
- private:
-  Turns& turns_;
+  const WatchedModel& model_;
+  Turns turns_;
   WatchedTraining& training_;
-  const double seconds_;
   int steps_ = 1;
   std::vector<double> step_ms_;
 };
 
-// Runs `work` on a thread of its own, which is pinned as a worker is.
-template <class Work>
-void as_worker(const ThreadPlan& threads, const Work& work) {
-  std::exception_ptr failure;
-  start_thread([&] {
-    try {
-      set_kernel_threads(threads.threads_per_stage);
-      pin_worker(0, threads);
-      work();
-    } catch (...) {
-      failure = std::current_exception();
+// One lot of each after the other, for at least `seconds` each. `check` is called between lots.
+template <class Check>
+void measure_lots(std::span<Measuring> all, double seconds, const Check& check) {
+  for (Measuring& one : all) one.warm_up();
+  const std::int64_t begin = now_ns();
+  const auto enough = [&] {
+    return static_cast<double>(now_ns() - begin) >= 1e9 * seconds * static_cast<double>(all.size());
+  };
+  for (int lot = 0; lot < lots_most && (lot < lots_least || !enough()); ++lot)
+    for (Measuring& one : all) {
+      check();
+      one.measure_lot();
     }
-  }).join();
-  if (failure) std::rethrow_exception(failure);
 }
 
 }  // namespace
 
 ProfilePoint measure_point(const WatchedModel& model, const Surroundings& around, double seconds) {
   const ThreadPlan threads = cores_for(1 + around.neighbours, model.threads);
-  Turns turns(model, around.in_turn);
-  const WatchedTraining& training = turns.measured();
+  Measuring measuring(model, around);
   BusyNeighbours beside(model, around.neighbours, threads);
-  Measuring measuring(turns, seconds);
-  as_worker(threads, [&] { measuring.run([&] { beside.check(); }); });
-  std::vector<LayerTimes> layers;
-  for (int s = 0; s < training.stages(); ++s)
-    for (const LayerTimes& times : training.clock(s).medians()) layers.push_back(times);
-  const LayerClock &first = training.clock(0), &last = training.clock(training.stages() - 1);
-  return {.samples = model.samples,
-          .threads = model.threads,
-          .neighbours = around.neighbours,
-          .microbatches = model.microbatches,
-          .held_bytes = turns.held_bytes(),
-          .layers = std::move(layers),
-          .load_ms = first.median_ms(LayerWork::Load),
-          .loss_ms = last.median_ms(LayerWork::Loss),
-          .loss_gradient_ms = last.median_ms(LayerWork::LossGradient),
-          .rest_ms = measuring.rest_ms()};
+  as_worker(threads, [&] { measure_lots({&measuring, 1}, seconds, [&] { beside.check(); }); });
+  ProfilePoint point = measuring.point();
+  point.neighbours = around.neighbours;
+  return point;
+}
+
+std::vector<ProfilePoint> measure_in_turn(const std::vector<WatchedModel>& ways, double seconds) {
+  std::vector<Measuring> all;
+  all.reserve(ways.size());
+  for (const WatchedModel& way : ways) all.emplace_back(way, Surroundings{});
+  as_worker(cores_for(1, ways.front().threads),
+            [&] { measure_lots(std::span(all), seconds, [] {}); });
+  std::vector<ProfilePoint> points;
+  for (const Measuring& one : all) points.push_back(one.point());
+  return points;
 }
 
 }  // namespace pipetrain

@@ -1,6 +1,8 @@
 // The times of a model's layers for one size of micro-batch and one number of threads.
 #pragma once
 
+#include <vector>
+
 #include "plan/profile.hpp"
 #include "profile/watched_training.hpp"
 
@@ -14,5 +16,9 @@ struct Surroundings {
 // One thread runs all stages of the model. Measures for at least `seconds`, with the bytes that all
 // trainings in turn hold. Throws UsageError, DeviceError and DataError as training does.
 ProfilePoint measure_point(const WatchedModel& model, const Surroundings& around, double seconds);
+
+// The same for several ways to train a model, without neighbours, each for at least `seconds`: a
+// few steps of one, then of the next, and so on. All have the same number of threads.
+std::vector<ProfilePoint> measure_in_turn(const std::vector<WatchedModel>& ways, double seconds);
 
 }  // namespace pipetrain

@@ -17,7 +17,7 @@ namespace {
 using nlohmann::json;
 using nlohmann::ordered_json;
 
-constexpr int format_version = 5;
+constexpr int format_version = 6;
 constexpr JsonLimits limits = {.depth = 8, .values = 10'000'000, .members = 64};
 
 // One object of the file, and its place in it.
@@ -83,6 +83,7 @@ ordered_json json_of(const LayerTimes& t) {
           {"fused_update_ms", t.fused_update_ms},
           {"cut_forward_ms", t.cut_forward_ms},
           {"cut_backward_ms", t.cut_backward_ms},
+          {"split_backward_ms", t.split_backward_ms},
           {"spread", t.spread}};
 }
 
@@ -96,6 +97,7 @@ LayerTimes times_at(const JsonPlace& at) {
           .fused_update_ms = at.number("fused_update_ms"),
           .cut_forward_ms = at.number("cut_forward_ms"),
           .cut_backward_ms = at.number("cut_backward_ms"),
+          .split_backward_ms = at.number("split_backward_ms"),
           .spread = at.number("spread")};
 }
 

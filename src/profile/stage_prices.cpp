@@ -62,6 +62,7 @@ StageCosts work_of(const StagePlan& part, const Graph& graph, const ProfilePoint
     costs.forward += times.forward_ms;
     costs.backward_input += times.backward_input_ms;
     costs.backward_weight += times.weight_ms(microbatches);
+    costs.split += times.split_backward_ms;
     costs.update += times.update_ms + times.pack_ms + times.fused_update_ms;
     if (!graph.layers[l].trains() || !first) continue;
     costs.tail = times.weight_ms(microbatches);
@@ -84,7 +85,7 @@ StageCosts work_of(const StagePlan& part, const Graph& graph, const ProfilePoint
 // packed. Memory bound: some arrays as long as the parameters.
 double mixing_ms(const StageNeeds& needs, const StagePlan& part, const ProfilePoint& point,
                  double bytes_per_second) {
-  constexpr double arrays_of_delta = 4, arrays_of_mixture = 3;
+  constexpr double arrays_of_delta = 4, arrays_of_mixture = 4;
   const double arrays =
       (needs.delta.keeps ? arrays_of_delta : 0) + (needs.mixes_weights ? arrays_of_mixture : 0);
   double pack_ms = 0;
@@ -104,13 +105,14 @@ double fused_bytes(const StagePlan& part, const Profile& profile, const ProfileP
   return bytes;
 }
 
-// For copies of a stage: one of them, whose own gradient is at hand, reads and writes the gradients
-// of all while the others wait, and no update is fused into a backward. Memory bound too.
+// For copies of a stage: one of them reads the gradients of all and writes their sum to all while
+// the others wait, or on one thread each does so for its share; and no update is fused into a
+// backward. Memory bound too.
 double joining_ms(const StageNeeds& needs, const StagePlan& part, bool one_thread, double fused,
                   double bytes_per_second) {
   if (needs.copies < 2 || bytes_per_second <= 0) return 0;
   constexpr double arrays_of_a_sum = 2, arrays_of_an_update = 2;
-  const double sums = arrays_of_a_sum * (needs.copies - 1);
+  const double sums = arrays_of_a_sum * needs.copies;
   const double bytes = (one_thread ? sums / needs.copies : sums) * sizeof(float) *
                            static_cast<double>(part.parameters) +
                        arrays_of_an_update * fused;

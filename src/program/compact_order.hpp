@@ -29,6 +29,9 @@ void each_compute(const CompactOrder& order, WorkerId worker, Visit visit) {
       visit(i.op(), i.stage(), MicrobatchId{i.microbatch().value + round * order.microbatches});
 }
 
+// Whether any worker runs this.
+bool has(const CompactOrder& order, Op op);
+
 // As a program of forwards and backwards only: all of it, and one worker's list.
 Program to_program(const CompactOrder& order);
 std::vector<Instruction> instructions_of(const CompactOrder& order, WorkerId worker);

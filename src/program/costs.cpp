@@ -22,7 +22,7 @@ double compute_time(const StageCosts& costs, Op op) {
     case Op::BackwardInput:
       return costs.backward_input;
     case Op::BackwardWeight:
-      return costs.backward_weight;
+      return costs.backward_weight + costs.split;
     default:
       return 0;
   }

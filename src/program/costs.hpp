@@ -22,6 +22,7 @@ struct StageCosts {
   // Only simulations over channels use these two: a message's latency, during which its channel is
   // free, and the time to sum the gradients that an update waits for, once all have been handed in.
   double latency = 0, all_reduce = 0;
+  double split = 0;  // what a weight half takes longer if it does not follow its input half
 };
 
 // The time of an instruction that computes or updates; 0 for any other.

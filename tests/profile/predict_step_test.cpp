@@ -72,6 +72,15 @@ TEST_CASE("a step pays for the cuts that it has", "[predict]") {
   }
 }
 
+TEST_CASE("halves of a backward that run apart take longer, a whole one does not", "[predict]") {
+  for (const auto& [schedule, longer] : {std::pair{"zb_h1", 0.25}, std::pair{"1f1b", 0.0}}) {
+    Predicted predicted(
+        {.stages = 2, .microbatches = 4, .schedule = schedule, .workers = "inline"});
+    for (LayerTimes& layer : predicted.profile.points[0].layers) layer.split_backward_ms = 0.25;
+    CHECK(predicted.step().step_ms == Approx(4 * 6 * (3 + longer)));
+  }
+}
+
 TEST_CASE("one weight gradient of a mini-batch is written, the others are added", "[predict]") {
   for (const int microbatches : {1, 4}) {
     Predicted predicted({.stages = 2, .microbatches = microbatches, .workers = "inline"});

@@ -28,6 +28,7 @@ ChainLayer part_of(const LayerChain& chain, const Candidate& candidate, int part
     sum.forward_ms += layer.forward_ms;
     sum.backward_input_ms += layer.backward_input_ms;
     sum.backward_weight_ms += layer.backward_weight_ms;
+    sum.split_backward_ms += layer.split_backward_ms;
     sum.update_ms += layer.update_ms;
     sum.saved_bytes += layer.saved_bytes;
     sum.parameter_bytes += layer.parameter_bytes;
@@ -68,10 +69,7 @@ std::string stages_text(const Candidate& c) {
 class Simulation {
  public:
   Simulation(const CandidateInput& in, const Candidate& candidate)
-      : in_(in), candidate_(candidate), routes_(in.cluster), shape_(shape_of(candidate)) {
-    for (int p = 0; p < shape_.stages; ++p) parts_.push_back(part_of(in.chain, candidate, p));
-    set_costs();
-  }
+      : Simulation(in, candidate, pipetrain::made(candidate, 1).order) {}
 
   Simulated run() {
     Simulated result;
@@ -109,6 +107,16 @@ class Simulation {
   }
 
  private:
+  Simulation(const CandidateInput& in, const Candidate& candidate, const CompactOrder& order)
+      : in_(in),
+        candidate_(candidate),
+        routes_(in.cluster),
+        shape_(order),
+        splits_(has(order, Op::BackwardInput)) {
+    for (int p = 0; p < shape_.stages; ++p) parts_.push_back(part_of(in.chain, candidate, p));
+    set_costs();
+  }
+
   CompactSchedule made(int minibatches) const { return pipetrain::made(candidate_, minibatches); }
 
   int copies_of(int part) const { return shape_.copies_of({part}); }
@@ -126,7 +134,8 @@ class Simulation {
       StageCosts costs{.forward = part.forward_ms / speed_of(p),
                        .backward_input = part.backward_input_ms / speed_of(p),
                        .backward_weight = part.backward_weight_ms / speed_of(p),
-                       .update = part.update_ms / speed_of(p) + all_reduce_ms(p)};
+                       .update = part.update_ms / speed_of(p) + all_reduce_ms(p),
+                       .split = part.split_backward_ms / speed_of(p)};
       if (p + 1 < std::ssize(parts_)) costs.transfer = cut_ms(p);
       costs_.per_stage.push_back(costs);
     }
@@ -185,6 +194,7 @@ class Simulation {
     for (int p = 0; p < std::ssize(parts_); ++p) {
       const StageCosts& costs = costs_.per_stage[p];
       const double compute = costs.forward + costs.backward_input + costs.backward_weight +
+                             (splits_ ? costs.split : 0) +
                              (candidate_.recompute ? costs.forward : 0);
       SimulatedStage stage{.compute_ms = compute / copies_of(p), .transfer_ms = costs.transfer};
       for (int c = 0; c < copies_of(p); ++c) {
@@ -232,6 +242,7 @@ class Simulation {
   const Candidate& candidate_;
   const Routes routes_;
   const ProgramShape shape_;
+  const bool splits_;  // backwards in two halves
   std::vector<ChainLayer> parts_;
   Costs costs_;
 };

@@ -66,6 +66,19 @@ TEST_CASE("a candidate's step is its program's", "[search]") {
   CHECK(simulated.bubble == Approx(1.0 / 9));
 }
 
+TEST_CASE("halves of a backward that run apart cost what that adds", "[search]") {
+  LayerChain chain = eight_layers(4);
+  for (ChainLayer& layer : chain.layers) layer.split_backward_ms = 1;
+  const Cluster cluster = devices(1);
+  for (const auto& [name, backward] : {std::pair{"zb_h1", 9.0}, std::pair{"1f1b", 8.0}}) {
+    Candidate candidate{.schedule = find_schedule(name), .workers = 1, .microbatches = 8};
+    candidate.firsts = {0};
+    const Simulated simulated = simulate_candidate({.chain = chain, .cluster = cluster}, candidate);
+    CHECK(simulated.step_ms == Approx(8 * 8 * (4 + backward)));
+    CHECK(simulated.stages[0].compute_ms == Approx(8 * (4 + backward)));
+  }
+}
+
 TEST_CASE("memory counts versions, activations in flight and what the optimizer keeps",
           "[search]") {
   const LayerChain chain = eight_layers(1);

@@ -1,8 +1,5 @@
-// Figures of this machine that belong to no layer: how long a packet takes to another thread, and
-// how fast one core reads and writes memory.
+// How long a packet takes from one stage to the next on this machine.
 #pragma once
-
-#include <vector>
 
 #include "plan/profile.hpp"
 
@@ -14,9 +11,5 @@ TransportTimes measure_handover();
 
 // The same if one thread runs both stages; includes what both do besides computing.
 TransportTimes measure_inline_handover();
-
-// Bytes read and written per second by one thread, ascending by how many it goes through: from what
-// a cache holds to more than any cache does.
-std::vector<MemoryRate> measure_memory_rates();
 
 }  // namespace pipetrain
