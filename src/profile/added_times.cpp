@@ -1,14 +1,15 @@
 #include "profile/added_times.hpp"
 
-#include <array>
-#include <vector>
-
+#include "base/check.hpp"
 #include "profile/cut_times.hpp"
 #include "profile/measure_point.hpp"
 #include "profile/split_times.hpp"
 
 namespace pipetrain {
 namespace {
+
+// The most that each of them may hold.
+constexpr std::int64_t most_in_turn = 512 << 20;
 
 WatchedModel split(WatchedModel model) {
   model.schedule = "zb_h1";
@@ -22,26 +23,45 @@ WatchedModel cut(WatchedModel model, int layers, int from) {
 
 }  // namespace
 
-void measure_added_times(const WatchedModel& model, double seconds, std::int64_t in_turn_bytes,
-                         ProfilePoint& whole) {
-  const int count = static_cast<int>(whole.layers.size());
-  const std::vector<WatchedModel> ways = {split(model), cut(model, count, 0), cut(model, count, 1),
-                                          model};
-  std::vector<std::vector<LayerTimes>> times;
-  if (whole.held_bytes <= in_turn_bytes) {
-    for (ProfilePoint& point : measure_in_turn(ways, seconds))
-      times.push_back(std::move(point.layers));
-  } else {
-    for (std::size_t way = 0; way + 1 < ways.size(); ++way)
-      times.push_back(measure_point(ways[way], {}, seconds).layers);
-    times.push_back(whole.layers);
-  }
-  set_split_times(times[3], times[0]);
-  set_cut_times(times[3], {times[1], times[2]});
-  for (std::size_t l = 0; l < whole.layers.size(); ++l) {
-    whole.layers[l].split_backward_ms = times[3][l].split_backward_ms;
-    whole.layers[l].cut_forward_ms = times[3][l].cut_forward_ms;
-    whole.layers[l].cut_backward_ms = times[3][l].cut_backward_ms;
+double compute_ms(const ProfilePoint& point) {
+  double ms = 0;
+  for (const LayerTimes& times : point.layers)
+    ms += times.forward_ms + times.backward_input_ms + times.backward_weight_ms;
+  return ms;
+}
+
+void keep_faster(ProfilePoint& kept, ProfilePoint measured) {
+  if (compute_ms(measured) < compute_ms(kept)) kept = std::move(measured);
+}
+
+AddedTimes::AddedTimes(const WatchedModel& model, const ProfilePoint& whole)
+    : in_turn_(whole.held_bytes <= most_in_turn) {
+  const int layers = static_cast<int>(whole.layers.size());
+  ways_.push_back(split(model));
+  for (const int from : {0, 1}) ways_.push_back(cut(model, layers, from));
+  if (in_turn_) ways_.push_back(model);
+}
+
+void AddedTimes::measure(double seconds) {
+  std::vector<ProfilePoint> points;
+  if (in_turn_)
+    points = measure_in_turn(ways_, seconds);
+  else
+    for (const WatchedModel& way : ways_) points.push_back(measure_point(way, {}, seconds));
+  if (fastest_.empty()) fastest_ = points;
+  for (std::size_t way = 0; way < points.size(); ++way)
+    keep_faster(fastest_[way], std::move(points[way]));
+}
+
+void AddedTimes::set(ProfilePoint& whole) const {
+  PIPETRAIN_CHECK(!fastest_.empty(), "nothing was measured");
+  std::vector<LayerTimes> times = in_turn_ ? fastest_.back().layers : whole.layers;
+  set_split_times(times, fastest_[0].layers);
+  set_cut_times(times, {fastest_[1].layers, fastest_[2].layers});
+  for (std::size_t l = 0; l < times.size(); ++l) {
+    whole.layers[l].split_backward_ms = times[l].split_backward_ms;
+    whole.layers[l].cut_forward_ms = times[l].cut_forward_ms;
+    whole.layers[l].cut_backward_ms = times[l].cut_backward_ms;
   }
 }
 

@@ -2,19 +2,36 @@
 // split_times.hpp.
 #pragma once
 
-#include <cstdint>
+#include <vector>
 
 #include "plan/profile.hpp"
 #include "profile/watched_training.hpp"
 
 namespace pipetrain {
 
-// Sets those times of the layers of `whole`, by training the model in other ways, without
-// neighbours, for at least `seconds` each. Where a training holds at most `in_turn_bytes`, they
-// take turns with one in one piece, so that what slows the machine down for a while slows down all
-// of them; otherwise one is measured after the other. Throws UsageError, DeviceError and DataError
-// as training does.
-void measure_added_times(const WatchedModel& model, double seconds, std::int64_t in_turn_bytes,
-                         ProfilePoint& whole);
+class AddedTimes {
+ public:
+  // For a model in one piece, whose point is `whole`.
+  AddedTimes(const WatchedModel& model, const ProfilePoint& whole);
+
+  // Trains the model in other ways, without neighbours, for at least `seconds` each. Unless they
+  // hold very much, they take turns with one in one piece, so that what slows the machine down for
+  // a while slows down all of them. Of several calls the fastest times count. Throws UsageError,
+  // DeviceError and DataError as training does.
+  void measure(double seconds);
+
+  // Sets those times of the layers of `whole`; after measure().
+  void set(ProfilePoint& whole) const;
+
+ private:
+  bool in_turn_ = true;
+  std::vector<WatchedModel> ways_;     // split, cut, cut otherwise, and in one piece if in turn
+  std::vector<ProfilePoint> fastest_;  // of each
+};
+
+// Of forwards and backwards, of most micro-batches.
+double compute_ms(const ProfilePoint& point);
+// Whichever took less time.
+void keep_faster(ProfilePoint& kept, ProfilePoint measured);
 
 }  // namespace pipetrain

@@ -62,36 +62,68 @@ struct Place {
   int samples = 1, threads = 1, neighbours = 0;
 };
 
-// With few micro-batches in flight and one version of the weights, then with two versions, each by
-// itself and then taking turns with trainings that together fill the caches (with one version also
-// with one other), then with many micro-batches, as far as the data allow.
+// What a point is measured of.
+struct Way {
+  WatchedModel model;
+  Surroundings around;
+  int versions = 1;  // of the weights, by the model's schedule
+};
+
+ProfilePoint measured(const Way& way, double seconds) {
+  ProfilePoint point = measure_point(way.model, way.around, seconds);
+  point.versions = way.versions;
+  return point;
+}
+
+WatchedModel watched_model(const MeasureInput& in, const Place& place, int microbatches) {
+  const auto most =
+      static_cast<int>(std::min<std::int64_t>(microbatches, in.data.size() / place.samples));
+  return {.config = in.config,
+          .graph = in.graph,
+          .data = in.data,
+          .samples = place.samples,
+          .threads = place.threads,
+          .microbatches = most};
+}
+
+// Besides the model with few micro-batches in flight and one version of the weights, by itself: in
+// turn with other trainings, with two versions, and with many micro-batches, as far as the data
+// allow.
+std::vector<Way> further_ways(const MeasureInput& in, const Place& place, const Way& first,
+                              std::int64_t held_bytes) {
+  if (held_bytes >= beyond_caches) return {};
+  const int turns = trainings_beyond_caches(held_bytes);
+  const auto in_turn = [&](int trainings) { return Surroundings{place.neighbours, trainings}; };
+  Way two_versions = first;
+  two_versions.model.schedule = "pipedream_2bw";
+  two_versions.versions = 2;
+  std::vector<Way> ways;
+  if (turns > few_turns) ways.push_back({first.model, in_turn(2)});
+  ways.push_back({first.model, in_turn(turns)});
+  ways.push_back(two_versions);
+  two_versions.around = in_turn(turns);
+  ways.push_back(two_versions);
+  const WatchedModel many = watched_model(in, place, many_microbatches);
+  if (many.microbatches > few_microbatches) ways.push_back({many, in_turn(1)});
+  return ways;
+}
+
+// All is measured twice, the second time after everything else, and the faster one counts: what
+// else the machine does for a while only makes it slower.
 std::vector<ProfilePoint> measure_holding(const MeasureInput& in, const Place& place) {
-  const auto at_most = [&](int wanted) {
-    return static_cast<int>(std::min<std::int64_t>(wanted, in.data.size() / place.samples));
-  };
-  WatchedModel model{.config = in.config,
-                     .graph = in.graph,
-                     .data = in.data,
-                     .samples = place.samples,
-                     .threads = place.threads,
-                     .microbatches = at_most(few_microbatches)};
-  std::vector<ProfilePoint> points;
-  const auto measure = [&](int in_turn, int versions) {
-    points.push_back(measure_point(model, {place.neighbours, in_turn}, in.seconds));
-    points.back().versions = versions;
-  };
-  measure(1, 1);
-  if (place.neighbours == 0) measure_added_times(model, in.seconds, beyond_caches, points[0]);
-  if (points[0].held_bytes >= beyond_caches) return points;
-  const int turns = trainings_beyond_caches(points[0].held_bytes);
-  if (turns > few_turns) measure(2, 1);
-  measure(turns, 1);
-  model.schedule = "pipedream_2bw";
-  measure(1, 2);
-  measure(turns, 2);
-  model.schedule = "gpipe";
-  model.microbatches = at_most(many_microbatches);
-  if (model.microbatches > few_microbatches) measure(1, 1);
+  std::vector<Way> ways = {{watched_model(in, place, few_microbatches), {place.neighbours, 1}, 1}};
+  const double seconds = in.seconds / 2;
+  std::vector<ProfilePoint> points = {measured(ways.front(), seconds)};
+  AddedTimes added(ways.front().model, points.front());
+  for (const Way& way : further_ways(in, place, ways.front(), points.front().held_bytes)) {
+    ways.push_back(way);
+    points.push_back(measured(way, seconds));
+  }
+  if (place.neighbours == 0) added.measure(seconds);
+  for (std::size_t i = 0; i < ways.size(); ++i) keep_faster(points[i], measured(ways[i], seconds));
+  if (place.neighbours > 0) return points;
+  added.measure(seconds);
+  added.set(points.front());
   return points;
 }
 

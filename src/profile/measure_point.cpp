@@ -14,7 +14,7 @@
 namespace pipetrain {
 namespace {
 
-constexpr int warm_up_steps = 3, lots_least = 7, lots_most = 60;
+constexpr int warm_up_steps = 2, lots_least = 5, lots_most = 60;
 constexpr double lot_ms = 60;  // roughly; at least one step
 
 // Trainings that take turns, a mini-batch each, so that each finds in the caches what the others

@@ -55,9 +55,13 @@ TEST_CASE("ways to train that are measured in turn each have times of all layers
 TEST_CASE("times that cuts and halves add change nothing else of a point", "[profile]") {
   const Line line;
   const ProfilePoint before = measure_point(line.model, {}, 0.01);
-  for (const std::int64_t in_turn_bytes : {std::int64_t{0}, std::int64_t{1} << 30}) {
+  for (const std::int64_t held : {before.held_bytes, std::int64_t{1} << 40}) {
     ProfilePoint point = before;
-    measure_added_times(line.model, 0.01, in_turn_bytes, point);
+    point.held_bytes = held;  // in turn, or one after the other
+    AddedTimes added(line.model, point);
+    added.measure(0.01);
+    added.measure(0.01);
+    added.set(point);
     for (std::size_t l = 0; l < point.layers.size(); ++l) {
       CHECK(point.layers[l].forward_ms == before.layers[l].forward_ms);
       CHECK(point.layers[l].backward_weight_ms == before.layers[l].backward_weight_ms);
@@ -66,6 +70,19 @@ TEST_CASE("times that cuts and halves add change nothing else of a point", "[pro
     CHECK(point.layers[2].cut_forward_ms == 0);
     CHECK(point.rest_ms == before.rest_ms);
   }
+}
+
+TEST_CASE("of two measurements the faster one is kept", "[profile]") {
+  const auto point = [](double forward_ms, double rest_ms) {
+    return ProfilePoint{.layers = {{.forward_ms = forward_ms, .backward_weight_ms = 1}},
+                        .rest_ms = rest_ms};
+  };
+  ProfilePoint kept = point(2, 5);
+  keep_faster(kept, point(3, 1));
+  CHECK(kept.rest_ms == 5);
+  keep_faster(kept, point(1, 9));
+  CHECK(kept.rest_ms == 9);
+  CHECK(compute_ms(kept) == 2);
 }
 
 TEST_CASE("memory rates are measured for more and more bytes", "[profile]") {
