@@ -23,17 +23,6 @@ WatchedModel cut(WatchedModel model, int layers, int from) {
 
 }  // namespace
 
-double compute_ms(const ProfilePoint& point) {
-  double ms = 0;
-  for (const LayerTimes& times : point.layers)
-    ms += times.forward_ms + times.backward_input_ms + times.backward_weight_ms;
-  return ms;
-}
-
-void keep_faster(ProfilePoint& kept, ProfilePoint measured) {
-  if (compute_ms(measured) < compute_ms(kept)) kept = std::move(measured);
-}
-
 AddedTimes::AddedTimes(const WatchedModel& model, const ProfilePoint& whole)
     : in_turn_(whole.held_bytes <= most_in_turn) {
   const int layers = static_cast<int>(whole.layers.size());

@@ -29,9 +29,4 @@ class AddedTimes {
   std::vector<ProfilePoint> fastest_;  // of each
 };
 
-// Of forwards and backwards, of most micro-batches.
-double compute_ms(const ProfilePoint& point);
-// Whichever took less time.
-void keep_faster(ProfilePoint& kept, ProfilePoint measured);
-
 }  // namespace pipetrain

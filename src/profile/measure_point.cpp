@@ -136,4 +136,15 @@ std::vector<ProfilePoint> measure_in_turn(const std::vector<WatchedModel>& ways,
   return points;
 }
 
+double compute_ms(const ProfilePoint& point) {
+  double ms = 0;
+  for (const LayerTimes& times : point.layers)
+    ms += times.forward_ms + times.backward_input_ms + times.backward_weight_ms;
+  return ms;
+}
+
+void keep_faster(ProfilePoint& kept, ProfilePoint measured) {
+  if (compute_ms(measured) < compute_ms(kept)) kept = std::move(measured);
+}
+
 }  // namespace pipetrain

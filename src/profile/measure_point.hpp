@@ -21,4 +21,9 @@ ProfilePoint measure_point(const WatchedModel& model, const Surroundings& around
 // few steps of one, then of the next, and so on. All have the same number of threads.
 std::vector<ProfilePoint> measure_in_turn(const std::vector<WatchedModel>& ways, double seconds);
 
+// Of forwards and backwards, of most micro-batches.
+double compute_ms(const ProfilePoint& point);
+// Keeps whichever took less time.
+void keep_faster(ProfilePoint& kept, ProfilePoint measured);
+
 }  // namespace pipetrain
