@@ -108,7 +108,7 @@ std::vector<Way> further_ways(const MeasureInput& in, const Place& place, const 
   return ways;
 }
 
-// All is measured twice, the second time after everything else, and the faster one counts: what
+// Each is measured twice, the second time after all the others, and the faster one counts: what
 // else the machine does for a while only makes it slower.
 std::vector<ProfilePoint> measure_holding(const MeasureInput& in, const Place& place) {
   std::vector<Way> ways = {{watched_model(in, place, few_microbatches), {place.neighbours, 1}, 1}};

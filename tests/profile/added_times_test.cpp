@@ -57,6 +57,7 @@ TEST_CASE("times that cuts and halves add change nothing else of a point", "[pro
   const ProfilePoint before = measure_point(line.model, {}, 0.01);
   for (const std::int64_t held : {before.held_bytes, std::int64_t{1} << 40}) {
     ProfilePoint point = before;
+    for (LayerTimes& layer : point.layers) layer.split_backward_ms = -1;
     point.held_bytes = held;  // in turn, or one after the other
     AddedTimes added(line.model, point);
     added.measure(0.01);
