@@ -16,6 +16,7 @@ STEP_MEDIAN, STEP_WORST = 0.03, 0.10  # of the measured step; the worst one, bey
 MEMORY_SHARE, MEMORY_BYTES = 0.02, 1 << 20
 BUBBLE = 0.03
 ORDER_SHARE, BEST_WITHIN = 0.95, 0.02
+SECONDS = 2  # of each run in each pass: several short ones, minutes apart, see more of a machine's noise than a long one
 
 
 def call(arguments):
@@ -43,7 +44,8 @@ def benchmark(binary, run, profile):
     keys = {"pipeline.schedule": f'"{schedule}"', "pipeline.stages": stages,
             "pipeline.microbatches": microbatches, "data.batch_size": microbatches * MODELS[model][1],
             "hardware.workers": f'"{workers}"'}
-    out = call([binary, "benchmark", *settings(model, precision, keys), "--profile", profile, "--json"])
+    out = call([binary, "benchmark", *settings(model, precision, keys), "--profile", profile, "--json",
+                "--seconds", SECONDS])
     result = json.loads(out)["results"][0]
     return {"step_ms": result["step_ms_median"], "predicted_ms": result["step_ms_predicted"],
             "bubble": result["bubble"], "predicted_bubble": result["bubble_predicted"],
@@ -172,7 +174,7 @@ def report(runs, results):
 def main():
     parser = argparse.ArgumentParser(prog="validate-plan")
     parser.add_argument("--pipetrain", default=ROOT / "build", type=pathlib.Path)
-    parser.add_argument("--passes", default=2, type=int)
+    parser.add_argument("--passes", default=3, type=int)
     parser.add_argument("--folder", default=ROOT / "build-validate", type=pathlib.Path)
     parser.add_argument("--report", action="store_true")
     options = parser.parse_args()

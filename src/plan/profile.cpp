@@ -100,12 +100,13 @@ ProfilePoint on_line(const ProfilePoint& a, const ProfilePoint& b, double held_b
 }
 
 // More than was held in any measurement: as if times grew further, for those that grew from the
-// measurement that held least to the one that held most by more than a measurement's error.
+// measurement that held least to the one that held most. If these are close, the line through them
+// says more about their errors than about what holds more.
 ProfilePoint beyond(const ProfilePoint& least, const ProfilePoint& most, double held_bytes) {
-  constexpr double farthest = 2;
+  constexpr double farthest = 2;  // times the most bytes; from measurements as far apart
   const auto low = static_cast<double>(least.held_bytes),
              high = static_cast<double>(most.held_bytes);
-  if (high < distinct * low) return most;
+  if (high < farthest * low) return most;
   const ProfilePoint grown = on_line(least, most, std::min(held_bytes, farthest * high));
   ProfilePoint point = most;
   for (std::size_t l = 0; l < point.layers.size(); ++l) {

@@ -67,7 +67,7 @@ double LayerClock::median_ms(LayerWork work) const {
   return median(times);
 }
 
-std::vector<LayerTimes> LayerClock::medians() const {
+std::vector<LayerTimes> LayerClock::times(double quantile_of_lots) const {
   std::vector<LayerTimes> layers;
   for (std::size_t l = 0; l < now_.size(); ++l) {
     std::array<std::vector<double>, works> times;
@@ -80,7 +80,9 @@ std::vector<LayerTimes> LayerClock::medians() const {
       }
       all.push_back(sum);
     }
-    const auto of = [&](LayerWork work) { return median(times[static_cast<std::size_t>(work)]); };
+    const auto of = [&](LayerWork work) {
+      return quantile(times[static_cast<std::size_t>(work)], quantile_of_lots);
+    };
     const double first = of(LayerWork::FirstWeight), added = of(LayerWork::BackwardWeight),
                  fused = of(LayerWork::WeightUpdate);
     // Of two micro-batches the second may have the update in it, so that none is only added.

@@ -1,5 +1,6 @@
 // Times the work that a stage asks of its stream for each layer while it trains, and gives medians
-// over several lots of steps. A device finishes each piece of work before the next one begins.
+// over several lots of steps, or the shortest times of all. A device finishes each piece of work
+// before the next one begins.
 #pragma once
 
 #include <array>
@@ -24,7 +25,10 @@ class LayerClock : public LayerWatch {
   void end_lot(int steps, int microbatches);
   void forget() { lots_.clear(); }
   // For one micro-batch.
-  std::vector<LayerTimes> medians() const;
+  std::vector<LayerTimes> medians() const { return times(0.5); }
+  // Each work in the lot in which it was fastest. What else the machine does is left out as far as
+  // it pauses, so differences between two ways to train the same layers are best seen here.
+  std::vector<LayerTimes> fastest() const { return times(0); }
   double median_ms(LayerWork work) const;    // of one micro-batch, all layers together
   double watched_ms(std::size_t lot) const;  // for one mini-batch, whatever was timed
 
@@ -39,6 +43,7 @@ class LayerClock : public LayerWatch {
     int steps = 1, microbatches = 1;
   };
   static double each(const Lot& lot, const Sums& sums, LayerWork work);
+  std::vector<LayerTimes> times(double quantile_of_lots) const;
 
   std::vector<Sums> now_;
   std::vector<Lot> lots_;

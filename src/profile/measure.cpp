@@ -23,7 +23,8 @@ constexpr int few_microbatches = 3, many_microbatches = 16;
 // With two, the weight gradients that have no update in them are the first of their mini-batches,
 // which are written; what the others add is then taken to cost the same.
 constexpr int least_microbatches = 2;
-// If a stage holds more than this, nothing is still in a cache when a step returns to it.
+// If a stage holds more than this, nothing is still in a cache when a step returns to it: then only
+// updates differ, by whether they write other weights than they read.
 constexpr std::int64_t beyond_caches = 64 << 20;
 // If more trainings than this take turns, two are measured too: times grow from where the caches
 // are full, and hardly before.
@@ -86,17 +87,17 @@ WatchedModel watched_model(const MeasureInput& in, const Place& place, int micro
           .microbatches = most};
 }
 
-// Besides the model with few micro-batches in flight and one version of the weights, by itself: in
-// turn with other trainings, with two versions, and with many micro-batches, as far as the data
-// allow.
+// Besides the model with few micro-batches in flight and one version of the weights, by itself:
+// with two versions and, unless that is beyond the caches anyway, in turn with other trainings and
+// with many micro-batches, as far as the data allow.
 std::vector<Way> further_ways(const MeasureInput& in, const Place& place, const Way& first,
                               std::int64_t held_bytes) {
-  if (held_bytes >= beyond_caches) return {};
-  const int turns = trainings_beyond_caches(held_bytes);
-  const auto in_turn = [&](int trainings) { return Surroundings{place.neighbours, trainings}; };
   Way two_versions = first;
   two_versions.model.schedule = "pipedream_2bw";
   two_versions.versions = 2;
+  if (held_bytes >= beyond_caches) return {two_versions};
+  const int turns = trainings_beyond_caches(held_bytes);
+  const auto in_turn = [&](int trainings) { return Surroundings{place.neighbours, trainings}; };
   std::vector<Way> ways;
   if (turns > few_turns) ways.push_back({first.model, in_turn(2)});
   ways.push_back({first.model, in_turn(turns)});

@@ -69,18 +69,24 @@ class Measuring {
             .threads = model_.threads,
             .microbatches = model_.microbatches,
             .held_bytes = turns_.held_bytes(),
-            .layers = layers(),
+            .layers = layers(&LayerClock::medians),
             .load_ms = first.median_ms(LayerWork::Load),
             .loss_ms = last.median_ms(LayerWork::Loss),
             .loss_gradient_ms = last.median_ms(LayerWork::LossGradient),
             .rest_ms = rest_ms()};
   }
+  // With the times of each layer in the lots in which they were shortest.
+  ProfilePoint fastest_point() const {
+    ProfilePoint fastest = point();
+    fastest.layers = layers(&LayerClock::fastest);
+    return fastest;
+  }
 
  private:
-  std::vector<LayerTimes> layers() const {
+  std::vector<LayerTimes> layers(std::vector<LayerTimes> (LayerClock::*times)() const) const {
     std::vector<LayerTimes> layers;
     for (int s = 0; s < training_.stages(); ++s)
-      for (const LayerTimes& times : training_.clock(s).medians()) layers.push_back(times);
+      for (const LayerTimes& of_layer : (training_.clock(s).*times)()) layers.push_back(of_layer);
     return layers;
   }
   // Time per mini-batch that is not timed as part of its layers.
@@ -132,7 +138,7 @@ std::vector<ProfilePoint> measure_in_turn(const std::vector<WatchedModel>& ways,
   as_worker(cores_for(1, ways.front().threads),
             [&] { measure_lots(std::span(all), seconds, [] {}); });
   std::vector<ProfilePoint> points;
-  for (const Measuring& one : all) points.push_back(one.point());
+  for (const Measuring& one : all) points.push_back(one.fastest_point());
   return points;
 }
 

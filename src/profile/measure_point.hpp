@@ -18,7 +18,9 @@ struct Surroundings {
 ProfilePoint measure_point(const WatchedModel& model, const Surroundings& around, double seconds);
 
 // The same for several ways to train a model, without neighbours, each for at least `seconds`: a
-// few steps of one, then of the next, and so on. All have the same number of threads.
+// few steps of one, then of the next, and so on. All have the same number of threads. To compare
+// them: each layer's times are the shortest of all, not medians, so that what else the machine does
+// for a while is in none of them.
 std::vector<ProfilePoint> measure_in_turn(const std::vector<WatchedModel>& ways, double seconds);
 
 // Of forwards and backwards, of most micro-batches.

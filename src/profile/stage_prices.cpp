@@ -133,6 +133,22 @@ double together_ms(const CompiledPipeline& pipeline, int s, const Profile& profi
                   1 / memory_rate(profile, together * bytes) - 1 / memory_rate(profile, moved));
 }
 
+// Of each forward and each backward, where one thread runs several stages or copies in turn: those
+// in between have driven the stage's workspace out of the caches, so that its lines are read from
+// memory before they are written, and written back after. What the last cache delivers hides behind
+// computing.
+double return_ms(const CompiledPipeline& pipeline, std::size_t s, const Profile& profile) {
+  if (!is_inline(pipeline.in.config) || profile.memory.empty()) return 0;
+  constexpr double in_last_cache = 16 << 20;
+  const std::vector<HeldMemory> held = predicted_memory(pipeline);
+  const int copies = pipeline.needs.stages[StageId{static_cast<int>(s)}].copies;
+  if (held.size() == 1 && copies == 1) return 0;
+  const double moved = 2 * static_cast<double>(held[s].training[Use::Workspace]) / copies;
+  return 1e3 * moved *
+         std::max(0.0, 1 / memory_rate(profile, held_bytes(pipeline)) -
+                           1 / memory_rate(profile, std::max(moved, in_last_cache)));
+}
+
 // Adds the time that messages and sums take over links, beyond what they take without.
 void add_links(const CompiledPipeline& pipeline, const LinkRate& link, Costs& costs) {
   CommunicationForecast forecast(pipeline);
@@ -172,6 +188,9 @@ StagePrices stage_prices(const CompiledPipeline& pipeline, const Profile& profil
     const ProfilePoint& point = needs.weight_copies > 1 ? elsewhere : in_place;
     StageCosts costs =
         work_of(part, pipeline.in.graph, point, microbatches_of_a_copy(pipeline, needs));
+    const double back = return_ms(pipeline, static_cast<std::size_t>(s), profile);
+    costs.forward += back;
+    costs.backward_input += back;
     costs.backward_input += again_ms(pipeline.parts[static_cast<std::size_t>(s)], part, point);
     costs.backward_input += together_ms(pipeline, s, profile);
     costs.update +=

@@ -62,6 +62,20 @@ TEST_CASE("of two micro-batches, both weight gradients are taken to cost what th
   CHECK(times.backward_weight_ms == times.first_weight_ms);
 }
 
+TEST_CASE("the fastest times may be from different lots", "[profile]") {
+  LayerClock clock(1);
+  for (const auto& [forward, backward] : {std::pair{1, 60}, {60, 1}, {60, 60}}) {
+    work_for(clock, LayerWork::Forward, 0, forward);
+    work_for(clock, LayerWork::BackwardInput, 0, backward);
+    clock.end_lot(1, 1);
+  }
+  const LayerTimes fastest = clock.fastest()[0], usual = clock.medians()[0];
+  CHECK(fastest.forward_ms >= 1);
+  CHECK(fastest.forward_ms < usual.forward_ms);
+  CHECK(fastest.backward_input_ms >= 1);
+  CHECK(fastest.backward_input_ms < usual.backward_input_ms);
+}
+
 TEST_CASE("times from before a warm-up's end are forgotten", "[profile]") {
   LayerClock clock(1);
   work_for(clock, LayerWork::Forward, 0, 30);
