@@ -23,8 +23,9 @@ constexpr int few_microbatches = 3, many_microbatches = 16;
 // With two, the weight gradients that have no update in them are the first of their mini-batches,
 // which are written; what the others add is then taken to cost the same.
 constexpr int least_microbatches = 2;
-// If a stage holds more than this, nothing is still in a cache when a step returns to it: then only
-// updates differ, by whether they write other weights than they read.
+// If a stage holds more than this, nothing is still in a cache when a step returns to it: forwards
+// and backwards then take the same time whatever it holds, and only updates differ, by whether they
+// write other weights than they read.
 constexpr std::int64_t beyond_caches = 64 << 20;
 // If more trainings than this take turns, two are measured too: times grow from where the caches
 // are full, and hardly before.
@@ -122,6 +123,7 @@ std::vector<ProfilePoint> measure_holding(const MeasureInput& in, const Place& p
   }
   if (place.neighbours == 0) added.measure(seconds);
   for (std::size_t i = 0; i < ways.size(); ++i) keep_faster(points[i], measured(ways[i], seconds));
+  if (points.front().held_bytes >= beyond_caches) share_fastest_compute(points);
   if (place.neighbours > 0) return points;
   added.measure(seconds);
   added.set(points.front());

@@ -14,7 +14,7 @@
 namespace pipetrain {
 namespace {
 
-constexpr int warm_up_steps = 2, lots_least = 5, lots_most = 60;
+constexpr int warm_up_steps = 1, lots_least = 5, lots_most = 60;
 constexpr double lot_ms = 60;  // roughly; at least one step
 
 // Trainings that take turns, a mini-batch each, so that each finds in the caches what the others
@@ -151,6 +151,16 @@ double compute_ms(const ProfilePoint& point) {
 
 void keep_faster(ProfilePoint& kept, ProfilePoint measured) {
   if (compute_ms(measured) < compute_ms(kept)) kept = std::move(measured);
+}
+
+void share_fastest_compute(std::vector<ProfilePoint>& points) {
+  const std::vector<LayerTimes> fastest = std::ranges::min_element(points, {}, compute_ms)->layers;
+  for (ProfilePoint& point : points)
+    for (std::size_t l = 0; l < fastest.size(); ++l)
+      for (double LayerTimes::*time :
+           {&LayerTimes::forward_ms, &LayerTimes::backward_input_ms, &LayerTimes::first_weight_ms,
+            &LayerTimes::backward_weight_ms})
+        point.layers[l].*time = fastest[l].*time;
 }
 
 }  // namespace pipetrain

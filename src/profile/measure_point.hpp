@@ -27,5 +27,7 @@ std::vector<ProfilePoint> measure_in_turn(const std::vector<WatchedModel>& ways,
 double compute_ms(const ProfilePoint& point);
 // Keeps whichever took less time.
 void keep_faster(ProfilePoint& kept, ProfilePoint measured);
+// Gives all points the forwards and backwards of the one whose took least.
+void share_fastest_compute(std::vector<ProfilePoint>& points);
 
 }  // namespace pipetrain

@@ -86,6 +86,26 @@ TEST_CASE("of two measurements the faster one is kept", "[profile]") {
   CHECK(compute_ms(kept) == 2);
 }
 
+TEST_CASE(
+    "points that compute alike have the fastest forwards and backwards, and their own updates",
+    "[profile]") {
+  const auto point = [](double ms) {
+    return ProfilePoint{.layers = {{.forward_ms = ms,
+                                    .backward_input_ms = ms,
+                                    .first_weight_ms = ms,
+                                    .backward_weight_ms = ms,
+                                    .update_ms = ms}}};
+  };
+  std::vector<ProfilePoint> points = {point(3), point(2), point(4)};
+  share_fastest_compute(points);
+  for (const ProfilePoint& shared : points) {
+    CHECK(compute_ms(shared) == 6);
+    CHECK(shared.layers[0].first_weight_ms == 2);
+  }
+  CHECK(points[0].layers[0].update_ms == 3);
+  CHECK(points[2].layers[0].update_ms == 4);
+}
+
 TEST_CASE("memory rates are measured for more and more bytes", "[profile]") {
   const std::vector<MemoryRate> rates = measure_memory_rates(*make_backend("cpu"));
   REQUIRE(rates.size() > 2);
