@@ -16,9 +16,9 @@ double handover_ms(const Profile& profile, std::string_view name) {
 }
 
 // Held by the worker that holds most.
-double held_bytes(const CompiledPipeline& pipeline) {
+double held_bytes(const CompiledPipeline& pipeline, const std::vector<HeldMemory>& memory) {
   std::size_t all = 0, most = 0;
-  for (const HeldMemory& stage : predicted_memory(pipeline)) {
+  for (const HeldMemory& stage : memory) {
     all += stage.training.total();
     most = std::max(most, stage.training.total());
   }
@@ -26,14 +26,15 @@ double held_bytes(const CompiledPipeline& pipeline) {
 }
 
 // The times for stages that keep this many versions of their weights.
-ProfilePoint point_for(const CompiledPipeline& pipeline, const Profile& profile, int versions) {
+ProfilePoint point_for(const CompiledPipeline& pipeline, const Profile& profile, double held,
+                       int versions) {
   const Config& config = pipeline.in.config;
   const double microbatches = config.pipeline.microbatches;
   const int workers = workers_at_once(config);
   return point_of(profile, {.samples = static_cast<double>(config.data.batch_size) / microbatches,
                             .threads = threads_for(config).threads_per_stage,
                             .beside = workers > 1 ? Beside::Neighbours : Beside::Nobody,
-                            .held_bytes = held_bytes(pipeline),
+                            .held_bytes = held,
                             .microbatches = microbatches,
                             .versions = versions});
 }
@@ -137,15 +138,11 @@ double together_ms(const CompiledPipeline& pipeline, int s, const Profile& profi
 // in between have driven the stage's workspace out of the caches, so that its lines are read from
 // memory before they are written, and written back after. What the last cache delivers hides behind
 // computing.
-double return_ms(const CompiledPipeline& pipeline, std::size_t s, const Profile& profile) {
-  if (!is_inline(pipeline.in.config) || profile.memory.empty()) return 0;
+double workspace_ms(double workspace, double held, const Profile& profile) {
   constexpr double in_last_cache = 16 << 20;
-  const std::vector<HeldMemory> held = predicted_memory(pipeline);
-  const int copies = pipeline.needs.stages[StageId{static_cast<int>(s)}].copies;
-  if (held.size() == 1 && copies == 1) return 0;
-  const double moved = 2 * static_cast<double>(held[s].training[Use::Workspace]) / copies;
+  const double moved = 2 * workspace;
   return 1e3 * moved *
-         std::max(0.0, 1 / memory_rate(profile, held_bytes(pipeline)) -
+         std::max(0.0, 1 / memory_rate(profile, held) -
                            1 / memory_rate(profile, std::max(moved, in_last_cache)));
 }
 
@@ -175,9 +172,11 @@ void add_links(const CompiledPipeline& pipeline, const LinkRate& link, Costs& co
 
 StagePrices stage_prices(const CompiledPipeline& pipeline, const Profile& profile) {
   const Config& config = pipeline.in.config;
-  const ProfilePoint in_place = point_for(pipeline, profile, 1),
-                     elsewhere = point_for(pipeline, profile, 2);
-  const double rate = memory_rate(profile, held_bytes(pipeline));
+  const std::vector<HeldMemory> memory = predicted_memory(pipeline);
+  const double held = held_bytes(pipeline, memory);
+  const ProfilePoint in_place = point_for(pipeline, profile, held, 1),
+                     elsewhere = point_for(pipeline, profile, held, 2);
+  const double rate = memory_rate(profile, held);
   const int last = static_cast<int>(pipeline.in.plan.stages.size()) - 1;
   const double half_packet = handover_ms(profile, "inline") / 2,
                journey = is_inline(config) ? 0 : handover_ms(profile, "threads");
@@ -188,9 +187,13 @@ StagePrices stage_prices(const CompiledPipeline& pipeline, const Profile& profil
     const ProfilePoint& point = needs.weight_copies > 1 ? elsewhere : in_place;
     StageCosts costs =
         work_of(part, pipeline.in.graph, point, microbatches_of_a_copy(pipeline, needs));
-    const double back = return_ms(pipeline, static_cast<std::size_t>(s), profile);
-    costs.forward += back;
-    costs.backward_input += back;
+    if (is_inline(config) && (last > 0 || needs.copies > 1) && rate > 0) {
+      const double workspace =
+          static_cast<double>(memory[static_cast<std::size_t>(s)].training[Use::Workspace]);
+      const double ms = workspace_ms(workspace / needs.copies, held, profile);
+      costs.forward += ms;
+      costs.backward_input += ms;
+    }
     costs.backward_input += again_ms(pipeline.parts[static_cast<std::size_t>(s)], part, point);
     costs.backward_input += together_ms(pipeline, s, profile);
     costs.update +=

@@ -92,6 +92,20 @@ TEST_CASE("times are interpolated between points that held less and more", "[pro
   CHECK(point(0, 1).rest_ms == 0);
 }
 
+TEST_CASE("points that held nearly as much say nothing about what holds more", "[profile]") {
+  Profile profile = small();
+  profile.points.resize(2);
+  profile.points[0].held_bytes = 1000;
+  profile.points[1] = profile.points[0];
+  profile.points[1].layers[0].forward_ms = 3.5;
+  const auto beyond_both = [&](std::int64_t held) {
+    profile.points[1].held_bytes = held;
+    return point_of(profile, {.samples = 4, .held_bytes = 1e9}).layers[0].forward_ms;
+  };
+  CHECK(beyond_both(1900) == 3.5);
+  CHECK(beyond_both(2000) == Approx(5.5));  // as far again
+}
+
 // No line through them says anything about one that holds more.
 TEST_CASE("points that held about the same are told apart by their micro-batches", "[profile]") {
   Profile profile = small();
