@@ -23,7 +23,7 @@ Profile profile_of(const ReadConfig& read, const Graph& graph, const Dataset& tr
                         [&] {
                           spdlog::info(
                               "measures the model for schedule = \"auto\", once per machine: "
-                              "micro-batches of {} samples",
+                              "micro-batches of size {}",
                               fmt::join(samples, ", "));
                           return measure_profile({.config = read.config,
                                                   .graph = graph,

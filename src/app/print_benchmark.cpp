@@ -24,9 +24,9 @@ void print_communication(const ordered_json& c) {
     return c[which][what].get<double>() / steps;
   };
   const auto sent = [&](const char* which) {
-    return fmt::format("{} in {:.4g} messages",
-                       bytes_text(static_cast<std::size_t>(of(which, "bytes"))),
-                       of(which, "messages"));
+    const double messages = of(which, "messages");
+    return fmt::format("{} in {:.4g} {}", bytes_text(static_cast<std::size_t>(of(which, "bytes"))),
+                       messages, messages == 1 ? "message" : "messages");
   };
   const std::string counted = sent("counted"), predicted = sent("predicted");
   fmt::print("  sends {} a step{}{}\n", counted,

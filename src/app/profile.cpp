@@ -80,7 +80,7 @@ int profile(const Options& options) {
       options.profile_samples.empty()
           ? microbatch_sizes_to_measure(config.data.batch_size, *data.train)
           : options.profile_samples;
-  spdlog::info("measures micro-batches of {} samples", fmt::join(samples, ", "));
+  spdlog::info("measures micro-batches of size {}", fmt::join(samples, ", "));
   const Profile profile =
       measure_profile({.config = config,
                        .graph = graph,
