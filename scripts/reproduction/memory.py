@@ -5,7 +5,7 @@ For anyone who chooses a schedule by the memory that it takes, or asks what the 
 A perceptron of 32 equal linear layers of width 256, cut into equal stages for P = 4, 8 and 16 workers (two stages per worker
 under interleaved_1f1b and zb_v, two copies of each under chimera, the whole model on each worker under data_parallel). A
 micro-batch has 16 samples; sgd with momentum 0.9. First N = 16 micro-batches per mini-batch, where every schedule is allowed,
-then N = 1, where those that never drain keep most versions. Workers run inline, so 16 of them are measured on any machine.
+then N = 1, where those that never drain keep most versions. Workers are threads, also where there are fewer cores.
 """
 import csv
 import json
@@ -186,7 +186,7 @@ def main() -> None:
     results: dict = {}
     with tempfile.TemporaryDirectory() as folder:
         config = pathlib.Path(folder) / "config.toml"
-        write_config(config, SAMPLES, "inline")
+        write_config(config, SAMPLES, "threads")
         for n in MICROBATCHES:
             for p in WORKERS:
                 names = [m for m in (SHOWN if n > 1 else AT_ONE) if SHOWN[m].allows(p, n)]

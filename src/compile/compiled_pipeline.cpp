@@ -5,6 +5,7 @@
 #include "compile/device_rank_rules.hpp"
 #include "compile/packet_room.hpp"
 #include "compile/parameter_memory.hpp"
+#include "compile/shared_workspaces.hpp"
 
 namespace pipetrain {
 namespace {
@@ -83,6 +84,7 @@ CompiledPipeline compile_pipeline(const PipelineInput& in) {
     for (int copy = 0; copy < p.needs.stages[s].copies; ++copy)
       part.passes.push_back(passes_of(p, part, {static_cast<int>(s)}, copy));
   }
+  share_workspaces(p);
   return p;
 }
 

@@ -16,9 +16,9 @@ double handover_ms(const Profile& profile, std::string_view name) {
 }
 
 // Held by the worker that holds most.
-double held_bytes(const CompiledPipeline& pipeline, const std::vector<HeldMemory>& memory) {
+double held_bytes(const CompiledPipeline& pipeline) {
   std::size_t all = 0, most = 0;
-  for (const HeldMemory& stage : memory) {
+  for (const HeldMemory& stage : predicted_memory(pipeline)) {
     all += stage.training.total();
     most = std::max(most, stage.training.total());
   }
@@ -134,18 +134,6 @@ double together_ms(const CompiledPipeline& pipeline, int s, const Profile& profi
                   1 / memory_rate(profile, together * bytes) - 1 / memory_rate(profile, moved));
 }
 
-// Of each forward and each backward, where one thread runs several stages or copies in turn: those
-// in between have driven the stage's workspace out of the caches, so that its lines are read from
-// memory before they are written, and written back after. What the last cache delivers hides behind
-// computing.
-double workspace_ms(double workspace, double held, const Profile& profile) {
-  constexpr double in_last_cache = 16 << 20;
-  const double moved = 2 * workspace;
-  return 1e3 * moved *
-         std::max(0.0, 1 / memory_rate(profile, held) -
-                           1 / memory_rate(profile, std::max(moved, in_last_cache)));
-}
-
 // Adds the time that messages and sums take over links, beyond what they take without.
 void add_links(const CompiledPipeline& pipeline, const LinkRate& link, Costs& costs) {
   CommunicationForecast forecast(pipeline);
@@ -172,8 +160,7 @@ void add_links(const CompiledPipeline& pipeline, const LinkRate& link, Costs& co
 
 StagePrices stage_prices(const CompiledPipeline& pipeline, const Profile& profile) {
   const Config& config = pipeline.in.config;
-  const std::vector<HeldMemory> memory = predicted_memory(pipeline);
-  const double held = held_bytes(pipeline, memory);
+  const double held = held_bytes(pipeline);
   const ProfilePoint in_place = point_for(pipeline, profile, held, 1),
                      elsewhere = point_for(pipeline, profile, held, 2);
   const double rate = memory_rate(profile, held);
@@ -187,13 +174,6 @@ StagePrices stage_prices(const CompiledPipeline& pipeline, const Profile& profil
     const ProfilePoint& point = needs.weight_copies > 1 ? elsewhere : in_place;
     StageCosts costs =
         work_of(part, pipeline.in.graph, point, microbatches_of_a_copy(pipeline, needs));
-    if (is_inline(config) && (last > 0 || needs.copies > 1) && rate > 0) {
-      const double workspace =
-          static_cast<double>(memory[static_cast<std::size_t>(s)].training[Use::Workspace]);
-      const double ms = workspace_ms(workspace / needs.copies, held, profile);
-      costs.forward += ms;
-      costs.backward_input += ms;
-    }
     costs.backward_input += again_ms(pipeline.parts[static_cast<std::size_t>(s)], part, point);
     costs.backward_input += together_ms(pipeline, s, profile);
     costs.update +=

@@ -221,22 +221,21 @@ struct Checker {
       need_before("compute", i, at, role_in_turn(i), {i.microbatch.value - 1});
   }
 
-  // No other instruction may use the stage's workspace between a head and its tail.
+  // Between a head and its tail no other instruction may use the workspace, which is that of all
+  // stages of the worker, or wait: workers on one thread share the workspace too.
   void check_tails(WorkerId w) {
-    std::map<StageId, std::optional<MicrobatchId>> heads;
+    const Instruction* head = nullptr;
     const auto& list = program.workers[w.value];
     for (std::size_t at = 0; at < list.size(); ++at) {
       const Instruction& i = list[at];
-      if (!computes(i.op)) continue;
-      auto& head = heads[i.stage];
       const bool tail = without_update(i.op) == Op::BackwardTail;
-      if (tail && head != i.microbatch)
-        report("compute", w, at, "{} does not follow its head", to_text(i));
-      if (!tail && head) report("compute", w, at, "{} is between a head and its tail", to_text(i));
-      head = i.op == Op::BackwardHead ? std::optional(i.microbatch) : std::nullopt;
+      const bool of_head = head && i.stage == head->stage && i.microbatch == head->microbatch;
+      if (tail && !of_head) report("compute", w, at, "{} does not follow its head", to_text(i));
+      if (head && !(of_head && (tail || i.op == Op::SendGradient)))
+        report("compute", w, at, "{} is between a head and its tail", to_text(i));
+      if (i.op != Op::SendGradient) head = i.op == Op::BackwardHead ? &i : nullptr;
     }
-    for (const auto& [stage, head] : heads)
-      if (head) need("compute", stage, *head, Op::BackwardTail);
+    if (head) need("compute", head->stage, head->microbatch, Op::BackwardTail);
   }
 
   // The last of a mini-batch's backwards may be a head when those before it are whole.

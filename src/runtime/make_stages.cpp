@@ -39,12 +39,26 @@ std::unique_ptr<StageCopies> make_stage(const CompiledPipeline& compiled, int s)
                                        places_of(compiled, s), workers);
 }
 
+// Lenders run on the borrowers' threads, so they are on this rank too.
+void lend_workspaces(const CompiledPipeline& compiled,
+                     const std::vector<std::unique_ptr<StageCopies>>& stages) {
+  for (std::size_t s = 0; s < stages.size(); ++s)
+    for (int copy = 0; copy < stages[s]->count(); ++copy)
+      for (const Mode mode : {Mode::Train, Mode::Evaluate}) {
+        const auto& lender = compiled.parts[s].passes[static_cast<std::size_t>(copy)][mode].lender;
+        if (!lender || !stages[s]->has(copy)) continue;
+        const StageCopies& lenders = *stages[static_cast<std::size_t>(lender->stage.value)];
+        stages[s]->copy(copy).borrow_workspace(mode, *lender, lenders.copy(lender->copy));
+      }
+}
+
 }  // namespace
 
 std::vector<std::unique_ptr<StageCopies>> make_stages(const CompiledPipeline& compiled) {
   std::vector<std::unique_ptr<StageCopies>> stages;
   for (int s = 0; s < static_cast<int>(compiled.in.plan.stages.size()); ++s)
     of_stage(s, [&] { stages.push_back(make_stage(compiled, s)); });
+  lend_workspaces(compiled, stages);
   return stages;
 }
 

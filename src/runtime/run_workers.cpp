@@ -36,9 +36,16 @@ class FirstFailure {
   std::exception_ptr first_;
 };
 
-// The last worker that can takes the next step: packets are read while caches hold them, and no
-// worker runs ahead of the ones after it. False if none can.
+// A worker within a pass continues. Otherwise the last worker that can takes the next step: packets
+// are read while caches hold them, and no worker runs ahead of the ones after it. False if none
+// can.
 bool step_of_last(std::vector<Worker>& workers) {
+  if (const auto within = std::ranges::find_if(workers, &Worker::within_pass);
+      within != workers.end()) {
+    PIPETRAIN_CHECK(!within->blocked(), "a pass is stuck in its middle");
+    within->step();
+    return true;
+  }
   const auto last = std::find_if(workers.rbegin(), workers.rend(), [](Worker& worker) {
     return !worker.done() && !worker.blocked();
   });

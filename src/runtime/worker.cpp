@@ -58,9 +58,17 @@ void Worker::enter_loop() {
     next_ = loop_->end;
 }
 
-bool Worker::blocked() const {
-  const Instruction& i = (*list_)[next_];
+bool Worker::blocked(std::size_t at) const {
+  const Instruction& i = (*list_)[at];
   return runners_[runner_of(i.stage)]->blocked(shifted(i, run_->program(), shift()));
+}
+
+bool Worker::blocked() const {
+  if (blocked(next_)) return true;
+  if ((*list_)[next_].op != Op::BackwardHead) return false;
+  std::size_t tail = next_ + 1;
+  while (!computes((*list_)[tail].op)) ++tail;
+  return blocked(tail);
 }
 
 std::string Worker::where(const Instruction& i) const {
@@ -88,6 +96,11 @@ void Worker::step() {
   } catch (const std::exception& error) {
     throw DeviceError(fmt::format("{}: {}", where(i), error.what()));
   }
+  // A head is followed by what it sends, and its tail (program/check.cpp); in an evaluation, an
+  // input by its forward (evaluation_program). In training inputs are not in the workspace.
+  if (i.op != Op::SendGradient)
+    within_pass_ =
+        i.op == Op::BackwardHead || (i.op == Op::LoadInput && run_->mode == Mode::Evaluate);
   ++next_;
   if (loop_ && looping_ && next_ == loop_->end) next_ = loop_->begin;
   enter_loop();

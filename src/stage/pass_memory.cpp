@@ -29,8 +29,7 @@ void PassMemory::lay_out(const PassNeedsOfModes& needs) {
     Places& its = places(mode);
     its.slots = take(need.slots_bytes());
     its.input_slots = take(need.input_slots_bytes());
-    its.workspace = take(need.each.workspace);
-    its.scratch = take(need.each.scratch);
+    its.workspace = take(need.lender ? 0 : need.workspace_bytes());
     its.packets = take(need.packets);
     its.end = next;
   }
@@ -45,6 +44,19 @@ std::byte* PassMemory::input_slot(Mode mode, int index) const {
   const PassNeeds& need = needs_[mode];
   return places(mode).input_slots +
          static_cast<std::size_t>(index) * whole_lines(need.each.input_slot);
+}
+
+std::byte* PassMemory::workspace(Mode mode) const {
+  if (!needs_[mode].lender) return places(mode).workspace;
+  const PassMemory* lender = lenders_[mode];
+  PIPETRAIN_CHECK(
+      lender && lender->needs_[mode].workspace_bytes() >= needs_[mode].workspace_bytes(),
+      "a workspace of {} bytes is not lent", needs_[mode].workspace_bytes());
+  return lender->places(mode).workspace;
+}
+
+std::byte* PassMemory::scratch(Mode mode) const {
+  return workspace(mode) + whole_lines(needs_[mode].each.workspace);
 }
 
 std::byte* PassMemory::take_packet(Mode mode, std::size_t bytes) {

@@ -22,18 +22,20 @@ class PassMemory {
   // Makes room for the larger of the two modes. If the block has to grow, everything handed out
   // before is invalid. Throws a DeviceError if the device is out of memory.
   void lay_out(const PassNeedsOfModes& needs);
+  // Where the needs say that another stage lends its workspace: which. It needs as much or more.
+  void borrow(Mode mode, const PassMemory& lender) { lenders_[mode] = &lender; }
 
   std::byte* slot(Mode mode, int index) const;
   std::byte* input_slot(Mode mode, int index) const;
-  std::byte* workspace(Mode mode) const { return places(mode).workspace; }
-  std::byte* scratch(Mode mode) const { return places(mode).scratch; }
+  std::byte* workspace(Mode mode) const;
+  std::byte* scratch(Mode mode) const;
   // The next of the mode's packets; each is handed out once.
   std::byte* take_packet(Mode mode, std::size_t bytes);
 
  private:
   struct Places {
     std::byte *slots = nullptr, *input_slots = nullptr;
-    std::byte *workspace = nullptr, *scratch = nullptr;
+    std::byte* workspace = nullptr;  // and the scratchpad
     std::byte *packets = nullptr, *end = nullptr;
   };
   Places& places(Mode mode) { return places_[mode]; }
@@ -42,6 +44,7 @@ class PassMemory {
   Stream& stream_;
   PassNeedsOfModes needs_;
   ByMode<Places> places_;
+  ByMode<const PassMemory*> lenders_ = {};
   std::byte* block_ = nullptr;
   std::size_t bytes_ = 0;
 };

@@ -52,6 +52,11 @@ void Stage::prepare(std::vector<CompiledStage> compiled) {
   lay_out();
 }
 
+void Stage::borrow_workspace(Mode mode, const StageCopy& which, const Stage& lender) {
+  needs_of(mode).lender = which;
+  passes_.borrow(mode, lender.passes_);
+}
+
 void Stage::add(CompiledStage compiled) {
   StageSizes& most = needs_of(compiled.size.mode).each;
   most = largest(most, sizes_of(compiled));

@@ -78,6 +78,9 @@ class Stage {
   void prepare(const MicrobatchSize& size) { prepare({&size, 1}); }
   // The same, with kernels that are already compiled for this stage.
   void prepare(std::vector<CompiledStage> compiled);
+  // Must precede prepare(): passes in this mode use the workspace of that stage, which runs on the
+  // same thread, needs as much or more, and outlives them.
+  void borrow_workspace(Mode mode, const StageCopy& which, const Stage& lender);
 
   void load_input(const PassCall& call);  // first stage, before its forward
   void forward(const PassCall& call);

@@ -72,18 +72,6 @@ TEST_CASE("a step pays for the cuts that it has", "[predict]") {
   }
 }
 
-TEST_CASE("stages that share a thread find their workspace outside the caches", "[predict]") {
-  const auto step_ms = [](int stages, const std::vector<MemoryRate>& memory) {
-    Predicted predicted({.stages = stages, .microbatches = 4, .workers = "inline"});
-    predicted.profile.memory = memory;
-    return predicted.step().step_ms;
-  };
-  const std::vector<MemoryRate> fast = {{16 << 20, 1e9}}, slower = {{64, 1e6}, {16 << 20, 1e9}};
-  CHECK(step_ms(1, slower) == Approx(step_ms(1, fast)));
-  CHECK(step_ms(2, fast) == Approx(4 * 6 * 3));
-  CHECK(step_ms(2, slower) > step_ms(2, fast) + 1e-3);
-}
-
 TEST_CASE("halves of a backward that run apart take longer, a whole one does not", "[predict]") {
   for (const auto& [schedule, longer] : {std::pair{"zb_h1", 0.25}, std::pair{"1f1b", 0.0}}) {
     Predicted predicted(

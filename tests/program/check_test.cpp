@@ -91,7 +91,7 @@ TEST_CASE("compute: heads, tails and fused updates are backwards and updates") {
   CHECK(found("1BH0", "1BH0") == "nothing");
   CHECK_THAT(found("1BT0 ", ""), Contains("compute: 1W0 (backward (weight half)) is missing"));
   CHECK_THAT(found("1BT0 1RA1 1F1", "1RA1 1F1 1BT0"),
-             Contains("compute: 1F1 is between a head and its tail"));
+             Contains("compute: 1RA1 is between a head and its tail"));
   CHECK_THAT(found("1BH0 1SG0 1BT0", "1I0 1SG0 1BT0"), Contains("1BT0 does not follow its head"));
   CHECK_THAT(found("1TU1", "1BT1"), Contains("update: 1U1 (update) is missing"));
   CHECK_THAT(found("0BU1", "0BU1 0U1@1"), Contains("place: 0U1@1 appears twice"));

@@ -78,3 +78,25 @@ TEST_CASE("a block that grows is exchanged, and given back at the end", "[pass m
   }
   CHECK(rig.counts.releases == 2);
 }
+
+TEST_CASE("a workspace may be another stage's, if that is large enough", "[pass memory]") {
+  CountedStream rig;
+  PassMemory lender(*rig.stream), borrower(*rig.stream);
+  lender.lay_out(needs());
+  PassNeedsOfModes modes = needs();
+  PassNeeds& training = modes[Mode::Train];
+  training.each.workspace = 100;
+  training.each.scratch = 400;
+  training.lender = StageCopy{{1}, 0};
+  CHECK(training.account()[Use::Workspace] == 0);
+  borrower.borrow(Mode::Train, lender);
+  borrower.lay_out(modes);
+  CHECK(borrower.workspace(Mode::Train) == lender.workspace(Mode::Train));
+  CHECK(borrower.scratch(Mode::Train) == lender.workspace(Mode::Train) + 128);
+  CHECK(borrower.take_packet(Mode::Train, 64) == borrower.slot(Mode::Train, 0) + 512);
+  CHECK(borrower.workspace(Mode::Evaluate) != lender.workspace(Mode::Evaluate));
+
+  training.each.scratch = 600;
+  borrower.lay_out(modes);
+  CHECK_THROWS_AS(borrower.workspace(Mode::Train), InternalError);
+}
