@@ -5,6 +5,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <atomic>
 #include <iostream>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -29,7 +30,6 @@
 #include "graph/lengths.hpp"
 #include "machine/threads.hpp"
 #include "metrics/console.hpp"
-#include "own_order.hpp"
 #include "profile/measure.hpp"
 #include "profile/predict_step.hpp"
 #include "profile/profile_json.hpp"
@@ -37,6 +37,7 @@
 #include "run/rank_data.hpp"
 #include "run/report.hpp"
 #include "run/session.hpp"
+#include "schedules.hpp"
 
 namespace pipetrain {
 namespace {
@@ -140,8 +141,8 @@ DataFacts benchmark_facts(const Config& config, const Datasets& data) {
           {.train = data.train->order(benchmark_order(config))->sizes(), .validation = {}}};
 }
 
-LoaderOptions benchmark_loader(const Pipeline& pipeline, const Config& config) {
-  LoaderOptions options = loader_options(pipeline, config, Mode::Train);
+LoaderOptions benchmark_loader(const Pipeline& pipeline, const Config& config, std::int64_t first) {
+  LoaderOptions options = loader_options(pipeline, config, Mode::Train, first);
   options.order = benchmark_order(config);
   return options;
 }
@@ -153,41 +154,62 @@ struct Measured {
   std::optional<ordered_json> communication;
 };
 
+// Steps come in groups: an order of the user's own is the program of several, and copies that take
+// mini-batches in turn have had their turn after as many as there are copies.
+std::int64_t group_size(const Pipeline& pipeline, const Config& config) {
+  const Program& program = pipeline.program();
+  return has_own_order(config.pipeline) ? program.minibatches : program.minibatches_per_round();
+}
+
+// Before steps are measured: at least `least`, and under a schedule that never drains until the
+// pipeline is full and every version of its weights has been in use.
+std::int64_t warmup_length(const Pipeline& pipeline, const Config& config, std::int64_t least) {
+  const std::int64_t group = group_size(pipeline, config);
+  std::int64_t steps = (least + group - 1) / group * group;
+  if (!repeats_program(config)) {
+    const Schedule& schedule = require_schedule(config.pipeline.schedule);
+    const ScheduleRequest request = schedule_request(config, config.pipeline.stages);
+    steps = std::max(steps, group * shown_minibatches(schedule, request));
+  }
+  return steps;
+}
+
+// Steps in a row, within one segment: neither those that fill the pipeline nor those that drain it
+// take the time of a step of a long training.
 Measured measure(Pipeline& pipeline, const Config& config, const Dataset& dataset,
                  const Measure& least) {
   Measured measured;
+  const std::int64_t first = warmup_steps(
+      config, pipeline.input().steps_per_epoch);  // the synchronous epochs are left out
   const std::size_t without_loader = process_memory().heap_bytes;
-  Loader loader(dataset, benchmark_loader(pipeline, config), pipeline.loader_readers(Mode::Train));
+  Loader loader(dataset, benchmark_loader(pipeline, config, first),
+                pipeline.loader_readers(Mode::Train));
   StepReporter reporter({.steps_per_epoch = 1, .steps = 1}, pipeline.memory(),
                         worker_count(config.pipeline));
   measured.loader_bytes = process_memory().heap_bytes - without_loader;
   Communicated communicated(pipeline, dataset, benchmark_order(config));
+  const std::int64_t group = group_size(pipeline, config),
+                     warm = first + warmup_length(pipeline, config, least.warmup_steps);
   std::vector<StepSummary>& steps = measured.steps;
-  // Whole programs only: one mini-batch, or as many as an order of the user's own lists.
-  const bool own = has_own_order(config.pipeline);
-  const std::int64_t whole = own ? own_order(config.pipeline).program.minibatches : 1;
-  const auto up = [&](std::int64_t steps) { return (steps + whole - 1) / whole * whole; };
-  pipeline.train(loader, 0, up(least.warmup_steps), [&](const StepRecord&) {});
-  measured.warm = process_memory();
   double seconds = 0;
-  for (std::int64_t first = up(least.warmup_steps); seconds < least.seconds;) {
-    // As many steps at once as fit into the remaining time: a segment's drain does not count as
-    // step time.
-    const double each = steps.empty() ? 0 : seconds / static_cast<double>(steps.size());
-    const std::int64_t count =
-        up(each > 0 ? std::max<std::int64_t>(
-                          1, static_cast<std::int64_t>((least.seconds - seconds) / each))
-                    : least.steps);
-    reporter.begin_segment();
-    pipeline.train(loader, first, count, [&](const StepRecord& record) {
-      steps.push_back(reporter.summarize(record));
-      seconds += steps.back().seconds;
-      communicated.count(steps.back().communication);
-    });
-    communicated.end_segment(first, count);
-    first += count;
-  }
+  std::atomic<bool> enough = false;
+  reporter.begin_segment();
+  const std::int64_t trained = pipeline.train(
+      loader, first, (longest - first) / group * group,
+      [&](const StepRecord& record) {
+        StepSummary step = reporter.summarize(record);
+        communicated.count(step.communication);
+        if (record.step + 1 == warm) measured.warm = process_memory();
+        if (record.step < warm || enough) return;
+        seconds += step.seconds;
+        steps.push_back(std::move(step));
+        const std::int64_t count = std::ssize(steps);
+        enough = count % group == 0 && count >= least.steps && seconds >= least.seconds;
+      },
+      &enough);
+  communicated.end_segment(first, trained);
   measured.communication = communicated.json();
+  if (measured.communication) (*measured.communication)["steps"] = trained;
   return measured;
 }
 
@@ -206,8 +228,8 @@ int follow_benchmark(ReadConfig read, Job& job) {
   CompiledPipeline compiled = compile_pipeline(input);
   compare_ranks(job, config, facts);
   Pipeline pipeline(std::move(compiled), make_in_process_channel, &job);
-  pipeline.serve({[&](Mode mode, std::int64_t) {
-    return std::make_unique<Loader>(*data.train, benchmark_loader(pipeline, config),
+  pipeline.serve({[&](Mode mode, std::int64_t first) {
+    return std::make_unique<Loader>(*data.train, benchmark_loader(pipeline, config, first),
                                     pipeline.loader_readers(mode));
   }});
   return 0;
@@ -264,6 +286,7 @@ ordered_json benchmark_one(ReadConfig read, double peak, const NamedProfile* pro
   const double gflops = training_flops(graph, *data.train, config) * per_second * 1e-9;
   ordered_json result = {{"config", config.name},
                          {"samples_per_second", per_second},
+                         {"steps", steps.size()},
                          {"step_ms_median", 1e3 * median(seconds)},
                          {"step_ms_min", 1e3 * *std::min_element(seconds.begin(), seconds.end())},
                          {"gflops", gflops},
@@ -291,10 +314,7 @@ ordered_json benchmark_one(ReadConfig read, double peak, const NamedProfile* pro
          {"validation_memory_bytes", with_validation[stage].validation.total()}});
     if (step) result["stages"].back()["busy_predicted"] = step->busy[stage];
   }
-  if (measured.communication) {
-    result["communication"] = *measured.communication;
-    result["communication"]["steps"] = steps.size();
-  }
+  if (measured.communication) result["communication"] = *measured.communication;
   // Besides the stages, the heap holds kernels and memory that is not accounted for: threads, the
   // steps' records.
   result["process"] = {

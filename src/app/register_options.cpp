@@ -115,9 +115,11 @@ void benchmark_options(CLI::App& app, Options& options) {
                  "a profile.json of the model on this machine: prints the predicted step time and "
                  "bubble next to the measured ones")
       ->default_str("");
-  app.add_option("--seconds", options.seconds,
-                 "how long each config is measured, after 2 steps: at least this long and 3 steps; "
-                 "default: 3 seconds and 20 steps, after 5")
+  app.add_option(
+         "--seconds", options.seconds,
+         "how long each config is measured, after 2 steps (where the schedule never drains, "
+         "after those that fill the pipeline): at least this long and 3 steps; default: 3 "
+         "seconds and 20 steps, after 5")
       ->default_str("")
       ->check(number(0.001, 60));
 }

@@ -56,15 +56,16 @@ bool step_of_last(std::vector<Worker>& workers) {
 
 void run_inline(std::vector<Worker>& workers, const Report& report, FirstFailure& failure) {
   try {
-    for (bool moved = true; moved;) {
-      moved = false;
-      while (step_of_last(workers)) moved = true;
-      while (report(false)) moved = true;
-    }
+    const auto report_all = [&report] {
+      bool any = false;
+      while (report(false)) any = true;
+      return any;
+    };
+    // Each mini-batch is reported once it ends, and not when the workers have no room for more.
+    while (step_of_last(workers) || report_all()) report_all();
     for (Worker& worker : workers) PIPETRAIN_CHECK(worker.done(), "the program is stuck");
     for (Worker& worker : workers) worker.finish();
-    while (report(false)) {
-    }
+    report_all();
   } catch (...) {
     failure.report(std::current_exception());
   }

@@ -184,6 +184,13 @@ TEST_CASE("a pipeline that was asked to drain begins nothing", "[pipeline]") {
   CHECK(same_bits(small.pipeline.parameters(), ByHand().tensors()));
 }
 
+TEST_CASE("on one thread a mini-batch is reported before others have ended", "[pipeline]") {
+  SmallPipeline small({.stages = 2, .workers = "inline"});
+  small.pipeline.set_parameters(ByHand().tensors());
+  std::atomic<bool> drain = false;
+  CHECK(small.train([&](const StepRecord&) { drain = true; }, &drain) < 3);
+}
+
 TEST_CASE("a watch of a stage sees its own layers", "[pipeline]") {
   SmallPipeline small({.stages = 2, .microbatches = 2, .workers = "inline"});
   small.pipeline.set_parameters(ByHand().tensors());
