@@ -172,7 +172,7 @@ def report(runs, results):
 def main():
     parser = argparse.ArgumentParser(prog="validate-plan")
     parser.add_argument("--pipetrain", default=ROOT / "build", type=pathlib.Path)
-    parser.add_argument("--passes", default=3, type=int)
+    parser.add_argument("--passes", default=2, type=int)
     parser.add_argument("--folder", default=ROOT / "build-validate", type=pathlib.Path)
     parser.add_argument("--report", action="store_true")
     options = parser.parse_args()

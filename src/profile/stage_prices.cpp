@@ -134,6 +134,26 @@ double together_ms(const CompiledPipeline& pipeline, int s, const Profile& profi
                   1 / memory_rate(profile, together * bytes) - 1 / memory_rate(profile, moved));
 }
 
+// One thread that runs several stages or copies comes back to weights and gradients after what it
+// holds has gone through the caches, and in the profile after a whole pass. A backward that follows
+// another one of the stage finds them as far as the stage alone fits the caches; the first one of a
+// copy finds nothing that the mini-batch's micro-batch before left there. Added to each backward.
+double return_ms(const CompiledPipeline& pipeline, int s, double held, const Profile& profile) {
+  const Config& config = pipeline.in.config;
+  if (!is_inline(config) || profile.memory.empty()) return 0;
+  constexpr double arrays = 3;  // weights are read; gradients are read and written
+  const double bytes =
+      arrays * sizeof(float) * static_cast<double>(pipeline.in.plan.stages[StageId{s}].parameters);
+  const double ms =
+      1e3 * bytes * std::max(0.0, 1 / memory_rate(profile, held) - 1 / memory_rate(profile, bytes));
+  const StageNeeds& needs = pipeline.needs.stages[StageId{s}];
+  if (needs.copies > 1) return ms / microbatches_of_a_copy(pipeline, needs);
+  const double microbatches = config.pipeline.microbatches;
+  const bool together = pipeline.needs.program.program.gradients_together;
+  const bool several = pipeline.in.plan.stages.size() > 1;
+  return together && several ? -ms * (microbatches - 1) / microbatches : 0;
+}
+
 // Adds the time that messages and sums take over links, beyond what they take without.
 void add_links(const CompiledPipeline& pipeline, const LinkRate& link, Costs& costs) {
   CommunicationForecast forecast(pipeline);
@@ -176,6 +196,7 @@ StagePrices stage_prices(const CompiledPipeline& pipeline, const Profile& profil
         work_of(part, pipeline.in.graph, point, microbatches_of_a_copy(pipeline, needs));
     costs.backward_input += again_ms(pipeline.parts[static_cast<std::size_t>(s)], part, point);
     costs.backward_input += together_ms(pipeline, s, profile);
+    costs.backward_input += return_ms(pipeline, s, held, profile);
     costs.update +=
         mixing_ms(needs, part, point, rate) +
         joining_ms(needs, part, is_inline(config), fused_bytes(part, profile, point), rate);

@@ -141,14 +141,41 @@ TEST_CASE("with copies a fused update is charged what fusing saves", "[predict]"
 // Of a micro-batch 4 x 16 floats. Four together take 1,024 bytes, which memory is slower with.
 TEST_CASE("gradients that go together are charged for leaving the caches", "[predict]") {
   for (const std::string schedule : {"gpipe", "timeprest"}) {
-    Predicted predicted(
-        {.stages = 2, .microbatches = 4, .schedule = schedule, .workers = "inline"});
+    Predicted predicted({.stages = 2, .microbatches = 4, .schedule = schedule});
     predicted.profile.memory = {{512, 1e6}, {1024, 1e6}};
     const double in_caches = predicted.step().step_ms;
     predicted.profile.memory[1].bytes_per_second = 5e5;
     const double longer = 4 * 2 * 0.256;  // written again, after a read: a millisecond per kB
     CHECK(predicted.step().step_ms == Approx(in_caches + (schedule == "timeprest" ? longer : 0)));
   }
+}
+
+// Memory is as fast for the 3 x 4 bytes per parameter that a stage's backward comes back to as for
+// anything smaller, and twice as slow for all that is held.
+TEST_CASE("one thread finds a stage in the caches if nothing else came in between", "[predict]") {
+  const auto changed = [](const ConfigChoice& choice) {
+    Predicted predicted(choice);
+    std::int64_t most = 0, all = 0;
+    for (const StagePlan& stage : make_plan(predicted.graph, predicted.config, {}).stages) {
+      most = std::max<std::int64_t>(most, stage.parameters);
+      all += stage.parameters;
+    }
+    const std::int64_t near = 12 * most;
+    predicted.profile.memory = {{near, 1e6}, {near + 1, 1e6}};
+    const double in_caches = predicted.step().step_ms;
+    predicted.profile.memory[1].bytes_per_second = 5e5;
+    return (predicted.step().step_ms - in_caches) / (12e-3 * static_cast<double>(all));
+  };
+  // Of four, three follow one of their stage.
+  CHECK(changed({.stages = 2, .microbatches = 4, .schedule = "v_timeprest", .workers = "inline"}) ==
+        Approx(-3));
+  CHECK(changed({.stages = 2, .microbatches = 4, .workers = "inline"}) == 0);
+  CHECK(changed({.microbatches = 4, .schedule = "v_timeprest", .workers = "inline"}) == 0);
+  CHECK(changed({.stages = 2, .microbatches = 4, .schedule = "v_timeprest"}) == 0);
+  // Each of two copies has a first backward; and they read two gradients and write two sums.
+  CHECK(
+      changed({.stages = 2, .microbatches = 4, .schedule = "data_parallel", .workers = "inline"}) ==
+      Approx(2 + 4 / 3.));
 }
 
 TEST_CASE("threads are predicted by the times beside neighbours, a single thread is not",
