@@ -154,8 +154,8 @@ struct Measured {
   std::optional<ordered_json> communication;
 };
 
-// Steps come in groups: an order of the user's own is the program of several, and copies that take
-// mini-batches in turn have had their turn after as many as there are copies.
+// Steps come in groups: an order of the user's own is the program of several mini-batches, and
+// copies that take whole mini-batches in turn repeat after a round.
 std::int64_t group_size(const Pipeline& pipeline, const Config& config) {
   const Program& program = pipeline.program();
   return has_own_order(config.pipeline) ? program.minibatches : program.minibatches_per_round();
