@@ -102,11 +102,11 @@ def measure(binary, runs, passes, results):
 
 def summary(entries):
     """One run over all passes. What else the machine does only makes runs and profiles slower, so the fastest count."""
-    steps = [e["step_ms"] for e in entries]
-    step, predicted = min(steps), min(e["predicted_ms"] for e in entries)
-    return {"step": step, "spread": (max(steps) - min(steps)) / 2 / step,
-            "predicted": predicted, "error": predicted / step - 1,
-            "bubble": statistics.median(e["predicted_bubble"] - e["bubble"] for e in entries),
+    measured, predicted = (min(entries, key=lambda e: e[time]) for time in ("step_ms", "predicted_ms"))
+    step = measured["step_ms"]
+    return {"step": step, "spread": (max(e["step_ms"] for e in entries) - step) / 2 / step,
+            "predicted": predicted["predicted_ms"], "error": predicted["predicted_ms"] / step - 1,
+            "bubble": predicted["predicted_bubble"] - measured["bubble"],
             "bytes": entries[0]["bytes"], "predicted_bytes": entries[0]["predicted_bytes"],
             "samples": entries[0]["samples"]}
 
