@@ -11,7 +11,7 @@ import sys
 from places import ROOT
 from whole_file import write_whole
 
-MODELS = ["vgg16", "resnet18", "gpt"]
+MODELS, STAGES = ["vgg16", "resnet18", "gpt"], 2
 WANTED = 0.98
 BEST, ROUNDS = 6, 5  # how many splits are measured again, and how often
 FIRST, AGAIN = 1, 4  # seconds of each measurement, at first and then
@@ -21,7 +21,8 @@ DUEL = 15  # pairs of measurements, alternately, where another split than auto's
 class Bench:
     def __init__(self, binary, isa, results):
         self.binary, self.isa, self.results = binary, isa, results
-        self.environment = dict(os.environ, **({"ONEDNN_MAX_CPU_ISA": isa} if isa else {}))
+        self.environment = dict(os.environ, XDG_CACHE_HOME=str(results.file.parent / "cache"),
+                                **({"ONEDNN_MAX_CPU_ISA": isa} if isa else {}))
 
     def call(self, verb, model, *words):
         command = [self.binary / "pipetrain", verb, ROOT / f"configs/bench/{model}.toml", *words, "--json"]
@@ -42,7 +43,14 @@ class Bench:
         return self.results.of[key]
 
     def layers(self, model):
-        plan = self.call("train", model, "--dry-run", "--set", 'pipeline.split="auto"')
+        """Names, and where auto begins the second stage by a profile of the config's own micro-batches."""
+        auto = ["--dry-run", "--set", 'pipeline.split="auto"']
+        plan = self.call("train", model, *auto)
+        if "step_ms_predicted" not in plan:
+            samples, threads = plan["batch_size"] // plan["microbatches"], len(os.sched_getaffinity(0)) // STAGES
+            self.call("profile", model, "--microbatch-sizes", samples, "--threads", max(1, threads),
+                      "--output", self.results.file.parent / f"{model}-{self.isa or 'all'}.json")
+            plan = self.call("train", model, *auto)
         return [layer["name"] for layer in plan["layers"]], plan["stages"][1]["layer_names"][0]
 
 

@@ -3,6 +3,7 @@
 import argparse
 import itertools
 import json
+import os
 import pathlib
 import statistics
 import subprocess
@@ -21,7 +22,9 @@ PASSES, PROFILES = 3, 2  # a later pass takes the first ones' profiles, which ta
 
 
 def call(arguments):
-    done = subprocess.run([str(a) for a in arguments], capture_output=True, text=True, check=False)
+    # Without a cache, so that a model is cut alike in every pass, whatever its profile says.
+    environment = dict(os.environ, XDG_CACHE_HOME=os.devnull)
+    done = subprocess.run([str(a) for a in arguments], capture_output=True, text=True, check=False, env=environment)
     if done.returncode != 0:
         raise RuntimeError(f"{' '.join(map(str, arguments))} ended with {done.returncode}:\n{done.stderr}")
     return done.stdout

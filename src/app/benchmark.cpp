@@ -18,6 +18,7 @@
 #include "app/print_benchmark.hpp"
 #include "app/rank.hpp"
 #include "app/rank_identity.hpp"
+#include "app/split_by_profile.hpp"
 #include "app/verbs.hpp"
 #include "backend/cpu/peak.hpp"
 #include "backend/cuda/peak.hpp"
@@ -250,6 +251,7 @@ ordered_json benchmark_one(ReadConfig read, double peak, const NamedProfile* pro
   const DataFacts facts = benchmark_facts(config, data);
   if (job) send_data_facts(*job, facts);
   if (config.pipeline.automatic) follow_plan(read, graph, *data.train);
+  if (!job) split_by_profile(read, graph, *data.train);
   const std::unique_ptr<Backend> backend = backend_of(config, ranks);
   const Plan plan = load_plan(read, graph, *backend);
   PipelineInput input{graph, plan, config, *backend, longest, facts.sizes};

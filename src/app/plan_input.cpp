@@ -174,12 +174,6 @@ CutStates cuts_of(const LayerChain& chain, const std::string& where) {
   return cut_states(graph, where);
 }
 
-// If the threads of a stage are not given, the workers share the machine's cores.
-int threads_of(const Config& config, int workers) {
-  const int given = config.hardware.threads_per_stage;
-  return given > 0 ? given : std::max(1, available_cores() / workers);
-}
-
 Beside beside(int workers) { return workers > 1 ? Beside::Neighbours : Beside::Nobody; }
 
 PlanInput from_profile_alone(const Options& options, const Profile& profile) {
@@ -224,6 +218,11 @@ PlanInput from_profile(const Options& options, const std::string& text) {
 }
 
 }  // namespace
+
+int threads_of(const Config& config, int workers) {
+  const int given = config.hardware.threads_per_stage;
+  return given > 0 ? given : std::max(1, available_cores() / workers);
+}
 
 PlanInput plan_input(const Options& options) {
   const std::string text = profile_text(options);

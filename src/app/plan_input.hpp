@@ -52,6 +52,8 @@ PlanInput plan_input(const Options& options);
 // For a config's model, as measured, on this machine.
 PlanInput plan_input(const ReadConfig& read, const Graph& graph, const Profile& profile);
 
+// If the threads of a stage are not given, the workers share the machine's cores.
+int threads_of(const Config& config, int workers);
 GivenKeys given_keys(const ReadConfig& read, const Graph& graph);
 // One chain per micro-batch size: the mini-batch, half of it, and so on.
 std::vector<LayerChain> chains_of(const PlanInput& input);

@@ -9,7 +9,7 @@
 
 namespace pipetrain {
 
-// From the profile that `schedule = "auto"` measures and keeps; nothing if there is none.
+// From the profile that this machine keeps; nothing if there is none.
 std::optional<PredictedStep> step_by_cached_profile(const CompiledPipeline& pipeline,
                                                     const Dataset& train);
 

@@ -12,6 +12,7 @@
 #include "checkpoint/atomic_file.hpp"
 #include "config/read.hpp"
 #include "graph/graph.hpp"
+#include "profile/cache.hpp"
 #include "profile/measure.hpp"
 #include "profile/profile_json.hpp"
 #include "run/session.hpp"
@@ -80,16 +81,17 @@ int profile(const Options& options) {
       options.profile_samples.empty()
           ? microbatch_sizes_to_measure(config.data.batch_size, *data.train)
           : options.profile_samples;
+  const std::vector<int> threads =
+      options.profile_threads.empty() ? threads_to_measure(config) : options.profile_threads;
   spdlog::info("measures micro-batches of size {}", fmt::join(samples, ", "));
-  const Profile profile =
-      measure_profile({.config = config,
-                       .graph = graph,
-                       .data = *data.train,
-                       .samples = samples,
-                       .threads = options.profile_threads.empty() ? threads_to_measure(config)
-                                                                  : options.profile_threads});
+  const Profile profile = measure_profile({.config = config,
+                                           .graph = graph,
+                                           .data = *data.train,
+                                           .samples = samples,
+                                           .threads = threads});
   const nlohmann::ordered_json json = profile_json(profile);
   write_file(file, json_text(json, 1) + "\n");
+  keep_profile(profile, samples, threads);
   for (const std::string& note : spread_notes(profile)) spdlog::warn("{}", note);
   if (options.json) {
     std::cout << json_text(json, 1) << '\n';

@@ -11,6 +11,7 @@
 #include "app/predicted_step.hpp"
 #include "app/rank.hpp"
 #include "app/rank_identity.hpp"
+#include "app/split_by_profile.hpp"
 #include "app/train_follower.hpp"
 #include "app/training_config.hpp"
 #include "app/verbs.hpp"
@@ -207,6 +208,7 @@ int lead_training(const Options& options, Job* job) {
     check_class_names(earlier.checkpoint->folder, data.class_names, config.data.train_folder);
   std::optional<Proposal> planned;
   if (config.pipeline.automatic) planned = follow_plan(read, graph, *data.train);
+  const bool cut_by_profile = !job && split_by_profile(read, graph, *data.train);
   const std::unique_ptr<Backend> backend = backend_of(config, ranks);
   const Plan plan = load_plan(read, graph, *backend);
   const DataFacts facts = placed(read, [&] { return data_facts(config, data); });
@@ -238,6 +240,7 @@ int lead_training(const Options& options, Job* job) {
     result["planned"] = ordered_json::parse(proposal_json(*planned));
   }
   console.line(plan_text(graph, plan));
+  if (cut_by_profile) console.line("cut by the model's profile");
   if (const std::string trained = trained_text(graph); !trained.empty()) console.line(trained);
   if (worker_count(config.pipeline) > 1) console.line("sends  " + forecast_text(*compiled));
   if (const int workers = worker_count(config.pipeline); workers > config.pipeline.stages)

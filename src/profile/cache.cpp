@@ -44,24 +44,14 @@ std::optional<Profile> kept(const fs::path& file, const ProfileKey& key) {
   return std::nullopt;
 }
 
-void keep(const fs::path& file, const Profile& profile) {
-  try {
-    fs::create_directories(file.parent_path());
-    write_file(file, json_text(profile_json(profile), 1) + "\n");
-  } catch (const std::exception&) {  // the next run measures again
-  }
-}
-
 }  // namespace
 
 CachedProfile cached_profile(const ProfileKey& key, const std::vector<int>& samples,
                              const std::vector<int>& threads,
                              const std::function<Profile()>& measure) {
-  if (cache_folder().empty()) return {measure(), true};
-  const fs::path file = file_of(key, samples, threads);
-  if (auto profile = kept(file, key)) return {*std::move(profile), false};
+  if (auto profile = cached_profile(key, samples, threads)) return {*std::move(profile), false};
   CachedProfile made{measure(), true};
-  keep(file, made.profile);
+  keep_profile(made.profile, samples, threads);
   return made;
 }
 
@@ -69,6 +59,17 @@ std::optional<Profile> cached_profile(const ProfileKey& key, const std::vector<i
                                       const std::vector<int>& threads) {
   if (cache_folder().empty()) return std::nullopt;
   return kept(file_of(key, samples, threads), key);
+}
+
+void keep_profile(const Profile& profile, const std::vector<int>& samples,
+                  const std::vector<int>& threads) {
+  if (cache_folder().empty()) return;
+  try {
+    const fs::path file = file_of(profile.key, samples, threads);
+    fs::create_directories(file.parent_path());
+    write_file(file, json_text(profile_json(profile), 1) + "\n");
+  } catch (const std::exception&) {  // the next run measures again
+  }
 }
 
 }  // namespace pipetrain

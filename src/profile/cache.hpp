@@ -24,5 +24,8 @@ CachedProfile cached_profile(const ProfileKey& key, const std::vector<int>& samp
 // The same, but only from the cache; none if it is not there.
 std::optional<Profile> cached_profile(const ProfileKey& key, const std::vector<int>& samples,
                                       const std::vector<int>& threads);
+// Keeps a profile that was measured with them, if the folder can be written.
+void keep_profile(const Profile& profile, const std::vector<int>& samples,
+                  const std::vector<int>& threads);
 
 }  // namespace pipetrain

@@ -26,8 +26,8 @@ struct Planning {
   Ran pipetrain(const std::string& arguments) const {
     return run_binary(arguments, "XDG_CACHE_HOME=" + cache.string());
   }
-  Ran measure() const {
-    return pipetrain("profile " + config + " --quiet --microbatch-sizes 4,8 --threads 1 --output " +
+  Ran measure(const std::string& sizes = "--microbatch-sizes 4,8") const {
+    return pipetrain("profile " + config + " --quiet " + sizes + " --threads 1 --output " +
                      profile.string());
   }
   void take_profile() const {
@@ -218,4 +218,31 @@ TEST_CASE("a profile may come through a pipe") {
       run_binary("plan --profile /dev/stdin --json", "cat " + planning.profile.string() + " |");
   INFO(piped.err);
   CHECK(piped.code == 0);
+}
+
+TEST_CASE("a kept profile decides where auto cuts, if no cut changes what is trained") {
+  Planning planning;
+  planning.cache = planning.folder.path / "cache";  // an empty one
+  const auto cut = [&](const std::string& schedule) {
+    const Ran ran = planning.pipetrain(
+        "train " + planning.config +
+        " --dry-run --json --quiet --set pipeline.split=auto --set hardware.threads_per_stage=1" +
+        " --set data.batch_size=16 --set pipeline.microbatches=4 --set pipeline.stages=2 --set " +
+        "pipeline.schedule=" + schedule);
+    INFO(ran.err);
+    REQUIRE(ran.code == 0);
+    return json::parse(ran.out)["stages"][1]["layer_names"];
+  };
+  const json estimated = cut("gpipe");
+  CHECK(estimated.size() < 3);  // of four layers
+  REQUIRE(planning.measure("--microbatch-sizes 4").code == 0);
+  for (const auto& file : fs::recursive_directory_iterator(planning.cache)) {
+    if (!file.is_regular_file()) continue;
+    json profile = json::parse(bytes_of(file.path()));
+    for (json& point : profile["points"]) point["layers"].front()["forward_ms"] = 1e6;
+    std::ofstream(file.path()) << profile;
+  }
+  CHECK(cut("gpipe").size() == 3);
+  CHECK(cut("zb_h1").size() == 3);
+  CHECK(cut("pipedream") == estimated);
 }

@@ -26,8 +26,9 @@ Ran run_binary(const std::string& arguments, const std::string& before) {
   std::string folder = std::filesystem::temp_directory_path() / "pipetrain-cli-XXXXXX";
   REQUIRE(mkdtemp(folder.data()));
   const std::string out = folder + "/out", err = folder + "/err";
-  const std::string line = "export PIPETRAIN_BINARY=" + binary + "; { " + before + " " + binary +
-                           " " + arguments + "\n} >" + out + " 2>" + err;
+  const std::string line = "export PIPETRAIN_BINARY=" + binary + "; export XDG_CACHE_HOME='" +
+                           folder + "'; { " + before + " " + binary + " " + arguments + "\n} >" +
+                           out + " 2>" + err;
   const int status = std::system(line.c_str());
   Ran ran{WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), read_file(out),
           read_file(err)};
