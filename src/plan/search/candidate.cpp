@@ -18,13 +18,18 @@ namespace pipetrain {
 namespace {
 
 // The layers of the chain in one part, added up.
-ChainLayer part_of(const LayerChain& chain, const Candidate& candidate, int part) {
+struct ChainPart : ChainLayer {
+  double tail_ms = 0;  // after its gradient is sent: the weight half of the first layer that trains
+};
+
+ChainPart part_of(const LayerChain& chain, const Candidate& candidate, int part) {
   const int first = candidate.firsts[part];
   const int end = part + 1 < std::ssize(candidate.firsts) ? candidate.firsts[part + 1]
                                                           : static_cast<int>(chain.layers.size());
-  ChainLayer sum;
+  ChainPart sum;
   for (int l = first; l < end; ++l) {
     const ChainLayer& layer = chain.layers[l];
+    if (sum.parameter_bytes == 0) sum.tail_ms = layer.backward_weight_ms;
     sum.forward_ms += layer.forward_ms;
     sum.backward_input_ms += layer.backward_input_ms;
     sum.backward_weight_ms += layer.backward_weight_ms;
@@ -130,10 +135,11 @@ class Simulation {
 
   void set_costs() {
     for (int p = 0; p < std::ssize(parts_); ++p) {
-      const ChainLayer& part = parts_[p];
+      const ChainPart& part = parts_[p];
       StageCosts costs{.forward = part.forward_ms / speed_of(p),
                        .backward_input = part.backward_input_ms / speed_of(p),
                        .backward_weight = part.backward_weight_ms / speed_of(p),
+                       .tail = part.tail_ms / speed_of(p),
                        .update = part.update_ms / speed_of(p) + all_reduce_ms(p),
                        .split = part.split_backward_ms / speed_of(p)};
       if (p + 1 < std::ssize(parts_)) costs.transfer = cut_ms(p);
@@ -243,7 +249,7 @@ class Simulation {
   const Routes routes_;
   const ProgramShape shape_;
   const bool splits_;  // backwards in two halves
-  std::vector<ChainLayer> parts_;
+  std::vector<ChainPart> parts_;
   Costs costs_;
 };
 

@@ -27,6 +27,14 @@ LayerChain eight_layers(int samples, int = 1) {
 
 Cluster devices(int count) { return cluster_of({{.size = count, .bytes_per_second = 1e12}}); }
 
+// Two stages of four layers, eight micro-batches.
+Simulated under_1f1b(const LayerChain& chain) {
+  const Cluster cluster = devices(2);
+  Candidate candidate{.schedule = find_schedule("1f1b"), .workers = 2, .microbatches = 8};
+  candidate.firsts = {0, 4};
+  return simulate_candidate({.chain = chain, .cluster = cluster}, candidate);
+}
+
 // Keys that leave nothing to search; on one device a step takes 16 * 24 ms.
 SearchInput given_two_stages(const Cluster& cluster) {
   return {.chain = eight_layers,
@@ -56,14 +64,24 @@ Proposal planned_on_two(const char* schedule, std::vector<int> firsts) {
 
 // (N + P - 1) slots of F + B on the slowest stage, METHODS' closed form of a flushing pipeline.
 TEST_CASE("a candidate's step is its program's", "[search]") {
-  const LayerChain chain = eight_layers(4);
-  const Cluster cluster = devices(2);
-  Candidate candidate{.schedule = find_schedule("1f1b"), .workers = 2, .microbatches = 8};
-  candidate.firsts = {0, 4};
-  const Simulated simulated = simulate_candidate({.chain = chain, .cluster = cluster}, candidate);
+  LayerChain chain = eight_layers(4);
+  for (ChainLayer& layer : chain.layers)
+    layer.backward_input_ms += std::exchange(layer.backward_weight_ms, 0);
+  const Simulated simulated = under_1f1b(chain);
   CHECK(simulated.step_ms == Approx((8 + 2 - 1) * 4 * 12.0));
   CHECK(simulated.bottleneck_ms == Approx(48));
   CHECK(simulated.bubble == Approx(1.0 / 9));
+}
+
+TEST_CASE("a stage waits for all of the next one's backward but its last weight half", "[search]") {
+  LayerChain chain = eight_layers(4);
+  const double whole = (8 + 2 - 1) * 4 * 12.0;
+  CHECK(under_1f1b(chain).step_ms == Approx(whole - 4));
+  ChainLayer& first = chain.layers[4];  // of the second stage
+  first.backward_input_ms += std::exchange(first.backward_weight_ms, 0);
+  CHECK(under_1f1b(chain).step_ms == Approx(whole));
+  first.parameter_bytes = 0;  // the layer after it is the first that trains
+  CHECK(under_1f1b(chain).step_ms == Approx(whole - 4));
 }
 
 TEST_CASE("halves of a backward that run apart cost what that adds", "[search]") {
@@ -193,7 +211,7 @@ TEST_CASE("speed-ups are relative to one device and data parallelism, whatever i
           "[search]") {
   const Cluster four = devices(4), six = devices(6);
   const Proposal plan = search_by_simulation(given_two_stages(four)).proposal;
-  CHECK(plan.step_ms == Approx((8 + 2 - 1) * 2 * 12.0));
+  CHECK(plan.step_ms == Approx((8 + 2 - 1) * 2 * 12.0 - 2));
   CHECK(plan.speedup.value() == Approx(16 * 24 / plan.step_ms));
   CHECK(plan.data_parallel_speedup.value() == Approx(4));
   CHECK_FALSE(plan.data_parallel_devices);
