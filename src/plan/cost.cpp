@@ -14,6 +14,11 @@ constexpr double kSamples = 16;
 // Read by forward and backward; gradient written and read; read and written by the update.
 constexpr double kWeightPasses = 6;
 
+// Of a forward, or of one half of a backward.
+double computing_cost(const Layer& layer, const BackendCosts::LayerShares& shares) {
+  return static_cast<double>(layer.flops) * shares.computed;
+}
+
 double estimated_cost(const Graph& graph, const Layer& layer, bool wants_input_gradient,
                       const BackendCosts::LayerShares& shares, double flops_per_byte) {
   const auto weights = static_cast<double>(parameter_elements(layer));
@@ -24,7 +29,7 @@ double estimated_cost(const Graph& graph, const Layer& layer, bool wants_input_g
     activations += static_cast<double>(graph.shape(input).elements());
   // Forward moves each activation once; backward moves it and its gradient.
   const double elements = 3 * activations + kWeightPasses * weights / kSamples;
-  return passes * (static_cast<double>(layer.flops) * shares.computed) +
+  return passes * computing_cost(layer, shares) +
          elements * sizeof(float) * flops_per_byte * shares.moved;
 }
 
@@ -55,6 +60,14 @@ std::vector<double> estimated_costs(const Graph& graph, const BackendCosts& back
                                    std::ranges::any_of(graph.layers[l].inputs, is_trained),
                                    backend.layers[l], flops_per_byte));
   return costs;
+}
+
+std::vector<double> estimated_weight_halves(const Graph& graph, const BackendCosts& backend) {
+  std::vector<double> halves;
+  for (std::size_t l = 0; l < graph.layers.size(); ++l)
+    halves.push_back(graph.layers[l].trains() ? computing_cost(graph.layers[l], backend.layers[l])
+                                              : 0);
+  return halves;
 }
 
 // The sender writes the values at that speed, and the receiver their gradients.

@@ -20,6 +20,9 @@ inline constexpr double kEstimateError = 0.05;
 // could be done in its time.
 std::vector<double> estimated_costs(const Graph& graph, const BackendCosts& backend);
 
+// The share of each that is its weight half: 0 for a layer that does not train.
+std::vector<double> estimated_weight_halves(const Graph& graph, const BackendCosts& backend);
+
 // What each side of a cut pays for one sample: the sender for the values, the receiver for their
 // gradients. In the same unit.
 double estimated_crossing_cost(const Graph& graph, const BackendCosts& backend,

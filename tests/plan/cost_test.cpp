@@ -27,6 +27,18 @@ TEST_CASE("no layer computes the gradient of the network's input") {
   CHECK(costs[2] - costs[1] == static_cast<double>(graph.layers[2].flops));
 }
 
+TEST_CASE("a layer that trains has a weight half, as long as its forward") {
+  Graph graph = network("[64]",
+                        "{ name = 'fc', kind = 'linear', out_features = 64 },"
+                        "{ name = 'relu', kind = 'relu' }");
+  BackendCosts backend = even_costs(graph);
+  backend.layers[0].computed = 0.5;
+  const double half = static_cast<double>(graph.layers[0].flops) / 2;
+  CHECK(estimated_weight_halves(graph, backend) == std::vector{half, 0.0});
+  for (Parameter& parameter : graph.layers[0].parameters) parameter.trained = false;
+  CHECK(estimated_weight_halves(graph, backend) == std::vector{0.0, 0.0});
+}
+
 TEST_CASE("a layer's FLOPs and its bytes count by the shares that the backend gives") {
   const Graph graph = network("[64, 8, 8]",
                               "{ name = 'first', kind = 'conv2d', out_channels = 64, kernel = 1 },"

@@ -9,11 +9,16 @@ using namespace pipetrain;
 
 namespace {
 
+PartTimes slowest(const std::vector<PartTimes>& parts) {
+  return std::ranges::max(parts, {}, &PartTimes::ms);
+}
+
 // Eight even layers; the step is its slowest part.
 RebalancerInput even(std::vector<int> firsts) {
   return {.layer_costs = std::vector<double>(8, 1.0),
+          .weight_halves = std::vector<double>(8, 0.25),
           .firsts = std::move(firsts),
-          .step_ms = [](const std::vector<double>& ms) { return std::ranges::max(ms); },
+          .step_ms = [](const std::vector<PartTimes>& parts) { return slowest(parts).ms; },
           .steps = 100'000};
 }
 
@@ -29,6 +34,31 @@ TEST_CASE("an uneven cut moves until it is even, and stays", "[rebalance]") {
   r.moved(*move, 100);
   CHECK(r.firsts() == std::vector{0, 4});
   CHECK_FALSE(r.decide({.step = 40, .step_ms = 40, .part_ms = {40, 40}}));
+}
+
+TEST_CASE("a stage begins where the one before gets its gradients early", "[rebalance]") {
+  RebalancerInput input = even({0, 6});
+  input.weight_halves[4] = 0.02;  // the most even cut would leave nothing to do after a send
+  input.weight_halves[3] = 0.99;
+  input.step_ms = [](const std::vector<PartTimes>& parts) {
+    return slowest(parts).ms - 1.5 * parts[1].tail_ms;
+  };
+  const auto move = Rebalancer(input).decide({.step = 20, .step_ms = 60, .part_ms = {60, 20}});
+  REQUIRE(move);
+  CHECK(move->firsts == std::vector{0, 3});
+}
+
+TEST_CASE("the tail of a stage that begins with frozen layers is that of a later layer",
+          "[rebalance]") {
+  RebalancerInput input = even({0, 6});
+  input.weight_halves = {0.25, 0.25, 0.25, 0.25, 0, 0, 0.5, 0.25};
+  std::vector<double> tails;
+  input.step_ms = [&](const std::vector<PartTimes>& parts) {
+    if (parts[0].ms == Approx(40)) tails.push_back(parts[1].tail_ms);
+    return slowest(parts).ms;
+  };
+  CHECK(Rebalancer(input).decide({.step = 20, .step_ms = 60, .part_ms = {60, 20}}));
+  CHECK(tails == std::vector{5.0});
 }
 
 TEST_CASE("a move that would gain less than three percent is not made", "[rebalance]") {

@@ -29,7 +29,7 @@ ChainPart part_of(const LayerChain& chain, const Candidate& candidate, int part)
   ChainPart sum;
   for (int l = first; l < end; ++l) {
     const ChainLayer& layer = chain.layers[l];
-    if (sum.parameter_bytes == 0) sum.tail_ms = layer.backward_weight_ms;
+    if (sum.tail_ms == 0) sum.tail_ms = layer.backward_weight_ms;
     sum.forward_ms += layer.forward_ms;
     sum.backward_input_ms += layer.backward_input_ms;
     sum.backward_weight_ms += layer.backward_weight_ms;

@@ -28,13 +28,15 @@ std::vector<int> firsts_of(const Plan& plan) {
   return firsts;
 }
 
-// Counts a forward as a third of the work: only the total of each part is known.
-double simulated_ms(const Program& program, const std::vector<double>& part_ms) {
+// Counts a forward as a third of the work: only the total of each part is measured.
+double simulated_ms(const Program& program, const std::vector<PartTimes>& parts) {
   Costs costs;
-  for (const double ms : part_ms) {
-    const double third = ms / program.microbatches / 3;
-    costs.per_stage.push_back(
-        {.forward = third, .backward_input = third, .backward_weight = third});
+  for (const PartTimes& part : parts) {
+    const double third = part.ms / program.microbatches / 3;
+    costs.per_stage.push_back({.forward = third,
+                               .backward_input = third,
+                               .backward_weight = third,
+                               .tail = std::min(part.tail_ms / program.microbatches, third)});
   }
   return simulate(program, costs).makespan;
 }
@@ -42,11 +44,14 @@ double simulated_ms(const Program& program, const std::vector<double>& part_ms) 
 RebalancerInput rebalancer_input(const Pipeline& pipeline, std::int64_t steps) {
   const PipelineInput& in = pipeline.input();
   const Program program = pipeline.program();
-  return {.layer_costs =
-              estimated_costs(in.graph, in.backend.costs(in.graph, in.config.training.precision)),
-          .firsts = firsts_of(in.plan),
-          .step_ms = [program](const std::vector<double>& ms) { return simulated_ms(program, ms); },
-          .steps = steps};
+  const BackendCosts costs = in.backend.costs(in.graph, in.config.training.precision);
+  return {
+      .layer_costs = estimated_costs(in.graph, costs),
+      .weight_halves = estimated_weight_halves(in.graph, costs),
+      .firsts = firsts_of(in.plan),
+      .step_ms =
+          [program](const std::vector<PartTimes>& parts) { return simulated_ms(program, parts); },
+      .steps = steps};
 }
 
 }  // namespace

@@ -15,20 +15,36 @@ constexpr double least_gain = 0.03;               // of a step's time, for a mov
 constexpr double kept_gain = 0.01;                // of a step's time, for a move to be kept
 constexpr int first_hold = 4, longest_hold = 64;  // windows
 
-// Sums over the layers of each part.
-std::vector<double> by_part(const std::vector<double>& layers, const std::vector<int>& firsts) {
-  std::vector<double> sums;
+using Layers = std::vector<double>;
+
+// A part's first layer that trains sends the gradient before it does its weight half.
+std::vector<PartTimes> by_part(const Layers& layers, const Layers& weight_halves,
+                               const Firsts& firsts) {
+  std::vector<PartTimes> parts;
   for (std::size_t p = 0; p < firsts.size(); ++p) {
     const std::size_t end =
         p + 1 < firsts.size() ? static_cast<std::size_t>(firsts[p + 1]) : layers.size();
-    double sum = 0;
-    for (auto l = static_cast<std::size_t>(firsts[p]); l < end; ++l) sum += layers[l];
-    sums.push_back(sum);
+    PartTimes part;
+    for (auto l = static_cast<std::size_t>(firsts[p]); l < end; ++l) {
+      part.ms += layers[l];
+      if (part.tail_ms == 0) part.tail_ms = weight_halves[l];
+    }
+    parts.push_back(part);
   }
-  return sums;
+  return parts;
 }
 
-Firsts balanced(const std::vector<double>& layer_ms, std::size_t parts) {
+Layers scaled(const Layers& costs, const std::vector<double>& scales, const Firsts& firsts) {
+  Layers result = costs;
+  std::size_t part = 0;
+  for (std::size_t l = 0; l < result.size(); ++l) {
+    if (part + 1 < firsts.size() && static_cast<int>(l) == firsts[part + 1]) ++part;
+    result[l] *= scales[part];
+  }
+  return result;
+}
+
+Firsts balanced(const Layers& layer_ms, std::size_t parts) {
   LayerChain chain;
   for (const double ms : layer_ms) {
     chain.layers.push_back({});
@@ -60,23 +76,26 @@ std::optional<Move> Rebalancer::judge(const MeasuredSteps& window) {
                                  window.step_ms, last.step_ms)};
 }
 
-std::vector<double> Rebalancer::layer_ms(const MeasuredSteps& window) const {
-  const std::vector<double> costs = by_part(in_.layer_costs, firsts_);
-  std::vector<double> ms = in_.layer_costs;
-  std::size_t part = 0;
-  for (std::size_t l = 0; l < ms.size(); ++l) {
-    if (part + 1 < firsts_.size() && static_cast<int>(l) == firsts_[part + 1]) ++part;
-    ms[l] *= costs[part] > 0 ? window.part_ms[part] / costs[part] : 0;
-  }
-  return ms;
+// Milliseconds per unit of cost, for each part.
+std::vector<double> Rebalancer::scales(const MeasuredSteps& window) const {
+  const auto parts = by_part(in_.layer_costs, in_.weight_halves, firsts_);
+  std::vector<double> scales;
+  for (std::size_t p = 0; p < parts.size(); ++p)
+    scales.push_back(parts[p].ms > 0 ? window.part_ms[p] / parts[p].ms : 0);
+  return scales;
 }
 
 std::optional<Move> Rebalancer::propose(const MeasuredSteps& window) const {
-  const std::vector<double> layers = layer_ms(window);
-  const Firsts firsts = balanced(layers, firsts_.size());
+  const std::vector<double> part_scales = scales(window);
+  const Layers layers = scaled(in_.layer_costs, part_scales, firsts_),
+               halves = scaled(in_.weight_halves, part_scales, firsts_);
+  const auto step_ms = [&](const Firsts& firsts) {
+    return in_.step_ms(by_part(layers, halves, firsts));
+  };
+  const double now = step_ms(firsts_);
+  const auto [firsts, then] =
+      best_firsts(balanced(layers, firsts_.size()), static_cast<int>(layers.size()), step_ms);
   if (firsts == firsts_ || is_held(firsts)) return std::nullopt;
-  const double now = in_.step_ms(by_part(layers, firsts_)),
-               then = in_.step_ms(by_part(layers, firsts));
   const double share = now > 0 ? 1 - then / now : 0;
   const double gain_ms = share * window.step_ms * static_cast<double>(in_.steps - window.step);
   if (share < least_gain || gain_ms <= cost_ms_) return std::nullopt;

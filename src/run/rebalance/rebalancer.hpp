@@ -15,12 +15,18 @@
 
 namespace pipetrain {
 
+// For all forwards and backwards of a mini-batch, in milliseconds.
+struct PartTimes {
+  double ms = 0;
+  double tail_ms = 0;  // after a gradient is sent: the weight half of the first layer that trains
+};
+
 struct RebalancerInput {
-  std::vector<double> layer_costs;  // estimated, in any unit; one per layer of the model
-  std::vector<int> firsts;          // the current first layer of each part
-  // Milliseconds of a step in which the parts take these times for all forwards and backwards of a
-  // mini-batch: the program, simulated.
-  std::function<double(const std::vector<double>& part_ms)> step_ms;
+  // Estimated, in any unit; for each layer of the model, and of it the weight half.
+  std::vector<double> layer_costs, weight_halves;
+  std::vector<int> firsts;  // the current first layer of each part
+  // Milliseconds of a step in which the parts take these times: the program, simulated.
+  std::function<double(const std::vector<PartTimes>&)> step_ms;
   std::int64_t steps = 0;  // number of the last step
 };
 
@@ -60,7 +66,7 @@ class Rebalancer {
     std::vector<int> firsts;
     int windows_left = 0, next = 0;
   };
-  std::vector<double> layer_ms(const MeasuredSteps& window) const;
+  std::vector<double> scales(const MeasuredSteps& window) const;
   std::optional<Move> judge(const MeasuredSteps& window);
   std::optional<Move> propose(const MeasuredSteps& window) const;
   void hold(const std::vector<int>& firsts);
