@@ -2,13 +2,13 @@
 
 import argparse
 import json
-import math
 import os
 import pathlib
 import statistics
 import subprocess
 import sys
 
+from pairs import ratios_of, text_of
 from places import ROOT
 from whole_file import write_whole
 
@@ -16,7 +16,6 @@ MODELS, STAGES = ["vgg16", "resnet18", "gpt"], 2
 WANTED = 0.98
 BEST, ROUNDS = 6, 5  # how many splits are measured again, and how often
 FIRST, AGAIN = 1, 4  # seconds of each measurement, at first and then
-DUEL, DUEL_MOST = 15, 60  # pairs of measurements, alternately, where another split than auto's comes first
 
 
 class Bench:
@@ -66,31 +65,6 @@ class Results:
         write_whole(self.file, json.dumps(self.of, indent=1))
 
 
-def interval(values):
-    """Of the median, with 95% confidence: the values below it are as many as heads among as many tosses."""
-    ordered, half, root = sorted(values), len(values) / 2, math.sqrt(len(values))
-    return ordered[math.floor(half - root)], ordered[math.ceil(half + root) - 1]
-
-
-def decided(ratios):
-    if len(ratios) < DUEL:
-        return False
-    least, most = interval(ratios)
-    return least >= WANTED or most < WANTED or len(ratios) == DUEL_MOST
-
-
-def duel(bench, model, auto, winner):
-    """Auto's rates over the winner's, since the highest of several medians is above the truth and a machine's speed
-    drifts: as many pairs as it takes to tell their median from what is wanted."""
-    ratios = []
-    while not decided(ratios):
-        number = ROUNDS + 1 + len(ratios)
-        order = (auto, winner) if len(ratios) % 2 == 0 else (winner, auto)
-        rates = {first: bench.per_second(model, first, number) for first in order}
-        ratios.append(rates[auto] / rates[winner])
-    return ratios
-
-
 def check(bench, model):
     names, auto = bench.layers(model)
     once = {first: bench.per_second(model, first, 0) for first in names[1:]}
@@ -102,9 +76,10 @@ def check(bench, model):
             again[first].append(bench.per_second(model, first, number))
     medians = {first: statistics.median(values) for first, values in again.items()}
     winner = max(medians, key=medians.get)
-    ratios = None if winner == auto else duel(bench, model, auto, winner)
+    ratios = [] if winner == auto else ratios_of(
+        lambda first, number: bench.per_second(model, first, ROUNDS + 1 + number), auto, winner, WANTED)
     share = statistics.median(ratios) if ratios else 1.0
-    between = " ({:.1f} to {:.1f}, {} pairs)".format(*(100 * r for r in interval(ratios)), len(ratios)) if ratios else ""
+    between = f" ({text_of(ratios)})" if ratios else ""
     print(f"| {model} | {bench.isa or 'all'} | {len(names) - 1} | {auto} | {medians[auto]:.0f} | {winner} | "
           f"{medians[winner]:.0f} | {100 * share:.1f}%{between} |", flush=True)
     return share >= WANTED

@@ -10,8 +10,10 @@ import subprocess
 import sys
 
 from methods import flushes_of
+from pairs import ratios_of, text_of
 from places import ROOT
 from validate_sample import MODELS, microbatches_of, sample
+from whole_file import write_whole
 
 STEP_MEDIAN, STEP_WORST = 0.03, 0.10  # of the measured step; the worst one, beyond the runs' own spread
 MEMORY_SHARE, MEMORY_BYTES = 0.02, 1 << 20
@@ -70,6 +72,8 @@ class Results:
         for line in lines:
             entry = json.loads(line)
             self.of[entry["pass"], key_of(entry["run"])] = entry
+        self.pairs_file = folder / "pairs.json"
+        self.ratios = json.loads(self.pairs_file.read_text()) if self.pairs_file.exists() else {}
 
     def has(self, number, run):
         return (number, key_of(run)) in self.of
@@ -79,6 +83,13 @@ class Results:
         self.of[number, key_of(run)] = entry
         with open(self.file, "a") as file:
             file.write(json.dumps(entry) + "\n")
+
+    def add_ratios(self, one, other, ratios):
+        self.ratios[f"{key_of(one)} over {key_of(other)}"] = ratios
+        write_whole(self.pairs_file, json.dumps(self.ratios, indent=1))
+
+    def ratios_of(self, one, other):
+        return self.ratios.get(f"{key_of(one)} over {key_of(other)}", [])
 
     def of_run(self, run):
         return [entry for (_, key), entry in sorted(self.of.items()) if key == key_of(run)]
@@ -114,25 +125,69 @@ def summary(entries):
             "samples": entries[0]["samples"]}
 
 
-def order_of(summaries):
-    """(right, pairs that differ by more than their spread, how much longer than the best the predicted best is)"""
-    each = [(s["step"] / s["samples"], s["predicted"] / s["samples"], s["spread"]) for s in summaries]
+def order_of(runs):
+    """(right, pairs that differ by more than their spread)"""
+    each = [(s["step"] / s["samples"], s["predicted"] / s["samples"], s["spread"]) for s in runs]
     right = pairs = 0
     for a, b in itertools.combinations(each, 2):
         if abs(a[0] - b[0]) <= a[2] * a[0] + b[2] * b[0]:
             continue
         pairs += 1
         right += (a[0] < b[0]) == (a[1] < b[1])
-    chosen = min(each, key=lambda e: e[1])
-    return right, pairs, chosen[0] / min(e[0] for e in each) - 1
+    return right, pairs
+
+
+def best_of(done):
+    """(the run that is predicted best, the one that is measured best, how much longer the first takes)"""
+    chosen, best = (min(done, key=lambda d: d[1][time] / d[1]["samples"]) for time in ("predicted", "step"))
+    longer = chosen[1]["step"] / chosen[1]["samples"] / (best[1]["step"] / best[1]["samples"]) - 1
+    return chosen[0], best[0], longer
+
+
+def summaries(runs, results):
+    return [(run, summary(results.of_run(run))) for run in runs if results.of_run(run)]
+
+
+def groups_of(done):
+    """Of one model and one precision each."""
+    pairs = itertools.product(MODELS, ("f32", "bf16"))
+    groups = [[d for d in done if (d[0][0], d[0][3]) == pair] for pair in pairs]
+    return [group for group in groups if group]
+
+
+def compare_bests(binary, runs, results):
+    """Measures both in pairs where the predicted best seems to take longer than it may."""
+    for group in groups_of(summaries(runs, results)):
+        chosen, best, longer = best_of(group)
+        if longer <= BEST_WITHIN or results.ratios_of(chosen, best):
+            continue
+        print(f"{key_of(chosen)} beside {key_of(best)}", file=sys.stderr, flush=True)
+
+        def ms_of_a_sample(run, _):
+            measured = benchmark(binary, run, results.folder / f"{run[0]}-{run[3]}-0.json")
+            return measured["step_ms"] / measured["samples"]
+
+        results.add_ratios(chosen, best, ratios_of(ms_of_a_sample, chosen, best, 1 + BEST_WITHIN))
 
 
 def percent(value):
     return f"{100 * value:.1f}%"
 
 
+def bests(groups, results):
+    """(how much longer than the measured best the predicted best takes at most, the same as text)"""
+    longest, pairs = 0.0, []
+    for group in groups:
+        chosen, best, longer = best_of(group)
+        if ratios := results.ratios_of(chosen, best):
+            longer = max(0.0, statistics.median(ratios) - 1)
+            pairs.append(text_of(ratios))
+        longest = max(longest, longer)
+    return longest, f"{percent(longest)} longer" + "".join(f" ({text})" for text in pairs)
+
+
 def report(runs, results):
-    done = [(run, summary(results.of_run(run))) for run in runs if results.of_run(run)]
+    done = summaries(runs, results)
     print(f"{len(done)} runs of {len(runs)}\n")
     print("| model | runs | median error | worst | beyond its spread | bubble, worst | order | predicted best |\n"
           "| --- | --- | --- | --- | --- | --- | --- | --- |")
@@ -146,14 +201,15 @@ def report(runs, results):
         beyond = max(max(0.0, abs(s["error"]) - s["spread"]) for _, s in of_model)
         bubbles = max(abs(s["bubble"]) for _, s in of_model)
         right = pairs = 0
-        best = 0.0
-        for precision in ("f32", "bf16"):
-            r, p, b = order_of([s for run, s in of_model if run[3] == precision] or [of_model[0][1]])
-            right, pairs, best = right + r, pairs + p, max(best, b)
+        groups = groups_of(of_model)
+        best, best_text = bests(groups, results)
+        for group in groups:
+            r, p = order_of([s for _, s in group])
+            right, pairs = right + r, pairs + p
         right_of_all, pairs_of_all = right_of_all + right, pairs_of_all + pairs
         agree = agree and beyond <= STEP_WORST and bubbles <= BUBBLE and best <= BEST_WITHIN
         print(f"| {model} | {len(of_model)} | {percent(statistics.median(errors))} | {percent(max(errors))} | "
-              f"{percent(beyond)} | {100 * bubbles:.1f} points | {right} of {pairs} | {percent(best)} longer |")
+              f"{percent(beyond)} | {100 * bubbles:.1f} points | {right} of {pairs} | {best_text} |")
     errors = [abs(s["error"]) for _, s in done]
     print(f"\nmedian error {percent(statistics.median(errors))}, median spread "
           f"{percent(statistics.median(s['spread'] for _, s in done))}")
@@ -192,6 +248,7 @@ def main():
     results = Results(options.folder)
     if not options.report:
         measure(binary, runs, options.passes, results)
+        compare_bests(binary, runs, results)
     return 0 if report(runs, results) else 1
 
 
