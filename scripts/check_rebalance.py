@@ -45,12 +45,17 @@ def per_second(folder, last):
     return statistics.median(e["samples_per_second"] for e in events(folder, "step")[-last:])
 
 
-def best_cut(binary):
-    """Samples per second of the best of the cuts around the one that auto chooses."""
+def planned(binary):
+    """(the layers' names, where auto begins the second stage)"""
     plan = json.loads(subprocess.run(command(binary, "train", '"auto"') + ["--dry-run", "--json"], check=True,
                                      capture_output=True, text=True).stdout)
-    names = [layer["name"] for layer in plan["layers"]]
-    at = names.index(plan["stages"][1]["layer_names"][0])
+    return [layer["name"] for layer in plan["layers"]], plan["stages"][1]["layer_names"][0]
+
+
+def best_cut(binary):
+    """Samples per second of the best of the cuts around the one that auto chooses."""
+    names, first = planned(binary)
+    at = names.index(first)
     best = 0.0
     for first in names[max(1, at - 4):at + 5]:
         out = subprocess.run(command(binary, "benchmark", f'["{first}"]') + ["--json"], check=True,
@@ -90,17 +95,19 @@ def check_neighbour(binary, folder):
     process = subprocess.Popen(command(binary, "train", '"auto"', "training.steps=420", 'pipeline.rebalance="auto"')
                                + ["--quiet", "--output", run])
     time.sleep(25)
-    begin = time.time()
+    begin = len(steps_so_far(run))
     neighbour = multiprocessing.Process(target=burn, args=(min(os.sched_getaffinity(0)), BUSY_SECONDS))
     neighbour.start()
     neighbour.join()
+    end = len(steps_so_far(run))
     process.wait()
     moves = events(run, "rebalance")
-    print(f"        a neighbour from second 25, for {time.time() - begin:.0f} s; moves: "
+    print(f"        a neighbour during steps {begin} to {end}; moves: "
           + ", ".join(f'{e["step"]}: {e["from"][0]} to {e["to"][0]}' for e in moves))
-    away = bool(moves)
-    back = away and moves[-1]["to"] != moves[0]["to"]
-    return say(away and back, "the cut moves away from a busy core, and moves back")
+    names, first = planned(binary)
+    cuts = [names.index(([first] + [m["to"][0] for m in moves if m["step"] <= step])[-1])
+            for step in (begin, end, sys.maxsize)]
+    return say(cuts[0] > cuts[1] < cuts[2], "the cut moves away from a busy core, and moves back")
 
 
 def check_killed(binary, folder):
@@ -112,7 +119,7 @@ def check_killed(binary, folder):
         call = command(binary, "train", f'["{UNEVEN}"]', "training.steps=60", 'pipeline.rebalance="auto"',
                        "checkpoint.every_steps=10") + ["--quiet", "--output", run]
         process = subprocess.Popen(call)
-        while not (run / "metrics.jsonl").exists() or len(events_so_far(run)) < 25:
+        while not (run / "metrics.jsonl").exists() or len(steps_so_far(run)) < 25:
             if process.poll() is not None:
                 return say(False, f"the training that was to be killed ended by itself, with exit code {process.returncode}")
             time.sleep(0.02)
@@ -124,9 +131,9 @@ def check_killed(binary, folder):
     return good
 
 
-def events_so_far(run):
+def steps_so_far(run):
     lines = (run / "metrics.jsonl").read_text().splitlines()
-    return [line for line in lines if '"step"' in line and line.endswith("}")]
+    return [line for line in lines if line.startswith('{"event":"step"') and line.endswith("}")]
 
 
 def main():

@@ -1,5 +1,6 @@
 """Two values measured alternately, as many pairs as it takes to tell their ratio from another one. The best of several
-medians is better than the truth, and a machine's speed drifts: ratios of neighbours in time know neither."""
+medians is better than the truth, and a machine's speed drifts: the ratio of two measurements, one right after the
+other, suffers from neither."""
 
 import math
 
@@ -7,7 +8,7 @@ FIRST, MOST = 15, 60  # pairs
 
 
 def interval(values):
-    """Of the median, with some 95% confidence: the values below it are as many as heads among as many tosses."""
+    """Of the median, with a confidence of 92% or more: the values below it are as many as heads among as many tosses."""
     ordered, half, root = sorted(values), len(values) / 2, math.sqrt(len(values))
     return ordered[math.floor(half - root)], ordered[math.ceil(half + root) - 1]
 

@@ -88,7 +88,7 @@ class Results:
         self.ratios[f"{key_of(one)} over {key_of(other)}"] = ratios
         write_whole(self.pairs_file, json.dumps(self.ratios, indent=1))
 
-    def ratios_of(self, one, other):
+    def kept_ratios(self, one, other):
         return self.ratios.get(f"{key_of(one)} over {key_of(other)}", [])
 
     def of_run(self, run):
@@ -159,7 +159,7 @@ def compare_bests(binary, runs, results):
     """Measures both in pairs where the predicted best seems to take longer than it may."""
     for group in groups_of(summaries(runs, results)):
         chosen, best, longer = best_of(group)
-        if longer <= BEST_WITHIN or results.ratios_of(chosen, best):
+        if longer <= BEST_WITHIN or results.kept_ratios(chosen, best):
             continue
         print(f"{key_of(chosen)} beside {key_of(best)}", file=sys.stderr, flush=True)
 
@@ -179,7 +179,7 @@ def bests(groups, results):
     longest, pairs = 0.0, []
     for group in groups:
         chosen, best, longer = best_of(group)
-        if ratios := results.ratios_of(chosen, best):
+        if ratios := results.kept_ratios(chosen, best):
             longer = max(0.0, statistics.median(ratios) - 1)
             pairs.append(text_of(ratios))
         longest = max(longest, longer)

@@ -13,6 +13,12 @@ namespace {
 constexpr double kSamples = 16;
 // Read by forward and backward; gradient written and read; read and written by the update.
 constexpr double kWeightPasses = 6;
+// Weight, gradient and momentum read; weight and momentum written.
+constexpr double kUpdatePasses = 5;
+
+double flops_per_byte(const BackendCosts& backend) {
+  return backend.compute_gflop_s / backend.memory_gb_s;
+}
 
 // Of a forward, or of one half of a backward.
 double computing_cost(const Layer& layer, const BackendCosts::LayerShares& shares) {
@@ -51,23 +57,32 @@ std::int64_t owned_elements(const Layer& layer) {
 std::vector<double> estimated_costs(const Graph& graph, const BackendCosts& backend) {
   PIPETRAIN_CHECK(backend.layers.size() == graph.layers.size(), "costs of {} layers, not of {}",
                   backend.layers.size(), graph.layers.size());
-  const double flops_per_byte = backend.compute_gflop_s / backend.memory_gb_s;
   const Indexed<bool, ValueId> trained = trained_values(graph);
   const auto is_trained = [&](ValueId value) { return trained[value]; };
   std::vector<double> costs;
   for (std::size_t l = 0; l < graph.layers.size(); ++l)
     costs.push_back(estimated_cost(graph, graph.layers[l],
                                    std::ranges::any_of(graph.layers[l].inputs, is_trained),
-                                   backend.layers[l], flops_per_byte));
+                                   backend.layers[l], flops_per_byte(backend)));
   return costs;
 }
 
 std::vector<double> estimated_weight_halves(const Graph& graph, const BackendCosts& backend) {
   std::vector<double> halves;
   for (std::size_t l = 0; l < graph.layers.size(); ++l)
-    halves.push_back(graph.layers[l].trains() ? computing_cost(graph.layers[l], backend.layers[l])
-                                              : 0);
+    halves.push_back(graph.layers[l].trains()
+                         ? std::max(1.0, computing_cost(graph.layers[l], backend.layers[l]))
+                         : 0);
   return halves;
+}
+
+std::vector<double> estimated_updates(const Graph& graph, const BackendCosts& backend) {
+  std::vector<double> updates;
+  for (const Layer& layer : graph.layers)
+    updates.push_back(layer.trains() ? kUpdatePasses * static_cast<double>(owned_elements(layer)) *
+                                           sizeof(float) * flops_per_byte(backend)
+                                     : 0);
+  return updates;
 }
 
 // The sender writes the values at that speed, and the receiver their gradients.

@@ -20,8 +20,12 @@ inline constexpr double kEstimateError = 0.05;
 // could be done in its time.
 std::vector<double> estimated_costs(const Graph& graph, const BackendCosts& backend);
 
-// The share of each that is its weight half: 0 for a layer that does not train.
+// The share of each that is its weight half: 0 for a layer that does not train, at least one FLOP
+// for any other.
 std::vector<double> estimated_weight_halves(const Graph& graph, const BackendCosts& backend);
+
+// By layer, for one update with momentum. In the same unit.
+std::vector<double> estimated_updates(const Graph& graph, const BackendCosts& backend);
 
 // What each side of a cut pays for one sample: the sender for the values, the receiver for their
 // gradients. In the same unit.

@@ -39,6 +39,27 @@ TEST_CASE("a layer that trains has a weight half, as long as its forward") {
   CHECK(estimated_weight_halves(graph, backend) == std::vector{0.0, 0.0});
 }
 
+TEST_CASE("a layer that trains without FLOPs has a weight half too") {
+  const Graph graph = read_model_text(
+      "input = { tokens = 4, vocabulary = 8 }\n"
+      "layers = [ { name = 'wte', kind = 'embedding', embedding_dim = 4 } ]",
+      "costs");
+  CHECK(graph.layers[0].flops == 0);
+  CHECK(estimated_weight_halves(graph, even_costs(graph)) == std::vector{1.0});
+}
+
+TEST_CASE("an update moves five values for each parameter that the layer owns and trains") {
+  Graph graph = network("[64]",
+                        "{ name = 'fc', kind = 'linear', out_features = 64 },"
+                        "{ name = 'relu', kind = 'relu' }");
+  const BackendCosts backend = even_costs(graph);
+  const double bytes = 5.0 * (64 * 64 + 64) * sizeof(float);
+  CHECK(estimated_updates(graph, backend) ==
+        std::vector{bytes * (backend.compute_gflop_s / backend.memory_gb_s), 0.0});
+  for (Parameter& parameter : graph.layers[0].parameters) parameter.trained = false;
+  CHECK(estimated_updates(graph, backend) == std::vector{0.0, 0.0});
+}
+
 TEST_CASE("a layer's FLOPs and its bytes count by the shares that the backend gives") {
   const Graph graph = network("[64, 8, 8]",
                               "{ name = 'first', kind = 'conv2d', out_channels = 64, kernel = 1 },"

@@ -15,8 +15,9 @@ PartTimes slowest(const std::vector<PartTimes>& parts) {
 
 // Eight even layers; the step is its slowest part.
 RebalancerInput even(std::vector<int> firsts) {
-  return {.layer_costs = std::vector<double>(8, 1.0),
-          .weight_halves = std::vector<double>(8, 0.25),
+  return {.layers = {.costs = std::vector<double>(8, 1.0),
+                     .weight_halves = std::vector<double>(8, 0.25),
+                     .updates = std::vector<double>(8, 0.0)},
           .firsts = std::move(firsts),
           .step_ms = [](const std::vector<PartTimes>& parts) { return slowest(parts).ms; },
           .steps = 100'000};
@@ -38,8 +39,8 @@ TEST_CASE("an uneven cut moves until it is even, and stays", "[rebalance]") {
 
 TEST_CASE("a stage begins where the one before gets its gradients early", "[rebalance]") {
   RebalancerInput input = even({0, 6});
-  input.weight_halves[4] = 0.02;  // the most even cut would leave nothing to do after a send
-  input.weight_halves[3] = 0.99;
+  input.layers.weight_halves[4] = 0.02;  // the most even cut would leave nothing to do after a send
+  input.layers.weight_halves[3] = 0.99;
   input.step_ms = [](const std::vector<PartTimes>& parts) {
     return slowest(parts).ms - 1.5 * parts[1].tail_ms;
   };
@@ -51,7 +52,7 @@ TEST_CASE("a stage begins where the one before gets its gradients early", "[reba
 TEST_CASE("the tail of a stage that begins with frozen layers is that of a later layer",
           "[rebalance]") {
   RebalancerInput input = even({0, 6});
-  input.weight_halves = {0.25, 0.25, 0.25, 0.25, 0, 0, 0.5, 0.25};
+  input.layers.weight_halves = {0.25, 0.25, 0.25, 0.25, 0, 0, 0.5, 0.25};
   std::vector<double> tails;
   input.step_ms = [&](const std::vector<PartTimes>& parts) {
     if (parts[0].ms == Approx(40)) tails.push_back(parts[1].tail_ms);
@@ -66,7 +67,23 @@ TEST_CASE("a move that would gain less than three percent is not made", "[rebala
   CHECK_FALSE(r.decide({.step = 20, .step_ms = 41, .part_ms = {41, 40}}));
 }
 
-TEST_CASE("a stage that is held up gives layers away, and gets them back", "[rebalance]") {
+TEST_CASE("a stage whose core is taken half of the time gives layers away, and gets them back",
+          "[rebalance]") {
+  Rebalancer r(even({0, 4}));
+  CHECK_FALSE(r.decide({.step = 20, .step_ms = 40, .part_ms = {40, 40}}));
+  // Three times slower: the layers that it gives away take 10 ms again, not 30.
+  const auto away = r.decide({.step = 40, .step_ms = 120, .part_ms = {120, 40}});
+  REQUIRE(away);
+  CHECK(away->firsts == std::vector{0, 2});
+  CHECK(away->predicted_ms == Approx(60));
+  r.moved(*away, 10);
+  CHECK_FALSE(r.decide({.step = 60, .step_ms = 60, .part_ms = {60, 60}}));
+  const auto again = r.decide({.step = 80, .step_ms = 60, .part_ms = {20, 60}});
+  REQUIRE(again);
+  CHECK(again->firsts == std::vector{0, 4});
+}
+
+TEST_CASE("so does a stage that is held up from the beginning", "[rebalance]") {
   Rebalancer r(even({0, 4}));
   const auto away = r.decide({.step = 20, .step_ms = 80, .part_ms = {80, 40}});
   REQUIRE(away);

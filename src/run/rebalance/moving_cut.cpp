@@ -36,7 +36,8 @@ double simulated_ms(const Program& program, const std::vector<PartTimes>& parts)
     costs.per_stage.push_back({.forward = third,
                                .backward_input = third,
                                .backward_weight = third,
-                               .tail = std::min(part.tail_ms / program.microbatches, third)});
+                               .tail = std::min(part.tail_ms / program.microbatches, third),
+                               .update = part.update_ms});
   }
   return simulate(program, costs).makespan;
 }
@@ -45,9 +46,13 @@ RebalancerInput rebalancer_input(const Pipeline& pipeline, std::int64_t steps) {
   const PipelineInput& in = pipeline.input();
   const Program program = pipeline.program();
   const BackendCosts costs = in.backend.costs(in.graph, in.config.training.precision);
+  // An update is for the whole mini-batch, where the others are for one sample.
+  std::vector<double> updates = estimated_updates(in.graph, costs);
+  for (double& update : updates) update /= static_cast<double>(in.config.data.batch_size);
   return {
-      .layer_costs = estimated_costs(in.graph, costs),
-      .weight_halves = estimated_weight_halves(in.graph, costs),
+      .layers = {.costs = estimated_costs(in.graph, costs),
+                 .weight_halves = estimated_weight_halves(in.graph, costs),
+                 .updates = std::move(updates)},
       .firsts = firsts_of(in.plan),
       .step_ms =
           [program](const std::vector<PartTimes>& parts) { return simulated_ms(program, parts); },

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "graph/graph.hpp"
 #include "plan/search/splits.hpp"
 
 namespace pipetrain {
@@ -15,50 +14,14 @@ constexpr double least_gain = 0.03;               // of a step's time, for a mov
 constexpr double kept_gain = 0.01;                // of a step's time, for a move to be kept
 constexpr int first_hold = 4, longest_hold = 64;  // windows
 
-using Layers = std::vector<double>;
-
-// A part's first layer that trains sends the gradient before it does its weight half.
-std::vector<PartTimes> by_part(const Layers& layers, const Layers& weight_halves,
-                               const Firsts& firsts) {
-  std::vector<PartTimes> parts;
-  for (std::size_t p = 0; p < firsts.size(); ++p) {
-    const std::size_t end =
-        p + 1 < firsts.size() ? static_cast<std::size_t>(firsts[p + 1]) : layers.size();
-    PartTimes part;
-    for (auto l = static_cast<std::size_t>(firsts[p]); l < end; ++l) {
-      part.ms += layers[l];
-      if (part.tail_ms == 0) part.tail_ms = weight_halves[l];
-    }
-    parts.push_back(part);
-  }
-  return parts;
-}
-
-Layers scaled(const Layers& costs, const std::vector<double>& scales, const Firsts& firsts) {
-  Layers result = costs;
-  std::size_t part = 0;
-  for (std::size_t l = 0; l < result.size(); ++l) {
-    if (part + 1 < firsts.size() && static_cast<int>(l) == firsts[part + 1]) ++part;
-    result[l] *= scales[part];
-  }
-  return result;
-}
-
-Firsts balanced(const Layers& layer_ms, std::size_t parts) {
-  LayerChain chain;
-  for (const double ms : layer_ms) {
-    chain.layers.push_back({});
-    chain.layers.back().forward_ms = ms;
-  }
-  return balanced_firsts({chain, std::vector<double>(parts, 1.0)});
-}
-
 }  // namespace
 
-Rebalancer::Rebalancer(RebalancerInput input) : in_(std::move(input)), firsts_(in_.firsts) {}
+Rebalancer::Rebalancer(RebalancerInput input)
+    : in_(std::move(input)), layers_(in_.layers), firsts_(in_.firsts) {}
 
 std::optional<Move> Rebalancer::decide(const MeasuredSteps& window) {
   for (Held& held : held_) held.windows_left = std::max(0, held.windows_left - 1);
+  layers_.see(window.part_ms, firsts_);
   if (auto back = judge(window)) return back;
   return propose(window);
 }
@@ -76,25 +39,10 @@ std::optional<Move> Rebalancer::judge(const MeasuredSteps& window) {
                                  window.step_ms, last.step_ms)};
 }
 
-// Milliseconds per unit of cost, for each part.
-std::vector<double> Rebalancer::scales(const MeasuredSteps& window) const {
-  const auto parts = by_part(in_.layer_costs, in_.weight_halves, firsts_);
-  std::vector<double> scales;
-  for (std::size_t p = 0; p < parts.size(); ++p)
-    scales.push_back(parts[p].ms > 0 ? window.part_ms[p] / parts[p].ms : 0);
-  return scales;
-}
-
 std::optional<Move> Rebalancer::propose(const MeasuredSteps& window) const {
-  const std::vector<double> part_scales = scales(window);
-  const Layers layers = scaled(in_.layer_costs, part_scales, firsts_),
-               halves = scaled(in_.weight_halves, part_scales, firsts_);
-  const auto step_ms = [&](const Firsts& firsts) {
-    return in_.step_ms(by_part(layers, halves, firsts));
-  };
+  const auto step_ms = [&](const Firsts& firsts) { return in_.step_ms(layers_.by_part(firsts)); };
   const double now = step_ms(firsts_);
-  const auto [firsts, then] =
-      best_firsts(balanced(layers, firsts_.size()), static_cast<int>(layers.size()), step_ms);
+  const auto [firsts, then] = best_firsts(layers_.balanced(), layers_.layers(), step_ms);
   if (firsts == firsts_ || is_held(firsts)) return std::nullopt;
   const double share = now > 0 ? 1 - then / now : 0;
   const double gain_ms = share * window.step_ms * static_cast<double>(in_.steps - window.step);

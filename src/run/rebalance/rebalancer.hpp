@@ -1,10 +1,9 @@
 // Decides whether the cut of a running pipeline should move, from what its stages measure in one
 // window of steps at a time. Knows neither threads nor weights; run/rebalance/moving_cut.hpp moves.
 //
-// A layer's time is its share of its stage's busy time, by estimated costs; so a stage on a slow or
-// shared core has expensive layers, and gives some away. A move is judged by the window after it:
-// if the step did not get shorter, the move is taken back, and the same proposal is not made again
-// for a while, which doubles each time.
+// Cuts are compared by what the layers take on their parts' cores (measured_layers.hpp). A move is
+// judged by the window after it: if the step did not get shorter, the move is taken back, and the
+// same proposal is not made again for a while, which doubles each time.
 #pragma once
 
 #include <cstdint>
@@ -13,17 +12,12 @@
 #include <string>
 #include <vector>
 
+#include "run/rebalance/measured_layers.hpp"
+
 namespace pipetrain {
 
-// For all forwards and backwards of a mini-batch, in milliseconds.
-struct PartTimes {
-  double ms = 0;
-  double tail_ms = 0;  // after a gradient is sent: the weight half of the first layer that trains
-};
-
 struct RebalancerInput {
-  // Estimated, in any unit; for each layer of the model, and of it the weight half.
-  std::vector<double> layer_costs, weight_halves;
+  LayerEstimates layers;
   std::vector<int> firsts;  // the current first layer of each part
   // Milliseconds of a step in which the parts take these times: the program, simulated.
   std::function<double(const std::vector<PartTimes>&)> step_ms;
@@ -66,13 +60,13 @@ class Rebalancer {
     std::vector<int> firsts;
     int windows_left = 0, next = 0;
   };
-  std::vector<double> scales(const MeasuredSteps& window) const;
   std::optional<Move> judge(const MeasuredSteps& window);
   std::optional<Move> propose(const MeasuredSteps& window) const;
   void hold(const std::vector<int>& firsts);
   bool is_held(const std::vector<int>& firsts) const;
 
   const RebalancerInput in_;
+  MeasuredLayers layers_;
   std::vector<int> firsts_;
   std::optional<Judged> judged_;
   std::vector<Held> held_;
