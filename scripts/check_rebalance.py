@@ -54,8 +54,8 @@ def planned(binary):
 
 def best_cut(binary):
     """Samples per second of the best of the cuts around the one that auto chooses."""
-    names, first = planned(binary)
-    at = names.index(first)
+    names, chosen = planned(binary)
+    at = names.index(chosen)
     best = 0.0
     for first in names[max(1, at - 4):at + 5]:
         out = subprocess.run(command(binary, "benchmark", f'["{first}"]') + ["--json"], check=True,

@@ -67,11 +67,11 @@ TEST_CASE("a move that would gain less than three percent is not made", "[rebala
   CHECK_FALSE(r.decide({.step = 20, .step_ms = 41, .part_ms = {41, 40}}));
 }
 
-TEST_CASE("a stage whose core is taken half of the time gives layers away, and gets them back",
+TEST_CASE("a stage whose core becomes three times slower gives layers away, and gets them back",
           "[rebalance]") {
   Rebalancer r(even({0, 4}));
   CHECK_FALSE(r.decide({.step = 20, .step_ms = 40, .part_ms = {40, 40}}));
-  // Three times slower: the layers that it gives away take 10 ms again, not 30.
+  // The layers that it gives away take 10 ms again, not 30.
   const auto away = r.decide({.step = 40, .step_ms = 120, .part_ms = {120, 40}});
   REQUIRE(away);
   CHECK(away->firsts == std::vector{0, 2});
