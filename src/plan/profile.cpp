@@ -175,7 +175,7 @@ ProfilePoint holding(const std::vector<const ProfilePoint*>& points, const Condi
     for (double LayerTimes::*time :
          {&LayerTimes::update_ms, &LayerTimes::pack_ms, &LayerTimes::fused_update_ms})
       point.layers[l].*time = updating.layers[l].*time;
-  point.rest_ms = rest_of(points, wanted.microbatches);
+  point.rest_ms = rest_of(with_versions(points, 1), wanted.microbatches);
   return point;
 }
 

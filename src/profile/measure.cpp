@@ -3,6 +3,7 @@
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
+#include <memory>
 
 #include "base/error.hpp"
 #include "graph/graph.hpp"
@@ -88,14 +89,18 @@ WatchedModel watched_model(const MeasureInput& in, const Place& place, int micro
           .microbatches = most};
 }
 
+Way with_two_versions(Way way) {
+  way.model.schedule = "pipedream_2bw";
+  way.versions = 2;
+  return way;
+}
+
 // Besides the model with few micro-batches in flight and one version of the weights, by itself:
-// with two versions and, unless that is beyond the caches anyway, in turn with other trainings and
-// with many micro-batches, as far as the data allow.
+// with two versions and, unless that is beyond the caches anyway, in turn with other trainings and,
+// with one version and with two, with many micro-batches, as far as the data allow.
 std::vector<Way> further_ways(const MeasureInput& in, const Place& place, const Way& first,
                               std::int64_t held_bytes) {
-  Way two_versions = first;
-  two_versions.model.schedule = "pipedream_2bw";
-  two_versions.versions = 2;
+  Way two_versions = with_two_versions(first);
   if (held_bytes >= beyond_caches) return {two_versions};
   const int turns = trainings_beyond_caches(held_bytes);
   const auto in_turn = [&](int trainings) { return Surroundings{place.neighbours, trainings}; };
@@ -106,7 +111,11 @@ std::vector<Way> further_ways(const MeasureInput& in, const Place& place, const 
   two_versions.around = in_turn(turns);
   ways.push_back(two_versions);
   const WatchedModel many = watched_model(in, place, many_microbatches);
-  if (many.microbatches > few_microbatches) ways.push_back({many, in_turn(1)});
+  if (many.microbatches > few_microbatches) {
+    const Way one_version{many, in_turn(1)};
+    ways.push_back(one_version);
+    ways.push_back(with_two_versions(one_version));
+  }
   return ways;
 }
 
@@ -178,6 +187,9 @@ Profile measure_profile(const MeasureInput& in) {
   check_samples(in);
   Profile profile{.key = profile_key(in.config, in.graph),
                   .layers = layers_of(in.config, in.graph)};
+  const std::unique_ptr<Backend> backend =
+      make_backend(in.config.hardware.backend, in.config.hardware.devices);
+  profile.memory = measure_memory_rates(*backend);
   for (const int threads : in.threads)
     for (const int neighbours : neighbours_to_measure(in.config, threads))
       for (const int samples : in.samples)
@@ -185,8 +197,7 @@ Profile measure_profile(const MeasureInput& in) {
           profile.points.push_back(std::move(point));
   share_added_times(profile.points);
   profile.transports = {measure_handover(), measure_inline_handover()};
-  profile.memory =
-      measure_memory_rates(*make_backend(in.config.hardware.backend, in.config.hardware.devices));
+  keep_faster(profile.memory, measure_memory_rates(*backend));  // after all else
   return profile;
 }
 

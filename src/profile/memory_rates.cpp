@@ -48,4 +48,9 @@ std::vector<MemoryRate> measure_memory_rates(Backend& backend) {
   return rates;
 }
 
+void keep_faster(std::vector<MemoryRate>& kept, const std::vector<MemoryRate>& measured) {
+  for (std::size_t i = 0; i < kept.size(); ++i)
+    kept[i].bytes_per_second = std::max(kept[i].bytes_per_second, measured[i].bytes_per_second);
+}
+
 }  // namespace pipetrain

@@ -13,4 +13,8 @@ namespace pipetrain {
 // replaces both. Throws a DeviceError if there is not enough memory.
 std::vector<MemoryRate> measure_memory_rates(Backend& backend);
 
+// The faster one for each number of bytes, of two measurements with the same numbers: what else the
+// machine does only makes them slower.
+void keep_faster(std::vector<MemoryRate>& kept, const std::vector<MemoryRate>& measured);
+
 }  // namespace pipetrain

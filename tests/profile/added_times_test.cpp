@@ -106,6 +106,14 @@ TEST_CASE(
   CHECK(points[2].layers[0].update_ms == 4);
 }
 
+TEST_CASE("of two measurements of memory rates the faster ones are kept", "[profile]") {
+  std::vector<MemoryRate> rates = {{.bytes = 1, .bytes_per_second = 9},
+                                   {.bytes = 4, .bytes_per_second = 2}};
+  keep_faster(rates, {{.bytes = 1, .bytes_per_second = 8}, {.bytes = 4, .bytes_per_second = 5}});
+  CHECK(rates[0].bytes_per_second == 9);
+  CHECK(rates[1].bytes_per_second == 5);
+}
+
 TEST_CASE("memory rates are measured for more and more bytes", "[profile]") {
   const std::vector<MemoryRate> rates = measure_memory_rates(*make_backend("cpu"));
   REQUIRE(rates.size() > 2);

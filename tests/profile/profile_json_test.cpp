@@ -155,6 +155,33 @@ TEST_CASE("an update's times are those with as many versions of the weights", "[
   CHECK(times(200, 2).fused_update_ms == 1);
 }
 
+// A profile has few micro-batches and many, both with one version and with two.
+TEST_CASE("an update's times are also those with as many micro-batches", "[profile]") {
+  Profile profile = small();
+  profile.points.resize(1);
+  profile.points[0].held_bytes = 100;
+  for (const int i : {1, 2, 3}) {
+    profile.points.push_back(profile.points[0]);
+    ProfilePoint& point = profile.points.back();
+    point.microbatches = i == 2 ? profile.points[0].microbatches : 16;
+    point.versions = i == 1 ? 1 : 2;
+    point.held_bytes = i == 1 ? 110 : 150;
+    point.layers[0].update_ms = 10 * i;
+    point.rest_ms = i == 1 ? 7.5 : 70;
+  }
+  const auto at = [&](int versions, double microbatches) {
+    return point_of(
+        profile,
+        {.samples = 4, .held_bytes = 150, .microbatches = microbatches, .versions = versions});
+  };
+  const double few = profile.points[0].microbatches;
+  CHECK(at(2, few).layers[0].update_ms == 20);
+  CHECK(at(2, 16).layers[0].update_ms == 30);
+  CHECK(at(1, 16).layers[0].update_ms == 10);
+  CHECK(at(2, few).rest_ms == at(1, few).rest_ms);
+  CHECK(at(2, 16).rest_ms == 7.5);  // of one version
+}
+
 TEST_CASE("how fast memory is depends on how much a worker holds", "[profile]") {
   const Profile profile = small();
   CHECK(memory_rate(profile, 1000) == 4e10);
