@@ -79,6 +79,7 @@ ProfilePoint in_proportion(ProfilePoint point, double factor) {
 }
 
 // What is in no layer's times, by the number of micro-batches: a part for each, and a fixed one.
+// The points should differ in nothing else that matters to it, such as the versions of the weights.
 double rest_of(const std::vector<const ProfilePoint*>& points, double microbatches) {
   const auto [least, most] = std::ranges::minmax_element(points, {}, &ProfilePoint::microbatches);
   const ProfilePoint &few = **least, &many = **most;
