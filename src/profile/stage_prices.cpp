@@ -134,24 +134,21 @@ double together_ms(const CompiledPipeline& pipeline, int s, const Profile& profi
                   1 / memory_rate(profile, together * bytes) - 1 / memory_rate(profile, moved));
 }
 
-// One thread that runs several stages or copies comes back to weights and gradients after what it
-// holds has gone through the caches, and in the profile after a whole pass. A backward that follows
-// another one of the stage finds them as far as the stage alone fits the caches; the first one of a
-// copy finds nothing that the mini-batch's micro-batch before left there. Added to each backward.
+// One thread that runs several copies comes back to each one's weights and gradients after what it
+// holds has gone through the caches: the first backward of a copy finds nothing there, where in the
+// profile only the first one of a mini-batch does. Added to each backward.
+//
+// The backwards of a stage that follow each other (gradients_together) cost as much as the
+// profile's: what they find in the caches is as much as the first of them misses there.
 double return_ms(const CompiledPipeline& pipeline, int s, double held, const Profile& profile) {
-  const Config& config = pipeline.in.config;
-  if (!is_inline(config) || profile.memory.empty()) return 0;
+  const StageNeeds& needs = pipeline.needs.stages[StageId{s}];
+  if (!is_inline(pipeline.in.config) || needs.copies < 2 || profile.memory.empty()) return 0;
   constexpr double arrays = 3;  // weights are read; gradients are read and written
   const double bytes =
       arrays * sizeof(float) * static_cast<double>(pipeline.in.plan.stages[StageId{s}].parameters);
   const double ms =
       1e3 * bytes * std::max(0.0, 1 / memory_rate(profile, held) - 1 / memory_rate(profile, bytes));
-  const StageNeeds& needs = pipeline.needs.stages[StageId{s}];
-  if (needs.copies > 1) return ms / microbatches_of_a_copy(pipeline, needs);
-  const double microbatches = config.pipeline.microbatches;
-  const bool together = pipeline.needs.program.program.gradients_together;
-  const bool several = pipeline.in.plan.stages.size() > 1;
-  return together && several ? -ms * (microbatches - 1) / microbatches : 0;
+  return ms / microbatches_of_a_copy(pipeline, needs);
 }
 
 // Adds the time that messages and sums take over links, beyond what they take without.
