@@ -169,8 +169,15 @@ std::vector<const ProfilePoint*> with_versions(const std::vector<const ProfilePo
   return same.empty() ? points : same;
 }
 
+// Those whose forwards and backwards count: all, unless all micro-batches of a mini-batch are in
+// flight at once, as they were with one version.
+std::vector<const ProfilePoint*> computing(const std::vector<const ProfilePoint*>& points,
+                                           const Conditions& wanted) {
+  return wanted.all_in_flight ? with_versions(points, 1) : points;
+}
+
 ProfilePoint holding(const std::vector<const ProfilePoint*>& points, const Conditions& wanted) {
-  ProfilePoint point = by_held(points, wanted);
+  ProfilePoint point = by_held(computing(points, wanted), wanted);
   const ProfilePoint updating = by_held(with_versions(points, wanted.versions), wanted);
   for (std::size_t l = 0; l < point.layers.size(); ++l)
     for (double LayerTimes::*time :

@@ -42,7 +42,7 @@ struct ProfilePoint {
   int samples = 1;       // in a micro-batch
   int threads = 1;       // of the stage's kernels
   int neighbours = 0;    // other stages that train at the same time, each on its own cores
-  int microbatches = 2;  // in a mini-batch, all in flight at once
+  int microbatches = 2;  // in a mini-batch; in flight at once all with one version, one with more
   int versions = 1;      // of the weights, kept by the stage
   std::int64_t held_bytes =
       0;  // held by the stage meanwhile: what a step goes through, and caches may or may not hold
@@ -90,17 +90,20 @@ struct Conditions {
   double samples = 1;  // of a micro-batch
   int threads = 1;
   Beside beside = Beside::Nobody;
-  double held_bytes = 0;    // held by the worker; 0: little
-  double microbatches = 2;  // in a mini-batch
-  int versions = 0;         // of the weights; 0: not known
+  double held_bytes = 0;       // held by the worker; 0: little
+  double microbatches = 2;     // in a mini-batch
+  int versions = 0;            // of the weights; 0: not known
+  bool all_in_flight = false;  // a stage holds all micro-batches of a mini-batch, of several
 };
 
 // Times as measured, or interpolated between the two nearest sizes of micro-batch; above the
 // largest, in proportion to it. Between measurements of one size that held less and more, times are
 // interpolated by the logarithm of the bytes, and extrapolated the same way up to twice the most
 // bytes. An update that must keep the weights it starts from writes others: its times are those of
-// points with one version or with several, as wanted. If nothing was measured beside neighbours,
-// times are those measured alone. Throws a UsageError if no point has that number of threads.
+// points with one version or with several, as wanted. A stage that holds all micro-batches of a
+// mini-batch takes the times of its forwards and backwards from points that did too. If nothing
+// was measured beside neighbours, times are those measured alone. Throws a UsageError if no point
+// has that number of threads.
 ProfilePoint point_of(const Profile& profile, const Conditions& wanted);
 
 // Bytes per second for a worker that holds this many bytes, interpolated by the logarithm of the

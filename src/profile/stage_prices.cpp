@@ -1,6 +1,8 @@
 #include "profile/stage_prices.hpp"
 
 #include <algorithm>
+#include <map>
+#include <utility>
 
 #include "compile/communication_forecast.hpp"
 #include "compile/pipeline_threads.hpp"
@@ -25,19 +27,41 @@ double held_bytes(const CompiledPipeline& pipeline) {
   return static_cast<double>(workers_at_once(pipeline.in.config) > 1 ? most : all);
 }
 
-// The times for stages that keep this many versions of their weights.
-ProfilePoint point_for(const CompiledPipeline& pipeline, const Profile& profile, double held,
-                       int versions) {
-  const Config& config = pipeline.in.config;
-  const double microbatches = config.pipeline.microbatches;
-  const int workers = workers_at_once(config);
-  return point_of(profile, {.samples = static_cast<double>(config.data.batch_size) / microbatches,
-                            .threads = threads_for(config).threads_per_stage,
-                            .beside = workers > 1 ? Beside::Neighbours : Beside::Nobody,
-                            .held_bytes = held,
-                            .microbatches = microbatches,
-                            .versions = versions});
-}
+// The times for each stage. They differ for those that keep several versions of their weights, and
+// for those that hold all micro-batches of a mini-batch.
+class StagePoints {
+ public:
+  StagePoints(const CompiledPipeline& pipeline, const Profile& profile, double held)
+      : config_(pipeline.in.config), profile_(profile), held_(held) {}
+
+  const ProfilePoint& of(const StageNeeds& stage) {
+    const int microbatches = config_.pipeline.microbatches;
+    const bool several = stage.weight_copies > 1,
+               all = microbatches > 1 && stage.slots >= microbatches;
+    const auto [point, added] = points_.try_emplace({several, all});
+    if (added) point->second = measured(several ? 2 : 1, all);
+    return point->second;
+  }
+
+ private:
+  ProfilePoint measured(int versions, bool all_in_flight) const {
+    const double microbatches = config_.pipeline.microbatches;
+    const int workers = workers_at_once(config_);
+    return point_of(profile_,
+                    {.samples = static_cast<double>(config_.data.batch_size) / microbatches,
+                     .threads = threads_for(config_).threads_per_stage,
+                     .beside = workers > 1 ? Beside::Neighbours : Beside::Nobody,
+                     .held_bytes = held_,
+                     .microbatches = microbatches,
+                     .versions = versions,
+                     .all_in_flight = all_in_flight});
+  }
+
+  const Config& config_;
+  const Profile& profile_;
+  const double held_;
+  std::map<std::pair<bool, bool>, ProfilePoint> points_;
+};
 
 // Of the layers that run again in a backward.
 double again_ms(const CompiledPart& part, const StagePlan& layers, const ProfilePoint& point) {
@@ -178,8 +202,7 @@ void add_links(const CompiledPipeline& pipeline, const LinkRate& link, Costs& co
 StagePrices stage_prices(const CompiledPipeline& pipeline, const Profile& profile) {
   const Config& config = pipeline.in.config;
   const double held = held_bytes(pipeline);
-  const ProfilePoint in_place = point_for(pipeline, profile, held, 1),
-                     elsewhere = point_for(pipeline, profile, held, 2);
+  StagePoints points(pipeline, profile, held);
   const double rate = memory_rate(profile, held);
   const int last = static_cast<int>(pipeline.in.plan.stages.size()) - 1;
   const double half_packet = handover_ms(profile, "inline") / 2,
@@ -188,7 +211,7 @@ StagePrices stage_prices(const CompiledPipeline& pipeline, const Profile& profil
   for (int s = 0; s <= last; ++s) {
     const StagePlan& part = pipeline.in.plan.stages[StageId{s}];
     const StageNeeds& needs = pipeline.needs.stages[StageId{s}];
-    const ProfilePoint& point = needs.weight_copies > 1 ? elsewhere : in_place;
+    const ProfilePoint& point = points.of(needs);
     StageCosts costs =
         work_of(part, pipeline.in.graph, point, microbatches_of_a_copy(pipeline, needs));
     costs.backward_input += again_ms(pipeline.parts[static_cast<std::size_t>(s)], part, point);

@@ -72,6 +72,19 @@ TEST_CASE("a step pays for the cuts that it has", "[predict]") {
   }
 }
 
+TEST_CASE("a stage with all micro-batches in flight takes the times of points with all in flight",
+          "[predict]") {
+  for (const std::string schedule : {"gpipe", "1f1b"}) {
+    Predicted predicted(
+        {.stages = 1, .microbatches = 4, .schedule = schedule, .workers = "inline"});
+    ProfilePoint one_at_a_time = predicted.profile.points[0];
+    one_at_a_time.versions = 2;
+    for (LayerTimes& layer : one_at_a_time.layers) layer.forward_ms = 2;
+    predicted.profile.points.push_back(one_at_a_time);
+    CHECK(predicted.step().step_ms == Approx(4 * 6 * (schedule == "gpipe" ? 3 : 4)));
+  }
+}
+
 TEST_CASE("halves of a backward that run apart take longer, a whole one does not", "[predict]") {
   for (const auto& [schedule, longer] : {std::pair{"zb_h1", 0.25}, std::pair{"1f1b", 0.0}}) {
     Predicted predicted(

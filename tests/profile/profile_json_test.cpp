@@ -182,6 +182,29 @@ TEST_CASE("an update's times are also those with as many micro-batches", "[profi
   CHECK(at(2, 16).rest_ms == 7.5);  // of one version
 }
 
+TEST_CASE("a stage that holds whole mini-batches computes as points that did", "[profile]") {
+  Profile profile = small();
+  profile.points.resize(2);
+  profile.points[0].held_bytes = 100;
+  profile.points[1] = profile.points[0];
+  profile.points[1].held_bytes = 200;
+  profile.points[1].versions = 2;  // and so one micro-batch at a time
+  profile.points[1].layers[0].forward_ms = 3.5;
+  profile.points[1].layers[0].backward_input_ms = 0.5;
+  profile.points[1].layers[0].update_ms = 9;
+  const auto times = [&](bool all_in_flight) {
+    const Conditions wanted{
+        .samples = 4, .held_bytes = 200, .versions = 2, .all_in_flight = all_in_flight};
+    return point_of(profile, wanted).layers[0];
+  };
+  const LayerTimes& first = profile.points[0].layers[0];
+  CHECK(times(true).forward_ms == first.forward_ms);
+  CHECK(times(true).backward_input_ms == first.backward_input_ms);
+  CHECK(times(false).forward_ms == 3.5);
+  CHECK(times(false).backward_input_ms == 0.5);
+  for (const bool all : {true, false}) CHECK(times(all).update_ms == 9);
+}
+
 TEST_CASE("how fast memory is depends on how much a worker holds", "[profile]") {
   const Profile profile = small();
   CHECK(memory_rate(profile, 1000) == 4e10);
