@@ -44,7 +44,10 @@ TEST_CASE("a benchmark measures no step that fills or drains a pipeline") {
   CHECK(sent["counted"] == sent["predicted"]);
   const int others = sent["steps"].get<int>() - result["steps"].get<int>();
   CHECK(others >= before);
-  CHECK(others <= before + 4);  // those in flight at the end
+  // Those in flight at the end. pipedream's program for one micro-batch begins twelve mini-batches
+  // together, before its loop: on a slow machine, where three are measured, nine others are
+  // trained.
+  CHECK(others <= before + 5);
 }
 
 TEST_CASE("a benchmark writes nothing") {
