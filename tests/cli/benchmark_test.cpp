@@ -29,11 +29,13 @@ TEST_CASE(
 
 TEST_CASE("a benchmark measures no step that fills or drains a pipeline") {
   const TestFolder folder;
-  const auto [keys, before] = GENERATE(table<std::string, int>({
-      {"--set 'pipeline.schedule=\"gpipe\"'", 2},
-      {"--set 'pipeline.schedule=\"pipedream\"'", 3},
-      {"--set 'pipeline.schedule=\"pipedream\"' --set pipeline.microbatches=1", 4},
-      {"--set 'pipeline.schedule=\"pipemare\"' --set pipeline.pipemare.sync_warmup_epochs=4", 3},
+  // With those in flight at the end at most. The third program begins twelve mini-batches together,
+  // before its loop: on a slow machine, where three are measured, nine others are trained.
+  const auto [keys, before, most] = GENERATE(table<std::string, int, int>({
+      {"--set 'pipeline.schedule=\"gpipe\"'", 2, 6},
+      {"--set 'pipeline.schedule=\"pipedream\"'", 3, 7},
+      {"--set 'pipeline.schedule=\"pipedream\"' --set pipeline.microbatches=1", 4, 9},
+      {"--set 'pipeline.schedule=\"pipemare\"' --set pipeline.pipemare.sync_warmup_epochs=4", 3, 7},
   }));
   const Ran ran = run_binary("benchmark " + folder.config().string() +
                              " --seconds 0.001 --json --set pipeline.stages=2" +
@@ -44,10 +46,7 @@ TEST_CASE("a benchmark measures no step that fills or drains a pipeline") {
   CHECK(sent["counted"] == sent["predicted"]);
   const int others = sent["steps"].get<int>() - result["steps"].get<int>();
   CHECK(others >= before);
-  // Those in flight at the end. pipedream's program for one micro-batch begins twelve mini-batches
-  // together, before its loop: on a slow machine, where three are measured, nine others are
-  // trained.
-  CHECK(others <= before + 5);
+  CHECK(others <= most);
 }
 
 TEST_CASE("a benchmark writes nothing") {
