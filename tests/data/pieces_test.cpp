@@ -43,6 +43,29 @@ std::string file_text(const std::filesystem::path& file) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
+// What sentencepiece_model.proto calls them. A field: its key, its length in two bytes, its bytes.
+constexpr char spec_key = '\x1a', table_key = '\x12', self_test_key = '\x22', sample_key = '\x0a',
+               input_key = '\x0a';
+
+std::string field(char key, const std::string& bytes) {
+  const std::size_t length = bytes.size();
+  return std::string{key, static_cast<char>(0x80 | (length & 0x7f)),
+                     static_cast<char>(length >> 7)} +
+         bytes;
+}
+
+// A normalizer with a table of 256 units: the root leads to their block, "a" is a node with a leaf,
+// whose string is the first.
+std::string normalizer(std::uint32_t root, std::uint32_t node, std::uint32_t leaf,
+                       const std::string& strings) {
+  std::vector<std::uint32_t> trie(256);
+  trie[0] = root;
+  trie['a'] = node;
+  trie[1] = leaf;  // where node leads: 'a' ^ ('a' ^ 1)
+  return field(spec_key,
+               field(table_key, raw(std::vector<std::uint32_t>{1024}) + raw(trie) + strings));
+}
+
 }  // namespace
 
 TEST_CASE("pieces: the special ones are the first four", "[pieces]") {
@@ -138,30 +161,17 @@ TEST_CASE("pieces: a model reads back from its file, which comes whole or not at
 }
 
 TEST_CASE("pieces: tables of characters, by hand", "[pieces]") {
-  // 256 units: the root leads to their block, "a" is a node with a leaf, whose string is the first.
-  const auto model = [](std::uint32_t root, std::uint32_t node, std::uint32_t leaf,
-                        const std::string& strings) {
-    std::vector<std::uint32_t> trie(256);
-    trie[0] = root;
-    trie['a'] = node;
-    trie[1] = leaf;  // where node leads: 'a' ^ ('a' ^ 1)
-    const std::string table = raw(std::vector<std::uint32_t>{1024}) + raw(trie) + strings;
-    const auto length = [](std::size_t bytes) {
-      return std::string{static_cast<char>(0x80 | (bytes & 0x7f)), static_cast<char>(bytes >> 7)};
-    };
-    const std::string spec = "\x12" + length(table.size()) + table;
-    return "\x1a" + length(spec.size()) + spec;
-  };
   const std::string strings("b\0", 2);
   const std::uint32_t root = 0, node = ('a' ^ 1u) << 10 | 1u << 8 | 'a', leaf = 1u << 31;
   CHECK(char_maps_hold(""));
-  CHECK(char_maps_hold(model(root, node, leaf, strings)));
-  CHECK_FALSE(char_maps_hold(model(256u << 10, node, leaf, strings)));  // out of the trie at once
-  CHECK_FALSE(char_maps_hold(model(root, node | 256u << 10, leaf, strings)));  // after an "a"
-  CHECK_FALSE(char_maps_hold(model(root, node, leaf | 2, strings)));           // no such string
-  CHECK_FALSE(char_maps_hold(model(root, node, leaf, "b")));                   // that does not end
-  CHECK(char_maps_hold(model(root, node | 1u << 7, leaf | 2, strings)));       // never reached
-  const std::string cut = model(root, node, leaf, strings);
+  CHECK(char_maps_hold(normalizer(root, node, leaf, strings)));
+  CHECK_FALSE(
+      char_maps_hold(normalizer(256u << 10, node, leaf, strings)));  // out of the trie at once
+  CHECK_FALSE(char_maps_hold(normalizer(root, node | 256u << 10, leaf, strings)));  // after an "a"
+  CHECK_FALSE(char_maps_hold(normalizer(root, node, leaf | 2, strings)));      // no such string
+  CHECK_FALSE(char_maps_hold(normalizer(root, node, leaf, "b")));              // that does not end
+  CHECK(char_maps_hold(normalizer(root, node | 1u << 7, leaf | 2, strings)));  // never reached
+  const std::string cut = normalizer(root, node, leaf, strings);
   CHECK_FALSE(char_maps_hold(cut.substr(0, cut.size() - 1)));
 }
 
@@ -175,6 +185,15 @@ TEST_CASE("pieces: a file that is not a model is refused by name", "[pieces]") {
     CHECK(contains(message_of<DataError>([&] { Pieces::read(file); }), "b.model: "));
   }
   CHECK(contains(message_of<DataError>([] { Pieces::read("not there"); }), "not there"));
+}
+
+TEST_CASE("pieces: a model is refused before it is loaded, which would encode its own samples",
+          "[pieces]") {
+  const Learnt learnt;
+  const std::string sample = field(self_test_key, field(sample_key, field(input_key, "a dog")));
+  const std::uint32_t far = 0x1fffffu << 10 | 1u << 9;
+  CHECK_THROWS_AS(Pieces(learnt.model + normalizer(far, 0, 0, {"b\0", 2}) + sample, "damaged"),
+                  DataError);
 }
 
 TEST_CASE("pieces: a damaged model is refused, or still reads sentences", "[pieces]") {

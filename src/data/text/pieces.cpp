@@ -27,16 +27,16 @@ using sentencepiece::util::Status;
 
 std::unique_ptr<SentencePieceProcessor> loaded(std::string_view model, const std::string& source) {
   if (model.empty()) refuse(source, "the file is empty");  // the library would accept it as a model
+  constexpr std::string_view damaged = "this is not a SentencePiece model, or it is damaged";
+  if (!char_maps_hold(model)) refuse(source, damaged);  // loading encodes the model's own samples
   auto processor = std::make_unique<SentencePieceProcessor>();
   try {
-    if (!processor->LoadFromSerializedProto(model).ok())
-      refuse(source, "this is not a SentencePiece model, or it is damaged");
+    if (!processor->LoadFromSerializedProto(model).ok()) refuse(source, damaged);
   } catch (const DataError&) {
     throw;
   } catch (const std::exception& error) {
     refuse(source, fmt::format("the SentencePiece model is damaged ({})", error.what()));
   }
-  if (!char_maps_hold(model)) refuse(source, "its table of characters is damaged");
   return processor;
 }
 
